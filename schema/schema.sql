@@ -1,0 +1,161 @@
+-- lapscope's database: one file a rank (rank-N.db), or many ranks in one file (`lapscope merge`).
+-- The data dictionary in prose, with the definitions of every time, is README.md beside this file.
+--
+-- Times are whole nanoseconds. A column ending in _begin_ns counts from its rank's rank.epoch_ns (CLOCK_MONOTONIC);
+-- other columns ending in _ns are durations. Sizes are bytes. Ranks are ranks in MPI_COMM_WORLD unless named comm_rank.
+-- A row's rank is that of its operation. NULL means not known or not applicable, never zero.
+
+PRAGMA application_id = 1279349584;  -- 'LAPP'
+PRAGMA user_version = 1;             -- format; raised by every change that an older reader would misread
+
+CREATE TABLE rank (
+  rank           INTEGER PRIMARY KEY,    -- key in this file; the world rank
+  life           INTEGER NOT NULL,       -- 1; higher when the same rank of the same job started MPI again after an exec
+  world_size     INTEGER NOT NULL,
+  host           TEXT    NOT NULL,
+  pid            INTEGER NOT NULL,
+  command        TEXT    NOT NULL,       -- command line, words separated by blanks
+  executable     TEXT    NOT NULL,       -- absolute path
+  mpi_abi        TEXT    NOT NULL,       -- openmpi, mpich, mpiabi
+  mpi_library    TEXT    NOT NULL,       -- MPI_Get_library_version, first line
+  mpi_standard   TEXT    NOT NULL,       -- MPI_Get_version, as "3.1"
+  thread_level   INTEGER NOT NULL,       -- granted: 0 single, 1 funneled, 2 serialized, 3 multiple
+  lapscope_version TEXT  NOT NULL,
+  job            TEXT    NOT NULL,       -- identity of the job, the same on all its ranks
+  epoch_ns       INTEGER NOT NULL,       -- CLOCK_MONOTONIC of this host when recording began
+  epoch_unix_ns  INTEGER NOT NULL,       -- the same moment in CLOCK_REALTIME
+  clock          TEXT    NOT NULL,       -- tsc, monotonic
+  init_end_ns    INTEGER NOT NULL,       -- since epoch_ns: when MPI_Init returned
+  end_ns         INTEGER NOT NULL,       -- since epoch_ns: when MPI_Finalize was entered; else the last thing recorded
+  ended          TEXT    NOT NULL CHECK (ended IN ('finalize', 'abort', 'exit', 'killed')),
+  lost_records   INTEGER NOT NULL,       -- records that could not be kept (spool could not grow); 0 in a healthy run
+  unknown_requests INTEGER NOT NULL,     -- requests completed whose start lapscope did not see
+  summarized     INTEGER NOT NULL,       -- 1 when LAPSCOPE_MAX_MB was reached and the tally holds the rest
+  spool_bytes    INTEGER NOT NULL
+);
+
+CREATE TABLE option      (rank INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, source TEXT NOT NULL,  -- default, environment, rejected
+                          PRIMARY KEY (rank, name)) WITHOUT ROWID;
+CREATE TABLE environment (rank INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (rank, name)) WITHOUT ROWID;
+CREATE TABLE cvar        (rank INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (rank, name)) WITHOUT ROWID;  -- MPI_T control variables about protocols
+
+CREATE TABLE thread (
+  id       INTEGER PRIMARY KEY,
+  rank     INTEGER NOT NULL,
+  number   INTEGER NOT NULL,             -- 0 is the thread that called MPI_Init, then in order of first MPI call
+  tid      INTEGER NOT NULL,             -- of the operating system
+  mpi_ns   INTEGER NOT NULL,             -- time inside recorded MPI calls, polls included
+  calls    INTEGER NOT NULL              -- intercepted calls
+);
+
+-- What calls.def says, so that a database explains itself.
+CREATE TABLE call_name (
+  id     INTEGER PRIMARY KEY,
+  name   TEXT NOT NULL,                  -- MPI_Isend
+  family TEXT NOT NULL,                  -- POINT_TO_POINT, COLLECTIVE, COMMUNICATOR, ENVIRONMENT
+  role   TEXT NOT NULL                   -- POST, COMPLETE, BLOCK, PROBE, MANAGE, CONTROL
+);
+
+CREATE TABLE module (                    -- an executable or shared object in the process
+  id       INTEGER PRIMARY KEY,
+  rank     INTEGER NOT NULL,
+  path     TEXT    NOT NULL,
+  build_id TEXT    NOT NULL,             -- hexadecimal; empty when the file has none
+  base     INTEGER NOT NULL,             -- load address minus the address in the file
+  size     INTEGER NOT NULL              -- bytes mapped
+);
+
+CREATE TABLE call_path (
+  id        INTEGER PRIMARY KEY,
+  rank      INTEGER NOT NULL,
+  truncated INTEGER NOT NULL             -- 1 when LAPSCOPE_CALLPATH_DEPTH cut it
+);
+
+CREATE TABLE frame (                     -- a return address of a call path
+  path_id   INTEGER NOT NULL,
+  depth     INTEGER NOT NULL,            -- 0 is the caller of MPI
+  module_id INTEGER,                     -- NULL outside every module
+  address   INTEGER NOT NULL,            -- in the module's own numbering (run-time address minus module.base)
+  PRIMARY KEY (path_id, depth)
+) WITHOUT ROWID;
+
+CREATE TABLE communicator (
+  id          INTEGER PRIMARY KEY,
+  rank        INTEGER NOT NULL,
+  identity    INTEGER NOT NULL,          -- the same on all its members: hash of its world ranks in order
+  ordinal     INTEGER NOT NULL,          -- how many of that identity this rank had made before
+  kind        TEXT    NOT NULL,          -- intra, inter
+  size        INTEGER NOT NULL,          -- of the local group
+  remote_size INTEGER NOT NULL,          -- of the remote group; 0 for intra
+  comm_rank   INTEGER NOT NULL,          -- of this rank in it
+  name        TEXT    NOT NULL           -- MPI_COMM_WORLD, MPI_COMM_SELF; else the call that made it
+);
+
+CREATE TABLE communicator_member (       -- left out where world rank = comm_rank for all members
+  communicator_id INTEGER NOT NULL,
+  remote          INTEGER NOT NULL,      -- 1 in the remote group of an inter-communicator
+  comm_rank       INTEGER NOT NULL,
+  world_rank      INTEGER,               -- NULL when not in MPI_COMM_WORLD (spawned)
+  PRIMARY KEY (communicator_id, remote, comm_rank)
+) WITHOUT ROWID;
+
+-- What repeats: one row for each distinct combination, which many request and call rows share.
+CREATE TABLE operation (
+  id              INTEGER PRIMARY KEY,
+  rank            INTEGER NOT NULL,
+  call_id         INTEGER NOT NULL,      -- call_name.id
+  path_id         INTEGER,               -- call_path.id of the post or of the blocking call; NULL with LAPSCOPE_CALLPATH=off
+  communicator_id INTEGER,
+  kind            TEXT NOT NULL CHECK (kind IN ('send', 'recv', 'collective', 'other')),
+  bytes           INTEGER NOT NULL,      -- transferred: count times datatype size; a receive's actual size
+  peer            INTEGER,               -- world rank: destination, actual source; root of a rooted collective; NULL unknown
+  tag             INTEGER,               -- actual tag; NULL for collectives
+  posted_peer     INTEGER,               -- comm_rank as the application gave it; -1 MPI_ANY_SOURCE, -2 MPI_PROC_NULL
+  posted_tag      INTEGER,               -- as given; -1 MPI_ANY_TAG
+  posted_bytes    INTEGER NOT NULL,      -- as given: for a receive, the room in the buffer
+  ended           TEXT                   -- requests: waited, tested, freed, cancelled, failed, pending; NULL for calls
+);
+
+CREATE TABLE call (                      -- a call that blocked, completed something, or managed communicators
+  id                   INTEGER PRIMARY KEY,  -- in the order in which each thread's calls ended
+  operation_id         INTEGER NOT NULL,
+  thread_id            INTEGER NOT NULL,
+  begin_ns             INTEGER NOT NULL,
+  duration_ns          INTEGER,          -- NULL: had not returned when the process ended
+  cpu_ns               INTEGER,          -- CPU time of the thread; NULL unless LAPSCOPE_CPU_TIME=on
+  completed            INTEGER NOT NULL, -- requests that it completed
+  receive_operation_id INTEGER           -- the receiving half of MPI_Sendrecv
+);
+
+CREATE TABLE request (                   -- one request, from post to end; ordered by completion_id
+  id                  INTEGER PRIMARY KEY,
+  operation_id        INTEGER NOT NULL,
+  completion_id       INTEGER,           -- call.id of the call that ended it; NULL: never ended
+  thread_id           INTEGER NOT NULL,  -- that posted it
+  post_begin_ns       INTEGER NOT NULL,
+  post_ns             INTEGER NOT NULL,  -- time in the posting call
+  mpi_ns              INTEGER,           -- time of the posting thread inside other MPI calls between the post and the completing call; NULL when another thread completed it
+  outstanding_bytes   INTEGER NOT NULL,  -- bytes of earlier sends to that peer not yet complete at the post; 0 for receives
+  polls               INTEGER NOT NULL,  -- tests that covered it and said no
+  first_poll_ns       INTEGER,           -- since post_begin_ns
+  last_poll_ns        INTEGER,           -- since post_begin_ns
+  last_incomplete_ns  INTEGER,           -- since post_begin_ns: last time it was itself seen incomplete (MPI_Testall over several tells nothing of one)
+  first_complete_ns   INTEGER,           -- since post_begin_ns: first time a test saw it complete without ending it (MPI_Request_get_status)
+  injection_arm       INTEGER            -- NULL: no injection; 0 off, 1 on
+);
+
+-- Calls that would be too many as rows: polls that said no, and everything after LAPSCOPE_MAX_MB was reached.
+CREATE TABLE tally (
+  rank          INTEGER NOT NULL,
+  thread_id     INTEGER NOT NULL,
+  call_id       INTEGER NOT NULL,
+  path_id       INTEGER,
+  reason        TEXT    NOT NULL CHECK (reason IN ('poll', 'summary')),
+  size_class    INTEGER NOT NULL,        -- k: bytes in [2^(k-1), 2^k); 0: no bytes
+  count         INTEGER NOT NULL,
+  bytes         INTEGER NOT NULL,
+  inside_ns     INTEGER NOT NULL,        -- time in these calls; requests: in the posting calls
+  completion_ns INTEGER NOT NULL,        -- requests: their share of the completing calls (duration / requests completed)
+  mpi_ns        INTEGER NOT NULL,        -- requests: sum of request.mpi_ns
+  window_ns     INTEGER NOT NULL         -- requests: sum of the time from the end of the post to the begin of the completing call
+);

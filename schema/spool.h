@@ -1,0 +1,218 @@
+/*
+ * The spool: what a rank writes while it runs, and what is left when it is killed.
+ *
+ * One file a rank, mapped shared, native byte order, never sent to another kind of machine. It is a file header and
+ * then chunks, one behind the other; each chunk says its own size. A chunk belongs to one thread, so writers never meet.
+ * The writer is killed at any instant: everything before spool_chunk.used is whole, everything behind it is nothing.
+ *
+ * Times in a spool are ticks of the clock that the header names; struct spool_clock_pair turns them into nanoseconds.
+ *
+ * recorder/spool.c writes it, recorder/spool_reader.c reads it, recorder/store.c turns it into SQLite (schema.sql).
+ */
+#ifndef LAPSCOPE_SPOOL_H
+#define LAPSCOPE_SPOOL_H
+
+#include <stdint.h>
+
+#define SPOOL_MAGIC "LAPSPOOL"
+#define SPOOL_VERSION 1u
+#define SPOOL_HEADER_BYTES 4096u
+#define SPOOL_CHUNK_ALIGN 65536u   /* chunk sizes are multiples of this; the first chunk follows the header */
+
+enum spool_end { SPOOL_OPEN = 0, SPOOL_FINALIZED = 1, SPOOL_ABORTED = 2, SPOOL_EXITED = 3 };
+enum spool_clock { SPOOL_CLOCK_MONOTONIC = 0, SPOOL_CLOCK_TSC = 1 };
+
+/* The same instant on both clocks. */
+struct spool_clock_pair {
+    uint64_t ticks;
+    int64_t monotonic_ns;
+};
+
+struct spool_file_header {
+    char magic[8];
+    uint32_t version;
+    uint32_t header_bytes;            /* SPOOL_HEADER_BYTES */
+    uint32_t clock;                   /* enum spool_clock */
+    uint32_t end;                     /* enum spool_end; SPOOL_OPEN means killed, or still running */
+    int32_t rank, world_size;
+    int32_t thread_level;             /* 0 single .. 3 multiple, as granted */
+    uint32_t life;                    /* see rank.life in schema.sql */
+    int64_t pid;
+    uint64_t pid_start;               /* field 22 of /proc/PID/stat: tells a living owner from a recycled pid */
+    char host[256];
+    char boot_id[40];                 /* /proc/sys/kernel/random/boot_id */
+    struct spool_clock_pair first;    /* when recording began: the rank's epoch */
+    int64_t epoch_unix_ns;            /* CLOCK_REALTIME at `first` */
+    /* The latest pair, written alternately so that one of them is whole: valid is latest[latest_index & 1].
+     * latest_index 0: none yet, use the kernel's nominal rate below. */
+    struct spool_clock_pair latest[2];
+    uint32_t latest_index;
+    uint32_t reserved;
+    double nominal_ticks_per_ns;      /* from a short measurement at start */
+    uint64_t init_end;                /* ticks */
+    uint64_t finalize_begin;          /* ticks; 0: not reached */
+    uint64_t lost_records;
+    uint64_t unknown_requests;
+    uint32_t summarized;
+    uint32_t chunks;                  /* chunks in place; only a hint, the chunks' own headers decide */
+};
+
+enum spool_chunk_kind { SPOOL_CHUNK_STREAM = 1, SPOOL_CHUNK_LIVE = 2, SPOOL_CHUNK_TALLY = 3 };
+
+#define SPOOL_CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
+
+struct spool_chunk {                  /* 64 bytes, at the start of each chunk */
+    uint32_t magic;                   /* written last when the chunk is made */
+    uint16_t kind;
+    uint16_t thread;                  /* thread.number */
+    uint64_t bytes;                   /* of the chunk, this header included */
+    uint64_t used;                    /* STREAM: bytes of whole records behind this header */
+    uint64_t base;                    /* STREAM: ticks from which the first CALL's begin is counted */
+    uint64_t reserved[4];
+};
+
+/* --- STREAM: records one behind the other, unaligned --------------------------------------------------------------
+ *
+ * A record is one byte of type and then
+ *   - for definitions, a packed struct and its payload;
+ *   - for CALL, EXTRA and REQUEST, two bytes of lengths (3 bits a field, field 0 in the lowest bits; a field takes 0 to 7
+ *     bytes, little-endian; length 0 means value 0) and the fields. Values are below 2^56.
+ *
+ * Definitions stand before their first use in the *writing* order of the process, but may lie in the stream of another
+ * thread: a reader collects the definitions of all streams first. Ids are per process and start at 1; 0 means none.
+ */
+enum spool_record {
+    SPOOL_END = 0,       /* padding: nothing more in this chunk */
+    SPOOL_META = 1,      /* struct spool_meta, key, value */
+    SPOOL_MODULE = 2,    /* struct spool_module, path, build id (raw bytes) */
+    SPOOL_PATH = 3,      /* struct spool_path, then frames uint64_t run-time return addresses, innermost first */
+    SPOOL_COMM = 4,      /* struct spool_comm, name, then members int32_t world ranks: local group, then remote group */
+    SPOOL_OPERATION = 5, /* struct spool_operation: what is known at the post, or of a blocking call */
+    SPOOL_OUTCOME = 6,   /* struct spool_outcome: what is known when a request ends */
+    SPOOL_THREAD = 7,    /* struct spool_thread */
+    SPOOL_CALL = 16,     /* fields: operation id, begin minus previous CALL's begin (first of a chunk: minus base), duration,
+                            CPU time in ns plus 1 (0: not measured), receive operation id (0: none) */
+    SPOOL_EXTRA = 17,    /* belongs to the REQUEST behind it; absent when all zero and same thread. Fields: polls,
+                            first poll minus post begin, last poll minus post begin, last seen incomplete minus post begin,
+                            first seen complete minus post begin (times plus 1; 0: never) */
+    SPOOL_REQUEST = 18,  /* ended by the CALL in front of it in this stream. Fields: outcome id, call begin minus post
+                            begin, post duration, ticks inside MPI between, outstanding bytes */
+    SPOOL_FOREIGN = 19   /* belongs to the REQUEST behind it (and stands before an EXTRA): it was posted by another
+                            thread, so its ticks inside MPI are not known. Fields: that thread, injection arm plus 1 */
+};
+
+#define SPOOL_HOT_FIELDS 5
+
+struct spool_meta {
+    uint16_t key_bytes;
+    uint32_t value_bytes;
+} __attribute__((packed));
+
+/* META keys: executable, command, mpi_abi, mpi_library, mpi_standard, lapscope_version, job; and with a prefix
+ * "option.NAME" (value: "value\tsource"), "environment.NAME", "cvar.NAME". */
+
+struct spool_module {
+    uint32_t id;
+    uint64_t base, size;     /* base: load bias; addresses begin .. begin+size lie in it */
+    uint64_t begin;          /* lowest mapped run-time address */
+    uint16_t path_bytes;
+    uint16_t build_id_bytes;
+} __attribute__((packed));
+
+struct spool_path {
+    uint32_t id;
+    uint16_t frames;
+    uint8_t truncated;
+} __attribute__((packed));
+
+struct spool_comm {
+    uint32_t id;
+    uint64_t identity;
+    uint32_t ordinal;
+    uint8_t inter;
+    int32_t size, remote_size, comm_rank;
+    uint16_t name_bytes;
+    uint32_t members;        /* entries behind the name: 0 (world rank = comm rank) or size + remote_size; -1 unknown */
+} __attribute__((packed));
+
+enum spool_kind { SPOOL_OTHER = 0, SPOOL_SEND = 1, SPOOL_RECV = 2, SPOOL_COLLECTIVE = 3 };
+enum { SPOOL_ANY_SOURCE = -1, SPOOL_PROC_NULL = -2, SPOOL_NO_PEER = -3, SPOOL_ANY_TAG = -1, SPOOL_NO_TAG = -3 };
+
+struct spool_operation {
+    uint32_t id;
+    uint16_t call;           /* number in calls.def */
+    uint8_t kind;            /* enum spool_kind */
+    uint32_t path, comm;     /* 0: none */
+    int32_t peer, tag;       /* comm rank (inter: rank in the remote group), or the constants above */
+    uint64_t bytes;
+    int32_t source, actual_tag; /* blocking receives and probes: from the status; else the same as peer and tag */
+    uint64_t actual_bytes;
+} __attribute__((packed));
+
+enum spool_ended {
+    SPOOL_WAITED = 1, SPOOL_TESTED = 2, SPOOL_FREED = 3, SPOOL_CANCELLED = 4, SPOOL_FAILED = 5
+};
+
+struct spool_outcome {
+    uint32_t id, operation;
+    int32_t source, tag;     /* receives: from the status; else the operation's */
+    uint64_t bytes;          /* receives: bytes that came */
+    uint8_t ended;           /* enum spool_ended */
+} __attribute__((packed));
+
+struct spool_thread {
+    uint16_t number;
+    int64_t tid;
+} __attribute__((packed));
+
+/* --- LIVE: requests that have not ended -----------------------------------------------------------------------------
+ * A thread's first LIVE chunk: chunk header, struct spool_thread_state, entries to the end of the chunk.
+ * Later ones: chunk header, entries. An entry is in use when operation is not 0 (written last, cleared first). */
+struct spool_live {                    /* 128 bytes; the first 64 are written at the post */
+    uint32_t operation;
+    uint16_t thread;                   /* that posted it */
+    uint8_t cancelled;                 /* MPI_Cancel was called on it */
+    uint8_t injection_arm;             /* plus 1; 0: none */
+    uint64_t post_begin;
+    uint64_t post_ticks;
+    uint64_t mpi_ticks_at_post;        /* the thread's spool_thread_state.mpi_ticks when the post ended */
+    uint64_t outstanding_bytes;
+    uint32_t polls;                    /* when 0, the second half is not valid */
+    uint32_t peer_slot;                /* for the recorder */
+    uint64_t owner;                    /* for the recorder */
+    uint64_t seen_complete;            /* absolute ticks; 0: never */
+    uint64_t first_poll, last_poll, last_incomplete; /* absolute ticks; 0: never */
+    uint64_t reserved[5];
+};
+
+struct spool_thread_state {            /* 128 bytes, behind the header of a thread's first LIVE chunk */
+    uint16_t thread;
+    uint16_t first;                    /* 1: this block is in use */
+    uint32_t current_operation;        /* the blocking or completing call that the thread is inside of; 0: none */
+    uint64_t current_begin;            /* ticks */
+    uint64_t mpi_ticks;                /* inside recorded calls, so far */
+    uint64_t calls;                    /* intercepted so far */
+    uint64_t reserved[12];
+};
+
+/* --- TALLY: chunk header, then entries, updated in place; in use when call_plus_1 is not 0 ------------------------- */
+struct spool_tally {                   /* 64 bytes */
+    uint16_t call_plus_1;
+    uint8_t size_class;                /* k: bytes in [2^(k-1), 2^k); 0: no bytes */
+    uint8_t reason;                    /* 0 poll, 1 summary */
+    uint32_t path;
+    uint64_t count, bytes, inside_ticks, completion_ticks, mpi_ticks, window_ticks;
+    uint64_t reserved;
+};
+
+#ifdef __cplusplus
+static_assert(sizeof(struct spool_chunk) == 64, "chunk header");
+#else
+_Static_assert(sizeof(struct spool_file_header) <= SPOOL_HEADER_BYTES, "file header");
+_Static_assert(sizeof(struct spool_chunk) == 64, "chunk header");
+_Static_assert(sizeof(struct spool_live) == 128, "live entry");
+_Static_assert(sizeof(struct spool_thread_state) == 128, "thread state");
+_Static_assert(sizeof(struct spool_tally) == 64, "tally entry");
+#endif
+
+#endif

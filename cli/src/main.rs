@@ -1,1 +1,41 @@
-fn main() {}
+//! The `lapscope` command: arguments in, exit code out.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use lapscope::args::{Cli, Command};
+use lapscope::commands;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match &cli.command {
+        Command::Run(args) => commands::run::run(args),
+        Command::Report(args) => commands::report::run(args),
+        Command::Sites(args) => commands::sites::run(args),
+        Command::Requests(args) => commands::requests::run(args),
+        Command::Pending(args) => commands::pending::run(args),
+        Command::Sql(args) => commands::sql::run(args),
+        Command::Merge(args) => commands::merge::run(args),
+        Command::Recover(args) => commands::recover::run(args),
+        Command::Options(args) => commands::options::run(args),
+        Command::Doctor(args) => commands::doctor::run(args),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("lapscope: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether the reader of standard output went away (`lapscope report | head`): it has what it wanted.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let broken = Some(std::io::ErrorKind::BrokenPipe);
+    error.chain().any(|cause| {
+        cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind) == broken
+            || cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind)
+                == broken
+    })
+}

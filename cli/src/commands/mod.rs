@@ -1,1 +1,12 @@
 //! One file a subcommand. Each has `pub fn run(args: &…Args) -> anyhow::Result<std::process::ExitCode>`.
+
+pub mod doctor;
+pub mod merge;
+pub mod options;
+pub mod pending;
+pub mod recover;
+pub mod report;
+pub mod requests;
+pub mod run;
+pub mod sites;
+pub mod sql;

@@ -1,0 +1,375 @@
+//! What the user can type. Only shapes and help are here; each command's work is in `commands/`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    fine
+  1    lapscope failed; standard error says why
+  2    the command line was not understood
+  `run` passes on the exit code of the program it launched: 128 + N when signal N killed it,
+  126 when it may not be executed, 127 when it was not found";
+
+const EXAMPLES: &str = "\
+Examples:
+  lapscope run -- mpirun -n 4 ./app input.dat    record a run; works on the unmodified program
+  lapscope report                                read the newest run in this directory
+  lapscope doctor ./app                          what is missing on this machine, or about this program";
+
+/// How much MPI communication was hidden behind computation, and why the rest was not.
+#[derive(Debug, Parser)]
+#[command(name = "lapscope", version, disable_help_subcommand = true, after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Run(RunArgs),
+    Report(ReportArgs),
+    Sites(SitesArgs),
+    Requests(RequestsArgs),
+    Pending(PendingArgs),
+    Sql(SqlArgs),
+    Merge(MergeArgs),
+    Recover(RecoverArgs),
+    Options(OptionsArgs),
+    Doctor(DoctorArgs),
+}
+
+/// How a command prints its data.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For reading
+    #[default]
+    Text,
+    /// Stable keys, documented in docs/json.md; times in ns, sizes in bytes
+    Json,
+    /// One header line, then one line a row
+    Csv,
+}
+
+/// [`Format`] for commands whose data is no table.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum TextOrJson {
+    /// For reading
+    #[default]
+    Text,
+    /// Stable keys, documented in docs/json.md
+    Json,
+}
+
+/// Run a program, or a launcher that starts many, and record its MPI communication.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Two forms:
+  lapscope run -- mpirun -n 4 ./app      around the launcher: one summary at the end
+  mpirun -n 4 lapscope run -- ./app      as every rank: lapscope replaces itself with the program
+
+The exit code is the program's. Signals sent to lapscope reach the program.
+
+Examples:
+  lapscope run --report -- mpirun -n 4 ./app input.dat
+  lapscope run --dir runs/a -- srun -n 64 ./app
+  lapscope run --set CPU_TIME=on -- mpiexec -n 4 python3 script.py")]
+pub struct RunArgs {
+    /// Run directory to write [default: lapscope-DATE-TIME-PROGRAM here]
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+
+    /// Where spools lie during the run, when the run directory is on a slow parallel file system
+    #[arg(long, value_name = "DIR")]
+    pub spool_dir: Option<PathBuf>,
+
+    /// Detail kept per rank, in MB; beyond it only summaries
+    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
+    pub max_mb: Option<u64>,
+
+    /// Do not record call paths
+    #[arg(long)]
+    pub no_callpath: bool,
+
+    /// Set any option that `lapscope options` lists; LAPSCOPE_ in front may be left out
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+
+    /// Print the report when the program has ended
+    #[arg(long)]
+    pub report: bool,
+
+    /// Say nothing at the end; warnings are still printed
+    #[arg(long, short)]
+    pub quiet: bool,
+
+    /// Show what would be executed, and with which environment, and stop
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// The program or launch line
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// Order of call sites, largest first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum SiteSort {
+    /// Time inside MPI
+    #[default]
+    Time,
+    /// Time in calls that complete requests
+    Waiting,
+    /// Time in calls that make requests
+    Posting,
+    /// Number of calls
+    Calls,
+    /// Bytes transferred
+    Bytes,
+    /// Window between post and completion
+    Window,
+}
+
+/// Summary of a run: where the time went, the worst call sites, what to do.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  lapscope report                       the newest run in this directory
+  lapscope report --format json runs/a | jq .totals")]
+pub struct ReportArgs {
+    /// Run directory or database [default: the newest lapscope-* here]
+    pub run: Option<PathBuf>,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+
+    /// Call sites shown; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub top: usize,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub sort: SiteSort,
+
+    /// Only this rank; may be given several times
+    #[arg(long = "rank", value_name = "RANK")]
+    pub ranks: Vec<i64>,
+}
+
+/// Every call site: calls, bytes, time in posting, in completing, in other MPI, and its call path.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  lapscope sites --sort waiting --top 5
+  lapscope sites --call MPI_Isend --paths
+  lapscope sites --source exchange.c --format csv")]
+pub struct SitesArgs {
+    /// Run directory or database [default: the newest lapscope-* here]
+    pub run: Option<PathBuf>,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+
+    /// Call sites shown; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub top: usize,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub sort: SiteSort,
+
+    /// Only this rank; may be given several times
+    #[arg(long = "rank", value_name = "RANK")]
+    pub ranks: Vec<i64>,
+
+    /// Only this MPI call (MPI_Isend, or isend); may be given several times
+    #[arg(long = "call", value_name = "NAME")]
+    pub calls: Vec<String>,
+
+    /// Only sites whose call path has this text in a function or file name
+    #[arg(long, value_name = "TEXT")]
+    pub source: Option<String>,
+
+    /// Show whole call paths
+    #[arg(long)]
+    pub paths: bool,
+}
+
+/// Order of requests, largest first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum RequestSort {
+    /// Time in the completing call
+    #[default]
+    Completion,
+    /// Time in the posting call
+    Post,
+    /// Window between post and completion
+    Window,
+    /// Bytes transferred
+    Bytes,
+    /// Polls that said no
+    Polls,
+    /// In the order of their posts
+    Begin,
+}
+
+/// How a request ended; `operation.ended`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EndedFilter {
+    Waited,
+    Tested,
+    Freed,
+    Cancelled,
+    Failed,
+    Pending,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KindFilter {
+    Send,
+    Recv,
+    Collective,
+    Other,
+}
+
+/// Single requests, the costliest first.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  lapscope requests --top 5
+  lapscope requests --kind send --min-bytes 65536 --sort post
+  lapscope requests --rank 0 --peer 1 --sort begin --top 0 --format csv > requests.csv")]
+pub struct RequestsArgs {
+    /// Run directory or database [default: the newest lapscope-* here]
+    pub run: Option<PathBuf>,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+
+    /// Requests shown; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub top: usize,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub sort: RequestSort,
+
+    /// Only this rank; may be given several times
+    #[arg(long = "rank", value_name = "RANK")]
+    pub ranks: Vec<i64>,
+
+    /// Only this MPI call (MPI_Isend, or isend); may be given several times
+    #[arg(long = "call", value_name = "NAME")]
+    pub calls: Vec<String>,
+
+    #[arg(long, value_enum)]
+    pub kind: Option<KindFilter>,
+
+    /// Only with this world rank at the other end
+    #[arg(long, value_name = "RANK")]
+    pub peer: Option<i64>,
+
+    #[arg(long, value_name = "TAG", allow_negative_numbers = true)]
+    pub tag: Option<i64>,
+
+    #[arg(long, value_name = "BYTES")]
+    pub min_bytes: Option<u64>,
+
+    #[arg(long, value_name = "BYTES")]
+    pub max_bytes: Option<u64>,
+
+    /// Only requests that ended in this way
+    #[arg(long, value_enum)]
+    pub ended: Option<EndedFilter>,
+}
+
+/// What had not ended when the processes did: requests, and the calls they were inside of.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  lapscope pending                      of a run that hung or crashed: what each rank was waiting for
+  lapscope pending --rank 3 runs/a")]
+pub struct PendingArgs {
+    /// Run directory or database [default: the newest lapscope-* here]
+    pub run: Option<PathBuf>,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+
+    /// Entries shown per rank; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub top: usize,
+
+    /// Only this rank; may be given several times
+    #[arg(long = "rank", value_name = "RANK")]
+    pub ranks: Vec<i64>,
+}
+
+/// Query the databases of all ranks as if they were one, without changing them.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  lapscope sql                                     list the tables and views
+  lapscope sql . 'SELECT rank, call, ns FROM time_by_call ORDER BY ns DESC LIMIT 10'
+  lapscope sql runs/a 'SELECT * FROM requests WHERE bytes > 1e6' --format csv")]
+pub struct SqlArgs {
+    /// Run directory or database; `.` means the newest lapscope-* here
+    pub run: Option<PathBuf>,
+
+    /// One SQL statement [default: list the tables and views]
+    pub query: Option<String>,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Put the databases of all ranks into one file of the same schema.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Ids are made unique by adding, for each rank, what the ranks before it used; every row is kept.
+
+Examples:
+  lapscope merge                        the newest run, into <its name>.db
+  lapscope merge runs/a -o a.db && sqlite3 a.db")]
+pub struct MergeArgs {
+    /// Run directory, or several databases [default: the newest lapscope-* here]
+    #[arg(value_name = "RUN")]
+    pub runs: Vec<PathBuf>,
+
+    /// File to write; it must not exist [default: <name of the run directory>.db]
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Turn the spools that killed ranks left into databases.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+`lapscope report` does this by itself. Ranks that are still running are left alone.
+
+Examples:
+  lapscope recover                      the newest run in this directory
+  lapscope recover runs/a")]
+pub struct RecoverArgs {
+    /// Run directory [default: the newest lapscope-* here]
+    pub run: Option<PathBuf>,
+}
+
+/// Every LAPSCOPE_ variable: what it does, its default, its value now.
+#[derive(Debug, Args)]
+pub struct OptionsArgs {
+    #[arg(long, value_enum, default_value_t)]
+    pub format: TextOrJson,
+}
+
+/// Say which MPIs, recorders, clocks, counters and permissions are here, and what to do about what is missing.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  lapscope doctor                       this machine
+  lapscope doctor ./app                 and whether this program can be profiled")]
+pub struct DoctorArgs {
+    /// Program to look at
+    pub program: Option<PathBuf>,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub format: TextOrJson,
+}

@@ -168,7 +168,7 @@ struct spool_thread {
 /* --- LIVE: requests that have not ended -----------------------------------------------------------------------------
  * A thread's first LIVE chunk: chunk header, struct spool_thread_state, entries to the end of the chunk.
  * Later ones: chunk header, entries. An entry is in use when operation is not 0 (written last, cleared first). */
-struct spool_live {                    /* 128 bytes; the first 64 are written at the post */
+struct spool_live {                    /* 128 bytes */
     uint32_t operation;
     uint16_t thread;                   /* that posted it */
     uint8_t cancelled;                 /* MPI_Cancel was called on it */
@@ -177,12 +177,13 @@ struct spool_live {                    /* 128 bytes; the first 64 are written at
     uint64_t post_ticks;
     uint64_t mpi_ticks_at_post;        /* the thread's spool_thread_state.mpi_ticks when the post ended */
     uint64_t outstanding_bytes;
-    uint32_t polls;                    /* when 0, the second half is not valid */
+    uint32_t polls;                    /* when 0, first_poll, last_poll and last_incomplete are not valid */
     uint32_t peer_slot;                /* for the recorder */
     uint64_t owner;                    /* for the recorder */
     uint64_t seen_complete;            /* absolute ticks; 0: never */
     uint64_t first_poll, last_poll, last_incomplete; /* absolute ticks; 0: never */
-    uint64_t reserved[5];
+    uint64_t variable, next_same, last_same; /* for the recorder; valid also when polls is 0 */
+    uint64_t reserved[2];
 };
 
 struct spool_thread_state {            /* 128 bytes, behind the header of a thread's first LIVE chunk */

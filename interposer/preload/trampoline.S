@@ -1,0 +1,169 @@
+/*
+ * One exported entry for each call of calls.def: a jump through its slot, and nothing else.
+ *
+ * A slot first points at its own first-call stub, which names the call by number and goes to first_call. That saves every
+ * register that may carry an argument, lets lapscope_resolve() (resolve.c) fill all the slots, restores the registers
+ * and jumps through the slot. The stack pointer is what it was at entry, so arguments on the stack are where the callee
+ * expects them, and the return address is the application's.
+ */
+#if defined(__x86_64__)
+
+        .macro CALL_ENTRY name
+        .text
+        .p2align 4
+        .globl  \name
+        .type   \name, @function
+\name:
+        endbr64
+        jmp     *slot_\name(%rip)
+        .size   \name, . - \name
+first_\name:
+        endbr64
+        pushq   $slot_index
+        jmp     first_call
+        .data
+        .p2align 3
+slot_\name:
+        .quad   first_\name
+        .set    slot_index, slot_index + 1
+        .endm
+
+#elif defined(__aarch64__)
+
+        .macro CALL_ENTRY name
+        .text
+        .p2align 4
+        .globl  \name
+        .type   \name, %function
+\name:
+        hint    #34                     /* bti c */
+        adrp    x16, slot_\name
+        ldr     x16, [x16, #:lo12:slot_\name]
+        br      x16
+        .size   \name, . - \name
+first_\name:
+        hint    #36                     /* bti j */
+        mov     x17, #slot_index
+        b       first_call
+        .data
+        .p2align 3
+slot_\name:
+        .xword  first_\name
+        .set    slot_index, slot_index + 1
+        .endm
+
+#else
+#error "lapscope has trampolines for x86-64 and aarch64"
+#endif
+
+        .set    slot_index, 0
+
+        .data
+        .p2align 3
+        .hidden lapscope_slots
+        .globl  lapscope_slots
+lapscope_slots:
+
+#define CALL(name, family, role) CALL_ENTRY name
+#include "../calls.def"
+#undef CALL
+
+        .text
+#if defined(__x86_64__)
+
+/* On entry: the slot's number on the stack, above it the application's return address. */
+        .type   first_call, @function
+first_call:
+        .cfi_startproc
+        .cfi_def_cfa_offset 16
+        pushq   %rbp
+        .cfi_def_cfa_offset 24
+        .cfi_offset %rbp, -24
+        movq    %rsp, %rbp
+        .cfi_def_cfa_register %rbp
+        pushq   %rax
+        pushq   %rdi
+        pushq   %rsi
+        pushq   %rdx
+        pushq   %rcx
+        pushq   %r8
+        pushq   %r9
+        pushq   %r10
+        subq    $128, %rsp
+        andq    $-16, %rsp
+        movaps  %xmm0, (%rsp)
+        movaps  %xmm1, 16(%rsp)
+        movaps  %xmm2, 32(%rsp)
+        movaps  %xmm3, 48(%rsp)
+        movaps  %xmm4, 64(%rsp)
+        movaps  %xmm5, 80(%rsp)
+        movaps  %xmm6, 96(%rsp)
+        movaps  %xmm7, 112(%rsp)
+        movl    8(%rbp), %edi
+        call    lapscope_resolve
+        movq    %rax, %r11              /* where to go */
+        movaps  (%rsp), %xmm0
+        movaps  16(%rsp), %xmm1
+        movaps  32(%rsp), %xmm2
+        movaps  48(%rsp), %xmm3
+        movaps  64(%rsp), %xmm4
+        movaps  80(%rsp), %xmm5
+        movaps  96(%rsp), %xmm6
+        movaps  112(%rsp), %xmm7
+        leaq    -64(%rbp), %rsp
+        popq    %r10
+        popq    %r9
+        popq    %r8
+        popq    %rcx
+        popq    %rdx
+        popq    %rsi
+        popq    %rdi
+        popq    %rax
+        popq    %rbp
+        .cfi_def_cfa %rsp, 16
+        addq    $8, %rsp                /* the slot's number */
+        .cfi_def_cfa_offset 8
+        jmp     *%r11
+        .cfi_endproc
+        .size   first_call, . - first_call
+
+#elif defined(__aarch64__)
+
+/* On entry: the slot's number in x17. */
+        .type   first_call, %function
+first_call:
+        .cfi_startproc
+        stp     x29, x30, [sp, #-224]!
+        .cfi_def_cfa_offset 224
+        .cfi_offset x29, -224
+        .cfi_offset x30, -216
+        mov     x29, sp
+        stp     x0, x1, [sp, #16]
+        stp     x2, x3, [sp, #32]
+        stp     x4, x5, [sp, #48]
+        stp     x6, x7, [sp, #64]
+        str     x8, [sp, #80]
+        stp     q0, q1, [sp, #96]
+        stp     q2, q3, [sp, #128]
+        stp     q4, q5, [sp, #160]
+        stp     q6, q7, [sp, #192]
+        mov     w0, w17
+        bl      lapscope_resolve
+        mov     x16, x0                 /* where to go */
+        ldp     q6, q7, [sp, #192]
+        ldp     q4, q5, [sp, #160]
+        ldp     q2, q3, [sp, #128]
+        ldp     q0, q1, [sp, #96]
+        ldr     x8, [sp, #80]
+        ldp     x6, x7, [sp, #64]
+        ldp     x4, x5, [sp, #48]
+        ldp     x2, x3, [sp, #32]
+        ldp     x0, x1, [sp, #16]
+        ldp     x29, x30, [sp], #224
+        .cfi_def_cfa_offset 0
+        br      x16
+        .cfi_endproc
+        .size   first_call, . - first_call
+
+#endif
+        .section .note.GNU-stack, "", %progbits

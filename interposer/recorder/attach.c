@@ -1,0 +1,45 @@
+/* Where the preload library hands over: puts the wrappers into its slots. */
+#include "callsite.h"
+#include "config.h"
+#include "log.h"
+#include "wrappers.h"
+
+#include <stdlib.h>
+
+#define CALL(name, family, role) (void *)wrap_##name,
+static void *const wrappers[CALL_COUNT] = {
+#include "../calls.def"
+};
+#undef CALL
+
+/* Only one rank of a node speaks of what is the same for all of them. */
+static int first_on_node(void)
+{
+    static const char *const local_ranks[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"};
+    for (size_t i = 0; i < sizeof local_ranks / sizeof local_ranks[0]; i++) {
+        const char *value = getenv(local_ranks[i]);
+        if (value && *value)
+            return !strcmp(value, "0");
+    }
+    return 1;
+}
+
+__attribute__((visibility("default"))) int lapscope_attach(const struct lapscope_host *host)
+{
+    if (host->version != LAPSCOPE_HOST_VERSION || host->calls != CALL_COUNT)
+        return -1;
+    int speak = first_on_node();
+    config_load(speak);
+    const char *missing = mpi_api_load(host);
+    if (missing) {
+        log_line("%s has no %s, which the recorder needs: nothing is recorded", host->mpi_path, missing);
+        return 0;
+    }
+    if (!clock_select((enum clock_choice)config.clock) && speak)
+        log_line("LAPSCOPE_CLOCK=tsc: this processor's time-stamp counter is not invariant: using CLOCK_MONOTONIC");
+    callsite_configure();
+    for (unsigned i = 0; i < CALL_COUNT; i++)
+        if (host->real[i])
+            host->slots[i] = wrappers[i];
+    return 0;
+}

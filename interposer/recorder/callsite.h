@@ -1,0 +1,78 @@
+/*
+ * Call paths, exact and nearly free. The only file that knows libunwind.
+ *
+ * A path is unwound once. What is remembered of it is where on the stack each return address stood, and its value. A later
+ * call from the same return address with the same stack pointer has the same path when those words are unchanged:
+ * frame 0 is the function of the return address; its frame's size follows from that address unless it is addressed through
+ * the frame pointer, and then the saved frame pointer is compared too; so the next return address stands where it stood,
+ * and is the same; and so on outwards.
+ */
+#ifndef LAPSCOPE_CALLSITE_H
+#define LAPSCOPE_CALLSITE_H
+
+#include "thread.h"
+
+struct spool_tally;
+
+/* Where a wrapper was called from. CALLER() only in the wrapper itself, which must keep a frame pointer. */
+struct caller {
+    uintptr_t return_address;
+    uintptr_t frame;         /* canonical frame address of the wrapper: the caller's stack pointer after the call */
+};
+#define CALLER() ((struct caller){(uintptr_t)__builtin_return_address(0), (uintptr_t)__builtin_dwarf_cfa()})
+
+struct callsite_check {
+    const uintptr_t *word;
+    uintptr_t value;
+};
+
+struct callsite {
+    struct caller caller;
+    uint32_t path;                     /* id in the spool; 0: none */
+    uint32_t checks;
+    struct operation *last_operation;  /* what was last done from here: most often the next one too */
+    struct operation *last_announced;  /* the same for what call_begin says, and for the receive of MPI_Sendrecv */
+    struct operation *last_receive;
+    struct spool_tally *last_tally;
+    struct callsite_check check[];
+};
+
+enum { CALLSITE_BUCKETS = 1024, CALLSITE_WAYS = 4 };
+
+struct callsite_cache {
+    struct callsite *bucket[CALLSITE_BUCKETS][CALLSITE_WAYS]; /* the most recently used first */
+    uintptr_t stack_end;               /* words are only ever read below this */
+    struct callsite *fixed;            /* for LAPSCOPE_CALLPATH=off, and for paths that cannot be remembered */
+    uint64_t misses;
+};
+
+struct callsite_cache *callsite_cache_create(void);
+struct callsite *callsite_miss(struct thread *t, struct caller caller, unsigned bucket);
+
+/* Reads LAPSCOPE_CALLPATH and LAPSCOPE_CALLPATH_DEPTH. */
+void callsite_configure(void);
+extern int callsite_enabled;
+
+static inline int callsite_matches(const struct callsite *site, struct caller caller)
+{
+    if (site->caller.return_address != caller.return_address || site->caller.frame != caller.frame)
+        return 0;
+    uintptr_t differing = 0;
+    for (uint32_t i = 0; i < site->checks; i++)
+        differing |= *site->check[i].word ^ site->check[i].value;
+    return differing == 0;
+}
+
+static inline struct callsite *callsite_of(struct thread *t, struct caller caller)
+{
+    struct callsite_cache *cache = t->callsites;
+    if (UNLIKELY(!callsite_enabled))
+        return cache->fixed;
+    unsigned bucket = (unsigned)(((caller.return_address ^ caller.frame >> 4) * 0x9e3779b97f4a7c15u) >> 54);
+    struct callsite *site = cache->bucket[bucket][0];
+    if (LIKELY(site && callsite_matches(site, caller)))
+        return site;
+    return callsite_miss(t, caller, bucket);
+}
+
+#endif

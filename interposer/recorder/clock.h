@@ -1,0 +1,43 @@
+/*
+ * The recorder's clock: the invariant time-stamp counter where there is one, else CLOCK_MONOTONIC.
+ * Ticks become nanoseconds only when the spool is read, from pairs of both clocks.
+ */
+#ifndef LAPSCOPE_CLOCK_H
+#define LAPSCOPE_CLOCK_H
+
+#include "../../schema/spool.h"
+
+#include <time.h>
+
+extern int clock_is_tsc; /* set once by clock_select */
+
+static inline uint64_t clock_nanoseconds(clockid_t id)
+{
+    struct timespec now;
+    clock_gettime(id, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static inline uint64_t clock_now(void)
+{
+    if (__builtin_expect(clock_is_tsc, 1)) {
+#if defined(__x86_64__)
+        return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+        uint64_t ticks;
+        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+        return ticks;
+#endif
+    }
+    return clock_nanoseconds(CLOCK_MONOTONIC);
+}
+
+enum clock_choice { CLOCK_CHOICE_AUTO, CLOCK_CHOICE_TSC, CLOCK_CHOICE_MONOTONIC }; /* order of options.def */
+
+/* Decides for this process; returns 0 when the time-stamp counter was asked for and is not invariant. */
+int clock_select(enum clock_choice choice);
+
+/* The same instant on both clocks, to some tens of nanoseconds. */
+struct spool_clock_pair clock_pair(void);
+
+#endif

@@ -1,0 +1,114 @@
+#include "config.h"
+#include "log.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct config config __attribute__((visibility("hidden")));
+
+enum option_type { BOOL, COUNT, CHOICE, STRING };
+
+struct option {
+    const char *name;
+    enum option_type type;
+    const char *initial, *unit;
+    size_t offset;
+    const char *value, *source;
+};
+
+static struct option options[] = {
+#define OPTION(field, name, type, initial, unit, doc) {name, type, initial, unit, offsetof(struct config, field), initial, "default"},
+#include "../options.def"
+#undef OPTION
+};
+
+enum { OPTION_COUNT = sizeof options / sizeof options[0] };
+
+static int find_word(const char *words, const char *value)
+{
+    int place = 0;
+    for (const char *word = words; *word; place++) {
+        size_t length = strcspn(word, "|");
+        if (strlen(value) == length && !strncasecmp(word, value, length))
+            return place;
+        word += length + (word[length] == '|');
+    }
+    return -1;
+}
+
+static int parse_bool(const char *value, int *parsed)
+{
+    if (find_word("on|1|yes|true", value) >= 0)
+        *parsed = 1;
+    else if (find_word("off|0|no|false", value) >= 0)
+        *parsed = 0;
+    else
+        return 0;
+    return 1;
+}
+
+/* `unit` starts with the range, "1..128 frames". */
+static int parse_count(const char *value, const char *unit, int64_t *parsed)
+{
+    long long low = 0, high = INT64_MAX;
+    sscanf(unit, "%lld..%lld", &low, &high);
+    char *end;
+    errno = 0;
+    long long number = strtoll(value, &end, 10);
+    if (errno || end == value || *end || number < low || number > high)
+        return 0;
+    *parsed = number;
+    return 1;
+}
+
+static int assign(const struct option *option, const char *value)
+{
+    void *field = (char *)&config + option->offset;
+    switch (option->type) {
+    case BOOL:
+        return parse_bool(value, field);
+    case COUNT:
+        return parse_count(value, option->unit, field);
+    case CHOICE: {
+        int place = find_word(option->unit, value);
+        if (place >= 0)
+            *(int *)field = place;
+        return place >= 0;
+    }
+    default:
+        *(const char **)field = value;
+        return 1;
+    }
+}
+
+void config_load(int speak)
+{
+    for (unsigned i = 0; i < OPTION_COUNT; i++) {
+        struct option *option = &options[i];
+        const char *value = getenv(option->name);
+        assign(option, option->initial);
+        if (!value || !*value)
+            continue;
+        if (assign(option, value)) {
+            option->value = value;
+            option->source = "environment";
+        } else {
+            option->source = "rejected";
+            if (speak)
+                log_line("%s=%s is not valid (%s): using %s", option->name, value, option->unit, option->initial);
+        }
+    }
+}
+
+const char *config_describe(unsigned i, const char **value, const char **source)
+{
+    if (i >= OPTION_COUNT)
+        return NULL;
+    *value = options[i].value;
+    *source = options[i].source;
+    return options[i].name;
+}

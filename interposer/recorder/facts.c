@@ -1,0 +1,87 @@
+#define _GNU_SOURCE
+#include "facts.h"
+
+#include "config.h"
+#include "mpi_api.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#ifndef LAPSCOPE_VERSION
+#error "LAPSCOPE_VERSION comes from the build"
+#endif
+
+extern char **environ;
+
+/* Variables that concern MPI, by how they begin. */
+static const char *const environment_prefixes[] = {"OMPI_",  "PMIX_MCA_", "PRTE_",    "MPICH_",      "MPIR_CVAR_", "HYDRA_",
+                                                   "I_MPI_", "UCX_",      "FI_",      "PSM",         "MV2_",       "SLURM_",
+                                                   "OMP_",   "LAPSCOPE_", "KMP_",     "LD_PRELOAD=", "GOMP_",      "MPI_"};
+
+static void write_environment(struct thread *t)
+{
+    char key[256 + 16];
+    for (char **variable = environ; variable && *variable; variable++) {
+        const char *equals = strchr(*variable, '=');
+        int wanted = 0;
+        for (size_t i = 0; i < sizeof environment_prefixes / sizeof environment_prefixes[0]; i++)
+            wanted |= !strncmp(*variable, environment_prefixes[i], strlen(environment_prefixes[i]));
+        if (!wanted || !equals || equals - *variable > 255)
+            continue;
+        snprintf(key, sizeof key, "environment.%.*s", (int)(equals - *variable), *variable);
+        spool_define_meta(&t->stream, key, equals + 1);
+    }
+}
+
+static void write_options(struct thread *t)
+{
+    char key[128], text[4096 + 64];
+    const char *value, *source, *name;
+    for (unsigned i = 0; (name = config_describe(i, &value, &source)); i++) {
+        snprintf(key, sizeof key, "option.%s", name);
+        snprintf(text, sizeof text, "%.4000s\t%s", value, source);
+        spool_define_meta(&t->stream, key, text);
+    }
+}
+
+static void write_program(struct thread *t)
+{
+    char text[16384];
+    ssize_t length = readlink("/proc/self/exe", text, sizeof text - 1);
+    text[length > 0 ? length : 0] = '\0';
+    spool_define_meta(&t->stream, "executable", text);
+
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    length = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    for (ssize_t i = 0; i + 1 < length; i++)
+        text[i] = text[i] ? text[i] : ' ';
+    text[length > 0 ? length : 0] = '\0';
+    spool_define_meta(&t->stream, "command", text);
+}
+
+static void write_mpi(struct thread *t)
+{
+    static char text[MPI_MAX_LIBRARY_VERSION_STRING + 1];
+    char standard[32];
+    int length = 0, version = 0, subversion = 0;
+    mpi.Get_library_version(text, &length);
+    text[strcspn(text, "\n")] = '\0';
+    mpi.Get_version(&version, &subversion);
+    snprintf(standard, sizeof standard, "%d.%d", version, subversion);
+    spool_define_meta(&t->stream, "mpi_abi", mpi.abi);
+    spool_define_meta(&t->stream, "mpi_library", text);
+    spool_define_meta(&t->stream, "mpi_standard", standard);
+}
+
+void facts_write(struct thread *t, const char *job)
+{
+    write_program(t);
+    write_mpi(t);
+    spool_define_meta(&t->stream, "lapscope_version", LAPSCOPE_VERSION);
+    spool_define_meta(&t->stream, "job", job);
+    write_options(t);
+    write_environment(t);
+}

@@ -1,0 +1,41 @@
+#include "log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* One write a line, so that ranks sharing a terminal do not cut each other's words. */
+static void write_line(const char *format, va_list args)
+{
+    char line[4096 + 256];
+    int saved_errno = errno;
+    int used = snprintf(line, sizeof line, "lapscope: ");
+    int said = vsnprintf(line + used, sizeof line - (size_t)used - 1, format, args);
+    used += said < 0 ? 0 : said;
+    if (used > (int)sizeof line - 2)
+        used = (int)sizeof line - 2;
+    line[used++] = '\n';
+    ssize_t written = write(STDERR_FILENO, line, (size_t)used);
+    (void)written; /* there is nobody left to tell */
+    errno = saved_errno;
+}
+
+void log_line(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    write_line(format, args);
+    va_end(args);
+}
+
+int log_once(int *said, const char *format, ...)
+{
+    if (__atomic_exchange_n(said, 1, __ATOMIC_RELAXED))
+        return 0;
+    va_list args;
+    va_start(args, format);
+    write_line(format, args);
+    va_end(args);
+    return 1;
+}

@@ -1,0 +1,323 @@
+#include "record.h"
+
+#include "arena.h"
+#include "comm.h"
+#include "config.h"
+#include "operation.h"
+#include "request.h"
+#include "spool_codec.h"
+#include "tally.h"
+
+static int64_t *outstanding; /* bytes of sends not yet complete, by world rank of the destination */
+
+int record_init(int world_size)
+{
+    outstanding = arena_alloc((size_t)world_size * sizeof *outstanding);
+    return outstanding != NULL;
+}
+
+static void count_lost(void)
+{
+    __atomic_fetch_add(&spool_header()->lost_records, 1, __ATOMIC_RELAXED);
+}
+
+static inline int64_t add_outstanding(int32_t world_rank, int64_t bytes)
+{
+    if (LIKELY(!recorder_multiple)) {
+        int64_t before = outstanding[world_rank];
+        outstanding[world_rank] = before + bytes;
+        return before;
+    }
+    return __atomic_fetch_add(&outstanding[world_rank], bytes, __ATOMIC_RELAXED);
+}
+
+static inline struct operation_key key_of(enum call call, const struct callsite *site, const struct comm *comm,
+                                          const struct message *posted, const struct message *actual)
+{
+    return (struct operation_key){.bytes = posted->bytes,
+                                  .actual_bytes = actual->bytes,
+                                  .path = site->path,
+                                  .comm = comm ? comm->id : 0,
+                                  .peer = posted->peer,
+                                  .tag = posted->tag,
+                                  .source = actual->peer,
+                                  .actual_tag = actual->tag,
+                                  .call = (uint16_t)call,
+                                  .kind = (uint8_t)posted->kind};
+}
+
+/* --- posts -------------------------------------------------------------------------------------------------------- */
+
+static void fill_live(struct thread *t, struct spool_live *live, struct operation *operation, uint64_t begin, uint64_t end)
+{
+    live->thread = (uint16_t)t->number;
+    live->cancelled = 0;
+    live->injection_arm = 0;
+    live->post_begin = begin;
+    live->post_ticks = end - begin;
+    live->mpi_ticks_at_post = t->state->mpi_ticks;
+    live->polls = 0;
+    live->seen_complete = 0;
+    live->outstanding_bytes = 0;
+    live->owner = (uintptr_t)operation;
+    live->peer_slot = UINT32_MAX;
+    if (operation->key.kind == SPOOL_SEND && operation->peer_world >= 0) {
+        live->peer_slot = (uint32_t)operation->peer_world;
+        live->outstanding_bytes = (uint64_t)add_outstanding(operation->peer_world, (int64_t)operation->key.bytes);
+    }
+    __atomic_store_n(&live->operation, operation->id, __ATOMIC_RELEASE);
+}
+
+static void drop_stale(struct thread *t, struct spool_live *stale)
+{
+    const struct operation *operation = (const struct operation *)(uintptr_t)stale->owner;
+    if (stale->peer_slot != UINT32_MAX)
+        add_outstanding((int32_t)stale->peer_slot, -(int64_t)operation->key.bytes);
+    __atomic_fetch_add(&spool_header()->unknown_requests, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&stale->operation, 0, __ATOMIC_RELEASE);
+    stale->owner = (uintptr_t)t->free_live;
+    t->free_live = stale;
+}
+
+void record_post(struct thread *t, enum call call, struct caller caller, uint64_t begin, uint64_t end,
+                 const struct message *message, const MPI_Request *variable)
+{
+    struct callsite *site = callsite_of(t, caller);
+    const struct comm *comm = comm_of(t, message->comm);
+    struct operation_key key = key_of(call, site, comm, message, message);
+    struct operation *operation = operation_of(t, &site->last_operation, &key, comm_world_rank(comm, message->peer));
+    thread_was_inside(t, end - begin);
+    struct spool_live *live = operation ? request_new(t) : NULL;
+    if (UNLIKELY(!live)) {
+        count_lost();
+        return;
+    }
+    fill_live(t, live, operation, begin, end);
+    struct spool_live *stale = request_insert(t, request_key(*variable), variable, live);
+    if (UNLIKELY(stale != NULL))
+        drop_stale(t, stale);
+}
+
+/* --- calls -------------------------------------------------------------------------------------------------------- */
+
+static const struct exchange no_exchange = {{SPOOL_OTHER, SPOOL_NO_PEER, SPOOL_NO_TAG, 0, 0},
+                                            {SPOOL_OTHER, SPOOL_NO_PEER, SPOOL_NO_TAG, 0, 0}};
+
+static struct operation *exchange_operation(struct span *span, struct operation **last, const struct exchange *exchange)
+{
+    const struct comm *comm = exchange == &no_exchange ? NULL : comm_of(span->thread, exchange->posted.comm);
+    struct operation_key key = key_of(span->call, span->site, comm, &exchange->posted, &exchange->actual);
+    return operation_of(span->thread, last, &key, comm_world_rank(comm, exchange->posted.peer));
+}
+
+/* The communicator and the datatype are not asked for anything yet: should they be invalid, then the application's own
+ * call is the one to be told so. Hence no bytes. */
+static struct operation *announced_operation(struct span *span, const struct message *message)
+{
+    struct message posted = message ? *message : no_exchange.posted;
+    const struct comm *comm = message ? comm_known(span->thread, message->comm) : NULL;
+    posted.bytes = 0;
+    struct operation_key key = key_of(span->call, span->site, comm, &posted, &posted);
+    struct operation **last = message ? &span->site->last_announced : &span->site->last_operation;
+    return operation_of(span->thread, last, &key, comm_world_rank(comm, posted.peer));
+}
+
+void call_begin(struct span *span, struct thread *t, enum call call, struct caller caller, const struct message *message)
+{
+    span->thread = t;
+    span->call = call;
+    span->site = callsite_of(t, caller);
+    span->completed = 1;
+    struct operation *operation = announced_operation(span, message);
+    span->cpu_begin_ns = UNLIKELY(config.cpu_time) ? clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID) : 0;
+    t->state->current_begin = span->begin = clock_now();
+    __atomic_store_n(&t->state->current_operation, operation ? operation->id : 0, __ATOMIC_RELEASE);
+}
+
+/* Back from the call that call_begin announced. */
+static inline void call_over(struct span *span)
+{
+    span->thread->state->current_operation = 0;
+    thread_was_inside(span->thread, span->end - span->begin);
+}
+
+void record_nothing(struct span *span)
+{
+    call_over(span);
+}
+
+static void summarize_call(struct span *span, uint64_t bytes)
+{
+    struct spool_tally *tally = tally_find(span->thread, span->call, span->site->path, bytes, TALLY_SUMMARY);
+    if (!tally) {
+        count_lost();
+        return;
+    }
+    tally->count++;
+    tally->bytes += bytes;
+    tally->inside_ticks += span->end - span->begin;
+}
+
+void record_call(struct span *span, const struct exchange *exchange, const struct exchange *receive)
+{
+    struct thread *t = span->thread;
+    struct spool_stream *stream = &t->stream;
+    uint64_t cpu = UNLIKELY(config.cpu_time) ? clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID) - span->cpu_begin_ns + 1 : 0;
+    call_over(span);
+    exchange = exchange ? exchange : &no_exchange;
+    struct operation *operation = NULL, *receiving = NULL;
+    if (LIKELY(!stream->full)) {
+        operation = exchange_operation(span, &span->site->last_operation, exchange);
+        receiving = receive ? exchange_operation(span, &span->site->last_receive, receive) : NULL;
+    }
+    if (UNLIKELY(!operation || !spool_stream_room(stream, SPOOL_RECORD_ROOM, 0))) {
+        summarize_call(span, exchange->actual.bytes);
+        return;
+    }
+    uint64_t fields[SPOOL_HOT_FIELDS] = {operation->id, span->begin - stream->last_begin, span->end - span->begin, cpu,
+                                         receiving ? receiving->id : 0};
+    stream->last_begin = span->begin;
+    spool_stream_commit(stream, spool_put(stream->at, SPOOL_CALL, fields, SPOOL_HOT_FIELDS));
+}
+
+struct message message_received(const struct message *posted, const MPI_Status *status)
+{
+    struct message actual = *posted;
+    actual.peer = peer_code(status->MPI_SOURCE);
+    actual.tag = tag_code(status->MPI_TAG);
+    actual.bytes = bytes_received(status);
+    return actual;
+}
+
+/* --- completions -------------------------------------------------------------------------------------------------- */
+
+struct spool_live *known_request(struct thread *t, MPI_Request handle, const void *variable)
+{
+    return handle == mpi.request_null ? NULL : request_find(t, request_key(handle), variable);
+}
+
+static struct outcome_key outcome_of(const struct spool_live *live, const struct operation *operation,
+                                     const MPI_Status *status, enum spool_ended ended)
+{
+    struct outcome_key key = {.bytes = operation->key.bytes,
+                              .operation = operation->id,
+                              .source = operation->key.peer,
+                              .tag = operation->key.tag,
+                              .ended = (uint8_t)ended};
+    int cancelled = 0;
+    if (UNLIKELY(live->cancelled && status))
+        mpi.Test_cancelled(status, &cancelled);
+    if (UNLIKELY(cancelled)) {
+        key.ended = SPOOL_CANCELLED;
+        key.bytes = 0;
+    } else if (operation->key.kind == SPOOL_RECV && status && ended != SPOOL_FREED) {
+        key.source = peer_code(status->MPI_SOURCE);
+        key.tag = tag_code(status->MPI_TAG);
+        key.bytes = bytes_received(status);
+    }
+    return key;
+}
+
+static uint64_t since(uint64_t moment, uint64_t begin)
+{
+    return moment ? moment - begin + 1 : 0;
+}
+
+/* The records that may stand in front of a REQUEST; returns where to go on. */
+static unsigned char *put_extras(struct thread *t, unsigned char *at, const struct spool_live *live)
+{
+    if (UNLIKELY(live->thread != t->number || live->injection_arm)) {
+        uint64_t foreign[] = {live->thread, live->injection_arm};
+        at = spool_put(at, SPOOL_FOREIGN, foreign, 2);
+    }
+    if (live->polls || live->seen_complete) {
+        uint64_t begin = live->post_begin, seen = since(live->seen_complete, begin);
+        uint64_t none[SPOOL_HOT_FIELDS] = {0, 0, 0, 0, seen};
+        uint64_t extra[SPOOL_HOT_FIELDS] = {live->polls, since(live->first_poll, begin), since(live->last_poll, begin),
+                                            since(live->last_incomplete, begin), seen};
+        at = spool_put(at, SPOOL_EXTRA, live->polls ? extra : none, SPOOL_HOT_FIELDS);
+    }
+    return at;
+}
+
+static void summarize_request(const struct span *span, const struct spool_live *live, const struct operation *operation,
+                              uint64_t bytes, uint64_t mpi_ticks)
+{
+    struct spool_tally *tally = tally_find(span->thread, operation->key.call, operation->key.path, bytes, TALLY_SUMMARY);
+    if (!tally) {
+        count_lost();
+        return;
+    }
+    tally->count++;
+    tally->bytes += bytes;
+    tally->inside_ticks += live->post_ticks;
+    tally->completion_ticks += (span->end - span->begin) / span->completed;
+    tally->mpi_ticks += mpi_ticks;
+    tally->window_ticks += span->begin - live->post_begin - live->post_ticks;
+}
+
+void record_completion(const struct span *span, MPI_Request handle, const void *variable, const MPI_Status *status,
+                       enum spool_ended ended)
+{
+    struct thread *t = span->thread;
+    struct spool_live *live = known_request(t, handle, variable);
+    if (UNLIKELY(!live)) {
+        if (handle != mpi.request_null)
+            __atomic_fetch_add(&spool_header()->unknown_requests, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    struct operation *operation = (struct operation *)(uintptr_t)live->owner;
+    struct outcome_key key = outcome_of(live, operation, status, ended);
+    int own = live->thread == t->number;
+    /* record_call has already counted the completing call itself */
+    uint64_t inside = own ? t->state->mpi_ticks - live->mpi_ticks_at_post - (span->end - span->begin) : 0;
+    uint32_t outcome = t->stream.full ? 0 : outcome_intern(t, own ? operation : NULL, &key);
+    if (live->peer_slot != UINT32_MAX)
+        add_outstanding((int32_t)live->peer_slot, -(int64_t)operation->key.bytes);
+    if (UNLIKELY(!outcome || !spool_stream_room(&t->stream, SPOOL_RECORD_ROOM, 0))) {
+        summarize_request(span, live, operation, key.bytes, inside);
+    } else {
+        unsigned char *at = put_extras(t, t->stream.at, live);
+        uint64_t fields[SPOOL_HOT_FIELDS] = {outcome, span->begin - live->post_begin, live->post_ticks, inside,
+                                             live->outstanding_bytes};
+        spool_stream_commit(&t->stream, spool_put(at, SPOOL_REQUEST, fields, SPOOL_HOT_FIELDS));
+    }
+    request_release(t, request_key(handle), live);
+}
+
+/* --- tests that said no, or ended nothing -------------------------------------------------------------------------- */
+
+void record_poll(struct span *span)
+{
+    call_over(span);
+    tally_poll(span->thread, span->call, span->site, span->end - span->begin);
+}
+
+void record_incomplete(const struct span *span, MPI_Request handle, const void *variable, int certain)
+{
+    struct spool_live *live = known_request(span->thread, handle, variable);
+    if (!live)
+        return;
+    if (live->polls == 0) {
+        live->first_poll = span->begin;
+        live->last_incomplete = 0;
+    }
+    live->last_poll = span->begin;
+    if (certain)
+        live->last_incomplete = span->begin;
+    live->polls++;
+}
+
+void record_seen_complete(const struct span *span, MPI_Request handle, const void *variable)
+{
+    struct spool_live *live = known_request(span->thread, handle, variable);
+    if (live && !live->seen_complete)
+        live->seen_complete = span->end;
+}
+
+void record_cancel(struct thread *t, MPI_Request handle, const void *variable)
+{
+    struct spool_live *live = known_request(t, handle, variable);
+    if (live)
+        live->cancelled = 1;
+}

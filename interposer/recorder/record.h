@@ -1,0 +1,94 @@
+/*
+ * What the wrappers call after the real call: one function for each kind of thing that happened. None of them allocates,
+ * locks or calls the system but on first sight of something new.
+ */
+#ifndef LAPSCOPE_RECORD_H
+#define LAPSCOPE_RECORD_H
+
+#include "callsite.h"
+#include "mpi_api.h"
+#include "thread.h"
+
+/* Arguments of a communication as the application gave them, in the spool's terms. */
+struct message {
+    enum spool_kind kind;
+    int32_t peer, tag;           /* see peer_code, tag_code */
+    MPI_Comm comm;
+    uint64_t bytes;
+};
+
+/* From an MPI rank argument: ranks as they are, MPI's constants (which differ between ABIs) as the spool's. */
+static inline int32_t peer_code(int rank)
+{
+    return LIKELY(rank >= 0)        ? rank
+           : rank == MPI_ANY_SOURCE ? SPOOL_ANY_SOURCE
+           : rank == MPI_PROC_NULL  ? SPOOL_PROC_NULL
+                                    : SPOOL_NO_PEER;
+}
+
+static inline int32_t tag_code(int tag)
+{
+    return LIKELY(tag >= 0) ? tag : tag == MPI_ANY_TAG ? SPOOL_ANY_TAG : SPOOL_NO_TAG;
+}
+
+/* A call under way: from call_begin() to one of the call_end functions, or none when it is not to be recorded. */
+struct span {
+    struct thread *thread;
+    struct callsite *site;
+    uint64_t begin, end;         /* ticks */
+    uint64_t cpu_begin_ns;       /* LAPSCOPE_CPU_TIME=on */
+    unsigned completed;          /* requests that share this call's time */
+    enum call call;
+};
+
+/* A request was made. `variable` is where the application keeps its handle. */
+void record_post(struct thread *t, enum call call, struct caller caller, uint64_t begin, uint64_t end,
+                 const struct message *message, const MPI_Request *variable);
+
+/* Starts a blocking or completing call: finds its call path and, so that a killed process shows what it was waiting for,
+ * says in the spool that this thread is in it. `message` may be NULL; its bytes are not looked at. */
+void call_begin(struct span *span, struct thread *t, enum call call, struct caller caller, const struct message *message);
+
+/* Stamps the end. To be called directly behind the real call. */
+static inline void call_stamp(struct span *span)
+{
+    span->end = clock_now();
+}
+
+/* What was asked for, and what came. */
+struct exchange {
+    struct message posted, actual;
+};
+
+/* One call row. NULL for what has no message of its own, and for calls that failed: then nothing of their arguments can
+ * be relied on. `receive` is the receiving half of MPI_Sendrecv. */
+void record_call(struct span *span, const struct exchange *exchange, const struct exchange *receive);
+
+/* A call that is not worth a row; its time still counts as time inside MPI. */
+void record_nothing(struct span *span);
+
+/* The message that a receive's status tells of. */
+struct message message_received(const struct message *posted, const MPI_Status *status);
+
+/* A request that the call just recorded has ended. `handle` is what its variable held before. Unknown and null handles
+ * are passed over. `status` may be NULL for sends that were not cancelled. */
+void record_completion(const struct span *span, MPI_Request handle, const void *variable, const MPI_Status *status,
+                       enum spool_ended ended);
+
+/* The live request behind a handle; NULL for null handles and for requests whose post was not seen. */
+struct spool_live *known_request(struct thread *t, MPI_Request handle, const void *variable);
+
+/* A test that said no: one poll of this call site, and of each known request that it covered. */
+void record_poll(struct span *span);
+void record_incomplete(const struct span *span, MPI_Request handle, const void *variable, int certain);
+
+/* A test that saw a request complete without ending it. */
+void record_seen_complete(const struct span *span, MPI_Request handle, const void *variable);
+
+/* MPI_Cancel was called on it. */
+void record_cancel(struct thread *t, MPI_Request handle, const void *variable);
+
+/* Bytes of sends under way to each world rank; called once, when the size is known. Returns 0 when out of memory. */
+int record_init(int world_size);
+
+#endif

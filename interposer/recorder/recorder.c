@@ -1,0 +1,137 @@
+#define _GNU_SOURCE
+#include "recorder.h"
+
+#include "callsite.h"
+#include "comm.h"
+#include "config.h"
+#include "facts.h"
+#include "log.h"
+#include "record.h"
+#include "rundir.h"
+#include "store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct rundir dir;
+static pid_t owner; /* a forked child must leave its parent's spool alone */
+
+static void forget_in_child(void)
+{
+    recorder_state = RECORDER_OFF;
+}
+
+/* Leaves word in the run directory of a spool that lies elsewhere: "host<TAB>path". */
+static void point_to_spool(void)
+{
+    char path[RUNDIR_PATH_BYTES + 8], text[RUNDIR_PATH_BYTES + 300];
+    if (!*config.spool_dir)
+        return;
+    snprintf(path, sizeof path, "%.*s.spool-at", (int)(strlen(dir.database) - strlen(".db")), dir.database);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int length = snprintf(text, sizeof text, "%s\t%s\n", spool_header()->host, dir.spool);
+    if (fd < 0 || write(fd, text, (size_t)length) != length)
+        log_line("%s cannot be written: should this rank be killed, its data are in %s", path, dir.spool);
+    if (fd >= 0)
+        close(fd);
+}
+
+static int open_spool(const struct spool_identity *identity)
+{
+    char trouble[RUNDIR_PATH_BYTES + 256] = "";
+    int error = rundir_open(&dir, identity->rank, trouble, sizeof trouble);
+    if (error) {
+        log_line("rank %d is not recorded: %s", identity->rank, trouble);
+        return 0;
+    }
+    struct spool_identity named = *identity;
+    named.life = dir.life;
+    error = spool_create(dir.spool, (uint64_t)config.max_mb << 20, &named);
+    if (error)
+        log_line("rank %d is not recorded: its spool %s cannot be made (%s); LAPSCOPE_DIR or LAPSCOPE_SPOOL_DIR can name "
+                 "another place", identity->rank, dir.spool, strerror(error));
+    return !error;
+}
+
+void recorder_start(struct spool_clock_pair began, int64_t began_unix_ns)
+{
+    struct spool_identity identity = {.first = began, .epoch_unix_ns = began_unix_ns, .init_end = clock_now()};
+    int saved_errno = errno;
+    if (mpi.Comm_rank(mpi.comm_world, &identity.rank) != MPI_SUCCESS ||
+        mpi.Comm_size(mpi.comm_world, &identity.world_size) != MPI_SUCCESS)
+        return;
+    mpi.Query_thread(&identity.thread_level);
+    recorder_multiple = identity.thread_level == MPI_THREAD_MULTIPLE;
+    identity.thread_level = identity.thread_level == MPI_THREAD_SINGLE       ? 0
+                            : identity.thread_level == MPI_THREAD_FUNNELED   ? 1
+                            : identity.thread_level == MPI_THREAD_SERIALIZED ? 2
+                                                                             : 3;
+    if (!open_spool(&identity)) {
+        errno = saved_errno;
+        return;
+    }
+    struct thread *t = record_init(identity.world_size) ? thread_first_call() : NULL;
+    if (!t) {
+        log_line("rank %d is not recorded: no room for the first records in %s", identity.rank, dir.spool);
+        unlink(dir.spool);
+        errno = saved_errno;
+        return;
+    }
+    owner = getpid();
+    pthread_atfork(NULL, NULL, forget_in_child);
+    facts_write(t, dir.job);
+    comm_define(t, mpi.comm_world, "MPI_COMM_WORLD");
+    comm_define(t, mpi.comm_self, "MPI_COMM_SELF");
+    point_to_spool();
+    spool_refresh_clock();
+    recorder_state = RECORDER_ON;
+    errno = saved_errno;
+}
+
+static void convert(void)
+{
+    char error[1024] = "";
+    struct store_result result;
+    const struct spool_file_header *header = spool_header();
+    if (!config.convert) {
+        if (header->rank == 0 && !config.quiet)
+            log_line("data in %s; next: lapscope report %s (turns the spools into SQLite first)", dir.path, dir.path);
+        return;
+    }
+    if (store_convert(dir.spool, dir.database, NULL, NULL, &result, error, sizeof error) != 0) {
+        log_line("rank %d: %s. Nothing is lost: the spool stays, and `lapscope recover %s` converts it later", header->rank,
+                 error, dir.path);
+        return;
+    }
+    unlink(dir.spool);
+    if (*config.spool_dir) {
+        char path[RUNDIR_PATH_BYTES + 8];
+        snprintf(path, sizeof path, "%.*s.spool-at", (int)(strlen(dir.database) - strlen(".db")), dir.database);
+        unlink(path);
+    }
+    if (header->rank == 0 && !config.quiet)
+        log_line("data in %s; rank 0 of %d: %llu requests, %llu calls, %llu lost; next: lapscope report %s", dir.path,
+                 header->world_size, (unsigned long long)result.requests, (unsigned long long)result.calls,
+                 (unsigned long long)result.lost, dir.path);
+}
+
+void recorder_stop(enum spool_end end)
+{
+    int saved_errno = errno;
+    if (recorder_state == RECORDER_OFF || owner != getpid())
+        return;
+    recorder_state = RECORDER_OFF;
+    spool_finish(end);
+    convert();
+    errno = saved_errno;
+}
+
+/* exit() without MPI_Finalize */
+static __attribute__((destructor)) void at_exit(void)
+{
+    recorder_stop(SPOOL_EXITED);
+}

@@ -1,0 +1,199 @@
+#include "request.h"
+
+#include "arena.h"
+
+enum { FIRST_INDEX = 256, LIVE_CHUNK_BYTES = SPOOL_CHUNK_ALIGN };
+
+static int grow_index(struct request_index *index)
+{
+    struct request_slot *old = index->slots;
+    uint32_t old_size = old ? index->mask + 1 : 0, size = old ? old_size * 2 : FIRST_INDEX;
+    struct request_slot *fresh = arena_alloc(size * sizeof *fresh);
+    if (!fresh)
+        return 0;
+    index->slots = fresh;
+    index->mask = size - 1;
+    for (uint32_t i = 0; i < old_size; i++) {
+        if (!old[i].live)
+            continue;
+        unsigned at = request_slot_of(index, old[i].key);
+        while (fresh[at].live)
+            at = (at + 1) & index->mask;
+        fresh[at] = old[i];
+    }
+    return 1;
+}
+
+/* Threads the entries from `first` to the end of the chunk onto the free list, the lowest on top. */
+static void add_entries(struct thread *t, struct spool_chunk *chunk, struct spool_live *first)
+{
+    struct spool_live *end = (struct spool_live *)((char *)chunk + chunk->bytes);
+    end = first + (end - first); /* whole entries only */
+    for (struct spool_live *live = end - 1; live >= first; live--) {
+        live->owner = (uintptr_t)t->free_live;
+        t->free_live = live;
+    }
+}
+
+int request_init(struct thread *t)
+{
+    struct spool_chunk *chunk = spool_new_chunk(SPOOL_CHUNK_LIVE, t->number, LIVE_CHUNK_BYTES, 0, 1);
+    if (!chunk || !grow_index(&t->index))
+        return 0;
+    t->state = (struct spool_thread_state *)(chunk + 1);
+    t->state->thread = (uint16_t)t->number;
+    t->state->first = 1;
+    add_entries(t, chunk, (struct spool_live *)(t->state + 1));
+    return 1;
+}
+
+struct spool_live *request_new_slow(struct thread *t)
+{
+    t->free_live = __atomic_exchange_n(&t->returned_live, NULL, __ATOMIC_ACQUIRE);
+    if (!t->free_live) {
+        struct spool_chunk *chunk = spool_new_chunk(SPOOL_CHUNK_LIVE, t->number, LIVE_CHUNK_BYTES, 0, 1);
+        if (!chunk)
+            return NULL;
+        add_entries(t, chunk, (struct spool_live *)(chunk + 1));
+    }
+    return request_new(t);
+}
+
+/* --- chains of one handle ----------------------------------------------------------------------------------------- */
+
+enum { CHAIN_SEARCH = 64 }; /* entries looked at for the right variable before the oldest is taken */
+
+static struct spool_live *next_of(const struct spool_live *live)
+{
+    return (struct spool_live *)(uintptr_t)live->next_same;
+}
+
+static struct request_slot *slot_of(struct request_index *index, uint64_t key)
+{
+    unsigned at = request_slot_of(index, key);
+    while (index->slots[at].live && index->slots[at].key != key)
+        at = (at + 1) & index->mask;
+    return &index->slots[at];
+}
+
+static void append(struct spool_live *head, struct spool_live *live)
+{
+    struct spool_live *last = (struct spool_live *)(uintptr_t)head->last_same;
+    last->next_same = (uintptr_t)live;
+    head->last_same = (uintptr_t)live;
+}
+
+/* Empties a slot, closing the gap (Knuth, TAOCP 6.4, algorithm R). */
+static void clear_slot(struct request_index *index, struct request_slot *slot)
+{
+    unsigned at = (unsigned)(slot - index->slots);
+    index->count--;
+    for (unsigned next = at;;) {
+        next = (next + 1) & index->mask;
+        if (!index->slots[next].live)
+            break;
+        unsigned home = request_slot_of(index, index->slots[next].key);
+        if (((next - home) & index->mask) < ((next - at) & index->mask))
+            continue; /* it may not stand before its home */
+        index->slots[at] = index->slots[next];
+        at = next;
+    }
+    index->slots[at].live = NULL;
+}
+
+static void remove_from_chain(struct request_index *index, uint64_t key, const struct spool_live *live)
+{
+    struct request_slot *slot = slot_of(index, key);
+    struct spool_live *head = slot->live, *before = NULL, *at = head;
+    while (at && at != live) {
+        before = at;
+        at = next_of(at);
+    }
+    if (!at)
+        return;
+    if (before) {
+        before->next_same = at->next_same;
+        if (head->last_same == (uintptr_t)at)
+            head->last_same = (uintptr_t)before;
+    } else if (next_of(at)) {
+        slot->live = next_of(at);
+        slot->live->last_same = at->last_same;
+    } else {
+        clear_slot(index, slot);
+    }
+}
+
+struct spool_live *request_insert(struct thread *t, uint64_t key, const void *variable, struct spool_live *live)
+{
+    struct request_index *index = &t->index;
+    struct spool_live *stale = NULL;
+    live->variable = (uintptr_t)variable;
+    live->next_same = 0;
+    live->last_same = (uintptr_t)live;
+    request_lock(index);
+    if (LIKELY(index->count * 2 <= index->mask) || grow_index(index)) {
+        struct request_slot *slot = slot_of(index, key);
+        if (UNLIKELY(slot->live && slot->live->variable == live->variable)) {
+            stale = slot->live;
+            remove_from_chain(index, key, stale);
+            slot = slot_of(index, key);
+        }
+        if (UNLIKELY(slot->live != NULL)) {
+            append(slot->live, live);
+        } else {
+            *slot = (struct request_slot){key, live};
+            index->count++;
+        }
+    }
+    request_unlock(index);
+    return stale;
+}
+
+static struct spool_live *find_variable(struct request_index *index, uint64_t key, const void *variable)
+{
+    request_lock(index);
+    struct spool_live *live = request_chain(index, key);
+    for (int i = 0; live && live->variable != (uintptr_t)variable; i++)
+        live = i < CHAIN_SEARCH ? next_of(live) : NULL;
+    request_unlock(index);
+    return live;
+}
+
+struct spool_live *request_find_slow(struct thread *t, uint64_t key, const void *variable)
+{
+    struct spool_live *live = find_variable(&t->index, key, variable), *oldest = NULL;
+    unsigned count = __atomic_load_n(&thread_count, __ATOMIC_ACQUIRE);
+    for (unsigned i = 0; !live && i < count; i++)
+        live = threads[i] == t ? NULL : find_variable(&threads[i]->index, key, variable);
+    if (live)
+        return live;
+    for (unsigned i = 0; i < count; i++) { /* the application has moved the handle to another variable */
+        struct request_index *index = &threads[i]->index;
+        request_lock(index);
+        struct spool_live *head = request_chain(index, key);
+        request_unlock(index);
+        if (head && threads[i] == t)
+            return head;
+        if (head && (!oldest || head->post_begin < oldest->post_begin))
+            oldest = head; /* a younger one has been given the handle after ours was completed */
+    }
+    return oldest;
+}
+
+void request_release(struct thread *t, uint64_t key, struct spool_live *live)
+{
+    struct thread *owner = LIKELY(live->thread == t->number) ? t : threads[live->thread];
+    request_lock(&owner->index);
+    remove_from_chain(&owner->index, key, live);
+    request_unlock(&owner->index);
+    __atomic_store_n(&live->operation, 0, __ATOMIC_RELEASE);
+    if (owner == t) {
+        live->owner = (uintptr_t)t->free_live;
+        t->free_live = live;
+        return;
+    }
+    struct spool_live *head = __atomic_load_n(&owner->returned_live, __ATOMIC_RELAXED);
+    do
+        live->owner = (uintptr_t)head;
+    while (!__atomic_compare_exchange_n(&owner->returned_live, &head, live, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+}

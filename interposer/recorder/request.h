@@ -1,0 +1,78 @@
+/*
+ * Live requests: the entries lie in the spool, so that a killed process leaves them behind; an index in ordinary memory
+ * finds them by handle. Handles are reused, so an entry dies exactly when its request does.
+ *
+ * Several live requests may share one handle: Open MPI and MPICH give a constant, already complete request for sends
+ * that were done within the call. Such entries form a chain, oldest first, and are told apart by the address of the
+ * application's variable; where that has moved, the oldest is taken (they are alike but for what was sent).
+ *
+ * Each thread owns the entries that it posted and their index. Another thread that completes one of them takes the
+ * owner's index lock for a moment (only under MPI_THREAD_MULTIPLE) and hands the entry back through returned_live.
+ */
+#ifndef LAPSCOPE_REQUEST_H
+#define LAPSCOPE_REQUEST_H
+
+#include "thread.h"
+
+int request_init(struct thread *t);
+
+/* A blank entry, its operation still 0; NULL when the spool cannot grow. */
+struct spool_live *request_new_slow(struct thread *t);
+
+static inline struct spool_live *request_new(struct thread *t)
+{
+    struct spool_live *live = t->free_live;
+    if (UNLIKELY(!live))
+        return request_new_slow(t);
+    t->free_live = (struct spool_live *)(uintptr_t)live->owner;
+    return live;
+}
+
+/* Makes the entry findable under the handle in the application's `variable`. An entry whose variable is thereby
+ * overwritten belonged to a request whose end was not seen: it is taken out and returned, else NULL. */
+struct spool_live *request_insert(struct thread *t, uint64_t key, const void *variable, struct spool_live *live);
+
+/* The live request with that handle in that variable, whichever thread posted it; NULL when it is not known. */
+struct spool_live *request_find_slow(struct thread *t, uint64_t key, const void *variable);
+
+static inline unsigned request_slot_of(const struct request_index *index, uint64_t key)
+{
+    return (unsigned)((key * 0x9e3779b97f4a7c15u) >> 32) & index->mask;
+}
+
+static inline void request_lock(struct request_index *index)
+{
+    if (recorder_multiple)
+        while (__atomic_exchange_n(&index->lock, 1, __ATOMIC_ACQUIRE))
+            ;
+}
+
+static inline void request_unlock(struct request_index *index)
+{
+    if (recorder_multiple)
+        __atomic_store_n(&index->lock, 0, __ATOMIC_RELEASE);
+}
+
+/* The chain of a handle; the index is locked by the caller. */
+static inline struct spool_live *request_chain(const struct request_index *index, uint64_t key)
+{
+    unsigned at = request_slot_of(index, key);
+    while (index->slots[at].live && index->slots[at].key != key)
+        at = (at + 1) & index->mask;
+    return index->slots[at].live;
+}
+
+static inline struct spool_live *request_find(struct thread *t, uint64_t key, const void *variable)
+{
+    request_lock(&t->index);
+    struct spool_live *live = request_chain(&t->index, key);
+    request_unlock(&t->index);
+    if (LIKELY(live && live->variable == (uintptr_t)variable))
+        return live;
+    return request_find_slow(t, key, variable);
+}
+
+/* Ends an entry: out of its owner's index, and free for the next request. */
+void request_release(struct thread *t, uint64_t key, struct spool_live *live);
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * The packed form of the spool's hot records: a type byte, two bytes that hold the length of each field (3 bits a field,
+ * field 0 lowest), and the fields, little-endian, 0 to 7 bytes each. schema/spool.h says what the fields are.
+ *
+ * Encoding has no branches: each field is stored as a whole word and the next one is laid over its unused bytes.
+ */
+#ifndef LAPSCOPE_SPOOL_CODEC_H
+#define LAPSCOPE_SPOOL_CODEC_H
+
+#include "../../schema/spool.h"
+
+#include <string.h>
+
+enum { SPOOL_HOT_HEAD = 3, SPOOL_HOT_MAX = SPOOL_HOT_HEAD + 7 * SPOOL_HOT_FIELDS + 8 }; /* with what may be scribbled */
+
+/* Bytes that a value below 2^56 takes; 0 for 0. */
+static inline unsigned spool_field_bytes(uint64_t value)
+{
+    return (70u - (unsigned)__builtin_clzll(value << 1 | 1)) >> 3;
+}
+
+/* Writes a record at `at`, where SPOOL_HOT_MAX bytes must be free; returns the first byte behind it. */
+static inline unsigned char *spool_put(unsigned char *at, enum spool_record type, const uint64_t *fields, unsigned count)
+{
+    unsigned char *next = at + SPOOL_HOT_HEAD;
+    unsigned lengths = 0;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned bytes = spool_field_bytes(fields[i]);
+        memcpy(next, &fields[i], sizeof fields[i]);
+        next += bytes;
+        lengths |= bytes << (3 * i);
+    }
+    at[0] = (unsigned char)type;
+    at[1] = (unsigned char)lengths;
+    at[2] = (unsigned char)(lengths >> 8);
+    return next;
+}
+
+/* Reads a record's fields; those that are absent are 0. Returns the first byte behind it, NULL when it goes past `end`. */
+static inline const unsigned char *spool_get(const unsigned char *at, const unsigned char *end,
+                                             uint64_t fields[SPOOL_HOT_FIELDS])
+{
+    if (end - at < SPOOL_HOT_HEAD)
+        return NULL;
+    unsigned lengths = at[1] | (unsigned)at[2] << 8;
+    at += SPOOL_HOT_HEAD;
+    for (unsigned i = 0; i < SPOOL_HOT_FIELDS; i++, lengths >>= 3) {
+        unsigned bytes = lengths & 7;
+        uint64_t word = 0;
+        if ((size_t)(end - at) < bytes)
+            return NULL;
+        memcpy(&word, at, bytes);
+        fields[i] = word;
+        at += bytes;
+    }
+    return at;
+}
+
+#endif

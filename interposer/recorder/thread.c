@@ -1,0 +1,74 @@
+#define _GNU_SOURCE
+#include "thread.h"
+
+#include "arena.h"
+#include "callsite.h"
+#include "request.h"
+#include "tally.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+enum { FIRST_STREAM_CHUNK = 256 << 10, SMALLEST_SCRATCH = 4096 };
+
+enum recorder_state recorder_state HIDDEN = RECORDER_OFF;
+int recorder_multiple HIDDEN;
+struct thread *threads[MAX_THREADS] HIDDEN;
+unsigned thread_count HIDDEN;
+__thread struct thread *current_thread HIDDEN;
+
+static struct thread beyond_limit = {.inside = UINTPTR_MAX}; /* enter() refuses it: such threads are not recorded */
+
+static int open_spool(struct thread *t)
+{
+    t->stream = (struct spool_stream){.next_bytes = FIRST_STREAM_CHUNK, .thread = t->number};
+    if (!spool_stream_grow(&t->stream, 0, 1) || !request_init(t) || !tally_init(t))
+        return 0;
+    struct spool_thread self = {(uint16_t)t->number, (int64_t)syscall(SYS_gettid)};
+    return spool_define(&t->stream, SPOOL_THREAD, &self, sizeof self, NULL, 0, NULL, 0);
+}
+
+struct thread *thread_first_call(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    int saved_errno = errno;
+    struct thread *t = NULL;
+    pthread_mutex_lock(&lock);
+    if (thread_count < MAX_THREADS)
+        t = arena_alloc(sizeof *t);
+    if (t) {
+        t->number = thread_count;
+        t->callsites = callsite_cache_create();
+        if (t->callsites && open_spool(t)) {
+            threads[thread_count] = t;
+            __atomic_store_n(&thread_count, thread_count + 1, __ATOMIC_RELEASE);
+        } else {
+            t = NULL;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    if (!t && spool_header())
+        __atomic_fetch_add(&spool_header()->lost_records, 1, __ATOMIC_RELAXED);
+    current_thread = t ? t : &beyond_limit;
+    errno = saved_errno;
+    return t;
+}
+
+void *thread_scratch(struct thread *t, uint64_t bytes)
+{
+    if (UNLIKELY(bytes > t->scratch_bytes)) {
+        uint64_t wanted = t->scratch_bytes ? t->scratch_bytes : SMALLEST_SCRATCH;
+        while (wanted < bytes)
+            wanted *= 2;
+        void *fresh = arena_alloc(wanted); /* doubling: what is left behind is never more than what is in use */
+        if (!fresh)
+            return NULL;
+        t->scratch = fresh;
+        t->scratch_bytes = wanted;
+    }
+    return t->scratch;
+}

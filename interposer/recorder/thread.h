@@ -1,0 +1,110 @@
+/*
+ * What the recorder keeps for each thread, and the two lines that every wrapper starts and ends with.
+ */
+#ifndef LAPSCOPE_THREAD_H
+#define LAPSCOPE_THREAD_H
+
+#include "../../schema/spool.h"
+#include "clock.h"
+#include "spool_writer.h"
+
+#include <stdint.h>
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+enum { MAX_THREADS = 4096, COMM_CACHE = 16 };
+
+struct operation;
+struct callsite_cache;
+struct comm;
+
+struct request_slot {
+    uint64_t key;            /* the request's handle; meaningful when live is set */
+    struct spool_live *live;
+};
+
+/* Live requests that this thread posted, by handle. Open addressing, linear probing, no tombstones. */
+struct request_index {
+    struct request_slot *slots;
+    uint32_t mask, count;
+    uint32_t lock;           /* taken only under MPI_THREAD_MULTIPLE */
+};
+
+/* An open-addressing table of pointers to interned entries; each entry starts with its own hash. */
+struct intern_table {
+    void **entries;
+    uint32_t mask, count;
+};
+
+struct thread {
+    uintptr_t inside;        /* frame of the wrapper that this thread is in; 0: none */
+    unsigned number;
+    struct spool_stream stream;
+    struct spool_thread_state *state;      /* in the spool */
+    struct spool_live *free_live;          /* linked through owner */
+    struct spool_live *returned_live;      /* ended by other threads; taken over when free_live runs out */
+    struct request_index index;
+    struct callsite_cache *callsites;
+    struct intern_table operations, outcomes, tallies;
+    struct spool_chunk *tally_chunk;
+    uint32_t tally_used;                   /* entries of tally_chunk */
+    struct {
+        uint64_t key;
+        unsigned generation;
+        struct comm *comm;
+    } comms[COMM_CACHE];
+    void *scratch;           /* copies of the application's request arrays, and statuses that it did not want */
+    uint64_t scratch_bytes;
+};
+
+enum recorder_state { RECORDER_OFF, RECORDER_ON, RECORDER_PAUSED }; /* paused by MPI_Pcontrol(0) */
+
+extern enum recorder_state recorder_state;
+extern int recorder_multiple;                  /* MPI_THREAD_MULTIPLE was granted */
+extern struct thread *threads[MAX_THREADS];
+extern unsigned thread_count;
+extern __thread struct thread *current_thread __attribute__((tls_model("initial-exec")));
+
+/* First call of a thread; NULL when nothing can be recorded for it. */
+struct thread *thread_first_call(void);
+
+/* At least `bytes` of scratch, contents undefined; NULL when there is no memory. */
+void *thread_scratch(struct thread *t, uint64_t bytes);
+
+/* The thread's record when this call is the application's own and is to be recorded, else NULL: then the wrapper only
+ * makes the real call. Calls that MPI makes of itself come from further down the stack than the wrapper that is under
+ * way; one from further up shows that the wrapper was left by longjmp or a C++ exception (out of an error handler). */
+static inline __attribute__((always_inline)) struct thread *enter(void)
+{
+    if (UNLIKELY(recorder_state == RECORDER_OFF))
+        return NULL;
+    struct thread *t = current_thread;
+    if (UNLIKELY(!t) && !(t = thread_first_call()))
+        return NULL;
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    if (UNLIKELY(t->inside > frame))
+        return NULL;
+    t->inside = frame;
+    return t;
+}
+
+/* The same for calls that make something new, which MPI_Pcontrol(0) leaves out. */
+static inline __attribute__((always_inline)) struct thread *enter_unless_paused(void)
+{
+    return LIKELY(recorder_state == RECORDER_ON) ? enter() : NULL;
+}
+
+static inline void leave(struct thread *t)
+{
+    t->inside = 0;
+}
+
+/* Time inside a recorded call. */
+static inline void thread_was_inside(struct thread *t, uint64_t ticks)
+{
+    t->state->mpi_ticks += ticks;
+    t->state->calls++;
+}
+
+#endif

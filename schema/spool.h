@@ -68,7 +68,8 @@ struct spool_chunk {                  /* 64 bytes, at the start of each chunk */
     uint64_t bytes;                   /* of the chunk, this header included */
     uint64_t used;                    /* STREAM: bytes of whole records behind this header */
     uint64_t base;                    /* STREAM: ticks from which the first CALL's begin is counted */
-    uint64_t reserved[4];
+    uint64_t has_state;               /* LIVE: 1 in a thread's first, which starts with struct spool_thread_state */
+    uint64_t reserved[3];
 };
 
 /* --- STREAM: records one behind the other, unaligned --------------------------------------------------------------
@@ -188,7 +189,7 @@ struct spool_live {                    /* 128 bytes */
 
 struct spool_thread_state {            /* 128 bytes, behind the header of a thread's first LIVE chunk */
     uint16_t thread;
-    uint16_t first;                    /* 1: this block is in use */
+    uint16_t reserved16;
     uint32_t current_operation;        /* the blocking or completing call that the thread is inside of; 0: none */
     uint64_t current_begin;            /* ticks */
     uint64_t mpi_ticks;                /* inside recorded calls, so far */

@@ -45,10 +45,8 @@ static struct outcome *define_outcome(struct thread *t, const struct outcome_key
     return spool_define(&t->stream, SPOOL_OUTCOME, &head, sizeof head, NULL, 0, NULL, 0) ? outcome : NULL;
 }
 
-uint32_t outcome_intern(struct thread *t, struct operation *own, const struct outcome_key *key)
+uint32_t outcome_intern_slow(struct thread *t, struct operation *own, const struct outcome_key *key)
 {
-    if (LIKELY(own && own->last_outcome.id && !__builtin_memcmp(&own->last_outcome.key, key, sizeof *key)))
-        return own->last_outcome.id;
     uint64_t hash = intern_hash(key, sizeof *key);
     void **slot = intern_find(&t->outcomes, hash, key, sizeof *key);
     if (!slot)

@@ -44,17 +44,41 @@ struct operation {                     /* in the arena: stays where it is */
 
 struct operation *operation_intern_slow(struct thread *t, struct operation **last, const struct operation_key *key,
                                         int32_t peer_world);
+uint32_t outcome_intern_slow(struct thread *t, struct operation *own, const struct outcome_key *key);
+
+/* Field by field: a key that has just been put together lies in registers, and comparing it as bytes would first have to
+ * wait for its narrow stores to reach memory. */
+static inline int same_operation(const struct operation_key *known, struct operation_key key)
+{
+    return ((known->bytes ^ key.bytes) | (known->actual_bytes ^ key.actual_bytes) | (known->path ^ key.path) |
+            (known->comm ^ key.comm) | (uint32_t)(known->peer ^ key.peer) | (uint32_t)(known->tag ^ key.tag) |
+            (uint32_t)(known->source ^ key.source) | (uint32_t)(known->actual_tag ^ key.actual_tag) |
+            (uint32_t)(known->call ^ key.call) | (uint32_t)(known->kind ^ key.kind)) == 0;
+}
+
+static inline int same_outcome(const struct outcome_key *known, struct outcome_key key)
+{
+    return ((known->bytes ^ key.bytes) | (known->operation ^ key.operation) | (uint32_t)(known->source ^ key.source) |
+            (uint32_t)(known->tag ^ key.tag) | (uint32_t)(known->ended ^ key.ended)) == 0;
+}
 
 /* The interned operation; NULL when there is no memory or no spool left. `last` remembers it for the next time. */
-static inline struct operation *operation_of(struct thread *t, struct operation **last, const struct operation_key *key,
+static inline struct operation *operation_of(struct thread *t, struct operation **last, struct operation_key key,
                                              int32_t peer_world)
 {
-    if (LIKELY(*last && !__builtin_memcmp(&(*last)->key, key, sizeof *key)))
+    if (LIKELY(*last && same_operation(&(*last)->key, key)))
         return *last;
-    return operation_intern_slow(t, last, key, peer_world);
+    struct operation_key in_memory = key;
+    return operation_intern_slow(t, last, &in_memory, peer_world);
 }
 
 /* The id of an outcome; 0 when it could not be kept. `own`: the operation when `t` itself posted it, else NULL. */
-uint32_t outcome_intern(struct thread *t, struct operation *own, const struct outcome_key *key);
+static inline uint32_t outcome_of(struct thread *t, struct operation *own, struct outcome_key key)
+{
+    if (LIKELY(own && own->last_outcome.id && same_outcome(&own->last_outcome.key, key)))
+        return own->last_outcome.id;
+    struct outcome_key in_memory = key;
+    return outcome_intern_slow(t, own, &in_memory);
+}
 
 #endif

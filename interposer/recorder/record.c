@@ -85,7 +85,7 @@ void record_post(struct thread *t, enum call call, struct caller caller, uint64_
     struct callsite *site = callsite_of(t, caller);
     const struct comm *comm = comm_of(t, message->comm);
     struct operation_key key = key_of(call, site, comm, message, message);
-    struct operation *operation = operation_of(t, &site->last_operation, &key, comm_world_rank(comm, message->peer));
+    struct operation *operation = operation_of(t, &site->last_operation, key, comm_world_rank(comm, message->peer));
     thread_was_inside(t, end - begin);
     struct spool_live *live = operation ? request_new(t) : NULL;
     if (UNLIKELY(!live)) {
@@ -103,23 +103,23 @@ void record_post(struct thread *t, enum call call, struct caller caller, uint64_
 static const struct exchange no_exchange = {{SPOOL_OTHER, SPOOL_NO_PEER, SPOOL_NO_TAG, 0, 0},
                                             {SPOOL_OTHER, SPOOL_NO_PEER, SPOOL_NO_TAG, 0, 0}};
 
-static struct operation *exchange_operation(struct span *span, struct operation **last, const struct exchange *exchange)
+static inline struct operation *exchange_operation(struct span *span, struct operation **last, const struct exchange *exchange)
 {
     const struct comm *comm = exchange == &no_exchange ? NULL : comm_of(span->thread, exchange->posted.comm);
     struct operation_key key = key_of(span->call, span->site, comm, &exchange->posted, &exchange->actual);
-    return operation_of(span->thread, last, &key, comm_world_rank(comm, exchange->posted.peer));
+    return operation_of(span->thread, last, key, comm_world_rank(comm, exchange->posted.peer));
 }
 
 /* The communicator and the datatype are not asked for anything yet: should they be invalid, then the application's own
  * call is the one to be told so. Hence no bytes. */
-static struct operation *announced_operation(struct span *span, const struct message *message)
+static inline struct operation *announced_operation(struct span *span, const struct message *message)
 {
     struct message posted = message ? *message : no_exchange.posted;
     const struct comm *comm = message ? comm_known(span->thread, message->comm) : NULL;
     posted.bytes = 0;
     struct operation_key key = key_of(span->call, span->site, comm, &posted, &posted);
     struct operation **last = message ? &span->site->last_announced : &span->site->last_operation;
-    return operation_of(span->thread, last, &key, comm_world_rank(comm, posted.peer));
+    return operation_of(span->thread, last, key, comm_world_rank(comm, posted.peer));
 }
 
 void call_begin(struct span *span, struct thread *t, enum call call, struct caller caller, const struct message *message)
@@ -196,7 +196,7 @@ struct spool_live *known_request(struct thread *t, MPI_Request handle, const voi
     return handle == mpi.request_null ? NULL : request_find(t, request_key(handle), variable);
 }
 
-static struct outcome_key outcome_of(const struct spool_live *live, const struct operation *operation,
+static inline struct outcome_key outcome_key_of(const struct spool_live *live, const struct operation *operation,
                                      const MPI_Status *status, enum spool_ended ended)
 {
     struct outcome_key key = {.bytes = operation->key.bytes,
@@ -267,11 +267,11 @@ void record_completion(const struct span *span, MPI_Request handle, const void *
         return;
     }
     struct operation *operation = (struct operation *)(uintptr_t)live->owner;
-    struct outcome_key key = outcome_of(live, operation, status, ended);
+    struct outcome_key key = outcome_key_of(live, operation, status, ended);
     int own = live->thread == t->number;
     /* record_call has already counted the completing call itself */
     uint64_t inside = own ? t->state->mpi_ticks - live->mpi_ticks_at_post - (span->end - span->begin) : 0;
-    uint32_t outcome = t->stream.full ? 0 : outcome_intern(t, own ? operation : NULL, &key);
+    uint32_t outcome = t->stream.full ? 0 : outcome_of(t, own ? operation : NULL, key);
     if (live->peer_slot != UINT32_MAX)
         add_outstanding((int32_t)live->peer_slot, -(int64_t)operation->key.bytes);
     if (UNLIKELY(!outcome || !spool_stream_room(&t->stream, SPOOL_RECORD_ROOM, 0))) {

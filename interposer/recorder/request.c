@@ -42,7 +42,7 @@ int request_init(struct thread *t)
         return 0;
     t->state = (struct spool_thread_state *)(chunk + 1);
     t->state->thread = (uint16_t)t->number;
-    t->state->first = 1;
+    chunk->has_state = 1;
     add_entries(t, chunk, (struct spool_live *)(t->state + 1));
     return 1;
 }

@@ -21,15 +21,26 @@ static struct operation *define_operation(struct thread *t, const struct operati
     return spool_define(&t->stream, SPOOL_OPERATION, &head, sizeof head, NULL, 0, NULL, 0) ? operation : NULL;
 }
 
-struct operation *operation_intern_slow(struct thread *t, struct operation **last, const struct operation_key *key,
-                                        int32_t peer_world)
+struct operation *operation_intern_slow(struct thread *t, struct operation **last, enum call call,
+                                        const struct callsite *site, const struct comm *comm,
+                                        const struct message *posted, const struct message *actual)
 {
-    uint64_t hash = intern_hash(key, sizeof *key);
-    void **slot = intern_find(&t->operations, hash, key, sizeof *key);
+    const struct operation_key key = {.bytes = posted->bytes,
+                                      .actual_bytes = actual->bytes,
+                                      .path = site->path,
+                                      .comm = comm ? comm->id : 0,
+                                      .peer = posted->peer,
+                                      .tag = posted->tag,
+                                      .source = actual->peer,
+                                      .actual_tag = actual->tag,
+                                      .call = (uint16_t)call,
+                                      .kind = (uint8_t)posted->kind};
+    uint64_t hash = intern_hash(&key, sizeof key);
+    void **slot = intern_find(&t->operations, hash, &key, sizeof key);
     if (!slot)
         return NULL;
     if (!*slot) {
-        *slot = define_operation(t, key, hash, peer_world);
+        *slot = define_operation(t, &key, hash, comm_world_rank(comm, posted->peer));
         t->operations.count += *slot != NULL;
     }
     return *last = *slot;
@@ -45,14 +56,17 @@ static struct outcome *define_outcome(struct thread *t, const struct outcome_key
     return spool_define(&t->stream, SPOOL_OUTCOME, &head, sizeof head, NULL, 0, NULL, 0) ? outcome : NULL;
 }
 
-uint32_t outcome_intern_slow(struct thread *t, struct operation *own, const struct outcome_key *key)
+uint32_t outcome_intern_slow(struct thread *t, struct operation *own, uint32_t operation, int32_t source, int32_t tag,
+                             uint64_t bytes, enum spool_ended ended)
 {
-    uint64_t hash = intern_hash(key, sizeof *key);
-    void **slot = intern_find(&t->outcomes, hash, key, sizeof *key);
+    const struct outcome_key key = {
+        .bytes = bytes, .operation = operation, .source = source, .tag = tag, .ended = (uint8_t)ended};
+    uint64_t hash = intern_hash(&key, sizeof key);
+    void **slot = intern_find(&t->outcomes, hash, &key, sizeof key);
     if (!slot)
         return 0;
     if (!*slot) {
-        *slot = define_outcome(t, key, hash);
+        *slot = define_outcome(t, &key, hash);
         t->outcomes.count += *slot != NULL;
     }
     const struct outcome *outcome = *slot;

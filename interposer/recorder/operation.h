@@ -8,9 +8,10 @@
 
 #include "call.h"
 #include "callsite.h"
+#include "comm.h"
 #include "thread.h"
 
-struct operation_key {                 /* compared as bytes: no padding */
+struct operation_key {                 /* hashed as words: no padding */
     uint64_t bytes, actual_bytes;
     uint32_t path, comm;
     int32_t peer, tag;                 /* as posted: comm ranks and tags, or constants of spool.h */
@@ -42,43 +43,55 @@ struct operation {                     /* in the arena: stays where it is */
     struct outcome last_outcome;       /* of requests that the posting thread itself completed; id 0: none yet */
 };
 
-struct operation *operation_intern_slow(struct thread *t, struct operation **last, const struct operation_key *key,
-                                        int32_t peer_world);
-uint32_t outcome_intern_slow(struct thread *t, struct operation *own, const struct outcome_key *key);
+/* Arguments of a communication as the application gave them, or as they came, in the spool's terms. */
+struct message {
+    enum spool_kind kind;
+    int32_t peer, tag;                 /* see peer_code, tag_code in record.h */
+    MPI_Comm comm;
+    uint64_t bytes;
+};
 
-/* Field by field: a key that has just been put together lies in registers, and comparing it as bytes would first have to
- * wait for its narrow stores to reach memory. */
-static inline int same_operation(const struct operation_key *known, struct operation_key key)
-{
-    return ((known->bytes ^ key.bytes) | (known->actual_bytes ^ key.actual_bytes) | (known->path ^ key.path) |
-            (known->comm ^ key.comm) | (uint32_t)(known->peer ^ key.peer) | (uint32_t)(known->tag ^ key.tag) |
-            (uint32_t)(known->source ^ key.source) | (uint32_t)(known->actual_tag ^ key.actual_tag) |
-            (uint32_t)(known->call ^ key.call) | (uint32_t)(known->kind ^ key.kind)) == 0;
-}
+/* What was asked for, and what came. */
+struct exchange {
+    struct message posted, actual;
+};
 
-static inline int same_outcome(const struct outcome_key *known, struct outcome_key key)
-{
-    return ((known->bytes ^ key.bytes) | (known->operation ^ key.operation) | (uint32_t)(known->source ^ key.source) |
-            (uint32_t)(known->tag ^ key.tag) | (uint32_t)(known->ended ^ key.ended)) == 0;
-}
+struct operation *operation_intern_slow(struct thread *t, struct operation **last, enum call call,
+                                        const struct callsite *site, const struct comm *comm,
+                                        const struct message *posted, const struct message *actual);
 
-/* The interned operation; NULL when there is no memory or no spool left. `last` remembers it for the next time. */
-static inline struct operation *operation_of(struct thread *t, struct operation **last, struct operation_key key,
-                                             int32_t peer_world)
+/* The interned operation; NULL when there is no memory or no spool left. `last` remembers it for the next time. No key
+ * is put together for the comparison: its narrow stores would have to reach memory before it could be read as a whole. */
+static inline struct operation *operation_of(struct thread *t, struct operation **last, enum call call,
+                                             const struct callsite *site, const struct comm *comm,
+                                             const struct message *posted, const struct message *actual)
 {
-    if (LIKELY(*last && same_operation(&(*last)->key, key)))
+    const struct operation *known = *last;
+    if (UNLIKELY(!known))
+        return operation_intern_slow(t, last, call, site, comm, posted, actual);
+    const struct operation_key *key = &known->key;
+    uint64_t wide = (key->bytes ^ posted->bytes) | (key->actual_bytes ^ actual->bytes);
+    uint32_t narrow = (key->path ^ site->path) | (key->comm ^ (comm ? comm->id : 0)) |
+                      (uint32_t)(key->peer ^ posted->peer) | (uint32_t)(key->tag ^ posted->tag) |
+                      (uint32_t)(key->source ^ actual->peer) | (uint32_t)(key->actual_tag ^ actual->tag) |
+                      (key->call ^ (uint32_t)call) | (key->kind ^ (uint32_t)posted->kind);
+    if (LIKELY((wide | narrow) == 0))
         return *last;
-    struct operation_key in_memory = key;
-    return operation_intern_slow(t, last, &in_memory, peer_world);
+    return operation_intern_slow(t, last, call, site, comm, posted, actual);
 }
+
+uint32_t outcome_intern_slow(struct thread *t, struct operation *own, uint32_t operation, int32_t source, int32_t tag,
+                             uint64_t bytes, enum spool_ended ended);
 
 /* The id of an outcome; 0 when it could not be kept. `own`: the operation when `t` itself posted it, else NULL. */
-static inline uint32_t outcome_of(struct thread *t, struct operation *own, struct outcome_key key)
+static inline uint32_t outcome_of(struct thread *t, struct operation *own, uint32_t operation, int32_t source, int32_t tag,
+                                  uint64_t bytes, enum spool_ended ended)
 {
-    if (LIKELY(own && own->last_outcome.id && same_outcome(&own->last_outcome.key, key)))
-        return own->last_outcome.id;
-    struct outcome_key in_memory = key;
-    return outcome_intern_slow(t, own, &in_memory);
+    const struct outcome *last = own ? &own->last_outcome : NULL;
+    if (LIKELY(last && last->id && last->key.bytes == bytes && last->key.source == source && last->key.tag == tag &&
+               last->key.ended == ended))
+        return last->id;
+    return outcome_intern_slow(t, own, operation, source, tag, bytes, ended);
 }
 
 #endif

@@ -31,21 +31,6 @@ static inline int64_t add_outstanding(int32_t world_rank, int64_t bytes)
     return __atomic_fetch_add(&outstanding[world_rank], bytes, __ATOMIC_RELAXED);
 }
 
-static inline struct operation_key key_of(enum call call, const struct callsite *site, const struct comm *comm,
-                                          const struct message *posted, const struct message *actual)
-{
-    return (struct operation_key){.bytes = posted->bytes,
-                                  .actual_bytes = actual->bytes,
-                                  .path = site->path,
-                                  .comm = comm ? comm->id : 0,
-                                  .peer = posted->peer,
-                                  .tag = posted->tag,
-                                  .source = actual->peer,
-                                  .actual_tag = actual->tag,
-                                  .call = (uint16_t)call,
-                                  .kind = (uint8_t)posted->kind};
-}
-
 /* --- posts -------------------------------------------------------------------------------------------------------- */
 
 static void fill_live(struct thread *t, struct spool_live *live, struct operation *operation, uint64_t begin, uint64_t end)
@@ -84,8 +69,7 @@ void record_post(struct thread *t, enum call call, struct caller caller, uint64_
 {
     struct callsite *site = callsite_of(t, caller);
     const struct comm *comm = comm_of(t, message->comm);
-    struct operation_key key = key_of(call, site, comm, message, message);
-    struct operation *operation = operation_of(t, &site->last_operation, key, comm_world_rank(comm, message->peer));
+    struct operation *operation = operation_of(t, &site->last_operation, call, site, comm, message, message);
     thread_was_inside(t, end - begin);
     struct spool_live *live = operation ? request_new(t) : NULL;
     if (UNLIKELY(!live)) {
@@ -106,20 +90,17 @@ static const struct exchange no_exchange = {{SPOOL_OTHER, SPOOL_NO_PEER, SPOOL_N
 static inline struct operation *exchange_operation(struct span *span, struct operation **last, const struct exchange *exchange)
 {
     const struct comm *comm = exchange == &no_exchange ? NULL : comm_of(span->thread, exchange->posted.comm);
-    struct operation_key key = key_of(span->call, span->site, comm, &exchange->posted, &exchange->actual);
-    return operation_of(span->thread, last, key, comm_world_rank(comm, exchange->posted.peer));
+    return operation_of(span->thread, last, span->call, span->site, comm, &exchange->posted, &exchange->actual);
 }
 
 /* The communicator and the datatype are not asked for anything yet: should they be invalid, then the application's own
- * call is the one to be told so. Hence no bytes. */
+ * call is the one to be told so. Hence its bytes are still 0. */
 static inline struct operation *announced_operation(struct span *span, const struct message *message)
 {
-    struct message posted = message ? *message : no_exchange.posted;
     const struct comm *comm = message ? comm_known(span->thread, message->comm) : NULL;
-    posted.bytes = 0;
-    struct operation_key key = key_of(span->call, span->site, comm, &posted, &posted);
     struct operation **last = message ? &span->site->last_announced : &span->site->last_operation;
-    return operation_of(span->thread, last, key, comm_world_rank(comm, posted.peer));
+    message = message ? message : &no_exchange.posted;
+    return operation_of(span->thread, last, span->call, span->site, comm, message, message);
 }
 
 void call_begin(struct span *span, struct thread *t, enum call call, struct caller caller, const struct message *message)
@@ -196,26 +177,22 @@ struct spool_live *known_request(struct thread *t, MPI_Request handle, const voi
     return handle == mpi.request_null ? NULL : request_find(t, request_key(handle), variable);
 }
 
-static inline struct outcome_key outcome_key_of(const struct spool_live *live, const struct operation *operation,
-                                     const MPI_Status *status, enum spool_ended ended)
+static inline uint32_t outcome_of_request(struct thread *t, const struct spool_live *live, struct operation *operation,
+                                          const MPI_Status *status, enum spool_ended ended, uint64_t *bytes)
 {
-    struct outcome_key key = {.bytes = operation->key.bytes,
-                              .operation = operation->id,
-                              .source = operation->key.peer,
-                              .tag = operation->key.tag,
-                              .ended = (uint8_t)ended};
+    struct operation *own = live->thread == t->number ? operation : NULL;
     int cancelled = 0;
+    *bytes = operation->key.bytes;
     if (UNLIKELY(live->cancelled && status))
         mpi.Test_cancelled(status, &cancelled);
     if (UNLIKELY(cancelled)) {
-        key.ended = SPOOL_CANCELLED;
-        key.bytes = 0;
+        *bytes = 0;
+        ended = SPOOL_CANCELLED;
     } else if (operation->key.kind == SPOOL_RECV && status && ended != SPOOL_FREED) {
-        key.source = peer_code(status->MPI_SOURCE);
-        key.tag = tag_code(status->MPI_TAG);
-        key.bytes = bytes_received(status);
+        *bytes = bytes_received(status);
+        return outcome_of(t, own, operation->id, peer_code(status->MPI_SOURCE), tag_code(status->MPI_TAG), *bytes, ended);
     }
-    return key;
+    return outcome_of(t, own, operation->id, operation->key.peer, operation->key.tag, *bytes, ended);
 }
 
 static uint64_t since(uint64_t moment, uint64_t begin)
@@ -267,15 +244,14 @@ void record_completion(const struct span *span, MPI_Request handle, const void *
         return;
     }
     struct operation *operation = (struct operation *)(uintptr_t)live->owner;
-    struct outcome_key key = outcome_key_of(live, operation, status, ended);
-    int own = live->thread == t->number;
-    /* record_call has already counted the completing call itself */
-    uint64_t inside = own ? t->state->mpi_ticks - live->mpi_ticks_at_post - (span->end - span->begin) : 0;
-    uint32_t outcome = t->stream.full ? 0 : outcome_of(t, own ? operation : NULL, key);
+    uint64_t bytes, inside = 0;
+    if (LIKELY(live->thread == t->number)) /* record_call has already counted the completing call itself */
+        inside = t->state->mpi_ticks - live->mpi_ticks_at_post - (span->end - span->begin);
+    uint32_t outcome = outcome_of_request(t, live, operation, status, ended, &bytes);
     if (live->peer_slot != UINT32_MAX)
         add_outstanding((int32_t)live->peer_slot, -(int64_t)operation->key.bytes);
-    if (UNLIKELY(!outcome || !spool_stream_room(&t->stream, SPOOL_RECORD_ROOM, 0))) {
-        summarize_request(span, live, operation, key.bytes, inside);
+    if (UNLIKELY(t->stream.full || !outcome || !spool_stream_room(&t->stream, SPOOL_RECORD_ROOM, 0))) {
+        summarize_request(span, live, operation, bytes, inside);
     } else {
         unsigned char *at = put_extras(t, t->stream.at, live);
         uint64_t fields[SPOOL_HOT_FIELDS] = {outcome, span->begin - live->post_begin, live->post_ticks, inside,

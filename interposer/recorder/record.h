@@ -7,15 +7,8 @@
 
 #include "callsite.h"
 #include "mpi_api.h"
+#include "operation.h"
 #include "thread.h"
-
-/* Arguments of a communication as the application gave them, in the spool's terms. */
-struct message {
-    enum spool_kind kind;
-    int32_t peer, tag;           /* see peer_code, tag_code */
-    MPI_Comm comm;
-    uint64_t bytes;
-};
 
 /* From an MPI rank argument: ranks as they are, MPI's constants (which differ between ABIs) as the spool's. */
 static inline int32_t peer_code(int rank)
@@ -54,11 +47,6 @@ static inline void call_stamp(struct span *span)
 {
     span->end = clock_now();
 }
-
-/* What was asked for, and what came. */
-struct exchange {
-    struct message posted, actual;
-};
 
 /* One call row. NULL for what has no message of its own, and for calls that failed: then nothing of their arguments can
  * be relied on. `receive` is the receiving half of MPI_Sendrecv. */

@@ -169,10 +169,10 @@ struct spool_thread {
 /* --- LIVE: requests that have not ended -----------------------------------------------------------------------------
  * A thread's first LIVE chunk: chunk header, struct spool_thread_state, entries to the end of the chunk.
  * Later ones: chunk header, entries. An entry is in use when operation is not 0 (written last, cleared first). */
-struct spool_live {                    /* 128 bytes */
+struct spool_live {                    /* 128 bytes; the second half is written only where flags or polls say so */
     uint32_t operation;
     uint16_t thread;                   /* that posted it */
-    uint8_t cancelled;                 /* MPI_Cancel was called on it */
+    uint8_t flags;                     /* enum spool_live_flags */
     uint8_t injection_arm;             /* plus 1; 0: none */
     uint64_t post_begin;
     uint64_t post_ticks;
@@ -180,11 +180,17 @@ struct spool_live {                    /* 128 bytes */
     uint64_t outstanding_bytes;
     uint32_t polls;                    /* when 0, first_poll, last_poll and last_incomplete are not valid */
     uint32_t peer_slot;                /* for the recorder */
-    uint64_t owner;                    /* for the recorder */
-    uint64_t seen_complete;            /* absolute ticks; 0: never */
-    uint64_t first_poll, last_poll, last_incomplete; /* absolute ticks; 0: never */
-    uint64_t variable, next_same, last_same; /* for the recorder; valid also when polls is 0 */
+    uint64_t owner, variable;          /* for the recorder */
+    uint64_t seen_complete;            /* absolute ticks; valid with SPOOL_LIVE_SEEN_COMPLETE */
+    uint64_t first_poll, last_poll, last_incomplete; /* absolute ticks; last_incomplete 0: never */
+    uint64_t next_same, last_same;     /* for the recorder */
     uint64_t reserved[2];
+};
+
+enum spool_live_flags {
+    SPOOL_LIVE_CANCELLED = 1,          /* MPI_Cancel was called on it */
+    SPOOL_LIVE_SEEN_COMPLETE = 2,
+    SPOOL_LIVE_CHAINED = 4             /* for the recorder */
 };
 
 struct spool_thread_state {            /* 128 bytes, behind the header of a thread's first LIVE chunk */

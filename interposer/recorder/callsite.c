@@ -13,8 +13,7 @@
 
 enum { MAX_FRAMES = 128, MAX_CHECKS = 2 * MAX_FRAMES + 1, OWN_FRAMES = 8 };
 
-int callsite_enabled __attribute__((visibility("hidden")));
-static int depth_limit;
+static int enabled, depth_limit;
 
 struct unwound {
     uintptr_t frames[MAX_FRAMES];
@@ -180,7 +179,7 @@ static uint32_t intern_path(struct thread *t, const struct unwound *u)
 
 void callsite_configure(void)
 {
-    callsite_enabled = config.callpath;
+    enabled = config.callpath;
     depth_limit = (int)config.callpath_depth;
 }
 
@@ -244,9 +243,14 @@ struct callsite *callsite_miss(struct thread *t, struct caller caller, unsigned 
         }
     int saved_errno = errno;
     struct unwound u;
+    u.cacheable = 1;
+    u.check_count = 0;
+    uint32_t path = 0;
     cache->misses++;
-    unwind(&u, caller, cache->stack_end);
-    uint32_t path = intern_path(t, &u);
+    if (enabled) {
+        unwind(&u, caller, cache->stack_end);
+        path = intern_path(t, &u);
+    }
     spool_refresh_clock();
     struct callsite *site = u.cacheable ? remember(cache, &u, caller, path, bucket) : NULL;
     if (!site) {

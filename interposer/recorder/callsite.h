@@ -42,16 +42,16 @@ enum { CALLSITE_BUCKETS = 1024, CALLSITE_WAYS = 4 };
 struct callsite_cache {
     struct callsite *bucket[CALLSITE_BUCKETS][CALLSITE_WAYS]; /* the most recently used first */
     uintptr_t stack_end;               /* words are only ever read below this */
-    struct callsite *fixed;            /* for LAPSCOPE_CALLPATH=off, and for paths that cannot be remembered */
+    struct callsite *fixed;            /* for paths that cannot be remembered */
     uint64_t misses;
 };
 
 struct callsite_cache *callsite_cache_create(void);
 struct callsite *callsite_miss(struct thread *t, struct caller caller, unsigned bucket);
 
-/* Reads LAPSCOPE_CALLPATH and LAPSCOPE_CALLPATH_DEPTH. */
+/* Reads LAPSCOPE_CALLPATH and LAPSCOPE_CALLPATH_DEPTH. Without paths, call sites are still told apart by return address,
+ * for what they remember, but all have path 0. */
 void callsite_configure(void);
-extern int callsite_enabled;
 
 static inline int callsite_matches(const struct callsite *site, struct caller caller)
 {
@@ -66,8 +66,6 @@ static inline int callsite_matches(const struct callsite *site, struct caller ca
 static inline struct callsite *callsite_of(struct thread *t, struct caller caller)
 {
     struct callsite_cache *cache = t->callsites;
-    if (UNLIKELY(!callsite_enabled))
-        return cache->fixed;
     unsigned bucket = (unsigned)(((caller.return_address ^ caller.frame >> 4) * 0x9e3779b97f4a7c15u) >> 54);
     struct callsite *site = cache->bucket[bucket][0];
     if (LIKELY(site && callsite_matches(site, caller)))

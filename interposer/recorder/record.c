@@ -36,13 +36,12 @@ static inline int64_t add_outstanding(int32_t world_rank, int64_t bytes)
 static void fill_live(struct thread *t, struct spool_live *live, struct operation *operation, uint64_t begin, uint64_t end)
 {
     live->thread = (uint16_t)t->number;
-    live->cancelled = 0;
+    live->flags = 0;
     live->injection_arm = 0;
     live->post_begin = begin;
     live->post_ticks = end - begin;
     live->mpi_ticks_at_post = t->state->mpi_ticks;
     live->polls = 0;
-    live->seen_complete = 0;
     live->outstanding_bytes = 0;
     live->owner = (uintptr_t)operation;
     live->peer_slot = UINT32_MAX;
@@ -183,7 +182,7 @@ static inline uint32_t outcome_of_request(struct thread *t, const struct spool_l
     struct operation *own = live->thread == t->number ? operation : NULL;
     int cancelled = 0;
     *bytes = operation->key.bytes;
-    if (UNLIKELY(live->cancelled && status))
+    if (UNLIKELY((live->flags & SPOOL_LIVE_CANCELLED) && status))
         mpi.Test_cancelled(status, &cancelled);
     if (UNLIKELY(cancelled)) {
         *bytes = 0;
@@ -207,8 +206,9 @@ static unsigned char *put_extras(struct thread *t, unsigned char *at, const stru
         uint64_t foreign[] = {live->thread, live->injection_arm};
         at = spool_put(at, SPOOL_FOREIGN, foreign, 2);
     }
-    if (live->polls || live->seen_complete) {
-        uint64_t begin = live->post_begin, seen = since(live->seen_complete, begin);
+    int seen_complete = live->flags & SPOOL_LIVE_SEEN_COMPLETE;
+    if (live->polls || seen_complete) {
+        uint64_t begin = live->post_begin, seen = seen_complete ? since(live->seen_complete, begin) : 0;
         uint64_t none[SPOOL_HOT_FIELDS] = {0, 0, 0, 0, seen};
         uint64_t extra[SPOOL_HOT_FIELDS] = {live->polls, since(live->first_poll, begin), since(live->last_poll, begin),
                                             since(live->last_incomplete, begin), seen};
@@ -287,13 +287,15 @@ void record_incomplete(const struct span *span, MPI_Request handle, const void *
 void record_seen_complete(const struct span *span, MPI_Request handle, const void *variable)
 {
     struct spool_live *live = known_request(span->thread, handle, variable);
-    if (live && !live->seen_complete)
-        live->seen_complete = span->end;
+    if (!live || live->flags & SPOOL_LIVE_SEEN_COMPLETE)
+        return;
+    live->seen_complete = span->end;
+    live->flags |= SPOOL_LIVE_SEEN_COMPLETE;
 }
 
 void record_cancel(struct thread *t, MPI_Request handle, const void *variable)
 {
     struct spool_live *live = known_request(t, handle, variable);
     if (live)
-        live->cancelled = 1;
+        live->flags |= SPOOL_LIVE_CANCELLED;
 }

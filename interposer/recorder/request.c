@@ -63,9 +63,16 @@ struct spool_live *request_new_slow(struct thread *t)
 
 enum { CHAIN_SEARCH = 64 }; /* entries looked at for the right variable before the oldest is taken */
 
+/* Only chained entries have their links written: most requests have a handle of their own, and half an entry to touch. */
 static struct spool_live *next_of(const struct spool_live *live)
 {
-    return (struct spool_live *)(uintptr_t)live->next_same;
+    return live->flags & SPOOL_LIVE_CHAINED ? (struct spool_live *)(uintptr_t)live->next_same : NULL;
+}
+
+static void set_next(struct spool_live *live, struct spool_live *next)
+{
+    live->next_same = (uintptr_t)next;
+    live->flags = (uint8_t)(next ? live->flags | SPOOL_LIVE_CHAINED : live->flags & ~SPOOL_LIVE_CHAINED);
 }
 
 static struct request_slot *slot_of(struct request_index *index, uint64_t key)
@@ -78,9 +85,9 @@ static struct request_slot *slot_of(struct request_index *index, uint64_t key)
 
 static void append(struct spool_live *head, struct spool_live *live)
 {
-    struct spool_live *last = (struct spool_live *)(uintptr_t)head->last_same;
-    last->next_same = (uintptr_t)live;
-    head->last_same = (uintptr_t)live;
+    struct spool_live *last = next_of(head) ? (struct spool_live *)(uintptr_t)head->last_same : head;
+    set_next(last, live);
+    head->last_same = (uintptr_t)live; /* valid in the head of a chain of two and more */
 }
 
 /* Empties a slot, closing the gap (Knuth, TAOCP 6.4, algorithm R). */
@@ -112,10 +119,10 @@ static void remove_from_chain(struct request_index *index, uint64_t key, const s
     if (!at)
         return;
     if (before) {
-        before->next_same = at->next_same;
+        set_next(before, next_of(at));
         if (head->last_same == (uintptr_t)at)
             head->last_same = (uintptr_t)before;
-    } else if (next_of(at)) {
+    } else if (UNLIKELY(next_of(at) != NULL)) {
         slot->live = next_of(at);
         slot->live->last_same = at->last_same;
     } else {
@@ -128,8 +135,6 @@ struct spool_live *request_insert(struct thread *t, uint64_t key, const void *va
     struct request_index *index = &t->index;
     struct spool_live *stale = NULL;
     live->variable = (uintptr_t)variable;
-    live->next_same = 0;
-    live->last_same = (uintptr_t)live;
     request_lock(index);
     if (LIKELY(index->count * 2 <= index->mask) || grow_index(index)) {
         struct request_slot *slot = slot_of(index, key);

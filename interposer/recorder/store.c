@@ -171,7 +171,7 @@ static void take_pending(struct conversion *c, const struct spool_live *live)
         .last_poll_ns = polled ? spool_ns(&c->definitions, live->last_poll - (uint64_t)begin) : -1,
         .last_incomplete_ns =
             polled && live->last_incomplete ? spool_ns(&c->definitions, live->last_incomplete - (uint64_t)begin) : -1,
-        .first_complete_ns = live->seen_complete ? spool_ns(&c->definitions, live->seen_complete - (uint64_t)begin) : -1,
+        .first_complete_ns = live->flags & SPOOL_LIVE_SEEN_COMPLETE ? spool_ns(&c->definitions, live->seen_complete - (uint64_t)begin) : -1,
         .injection_arm = live->injection_arm - 1};
     store_request(&c->tables, &row);
     notice(c, row.post_begin_ns + row.post_ns);

@@ -24,14 +24,13 @@ static int grow_index(struct request_index *index)
     return 1;
 }
 
-/* Threads the entries from `first` to the end of the chunk onto the free list, the lowest on top. */
+/* Threads the chunk's entries from `first` on onto the free list, the lowest on top. */
 static void add_entries(struct thread *t, struct spool_chunk *chunk, struct spool_live *first)
 {
-    struct spool_live *end = (struct spool_live *)((char *)chunk + chunk->bytes);
-    end = first + (end - first); /* whole entries only */
-    for (struct spool_live *live = end - 1; live >= first; live--) {
-        live->owner = (uintptr_t)t->free_live;
-        t->free_live = live;
+    size_t bytes = (size_t)((char *)chunk + chunk->bytes - (char *)first);
+    for (size_t i = bytes / sizeof *first; i-- > 0;) {
+        first[i].owner = (uintptr_t)t->free_live;
+        t->free_live = &first[i];
     }
 }
 

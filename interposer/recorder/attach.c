@@ -7,6 +7,9 @@
 #include <stdlib.h>
 
 #define CALL(name, family, role) (void *)wrap_##name,
+#if MPI_VERSION < 4
+#define CALL_LARGE(name, family, role) NULL,
+#endif
 static void *const wrappers[CALL_COUNT] = {
 #include "../calls.def"
 };
@@ -39,7 +42,7 @@ __attribute__((visibility("default"))) int lapscope_attach(const struct lapscope
         log_line("LAPSCOPE_CLOCK=tsc: this processor's time-stamp counter is not invariant: using CLOCK_MONOTONIC");
     callsite_configure();
     for (unsigned i = 0; i < CALL_COUNT; i++)
-        if (host->real[i])
+        if (host->real[i] && wrappers[i])
             host->slots[i] = wrappers[i];
     return 0;
 }

@@ -16,7 +16,8 @@
 extern void *real_calls[CALL_COUNT];
 
 /* The next MPI_X in line. The address is only used for its type. */
-#define REAL(name) ((__typeof__(&(name)))real_calls[CALL_##name])
+#define REAL(name) REAL_(name)
+#define REAL_(name) ((__typeof__(&(name)))real_calls[CALL_##name])
 
 /* Functions of MPI that the recorder calls for itself; MPI_T ones may be missing. */
 #define MPI_NEEDS(NEED)        \

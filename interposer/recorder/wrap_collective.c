@@ -1,4 +1,6 @@
-/* Blocking collectives. bytes: what this rank contributes; schema/README.md has the table. */
+/* Blocking collectives. bytes: what this rank contributes; schema/README.md has the table. Compiled twice: see
+ * large_count.h. */
+#include "large_count.h"
 #include "wrappers.h"
 
 static inline struct message rooted(int root, MPI_Comm comm)
@@ -42,7 +44,7 @@ static int is_bystander(int root)
     return root == MPI_PROC_NULL;
 }
 
-static uint64_t sum(const int counts[], int n)
+static uint64_t sum(const COUNT counts[], int n)
 {
     uint64_t total = 0;
     for (int i = 0; i < n; i++)
@@ -50,6 +52,7 @@ static uint64_t sum(const int counts[], int n)
     return total;
 }
 
+#ifndef LARGE_COUNT
 int wrap_MPI_Barrier(MPI_Comm comm)
 {
     struct thread *t = enter_unless_paused();
@@ -64,16 +67,17 @@ int wrap_MPI_Barrier(MPI_Comm comm)
     leave(t);
     return error;
 }
+#endif
 
-int wrap_MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
+int SIZED(wrap_MPI_Bcast)(void *buffer, COUNT count, MPI_Datatype type, int root, MPI_Comm comm)
 {
     struct thread *t = enter_unless_paused();
     if (!t)
-        return REAL(MPI_Bcast)(buffer, count, type, root, comm);
+        return REAL(SIZED(MPI_Bcast))(buffer, count, type, root, comm);
     struct message message = rooted(root, comm);
     struct span span;
-    call_begin(&span, t, CALL_MPI_Bcast, CALLER(), &message);
-    int error = REAL(MPI_Bcast)(buffer, count, type, root, comm);
+    call_begin(&span, t, SIZED(CALL_MPI_Bcast), CALLER(), &message);
+    int error = REAL(SIZED(MPI_Bcast))(buffer, count, type, root, comm);
     call_stamp(&span);
     uint64_t bytes = 0;
     if (error == MPI_SUCCESS)
@@ -83,17 +87,17 @@ int wrap_MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Com
     return error;
 }
 
-int wrap_MPI_Gather(const void *send_buffer, int send_count, MPI_Datatype send_type, void *receive_buffer,
-                    int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm)
+int SIZED(wrap_MPI_Gather)(const void *send_buffer, COUNT send_count, MPI_Datatype send_type, void *receive_buffer,
+                    COUNT receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm)
 {
     struct thread *t = enter_unless_paused();
     if (!t)
-        return REAL(MPI_Gather)(send_buffer, send_count, send_type, receive_buffer, receive_count, receive_type,
+        return REAL(SIZED(MPI_Gather))(send_buffer, send_count, send_type, receive_buffer, receive_count, receive_type,
                                 root, comm);
     struct message message = rooted(root, comm);
     struct span span;
-    call_begin(&span, t, CALL_MPI_Gather, CALLER(), &message);
-    int error = REAL(MPI_Gather)(send_buffer, send_count, send_type, receive_buffer, receive_count, receive_type,
+    call_begin(&span, t, SIZED(CALL_MPI_Gather), CALLER(), &message);
+    int error = REAL(SIZED(MPI_Gather))(send_buffer, send_count, send_type, receive_buffer, receive_count, receive_type,
                                  root, comm);
     call_stamp(&span);
     uint64_t bytes = 0;
@@ -107,18 +111,18 @@ int wrap_MPI_Gather(const void *send_buffer, int send_count, MPI_Datatype send_t
     return error;
 }
 
-int wrap_MPI_Gatherv(const void *send_buffer, int send_count, MPI_Datatype send_type, void *receive_buffer,
-                     const int receive_counts[], const int offsets[], MPI_Datatype receive_type, int root,
+int SIZED(wrap_MPI_Gatherv)(const void *send_buffer, COUNT send_count, MPI_Datatype send_type, void *receive_buffer,
+                     const COUNT receive_counts[], const OFFSET offsets[], MPI_Datatype receive_type, int root,
                      MPI_Comm comm)
 {
     struct thread *t = enter_unless_paused();
     if (!t)
-        return REAL(MPI_Gatherv)(send_buffer, send_count, send_type, receive_buffer, receive_counts, offsets,
+        return REAL(SIZED(MPI_Gatherv))(send_buffer, send_count, send_type, receive_buffer, receive_counts, offsets,
                                  receive_type, root, comm);
     struct message message = rooted(root, comm);
     struct span span;
-    call_begin(&span, t, CALL_MPI_Gatherv, CALLER(), &message);
-    int error = REAL(MPI_Gatherv)(send_buffer, send_count, send_type, receive_buffer, receive_counts, offsets,
+    call_begin(&span, t, SIZED(CALL_MPI_Gatherv), CALLER(), &message);
+    int error = REAL(SIZED(MPI_Gatherv))(send_buffer, send_count, send_type, receive_buffer, receive_counts, offsets,
                                   receive_type, root, comm);
     call_stamp(&span);
     uint64_t bytes = 0;
@@ -132,17 +136,18 @@ int wrap_MPI_Gatherv(const void *send_buffer, int send_count, MPI_Datatype send_
     return error;
 }
 
-int wrap_MPI_Scatter(const void *send_buffer, int send_count, MPI_Datatype send_type, void *receive_buffer,
-                     int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm)
+int SIZED(wrap_MPI_Scatter)(const void *send_buffer, COUNT send_count, MPI_Datatype send_type, void *receive_buffer,
+                     COUNT receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm)
 {
     struct thread *t = enter_unless_paused();
     if (!t)
-        return REAL(MPI_Scatter)(send_buffer, send_count, send_type, receive_buffer, receive_count, receive_type,
+        return REAL(SIZED(MPI_Scatter))(send_buffer, send_count, send_type, receive_buffer, receive_count, receive_type,
                                  root, comm);
     struct message message = rooted(root, comm);
     struct span span;
-    call_begin(&span, t, CALL_MPI_Scatter, CALLER(), &message);
-    int error = REAL(MPI_Scatter)(send_buffer, send_count, send_type, receive_buffer, receive_count, receive_type,
+    call_begin(&span, t, SIZED(CALL_MPI_Scatter), CALLER(), &message);
+    int error = REAL(SIZED(MPI_Scatter))(send_buffer, send_count, send_type, receive_buffer, receive_count,
+                                         receive_type,
                                   root, comm);
     call_stamp(&span);
     uint64_t bytes = 0;
@@ -156,17 +161,18 @@ int wrap_MPI_Scatter(const void *send_buffer, int send_count, MPI_Datatype send_
     return error;
 }
 
-int wrap_MPI_Scatterv(const void *send_buffer, const int send_counts[], const int offsets[], MPI_Datatype send_type,
-                      void *receive_buffer, int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm)
+int SIZED(wrap_MPI_Scatterv)(const void *send_buffer, const COUNT send_counts[], const OFFSET offsets[],
+                             MPI_Datatype send_type,
+                      void *receive_buffer, COUNT receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm)
 {
     struct thread *t = enter_unless_paused();
     if (!t)
-        return REAL(MPI_Scatterv)(send_buffer, send_counts, offsets, send_type, receive_buffer, receive_count,
+        return REAL(SIZED(MPI_Scatterv))(send_buffer, send_counts, offsets, send_type, receive_buffer, receive_count,
                                   receive_type, root, comm);
     struct message message = rooted(root, comm);
     struct span span;
-    call_begin(&span, t, CALL_MPI_Scatterv, CALLER(), &message);
-    int error = REAL(MPI_Scatterv)(send_buffer, send_counts, offsets, send_type, receive_buffer, receive_count,
+    call_begin(&span, t, SIZED(CALL_MPI_Scatterv), CALLER(), &message);
+    int error = REAL(SIZED(MPI_Scatterv))(send_buffer, send_counts, offsets, send_type, receive_buffer, receive_count,
                                    receive_type, root, comm);
     call_stamp(&span);
     uint64_t bytes = 0;
@@ -180,17 +186,19 @@ int wrap_MPI_Scatterv(const void *send_buffer, const int send_counts[], const in
     return error;
 }
 
-int wrap_MPI_Allgather(const void *send_buffer, int send_count, MPI_Datatype send_type, void *receive_buffer,
-                       int receive_count, MPI_Datatype receive_type, MPI_Comm comm)
+int SIZED(wrap_MPI_Allgather)(const void *send_buffer, COUNT send_count, MPI_Datatype send_type, void *receive_buffer,
+                       COUNT receive_count, MPI_Datatype receive_type, MPI_Comm comm)
 {
     struct thread *t = enter_unless_paused();
     if (!t)
-        return REAL(MPI_Allgather)(send_buffer, send_count, send_type, receive_buffer, receive_count, receive_type,
+        return REAL(SIZED(MPI_Allgather))(send_buffer, send_count, send_type, receive_buffer, receive_count,
+                                          receive_type,
                                    comm);
     struct message message = unrooted(comm);
     struct span span;
-    call_begin(&span, t, CALL_MPI_Allgather, CALLER(), &message);
-    int error = REAL(MPI_Allgather)(send_buffer, send_count, send_type, receive_buffer, receive_count, receive_type,
+    call_begin(&span, t, SIZED(CALL_MPI_Allgather), CALLER(), &message);
+    int error = REAL(SIZED(MPI_Allgather))(send_buffer, send_count, send_type, receive_buffer, receive_count,
+                                           receive_type,
                                     comm);
     call_stamp(&span);
     uint64_t bytes = 0;
@@ -202,17 +210,17 @@ int wrap_MPI_Allgather(const void *send_buffer, int send_count, MPI_Datatype sen
     return error;
 }
 
-int wrap_MPI_Allgatherv(const void *send_buffer, int send_count, MPI_Datatype send_type, void *receive_buffer,
-                        const int receive_counts[], const int offsets[], MPI_Datatype receive_type, MPI_Comm comm)
+int SIZED(wrap_MPI_Allgatherv)(const void *send_buffer, COUNT send_count, MPI_Datatype send_type, void *receive_buffer,
+                        const COUNT receive_counts[], const OFFSET offsets[], MPI_Datatype receive_type, MPI_Comm comm)
 {
     struct thread *t = enter_unless_paused();
     if (!t)
-        return REAL(MPI_Allgatherv)(send_buffer, send_count, send_type, receive_buffer, receive_counts, offsets,
+        return REAL(SIZED(MPI_Allgatherv))(send_buffer, send_count, send_type, receive_buffer, receive_counts, offsets,
                                     receive_type, comm);
     struct message message = unrooted(comm);
     struct span span;
-    call_begin(&span, t, CALL_MPI_Allgatherv, CALLER(), &message);
-    int error = REAL(MPI_Allgatherv)(send_buffer, send_count, send_type, receive_buffer, receive_counts, offsets,
+    call_begin(&span, t, SIZED(CALL_MPI_Allgatherv), CALLER(), &message);
+    int error = REAL(SIZED(MPI_Allgatherv))(send_buffer, send_count, send_type, receive_buffer, receive_counts, offsets,
                                      receive_type, comm);
     call_stamp(&span);
     uint64_t bytes = 0;
@@ -225,17 +233,19 @@ int wrap_MPI_Allgatherv(const void *send_buffer, int send_count, MPI_Datatype se
     return error;
 }
 
-int wrap_MPI_Alltoall(const void *send_buffer, int send_count, MPI_Datatype send_type, void *receive_buffer,
-                      int receive_count, MPI_Datatype receive_type, MPI_Comm comm)
+int SIZED(wrap_MPI_Alltoall)(const void *send_buffer, COUNT send_count, MPI_Datatype send_type, void *receive_buffer,
+                      COUNT receive_count, MPI_Datatype receive_type, MPI_Comm comm)
 {
     struct thread *t = enter_unless_paused();
     if (!t)
-        return REAL(MPI_Alltoall)(send_buffer, send_count, send_type, receive_buffer, receive_count, receive_type,
+        return REAL(SIZED(MPI_Alltoall))(send_buffer, send_count, send_type, receive_buffer, receive_count,
+                                         receive_type,
                                   comm);
     struct message message = unrooted(comm);
     struct span span;
-    call_begin(&span, t, CALL_MPI_Alltoall, CALLER(), &message);
-    int error = REAL(MPI_Alltoall)(send_buffer, send_count, send_type, receive_buffer, receive_count, receive_type,
+    call_begin(&span, t, SIZED(CALL_MPI_Alltoall), CALLER(), &message);
+    int error = REAL(SIZED(MPI_Alltoall))(send_buffer, send_count, send_type, receive_buffer, receive_count,
+                                          receive_type,
                                    comm);
     call_stamp(&span);
     uint64_t bytes = 0;
@@ -248,18 +258,19 @@ int wrap_MPI_Alltoall(const void *send_buffer, int send_count, MPI_Datatype send
     return error;
 }
 
-int wrap_MPI_Alltoallv(const void *send_buffer, const int send_counts[], const int send_offsets[],
-                       MPI_Datatype send_type, void *receive_buffer, const int receive_counts[],
-                       const int receive_offsets[], MPI_Datatype receive_type, MPI_Comm comm)
+int SIZED(wrap_MPI_Alltoallv)(const void *send_buffer, const COUNT send_counts[], const OFFSET send_offsets[],
+                       MPI_Datatype send_type, void *receive_buffer, const COUNT receive_counts[],
+                       const OFFSET receive_offsets[], MPI_Datatype receive_type, MPI_Comm comm)
 {
     struct thread *t = enter_unless_paused();
     if (!t)
-        return REAL(MPI_Alltoallv)(send_buffer, send_counts, send_offsets, send_type, receive_buffer, receive_counts,
+        return REAL(SIZED(MPI_Alltoallv))(send_buffer, send_counts, send_offsets, send_type, receive_buffer,
+                                          receive_counts,
                                    receive_offsets, receive_type, comm);
     struct message message = unrooted(comm);
     struct span span;
-    call_begin(&span, t, CALL_MPI_Alltoallv, CALLER(), &message);
-    int error = REAL(MPI_Alltoallv)(send_buffer, send_counts, send_offsets, send_type, receive_buffer,
+    call_begin(&span, t, SIZED(CALL_MPI_Alltoallv), CALLER(), &message);
+    int error = REAL(SIZED(MPI_Alltoallv))(send_buffer, send_counts, send_offsets, send_type, receive_buffer,
                                     receive_counts, receive_offsets, receive_type, comm);
     call_stamp(&span);
     uint64_t bytes = 0;
@@ -271,7 +282,7 @@ int wrap_MPI_Alltoallv(const void *send_buffer, const int send_counts[], const i
     return error;
 }
 
-static uint64_t sum_typed(const int counts[], const MPI_Datatype types[], int n)
+static uint64_t sum_typed(const COUNT counts[], const MPI_Datatype types[], int n)
 {
     uint64_t total = 0;
     for (int i = 0; i < n; i++)
@@ -279,18 +290,18 @@ static uint64_t sum_typed(const int counts[], const MPI_Datatype types[], int n)
     return total;
 }
 
-int wrap_MPI_Alltoallw(const void *send_buffer, const int send_counts[], const int send_offsets[],
-                       const MPI_Datatype send_types[], void *receive_buffer, const int receive_counts[],
-                       const int receive_offsets[], const MPI_Datatype receive_types[], MPI_Comm comm)
+int SIZED(wrap_MPI_Alltoallw)(const void *send_buffer, const COUNT send_counts[], const OFFSET send_offsets[],
+                       const MPI_Datatype send_types[], void *receive_buffer, const COUNT receive_counts[],
+                       const OFFSET receive_offsets[], const MPI_Datatype receive_types[], MPI_Comm comm)
 {
     struct thread *t = enter_unless_paused();
     if (!t)
-        return REAL(MPI_Alltoallw)(send_buffer, send_counts, send_offsets, send_types, receive_buffer,
+        return REAL(SIZED(MPI_Alltoallw))(send_buffer, send_counts, send_offsets, send_types, receive_buffer,
                                    receive_counts, receive_offsets, receive_types, comm);
     struct message message = unrooted(comm);
     struct span span;
-    call_begin(&span, t, CALL_MPI_Alltoallw, CALLER(), &message);
-    int error = REAL(MPI_Alltoallw)(send_buffer, send_counts, send_offsets, send_types, receive_buffer,
+    call_begin(&span, t, SIZED(CALL_MPI_Alltoallw), CALLER(), &message);
+    int error = REAL(SIZED(MPI_Alltoallw))(send_buffer, send_counts, send_offsets, send_types, receive_buffer,
                                     receive_counts, receive_offsets, receive_types, comm);
     call_stamp(&span);
     uint64_t bytes = 0;
@@ -302,16 +313,17 @@ int wrap_MPI_Alltoallw(const void *send_buffer, const int send_counts[], const i
     return error;
 }
 
-int wrap_MPI_Reduce(const void *send_buffer, void *receive_buffer, int count, MPI_Datatype type, MPI_Op op, int root,
+int SIZED(wrap_MPI_Reduce)(const void *send_buffer, void *receive_buffer, COUNT count, MPI_Datatype type, MPI_Op op,
+                           int root,
                     MPI_Comm comm)
 {
     struct thread *t = enter_unless_paused();
     if (!t)
-        return REAL(MPI_Reduce)(send_buffer, receive_buffer, count, type, op, root, comm);
+        return REAL(SIZED(MPI_Reduce))(send_buffer, receive_buffer, count, type, op, root, comm);
     struct message message = rooted(root, comm);
     struct span span;
-    call_begin(&span, t, CALL_MPI_Reduce, CALLER(), &message);
-    int error = REAL(MPI_Reduce)(send_buffer, receive_buffer, count, type, op, root, comm);
+    call_begin(&span, t, SIZED(CALL_MPI_Reduce), CALLER(), &message);
+    int error = REAL(SIZED(MPI_Reduce))(send_buffer, receive_buffer, count, type, op, root, comm);
     call_stamp(&span);
     uint64_t bytes = 0;
     if (error == MPI_SUCCESS)
@@ -321,16 +333,16 @@ int wrap_MPI_Reduce(const void *send_buffer, void *receive_buffer, int count, MP
     return error;
 }
 
-int wrap_MPI_Allreduce(const void *send_buffer, void *receive_buffer, int count, MPI_Datatype type, MPI_Op op,
+int SIZED(wrap_MPI_Allreduce)(const void *send_buffer, void *receive_buffer, COUNT count, MPI_Datatype type, MPI_Op op,
                        MPI_Comm comm)
 {
     struct thread *t = enter_unless_paused();
     if (!t)
-        return REAL(MPI_Allreduce)(send_buffer, receive_buffer, count, type, op, comm);
+        return REAL(SIZED(MPI_Allreduce))(send_buffer, receive_buffer, count, type, op, comm);
     struct message message = unrooted(comm);
     struct span span;
-    call_begin(&span, t, CALL_MPI_Allreduce, CALLER(), &message);
-    int error = REAL(MPI_Allreduce)(send_buffer, receive_buffer, count, type, op, comm);
+    call_begin(&span, t, SIZED(CALL_MPI_Allreduce), CALLER(), &message);
+    int error = REAL(SIZED(MPI_Allreduce))(send_buffer, receive_buffer, count, type, op, comm);
     call_stamp(&span);
     uint64_t bytes = 0;
     if (error == MPI_SUCCESS)
@@ -340,16 +352,16 @@ int wrap_MPI_Allreduce(const void *send_buffer, void *receive_buffer, int count,
     return error;
 }
 
-int wrap_MPI_Reduce_scatter(const void *send_buffer, void *receive_buffer, const int receive_counts[],
+int SIZED(wrap_MPI_Reduce_scatter)(const void *send_buffer, void *receive_buffer, const COUNT receive_counts[],
                             MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
     struct thread *t = enter_unless_paused();
     if (!t)
-        return REAL(MPI_Reduce_scatter)(send_buffer, receive_buffer, receive_counts, type, op, comm);
+        return REAL(SIZED(MPI_Reduce_scatter))(send_buffer, receive_buffer, receive_counts, type, op, comm);
     struct message message = unrooted(comm);
     struct span span;
-    call_begin(&span, t, CALL_MPI_Reduce_scatter, CALLER(), &message);
-    int error = REAL(MPI_Reduce_scatter)(send_buffer, receive_buffer, receive_counts, type, op, comm);
+    call_begin(&span, t, SIZED(CALL_MPI_Reduce_scatter), CALLER(), &message);
+    int error = REAL(SIZED(MPI_Reduce_scatter))(send_buffer, receive_buffer, receive_counts, type, op, comm);
     call_stamp(&span);
     uint64_t bytes = 0;
     if (error == MPI_SUCCESS)
@@ -359,16 +371,16 @@ int wrap_MPI_Reduce_scatter(const void *send_buffer, void *receive_buffer, const
     return error;
 }
 
-int wrap_MPI_Reduce_scatter_block(const void *send_buffer, void *receive_buffer, int receive_count,
+int SIZED(wrap_MPI_Reduce_scatter_block)(const void *send_buffer, void *receive_buffer, COUNT receive_count,
                                   MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
     struct thread *t = enter_unless_paused();
     if (!t)
-        return REAL(MPI_Reduce_scatter_block)(send_buffer, receive_buffer, receive_count, type, op, comm);
+        return REAL(SIZED(MPI_Reduce_scatter_block))(send_buffer, receive_buffer, receive_count, type, op, comm);
     struct message message = unrooted(comm);
     struct span span;
-    call_begin(&span, t, CALL_MPI_Reduce_scatter_block, CALLER(), &message);
-    int error = REAL(MPI_Reduce_scatter_block)(send_buffer, receive_buffer, receive_count, type, op, comm);
+    call_begin(&span, t, SIZED(CALL_MPI_Reduce_scatter_block), CALLER(), &message);
+    int error = REAL(SIZED(MPI_Reduce_scatter_block))(send_buffer, receive_buffer, receive_count, type, op, comm);
     call_stamp(&span);
     uint64_t bytes = 0;
     if (error == MPI_SUCCESS)
@@ -378,16 +390,16 @@ int wrap_MPI_Reduce_scatter_block(const void *send_buffer, void *receive_buffer,
     return error;
 }
 
-int wrap_MPI_Scan(const void *send_buffer, void *receive_buffer, int count, MPI_Datatype type, MPI_Op op,
+int SIZED(wrap_MPI_Scan)(const void *send_buffer, void *receive_buffer, COUNT count, MPI_Datatype type, MPI_Op op,
                   MPI_Comm comm)
 {
     struct thread *t = enter_unless_paused();
     if (!t)
-        return REAL(MPI_Scan)(send_buffer, receive_buffer, count, type, op, comm);
+        return REAL(SIZED(MPI_Scan))(send_buffer, receive_buffer, count, type, op, comm);
     struct message message = unrooted(comm);
     struct span span;
-    call_begin(&span, t, CALL_MPI_Scan, CALLER(), &message);
-    int error = REAL(MPI_Scan)(send_buffer, receive_buffer, count, type, op, comm);
+    call_begin(&span, t, SIZED(CALL_MPI_Scan), CALLER(), &message);
+    int error = REAL(SIZED(MPI_Scan))(send_buffer, receive_buffer, count, type, op, comm);
     call_stamp(&span);
     uint64_t bytes = 0;
     if (error == MPI_SUCCESS)
@@ -397,16 +409,16 @@ int wrap_MPI_Scan(const void *send_buffer, void *receive_buffer, int count, MPI_
     return error;
 }
 
-int wrap_MPI_Exscan(const void *send_buffer, void *receive_buffer, int count, MPI_Datatype type, MPI_Op op,
+int SIZED(wrap_MPI_Exscan)(const void *send_buffer, void *receive_buffer, COUNT count, MPI_Datatype type, MPI_Op op,
                     MPI_Comm comm)
 {
     struct thread *t = enter_unless_paused();
     if (!t)
-        return REAL(MPI_Exscan)(send_buffer, receive_buffer, count, type, op, comm);
+        return REAL(SIZED(MPI_Exscan))(send_buffer, receive_buffer, count, type, op, comm);
     struct message message = unrooted(comm);
     struct span span;
-    call_begin(&span, t, CALL_MPI_Exscan, CALLER(), &message);
-    int error = REAL(MPI_Exscan)(send_buffer, receive_buffer, count, type, op, comm);
+    call_begin(&span, t, SIZED(CALL_MPI_Exscan), CALLER(), &message);
+    int error = REAL(SIZED(MPI_Exscan))(send_buffer, receive_buffer, count, type, op, comm);
     call_stamp(&span);
     uint64_t bytes = 0;
     if (error == MPI_SUCCESS)

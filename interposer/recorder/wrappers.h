@@ -7,6 +7,9 @@
 
 #pragma GCC visibility push(hidden)
 #define CALL(name, family, role) extern __typeof__(name) wrap_##name;
+#if MPI_VERSION < 4
+#define CALL_LARGE(name, family, role)
+#endif
 #include "../calls.def"
 #undef CALL
 #pragma GCC visibility pop

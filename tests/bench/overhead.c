@@ -1,0 +1,112 @@
+/*
+ * What lapscope adds to a call, measured within one process: batches through MPI_* (which the preload library sees) and
+ * batches through PMPI_* (which nothing sees) in turn, so that both meet the same noise.
+ *
+ *   overhead MESSAGE_BYTES IN_FLIGHT ROUNDS
+ *
+ * A batch posts IN_FLIGHT receives and sends to a partner (itself on one rank, the other rank on two) and waits for all
+ * in one MPI_Waitall, again and again for 20000 messages. Rank 0 prints the median over the rounds of the time added per
+ * intercepted call, with the first and third quartile, in nanoseconds.
+ */
+#include <mpi.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MESSAGES = 20000 };
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+struct exchange {
+    char *send, *receive;
+    MPI_Request *requests;
+    int bytes, in_flight, partner;
+};
+
+static double seen(const struct exchange *x)
+{
+    double begin = seconds();
+    for (int done = 0; done < MESSAGES; done += x->in_flight) {
+        for (int i = 0; i < x->in_flight; i++)
+            MPI_Irecv(x->receive + (size_t)i * (size_t)x->bytes, x->bytes, MPI_BYTE, x->partner, 0, MPI_COMM_WORLD,
+                      &x->requests[2 * i]);
+        for (int i = 0; i < x->in_flight; i++)
+            MPI_Isend(x->send, x->bytes, MPI_BYTE, x->partner, 0, MPI_COMM_WORLD, &x->requests[2 * i + 1]);
+        MPI_Waitall(2 * x->in_flight, x->requests, MPI_STATUSES_IGNORE);
+    }
+    return seconds() - begin;
+}
+
+static double unseen(const struct exchange *x)
+{
+    double begin = seconds();
+    for (int done = 0; done < MESSAGES; done += x->in_flight) {
+        for (int i = 0; i < x->in_flight; i++)
+            PMPI_Irecv(x->receive + (size_t)i * (size_t)x->bytes, x->bytes, MPI_BYTE, x->partner, 0, MPI_COMM_WORLD,
+                       &x->requests[2 * i]);
+        for (int i = 0; i < x->in_flight; i++)
+            PMPI_Isend(x->send, x->bytes, MPI_BYTE, x->partner, 0, MPI_COMM_WORLD, &x->requests[2 * i + 1]);
+        PMPI_Waitall(2 * x->in_flight, x->requests, MPI_STATUSES_IGNORE);
+    }
+    return seconds() - begin;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void print_quartiles(const char *what, double *values, int count, const char *unit)
+{
+    qsort(values, (size_t)count, sizeof *values, ascending);
+    printf("  %-44s %8.1f %s   (quartiles %.1f .. %.1f)\n", what, values[count / 2], unit, values[count / 4],
+           values[3 * count / 4]);
+}
+
+int main(int argc, char **argv)
+{
+    int rank, size;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (argc != 4 || size > 2) {
+        fprintf(stderr, "usage: overhead MESSAGE_BYTES IN_FLIGHT ROUNDS, on 1 or 2 ranks\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    int rounds = atoi(argv[3]);
+    struct exchange x = {.bytes = atoi(argv[1]), .in_flight = atoi(argv[2]), .partner = size - 1 - rank};
+    x.send = calloc((size_t)x.bytes, 1);
+    x.receive = calloc((size_t)x.bytes * (size_t)x.in_flight, 1);
+    x.requests = malloc(2 * (size_t)x.in_flight * sizeof *x.requests);
+    double *bare = malloc((size_t)rounds * sizeof *bare), *added = malloc((size_t)rounds * sizeof *added);
+    double operations = 2.0 * MESSAGES + (double)MESSAGES / x.in_flight;
+
+    unseen(&x);
+    seen(&x); /* warm */
+    for (int round = 0; round < rounds; round++) {
+        double without, with;
+        if (round % 2) { /* neither always goes first */
+            with = seen(&x);
+            without = unseen(&x);
+        } else {
+            without = unseen(&x);
+            with = seen(&x);
+        }
+        bare[round] = without / operations * 1e9;
+        added[round] = (with - without) / operations * 1e9;
+    }
+    if (rank == 0) {
+        print_quartiles("bare, per call", bare, rounds, "ns");
+        print_quartiles("added by lapscope, per call", added, rounds, "ns");
+    }
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,175 @@
+//! The environment that a program gets from `lapscope run`.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+
+use crate::args::RunArgs;
+use crate::options::{self, is_valid};
+
+/// Variables to set, in the order in which they were asked for; a later one wins.
+#[derive(Debug, Default)]
+pub struct Settings(Vec<(OsString, OsString)>);
+
+impl Settings {
+    /// What the options of `lapscope run` say, checked.
+    ///
+    /// # Errors
+    /// `--set` with an unknown name or a value that the recorder would not take.
+    pub fn from_args(args: &RunArgs) -> anyhow::Result<Settings> {
+        let mut settings = Settings::default();
+        for assignment in &args.set {
+            let (name, value) = checked_assignment(assignment)?;
+            settings.set(name, value);
+        }
+        if let Some(dir) = &args.dir {
+            settings.set("LAPSCOPE_DIR", std::path::absolute(dir)?);
+        }
+        if let Some(dir) = &args.spool_dir {
+            settings.set("LAPSCOPE_SPOOL_DIR", std::path::absolute(dir)?);
+        }
+        if let Some(max_mb) = args.max_mb {
+            settings.set("LAPSCOPE_MAX_MB", max_mb.to_string());
+        }
+        if args.no_callpath {
+            settings.set("LAPSCOPE_CALLPATH", "off");
+        }
+        if args.quiet {
+            settings.set("LAPSCOPE_QUIET", "on");
+        }
+        Ok(settings)
+    }
+
+    pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
+        let name = name.into();
+        self.0.retain(|(known, _)| *known != name);
+        self.0.push((name, value.into()));
+    }
+
+    /// The value that the program will see: set here, else in our environment; empty counts as not set.
+    pub fn get(&self, name: &str) -> Option<OsString> {
+        let own = self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+        own.or_else(|| std::env::var_os(name)).filter(|value| !value.is_empty())
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
+    /// LD_PRELOAD and every LAPSCOPE_ variable that the program will see.
+    pub fn names(&self) -> Vec<OsString> {
+        let inherited = std::env::vars_os()
+            .map(|(name, _)| name)
+            .filter(|name| name.to_string_lossy().starts_with("LAPSCOPE_"));
+        let mut names: Vec<OsString> =
+            self.0.iter().map(|(name, _)| name.clone()).chain(inherited).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+}
+
+fn checked_assignment(assignment: &str) -> anyhow::Result<(String, String)> {
+    let Some((name, value)) = assignment.split_once('=') else {
+        bail!("--set {assignment}: expected NAME=VALUE, as in --set CPU_TIME=on");
+    };
+    let Some(option) = options::find(name) else {
+        let guess = options::nearest(name);
+        let guess = guess.map(|known| format!("; did you mean {known}?")).unwrap_or_default();
+        bail!("--set {name}: no such option{guess} `lapscope options` lists them all");
+    };
+    if !is_valid(option, value) {
+        bail!("--set {name}={value}: not valid, expected {}", option.unit);
+    }
+    Ok((option.name.to_owned(), value.to_owned()))
+}
+
+/// LD_PRELOAD with `library` in front; other entries are kept, and an earlier lapscope is replaced: two would record
+/// everything twice.
+pub fn preload(library: &Path, existing: Option<&OsStr>) -> OsString {
+    let mut value = library.as_os_str().to_owned();
+    let existing = existing.unwrap_or_default().to_string_lossy().into_owned();
+    for entry in existing.split([':', ' ']).filter(|entry| !entry.is_empty()) {
+        if Path::new(entry).file_name() != library.file_name() {
+            value.push(":");
+            value.push(entry);
+        }
+    }
+    value
+}
+
+/// The run directory for a launch at this moment: `lapscope-<YYYYmmdd-HHMMSS>-<program>` here.
+///
+/// # Errors
+/// The working directory is gone.
+pub fn default_directory(program: &str) -> anyhow::Result<PathBuf> {
+    Ok(std::env::current_dir()?.join(format!("lapscope-{}-{program}", local_time())))
+}
+
+fn local_time() -> String {
+    // SAFETY: time() and localtime_r() write only to what they are given; tm is plain numbers.
+    let tm = unsafe {
+        let now = libc::time(std::ptr::null_mut());
+        let mut tm: libc::tm = std::mem::zeroed();
+        libc::localtime_r(&now, &mut tm);
+        tm
+    };
+    format!(
+        "{:04}{:02}{:02}-{:02}{:02}{:02}",
+        tm.tm_year + 1900,
+        tm.tm_mon + 1,
+        tm.tm_mday,
+        tm.tm_hour,
+        tm.tm_min,
+        tm.tm_sec
+    )
+}
+
+/// The variable that says that this process is itself a rank which a launcher has started; `None` when it is not.
+pub fn rank_variable() -> Option<&'static str> {
+    const VARIABLES: [&str; 10] = [
+        "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_RANK",
+        "PALS_RANKID", "FLUX_TASK_RANK", "JSM_NAMESPACE_RANK", "ALPS_APP_PE", "MPIRUN_RANK",
+    ];
+    let is_set = |name: &&str| std::env::var_os(name).is_some();
+    let slurm = ["SLURM_PROCID", "SLURM_STEP_ID"];
+    // A batch script has SLURM_PROCID too; only what srun starts has a step.
+    let in_step = slurm.iter().all(is_set).then_some("SLURM_PROCID");
+    VARIABLES.into_iter().find(|name| is_set(name)).or(in_step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_preloads_are_kept_and_ours_is_there_once() {
+        let library = Path::new("/opt/lib/liblapscope.so");
+        let value = |existing: &str| preload(library, Some(OsStr::new(existing)));
+        assert_eq!(preload(library, None), "/opt/lib/liblapscope.so");
+        assert_eq!(value("/a.so /b.so"), "/opt/lib/liblapscope.so:/a.so:/b.so");
+        assert_eq!(value("/a.so:/old/liblapscope.so:"), "/opt/lib/liblapscope.so:/a.so");
+    }
+
+    #[test]
+    fn assignments_are_checked() {
+        assert_eq!(
+            checked_assignment("max_mb=16").unwrap(),
+            ("LAPSCOPE_MAX_MB".into(), "16".into())
+        );
+        let error = |text| checked_assignment(text).unwrap_err().to_string();
+        assert!(error("max_mb").contains("NAME=VALUE"));
+        assert!(error("max_md=1").contains("did you mean LAPSCOPE_MAX_MB?"));
+        assert!(error("max_mb=lots").contains("1..1048576 MB"));
+    }
+
+    #[test]
+    fn later_settings_win() {
+        let mut settings = Settings::default();
+        settings.set("LAPSCOPE_DIR", "/a");
+        settings.set("LAPSCOPE_DIR", "/b");
+        assert_eq!(settings.get("LAPSCOPE_DIR"), Some("/b".into()));
+        assert_eq!(settings.iter().count(), 1);
+    }
+}

@@ -1,0 +1,6 @@
+//! Launching a program under lapscope: what the command line means, the environment it gets, the child and its signals.
+
+pub mod child;
+pub mod environment;
+pub mod line;
+pub mod nodes;

@@ -1,0 +1,93 @@
+//! The `LAPSCOPE_*` variables: the table that `interposer/options.def` makes, and the checks that the recorder does.
+
+use crate::options_def::{OptionDef, OptionKind};
+
+/// Every variable of the recorder, in the order of `options.def`.
+pub const OPTIONS: &[OptionDef<&str>] = include!(concat!(env!("OUT_DIR"), "/options_table.rs"));
+
+/// Variables that only the command line reads.
+pub const OWN_VARIABLES: [&str; 1] = ["LAPSCOPE_LIBRARY"];
+
+/// The option that `name` means; the prefix may be left out, and small letters are fine.
+pub fn find(name: &str) -> Option<&'static OptionDef<&'static str>> {
+    let name = full_name(name);
+    OPTIONS.iter().find(|option| option.name == name)
+}
+
+/// `name` as a variable: in capitals, with the prefix.
+pub fn full_name(name: &str) -> String {
+    let name = name.to_ascii_uppercase().replace('-', "_");
+    if name.starts_with("LAPSCOPE_") {
+        name
+    } else {
+        format!("LAPSCOPE_{name}")
+    }
+}
+
+/// The known variable whose name is nearest to `name`, when it is near enough to be what was meant.
+pub fn nearest(name: &str) -> Option<&'static str> {
+    let name = full_name(name);
+    let known = OPTIONS.iter().map(|option| option.name).chain(OWN_VARIABLES);
+    let candidate = known.map(|known| (distance(&name, known), known)).min()?;
+    (candidate.0 <= 3 || candidate.1.starts_with(&name)).then_some(candidate.1)
+}
+
+/// Whether the recorder will take `value`; as `config.c`, which uses the default when it will not.
+pub fn is_valid(option: &OptionDef<&str>, value: &str) -> bool {
+    let is_word = |words: &str| words.split('|').any(|word| word.eq_ignore_ascii_case(value));
+    match option.kind {
+        OptionKind::Bool => is_word("on|1|yes|true|off|0|no|false"),
+        OptionKind::Choice => is_word(option.unit),
+        OptionKind::String => true,
+        OptionKind::Count => {
+            let (low, high) = count_range(option.unit).unwrap_or((0, i64::MAX));
+            let digits = value.trim_start();
+            digits.parse::<i64>().is_ok_and(|number| (low..=high).contains(&number))
+        }
+    }
+}
+
+/// `1..128 frames` as (1, 128).
+fn count_range(unit: &str) -> Option<(i64, i64)> {
+    let (low, high) = unit.split(' ').next()?.split_once("..")?;
+    Some((low.parse().ok()?, high.parse().ok()?))
+}
+
+/// Edits between two names (Levenshtein): insertions, deletions and replacements of a letter.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let replace = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = replace.min(row[j] + 1).min(row[j + 1] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_judged_as_the_recorder_does() {
+        let valid = |name: &str, value: &str| is_valid(find(name).unwrap(), value);
+        assert!(valid("max_mb", "512") && valid("LAPSCOPE_MAX_MB", "1"));
+        assert!(!valid("max_mb", "0") && !valid("max_mb", "12MB") && !valid("max_mb", ""));
+        assert!(valid("clock", "TSC") && !valid("clock", "sundial"));
+        assert!(valid("enable", "Yes") && !valid("enable", "maybe"));
+        assert!(valid("dir", "anything at all"));
+    }
+
+    #[test]
+    fn misspelt_names_are_guessed_when_near() {
+        assert_eq!(nearest("LAPSCOPE_MAXMB"), Some("LAPSCOPE_MAX_MB"));
+        assert_eq!(nearest("callpaht"), Some("LAPSCOPE_CALLPATH"));
+        assert_eq!(nearest("LAPSCOPE_LIBARY"), Some("LAPSCOPE_LIBRARY"));
+        assert_eq!(nearest("LAPSCOPE_FLUX_CAPACITOR"), None);
+    }
+}

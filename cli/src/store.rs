@@ -1,0 +1,171 @@
+//! The conversion from spool to SQLite: `interposer/recorder/store.c`, which the recorder uses too.
+
+use std::ffi::{c_char, c_int, c_void, CStr, CString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use anyhow::{anyhow, Context};
+
+/// What a conversion found in the spool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Converted {
+    pub rank: i32,
+    pub life: u32,
+    /// `enum spool_end`; see [`Converted::was_killed`].
+    end: u32,
+    /// Rows, those that never ended included.
+    pub requests: u64,
+    pub calls: u64,
+    /// Requests and calls that had not ended.
+    pub pending: u64,
+    /// Records that the run could not keep.
+    pub lost: u64,
+    /// Chunks and records that could not be read.
+    pub damaged: u64,
+}
+
+impl Converted {
+    /// Whether the process ended without a chance to say so.
+    pub fn was_killed(&self) -> bool {
+        self.end == 0
+    }
+}
+
+#[repr(C)]
+struct SpoolInfo {
+    rank: i32,
+    life: u32,
+    end: u32,
+    pid: i64,
+    pid_start: u64,
+    host: [c_char; 256],
+    boot_id: [c_char; 40],
+}
+
+extern "C" {
+    fn store_convert(
+        spool_path: *const c_char,
+        database_path: *const c_char,
+        progress: Option<unsafe extern "C" fn(*mut c_void, u64, u64)>,
+        context: *mut c_void,
+        result: *mut Converted,
+        error: *mut c_char,
+        error_bytes: usize,
+    ) -> c_int;
+    fn spool_inspect(
+        path: *const c_char,
+        info: *mut SpoolInfo,
+        error: *mut c_char,
+        error_bytes: usize,
+    ) -> c_int;
+}
+
+/// Whose a spool is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    pub host: String,
+    pub pid: i64,
+    pid_start: u64,
+    boot_id: String,
+}
+
+impl Owner {
+    /// Whether the spool was written on this host since it was last booted.
+    pub fn is_of_this_boot(&self) -> bool {
+        let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+        boot_id.is_ok_and(|boot_id| boot_id.trim() == self.boot_id)
+    }
+
+    /// Whether the process that wrote the spool still runs on this host; a process that was given its pid later is
+    /// told by the time of its start.
+    pub fn is_alive_here(&self) -> bool {
+        self.is_of_this_boot() && start_time(self.pid) == Some(self.pid_start)
+    }
+}
+
+/// Field 22 of /proc/PID/stat; `None` for a zombie, which writes no more.
+fn start_time(pid: i64) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let behind_name = &text[text.rfind(')')? + 1..]; // the name may hold blanks and brackets
+    let fields: Vec<&str> = behind_name.split_whitespace().collect();
+    let is_dead = matches!(*fields.first()?, "Z" | "X");
+    fields.get(19).filter(|_| !is_dead)?.parse().ok()
+}
+
+/// Reads whose a spool is from its header.
+///
+/// # Errors
+/// It cannot be read, or is not a spool of this version.
+pub fn owner(spool: &Path) -> anyhow::Result<Owner> {
+    let path = c_path(spool)?;
+    let mut error = [0 as c_char; 1024];
+    // SAFETY: SpoolInfo is plain data; zero is valid for all of it.
+    let mut info: SpoolInfo = unsafe { std::mem::zeroed() };
+    // SAFETY: the path ends with a zero; `info` and `error` are as large as the callee is told.
+    let code = unsafe { spool_inspect(path.as_ptr(), &mut info, error.as_mut_ptr(), error.len()) };
+    if code != 0 {
+        return Err(anyhow!(text(&error)));
+    }
+    Ok(Owner {
+        host: text(&info.host),
+        pid: info.pid,
+        pid_start: info.pid_start,
+        boot_id: text(&info.boot_id),
+    })
+}
+
+/// Converts `spool` into the new database `database`, which appears whole or not at all. The spool stays.
+/// `progress` is told now and then how many more bytes of the spool were read.
+///
+/// # Errors
+/// Says why not; the database is then not there.
+pub fn convert(
+    spool: &Path,
+    database: &Path,
+    progress: &mut dyn FnMut(u64),
+) -> anyhow::Result<Converted> {
+    let (from, to) = (c_path(spool)?, c_path(database)?);
+    let mut error = [0 as c_char; 1024];
+    let mut result = Converted::default();
+    let mut context = Progress { progress, told: 0 };
+    // SAFETY: paths end with a zero; `result` and `error` are as large as the callee is told; the callback is called
+    // only during the call, with the context given here.
+    let code = unsafe {
+        store_convert(
+            from.as_ptr(),
+            to.as_ptr(),
+            Some(on_progress),
+            std::ptr::from_mut(&mut context).cast(),
+            &mut result,
+            error.as_mut_ptr(),
+            error.len(),
+        )
+    };
+    if code == 0 {
+        Ok(result)
+    } else {
+        Err(anyhow!(text(&error)))
+    }
+}
+
+struct Progress<'a> {
+    progress: &'a mut dyn FnMut(u64),
+    told: u64,
+}
+
+unsafe extern "C" fn on_progress(context: *mut c_void, done: u64, _total: u64) {
+    // SAFETY: `context` is the Progress that convert() passed, which nobody else uses during the call.
+    let context = unsafe { &mut *context.cast::<Progress<'_>>() };
+    (context.progress)(done.saturating_sub(context.told));
+    context.told = done;
+}
+
+fn c_path(path: &Path) -> anyhow::Result<CString> {
+    CString::new(path.as_os_str().as_bytes()).with_context(|| path.display().to_string())
+}
+
+fn text(buffer: &[c_char]) -> String {
+    let bytes: Vec<u8> = buffer.iter().map(|&c| c as u8).collect();
+    CStr::from_bytes_until_nul(&bytes).unwrap_or_default().to_string_lossy().into_owned()
+}

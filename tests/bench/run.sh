@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# What lapscope costs, measured: `make bench`. Every figure is a ratio or difference taken within one run; absolute times
+# are of this machine. Takes some minutes.
+#
+#   tests/bench/run.sh [overhead] [finalize] [report]      default: all three
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+preload=$PWD/build/lib/liblapscope.so
+lapscope=${LAPSCOPE_BIN:-$PWD/target/release/lapscope}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+if [ "$(id -u)" = 0 ]; then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
+
+mpis=()
+for mpi in openmpi mpich; do
+    if command -v "mpicc.$mpi" >/dev/null && [ -e "build/lib/liblapscope-$mpi.so" ]; then mpis+=("$mpi"); fi
+done
+if [ ${#mpis[@]} = 0 ]; then echo "no MPI with a recorder: run \`make build\` first" >&2; exit 1; fi
+
+launch() { # launch MPI RANKS command...
+    local mpi=$1 ranks=$2
+    shift 2
+    local more=()
+    if [ "$mpi" = openmpi ] && [ "$ranks" -gt 2 ]; then more=(--oversubscribe); fi
+    "mpirun.$mpi" "${more[@]}" -n "$ranks" "$@"
+}
+
+overhead() {
+    echo "== time added per intercepted call: bare (PMPI_*) and recorded (MPI_*) batches in turn within one process"
+    local mpi paths ranks flight
+    for mpi in "${mpis[@]}"; do
+        "mpicc.$mpi" -O2 -w -o "$work/overhead.$mpi" tests/bench/overhead.c
+        for ranks in 1 2; do
+            for flight in 1 1000; do
+                for paths in on off; do
+                    echo "$mpi, $([ "$ranks" = 1 ] && echo "messages to self" || echo "between two ranks"), $flight in flight, call paths $paths"
+                    LAPSCOPE_QUIET=on LAPSCOPE_CONVERT=off LAPSCOPE_CALLPATH=$paths LAPSCOPE_DIR=$work/run \
+                        launch "$mpi" "$ranks" env LD_PRELOAD="$preload" "$work/overhead.$mpi" 8 "$flight" 41
+                    rm -rf "$work/run"
+                done
+            done
+        done
+    done
+}
+
+finalize() {
+    echo "== MPI_Finalize and bytes: a rank turning 4 million requests into SQLite, three times, bare in between"
+    local mpi turn bare with bytes
+    for mpi in "${mpis[@]}"; do
+        "mpicc.$mpi" -O2 -w -o "$work/flood.$mpi" tests/bench/flood.c
+        for turn in 1 2 3; do
+            bare=$(launch "$mpi" 1 "$work/flood.$mpi" 4000000)
+            with=$(LAPSCOPE_QUIET=on LAPSCOPE_DIR=$work/run launch "$mpi" 1 env LD_PRELOAD="$preload" "$work/flood.$mpi" 4000000)
+            bytes=$(stat -c %s "$work/run/rank-0.db")
+            awk -v m="$mpi" -v b="$bare" -v w="$with" -v s="$bytes" 'BEGIN {
+                printf "  %-8s MPI_Finalize %.3f s bare, %.3f s with: %.3f s a million requests (and their half million calls), %.2f million rows/s; %.1f bytes a request, %.1f a row\n",
+                       m, b, w, (w - b) / 4, 6 / (w - b), s / 4e6, s / 6e6 }'
+            rm -rf "$work/run"
+        done
+    done
+}
+
+report() {
+    echo "== the command line on ten million requests of four ranks"
+    local mpi=${mpis[0]} command
+    "mpicc.$mpi" -O2 -w -o "$work/flood.$mpi" tests/bench/flood.c
+    LAPSCOPE_QUIET=on LAPSCOPE_DIR=$work/run launch "$mpi" 4 env LD_PRELOAD="$preload" "$work/flood.$mpi" 2500000 >"$work/out"
+    for command in report sites "report --format json"; do
+        for turn in 1 2 3; do
+            python3 - "$lapscope" "$work/run" $command <<'PY'
+import resource, subprocess, sys, time
+begin = time.monotonic()
+command = [sys.argv[1], sys.argv[3], sys.argv[2], *sys.argv[4:]]
+status = subprocess.run(command, stdout=subprocess.DEVNULL).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(f"  lapscope {' '.join(sys.argv[3:]):22} {time.monotonic() - begin:6.2f} s, "
+      f"{used.ru_utime + used.ru_stime:6.2f} s CPU, peak {used.ru_maxrss / 1024:.0f} MB, exit {status}")
+PY
+        done
+    done
+}
+
+for part in "${@:-overhead finalize report}"; do
+    for one in $part; do "$one"; done
+done

@@ -12,7 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One thread's records on their way into the tables. */
+/* What a request is recognised by; see is_stored(). */
+struct last_request {
+    unsigned thread;              /* that posted it */
+    uint64_t post_begin, operation;
+};
+
 struct conversion {
     struct store_tables tables;
     struct spool_definitions definitions;
@@ -22,12 +27,15 @@ struct conversion {
     store_progress *progress;
     void *context;
     uint64_t done_bytes;
-    /* the CALL read last: its row is written when the number of requests that it completed is known */
+    /* The CALL read last: its row is written when the number of requests that it completed is known. */
     struct call_row call;
     uint64_t call_begin;          /* ticks */
     int has_call;
-    uint64_t extra[5], foreign[5];
+    /* What belongs to the REQUEST to come. */
+    uint64_t extra[SPOOL_HOT_FIELDS], foreign[SPOOL_HOT_FIELDS];
     int has_extra, has_foreign;
+    struct last_request *last;    /* of each chunk */
+    size_t last_count;
 };
 
 static void notice(struct conversion *c, int64_t moment_ns)
@@ -40,27 +48,32 @@ static void notice(struct conversion *c, int64_t moment_ns)
 
 static void flush_call(struct conversion *c)
 {
-    if (!c->has_call)
-        return;
-    store_call(&c->tables, &c->call);
-    c->result->calls++;
-    c->has_call = 0;
+    if (c->has_call) {
+        store_call(&c->tables, &c->call);
+        c->result->calls++;
+    }
+    c->has_call = c->has_extra = c->has_foreign = 0;
 }
 
-static void take_call(struct conversion *c, const uint64_t fields[5], uint64_t *previous_begin, unsigned thread)
+/* Returns 0 when the spool does not say what the call was. */
+static int take_call(struct conversion *c, const uint64_t fields[SPOOL_HOT_FIELDS], uint64_t begin, unsigned thread)
 {
+    const struct spool_definitions *d = &c->definitions;
     flush_call(c);
-    c->call_begin = *previous_begin += fields[1];
-    c->call = (struct call_row){.id = ++c->tables.last_call,
-                                .operation = store_call_operation(&c->tables, &c->definitions, fields[0]),
+    c->call_begin = begin;
+    c->call = (struct call_row){.id = c->tables.last_call + 1,
+                                .operation = store_call_operation(&c->tables, d, fields[0]),
                                 .thread = thread + 1,
-                                .begin_ns = spool_moment_ns(&c->definitions, c->call_begin),
-                                .duration_ns = spool_ns(&c->definitions, fields[2]),
+                                .begin_ns = spool_moment_ns(d, begin),
+                                .duration_ns = spool_ns(d, fields[2]),
                                 .cpu_ns = (int64_t)fields[3] - 1,
-                                .receive_operation =
-                                    fields[4] ? store_call_operation(&c->tables, &c->definitions, fields[4]) : 0};
+                                .receive_operation = fields[4] ? store_call_operation(&c->tables, d, fields[4]) : 0};
+    if (!c->call.operation)
+        return 0;
+    c->tables.last_call++;
     c->has_call = 1;
     notice(c, c->call.begin_ns + c->call.duration_ns);
+    return 1;
 }
 
 /* A time that the spool holds as ticks plus 1; -1 when there is none. */
@@ -69,143 +82,204 @@ static int64_t optional_ns(const struct conversion *c, uint64_t ticks_plus_1)
     return ticks_plus_1 ? spool_ns(&c->definitions, ticks_plus_1 - 1) : -1;
 }
 
-static void take_request(struct conversion *c, const uint64_t fields[5], unsigned thread)
+static void fill_extra(const struct conversion *c, struct request_row *row)
 {
-    const uint64_t none[5] = {0}, *extra = c->has_extra ? c->extra : none;
-    struct request_row row = {
-        .operation = store_request_operation(&c->tables, &c->definitions, fields[0]),
-        .completion = c->has_call ? c->call.id : 0,
-        .thread = (c->has_foreign ? (unsigned)c->foreign[0] : thread) + 1,
-        .post_begin_ns = spool_moment_ns(&c->definitions, c->call_begin - fields[1]),
-        .post_ns = spool_ns(&c->definitions, fields[2]),
-        .mpi_ns = c->has_foreign && c->foreign[0] != thread ? -1 : spool_ns(&c->definitions, fields[3]),
-        .outstanding_bytes = (int64_t)fields[4],
-        .polls = (int64_t)extra[0],
-        .first_poll_ns = optional_ns(c, extra[1]),
-        .last_poll_ns = optional_ns(c, extra[2]),
-        .last_incomplete_ns = optional_ns(c, extra[3]),
-        .first_complete_ns = optional_ns(c, extra[4]),
-        .injection_arm = c->has_foreign ? (int)c->foreign[1] - 1 : -1};
+    row->polls = (int64_t)c->extra[0];
+    row->first_poll_ns = optional_ns(c, c->extra[1]);
+    row->last_poll_ns = optional_ns(c, c->extra[2]);
+    row->last_incomplete_ns = optional_ns(c, c->extra[3]);
+    row->first_complete_ns = optional_ns(c, c->extra[4]);
+}
+
+/* Returns 0 when the spool does not say what the request was, or which call ended it. */
+static int take_request(struct conversion *c, const uint64_t fields[SPOOL_HOT_FIELDS], unsigned thread)
+{
+    const struct spool_definitions *d = &c->definitions;
+    uint64_t poster = c->has_foreign ? c->foreign[0] : thread, post_begin = c->call_begin - fields[1];
+    struct request_row row = {.operation = store_request_operation(&c->tables, d, fields[0]),
+                              .completion = c->call.id,
+                              .thread = (unsigned)poster + 1,
+                              .post_begin_ns = spool_moment_ns(d, post_begin),
+                              .post_ns = spool_ns(d, fields[2]),
+                              .mpi_ns = poster != thread ? -1 : spool_ns(d, fields[3]),
+                              .outstanding_bytes = (int64_t)fields[4],
+                              .first_poll_ns = -1,
+                              .last_poll_ns = -1,
+                              .last_incomplete_ns = -1,
+                              .first_complete_ns = -1,
+                              .injection_arm = c->has_foreign ? (int64_t)c->foreign[1] - 1 : -1};
+    if (c->has_extra)
+        fill_extra(c, &row);
+    c->has_extra = c->has_foreign = 0;
+    if (!c->has_call || !row.operation || (poster != thread && !spool_has_thread(d, poster)))
+        return 0;
     store_request(&c->tables, &row);
     c->result->requests++;
     c->call.completed++;
-    c->has_extra = c->has_foreign = 0;
+    c->last[c->last_count] = (struct last_request){(unsigned)poster, post_begin, fields[0]};
+    return 1;
 }
 
-static void take_chunk(struct conversion *c, const struct spool_chunk *chunk)
+static int take_record(struct conversion *c, const struct spool_view *view, uint64_t *begin, unsigned thread)
 {
-    struct spool_cursor cursor = spool_records(chunk);
-    struct spool_view view;
-    uint64_t begin = chunk->base;
-    while (spool_next_record(c->file, &cursor, &view))
-        switch (view.type) {
-        case SPOOL_CALL:
-            take_call(c, view.fields, &begin, chunk->thread);
-            break;
-        case SPOOL_REQUEST:
-            take_request(c, view.fields, chunk->thread);
-            break;
-        case SPOOL_EXTRA:
-            memcpy(c->extra, view.fields, sizeof c->extra);
-            c->has_extra = 1;
-            break;
-        case SPOOL_FOREIGN:
-            memcpy(c->foreign, view.fields, sizeof c->foreign);
-            c->has_foreign = 1;
-            break;
-        default:
-            store_definition(&c->tables, &view);
-            break;
-        }
-    c->done_bytes += chunk->bytes;
-    if (c->progress)
-        c->progress(c->context, c->done_bytes, c->file->bytes);
+    switch (view->type) {
+    case SPOOL_CALL:
+        *begin += view->fields[1];
+        return take_call(c, view->fields, *begin, thread);
+    case SPOOL_REQUEST:
+        return take_request(c, view->fields, thread);
+    case SPOOL_EXTRA:
+        memcpy(c->extra, view->fields, sizeof c->extra);
+        c->has_extra = 1;
+        return 1;
+    case SPOOL_FOREIGN:
+        memcpy(c->foreign, view->fields, sizeof c->foreign);
+        c->has_foreign = 1;
+        return 1;
+    default:
+        return 1;
+    }
 }
 
-/* A thread's chunks in the order of writing; the file holds those of all threads mixed. */
+static void take_stream(struct conversion *c, const struct spool_part *part)
+{
+    struct spool_cursor cursor = spool_records(part);
+    struct spool_view view;
+    uint64_t begin = part->base;
+    int found;
+    for (;;) {
+        const unsigned char *at = cursor.at;
+        found = spool_next_record(c->file, &cursor, &view);
+        if (found <= 0)
+            break;
+        if (!take_record(c, &view, &begin, part->thread))
+            spool_file_damaged(c->file, at);
+    }
+    if (found < 0) /* requests in the next chunk may have been ended by a call that cannot be read */
+        flush_call(c);
+    c->last_count += c->last[c->last_count].operation != 0;
+}
+
 static void take_streams(struct conversion *c)
 {
-    int more = 1;
-    for (unsigned thread = 0; more; thread++) {
-        more = 0;
-        for (const struct spool_chunk *chunk = NULL; (chunk = spool_next_chunk(c->file, chunk));) {
-            more |= chunk->thread > thread;
-            if (chunk->thread == thread && chunk->kind == SPOOL_CHUNK_STREAM)
-                take_chunk(c, chunk);
+    const struct spool_part *before = NULL;
+    for (size_t i = 0; i < c->file->part_count && !c->tables.failed; i++) {
+        const struct spool_part *part = &c->file->parts[i];
+        if (part->kind == SPOOL_CHUNK_STREAM) {
+            if (before && (before->thread != part->thread || before->gap != part->gap))
+                flush_call(c);
+            take_stream(c, part);
+            before = part;
         }
-        flush_call(c);
+        c->done_bytes += part->bytes;
+        if (c->progress)
+            c->progress(c->context, c->done_bytes < c->file->bytes ? c->done_bytes : c->file->bytes, c->file->bytes);
     }
+    flush_call(c);
 }
 
 /* --- what had not ended, and what was only counted ------------------------------------------------------------------ */
 
-static void take_current_call(struct conversion *c, const struct spool_thread_state *state)
+static void take_current_call(struct conversion *c, const struct spool_part *part, const struct spool_thread_state *state)
 {
-    if (!state->current_operation || c->file->header->end == SPOOL_FINALIZED)
+    uint32_t operation = state->current_operation;
+    if (!operation || c->file->header->end == SPOOL_FINALIZED)
         return;
-    struct call_row row = {.id = ++c->tables.last_call,
-                           .operation = store_call_operation(&c->tables, &c->definitions, state->current_operation),
-                           .thread = state->thread + 1,
+    struct call_row row = {.id = c->tables.last_call + 1,
+                           .operation = store_call_operation(&c->tables, &c->definitions, operation),
+                           .thread = part->thread + 1u,
                            .begin_ns = spool_moment_ns(&c->definitions, state->current_begin),
                            .duration_ns = -1,
                            .cpu_ns = -1};
+    if (!row.operation) {
+        spool_file_damaged(c->file, state);
+        return;
+    }
+    c->tables.last_call++;
     store_call(&c->tables, &row);
     notice(c, row.begin_ns);
     c->result->calls++;
     c->result->pending++;
 }
 
-static void take_pending(struct conversion *c, const struct spool_live *live)
+/* Killed between the writing of a REQUEST and the clearing of its live entry: then it is the last REQUEST of a stream. */
+static int is_stored(const struct conversion *c, const struct spool_live *live)
 {
-    int64_t begin = (int64_t)live->post_begin;
+    for (size_t i = 0; i < c->last_count; i++) {
+        const struct spool_outcome *outcome = spool_outcome_of(&c->definitions, c->last[i].operation);
+        if (c->last[i].post_begin == live->post_begin && c->last[i].thread == live->thread && outcome &&
+            outcome->operation == live->operation)
+            return 1;
+    }
+    return 0;
+}
+
+/* A moment in a live entry as a time since its post; -1 when `known` says that there is none. */
+static int64_t since_post_ns(const struct conversion *c, const struct spool_live *live, int known, uint64_t moment)
+{
+    if (!known)
+        return -1;
+    return spool_between_ns(&c->definitions, live->post_begin, moment);
+}
+
+/* Returns 0 when the spool does not say what the request was. */
+static int take_pending(struct conversion *c, const struct spool_live *live)
+{
     int polled = live->polls != 0;
     struct request_row row = {
         .operation = store_pending_operation(&c->tables, &c->definitions, live->operation),
-        .thread = live->thread + 1,
+        .thread = live->thread + 1u,
         .post_begin_ns = spool_moment_ns(&c->definitions, live->post_begin),
         .post_ns = spool_ns(&c->definitions, live->post_ticks),
         .mpi_ns = -1,
         .outstanding_bytes = (int64_t)live->outstanding_bytes,
         .polls = live->polls,
-        .first_poll_ns = polled ? spool_ns(&c->definitions, live->first_poll - (uint64_t)begin) : -1,
-        .last_poll_ns = polled ? spool_ns(&c->definitions, live->last_poll - (uint64_t)begin) : -1,
-        .last_incomplete_ns =
-            polled && live->last_incomplete ? spool_ns(&c->definitions, live->last_incomplete - (uint64_t)begin) : -1,
-        .first_complete_ns = live->flags & SPOOL_LIVE_SEEN_COMPLETE ? spool_ns(&c->definitions, live->seen_complete - (uint64_t)begin) : -1,
+        .first_poll_ns = since_post_ns(c, live, polled, live->first_poll),
+        .last_poll_ns = since_post_ns(c, live, polled, live->last_poll),
+        .last_incomplete_ns = since_post_ns(c, live, polled && live->last_incomplete, live->last_incomplete),
+        .first_complete_ns = since_post_ns(c, live, live->flags & SPOOL_LIVE_SEEN_COMPLETE, live->seen_complete),
         .injection_arm = live->injection_arm - 1};
+    if (!row.operation || !spool_has_thread(&c->definitions, live->thread))
+        return 0;
     store_request(&c->tables, &row);
     notice(c, row.post_begin_ns + row.post_ns);
+    notice(c, row.post_begin_ns + row.last_poll_ns);
     c->result->requests++;
     c->result->pending++;
+    return 1;
 }
 
-static void take_live(struct conversion *c)
+static void take_live(struct conversion *c, const struct spool_part *part)
 {
-    for (const struct spool_chunk *chunk = NULL; (chunk = spool_next_chunk(c->file, chunk));) {
-        const struct spool_thread_state *state;
-        size_t count;
-        if (chunk->kind != SPOOL_CHUNK_LIVE)
-            continue;
-        const struct spool_live *live = spool_live_entries(chunk, &count, &state);
-        if (state) {
-            store_thread_state(&c->tables, state->thread, spool_ns(&c->definitions, state->mpi_ticks), (int64_t)state->calls);
-            take_current_call(c, state);
-        }
-        for (size_t i = 0; i < count; i++)
-            if (live[i].operation)
-                take_pending(c, &live[i]);
+    const struct spool_thread_state *state;
+    size_t count;
+    const struct spool_live *live = spool_live_entries(part, &count, &state);
+    if (state)
+        take_current_call(c, part, state);
+    for (size_t i = 0; i < count && !c->tables.failed; i++)
+        if (live[i].operation && !is_stored(c, &live[i]) && !take_pending(c, &live[i]))
+            spool_file_damaged(c->file, &live[i]);
+}
+
+static void take_tally(struct conversion *c, const struct spool_part *part)
+{
+    size_t count;
+    const struct spool_tally *tally = spool_tally_entries(part, &count);
+    for (size_t i = 0; i < count && tally[i].call_plus_1 && !c->tables.failed; i++) {
+        if (tally[i].call_plus_1 <= CALL_COUNT)
+            store_tally(&c->tables, &c->definitions, part->thread + 1u, &tally[i]);
+        else
+            spool_file_damaged(c->file, &tally[i]);
     }
 }
 
-static void take_tallies(struct conversion *c)
+static void take_rest(struct conversion *c)
 {
-    for (const struct spool_chunk *chunk = NULL; (chunk = spool_next_chunk(c->file, chunk));) {
-        size_t count;
-        if (chunk->kind != SPOOL_CHUNK_TALLY)
-            continue;
-        const struct spool_tally *tally = spool_tally_entries(chunk, &count);
-        for (size_t i = 0; i < count && tally[i].call_plus_1; i++)
-            store_tally(&c->tables, &c->definitions, chunk->thread + 1, &tally[i]);
+    for (size_t i = 0; i < c->file->part_count; i++) {
+        if (c->file->parts[i].kind == SPOOL_CHUNK_LIVE)
+            take_live(c, &c->file->parts[i]);
+        else if (c->file->parts[i].kind == SPOOL_CHUNK_TALLY)
+            take_tally(c, &c->file->parts[i]);
     }
 }
 
@@ -220,42 +294,58 @@ static void take_rank(struct conversion *c)
         .damaged = (int64_t)c->file->damaged};
     if (row.end_ns < row.init_end_ns)
         row.end_ns = row.init_end_ns;
-    store_rank(&c->tables, &row);
+    store_rank(&c->tables, &c->definitions, &row);
     c->result->lost = header->lost_records;
     c->result->damaged = c->file->damaged;
+    c->result->damaged_at = c->file->damaged_at;
 }
 
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
 
-/* Makes the database's file ourselves: private, and never through somebody's link. */
+/* Makes the database's file ourselves: private, and never through somebody's link. Returns 0 or an errno value. */
 static int create_private(const char *path)
 {
     unlink(path); /* what an earlier conversion left half done */
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd >= 0)
-        close(fd);
-    return fd >= 0 ? 0 : errno;
+    if (fd < 0)
+        return errno;
+    close(fd);
+    return 0;
 }
 
 static int convert_into(struct conversion *c, const char *path, char *error, size_t error_bytes)
 {
-    int code = create_private(path);
-    if (code) {
-        snprintf(error, error_bytes, "%s cannot be made (%s)", path, strerror(code));
+    c->last = calloc(c->file->part_count + 1, sizeof *c->last);
+    if (!c->last || spool_definitions_collect(&c->definitions, c->file) != 0) {
+        snprintf(error, error_bytes, "%s cannot be made (out of memory): convert it where there is more", path);
         return -1;
     }
-    int failed = store_tables_open(&c->tables, path, c->file->header->rank) != 0 ||
-                 spool_definitions_collect(&c->definitions, c->file) != 0;
-    c->file->damaged = 0; /* counted again while converting */
-    if (!failed) {
-        take_streams(c);
-        take_live(c);
-        take_tallies(c);
-        take_rank(c);
+    store_tables_open(&c->tables, path, c->file->header->rank);
+    store_definitions(&c->tables, &c->definitions);
+    take_streams(c);
+    take_rest(c);
+    take_rank(c);
+    return store_tables_close(&c->tables, path, error, error_bytes);
+}
+
+static int convert(struct conversion *c, const char *part, const char *database_path, char *error, size_t error_bytes)
+{
+    int code = create_private(part);
+    if (code) {
+        snprintf(error, error_bytes, "%s cannot be made (%s): its directory has to exist and be writable", part,
+                 strerror(code));
+        return -1;
     }
-    failed |= store_tables_close(&c->tables, error, error_bytes) != 0;
+    int failed = convert_into(c, part, error, error_bytes);
     spool_definitions_free(&c->definitions);
-    return failed ? -1 : 0;
+    free(c->last);
+    if (!failed && rename(part, database_path) != 0) {
+        snprintf(error, error_bytes, "%s cannot be renamed to %s (%s)", part, database_path, strerror(errno));
+        failed = -1;
+    }
+    if (failed)
+        unlink(part);
+    return failed;
 }
 
 int store_convert(const char *spool_path, const char *database_path, store_progress *progress, void *context,
@@ -265,7 +355,7 @@ int store_convert(const char *spool_path, const char *database_path, store_progr
     char part[4096];
     *result = (struct store_result){0};
     if (snprintf(part, sizeof part, "%s.part", database_path) >= (int)sizeof part) {
-        snprintf(error, error_bytes, "the path %s is too long", database_path);
+        snprintf(error, error_bytes, "%s is too long a path for a database", database_path);
         return -1;
     }
     if (spool_file_open(&file, spool_path, error, error_bytes) != 0)
@@ -274,13 +364,7 @@ int store_convert(const char *spool_path, const char *database_path, store_progr
     result->life = file.header->life;
     result->end = file.header->end;
     struct conversion c = {.file = &file, .result = result, .progress = progress, .context = context};
-    int failed = convert_into(&c, part, error, error_bytes);
-    if (!failed && rename(part, database_path) != 0) {
-        snprintf(error, error_bytes, "%s cannot be renamed to %s (%s)", part, database_path, strerror(errno));
-        failed = -1;
-    }
-    if (failed)
-        unlink(part);
+    int failed = convert(&c, part, database_path, error, error_bytes);
     spool_file_close(&file);
     return failed;
 }

@@ -1,6 +1,6 @@
 /*
- * From a spool to SQLite (schema/schema.sql). The only file that knows SQLite; used by the recorder at the end of a run
- * and linked into the command line for `lapscope recover`.
+ * From a spool to SQLite (schema/schema.sql). Used by the recorder at the end of a run and linked into the command line
+ * for `lapscope recover`. It prints nothing, changes no process state and leaves no memory behind.
  */
 #ifndef LAPSCOPE_STORE_H
 #define LAPSCOPE_STORE_H
@@ -13,6 +13,7 @@ struct store_result {
     uint64_t requests;       /* rows, those that never ended included */
     uint64_t calls, pending; /* pending: requests and calls that had not ended */
     uint64_t lost, damaged;  /* records the run could not keep; chunks and records that could not be read */
+    uint64_t damaged_at;     /* offset in the spool of the first that could not; valid when damaged is not 0 */
 };
 
 /* Called now and then with how far the conversion is, in bytes of the spool. */

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use anyhow::{bail, Context};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -13,6 +14,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::args::RecoverArgs;
 use crate::db;
 use crate::store::{self, Converted};
+
+/// How long ranks may take to die when their launcher has ended already, as after MPI_Abort.
+const LAST_BREATH: Duration = Duration::from_secs(3);
 
 /// Spools converted at a time: each is one thread of computation and one file written.
 const WORKERS: usize = 2;
@@ -74,18 +78,23 @@ fn describe(recovered: &Recovered) -> String {
 /// # Errors
 /// The directory cannot be listed. A spool that cannot be converted is no error; it is named in the summary.
 pub fn recover_run(directory: &Path, progress: bool) -> anyhow::Result<RecoverSummary> {
-    recover(directory, progress, false)
+    recover(directory, progress, None)
 }
 
-/// As [`recover_run`], when all processes of the job are known to have ended: also those on other hosts.
+/// As [`recover_run`], when the launcher has ended: so have its ranks, on other hosts too, or they will in a moment.
 ///
 /// # Errors
 /// As [`recover_run`].
 pub fn recover_ended_run(directory: &Path, progress: bool) -> anyhow::Result<RecoverSummary> {
-    recover(directory, progress, true)
+    recover(directory, progress, Some(Instant::now() + LAST_BREATH))
 }
 
-fn recover(directory: &Path, progress: bool, job_ended: bool) -> anyhow::Result<RecoverSummary> {
+/// `ended_by`: when all ranks should have ended; `None` when nothing is known of that.
+fn recover(
+    directory: &Path,
+    progress: bool,
+    ended_by: Option<Instant>,
+) -> anyhow::Result<RecoverSummary> {
     if !directory.is_dir() || find_leftovers(directory)?.is_empty() {
         return Ok(RecoverSummary::default());
     }
@@ -97,7 +106,7 @@ fn recover(directory: &Path, progress: bool, job_ended: bool) -> anyhow::Result<
         for _ in 0..WORKERS.min(leftovers.len()) {
             scope.spawn(|| {
                 while let Some(leftover) = leftovers.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let result = leftover.recover(job_ended, &bar);
+                    let result = leftover.recover(ended_by, &bar);
                     let mut summary = summary.lock().expect("no worker panics with the lock held");
                     match result {
                         Ok(recovered) => summary.recovered.extend(recovered),
@@ -169,16 +178,23 @@ fn find_leftovers(directory: &Path) -> anyhow::Result<Vec<Leftover>> {
 
 impl Leftover {
     /// Converts and tidies up. `None`: there was nothing to do.
-    fn recover(&self, job_ended: bool, bar: &ProgressBar) -> anyhow::Result<Option<Recovered>> {
+    fn recover(
+        &self,
+        ended_by: Option<Instant>,
+        bar: &ProgressBar,
+    ) -> anyhow::Result<Option<Recovered>> {
         if let Some((pointer, host)) = self.elsewhere.as_ref().filter(|_| !self.spool.exists()) {
             return self.without_spool(pointer, host).map(|()| None);
         }
         let owner = store::owner(&self.spool)?;
+        while ended_by.is_some_and(|by| Instant::now() < by) && owner.is_alive_here() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
         if owner.is_alive_here() {
             bail!("{}: still running (pid {}), left alone", self.spool.display(), owner.pid);
         }
         // On another host the process may run on, and then it needs its spool: take a copy of what is there so far.
-        let keep = !job_ended && !owner.is_of_this_boot() && owner.host != host_name();
+        let keep = ended_by.is_none() && !owner.is_of_this_boot() && owner.host != host_name();
         if keep && is_newer(&self.database, &self.spool) {
             return Ok(None);
         }

@@ -1,11 +1,227 @@
-//! `lapscope run`.
+//! `lapscope run`: around a launcher (outer form: a child, and a summary behind it), or as a rank that a launcher has
+//! started (inner form: this process becomes the program).
 
-use std::process::ExitCode;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, ExitStatus};
 
-use crate::args::RunArgs;
+use anyhow::Context;
+use clap::Parser;
+
+use crate::args::{Cli, Command as Subcommand, RunArgs};
+use crate::commands::options::unknown_variables;
+use crate::install;
+use crate::launch::environment::{self, Settings};
+use crate::launch::{child, line, nodes, outcome};
+use crate::program::{self, Kind};
+
+const NOT_FOUND: u8 = 127;
+const NOT_EXECUTABLE: u8 = 126;
 
 /// # Errors
-/// Not built yet.
-pub fn run(_args: &RunArgs) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("not built yet")
+/// The preload library is missing, or an option is not valid. The program has then not been started.
+pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
+    let library = install::preload_library()?;
+    let mut settings = Settings::from_args(args)?;
+    let existing = std::env::var_os("LD_PRELOAD");
+    settings.set("LD_PRELOAD", environment::preload(&library, existing.as_deref()));
+    let program = line::find_executable(&args.command[0]);
+    let rank = environment::rank_variable().filter(|_| !line::is_launcher(&args.command[0]));
+    let speaks = rank.map_or(true, |rank| std::env::var(rank).is_ok_and(|rank| rank == "0"));
+    if speaks {
+        warn(args);
+    }
+    match rank {
+        Some(_) if args.dry_run => print_dry_run(&settings, &args.command),
+        Some(_) => Ok(become_program(program.as_deref(), args, &settings)),
+        None => around_launcher(program.as_deref(), args, settings),
+    }
+}
+
+/// What would make the run record nothing, said while it can still be stopped.
+fn warn(args: &RunArgs) {
+    for unknown in unknown_variables() {
+        let guess = unknown.nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+        eprintln!("lapscope: {} means nothing to lapscope{guess}", unknown.name);
+    }
+    if let Some(obstacle) = line::program(&args.command).and_then(|path| obstacle(&path)) {
+        eprintln!("lapscope: {obstacle}");
+    }
+}
+
+/// Why nothing can be recorded of the program in this file, as far as the file tells.
+fn obstacle(path: &Path) -> Option<String> {
+    let program = program::inspect(path).ok()?;
+    let path = path.display();
+    if program.kind == Kind::Static {
+        return Some(format!(
+            "{path} is statically linked: LD_PRELOAD has no effect on it and nothing will be recorded; link it dynamically"
+        ));
+    }
+    program.privileged.then(|| {
+        format!("{path} is set-uid or has capabilities: LD_PRELOAD has no effect on it and nothing will be recorded")
+    })
+}
+
+// --- inner form ------------------------------------------------------------------------------------------------------
+
+/// Returns only when the program cannot be executed.
+fn become_program(program: Option<&Path>, args: &RunArgs, settings: &Settings) -> ExitCode {
+    if program.is_none() {
+        return not_found(&args.command[0]);
+    }
+    let error = command(&args.command, settings).exec();
+    cannot_execute(&args.command[0], &error)
+}
+
+fn command(line: &[OsString], settings: &Settings) -> Command {
+    let mut command = Command::new(&line[0]);
+    command.args(&line[1..]).envs(settings.iter());
+    command
+}
+
+fn not_found(command: &OsStr) -> ExitCode {
+    let name = command.to_string_lossy();
+    if name.contains('/') && Path::new(command).exists() {
+        return cannot_execute(command, &io::ErrorKind::PermissionDenied.into());
+    }
+    let place = if name.contains('/') { "no such file" } else { "not in PATH" };
+    eprintln!("lapscope: {name}: {place}");
+    ExitCode::from(NOT_FOUND)
+}
+
+fn cannot_execute(command: &OsStr, error: &io::Error) -> ExitCode {
+    eprintln!("lapscope: {}: cannot be executed ({error})", command.to_string_lossy());
+    ExitCode::from(if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE })
+}
+
+// --- outer form ------------------------------------------------------------------------------------------------------
+
+fn around_launcher(
+    program: Option<&Path>,
+    args: &RunArgs,
+    mut settings: Settings,
+) -> anyhow::Result<ExitCode> {
+    if program.is_none() {
+        return Ok(not_found(&args.command[0]));
+    }
+    let directory = match settings.get("LAPSCOPE_DIR") {
+        Some(named) => std::path::absolute(named)?,
+        None => environment::default_directory(&line::display_name(&args.command))?,
+    };
+    settings.set("LAPSCOPE_DIR", &directory);
+    let quiet = settings.get("LAPSCOPE_QUIET").is_some_and(|value| is_on(&value));
+    settings.set("LAPSCOPE_QUIET", "on"); // we say what rank 0 would, and more
+    let exported = nodes::with_exported(&args.command, &settings.names());
+    if exported.is_some() {
+        eprintln!(
+            "lapscope: adding -x {} to the launch line: Open MPI does not take the environment to other nodes",
+            settings.names().join(OsStr::new(" -x ")).to_string_lossy()
+        );
+    }
+    let line = exported.as_deref().unwrap_or(&args.command);
+    if args.dry_run {
+        return print_dry_run(&settings, line);
+    }
+    let before = outcome::Snapshot::take(&directory);
+    let status = match child::run(&mut command(line, &settings)) {
+        Ok(status) => status,
+        Err(error) => return Ok(cannot_execute(&line[0], &error)),
+    };
+    let runs = before.new_runs();
+    if let Err(error) = conclude(&runs, args, quiet) {
+        eprintln!("lapscope: {error:#}"); // the exit code stays the program's
+    }
+    Ok(exit_code(status))
+}
+
+fn is_on(value: &OsStr) -> bool {
+    ["on", "1", "yes", "true"].iter().any(|word| value.eq_ignore_ascii_case(word))
+}
+
+/// As shells report it: 128 + N for a death by signal N.
+fn exit_code(status: ExitStatus) -> ExitCode {
+    let code = status.code().or(status.signal().map(|signal| 128 + signal));
+    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}
+
+/// Recovers what killed ranks left, says what there is and what to type next.
+fn conclude(runs: &[PathBuf], args: &RunArgs, quiet: bool) -> anyhow::Result<()> {
+    if runs.is_empty() {
+        no_data(args);
+    }
+    for run in runs {
+        let outcome = outcome::read(run)?;
+        if !quiet {
+            outcome.print(&mut io::stderr().lock(), run, args.report)?;
+        }
+        if args.report {
+            print_report(run)?;
+        }
+    }
+    Ok(())
+}
+
+fn print_report(run: &Path) -> anyhow::Result<()> {
+    let cli = Cli::try_parse_from([OsStr::new("lapscope"), OsStr::new("report"), run.as_os_str()]);
+    match cli.context("the report's own arguments")?.command {
+        Subcommand::Report(args) => super::report::run(&args).map(|_| ()),
+        _ => unreachable!("`report` was parsed"),
+    }
+}
+
+fn no_data(args: &RunArgs) {
+    let program = line::program(&args.command);
+    let reason = program.as_deref().and_then(obstacle).unwrap_or_else(|| {
+        "the program did not reach MPI_Init, or it uses an MPI for which there is no recorder, \
+         or its launcher did not pass LD_PRELOAD on"
+            .into()
+    });
+    let program = program.map(|path| format!(" {}", path.display())).unwrap_or_default();
+    eprintln!("lapscope: nothing was recorded: {reason}");
+    eprintln!("lapscope: to find out: lapscope doctor{program}");
+}
+
+// --- dry run ---------------------------------------------------------------------------------------------------------
+
+fn print_dry_run(settings: &Settings, line: &[OsString]) -> anyhow::Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    for (name, value) in settings.iter() {
+        writeln!(out, "{}={} \\", name.to_string_lossy(), quote(value))?;
+    }
+    let words: Vec<String> = line.iter().map(|word| quote(word)).collect();
+    writeln!(out, "{}", words.join(" "))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// For pasting into a shell.
+fn quote(word: &OsStr) -> String {
+    let word = word.to_string_lossy();
+    let is_plain = |c: char| c.is_alphanumeric() || "_-+=:,./@%^".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.into_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_those_of_shells() {
+        let code = |raw| format!("{:?}", exit_code(ExitStatus::from_raw(raw)));
+        assert_eq!(code(3 << 8), format!("{:?}", ExitCode::from(3)));
+        assert_eq!(code(libc::SIGKILL), format!("{:?}", ExitCode::from(137)));
+    }
+
+    #[test]
+    fn words_are_quoted_for_shells() {
+        assert_eq!(quote(OsStr::new("./a-b.c")), "./a-b.c");
+        assert_eq!(quote(OsStr::new("it's $HOME")), r"'it'\''s $HOME'");
+        assert_eq!(quote(OsStr::new("")), "''");
+    }
 }

@@ -4,3 +4,4 @@ pub mod child;
 pub mod environment;
 pub mod line;
 pub mod nodes;
+pub mod outcome;

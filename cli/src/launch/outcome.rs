@@ -1,0 +1,219 @@
+//! What a launch left: which run directories are new, and what is in them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+use crate::commands::recover::recover_ended_run;
+use crate::db::{list_files, Database, DbError};
+
+/// The rank files in a run directory and its numbered siblings, at one moment. A launch that makes several jobs gives
+/// the first `DIR`, the next `DIR-2`, and so on; and so does a launch into a directory that another job had before.
+#[derive(Debug)]
+pub struct Snapshot {
+    directory: PathBuf,
+    files: BTreeMap<PathBuf, BTreeSet<OsString>>,
+}
+
+impl Snapshot {
+    pub fn take(directory: &Path) -> Snapshot {
+        Snapshot { directory: directory.into(), files: rank_files(directory) }
+    }
+
+    /// Run directories that have gained files since.
+    pub fn new_runs(&self) -> Vec<PathBuf> {
+        let now = rank_files(&self.directory);
+        let is_new = |(path, files): &(&PathBuf, &BTreeSet<OsString>)| {
+            self.files.get(*path).map_or(!files.is_empty(), |before| !files.is_subset(before))
+        };
+        now.iter().filter(is_new).map(|(path, _)| path.clone()).collect()
+    }
+}
+
+fn rank_files(directory: &Path) -> BTreeMap<PathBuf, BTreeSet<OsString>> {
+    let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let parent = directory.parent().unwrap_or(directory);
+    let siblings = std::fs::read_dir(parent).into_iter().flatten().flatten();
+    let is_ours = |candidate: &str| {
+        candidate.strip_prefix(&name).is_some_and(|rest| {
+            rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.parse::<u32>().is_ok())
+        })
+    };
+    siblings
+        .filter(|entry| is_ours(&entry.file_name().to_string_lossy()))
+        .map(|entry| (parent.join(entry.file_name()), names_in(&entry.path())))
+        .collect()
+}
+
+/// Names of the files of ranks: spools become databases, so without what is behind the last dot.
+fn names_in(directory: &Path) -> BTreeSet<OsString> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let stem = |path: PathBuf| path.file_stem().map(OsString::from);
+    entries
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("rank-"))
+        .filter_map(|entry| stem(entry.path()))
+        .collect()
+}
+
+/// What the ranks of one job left.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    pub world_size: i64,
+    pub ranks: BTreeSet<i64>,
+    pub requests: u64,
+    pub calls: u64,
+    pub lost: u64,
+    pub summarized: bool,
+    /// `rank.ended` of the ranks that did not end in MPI_Finalize.
+    pub died: BTreeMap<i64, String>,
+    /// Sentences about what could not be read.
+    pub trouble: Vec<String>,
+}
+
+/// Recovers leftover spools of a run whose processes have all ended, and counts what is there.
+///
+/// # Errors
+/// The directory cannot be listed.
+pub fn read(run: &Path) -> anyhow::Result<Outcome> {
+    let recovered = recover_ended_run(run, true)?;
+    let mut outcome = Outcome { trouble: recovered.left, ..Outcome::default() };
+    let files = match list_files(run) {
+        Ok(files) => files.databases,
+        Err(DbError::Empty(_)) => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    for path in files {
+        let counted = Database::open(&path).map_err(anyhow::Error::from).and_then(|database| {
+            outcome.add(&database.connection).map_err(anyhow::Error::from)
+        });
+        if let Err(error) = counted {
+            outcome.trouble.push(format!("{error:#}"));
+        }
+    }
+    Ok(outcome)
+}
+
+impl Outcome {
+    fn add(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        // max(id) is a look-up where count(*) would read everything; ids have no gaps
+        let last = |table: &str| -> rusqlite::Result<i64> {
+            let sql = format!("SELECT coalesce(max(id), 0) FROM {table}");
+            connection.query_row(&sql, [], |row| row.get(0))
+        };
+        self.requests += last("request")? as u64;
+        self.calls += last("call")? as u64;
+        let mut statement = connection
+            .prepare("SELECT rank, world_size, lost_records, summarized, ended FROM rank")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let rank = row.get(0)?;
+            self.ranks.insert(rank);
+            self.world_size = self.world_size.max(row.get(1)?);
+            self.lost += row.get::<_, i64>(2)?.max(0) as u64;
+            self.summarized |= row.get::<_, bool>(3)?;
+            let ended: String = row.get(4)?;
+            if ended != "finalize" {
+                self.died.insert(rank, ended);
+            }
+        }
+        Ok(())
+    }
+
+    /// The last lines of a run. `reported`: a report follows, so none needs to be recommended.
+    ///
+    /// # Errors
+    /// `out` cannot be written.
+    pub fn print(&self, out: &mut impl Write, run: &Path, reported: bool) -> io::Result<()> {
+        let run = relative(run);
+        let run = run.display();
+        let ranks = self.ranks.len();
+        let of = if ranks as i64 == self.world_size { String::new() } else { format!(" of {}", self.world_size) };
+        writeln!(
+            out,
+            "lapscope: data in {run}: {ranks}{of} rank{}, {} requests, {} calls, {} lost{}",
+            if ranks == 1 && of.is_empty() { "" } else { "s" },
+            self.requests,
+            self.calls,
+            self.lost,
+            if self.summarized { "; LAPSCOPE_MAX_MB was reached, the rest is summaries" } else { "" }
+        )?;
+        for sentence in &self.trouble {
+            writeln!(out, "lapscope: {sentence}")?;
+        }
+        if !self.died.is_empty() {
+            let each: Vec<String> = self
+                .died
+                .iter()
+                .take(8)
+                .map(|(rank, ended)| format!("{rank} ({})", describe_end(ended)))
+                .collect();
+            let more = if self.died.len() > 8 { ", ..." } else { "" };
+            let plural = if self.died.len() == 1 { "" } else { "s" };
+            writeln!(out, "lapscope: ended before MPI_Finalize: rank{plural} {}{more}", each.join(", "))?;
+            writeln!(out, "lapscope: what they were waiting for: lapscope pending {run}")?;
+        }
+        if !reported {
+            writeln!(out, "lapscope: next: lapscope report {run}")?;
+        }
+        Ok(())
+    }
+}
+
+fn describe_end(ended: &str) -> &str {
+    match ended {
+        "abort" => "MPI_Abort",
+        "exit" => "exit without MPI_Finalize",
+        other => other,
+    }
+}
+
+/// Below the working directory: as the user would type it.
+fn relative(path: &Path) -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(&here).map_or_else(|_| path.into(), PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_directories_that_gained_files_are_new() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = |name: &str| parent.path().join(name);
+        for old in ["run", "run-3", "run-other"] {
+            std::fs::create_dir(path(old)).unwrap();
+        }
+        std::fs::write(path("run").join("rank-0.spool"), "").unwrap();
+        let before = Snapshot::take(&path("run"));
+        assert!(before.new_runs().is_empty());
+        std::fs::rename(path("run").join("rank-0.spool"), path("run").join("rank-0.db")).unwrap();
+        assert!(before.new_runs().is_empty(), "an old spool that was recovered is no new data");
+        std::fs::create_dir(path("run-2")).unwrap();
+        std::fs::write(path("run-2").join("rank-0.db"), "").unwrap();
+        std::fs::write(path("run-3").join("rank-0.spool-at"), "").unwrap();
+        std::fs::write(path("run-other").join("rank-0.db"), "").unwrap();
+        assert_eq!(before.new_runs(), [path("run-2"), path("run-3")]);
+    }
+
+    #[test]
+    fn the_last_lines_name_the_dead_and_the_next_command() {
+        let outcome = Outcome {
+            world_size: 4,
+            ranks: [0, 1, 2].into(),
+            requests: 10,
+            calls: 5,
+            died: [(1, "killed".to_owned()), (2, "abort".to_owned())].into(),
+            ..Outcome::default()
+        };
+        let mut out = Vec::new();
+        outcome.print(&mut out, Path::new("/data/run"), false).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains("data in /data/run: 3 of 4 ranks, 10 requests, 5 calls, 0 lost"));
+        assert!(text.contains("ranks 1 (killed), 2 (MPI_Abort)"), "{text}");
+        assert!(text.ends_with("next: lapscope report /data/run\n"));
+    }
+}

@@ -1,11 +1,68 @@
-//! `lapscope merge`.
+//! `lapscope merge`: the databases of all ranks in one file.
 
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::recover::recover_run;
 use crate::args::MergeArgs;
+use crate::db::{self, Database};
+use crate::merged;
 
 /// # Errors
-/// Not built yet.
-pub fn run(_args: &MergeArgs) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("not built yet")
+/// There is no run, or the file cannot be written, or exists.
+pub fn run(args: &MergeArgs) -> anyhow::Result<ExitCode> {
+    let roots = match args.runs.as_slice() {
+        [] => vec![db::find_run(None)?],
+        named => named.to_vec(),
+    };
+    let files = databases(&roots)?;
+    let output = args.output.clone().unwrap_or_else(|| default_output(&roots[0]));
+    let bar = rows_bar(&files);
+    merged::merge(&files, &output, &|rows| bar.inc(rows))?;
+    bar.finish_and_clear();
+    let plural = if files.len() == 1 { "file" } else { "files" };
+    writeln!(io::stdout(), "{}: {} {plural} merged", output.display(), files.len())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Beside the run directory, not in it: there every rank-*.db is one rank's.
+fn default_output(root: &Path) -> PathBuf {
+    let root = root.canonicalize().unwrap_or_else(|_| root.into());
+    if root.is_dir() {
+        let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        root.with_file_name(format!("{name}.db"))
+    } else {
+        root.with_extension("merged.db")
+    }
+}
+
+/// The databases of the runs `roots`, after recovering what killed ranks left.
+///
+/// # Errors
+/// Nothing there, or it cannot be listed.
+pub fn databases(roots: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for root in roots {
+        let root = db::find_run(Some(root))?;
+        for sentence in recover_run(&root, true)?.left {
+            eprintln!("lapscope: {sentence}");
+        }
+        files.extend(db::list_files(&root)?.databases);
+    }
+    Ok(files)
+}
+
+/// A progress bar for copying `files`, on standard error where that is a terminal.
+pub fn rows_bar(files: &[PathBuf]) -> ProgressBar {
+    let rows = |path: &PathBuf| {
+        let database = Database::open(path).ok()?;
+        db::rows_to_scan(&database.connection).ok()
+    };
+    let total = files.iter().filter_map(rows).sum();
+    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+    let template = "merging {wide_bar} {human_pos}/{human_len} rows, {eta} left";
+    bar.with_style(ProgressStyle::with_template(template).expect("a constant template"))
 }

@@ -1,11 +1,216 @@
-//! `lapscope sql`.
+//! `lapscope sql`: a query over all ranks, or the list of what can be queried.
 
+use std::cell::OnceCell;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::args::SqlArgs;
+use anyhow::bail;
+use rusqlite::types::ValueRef;
+use rusqlite::{Batch, Connection, Statement};
+use serde_json::Value;
+
+use super::merge::{databases, rows_bar};
+use crate::args::{Format, SqlArgs};
+use crate::db;
+use crate::merged;
+use crate::schema::{self, Relation};
 
 /// # Errors
-/// Not built yet.
-pub fn run(_args: &SqlArgs) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("not built yet")
+/// There is no run, or SQLite does not take the query.
+pub fn run(args: &SqlArgs) -> anyhow::Result<ExitCode> {
+    let (run, query) = match (&args.run, &args.query) {
+        (Some(word), None) if is_query(word) => (None, word.to_str()),
+        (run, query) => (run.as_deref(), query.as_deref()),
+    };
+    let mut out = BufWriter::new(io::stdout().lock());
+    match query {
+        None => print_schema(&mut out, args.format)?,
+        Some(query) => {
+            let files = databases(&[find(run)?])?;
+            let bar = OnceCell::new();
+            let copying = |copy: &Path| {
+                eprintln!(
+                    "lapscope: {} files are more than SQLite can attach: merging them into {}",
+                    files.len(),
+                    copy.display()
+                );
+            };
+            let progress = |rows| bar.get_or_init(|| rows_bar(&files)).inc(rows);
+            let together = merged::open_together(&files, &copying, &progress)?;
+            if let Some(bar) = bar.get() {
+                bar.finish_and_clear();
+            }
+            execute(&together.connection, query, &mut out, args.format)?;
+        }
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A single word may be a run or, for the newest run, the query.
+fn is_query(word: &Path) -> bool {
+    !word.exists() && word.to_string_lossy().trim().contains(char::is_whitespace)
+}
+
+/// As for every command; and `.`, so that a query can follow, means the newest run as well.
+fn find(run: Option<&Path>) -> Result<PathBuf, db::DbError> {
+    let run = run.filter(|run| *run != Path::new(".") || db::list_files(run).is_ok());
+    db::find_run(run)
+}
+
+fn execute(
+    connection: &Connection,
+    query: &str,
+    out: &mut impl Write,
+    format: Format,
+) -> anyhow::Result<()> {
+    let mut statements = Batch::new(connection, query);
+    let Some(mut statement) = statements.next()? else { bail!("the query is empty") };
+    if !matches!(statements.next(), Ok(None)) {
+        bail!("one statement at a time");
+    }
+    if !statement.readonly() {
+        bail!("only reading is possible here; to change a copy: lapscope merge, then sqlite3");
+    }
+    match format {
+        Format::Text => write_text(&mut statement, out),
+        Format::Csv => write_csv(&mut statement, out),
+        Format::Json => write_json(&mut statement, out),
+    }
+}
+
+fn column_names(statement: &Statement<'_>) -> Vec<String> {
+    statement.column_names().into_iter().map(String::from).collect()
+}
+
+fn as_text(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::Null => String::new(),
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Real(number) => number.to_string(),
+        ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        ValueRef::Blob(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+    }
+}
+
+fn write_csv(statement: &mut Statement<'_>, out: &mut impl Write) -> anyhow::Result<()> {
+    let names = column_names(statement);
+    write_csv_line(out, &names)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let cells = (0..names.len()).map(|i| row.get_ref(i).map(as_text));
+        write_csv_line(out, &cells.collect::<Result<Vec<_>, _>>()?)?;
+    }
+    Ok(())
+}
+
+/// RFC 4180, with the line ends of Unix.
+fn write_csv_line(out: &mut impl Write, cells: &[String]) -> io::Result<()> {
+    for (i, cell) in cells.iter().enumerate() {
+        let comma = if i > 0 { "," } else { "" };
+        if cell.contains(['"', ',', '\n', '\r']) {
+            write!(out, "{comma}\"{}\"", cell.replace('"', "\"\""))?;
+        } else {
+            write!(out, "{comma}{cell}")?;
+        }
+    }
+    writeln!(out)
+}
+
+/// One object a row, written as it comes: the rows of a run may not fit into memory.
+fn write_json(statement: &mut Statement<'_>, out: &mut impl Write) -> anyhow::Result<()> {
+    let names = column_names(statement);
+    let mut rows = statement.query([])?;
+    let mut before = "[\n";
+    while let Some(row) = rows.next()? {
+        let mut object = serde_json::Map::new();
+        for (i, name) in names.iter().enumerate() {
+            let value = match row.get_ref(i)? {
+                ValueRef::Null => Value::Null,
+                ValueRef::Integer(number) => number.into(),
+                ValueRef::Real(number) => number.into(),
+                other => as_text(other).into(),
+            };
+            object.insert(name.clone(), value);
+        }
+        write!(out, "{before}")?;
+        serde_json::to_writer(&mut *out, &object)?;
+        before = ",\n";
+    }
+    writeln!(out, "{}", if before == "[\n" { "[]" } else { "\n]" })?;
+    Ok(())
+}
+
+/// Aligned columns; numbers to the right.
+fn write_text(statement: &mut Statement<'_>, out: &mut impl Write) -> anyhow::Result<()> {
+    let names = column_names(statement);
+    let mut widths: Vec<usize> = names.iter().map(|name| name.chars().count()).collect();
+    let mut numeric = vec![true; names.len()];
+    let mut table = Vec::new();
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let mut cells = Vec::with_capacity(names.len());
+        for i in 0..names.len() {
+            let value = row.get_ref(i)?;
+            numeric[i] &= matches!(value, ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_));
+            let text = as_text(value);
+            widths[i] = widths[i].max(text.chars().count());
+            cells.push(text);
+        }
+        table.push(cells);
+    }
+    for cells in std::iter::once(&names).chain(&table) {
+        let mut line = String::new();
+        for ((cell, width), numeric) in cells.iter().zip(&widths).zip(&numeric) {
+            let pad = " ".repeat(width - cell.chars().count());
+            let (left, right) = if *numeric { (pad.as_str(), "") } else { ("", pad.as_str()) };
+            line.push_str(&format!("{left}{cell}{right}  "));
+        }
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn print_schema(out: &mut impl Write, format: Format) -> anyhow::Result<()> {
+    let relations = schema::relations()?;
+    match format {
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut *out, &relations)?;
+            writeln!(out)?;
+        }
+        Format::Csv => {
+            write_csv_line(out, &["relation", "kind", "column", "comment"].map(String::from))?;
+            for relation in &relations {
+                for column in &relation.columns {
+                    let line = [&relation.name, &relation.kind, &column.name, &column.comment];
+                    write_csv_line(out, &line.map(String::clone))?;
+                }
+            }
+        }
+        Format::Text => print_relations(out, &relations)?,
+    }
+    Ok(())
+}
+
+fn print_relations(out: &mut impl Write, relations: &[Relation]) -> io::Result<()> {
+    for relation in relations {
+        writeln!(out, "{} {}", relation.kind, relation.name)?;
+        if !relation.comment.is_empty() {
+            writeln!(out, "  {}", relation.comment)?;
+        }
+        let commented = |column: &&schema::Column| !column.comment.is_empty();
+        let width = relation.columns.iter().map(|column| column.name.len()).max().unwrap_or(0);
+        if !relation.columns.iter().any(|column| commented(&column)) {
+            writeln!(out, "    {}", relation.column_names().join(", "))?;
+        } else {
+            for column in &relation.columns {
+                let line = format!("    {:width$}  {}", column.name, column.comment);
+                writeln!(out, "{}", line.trim_end())?;
+            }
+        }
+        writeln!(out)?;
+    }
+    writeln!(out, "Times are nanoseconds, sizes are bytes; *_begin_ns counts from the rank's epoch.")?;
+    writeln!(out, "Query: lapscope sql . 'SELECT rank, call, count, ns FROM time_by_call ORDER BY ns DESC LIMIT 10'")
 }

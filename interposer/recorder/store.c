@@ -29,6 +29,7 @@ struct conversion {
     uint64_t done_bytes;
     /* The CALL read last: its row is written when the number of requests that it completed is known. */
     struct call_row call;
+    int64_t call_id;
     uint64_t call_begin;          /* ticks */
     int has_call;
     /* What belongs to the REQUEST to come. */
@@ -61,8 +62,7 @@ static int take_call(struct conversion *c, const uint64_t fields[SPOOL_HOT_FIELD
     const struct spool_definitions *d = &c->definitions;
     flush_call(c);
     c->call_begin = begin;
-    c->call = (struct call_row){.id = c->tables.last_call + 1,
-                                .operation = store_call_operation(&c->tables, d, fields[0]),
+    c->call = (struct call_row){.operation = store_call_operation(&c->tables, d, fields[0]),
                                 .thread = thread + 1,
                                 .begin_ns = spool_moment_ns(d, begin),
                                 .duration_ns = spool_ns(d, fields[2]),
@@ -70,7 +70,7 @@ static int take_call(struct conversion *c, const uint64_t fields[SPOOL_HOT_FIELD
                                 .receive_operation = fields[4] ? store_call_operation(&c->tables, d, fields[4]) : 0};
     if (!c->call.operation)
         return 0;
-    c->tables.last_call++;
+    c->call_id = (int64_t)c->result->calls + 1;
     c->has_call = 1;
     notice(c, c->call.begin_ns + c->call.duration_ns);
     return 1;
@@ -97,7 +97,7 @@ static int take_request(struct conversion *c, const uint64_t fields[SPOOL_HOT_FI
     const struct spool_definitions *d = &c->definitions;
     uint64_t poster = c->has_foreign ? c->foreign[0] : thread, post_begin = c->call_begin - fields[1];
     struct request_row row = {.operation = store_request_operation(&c->tables, d, fields[0]),
-                              .completion = c->call.id,
+                              .completion = c->call_id,
                               .thread = (unsigned)poster + 1,
                               .post_begin_ns = spool_moment_ns(d, post_begin),
                               .post_ns = spool_ns(d, fields[2]),
@@ -185,8 +185,7 @@ static void take_current_call(struct conversion *c, const struct spool_part *par
     uint32_t operation = state->current_operation;
     if (!operation || c->file->header->end == SPOOL_FINALIZED)
         return;
-    struct call_row row = {.id = c->tables.last_call + 1,
-                           .operation = store_call_operation(&c->tables, &c->definitions, operation),
+    struct call_row row = {.operation = store_call_operation(&c->tables, &c->definitions, operation),
                            .thread = part->thread + 1u,
                            .begin_ns = spool_moment_ns(&c->definitions, state->current_begin),
                            .duration_ns = -1,
@@ -195,7 +194,6 @@ static void take_current_call(struct conversion *c, const struct spool_part *par
         spool_file_damaged(c->file, state);
         return;
     }
-    c->tables.last_call++;
     store_call(&c->tables, &row);
     notice(c, row.begin_ns);
     c->result->calls++;

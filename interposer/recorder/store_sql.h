@@ -44,4 +44,9 @@ static inline void store_integers(struct store_tables *tables, enum store_statem
     store_run(tables, which);
 }
 
+/* store_rows.c: the rows that wait to be written. */
+void store_rows_open(struct store_tables *tables);
+void store_rows_flush(struct store_tables *tables);
+void store_rows_close(struct store_tables *tables);
+
 #endif

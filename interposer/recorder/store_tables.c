@@ -23,9 +23,10 @@ static const char *const statement_texts[STORE_STATEMENTS] = {
     [STORE_COMM] = "INSERT INTO communicator VALUES(?,?,?,?,?,?,?,?,?)",
     [STORE_MEMBER] = "INSERT INTO communicator_member VALUES(?,?,?,?)",
     [STORE_OPERATION] = "INSERT INTO operation VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
-    [STORE_CALL] = "INSERT INTO call VALUES(?,?,?,?,?,?,?,?)",
-    [STORE_REQUEST] = "INSERT INTO request VALUES(?,?,?,?,?,?,?,?,0,NULL,NULL,NULL,NULL,NULL)",
-    [STORE_REQUEST_POLLED] = "INSERT INTO request VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    /* ids left to SQLite: it counts on from 1, and need not search for what is there */
+    [STORE_CALLS] = "INSERT INTO call SELECT NULL,a,b,c,d,e,f,g FROM call_batch",
+    [STORE_REQUESTS] = "INSERT INTO request SELECT NULL,a,b,c,d,e,f,g,0,NULL,NULL,NULL,NULL,NULL FROM request_batch",
+    [STORE_REQUESTS_POLLED] = "INSERT INTO request SELECT NULL,a,b,c,d,e,f,g,h,i,j,k,l,m FROM request_batch",
     [STORE_TALLY] = "INSERT INTO tally VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
 };
 
@@ -128,6 +129,7 @@ void store_tables_open(struct store_tables *tables, const char *path, int rank)
         if (i == 0 && !tables->failed)
             respect_file_size_limit(tables);
     }
+    store_rows_open(tables);
     for (int i = 0; !tables->failed && i < STORE_STATEMENTS; i++)
         store_check(tables, sqlite3_prepare_v3(tables->db, statement_texts[i], -1, SQLITE_PREPARE_PERSISTENT,
                                                &tables->statements[i], NULL));
@@ -137,11 +139,13 @@ void store_tables_open(struct store_tables *tables, const char *path, int rank)
 
 int store_tables_close(struct store_tables *tables, const char *path, char *error, size_t error_bytes)
 {
+    store_rows_flush(tables);
     for (int i = 0; i < STORE_STATEMENTS; i++)
         sqlite3_finalize(tables->statements[i]);
     if (!tables->failed)
         store_check(tables, sqlite3_exec(tables->db, "COMMIT", NULL, NULL, NULL));
     sqlite3_close(tables->db);
+    store_rows_close(tables);
     free(tables->call_operations.entries);
     free(tables->request_operations.entries);
     free(tables->pending_operations.entries);
@@ -155,24 +159,6 @@ int store_tables_close(struct store_tables *tables, const char *path, char *erro
 }
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
-
-void store_call(struct store_tables *tables, const struct call_row *row)
-{
-    const int64_t values[] = {row->id,     row->operation, row->thread,
-                              row->begin_ns, row->duration_ns, row->cpu_ns,
-                              row->completed, row->receive_operation ? row->receive_operation : -1};
-    store_integers(tables, STORE_CALL, values, 8, 4);
-}
-
-void store_request(struct store_tables *tables, const struct request_row *row)
-{
-    const int64_t values[] = {++tables->last_request, row->operation, row->completion ? row->completion : -1, row->thread,
-                              row->post_begin_ns, row->post_ns, row->mpi_ns, row->outstanding_bytes, row->polls,
-                              row->first_poll_ns, row->last_poll_ns, row->last_incomplete_ns, row->first_complete_ns,
-                              row->injection_arm};
-    int plain = !row->polls && row->first_complete_ns < 0 && row->injection_arm < 0;
-    store_integers(tables, plain ? STORE_REQUEST : STORE_REQUEST_POLLED, values, plain ? 8 : 14, 2);
-}
 
 void store_tally(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
                  const struct spool_tally *tally)

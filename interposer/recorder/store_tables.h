@@ -8,11 +8,12 @@
 
 struct sqlite3;
 struct sqlite3_stmt;
+struct store_batch;
 
 enum store_statement {
     STORE_RANK, STORE_OPTION, STORE_ENVIRONMENT, STORE_CVAR, STORE_THREAD, STORE_CALL_NAME, STORE_MODULE, STORE_PATH,
-    STORE_FRAME, STORE_COMM, STORE_MEMBER, STORE_OPERATION, STORE_CALL, STORE_REQUEST, STORE_REQUEST_POLLED, STORE_TALLY,
-    STORE_STATEMENTS
+    STORE_FRAME, STORE_COMM, STORE_MEMBER, STORE_OPERATION, STORE_CALLS, STORE_REQUESTS, STORE_REQUESTS_POLLED,
+    STORE_TALLY, STORE_STATEMENTS
 };
 
 struct store_tables {
@@ -21,12 +22,13 @@ struct store_tables {
     int rank;
     int failed;               /* SQLite's code of the first failure */
     char trouble[160];        /* what SQLite said of it */
-    int64_t last_call, last_request, last_operation;
+    int64_t last_operation;
+    struct store_batch *call_batch, *request_batch;
     struct id_table call_operations, request_operations, pending_operations; /* spool id to row id */
 };
 
 struct call_row {
-    int64_t id, operation;
+    int64_t operation;
     unsigned thread;
     int64_t begin_ns, duration_ns, cpu_ns; /* -1: NULL */
     int64_t completed, receive_operation;  /* 0: none */
@@ -59,6 +61,7 @@ int64_t store_call_operation(struct store_tables *tables, const struct spool_def
 int64_t store_request_operation(struct store_tables *tables, const struct spool_definitions *definitions, uint64_t outcome);
 int64_t store_pending_operation(struct store_tables *tables, const struct spool_definitions *definitions, uint64_t operation);
 
+/* Rows get the ids 1, 2, ... in the order of these calls. */
 void store_call(struct store_tables *tables, const struct call_row *row);
 void store_request(struct store_tables *tables, const struct request_row *row);
 void store_tally(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,

@@ -233,16 +233,14 @@ static void summarize_request(const struct span *span, const struct spool_live *
     tally->window_ticks += span->begin - live->post_begin - live->post_ticks;
 }
 
-void record_completion(const struct span *span, MPI_Request handle, const void *variable, const MPI_Status *status,
-                       enum spool_ended ended)
+void record_unknown_completion(void)
+{
+    __atomic_fetch_add(&spool_header()->unknown_requests, 1, __ATOMIC_RELAXED);
+}
+
+void record_completion(const struct span *span, struct spool_live *live, const MPI_Status *status, enum spool_ended ended)
 {
     struct thread *t = span->thread;
-    struct spool_live *live = known_request(t, handle, variable);
-    if (UNLIKELY(!live)) {
-        if (handle != mpi.request_null)
-            __atomic_fetch_add(&spool_header()->unknown_requests, 1, __ATOMIC_RELAXED);
-        return;
-    }
     struct operation *operation = (struct operation *)(uintptr_t)live->owner;
     uint64_t bytes, inside = 0;
     if (LIKELY(live->thread == t->number)) /* record_call has already counted the completing call itself */
@@ -254,11 +252,11 @@ void record_completion(const struct span *span, MPI_Request handle, const void *
         summarize_request(span, live, operation, bytes, inside);
     } else {
         unsigned char *at = put_extras(t, t->stream.at, live);
-        uint64_t fields[SPOOL_HOT_FIELDS] = {outcome, span->begin - live->post_begin, live->post_ticks, inside,
-                                             live->outstanding_bytes};
+        uint64_t since_post = span->begin > live->post_begin ? span->begin - live->post_begin : 0;
+        uint64_t fields[SPOOL_HOT_FIELDS] = {outcome, since_post, live->post_ticks, inside, live->outstanding_bytes};
         spool_stream_commit(&t->stream, spool_put(at, SPOOL_REQUEST, fields, SPOOL_HOT_FIELDS));
     }
-    request_release(t, request_key(handle), live);
+    request_release(t, live);
 }
 
 /* --- tests that said no, or ended nothing -------------------------------------------------------------------------- */
@@ -269,11 +267,8 @@ void record_poll(struct span *span)
     tally_poll(span->thread, span->call, span->site, span->end - span->begin);
 }
 
-void record_incomplete(const struct span *span, MPI_Request handle, const void *variable, int certain)
+void record_incomplete(const struct span *span, struct spool_live *live, int certain)
 {
-    struct spool_live *live = known_request(span->thread, handle, variable);
-    if (!live)
-        return;
     if (live->polls == 0) {
         live->first_poll = span->begin;
         live->last_incomplete = 0;
@@ -284,18 +279,10 @@ void record_incomplete(const struct span *span, MPI_Request handle, const void *
     live->polls++;
 }
 
-void record_seen_complete(const struct span *span, MPI_Request handle, const void *variable)
+void record_seen_complete(const struct span *span, struct spool_live *live)
 {
-    struct spool_live *live = known_request(span->thread, handle, variable);
-    if (!live || live->flags & SPOOL_LIVE_SEEN_COMPLETE)
+    if (live->flags & SPOOL_LIVE_SEEN_COMPLETE)
         return;
     live->seen_complete = span->end;
     live->flags |= SPOOL_LIVE_SEEN_COMPLETE;
-}
-
-void record_cancel(struct thread *t, MPI_Request handle, const void *variable)
-{
-    struct spool_live *live = known_request(t, handle, variable);
-    if (live)
-        live->flags |= SPOOL_LIVE_CANCELLED;
 }

@@ -58,23 +58,21 @@ void record_nothing(struct span *span);
 /* The message that a receive's status tells of. */
 struct message message_received(const struct message *posted, const MPI_Status *status);
 
-/* A request that the call just recorded has ended. `handle` is what its variable held before. Unknown and null handles
- * are passed over. `status` may be NULL for sends that were not cancelled. */
-void record_completion(const struct span *span, MPI_Request handle, const void *variable, const MPI_Status *status,
-                       enum spool_ended ended);
-
 /* The live request behind a handle; NULL for null handles and for requests whose post was not seen. */
 struct spool_live *known_request(struct thread *t, MPI_Request handle, const void *variable);
 
+/* A request, detached from its index, was ended by the call just recorded. `status` may be NULL for sends that were not
+ * cancelled. */
+void record_completion(const struct span *span, struct spool_live *live, const MPI_Status *status, enum spool_ended ended);
+/* The same for a request that is not known. */
+void record_unknown_completion(void);
+
 /* A test that said no: one poll of this call site, and of each known request that it covered. */
 void record_poll(struct span *span);
-void record_incomplete(const struct span *span, MPI_Request handle, const void *variable, int certain);
+void record_incomplete(const struct span *span, struct spool_live *live, int certain);
 
 /* A test that saw a request complete without ending it. */
-void record_seen_complete(const struct span *span, MPI_Request handle, const void *variable);
-
-/* MPI_Cancel was called on it. */
-void record_cancel(struct thread *t, MPI_Request handle, const void *variable);
+void record_seen_complete(const struct span *span, struct spool_live *live);
 
 /* Bytes of sends under way to each world rank; called once, when the size is known. Returns 0 when out of memory. */
 int record_init(int world_size);

@@ -89,10 +89,9 @@ static void append(struct spool_live *head, struct spool_live *live)
     head->last_same = (uintptr_t)live; /* valid in the head of a chain of two and more */
 }
 
-/* Empties a slot, closing the gap (Knuth, TAOCP 6.4, algorithm R). */
-static void clear_slot(struct request_index *index, struct request_slot *slot)
+/* Knuth, TAOCP 6.4, algorithm R. */
+void request_clear_slot(struct request_index *index, unsigned at)
 {
-    unsigned at = (unsigned)(slot - index->slots);
     index->count--;
     for (unsigned next = at;;) {
         next = (next + 1) & index->mask;
@@ -125,30 +124,36 @@ static void remove_from_chain(struct request_index *index, uint64_t key, const s
         slot->live = next_of(at);
         slot->live->last_same = at->last_same;
     } else {
-        clear_slot(index, slot);
+        request_clear_slot(index, (unsigned)(slot - index->slots));
     }
+}
+
+/* Under the key, behind those that have it already; 0 when the index cannot grow. The index is locked. */
+static int put(struct request_index *index, uint64_t key, struct spool_live *live)
+{
+    if (UNLIKELY(index->count * 2 > index->mask) && !grow_index(index))
+        return 0;
+    struct request_slot *slot = slot_of(index, key);
+    if (UNLIKELY(slot->live != NULL)) {
+        append(slot->live, live);
+    } else {
+        *slot = (struct request_slot){key, live};
+        index->count++;
+    }
+    return 1;
 }
 
 struct spool_live *request_insert(struct thread *t, uint64_t key, const void *variable, struct spool_live *live)
 {
     struct request_index *index = &t->index;
-    struct spool_live *stale = NULL;
     live->variable = (uintptr_t)variable;
     request_lock(index);
-    if (LIKELY(index->count * 2 <= index->mask) || grow_index(index)) {
-        struct request_slot *slot = slot_of(index, key);
-        if (UNLIKELY(slot->live && slot->live->variable == live->variable)) {
-            stale = slot->live;
-            remove_from_chain(index, key, stale);
-            slot = slot_of(index, key);
-        }
-        if (UNLIKELY(slot->live != NULL)) {
-            append(slot->live, live);
-        } else {
-            *slot = (struct request_slot){key, live};
-            index->count++;
-        }
-    }
+    struct spool_live *stale = slot_of(index, key)->live;
+    if (LIKELY(!stale || stale->variable != live->variable))
+        stale = NULL;
+    else
+        remove_from_chain(index, key, stale);
+    put(index, key, live);
     request_unlock(index);
     return stale;
 }
@@ -169,7 +174,7 @@ struct spool_live *request_find_slow(struct thread *t, uint64_t key, const void 
     unsigned count = __atomic_load_n(&thread_count, __ATOMIC_ACQUIRE);
     for (unsigned i = 0; !live && i < count; i++)
         live = threads[i] == t ? NULL : find_variable(&threads[i]->index, key, variable);
-    if (live)
+    if (LIKELY(live != NULL))
         return live;
     for (unsigned i = 0; i < count; i++) { /* the application has moved the handle to another variable */
         struct request_index *index = &threads[i]->index;
@@ -184,20 +189,28 @@ struct spool_live *request_find_slow(struct thread *t, uint64_t key, const void 
     return oldest;
 }
 
-void request_release(struct thread *t, uint64_t key, struct spool_live *live)
+void request_detach(struct thread *t, uint64_t key, struct spool_live *live)
 {
-    struct thread *owner = LIKELY(live->thread == t->number) ? t : threads[live->thread];
-    request_lock(&owner->index);
-    remove_from_chain(&owner->index, key, live);
-    request_unlock(&owner->index);
-    __atomic_store_n(&live->operation, 0, __ATOMIC_RELEASE);
-    if (owner == t) {
-        live->owner = (uintptr_t)t->free_live;
-        t->free_live = live;
-        return;
-    }
-    struct spool_live *head = __atomic_load_n(&owner->returned_live, __ATOMIC_RELAXED);
+    struct request_index *index = live->thread == t->number ? &t->index : &threads[live->thread]->index;
+    request_lock(index);
+    remove_from_chain(index, key, live);
+    live->flags &= (uint8_t)~SPOOL_LIVE_CHAINED;
+    request_unlock(index);
+}
+
+void request_attach(uint64_t key, struct spool_live *live)
+{
+    struct request_index *index = &threads[live->thread]->index;
+    request_lock(index);
+    put(index, key, live);
+    request_unlock(index);
+}
+
+void request_release_foreign(struct spool_live *live)
+{
+    struct spool_live **returned = &threads[live->thread]->returned_live;
+    struct spool_live *head = __atomic_load_n(returned, __ATOMIC_RELAXED);
     do
         live->owner = (uintptr_t)head;
-    while (!__atomic_compare_exchange_n(&owner->returned_live, &head, live, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+    while (!__atomic_compare_exchange_n(returned, &head, live, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }

@@ -8,6 +8,10 @@
  *
  * Each thread owns the entries that it posted and their index. Another thread that completes one of them takes the
  * owner's index lock for a moment (only under MPI_THREAD_MULTIPLE) and hands the entry back through returned_live.
+ *
+ * MPI gives a handle to the next request as soon as it has ended the last one, and with several threads that next one may
+ * be recorded before the end of the last. So under MPI_THREAD_MULTIPLE entries are taken out of the index before the
+ * completing call, while their handles are certain, and put back if they did not complete.
  */
 #ifndef LAPSCOPE_REQUEST_H
 #define LAPSCOPE_REQUEST_H
@@ -72,7 +76,53 @@ static inline struct spool_live *request_find(struct thread *t, uint64_t key, co
     return request_find_slow(t, key, variable);
 }
 
-/* Ends an entry: out of its owner's index, and free for the next request. */
-void request_release(struct thread *t, uint64_t key, struct spool_live *live);
+/* Empties a slot of a locked index, closing the gap. */
+void request_clear_slot(struct request_index *index, unsigned at);
+/* Takes an entry out of its owner's index; it stays live in the spool. */
+void request_detach(struct thread *t, uint64_t key, struct spool_live *live);
+
+/* Finds an entry and detaches it; NULL when it is not known. */
+static inline struct spool_live *request_take(struct thread *t, uint64_t key, const void *variable)
+{
+    struct request_index *index = &t->index;
+    request_lock(index);
+    unsigned at = request_slot_of(index, key);
+    while (index->slots[at].live && index->slots[at].key != key)
+        at = (at + 1) & index->mask;
+    struct spool_live *live = index->slots[at].live;
+    int alone = live && live->variable == (uintptr_t)variable && !(live->flags & SPOOL_LIVE_CHAINED);
+    if (LIKELY(alone)) {
+        if (LIKELY(!index->slots[(at + 1) & index->mask].live)) {
+            index->slots[at].live = NULL;
+            index->count--;
+        } else {
+            request_clear_slot(index, at);
+        }
+    }
+    request_unlock(index);
+    if (LIKELY(alone))
+        return live;
+    live = request_find_slow(t, key, variable);
+    if (live)
+        request_detach(t, key, live);
+    return live;
+}
+
+/* Puts a detached entry back under its handle. */
+void request_attach(uint64_t key, struct spool_live *live);
+/* Ends a detached entry that another thread posted. */
+void request_release_foreign(struct spool_live *live);
+
+/* Ends a detached entry: it is free for its owner's next request. */
+static inline void request_release(struct thread *t, struct spool_live *live)
+{
+    __atomic_store_n(&live->operation, 0, __ATOMIC_RELEASE);
+    if (LIKELY(live->thread == t->number)) {
+        live->owner = (uintptr_t)t->free_live;
+        t->free_live = live;
+        return;
+    }
+    request_release_foreign(live);
+}
 
 #endif

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::launch::environment::assignment;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 const EXIT_CODES: &str = "\
@@ -94,8 +95,8 @@ pub struct RunArgs {
     pub no_callpath: bool,
 
     /// Set any option that `lapscope options` lists; LAPSCOPE_ in front may be left out
-    #[arg(long = "set", value_name = "NAME=VALUE")]
-    pub set: Vec<String>,
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = assignment)]
+    pub set: Vec<(String, String)>,
 
     /// Print the report when the program has ended
     #[arg(long)]

@@ -4,6 +4,7 @@ pub mod analysis;
 pub mod args;
 pub mod commands;
 pub mod db;
+pub mod doctor;
 pub mod install;
 pub mod launch;
 pub mod merged;

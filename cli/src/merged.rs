@@ -24,7 +24,8 @@ pub fn merge(files: &[PathBuf], output: &Path, progress: &dyn Fn(u64)) -> anyhow
     check(files)?;
     let part = with_suffix(output, ".part");
     let _ = std::fs::remove_file(&part); // what an earlier merge left half done
-    let create = || std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part);
+    let create =
+        || std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part);
     create().with_context(|| part.display().to_string())?;
     let result = copy_all(files, &part, progress)
         .and_then(|()| publish(&part, output).with_context(|| output.display().to_string()));
@@ -109,7 +110,8 @@ fn copy(
 ) -> rusqlite::Result<()> {
     connection.execute_batch("BEGIN")?;
     for table in tables {
-        let verb = if SHARED.contains(&table.name.as_str()) { "INSERT OR IGNORE" } else { "INSERT" };
+        let verb =
+            if SHARED.contains(&table.name.as_str()) { "INSERT OR IGNORE" } else { "INSERT" };
         let columns = table.column_names();
         let sql = format!(
             "{verb} INTO main.{name} ({into}) SELECT {from} FROM source.{name}",

@@ -18,7 +18,7 @@ pub struct Program {
     pub kind: Kind,
     /// Runs with the rights of its owner, or with capabilities: the loader then ignores LD_PRELOAD.
     pub privileged: bool,
-    /// Line numbers are in the file, or in a separate file that it names.
+    /// Line numbers are in the file, or in the separate file that distributions make.
     pub debug_info: bool,
     /// MPI libraries that it loads at its start, those of its libraries included.
     pub mpi: Vec<MpiLibrary>,
@@ -80,35 +80,69 @@ fn inspect_elf<E: FileHeader<Endian = object::Endianness>>(
 ) -> Option<PathBuf> {
     let file = ElfFile::<E>::parse(data).ok()?;
     let has = |name: &str| file.section_by_name(name).is_some_and(|section| section.size() > 0);
+    let build_id = file.build_id().ok().flatten().unwrap_or_default();
     program.debug_info =
-        [".debug_info", ".zdebug_info", ".gnu_debuglink"].iter().any(|name| has(name));
-    let endian = file.endian();
-    let headers = file.elf_program_headers();
-    let interpreter = headers.iter().find_map(|header| header.interpreter(endian, data).ok()?);
+        has(".debug_info") || has(".zdebug_info") || separate_file(build_id).exists();
+    let interpreter = interpreter::<E>(data);
     program.kind = if interpreter.is_some() { Kind::Dynamic } else { Kind::Static };
-    interpreter.map(|path| PathBuf::from(std::ffi::OsStr::from_bytes(path)))
+    interpreter
 }
 
-/// Asks the program's own loader, as ldd does: it alone knows its cache, RPATH and LD_LIBRARY_PATH.
+/// Fills in which MPI the program loads, and what its loader does not find.
 fn list_libraries(interpreter: &Path, program: &mut Program) {
-    let name = interpreter.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    if !name.starts_with("ld-") && !name.starts_with("ld64") {
-        return; // not a loader that knows --list: it might run the program
-    }
-    let Ok(path) = std::path::absolute(&program.path) else { return };
-    let listed = Command::new(interpreter).arg("--list").arg(path).env_remove("LD_PRELOAD").output();
-    let text = listed.map(|output| output.stdout).unwrap_or_default();
-    for line in String::from_utf8_lossy(&text).lines() {
-        let Some((library, target)) = line.trim().split_once(" => ") else { continue };
-        let target = target.split(" (").next().unwrap_or(target);
-        let path = (target != "not found").then(|| PathBuf::from(target));
+    for (name, path) in libraries(interpreter, &program.path) {
         if path.is_none() {
-            program.missing.push(library.to_owned());
+            program.missing.push(name.clone());
         }
-        if let Some(abi) = abi_of(library) {
-            program.mpi.push(MpiLibrary { name: library.to_owned(), path, abi });
+        if let Some(abi) = abi_of(&name) {
+            program.mpi.push(MpiLibrary { name, path, abi });
         }
     }
+}
+
+/// The libraries that `file` loads, with their places; `None` where there is none. Asks the loader, as ldd does: it
+/// alone knows its cache, RPATH and LD_LIBRARY_PATH.
+fn libraries(interpreter: &Path, file: &Path) -> Vec<(String, Option<PathBuf>)> {
+    let name = interpreter.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let is_loader = name.starts_with("ld-") || name.starts_with("ld64"); // else it might run the program
+    let Some(file) = std::path::absolute(file).ok().filter(|_| is_loader) else {
+        return Vec::new();
+    };
+    let listed =
+        Command::new(interpreter).arg("--list").arg(file).env_remove("LD_PRELOAD").output();
+    let text = listed.map(|output| output.stdout).unwrap_or_default();
+    let entry = |line: &str| {
+        let (library, target) = line.trim().split_once(" => ")?;
+        let target = target.split(" (").next().unwrap_or(target);
+        Some((library.to_owned(), (target != "not found").then(|| PathBuf::from(target))))
+    };
+    String::from_utf8_lossy(&text).lines().filter_map(entry).collect()
+}
+
+/// As [`libraries`], for a shared object, which names no loader: asks the one of this program.
+pub fn libraries_of_object(object: &Path) -> Vec<(String, Option<PathBuf>)> {
+    let own = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
+    let interpreter = match object::FileKind::parse(&*own) {
+        Ok(object::FileKind::Elf64) => interpreter::<elf::FileHeader64<_>>(&own),
+        Ok(object::FileKind::Elf32) => interpreter::<elf::FileHeader32<_>>(&own),
+        _ => None,
+    };
+    interpreter.map(|loader| libraries(&loader, object)).unwrap_or_default()
+}
+
+/// Where distributions put debug information that was taken out of a program.
+fn separate_file(build_id: &[u8]) -> PathBuf {
+    let hex: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let (directory, rest) = hex.split_at(hex.len().min(2));
+    PathBuf::from(format!("/usr/lib/debug/.build-id/{directory}/{rest}.debug"))
+}
+
+fn interpreter<E: FileHeader<Endian = object::Endianness>>(data: &[u8]) -> Option<PathBuf> {
+    let file = ElfFile::<E>::parse(data).ok()?;
+    let endian = file.endian();
+    let headers = file.elf_program_headers();
+    let path = headers.iter().find_map(|header| header.interpreter(endian, data).ok()?)?;
+    Some(PathBuf::from(std::ffi::OsStr::from_bytes(path)))
 }
 
 /// The MPI ABI that a library of this name has; `None` when it is no MPI library.

@@ -112,7 +112,8 @@ pub fn relations() -> rusqlite::Result<Vec<Relation>> {
     let connection = Connection::open_in_memory()?;
     connection.execute_batch(SCHEMA_SQL)?;
     connection.execute_batch(VIEWS_SQL)?;
-    let mut statement = connection.prepare("SELECT name, type FROM sqlite_schema ORDER BY rowid")?;
+    let mut statement =
+        connection.prepare("SELECT name, type FROM sqlite_schema ORDER BY rowid")?;
     let names: Vec<(String, String)> =
         statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
     names
@@ -173,7 +174,9 @@ mod tests {
         for relation in relations().unwrap() {
             for column in relation.column_names() {
                 let is_id = column == "id" || column.ends_with("_id");
-                let is_shared = SHARED.contains(&relation.name.as_str()) || column == "call_id" || column == "build_id";
+                let is_shared = SHARED.contains(&relation.name.as_str())
+                    || column == "call_id"
+                    || column == "build_id";
                 assert_eq!(
                     target(&relation.name, &column).is_some(),
                     is_id && !is_shared,

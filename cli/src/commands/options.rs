@@ -81,7 +81,8 @@ pub fn unknown_variables() -> Vec<Unknown> {
 }
 
 fn print_text(out: &mut impl Write, answer: &Answer) -> io::Result<()> {
-    let width = terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)).max(40);
+    let width =
+        terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)).max(40);
     for option in &answer.options {
         let default = if option.default.is_empty() { "not set" } else { option.default };
         writeln!(out, "{}  ({}; default: {default})", option.name, option.unit)?;
@@ -97,10 +98,14 @@ fn print_text(out: &mut impl Write, answer: &Answer) -> io::Result<()> {
         }
     }
     for unknown in &answer.unknown {
-        let guess = unknown.nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+        let guess =
+            unknown.nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
         writeln!(out, "{} is set but means nothing to lapscope{guess}", unknown.name)?;
     }
-    writeln!(out, "\nSet them in the environment, or for one run: lapscope run --set NAME=VALUE -- ...")
+    writeln!(
+        out,
+        "\nSet them in the environment, or for one run: lapscope run --set NAME=VALUE -- ..."
+    )
 }
 
 /// Breaks `text` at blanks into lines of at most `width` characters, where words allow.

@@ -43,7 +43,8 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
 /// What would make the run record nothing, said while it can still be stopped.
 fn warn(args: &RunArgs) {
     for unknown in unknown_variables() {
-        let guess = unknown.nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+        let guess =
+            unknown.nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
         eprintln!("lapscope: {} means nothing to lapscope{guess}", unknown.name);
     }
     if let Some(obstacle) = line::program(&args.command).and_then(|path| obstacle(&path)) {

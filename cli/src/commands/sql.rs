@@ -153,7 +153,8 @@ fn write_text(statement: &mut Statement<'_>, out: &mut impl Write) -> anyhow::Re
         let mut cells = Vec::with_capacity(names.len());
         for i in 0..names.len() {
             let value = row.get_ref(i)?;
-            numeric[i] &= matches!(value, ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_));
+            numeric[i] &=
+                matches!(value, ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_));
             let text = as_text(value);
             widths[i] = widths[i].max(text.chars().count());
             cells.push(text);
@@ -211,6 +212,9 @@ fn print_relations(out: &mut impl Write, relations: &[Relation]) -> io::Result<(
         }
         writeln!(out)?;
     }
-    writeln!(out, "Times are nanoseconds, sizes are bytes; *_begin_ns counts from the rank's epoch.")?;
+    writeln!(
+        out,
+        "Times are nanoseconds, sizes are bytes; *_begin_ns counts from the rank's epoch."
+    )?;
     writeln!(out, "Query: lapscope sql . 'SELECT rank, call, count, ns FROM time_by_call ORDER BY ns DESC LIMIT 10'")
 }

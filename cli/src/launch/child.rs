@@ -28,7 +28,8 @@ const SAME_EVENT: Duration = Duration::from_millis(300);
 /// # Errors
 /// The command could not be started.
 pub fn run(command: &mut Command) -> io::Result<ExitStatus> {
-    let forwarded: Vec<c_int> = FORWARDED.into_iter().filter(|&signal| !is_ignored(signal)).collect();
+    let forwarded: Vec<c_int> =
+        FORWARDED.into_iter().filter(|&signal| !is_ignored(signal)).collect();
     // SAFETY: SIGCHLD ignored (inherited) would make children unwaitable; signal() only resets that.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
     let waited_for = signal_set(forwarded.iter().copied().chain([libc::SIGCHLD]));

@@ -3,8 +3,6 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
-
 use crate::args::RunArgs;
 use crate::options::{self, is_valid};
 
@@ -13,14 +11,13 @@ use crate::options::{self, is_valid};
 pub struct Settings(Vec<(OsString, OsString)>);
 
 impl Settings {
-    /// What the options of `lapscope run` say, checked.
+    /// What the options of `lapscope run` say.
     ///
     /// # Errors
-    /// `--set` with an unknown name or a value that the recorder would not take.
+    /// A path cannot be made absolute: the working directory is gone.
     pub fn from_args(args: &RunArgs) -> anyhow::Result<Settings> {
         let mut settings = Settings::default();
-        for assignment in &args.set {
-            let (name, value) = checked_assignment(assignment)?;
+        for (name, value) in &args.set {
             settings.set(name, value);
         }
         if let Some(dir) = &args.dir {
@@ -70,17 +67,21 @@ impl Settings {
     }
 }
 
-fn checked_assignment(assignment: &str) -> anyhow::Result<(String, String)> {
-    let Some((name, value)) = assignment.split_once('=') else {
-        bail!("--set {assignment}: expected NAME=VALUE, as in --set CPU_TIME=on");
+/// `NAME=VALUE` as the variable and its value.
+///
+/// # Errors
+/// A sentence, when there is no such option or the recorder would not take the value.
+pub fn assignment(text: &str) -> Result<(String, String), String> {
+    let Some((name, value)) = text.split_once('=') else {
+        return Err("expected NAME=VALUE, as in CPU_TIME=on".into());
     };
     let Some(option) = options::find(name) else {
         let guess = options::nearest(name);
-        let guess = guess.map(|known| format!("; did you mean {known}?")).unwrap_or_default();
-        bail!("--set {name}: no such option{guess} `lapscope options` lists them all");
+        let guess = guess.map(|known| format!("did you mean {known}? ")).unwrap_or_default();
+        return Err(format!("no such option; {guess}`lapscope options` lists them all"));
     };
     if !is_valid(option, value) {
-        bail!("--set {name}={value}: not valid, expected {}", option.unit);
+        return Err(format!("{value} is not valid, expected {}", option.unit));
     }
     Ok((option.name.to_owned(), value.to_owned()))
 }
@@ -129,8 +130,16 @@ fn local_time() -> String {
 /// The variable that says that this process is itself a rank which a launcher has started; `None` when it is not.
 pub fn rank_variable() -> Option<&'static str> {
     const VARIABLES: [&str; 10] = [
-        "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_RANK",
-        "PALS_RANKID", "FLUX_TASK_RANK", "JSM_NAMESPACE_RANK", "ALPS_APP_PE", "MPIRUN_RANK",
+        "OMPI_COMM_WORLD_RANK",
+        "PMIX_RANK",
+        "PMI_RANK",
+        "MPI_LOCALRANKID",
+        "MV2_COMM_WORLD_RANK",
+        "PALS_RANKID",
+        "FLUX_TASK_RANK",
+        "JSM_NAMESPACE_RANK",
+        "ALPS_APP_PE",
+        "MPIRUN_RANK",
     ];
     let is_set = |name: &&str| std::env::var_os(name).is_some();
     let slurm = ["SLURM_PROCID", "SLURM_STEP_ID"];
@@ -154,11 +163,8 @@ mod tests {
 
     #[test]
     fn assignments_are_checked() {
-        assert_eq!(
-            checked_assignment("max_mb=16").unwrap(),
-            ("LAPSCOPE_MAX_MB".into(), "16".into())
-        );
-        let error = |text| checked_assignment(text).unwrap_err().to_string();
+        assert_eq!(assignment("max_mb=16").unwrap(), ("LAPSCOPE_MAX_MB".into(), "16".into()));
+        let error = |text| assignment(text).unwrap_err();
         assert!(error("max_mb").contains("NAME=VALUE"));
         assert!(error("max_md=1").contains("did you mean LAPSCOPE_MAX_MB?"));
         assert!(error("max_mb=lots").contains("1..1048576 MB"));

@@ -4,12 +4,13 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 const LAUNCHERS: [&str; 14] = [
-    "mpirun", "mpiexec", "orterun", "prterun", "prun", "srun", "aprun", "jsrun", "ibrun", "palsrun",
-    "mpprun", "flux", "poe", "shmemrun",
+    "mpirun", "mpiexec", "orterun", "prterun", "prun", "srun", "aprun", "jsrun", "ibrun",
+    "palsrun", "mpprun", "flux", "poe", "shmemrun",
 ];
 
 /// Programs that run the file named by their first argument that is no option.
-const INTERPRETERS: [&str; 8] = ["python", "perl", "ruby", "bash", "sh", "Rscript", "julia", "node"];
+const INTERPRETERS: [&str; 8] =
+    ["python", "perl", "ruby", "bash", "sh", "Rscript", "julia", "node"];
 
 /// Whether `command` starts other programs as the ranks of an MPI job: `mpirun`, also `mpirun.mpich`, `mpiexec.hydra`
 /// and `/opt/mpi/bin/mpiexec`.
@@ -93,7 +94,9 @@ mod tests {
 
     #[test]
     fn launchers_under_their_many_names() {
-        for name in ["mpirun", "/usr/bin/mpirun.openmpi", "mpiexec.hydra", "srun", "mpirun-mpich-mp"] {
+        for name in
+            ["mpirun", "/usr/bin/mpirun.openmpi", "mpiexec.hydra", "srun", "mpirun-mpich-mp"]
+        {
             assert!(is_launcher(OsStr::new(name)), "{name}");
         }
         for name in ["./app", "mpirunner", "python3", "srun_analysis.py"] {

@@ -6,7 +6,13 @@ use std::ffi::{OsStr, OsString};
 use std::process::{Command, Stdio};
 
 const HOST_OPTIONS: [&str; 8] = [
-    "--host", "-host", "-H", "--hostfile", "-hostfile", "--machinefile", "-machinefile",
+    "--host",
+    "-host",
+    "-H",
+    "--hostfile",
+    "-hostfile",
+    "--machinefile",
+    "-machinefile",
     "--default-hostfile",
 ];
 
@@ -51,7 +57,8 @@ fn allocation_has_several_nodes() -> bool {
     let node_files = ["PBS_NODEFILE", "PE_HOSTFILE", "LSB_DJOB_HOSTFILE"];
     node_files.iter().filter_map(std::env::var_os).any(|file| {
         let text = std::fs::read_to_string(file).unwrap_or_default();
-        let hosts: BTreeSet<_> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
+        let hosts: BTreeSet<_> =
+            text.lines().filter_map(|line| line.split_whitespace().next()).collect();
         hosts.len() > 1
     })
 }

@@ -86,9 +86,9 @@ pub fn read(run: &Path) -> anyhow::Result<Outcome> {
         Err(error) => return Err(error.into()),
     };
     for path in files {
-        let counted = Database::open(&path).map_err(anyhow::Error::from).and_then(|database| {
-            outcome.add(&database.connection).map_err(anyhow::Error::from)
-        });
+        let counted = Database::open(&path)
+            .map_err(anyhow::Error::from)
+            .and_then(|database| outcome.add(&database.connection).map_err(anyhow::Error::from));
         if let Err(error) = counted {
             outcome.trouble.push(format!("{error:#}"));
         }
@@ -130,7 +130,11 @@ impl Outcome {
         let run = relative(run);
         let run = run.display();
         let ranks = self.ranks.len();
-        let of = if ranks as i64 == self.world_size { String::new() } else { format!(" of {}", self.world_size) };
+        let of = if ranks as i64 == self.world_size {
+            String::new()
+        } else {
+            format!(" of {}", self.world_size)
+        };
         writeln!(
             out,
             "lapscope: data in {run}: {ranks}{of} rank{}, {} requests, {} calls, {} lost{}",
@@ -138,7 +142,11 @@ impl Outcome {
             self.requests,
             self.calls,
             self.lost,
-            if self.summarized { "; LAPSCOPE_MAX_MB was reached, the rest is summaries" } else { "" }
+            if self.summarized {
+                "; LAPSCOPE_MAX_MB was reached, the rest is summaries"
+            } else {
+                ""
+            }
         )?;
         for sentence in &self.trouble {
             writeln!(out, "lapscope: {sentence}")?;
@@ -152,7 +160,11 @@ impl Outcome {
                 .collect();
             let more = if self.died.len() > 8 { ", ..." } else { "" };
             let plural = if self.died.len() == 1 { "" } else { "s" };
-            writeln!(out, "lapscope: ended before MPI_Finalize: rank{plural} {}{more}", each.join(", "))?;
+            writeln!(
+                out,
+                "lapscope: ended before MPI_Finalize: rank{plural} {}{more}",
+                each.join(", ")
+            )?;
             writeln!(out, "lapscope: what they were waiting for: lapscope pending {run}")?;
         }
         if !reported {

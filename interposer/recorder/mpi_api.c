@@ -41,6 +41,7 @@ const char *mpi_api_load(const struct lapscope_host *host)
     mpi.comm_self = PREDEFINED(MPI_Comm, MPI_COMM_SELF, "ompi_mpi_comm_self");
     mpi.comm_null = PREDEFINED(MPI_Comm, MPI_COMM_NULL, "ompi_mpi_comm_null");
     mpi.request_null = PREDEFINED(MPI_Request, MPI_REQUEST_NULL, "ompi_request_null");
+    mpi.request_empty = PREDEFINED(MPI_Request, MPI_REQUEST_NULL, "ompi_request_empty");
     mpi.byte = PREDEFINED(MPI_Datatype, MPI_BYTE, "ompi_mpi_byte");
     return NULL;
 }

@@ -43,6 +43,7 @@ struct mpi_api {
 #undef NEED
     MPI_Comm comm_world, comm_self, comm_null;
     MPI_Request request_null;
+    MPI_Request request_empty;        /* Open MPI: what it returns for every send that was done within the call */
     MPI_Datatype byte;
     const char *abi;                  /* openmpi, mpich, mpiabi */
     void *(*lookup)(const char *symbol);
@@ -64,6 +65,20 @@ const char *mpi_api_load(const struct lapscope_host *host);
 DEFINE_KEY(comm, MPI_Comm)
 DEFINE_KEY(request, MPI_Request)
 #undef DEFINE_KEY
+
+/* Whether several live requests may have this handle: the constant, already complete ones that MPIs return for what was
+ * done within the call. Any other handle that is live is not given out again. */
+static inline int request_is_shared(MPI_Request handle)
+{
+#if defined(OPEN_MPI)
+    return handle == mpi.request_empty;
+#elif defined(MPI_ABI_VERSION)
+    (void)handle;
+    return 1; /* not known: never take one for stale */
+#else
+    return (unsigned)handle >> 30 == 1; /* MPICH family: a built-in object */
+#endif
+}
 
 /* count elements of a datatype in bytes of data (MPI-4.1 5.1.5: the size, not the extent). */
 static inline uint64_t bytes_of(uint64_t count, MPI_Datatype type)

@@ -76,7 +76,7 @@ void record_post(struct thread *t, enum call call, struct caller caller, uint64_
         return;
     }
     fill_live(t, live, operation, begin, end);
-    struct spool_live *stale = request_insert(t, request_key(*variable), variable, live);
+    struct spool_live *stale = request_insert(t, request_key(*variable), request_is_shared(*variable), variable, live);
     if (UNLIKELY(stale != NULL))
         drop_stale(t, stale);
 }
@@ -163,6 +163,11 @@ void record_call(struct span *span, const struct exchange *exchange, const struc
 struct message message_received(const struct message *posted, const MPI_Status *status)
 {
     struct message actual = *posted;
+    if (UNLIKELY(posted->peer == SPOOL_PROC_NULL)) { /* whatever the status says: MPICH 4.0 leaves source 0 in it */
+        actual.tag = SPOOL_ANY_TAG;
+        actual.bytes = 0;
+        return actual;
+    }
     actual.peer = peer_code(status->MPI_SOURCE);
     actual.tag = tag_code(status->MPI_TAG);
     actual.bytes = bytes_received(status);
@@ -188,6 +193,10 @@ static inline uint32_t outcome_of_request(struct thread *t, const struct spool_l
         *bytes = 0;
         ended = SPOOL_CANCELLED;
     } else if (operation->key.kind == SPOOL_RECV && status && ended != SPOOL_FREED) {
+        if (UNLIKELY(operation->key.peer == SPOOL_PROC_NULL)) { /* see message_received */
+            *bytes = 0;
+            return outcome_of(t, own, operation->id, SPOOL_PROC_NULL, SPOOL_ANY_TAG, 0, ended);
+        }
         *bytes = bytes_received(status);
         return outcome_of(t, own, operation->id, peer_code(status->MPI_SOURCE), tag_code(status->MPI_TAG), *bytes, ended);
     }

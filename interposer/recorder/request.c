@@ -143,15 +143,13 @@ static int put(struct request_index *index, uint64_t key, struct spool_live *liv
     return 1;
 }
 
-struct spool_live *request_insert(struct thread *t, uint64_t key, const void *variable, struct spool_live *live)
+struct spool_live *request_insert(struct thread *t, uint64_t key, int shared, const void *variable, struct spool_live *live)
 {
     struct request_index *index = &t->index;
     live->variable = (uintptr_t)variable;
     request_lock(index);
-    struct spool_live *stale = slot_of(index, key)->live;
-    if (LIKELY(!stale || stale->variable != live->variable))
-        stale = NULL;
-    else
+    struct spool_live *stale = shared ? NULL : slot_of(index, key)->live;
+    if (UNLIKELY(stale != NULL))
         remove_from_chain(index, key, stale);
     put(index, key, live);
     request_unlock(index);

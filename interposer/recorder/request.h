@@ -32,9 +32,10 @@ static inline struct spool_live *request_new(struct thread *t)
     return live;
 }
 
-/* Makes the entry findable under the handle in the application's `variable`. An entry whose variable is thereby
- * overwritten belonged to a request whose end was not seen: it is taken out and returned, else NULL. */
-struct spool_live *request_insert(struct thread *t, uint64_t key, const void *variable, struct spool_live *live);
+/* Makes the entry findable under the handle in the application's `variable`. Where the handle is not one that live
+ * requests share, an entry that still has it belonged to a request whose end was not seen: it is taken out and returned,
+ * else NULL. */
+struct spool_live *request_insert(struct thread *t, uint64_t key, int shared, const void *variable, struct spool_live *live);
 
 /* The live request with that handle in that variable, whichever thread posted it; NULL when it is not known. */
 struct spool_live *request_find_slow(struct thread *t, uint64_t key, const void *variable);

@@ -1,1 +1,12 @@
-//! Support for the tests under real MPI launchers.
+//! Support for the tests under real MPI launchers: which MPIs there are, how a program is built and launched with and
+//! without lapscope, and how what lapscope wrote is compared with what a program is known to do.
+
+pub mod build;
+pub mod differential;
+pub mod expect;
+pub mod invariants;
+pub mod launch;
+pub mod mpi;
+pub mod paths;
+pub mod pattern;
+pub mod rows;

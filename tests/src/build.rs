@@ -1,0 +1,81 @@
+//! Builds the programs of `tests/apps`, one binary for each MPI.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{self, Command};
+use std::time::SystemTime;
+
+use crate::mpi::Mpi;
+use crate::paths;
+
+/// gcc takes MPICH's `MPI_STATUSES_IGNORE`, an address of 1, for an array of size 0: hence the last flag.
+const FLAGS: &[&str] = &[
+    "-std=c11",
+    "-D_GNU_SOURCE",
+    "-O1",
+    "-g",
+    "-Wall",
+    "-Wextra",
+    "-Wshadow",
+    "-Werror",
+    "-Wno-stringop-overflow",
+];
+
+fn changed(path: &Path) -> Option<SystemTime> {
+    fs::metadata(path).and_then(|facts| facts.modified()).ok()
+}
+
+fn is_current(binary: &Path, sources: &[PathBuf]) -> bool {
+    changed(binary).is_some_and(|built| {
+        sources.iter().all(|source| changed(source).is_some_and(|at| at < built))
+    })
+}
+
+/// Runs a compiler to make `binary`. The file appears whole, so that tests at work at the same time do not meet.
+fn compile(compiler: &str, source: &Path, binary: &Path, options: &[&str]) {
+    let directory = binary.parent().expect("a binary has a directory");
+    fs::create_dir_all(directory).expect("a directory for test programs");
+    let name = binary.file_name().expect("a binary has a name").to_string_lossy();
+    let unfinished = directory.join(format!(".{name}.{}", process::id()));
+    let output = Command::new(compiler)
+        .args(FLAGS)
+        .arg("-o")
+        .arg(&unfinished)
+        .arg(source)
+        .args(options)
+        .output()
+        .unwrap_or_else(|error| panic!("{compiler}: {error}"));
+    assert!(
+        output.status.success(),
+        "{compiler} cannot build {}:\n{}",
+        source.display(),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    fs::rename(&unfinished, binary).expect("the finished program");
+}
+
+/// The binary of `tests/apps/<app>.c` for an MPI, built anew when the source is newer.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn app(mpi: &Mpi, app: &str) -> PathBuf {
+    let source = paths::apps().join(format!("{app}.c"));
+    let binary = paths::built(mpi.name).join(app);
+    if !is_current(&binary, &[source.clone(), paths::apps().join("check.h")]) {
+        compile(mpi.compiler, &source, &binary, &["-pthread"]);
+    }
+    binary
+}
+
+/// Compiles `source` without any MPI, with the options given, into `build/tests/plain/<name>`.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn plain(source: &str, name: &str, options: &[&str]) -> PathBuf {
+    let source = paths::apps().join(source);
+    let binary = paths::built("plain").join(name);
+    if !is_current(&binary, std::slice::from_ref(&source)) {
+        compile("cc", &source, &binary, options);
+    }
+    binary
+}

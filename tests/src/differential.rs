@@ -1,0 +1,177 @@
+//! A program with and without lapscope: same output, same exit code, and rows as they are known to be.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use crate::expect::Expectation;
+use crate::launch::{place, Form, Job, Outcome};
+use crate::mpi::{self, Mpi};
+use crate::rows::{self, Row};
+use crate::{build, invariants, paths};
+
+/// Standard error without what a launcher says about how ranks ended, in an order that does not depend on the ranks'
+/// turns. Launchers frame their own words with lines of dashes.
+fn comparable(stderr: &str) -> Vec<&str> {
+    let mut framed = false;
+    let mut lines = Vec::new();
+    for line in stderr.lines() {
+        if line.len() > 20 && line.bytes().all(|byte| byte == b'-') {
+            framed = !framed;
+        } else if !framed {
+            lines.push(line);
+        }
+    }
+    lines.sort_unstable();
+    lines
+}
+
+/// What differs between a run without and a run with lapscope.
+pub fn outcome_differences(bare: &Outcome, with: &Outcome) -> Vec<String> {
+    let mut differences = Vec::new();
+    if bare.code != with.code {
+        differences.push(format!("exit code {} became {}\n{}", bare.code, with.code, with.stderr));
+    }
+    if bare.stdout != with.stdout {
+        differences.push(format!(
+            "standard output\n{}became\n{}{}",
+            bare.stdout, with.stdout, with.stderr
+        ));
+    }
+    if comparable(&bare.stderr) != comparable(&with.stderr) {
+        differences.push(format!("standard error\n{}became\n{}", bare.stderr, with.stderr));
+    }
+    differences
+}
+
+/// In a run where nothing is wrong lapscope says where the data is, and nothing else.
+fn said_differences(with: &Outcome) -> Option<String> {
+    let fine = with.said.len() == 1 && with.said[0].starts_with("data in ");
+    (!fine).then(|| format!("lapscope said {:#?}", with.said))
+}
+
+/// The same communicator, by identity and ordinal, has the same members on all ranks.
+fn communicator_differences(run: &Path) -> Option<String> {
+    let query = "SELECT group_concat(identity || '.' || ordinal || ' ' || (size + remote_size), '\n') FROM
+                 (SELECT * FROM communicator WHERE name <> 'MPI_COMM_SELF' ORDER BY identity, ordinal)";
+    let all: Vec<String> =
+        rows::databases(run).iter().map(|path| rows::value(&rows::open(path), query)).collect();
+    let mut seen = std::collections::BTreeMap::<&str, u32>::new();
+    for line in all.iter().flat_map(|text| text.lines()) {
+        *seen.entry(line).or_default() += 1;
+    }
+    let odd: Vec<_> = seen
+        .iter()
+        .filter(|(line, count)| {
+            line.rsplit(' ').next().and_then(|size| size.parse().ok()) != Some(**count)
+        })
+        .map(|(line, count)| format!("{line}: on {count} ranks"))
+        .collect();
+    (!odd.is_empty()).then(|| {
+        format!(
+            "communicators (identity.ordinal size) not on all their members:\n{}",
+            odd.join("\n")
+        )
+    })
+}
+
+fn row_differences(expectation: &Expectation, run: &Path) -> Vec<String> {
+    let databases = rows::databases(run);
+    let mut differences = Vec::new();
+    if databases.len() != expectation.ranks as usize {
+        differences.push(format!(
+            "{} databases instead of {}: {:?}",
+            databases.len(),
+            expectation.ranks,
+            rows::files(run)
+        ));
+    }
+    let mut all: Vec<(Row, u64)> = Vec::new();
+    for path in &databases {
+        let database = rows::open(path);
+        if let Err(broken) = invariants::check(&database) {
+            differences.push(format!("{}: {broken}", path.display()));
+        }
+        if rows::value(&database, "SELECT ended FROM rank") != "finalize" {
+            differences.push(format!("{}: has not ended by MPI_Finalize", path.display()));
+        }
+        all.extend(rows::read(&database));
+    }
+    if let Err(text) = expectation.compare(&all) {
+        differences.push(format!("rows (- expected, + found)\n{text}"));
+    }
+    differences.extend(communicator_differences(run));
+    differences
+}
+
+fn job<'a>(
+    mpi: &'a Mpi,
+    program: &[OsString],
+    expectation: &Expectation,
+    form: Form,
+    place: &'a Path,
+) -> Job<'a> {
+    Job::new(mpi, expectation.ranks, &program[0], form, place)
+        .args(&program[1..])
+        .args(&expectation.args)
+}
+
+/// Runs `program` bare and in the forms given under one MPI and compares.
+fn differences(
+    mpi: &Mpi,
+    program: &[OsString],
+    expectation: &Expectation,
+    forms: &[Form],
+) -> Vec<String> {
+    let bare_place = place();
+    let bare = job(mpi, program, expectation, Form::Bare, bare_place.path()).run();
+    let mut all = Vec::new();
+    if bare.code != expectation.code {
+        return vec![format!(
+            "{} without lapscope: exit code {}\n{}",
+            mpi.name, bare.code, bare.stderr
+        )];
+    }
+    for &form in forms {
+        let place = place();
+        let job = job(mpi, program, expectation, form, place.path());
+        let with = job.run();
+        let mut found = outcome_differences(&bare, &with);
+        found.extend(said_differences(&with));
+        found.extend(row_differences(expectation, &job.run_directory()));
+        all.extend(found.into_iter().map(|text| format!("{} {form:?}: {text}", mpi.name)));
+    }
+    all
+}
+
+/// The program `tests/apps/<app>.c` under every MPI, in the forms given.
+///
+/// # Panics
+/// When anything differs; the message has all of it.
+pub fn check_app(app: &str, forms: &[Form]) {
+    let expect = paths::apps().join(format!("{app}.expect"));
+    let found: Vec<String> = mpi::all()
+        .iter()
+        .flat_map(|mpi| {
+            let program = [build::app(mpi, app).into_os_string()];
+            differences(mpi, &program, &Expectation::read(&expect, mpi.name), forms)
+        })
+        .collect();
+    assert!(found.is_empty(), "{app}:\n{}", found.join("\n\n"));
+}
+
+/// The script `tests/apps/<script>.py` with each MPI's mpi4py, in the forms given.
+///
+/// # Panics
+/// As [`check_app`].
+pub fn check_script(script: &str, forms: &[Form]) {
+    let expect = paths::apps().join(format!("{script}.expect"));
+    let found: Vec<String> = mpi::all()
+        .iter()
+        .flat_map(|mpi| {
+            let file = paths::apps().join(format!("{script}.py"));
+            let program = [paths::python(mpi.name).into_os_string(), file.into_os_string()];
+            differences(mpi, &program, &Expectation::read(&expect, mpi.name), forms)
+        })
+        .collect();
+    assert!(found.is_empty(), "{script}.py:\n{}", found.join("\n\n"));
+}

@@ -1,0 +1,195 @@
+//! What a program is known to do: `tests/apps/<app>.expect`, and its comparison with what was recorded.
+//!
+//! A file has a head (`ranks 2`, `exit 3`, `args one two`) and one line for each distinct row:
+//!
+//! ```text
+//! rank=0 request MPI_Isend send bytes=400 peer=1 tag=7 ended=waited by=MPI_Waitall x10
+//! rank=0-1 call MPI_Waitall other completed=2 x10
+//! rank=0 tally MPI_Test poll x1+
+//! rank=0 comm MPI_Comm_dup intra size=2 remote_size=0 comm_rank=0 members=0,1
+//! rank=0 unknown 1
+//! [mpich] rank=0 call MPI_Wait other completed=1
+//! ```
+//!
+//! Values may be `*`, `2+` or `2..5`, and so may the count behind `x`, which is 1 where it is left out. Bytes, peer, tag,
+//! completed and the received half of a call are 0 or NULL where they are left out; other fields (`comm`, `polls`,
+//! `posted_bytes`, `thread` ...) are free then. Every row must be in the file and every line must find its rows. Only rows
+//! of communicators (when the file has none) and calls that start and end MPI (when it does not name them) are let be.
+
+use std::fs;
+use std::path::Path;
+
+use crate::pattern::{describe, Pattern};
+use crate::rows::Row;
+
+/// Calls of the family ENVIRONMENT.
+const STARTING_AND_ENDING: &[&str] =
+    &["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Abort", "MPI_Pcontrol"];
+
+/// The expectations of one program under one MPI.
+#[derive(Debug)]
+pub struct Expectation {
+    pub ranks: u32,
+    pub code: i32,
+    pub args: Vec<String>,
+    patterns: Vec<Pattern>,
+}
+
+impl Expectation {
+    /// Reads a file.
+    ///
+    /// # Panics
+    /// When it cannot be read or understood; the message has the line.
+    pub fn read(path: &Path, mpi: &str) -> Self {
+        let text =
+            fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let mut expectation = Self { ranks: 2, code: 0, args: Vec::new(), patterns: Vec::new() };
+        for (number, line) in text.lines().enumerate() {
+            let Some(line) = of_this_mpi(line.trim(), mpi) else { continue };
+            if !line.is_empty() && !line.starts_with('#') && expectation.take(line).is_none() {
+                panic!("{}:{}: not understood: {line}", path.display(), number + 1);
+            }
+        }
+        expectation
+    }
+
+    fn take(&mut self, line: &str) -> Option<()> {
+        match line.split_once(' ')? {
+            ("ranks", value) => self.ranks = value.parse().ok()?,
+            ("exit", value) => self.code = value.parse().ok()?,
+            ("args", value) => self.args = value.split(' ').map(str::to_owned).collect(),
+            _ => self.patterns.extend(Pattern::parse(line)?),
+        }
+        Some(())
+    }
+
+    /// Compares rows with this. `Err` has a line for each difference: `-` expected and not there, `+` there and not
+    /// expected.
+    pub fn compare(&self, rows: &[(Row, u64)]) -> Result<(), String> {
+        let mut found = vec![0u64; self.patterns.len()];
+        let mut differences = Vec::new();
+        for (row, count) in rows.iter().filter(|(row, _)| self.concerns(row)) {
+            let mut left = *count;
+            for (pattern, found) in self.patterns.iter().zip(&mut found) {
+                if left > 0 && pattern.matches(row) {
+                    let taken = left.min(pattern.most - *found);
+                    *found += taken;
+                    left -= taken;
+                }
+            }
+            if left > 0 {
+                differences.push(format!("+ {} x{left}", describe(row)));
+            }
+        }
+        for (pattern, found) in self.patterns.iter().zip(&found) {
+            if *found < pattern.least {
+                differences.push(format!("- {pattern} ({found} found)"));
+            }
+        }
+        differences.sort_by_key(|line| line[2..].to_owned());
+        if differences.is_empty() {
+            Ok(())
+        } else {
+            Err(differences.join("\n"))
+        }
+    }
+
+    fn concerns(&self, row: &Row) -> bool {
+        let named = || {
+            self.patterns
+                .iter()
+                .any(|pattern| pattern.table == row.table && pattern.name == row.name)
+        };
+        match row.table.as_str() {
+            "comm" => self.patterns.iter().any(|pattern| pattern.table == "comm"),
+            "call" if STARTING_AND_ENDING.contains(&row.name.as_str()) => named(),
+            _ => true,
+        }
+    }
+}
+
+/// The line without the MPI in front of it; `None` when that is another MPI.
+fn of_this_mpi<'a>(line: &'a str, mpi: &str) -> Option<&'a str> {
+    match line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((name, rest)) => (name == mpi).then(|| rest.trim()),
+        None => Some(line),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(bytes: &str, polls: &str) -> Row {
+        let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        Row {
+            rank: 1,
+            table: "request".into(),
+            name: "MPI_Irecv".into(),
+            kind: "recv".into(),
+            fields: [
+                field("bytes", bytes),
+                field("peer", "0"),
+                field("tag", "3"),
+                field("ended", "tested"),
+                field("by", "MPI_Test"),
+                field("polls", polls),
+            ]
+            .into(),
+        }
+    }
+
+    fn expectation(lines: &[&str]) -> Expectation {
+        let patterns =
+            lines.iter().flat_map(|line| Pattern::parse(line).expect("a line")).collect();
+        Expectation { ranks: 2, code: 0, args: Vec::new(), patterns }
+    }
+
+    const LINE: &str =
+        "rank=0-1 request MPI_Irecv recv bytes=8 peer=0 tag=3 ended=tested by=MPI_Test";
+
+    #[test]
+    fn rows_that_are_as_expected_say_nothing() {
+        let one_rank = LINE.replace("0-1", "1");
+        assert_eq!(
+            expectation(&[&format!("{one_rank} x3")])
+                .compare(&[(row("8", "0"), 2), (row("8", "5"), 1)]),
+            Ok(())
+        );
+        assert_eq!(
+            expectation(&[&format!("{one_rank} polls=1+ x0..9")]).compare(&[(row("8", "5"), 4)]),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn each_difference_is_a_line() {
+        let said =
+            expectation(&[LINE]).compare(&[(row("8", "0"), 1), (row("9", "0"), 2)]).unwrap_err();
+        let lines: Vec<_> = said.lines().collect();
+        assert_eq!(lines.len(), 2, "{said}");
+        assert!(
+            lines[0].starts_with("- rank=0 request MPI_Irecv recv by=MPI_Test bytes=8"),
+            "{said}"
+        );
+        assert!(
+            lines[1].starts_with("+ rank=1 request MPI_Irecv recv by=MPI_Test bytes=9"),
+            "{said}"
+        );
+        assert!(lines[1].ends_with("x2"), "{said}");
+    }
+
+    #[test]
+    fn a_count_that_is_too_high_is_a_difference() {
+        let said =
+            expectation(&[&LINE.replace("0-1", "1")]).compare(&[(row("8", "0"), 3)]).unwrap_err();
+        assert!(said.starts_with("+ ") && said.ends_with("x2"), "{said}");
+    }
+
+    #[test]
+    fn lines_of_another_mpi_are_left_out() {
+        assert_eq!(of_this_mpi("[mpich] exit 3", "mpich"), Some("exit 3"));
+        assert_eq!(of_this_mpi("[mpich] exit 3", "openmpi"), None);
+        assert_eq!(of_this_mpi("exit 3", "openmpi"), Some("exit 3"));
+    }
+}

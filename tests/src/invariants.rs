@@ -1,0 +1,94 @@
+//! What holds in every database, whatever the program did.
+
+use rusqlite::Connection;
+
+use crate::rows::value;
+
+/// Each query counts the rows that break its rule.
+const RULES: &[(&str, &str)] = &[
+    ("no record is lost", "SELECT count(*) FROM rank WHERE lost_records <> 0"),
+    ("a request's post and end are in order", "SELECT count(*) FROM requests WHERE post_ns < 0 OR window_ns < 0"),
+    (
+        "a request's times inside MPI fit between its post and its end",
+        "SELECT count(*) FROM requests WHERE mpi_ns < 0 OR mpi_ns > window_ns",
+    ),
+    (
+        "a call says how many requests it completed",
+        "SELECT count(*) FROM call c WHERE c.completed <>
+            (SELECT count(*) FROM request r WHERE r.completion_id = c.id)",
+    ),
+    (
+        "a request that ended names the call that ended it, and only such a one",
+        "SELECT count(*) FROM requests WHERE (ended = 'pending') <> (completion_id IS NULL) OR ended IS NULL",
+    ),
+    ("calls have no way to end", "SELECT count(*) FROM calls WHERE duration_ns < 0 OR begin_ns < 0"),
+    (
+        "a thread's calls follow each other",
+        "SELECT count(*) FROM (SELECT begin_ns, lag(begin_ns + duration_ns)
+            OVER (PARTITION BY thread_id ORDER BY id) AS before FROM call) WHERE begin_ns < before",
+    ),
+    (
+        "requests are in the order of their ends",
+        "SELECT count(*) FROM (SELECT completion_id, lag(completion_id) OVER (ORDER BY id) AS before FROM request)
+         WHERE completion_id < before",
+    ),
+    (
+        "polls have a first and a last",
+        "SELECT count(*) FROM request WHERE (polls = 0) <> (first_poll_ns IS NULL) OR first_poll_ns > last_poll_ns
+            OR last_incomplete_ns > last_poll_ns",
+    ),
+    (
+        "every row has a call path with frames, unless there are none at all",
+        "SELECT count(*) FROM operation o WHERE EXISTS (SELECT 1 FROM call_path)
+            AND NOT EXISTS (SELECT 1 FROM frame WHERE path_id = o.path_id)",
+    ),
+    (
+        "frames lie in modules of their rank",
+        "SELECT count(*) FROM frame f JOIN call_path p ON p.id = f.path_id LEFT JOIN module m ON m.id = f.module_id
+         WHERE f.depth = 0 AND (m.id IS NULL OR m.rank <> p.rank OR m.path = '')",
+    ),
+    (
+        "communicators and threads are defined",
+        "SELECT (SELECT count(*) FROM operation WHERE communicator_id NOT IN (SELECT id FROM communicator))
+              + (SELECT count(*) FROM request WHERE thread_id NOT IN (SELECT id FROM thread))
+              + (SELECT count(*) FROM call WHERE thread_id NOT IN (SELECT id FROM thread))",
+    ),
+    (
+        "a message that came fits into the room that was given",
+        "SELECT count(*) FROM operation WHERE kind = 'recv' AND bytes > posted_bytes AND call_id NOT IN
+            (SELECT id FROM call_name WHERE role = 'PROBE')",
+    ),
+    (
+        "peers are world ranks",
+        "SELECT count(*) FROM operation o JOIN rank r ON r.rank = o.rank WHERE o.peer NOT BETWEEN 0 AND r.world_size - 1",
+    ),
+    (
+        "a thread's time inside MPI is at least that of its calls",
+        "SELECT count(*) FROM thread t WHERE t.mpi_ns * 1.001 + 100000 <
+            (SELECT ifnull(sum(duration_ns), 0) FROM call WHERE thread_id = t.id)",
+    ),
+    ("nothing was summarized", "SELECT count(*) FROM rank WHERE summarized <> 0"),
+];
+
+/// Checks every rule; `Err` names those that are broken.
+pub fn check(database: &Connection) -> Result<(), String> {
+    let mut broken = Vec::new();
+    let sound = value(database, "PRAGMA integrity_check");
+    if sound != "ok" {
+        broken.push(format!("integrity: {sound}"));
+    }
+    if value(database, "PRAGMA user_version") != "1" {
+        broken.push("the format is 1".to_owned());
+    }
+    for (rule, query) in RULES {
+        let count = value(database, query);
+        if count != "0" {
+            broken.push(format!("broken {count} times: {rule}"));
+        }
+    }
+    if broken.is_empty() {
+        Ok(())
+    } else {
+        Err(broken.join("\n"))
+    }
+}

@@ -1,0 +1,252 @@
+//! Runs programs with and without lapscope, each under a time limit.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::mpi::Mpi;
+use crate::paths;
+
+/// Ways to run a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Without lapscope.
+    Bare,
+    /// `LD_PRELOAD` and `LAPSCOPE_DIR` in the environment.
+    Preload,
+    /// `lapscope run -- mpirun -n 2 program`
+    Outer,
+    /// `mpirun -n 2 lapscope run -- program`
+    Inner,
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Exit code as a shell gives it: 128 + N when signal N ended the launcher.
+    pub code: i32,
+    pub stdout: String,
+    /// Standard error without lapscope's own lines.
+    pub stderr: String,
+    /// The lines that lapscope printed, without its name in front.
+    pub said: Vec<String>,
+}
+
+/// A launch to be made.
+pub struct Job<'a> {
+    pub mpi: Option<&'a Mpi>,
+    pub ranks: u32,
+    pub program: Vec<OsString>,
+    pub form: Form,
+    /// Holds the run directory, the working directory and the output.
+    pub place: &'a Path,
+    pub environment: Vec<(OsString, OsString)>,
+    pub limit: Duration,
+}
+
+/// Time within which every small program has long ended.
+pub const LIMIT: Duration = Duration::from_secs(60);
+
+/// An empty directory, removed when it goes out of scope.
+///
+/// # Panics
+/// When it cannot be made.
+pub fn place() -> TempDir {
+    tempfile::Builder::new().prefix("lapscope-test-").tempdir().expect("a temporary directory")
+}
+
+/// One launch at a time: the machine may have no more cores than one job has ranks.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'a> Job<'a> {
+    /// `ranks` ranks of `program` under an MPI's launcher.
+    pub fn new(
+        mpi: &'a Mpi,
+        ranks: u32,
+        program: impl Into<OsString>,
+        form: Form,
+        place: &'a Path,
+    ) -> Self {
+        Self {
+            mpi: Some(mpi),
+            ranks,
+            program: vec![program.into()],
+            form,
+            place,
+            environment: Vec::new(),
+            limit: LIMIT,
+        }
+    }
+
+    /// A program as it is, without a launcher.
+    pub fn alone(program: impl Into<OsString>, form: Form, place: &'a Path) -> Self {
+        Self {
+            mpi: None,
+            ranks: 1,
+            program: vec![program.into()],
+            form,
+            place,
+            environment: Vec::new(),
+            limit: LIMIT,
+        }
+    }
+
+    #[must_use]
+    pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
+        self.program.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self
+    }
+
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    #[must_use]
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// The run directory that lapscope is told to write.
+    pub fn run_directory(&self) -> PathBuf {
+        self.place.join("run")
+    }
+
+    fn line(&self) -> Vec<OsString> {
+        let tool = |line: Vec<OsString>| {
+            let mut with = vec![paths::lapscope().into_os_string()];
+            with.extend([
+                "run".into(),
+                "--dir".into(),
+                self.run_directory().into_os_string(),
+                "--".into(),
+            ]);
+            with.extend(line);
+            with
+        };
+        let program = if self.form == Form::Inner {
+            tool(self.program.clone())
+        } else {
+            self.program.clone()
+        };
+        let line =
+            self.mpi.map_or_else(|| program.clone(), |mpi| mpi.launch_line(self.ranks, &program));
+        if self.form == Form::Outer {
+            tool(line)
+        } else {
+            line
+        }
+    }
+
+    fn command(&self) -> Command {
+        let line = self.line();
+        let mut command = Command::new(&line[0]);
+        command.args(&line[1..]).current_dir(self.place).process_group(0).env_remove("LD_PRELOAD");
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("LAPSCOPE_") {
+                command.env_remove(name);
+            }
+        }
+        if let Some(mpi) = self.mpi {
+            command.envs(mpi.environment.iter().copied());
+            if let Some(variable) = mpi.timeout_variable {
+                command.env(variable, self.limit.as_secs().to_string());
+            }
+        }
+        if self.form == Form::Preload {
+            command
+                .env("LD_PRELOAD", paths::preload_library())
+                .env("LAPSCOPE_DIR", self.run_directory());
+        }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Panics
+    /// When it cannot be started, or takes longer than its limit.
+    pub fn run(&self) -> Outcome {
+        let _turn = turn();
+        self.run_beside_others()
+    }
+
+    /// [`Job::run`] without waiting for a turn, for jobs that are meant to meet.
+    pub fn run_beside_others(&self) -> Outcome {
+        let output = tempfile::tempdir_in(self.place).expect("a directory for output");
+        let (stdout, stderr) = (output.path().join("stdout"), output.path().join("stderr"));
+        let mut command = self.command();
+        command
+            .stdin(Stdio::null())
+            .stdout(File::create(&stdout).expect("a file for output"))
+            .stderr(File::create(&stderr).expect("a file for output"));
+        let child = command.spawn().unwrap_or_else(|error| panic!("{:?}: {error}", self.line()));
+        let status = wait(child, self.limit);
+        let read = |path| String::from_utf8_lossy(&fs::read(path).expect("output")).into_owned();
+        let (stdout, stderr) = (read(stdout), read(stderr));
+        let Some(status) = status else {
+            panic!("{:?} took longer than {:?}\n{stdout}{stderr}", self.line(), self.limit);
+        };
+        let (said, stderr): (Vec<&str>, Vec<&str>) =
+            stderr.lines().partition(|line| line.starts_with("lapscope: "));
+        Outcome {
+            code: exit_code(status),
+            stdout,
+            stderr: stderr.iter().map(|line| format!("{line}\n")).collect(),
+            said: said.iter().map(|line| line["lapscope: ".len()..].to_owned()).collect(),
+        }
+    }
+}
+
+fn exit_code(status: ExitStatus) -> i32 {
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}
+
+/// Waits for a child that leads a process group; past the limit ends the group: first asks, so that a launcher can end
+/// its ranks, which may have groups of their own. `None` when the limit was passed.
+fn wait(mut child: Child, limit: Duration) -> Option<ExitStatus> {
+    let group = -libc::pid_t::try_from(child.id()).expect("a process id");
+    let begin = Instant::now();
+    let mut asked = false;
+    loop {
+        if let Some(status) = child.try_wait().expect("a child to wait for") {
+            return (!asked).then_some(status);
+        }
+        let over = begin.elapsed();
+        if over > limit + Duration::from_secs(5) {
+            // SAFETY: signals only the group that this child leads
+            unsafe { libc::kill(group, libc::SIGKILL) };
+        } else if over > limit && !asked {
+            asked = true;
+            // SAFETY: as above
+            unsafe { libc::kill(group, libc::SIGTERM) };
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Runs `lapscope` with these arguments; its standard output.
+///
+/// # Panics
+/// When it fails; the message has what it printed.
+pub fn lapscope<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> String {
+    let mut command = Command::new(paths::lapscope());
+    command.args(args).env("NO_COLOR", "1");
+    let output = command.output().expect("lapscope runs");
+    let (stdout, stderr) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{command:?}: {}\n{stdout}{stderr}", output.status);
+    stdout.into_owned()
+}

@@ -1,0 +1,99 @@
+//! The MPIs that programs are tested under.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// How to build and launch with one MPI.
+pub struct Mpi {
+    /// Name of its directory under `build/tests` and of its Python environment.
+    pub name: &'static str,
+    /// The recorder that serves it: `liblapscope-<abi>.so`.
+    pub abi: &'static str,
+    pub compiler: &'static str,
+    pub launcher: &'static str,
+    /// Launcher options to run more ranks than there are cores.
+    pub oversubscribe: &'static [&'static str],
+    /// Variables that the launcher needs here, also as root and with more ranks than cores.
+    pub environment: &'static [(&'static str, &'static str)],
+    /// What makes the launcher itself end a job that takes too long: a variable in seconds.
+    pub timeout_variable: Option<&'static str>,
+}
+
+const KNOWN: &[Mpi] = &[
+    Mpi {
+        name: "openmpi",
+        abi: "openmpi",
+        compiler: "mpicc.openmpi",
+        launcher: "mpirun.openmpi",
+        oversubscribe: &["--oversubscribe"],
+        environment: &[
+            ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+            ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+            ("OMPI_MCA_mpi_yield_when_idle", "1"),
+        ],
+        timeout_variable: None,
+    },
+    Mpi {
+        name: "mpich",
+        abi: "mpich",
+        compiler: "mpicc.mpich",
+        launcher: "mpirun.mpich",
+        oversubscribe: &[],
+        environment: &[],
+        timeout_variable: Some("MPIEXEC_TIMEOUT"),
+    },
+];
+
+/// The full path of a program in `PATH`.
+pub fn find_program(name: impl AsRef<OsStr>) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path)
+        .map(|directory| directory.join(name.as_ref()))
+        .find(|file| file.is_file())
+}
+
+impl Mpi {
+    fn is_there(&self) -> bool {
+        find_program(self.compiler).is_some() && find_program(self.launcher).is_some()
+    }
+
+    /// The launch line of `ranks` ranks of `program`.
+    pub fn launch_line(&self, ranks: u32, program: &[OsString]) -> Vec<OsString> {
+        let mut line = vec![OsString::from(self.launcher)];
+        line.extend(self.oversubscribe.iter().map(OsString::from));
+        line.extend(["-n".into(), ranks.to_string().into()]);
+        line.extend_from_slice(program);
+        line
+    }
+}
+
+/// The MPIs of this machine. Says which they are, once.
+///
+/// # Panics
+/// When there is none.
+pub fn all() -> &'static [&'static Mpi] {
+    static FOUND: OnceLock<Vec<&Mpi>> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        let (found, missing): (Vec<&Mpi>, Vec<&Mpi>) = KNOWN.iter().partition(|mpi| mpi.is_there());
+        for mpi in &missing {
+            eprintln!(
+                "NOT TESTED under {}: {} or {} is not in PATH",
+                mpi.name, mpi.compiler, mpi.launcher
+            );
+        }
+        let names: Vec<_> = found.iter().map(|mpi| mpi.name).collect();
+        eprintln!("tested under: {}", names.join(", "));
+        assert!(
+            !found.is_empty(),
+            "no MPI to test under: install Open MPI or MPICH with its compiler wrapper"
+        );
+        found
+    })
+}
+
+/// One MPI of this machine by its name, where it is there.
+pub fn named(name: &str) -> Option<&'static Mpi> {
+    all().iter().copied().find(|mpi| mpi.name == name)
+}

@@ -1,0 +1,58 @@
+//! The programs of `tests/apps` under every MPI, with and without lapscope.
+
+use std::collections::BTreeSet;
+
+use lapscope_tests::differential::check_app;
+use lapscope_tests::launch::Form;
+use lapscope_tests::{paths, rows};
+
+macro_rules! apps {
+    ($($app:ident)*) => {
+        const TESTED: &[&str] = &[$(stringify!($app)),*];
+        $(
+            #[test]
+            fn $app() {
+                check_app(stringify!($app), &[Form::Preload]);
+            }
+        )*
+    };
+}
+
+apps! {
+    any_source blocking cancel collectives collectives_in_place collectives_v comm_recreate comm_self communicators
+    datatypes environment errors_return exit_code fork_exec get_status handle_reuse in_flight intercomm modes_wait
+    pcontrol persistent probe proc_null request_free sendrecv status_ignore test_loop testall testany testsome threads
+    waitall waitany waitsome zero_bytes
+}
+
+/// `lapscope run` around the launcher and inside it does what plain LD_PRELOAD does.
+mod run {
+    use super::*;
+
+    #[test]
+    fn around_the_launcher() {
+        for app in ["waitall", "collectives", "exit_code"] {
+            check_app(app, &[Form::Outer]);
+        }
+    }
+
+    #[test]
+    fn as_every_rank() {
+        for app in ["waitall", "collectives", "exit_code"] {
+            check_app(app, &[Form::Inner]);
+        }
+    }
+}
+
+/// A program with expectations that nobody runs would look tested.
+#[test]
+fn every_expectation_is_tested() {
+    let with_expectation: BTreeSet<String> = rows::files(&paths::apps())
+        .iter()
+        .filter(|path| {
+            path.extension().is_some_and(|end| end == "c") && path.with_extension("expect").exists()
+        })
+        .map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(with_expectation, TESTED.iter().map(|&app| app.to_owned()).collect());
+}

@@ -63,7 +63,8 @@ static int uses_frame_pointer(uintptr_t frame_pointer, uintptr_t outer)
 #endif
 }
 
-static void add_check(struct unwound *u, const uintptr_t *word, uintptr_t value, struct caller caller, uintptr_t stack_end)
+static __attribute__((no_sanitize("address"))) void add_check(struct unwound *u, const uintptr_t *word, uintptr_t value,
+                                                               struct caller caller, uintptr_t stack_end)
 {
     uintptr_t at = (uintptr_t)word; /* the wrapper's own saved frame pointer is the lowest word of interest */
     if (at < caller.frame - 2 * sizeof(uintptr_t) || at >= stack_end || *word != value || u->check_count == MAX_CHECKS)

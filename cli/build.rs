@@ -8,8 +8,8 @@ use std::path::Path;
 #[path = "src/options_def.rs"]
 mod options_def;
 
-const CONVERSION: [&str; 6] =
-    ["store.c", "store_tables.c", "spool_reader.c", "spool_definitions.c", "call.c", "embedded.c"];
+/// Files of interposer/recorder that the conversion is made of, and all that begin with `store`.
+const CONVERSION: [&str; 4] = ["call.c", "embedded.c", "spool_definitions.c", "spool_reader.c"];
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -38,8 +38,12 @@ fn write_options(path: &Path) {
 fn compile_conversion(root: &Path) {
     let recorder = root.join("interposer/recorder");
     let mut build = cc::Build::new();
-    for file in CONVERSION {
-        build.file(recorder.join(file));
+    for entry in std::fs::read_dir(&recorder).expect("interposer/recorder is in the source tree") {
+        let path = entry.expect("a readable directory").path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.ends_with(".c") && (name.starts_with("store") || CONVERSION.contains(&&*name)) {
+            build.file(&path);
+        }
     }
     println!("cargo:rerun-if-changed={}", recorder.display());
     println!("cargo:rerun-if-changed={}", root.join("interposer/calls.def").display());

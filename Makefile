@@ -1,0 +1,51 @@
+# make            builds; make help lists the rest
+PREFIX ?= /usr/local
+CARGO ?= cargo
+JOBS ?= $(shell nproc)
+
+.PHONY: build help demo check bench sanitize install clean
+
+build:
+	@tests/setup.sh build
+	cmake -S interposer -B build/interposer
+	cmake --build build/interposer -j $(JOBS)
+	$(CARGO) build --release --bin lapscope
+
+help:
+	@echo "make build                  the libraries into build/lib, the command into target/release"
+	@echo "make demo                   a halo exchange that should hide its communication and does not, with its report"
+	@echo "make check                  every test; the last line is the total"
+	@echo "make bench                  what lapscope costs on this machine"
+	@echo "make sanitize               the C unit tests under AddressSanitizer and UndefinedBehaviorSanitizer"
+	@echo "make install PREFIX=/usr/local"
+	@echo "make clean"
+	@echo "As root on Debian or Ubuntu each installs what it needs and does not find; else it says what to install."
+
+demo:
+	@tests/setup.sh demo
+	@$(MAKE) --no-print-directory build >build-demo.log 2>&1 || { cat build-demo.log; rm -f build-demo.log; exit 1; }
+	@rm -f build-demo.log
+	@examples/halo/demo.sh
+
+check:
+	@tests/setup.sh check
+	@$(MAKE) --no-print-directory build
+	@tests/venvs.sh
+	@tests/check.sh
+
+bench: build
+	@tests/bench/run.sh
+
+sanitize:
+	@tests/setup.sh build
+	cmake -S interposer/test -B build/sanitize -DLAPSCOPE_SANITIZE=ON
+	cmake --build build/sanitize -j $(JOBS)
+	ctest --test-dir build/sanitize --output-on-failure
+
+install: build
+	DESTDIR="$(DESTDIR)" cmake --install build/interposer --prefix "$(PREFIX)"
+	install -D -m 755 target/release/lapscope "$(DESTDIR)$(PREFIX)/bin/lapscope"
+
+clean:
+	rm -rf build
+	$(CARGO) clean

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Every suite, one after the other, also when one fails; the last line is the total: `make check`.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+passed=0 failed=0
+broken=()
+
+# suite NAME COUNTER command...: COUNTER prints "passed failed" from the output; a command that fails without a failed
+# test (it did not compile, it crashed) counts as one.
+suite() {
+    local name=$1 counter=$2 status p f
+    shift 2
+    echo "== $name"
+    "$@" 2>&1 </dev/null | tee "$log"
+    status=$?
+    read -r p f < <("$counter" "$status")
+    if [ "$status" != 0 ] && [ "$f" = 0 ]; then f=1; fi
+    if [ "$f" != 0 ]; then broken+=("$name"); fi
+    passed=$((passed + p)) failed=$((failed + f))
+    echo "-- $name: $p passed, $f failed"
+}
+
+count_one() { if [ "$1" = 0 ]; then echo 1 0; else echo 0 1; fi; }
+
+count_cargo() {
+    awk '/^test result:/ { for (i = 2; i <= NF; i++) { if ($i ~ /^passed/) p += $(i-1); if ($i ~ /^failed/) f += $(i-1) } }
+         END { print p + 0, f + 0 }' "$log"
+}
+
+count_ctest() {
+    awk '/tests passed, .* tests? failed out of/ { f += $4; p += $NF - $4 } END { print p + 0, f + 0 }' "$log"
+}
+
+sanitized() {
+    cmake -S interposer/test -B build/sanitize -DLAPSCOPE_SANITIZE=ON >/dev/null &&
+        cmake --build build/sanitize -j 2 >/dev/null &&
+        ctest --test-dir build/sanitize --output-on-failure
+}
+
+suite "rustfmt" count_one cargo fmt --all --check
+suite "clippy" count_one cargo clippy --workspace --all-targets --quiet -- -D warnings
+suite "units in C" count_ctest ctest --test-dir build/interposer --output-on-failure
+suite "units in C, AddressSanitizer and UndefinedBehaviorSanitizer" count_ctest sanitized
+suite "command line" count_cargo cargo test -p lapscope
+suite "programs under real launchers" count_cargo cargo test -p lapscope-tests
+
+echo
+for name in "${broken[@]}"; do echo "failed: $name"; done
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ] && [ "$passed" != 0 ]

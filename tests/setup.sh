@@ -1,0 +1,82 @@
+#!/bin/sh
+# Makes sure that what a target needs is on this machine: `make` calls it first.
+#
+#   tests/setup.sh build|demo|check
+#
+# Looks for each thing itself, not for its package: an MPI from a module or built by hand is as good. As root on a
+# system with apt-get, installs what is missing; otherwise prints the command that would, and stops.
+set -eu
+
+what=${1:-build}
+missing=
+wanted=
+
+has() { command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || [ -x "/sbin/$1" ]; }
+has_header() { printf '#include <%s>\n' "$1" | cc -E - >/dev/null 2>&1; }
+has_venv() { python3 -c 'import venv, ensurepip' >/dev/null 2>&1; }
+
+need() { # need "what it is" "Debian packages" test...
+    name=$1
+    packages=$2
+    shift 2
+    if ! "$@"; then
+        missing="$missing $packages"
+        wanted="$wanted, $name"
+    fi
+}
+
+look() {
+    missing=
+    wanted=
+    need "a C compiler" build-essential has cc
+    need make build-essential has make
+    need CMake cmake has cmake
+    need libunwind libunwind-dev has_header libunwind.h
+    need SQLite libsqlite3-dev has_header sqlite3.h
+    case $what in
+        build) has mpicc.openmpi || has mpicc.mpich || need "an MPI" "libopenmpi-dev openmpi-bin" has mpicc ;;
+        demo)
+            has mpicc.openmpi || need "an MPI" "libopenmpi-dev openmpi-bin" has mpicc
+            need tc iproute2 has tc
+            ;;
+        check)
+            need "Open MPI" "libopenmpi-dev openmpi-bin" has mpicc.openmpi
+            need MPICH "libmpich-dev mpich" has mpicc.mpich
+            need gfortran gfortran has gfortran
+            need PAPI libpapi-dev has_header papi.h
+            need sqlite3 sqlite3 has sqlite3
+            need tc iproute2 has tc
+            need "Python environments" python3-venv has_venv
+            need LAMMPS lammps has lmp
+            need HPCC hpcc has hpcc
+            ;;
+        *)
+            echo "usage: $0 build|demo|check" >&2
+            exit 2
+            ;;
+    esac
+}
+
+install_missing() {
+    echo "installing$missing"
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -q </dev/null >/dev/null
+    # shellcheck disable=SC2086 # a list of packages
+    apt-get install -q -y --no-install-recommends $missing </dev/null >/dev/null
+}
+
+look
+if [ -n "$missing" ] && [ "$(id -u)" = 0 ] && has apt-get; then
+    install_missing
+    look
+fi
+if [ -n "$missing" ]; then
+    echo "missing: ${wanted#, }" >&2
+    echo "on Debian and Ubuntu: sudo apt-get install$missing" >&2
+    echo "elsewhere: the packages of these names, or the modules of your cluster" >&2
+    exit 1
+fi
+if ! has cargo; then
+    echo "missing: Rust 1.80 or newer with cargo (rustup installs it)" >&2
+    exit 1
+fi

@@ -353,7 +353,7 @@ int store_convert(const char *spool_path, const char *database_path, store_progr
     char part[4096];
     *result = (struct store_result){0};
     if (snprintf(part, sizeof part, "%s.part", database_path) >= (int)sizeof part) {
-        snprintf(error, error_bytes, "%s is too long a path for a database", database_path);
+        snprintf(error, error_bytes, "the path of the database is too long: %s", database_path);
         return -1;
     }
     if (spool_file_open(&file, spool_path, error, error_bytes) != 0)

@@ -4,8 +4,6 @@
 #include "log.h"
 #include "wrappers.h"
 
-#include <stdlib.h>
-
 #define CALL(name, family, role) (void *)wrap_##name,
 #if MPI_VERSION < 4
 #define CALL_LARGE(name, family, role) NULL,
@@ -15,23 +13,11 @@ static void *const wrappers[CALL_COUNT] = {
 };
 #undef CALL
 
-/* Only one rank of a node speaks of what is the same for all of them. */
-static int first_on_node(void)
-{
-    static const char *const local_ranks[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"};
-    for (size_t i = 0; i < sizeof local_ranks / sizeof local_ranks[0]; i++) {
-        const char *value = getenv(local_ranks[i]);
-        if (value && *value)
-            return !strcmp(value, "0");
-    }
-    return 1;
-}
-
 __attribute__((visibility("default"))) int lapscope_attach(const struct lapscope_host *host)
 {
     if (host->version != LAPSCOPE_HOST_VERSION || host->calls != CALL_COUNT)
         return -1;
-    int speak = first_on_node();
+    int speak = log_first_on_node();
     config_load(speak);
     const char *missing = mpi_api_load(host);
     if (missing) {

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* One write a line, so that ranks sharing a terminal do not cut each other's words. */
@@ -37,5 +39,16 @@ int log_once(int *said, const char *format, ...)
     va_start(args, format);
     write_line(format, args);
     va_end(args);
+    return 1;
+}
+
+int log_first_on_node(void)
+{
+    static const char *const local_ranks[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"};
+    for (size_t i = 0; i < sizeof local_ranks / sizeof local_ranks[0]; i++) {
+        const char *value = getenv(local_ranks[i]);
+        if (value && *value)
+            return !strcmp(value, "0");
+    }
     return 1;
 }

@@ -44,8 +44,9 @@ static int open_spool(const struct spool_identity *identity)
 {
     char trouble[RUNDIR_PATH_BYTES + 256] = "";
     int error = rundir_open(&dir, identity->rank, trouble, sizeof trouble);
-    if (error) {
-        log_line("rank %d is not recorded: %s", identity->rank, trouble);
+    if (error) { /* most often the same for all; the report counts the ranks that are missing */
+        if (log_first_on_node())
+            log_line("rank %d is not recorded: %s", identity->rank, trouble);
         return 0;
     }
     struct spool_identity named = *identity;

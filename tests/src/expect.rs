@@ -11,7 +11,7 @@
 //! [mpich] rank=0 call MPI_Wait other completed=1
 //! ```
 //!
-//! Values may be `*`, `2+` or `2..5`, and so may the count behind `x`, which is 1 where it is left out. Bytes, peer, tag,
+//! `MPI_Isend(_c)` stands for `MPI_Isend` and `MPI_Isend_c`. Values may be `*`, `2+` or `2..5`, and so may the count behind `x`, which is 1 where it is left out. Bytes, peer, tag,
 //! completed and the received half of a call are 0 or NULL where they are left out; other fields (`comm`, `polls`,
 //! `posted_bytes`, `thread` ...) are free then. Every row must be in the file and every line must find its rows. Only rows
 //! of communicators (when the file has none) and calls that start and end MPI (when it does not name them) are let be.
@@ -98,7 +98,7 @@ impl Expectation {
         let named = || {
             self.patterns
                 .iter()
-                .any(|pattern| pattern.table == row.table && pattern.name == row.name)
+                .any(|pattern| pattern.table == row.table && pattern.names(&row.name))
         };
         match row.table.as_str() {
             "comm" => self.patterns.iter().any(|pattern| pattern.table == "comm"),

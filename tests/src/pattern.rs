@@ -86,7 +86,7 @@ fn required(table: &str) -> &'static [(&'static str, &'static str)] {
 pub struct Pattern {
     pub rank: u32,
     pub table: String,
-    pub name: String,
+    name: String,
     kind: Allowed,
     fields: BTreeMap<String, Allowed>,
     pub least: u64,
@@ -142,11 +142,19 @@ impl Pattern {
         Some(ranks.into_iter().map(of_rank).collect())
     }
 
+    /// Whether the line is about this call: `MPI_Isend(_c)` is `MPI_Isend` and, in MPIs that have it, `MPI_Isend_c`.
+    pub fn names(&self, call: &str) -> bool {
+        match self.name.strip_suffix("(_c)") {
+            Some(name) => name == call.strip_suffix("_c").unwrap_or(call),
+            None => self.name == call,
+        }
+    }
+
     /// Whether the line stands for this row.
     pub fn matches(&self, row: &Row) -> bool {
         self.rank == row.rank
             && self.table == row.table
-            && self.name == row.name
+            && self.names(&row.name)
             && self.kind.allows(&row.kind)
             && self.fields.iter().all(|(name, allowed)| {
                 row.fields.get(name).is_some_and(|value| allowed.allows(value))

@@ -20,7 +20,7 @@ macro_rules! apps {
 
 apps! {
     any_source blocking cancel collectives collectives_in_place collectives_v comm_recreate comm_self communicators
-    datatypes environment errors_return exit_code fork_exec get_status handle_reuse in_flight intercomm modes_wait
+    datatypes environment errors_return exit_code fork_exec get_status handle_reuse in_flight intercomm large_count modes_wait
     pcontrol persistent probe proc_null request_free sendrecv status_ignore test_loop testall testany testsome threads
     waitall waitany waitsome zero_bytes
 }

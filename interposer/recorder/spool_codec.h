@@ -26,6 +26,7 @@ static inline unsigned char *spool_put_unchecked(unsigned char *at, enum spool_r
 {
     unsigned char *next = at + SPOOL_HOT_HEAD;
     unsigned lengths = 0;
+#pragma GCC unroll 5
     for (unsigned i = 0; i < count; i++) {
         unsigned bytes = spool_field_bytes(fields[i]);
         memcpy(next, &fields[i], sizeof fields[i]);
@@ -52,6 +53,7 @@ static __attribute__((noinline, cold, unused)) unsigned char *spool_put_clamped(
 static inline unsigned char *spool_put(unsigned char *at, enum spool_record type, const uint64_t *fields, unsigned count)
 {
     uint64_t all = 0;
+#pragma GCC unroll 5
     for (unsigned i = 0; i < count; i++)
         all |= fields[i];
     if (__builtin_expect(all >> 56 != 0, 0)) /* a length of 8 would spoil every record behind this one */

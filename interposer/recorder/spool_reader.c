@@ -53,7 +53,8 @@ static int map_file(struct spool_file *file, const char *path, char *error, size
         return complain(error, error_bytes, path, "cannot be read", code);
     if (mapped == MAP_FAILED)
         return complain(error, error_bytes, path,
-                        "is shorter than a spool's header: it was cut off before anything was recorded, and can be deleted", 0);
+                        "is shorter than a spool's header: it was cut off before anything was recorded, and can be "
+                        "deleted", 0);
     file->data = mapped;
     file->header = mapped;
     file->bytes = (size_t)facts.st_size;

@@ -189,7 +189,8 @@ int64_t store_call_operation(struct store_tables *tables, const struct spool_def
     return operation_row(tables, definitions, operation, &tables->call_operations, NULL);
 }
 
-int64_t store_pending_operation(struct store_tables *tables, const struct spool_definitions *definitions, uint64_t operation)
+int64_t store_pending_operation(struct store_tables *tables, const struct spool_definitions *definitions,
+                                uint64_t operation)
 {
     return operation_row(tables, definitions, operation, &tables->pending_operations, "pending");
 }

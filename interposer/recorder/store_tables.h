@@ -59,7 +59,8 @@ void store_definitions(struct store_tables *tables, const struct spool_definitio
 /* Row ids of operations, made on first use; 0 when the spool does not define it. */
 int64_t store_call_operation(struct store_tables *tables, const struct spool_definitions *definitions, uint64_t operation);
 int64_t store_request_operation(struct store_tables *tables, const struct spool_definitions *definitions, uint64_t outcome);
-int64_t store_pending_operation(struct store_tables *tables, const struct spool_definitions *definitions, uint64_t operation);
+int64_t store_pending_operation(struct store_tables *tables, const struct spool_definitions *definitions,
+                                uint64_t operation);
 
 /* Rows get the ids 1, 2, ... in the order of these calls. */
 void store_call(struct store_tables *tables, const struct call_row *row);

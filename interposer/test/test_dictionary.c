@@ -61,7 +61,8 @@ static void test_names(void)
     sqlite3_stmt *statement = NULL;
     CHECK_EQUAL(sqlite3_prepare_v2(db, names, -1, &statement, NULL), SQLITE_OK);
     while (sqlite3_step(statement) == SQLITE_ROW) {
-        const char *table = (const char *)sqlite3_column_text(statement, 0), *column = (const char *)sqlite3_column_text(statement, 1);
+        const char *table = (const char *)sqlite3_column_text(statement, 0);
+        const char *column = (const char *)sqlite3_column_text(statement, 1);
         char quoted[128], dotted[128], qualified[128];
         snprintf(quoted, sizeof quoted, "`%s`", column);
         snprintf(dotted, sizeof dotted, "`.%s`", column);

@@ -114,11 +114,21 @@ void call_begin(struct span *span, struct thread *t, enum call call, struct call
     __atomic_store_n(&t->state->current_operation, operation ? operation->id : 0, __ATOMIC_RELEASE);
 }
 
+/* Once a second or so, that a run which is killed can be put on the wall clock. */
+static __attribute__((noinline, cold)) void refresh_clock(struct thread *t, uint64_t now)
+{
+    spool_refresh_clock();
+    t->next_clock_refresh = now + (uint64_t)(1e9 * spool_header()->nominal_ticks_per_ns);
+}
+
 /* Back from the call that call_begin announced. */
 static inline void call_over(struct span *span)
 {
-    span->thread->state->current_operation = 0;
-    thread_was_inside(span->thread, span->end - span->begin);
+    struct thread *t = span->thread;
+    t->state->current_operation = 0;
+    thread_was_inside(t, span->end - span->begin);
+    if (UNLIKELY(span->end > t->next_clock_refresh))
+        refresh_clock(t, span->end);
 }
 
 void record_nothing(struct span *span)

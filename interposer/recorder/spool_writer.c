@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,6 +39,9 @@ uint64_t spool_bytes(void)
 /* Reserves blocks: a store into a hole of a full disk would be a SIGBUS in the application. */
 static int reserve(uint64_t offset, uint64_t bytes)
 {
+    struct rlimit limit; /* growing a file past it raises SIGXFSZ */
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && offset + bytes > limit.rlim_cur)
+        return EFBIG;
     return posix_fallocate(spool.fd, (off_t)offset, (off_t)bytes);
 }
 

@@ -54,6 +54,7 @@ struct thread {
         unsigned generation;
         struct comm *comm;
     } comms[COMM_CACHE];
+    uint64_t next_clock_refresh; /* ticks */
     void *scratch;           /* copies of the application's request arrays, and statuses that it did not want */
     uint64_t scratch_bytes;
 };

@@ -205,3 +205,86 @@ fn side_by_side(connection: &Connection, files: &[PathBuf]) -> anyhow::Result<()
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run of one rank with a send, whose ids are the same in every file.
+    fn file(directory: &Path, rank: i64, life: i64, job: &str) -> PathBuf {
+        let path = directory.join(format!("rank-{rank}-{life}.db"));
+        let connection = Connection::open(&path).unwrap();
+        connection.execute_batch(SCHEMA_SQL).unwrap();
+        connection.execute_batch(VIEWS_SQL).unwrap();
+        let sql = format!(
+            "INSERT INTO rank VALUES ({rank}, {life}, 2, 'h', 1, 'c', '/c', 'openmpi', 'l', '3.1', 0, '0', '{job}',
+                                      0, 0, 'tsc', 1, 9, 'finalize', 0, 0, 0, 0);
+             INSERT INTO call_name VALUES (0, 'MPI_Isend', 'POINT_TO_POINT', 'POST'),
+                                          (1, 'MPI_Wait', 'POINT_TO_POINT', 'COMPLETE');
+             INSERT INTO thread VALUES (1, {rank}, 0, 7, 5, 2);
+             INSERT INTO operation VALUES (1, {rank}, 0, NULL, NULL, 'send', {rank} + 10, 1, 0, 1, 0, 8, 'waited'),
+                                          (2, {rank}, 1, NULL, NULL, 'other', 0, NULL, NULL, NULL, NULL, 0, NULL);
+             INSERT INTO call VALUES (1, 2, 1, 4, 2, NULL, 1, NULL);
+             INSERT INTO request VALUES (1, 1, 1, 1, 1, 1, 0, 0, 0, NULL, NULL, NULL, NULL, NULL);"
+        );
+        connection.execute_batch(&sql).unwrap();
+        path
+    }
+
+    fn rows(connection: &Connection) -> Vec<(i64, i64, i64, i64, String)> {
+        let sql =
+            "SELECT id, rank, bytes, completion_id, completion_call FROM requests ORDER BY id";
+        let mut statement = connection.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+        });
+        rows.unwrap().collect::<Result<_, _>>().unwrap()
+    }
+
+    #[test]
+    fn side_by_side_and_merged_are_the_same() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = [file(directory.path(), 0, 1, "j"), file(directory.path(), 1, 1, "j")];
+        let expected = [(1, 0, 10, 1, "MPI_Wait".to_owned()), (2, 1, 11, 2, "MPI_Wait".to_owned())];
+        let together = open_together(&files, &|_| (), &|_| ()).unwrap();
+        assert_eq!(rows(&together.connection), expected);
+        let output = directory.path().join("all.db");
+        merge(&files, &output, &|_| ()).unwrap();
+        assert_eq!(rows(&Database::open(&output).unwrap().connection), expected);
+        let again = merge(&files, &output, &|_| ()).unwrap_err().to_string();
+        assert!(again.contains("exists already"), "{again}");
+    }
+
+    #[test]
+    fn a_second_life_has_a_key_behind_all_ranks() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = [file(directory.path(), 1, 1, "j"), file(directory.path(), 1, 2, "j")];
+        let together = open_together(&files, &|_| (), &|_| ()).unwrap();
+        let ranks: Vec<i64> = rows(&together.connection).iter().map(|row| row.1).collect();
+        assert_eq!(ranks, [1, 3]);
+    }
+
+    #[test]
+    fn more_files_than_can_be_attached_are_copied_together() {
+        let directory = tempfile::tempdir().unwrap();
+        let files: Vec<PathBuf> =
+            (0..130).map(|rank| file(directory.path(), rank, 1, "j")).collect();
+        let copied = std::cell::Cell::new(false);
+        let together = open_together(&files, &|_| copied.set(true), &|_| ()).unwrap();
+        assert!(copied.get(), "SQLite attaches 125 files at the most");
+        assert_eq!(rows(&together.connection).len(), 130);
+    }
+
+    #[test]
+    fn different_runs_and_ranks_twice_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let other = tempfile::tempdir().unwrap();
+        let first = file(directory.path(), 0, 1, "j");
+        let refused = |second: PathBuf| {
+            let output = directory.path().join("out.db");
+            merge(&[first.clone(), second], &output, &|_| ()).unwrap_err().to_string()
+        };
+        assert!(refused(file(other.path(), 1, 1, "k")).contains("different runs"));
+        assert!(refused(file(other.path(), 0, 1, "j")).contains("rank 0 is in another"));
+    }
+}

@@ -1,0 +1,62 @@
+//! Commands that need no run: their output, and what they do when the reader goes away.
+
+use std::io::Read;
+use std::process::{Command, Stdio};
+
+fn lapscope(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lapscope"));
+    command.args(arguments);
+    command
+}
+
+fn json(arguments: &[&str]) -> serde_json::Value {
+    let output = lapscope(arguments).env("LAPSCOPE_MAX_MB", "0").output().unwrap();
+    assert!(output.status.success());
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn options_say_what_is_set_and_whether_it_is_valid() {
+    let answer = json(&["options", "--format", "json"]);
+    let options = answer["options"].as_array().unwrap();
+    let max_mb = options.iter().find(|option| option["name"] == "LAPSCOPE_MAX_MB").unwrap();
+    assert_eq!((&max_mb["value"], &max_mb["valid"]), (&"0".into(), &false.into()));
+    let clock = options.iter().find(|option| option["name"] == "LAPSCOPE_CLOCK").unwrap();
+    assert_eq!((&clock["value"], &clock["valid"]), (&serde_json::Value::Null, &true.into()));
+}
+
+#[test]
+fn doctor_looks_at_programs() {
+    let answer = json(&["doctor", env!("CARGO_BIN_EXE_lapscope"), "--format", "json"]);
+    let findings = answer["findings"].as_array().unwrap();
+    let program: Vec<_> = findings.iter().filter(|finding| finding["topic"] == "program").collect();
+    assert_eq!(program[0]["says"], "dynamically linked");
+    assert_eq!(program[1]["says"], "links no MPI library");
+    assert!(findings
+        .iter()
+        .all(|finding| { (finding["status"] == "ok") == finding["advice"].is_null() }));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = lapscope(&["sql", "--format", "csv"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_missing_run_is_told_with_what_to_do() {
+    let directory = tempfile::tempdir().unwrap();
+    for command in ["merge", "recover"] {
+        let output = lapscope(&[command]).current_dir(&directory).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1));
+        assert!(said.contains("lapscope run --"), "{command}: {said}");
+    }
+}

@@ -1,6 +1,6 @@
 /*
- * One rank, a hundred messages to itself, then it says so; with an argument it exits with that code. For tests of what
- * lapscope does when something is wrong around it.
+ * Every rank for itself: a hundred messages, then rank 0 says so. For tests of what lapscope does when something is wrong
+ * around it.
  * Rows: 100 sends and receives of 1000 bytes, ended by 100 MPI_Waitall.
  */
 #include "check.h"
@@ -22,5 +22,5 @@ int main(int argc, char **argv)
     if (comm_rank(MPI_COMM_WORLD) == 0)
         printf("%d messages to itself\n", ROUNDS);
     MPI_Finalize();
-    return argc > 1 ? atoi(argv[1]) : 0;
+    return 0;
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use crate::mpi::Mpi;
@@ -20,6 +21,12 @@ const FLAGS: &[&str] = &[
     "-Werror",
     "-Wno-stringop-overflow",
 ];
+
+/// One compiler at a time: tests that need the same program must not build it twice at once.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn changed(path: &Path) -> Option<SystemTime> {
     fs::metadata(path).and_then(|facts| facts.modified()).ok()
@@ -59,6 +66,7 @@ fn compile(compiler: &str, source: &Path, binary: &Path, options: &[&str]) {
 /// # Panics
 /// When it cannot be built.
 pub fn app(mpi: &Mpi, app: &str) -> PathBuf {
+    let _turn = turn();
     let source = paths::apps().join(format!("{app}.c"));
     let binary = paths::built(mpi.name).join(app);
     if !is_current(&binary, &[source.clone(), paths::apps().join("check.h")]) {
@@ -67,15 +75,36 @@ pub fn app(mpi: &Mpi, app: &str) -> PathBuf {
     binary
 }
 
-/// Compiles `source` without any MPI, with the options given, into `build/tests/plain/<name>`.
+/// The shared library of `tests/apps/<library>.c` for an MPI.
 ///
 /// # Panics
 /// When it cannot be built.
-pub fn plain(source: &str, name: &str, options: &[&str]) -> PathBuf {
-    let source = paths::apps().join(source);
-    let binary = paths::built("plain").join(name);
+pub fn library(mpi: &Mpi, library: &str) -> PathBuf {
+    let _turn = turn();
+    let source = paths::apps().join(format!("{library}.c"));
+    let binary = paths::built(mpi.name).join(format!("lib{library}.so"));
     if !is_current(&binary, std::slice::from_ref(&source)) {
-        compile("cc", &source, &binary, options);
+        compile(mpi.compiler, &source, &binary, &["-shared", "-fPIC"]);
     }
     binary
+}
+
+/// The program `unknown_program.c` with `unknown_mpi.c` as its MPI, a shared library beside it.
+///
+/// # Panics
+/// When they cannot be built.
+pub fn unknown_mpi_program() -> PathBuf {
+    let _turn = turn();
+    let directory = paths::built("unknown");
+    let (library, program) = (directory.join("libmpi.so"), directory.join("program"));
+    compile(
+        "cc",
+        &paths::apps().join("unknown_mpi.c"),
+        &library,
+        &["-shared", "-fPIC", "-Wl,-soname,libmpi.so"],
+    );
+    let search = format!("-L{}", directory.display());
+    let source = paths::apps().join("unknown_program.c");
+    compile("cc", &source, &program, &[&search, "-Wl,-rpath,$ORIGIN", "-lmpi"]);
+    program
 }

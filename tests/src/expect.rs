@@ -43,11 +43,19 @@ impl Expectation {
     pub fn read(path: &Path, mpi: &str) -> Self {
         let text =
             fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        Self::parse(&text, mpi, &path.display().to_string())
+    }
+
+    /// Parses the text of such a file; `name` is for messages.
+    ///
+    /// # Panics
+    /// When it cannot be understood.
+    pub fn parse(text: &str, mpi: &str, name: &str) -> Self {
         let mut expectation = Self { ranks: 2, code: 0, args: Vec::new(), patterns: Vec::new() };
         for (number, line) in text.lines().enumerate() {
             let Some(line) = of_this_mpi(line.trim(), mpi) else { continue };
             if !line.is_empty() && !line.starts_with('#') && expectation.take(line).is_none() {
-                panic!("{}:{}: not understood: {line}", path.display(), number + 1);
+                panic!("{name}:{}: not understood: {line}", number + 1);
             }
         }
         expectation

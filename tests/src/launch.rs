@@ -48,6 +48,8 @@ pub struct Job<'a> {
     /// Holds the run directory, the working directory and the output.
     pub place: &'a Path,
     pub environment: Vec<(OsString, OsString)>,
+    /// A command that runs the launch line given behind it: see [`crate::namespace`].
+    pub inside: Vec<OsString>,
     pub limit: Duration,
 }
 
@@ -84,6 +86,7 @@ impl<'a> Job<'a> {
             form,
             place,
             environment: Vec::new(),
+            inside: Vec::new(),
             limit: LIMIT,
         }
     }
@@ -97,8 +100,15 @@ impl<'a> Job<'a> {
             form,
             place,
             environment: Vec::new(),
+            inside: Vec::new(),
             limit: LIMIT,
         }
+    }
+
+    #[must_use]
+    pub fn inside(mut self, command: Vec<OsString>) -> Self {
+        self.inside = command;
+        self
     }
 
     #[must_use]
@@ -143,11 +153,8 @@ impl<'a> Job<'a> {
         };
         let line =
             self.mpi.map_or_else(|| program.clone(), |mpi| mpi.launch_line(self.ranks, &program));
-        if self.form == Form::Outer {
-            tool(line)
-        } else {
-            line
-        }
+        let line = if self.form == Form::Outer { tool(line) } else { line };
+        self.inside.iter().cloned().chain(line).collect()
     }
 
     fn command(&self) -> Command {

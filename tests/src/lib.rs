@@ -7,6 +7,7 @@ pub mod expect;
 pub mod invariants;
 pub mod launch;
 pub mod mpi;
+pub mod namespace;
 pub mod paths;
 pub mod pattern;
 pub mod rows;

@@ -191,16 +191,15 @@ pub struct SitesArgs {
     #[arg(long, value_name = "TEXT")]
     pub source: Option<String>,
 
-    /// Show whole call paths
-    #[arg(long)]
+    /// Show sites one by one with their whole call paths, in place of the tree
+    #[arg(long, alias = "path")]
     pub paths: bool,
 }
 
 /// Order of requests, largest first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RequestSort {
     /// Time in the completing call
-    #[default]
     Completion,
     /// Time in the posting call
     Post,
@@ -210,8 +209,10 @@ pub enum RequestSort {
     Bytes,
     /// Polls that said no
     Polls,
-    /// In the order of their posts
+    /// In the order of their posts, the earliest first
     Begin,
+    /// As the files have them, rank by rank: needs no memory, however many they are
+    Stored,
 }
 
 /// How a request ended; `operation.ended`.
@@ -239,7 +240,7 @@ pub enum KindFilter {
 Examples:
   lapscope requests --top 5
   lapscope requests --kind send --min-bytes 65536 --sort post
-  lapscope requests --rank 0 --peer 1 --sort begin --top 0 --format csv > requests.csv")]
+  lapscope requests --rank 0 --peer 1 --top 0 --format csv > requests.csv")]
 pub struct RequestsArgs {
     /// Run directory or database [default: the newest lapscope-* here]
     pub run: Option<PathBuf>,
@@ -251,8 +252,9 @@ pub struct RequestsArgs {
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,
 
-    #[arg(long, value_enum, default_value_t)]
-    pub sort: RequestSort,
+    /// [default: completion; with --top 0 and json or csv: stored]
+    #[arg(long, value_enum)]
+    pub sort: Option<RequestSort>,
 
     /// Only this rank; may be given several times
     #[arg(long = "rank", value_name = "RANK")]
@@ -277,6 +279,10 @@ pub struct RequestsArgs {
 
     #[arg(long, value_name = "BYTES")]
     pub max_bytes: Option<u64>,
+
+    /// Only requests whose post's call path has this text in a function or file name
+    #[arg(long, value_name = "TEXT")]
+    pub source: Option<String>,
 
     /// Only requests that ended in this way
     #[arg(long, value_enum)]

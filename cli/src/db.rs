@@ -1,1 +1,162 @@
-//! placeholder
+//! Opens runs: finds their files, checks that they are ours, reads definitions. Everything is read-only.
+
+mod definitions;
+mod locate;
+mod scan;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
+
+use rusqlite::{Connection, OpenFlags};
+use thiserror::Error;
+
+pub use definitions::Definitions;
+pub use locate::{find_run, list_files, RunFiles};
+pub use scan::{rows_to_scan, scan, scan_rows, FromRow, RowSink};
+
+/// `PRAGMA application_id` of every lapscope database.
+pub const APPLICATION_ID: i64 = 1_279_349_584;
+/// `PRAGMA user_version` that this program reads.
+pub const USER_VERSION: i64 = 1;
+
+/// Why a run, or one of its files, cannot be read.
+#[derive(Debug, Error)]
+pub enum DbError {
+    #[error("no run directory (lapscope-*) with data here; name one, or record a run with: lapscope run -- mpirun -n 4 ./app")]
+    NoRun,
+    #[error("{0}: no such file or directory")]
+    NotFound(PathBuf),
+    #[error("{0}: no rank-*.db and no rank-*.spool in it; a run directory is what `lapscope run` names when the program ends")]
+    Empty(PathBuf),
+    #[error("{0}: not a lapscope database")]
+    NotLapscope(PathBuf),
+    #[error("{path}: format {found}, newer than format {USER_VERSION} that this lapscope reads; use the lapscope that recorded it, or a newer one")]
+    Newer { path: PathBuf, found: i64 },
+    #[error("{path}: format {found}, older than format {USER_VERSION} that this lapscope reads; use the lapscope that recorded it, or record the run again")]
+    Older { path: PathBuf, found: i64 },
+    #[error("{path}: damaged ({source}); if its spool is still there, delete this file and run: lapscope recover")]
+    Damaged { path: PathBuf, source: rusqlite::Error },
+    #[error("{path}: {source}")]
+    Io { path: PathBuf, source: std::io::Error },
+}
+
+impl DbError {
+    /// Turns what SQLite says while reading `path` into an error that names the file.
+    pub fn reading(path: &Path) -> impl Fn(rusqlite::Error) -> DbError + '_ {
+        move |source| DbError::Damaged { path: path.into(), source }
+    }
+}
+
+/// A database open for reading.
+#[derive(Debug)]
+pub struct Database {
+    pub path: PathBuf,
+    pub connection: Connection,
+}
+
+impl Database {
+    /// Opens `path` read-only and checks that it is a lapscope database of this format.
+    ///
+    /// # Errors
+    /// [`DbError`] naming the file: not found, not ours, of another format, or damaged.
+    pub fn open(path: &Path) -> Result<Database, DbError> {
+        check_header(path)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection =
+            Connection::open_with_flags(path, flags).map_err(DbError::reading(path))?;
+        let pragma = |name: &str| -> rusqlite::Result<i64> {
+            connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
+        };
+        let application_id = pragma("application_id").map_err(DbError::reading(path))?;
+        let found = pragma("user_version").map_err(DbError::reading(path))?;
+        if application_id != APPLICATION_ID {
+            return Err(DbError::NotLapscope(path.into()));
+        }
+        match found.cmp(&USER_VERSION) {
+            std::cmp::Ordering::Less => Err(DbError::Older { path: path.into(), found }),
+            std::cmp::Ordering::Greater => Err(DbError::Newer { path: path.into(), found }),
+            std::cmp::Ordering::Equal => Ok(Database { path: path.into(), connection }),
+        }
+    }
+}
+
+/// SQLite opens anything and complains at the first query, and an empty file is to it an empty database.
+fn check_header(path: &Path) -> Result<(), DbError> {
+    use std::io::Read;
+    let io = |source| DbError::Io { path: path.into(), source };
+    let mut magic = [0u8; 16];
+    let mut file = std::fs::File::open(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => DbError::NotFound(path.into()),
+        _ => io(error),
+    })?;
+    match file.read_exact(&mut magic) {
+        Ok(()) if &magic == b"SQLite format 3\0" => Ok(()),
+        Ok(()) => Err(DbError::NotLapscope(path.into())),
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+            Err(DbError::NotLapscope(path.into()))
+        }
+        Err(error) => Err(io(error)),
+    }
+}
+
+/// The answers for the files that could be read, in the order of the files, and why the others could not.
+#[derive(Debug)]
+pub struct PerFile<T> {
+    pub read: Vec<T>,
+    pub failed: Vec<DbError>,
+}
+
+/// Runs `work` on every database, as many at a time as there are processors.
+///
+/// # Errors
+/// The first file's error when no file could be read.
+pub fn for_each_file<T, F>(paths: &[PathBuf], work: F) -> Result<PerFile<T>, DbError>
+where
+    T: Send,
+    F: Fn(&Database, Definitions) -> Result<T, DbError> + Sync,
+{
+    let one = |path: &Path| -> Result<T, DbError> {
+        let database = Database::open(path)?;
+        let definitions = Definitions::read(&database)?;
+        work(&database, definitions)
+    };
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::with_capacity(paths.len()));
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(paths.len());
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(path) = paths.get(index) else { break };
+                let result = one(path);
+                results.lock().expect("no worker panics with the lock held").push((index, result));
+            });
+        }
+    });
+    let mut results = results.into_inner().expect("all workers have ended");
+    results.sort_by_key(|(index, _)| *index);
+    let (mut read, mut failed) = (Vec::new(), Vec::new());
+    for (_, result) in results {
+        match result {
+            Ok(value) => read.push(value),
+            Err(error) => failed.push(error),
+        }
+    }
+    if read.is_empty() && !failed.is_empty() {
+        return Err(failed.swap_remove(0));
+    }
+    Ok(PerFile { read, failed })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_agree_with_the_schema() {
+        let schema = include_str!("../../schema/schema.sql");
+        assert!(schema.contains(&format!("PRAGMA application_id = {APPLICATION_ID};")));
+        assert!(schema.contains(&format!("PRAGMA user_version = {USER_VERSION};")));
+    }
+}

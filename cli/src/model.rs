@@ -1,1 +1,319 @@
-//! placeholder
+//! Rows of a lapscope database as types. Units live in the types: [`Nanos`], [`Bytes`], [`Rank`].
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Sub};
+
+use rusqlite::types::{FromSql, FromSqlResult, ValueRef};
+use serde::Serialize;
+
+/// A duration, or a moment since its rank's epoch, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Nanos(pub i64);
+
+impl Nanos {
+    /// Seconds, for ratios and display.
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 * 1e-9
+    }
+
+    /// This duration as a fraction of `whole`; 0 when `whole` is not positive.
+    pub fn share_of(self, whole: Nanos) -> f64 {
+        if whole.0 > 0 {
+            self.0 as f64 / whole.0 as f64
+        } else {
+            0.0
+        }
+    }
+
+    /// This sum divided by `count`, rounded down; `None` of nothing.
+    pub fn mean(self, count: u64) -> Option<Nanos> {
+        (count > 0).then(|| Nanos((i128::from(self.0) / i128::from(count)) as i64))
+    }
+}
+
+impl Add for Nanos {
+    type Output = Nanos;
+    fn add(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_add(other.0))
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Nanos;
+    fn sub(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_sub(other.0))
+    }
+}
+
+impl AddAssign for Nanos {
+    fn add_assign(&mut self, other: Nanos) {
+        *self = *self + other;
+    }
+}
+
+impl Sum for Nanos {
+    fn sum<I: Iterator<Item = Nanos>>(values: I) -> Nanos {
+        values.fold(Nanos(0), Add::add)
+    }
+}
+
+impl FromSql for Nanos {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        i64::column_result(value).map(Nanos)
+    }
+}
+
+/// A size in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Bytes(pub u64);
+
+impl Bytes {
+    /// The power-of-two class k that holds sizes in [2^(k-1), 2^k); 0 holds no bytes. As `tally.size_class`.
+    pub fn size_class(self) -> u8 {
+        (u64::BITS - self.0.leading_zeros()) as u8
+    }
+}
+
+impl AddAssign for Bytes {
+    fn add_assign(&mut self, other: Bytes) {
+        self.0 = self.0.saturating_add(other.0);
+    }
+}
+
+impl FromSql for Bytes {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        i64::column_result(value).map(|bytes| Bytes(bytes.max(0) as u64))
+    }
+}
+
+/// A rank in MPI_COMM_WORLD.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Rank(pub i64);
+
+impl fmt::Display for Rank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromSql for Rank {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        i64::column_result(value).map(Rank)
+    }
+}
+
+/// How a rank's recording ended; `rank.ended`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ended {
+    Finalize,
+    Abort,
+    Exit,
+    Killed,
+}
+
+impl FromSql for Ended {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Ok(match value.as_str()? {
+            "finalize" => Ended::Finalize,
+            "abort" => Ended::Abort,
+            "exit" => Ended::Exit,
+            _ => Ended::Killed,
+        })
+    }
+}
+
+/// A row of `rank`: one process that was one rank. Times are since its epoch.
+#[derive(Debug, Clone)]
+pub struct RankInfo {
+    pub rank: Rank,
+    pub life: i64,
+    pub world_size: i64,
+    pub host: String,
+    pub pid: i64,
+    pub command: String,
+    pub executable: String,
+    pub mpi_abi: String,
+    pub mpi_library: String,
+    pub mpi_standard: String,
+    pub thread_level: i64,
+    pub lapscope_version: String,
+    pub job: String,
+    pub epoch_unix_ns: i64,
+    pub init_end: Nanos,
+    pub end: Nanos,
+    pub ended: Ended,
+    pub lost_records: u64,
+    pub unknown_requests: u64,
+    pub summarized: bool,
+}
+
+impl RankInfo {
+    /// From the return of MPI_Init to the entry of MPI_Finalize: what percentages refer to.
+    /// The last thing recorded stands in for MPI_Finalize when it was never reached.
+    pub fn run_time(&self) -> Nanos {
+        Nanos((self.end - self.init_end).0.max(0))
+    }
+}
+
+/// Where a call's time is counted; every nanosecond inside MPI falls in exactly one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Category {
+    /// Calls that make requests.
+    Posting,
+    /// Calls that ended requests: the exposed time of non-blocking communication.
+    Waiting,
+    /// Blocking point-to-point calls, probes that blocked among them.
+    BlockingPointToPoint,
+    Collective,
+    /// Tests and probes that said no.
+    Poll,
+    /// Communicator management, MPI_Pcontrol and the like.
+    Other,
+    /// MPI_Init and MPI_Finalize: outside the span that percentages refer to, so never counted.
+    Outside,
+}
+
+/// A row of `call_name`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CallName {
+    pub name: String,
+    pub family: String,
+    pub role: String,
+}
+
+impl CallName {
+    /// The category of this call's rows (polls are marked by their tally rows, not by their call).
+    pub fn category(&self) -> Category {
+        match (self.role.as_str(), self.family.as_str()) {
+            ("POST", _) => Category::Posting,
+            ("COMPLETE", _) => Category::Waiting,
+            ("BLOCK", "COLLECTIVE") => Category::Collective,
+            ("BLOCK" | "PROBE", "POINT_TO_POINT") => Category::BlockingPointToPoint,
+            ("CONTROL", _) if self.name.starts_with("MPI_Init") || self.name == "MPI_Finalize" => {
+                Category::Outside
+            }
+            _ => Category::Other,
+        }
+    }
+}
+
+/// A row of `module`, without the load address, which differs from rank to rank.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Module {
+    pub path: String,
+    /// Hexadecimal; empty when the file had none.
+    pub build_id: String,
+}
+
+impl Module {
+    /// The file's name without its directory.
+    pub fn base_name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or(&self.path)
+    }
+
+    /// Whether it belongs to the MPI implementation or to lapscope, not to the program.
+    pub fn is_mpi(&self) -> bool {
+        const PREFIXES: [&str; 7] = [
+            "libmpi",
+            "libpmpi",
+            "libopen-pal",
+            "libopen-rte",
+            "libfmpich",
+            "libucp",
+            "liblapscope",
+        ];
+        PREFIXES.iter().any(|prefix| self.base_name().starts_with(prefix))
+    }
+}
+
+/// A return address, in the numbering of its module; `module` indexes the modules of whoever holds the frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Frame {
+    pub module: Option<u32>,
+    pub address: u64,
+}
+
+/// A call path, innermost frame first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct CallPath {
+    pub frames: Vec<Frame>,
+    pub truncated: bool,
+}
+
+/// The columns of `operation` that every analysis needs.
+#[derive(Debug, Clone, Copy)]
+pub struct OperationRow {
+    pub id: i64,
+    pub rank: Rank,
+    pub call_id: i64,
+    pub path_id: Option<i64>,
+    pub bytes: Bytes,
+}
+
+/// A row of `call`. `begin` is since the rank's epoch.
+#[derive(Debug, Clone, Copy)]
+pub struct CallRow {
+    pub id: i64,
+    pub operation_id: i64,
+    pub thread_id: i64,
+    pub begin: Nanos,
+    /// `None`: had not returned when the process ended.
+    pub duration: Option<Nanos>,
+    /// Requests that it completed.
+    pub completed: u64,
+}
+
+/// The columns of `request` from which times are summed.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestRow {
+    pub operation_id: i64,
+    /// `None`: never ended.
+    pub completion_id: Option<i64>,
+    pub post_begin: Nanos,
+    pub post: Nanos,
+    /// Inside other MPI calls between post and completing call; `None` when another thread completed it.
+    pub mpi: Option<Nanos>,
+    pub polls: u64,
+}
+
+/// A row of `tally`.
+#[derive(Debug, Clone, Copy)]
+pub struct TallyRow {
+    pub rank: Rank,
+    pub call_id: i64,
+    pub path_id: Option<i64>,
+    /// Whether it counts polls that said no; otherwise calls after the limit of detail was reached.
+    pub is_poll: bool,
+    pub size_class: u8,
+    pub count: u64,
+    pub bytes: Bytes,
+    pub inside: Nanos,
+    pub completion: Nanos,
+    pub mpi: Nanos,
+    pub window: Nanos,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn size_classes_are_half_open_powers_of_two() {
+        let classes: Vec<u8> =
+            [0, 1, 2, 3, 4, 1023, 1024, u64::MAX].iter().map(|&n| Bytes(n).size_class()).collect();
+        assert_eq!(classes, [0, 1, 2, 2, 3, 10, 11, 64]);
+    }
+
+    #[test]
+    fn mpi_libraries_are_told_from_programs() {
+        let module = |path: &str| Module { path: path.into(), build_id: String::new() };
+        assert!(module("/usr/lib/libmpi.so.40").is_mpi());
+        assert!(module("/usr/lib/libmpich.so.12").is_mpi());
+        assert!(!module("/home/u/mpi_app").is_mpi());
+    }
+}

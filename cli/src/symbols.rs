@@ -1,1 +1,309 @@
-//! placeholder
+//! From addresses in modules to functions, files and lines.
+//!
+//! Sources, best first: DWARF in the module, DWARF in its separate debug file (found by build id), ELF symbol tables.
+//! A module whose build id differs from the recorded one is another program: nothing is read from it.
+
+mod elf;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::model::{Frame, Module};
+use elf::ElfSymbols;
+
+/// One frame by name. An address inside inlined code gives several of these, innermost first.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct FrameName {
+    /// Demangled; `None` when no source knows it.
+    pub function: Option<String>,
+    /// As the compiler recorded it.
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    /// Path of the executable or shared object; `None` outside of all.
+    pub module: Option<String>,
+    /// The return address in the module's own numbering.
+    pub address: u64,
+    /// Inlined into the next frame.
+    pub inlined: bool,
+}
+
+/// What names frames. A trait so that analyses can be tested without object files.
+pub trait NameFrames {
+    /// Names of a frame, innermost inlined function first; never empty.
+    fn name(&mut self, frame: Frame) -> Vec<FrameName>;
+}
+
+/// Why a module could not be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModuleTrouble {
+    /// The file is there, with another build id.
+    Rebuilt,
+    /// No such file, or not readable as an object file.
+    Unavailable,
+}
+
+/// Names frames from the object files on this machine, loading only modules that are asked for.
+#[derive(Default)]
+pub struct Symbols {
+    modules: Vec<(Module, Option<LoadedModule>)>,
+    index: HashMap<Module, u32>,
+    names: HashMap<Frame, Vec<FrameName>>,
+}
+
+impl Symbols {
+    /// `modules` are what [`Frame::module`] indexes.
+    pub fn new(modules: Vec<Module>) -> Self {
+        let mut symbols = Symbols::default();
+        for module in modules {
+            symbols.index.entry(module.clone()).or_insert(symbols.modules.len() as u32);
+            symbols.modules.push((module, None));
+        }
+        symbols
+    }
+
+    /// What [`Frame::module`] must say for frames of `module`.
+    pub fn module(&mut self, module: &Module) -> u32 {
+        if let Some(&index) = self.index.get(module) {
+            return index;
+        }
+        let index = self.modules.len() as u32;
+        self.index.insert(module.clone(), index);
+        self.modules.push((module.clone(), None));
+        index
+    }
+
+    /// Modules from which frames were wanted that could not be named.
+    pub fn troubles(&self) -> impl Iterator<Item = (&Module, ModuleTrouble)> {
+        self.modules.iter().filter_map(|(module, loaded)| {
+            loaded.as_ref().and_then(|loaded| loaded.trouble).map(|trouble| (module, trouble))
+        })
+    }
+
+    fn look_up(&mut self, frame: Frame) -> Vec<FrameName> {
+        let Some(index) = frame.module else { return vec![unnamed(frame, None)] };
+        let Some((module, loaded)) = self.modules.get_mut(index as usize) else {
+            return vec![unnamed(frame, None)];
+        };
+        let loaded = loaded.get_or_insert_with(|| LoadedModule::load(module));
+        let mut names = loaded.names(frame.address);
+        if names.is_empty() {
+            names.push(unnamed(frame, None));
+        }
+        for name in &mut names {
+            name.address = frame.address;
+            name.module = Some(module.path.clone());
+        }
+        names
+    }
+}
+
+impl NameFrames for Symbols {
+    fn name(&mut self, frame: Frame) -> Vec<FrameName> {
+        if let Some(names) = self.names.get(&frame) {
+            return names.clone();
+        }
+        let names = self.look_up(frame);
+        self.names.insert(frame, names.clone());
+        names
+    }
+}
+
+/// A frame of which only the address is known.
+pub fn unnamed(frame: Frame, module: Option<&Module>) -> FrameName {
+    FrameName {
+        function: None,
+        file: None,
+        line: None,
+        module: module.map(|module| module.path.clone()),
+        address: frame.address,
+        inlined: false,
+    }
+}
+
+struct LoadedModule {
+    /// The module itself, its debug file; each only when its build id is the recorded one.
+    files: Vec<PathBuf>,
+    dwarf: Option<addr2line::Loader>,
+    elf: Option<ElfSymbols>,
+    trouble: Option<ModuleTrouble>,
+}
+
+impl LoadedModule {
+    fn load(module: &Module) -> Self {
+        let path = Path::new(&module.path);
+        let (mut files, mut trouble) = (Vec::new(), None);
+        match elf::build_id(path) {
+            Some(found) if found == module.build_id => files.push(path.to_path_buf()),
+            Some(_) => trouble = Some(ModuleTrouble::Rebuilt),
+            None => trouble = Some(ModuleTrouble::Unavailable),
+        }
+        if let Some(debug) = debug_file(&module.build_id) {
+            // It has the recorded build id, so it speaks for the program that ran, whatever happened to that since.
+            files.push(debug);
+            trouble = None;
+        }
+        let dwarf = files.iter().find(|file| elf::has_dwarf(file)).and_then(|file| {
+            addr2line::Loader::new_with_sup(file, elf::supplementary_file(file)).ok()
+        });
+        LoadedModule { files, dwarf, elf: None, trouble }
+    }
+
+    fn names(&mut self, return_address: u64) -> Vec<FrameName> {
+        // The call itself lies before the address it returns to, which may already belong to the next line, or to the
+        // next function when the call does not return.
+        let address = return_address.saturating_sub(1);
+        let mut names = self.dwarf_names(address);
+        if names.last().map_or(true, |name| name.function.is_none()) {
+            if let Some(function) = self.elf_name(address) {
+                match names.last_mut() {
+                    Some(name) => name.function = Some(function),
+                    None => names.push(FrameName { function: Some(function), ..blank() }),
+                }
+            }
+        }
+        names
+    }
+
+    fn dwarf_names(&self, address: u64) -> Vec<FrameName> {
+        let Some(mut frames) =
+            self.dwarf.as_ref().and_then(|dwarf| dwarf.find_frames(address).ok())
+        else {
+            return Vec::new();
+        };
+        let mut names: Vec<FrameName> = Vec::new();
+        while let Ok(Some(frame)) = frames.next() {
+            let function = frame.function.as_ref().and_then(|function| function.demangle().ok());
+            let location = frame.location.as_ref();
+            if let Some(inner) = names.last_mut() {
+                inner.inlined = true;
+            }
+            names.push(FrameName {
+                function: function.map(|name| name.into_owned()),
+                file: location.and_then(|location| location.file).map(str::to_owned),
+                line: location.and_then(|location| location.line),
+                ..blank()
+            });
+        }
+        names
+    }
+
+    fn elf_name(&mut self, address: u64) -> Option<String> {
+        let files = &self.files;
+        let symbols = self.elf.get_or_insert_with(|| ElfSymbols::read(files));
+        let name = symbols.find(address)?;
+        Some(addr2line::demangle_auto(name.into(), None).into_owned())
+    }
+}
+
+fn blank() -> FrameName {
+    unnamed(Frame { module: None, address: 0 }, None)
+}
+
+/// Where distributions put debug files: /usr/lib/debug/.build-id/ab/cdef….debug.
+fn debug_file(build_id: &str) -> Option<PathBuf> {
+    let (directory, name) = build_id.split_at_checked(2)?;
+    let path = PathBuf::from(format!("/usr/lib/debug/.build-id/{directory}/{name}.debug"));
+    (!name.is_empty() && elf::build_id(&path)? == build_id).then_some(path)
+}
+
+impl FrameName {
+    /// For tables: "exchange halo.c:42", or as much of that as is known.
+    pub fn short(&self) -> String {
+        let place = match (&self.file, self.line) {
+            (Some(file), Some(line)) => Some(format!("{}:{line}", base_name(file))),
+            (Some(file), None) => Some(base_name(file).to_owned()),
+            (None, _) => None,
+        };
+        let module = || base_name(self.module.as_deref().unwrap_or("?"));
+        match (&self.function, place) {
+            (Some(function), Some(place)) => format!("{} {place}", short_function(function)),
+            (Some(function), None) => format!("{} in {}", short_function(function), module()),
+            (None, Some(place)) => place,
+            (None, None) => format!("{}+{:#x}", module(), self.address),
+        }
+    }
+
+    /// Whether `text` is part of its function or file name.
+    pub fn mentions(&self, text: &str) -> bool {
+        let names = [&self.function, &self.file];
+        names.into_iter().flatten().any(|name| name.contains(text)) || self.short().contains(text)
+    }
+
+    /// Whether it lies below `main`: code of the C library and the loader that says nothing about the program.
+    pub fn is_start_code(&self) -> bool {
+        const START: [&str; 6] = [
+            "_start",
+            "__libc_start_main",
+            "__libc_start_call_main",
+            "start_thread",
+            "clone",
+            "clone3",
+        ];
+        let function = self.function.as_deref().unwrap_or("");
+        let name = function.split('@').next().unwrap_or(function);
+        let module = base_name(self.module.as_deref().unwrap_or(""));
+        START.iter().any(|start| name.trim_end_matches("_impl") == *start)
+            // Without debug files the C library does not name these: they are local to it.
+            || (self.function.is_none() && (module.starts_with("libc.so") || module.starts_with("ld-linux")))
+    }
+}
+
+/// The part of a path behind the last slash.
+pub fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// A C++ or Rust function without its parameter list and with template arguments left out.
+fn short_function(name: &str) -> String {
+    let name =
+        name.replace("(anonymous namespace)", "{anonymous}").replace("operator()", "operator{}");
+    let is_operator = name.contains("operator");
+    let mut short = String::with_capacity(name.len());
+    let mut depth = 0usize;
+    for letter in name.chars() {
+        match letter {
+            '<' if !is_operator => {
+                depth += 1;
+                if depth == 1 {
+                    short.push_str("<…>");
+                }
+            }
+            '>' if !is_operator => depth = depth.saturating_sub(1),
+            '(' if depth == 0 => break,
+            _ if depth == 0 => short.push(letter),
+            _ => {}
+        }
+    }
+    // A template function's demangled name starts with its return type.
+    let short = short.rsplit_once(' ').map_or(short.as_str(), |(_, function)| function);
+    short.replace("{anonymous}", "(anonymous)").replace("operator{}", "operator()")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_shortened_for_tables() {
+        assert_eq!(short_function("exchange"), "exchange");
+        assert_eq!(
+            short_function("LAMMPS_NS::CommBrick::borders()"),
+            "LAMMPS_NS::CommBrick::borders"
+        );
+        assert_eq!(short_function("void swap<a::b<int>, 3>(int*)"), "swap<…>");
+        assert_eq!(short_function("(anonymous namespace)::post(int)"), "(anonymous)::post");
+        assert_eq!(short_function("Halo::operator()(int) const"), "Halo::operator()");
+    }
+
+    #[test]
+    fn unknown_addresses_still_say_where() {
+        let module = Module { path: "/opt/app/bin/solver".into(), build_id: String::new() };
+        let frame = Frame { module: Some(0), address: 0x1234 };
+        assert_eq!(unnamed(frame, Some(&module)).short(), "solver+0x1234");
+        let mut symbols = Symbols::new(vec![module]);
+        assert_eq!(symbols.name(frame)[0].short(), "solver+0x1234");
+        assert_eq!(symbols.troubles().next().unwrap().1, ModuleTrouble::Unavailable);
+    }
+}

@@ -1,1 +1,11 @@
 //! Pure functions from rows to answers.
+
+pub mod aggregate;
+pub mod cell;
+pub mod combine;
+pub mod insight;
+pub mod pending;
+pub mod problem;
+pub mod report;
+pub mod requests;
+pub mod sites;

@@ -2,6 +2,7 @@
 
 pub mod doctor;
 pub mod merge;
+pub mod open;
 pub mod options;
 pub mod pending;
 pub mod recover;

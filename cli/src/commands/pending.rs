@@ -1,11 +1,54 @@
-//! `lapscope pending`.
+//! `lapscope pending`: what had not ended when the processes did.
 
 use std::process::ExitCode;
 
-use crate::args::PendingArgs;
+use anyhow::Result;
+use serde::Serialize;
 
+use super::open::{print, print_json, warn, OpenRun};
+use crate::analysis::pending::PendingItem;
+use crate::analysis::problem::{module_problems, Problem, ProblemKind};
+use crate::analysis::report::JSON_VERSION;
+use crate::args::{Format, PendingArgs};
+use crate::render;
+use crate::render::style::Style;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    json_version: u32,
+    run: String,
+    pending: &'a [PendingItem],
+}
+
+/// Prints requests that never ended and calls that never returned.
+///
 /// # Errors
-/// Not built yet.
-pub fn run(_args: &PendingArgs) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("not built yet")
+/// There is no run here, no file of it can be read, or standard output fails.
+pub fn run(args: &PendingArgs) -> Result<ExitCode> {
+    let open = OpenRun::open(args.run.as_deref())?;
+    let found = open.pending()?;
+    let mut items = found.items;
+    items.retain(|item| args.ranks.is_empty() || args.ranks.contains(&item.rank.0));
+    let mut problems = open.problems.clone();
+    problems.extend(
+        found.failed.iter().map(|error| {
+            Problem::new(ProblemKind::DamagedFile, format!("not read: {error}"), vec![])
+        }),
+    );
+    problems.extend(module_problems(found.symbols.troubles()));
+    warn(&problems);
+    match args.format {
+        Format::Text => {
+            print(|out| render::pending::write(out, &items, args.top, Style::for_stdout()))?;
+        }
+        Format::Json => {
+            print_json(&Document {
+                json_version: JSON_VERSION,
+                run: open.name(),
+                pending: &items,
+            })?;
+        }
+        Format::Csv => print(|out| render::csv::write_pending(out, &items))?,
+    }
+    Ok(ExitCode::SUCCESS)
 }

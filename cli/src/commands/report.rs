@@ -1,11 +1,56 @@
-//! `lapscope report`.
+//! `lapscope report`: where the time went.
 
 use std::process::ExitCode;
 
-use crate::args::ReportArgs;
+use anyhow::Result;
 
+use super::open::{print, print_json, warn, OpenRun};
+use crate::analysis::problem::{find_problems, module_problems, Problem};
+use crate::analysis::report::{Report, ReportOptions};
+use crate::args::{Format, ReportArgs};
+use crate::render;
+use crate::render::style::Style;
+use crate::symbols::Symbols;
+
+/// Reads the run, recovering what killed ranks left, and prints the report.
+///
 /// # Errors
-/// Not built yet.
-pub fn run(_args: &ReportArgs) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("not built yet")
+/// There is no run here, no file of it can be read, or standard output fails.
+pub fn run(args: &ReportArgs) -> Result<ExitCode> {
+    let report = build(args)?;
+    match args.format {
+        Format::Text => print(|out| render::report::write(out, &report, Style::for_stdout()))?,
+        Format::Json => print_json(&report)?,
+        Format::Csv => {
+            warn(&report.problems);
+            print(|out| render::csv::write_sites(out, &report.sites))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn build(args: &ReportArgs) -> Result<Report> {
+    let open = OpenRun::open(args.run.as_deref())?;
+    let (mut sums, failed) = open.sum()?;
+    let mut problems = open.problems.clone();
+    let mut troubles: Vec<Problem> = Vec::new();
+    let pending = if sums.entries.iter().any(|entry| entry.cell.pending > 0) {
+        let pending = open.pending()?;
+        troubles = module_problems(pending.symbols.troubles());
+        pending.items
+    } else {
+        Vec::new()
+    };
+    problems.extend(find_problems(&sums.ranks, &failed, &pending));
+    sums.retain_ranks(&args.ranks);
+    anyhow::ensure!(!sums.ranks.is_empty(), "none of the ranks asked for is in {}", open.name());
+    let mut symbols = Symbols::new(sums.modules.clone());
+    let options = ReportOptions { top: args.top, order: args.sort.into() };
+    let mut report = Report::build(&open.name(), &sums, problems, options, &mut symbols);
+    for problem in troubles.into_iter().chain(module_problems(symbols.troubles())) {
+        if !report.problems.contains(&problem) {
+            report.problems.push(problem);
+        }
+    }
+    Ok(report)
 }

@@ -1,11 +1,246 @@
-//! `lapscope requests`.
+//! `lapscope requests`: single requests.
 
+use std::collections::{HashMap, HashSet};
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::args::RequestsArgs;
+use anyhow::Result;
+use serde_json::json;
 
+use super::open::{print, warn, OpenRun};
+use crate::analysis::problem::{module_problems, Problem, ProblemKind};
+use crate::analysis::report::JSON_VERSION;
+use crate::analysis::requests::{Filter, Order, PlaceNames, Request, Requests, Top};
+use crate::args::{EndedFilter, Format, KindFilter, RequestSort, RequestsArgs};
+use crate::db::{for_each_file, Database, DbError, Definitions};
+use crate::render;
+use crate::render::csv::CsvWriter;
+use crate::render::style::Style;
+use crate::symbols::Symbols;
+
+/// Prints requests: the first in an order, or all, streamed.
+///
 /// # Errors
-/// Not built yet.
-pub fn run(_args: &RequestsArgs) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("not built yet")
+/// There is no run here, no file of it can be read, or standard output fails.
+pub fn run(args: &RequestsArgs) -> Result<ExitCode> {
+    let open = OpenRun::open(args.run.as_deref())?;
+    let mut selection = Selection::new(args, &open.files.databases)?;
+    let mut problems = open.problems.clone();
+    if order(args) == Order::Stored && args.format != Format::Text {
+        stream(args, &open, &mut selection, &mut problems)?;
+    } else {
+        show_top(args, &open, &mut selection, &mut problems)?;
+    }
+    problems.extend(module_problems(selection.symbols.troubles()));
+    warn(&problems);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Which requests are wanted, and what names their places.
+struct Selection {
+    filter: Filter,
+    /// With --source: the call paths wanted, of each file.
+    paths: Option<HashMap<PathBuf, HashSet<i64>>>,
+    symbols: Symbols,
+}
+
+impl Selection {
+    fn new(args: &RequestsArgs, files: &[PathBuf]) -> Result<Selection> {
+        let mut symbols = Symbols::default();
+        let mut paths = None;
+        if let Some(text) = &args.source {
+            let of_files = paths.insert(HashMap::new());
+            for path in files {
+                // Files that cannot be read are named when their requests are read.
+                let Ok(database) = Database::open(path) else { continue };
+                let Ok(definitions) = Definitions::read(&database) else { continue };
+                let wanted = PlaceNames::new(&definitions).paths_mentioning(text, &mut symbols);
+                of_files.insert(path.clone(), wanted);
+            }
+        }
+        Ok(Selection { filter: filter(args), paths, symbols })
+    }
+
+    fn is_wanted_path<'a>(
+        paths: Option<&'a HashMap<PathBuf, HashSet<i64>>>,
+        file: &Path,
+    ) -> impl Fn(Option<i64>) -> bool + 'a {
+        let of_file = paths.map(|paths| paths.get(file));
+        move |path| match (of_file, path) {
+            (None, _) => true,
+            (Some(Some(wanted)), Some(path)) => wanted.contains(&path),
+            _ => false,
+        }
+    }
+}
+
+fn filter(args: &RequestsArgs) -> Filter {
+    Filter {
+        ranks: args.ranks.clone(),
+        calls: args.calls.clone(),
+        kind: args.kind.map(|kind| match kind {
+            KindFilter::Send => "send",
+            KindFilter::Recv => "recv",
+            KindFilter::Collective => "collective",
+            KindFilter::Other => "other",
+        }),
+        peer: args.peer,
+        tag: args.tag,
+        min_bytes: args.min_bytes,
+        max_bytes: args.max_bytes,
+        ended: args.ended.map(|ended| match ended {
+            EndedFilter::Waited => "waited",
+            EndedFilter::Tested => "tested",
+            EndedFilter::Freed => "freed",
+            EndedFilter::Cancelled => "cancelled",
+            EndedFilter::Failed => "failed",
+            EndedFilter::Pending => "pending",
+        }),
+    }
+}
+
+fn order(args: &RequestsArgs) -> Order {
+    match args.sort {
+        Some(RequestSort::Completion) => Order::Completion,
+        Some(RequestSort::Post) => Order::Post,
+        Some(RequestSort::Window) => Order::Window,
+        Some(RequestSort::Bytes) => Order::Bytes,
+        Some(RequestSort::Polls) => Order::Polls,
+        Some(RequestSort::Begin) => Order::Begin,
+        Some(RequestSort::Stored) => Order::Stored,
+        None if args.top == 0 && args.format != Format::Text => Order::Stored,
+        None => Order::Completion,
+    }
+}
+
+fn not_read(error: &DbError) -> Problem {
+    Problem::new(ProblemKind::DamagedFile, format!("not read: {error}"), vec![])
+}
+
+fn show_top(
+    args: &RequestsArgs,
+    open: &OpenRun,
+    selection: &mut Selection,
+    problems: &mut Vec<Problem>,
+) -> Result<()> {
+    let (filter, paths) = (&selection.filter, selection.paths.as_ref());
+    let per_file = for_each_file(&open.files.databases, |database, definitions| {
+        let mut top = Top::new(order(args), args.top);
+        let is_wanted = Selection::is_wanted_path(paths, &database.path);
+        Requests::new(database, &definitions)?.read(filter, is_wanted, |request| {
+            top.add(request);
+            true
+        })?;
+        Ok((definitions, top))
+    })?;
+    problems.extend(per_file.failed.iter().map(not_read));
+    let mut all = Top::new(order(args), args.top);
+    let mut definitions = Vec::new();
+    for (file, (of_file, top)) in per_file.read.into_iter().enumerate() {
+        all.merge(file, top);
+        definitions.push(of_file);
+    }
+    let (mut requests, found) = all.into_sorted();
+    let mut places: Vec<PlaceNames<'_>> = definitions.iter().map(PlaceNames::new).collect();
+    for request in &mut requests {
+        places[request.file].fill_in(request, &mut selection.symbols);
+    }
+    print(|out| match args.format {
+        Format::Text => render::requests::write(out, &requests, found, Style::for_stdout()),
+        Format::Json | Format::Csv => {
+            let mut writer = RowWriter::begin(args.format, &open.name(), out)?;
+            requests.iter().try_for_each(|request| writer.write(request))?;
+            writer.end(found)
+        }
+    })
+}
+
+/// Rows go out as they are read, so that memory does not depend on how many there are.
+fn stream(
+    args: &RequestsArgs,
+    open: &OpenRun,
+    selection: &mut Selection,
+    problems: &mut Vec<Problem>,
+) -> Result<()> {
+    let limit = if args.top == 0 { u64::MAX } else { args.top as u64 };
+    let mut read = 0;
+    print(|out| {
+        let mut writer = RowWriter::begin(args.format, &open.name(), out)?;
+        let mut found = 0;
+        for path in &open.files.databases {
+            match stream_file(path, selection, limit, &mut found, &mut writer) {
+                Ok(result) => {
+                    result?;
+                    read += 1;
+                }
+                Err(error) => problems.push(not_read(&error)),
+            }
+        }
+        writer.end(found)
+    })?;
+    if read == 0 {
+        warn(problems);
+        anyhow::bail!("no file of {} could be read", open.name());
+    }
+    Ok(())
+}
+
+/// The outer error is of the file, the inner one of the output.
+fn stream_file(
+    path: &Path,
+    selection: &mut Selection,
+    limit: u64,
+    found: &mut u64,
+    writer: &mut RowWriter<'_>,
+) -> Result<std::io::Result<()>, DbError> {
+    let database = Database::open(path)?;
+    let definitions = Definitions::read(&database)?;
+    let mut places = PlaceNames::new(&definitions);
+    let mut written = Ok(());
+    let Selection { filter, paths, symbols } = selection;
+    let is_wanted = Selection::is_wanted_path(paths.as_ref(), path);
+    Requests::new(&database, &definitions)?.read(filter, is_wanted, |mut request| {
+        if *found >= limit {
+            return false;
+        }
+        *found += 1;
+        places.fill_in(&mut request, symbols);
+        written = writer.write(&request);
+        written.is_ok()
+    })?;
+    Ok(written)
+}
+
+/// Writes requests as one JSON document, a request a line, or as CSV.
+struct RowWriter<'a> {
+    out: &'a mut dyn Write,
+    csv: Option<CsvWriter>,
+    rows: u64,
+}
+
+impl<'a> RowWriter<'a> {
+    fn begin(format: Format, run: &str, out: &'a mut dyn Write) -> std::io::Result<Self> {
+        let csv = (format == Format::Csv).then(CsvWriter::default);
+        if csv.is_none() {
+            write!(out, "{{\"json_version\":{JSON_VERSION},\"run\":{},\"requests\":[", json!(run))?;
+        }
+        Ok(RowWriter { out, csv, rows: 0 })
+    }
+
+    fn write(&mut self, request: &Request) -> std::io::Result<()> {
+        if let Some(csv) = &mut self.csv {
+            return csv.write(self.out, request);
+        }
+        self.out.write_all(if self.rows == 0 { b"\n" } else { b",\n" })?;
+        self.rows += 1;
+        Ok(serde_json::to_writer(&mut *self.out, request)?)
+    }
+
+    fn end(self, found: u64) -> std::io::Result<()> {
+        match self.csv {
+            Some(_) => Ok(()),
+            None => writeln!(self.out, "\n],\"found\":{found}}}"),
+        }
+    }
 }

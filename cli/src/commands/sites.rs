@@ -1,11 +1,97 @@
-//! `lapscope sites`.
+//! `lapscope sites`: every call site with its call paths.
 
 use std::process::ExitCode;
 
-use crate::args::SitesArgs;
+use anyhow::Result;
+use serde::Serialize;
 
+use super::open::{print, print_json, warn, OpenRun};
+use crate::analysis::combine::RunSums;
+use crate::analysis::problem::{find_problems, module_problems};
+use crate::analysis::report::JSON_VERSION;
+use crate::analysis::requests::is_wanted_call;
+use crate::analysis::sites::{group_sites, name_path, name_site, Grouping, Order, Site};
+use crate::args::{Format, SiteSort, SitesArgs};
+use crate::model::Nanos;
+use crate::render;
+use crate::render::style::Style;
+use crate::symbols::{NameFrames, Symbols};
+
+impl From<SiteSort> for Order {
+    fn from(sort: SiteSort) -> Order {
+        match sort {
+            SiteSort::Time => Order::Time,
+            SiteSort::Waiting => Order::Waiting,
+            SiteSort::Posting => Order::Posting,
+            SiteSort::Calls => Order::Calls,
+            SiteSort::Bytes => Order::Bytes,
+            SiteSort::Window => Order::Window,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    json_version: u32,
+    run: String,
+    run_ns: Nanos,
+    sites: &'a [Site],
+}
+
+/// Prints the sites, grouped by whole call path.
+///
 /// # Errors
-/// Not built yet.
-pub fn run(_args: &SitesArgs) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("not built yet")
+/// There is no run here, no file of it can be read, or standard output fails.
+pub fn run(args: &SitesArgs) -> Result<ExitCode> {
+    let open = OpenRun::open(args.run.as_deref())?;
+    let (mut sums, failed) = open.sum()?;
+    let mut problems = open.problems.clone();
+    problems.extend(find_problems(&sums.ranks, &failed, &[]));
+    sums.retain_ranks(&args.ranks);
+    let run_time: Nanos = sums.ranks.iter().map(|rank| rank.info.run_time()).sum();
+    let mut symbols = Symbols::new(sums.modules.clone());
+    let sites = wanted_sites(args, &sums, run_time, &mut symbols);
+    problems.extend(module_problems(symbols.troubles()));
+    warn(&problems);
+    let style = Style::for_stdout();
+    match args.format {
+        Format::Json => print_json(&Document {
+            json_version: JSON_VERSION,
+            run: open.name(),
+            run_ns: run_time,
+            sites: &sites,
+        })?,
+        Format::Csv => print(|out| render::csv::write_sites(out, &sites))?,
+        Format::Text if sites.is_empty() => print(|out| writeln!(out, "no such call site"))?,
+        Format::Text if args.paths => print(|out| render::sites::write(out, &sites, style))?,
+        Format::Text => print(|out| render::tree::write(out, &sites, style))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn wanted_sites(
+    args: &SitesArgs,
+    sums: &RunSums,
+    run_time: Nanos,
+    symbols: &mut dyn NameFrames,
+) -> Vec<Site> {
+    let all = group_sites(sums, Grouping::Path, args.sort.into());
+    let shown = if args.top == 0 { all.len() } else { args.top };
+    let mut sites = Vec::new();
+    for site in &all {
+        if sites.len() == shown {
+            break;
+        }
+        if !is_wanted_call(&sums.calls[site.call].name, &args.calls) {
+            continue;
+        }
+        if let Some(text) = &args.source {
+            let frames = site.path.map(|path| name_path(&sums.paths[path].frames, symbols));
+            if !frames.iter().flatten().any(|frame| frame.mentions(text)) {
+                continue;
+            }
+        }
+        sites.push(name_site(sums, site, run_time, symbols));
+    }
+    sites
 }

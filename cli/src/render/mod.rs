@@ -1,1 +1,12 @@
-//! One file per renderer.
+//! One file per renderer; all write to any [`std::io::Write`].
+
+pub mod csv;
+pub mod pending;
+pub mod progress;
+pub mod report;
+pub mod requests;
+pub mod sites;
+pub mod style;
+pub mod table;
+pub mod tree;
+pub mod units;

@@ -1,0 +1,197 @@
+//! Sums the rows of one file into cells, in one pass and in memory that does not grow with the number of requests.
+
+use std::collections::HashMap;
+
+use rustc_hash::FxHashMap;
+
+use super::cell::{request_window, Cell};
+use crate::db::{Definitions, RowSink};
+use crate::model::{Bytes, CallRow, Category, Nanos, OperationRow, Rank, RequestRow, TallyRow};
+
+/// What the calls of a cell have in common. Ids are those of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CellKey {
+    /// Index into [`Definitions::ranks`].
+    pub rank: u32,
+    pub call_id: i64,
+    pub path_id: Option<i64>,
+    pub size_class: u8,
+    pub is_poll: bool,
+}
+
+/// Sums over one file.
+#[derive(Debug, Default)]
+pub struct FileSums {
+    pub cells: Vec<(CellKey, Cell)>,
+    /// (posting cell, completing cell, that cell's time laid to the requests): where requests were waited for.
+    pub waits: Vec<(u32, u32, Nanos)>,
+    /// For each rank of the file: see [`Aggregator::close_completion`].
+    pub hideable: Vec<Nanos>,
+}
+
+/// A [`RowSink`] that sums.
+#[derive(Debug)]
+pub struct Aggregator {
+    ranks: HashMap<Rank, u32>,
+    categories: HashMap<i64, Category>,
+    keys: FxHashMap<CellKey, u32>,
+    cells: Vec<(CellKey, Cell)>,
+    operations: Operations,
+    waits: FxHashMap<(u32, u32), Nanos>,
+    hideable: Vec<Nanos>,
+    completion: Completion,
+}
+
+/// The completing call whose requests are being read.
+#[derive(Debug, Default)]
+struct Completion {
+    id: Option<i64>,
+    rank: u32,
+    duration: Nanos,
+    /// Requests of this call read so far.
+    seen: u64,
+    /// The most computation that a window of these requests held.
+    compute: Nanos,
+}
+
+impl Aggregator {
+    pub fn new(definitions: &Definitions) -> Self {
+        Aggregator {
+            ranks: (0..).zip(&definitions.ranks).map(|(index, info)| (info.rank, index)).collect(),
+            categories: definitions.calls.iter().map(|(id, call)| (*id, call.category())).collect(),
+            keys: FxHashMap::default(),
+            cells: Vec::new(),
+            operations: Operations::default(),
+            waits: FxHashMap::default(),
+            hideable: vec![Nanos(0); definitions.ranks.len()],
+            completion: Completion::default(),
+        }
+    }
+
+    pub fn finish(mut self) -> FileSums {
+        self.close_completion();
+        let mut waits: Vec<_> =
+            self.waits.into_iter().map(|((post, wait), time)| (post, wait, time)).collect();
+        waits.sort_unstable();
+        FileSums { cells: self.cells, waits, hideable: self.hideable }
+    }
+
+    fn cell_index(&mut self, key: CellKey) -> u32 {
+        let cells = &mut self.cells;
+        *self.keys.entry(key).or_insert_with(|| {
+            cells.push((key, Cell::default()));
+            (cells.len() - 1) as u32
+        })
+    }
+
+    fn rank_index(&self, rank: Rank) -> u32 {
+        self.ranks.get(&rank).copied().unwrap_or(0)
+    }
+
+    /// Books how much of a completing call could at most have been hidden behind the computation that its requests'
+    /// windows already held. One call, one number: windows of requests completed together overlap, so their
+    /// computation must not be added up.
+    fn close_completion(&mut self) {
+        let closed = std::mem::take(&mut self.completion);
+        if closed.id.is_some() {
+            self.hideable[closed.rank as usize] += closed.duration.min(closed.compute);
+        }
+    }
+
+    /// This request's share of its completing call. The shares of a call's requests add up to its duration exactly:
+    /// the nanoseconds that do not divide go to the first of them.
+    fn share(&mut self, call: &CallRow, rank: u32) -> Nanos {
+        let duration = call.duration.unwrap_or_default();
+        if self.completion.id != Some(call.id) {
+            self.close_completion();
+            self.completion =
+                Completion { id: Some(call.id), rank, duration, ..Completion::default() };
+        }
+        let requests = call.completed.max(1);
+        let whole = duration.0 / requests as i64;
+        let rest = (duration.0 % requests as i64) as u64;
+        let share = whole + i64::from(self.completion.seen < rest);
+        self.completion.seen += 1;
+        Nanos(share)
+    }
+}
+
+impl RowSink for Aggregator {
+    fn operation(&mut self, operation: &OperationRow) {
+        let cell = self.cell_index(CellKey {
+            rank: self.rank_index(operation.rank),
+            call_id: operation.call_id,
+            path_id: operation.path_id,
+            size_class: operation.bytes.size_class(),
+            is_poll: false,
+        });
+        self.operations.insert(operation.id, Operation { cell, bytes: operation.bytes });
+    }
+
+    fn call(&mut self, call: &CallRow) {
+        if let Some(operation) = self.operations.get(call.operation_id) {
+            self.cells[operation.cell as usize].1.add_call(operation.bytes, call);
+        }
+    }
+
+    fn request(&mut self, request: &RequestRow, completion: Option<&CallRow>) {
+        let Some(operation) = self.operations.get(request.operation_id) else { return };
+        let ended = completion.map(|call| {
+            let rank = self.cells[operation.cell as usize].0.rank;
+            let share = self.share(call, rank);
+            if let Some(mpi) = request.mpi {
+                let compute = request_window(request, call) - mpi;
+                self.completion.compute = self.completion.compute.max(compute);
+            }
+            if let Some(waited) = self.operations.get(call.operation_id) {
+                *self.waits.entry((operation.cell, waited.cell)).or_default() += share;
+            }
+            (call, share)
+        });
+        self.cells[operation.cell as usize].1.add_request(operation.bytes, request, ended);
+    }
+
+    fn tally(&mut self, tally: &TallyRow) {
+        let cell = self.cell_index(CellKey {
+            rank: self.rank_index(tally.rank),
+            call_id: tally.call_id,
+            path_id: tally.path_id,
+            size_class: tally.size_class,
+            is_poll: tally.is_poll,
+        });
+        let is_post = self.categories.get(&tally.call_id) == Some(&Category::Posting);
+        self.cells[cell as usize].1.add_tally(tally, is_post && !tally.is_poll);
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Operation {
+    cell: u32,
+    bytes: Bytes,
+}
+
+/// Operations by id: an array as long as ids are dense, which is how they are written, a map for the others.
+#[derive(Debug, Default)]
+struct Operations {
+    first: i64,
+    dense: Vec<Operation>,
+    sparse: FxHashMap<i64, Operation>,
+}
+
+impl Operations {
+    fn insert(&mut self, id: i64, operation: Operation) {
+        if self.dense.is_empty() {
+            self.first = id;
+        }
+        if id.wrapping_sub(self.first) == self.dense.len() as i64 {
+            self.dense.push(operation);
+        } else {
+            self.sparse.insert(id, operation);
+        }
+    }
+
+    fn get(&self, id: i64) -> Option<Operation> {
+        let index = usize::try_from(id.wrapping_sub(self.first)).ok();
+        index.and_then(|index| self.dense.get(index)).or_else(|| self.sparse.get(&id)).copied()
+    }
+}

@@ -1,0 +1,191 @@
+//! Brings the sums of many files together: the same call at the same place is one thing on all ranks, although every
+//! file has ids of its own.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use super::aggregate::FileSums;
+use super::cell::Cell;
+use crate::db::Definitions;
+use crate::model::{CallName, CallPath, Category, Frame, Module, Nanos, RankInfo};
+
+/// The sums of a run. Indices of entries are into the vectors beside them.
+#[derive(Debug, Default)]
+pub struct RunSums {
+    /// In the order of rank and life.
+    pub ranks: Vec<RankSums>,
+    pub calls: Vec<CallName>,
+    pub modules: Vec<Module>,
+    pub paths: Vec<CallPath>,
+    pub entries: Vec<Entry>,
+    /// (posting entry, completing entry, time): where requests were waited for.
+    pub waits: Vec<(usize, usize, Nanos)>,
+    /// Ranks in which more than one thread made MPI calls.
+    pub threaded_ranks: u64,
+}
+
+/// A rank and what is known of it as a whole.
+#[derive(Debug)]
+pub struct RankSums {
+    pub info: RankInfo,
+    /// How much of the waiting could at most have been hidden behind computation in the windows of its requests.
+    pub hideable: Nanos,
+}
+
+/// One cell with run-wide indices.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    pub rank: usize,
+    pub call: usize,
+    pub path: Option<usize>,
+    pub size_class: u8,
+    pub is_poll: bool,
+    pub cell: Cell,
+}
+
+impl RunSums {
+    /// Combines files; the answer does not depend on their order, nor on how ranks are spread over them.
+    pub fn combine(files: Vec<(Definitions, FileSums)>) -> RunSums {
+        let mut run = RunSums::default();
+        let mut calls = Interner::default();
+        let mut paths = Paths::default();
+        for (definitions, sums) in files {
+            let first_rank = run.ranks.len();
+            let first_entry = run.entries.len();
+            run.threaded_ranks += definitions.threaded_ranks;
+            for (key, cell) in &sums.cells {
+                let name = definitions.calls.get(&key.call_id).cloned();
+                run.entries.push(Entry {
+                    rank: first_rank + key.rank as usize,
+                    call: calls.intern(name.unwrap_or_else(|| unknown_call(key.call_id))),
+                    path: key.path_id.and_then(|id| paths.intern(&definitions, id)),
+                    size_class: key.size_class,
+                    is_poll: key.is_poll,
+                    cell: *cell,
+                });
+            }
+            run.waits.extend(sums.waits.iter().map(|&(post, wait, time)| {
+                (first_entry + post as usize, first_entry + wait as usize, time)
+            }));
+            let ranks = definitions.ranks.into_iter().zip(sums.hideable);
+            run.ranks.extend(ranks.map(|(info, hideable)| RankSums { info, hideable }));
+        }
+        run.calls = calls.values;
+        run.modules = paths.modules.values;
+        run.paths = paths.paths.values;
+        run.sort_ranks();
+        run
+    }
+
+    /// A file of one rank may come behind a merged one.
+    fn sort_ranks(&mut self) {
+        let mut order: Vec<usize> = (0..self.ranks.len()).collect();
+        order.sort_by_key(|&index| (self.ranks[index].info.rank, self.ranks[index].info.life));
+        let mut place = vec![0; order.len()];
+        for (new, &old) in order.iter().enumerate() {
+            place[old] = new;
+        }
+        self.ranks.sort_by_key(|rank| (rank.info.rank, rank.info.life));
+        for entry in &mut self.entries {
+            entry.rank = place[entry.rank];
+        }
+    }
+
+    /// Leaves only these ranks in; all when `wanted` is empty.
+    pub fn retain_ranks(&mut self, wanted: &[i64]) {
+        if wanted.is_empty() {
+            return;
+        }
+        let keeps = |rank: &RankSums| wanted.contains(&rank.info.rank.0);
+        let rank_place = renumber(self.ranks.iter().map(keeps));
+        let entry_place =
+            renumber(self.entries.iter().map(|entry| rank_place[entry.rank].is_some()));
+        self.ranks.retain(keeps);
+        self.entries.retain(|entry| rank_place[entry.rank].is_some());
+        for entry in &mut self.entries {
+            entry.rank = rank_place[entry.rank].unwrap_or_default();
+        }
+        self.waits = std::mem::take(&mut self.waits)
+            .into_iter()
+            .filter_map(|(post, wait, time)| Some((entry_place[post]?, entry_place[wait]?, time)))
+            .collect();
+    }
+
+    /// Where an entry's time is counted.
+    pub fn category(&self, entry: &Entry) -> Category {
+        match self.calls[entry.call].category() {
+            Category::Outside => Category::Outside,
+            _ if entry.is_poll => Category::Poll,
+            category => category,
+        }
+    }
+
+    /// The frame that a call site is named by: the innermost outside of the MPI libraries.
+    pub fn site_frame(&self, path: Option<usize>) -> Option<Frame> {
+        let frames = &self.paths[path?].frames;
+        let is_own = |frame: &&Frame| {
+            frame.module.map_or(true, |module| !self.modules[module as usize].is_mpi())
+        };
+        frames.iter().find(is_own).or_else(|| frames.first()).copied()
+    }
+}
+
+/// For each element its index among those that stay; `None` when it goes.
+fn renumber(stays: impl Iterator<Item = bool>) -> Vec<Option<usize>> {
+    let mut next = 0..;
+    stays.map(|stays| if stays { next.next() } else { None }).collect()
+}
+
+fn unknown_call(id: i64) -> CallName {
+    CallName { name: format!("call {id}"), family: String::new(), role: String::new() }
+}
+
+/// Gives equal values equal indices.
+#[derive(Debug)]
+struct Interner<T> {
+    values: Vec<T>,
+    index: HashMap<T, usize>,
+}
+
+impl<T> Default for Interner<T> {
+    fn default() -> Self {
+        Interner { values: Vec::new(), index: HashMap::new() }
+    }
+}
+
+impl<T: Clone + Eq + Hash> Interner<T> {
+    fn intern(&mut self, value: T) -> usize {
+        let values = &mut self.values;
+        *self.index.entry(value).or_insert_with_key(|value| {
+            values.push(value.clone());
+            values.len() - 1
+        })
+    }
+}
+
+/// Call paths with modules numbered run-wide.
+#[derive(Debug, Default)]
+pub(super) struct Paths {
+    modules: Interner<Module>,
+    paths: Interner<CallPath>,
+}
+
+impl Paths {
+    /// The run-wide index of path `id` of a file; `None` when the file does not hold it.
+    pub(super) fn intern(&mut self, definitions: &Definitions, id: i64) -> Option<usize> {
+        let path = definitions.paths.get(&id)?;
+        let frames = path.frames.iter().map(|frame| {
+            let module = frame.module.map(|module| {
+                self.modules.intern(definitions.modules[module as usize].clone()) as u32
+            });
+            Frame { module, ..*frame }
+        });
+        let path = CallPath { frames: frames.collect(), truncated: path.truncated };
+        Some(self.paths.intern(path))
+    }
+
+    /// The modules and paths, to be indexed by what [`Paths::intern`] returned.
+    pub(super) fn into_parts(self) -> (Vec<Module>, Vec<CallPath>) {
+        (self.modules.values, self.paths.values)
+    }
+}

@@ -1,0 +1,77 @@
+//! Sentences that follow from the numbers, each with the numbers it follows from.
+
+use serde::Serialize;
+
+use super::combine::RunSums;
+use super::report::{min_mean_max, RankRow, Totals};
+use crate::model::{Category, Nanos, Rank};
+
+/// Below this fraction of the run time nothing is said: it would not pay to act on it.
+const WORTH_SAYING: f64 = 0.01;
+
+/// What the numbers mean.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Insight {
+    /// Waiting for requests, and how much computation their windows held: the bound on what could have been hidden.
+    ExposedWaiting { waiting_ns: Nanos, completing_calls: u64, hideable_ns: Nanos, in_detail: bool },
+    /// Calls that make requests are supposed to return at once, and here they did not.
+    ExpensivePosting { posting_ns: Nanos, requests: u64, mean_ns: Nanos },
+    /// One rank is in collectives for a much shorter time than the others: it arrives last.
+    UnevenCollectives { rank: Rank, rank_ns: Nanos, mean_ns: Nanos },
+    /// Polls that found nothing.
+    Polling { poll_ns: Nanos, polls: u64 },
+    /// Nothing to win here.
+    LittleMpi { mpi_share: f64 },
+}
+
+pub(super) fn find_insights(run: &RunSums, totals: &Totals, ranks: &[RankRow]) -> Vec<Insight> {
+    let is_worth = |time: Nanos| time.share_of(totals.run_ns) >= WORTH_SAYING;
+    let mut insights = Vec::new();
+    if totals.run_ns.0 > 0 && !is_worth(totals.mpi_ns) {
+        return vec![Insight::LittleMpi { mpi_share: totals.mpi_share }];
+    }
+    if is_worth(totals.waiting_ns) {
+        insights.push(Insight::ExposedWaiting {
+            waiting_ns: totals.waiting_ns,
+            completing_calls: totals.completing_calls,
+            hideable_ns: totals.hideable_ns,
+            in_detail: !run.ranks.iter().any(|rank| rank.info.summarized),
+        });
+    }
+    if let Some(mean_ns) =
+        totals.posting_ns.mean(totals.requests).filter(|_| is_worth(totals.posting_ns))
+    {
+        insights.push(Insight::ExpensivePosting {
+            posting_ns: totals.posting_ns,
+            requests: totals.requests,
+            mean_ns,
+        });
+    }
+    insights.extend(uneven_collectives(run, ranks).filter(|_| is_worth(totals.collective_ns)));
+    if is_worth(totals.poll_ns) {
+        insights.push(Insight::Polling { poll_ns: totals.poll_ns, polls: totals.polls });
+    }
+    insights
+}
+
+/// Names the rank that is in collectives for less than half of the mean time, if there is one among several.
+fn uneven_collectives(run: &RunSums, ranks: &[RankRow]) -> Option<Insight> {
+    // Ranks that take part in no collective at all (servers, I/O ranks) say nothing about who is late.
+    let takes_part = |index: usize| {
+        run.entries.iter().any(|entry| {
+            entry.rank == index
+                && run.category(entry) == Category::Collective
+                && entry.cell.count > 0
+        })
+    };
+    if ranks.len() < 2 || !(0..ranks.len()).all(takes_part) {
+        return None;
+    }
+    let spread = min_mean_max(ranks, |row| row.totals.collective_ns.0 as f64);
+    (spread.min < 0.5 * spread.mean).then_some(Insight::UnevenCollectives {
+        rank: spread.min_rank,
+        rank_ns: Nanos(spread.min as i64),
+        mean_ns: Nanos(spread.mean as i64),
+    })
+}

@@ -1,0 +1,213 @@
+//! What had not ended when the recording did: requests, and calls that a process was inside of when it was killed.
+
+use serde::Serialize;
+
+use super::combine::Paths;
+use super::sites::name_path;
+use crate::db::{Database, DbError, Definitions};
+use crate::model::{CallPath, Ended, Module, Nanos, Rank};
+use crate::symbols::{FrameName, NameFrames};
+
+/// What it is that did not end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    Call,
+    Request,
+}
+
+/// A row that did not end, with the ids of its file.
+#[derive(Debug, Clone)]
+pub struct PendingRow {
+    pub what: What,
+    pub rank: Rank,
+    pub thread: i64,
+    pub call: String,
+    pub bytes: u64,
+    pub peer: Option<i64>,
+    pub tag: Option<i64>,
+    pub posted_peer: Option<i64>,
+    pub communicator: Option<String>,
+    pub path_id: Option<i64>,
+    pub begin: Nanos,
+}
+
+/// Reads what did not end. A scan without names: only the rows found are joined.
+///
+/// # Errors
+/// [`DbError::Damaged`].
+pub fn read_pending(
+    database: &Database,
+    definitions: &Definitions,
+) -> Result<Vec<PendingRow>, DbError> {
+    let sql = "SELECT 1, o.rank, p.thread_id, o.call_id, o.bytes, o.peer, o.tag, o.posted_peer, o.communicator_id,
+             o.path_id, p.post_begin_ns
+      FROM request p CROSS JOIN operation o ON o.id = p.operation_id WHERE p.completion_id IS NULL
+      UNION ALL
+      SELECT 0, o.rank, p.thread_id, o.call_id, o.bytes, o.peer, o.tag, o.posted_peer, o.communicator_id,
+             o.path_id, p.begin_ns
+      FROM call p CROSS JOIN operation o ON o.id = p.operation_id WHERE p.duration_ns IS NULL";
+    let read = || -> rusqlite::Result<Vec<PendingRow>> {
+        let mut statement = database.connection.prepare(sql)?;
+        let rows = statement.query_map([], |row| pending_row(row, definitions))?;
+        rows.collect()
+    };
+    read().map_err(DbError::reading(&database.path))
+}
+
+fn pending_row(row: &rusqlite::Row<'_>, definitions: &Definitions) -> rusqlite::Result<PendingRow> {
+    let call_id: i64 = row.get(3)?;
+    let communicator: Option<i64> = row.get(8)?;
+    Ok(PendingRow {
+        what: if row.get(0)? { What::Request } else { What::Call },
+        rank: row.get(1)?,
+        thread: definitions.thread_numbers.get(&row.get(2)?).copied().unwrap_or(0),
+        call: definitions
+            .calls
+            .get(&call_id)
+            .map_or_else(|| format!("call {call_id}"), |call| call.name.clone()),
+        bytes: row.get::<_, i64>(4)? as u64,
+        peer: row.get(5)?,
+        tag: row.get(6)?,
+        posted_peer: row.get(7)?,
+        communicator: communicator.and_then(|id| definitions.communicators.get(&id).cloned()),
+        path_id: row.get(9)?,
+        begin: row.get(10)?,
+    })
+}
+
+/// A row that did not end, named.
+#[derive(Debug, Clone, Serialize)]
+pub struct PendingItem {
+    pub what: What,
+    pub rank: Rank,
+    pub life: i64,
+    pub host: String,
+    /// How the rank's recording ended.
+    pub ended: Ended,
+    pub thread: i64,
+    pub call: String,
+    pub bytes: u64,
+    /// World rank; `None` when not known, as of a receive from any source.
+    pub peer: Option<i64>,
+    /// As the program gave it, in the communicator; -1 MPI_ANY_SOURCE, -2 MPI_PROC_NULL.
+    pub posted_peer: Option<i64>,
+    pub tag: Option<i64>,
+    pub communicator: Option<String>,
+    /// Since the rank's epoch.
+    pub begin_ns: Nanos,
+    /// From its begin to the end of the recording.
+    pub since_ns: Nanos,
+    pub frames: Vec<FrameName>,
+}
+
+/// Rows of one file with what is needed to name them.
+#[derive(Debug)]
+pub struct FilePending {
+    pub definitions: Definitions,
+    pub rows: Vec<PendingRow>,
+}
+
+/// All files' rows in the order of rank; open calls before requests, the oldest first. `symbols` makes names of the
+/// modules that it is given.
+pub fn collect_pending<N: NameFrames>(
+    files: &[FilePending],
+    symbols: impl FnOnce(Vec<Module>) -> N,
+) -> (Vec<PendingItem>, N) {
+    let mut paths = Paths::default();
+    let mut found = Vec::new();
+    for file in files {
+        for row in &file.rows {
+            let path = row.path_id.and_then(|id| paths.intern(&file.definitions, id));
+            found.push((&file.definitions, row, path));
+        }
+    }
+    let (modules, paths) = paths.into_parts();
+    let mut names = symbols(modules);
+    let mut items: Vec<PendingItem> = found
+        .into_iter()
+        .filter_map(|(definitions, row, path)| {
+            name_item(definitions, row, path.map(|path| &paths[path]), &mut names)
+        })
+        .collect();
+    items.sort_by_key(|item| (item.rank, item.life, item.what, item.begin_ns));
+    (items, names)
+}
+
+fn name_item(
+    definitions: &Definitions,
+    row: &PendingRow,
+    path: Option<&CallPath>,
+    names: &mut dyn NameFrames,
+) -> Option<PendingItem> {
+    let info = definitions.ranks.iter().find(|info| info.rank == row.rank)?;
+    Some(PendingItem {
+        what: row.what,
+        rank: row.rank,
+        life: info.life,
+        host: info.host.clone(),
+        ended: info.ended,
+        thread: row.thread,
+        call: row.call.clone(),
+        bytes: row.bytes,
+        peer: row.peer,
+        posted_peer: row.posted_peer,
+        tag: row.tag,
+        communicator: row.communicator.clone(),
+        begin_ns: row.begin,
+        since_ns: Nanos((info.end - row.begin).0.max(0)),
+        frames: path.map_or_else(Vec::new, |path| name_path(&path.frames, names)),
+    })
+}
+
+impl PendingItem {
+    /// "MPI_Irecv from rank 3, tag 7, 1024 bytes, at exchange halo.c:42".
+    pub fn describe(&self) -> String {
+        let mut text = self.describe_without_place();
+        if let Some(frame) = self.site() {
+            text += &format!(", at {}", frame.short());
+        }
+        text
+    }
+
+    /// "MPI_Irecv from rank 3, tag 7, 1024 bytes".
+    pub fn describe_without_place(&self) -> String {
+        let mut text = self.call.clone();
+        if let Some(peer) = self.peer_text() {
+            text += &format!(" {peer}");
+        }
+        if let Some(tag) = self.tag.filter(|_| self.is_point_to_point()) {
+            text += &if tag < 0 { ", any tag".to_owned() } else { format!(", tag {tag}") };
+        }
+        if self.bytes > 0 {
+            text += &format!(", {} bytes", self.bytes);
+        }
+        text
+    }
+
+    /// The frame that names the place: the innermost outside of MPI.
+    pub fn site(&self) -> Option<&FrameName> {
+        let is_own = |frame: &&FrameName| {
+            let path = frame.module.clone().unwrap_or_default();
+            !Module { path, build_id: String::new() }.is_mpi()
+        };
+        self.frames.iter().find(is_own).or(self.frames.first())
+    }
+
+    fn is_point_to_point(&self) -> bool {
+        self.peer.is_some() || self.posted_peer.is_some()
+    }
+
+    /// "to rank 3", "from any source"; `None` where there is no partner.
+    pub fn peer_text(&self) -> Option<String> {
+        let direction =
+            if self.call.contains("ecv") || self.call.contains("robe") { "from" } else { "to" };
+        match (self.peer, self.posted_peer) {
+            (_, Some(-1)) => Some(format!("{direction} any source")),
+            (_, Some(-2)) => Some(format!("{direction} MPI_PROC_NULL")),
+            (Some(peer), _) => Some(format!("{direction} rank {peer}")),
+            (None, Some(peer)) => Some(format!("{direction} rank {peer} of its communicator")),
+            (None, None) => None,
+        }
+    }
+}

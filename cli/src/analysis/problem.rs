@@ -1,0 +1,277 @@
+//! What a reader must know before believing the numbers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::combine::RankSums;
+use super::pending::{PendingItem, What};
+use crate::db::DbError;
+use crate::model::{Ended, Module, Rank};
+use crate::symbols::ModuleTrouble;
+
+/// Kinds of problems; their names are stable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProblemKind {
+    DamagedFile,
+    MissingRanks,
+    NotRecovered,
+    SeveralJobs,
+    Died,
+    Pending,
+    Summarized,
+    LostRecords,
+    UnknownRequests,
+    Rebuilt,
+    NoSymbols,
+}
+
+/// One problem, said in a sentence or two.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    pub kind: ProblemKind,
+    pub message: String,
+    /// Ranks that it is about; empty when it is about the run.
+    pub ranks: Vec<Rank>,
+}
+
+impl Problem {
+    pub fn new(kind: ProblemKind, message: impl Into<String>, ranks: Vec<Rank>) -> Self {
+        Problem { kind, message: message.into(), ranks }
+    }
+}
+
+/// Ranks that died are described one by one up to this many.
+const DEATHS_IN_FULL: usize = 4;
+
+/// Problems that the files and the ranks in them tell of.
+pub fn find_problems(
+    ranks: &[RankSums],
+    failed: &[DbError],
+    pending: &[PendingItem],
+) -> Vec<Problem> {
+    let mut problems: Vec<Problem> = failed
+        .iter()
+        .map(|error| Problem::new(ProblemKind::DamagedFile, format!("not read: {error}"), vec![]))
+        .collect();
+    problems.extend(missing_ranks(ranks));
+    problems.extend(several_jobs(ranks));
+    problems.extend(deaths(ranks, pending));
+    problems.extend(pending_after_finalize(ranks, pending));
+    problems.extend(incomplete_records(ranks));
+    problems
+}
+
+fn missing_ranks(ranks: &[RankSums]) -> Option<Problem> {
+    let world = ranks.iter().map(|rank| rank.info.world_size).max()?;
+    let present: BTreeSet<Rank> = ranks.iter().map(|rank| rank.info.rank).collect();
+    // A damaged file may claim any world size; never list more than can be read.
+    let missing: Vec<Rank> =
+        (0..world).map(Rank).filter(|rank| !present.contains(rank)).take(10_000).collect();
+    if missing.is_empty() {
+        return None;
+    }
+    let message = format!(
+        "no data of {} of {world} ranks ({}): the numbers are of the other {}",
+        world - present.len() as i64,
+        list_ranks(&missing),
+        present.len()
+    );
+    Some(Problem::new(ProblemKind::MissingRanks, message, missing))
+}
+
+fn several_jobs(ranks: &[RankSums]) -> Option<Problem> {
+    let jobs: BTreeSet<&str> = ranks.iter().map(|rank| rank.info.job.as_str()).collect();
+    (jobs.len() > 1).then(|| {
+        let message = format!(
+            "these files are of {} different jobs, added up here: name one file, or keep one job in a directory",
+            jobs.len()
+        );
+        Problem::new(ProblemKind::SeveralJobs, message, vec![])
+    })
+}
+
+fn deaths(ranks: &[RankSums], pending: &[PendingItem]) -> Vec<Problem> {
+    let dead: Vec<&RankSums> =
+        ranks.iter().filter(|rank| rank.info.ended != Ended::Finalize).collect();
+    let mut problems: Vec<Problem> =
+        dead.iter().take(DEATHS_IN_FULL).map(|rank| describe_death(rank, pending)).collect();
+    let rest: Vec<Rank> = dead.iter().skip(DEATHS_IN_FULL).map(|rank| rank.info.rank).collect();
+    if !rest.is_empty() {
+        let message =
+            format!("{} more ranks did not reach MPI_Finalize: {}", rest.len(), list_ranks(&rest));
+        problems.push(Problem::new(ProblemKind::Died, message, rest));
+    }
+    problems
+}
+
+fn describe_death(rank: &RankSums, pending: &[PendingItem]) -> Problem {
+    let info = &rank.info;
+    let how = match info.ended {
+        Ended::Abort => "called MPI_Abort",
+        Ended::Exit => "exited without MPI_Finalize",
+        Ended::Killed | Ended::Finalize => "was killed",
+    };
+    let mut message = format!(
+        "rank {} on {} {how} {:.3} s after MPI_Init",
+        info.rank,
+        info.host,
+        info.run_time().seconds()
+    );
+    let mine: Vec<&PendingItem> =
+        pending.iter().filter(|item| (item.rank, item.life) == (info.rank, info.life)).collect();
+    for call in mine.iter().filter(|item| item.what == What::Call) {
+        message += &format!(", inside {}", call.describe());
+    }
+    let requests: Vec<&&PendingItem> =
+        mine.iter().filter(|item| item.what == What::Request).collect();
+    match requests.as_slice() {
+        [] => {}
+        [one] => message += &format!("; pending: {}", one.describe()),
+        [first, rest @ ..] => {
+            message += &format!("; pending: {} and {} more", first.describe(), rest.len());
+        }
+    }
+    Problem::new(ProblemKind::Died, message, vec![info.rank])
+}
+
+fn pending_after_finalize(ranks: &[RankSums], pending: &[PendingItem]) -> Option<Problem> {
+    let finalized: BTreeSet<(Rank, i64)> = ranks
+        .iter()
+        .filter(|rank| rank.info.ended == Ended::Finalize)
+        .map(|rank| (rank.info.rank, rank.info.life))
+        .collect();
+    let mut counts: BTreeMap<Rank, u64> = BTreeMap::new();
+    for item in pending.iter().filter(|item| finalized.contains(&(item.rank, item.life))) {
+        *counts.entry(item.rank).or_default() += 1;
+    }
+    let total: u64 = counts.values().sum();
+    let ranks: Vec<Rank> = counts.into_keys().collect();
+    (total > 0).then(|| {
+        let message = format!(
+            "{total} request{} never completed before MPI_Finalize (rank{} {}): an error in the program",
+            plural(total),
+            plural(ranks.len() as u64),
+            list_ranks(&ranks)
+        );
+        Problem::new(ProblemKind::Pending, message, ranks)
+    })
+}
+
+fn incomplete_records(ranks: &[RankSums]) -> Vec<Problem> {
+    let summarized: Vec<Rank> =
+        ranks.iter().filter(|rank| rank.info.summarized).map(|rank| rank.info.rank).collect();
+    let lost = sum_where(ranks, |rank| rank.info.lost_records);
+    let unknown = sum_where(ranks, |rank| rank.info.unknown_requests);
+    let mut problems = Vec::new();
+    if !summarized.is_empty() {
+        let message = format!(
+            "LAPSCOPE_MAX_MB was reached on rank{} {}: after that only sums per call site and size were kept. \
+             Totals are complete; `requests` lists the part in detail",
+            plural(summarized.len() as u64),
+            list_ranks(&summarized)
+        );
+        problems.push(Problem::new(ProblemKind::Summarized, message, summarized));
+    }
+    if lost.0 > 0 {
+        let message = format!(
+            "{} record{} could not be kept (rank{} {}): was the disk full? All sums are too small",
+            lost.0,
+            plural(lost.0),
+            plural(lost.1.len() as u64),
+            list_ranks(&lost.1)
+        );
+        problems.push(Problem::new(ProblemKind::LostRecords, message, lost.1));
+    }
+    if unknown.0 > 0 {
+        let message = format!(
+            "{} request{} completed whose start lapscope did not see (rank{} {}): made by calls it does not wrap yet",
+            unknown.0,
+            plural(unknown.0),
+            plural(unknown.1.len() as u64),
+            list_ranks(&unknown.1)
+        );
+        problems.push(Problem::new(ProblemKind::UnknownRequests, message, unknown.1));
+    }
+    problems
+}
+
+fn sum_where(ranks: &[RankSums], count: impl Fn(&RankSums) -> u64) -> (u64, Vec<Rank>) {
+    let with = ranks.iter().filter(|rank| count(rank) > 0);
+    (ranks.iter().map(&count).sum(), with.map(|rank| rank.info.rank).collect())
+}
+
+/// One problem for all modules that were rebuilt, one for all whose files are not here.
+pub fn module_problems<'a>(
+    troubles: impl Iterator<Item = (&'a Module, ModuleTrouble)>,
+) -> Vec<Problem> {
+    let (mut rebuilt, mut unavailable) = (BTreeSet::new(), BTreeSet::new());
+    for (module, trouble) in troubles {
+        // The kernel's own object has no file; nobody can do anything about that.
+        if module.path.starts_with('/') {
+            match trouble {
+                ModuleTrouble::Rebuilt => rebuilt.insert(module.path.as_str()),
+                ModuleTrouble::Unavailable => unavailable.insert(module.path.as_str()),
+            };
+        }
+    }
+    let mut problems = Vec::new();
+    let join = |paths: BTreeSet<&str>| paths.into_iter().collect::<Vec<_>>().join(", ");
+    if !rebuilt.is_empty() {
+        let message = format!(
+            "rebuilt since the run, so addresses are shown in place of names: {}. Put the build that ran back there, or \
+             record again",
+            join(rebuilt)
+        );
+        problems.push(Problem::new(ProblemKind::Rebuilt, message, vec![]));
+    }
+    if !unavailable.is_empty() {
+        let message = format!(
+            "not on this machine, so addresses are shown in place of names: {}. Run the report where the program ran",
+            join(unavailable)
+        );
+        problems.push(Problem::new(ProblemKind::NoSymbols, message, vec![]));
+    }
+    problems
+}
+
+/// Ranks as "0-3, 7", shortened when there are very many gaps.
+pub fn list_ranks(ranks: &[Rank]) -> String {
+    let mut ranges: Vec<(i64, i64)> = Vec::new();
+    for &Rank(rank) in ranks {
+        match ranges.last_mut() {
+            Some((_, last)) if rank - *last <= 1 => *last = rank,
+            _ => ranges.push((rank, rank)),
+        }
+    }
+    let shown = ranges.iter().take(8).map(|&(first, last)| match last - first {
+        0 => first.to_string(),
+        _ => format!("{first}-{last}"),
+    });
+    let mut list = shown.collect::<Vec<_>>().join(", ");
+    if ranges.len() > 8 {
+        list += ", …";
+    }
+    list
+}
+
+/// The s of "2 requests".
+pub fn plural(count: u64) -> &'static str {
+    if count == 1 {
+        ""
+    } else {
+        "s"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_listed_as_ranges() {
+        let ranks: Vec<Rank> = [0, 1, 2, 5, 7, 8].into_iter().map(Rank).collect();
+        assert_eq!(list_ranks(&ranks), "0-2, 5, 7-8");
+    }
+}

@@ -1,0 +1,363 @@
+//! The numbers of `lapscope report`. Every nanosecond inside MPI is counted once; `docs/json.md` says what each is.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::cell::Cell;
+use super::combine::{Entry, RankSums, RunSums};
+use super::insight::{find_insights, Insight};
+use super::problem::Problem;
+use super::sites::{group_sites, name_site, Grouping, Numbers, Order, Site};
+use crate::model::{Category, Ended, Nanos, Rank, RankInfo};
+use crate::symbols::NameFrames;
+
+/// Version of the JSON keys; raised when one changes its meaning or goes.
+pub const JSON_VERSION: u32 = 1;
+
+/// What `lapscope report` says.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub json_version: u32,
+    pub run: String,
+    pub head: Head,
+    pub problems: Vec<Problem>,
+    pub totals: Totals,
+    pub spread: Spread,
+    pub insights: Vec<Insight>,
+    pub ranks: Vec<RankRow>,
+    /// Call sites in the order asked for, as many as asked for.
+    pub sites: Vec<Site>,
+    /// Call sites in all.
+    pub site_count: usize,
+    pub size_classes: Vec<SizeClass>,
+}
+
+/// What ran.
+#[derive(Debug, Serialize)]
+pub struct Head {
+    pub command: String,
+    pub executable: String,
+    pub world_size: i64,
+    /// Ranks that these numbers are of.
+    pub ranks: usize,
+    pub hosts: Vec<Host>,
+    pub mpi_abi: String,
+    pub mpi_library: String,
+    pub mpi_standard: String,
+    /// As granted: 0 single, 1 funneled, 2 serialized, 3 multiple.
+    pub thread_level: i64,
+    /// Ranks in which more than one thread made MPI calls; their shares may exceed 1.
+    pub threaded_ranks: u64,
+    pub started_unix_ns: i64,
+    /// Of the rank that ran longest.
+    pub longest_run_ns: Nanos,
+    pub job: String,
+    pub lapscope_version: String,
+}
+
+/// A node and how many of the ranks were on it.
+#[derive(Debug, Serialize)]
+pub struct Host {
+    pub name: String,
+    pub ranks: usize,
+}
+
+/// Sums over all ranks. Fractions are of `run_ns`.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Totals {
+    /// MPI_Init to MPI_Finalize, summed over ranks.
+    pub run_ns: Nanos,
+    /// Inside MPI in that time: the sum of the six below.
+    pub mpi_ns: Nanos,
+    pub mpi_share: f64,
+    pub posting_ns: Nanos,
+    /// In calls that ended requests: exposed time of non-blocking communication.
+    pub waiting_ns: Nanos,
+    pub blocking_ns: Nanos,
+    pub collective_ns: Nanos,
+    pub poll_ns: Nanos,
+    pub other_ns: Nanos,
+    /// Requests made.
+    pub requests: u64,
+    /// Calls of all kinds, polls included.
+    pub calls: u64,
+    /// Calls that ended requests.
+    pub completing_calls: u64,
+    pub polls: u64,
+    /// Part of `waiting_ns` at no posting site: of requests whose start was not seen.
+    pub unattributed_waiting_ns: Nanos,
+    /// Waiting that computation in the windows of the same requests could at most have hidden.
+    pub hideable_ns: Nanos,
+}
+
+/// How evenly the ranks share the work.
+#[derive(Debug, Serialize)]
+pub struct Spread {
+    pub mpi_share: MinMeanMax,
+    pub compute_ns: MinMeanMax,
+    /// Largest computing time over the mean, minus 1.
+    pub compute_imbalance: f64,
+}
+
+/// A number over ranks, with the ranks that have the extremes.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct MinMeanMax {
+    pub min: f64,
+    pub min_rank: Rank,
+    pub mean: f64,
+    pub max: f64,
+    pub max_rank: Rank,
+}
+
+/// One rank.
+#[derive(Debug, Serialize)]
+pub struct RankRow {
+    pub rank: Rank,
+    pub life: i64,
+    pub host: String,
+    pub pid: i64,
+    pub ended: Ended,
+    pub lost_records: u64,
+    pub unknown_requests: u64,
+    pub summarized: bool,
+    #[serde(flatten)]
+    pub totals: Totals,
+}
+
+/// Calls of similar size.
+#[derive(Debug, Serialize)]
+pub struct SizeClass {
+    /// `point_to_point` or `collective`.
+    pub kind: &'static str,
+    pub from_bytes: u64,
+    /// The first size that is too large.
+    pub below_bytes: u64,
+    #[serde(flatten)]
+    pub numbers: Numbers,
+}
+
+/// What the user asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct ReportOptions {
+    /// Call sites wanted; 0 means all.
+    pub top: usize,
+    pub order: Order,
+}
+
+impl Report {
+    /// Answers for a run of at least one rank.
+    pub fn build(
+        run_name: &str,
+        run: &RunSums,
+        problems: Vec<Problem>,
+        options: ReportOptions,
+        names: &mut dyn NameFrames,
+    ) -> Report {
+        let ranks = rank_rows(run);
+        let totals = sum_totals(&ranks);
+        let sums = group_sites(run, Grouping::Frame, options.order);
+        let shown = if options.top == 0 { sums.len() } else { options.top };
+        let sites: Vec<Site> = sums
+            .iter()
+            .take(shown)
+            .map(|sums| name_site(run, sums, totals.run_ns, names))
+            .collect();
+        let spread = spread(&ranks);
+        Report {
+            json_version: JSON_VERSION,
+            run: run_name.to_owned(),
+            head: head(run),
+            problems,
+            insights: find_insights(run, &totals, &ranks),
+            totals,
+            spread,
+            ranks,
+            sites,
+            site_count: sums.len(),
+            size_classes: size_classes(run, totals.run_ns),
+        }
+    }
+}
+
+fn head(run: &RunSums) -> Head {
+    let infos: Vec<&RankInfo> = run.ranks.iter().map(|rank| &rank.info).collect();
+    let first = infos[0];
+    let mut hosts: BTreeMap<&str, usize> = BTreeMap::new();
+    for info in &infos {
+        *hosts.entry(&info.host).or_default() += 1;
+    }
+    Head {
+        command: first.command.clone(),
+        executable: first.executable.clone(),
+        world_size: infos.iter().map(|info| info.world_size).max().unwrap_or(0),
+        ranks: infos.len(),
+        hosts: hosts
+            .into_iter()
+            .map(|(name, ranks)| Host { name: name.to_owned(), ranks })
+            .collect(),
+        mpi_abi: first.mpi_abi.clone(),
+        mpi_library: first.mpi_library.clone(),
+        mpi_standard: first.mpi_standard.clone(),
+        thread_level: first.thread_level,
+        threaded_ranks: run.threaded_ranks,
+        started_unix_ns: infos.iter().map(|info| info.epoch_unix_ns).min().unwrap_or(0),
+        longest_run_ns: infos.iter().map(|info| info.run_time()).max().unwrap_or_default(),
+        job: first.job.clone(),
+        lapscope_version: first.lapscope_version.clone(),
+    }
+}
+
+fn rank_rows(run: &RunSums) -> Vec<RankRow> {
+    let mut totals = vec![Totals::default(); run.ranks.len()];
+    let mut shared_out = vec![Nanos(0); run.ranks.len()];
+    for entry in &run.entries {
+        let category = run.category(entry);
+        totals[entry.rank].add(category, &entry.cell);
+        if category == Category::Posting {
+            shared_out[entry.rank] += entry.cell.completion;
+        }
+    }
+    let rows = run.ranks.iter().zip(totals).zip(shared_out);
+    rows.map(|((rank, totals), shared_out)| rank_row(rank, totals, shared_out)).collect()
+}
+
+fn rank_row(rank: &RankSums, mut totals: Totals, shared_out: Nanos) -> RankRow {
+    let info = &rank.info;
+    totals.run_ns = info.run_time();
+    totals.mpi_share = totals.mpi_ns.share_of(totals.run_ns);
+    totals.unattributed_waiting_ns = Nanos((totals.waiting_ns - shared_out).0.max(0));
+    // Windows of different completing calls may overlap too, but a rank cannot hide more than it computed.
+    let computed = Nanos((totals.run_ns - totals.mpi_ns).0.max(0));
+    totals.hideable_ns = rank.hideable.min(computed);
+    RankRow {
+        rank: info.rank,
+        life: info.life,
+        host: info.host.clone(),
+        pid: info.pid,
+        ended: info.ended,
+        lost_records: info.lost_records,
+        unknown_requests: info.unknown_requests,
+        summarized: info.summarized,
+        totals,
+    }
+}
+
+impl Totals {
+    fn add(&mut self, category: Category, cell: &Cell) {
+        let sum = match category {
+            Category::Posting => &mut self.posting_ns,
+            Category::Waiting => &mut self.waiting_ns,
+            Category::BlockingPointToPoint => &mut self.blocking_ns,
+            Category::Collective => &mut self.collective_ns,
+            Category::Poll => &mut self.poll_ns,
+            Category::Other => &mut self.other_ns,
+            Category::Outside => return,
+        };
+        *sum += cell.inside;
+        self.mpi_ns += cell.inside;
+        self.calls += cell.count;
+        match category {
+            Category::Posting => self.requests += cell.count,
+            Category::Waiting => self.completing_calls += cell.count,
+            Category::Poll => self.polls += cell.count,
+            _ => {}
+        }
+    }
+}
+
+fn sum_totals(ranks: &[RankRow]) -> Totals {
+    let mut sum = Totals::default();
+    for Totals {
+        run_ns,
+        mpi_ns,
+        mpi_share: _,
+        posting_ns,
+        waiting_ns,
+        blocking_ns,
+        collective_ns,
+        poll_ns,
+        other_ns,
+        requests,
+        calls,
+        completing_calls,
+        polls,
+        unattributed_waiting_ns,
+        hideable_ns,
+    } in ranks.iter().map(|rank| rank.totals)
+    {
+        sum.run_ns += run_ns;
+        sum.mpi_ns += mpi_ns;
+        sum.posting_ns += posting_ns;
+        sum.waiting_ns += waiting_ns;
+        sum.blocking_ns += blocking_ns;
+        sum.collective_ns += collective_ns;
+        sum.poll_ns += poll_ns;
+        sum.other_ns += other_ns;
+        sum.requests += requests;
+        sum.calls += calls;
+        sum.completing_calls += completing_calls;
+        sum.polls += polls;
+        sum.unattributed_waiting_ns += unattributed_waiting_ns;
+        sum.hideable_ns += hideable_ns;
+    }
+    sum.mpi_share = sum.mpi_ns.share_of(sum.run_ns);
+    sum
+}
+
+fn spread(ranks: &[RankRow]) -> Spread {
+    let compute = |row: &RankRow| (row.totals.run_ns - row.totals.mpi_ns).0.max(0) as f64;
+    let compute_ns = min_mean_max(ranks, compute);
+    let compute_imbalance =
+        if compute_ns.mean > 0.0 { compute_ns.max / compute_ns.mean - 1.0 } else { 0.0 };
+    Spread {
+        mpi_share: min_mean_max(ranks, |row| row.totals.mpi_share),
+        compute_ns,
+        compute_imbalance,
+    }
+}
+
+pub(super) fn min_mean_max(ranks: &[RankRow], value: impl Fn(&RankRow) -> f64) -> MinMeanMax {
+    let mut values = ranks.iter().map(|row| (value(row), row.rank));
+    let (first, rank) = values.next().unwrap_or((0.0, Rank(0)));
+    let start = MinMeanMax { min: first, min_rank: rank, mean: first, max: first, max_rank: rank };
+    let mut found = values.fold(start, |mut found, (value, rank)| {
+        if value < found.min {
+            (found.min, found.min_rank) = (value, rank);
+        }
+        if value > found.max {
+            (found.max, found.max_rank) = (value, rank);
+        }
+        found.mean += value;
+        found
+    });
+    found.mean /= ranks.len().max(1) as f64;
+    found
+}
+
+/// Requests and blocking calls by size. Probes move no bytes; communicator calls have none.
+fn size_classes(run: &RunSums, run_time: Nanos) -> Vec<SizeClass> {
+    let mut classes: BTreeMap<(u8, u8), Cell> = BTreeMap::new();
+    for entry in run.entries.iter().filter(|entry| moves_bytes(run, entry)) {
+        let group = u8::from(run.calls[entry.call].family == "COLLECTIVE");
+        *classes.entry((group, entry.size_class)).or_default() += &entry.cell;
+    }
+    classes
+        .into_iter()
+        .filter(|(_, cell)| cell.count > 0)
+        .map(|((group, class), cell)| SizeClass {
+            kind: if group == 0 { "point_to_point" } else { "collective" },
+            from_bytes: class.checked_sub(1).map_or(0, |exponent| 1 << exponent.min(63)),
+            below_bytes: 1u64.checked_shl(class.into()).unwrap_or(u64::MAX),
+            numbers: Numbers::new(&cell, run_time),
+        })
+        .collect()
+}
+
+fn moves_bytes(run: &RunSums, entry: &Entry) -> bool {
+    let is_transfer = matches!(
+        run.category(entry),
+        Category::Posting | Category::BlockingPointToPoint | Category::Collective
+    );
+    is_transfer && run.calls[entry.call].role != "PROBE"
+}

@@ -1,0 +1,263 @@
+//! Groups the sums of a run by place: by call site, or by whole call path.
+
+use std::collections::{BTreeSet, HashMap};
+
+use serde::Serialize;
+
+use super::cell::Cell;
+use super::combine::RunSums;
+use crate::model::{Category, Frame, Nanos};
+use crate::symbols::{FrameName, NameFrames};
+
+/// What kind of calls a site holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SiteKind {
+    /// Makes requests; the time of the calls that ended them is shared out to these sites.
+    Request,
+    Blocking,
+    Collective,
+    /// Tests and probes that said no.
+    Poll,
+    Other,
+}
+
+impl SiteKind {
+    /// `None` for what is no site of its own: completing calls, whose time is with the requests, and MPI_Init.
+    pub fn of(category: Category) -> Option<SiteKind> {
+        match category {
+            Category::Posting => Some(SiteKind::Request),
+            Category::BlockingPointToPoint => Some(SiteKind::Blocking),
+            Category::Collective => Some(SiteKind::Collective),
+            Category::Poll => Some(SiteKind::Poll),
+            Category::Other => Some(SiteKind::Other),
+            Category::Waiting | Category::Outside => None,
+        }
+    }
+}
+
+/// What to list first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    #[default]
+    Time,
+    /// Time in the calls that ended requests.
+    Waiting,
+    /// Time in the calls themselves.
+    Posting,
+    Calls,
+    Bytes,
+    Window,
+}
+
+/// How entries are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grouping {
+    /// By the frame that the site is named by.
+    Frame,
+    /// By the whole call path.
+    Path,
+}
+
+/// The calls of one MPI function at one place, over all ranks; nothing is named yet.
+#[derive(Debug, Clone)]
+pub struct SiteSums {
+    /// Index into [`RunSums::calls`].
+    pub call: usize,
+    pub kind: SiteKind,
+    pub frame: Option<Frame>,
+    /// Index into [`RunSums::paths`], when grouped by path.
+    pub path: Option<usize>,
+    pub cell: Cell,
+    /// Ranks that called it.
+    pub ranks: usize,
+    /// Where most of the waiting for its requests was: call, frame, time.
+    pub waited: Option<(usize, Option<Frame>, Nanos)>,
+}
+
+type SiteKey = (usize, SiteKind, Option<Frame>, Option<usize>);
+
+/// All sites of a run, the first in `order` first.
+pub fn group_sites(run: &RunSums, grouping: Grouping, order: Order) -> Vec<SiteSums> {
+    let mut index: HashMap<SiteKey, usize> = HashMap::new();
+    let mut sites: Vec<SiteSums> = Vec::new();
+    let mut ranks: Vec<BTreeSet<usize>> = Vec::new();
+    let mut site_of_entry: Vec<Option<usize>> = Vec::with_capacity(run.entries.len());
+    for entry in &run.entries {
+        let Some(kind) = SiteKind::of(run.category(entry)).filter(|_| entry.cell.count > 0) else {
+            site_of_entry.push(None);
+            continue;
+        };
+        let frame = run.site_frame(entry.path);
+        let path = entry.path.filter(|_| grouping == Grouping::Path);
+        let at = *index.entry((entry.call, kind, frame, path)).or_insert_with(|| {
+            let (cell, ranks_of_site) = (Cell::default(), BTreeSet::new());
+            sites.push(SiteSums {
+                call: entry.call,
+                kind,
+                frame,
+                path,
+                cell,
+                ranks: 0,
+                waited: None,
+            });
+            ranks.push(ranks_of_site);
+            sites.len() - 1
+        });
+        sites[at].cell += &entry.cell;
+        ranks[at].insert(entry.rank);
+        site_of_entry.push(Some(at));
+    }
+    for (site, ranks) in sites.iter_mut().zip(ranks) {
+        site.ranks = ranks.len();
+    }
+    find_waits(run, &site_of_entry, &mut sites);
+    sort_sites(run, &mut sites, order);
+    sites
+}
+
+fn find_waits(run: &RunSums, site_of_entry: &[Option<usize>], sites: &mut [SiteSums]) {
+    let mut waits: HashMap<(usize, usize, Option<Frame>), Nanos> = HashMap::new();
+    for &(post, wait, time) in &run.waits {
+        if let Some(site) = site_of_entry[post] {
+            let entry = &run.entries[wait];
+            *waits.entry((site, entry.call, run.site_frame(entry.path))).or_default() += time;
+        }
+    }
+    for ((site, call, frame), time) in waits {
+        let waited = &mut sites[site].waited;
+        // Ties are broken by place, so that the answer does not depend on the order of a hash table.
+        let is_more = waited.map_or(true, |(old_call, old_frame, old)| {
+            (time, call, frame) > (old, old_call, old_frame)
+        });
+        if is_more {
+            *waited = Some((call, frame, time));
+        }
+    }
+}
+
+fn sort_sites(run: &RunSums, sites: &mut [SiteSums], order: Order) {
+    let weight = |site: &SiteSums| match order {
+        Order::Time => site.cell.time().0,
+        Order::Waiting => site.cell.completion.0,
+        Order::Posting => site.cell.inside.0,
+        Order::Calls => site.cell.count as i64,
+        Order::Bytes => site.cell.bytes.0 as i64,
+        Order::Window => site.cell.window.0,
+    };
+    let place = |site: &SiteSums| (run.calls[site.call].name.clone(), site.frame, site.path);
+    sites.sort_by(|a, b| weight(b).cmp(&weight(a)).then_with(|| place(a).cmp(&place(b))));
+}
+
+/// Sums with names: one line of a table, one object of the JSON.
+#[derive(Debug, Clone, Serialize)]
+pub struct Site {
+    /// MPI function.
+    pub call: String,
+    pub kind: SiteKind,
+    pub site: Option<FrameName>,
+    /// Ranks that called it.
+    pub ranks: usize,
+    #[serde(flatten)]
+    pub numbers: Numbers,
+    /// For requests: the call that most of their waiting was in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waited_in: Option<WaitedIn>,
+    /// Innermost first, inlined functions included; only where call paths are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frames: Option<Vec<FrameName>>,
+    /// The call path is longer than was recorded.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+}
+
+/// The call in which most of the time went by that is laid to a site's requests.
+#[derive(Debug, Clone, Serialize)]
+pub struct WaitedIn {
+    pub call: String,
+    pub site: Option<FrameName>,
+    pub completion_ns: Nanos,
+}
+
+/// A [`Cell`] as it is shown. Keys are documented in `docs/json.md`.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Numbers {
+    pub calls: u64,
+    pub bytes: u64,
+    pub time_ns: Nanos,
+    /// `time_ns` as a fraction of the run time of all ranks.
+    pub share: f64,
+    pub inside_ns: Nanos,
+    pub completion_ns: Nanos,
+    pub ended_requests: u64,
+    pub window_ns: Nanos,
+    pub timed_requests: u64,
+    pub mpi_ns: Nanos,
+    pub compute_ns: Nanos,
+    pub polls: u64,
+    pub pending: u64,
+}
+
+impl Numbers {
+    /// `run_time` is that of all ranks together.
+    pub fn new(cell: &Cell, run_time: Nanos) -> Numbers {
+        Numbers {
+            calls: cell.count,
+            bytes: cell.bytes.0,
+            time_ns: cell.time(),
+            share: cell.time().share_of(run_time),
+            inside_ns: cell.inside,
+            completion_ns: cell.completion,
+            ended_requests: cell.ended,
+            window_ns: cell.window,
+            timed_requests: cell.timed,
+            mpi_ns: cell.mpi,
+            compute_ns: cell.compute,
+            polls: cell.polls,
+            pending: cell.pending,
+        }
+    }
+
+    /// Computation as a fraction of the windows it was measured in; `None` without windows.
+    pub fn compute_share(&self) -> Option<f64> {
+        let measured = self.compute_ns + self.mpi_ns;
+        (measured.0 > 0).then(|| self.compute_ns.share_of(measured))
+    }
+}
+
+/// Names a site. Frames are given when it was grouped by path.
+pub fn name_site(
+    run: &RunSums,
+    sums: &SiteSums,
+    run_time: Nanos,
+    names: &mut dyn NameFrames,
+) -> Site {
+    let mut innermost =
+        |frame: Option<Frame>| frame.and_then(|frame| names.name(frame).into_iter().next());
+    let site = innermost(sums.frame);
+    let waited_in = sums.waited.map(|(call, frame, completion_ns)| WaitedIn {
+        call: run.calls[call].name.clone(),
+        site: innermost(frame),
+        completion_ns,
+    });
+    let frames = sums.path.map(|path| name_path(&run.paths[path].frames, names));
+    Site {
+        call: run.calls[sums.call].name.clone(),
+        kind: sums.kind,
+        site,
+        ranks: sums.ranks,
+        numbers: Numbers::new(&sums.cell, run_time),
+        waited_in,
+        frames,
+        truncated: sums.path.is_some_and(|path| run.paths[path].truncated),
+    }
+}
+
+/// The frames of a path from the caller of MPI outwards to `main`; what runs below `main` is left out.
+pub fn name_path(frames: &[Frame], names: &mut dyn NameFrames) -> Vec<FrameName> {
+    let mut named: Vec<FrameName> = frames.iter().flat_map(|&frame| names.name(frame)).collect();
+    while named.len() > 1 && named.last().is_some_and(FrameName::is_start_code) {
+        named.pop();
+    }
+    named
+}

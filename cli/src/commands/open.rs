@@ -1,0 +1,120 @@
+//! What the commands that read a run have in common.
+
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use super::recover::recover_run;
+use crate::analysis::aggregate::Aggregator;
+use crate::analysis::combine::RunSums;
+use crate::analysis::pending::{collect_pending, read_pending, FilePending, PendingItem};
+use crate::analysis::problem::{Problem, ProblemKind};
+use crate::db::{find_run, for_each_file, list_files, rows_to_scan, scan, DbError, RunFiles};
+use crate::model::Module;
+use crate::render::progress::Progress;
+use crate::symbols::Symbols;
+
+/// The files of a run, after what killed ranks left was turned into databases.
+pub struct OpenRun {
+    pub files: RunFiles,
+    /// Spools that could not be turned into databases, and why.
+    pub problems: Vec<Problem>,
+}
+
+impl OpenRun {
+    /// # Errors
+    /// There is no run, or nothing in it can be read yet.
+    pub fn open(named: Option<&Path>) -> Result<OpenRun> {
+        let root = find_run(named)?;
+        let mut files = list_files(&root)?;
+        let mut problems = Vec::new();
+        if !files.spools.is_empty() {
+            let left = match recover_run(&root, true) {
+                Ok(summary) => summary.left,
+                Err(error) => vec![format!("{error:#}")],
+            };
+            let not_recovered = |line| Problem::new(ProblemKind::NotRecovered, line, vec![]);
+            problems.extend(left.into_iter().map(not_recovered));
+            files = list_files(&root)?;
+        }
+        if files.databases.is_empty() {
+            let why: Vec<String> = problems.into_iter().map(|problem| problem.message).collect();
+            anyhow::bail!("{}: no data yet: {}", root.display(), why.join("; "));
+        }
+        Ok(OpenRun { files, problems })
+    }
+
+    /// The name of the run as the user would type it.
+    pub fn name(&self) -> String {
+        self.files.root.to_string_lossy().into_owned()
+    }
+
+    /// Reads everything once and sums it up; also why some files could not be read.
+    ///
+    /// # Errors
+    /// No file could be read.
+    pub fn sum(&self) -> Result<(RunSums, Vec<DbError>)> {
+        let progress = Progress::default();
+        let per_file = for_each_file(&self.files.databases, |database, definitions| {
+            let mut aggregator = Aggregator::new(&definitions);
+            let sums = || -> rusqlite::Result<_> {
+                progress.expect(rows_to_scan(&database.connection)?);
+                scan(&database.connection, &mut aggregator, &|rows| progress.add(rows))?;
+                Ok(aggregator.finish())
+            };
+            let sums = sums().map_err(DbError::reading(&database.path))?;
+            Ok((definitions, sums))
+        })?;
+        Ok((RunSums::combine(per_file.read), per_file.failed))
+    }
+
+    /// Reads and names what did not end.
+    ///
+    /// # Errors
+    /// No file could be read.
+    pub fn pending(&self) -> Result<Pending> {
+        let per_file = for_each_file(&self.files.databases, |database, definitions| {
+            let rows = read_pending(database, &definitions)?;
+            Ok(FilePending { definitions, rows })
+        })?;
+        let (items, symbols) =
+            collect_pending(&per_file.read, |modules: Vec<Module>| Symbols::new(modules));
+        Ok(Pending { items, symbols, failed: per_file.failed })
+    }
+}
+
+/// What did not end.
+pub struct Pending {
+    pub items: Vec<PendingItem>,
+    /// Knows which modules could not be used.
+    pub symbols: Symbols,
+    pub failed: Vec<DbError>,
+}
+
+/// Writes data to standard output through a buffer.
+///
+/// # Errors
+/// Of the writer; a reader that went away is one, which `main` takes for success.
+pub fn print(write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    write(&mut out).and_then(|()| out.flush()).context("standard output")
+}
+
+/// Writes one JSON document.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_json(value: &impl serde::Serialize) -> Result<()> {
+    print(|out| {
+        serde_json::to_writer_pretty(&mut *out, value)?;
+        out.write_all(b"\n")
+    })
+}
+
+/// Says on standard error what must be known, for output formats that have no place for it.
+pub fn warn(problems: &[Problem]) {
+    for problem in problems {
+        eprintln!("lapscope: {}", problem.message);
+    }
+}

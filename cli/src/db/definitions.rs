@@ -1,0 +1,124 @@
+//! The small tables of a file: who the ranks are, what the ids of the big tables mean.
+
+use std::collections::HashMap;
+
+use rusqlite::Row;
+
+use super::{Database, DbError};
+use crate::model::{CallName, CallPath, Frame, Module, RankInfo};
+
+/// Everything in a file but operations, calls, requests and tallies.
+#[derive(Debug, Default)]
+pub struct Definitions {
+    /// In the order of rank numbers; never empty.
+    pub ranks: Vec<RankInfo>,
+    /// `thread.number` by `thread.id`.
+    pub thread_numbers: HashMap<i64, i64>,
+    /// By `call_name.id`.
+    pub calls: HashMap<i64, CallName>,
+    /// Frames of `paths` index into this.
+    pub modules: Vec<Module>,
+    /// By `call_path.id`.
+    pub paths: HashMap<i64, CallPath>,
+    /// `communicator.name` by `communicator.id`.
+    pub communicators: HashMap<i64, String>,
+    /// Ranks in which more than one thread made MPI calls.
+    pub threaded_ranks: u64,
+}
+
+impl Definitions {
+    /// Reads the definitions of an open database.
+    ///
+    /// # Errors
+    /// [`DbError::Damaged`] when a table is missing or unreadable.
+    pub fn read(database: &Database) -> Result<Definitions, DbError> {
+        read_all(database).map_err(DbError::reading(&database.path))
+    }
+}
+
+fn read_all(database: &Database) -> rusqlite::Result<Definitions> {
+    let mut definitions = Definitions {
+        ranks: collect(database, RANK_SQL, rank_info)?,
+        threaded_ranks: count_threaded(database)?,
+        ..Definitions::default()
+    };
+    definitions.thread_numbers =
+        collect(database, "SELECT id, number FROM thread", |row| Ok((row.get(0)?, row.get(1)?)))?;
+    definitions.calls = collect(database, "SELECT id, name, family, role FROM call_name", |row| {
+        let call = CallName { name: row.get(1)?, family: row.get(2)?, role: row.get(3)? };
+        Ok((row.get(0)?, call))
+    })?;
+    definitions.communicators = collect(database, "SELECT id, name FROM communicator", |row| {
+        Ok((row.get(0)?, row.get(1)?))
+    })?;
+    read_paths(database, &mut definitions)?;
+    if definitions.ranks.is_empty() {
+        return Err(rusqlite::Error::QueryReturnedNoRows);
+    }
+    Ok(definitions)
+}
+
+fn collect<T, C: FromIterator<T>>(
+    database: &Database,
+    sql: &str,
+    read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<C> {
+    database.connection.prepare(sql)?.query_map([], read)?.collect()
+}
+
+const RANK_SQL: &str = "SELECT rank, life, world_size, host, pid, command, executable, mpi_abi, mpi_library,
+  mpi_standard, thread_level, lapscope_version, job, epoch_unix_ns, init_end_ns, end_ns, ended, lost_records,
+  unknown_requests, summarized FROM rank ORDER BY rank";
+
+fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
+    Ok(RankInfo {
+        rank: row.get(0)?,
+        life: row.get(1)?,
+        world_size: row.get(2)?,
+        host: row.get(3)?,
+        pid: row.get(4)?,
+        command: row.get(5)?,
+        executable: row.get(6)?,
+        mpi_abi: row.get(7)?,
+        mpi_library: row.get(8)?,
+        mpi_standard: row.get(9)?,
+        thread_level: row.get(10)?,
+        lapscope_version: row.get(11)?,
+        job: row.get(12)?,
+        epoch_unix_ns: row.get(13)?,
+        init_end: row.get(14)?,
+        end: row.get(15)?,
+        ended: row.get(16)?,
+        lost_records: row.get::<_, i64>(17)?.max(0) as u64,
+        unknown_requests: row.get::<_, i64>(18)?.max(0) as u64,
+        summarized: row.get(19)?,
+    })
+}
+
+fn count_threaded(database: &Database) -> rusqlite::Result<u64> {
+    let sql = "SELECT count(*) FROM (SELECT rank FROM thread WHERE calls > 0 GROUP BY rank HAVING count(*) > 1)";
+    database.connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(|count| count as u64)
+}
+
+fn read_paths(database: &Database, definitions: &mut Definitions) -> rusqlite::Result<()> {
+    let modules: Vec<(i64, Module)> =
+        collect(database, "SELECT id, path, build_id FROM module ORDER BY id", |row| {
+            Ok((row.get(0)?, Module { path: row.get(1)?, build_id: row.get(2)? }))
+        })?;
+    let index: HashMap<i64, u32> =
+        modules.iter().enumerate().map(|(index, (id, _))| (*id, index as u32)).collect();
+    definitions.modules = modules.into_iter().map(|(_, module)| module).collect();
+    definitions.paths = collect(database, "SELECT id, truncated FROM call_path", |row| {
+        Ok((row.get(0)?, CallPath { frames: Vec::new(), truncated: row.get(1)? }))
+    })?;
+    let mut statement = database
+        .connection
+        .prepare("SELECT path_id, module_id, address FROM frame ORDER BY path_id, depth")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let module = row.get::<_, Option<i64>>(1)?.and_then(|id| index.get(&id).copied());
+        let frame = Frame { module, address: row.get::<_, i64>(2)? as u64 };
+        definitions.paths.entry(row.get(0)?).or_default().frames.push(frame);
+    }
+    Ok(())
+}

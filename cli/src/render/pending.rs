@@ -1,0 +1,70 @@
+//! What did not end, rank by rank.
+
+use std::io::{self, Write};
+
+use super::sites::write_frames;
+use super::style::Style;
+use super::units::time;
+use crate::analysis::pending::{PendingItem, What};
+use crate::analysis::problem::plural;
+use crate::model::Ended;
+
+/// `top` items of each rank; 0 means all.
+///
+/// # Errors
+/// Of the writer.
+pub fn write(
+    out: &mut dyn Write,
+    items: &[PendingItem],
+    top: usize,
+    style: Style,
+) -> io::Result<()> {
+    if items.is_empty() {
+        return writeln!(out, "Nothing is pending: every request ended and every call returned.");
+    }
+    let same_rank = |a: &PendingItem, b: &PendingItem| (a.rank, a.life) == (b.rank, b.life);
+    for (index, of_rank) in items.chunk_by(same_rank).enumerate() {
+        if index > 0 {
+            writeln!(out)?;
+        }
+        write_rank(out, of_rank, top, style)?;
+    }
+    Ok(())
+}
+
+fn write_rank(
+    out: &mut dyn Write,
+    items: &[PendingItem],
+    top: usize,
+    style: Style,
+) -> io::Result<()> {
+    let first = &items[0];
+    let ended = match first.ended {
+        Ended::Finalize => "reached MPI_Finalize",
+        Ended::Abort => "called MPI_Abort",
+        Ended::Exit => "exited without MPI_Finalize",
+        Ended::Killed => "was killed",
+    };
+    let requests = items.iter().filter(|item| item.what == What::Request).count();
+    writeln!(
+        out,
+        "{} on {} {ended}; {requests} request{} pending",
+        style.bold(&format!("rank {}", first.rank)),
+        first.host,
+        plural(requests as u64)
+    )?;
+    let shown = if top == 0 { items.len() } else { top.min(items.len()) };
+    for item in &items[..shown] {
+        let lead = match item.what {
+            What::Call => "  inside  ",
+            What::Request => "  pending ",
+        };
+        let head = format!("{lead}{} for {}", item.describe_without_place(), time(item.since_ns));
+        writeln!(out, "{}", style.wrap(head.trim_start(), "  ", "          "))?;
+        write_frames(out, &item.frames, "          ", style)?;
+    }
+    if shown < items.len() {
+        writeln!(out, "  and {} more (--top 0 shows all)", items.len() - shown)?;
+    }
+    Ok(())
+}

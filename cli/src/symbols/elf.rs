@@ -1,0 +1,113 @@
+//! What an ELF file says without DWARF.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use object::read::ReadCache;
+use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
+
+fn with_object<T>(
+    path: &Path,
+    read: impl FnOnce(&object::File<'_, &ReadCache<File>>) -> T,
+) -> Option<T> {
+    let cache = ReadCache::new(File::open(path).ok()?);
+    let object = object::File::parse(&cache).ok()?;
+    Some(read(&object))
+}
+
+/// The build id of a file in hexadecimal, empty when it has none; `None` when it is not a readable object file.
+pub fn build_id(path: &Path) -> Option<String> {
+    with_object(path, |object| {
+        let id = object.build_id().ok().flatten().unwrap_or_default();
+        id.iter().map(|byte| format!("{byte:02x}")).collect()
+    })
+}
+
+/// Whether a file holds debug information itself.
+pub fn has_dwarf(path: &Path) -> bool {
+    with_object(path, |object| {
+        // A stripped file's sections may still be named, without bytes in the file.
+        object.section_by_name(".debug_info").is_some_and(|section| {
+            section.size() > 0 && section.file_range().is_some_and(|(_, bytes)| bytes > 0)
+        })
+    })
+    .unwrap_or(false)
+}
+
+/// The file that holds what several debug files share (made by dwz), when this one refers to such a file.
+pub fn supplementary_file(path: &Path) -> Option<PathBuf> {
+    let link = with_object(path, |object| {
+        let (name, _) = object.gnu_debugaltlink().ok().flatten()?;
+        Some(PathBuf::from(String::from_utf8_lossy(name).into_owned()))
+    })??;
+    let link = path.parent()?.join(link);
+    link.exists().then_some(link)
+}
+
+/// Function symbols of one module, sorted by address.
+#[derive(Debug, Default)]
+pub struct ElfSymbols {
+    functions: Vec<Function>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Function {
+    address: u64,
+    size: u64,
+    name: String,
+}
+
+impl ElfSymbols {
+    /// The static and dynamic symbols of all `files`, which describe the same module.
+    pub fn read(files: &[PathBuf]) -> Self {
+        let mut functions = Vec::new();
+        for file in files {
+            with_object(file, |object| {
+                functions.extend(object.symbols().chain(object.dynamic_symbols()).filter_map(
+                    |symbol| {
+                        let is_code =
+                            matches!(symbol.kind(), SymbolKind::Text) && symbol.is_definition();
+                        let name = symbol.name().ok().filter(|name| is_code && !name.is_empty())?;
+                        Some(Function {
+                            address: symbol.address(),
+                            size: symbol.size(),
+                            name: name.to_owned(),
+                        })
+                    },
+                ));
+            });
+        }
+        functions.sort_unstable();
+        functions.dedup();
+        ElfSymbols { functions }
+    }
+
+    /// The function that holds `address`. A stripped file names only some of its functions, so the nearest symbol in
+    /// front of an address is not good enough: the address must lie within its size.
+    pub fn find(&self, address: u64) -> Option<&str> {
+        let behind = self.functions.partition_point(|function| function.address <= address);
+        let mut candidates = self.functions[..behind].iter().rev();
+        // A few steps back: aliases and functions of size zero may stand between.
+        candidates
+            .by_ref()
+            .take(8)
+            .find(|function| address - function.address < function.size)
+            .map(|function| function.name.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_between_functions_has_no_name() {
+        let function =
+            |address, size, name: &str| Function { address, size, name: name.to_owned() };
+        let symbols = ElfSymbols { functions: vec![function(16, 8, "a"), function(64, 8, "b")] };
+        assert_eq!(symbols.find(23), Some("a"));
+        assert_eq!(symbols.find(24), None);
+        assert_eq!(symbols.find(8), None);
+        assert_eq!(symbols.find(64), Some("b"));
+    }
+}

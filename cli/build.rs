@@ -37,7 +37,10 @@ fn write_options(path: &Path) {
 
 fn compile_conversion(root: &Path) {
     let recorder = root.join("interposer/recorder");
+    let layout = root.join("cli/src/store_layout.c");
+    println!("cargo:rerun-if-changed={}", layout.display());
     let mut build = cc::Build::new();
+    build.file(layout);
     for entry in std::fs::read_dir(&recorder).expect("interposer/recorder is in the source tree") {
         let path = entry.expect("a readable directory").path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();

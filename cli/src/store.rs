@@ -1,6 +1,7 @@
 //! The conversion from spool to SQLite: `interposer/recorder/store.c`, which the recorder uses too.
 
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
+use std::mem::{offset_of, size_of};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -23,6 +24,8 @@ pub struct Converted {
     pub lost: u64,
     /// Chunks and records that could not be read.
     pub damaged: u64,
+    /// Offset in the spool of the first of them; valid when there is one.
+    pub damaged_at: u64,
 }
 
 impl Converted {
@@ -35,6 +38,7 @@ impl Converted {
 #[repr(C)]
 struct SpoolInfo {
     rank: i32,
+    world_size: i32,
     life: u32,
     end: u32,
     pid: i64,
@@ -42,6 +46,14 @@ struct SpoolInfo {
     host: [c_char; 256],
     boot_id: [c_char; 40],
 }
+
+// As store_layout.c, which the C compiler checks.
+const _: () = {
+    assert!(size_of::<Converted>() == 64 && offset_of!(Converted, requests) == 16);
+    assert!(offset_of!(Converted, lost) == 40 && offset_of!(Converted, damaged_at) == 56);
+    assert!(size_of::<SpoolInfo>() == 328 && offset_of!(SpoolInfo, end) == 12);
+    assert!(offset_of!(SpoolInfo, pid) == 16 && offset_of!(SpoolInfo, boot_id) == 288);
+};
 
 extern "C" {
     fn store_convert(

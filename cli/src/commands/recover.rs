@@ -59,15 +59,16 @@ pub fn run(args: &RecoverArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn describe(recovered: &Recovered) -> String {
-    let Converted { requests, calls, pending, lost, damaged, .. } = recovered.content;
+    let Converted { requests, calls, pending, lost, damaged, damaged_at, .. } = recovered.content;
     let mut text = format!("{}: {requests} requests, {calls} calls", recovered.database.display());
-    let optional = [
-        (pending, "had not ended"),
-        (lost, "lost during the run"),
-        (damaged, "damaged pieces could not be read"),
-    ];
+    let optional = [(pending, "had not ended"), (lost, "lost during the run")];
     for (count, what) in optional.into_iter().filter(|(count, _)| *count > 0) {
         text.push_str(&format!(", {count} {what}"));
+    }
+    if damaged > 0 {
+        text.push_str(&format!(
+            ", {damaged} damaged pieces left out, the first at byte {damaged_at}"
+        ));
     }
     text
 }

@@ -1,0 +1,27 @@
+/* store.rs writes these structs down a second time: a change on either side must not build. */
+#include "../../interposer/recorder/store.h"
+
+#include <stddef.h>
+
+#define LAYOUT(type, field, offset) _Static_assert(offsetof(struct type, field) == (offset), "cli/src/store.rs: " #field)
+
+_Static_assert(sizeof(struct store_result) == 64, "cli/src/store.rs: Converted");
+LAYOUT(store_result, rank, 0);
+LAYOUT(store_result, life, 4);
+LAYOUT(store_result, end, 8);
+LAYOUT(store_result, requests, 16);
+LAYOUT(store_result, calls, 24);
+LAYOUT(store_result, pending, 32);
+LAYOUT(store_result, lost, 40);
+LAYOUT(store_result, damaged, 48);
+LAYOUT(store_result, damaged_at, 56);
+
+_Static_assert(sizeof(struct spool_info) == 328, "cli/src/store.rs: SpoolInfo");
+LAYOUT(spool_info, rank, 0);
+LAYOUT(spool_info, world_size, 4);
+LAYOUT(spool_info, life, 8);
+LAYOUT(spool_info, end, 12);
+LAYOUT(spool_info, pid, 16);
+LAYOUT(spool_info, pid_start, 24);
+LAYOUT(spool_info, host, 32);
+LAYOUT(spool_info, boot_id, 288);

@@ -23,8 +23,9 @@ help:
 
 demo:
 	@tests/setup.sh demo
-	@$(MAKE) --no-print-directory build >build-demo.log 2>&1 || { cat build-demo.log; rm -f build-demo.log; exit 1; }
-	@rm -f build-demo.log
+	@mkdir -p build
+	@echo "building (messages in build/demo-build.log)"
+	@$(MAKE) --no-print-directory build >build/demo-build.log 2>&1 || { cat build/demo-build.log; exit 1; }
 	@examples/halo/demo.sh
 
 check:

@@ -166,7 +166,9 @@ fn conclude(runs: &[PathBuf], args: &RunArgs, quiet: bool) -> anyhow::Result<()>
 }
 
 fn print_report(run: &Path) -> anyhow::Result<()> {
-    let cli = Cli::try_parse_from([OsStr::new("lapscope"), OsStr::new("report"), run.as_os_str()]);
+    let run = outcome::relative(run);
+    let words = [OsStr::new("lapscope"), OsStr::new("report"), run.as_os_str()];
+    let cli = Cli::try_parse_from(words);
     match cli.context("the report's own arguments")?.command {
         Subcommand::Report(args) => super::report::run(&args).map(|_| ()),
         _ => unreachable!("`report` was parsed"),

@@ -183,7 +183,7 @@ fn describe_end(ended: &str) -> &str {
 }
 
 /// Below the working directory: as the user would type it.
-fn relative(path: &Path) -> PathBuf {
+pub fn relative(path: &Path) -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(&here).map_or_else(|_| path.into(), PathBuf::from)
 }

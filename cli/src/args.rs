@@ -122,7 +122,7 @@ pub enum SiteSort {
     #[default]
     Time,
     /// Time in calls that complete requests
-    Waiting,
+    Completing,
     /// Time in calls that make requests
     Posting,
     /// Number of calls
@@ -162,7 +162,7 @@ pub struct ReportArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  lapscope sites --sort waiting --top 5
+  lapscope sites --sort completing --top 5
   lapscope sites --call MPI_Isend --paths
   lapscope sites --source exchange.c --format csv")]
 pub struct SitesArgs {

@@ -166,7 +166,7 @@ pub enum Category {
     /// Calls that make requests.
     Posting,
     /// Calls that ended requests: the exposed time of non-blocking communication.
-    Waiting,
+    Completing,
     /// Blocking point-to-point calls, probes that blocked among them.
     BlockingPointToPoint,
     Collective,
@@ -191,7 +191,7 @@ impl CallName {
     pub fn category(&self) -> Category {
         match (self.role.as_str(), self.family.as_str()) {
             ("POST", _) => Category::Posting,
-            ("COMPLETE", _) => Category::Waiting,
+            ("COMPLETE", _) => Category::Completing,
             ("BLOCK", "COLLECTIVE") => Category::Collective,
             ("BLOCK" | "PROBE", "POINT_TO_POINT") => Category::BlockingPointToPoint,
             ("CONTROL", _) if self.name.starts_with("MPI_Init") || self.name == "MPI_Finalize" => {

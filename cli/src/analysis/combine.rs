@@ -1,13 +1,15 @@
 //! Brings the sums of many files together: the same call at the same place is one thing on all ranks, although every
 //! file has ids of its own.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
 use super::aggregate::FileSums;
 use super::cell::Cell;
+use super::sites::Grouping;
 use crate::db::Definitions;
 use crate::model::{CallName, CallPath, Category, Frame, Module, Nanos, RankInfo};
+use crate::symbols::{FrameName, NameFrames};
 
 /// The sums of a run. Indices of entries are into the vectors beside them.
 #[derive(Debug, Default)]
@@ -28,7 +30,7 @@ pub struct RunSums {
 #[derive(Debug)]
 pub struct RankSums {
     pub info: RankInfo,
-    /// How much of the waiting could at most have been hidden behind computation in the windows of its requests.
+    /// How much of the time in completing calls computation in the windows of their requests could at most have hidden.
     pub hideable: Nanos,
 }
 
@@ -109,6 +111,52 @@ impl RunSums {
             .into_iter()
             .filter_map(|(post, wait, time)| Some((entry_place[post]?, entry_place[wait]?, time)))
             .collect();
+    }
+
+    /// Makes addresses one that have the same names: unrolled loops and instances of templates make several calls of one
+    /// line. Costs a look-up of every address that is grouped by, so a run with very many keeps them apart.
+    pub fn unify(&mut self, grouping: Grouping, names: &mut dyn NameFrames) {
+        const MOST: usize = 20_000;
+        let grouped: HashSet<Frame> = match grouping {
+            Grouping::Frame => {
+                (0..self.paths.len()).filter_map(|path| self.site_frame(Some(path))).collect()
+            }
+            Grouping::Path => self.paths.iter().flat_map(|path| &path.frames).copied().collect(),
+        };
+        if grouped.len() > MOST {
+            return;
+        }
+        let mut grouped: Vec<Frame> = grouped.into_iter().collect();
+        grouped.sort_unstable();
+        let mut first: HashMap<Vec<FrameName>, Frame> = HashMap::new();
+        let same: HashMap<Frame, Frame> = grouped
+            .into_iter()
+            .map(|frame| {
+                let mut key = names.name(frame);
+                if grouping == Grouping::Frame {
+                    // The place is what counts here, not into what it was inlined.
+                    key.truncate(1);
+                    key[0].inlined = false;
+                }
+                let has_lines = key.iter().all(|name| name.line.is_some());
+                key.iter_mut().filter(|_| has_lines).for_each(|name| name.address = 0);
+                (frame, *first.entry(key).or_insert(frame))
+            })
+            .collect();
+        let mut paths = Interner::default();
+        let place: Vec<usize> = std::mem::take(&mut self.paths)
+            .into_iter()
+            .map(|mut path| {
+                for frame in &mut path.frames {
+                    *frame = same.get(frame).copied().unwrap_or(*frame);
+                }
+                paths.intern(path)
+            })
+            .collect();
+        self.paths = paths.values;
+        for entry in &mut self.entries {
+            entry.path = entry.path.map(|path| place[path]);
+        }
     }
 
     /// Where an entry's time is counted.

@@ -13,8 +13,13 @@ const WORTH_SAYING: f64 = 0.01;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Insight {
-    /// Waiting for requests, and how much computation their windows held: the bound on what could have been hidden.
-    ExposedWaiting { waiting_ns: Nanos, completing_calls: u64, hideable_ns: Nanos, in_detail: bool },
+    /// Time in completing calls, and how much computation their windows held: the bound on what could have been hidden.
+    ExposedCompletion {
+        completing_ns: Nanos,
+        completing_calls: u64,
+        hideable_ns: Nanos,
+        in_detail: bool,
+    },
     /// Calls that make requests are supposed to return at once, and here they did not.
     ExpensivePosting { posting_ns: Nanos, requests: u64, mean_ns: Nanos },
     /// One rank is in collectives for a much shorter time than the others: it arrives last.
@@ -31,9 +36,9 @@ pub(super) fn find_insights(run: &RunSums, totals: &Totals, ranks: &[RankRow]) -
     if totals.run_ns.0 > 0 && !is_worth(totals.mpi_ns) {
         return vec![Insight::LittleMpi { mpi_share: totals.mpi_share }];
     }
-    if is_worth(totals.waiting_ns) {
-        insights.push(Insight::ExposedWaiting {
-            waiting_ns: totals.waiting_ns,
+    if is_worth(totals.completing_ns) {
+        insights.push(Insight::ExposedCompletion {
+            completing_ns: totals.completing_ns,
             completing_calls: totals.completing_calls,
             hideable_ns: totals.hideable_ns,
             in_detail: !run.ranks.iter().any(|rank| rank.info.summarized),

@@ -96,8 +96,8 @@ pub struct PendingItem {
     pub communicator: Option<String>,
     /// Since the rank's epoch.
     pub begin_ns: Nanos,
-    /// From its begin to the end of the recording.
-    pub since_ns: Nanos,
+    /// Since MPI_Init returned.
+    pub begin_after_init_ns: Nanos,
     pub frames: Vec<FrameName>,
 }
 
@@ -155,17 +155,17 @@ fn name_item(
         tag: row.tag,
         communicator: row.communicator.clone(),
         begin_ns: row.begin,
-        since_ns: Nanos((info.end - row.begin).0.max(0)),
+        begin_after_init_ns: row.begin - info.init_end,
         frames: path.map_or_else(Vec::new, |path| name_path(&path.frames, names)),
     })
 }
 
 impl PendingItem {
-    /// "MPI_Irecv from rank 3, tag 7, 1024 bytes, at exchange halo.c:42".
+    /// "MPI_Irecv from rank 3, tag 7, 1024 bytes at exchange halo.c:42".
     pub fn describe(&self) -> String {
         let mut text = self.describe_without_place();
         if let Some(frame) = self.site() {
-            text += &format!(", at {}", frame.short());
+            text += &format!(" at {}", frame.short());
         }
         text
     }

@@ -113,8 +113,9 @@ fn describe_death(rank: &RankSums, pending: &[PendingItem]) -> Problem {
         Ended::Exit => "exited without MPI_Finalize",
         Ended::Killed | Ended::Finalize => "was killed",
     };
+    // When it died is not recorded: a killed process writes nothing more.
     let mut message = format!(
-        "rank {} on {} {how} {:.3} s after MPI_Init",
+        "rank {} on {} {how}; last recorded {:.3} s after MPI_Init",
         info.rank,
         info.host,
         info.run_time().seconds()

@@ -8,7 +8,7 @@ use super::cell::Cell;
 use super::combine::{Entry, RankSums, RunSums};
 use super::insight::{find_insights, Insight};
 use super::problem::Problem;
-use super::sites::{group_sites, name_site, Grouping, Numbers, Order, Site};
+use super::sites::{group_completing, group_sites, name_site, Grouping, Numbers, Order, Site};
 use crate::model::{Category, Ended, Nanos, Rank, RankInfo};
 use crate::symbols::NameFrames;
 
@@ -26,6 +26,8 @@ pub struct Report {
     pub spread: Spread,
     pub insights: Vec<Insight>,
     pub ranks: Vec<RankRow>,
+    /// Sites that end requests, the longest first; their time is shared out to `sites` as well.
+    pub completing_sites: Vec<Site>,
     /// Call sites in the order asked for, as many as asked for.
     pub sites: Vec<Site>,
     /// Call sites in all.
@@ -73,7 +75,7 @@ pub struct Totals {
     pub mpi_share: f64,
     pub posting_ns: Nanos,
     /// In calls that ended requests: exposed time of non-blocking communication.
-    pub waiting_ns: Nanos,
+    pub completing_ns: Nanos,
     pub blocking_ns: Nanos,
     pub collective_ns: Nanos,
     pub poll_ns: Nanos,
@@ -85,9 +87,9 @@ pub struct Totals {
     /// Calls that ended requests.
     pub completing_calls: u64,
     pub polls: u64,
-    /// Part of `waiting_ns` at no posting site: of requests whose start was not seen.
-    pub unattributed_waiting_ns: Nanos,
-    /// Waiting that computation in the windows of the same requests could at most have hidden.
+    /// Part of `completing_ns` at no posting site: of requests whose start was not seen.
+    pub unattributed_completing_ns: Nanos,
+    /// Completing time that computation in the windows of the same requests could at most have hidden.
     pub hideable_ns: Nanos,
 }
 
@@ -158,11 +160,10 @@ impl Report {
         let totals = sum_totals(&ranks);
         let sums = group_sites(run, Grouping::Frame, options.order);
         let shown = if options.top == 0 { sums.len() } else { options.top };
-        let sites: Vec<Site> = sums
-            .iter()
-            .take(shown)
-            .map(|sums| name_site(run, sums, totals.run_ns, names))
-            .collect();
+        let mut name = |sums| name_site(run, sums, totals.run_ns, names);
+        let sites: Vec<Site> = sums.iter().take(shown).map(&mut name).collect();
+        let completing: Vec<Site> =
+            group_completing(run).iter().take(shown).map(&mut name).collect();
         let spread = spread(&ranks);
         Report {
             json_version: JSON_VERSION,
@@ -173,6 +174,7 @@ impl Report {
             totals,
             spread,
             ranks,
+            completing_sites: completing,
             sites,
             site_count: sums.len(),
             size_classes: size_classes(run, totals.run_ns),
@@ -226,7 +228,7 @@ fn rank_row(rank: &RankSums, mut totals: Totals, shared_out: Nanos) -> RankRow {
     let info = &rank.info;
     totals.run_ns = info.run_time();
     totals.mpi_share = totals.mpi_ns.share_of(totals.run_ns);
-    totals.unattributed_waiting_ns = Nanos((totals.waiting_ns - shared_out).0.max(0));
+    totals.unattributed_completing_ns = Nanos((totals.completing_ns - shared_out).0.max(0));
     // Windows of different completing calls may overlap too, but a rank cannot hide more than it computed.
     let computed = Nanos((totals.run_ns - totals.mpi_ns).0.max(0));
     totals.hideable_ns = rank.hideable.min(computed);
@@ -247,7 +249,7 @@ impl Totals {
     fn add(&mut self, category: Category, cell: &Cell) {
         let sum = match category {
             Category::Posting => &mut self.posting_ns,
-            Category::Waiting => &mut self.waiting_ns,
+            Category::Completing => &mut self.completing_ns,
             Category::BlockingPointToPoint => &mut self.blocking_ns,
             Category::Collective => &mut self.collective_ns,
             Category::Poll => &mut self.poll_ns,
@@ -259,7 +261,7 @@ impl Totals {
         self.calls += cell.count;
         match category {
             Category::Posting => self.requests += cell.count,
-            Category::Waiting => self.completing_calls += cell.count,
+            Category::Completing => self.completing_calls += cell.count,
             Category::Poll => self.polls += cell.count,
             _ => {}
         }
@@ -273,7 +275,7 @@ fn sum_totals(ranks: &[RankRow]) -> Totals {
         mpi_ns,
         mpi_share: _,
         posting_ns,
-        waiting_ns,
+        completing_ns,
         blocking_ns,
         collective_ns,
         poll_ns,
@@ -282,14 +284,14 @@ fn sum_totals(ranks: &[RankRow]) -> Totals {
         calls,
         completing_calls,
         polls,
-        unattributed_waiting_ns,
+        unattributed_completing_ns,
         hideable_ns,
     } in ranks.iter().map(|rank| rank.totals)
     {
         sum.run_ns += run_ns;
         sum.mpi_ns += mpi_ns;
         sum.posting_ns += posting_ns;
-        sum.waiting_ns += waiting_ns;
+        sum.completing_ns += completing_ns;
         sum.blocking_ns += blocking_ns;
         sum.collective_ns += collective_ns;
         sum.poll_ns += poll_ns;
@@ -298,7 +300,7 @@ fn sum_totals(ranks: &[RankRow]) -> Totals {
         sum.calls += calls;
         sum.completing_calls += completing_calls;
         sum.polls += polls;
-        sum.unattributed_waiting_ns += unattributed_waiting_ns;
+        sum.unattributed_completing_ns += unattributed_completing_ns;
         sum.hideable_ns += hideable_ns;
     }
     sum.mpi_share = sum.mpi_ns.share_of(sum.run_ns);

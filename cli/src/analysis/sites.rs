@@ -17,13 +17,15 @@ pub enum SiteKind {
     Request,
     Blocking,
     Collective,
+    /// Ends requests; its time is also that which is shared out to the sites of these requests.
+    Completing,
     /// Tests and probes that said no.
     Poll,
     Other,
 }
 
 impl SiteKind {
-    /// `None` for what is no site of its own: completing calls, whose time is with the requests, and MPI_Init.
+    /// `None` for what lies outside of the run time.
     pub fn of(category: Category) -> Option<SiteKind> {
         match category {
             Category::Posting => Some(SiteKind::Request),
@@ -31,7 +33,8 @@ impl SiteKind {
             Category::Collective => Some(SiteKind::Collective),
             Category::Poll => Some(SiteKind::Poll),
             Category::Other => Some(SiteKind::Other),
-            Category::Waiting | Category::Outside => None,
+            Category::Completing => Some(SiteKind::Completing),
+            Category::Outside => None,
         }
     }
 }
@@ -42,7 +45,7 @@ pub enum Order {
     #[default]
     Time,
     /// Time in the calls that ended requests.
-    Waiting,
+    Completing,
     /// Time in the calls themselves.
     Posting,
     Calls,
@@ -71,20 +74,36 @@ pub struct SiteSums {
     pub cell: Cell,
     /// Ranks that called it.
     pub ranks: usize,
-    /// Where most of the waiting for its requests was: call, frame, time.
-    pub waited: Option<(usize, Option<Frame>, Nanos)>,
+    /// Where most of the time went that is shared out to its requests: call, frame, time.
+    pub completed: Option<(usize, Option<Frame>, Nanos)>,
 }
 
 type SiteKey = (usize, SiteKind, Option<Frame>, Option<usize>);
 
-/// All sites of a run, the first in `order` first.
+/// The sites at which a run's time is counted once, the first in `order` first. Completing calls are left out: their time
+/// is with the requests that they ended.
 pub fn group_sites(run: &RunSums, grouping: Grouping, order: Order) -> Vec<SiteSums> {
+    group(run, grouping, order, |kind| kind != SiteKind::Completing)
+}
+
+/// The sites that end requests, those that took longest first.
+pub fn group_completing(run: &RunSums) -> Vec<SiteSums> {
+    group(run, Grouping::Frame, Order::Time, |kind| kind == SiteKind::Completing)
+}
+
+fn group(
+    run: &RunSums,
+    grouping: Grouping,
+    order: Order,
+    is_wanted: impl Fn(SiteKind) -> bool,
+) -> Vec<SiteSums> {
     let mut index: HashMap<SiteKey, usize> = HashMap::new();
     let mut sites: Vec<SiteSums> = Vec::new();
     let mut ranks: Vec<BTreeSet<usize>> = Vec::new();
     let mut site_of_entry: Vec<Option<usize>> = Vec::with_capacity(run.entries.len());
     for entry in &run.entries {
-        let Some(kind) = SiteKind::of(run.category(entry)).filter(|_| entry.cell.count > 0) else {
+        let kind = SiteKind::of(run.category(entry)).filter(|kind| is_wanted(*kind));
+        let Some(kind) = kind.filter(|_| entry.cell.count > 0) else {
             site_of_entry.push(None);
             continue;
         };
@@ -99,7 +118,7 @@ pub fn group_sites(run: &RunSums, grouping: Grouping, order: Order) -> Vec<SiteS
                 path,
                 cell,
                 ranks: 0,
-                waited: None,
+                completed: None,
             });
             ranks.push(ranks_of_site);
             sites.len() - 1
@@ -125,13 +144,13 @@ fn find_waits(run: &RunSums, site_of_entry: &[Option<usize>], sites: &mut [SiteS
         }
     }
     for ((site, call, frame), time) in waits {
-        let waited = &mut sites[site].waited;
+        let completed = &mut sites[site].completed;
         // Ties are broken by place, so that the answer does not depend on the order of a hash table.
-        let is_more = waited.map_or(true, |(old_call, old_frame, old)| {
+        let is_more = completed.map_or(true, |(old_call, old_frame, old)| {
             (time, call, frame) > (old, old_call, old_frame)
         });
         if is_more {
-            *waited = Some((call, frame, time));
+            *completed = Some((call, frame, time));
         }
     }
 }
@@ -139,7 +158,7 @@ fn find_waits(run: &RunSums, site_of_entry: &[Option<usize>], sites: &mut [SiteS
 fn sort_sites(run: &RunSums, sites: &mut [SiteSums], order: Order) {
     let weight = |site: &SiteSums| match order {
         Order::Time => site.cell.time().0,
-        Order::Waiting => site.cell.completion.0,
+        Order::Completing => site.cell.completion.0,
         Order::Posting => site.cell.inside.0,
         Order::Calls => site.cell.count as i64,
         Order::Bytes => site.cell.bytes.0 as i64,
@@ -160,9 +179,9 @@ pub struct Site {
     pub ranks: usize,
     #[serde(flatten)]
     pub numbers: Numbers,
-    /// For requests: the call that most of their waiting was in.
+    /// For requests: the call in which most of the time went by that is shared out to them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub waited_in: Option<WaitedIn>,
+    pub completed_in: Option<CompletedIn>,
     /// Innermost first, inlined functions included; only where call paths are asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frames: Option<Vec<FrameName>>,
@@ -173,7 +192,7 @@ pub struct Site {
 
 /// The call in which most of the time went by that is laid to a site's requests.
 #[derive(Debug, Clone, Serialize)]
-pub struct WaitedIn {
+pub struct CompletedIn {
     pub call: String,
     pub site: Option<FrameName>,
     pub completion_ns: Nanos,
@@ -235,7 +254,7 @@ pub fn name_site(
     let mut innermost =
         |frame: Option<Frame>| frame.and_then(|frame| names.name(frame).into_iter().next());
     let site = innermost(sums.frame);
-    let waited_in = sums.waited.map(|(call, frame, completion_ns)| WaitedIn {
+    let completed_in = sums.completed.map(|(call, frame, completion_ns)| CompletedIn {
         call: run.calls[call].name.clone(),
         site: innermost(frame),
         completion_ns,
@@ -247,7 +266,7 @@ pub fn name_site(
         site,
         ranks: sums.ranks,
         numbers: Numbers::new(&sums.cell, run_time),
-        waited_in,
+        completed_in,
         frames,
         truncated: sums.path.is_some_and(|path| run.paths[path].truncated),
     }

@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::open::{print, print_json, warn, OpenRun};
 use crate::analysis::problem::{find_problems, module_problems, Problem};
 use crate::analysis::report::{Report, ReportOptions};
+use crate::analysis::sites::Grouping;
 use crate::args::{Format, ReportArgs};
 use crate::render;
 use crate::render::style::Style;
@@ -45,6 +46,7 @@ fn build(args: &ReportArgs) -> Result<Report> {
     sums.retain_ranks(&args.ranks);
     anyhow::ensure!(!sums.ranks.is_empty(), "none of the ranks asked for is in {}", open.name());
     let mut symbols = Symbols::new(sums.modules.clone());
+    sums.unify(Grouping::Frame, &mut symbols);
     let options = ReportOptions { top: args.top, order: args.sort.into() };
     let mut report = Report::build(&open.name(), &sums, problems, options, &mut symbols);
     for problem in troubles.into_iter().chain(module_problems(symbols.troubles())) {

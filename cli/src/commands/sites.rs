@@ -21,7 +21,7 @@ impl From<SiteSort> for Order {
     fn from(sort: SiteSort) -> Order {
         match sort {
             SiteSort::Time => Order::Time,
-            SiteSort::Waiting => Order::Waiting,
+            SiteSort::Completing => Order::Completing,
             SiteSort::Posting => Order::Posting,
             SiteSort::Calls => Order::Calls,
             SiteSort::Bytes => Order::Bytes,
@@ -50,6 +50,7 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
     sums.retain_ranks(&args.ranks);
     let run_time: Nanos = sums.ranks.iter().map(|rank| rank.info.run_time()).sum();
     let mut symbols = Symbols::new(sums.modules.clone());
+    sums.unify(Grouping::Path, &mut symbols);
     let sites = wanted_sites(args, &sums, run_time, &mut symbols);
     problems.extend(module_problems(symbols.troubles()));
     warn(&problems);

@@ -58,13 +58,13 @@ fn write_line<'a>(out: &mut dyn Write, cells: impl Iterator<Item = &'a str>) -> 
 /// Of the writer.
 pub fn write_sites(out: &mut dyn Write, sites: &[Site]) -> io::Result<()> {
     const HEAD: &str = "call,kind,function,file,line,module,address,ranks,calls,bytes,time_ns,share,inside_ns,\
-        completion_ns,ended_requests,window_ns,timed_requests,mpi_ns,compute_ns,polls,pending,waited_in,path";
+        completion_ns,ended_requests,window_ns,timed_requests,mpi_ns,compute_ns,polls,pending,completed_in,path";
     writeln!(out, "{HEAD}")?;
     for site in sites {
         let frame = site.site.as_ref();
         let numbers = &site.numbers;
         let path = site.frames.iter().flatten().map(|frame| frame.short()).collect::<Vec<_>>();
-        let waited = site.waited_in.as_ref().map(|waited| {
+        let waited = site.completed_in.as_ref().map(|waited| {
             let place = waited.site.as_ref().map(|frame| frame.short()).unwrap_or_default();
             format!("{} {place}", waited.call)
         });
@@ -106,7 +106,7 @@ pub fn write_sites(out: &mut dyn Write, sites: &[Site]) -> io::Result<()> {
 pub fn write_pending(out: &mut dyn Write, items: &[PendingItem]) -> io::Result<()> {
     writeln!(
         out,
-        "rank,host,ended,what,call,peer,posted_peer,tag,bytes,communicator,begin_ns,since_ns,path"
+        "rank,host,ended,what,call,peer,posted_peer,tag,bytes,communicator,begin_ns,begin_after_init_ns,path"
     )?;
     for item in items {
         let number = |number: Option<i64>| number.map(|n| n.to_string()).unwrap_or_default();
@@ -123,7 +123,7 @@ pub fn write_pending(out: &mut dyn Write, items: &[PendingItem]) -> io::Result<(
             item.bytes.to_string(),
             item.communicator.clone().unwrap_or_default(),
             item.begin_ns.0.to_string(),
-            item.since_ns.0.to_string(),
+            item.begin_after_init_ns.0.to_string(),
             path.join(" < "),
         ];
         write_line(out, cells.iter().map(String::as_str))?;

@@ -59,7 +59,11 @@ fn write_rank(
             What::Call => "  inside  ",
             What::Request => "  pending ",
         };
-        let head = format!("{lead}{} for {}", item.describe_without_place(), time(item.since_ns));
+        let head = format!(
+            "{lead}{}, begun {} after MPI_Init",
+            item.describe_without_place(),
+            time(item.begin_after_init_ns)
+        );
         writeln!(out, "{}", style.wrap(head.trim_start(), "  ", "          "))?;
         write_frames(out, &item.frames, "          ", style)?;
     }

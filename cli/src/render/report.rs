@@ -9,7 +9,7 @@ use crate::analysis::insight::Insight;
 use crate::analysis::problem::{plural, ProblemKind};
 use crate::analysis::report::{Report, Totals};
 use crate::analysis::sites::{Numbers, Site, SiteKind};
-use crate::model::Nanos;
+use crate::model::{Ended, Nanos};
 
 /// Writes the whole report.
 ///
@@ -35,14 +35,22 @@ fn write_head(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<
         hosts => format!("on {} hosts", hosts.len()),
     };
     let ranks = plural(head.world_size.max(0) as u64);
+    let has_deaths = report.ranks.iter().any(|rank| rank.ended != Ended::Finalize);
+    let end = if has_deaths { "the last record" } else { "MPI_Finalize" };
     let facts = format!(
-        "{} rank{ranks} {hosts} · {} (MPI {}) · {} from MPI_Init to MPI_Finalize",
+        "{} rank{ranks} {hosts} · {} (MPI {}) · {} from MPI_Init to {end}",
         head.world_size,
-        head.mpi_library.trim_end_matches(','),
+        library_name(&head.mpi_library),
         head.mpi_standard,
         time(head.longest_run_ns)
     );
     writeln!(out, "{}", style.wrap(&facts, "", "  "))
+}
+
+/// Open MPI's first line goes on with package, builder and dates.
+fn library_name(line: &str) -> String {
+    let name = line.split(',').next().unwrap_or(line);
+    name.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn write_problems(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
@@ -95,11 +103,8 @@ fn split(totals: &Totals) -> [(Part, Nanos); 6] {
     let part = |label, in_sentence| Part { label, in_sentence };
     [
         (
-            part(
-                "waiting for requests",
-                "waiting for non-blocking requests: exposed communication",
-            ),
-            totals.waiting_ns,
+            part("completing requests", "in calls that complete requests: exposed communication"),
+            totals.completing_ns,
         ),
         (part("posting requests", "posting non-blocking requests"), totals.posting_ns),
         (part("blocking point-to-point", "in blocking sends and receives"), totals.blocking_ns),
@@ -160,25 +165,25 @@ fn write_insights(out: &mut dyn Write, report: &Report, style: Style) -> io::Res
 
 fn sentence(insight: &Insight) -> String {
     match insight {
-        Insight::ExposedWaiting { waiting_ns, completing_calls, hideable_ns, in_detail } => {
+        Insight::ExposedCompletion { completing_ns, completing_calls, hideable_ns, in_detail } => {
             let detail = if *in_detail { "" } else { " (of the requests recorded in detail)" };
             format!(
                 "Exposed: {} in {} calls that completed requests. Between post and completion of the same requests the \
                  program computed enough to hide {}{} of that, at most; the rest had too little computation beside it.",
-                time(*waiting_ns),
+                time(*completing_ns),
                 count(*completing_calls),
                 if hideable_ns.0 == 0 { "none".to_owned() } else { time(*hideable_ns) },
                 detail
             )
         }
         Insight::ExpensivePosting { posting_ns, requests, mean_ns } => format!(
-            "Posting took {}: {} for each of {} requests. The time in these calls cannot overlap with anything.",
+            "Posting took {}: {} for each of {} requests. The time in these calls cannot overlap with computation.",
             time(*posting_ns),
             time(*mean_ns),
             count(*requests)
         ),
         Insight::UnevenCollectives { rank, rank_ns, mean_ns } => format!(
-            "Collectives: rank {rank} is in them for {} only, against {} in the mean: the others wait there for it.",
+            "Collectives: rank {rank} is in them for {} only, against {} in the mean: as when all others wait there for it.",
             time(*rank_ns),
             time(*mean_ns)
         ),
@@ -201,10 +206,10 @@ const NUMBER_COLUMNS: [(&str, Align); 10] = [
     ("calls", Align::Right),
     ("bytes", Align::Right),
     ("in call", Align::Right),
-    ("waiting", Align::Right),
-    ("window/req", Align::Right),
+    ("completing", Align::Right),
+    ("window", Align::Right),
     ("computing", Align::Right),
-    ("other MPI/req", Align::Right),
+    ("other MPI", Align::Right),
 ];
 
 /// One row of numbers under [`NUMBER_COLUMNS`].
@@ -217,7 +222,7 @@ fn cells(label: String, numbers: &Numbers, has_requests: bool) -> Vec<String> {
         count(numbers.calls),
         if numbers.bytes > 0 { bytes(numbers.bytes) } else { String::new() },
         time(numbers.inside_ns),
-        of_requests(Some(time(numbers.completion_ns))),
+        of_requests((numbers.ended_requests > 0).then(|| time(numbers.completion_ns))),
         of_requests(numbers.window_ns.mean(numbers.ended_requests).map(time)),
         of_requests(numbers.compute_share().map(percent)),
         of_requests(numbers.mpi_ns.mean(numbers.timed_requests).map(time)),
@@ -234,20 +239,49 @@ fn write_sites(out: &mut dyn Write, report: &Report, style: Style) -> io::Result
     } else {
         format!("{shown}")
     };
+    write_completing(out, report, style)?;
     writeln!(out, "\n{}  {which}", style.bold("CALL SITES"))?;
-    let note =
-        "waiting: a request's share of the call that completed it; window: from post to that call";
+    let note = "completing: each request's equal share of the call that completed it. Means per request: window, from the \
+                post to that call; how much of it was computation; how much other MPI";
     writeln!(out, "{}", style.dim(&style.wrap(note, "  ", "  ")))?;
     write_site_table(out, &report.sites, style)?;
-    let unattributed = report.totals.unattributed_waiting_ns;
+    let unattributed = report.totals.unattributed_completing_ns;
     if unattributed.0 > 0 {
         writeln!(
             out,
-            "  {} of the waiting belongs to no site listed: see the problems above",
+            "  {} of the completing time is of requests whose start was not seen",
             time(unattributed)
         )?;
     }
     Ok(())
+}
+
+/// Where the program stands still: each completing call once, whatever it completed.
+fn write_completing(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
+    const SHOWN: usize = 5;
+    if report.completing_sites.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", style.bold("WHERE REQUESTS COMPLETE"))?;
+    let mut table = Table::new(&[
+        ("share", Align::Right),
+        ("time", Align::Right),
+        ("calls", Align::Right),
+        ("mean", Align::Right),
+        ("call site", Align::Left),
+    ]);
+    for site in report.completing_sites.iter().take(SHOWN) {
+        let numbers = &site.numbers;
+        let cells = vec![
+            percent(numbers.share),
+            time(numbers.inside_ns),
+            count(numbers.calls),
+            numbers.inside_ns.mean(numbers.calls).map(time).unwrap_or_default(),
+            format!("{} {}", site.call, place(site)),
+        ];
+        table.row(cells, None);
+    }
+    table.write(out, style)
 }
 
 /// The table of call sites, each with its place on a line of its own.
@@ -271,12 +305,12 @@ pub fn site_label(site: &Site) -> String {
     }
 }
 
-/// "exchange halo.c:42, waited for in MPI_Waitall exchange halo.c:57".
+/// "exchange halo.c:42, completed in MPI_Waitall exchange halo.c:57".
 fn place(site: &Site) -> String {
     let own = site.site.as_ref().map(|frame| frame.short());
     let mut text = own.clone().unwrap_or_else(|| "(no call path)".to_owned());
-    if let Some(waited) = site.waited_in.as_ref().filter(|waited| waited.completion_ns.0 > 0) {
-        text += &format!(", waited for in {}", waited.call);
+    if let Some(waited) = site.completed_in.as_ref().filter(|waited| waited.completion_ns.0 > 0) {
+        text += &format!(", completed in {}", waited.call);
         if let Some(frame) = &waited.site {
             text += &format!(" {}", frame.short());
         }

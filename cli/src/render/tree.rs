@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use super::report::site_label;
 use super::style::Style;
 use super::units::{bytes, count, percent, time};
+use crate::analysis::problem::plural;
 use crate::analysis::sites::Site;
 use crate::model::Nanos;
 
@@ -85,9 +86,10 @@ fn write_node(
     below: &str,
     style: Style,
 ) -> io::Result<()> {
-    let numbers = format!("{:>7}  {:>8}  ", percent(node.share), time(node.time));
-    let room = style.width.saturating_sub(numbers.chars().count() + guide.chars().count());
-    writeln!(out, "{numbers}{}{}", style.dim(guide), cut_front(&node.label, room))?;
+    if let ([site], true) = (node.sites.as_slice(), node.children.is_empty()) {
+        return write_line(out, node, guide, Some(site), style);
+    }
+    write_line(out, node, guide, None, style)?;
     let mut left = node.sites.len() + node.children.len();
     let mut branch = || {
         left -= 1;
@@ -99,7 +101,9 @@ fn write_node(
     };
     for site in &node.sites {
         let (guide, _) = branch();
-        write_site(out, site, &guide, style)?;
+        let (time, share) = (site.numbers.time_ns, site.numbers.share);
+        let leaf = Node { time, share, ..Node::default() };
+        write_line(out, &leaf, &guide, Some(site), style)?;
     }
     for child in &node.children {
         let (guide, below) = branch();
@@ -108,27 +112,39 @@ fn write_node(
     Ok(())
 }
 
-fn write_site(out: &mut dyn Write, site: &Site, guide: &str, style: Style) -> io::Result<()> {
+/// One line: numbers, place, and the calls there when there is only one kind of them.
+fn write_line(
+    out: &mut dyn Write,
+    node: &Node<'_>,
+    guide: &str,
+    site: Option<&Site>,
+    style: Style,
+) -> io::Result<()> {
+    let numbers = format!("{:>7}  {:>8}  ", percent(node.share), time(node.time));
+    let label = site.map(site_label).unwrap_or_default();
+    let facts = site.map(|site| format!("  {}", facts(site))).unwrap_or_default();
+    let used = [&numbers, guide, &label, &facts].into_iter().map(|part| part.chars().count());
+    let room = style.width.saturating_sub(used.sum::<usize>() + 2).max(20);
+    let mut place = cut_front(&node.label, room);
+    if !place.is_empty() && site.is_some() {
+        place.push_str("  ");
+    }
+    writeln!(out, "{numbers}{}{place}{}{facts}", style.dim(guide), style.bold(&label))
+}
+
+fn facts(site: &Site) -> String {
     let numbers = &site.numbers;
-    let mut facts = vec![format!("{} calls", count(numbers.calls))];
+    let mut facts = vec![format!("{} call{}", count(numbers.calls), plural(numbers.calls))];
     if numbers.bytes > 0 {
         facts.push(bytes(numbers.bytes));
     }
     if numbers.ended_requests > 0 {
-        facts.push(format!("{} waiting", time(numbers.completion_ns)));
+        facts.push(format!("{} completing", time(numbers.completion_ns)));
     }
     if numbers.pending > 0 {
         facts.push(format!("{} never ended", numbers.pending));
     }
-    writeln!(
-        out,
-        "{:>7}  {:>8}  {}{}  {}",
-        percent(numbers.share),
-        time(numbers.time_ns),
-        style.dim(guide),
-        style.bold(&site_label(site)),
-        facts.join(", ")
-    )
+    facts.join(", ")
 }
 
 /// Cuts at the front: of a collapsed chain the innermost frames tell most.

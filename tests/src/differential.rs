@@ -7,7 +7,7 @@ use crate::expect::Expectation;
 use crate::launch::{place, Form, Job, Outcome};
 use crate::mpi::{self, Mpi};
 use crate::rows::{self, Row};
-use crate::{build, invariants, paths};
+use crate::{build, invariants, messages, paths};
 
 /// Standard error without what a launcher says about how ranks ended, in an order that does not depend on the ranks'
 /// turns. Launchers frame their own words with lines of dashes.
@@ -43,9 +43,11 @@ pub fn outcome_differences(bare: &Outcome, with: &Outcome) -> Vec<String> {
     differences
 }
 
-/// In a run where nothing is wrong lapscope says where the data is, and nothing else.
-fn said_differences(with: &Outcome) -> Option<String> {
-    let fine = with.said.len() == 1 && with.said[0].starts_with("data in ");
+/// In a run where nothing is wrong lapscope says where the data is and what to do next, and nothing else.
+fn said_differences(with: &Outcome, form: Form) -> Option<String> {
+    let starts: &[&str] = if form == Form::Outer { &["data in ", "next: "] } else { &["data in "] };
+    let fine = with.said.len() == starts.len()
+        && with.said.iter().zip(starts).all(|(line, start)| line.starts_with(start));
     (!fine).then(|| format!("lapscope said {:#?}", with.said))
 }
 
@@ -100,6 +102,9 @@ fn row_differences(expectation: &Expectation, run: &Path) -> Vec<String> {
         differences.push(format!("rows (- expected, + found)\n{text}"));
     }
     differences.extend(communicator_differences(run));
+    if !expectation.unbalanced {
+        differences.extend(messages::check(run).err());
+    }
     differences
 }
 
@@ -121,6 +126,7 @@ fn differences(
     program: &[OsString],
     expectation: &Expectation,
     forms: &[Form],
+    options: &[(&str, &str)],
 ) -> Vec<String> {
     let bare_place = place();
     let bare = job(mpi, program, expectation, Form::Bare, bare_place.path()).run();
@@ -133,10 +139,13 @@ fn differences(
     }
     for &form in forms {
         let place = place();
-        let job = job(mpi, program, expectation, form, place.path());
+        let mut job = job(mpi, program, expectation, form, place.path());
+        for (name, value) in options {
+            job = job.env(name, value);
+        }
         let with = job.run();
         let mut found = outcome_differences(&bare, &with);
-        found.extend(said_differences(&with));
+        found.extend(said_differences(&with, form));
         found.extend(row_differences(expectation, &job.run_directory()));
         all.extend(found.into_iter().map(|text| format!("{} {form:?}: {text}", mpi.name)));
     }
@@ -148,15 +157,23 @@ fn differences(
 /// # Panics
 /// When anything differs; the message has all of it.
 pub fn check_app(app: &str, forms: &[Form]) {
+    check_app_with(app, forms, &[]);
+}
+
+/// [`check_app`] with variables of lapscope set.
+///
+/// # Panics
+/// As [`check_app`].
+pub fn check_app_with(app: &str, forms: &[Form], options: &[(&str, &str)]) {
     let expect = paths::apps().join(format!("{app}.expect"));
     let found: Vec<String> = mpi::all()
         .iter()
         .flat_map(|mpi| {
             let program = [build::app(mpi, app).into_os_string()];
-            differences(mpi, &program, &Expectation::read(&expect, mpi.name), forms)
+            differences(mpi, &program, &Expectation::read(&expect, mpi.name), forms, options)
         })
         .collect();
-    assert!(found.is_empty(), "{app}:\n{}", found.join("\n\n"));
+    assert!(found.is_empty(), "{app} {options:?}:\n{}", found.join("\n\n"));
 }
 
 /// The script `tests/apps/<script>.py` with each MPI's mpi4py, in the forms given.
@@ -170,7 +187,7 @@ pub fn check_script(script: &str, forms: &[Form]) {
         .flat_map(|mpi| {
             let file = paths::apps().join(format!("{script}.py"));
             let program = [paths::python(mpi.name).into_os_string(), file.into_os_string()];
-            differences(mpi, &program, &Expectation::read(&expect, mpi.name), forms)
+            differences(mpi, &program, &Expectation::read(&expect, mpi.name), forms, &[])
         })
         .collect();
     assert!(found.is_empty(), "{script}.py:\n{}", found.join("\n\n"));

@@ -1,6 +1,6 @@
 //! What a program is known to do: `tests/apps/<app>.expect`, and its comparison with what was recorded.
 //!
-//! A file has a head (`ranks 2`, `exit 3`, `args one two`) and one line for each distinct row:
+//! A file has a head (`ranks 2`, `exit 3`, `args one two`, `unbalanced`) and one line for each distinct row:
 //!
 //! ```text
 //! rank=0 request MPI_Isend send bytes=400 peer=1 tag=7 ended=waited by=MPI_Waitall x10
@@ -32,6 +32,8 @@ pub struct Expectation {
     pub ranks: u32,
     pub code: i32,
     pub args: Vec<String>,
+    /// Some messages were recorded on one side only, or not received as they were sent.
+    pub unbalanced: bool,
     patterns: Vec<Pattern>,
 }
 
@@ -51,7 +53,8 @@ impl Expectation {
     /// # Panics
     /// When it cannot be understood.
     pub fn parse(text: &str, mpi: &str, name: &str) -> Self {
-        let mut expectation = Self { ranks: 2, code: 0, args: Vec::new(), patterns: Vec::new() };
+        let mut expectation =
+            Self { ranks: 2, code: 0, args: Vec::new(), unbalanced: false, patterns: Vec::new() };
         for (number, line) in text.lines().enumerate() {
             let Some(line) = of_this_mpi(line.trim(), mpi) else { continue };
             if !line.is_empty() && !line.starts_with('#') && expectation.take(line).is_none() {
@@ -62,6 +65,10 @@ impl Expectation {
     }
 
     fn take(&mut self, line: &str) -> Option<()> {
+        if line == "unbalanced" {
+            self.unbalanced = true;
+            return Some(());
+        }
         match line.split_once(' ')? {
             ("ranks", value) => self.ranks = value.parse().ok()?,
             ("exit", value) => self.code = value.parse().ok()?,
@@ -150,7 +157,7 @@ mod tests {
     fn expectation(lines: &[&str]) -> Expectation {
         let patterns =
             lines.iter().flat_map(|line| Pattern::parse(line).expect("a line")).collect();
-        Expectation { ranks: 2, code: 0, args: Vec::new(), patterns }
+        Expectation { ranks: 2, code: 0, args: Vec::new(), unbalanced: false, patterns }
     }
 
     const LINE: &str =

@@ -6,6 +6,7 @@ pub mod differential;
 pub mod expect;
 pub mod invariants;
 pub mod launch;
+pub mod messages;
 pub mod mpi;
 pub mod namespace;
 pub mod paths;

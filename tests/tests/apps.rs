@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use lapscope_tests::differential::check_app;
-use lapscope_tests::launch::Form;
+use lapscope_tests::differential::{check_app, check_app_with};
+use lapscope_tests::launch::{place, Form};
 use lapscope_tests::{paths, rows};
 
 macro_rules! apps {
@@ -41,6 +41,23 @@ mod run {
         for app in ["waitall", "collectives", "exit_code"] {
             check_app(app, &[Form::Inner]);
         }
+    }
+}
+
+/// The same rows whatever the options are.
+#[test]
+fn options_change_no_row() {
+    let spools = place();
+    let spools = spools.path().to_str().expect("a path");
+    for option in [
+        ("LAPSCOPE_CLOCK", "monotonic"),
+        ("LAPSCOPE_CPU_TIME", "on"),
+        ("LAPSCOPE_CALLPATH", "off"),
+        ("LAPSCOPE_CALLPATH_DEPTH", "1"),
+        ("LAPSCOPE_SPOOL_DIR", spools),
+    ] {
+        check_app_with("handle_reuse", &[Form::Preload], &[option]);
+        check_app_with("communicators", &[Form::Preload], &[option]);
     }
 }
 

@@ -386,6 +386,8 @@ fn more_than_max_mb() {
             assert_eq!(rows::value(&database, query), "20000", "{}", path.display());
             assert_eq!(rows::value(&database, "SELECT summarized || lost_records FROM rank"), "10");
         }
+        let report = lapscope(["report".as_ref(), job.run_directory().as_os_str()]);
+        assert!(report.lines().take(8).any(|line| line.contains("LAPSCOPE_MAX_MB")), "{report}");
     }
 }
 

@@ -44,8 +44,8 @@ suite "rustfmt" count_one cargo fmt --all --check
 suite "clippy" count_one cargo clippy --workspace --all-targets --quiet -- -D warnings
 suite "units in C" count_ctest ctest --test-dir build/interposer --output-on-failure
 suite "units in C, AddressSanitizer and UndefinedBehaviorSanitizer" count_ctest sanitized
-suite "command line" count_cargo cargo test -p lapscope
-suite "programs under real launchers" count_cargo cargo test -p lapscope-tests
+suite "command line" count_cargo cargo test -p lapscope --no-fail-fast
+suite "programs under real launchers" count_cargo cargo test -p lapscope-tests --no-fail-fast
 
 echo
 for name in "${broken[@]}"; do echo "failed: $name"; done

@@ -15,7 +15,7 @@ const WORTH_SAYING: f64 = 0.01;
 pub enum Insight {
     /// Time in completing calls, and how much computation their windows held: the bound on what could have been hidden.
     ExposedCompletion {
-        completing_ns: Nanos,
+        waiting_ns: Nanos,
         completing_calls: u64,
         hideable_ns: Nanos,
         in_detail: bool,
@@ -36,9 +36,9 @@ pub(super) fn find_insights(run: &RunSums, totals: &Totals, ranks: &[RankRow]) -
     if totals.run_ns.0 > 0 && !is_worth(totals.mpi_ns) {
         return vec![Insight::LittleMpi { mpi_share: totals.mpi_share }];
     }
-    if is_worth(totals.completing_ns) {
+    if is_worth(totals.waiting_ns) {
         insights.push(Insight::ExposedCompletion {
-            completing_ns: totals.completing_ns,
+            waiting_ns: totals.waiting_ns,
             completing_calls: totals.completing_calls,
             hideable_ns: totals.hideable_ns,
             in_detail: !run.ranks.iter().any(|rank| rank.info.summarized),

@@ -75,7 +75,7 @@ pub struct Totals {
     pub mpi_share: f64,
     pub posting_ns: Nanos,
     /// In calls that ended requests: exposed time of non-blocking communication.
-    pub completing_ns: Nanos,
+    pub waiting_ns: Nanos,
     pub blocking_ns: Nanos,
     pub collective_ns: Nanos,
     pub poll_ns: Nanos,
@@ -87,8 +87,8 @@ pub struct Totals {
     /// Calls that ended requests.
     pub completing_calls: u64,
     pub polls: u64,
-    /// Part of `completing_ns` at no posting site: of requests whose start was not seen.
-    pub unattributed_completing_ns: Nanos,
+    /// Part of `waiting_ns` at no posting site: of requests whose start was not seen.
+    pub unattributed_waiting_ns: Nanos,
     /// Completing time that computation in the windows of the same requests could at most have hidden.
     pub hideable_ns: Nanos,
 }
@@ -228,7 +228,7 @@ fn rank_row(rank: &RankSums, mut totals: Totals, shared_out: Nanos) -> RankRow {
     let info = &rank.info;
     totals.run_ns = info.run_time();
     totals.mpi_share = totals.mpi_ns.share_of(totals.run_ns);
-    totals.unattributed_completing_ns = Nanos((totals.completing_ns - shared_out).0.max(0));
+    totals.unattributed_waiting_ns = Nanos((totals.waiting_ns - shared_out).0.max(0));
     // Windows of different completing calls may overlap too, but a rank cannot hide more than it computed.
     let computed = Nanos((totals.run_ns - totals.mpi_ns).0.max(0));
     totals.hideable_ns = rank.hideable.min(computed);
@@ -249,7 +249,7 @@ impl Totals {
     fn add(&mut self, category: Category, cell: &Cell) {
         let sum = match category {
             Category::Posting => &mut self.posting_ns,
-            Category::Completing => &mut self.completing_ns,
+            Category::Completing => &mut self.waiting_ns,
             Category::BlockingPointToPoint => &mut self.blocking_ns,
             Category::Collective => &mut self.collective_ns,
             Category::Poll => &mut self.poll_ns,
@@ -275,7 +275,7 @@ fn sum_totals(ranks: &[RankRow]) -> Totals {
         mpi_ns,
         mpi_share: _,
         posting_ns,
-        completing_ns,
+        waiting_ns,
         blocking_ns,
         collective_ns,
         poll_ns,
@@ -284,14 +284,14 @@ fn sum_totals(ranks: &[RankRow]) -> Totals {
         calls,
         completing_calls,
         polls,
-        unattributed_completing_ns,
+        unattributed_waiting_ns,
         hideable_ns,
     } in ranks.iter().map(|rank| rank.totals)
     {
         sum.run_ns += run_ns;
         sum.mpi_ns += mpi_ns;
         sum.posting_ns += posting_ns;
-        sum.completing_ns += completing_ns;
+        sum.waiting_ns += waiting_ns;
         sum.blocking_ns += blocking_ns;
         sum.collective_ns += collective_ns;
         sum.poll_ns += poll_ns;
@@ -300,7 +300,7 @@ fn sum_totals(ranks: &[RankRow]) -> Totals {
         sum.calls += calls;
         sum.completing_calls += completing_calls;
         sum.polls += polls;
-        sum.unattributed_completing_ns += unattributed_completing_ns;
+        sum.unattributed_waiting_ns += unattributed_waiting_ns;
         sum.hideable_ns += hideable_ns;
     }
     sum.mpi_share = sum.mpi_ns.share_of(sum.run_ns);

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::open::{print, warn, OpenRun};
 use crate::analysis::problem::{module_problems, Problem, ProblemKind};
 use crate::analysis::report::JSON_VERSION;
-use crate::analysis::requests::{Filter, Order, PlaceNames, Request, Requests, Top};
+use crate::analysis::requests::{merge_top, Filter, Order, PlaceNames, Request, Requests};
 use crate::args::{EndedFilter, Format, KindFilter, RequestSort, RequestsArgs};
 use crate::db::{for_each_file, Database, DbError, Definitions};
 use crate::render;
@@ -126,22 +126,16 @@ fn show_top(
 ) -> Result<()> {
     let (filter, paths) = (&selection.filter, selection.paths.as_ref());
     let per_file = for_each_file(&open.files.databases, |database, definitions| {
-        let mut top = Top::new(order(args), args.top);
         let is_wanted = Selection::is_wanted_path(paths, &database.path);
-        Requests::new(database, &definitions)?.read(filter, is_wanted, |request| {
-            top.add(request);
-            true
-        })?;
+        let requests = Requests::new(database, &definitions, filter, is_wanted)?;
+        let top = requests.top(order(args), args.top)?;
         Ok((definitions, top))
     })?;
     problems.extend(per_file.failed.iter().map(not_read));
-    let mut all = Top::new(order(args), args.top);
-    let mut definitions = Vec::new();
-    for (file, (of_file, top)) in per_file.read.into_iter().enumerate() {
-        all.merge(file, top);
-        definitions.push(of_file);
-    }
-    let (mut requests, found) = all.into_sorted();
+    let (definitions, tops): (Vec<_>, Vec<_>) = per_file.read.into_iter().unzip();
+    let (tops, found): (Vec<_>, Vec<u64>) = tops.into_iter().unzip();
+    let found: u64 = found.into_iter().sum();
+    let mut requests = merge_top(tops, args.top);
     let mut places: Vec<PlaceNames<'_>> = definitions.iter().map(PlaceNames::new).collect();
     for request in &mut requests {
         places[request.file].fill_in(request, &mut selection.symbols);
@@ -200,7 +194,7 @@ fn stream_file(
     let mut written = Ok(());
     let Selection { filter, paths, symbols } = selection;
     let is_wanted = Selection::is_wanted_path(paths.as_ref(), path);
-    Requests::new(&database, &definitions)?.read(filter, is_wanted, |mut request| {
+    Requests::new(&database, &definitions, filter, is_wanted)?.read(|mut request| {
         if *found >= limit {
             return false;
         }

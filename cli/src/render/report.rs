@@ -104,7 +104,7 @@ fn split(totals: &Totals) -> [(Part, Nanos); 6] {
     [
         (
             part("completing requests", "in calls that complete requests: exposed communication"),
-            totals.completing_ns,
+            totals.waiting_ns,
         ),
         (part("posting requests", "posting non-blocking requests"), totals.posting_ns),
         (part("blocking point-to-point", "in blocking sends and receives"), totals.blocking_ns),
@@ -165,12 +165,12 @@ fn write_insights(out: &mut dyn Write, report: &Report, style: Style) -> io::Res
 
 fn sentence(insight: &Insight) -> String {
     match insight {
-        Insight::ExposedCompletion { completing_ns, completing_calls, hideable_ns, in_detail } => {
+        Insight::ExposedCompletion { waiting_ns, completing_calls, hideable_ns, in_detail } => {
             let detail = if *in_detail { "" } else { " (of the requests recorded in detail)" };
             format!(
                 "Exposed: {} in {} calls that completed requests. Between post and completion of the same requests the \
                  program computed enough to hide {}{} of that, at most; the rest had too little computation beside it.",
-                time(*completing_ns),
+                time(*waiting_ns),
                 count(*completing_calls),
                 if hideable_ns.0 == 0 { "none".to_owned() } else { time(*hideable_ns) },
                 detail
@@ -245,7 +245,7 @@ fn write_sites(out: &mut dyn Write, report: &Report, style: Style) -> io::Result
                 post to that call; how much of it was computation; how much other MPI";
     writeln!(out, "{}", style.dim(&style.wrap(note, "  ", "  ")))?;
     write_site_table(out, &report.sites, style)?;
-    let unattributed = report.totals.unattributed_completing_ns;
+    let unattributed = report.totals.unattributed_waiting_ns;
     if unattributed.0 > 0 {
         writeln!(
             out,

@@ -1,0 +1,106 @@
+//! Writes a run of any size, to measure the readers: `cargo run --release --example synthetic -- DIR RANKS REQUESTS`.
+//!
+//! REQUESTS is for each rank. Optional after it: requests a completing call (default 4), distinct operations (default
+//! 64; as many as requests is what a program makes that never uses a tag twice).
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use rusqlite::{params, Connection};
+
+const SCHEMA: &str = include_str!("../../schema/schema.sql");
+const VIEWS: &str = include_str!("../../schema/views.sql");
+
+struct Shape {
+    ranks: i64,
+    requests: i64,
+    together: i64,
+    operations: i64,
+}
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let directory =
+        arguments.next().context("usage: synthetic DIR RANKS REQUESTS [TOGETHER] [OPERATIONS]")?;
+    let mut number = |default: Option<i64>| -> Result<i64> {
+        match arguments.next() {
+            Some(text) => text.parse().with_context(|| format!("{text}: not a number")),
+            None => default.context("usage: synthetic DIR RANKS REQUESTS [TOGETHER] [OPERATIONS]"),
+        }
+    };
+    let shape = Shape {
+        ranks: number(None)?,
+        requests: number(None)?,
+        together: number(Some(4))?.max(1),
+        operations: number(Some(64))?.max(1),
+    };
+    std::fs::create_dir_all(&directory)?;
+    for rank in 0..shape.ranks {
+        write_rank(&Path::new(&directory).join(format!("rank-{rank}.db")), rank, &shape)?;
+    }
+    Ok(())
+}
+
+fn write_rank(path: &Path, rank: i64, shape: &Shape) -> Result<()> {
+    let mut connection = Connection::open(path)?;
+    connection.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")?;
+    connection.execute_batch(SCHEMA)?;
+    connection.execute_batch(VIEWS)?;
+    let transaction = connection.transaction()?;
+    write_definitions(&transaction, rank, shape)?;
+    write_rows(&transaction, shape)?;
+    Ok(transaction.commit()?)
+}
+
+fn write_definitions(connection: &Connection, rank: i64, shape: &Shape) -> Result<()> {
+    let end_ns = shape.requests * 2_000;
+    connection.execute(
+        "INSERT INTO rank VALUES (?1, 1, ?2, 'host', 1, 'synthetic', '/nowhere/synthetic', 'openmpi', 'Synthetic MPI',
+         '3.1', 0, '0.1.0', 'job', 0, 0, 'monotonic', 0, ?3, 'finalize', 0, 0, 0, 0)",
+        params![rank, shape.ranks, end_ns],
+    )?;
+    connection.execute("INSERT INTO thread VALUES (1, ?1, 0, 1, 0, 1)", [rank])?;
+    connection.execute_batch(
+        "INSERT INTO call_name VALUES (1, 'MPI_Isend', 'POINT_TO_POINT', 'POST'),
+                                      (2, 'MPI_Waitall', 'POINT_TO_POINT', 'COMPLETE')",
+    )?;
+    connection
+        .execute("INSERT INTO module VALUES (1, ?1, '/nowhere/synthetic', '', 0, 65536)", [rank])?;
+    for path in 1..=9 {
+        connection.execute("INSERT INTO call_path VALUES (?1, ?2, 0)", [path, rank])?;
+        connection.execute("INSERT INTO frame VALUES (?1, 0, 1, ?2)", [path, path * 64])?;
+    }
+    let mut operation = connection.prepare(
+        "INSERT INTO operation VALUES (?1, ?2, ?3, ?4, NULL, ?5, ?6, 0, ?1, 0, ?1, ?6, ?7)",
+    )?;
+    operation.execute(params![1, rank, 2, 9, "other", 0, None::<&str>])?;
+    for id in 2..2 + shape.operations {
+        operation.execute(params![id, rank, 1, 1 + id % 8, "send", 1i64 << (id % 20), "waited"])?;
+    }
+    Ok(())
+}
+
+fn write_rows(connection: &Connection, shape: &Shape) -> Result<()> {
+    let mut call =
+        connection.prepare("INSERT INTO call VALUES (?1, 1, 1, ?2, ?3, NULL, ?4, NULL)")?;
+    let mut request = connection.prepare(
+        "INSERT INTO request VALUES (?1, ?2, ?3, 1, ?4, ?5, 100, 0, 0, NULL, NULL, NULL, NULL, NULL)",
+    )?;
+    for first in (0..shape.requests).step_by(shape.together as usize) {
+        let together = shape.together.min(shape.requests - first);
+        let call_id = first / shape.together + 1;
+        let begin_ns = first * 2_000;
+        call.execute([call_id, begin_ns + 1_500 * together, 300 + first % 1_000, together])?;
+        for id in first..first + together {
+            let operation = 2 + id % shape.operations;
+            request.execute([
+                id + 1,
+                operation,
+                call_id,
+                begin_ns + (id - first) * 200,
+                100 + id % 50,
+            ])?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,271 @@
+//! Reads requests from a file and spells out those that are shown.
+
+use rusqlite::Connection;
+use rustc_hash::FxHashMap;
+
+use super::top::Top;
+use super::{is_wanted_call, Filter, Order, Request};
+use crate::db::{scan_rows, Database, DbError, Definitions, FromRow};
+use crate::model::{CallRow, Nanos, Rank};
+
+/// An `operation` row in full.
+#[derive(Debug, Clone)]
+struct Operation {
+    rank: Rank,
+    call_id: i64,
+    path_id: Option<i64>,
+    communicator_id: Option<i64>,
+    kind: String,
+    bytes: u64,
+    peer: Option<i64>,
+    tag: Option<i64>,
+    posted_peer: Option<i64>,
+    posted_tag: Option<i64>,
+    posted_bytes: u64,
+    ended: Option<String>,
+}
+
+const OPERATION_COLUMNS: &str =
+    "id, rank, call_id, path_id, communicator_id, kind, bytes, peer, tag, posted_peer,
+    posted_tag, posted_bytes, ended";
+
+fn read_operation(row: &rusqlite::Row<'_>) -> rusqlite::Result<Operation> {
+    Ok(Operation {
+        rank: row.get(1)?,
+        call_id: row.get(2)?,
+        path_id: row.get(3)?,
+        communicator_id: row.get(4)?,
+        kind: row.get(5)?,
+        bytes: row.get::<_, i64>(6)? as u64,
+        peer: row.get(7)?,
+        tag: row.get(8)?,
+        posted_peer: row.get(9)?,
+        posted_tag: row.get(10)?,
+        posted_bytes: row.get::<_, i64>(11)? as u64,
+        ended: row.get(12)?,
+    })
+}
+
+/// A `request` row in full.
+#[derive(Debug)]
+pub(super) struct Row {
+    id: i64,
+    pub(super) operation_id: i64,
+    completion_id: Option<i64>,
+    thread_id: i64,
+    pub(super) post_begin: Nanos,
+    pub(super) post: Nanos,
+    mpi: Option<Nanos>,
+    outstanding_bytes: i64,
+    pub(super) polls: i64,
+    observed: [Option<Nanos>; 4],
+    injection_arm: Option<i64>,
+}
+
+impl FromRow for Row {
+    const COLUMNS: &'static str = "id, operation_id, completion_id, thread_id, post_begin_ns, post_ns, mpi_ns,
+        outstanding_bytes, polls, first_poll_ns, last_poll_ns, last_incomplete_ns, first_complete_ns, injection_arm";
+
+    fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Row {
+            id: row.get(0)?,
+            operation_id: row.get(1)?,
+            completion_id: row.get(2)?,
+            thread_id: row.get(3)?,
+            post_begin: row.get(4)?,
+            post: row.get(5)?,
+            mpi: row.get(6)?,
+            outstanding_bytes: row.get(7)?,
+            polls: row.get(8)?,
+            observed: [row.get(9)?, row.get(10)?, row.get(11)?, row.get(12)?],
+            injection_arm: row.get(13)?,
+        })
+    }
+
+    fn completion_id(&self) -> Option<i64> {
+        self.completion_id
+    }
+}
+
+/// Reads the requests of one file. A program may make as many operations as requests, so of those only the ids and sizes
+/// of the wanted ones are kept.
+pub struct Requests<'a> {
+    database: &'a Database,
+    definitions: &'a Definitions,
+    /// Bytes by operation id.
+    wanted: FxHashMap<i64, u64>,
+}
+
+impl<'a> Requests<'a> {
+    /// Requests that `filter` and `is_wanted_path` let through.
+    ///
+    /// # Errors
+    /// [`DbError::Damaged`].
+    pub fn new(
+        database: &'a Database,
+        definitions: &'a Definitions,
+        filter: &Filter,
+        is_wanted_path: impl Fn(Option<i64>) -> bool,
+    ) -> Result<Self, DbError> {
+        let read = || -> rusqlite::Result<FxHashMap<i64, u64>> {
+            let sql = format!("SELECT {OPERATION_COLUMNS} FROM operation");
+            let mut statement = database.connection.prepare(&sql)?;
+            let mut rows = statement.query([])?;
+            let mut wanted = FxHashMap::default();
+            while let Some(row) = rows.next()? {
+                let operation = read_operation(row)?;
+                if is_wanted(&operation, filter, definitions) && is_wanted_path(operation.path_id) {
+                    wanted.insert(row.get(0)?, operation.bytes);
+                }
+            }
+            Ok(wanted)
+        };
+        let wanted = read().map_err(DbError::reading(&database.path))?;
+        Ok(Requests { database, definitions, wanted })
+    }
+
+    /// Hands out every request in the order of the file, until `take` says no more.
+    ///
+    /// # Errors
+    /// [`DbError::Damaged`].
+    pub fn read(&self, mut take: impl FnMut(Request) -> bool) -> Result<(), DbError> {
+        let mut operations = OperationCache::new(&self.database.connection);
+        let on_request = |result: &mut rusqlite::Result<()>, row: Row, call: Option<&CallRow>| {
+            if !self.wanted.contains_key(&row.operation_id) {
+                return true;
+            }
+            match self.spell_out(&row, call, &mut operations) {
+                Ok(request) => take(request),
+                Err(error) => {
+                    *result = Err(error);
+                    false
+                }
+            }
+        };
+        let mut result = Ok(());
+        scan_rows(&self.database.connection, &mut result, |_, _| {}, on_request)
+            .and(result)
+            .map_err(DbError::reading(&self.database.path))
+    }
+
+    /// The first `limit` requests in `order`, each with its weight in it, and how many there were. `limit` 0 means all.
+    ///
+    /// # Errors
+    /// [`DbError::Damaged`].
+    pub fn top(&self, order: Order, limit: usize) -> Result<(Vec<(i64, Request)>, u64), DbError> {
+        let mut top = Top::new(order, limit);
+        let on_request = |top: &mut Top, row: Row, call: Option<&CallRow>| {
+            if let Some(bytes) = self.wanted.get(&row.operation_id) {
+                top.add(row, call.copied(), *bytes);
+            }
+            true
+        };
+        scan_rows(&self.database.connection, &mut top, |_, _| {}, on_request)
+            .map_err(DbError::reading(&self.database.path))?;
+        let (kept, found) = top.into_sorted();
+        let mut operations = OperationCache::new(&self.database.connection);
+        let requests = kept.into_iter().map(|(weight, row, call)| {
+            Ok((weight, self.spell_out(&row, call.as_ref(), &mut operations)?))
+        });
+        let requests: rusqlite::Result<Vec<_>> = requests.collect();
+        Ok((requests.map_err(DbError::reading(&self.database.path))?, found))
+    }
+
+    fn spell_out(
+        &self,
+        row: &Row,
+        call: Option<&CallRow>,
+        operations: &mut OperationCache<'_>,
+    ) -> rusqlite::Result<Request> {
+        let completing = match call {
+            Some(call) => Some(operations.get(call.operation_id)?),
+            None => None,
+        };
+        let completion_call =
+            completing.as_ref().map(|operation| call_name(self.definitions, operation.call_id));
+        let completion_path_id = completing.and_then(|operation| operation.path_id);
+        let operation = operations.get(row.operation_id)?;
+        let window = call.map(|call| call.begin - row.post_begin - row.post);
+        let communicator = operation.communicator_id;
+        Ok(Request {
+            rank: operation.rank,
+            id: row.id,
+            thread: self.definitions.thread_numbers.get(&row.thread_id).copied().unwrap_or(0),
+            call: call_name(self.definitions, operation.call_id),
+            kind: operation.kind,
+            bytes: operation.bytes,
+            peer: operation.peer,
+            tag: operation.tag,
+            communicator: communicator
+                .and_then(|id| self.definitions.communicators.get(&id).cloned()),
+            ended: operation.ended,
+            post_begin_ns: row.post_begin,
+            post_ns: row.post,
+            window_ns: window,
+            mpi_ns: row.mpi,
+            compute_ns: window.zip(row.mpi).map(|(window, mpi)| window - mpi),
+            completion_call,
+            completion_begin_ns: call.map(|call| call.begin),
+            completion_ns: call.and_then(|call| call.duration),
+            completed_together: call.map(|call| call.completed),
+            outstanding_bytes: row.outstanding_bytes as u64,
+            polls: row.polls as u64,
+            first_poll_ns: row.observed[0],
+            last_poll_ns: row.observed[1],
+            last_incomplete_ns: row.observed[2],
+            first_complete_ns: row.observed[3],
+            posted_peer: operation.posted_peer,
+            posted_tag: operation.posted_tag,
+            posted_bytes: operation.posted_bytes,
+            injection_arm: row.injection_arm,
+            site: None,
+            completion_site: None,
+            file: 0,
+            path_id: operation.path_id,
+            completion_path_id,
+        })
+    }
+}
+
+fn is_wanted(operation: &Operation, filter: &Filter, definitions: &Definitions) -> bool {
+    (filter.ranks.is_empty() || filter.ranks.contains(&operation.rank.0))
+        && filter.kind.map_or(true, |kind| operation.kind == kind)
+        && (filter.peer.is_none() || operation.peer == filter.peer)
+        && (filter.tag.is_none() || operation.tag == filter.tag)
+        && filter.min_bytes.map_or(true, |least| operation.bytes >= least)
+        && filter.max_bytes.map_or(true, |most| operation.bytes <= most)
+        && (filter.ended.is_none() || operation.ended.as_deref() == filter.ended)
+        && (filter.calls.is_empty()
+            || is_wanted_call(&call_name(definitions, operation.call_id), &filter.calls))
+}
+
+fn call_name(definitions: &Definitions, id: i64) -> String {
+    definitions.calls.get(&id).map_or_else(|| format!("call {id}"), |call| call.name.clone())
+}
+
+/// Operations looked up one by one; the last ones are remembered, since most programs use few again and again.
+struct OperationCache<'a> {
+    connection: &'a Connection,
+    known: FxHashMap<i64, Operation>,
+}
+
+impl<'a> OperationCache<'a> {
+    const MOST: usize = 1 << 16;
+
+    fn new(connection: &'a Connection) -> Self {
+        OperationCache { connection, known: FxHashMap::default() }
+    }
+
+    fn get(&mut self, id: i64) -> rusqlite::Result<Operation> {
+        if let Some(operation) = self.known.get(&id) {
+            return Ok(operation.clone());
+        }
+        let sql = format!("SELECT {OPERATION_COLUMNS} FROM operation WHERE id = ?1");
+        let operation = self.connection.prepare_cached(&sql)?.query_row([id], read_operation)?;
+        if self.known.len() == Self::MOST {
+            self.known.clear();
+        }
+        self.known.insert(id, operation.clone());
+        Ok(operation)
+    }
+}

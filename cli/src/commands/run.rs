@@ -115,6 +115,7 @@ fn around_launcher(
     settings.set("LAPSCOPE_DIR", &directory);
     let quiet = settings.get("LAPSCOPE_QUIET").is_some_and(|value| is_on(&value));
     settings.set("LAPSCOPE_QUIET", "on"); // we say what rank 0 would, and more
+    let disabled = settings.get("LAPSCOPE_ENABLE").is_some_and(|value| is_off(&value));
     let exported = nodes::with_exported(&args.command, &settings.names());
     if exported.is_some() {
         eprintln!(
@@ -132,6 +133,9 @@ fn around_launcher(
         Err(error) => return Ok(cannot_execute(&line[0], &error)),
     };
     let runs = before.new_runs();
+    if disabled && runs.is_empty() {
+        return Ok(exit_code(status));
+    }
     if let Err(error) = conclude(&runs, args, quiet) {
         eprintln!("lapscope: {error:#}"); // the exit code stays the program's
     }
@@ -140,6 +144,10 @@ fn around_launcher(
 
 fn is_on(value: &OsStr) -> bool {
     ["on", "1", "yes", "true"].iter().any(|word| value.eq_ignore_ascii_case(word))
+}
+
+fn is_off(value: &OsStr) -> bool {
+    ["off", "0", "no", "false"].iter().any(|word| value.eq_ignore_ascii_case(word))
 }
 
 /// As shells report it: 128 + N for a death by signal N.
@@ -178,8 +186,8 @@ fn print_report(run: &Path) -> anyhow::Result<()> {
 fn no_data(args: &RunArgs) {
     let program = line::program(&args.command);
     let reason = program.as_deref().and_then(obstacle).unwrap_or_else(|| {
-        "the program did not reach MPI_Init, or it uses an MPI for which there is no recorder, \
-         or its launcher did not pass LD_PRELOAD on"
+        "unless a line above says why: the program did not reach MPI_Init, or it uses an MPI for \
+         which there is no recorder, or its launcher did not pass LD_PRELOAD on"
             .into()
     });
     let program = program.map(|path| format!(" {}", path.display())).unwrap_or_default();

@@ -41,7 +41,7 @@ pub fn run(args: &SqlArgs) -> anyhow::Result<ExitCode> {
             if let Some(bar) = bar.get() {
                 bar.finish_and_clear();
             }
-            execute(&together.connection, query, &mut out, args.format)?;
+            execute(&together.connection, query, &mut out, args.format).map_err(plain)?;
         }
     }
     out.flush()?;
@@ -57,6 +57,14 @@ fn is_query(word: &Path) -> bool {
 fn find(run: Option<&Path>) -> Result<PathBuf, db::DbError> {
     let run = run.filter(|run| *run != Path::new(".") || db::list_files(run).is_ok());
     db::find_run(run)
+}
+
+/// SQLite's own sentence, without the code that rusqlite puts behind it.
+fn plain(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref::<rusqlite::Error>() {
+        Some(rusqlite::Error::SqliteFailure(_, Some(sentence))) => anyhow::anyhow!("{sentence}"),
+        _ => error,
+    }
 }
 
 fn execute(

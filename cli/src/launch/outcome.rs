@@ -152,25 +152,24 @@ impl Outcome {
             writeln!(out, "lapscope: {sentence}")?;
         }
         if !self.died.is_empty() {
-            let each: Vec<String> = self
-                .died
-                .iter()
-                .take(8)
-                .map(|(rank, ended)| format!("{rank} ({})", describe_end(ended)))
-                .collect();
-            let more = if self.died.len() > 8 { ", ..." } else { "" };
-            let plural = if self.died.len() == 1 { "" } else { "s" };
-            writeln!(
-                out,
-                "lapscope: ended before MPI_Finalize: rank{plural} {}{more}",
-                each.join(", ")
-            )?;
+            writeln!(out, "lapscope: ended before MPI_Finalize: {}", self.dead())?;
             writeln!(out, "lapscope: what they were waiting for: lapscope pending {run}")?;
         }
         if !reported {
             writeln!(out, "lapscope: next: lapscope report {run}")?;
         }
         Ok(())
+    }
+
+    /// `ranks 1 (killed), 2 (MPI_Abort)`
+    fn dead(&self) -> String {
+        const NAMED: usize = 8;
+        let each = self.died.iter().take(NAMED);
+        let each: Vec<String> =
+            each.map(|(rank, ended)| format!("{rank} ({})", describe_end(ended))).collect();
+        let plural = if self.died.len() == 1 { "" } else { "s" };
+        let more = if self.died.len() > NAMED { ", ..." } else { "" };
+        format!("rank{plural} {}{more}", each.join(", "))
     }
 }
 

@@ -218,17 +218,16 @@ impl Module {
 
     /// Whether it belongs to the MPI implementation or to lapscope, not to the program.
     pub fn is_mpi(&self) -> bool {
-        const PREFIXES: [&str; 7] = [
-            "libmpi",
-            "libpmpi",
-            "libopen-pal",
-            "libopen-rte",
-            "libfmpich",
-            "libucp",
-            "liblapscope",
-        ];
-        PREFIXES.iter().any(|prefix| self.base_name().starts_with(prefix))
+        is_mpi_library(&self.path)
     }
+}
+
+/// Whether a file's name is that of a library of an MPI implementation, or of lapscope.
+pub fn is_mpi_library(path: &str) -> bool {
+    const PREFIXES: [&str; 7] =
+        ["libmpi", "libpmpi", "libopen-pal", "libopen-rte", "libfmpich", "libucp", "liblapscope"];
+    let name = path.rsplit('/').next().unwrap_or(path);
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// A return address, in the numbering of its module; `module` indexes the modules of whoever holds the frame.

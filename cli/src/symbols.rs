@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::model::{Frame, Module};
+use crate::model::{is_mpi_library, Frame, Module};
 use elf::ElfSymbols;
 
 /// One frame by name. An address inside inlined code gives several of these, innermost first.
@@ -229,6 +229,11 @@ impl FrameName {
     pub fn mentions(&self, text: &str) -> bool {
         let names = [&self.function, &self.file];
         names.into_iter().flatten().any(|name| name.contains(text)) || self.short().contains(text)
+    }
+
+    /// Whether it belongs to the MPI implementation or to lapscope, not to the program.
+    pub fn is_mpi(&self) -> bool {
+        self.module.as_deref().is_some_and(is_mpi_library)
     }
 
     /// Whether it lies below `main`: code of the C library and the loader that says nothing about the program.

@@ -164,7 +164,7 @@ impl PendingItem {
     /// "MPI_Irecv from rank 3, tag 7, 1024 bytes at exchange halo.c:42".
     pub fn describe(&self) -> String {
         let mut text = self.describe_without_place();
-        if let Some(frame) = self.site() {
+        if let Some(frame) = self.frames.first() {
             text += &format!(" at {}", frame.short());
         }
         text
@@ -183,15 +183,6 @@ impl PendingItem {
             text += &format!(", {} bytes", self.bytes);
         }
         text
-    }
-
-    /// The frame that names the place: the innermost outside of MPI.
-    pub fn site(&self) -> Option<&FrameName> {
-        let is_own = |frame: &&FrameName| {
-            let path = frame.module.clone().unwrap_or_default();
-            !Module { path, build_id: String::new() }.is_mpi()
-        };
-        self.frames.iter().find(is_own).or(self.frames.first())
     }
 
     fn is_point_to_point(&self) -> bool {

@@ -272,11 +272,16 @@ pub fn name_site(
     }
 }
 
-/// The frames of a path from the caller of MPI outwards to `main`; what runs below `main` is left out.
+/// The frames of a path from the caller of MPI outwards to `main`: neither what MPI does inside before it comes to the
+/// wrapped call, nor what runs below `main`.
 pub fn name_path(frames: &[Frame], names: &mut dyn NameFrames) -> Vec<FrameName> {
     let mut named: Vec<FrameName> = frames.iter().flat_map(|&frame| names.name(frame)).collect();
     while named.len() > 1 && named.last().is_some_and(FrameName::is_start_code) {
         named.pop();
+    }
+    let inside = named.iter().take_while(|frame| frame.is_mpi()).count();
+    if inside < named.len() {
+        named.drain(..inside);
     }
     named
 }

@@ -166,15 +166,21 @@ fn write_insights(out: &mut dyn Write, report: &Report, style: Style) -> io::Res
 fn sentence(insight: &Insight) -> String {
     match insight {
         Insight::ExposedCompletion { waiting_ns, completing_calls, hideable_ns, in_detail } => {
-            let detail = if *in_detail { "" } else { " (of the requests recorded in detail)" };
-            format!(
-                "Exposed: {} in {} calls that completed requests. Between post and completion of the same requests the \
-                 program computed enough to hide {}{} of that, at most; the rest had too little computation beside it.",
+            let calls = plural(*completing_calls);
+            let mut text = format!(
+                "Exposed: {} in {} call{calls} that completed requests. ",
                 time(*waiting_ns),
-                count(*completing_calls),
-                if hideable_ns.0 == 0 { "none".to_owned() } else { time(*hideable_ns) },
-                detail
-            )
+                count(*completing_calls)
+            );
+            let of = if *in_detail { "" } else { " of the requests recorded in detail" };
+            text += &match hideable_ns.0 {
+                0 => format!("No computation lay between post and completion{of} that could have hidden it."),
+                _ => format!(
+                    "At most {} of it could have been hidden: so much computation lay between post and completion{of}.",
+                    time(*hideable_ns)
+                ),
+            };
+            text
         }
         Insight::ExpensivePosting { posting_ns, requests, mean_ns } => format!(
             "Posting took {}: {} for each of {} requests. The time in these calls cannot overlap with computation.",

@@ -18,7 +18,7 @@ const COLUMNS: [(&str, Align); 12] = [
     ("post", Align::Right),
     ("window", Align::Right),
     ("computing", Align::Right),
-    ("waited", Align::Right),
+    ("completing", Align::Right),
     ("polls", Align::Right),
     ("ended", Align::Left),
 ];
@@ -42,8 +42,8 @@ pub fn write(
     }
     table.write(out, style)?;
     let note = format!(
-        "{} of {found} requests. at: since recording began on that rank; waited: the whole completing call, also when it \
-         completed several (of N)",
+        "{} of {found} requests. at: since recording began on that rank; completing: the whole \
+         call, also when it completed several (of N)",
         requests.len()
     );
     writeln!(out, "\n{}", style.dim(&style.wrap(&note, "  ", "  ")))

@@ -1,0 +1,101 @@
+//! What is said of files that cannot be read: which file, why, and the way out.
+
+mod fixture;
+
+use std::fs;
+use std::path::Path;
+
+use fixture::{failure, json, small_run, Rank, RANK_1};
+
+fn set_version(path: &Path, version: i64) {
+    let database = rusqlite::Connection::open(path).unwrap();
+    database.pragma_update(None, "user_version", version).unwrap();
+}
+
+#[test]
+fn other_formats() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = Rank::new(0).write(directory.path(), "");
+    set_version(&path, 2);
+    let newer = failure(directory.path(), &["report", "rank-0.db"]);
+    assert!(newer.contains("rank-0.db: format 2, newer than format 1"), "{newer}");
+    set_version(&path, 0);
+    let older = failure(directory.path(), &["sites", "rank-0.db"]);
+    assert!(older.contains("rank-0.db: format 0, older than format 1"), "{older}");
+}
+
+#[test]
+fn files_that_are_not_ours() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("notes.txt"), "not a database at all").unwrap();
+    let error = failure(directory.path(), &["report", "notes.txt"]);
+    assert_eq!(error, "lapscope: notes.txt: not a lapscope database\n");
+    rusqlite::Connection::open(directory.path().join("other.db"))
+        .unwrap()
+        .execute_batch("CREATE TABLE t (x)")
+        .unwrap();
+    let error = failure(directory.path(), &["requests", "other.db"]);
+    assert_eq!(error, "lapscope: other.db: not a lapscope database\n");
+    fs::write(directory.path().join("empty.db"), "").unwrap();
+    let error = failure(directory.path(), &["pending", "empty.db"]);
+    assert_eq!(error, "lapscope: empty.db: not a lapscope database\n");
+}
+
+#[test]
+fn nothing_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let error = failure(directory.path(), &["report"]);
+    assert!(error.contains("no run directory (lapscope-*) with data here"), "{error}");
+    let error = failure(directory.path(), &["report", "nowhere"]);
+    assert_eq!(error, "lapscope: nowhere: no such file or directory\n");
+    fs::create_dir(directory.path().join("lapscope-1")).unwrap();
+    let error = failure(directory.path(), &["report", "lapscope-1"]);
+    assert!(error.contains("lapscope-1: no rank-*.db and no rank-*.spool in it"), "{error}");
+}
+
+/// The tables of a small file lie in pages of their own, so that spoiling all but the first leaves a readable schema.
+fn spoil(path: &Path) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[4096..].fill(0xa5);
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn one_damaged_file_does_not_hide_the_others() {
+    let run = small_run();
+    spoil(&run.path().join("rank-0.db"));
+    for command in ["report", "sites", "requests", "pending"] {
+        let answer = json(run.path(), &[command, "."]);
+        assert_eq!(answer["json_version"], 1, "{command}");
+    }
+    let report = json(run.path(), &["report", "."]);
+    let problems = report["problems"].as_array().unwrap();
+    assert_eq!(problems[0]["kind"], "damaged_file");
+    let message = problems[0]["message"].as_str().unwrap();
+    assert!(message.contains("rank-0.db: damaged"), "{message}");
+    assert_eq!(problems[1]["kind"], "missing_ranks");
+    assert_eq!(report["totals"]["collective_ns"], 8_000);
+    spoil(&run.path().join("rank-1.db"));
+    let error = failure(run.path(), &["report", "."]);
+    assert!(error.contains("rank-0.db: damaged"), "{error}");
+}
+
+#[test]
+fn the_newest_run_is_taken() {
+    let here = tempfile::tempdir().unwrap();
+    for (name, command, age) in [("lapscope-b", "old", 100), ("lapscope-a", "new", 10)] {
+        let directory = here.path().join(name);
+        fs::create_dir(&directory).unwrap();
+        let path = Rank::new(1).write(&directory, RANK_1);
+        let database = rusqlite::Connection::open(&path).unwrap();
+        database.execute("UPDATE rank SET command = ?1", [command]).unwrap();
+        drop(database);
+        let time = std::time::SystemTime::now() - std::time::Duration::from_secs(age);
+        fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+    }
+    // Neither an empty directory nor a file of that name is a run.
+    fs::create_dir(here.path().join("lapscope-z")).unwrap();
+    fs::write(here.path().join("lapscope-zz"), "").unwrap();
+    let report = json(here.path(), &["report"]);
+    assert_eq!((&report["head"]["command"], &report["run"]), (&"new".into(), &"lapscope-a".into()));
+}

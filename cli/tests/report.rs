@@ -1,0 +1,241 @@
+//! Numbers of the report against answers worked out by hand; see `fixture` for the rows.
+
+mod fixture;
+
+use fixture::{answer, json, lapscope, small_run, Rank, RANK_0};
+use serde_json::{json, Value};
+
+/// Picks keys of an object, in the order asked for.
+fn pick(value: &Value, keys: &[&str]) -> Vec<i64> {
+    keys.iter()
+        .map(|key| value[key].as_i64().unwrap_or_else(|| panic!("{key} in {value}")))
+        .collect()
+}
+
+const PARTS: [&str; 8] = [
+    "run_ns",
+    "mpi_ns",
+    "posting_ns",
+    "waiting_ns",
+    "blocking_ns",
+    "collective_ns",
+    "poll_ns",
+    "other_ns",
+];
+
+#[test]
+fn every_nanosecond_once() {
+    let run = small_run();
+    let report = json(run.path(), &["report", "."]);
+    // posting 500 + 300 + 300 + 100; waiting 10001 + 1000, not three times 10001; MPI_Init does not count.
+    let rank_0 = [100_000, 19_601, 1_200, 11_001, 5_000, 2_000, 400, 0];
+    let rank_1 = [50_000, 8_000, 0, 0, 0, 8_000, 0, 0];
+    assert_eq!(pick(&report["ranks"][0], &PARTS), rank_0);
+    assert_eq!(pick(&report["ranks"][1], &PARTS), rank_1);
+    let sums: Vec<i64> = rank_0.iter().zip(rank_1).map(|(a, b)| a + b).collect();
+    assert_eq!(pick(&report["totals"], &PARTS), sums);
+    assert_eq!(report["totals"]["mpi_share"], json!(27_601.0 / 150_000.0));
+    let counts = ["requests", "completing_calls", "polls", "unattributed_waiting_ns"];
+    assert_eq!(pick(&report["totals"], &counts), [5, 2, 10, 0]);
+    // 10001 ns of waiting stood against 16900 ns of computation in the window.
+    assert_eq!(report["totals"]["hideable_ns"], 10_001);
+}
+
+#[test]
+fn sites_share_completing_calls_exactly() {
+    let run = small_run();
+    let report = json(run.path(), &["report", "."]);
+    let sites = report["sites"].as_array().unwrap();
+    let names: Vec<&str> = sites.iter().map(|site| site["call"].as_str().unwrap()).collect();
+    assert_eq!(names, ["MPI_Barrier", "MPI_Isend", "MPI_Send", "MPI_Irecv", "MPI_Test"]);
+    let keys = [
+        "calls",
+        "bytes",
+        "inside_ns",
+        "completion_ns",
+        "ended_requests",
+        "window_ns",
+        "mpi_ns",
+        "compute_ns",
+    ];
+    let windows = 17_500 + 17_200 + 5_000;
+    let isend = [4, 4_000, 900, 3_334 + 3_334 + 1_000, 4, windows, 950, windows - 950];
+    assert_eq!(pick(&sites[1], &keys), isend);
+    assert_eq!(pick(&sites[3], &keys), [1, 1_000, 300, 3_333, 1, 16_900, 0, 16_900]);
+    // All that is laid to sites is all the time in MPI.
+    let time: i64 = sites.iter().map(|site| site["time_ns"].as_i64().unwrap()).sum();
+    assert_eq!(time, 27_601);
+    assert_eq!(sites[0]["ranks"], 2);
+    assert_eq!(sites[1]["share"], json!((900.0 + 7_668.0) / 150_000.0));
+    // The innermost frame of path 2 is inside the MPI library: the site is its caller.
+    assert_eq!(sites[3]["site"]["address"], 0x200);
+    assert_eq!(sites[3]["site"]["module"], "/nowhere/app");
+    assert_eq!(sites[3]["completed_in"]["site"]["address"], 0x300);
+    let completing = &report["completing_sites"];
+    assert_eq!(pick(&completing[0], &["calls", "inside_ns"]), [2, 11_001]);
+}
+
+#[test]
+fn size_classes_are_powers_of_two_and_hold_all_transfers() {
+    let run = small_run();
+    let report = json(run.path(), &["report", "."]);
+    let classes: Vec<(&str, Vec<i64>)> = report["size_classes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|class| {
+            let keys = ["from_bytes", "below_bytes", "calls", "time_ns"];
+            (class["kind"].as_str().unwrap(), pick(class, &keys))
+        })
+        .collect();
+    let expected = [
+        ("point_to_point", vec![512, 1_024, 5, 1_200 + 11_001]),
+        ("point_to_point", vec![4_096, 8_192, 1, 5_000]),
+        ("collective", vec![0, 1, 2, 10_000]),
+    ];
+    assert_eq!(classes, expected);
+}
+
+#[test]
+fn spread_over_ranks() {
+    let run = small_run();
+    let report = json(run.path(), &["report", "."]);
+    let share = &report["spread"]["mpi_share"];
+    assert_eq!((&share["min"], &share["min_rank"]), (&json!(0.16), &json!(1)));
+    assert_eq!((&share["max"], &share["max_rank"]), (&json!(0.19601), &json!(0)));
+    let compute = (80_399.0 + 42_000.0) / 2.0;
+    assert_eq!(report["spread"]["compute_imbalance"], json!(80_399.0 / compute - 1.0));
+}
+
+#[test]
+fn sql_views_and_the_report_agree() {
+    let run = small_run();
+    let database = rusqlite::Connection::open(run.path().join("rank-0.db")).unwrap();
+    let sum = |sql: &str| database.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    let report = json(run.path(), &["report", "."]);
+    let by_call = "SELECT sum(ns) FROM time_by_call WHERE call <> 'MPI_Init'";
+    assert_eq!(sum(by_call), report["ranks"][0]["mpi_ns"].as_i64().unwrap());
+    let windows = "SELECT sum(window_ns) FROM requests WHERE call = 'MPI_Irecv'";
+    assert_eq!(sum(windows), report["sites"][3]["window_ns"].as_i64().unwrap());
+}
+
+#[test]
+fn a_merged_file_says_the_same() {
+    let run = small_run();
+    answer(run.path(), &["merge", ".", "-o", "merged.db"]);
+    let mut separate = json(run.path(), &["report", "."]);
+    let mut merged = json(run.path(), &["report", "merged.db"]);
+    separate["run"] = Value::Null;
+    merged["run"] = Value::Null;
+    assert_eq!(separate, merged);
+}
+
+#[test]
+fn one_rank_only() {
+    let run = small_run();
+    let report = json(run.path(), &["report", ".", "--rank", "1"]);
+    assert_eq!(pick(&report["totals"], &["run_ns", "mpi_ns"]), [50_000, 8_000]);
+    assert_eq!(report["sites"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn requests_out_of_order_are_still_joined() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = Rank { world_size: 1, ..Rank::new(0) }.write(directory.path(), RANK_0);
+    let database = rusqlite::Connection::open(path).unwrap();
+    let earlier = "INSERT INTO call VALUES (5, 3, 1, 60000, 700, NULL, 1, NULL);
+        UPDATE request SET id = id + 10; INSERT INTO request VALUES
+        (1, 1, 5, 1, 55000, 100, 0, 0, 0, NULL, NULL, NULL, NULL, NULL)";
+    database.execute_batch(earlier).unwrap();
+    let report = json(directory.path(), &["report", "."]);
+    assert_eq!(pick(&report["totals"], &["waiting_ns", "completing_calls"]), [11_701, 3]);
+    assert_eq!(report["totals"]["unattributed_waiting_ns"], 0);
+}
+
+/// A dead rank is named first, with what it was inside of and what it was waiting for.
+#[test]
+fn deaths_come_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let stuck = "INSERT INTO call VALUES (1, 3, 1, 30000, NULL, NULL, 0, NULL);
+        INSERT INTO request VALUES (1, 7, NULL, 1, 20000, 100, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL)";
+    Rank { ended: "killed", summarized: false, ..Rank::new(0) }.write(directory.path(), stuck);
+    let report = json(directory.path(), &["report", "."]);
+    let problems = report["problems"].as_array().unwrap();
+    let kinds: Vec<&str> =
+        problems.iter().map(|problem| problem["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["missing_ranks", "died", "no_symbols"]);
+    assert_eq!(problems[0]["ranks"], json!([1]));
+    assert_eq!(
+        problems[1]["message"],
+        "rank 0 on node1 was killed; last recorded 0.000 s after MPI_Init, inside MPI_Waitall at app+0x300; pending: \
+         MPI_Irecv from any source, any tag, 64 bytes at app+0x600"
+    );
+    let pending = json(directory.path(), &["pending", "."]);
+    let items = pending["pending"].as_array().unwrap();
+    assert_eq!(pick(&items[0], &["rank", "begin_ns", "begin_after_init_ns"]), [0, 30_000, 29_000]);
+    assert_eq!((&items[0]["what"], &items[1]["what"]), (&json!("call"), &json!("request")));
+    assert_eq!((&items[1]["posted_peer"], &items[1]["peer"]), (&json!(-1), &Value::Null));
+}
+
+#[test]
+fn as_text() {
+    let run = small_run();
+    check_snapshot("report.txt", &answer(run.path(), &["report", "."]));
+    check_snapshot("sites.txt", &answer(run.path(), &["sites", "."]));
+    check_snapshot("requests.txt", &answer(run.path(), &["requests", "."]));
+}
+
+/// `LAPSCOPE_BLESS=1 cargo test` takes what is printed now for right.
+fn check_snapshot(name: &str, found: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name);
+    if std::env::var_os("LAPSCOPE_BLESS").is_some() {
+        std::fs::write(&path, found).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(found, expected, "{name} has changed; LAPSCOPE_BLESS=1 accepts it");
+}
+
+/// Keys that docs/json.md promises.
+#[test]
+fn documented_keys() {
+    let run = small_run();
+    let documentation = include_str!("../../docs/json.md");
+    let undocumented = |value: &Value, seen: &mut Vec<String>| {
+        let Value::Object(keys) = value else { return };
+        seen.extend(
+            keys.keys().filter(|key| !documentation.contains(&format!("`{key}`"))).cloned(),
+        );
+    };
+    let mut seen = Vec::new();
+    let report = json(run.path(), &["report", "."]);
+    let objects = [
+        &report,
+        &report["head"],
+        &report["head"]["hosts"][0],
+        &report["totals"],
+        &report["ranks"][0],
+        &report["sites"][1],
+        &report["sites"][1]["site"],
+        &report["sites"][1]["completed_in"],
+        &report["size_classes"][0],
+        &report["spread"],
+        &report["spread"]["mpi_share"],
+        &report["problems"][0],
+    ];
+    objects.iter().for_each(|object| undocumented(object, &mut seen));
+    report["insights"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .for_each(|insight| undocumented(insight, &mut seen));
+    let requests = json(run.path(), &["requests", "."]);
+    undocumented(&requests, &mut seen);
+    undocumented(&requests["requests"][0], &mut seen);
+    assert_eq!(seen, Vec::<String>::new(), "not in docs/json.md");
+}
+
+#[test]
+fn colour_is_for_terminals() {
+    let run = small_run();
+    assert!(!lapscope(run.path(), &["report", "."]).stdout.contains(&0x1b));
+}

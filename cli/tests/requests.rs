@@ -1,0 +1,80 @@
+//! Which requests are listed, and in which order.
+
+mod fixture;
+
+use std::process::{Command, Stdio};
+
+use fixture::{answer, json, small_run};
+
+fn ids(arguments: &[&str]) -> Vec<i64> {
+    let run = small_run();
+    let found = json(run.path(), &[&["requests", "."], arguments].concat());
+    found["requests"].as_array().unwrap().iter().map(|row| row["id"].as_i64().unwrap()).collect()
+}
+
+#[test]
+fn orders() {
+    assert_eq!(ids(&["--sort", "window"]), [1, 2, 3]);
+    assert_eq!(ids(&["--sort", "polls", "--top", "1"]), [2]);
+    assert_eq!(ids(&["--sort", "post", "--top", "2"]), [1, 2]);
+    assert_eq!(ids(&["--sort", "begin"]), [1, 2, 3]);
+    assert_eq!(ids(&["--top", "0"]), [1, 2, 3]);
+}
+
+#[test]
+fn filters() {
+    assert_eq!(ids(&["--call", "irecv"]), [3]);
+    assert_eq!(ids(&["--kind", "send"]), [1, 2]);
+    assert_eq!(ids(&["--min-bytes", "1001"]), [] as [i64; 0]);
+    assert_eq!(ids(&["--rank", "1"]), [] as [i64; 0]);
+    assert_eq!(ids(&["--peer", "1", "--tag", "7", "--ended", "waited"]), [1, 2, 3]);
+    assert_eq!(ids(&["--source", "app+0x200"]), [3]);
+    assert_eq!(ids(&["--source", "app+0x200", "--top", "0"]), [3]);
+}
+
+#[test]
+fn a_request_in_full() {
+    let run = small_run();
+    let found = json(run.path(), &["requests", ".", "--sort", "polls", "--top", "1"]);
+    assert_eq!(found["found"], 3);
+    let request = &found["requests"][0];
+    let expected = serde_json::json!({
+        "rank": 0, "id": 2, "thread": 0, "call": "MPI_Isend", "kind": "send", "bytes": 1000, "peer": 1, "tag": 7,
+        "communicator": "MPI_COMM_WORLD", "ended": "waited", "post_begin_ns": 2500, "post_ns": 300,
+        "window_ns": 17200, "mpi_ns": 300, "compute_ns": 16900, "completion_call": "MPI_Waitall",
+        "completion_begin_ns": 20000, "completion_ns": 10001, "completed_together": 3, "outstanding_bytes": 1000,
+        "polls": 2, "first_poll_ns": 100, "last_poll_ns": 200, "last_incomplete_ns": 200, "first_complete_ns": null,
+        "posted_peer": 1, "posted_tag": 7, "posted_bytes": 1000, "injection_arm": null, "site": "app+0x100",
+        "completion_site": "app+0x300",
+    });
+    assert_eq!(request, &expected);
+}
+
+#[test]
+fn csv_has_one_line_a_request() {
+    let run = small_run();
+    let text = answer(run.path(), &["requests", ".", "--top", "0", "--format", "csv"]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 4);
+    assert!(lines[0].starts_with("rank,id,thread,call,"));
+    assert!(lines.iter().all(|line| line.split(',').count() == lines[0].split(',').count()));
+}
+
+/// `lapscope requests | head` is no error.
+#[test]
+fn a_reader_that_went_away() {
+    let run = small_run();
+    for command in ["report", "sites", "requests", "pending"] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_lapscope"))
+            .args([command, "."])
+            .current_dir(run.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && !error.contains("ipe"), "{command}: {error}");
+    }
+}

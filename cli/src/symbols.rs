@@ -4,30 +4,14 @@
 //! A module whose build id differs from the recorded one is another program: nothing is read from it.
 
 mod elf;
+mod name;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-
-use crate::model::{is_mpi_library, Frame, Module};
+use crate::model::{Frame, Module};
 use elf::ElfSymbols;
-
-/// One frame by name. An address inside inlined code gives several of these, innermost first.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
-pub struct FrameName {
-    /// Demangled; `None` when no source knows it.
-    pub function: Option<String>,
-    /// As the compiler recorded it.
-    pub file: Option<String>,
-    pub line: Option<u32>,
-    /// Path of the executable or shared object; `None` outside of all.
-    pub module: Option<String>,
-    /// The return address in the module's own numbering.
-    pub address: u64,
-    /// Inlined into the next frame.
-    pub inlined: bool,
-}
+pub use name::{base_name, FrameName};
 
 /// What names frames. A trait so that analyses can be tested without object files.
 pub trait NameFrames {
@@ -114,6 +98,7 @@ impl NameFrames for Symbols {
 pub fn unnamed(frame: Frame, module: Option<&Module>) -> FrameName {
     FrameName {
         function: None,
+        offset: None,
         file: None,
         line: None,
         module: module.map(|module| module.path.clone()),
@@ -156,11 +141,11 @@ impl LoadedModule {
         let address = return_address.saturating_sub(1);
         let mut names = self.dwarf_names(address);
         if names.last().map_or(true, |name| name.function.is_none()) {
-            if let Some(function) = self.elf_name(address) {
-                match names.last_mut() {
-                    Some(name) => name.function = Some(function),
-                    None => names.push(FrameName { function: Some(function), ..blank() }),
+            if let Some((function, offset)) = self.elf_name(address) {
+                if names.is_empty() {
+                    names.push(FrameName { offset: Some(offset + 1), ..blank() });
                 }
+                names.last_mut().expect("there is one now").function = Some(function);
             }
         }
         names
@@ -189,11 +174,12 @@ impl LoadedModule {
         names
     }
 
-    fn elf_name(&mut self, address: u64) -> Option<String> {
+    /// The function and how far behind its begin the address is.
+    fn elf_name(&mut self, address: u64) -> Option<(String, u64)> {
         let files = &self.files;
         let symbols = self.elf.get_or_insert_with(|| ElfSymbols::read(files));
-        let name = symbols.find(address)?;
-        Some(addr2line::demangle_auto(name.into(), None).into_owned())
+        let (name, offset) = symbols.find(address)?;
+        Some((addr2line::demangle_auto(name.into(), None).into_owned(), offset))
     }
 }
 
@@ -208,99 +194,9 @@ fn debug_file(build_id: &str) -> Option<PathBuf> {
     (!name.is_empty() && elf::build_id(&path)? == build_id).then_some(path)
 }
 
-impl FrameName {
-    /// For tables: "exchange halo.c:42", or as much of that as is known.
-    pub fn short(&self) -> String {
-        let place = match (&self.file, self.line) {
-            (Some(file), Some(line)) => Some(format!("{}:{line}", base_name(file))),
-            (Some(file), None) => Some(base_name(file).to_owned()),
-            (None, _) => None,
-        };
-        let module = || base_name(self.module.as_deref().unwrap_or("?"));
-        match (&self.function, place) {
-            (Some(function), Some(place)) => format!("{} {place}", short_function(function)),
-            (Some(function), None) => format!("{} in {}", short_function(function), module()),
-            (None, Some(place)) => place,
-            (None, None) => format!("{}+{:#x}", module(), self.address),
-        }
-    }
-
-    /// Whether `text` is part of its function or file name.
-    pub fn mentions(&self, text: &str) -> bool {
-        let names = [&self.function, &self.file];
-        names.into_iter().flatten().any(|name| name.contains(text)) || self.short().contains(text)
-    }
-
-    /// Whether it belongs to the MPI implementation or to lapscope, not to the program.
-    pub fn is_mpi(&self) -> bool {
-        self.module.as_deref().is_some_and(is_mpi_library)
-    }
-
-    /// Whether it lies below `main`: code of the C library and the loader that says nothing about the program.
-    pub fn is_start_code(&self) -> bool {
-        const START: [&str; 6] = [
-            "_start",
-            "__libc_start_main",
-            "__libc_start_call_main",
-            "start_thread",
-            "clone",
-            "clone3",
-        ];
-        let function = self.function.as_deref().unwrap_or("");
-        let name = function.split('@').next().unwrap_or(function);
-        let module = base_name(self.module.as_deref().unwrap_or(""));
-        START.iter().any(|start| name.trim_end_matches("_impl") == *start)
-            // Without debug files the C library does not name these: they are local to it.
-            || (self.function.is_none() && (module.starts_with("libc.so") || module.starts_with("ld-linux")))
-    }
-}
-
-/// The part of a path behind the last slash.
-pub fn base_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}
-
-/// A C++ or Rust function without its parameter list and with template arguments left out.
-fn short_function(name: &str) -> String {
-    let name =
-        name.replace("(anonymous namespace)", "{anonymous}").replace("operator()", "operator{}");
-    let is_operator = name.contains("operator");
-    let mut short = String::with_capacity(name.len());
-    let mut depth = 0usize;
-    for letter in name.chars() {
-        match letter {
-            '<' if !is_operator => {
-                depth += 1;
-                if depth == 1 {
-                    short.push_str("<…>");
-                }
-            }
-            '>' if !is_operator => depth = depth.saturating_sub(1),
-            '(' if depth == 0 => break,
-            _ if depth == 0 => short.push(letter),
-            _ => {}
-        }
-    }
-    // A template function's demangled name starts with its return type.
-    let short = short.rsplit_once(' ').map_or(short.as_str(), |(_, function)| function);
-    short.replace("{anonymous}", "(anonymous)").replace("operator{}", "operator()")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn functions_are_shortened_for_tables() {
-        assert_eq!(short_function("exchange"), "exchange");
-        assert_eq!(
-            short_function("LAMMPS_NS::CommBrick::borders()"),
-            "LAMMPS_NS::CommBrick::borders"
-        );
-        assert_eq!(short_function("void swap<a::b<int>, 3>(int*)"), "swap<…>");
-        assert_eq!(short_function("(anonymous namespace)::post(int)"), "(anonymous)::post");
-        assert_eq!(short_function("Halo::operator()(int) const"), "Halo::operator()");
-    }
 
     #[test]
     fn unknown_addresses_still_say_where() {

@@ -1,5 +1,7 @@
 //! Sentences that follow from the numbers, each with the numbers it follows from.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::combine::RunSums;
@@ -22,6 +24,8 @@ pub enum Insight {
     },
     /// Calls that make requests are supposed to return at once, and here they did not.
     ExpensivePosting { posting_ns: Nanos, requests: u64, mean_ns: Nanos },
+    /// Calls that block: nothing is computed meanwhile.
+    BlockingCalls { blocking_ns: Nanos, call: String, call_ns: Nanos },
     /// One rank is in collectives for a much shorter time than the others: it arrives last.
     UnevenCollectives { rank: Rank, rank_ns: Nanos, mean_ns: Nanos },
     /// Polls that found nothing.
@@ -53,11 +57,24 @@ pub(super) fn find_insights(run: &RunSums, totals: &Totals, ranks: &[RankRow]) -
             mean_ns,
         });
     }
+    insights.extend(blocking_calls(run, totals).filter(|_| is_worth(totals.blocking_ns)));
     insights.extend(uneven_collectives(run, ranks).filter(|_| is_worth(totals.collective_ns)));
     if is_worth(totals.poll_ns) {
         insights.push(Insight::Polling { poll_ns: totals.poll_ns, polls: totals.polls });
     }
     insights
+}
+
+/// Names the function that most of the time in blocking point-to-point calls went into.
+fn blocking_calls(run: &RunSums, totals: &Totals) -> Option<Insight> {
+    let mut times: BTreeMap<&str, Nanos> = BTreeMap::new();
+    for entry in &run.entries {
+        if run.category(entry) == Category::BlockingPointToPoint {
+            *times.entry(&run.calls[entry.call].name).or_default() += entry.cell.inside;
+        }
+    }
+    let (call, call_ns) = times.into_iter().max_by_key(|(_, time)| *time)?;
+    Some(Insight::BlockingCalls { blocking_ns: totals.blocking_ns, call: call.to_owned(), call_ns })
 }
 
 /// Names the rank that is in collectives for less than half of the mean time, if there is one among several.

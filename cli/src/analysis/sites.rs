@@ -276,7 +276,11 @@ pub fn name_site(
 /// wrapped call, nor what runs below `main`.
 pub fn name_path(frames: &[Frame], names: &mut dyn NameFrames) -> Vec<FrameName> {
     let mut named: Vec<FrameName> = frames.iter().flat_map(|&frame| names.name(frame)).collect();
-    while named.len() > 1 && named.last().is_some_and(FrameName::is_start_code) {
+    // Never cut the caller of MPI itself, whatever it is called.
+    if let Some(start) = named.iter().skip(1).position(FrameName::is_start_code) {
+        named.truncate(start + 1);
+    }
+    while named.len() > 1 && named.last().is_some_and(FrameName::is_unnamed_libc) {
         named.pop();
     }
     let inside = named.iter().take_while(|frame| frame.is_mpi()).count();

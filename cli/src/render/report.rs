@@ -188,6 +188,12 @@ fn sentence(insight: &Insight) -> String {
             time(*mean_ns),
             count(*requests)
         ),
+        Insight::BlockingCalls { blocking_ns, call, call_ns } => format!(
+            "Blocking: {} in sends and receives that return when done, {} of it in {call}. No computation can run beside \
+             them.",
+            time(*blocking_ns),
+            time(*call_ns)
+        ),
         Insight::UnevenCollectives { rank, rank_ns, mean_ns } => format!(
             "Collectives: rank {rank} is in them for {} only, against {} in the mean: as when all others wait there for it.",
             time(*rank_ns),

@@ -8,6 +8,7 @@ use super::units::{bytes, count, percent, time};
 use crate::analysis::problem::plural;
 use crate::analysis::sites::Site;
 use crate::model::Nanos;
+use crate::symbols::FrameName;
 
 /// A place and everything that was called from there.
 #[derive(Debug, Default)]
@@ -58,7 +59,7 @@ pub fn write(out: &mut dyn Write, sites: &[Site], style: Style) -> io::Result<()
     let mut root = Node::default();
     for site in sites {
         let mut path: Vec<String> =
-            site.frames.iter().flatten().rev().map(|frame| frame.short()).collect();
+            site.frames.iter().flatten().rev().map(FrameName::brief).collect();
         if path.is_empty() {
             path.push("(no call path)".to_owned());
         }

@@ -82,9 +82,9 @@ impl ElfSymbols {
         ElfSymbols { functions }
     }
 
-    /// The function that holds `address`. A stripped file names only some of its functions, so the nearest symbol in
+    /// The function that holds `address`, and how far behind its begin that is. A stripped file names only some of its functions, so the nearest symbol in
     /// front of an address is not good enough: the address must lie within its size.
-    pub fn find(&self, address: u64) -> Option<&str> {
+    pub fn find(&self, address: u64) -> Option<(&str, u64)> {
         let behind = self.functions.partition_point(|function| function.address <= address);
         let mut candidates = self.functions[..behind].iter().rev();
         // A few steps back: aliases and functions of size zero may stand between.
@@ -92,7 +92,7 @@ impl ElfSymbols {
             .by_ref()
             .take(8)
             .find(|function| address - function.address < function.size)
-            .map(|function| function.name.as_str())
+            .map(|function| (function.name.as_str(), address - function.address))
     }
 }
 
@@ -105,9 +105,9 @@ mod tests {
         let function =
             |address, size, name: &str| Function { address, size, name: name.to_owned() };
         let symbols = ElfSymbols { functions: vec![function(16, 8, "a"), function(64, 8, "b")] };
-        assert_eq!(symbols.find(23), Some("a"));
+        assert_eq!(symbols.find(23), Some(("a", 7)));
         assert_eq!(symbols.find(24), None);
         assert_eq!(symbols.find(8), None);
-        assert_eq!(symbols.find(64), Some("b"));
+        assert_eq!(symbols.find(64), Some(("b", 0)));
     }
 }

@@ -3,6 +3,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
+rm -f build/check-total
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 passed=0 failed=0
@@ -49,5 +50,5 @@ suite "programs under real launchers" count_cargo cargo test -p lapscope-tests -
 
 echo
 for name in "${broken[@]}"; do echo "failed: $name"; done
-echo "$passed passed, $failed failed"
+echo "$passed passed, $failed failed" | tee build/check-total
 [ "$failed" = 0 ] && [ "$passed" != 0 ]

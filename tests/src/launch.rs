@@ -244,16 +244,45 @@ fn wait(mut child: Child, limit: Duration) -> Option<ExitStatus> {
     }
 }
 
-/// Runs `lapscope` with these arguments; its standard output.
+/// Runs `lapscope` with these arguments; its standard output, or what it printed when it failed.
 ///
-/// # Panics
-/// When it fails; the message has what it printed.
-pub fn lapscope<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> String {
+/// # Errors
+/// When its exit code is not 0.
+pub fn try_lapscope<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Result<String, String> {
     let mut command = Command::new(paths::lapscope());
     command.args(args).env("NO_COLOR", "1");
     let output = command.output().expect("lapscope runs");
     let (stdout, stderr) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{command:?}: {}\n{stdout}{stderr}", output.status);
-    stdout.into_owned()
+    if output.status.success() {
+        Ok(stdout.into_owned())
+    } else {
+        Err(format!("{command:?}: {}\n{stdout}{stderr}", output.status))
+    }
+}
+
+/// [`try_lapscope`] where failing is a failure of the test.
+///
+/// # Panics
+/// When it fails; the message has what it printed.
+pub fn lapscope<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> String {
+    try_lapscope(args).unwrap_or_else(|text| panic!("{text}"))
+}
+
+/// `lapscope recover`. A launcher may come back before the ranks that it killed are dead: those are waited for.
+///
+/// # Panics
+/// When it fails, or a rank is still running after ten seconds.
+pub fn recover(run: &Path) {
+    let begin = Instant::now();
+    loop {
+        match try_lapscope(["recover".as_ref(), run.as_os_str()]) {
+            Err(text)
+                if text.contains("still running") && begin.elapsed() < Duration::from_secs(10) =>
+            {
+                thread::sleep(Duration::from_millis(50));
+            }
+            result => return drop(result.unwrap_or_else(|text| panic!("{text}"))),
+        }
+    }
 }

@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 
 use lapscope_tests::expect::Expectation;
-use lapscope_tests::launch::{lapscope, place, Form, Job};
+use lapscope_tests::launch::{lapscope, place, recover, Form, Job};
 use lapscope_tests::mpi::{self, Mpi};
 use lapscope_tests::{build, invariants, rows};
 
@@ -75,6 +77,12 @@ fn check_rows(mpi: &Mpi, run: &Path, ended: [&str; 2]) {
     }
 }
 
+/// Hydra's exit code is the bitwise or of all ranks' codes, and it depends on the moment whether the rank that it killed
+/// with signal 9 is among them.
+fn same_death(mpi: &Mpi, bare: i32, with: i32) -> bool {
+    bare == with || (mpi.launcher == "mpirun.mpich" && bare | 9 == with | 9)
+}
+
 /// Dies in the way named; `ended` is what the database says of the two ranks. Variables are set as given.
 fn check_death(how: &str, ended: [&str; 2], environment: &[(&str, &Path)]) {
     for mpi in mpi::all() {
@@ -87,9 +95,23 @@ fn check_death(how: &str, ended: [&str; 2], environment: &[(&str, &Path)]) {
         }
         let with = job.run();
         let run = job.run_directory();
-        assert_eq!(bare.code, with.code, "{} {how}: {}", mpi.name, with.stderr);
-        assert!(with.stdout.starts_with("about to die\n"), "{} {how}: {}", mpi.name, with.stdout);
-        lapscope(["recover".as_ref(), run.as_os_str()]);
+        assert!(
+            same_death(mpi, bare.code, with.code),
+            "{} {how}: {} became {}",
+            mpi.name,
+            bare.code,
+            with.code
+        );
+        if how != "abort" {
+            // what a rank prints just before MPI_Abort may be lost on its way through a launcher
+            assert!(
+                with.stdout.starts_with("about to die\n"),
+                "{} {how}: {}",
+                mpi.name,
+                with.stdout
+            );
+        }
+        recover(&run);
         let left: Vec<_> = rows::files(&run)
             .into_iter()
             .filter(|path| path.to_string_lossy().contains("spool"))
@@ -146,7 +168,14 @@ fn report_recovers_first() {
             Job::new(mpi, 2, build::app(mpi, "die"), Form::Preload, place.path()).args(["kill"]);
         job.run();
         let run = job.run_directory();
-        let report = lapscope(["report".as_ref(), run.as_os_str()]);
+        let mut report = lapscope(["report".as_ref(), run.as_os_str()]);
+        for _ in 0..100 {
+            if rows::databases(&run).len() == 2 {
+                break;
+            }
+            thread::sleep(Duration::from_millis(50)); // the launcher came back before the other rank was dead
+            report = lapscope(["report".as_ref(), run.as_os_str()]);
+        }
         assert!(report.contains("died") || report.contains("killed"), "{report}");
         check_rows(mpi, &run, ["killed", "killed"]);
     }
@@ -168,7 +197,7 @@ fn at_any_instant() {
             assert!(complete > 0);
 
             let run = job.run_directory();
-            lapscope(["recover".as_ref(), run.as_os_str()]);
+            recover(&run);
             let database = rows::open(&run.join("rank-0.db"));
             assert_eq!(invariants::check_of_killed(&database), Ok(()));
             for kind in ["send", "recv"] {

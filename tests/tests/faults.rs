@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use lapscope_tests::differential::outcome_differences;
-use lapscope_tests::launch::{lapscope, place, Form, Job, Outcome};
+use lapscope_tests::launch::{lapscope, place, recover, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
 use lapscope_tests::namespace::{permitted, with_tmpfs};
 use lapscope_tests::{build, paths, rows};
@@ -398,7 +398,7 @@ fn conversion_left_for_later() {
         let job = alone(mpi, Form::Preload, place.path()).env("LAPSCOPE_CONVERT", "off");
         assert_unharmed(&bare(mpi), &job.run());
         assert_eq!(rows::databases(&job.run_directory()), Vec::<PathBuf>::new());
-        lapscope(["recover".as_ref(), job.run_directory().as_os_str()]);
+        recover(&job.run_directory());
         assert_complete(&job.run_directory());
     }
 }

@@ -137,7 +137,8 @@ struct spool_comm {
 } __attribute__((packed));
 
 enum spool_kind { SPOOL_OTHER = 0, SPOOL_SEND = 1, SPOOL_RECV = 2, SPOOL_COLLECTIVE = 3 };
-enum { SPOOL_ANY_SOURCE = -1, SPOOL_PROC_NULL = -2, SPOOL_NO_PEER = -3, SPOOL_ANY_TAG = -1, SPOOL_NO_TAG = -3 };
+enum { SPOOL_ANY_SOURCE = -1, SPOOL_PROC_NULL = -2, SPOOL_NO_PEER = -3, SPOOL_ROOT = -4 /* this rank itself, as MPI_ROOT */,
+       SPOOL_ANY_TAG = -1, SPOOL_NO_TAG = -3 };
 
 struct spool_operation {
     uint32_t id;

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,19 @@ static char own_path[PATH_BYTES];
 static void *mpi_handle;
 static pthread_once_t resolve_once = PTHREAD_ONCE_INIT;
 
+/* Writes without dying of a closed standard error: SIGPIPE is for the application's own writes. */
+static void write_quietly(const char *line, size_t bytes)
+{
+    sigset_t pipe_signal, before, pending;
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+    if (write(STDERR_FILENO, line, bytes) < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE))
+        sigtimedwait(&pipe_signal, NULL, &(struct timespec){0, 0});
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 __attribute__((format(printf, 1, 2)))
 static void warn(const char *format, ...)
 {
@@ -46,8 +60,7 @@ static void warn(const char *format, ...)
     if (used > (int)sizeof line - 2)
         used = (int)sizeof line - 2;
     line[used++] = '\n';
-    ssize_t written = write(STDERR_FILENO, line, (size_t)used);
-    (void)written; /* there is nobody left to tell */
+    write_quietly(line, (size_t)used);
 }
 
 /* --- finding the MPI ---------------------------------------------------------------------------------------------- */

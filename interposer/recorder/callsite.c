@@ -88,7 +88,7 @@ static int reach_application(unw_cursor_t *cursor, struct caller caller)
     return 0;
 }
 
-static __attribute__((noinline)) void unwind(struct unwound *u, struct caller caller, uintptr_t stack_end)
+static __attribute__((noinline)) void unwind(struct unwound *u, struct caller caller, const struct callsite_cache *cache)
 {
     unw_context_t context;
     unw_cursor_t cursor;
@@ -96,7 +96,7 @@ static __attribute__((noinline)) void unwind(struct unwound *u, struct caller ca
     u->frame_count = 1;
     u->check_count = 0;
     u->truncated = 0;
-    u->cacheable = caller.frame < stack_end;
+    u->cacheable = caller.frame >= cache->stack_begin && caller.frame < cache->stack_end;
     unw_getcontext(&context);
     if (unw_init_local(&cursor, &context) != 0 || !reach_application(&cursor, caller)) {
         u->cacheable = 0;
@@ -112,8 +112,8 @@ static __attribute__((noinline)) void unwind(struct unwound *u, struct caller ca
             return;
         unw_get_reg(&cursor, UNW_REG_SP, &sp);
         if (uses_frame_pointer(frame_pointer, sp))
-            add_check(u, frame_pointer_at, frame_pointer, caller, stack_end);
-        add_check(u, return_address_at(&cursor, sp), ip, caller, stack_end);
+            add_check(u, frame_pointer_at, frame_pointer, caller, cache->stack_end);
+        add_check(u, return_address_at(&cursor, sp), ip, caller, cache->stack_end);
         if (u->frame_count == (unsigned)depth_limit) {
             u->truncated = 1;
             u->check_count--; /* that frame is not kept */
@@ -184,16 +184,19 @@ void callsite_configure(void)
     depth_limit = (int)config.callpath_depth;
 }
 
-static uintptr_t own_stack_end(void)
+/* The thread's own stack. Calls from others (coroutines) are unwound each time: a later one at the same address may be
+ * smaller than what was remembered of it. */
+static void find_own_stack(struct callsite_cache *cache)
 {
     pthread_attr_t attributes;
     void *stack = NULL;
     size_t bytes = 0;
     if (pthread_getattr_np(pthread_self(), &attributes) != 0)
-        return 0;
+        return;
     pthread_attr_getstack(&attributes, &stack, &bytes);
     pthread_attr_destroy(&attributes);
-    return (uintptr_t)stack + bytes;
+    cache->stack_begin = (uintptr_t)stack;
+    cache->stack_end = (uintptr_t)stack + bytes;
 }
 
 struct callsite_cache *callsite_cache_create(void)
@@ -201,7 +204,7 @@ struct callsite_cache *callsite_cache_create(void)
     struct callsite_cache *cache = arena_alloc(sizeof *cache);
     if (!cache || !(cache->fixed = arena_alloc(sizeof *cache->fixed)))
         return NULL;
-    cache->stack_end = own_stack_end();
+    find_own_stack(cache);
     return cache;
 }
 
@@ -249,7 +252,7 @@ struct callsite *callsite_miss(struct thread *t, struct caller caller, unsigned 
     uint32_t path = 0;
     cache->misses++;
     if (enabled) {
-        unwind(&u, caller, cache->stack_end);
+        unwind(&u, caller, cache);
         path = intern_path(t, &u);
     }
     spool_refresh_clock();

@@ -41,7 +41,7 @@ enum { CALLSITE_BUCKETS = 1024, CALLSITE_WAYS = 4 };
 
 struct callsite_cache {
     struct callsite *bucket[CALLSITE_BUCKETS][CALLSITE_WAYS]; /* the most recently used first */
-    uintptr_t stack_end;               /* words are only ever read below this */
+    uintptr_t stack_begin, stack_end;  /* of the thread; only words on it are ever read */
     struct callsite *fixed;            /* for paths that cannot be remembered */
     uint64_t misses;
 };

@@ -1,11 +1,27 @@
+#define _GNU_SOURCE
 #include "log.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Writes without dying of a closed standard error: SIGPIPE is for the application's own writes. */
+static void write_quietly(const char *line, size_t bytes)
+{
+    sigset_t pipe_signal, before, pending;
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+    if (write(STDERR_FILENO, line, bytes) < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE))
+        sigtimedwait(&pipe_signal, NULL, &(struct timespec){0, 0});
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
 
 /* One write a line, so that ranks sharing a terminal do not cut each other's words. */
 static void write_line(const char *format, va_list args)
@@ -18,8 +34,7 @@ static void write_line(const char *format, va_list args)
     if (used > (int)sizeof line - 2)
         used = (int)sizeof line - 2;
     line[used++] = '\n';
-    ssize_t written = write(STDERR_FILENO, line, (size_t)used);
-    (void)written; /* there is nobody left to tell */
+    write_quietly(line, (size_t)used);
     errno = saved_errno;
 }
 

@@ -208,6 +208,8 @@ static inline uint32_t outcome_of_request(struct thread *t, const struct spool_l
             return outcome_of(t, own, operation->id, SPOOL_PROC_NULL, SPOOL_ANY_TAG, 0, ended);
         }
         *bytes = bytes_received(status);
+        if (UNLIKELY(*bytes > operation->key.bytes)) /* truncated: Open MPI tells the size that was sent */
+            *bytes = operation->key.bytes;
         return outcome_of(t, own, operation->id, peer_code(status->MPI_SOURCE), tag_code(status->MPI_TAG), *bytes, ended);
     }
     return outcome_of(t, own, operation->id, operation->key.peer, operation->key.tag, *bytes, ended);
@@ -254,6 +256,8 @@ static void summarize_request(const struct span *span, const struct spool_live *
 
 void record_unknown_completion(void)
 {
+    if (recorder_state == RECORDER_PAUSED)
+        return; /* it was left out on purpose */
     __atomic_fetch_add(&spool_header()->unknown_requests, 1, __ATOMIC_RELAXED);
 }
 

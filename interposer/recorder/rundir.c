@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MAX_RUNS = 1000, MAX_LIVES = 1000 };
@@ -17,8 +18,9 @@ enum { MAX_RUNS = 1000, MAX_LIVES = 1000 };
 
 /* Launchers that tell every rank something that only this job has, the most telling first. */
 static const char *const job_variables[][2] = {
-    {"OMPI_MCA_orte_precondition_transports", NULL}, /* Open MPI 2 to 4: random */
-    {"PMIX_NAMESPACE", NULL},                        /* Open MPI 5, PRRTE, MPICH over PMIx */
+    /* Open MPI 2 to 4: the job, which its spawned children do not share, and a random number, which old runs do not */
+    {"PMIX_NAMESPACE", "OMPI_MCA_orte_precondition_transports"},
+    {"PMIX_NAMESPACE", NULL}, /* Open MPI 5, PRRTE, MPICH over PMIx */
     {"SLURM_JOB_ID", "SLURM_STEP_ID"},
     {"PALS_APID", NULL},
     {"ALPS_APP_ID", NULL},
@@ -72,7 +74,7 @@ static void find_job(char *job, size_t bytes)
     if (hydra_control_port(port, sizeof port))
         snprintf(job, bytes, "%s", port);
     else
-        snprintf(job, bytes, "pid-%ld", (long)getpid()); /* started without a launcher: a job of one rank */
+        snprintf(job, bytes, "pid-%ld-%lld", (long)getpid(), (long long)time(NULL)); /* no launcher: a job of one rank */
 }
 
 /* A file name of it: at most 24 characters that need no quoting. */

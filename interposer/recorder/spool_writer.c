@@ -14,10 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LARGEST_STREAM_CHUNK = 8 << 20 };
+enum { LARGEST_STREAM_CHUNK = 8 << 20, FIRST_OWN_DESCRIPTOR = 500 };
 
 static struct {
     int fd;
+    dev_t device;             /* which file fd was opened on: an application that closes what is not its own may have */
+    ino_t inode;              /* put another under that number */
     struct spool_file_header *header;
     uint64_t end, max_bytes; /* of the file */
     uint64_t clock_refreshed; /* ticks */
@@ -39,6 +41,9 @@ uint64_t spool_bytes(void)
 /* Reserves blocks: a store into a hole of a full disk would be a SIGBUS in the application. */
 static int reserve(uint64_t offset, uint64_t bytes)
 {
+    struct stat facts;
+    if (fstat(spool.fd, &facts) != 0 || facts.st_dev != spool.device || facts.st_ino != spool.inode)
+        return EBADF;
     struct rlimit limit; /* growing a file past it raises SIGXFSZ */
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && offset + bytes > limit.rlim_cur)
         return EFBIG;
@@ -97,6 +102,16 @@ int spool_create(const char *path, uint64_t max_bytes, const struct spool_identi
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return errno;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_OWN_DESCRIPTOR); /* the application's own numbers stay what they were */
+    if (high >= 0) {
+        close(fd);
+        fd = high;
+    }
+    struct stat facts;
+    if (fstat(fd, &facts) == 0) {
+        spool.device = facts.st_dev;
+        spool.inode = facts.st_ino;
+    }
     spool.fd = fd;
     int error = reserve(0, SPOOL_HEADER_BYTES);
     void *mapped = error ? MAP_FAILED : mmap(NULL, SPOOL_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -140,6 +140,8 @@ static int64_t insert_operation(struct store_tables *tables, const struct spool_
 {
     const struct comm_definition *comm = spool_comm_of(definitions, operation->comm);
     int64_t world = spool_peer_world(comm, operation->kind == SPOOL_RECV ? came.source : operation->peer);
+    if (operation->peer == SPOOL_ROOT)
+        world = tables->rank;
     int64_t id = ++tables->last_operation;
     store_integer(tables, STORE_OPERATION, 1, id);
     store_integer(tables, STORE_OPERATION, 2, tables->rank);
@@ -150,7 +152,7 @@ static int64_t insert_operation(struct store_tables *tables, const struct spool_
     store_integer(tables, STORE_OPERATION, 7, (int64_t)came.bytes);
     store_integer_or_null(tables, STORE_OPERATION, 8, world >= 0, world);
     store_integer_or_null(tables, STORE_OPERATION, 9, came.tag >= 0, came.tag);
-    store_integer_or_null(tables, STORE_OPERATION, 10, operation->peer != SPOOL_NO_PEER, operation->peer);
+    store_integer_or_null(tables, STORE_OPERATION, 10, operation->peer >= SPOOL_PROC_NULL, operation->peer);
     store_integer_or_null(tables, STORE_OPERATION, 11, operation->tag != SPOOL_NO_TAG, operation->tag);
     store_integer(tables, STORE_OPERATION, 12, (int64_t)operation->bytes);
     if (came.ended)

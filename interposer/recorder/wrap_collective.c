@@ -5,7 +5,7 @@
 
 static inline struct message rooted(int root, MPI_Comm comm)
 {
-    return (struct message){SPOOL_COLLECTIVE, peer_code(root), SPOOL_NO_TAG, comm, 0};
+    return (struct message){SPOOL_COLLECTIVE, root == MPI_ROOT ? SPOOL_ROOT : peer_code(root), SPOOL_NO_TAG, comm, 0};
 }
 
 static inline struct message unrooted(MPI_Comm comm)
@@ -23,6 +23,13 @@ static void done(struct span *span, struct message *message, int error, uint64_t
 static int ranks_of(struct span *span, MPI_Comm comm)
 {
     return comm_other_size(comm_of(span->thread, comm));
+}
+
+/* Of the group whose members get the parts of MPI_Reduce_scatter: the local one. */
+static int local_ranks(struct span *span, MPI_Comm comm)
+{
+    const struct comm *known = comm_of(span->thread, comm);
+    return known ? known->size : 0;
 }
 
 static int own_rank(struct span *span, MPI_Comm comm)
@@ -365,7 +372,7 @@ int SIZED(wrap_MPI_Reduce_scatter)(const void *send_buffer, void *receive_buffer
     call_stamp(&span);
     uint64_t bytes = 0;
     if (error == MPI_SUCCESS)
-        bytes = bytes_of(sum(receive_counts, ranks_of(&span, comm)), type);
+        bytes = bytes_of(sum(receive_counts, local_ranks(&span, comm)), type);
     done(&span, &message, error, bytes);
     leave(t);
     return error;
@@ -384,7 +391,7 @@ int SIZED(wrap_MPI_Reduce_scatter_block)(const void *send_buffer, void *receive_
     call_stamp(&span);
     uint64_t bytes = 0;
     if (error == MPI_SUCCESS)
-        bytes = bytes_of((uint64_t)receive_count, type) * (uint64_t)ranks_of(&span, comm);
+        bytes = bytes_of((uint64_t)receive_count, type) * (uint64_t)local_ranks(&span, comm);
     done(&span, &message, error, bytes);
     leave(t);
     return error;

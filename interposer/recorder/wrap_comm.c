@@ -223,7 +223,7 @@ int wrap_MPI_Intercomm_merge(MPI_Comm comm, int high, MPI_Comm *new_comm)
 
 int wrap_MPI_Comm_free(MPI_Comm *comm)
 {
-    struct thread *t = enter();
+    struct thread *t = comm ? enter() : NULL;
     if (!t)
         return REAL(MPI_Comm_free)(comm);
     struct span span;
@@ -238,7 +238,7 @@ int wrap_MPI_Comm_free(MPI_Comm *comm)
 
 int wrap_MPI_Comm_disconnect(MPI_Comm *comm)
 {
-    struct thread *t = enter();
+    struct thread *t = comm ? enter() : NULL;
     if (!t)
         return REAL(MPI_Comm_disconnect)(comm);
     struct span span;

@@ -1,6 +1,8 @@
 /*
  * Calls that complete, test, free or cancel requests.
  *
+ * A null pointer where MPI wants one goes straight to MPI, whose error it is.
+ *
  * MPI nulls the handles of requests that it ends, so arrays of them are copied before the call. Statuses that the
  * application did not want are taken all the same: only they tell what a receive got.
  */
@@ -136,7 +138,7 @@ static void complete_all(struct span *span, const struct batch *batch, int error
         if (LIKELY(error == MPI_SUCCESS))
             complete_at(span, batch, i, status, ended);
         else if (is_null(batch->variables[i]) && !is_null(batch->handles[i]))
-            complete_at(span, batch, i, status,
+            complete_at(span, batch, i, error == MPI_ERR_IN_STATUS ? status : NULL,
                         error == MPI_ERR_IN_STATUS && status->MPI_ERROR == MPI_SUCCESS ? ended : SPOOL_FAILED);
     }
 }
@@ -168,7 +170,7 @@ static void poll_rest(const struct span *span, const struct batch *batch, int ce
 
 int wrap_MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
-    struct thread *t = enter();
+    struct thread *t = request ? enter() : NULL;
     if (!t)
         return REAL(MPI_Wait)(request, status);
     MPI_Request handle = *request;
@@ -190,7 +192,7 @@ int wrap_MPI_Wait(MPI_Request *request, MPI_Status *status)
 int wrap_MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
     struct batch batch;
-    struct thread *t = enter();
+    struct thread *t = (requests || count == 0) ? enter() : NULL;
     if (!t || !batch_take(&batch, t, count, requests, statuses)) {
         int error = REAL(MPI_Waitall)(count, requests, statuses);
         if (t)
@@ -210,7 +212,7 @@ int wrap_MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 int wrap_MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
 {
     struct batch batch;
-    struct thread *t = enter();
+    struct thread *t = (requests || count == 0) ? enter() : NULL;
     if (!t || !batch_take(&batch, t, count, requests, MPI_STATUSES_IGNORE)) {
         int error = REAL(MPI_Waitany)(count, requests, index, status);
         if (t)
@@ -225,6 +227,8 @@ int wrap_MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *
     call_stamp(&span);
     if (error == MPI_SUCCESS && *index != MPI_UNDEFINED)
         complete_one(&span, &batch, *index, status, error, SPOOL_WAITED);
+    else if (error != MPI_SUCCESS)
+        complete_all(&span, &batch, error, SPOOL_WAITED); /* the one that failed has been nulled */
     else
         record_completing_call(&span, 0);
     batch_return(&batch);
@@ -235,7 +239,7 @@ int wrap_MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *
 int wrap_MPI_Waitsome(int count, MPI_Request requests[], int *completed, int indices[], MPI_Status statuses[])
 {
     struct batch batch;
-    struct thread *t = enter();
+    struct thread *t = (requests || count == 0) ? enter() : NULL;
     if (!t || !batch_take(&batch, t, count, requests, statuses)) {
         int error = REAL(MPI_Waitsome)(count, requests, completed, indices, statuses);
         if (t)
@@ -259,7 +263,7 @@ int wrap_MPI_Waitsome(int count, MPI_Request requests[], int *completed, int ind
 
 int wrap_MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
-    struct thread *t = enter();
+    struct thread *t = request ? enter() : NULL;
     if (!t)
         return REAL(MPI_Test)(request, flag, status);
     MPI_Request handle = *request;
@@ -286,7 +290,7 @@ int wrap_MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 int wrap_MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
 {
     struct batch batch;
-    struct thread *t = enter();
+    struct thread *t = (requests || count == 0) ? enter() : NULL;
     if (!t || !batch_take(&batch, t, count, requests, statuses)) {
         int error = REAL(MPI_Testall)(count, requests, flag, statuses);
         if (t)
@@ -311,7 +315,7 @@ int wrap_MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status st
 int wrap_MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
 {
     struct batch batch;
-    struct thread *t = enter();
+    struct thread *t = (requests || count == 0) ? enter() : NULL;
     if (!t || !batch_take(&batch, t, count, requests, MPI_STATUSES_IGNORE)) {
         int error = REAL(MPI_Testany)(count, requests, index, flag, status);
         if (t)
@@ -325,7 +329,9 @@ int wrap_MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, M
     int error = REAL(MPI_Testany)(count, requests, index, flag, status);
     call_stamp(&span);
     int hit = error == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED;
-    if (hit && batch_request(&batch, *index)) {
+    if (error != MPI_SUCCESS && batch_known(&batch) != 0) {
+        complete_all(&span, &batch, error, SPOOL_TESTED);
+    } else if (hit && batch_request(&batch, *index)) {
         complete_one(&span, &batch, *index, status, error, SPOOL_TESTED);
     } else {
         record_poll(&span);
@@ -340,7 +346,7 @@ int wrap_MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, M
 int wrap_MPI_Testsome(int count, MPI_Request requests[], int *completed, int indices[], MPI_Status statuses[])
 {
     struct batch batch;
-    struct thread *t = enter();
+    struct thread *t = (requests || count == 0) ? enter() : NULL;
     if (!t || !batch_take(&batch, t, count, requests, statuses)) {
         int error = REAL(MPI_Testsome)(count, requests, completed, indices, statuses);
         if (t)
@@ -389,7 +395,7 @@ int wrap_MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *stat
 
 int wrap_MPI_Request_free(MPI_Request *request)
 {
-    struct thread *t = enter();
+    struct thread *t = request ? enter() : NULL;
     if (!t)
         return REAL(MPI_Request_free)(request);
     MPI_Request handle = *request;
@@ -410,7 +416,7 @@ int wrap_MPI_Request_free(MPI_Request *request)
 
 int wrap_MPI_Cancel(MPI_Request *request)
 {
-    struct thread *t = enter();
+    struct thread *t = request ? enter() : NULL;
     if (!t)
         return REAL(MPI_Cancel)(request);
     struct span span;

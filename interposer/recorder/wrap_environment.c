@@ -79,8 +79,8 @@ int wrap_MPI_Abort(MPI_Comm comm, int code)
     if (t) {
         struct span span;
         call_begin(&span, t, CALL_MPI_Abort, CALLER(), NULL);
-        recorder_stop(SPOOL_ABORTED); /* the real call does not come back */
     }
+    recorder_stop(SPOOL_ABORTED); /* also from within an error handler; the real call does not come back */
     return REAL(MPI_Abort)(comm, code);
 }
 

@@ -197,7 +197,8 @@ static inline uint32_t outcome_of_request(struct thread *t, const struct spool_l
     struct operation *own = live->thread == t->number ? operation : NULL;
     int cancelled = 0;
     *bytes = operation->key.bytes;
-    if (UNLIKELY((live->flags & SPOOL_LIVE_CANCELLED) && status))
+    /* another thread's MPI_Cancel may have come while this one was waiting */
+    if (UNLIKELY((live->flags & SPOOL_LIVE_CANCELLED || recorder_multiple) && status))
         mpi.Test_cancelled(status, &cancelled);
     if (UNLIKELY(cancelled)) {
         *bytes = 0;

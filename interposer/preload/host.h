@@ -14,7 +14,7 @@
 struct lapscope_host {
     unsigned version;           /* LAPSCOPE_HOST_VERSION */
     unsigned calls;             /* entries in slots and real */
-    void **slots;               /* where the trampolines jump; the recorder overwrites those that it wraps */
+    void **slots;               /* where the trampolines jump; the recorder overwrites those that it wraps and that have a real */
     void *const *real;          /* the next MPI_X in line: MPI's own, or another tool's; NULL where this MPI has none */
     void *(*lookup)(const char *symbol); /* a symbol of the MPI itself (PMPI_X, predefined objects); NULL if it has none */
     const char *mpi_path;       /* the MPI's shared object */

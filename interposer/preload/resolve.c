@@ -6,12 +6,12 @@
 #define _GNU_SOURCE
 #include "host.h"
 
+#include "../recorder/log.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,34 +34,6 @@ static char mpi_path[PATH_BYTES];
 static char own_path[PATH_BYTES];
 static void *mpi_handle;
 static pthread_once_t resolve_once = PTHREAD_ONCE_INIT;
-
-/* Writes without dying of a closed standard error: SIGPIPE is for the application's own writes. */
-static void write_quietly(const char *line, size_t bytes)
-{
-    sigset_t pipe_signal, before, pending;
-    sigemptyset(&pipe_signal);
-    sigaddset(&pipe_signal, SIGPIPE);
-    sigpending(&pending);
-    pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
-    if (write(STDERR_FILENO, line, bytes) < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE))
-        sigtimedwait(&pipe_signal, NULL, &(struct timespec){0, 0});
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
-__attribute__((format(printf, 1, 2)))
-static void warn(const char *format, ...)
-{
-    char line[1024];
-    int used = snprintf(line, sizeof line, "lapscope: ");
-    va_list args;
-    va_start(args, format);
-    used += vsnprintf(line + used, sizeof line - (size_t)used - 1, format, args);
-    va_end(args);
-    if (used > (int)sizeof line - 2)
-        used = (int)sizeof line - 2;
-    line[used++] = '\n';
-    write_quietly(line, (size_t)used);
-}
 
 /* --- finding the MPI ---------------------------------------------------------------------------------------------- */
 
@@ -169,8 +141,8 @@ static void load_recorder(void)
     char version[160] = "";
     const char *abi = tell_abi(version, sizeof version);
     if (!abi) {
-        warn("this MPI is not one lapscope knows (%s, \"%s\"): nothing is recorded, the program runs as if alone",
-             mpi_path, version);
+        log_line("this MPI is not one lapscope knows (%s, \"%s\"): nothing is recorded, the program runs as if alone",
+                 mpi_path, version);
         return;
     }
     char path[PATH_BYTES];
@@ -178,14 +150,14 @@ static void load_recorder(void)
     int room = snprintf(path, sizeof path, "%.*sliblapscope-%s.so", slash ? (int)(slash + 1 - own_path) : 0, own_path, abi);
     void *recorder = room < (int)sizeof path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     if (!recorder) {
-        warn("cannot load the recorder for this MPI: %s. Nothing is recorded, the program runs as if alone; "
-             "`lapscope doctor` says what is missing", room < (int)sizeof path ? dlerror() : "path too long");
+        log_line("cannot load the recorder for this MPI: %s. Nothing is recorded, the program runs as if alone; "
+                 "`lapscope doctor` says what is missing", room < (int)sizeof path ? dlerror() : "path too long");
         return;
     }
     static const struct lapscope_host host = {LAPSCOPE_HOST_VERSION, CALL_COUNT, lapscope_slots, real, lookup, mpi_path};
     lapscope_attach_fn *attach = (lapscope_attach_fn *)dlsym(recorder, LAPSCOPE_ATTACH_SYMBOL);
     if (!attach || attach(&host) != 0)
-        warn("the recorder %s is of another version than liblapscope.so: nothing is recorded; install both anew", path);
+        log_line("the recorder %s is of another version than liblapscope.so: nothing is recorded; install both anew", path);
 }
 
 static void resolve_all(void)
@@ -197,16 +169,11 @@ static void resolve_all(void)
     for (unsigned i = 0; i < CALL_COUNT; i++)
         real[i] = next_in_line(call_names[i]);
 
-    void *first_call[CALL_COUNT]; /* still what the slots of calls without a function hold */
-    memcpy(first_call, lapscope_slots, sizeof first_call);
-    for (unsigned i = 0; i < CALL_COUNT; i++)
+    for (unsigned i = 0; i < CALL_COUNT; i++) /* those that this MPI has not keep their first-call stubs */
         if (real[i])
             lapscope_slots[i] = real[i];
     if (found && !is_off(getenv("LAPSCOPE_ENABLE")))
         load_recorder();
-    for (unsigned i = 0; i < CALL_COUNT; i++)
-        if (!real[i])
-            lapscope_slots[i] = first_call[i];
 }
 
 /* Called by the trampolines; returns where to jump. */
@@ -215,8 +182,8 @@ void *lapscope_resolve(unsigned call)
     int saved_errno = errno;
     pthread_once(&resolve_once, resolve_all);
     if (!real[call]) {
-        warn("symbol lookup error: the MPI of this process (%s) has no %s", *mpi_path ? mpi_path : "none found",
-             call_names[call]);
+        log_line("symbol lookup error: the MPI of this process (%s) has no %s", *mpi_path ? mpi_path : "none found",
+                 call_names[call]);
         _exit(127); /* what the loader does without us */
     }
     errno = saved_errno;

@@ -31,11 +31,6 @@ struct spool_file_header *spool_header(void)
     return spool.header;
 }
 
-uint64_t spool_bytes(void)
-{
-    return spool.end;
-}
-
 /* --- the file ----------------------------------------------------------------------------------------------------- */
 
 /* Reserves blocks: a store into a hole of a full disk would be a SIGBUS in the application. */

@@ -22,7 +22,6 @@ struct spool_identity {
 int spool_create(const char *path, uint64_t max_bytes, const struct spool_identity *identity);
 /* The file's header while it is open, else NULL. */
 struct spool_file_header *spool_header(void);
-uint64_t spool_bytes(void);
 
 /* A fresh chunk of `bytes` (rounded up), its blocks reserved on the disk so that no later store can fail. NULL when
  * the disk is full or, unless `exempt`, LAPSCOPE_MAX_MB is reached. */

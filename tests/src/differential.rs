@@ -170,7 +170,7 @@ pub fn check_app_with(app: &str, forms: &[Form], options: &[(&str, &str)]) {
         .iter()
         .flat_map(|mpi| {
             let program = [build::app(mpi, app).into_os_string()];
-            differences(mpi, &program, &Expectation::read(&expect, mpi.name), forms, options)
+            differences(mpi, &program, &Expectation::read(&expect, mpi), forms, options)
         })
         .collect();
     assert!(found.is_empty(), "{app} {options:?}:\n{}", found.join("\n\n"));
@@ -187,7 +187,7 @@ pub fn check_script(script: &str, forms: &[Form]) {
         .flat_map(|mpi| {
             let file = paths::apps().join(format!("{script}.py"));
             let program = [paths::python(mpi.name).into_os_string(), file.into_os_string()];
-            differences(mpi, &program, &Expectation::read(&expect, mpi.name), forms, &[])
+            differences(mpi, &program, &Expectation::read(&expect, mpi), forms, &[])
         })
         .collect();
     assert!(found.is_empty(), "{script}.py:\n{}", found.join("\n\n"));

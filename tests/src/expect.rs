@@ -9,7 +9,10 @@
 //! rank=0 comm MPI_Comm_dup intra size=2 remote_size=0 comm_rank=0 members=0,1
 //! rank=0 unknown 1
 //! [mpich] rank=0 call MPI_Wait other completed=1
+//! [openmpi5|intel] rank=0 call MPI_Wait other completed=2
 //! ```
+//!
+//! `[...]` names the MPIs that a line is for, by the words of [`crate::mpi::Mpi::words`]: its name, its family, its version.
 //!
 //! `MPI_Isend(_c)` stands for `MPI_Isend` and `MPI_Isend_c`. Values may be `*`, `2+` or `2..5`, and so may the count behind `x`, which is 1 where it is left out. Bytes, peer, tag,
 //! completed and the received half of a call are 0 or NULL where they are left out; other fields (`comm`, `polls`,
@@ -19,6 +22,7 @@
 use std::fs;
 use std::path::Path;
 
+use crate::mpi::Mpi;
 use crate::pattern::{describe, Pattern};
 use crate::rows::Row;
 
@@ -42,7 +46,7 @@ impl Expectation {
     ///
     /// # Panics
     /// When it cannot be read or understood; the message has the line.
-    pub fn read(path: &Path, mpi: &str) -> Self {
+    pub fn read(path: &Path, mpi: &Mpi) -> Self {
         let text =
             fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         Self::parse(&text, mpi, &path.display().to_string())
@@ -52,11 +56,11 @@ impl Expectation {
     ///
     /// # Panics
     /// When it cannot be understood.
-    pub fn parse(text: &str, mpi: &str, name: &str) -> Self {
+    pub fn parse(text: &str, mpi: &Mpi, name: &str) -> Self {
         let mut expectation =
             Self { ranks: 2, code: 0, args: Vec::new(), unbalanced: false, patterns: Vec::new() };
         for (number, line) in text.lines().enumerate() {
-            let Some(line) = of_this_mpi(line.trim(), mpi) else { continue };
+            let Some(line) = of_this_mpi(line.trim(), mpi.words) else { continue };
             if !line.is_empty() && !line.starts_with('#') && expectation.take(line).is_none() {
                 panic!("{name}:{}: not understood: {line}", number + 1);
             }
@@ -123,10 +127,12 @@ impl Expectation {
     }
 }
 
-/// The line without the MPI in front of it; `None` when that is another MPI.
-fn of_this_mpi<'a>(line: &'a str, mpi: &str) -> Option<&'a str> {
+/// The line without the MPIs in front of it; `None` when those are others.
+fn of_this_mpi<'a>(line: &'a str, words: &[&str]) -> Option<&'a str> {
     match line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((name, rest)) => (name == mpi).then(|| rest.trim()),
+        Some((names, rest)) => {
+            names.split('|').any(|name| words.contains(&name)).then(|| rest.trim())
+        }
         None => Some(line),
     }
 }
@@ -203,8 +209,10 @@ mod tests {
 
     #[test]
     fn lines_of_another_mpi_are_left_out() {
-        assert_eq!(of_this_mpi("[mpich] exit 3", "mpich"), Some("exit 3"));
-        assert_eq!(of_this_mpi("[mpich] exit 3", "openmpi"), None);
-        assert_eq!(of_this_mpi("exit 3", "openmpi"), Some("exit 3"));
+        let words = ["mpich", "mpich5"];
+        assert_eq!(of_this_mpi("[mpich] exit 3", &words), Some("exit 3"));
+        assert_eq!(of_this_mpi("[openmpi|mpich5] exit 3", &words), Some("exit 3"));
+        assert_eq!(of_this_mpi("[openmpi|mpich4] exit 3", &words), None);
+        assert_eq!(of_this_mpi("exit 3", &words), Some("exit 3"));
     }
 }

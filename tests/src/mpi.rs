@@ -9,6 +9,8 @@ use std::sync::OnceLock;
 pub struct Mpi {
     /// Name of its directory under `build/tests` and of its Python environment.
     pub name: &'static str,
+    /// What a line of an `.expect` file may call it: family, family with version, its own name.
+    pub words: &'static [&'static str],
     /// The recorder that serves it: `liblapscope-<abi>.so`.
     pub abi: &'static str,
     pub compiler: &'static str,
@@ -24,6 +26,7 @@ pub struct Mpi {
 const KNOWN: &[Mpi] = &[
     Mpi {
         name: "openmpi",
+        words: &["openmpi", "openmpi4"],
         abi: "openmpi",
         compiler: "mpicc.openmpi",
         launcher: "mpirun.openmpi",
@@ -37,6 +40,7 @@ const KNOWN: &[Mpi] = &[
     },
     Mpi {
         name: "mpich",
+        words: &["mpich", "mpich4"],
         abi: "mpich",
         compiler: "mpicc.mpich",
         launcher: "mpirun.mpich",

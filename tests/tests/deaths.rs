@@ -71,7 +71,7 @@ fn check_rows(mpi: &Mpi, run: &Path, ended: [&str; 2]) {
         assert_eq!(invariants::check(&database), Ok(()), "{}", path.display());
         assert_eq!(rows::value(&database, "SELECT ended FROM rank"), ended, "{}", path.display());
     }
-    let expectation = Expectation::parse(ROWS, mpi.name, "die.c");
+    let expectation = Expectation::parse(ROWS, mpi, "die.c");
     if let Err(differences) = expectation.compare(&rows::read_run(run)) {
         panic!("{}: rows (- expected, + found)\n{differences}", mpi.name);
     }

@@ -7,7 +7,7 @@ JOBS ?= $(shell nproc)
 
 build:
 	@tests/setup.sh build
-	cmake -S interposer -B build/interposer
+	cmake -S interposer -B build/interposer -DLAPSCOPE_MPICC="$(wildcard $(CURDIR)/build/mpi/mpich5/bin/mpicc_abi)"
 	cmake --build build/interposer -j $(JOBS)
 	$(CARGO) build --release --bin lapscope
 
@@ -30,8 +30,8 @@ demo:
 
 check:
 	@tests/setup.sh check
+	@tests/mpis.sh
 	@$(MAKE) --no-print-directory build
-	@tests/venvs.sh
 	@tests/check.sh
 
 bench: build

@@ -23,30 +23,75 @@ pub struct Mpi {
     pub timeout_variable: Option<&'static str>,
 }
 
+/// What `tests/mpis.sh` installs into `build/mpi`.
+macro_rules! installed {
+    ($path:literal) => {
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../build/mpi/", $path)
+    };
+}
+
+const OPENMPI: Mpi = Mpi {
+    name: "openmpi",
+    words: &["openmpi", "openmpi4"],
+    abi: "openmpi",
+    compiler: "mpicc.openmpi",
+    launcher: "mpirun.openmpi",
+    oversubscribe: &["--oversubscribe"],
+    environment: &[
+        ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+        ("OMPI_MCA_mpi_yield_when_idle", "1"),
+    ],
+    timeout_variable: None,
+};
+
+const MPICH: Mpi = Mpi {
+    name: "mpich",
+    words: &["mpich", "mpich4"],
+    abi: "mpich",
+    compiler: "mpicc.mpich",
+    launcher: "mpirun.mpich",
+    oversubscribe: &[],
+    // where mpi4py's wheel finds this MPI
+    environment: &[("LD_LIBRARY_PATH", installed!("mpich/lib"))],
+    timeout_variable: Some("MPIEXEC_TIMEOUT"),
+};
+
+const MPICH5: Mpi = Mpi {
+    name: "mpich5",
+    words: &["mpich", "mpich5"],
+    compiler: installed!("mpich5/bin/mpicc"),
+    launcher: installed!("mpich5/bin/mpiexec.hydra"),
+    environment: &[],
+    ..MPICH
+};
+
 const KNOWN: &[Mpi] = &[
+    OPENMPI,
+    MPICH,
     Mpi {
-        name: "openmpi",
-        words: &["openmpi", "openmpi4"],
-        abi: "openmpi",
-        compiler: "mpicc.openmpi",
-        launcher: "mpirun.openmpi",
-        oversubscribe: &["--oversubscribe"],
-        environment: &[
-            ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
-            ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
-            ("OMPI_MCA_mpi_yield_when_idle", "1"),
-        ],
-        timeout_variable: None,
+        name: "openmpi5",
+        words: &["openmpi", "openmpi5"],
+        compiler: installed!("openmpi5/bin/mpicc"),
+        launcher: installed!("openmpi5/bin/mpirun"),
+        ..OPENMPI
+    },
+    MPICH5,
+    // the same library behind the ABI of MPI-5
+    Mpi {
+        name: "mpiabi",
+        words: &["mpich", "mpich5", "mpiabi"],
+        abi: "mpiabi",
+        compiler: installed!("mpich5/bin/mpicc_abi"),
+        ..MPICH5
     },
     Mpi {
-        name: "mpich",
-        words: &["mpich", "mpich4"],
-        abi: "mpich",
-        compiler: "mpicc.mpich",
-        launcher: "mpirun.mpich",
-        oversubscribe: &[],
-        environment: &[],
-        timeout_variable: Some("MPIEXEC_TIMEOUT"),
+        name: "intel",
+        words: &["mpich", "intel"],
+        compiler: installed!("intel/bin/mpigcc"),
+        launcher: installed!("intel/bin/mpiexec.hydra"),
+        environment: &[("I_MPI_ROOT", installed!("intel"))],
+        ..MPICH
     },
 ];
 
@@ -83,7 +128,7 @@ pub fn all() -> &'static [&'static Mpi] {
         let (found, missing): (Vec<&Mpi>, Vec<&Mpi>) = KNOWN.iter().partition(|mpi| mpi.is_there());
         for mpi in &missing {
             eprintln!(
-                "NOT TESTED under {}: {} or {} is not in PATH",
+                "NOT TESTED under {}: {} or {} is not there",
                 mpi.name, mpi.compiler, mpi.launcher
             );
         }

@@ -44,12 +44,12 @@ pub fn lapscope() -> PathBuf {
     path
 }
 
-/// Python with mpi4py for an MPI, made by `tests/venvs.sh`.
+/// Python with mpi4py for an MPI, made by `tests/mpis.sh`.
 ///
 /// # Panics
 /// When it has not been made.
 pub fn python(mpi: &str) -> PathBuf {
-    let path = root().join(format!("build/venv-{mpi}/bin/python"));
-    assert!(path.exists(), "{} is missing: `tests/venvs.sh` makes it", path.display());
+    let path = root().join(format!("build/mpi/{mpi}/bin/python"));
+    assert!(path.exists(), "{} is missing: `tests/mpis.sh` makes it", path.display());
     path
 }

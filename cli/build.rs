@@ -49,7 +49,12 @@ fn compile_conversion(root: &Path) {
         }
     }
     println!("cargo:rerun-if-changed={}", recorder.display());
-    println!("cargo:rerun-if-changed={}", root.join("interposer/calls.def").display());
+    let calls = root.join("interposer/calls.def");
+    println!("cargo:rerun-if-changed={}", calls.display());
+    let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
+    let generated = Path::new(&out).join("generated");
+    lapscope_generate::generate(&calls, &generated).unwrap_or_else(|error| panic!("{error}"));
+    build.include(&generated);
     println!("cargo:rerun-if-changed={}", root.join("schema").display());
     build
         .std("gnu11")

@@ -51,9 +51,9 @@ CREATE TABLE thread (
 -- What calls.def says, so that a database explains itself.
 CREATE TABLE call_name (
   id     INTEGER PRIMARY KEY,
-  name   TEXT NOT NULL,                  -- MPI_Isend
-  family TEXT NOT NULL,                  -- POINT_TO_POINT, COLLECTIVE, COMMUNICATOR, ENVIRONMENT
-  role   TEXT NOT NULL                   -- POST, COMPLETE, BLOCK, PROBE, MANAGE, CONTROL
+  name   TEXT NOT NULL,                  -- MPI_Isend, whatever language it was called from
+  family TEXT NOT NULL,                  -- POINT_TO_POINT, COLLECTIVE, ...: the sections of interposer/calls.def
+  role   TEXT NOT NULL                   -- POST, INIT, COMPLETE, BLOCK, PROBE, MANAGE, CONTROL
 );
 
 CREATE TABLE module (                    -- an executable or shared object in the process
@@ -106,14 +106,16 @@ CREATE TABLE operation (
   call_id         INTEGER NOT NULL,      -- call_name.id
   path_id         INTEGER,               -- call_path.id of the post or of the blocking call; NULL with LAPSCOPE_CALLPATH=off
   communicator_id INTEGER,
-  kind            TEXT NOT NULL CHECK (kind IN ('send', 'recv', 'collective', 'other')),
+  kind            TEXT NOT NULL CHECK (kind IN ('send', 'recv', 'collective', 'rma', 'io', 'generalized', 'other')),
   bytes           INTEGER NOT NULL,      -- transferred: count times datatype size; a receive's actual size
   peer            INTEGER,               -- world rank: destination, actual source; root of a rooted collective; NULL unknown
   tag             INTEGER,               -- actual tag; NULL for collectives
   posted_peer     INTEGER,               -- comm_rank as the application gave it; -1 MPI_ANY_SOURCE, -2 MPI_PROC_NULL
   posted_tag      INTEGER,               -- as given; -1 MPI_ANY_TAG
   posted_bytes    INTEGER NOT NULL,      -- as given: for a receive, the room in the buffer
-  ended           TEXT                   -- requests: waited, tested, freed, cancelled, failed, pending; NULL for calls
+  ended           TEXT,                  -- requests: waited, tested, freed, cancelled, failed, pending; NULL for calls
+  init_operation_id    INTEGER,          -- of MPI_Start and MPI_Startall: operation.id of the call that made the persistent request
+  receive_operation_id INTEGER           -- of requests that also receive (MPI_Isendrecv): operation.id of that half
 );
 
 CREATE TABLE call (                      -- a call that blocked, completed something, or managed communicators

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #define SPOOL_MAGIC "LAPSPOOL"
-#define SPOOL_VERSION 1u
+#define SPOOL_VERSION 2u
 #define SPOOL_HEADER_BYTES 4096u
 #define SPOOL_CHUNK_ALIGN 65536u   /* chunk sizes are multiples of this; the first chunk follows the header */
 
@@ -136,7 +136,9 @@ struct spool_comm {
     uint32_t members;        /* entries behind the name: 0 (world rank = comm rank) or size + remote_size; -1 unknown */
 } __attribute__((packed));
 
-enum spool_kind { SPOOL_OTHER = 0, SPOOL_SEND = 1, SPOOL_RECV = 2, SPOOL_COLLECTIVE = 3 };
+enum spool_kind {
+    SPOOL_OTHER = 0, SPOOL_SEND = 1, SPOOL_RECV = 2, SPOOL_COLLECTIVE = 3, SPOOL_RMA = 4, SPOOL_IO = 5, SPOOL_GENERALIZED = 6
+};
 enum { SPOOL_ANY_SOURCE = -1, SPOOL_PROC_NULL = -2, SPOOL_NO_PEER = -3, SPOOL_ROOT = -4 /* this rank itself, as MPI_ROOT */,
        SPOOL_ANY_TAG = -1, SPOOL_NO_TAG = -3 };
 
@@ -149,6 +151,8 @@ struct spool_operation {
     uint64_t bytes;
     int32_t source, actual_tag; /* blocking receives and probes: from the status; else the same as peer and tag */
     uint64_t actual_bytes;
+    uint32_t init_operation; /* of MPI_Start: the operation of the call that made the request; 0: none */
+    uint32_t receive_operation; /* of requests that also receive: that half as posted; 0: none */
 } __attribute__((packed));
 
 enum spool_ended {
@@ -160,6 +164,7 @@ struct spool_outcome {
     int32_t source, tag;     /* receives: from the status; else the operation's */
     uint64_t bytes;          /* receives: bytes that came */
     uint8_t ended;           /* enum spool_ended */
+    uint32_t receive_operation; /* of requests that also receive: that half as it came; 0: none */
 } __attribute__((packed));
 
 struct spool_thread {
@@ -185,13 +190,20 @@ struct spool_live {                    /* 128 bytes; the second half is written 
     uint64_t seen_complete;            /* absolute ticks; valid with SPOOL_LIVE_SEEN_COMPLETE */
     uint64_t first_poll, last_poll, last_incomplete; /* absolute ticks; last_incomplete 0: never */
     uint64_t next_same, last_same;     /* for the recorder */
-    uint64_t reserved[2];
+    uint64_t definition;               /* for the recorder */
+    uint32_t partitions;               /* for the recorder */
+    uint16_t home;                     /* for the recorder */
+    uint16_t reserved;
 };
 
 enum spool_live_flags {
     SPOOL_LIVE_CANCELLED = 1,          /* MPI_Cancel was called on it */
     SPOOL_LIVE_SEEN_COMPLETE = 2,
-    SPOOL_LIVE_CHAINED = 4             /* for the recorder */
+    /* for the recorder: */
+    SPOOL_LIVE_CHAINED = 4,
+    SPOOL_LIVE_PERSISTENT = 8,         /* outlives its activations; in between, operation is 0 */
+    SPOOL_LIVE_MAKES_COMM = 16,        /* MPI_Comm_idup */
+    SPOOL_LIVE_FORTRAN = 32            /* the new communicator's handle is Fortran's */
 };
 
 struct spool_thread_state {            /* 128 bytes, behind the header of a thread's first LIVE chunk */

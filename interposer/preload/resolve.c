@@ -1,5 +1,6 @@
 /*
- * The first call through any trampoline: find the MPI of this process, load the recorder for its ABI, fill the slots.
+ * The first call through any trampoline: find the MPI of this process and load the recorder for its ABI. The first call of
+ * each function: find it, and fill its slot.
  *
  * Whatever fails, the slots end up with MPI's own functions and the application runs as if alone.
  */
@@ -18,18 +19,32 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define CALL(name, family, role) #name,
-static const char *const call_names[] = {
-#include "../calls.def"
+enum function {
+#define FUNCTION(function) FUNCTION_##function,
+#define SYMBOL(name, function)
+#include "functions.inc"
+#undef FUNCTION
+#undef SYMBOL
+    FUNCTION_COUNT
 };
-#undef CALL
 
-enum { CALL_COUNT = sizeof call_names / sizeof call_names[0], PATH_BYTES = 4096 };
+/* The symbols of each function, each ended by a zero, and behind a function's last one another zero. One text instead of
+ * pointers: those would have to be relocated in every process that inherits LD_PRELOAD. */
+static const char symbols[] =
+#define FUNCTION(function) "\0"
+#define SYMBOL(name, function) #name "\0"
+#include "functions.inc"
+#undef FUNCTION
+#undef SYMBOL
+    "\0";
 
-extern void *lapscope_slots[CALL_COUNT] __attribute__((visibility("hidden")));
-void *lapscope_resolve(unsigned call) __attribute__((visibility("hidden")));
+enum { PATH_BYTES = 4096 };
 
-static void *real[CALL_COUNT];
+extern void *lapscope_slots[FUNCTION_COUNT] __attribute__((visibility("hidden")));
+void *lapscope_resolve(unsigned function) __attribute__((visibility("hidden")));
+
+static void *real[FUNCTION_COUNT];
+static void *const *wrappers; /* the recorder's; NULL when nothing is recorded */
 static char mpi_path[PATH_BYTES];
 static char own_path[PATH_BYTES];
 static void *mpi_handle;
@@ -65,26 +80,34 @@ static int note_loaded(struct dl_phdr_info *object, size_t size, void *context)
     return 0;
 }
 
-/* mpi4py, Julia and R load their MPI late and with local scope: the first object that reaches a PMPI_Init. */
-static void *find_in_local_scopes(void)
+/* mpi4py, Julia and R load their MPI late and with local scope: the first object that reaches a symbol. */
+static void *find_in_local_scopes(const char *symbol)
 {
-    static struct loaded loaded;
-    dl_iterate_phdr(note_loaded, &loaded);
+    struct loaded *loaded = calloc(1, sizeof *loaded);
+    if (!loaded)
+        return NULL;
+    dl_iterate_phdr(note_loaded, loaded);
     void *found = NULL;
-    for (int i = 0; i < loaded.count; i++) {
-        void *handle = found || !loaded.names[i] ? NULL : dlopen(loaded.names[i], RTLD_LAZY | RTLD_NOLOAD);
+    for (int i = 0; i < loaded->count; i++) {
+        void *handle = found || !loaded->names[i] || !strcmp(loaded->names[i], own_path)
+                           ? NULL
+                           : dlopen(loaded->names[i], RTLD_LAZY | RTLD_NOLOAD);
         if (handle) {
-            found = dlsym(handle, "PMPI_Init");
+            found = dlsym(handle, symbol);
+            Dl_info info;
+            if (found && dladdr(found, &info) && info.dli_fname && !strcmp(info.dli_fname, own_path))
+                found = NULL; /* the search went through us: this object only asks for it */
             dlclose(handle);
         }
-        free(loaded.names[i]);
+        free(loaded->names[i]);
     }
+    free(loaded);
     return found;
 }
 
 static int find_mpi(void)
 {
-    return adopt_mpi(dlsym(RTLD_DEFAULT, "PMPI_Init")) || adopt_mpi(find_in_local_scopes());
+    return adopt_mpi(dlsym(RTLD_DEFAULT, "PMPI_Init")) || adopt_mpi(find_in_local_scopes("PMPI_Init"));
 }
 
 static void *lookup(const char *symbol)
@@ -92,11 +115,37 @@ static void *lookup(const char *symbol)
     return dlsym(mpi_handle, symbol);
 }
 
-/* The next MPI_X behind us: another tool's wrapper where one is loaded, else the MPI's. */
+/* The next of that name behind us: another tool's wrapper where one is loaded, else the MPI's. Fortran bindings are in a
+ * library of their own, which the MPI does not know. */
 static void *next_in_line(const char *name)
 {
     void *next = dlsym(RTLD_NEXT, name);
-    return next || !mpi_handle ? next : lookup(name);
+    if (!next && mpi_handle)
+        next = lookup(name);
+    return next ? next : find_in_local_scopes(name);
+}
+
+/* The first symbol of a function. */
+static const char *symbols_of(unsigned function)
+{
+    const char *at = symbols + 1;
+    for (; function > 0; function--) {
+        while (*at)
+            at += strlen(at) + 1;
+        at++;
+    }
+    return at;
+}
+
+/* A function under whichever of its names it is there: they all mean the same. */
+static void *find_function(unsigned function)
+{
+    for (const char *name = symbols_of(function); *name; name += strlen(name) + 1) {
+        void *found = next_in_line(name);
+        if (found)
+            return found;
+    }
+    return NULL;
 }
 
 /* --- telling its ABI ---------------------------------------------------------------------------------------------- */
@@ -154,38 +203,36 @@ static void load_recorder(void)
                  "`lapscope doctor` says what is missing", room < (int)sizeof path ? dlerror() : "path too long");
         return;
     }
-    static const struct lapscope_host host = {LAPSCOPE_HOST_VERSION, CALL_COUNT, lapscope_slots, real, lookup, mpi_path};
+    static const struct lapscope_host host = {LAPSCOPE_HOST_VERSION, FUNCTION_COUNT, real, lookup, mpi_path};
     lapscope_attach_fn *attach = (lapscope_attach_fn *)dlsym(recorder, LAPSCOPE_ATTACH_SYMBOL);
-    if (!attach || attach(&host) != 0)
-        log_line("the recorder %s is of another version than liblapscope.so: nothing is recorded; install both anew", path);
+    wrappers = attach ? attach(&host) : NULL;
+    if (!attach)
+        log_line("%s is no recorder: nothing is recorded; install lapscope anew", path);
 }
 
-static void resolve_all(void)
+static void find_and_load(void)
 {
     Dl_info info;
     if (dladdr((void *)lapscope_slots, &info) && info.dli_fname && strlen(info.dli_fname) < PATH_BYTES)
         strcpy(own_path, info.dli_fname);
-    int found = find_mpi();
-    for (unsigned i = 0; i < CALL_COUNT; i++)
-        real[i] = next_in_line(call_names[i]);
-
-    for (unsigned i = 0; i < CALL_COUNT; i++) /* those that this MPI has not keep their first-call stubs */
-        if (real[i])
-            lapscope_slots[i] = real[i];
-    if (found && !is_off(getenv("LAPSCOPE_ENABLE")))
+    if (find_mpi() && !is_off(getenv("LAPSCOPE_ENABLE")))
         load_recorder();
 }
 
 /* Called by the trampolines; returns where to jump. */
-void *lapscope_resolve(unsigned call)
+void *lapscope_resolve(unsigned function)
 {
     int saved_errno = errno;
-    pthread_once(&resolve_once, resolve_all);
-    if (!real[call]) {
+    pthread_once(&resolve_once, find_and_load);
+    void *found = __atomic_load_n(&real[function], __ATOMIC_RELAXED);
+    if (!found && !(found = find_function(function))) {
         log_line("symbol lookup error: the MPI of this process (%s) has no %s", *mpi_path ? mpi_path : "none found",
-                 call_names[call]);
+                 symbols_of(function));
         _exit(127); /* what the loader does without us */
     }
+    __atomic_store_n(&real[function], found, __ATOMIC_RELAXED);
+    void *entry = wrappers && wrappers[function] ? wrappers[function] : found;
+    __atomic_store_n(&lapscope_slots[function], entry, __ATOMIC_RELEASE);
     errno = saved_errno;
-    return lapscope_slots[call];
+    return entry;
 }

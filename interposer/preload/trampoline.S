@@ -1,55 +1,63 @@
 /*
- * One exported entry for each call of calls.def: a jump through its slot, and nothing else.
+ * One exported entry for each symbol of functions.inc: a jump through its function's slot, and nothing else.
  *
- * A slot first points at its own first-call stub, which names the call by number and goes to first_call. That saves every
- * register that may carry an argument, lets lapscope_resolve() (resolve.c) fill all the slots, restores the registers
+ * A slot first points at its own first-call stub, which names the function by number and goes to first_call. That saves
+ * every register that may carry an argument, lets lapscope_resolve() (resolve.c) fill the slot, restores the registers
  * and jumps through the slot. The stack pointer is what it was at entry, so arguments on the stack are where the callee
  * expects them, and the return address is the application's.
  */
 #if defined(__x86_64__)
 
-        .macro CALL_ENTRY name
+        .macro FUNCTION_SLOT function
+        .text
+first_\function:
+        endbr64
+        pushq   $slot_index
+        jmp     first_call
+        .data
+        .p2align 3
+slot_\function:
+        .quad   first_\function
+        .set    slot_index, slot_index + 1
+        .endm
+
+        .macro SYMBOL_ENTRY name, function
         .text
         .p2align 4
         .globl  \name
         .type   \name, @function
 \name:
         endbr64
-        jmp     *slot_\name(%rip)
+        jmp     *slot_\function(%rip)
         .size   \name, . - \name
-first_\name:
-        endbr64
-        pushq   $slot_index
-        jmp     first_call
-        .data
-        .p2align 3
-slot_\name:
-        .quad   first_\name
-        .set    slot_index, slot_index + 1
         .endm
 
 #elif defined(__aarch64__)
 
-        .macro CALL_ENTRY name
+        .macro FUNCTION_SLOT function
+        .text
+first_\function:
+        hint    #36                     /* bti j */
+        movz    w17, #slot_index
+        b       first_call
+        .data
+        .p2align 3
+slot_\function:
+        .xword  first_\function
+        .set    slot_index, slot_index + 1
+        .endm
+
+        .macro SYMBOL_ENTRY name, function
         .text
         .p2align 4
         .globl  \name
         .type   \name, %function
 \name:
         hint    #34                     /* bti c */
-        adrp    x16, slot_\name
-        ldr     x16, [x16, #:lo12:slot_\name]
+        adrp    x16, slot_\function
+        ldr     x16, [x16, #:lo12:slot_\function]
         br      x16
         .size   \name, . - \name
-first_\name:
-        hint    #36                     /* bti j */
-        mov     x17, #slot_index
-        b       first_call
-        .data
-        .p2align 3
-slot_\name:
-        .xword  first_\name
-        .set    slot_index, slot_index + 1
         .endm
 
 #else
@@ -64,14 +72,16 @@ slot_\name:
         .globl  lapscope_slots
 lapscope_slots:
 
-#define CALL(name, family, role) CALL_ENTRY name
-#include "../calls.def"
-#undef CALL
+#define FUNCTION(function) FUNCTION_SLOT function
+#define SYMBOL(name, function) SYMBOL_ENTRY name, function
+#include "functions.inc"
+#undef FUNCTION
+#undef SYMBOL
 
         .text
 #if defined(__x86_64__)
 
-/* On entry: the slot's number on the stack, above it the application's return address. */
+/* On entry: the function's number on the stack, above it the application's return address. */
         .type   first_call, @function
 first_call:
         .cfi_startproc
@@ -121,7 +131,7 @@ first_call:
         popq    %rax
         popq    %rbp
         .cfi_def_cfa %rsp, 16
-        addq    $8, %rsp                /* the slot's number */
+        addq    $8, %rsp                /* the function's number */
         .cfi_def_cfa_offset 8
         jmp     *%r11
         .cfi_endproc
@@ -129,7 +139,7 @@ first_call:
 
 #elif defined(__aarch64__)
 
-/* On entry: the slot's number in x17. */
+/* On entry: the function's number in x17. */
         .type   first_call, %function
 first_call:
         .cfi_startproc

@@ -4,19 +4,19 @@
 
 #define CALL(name, family, role) #name,
 const char *const call_names[CALL_COUNT] = {
-#include "../calls.def"
+#include "calls.inc"
 };
 #undef CALL
 
 #define CALL(name, family, role) #family,
 const char *const call_families[CALL_COUNT] = {
-#include "../calls.def"
+#include "calls.inc"
 };
 #undef CALL
 
 #define CALL(name, family, role) #role,
 const char *const call_roles[CALL_COUNT] = {
-#include "../calls.def"
+#include "calls.inc"
 };
 #undef CALL
 

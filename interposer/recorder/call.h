@@ -4,7 +4,7 @@
 
 enum call {
 #define CALL(name, family, role) CALL_##name,
-#include "../calls.def"
+#include "calls.inc"
 #undef CALL
     CALL_COUNT
 };

@@ -2,10 +2,12 @@
 #include "mpi_api.h"
 
 #include <dlfcn.h>
-#include <stddef.h>
 
-void *real_calls[CALL_COUNT] __attribute__((visibility("hidden")));
+void *const *real_functions __attribute__((visibility("hidden")));
 struct mpi_api mpi __attribute__((visibility("hidden")));
+
+/* wrap_fortran.c takes counts that Fortran passes for those of C. */
+_Static_assert(sizeof(MPI_Fint) == sizeof(int), "Fortran's default integers are C's");
 
 #ifdef OPEN_MPI
 #define ABI "openmpi"
@@ -28,20 +30,35 @@ static void *predefined(const struct lapscope_host *host, const char *symbol)
 
 const char *mpi_api_load(const struct lapscope_host *host)
 {
-    memcpy(real_calls, host->real, sizeof real_calls);
+    real_functions = host->real;
 #define NEED(name)                                                          \
     mpi.name = (__typeof__(mpi.name))host->lookup("PMPI_" #name);            \
     if (!mpi.name)                                                          \
         return "PMPI_" #name;
     MPI_NEEDS(NEED)
 #undef NEED
+#define CONVERT(name, type, symbol)                                         \
+    mpi.name##_f2c = (type (*)(MPI_Fint))host->lookup(symbol);               \
+    if (!mpi.name##_f2c)                                                    \
+        return symbol;
+    MPI_CONVERSIONS(CONVERT)
+#undef CONVERT
+    mpi.Group_from_session_pset =
+        (int (*)(MPI_Session, const char *, MPI_Group *))host->lookup("PMPI_Group_from_session_pset");
+    mpi.session_f2c = (MPI_Session (*)(MPI_Fint))host->lookup("PMPI_Session_f2c");
+    if (!mpi.session_f2c)
+        mpi.session_f2c = (MPI_Session (*)(MPI_Fint))host->lookup("PMPI_Session_fromint");
     mpi.abi = ABI;
     mpi.lookup = host->lookup;
     mpi.comm_world = PREDEFINED(MPI_Comm, MPI_COMM_WORLD, "ompi_mpi_comm_world");
     mpi.comm_self = PREDEFINED(MPI_Comm, MPI_COMM_SELF, "ompi_mpi_comm_self");
     mpi.comm_null = PREDEFINED(MPI_Comm, MPI_COMM_NULL, "ompi_mpi_comm_null");
+    mpi.win_null = PREDEFINED(MPI_Win, MPI_WIN_NULL, "ompi_mpi_win_null");
+    mpi.file_null = PREDEFINED(MPI_File, MPI_FILE_NULL, "ompi_mpi_file_null");
+    mpi.group_null = PREDEFINED(MPI_Group, MPI_GROUP_NULL, "ompi_mpi_group_null");
     mpi.request_null = PREDEFINED(MPI_Request, MPI_REQUEST_NULL, "ompi_request_null");
     mpi.request_empty = PREDEFINED(MPI_Request, MPI_REQUEST_NULL, "ompi_request_empty");
+    mpi.message_no_proc = PREDEFINED(MPI_Message, MPI_MESSAGE_NO_PROC, "ompi_message_no_proc");
     mpi.byte = PREDEFINED(MPI_Datatype, MPI_BYTE, "ompi_mpi_byte");
     return NULL;
 }

@@ -7,32 +7,47 @@ _Static_assert(sizeof(struct operation_key) % 8 == 0 && sizeof(struct outcome_ke
 
 static uint32_t operation_count, outcome_count; /* ids are per process, so that any thread can complete any request */
 
-static struct operation *define_operation(struct thread *t, const struct operation_key *key, uint64_t hash, int32_t peer_world)
+static struct operation *define_operation(struct thread *t, const struct operation_key *key, uint64_t hash,
+                                          const struct comm *comm, const struct message *posted)
 {
     struct operation *operation = arena_alloc(sizeof *operation);
     if (!operation)
         return NULL;
     operation->hash = hash;
     operation->key = *key;
-    operation->peer_world = peer_world;
+    operation->comm = comm;
+    operation->related = posted->related;
+    operation->peer_world = comm_world_rank(comm, key->peer);
     operation->id = __atomic_add_fetch(&operation_count, 1, __ATOMIC_RELAXED);
-    struct spool_operation head = {operation->id, key->call,  key->kind,   key->path,       key->comm,        key->peer,
-                                   key->tag,      key->bytes, key->source, key->actual_tag, key->actual_bytes};
+    struct spool_operation head = {.id = operation->id,
+                                   .call = key->call,
+                                   .kind = key->kind,
+                                   .path = key->path,
+                                   .comm = key->comm,
+                                   .peer = key->peer,
+                                   .tag = key->tag,
+                                   .bytes = key->bytes,
+                                   .source = key->source,
+                                   .actual_tag = key->actual_tag,
+                                   .actual_bytes = key->actual_bytes,
+                                   .init_operation = posted->receive ? 0 : key->related,
+                                   .receive_operation = posted->receive ? key->related : 0};
     return spool_define(&t->stream, SPOOL_OPERATION, &head, sizeof head, NULL, 0, NULL, 0) ? operation : NULL;
 }
 
 struct operation *operation_intern_slow(struct thread *t, struct operation **last, enum call call,
-                                        const struct callsite *site, const struct comm *comm,
+                                        uint32_t path, const struct comm *comm,
                                         const struct message *posted, const struct message *actual)
 {
     const struct operation_key key = {.bytes = posted->bytes,
                                       .actual_bytes = actual->bytes,
-                                      .path = site->path,
+                                      .path = path,
                                       .comm = comm ? comm->id : 0,
                                       .peer = posted->peer,
                                       .tag = posted->tag,
                                       .source = actual->peer,
                                       .actual_tag = actual->tag,
+                                      .related = posted->related ? posted->related->id : 0,
                                       .call = (uint16_t)call,
                                       .kind = (uint8_t)posted->kind};
     uint64_t hash = intern_hash(&key, sizeof key);
@@ -40,7 +55,7 @@ struct operation *operation_intern_slow(struct thread *t, struct operation **las
     if (!slot)
         return NULL;
     if (!*slot) {
-        *slot = define_operation(t, &key, hash, comm_world_rank(comm, posted->peer));
+        *slot = define_operation(t, &key, hash, comm, posted);
         t->operations.count += *slot != NULL;
     }
     return *last = *slot;
@@ -52,21 +67,24 @@ static struct outcome *define_outcome(struct thread *t, const struct outcome_key
     if (!outcome)
         return NULL;
     *outcome = (struct outcome){hash, *key, __atomic_add_fetch(&outcome_count, 1, __ATOMIC_RELAXED)};
-    struct spool_outcome head = {outcome->id, key->operation, key->source, key->tag, key->bytes, key->ended};
+    struct spool_outcome head = {.id = outcome->id,
+                                 .operation = key->operation,
+                                 .source = key->source,
+                                 .tag = key->tag,
+                                 .bytes = key->bytes,
+                                 .ended = key->ended,
+                                 .receive_operation = key->receive_operation};
     return spool_define(&t->stream, SPOOL_OUTCOME, &head, sizeof head, NULL, 0, NULL, 0) ? outcome : NULL;
 }
 
-uint32_t outcome_intern_slow(struct thread *t, struct operation *own, uint32_t operation, int32_t source, int32_t tag,
-                             uint64_t bytes, enum spool_ended ended)
+uint32_t outcome_intern_slow(struct thread *t, struct operation *own, const struct outcome_key *key)
 {
-    const struct outcome_key key = {
-        .bytes = bytes, .operation = operation, .source = source, .tag = tag, .ended = (uint8_t)ended};
-    uint64_t hash = intern_hash(&key, sizeof key);
-    void **slot = intern_find(&t->outcomes, hash, &key, sizeof key);
+    uint64_t hash = intern_hash(key, sizeof *key);
+    void **slot = intern_find(&t->outcomes, hash, key, sizeof *key);
     if (!slot)
         return 0;
     if (!*slot) {
-        *slot = define_outcome(t, &key, hash);
+        *slot = define_outcome(t, key, hash);
         t->outcomes.count += *slot != NULL;
     }
     const struct outcome *outcome = *slot;

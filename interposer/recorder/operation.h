@@ -9,6 +9,7 @@
 #include "call.h"
 #include "callsite.h"
 #include "comm.h"
+#include "message.h"
 #include "thread.h"
 
 struct operation_key {                 /* hashed as words: no padding */
@@ -16,17 +17,18 @@ struct operation_key {                 /* hashed as words: no padding */
     uint32_t path, comm;
     int32_t peer, tag;                 /* as posted: comm ranks and tags, or constants of spool.h */
     int32_t source, actual_tag;        /* what came: the same as posted but for receives */
+    uint32_t related;                  /* its id; 0: none */
     uint16_t call;
     uint8_t kind;                      /* enum spool_kind */
-    uint8_t zero[5];
+    uint8_t zero;
 };
 
 struct outcome_key {
     uint64_t bytes;
-    uint32_t operation;
+    uint32_t operation, receive_operation;
     int32_t source, tag;
     uint8_t ended;                     /* enum spool_ended */
-    uint8_t zero[3];
+    uint8_t zero[7];
 };
 
 struct outcome {
@@ -40,58 +42,52 @@ struct operation {                     /* in the arena: stays where it is */
     struct operation_key key;
     uint32_t id;
     int32_t peer_world;                /* world rank of key.peer; -1 where there is none */
+    const struct comm *comm;
+    const struct operation *related;   /* of MPI_Start: what made the request; of requests that also receive: that half, as posted */
     struct outcome last_outcome;       /* of requests that the posting thread itself completed; id 0: none yet */
-};
-
-/* Arguments of a communication as the application gave them, or as they came, in the spool's terms. */
-struct message {
-    enum spool_kind kind;
-    int32_t peer, tag;                 /* see peer_code, tag_code in record.h */
-    MPI_Comm comm;
-    uint64_t bytes;
 };
 
 /* What was asked for, and what came. */
 struct exchange {
-    struct message posted, actual;
+    const struct message *posted, *actual;
 };
 
 struct operation *operation_intern_slow(struct thread *t, struct operation **last, enum call call,
-                                        const struct callsite *site, const struct comm *comm,
+                                        uint32_t path, const struct comm *comm,
                                         const struct message *posted, const struct message *actual);
 
 /* The interned operation; NULL when there is no memory or no spool left. `last` remembers it for the next time. No key
  * is put together for the comparison: its narrow stores would have to reach memory before it could be read as a whole. */
 static inline struct operation *operation_of(struct thread *t, struct operation **last, enum call call,
-                                             const struct callsite *site, const struct comm *comm,
+                                             uint32_t path, const struct comm *comm,
                                              const struct message *posted, const struct message *actual)
 {
     const struct operation *known = *last;
     if (UNLIKELY(!known))
-        return operation_intern_slow(t, last, call, site, comm, posted, actual);
+        return operation_intern_slow(t, last, call, path, comm, posted, actual);
     const struct operation_key *key = &known->key;
-    uint64_t wide = (key->bytes ^ posted->bytes) | (key->actual_bytes ^ actual->bytes);
-    uint32_t narrow = (key->path ^ site->path) | (key->comm ^ (comm ? comm->id : 0)) |
+    uint64_t wide = (key->bytes ^ posted->bytes) | (key->actual_bytes ^ actual->bytes) |
+                    ((uintptr_t)known->related ^ (uintptr_t)posted->related);
+    uint32_t narrow = (key->path ^ path) | (key->comm ^ (comm ? comm->id : 0)) |
                       (uint32_t)(key->peer ^ posted->peer) | (uint32_t)(key->tag ^ posted->tag) |
                       (uint32_t)(key->source ^ actual->peer) | (uint32_t)(key->actual_tag ^ actual->tag) |
                       (key->call ^ (uint32_t)call) | (key->kind ^ (uint32_t)posted->kind);
     if (LIKELY((wide | narrow) == 0))
         return *last;
-    return operation_intern_slow(t, last, call, site, comm, posted, actual);
+    return operation_intern_slow(t, last, call, path, comm, posted, actual);
 }
 
-uint32_t outcome_intern_slow(struct thread *t, struct operation *own, uint32_t operation, int32_t source, int32_t tag,
-                             uint64_t bytes, enum spool_ended ended);
+uint32_t outcome_intern_slow(struct thread *t, struct operation *own, const struct outcome_key *key);
 
 /* The id of an outcome; 0 when it could not be kept. `own`: the operation when `t` itself posted it, else NULL. */
-static inline uint32_t outcome_of(struct thread *t, struct operation *own, uint32_t operation, int32_t source, int32_t tag,
-                                  uint64_t bytes, enum spool_ended ended)
+static inline uint32_t outcome_of(struct thread *t, struct operation *own, const struct outcome_key *key)
 {
     const struct outcome *last = own ? &own->last_outcome : NULL;
-    if (LIKELY(last && last->id && last->key.bytes == bytes && last->key.source == source && last->key.tag == tag &&
-               last->key.ended == ended))
+    if (LIKELY(last && last->id && last->key.bytes == key->bytes && last->key.source == key->source &&
+               last->key.tag == key->tag && last->key.ended == key->ended &&
+               last->key.receive_operation == key->receive_operation))
         return last->id;
-    return outcome_intern_slow(t, own, operation, source, tag, bytes, ended);
+    return outcome_intern_slow(t, own, key);
 }
 
 #endif

@@ -10,7 +10,7 @@
 
 static int64_t *outstanding; /* bytes of sends not yet complete, by world rank of the destination */
 
-int record_init(int world_size)
+int record_init_world(int world_size)
 {
     outstanding = arena_alloc((size_t)world_size * sizeof *outstanding);
     return outstanding != NULL;
@@ -33,10 +33,15 @@ static inline int64_t add_outstanding(int32_t world_rank, int64_t bytes)
 
 /* --- posts -------------------------------------------------------------------------------------------------------- */
 
+static inline const struct comm *comm_of_message(struct thread *t, const struct message *message)
+{
+    return LIKELY(!message->comm) ? comm_of(t, message->scope) : message->comm;
+}
+
 static void fill_live(struct thread *t, struct spool_live *live, struct operation *operation, uint64_t begin, uint64_t end)
 {
     live->thread = (uint16_t)t->number;
-    live->flags = 0;
+    live->flags &= SPOOL_LIVE_PERSISTENT | SPOOL_LIVE_CHAINED;
     live->injection_arm = 0;
     live->post_begin = begin;
     live->post_ticks = end - begin;
@@ -54,52 +59,64 @@ static void fill_live(struct thread *t, struct spool_live *live, struct operatio
 
 static void drop_stale(struct thread *t, struct spool_live *stale)
 {
-    const struct operation *operation = (const struct operation *)(uintptr_t)stale->owner;
-    if (stale->peer_slot != UINT32_MAX)
-        add_outstanding((int32_t)stale->peer_slot, -(int64_t)operation->key.bytes);
-    __atomic_fetch_add(&spool_header()->unknown_requests, 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&stale->operation, 0, __ATOMIC_RELEASE);
-    stale->owner = (uintptr_t)t->free_live;
-    t->free_live = stale;
+    if (request_is_active(stale)) {
+        const struct operation *operation = (const struct operation *)(uintptr_t)stale->owner;
+        if (stale->peer_slot != UINT32_MAX)
+            add_outstanding((int32_t)stale->peer_slot, -(int64_t)operation->key.bytes);
+        __atomic_fetch_add(&spool_header()->unknown_requests, 1, __ATOMIC_RELAXED);
+    }
+    request_release(t, stale);
 }
 
-void record_post(struct thread *t, enum call call, struct caller caller, uint64_t begin, uint64_t end,
-                 const struct message *message, const MPI_Request *variable)
+/* The receiving half of a request that also sends, as posted. */
+static const struct operation *posted_receive(struct thread *t, struct callsite *site, enum call call,
+                                              const struct message *receive)
+{
+    return operation_of(t, &site->last_receive, call, site->path, comm_of_message(t, receive), receive, receive);
+}
+
+struct spool_live *record_post(struct thread *t, enum call call, struct caller caller, uint64_t begin, uint64_t end,
+                               struct message *message, MPI_Request handle, const void *variable)
 {
     struct callsite *site = callsite_of(t, caller);
-    const struct comm *comm = comm_of(t, message->comm);
-    struct operation *operation = operation_of(t, &site->last_operation, call, site, comm, message, message);
+    const struct comm *comm = comm_of_message(t, message);
+    if (UNLIKELY(message->receive != NULL))
+        message->related = posted_receive(t, site, call, message->receive);
+    struct operation *operation = operation_of(t, &site->last_operation, call, site->path, comm, message, message);
     thread_was_inside(t, end - begin);
     struct spool_live *live = operation ? request_new(t) : NULL;
     if (UNLIKELY(!live)) {
         count_lost();
-        return;
+        return NULL;
     }
+    live->flags = 0;
     fill_live(t, live, operation, begin, end);
-    struct spool_live *stale = request_insert(t, request_key(*variable), request_is_shared(*variable), variable, live);
+    struct spool_live *stale = request_insert(t, request_key(handle), request_is_shared(handle), variable, live);
     if (UNLIKELY(stale != NULL))
         drop_stale(t, stale);
+    return live;
 }
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
-static const struct exchange no_exchange = {{SPOOL_OTHER, SPOOL_NO_PEER, SPOOL_NO_TAG, 0, 0},
-                                            {SPOOL_OTHER, SPOOL_NO_PEER, SPOOL_NO_TAG, 0, 0}};
+static const struct message no_message = {.kind = SPOOL_OTHER, .peer = SPOOL_NO_PEER, .tag = SPOOL_NO_TAG};
+static const struct exchange no_exchange = {&no_message, &no_message};
 
 static inline struct operation *exchange_operation(struct span *span, struct operation **last, const struct exchange *exchange)
 {
-    const struct comm *comm = exchange == &no_exchange ? NULL : comm_of(span->thread, exchange->posted.comm);
-    return operation_of(span->thread, last, span->call, span->site, comm, &exchange->posted, &exchange->actual);
+    const struct comm *comm = exchange == &no_exchange ? NULL : comm_of_message(span->thread, exchange->posted);
+    return operation_of(span->thread, last, span->call, span->site->path, comm, exchange->posted, exchange->actual);
 }
 
 /* The communicator and the datatype are not asked for anything yet: should they be invalid, then the application's own
  * call is the one to be told so. Hence its bytes are still 0. */
 static inline struct operation *announced_operation(struct span *span, const struct message *message)
 {
-    const struct comm *comm = message ? comm_known(span->thread, message->comm) : NULL;
+    struct thread *t = span->thread;
+    const struct comm *comm = !message ? NULL : message->comm ? message->comm : comm_known(t, message->scope);
     struct operation **last = message ? &span->site->last_announced : &span->site->last_operation;
-    message = message ? message : &no_exchange.posted;
-    return operation_of(span->thread, last, span->call, span->site, comm, message, message);
+    message = message ? message : &no_message;
+    return operation_of(t, last, span->call, span->site->path, comm, message, message);
 }
 
 void call_begin(struct span *span, struct thread *t, enum call call, struct caller caller, const struct message *message)
@@ -161,7 +178,7 @@ void record_call(struct span *span, const struct exchange *exchange, const struc
         receiving = receive ? exchange_operation(span, &span->site->last_receive, receive) : NULL;
     }
     if (UNLIKELY(!operation || !spool_stream_room(stream, SPOOL_RECORD_ROOM, 0))) {
-        summarize_call(span, exchange->actual.bytes);
+        summarize_call(span, exchange->actual->bytes);
         return;
     }
     uint64_t fields[SPOOL_HOT_FIELDS] = {operation->id, span->begin - stream->last_begin, span->end - span->begin, cpu,
@@ -170,7 +187,8 @@ void record_call(struct span *span, const struct exchange *exchange, const struc
     spool_stream_commit(stream, spool_put(stream->at, SPOOL_CALL, fields, SPOOL_HOT_FIELDS));
 }
 
-struct message message_received(const struct message *posted, const MPI_Status *status)
+/* The message that a receive's status tells of. */
+static struct message message_received(const struct message *posted, const MPI_Status *status)
 {
     struct message actual = *posted;
     if (UNLIKELY(posted->peer == SPOOL_PROC_NULL)) { /* whatever the status says: MPICH 4.0 leaves source 0 in it */
@@ -184,36 +202,172 @@ struct message message_received(const struct message *posted, const MPI_Status *
     return actual;
 }
 
+static struct message message_came(const struct message *posted, const MPI_Status *status)
+{
+    if (status && posted->kind == SPOOL_RECV)
+        return message_received(posted, status);
+    struct message actual = *posted;
+    if (status && posted->kind == SPOOL_IO)
+        actual.bytes = bytes_received(status);
+    return actual;
+}
+
+void call_done(struct span *span, struct message *message, const MPI_Status *status, int error)
+{
+    if (UNLIKELY(error != MPI_SUCCESS)) {
+        record_call(span, NULL, NULL);
+        return;
+    }
+    if (LIKELY(!status)) {
+        record_call(span, &(struct exchange){message, message}, NULL);
+        return;
+    }
+    if (message->receive) {
+        struct message received = message_came(message->receive, status);
+        record_call(span, &(struct exchange){message, message}, &(struct exchange){message->receive, &received});
+        return;
+    }
+    struct message came = message_came(message, status);
+    record_call(span, &(struct exchange){message, &came}, NULL);
+    *message = came;
+}
+
+/* --- persistent requests -------------------------------------------------------------------------------------------- */
+
+void record_init(struct span *span, struct message *message, MPI_Request handle, const void *variable)
+{
+    struct thread *t = span->thread;
+    const struct comm *comm = comm_of_message(t, message);
+    struct operation *operation =
+        operation_of(t, &span->site->last_operation, span->call, span->site->path, comm, message, message);
+    record_call(span, &(struct exchange){message, message}, NULL);
+    struct spool_live *live = operation ? request_new(t) : NULL;
+    if (UNLIKELY(!live)) {
+        count_lost();
+        return;
+    }
+    live->thread = live->home = (uint16_t)t->number;
+    live->flags = SPOOL_LIVE_PERSISTENT;
+    live->definition = (uintptr_t)operation;
+    live->partitions = 1;
+    struct spool_live *stale = request_insert(t, request_key(handle), request_is_shared(handle), variable, live);
+    if (UNLIKELY(stale != NULL))
+        drop_stale(t, stale);
+}
+
+static struct spool_live *persistent_request(MPI_Request handle, const void *variable)
+{
+    struct spool_live *live = request_find(current_thread, request_key(handle), variable);
+    return live && live->flags & SPOOL_LIVE_PERSISTENT ? live : NULL;
+}
+
+void record_partitions(MPI_Request handle, int partitions)
+{
+    struct spool_live *live = persistent_request(handle, NULL);
+    if (live && partitions > 0)
+        live->partitions = (uint32_t)partitions;
+}
+
+uint64_t partition_bytes(struct thread *t, MPI_Request handle, int partitions)
+{
+    (void)t;
+    const struct spool_live *live = persistent_request(handle, NULL);
+    const struct operation *init = live ? (const struct operation *)(uintptr_t)live->definition : NULL;
+    return init && partitions > 0 ? init->key.bytes / live->partitions * (uint64_t)partitions : 0;
+}
+
+struct message over_request(struct thread *t, MPI_Request handle)
+{
+    (void)t;
+    struct message message = nothing();
+    const struct spool_live *live = persistent_request(handle, NULL);
+    if (live)
+        message.comm = ((const struct operation *)(uintptr_t)live->definition)->comm;
+    return message;
+}
+
+void record_start(struct thread *t, enum call call, struct caller caller, uint64_t begin, uint64_t end, MPI_Request handle,
+                  const void *variable)
+{
+    struct spool_live *live = persistent_request(handle, variable);
+    thread_was_inside(t, end - begin);
+    if (!live)
+        return; /* it was made while nothing was recorded; its completion is counted as unknown */
+    const struct operation *init = (const struct operation *)(uintptr_t)live->definition;
+    struct message message = message_of(init->key.kind, init->key.peer, init->key.tag, NO_SCOPE);
+    message.bytes = init->key.bytes;
+    message.related = init;
+    struct callsite *site = callsite_of(t, caller);
+    struct operation *operation =
+        operation_of(t, &site->last_operation, call, site->path, init->comm, &message, &message);
+    if (operation)
+        fill_live(t, live, operation, begin, end);
+    else
+        count_lost();
+}
+
 /* --- completions -------------------------------------------------------------------------------------------------- */
 
 struct spool_live *known_request(struct thread *t, MPI_Request handle, const void *variable)
 {
-    return handle == mpi.request_null ? NULL : request_find(t, request_key(handle), variable);
+    struct spool_live *live = handle == mpi.request_null ? NULL : request_find(t, request_key(handle), variable);
+    return live && request_is_active(live) ? live : NULL;
+}
+
+/* The operation of what the receiving half of a request got; 0 when it could not be kept. */
+static uint32_t received_operation(struct thread *t, const struct operation *posted, const MPI_Status *status)
+{
+    const struct operation_key *key = &posted->key;
+    struct message receive = message_of(SPOOL_RECV, key->peer, key->tag, NO_SCOPE);
+    receive.bytes = key->bytes;
+    struct message came = message_received(&receive, status);
+    struct operation *last = NULL;
+    struct operation *operation = operation_of(t, &last, key->call, key->path, posted->comm, &receive, &came);
+    return operation ? operation->id : 0;
+}
+
+/* What a status tells of a receive. */
+static void fill_received(struct outcome_key *key, const struct operation *operation, const MPI_Status *status)
+{
+    if (UNLIKELY(operation->key.peer == SPOOL_PROC_NULL)) { /* see message_received */
+        key->tag = SPOOL_ANY_TAG;
+        key->bytes = 0;
+        return;
+    }
+    key->source = peer_code(status->MPI_SOURCE);
+    key->tag = tag_code(status->MPI_TAG);
+    key->bytes = bytes_received(status);
+    if (UNLIKELY(key->bytes > operation->key.bytes)) /* truncated: Open MPI tells the size that was sent */
+        key->bytes = operation->key.bytes;
 }
 
 static inline uint32_t outcome_of_request(struct thread *t, const struct spool_live *live, struct operation *operation,
                                           const MPI_Status *status, enum spool_ended ended, uint64_t *bytes)
 {
     struct operation *own = live->thread == t->number ? operation : NULL;
+    struct outcome_key key = {.bytes = operation->key.bytes,
+                              .operation = operation->id,
+                              .source = operation->key.peer,
+                              .tag = operation->key.tag};
     int cancelled = 0;
-    *bytes = operation->key.bytes;
     /* another thread's MPI_Cancel may have come while this one was waiting */
     if (UNLIKELY((live->flags & SPOOL_LIVE_CANCELLED || recorder_multiple) && status))
         mpi.Test_cancelled(status, &cancelled);
     if (UNLIKELY(cancelled)) {
-        *bytes = 0;
+        key.bytes = 0;
         ended = SPOOL_CANCELLED;
-    } else if (operation->key.kind == SPOOL_RECV && status && ended != SPOOL_FREED) {
-        if (UNLIKELY(operation->key.peer == SPOOL_PROC_NULL)) { /* see message_received */
-            *bytes = 0;
-            return outcome_of(t, own, operation->id, SPOOL_PROC_NULL, SPOOL_ANY_TAG, 0, ended);
-        }
-        *bytes = bytes_received(status);
-        if (UNLIKELY(*bytes > operation->key.bytes)) /* truncated: Open MPI tells the size that was sent */
-            *bytes = operation->key.bytes;
-        return outcome_of(t, own, operation->id, peer_code(status->MPI_SOURCE), tag_code(status->MPI_TAG), *bytes, ended);
+    } else if (status && ended != SPOOL_FREED) {
+        if (operation->key.kind == SPOOL_RECV)
+            fill_received(&key, operation, status);
+        else if (UNLIKELY(operation->key.kind == SPOOL_IO))
+            key.bytes = bytes_received(status);
+        else if (UNLIKELY(operation->related && operation->related->key.kind == SPOOL_RECV &&
+                          operation->key.kind == SPOOL_SEND))
+            key.receive_operation = received_operation(t, operation->related, status);
     }
-    return outcome_of(t, own, operation->id, operation->key.peer, operation->key.tag, *bytes, ended);
+    key.ended = (uint8_t)ended;
+    *bytes = key.bytes;
+    return outcome_of(t, own, &key);
 }
 
 static uint64_t since(uint64_t moment, uint64_t begin)
@@ -262,6 +416,23 @@ void record_unknown_completion(void)
     __atomic_fetch_add(&spool_header()->unknown_requests, 1, __ATOMIC_RELAXED);
 }
 
+/* MPI_Comm_idup is done: now the new communicator may be asked for its members. */
+static __attribute__((noinline, cold)) void define_made_comm(struct thread *t, const struct spool_live *live,
+                                                            const struct operation *operation)
+{
+    const void *handle = (const void *)(uintptr_t)live->definition;
+    MPI_Comm made = live->flags & SPOOL_LIVE_FORTRAN ? comm_f2c(*(const MPI_Fint *)handle) : *(const MPI_Comm *)handle;
+    comm_define(t, SCOPE(made), call_names[operation->key.call], operation->comm, 0);
+}
+
+void request_makes_comm(struct spool_live *live, const void *handle, int fortran)
+{
+    if (!live)
+        return;
+    live->definition = (uintptr_t)handle;
+    live->flags |= (uint8_t)(SPOOL_LIVE_MAKES_COMM | (fortran ? SPOOL_LIVE_FORTRAN : 0));
+}
+
 void record_completion(const struct span *span, struct spool_live *live, const MPI_Status *status, enum spool_ended ended)
 {
     struct thread *t = span->thread;
@@ -280,7 +451,8 @@ void record_completion(const struct span *span, struct spool_live *live, const M
         uint64_t fields[SPOOL_HOT_FIELDS] = {outcome, since_post, live->post_ticks, inside, live->outstanding_bytes};
         spool_stream_commit(&t->stream, spool_put(at, SPOOL_REQUEST, fields, SPOOL_HOT_FIELDS));
     }
-    request_release(t, live);
+    if (UNLIKELY(live->flags & SPOOL_LIVE_MAKES_COMM))
+        define_made_comm(t, live, operation);
 }
 
 /* --- tests that said no, or ended nothing -------------------------------------------------------------------------- */
@@ -308,5 +480,14 @@ void record_seen_complete(const struct span *span, struct spool_live *live)
     if (live->flags & SPOOL_LIVE_SEEN_COMPLETE)
         return;
     live->seen_complete = span->end;
+    live->flags |= SPOOL_LIVE_SEEN_COMPLETE;
+}
+
+void record_completable(struct thread *t, MPI_Request handle)
+{
+    struct spool_live *live = known_request(t, handle, NULL);
+    if (!live || live->flags & SPOOL_LIVE_SEEN_COMPLETE)
+        return;
+    live->seen_complete = clock_now();
     live->flags |= SPOOL_LIVE_SEEN_COMPLETE;
 }

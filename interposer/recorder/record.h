@@ -6,23 +6,10 @@
 #define LAPSCOPE_RECORD_H
 
 #include "callsite.h"
+#include "message.h"
 #include "mpi_api.h"
 #include "operation.h"
 #include "thread.h"
-
-/* From an MPI rank argument: ranks as they are, MPI's constants (which differ between ABIs) as the spool's. */
-static inline int32_t peer_code(int rank)
-{
-    return LIKELY(rank >= 0)        ? rank
-           : rank == MPI_ANY_SOURCE ? SPOOL_ANY_SOURCE
-           : rank == MPI_PROC_NULL  ? SPOOL_PROC_NULL
-                                    : SPOOL_NO_PEER;
-}
-
-static inline int32_t tag_code(int tag)
-{
-    return LIKELY(tag >= 0) ? tag : tag == MPI_ANY_TAG ? SPOOL_ANY_TAG : SPOOL_NO_TAG;
-}
 
 /* A call under way: from call_begin() to one of the call_end functions, or none when it is not to be recorded. */
 struct span {
@@ -34,9 +21,29 @@ struct span {
     enum call call;
 };
 
-/* A request was made. `variable` is where the application keeps its handle. */
-void record_post(struct thread *t, enum call call, struct caller caller, uint64_t begin, uint64_t end,
-                 const struct message *message, const MPI_Request *variable);
+/* --- requests ----------------------------------------------------------------------------------------------------- */
+
+/* A request was made. `variable` is where the application keeps its handle. Returns its entry, or NULL when there is no
+ * room for it. */
+struct spool_live *record_post(struct thread *t, enum call call, struct caller caller, uint64_t begin, uint64_t end,
+                               struct message *message, MPI_Request handle, const void *variable);
+
+/* When the request completes, there will be a communicator's handle at that address. */
+void request_makes_comm(struct spool_live *live, const void *handle, int fortran);
+
+/* A persistent request was made by the call in `span`: its row, and an entry that is not active yet. */
+void record_init(struct span *span, struct message *message, MPI_Request handle, const void *variable);
+
+/* A partitioned one has that many partitions; the bytes of some of them, and its communicator. */
+void record_partitions(MPI_Request handle, int partitions);
+uint64_t partition_bytes(struct thread *t, MPI_Request handle, int partitions);
+struct message over_request(struct thread *t, MPI_Request handle);
+
+/* A persistent request was started. */
+void record_start(struct thread *t, enum call call, struct caller caller, uint64_t begin, uint64_t end, MPI_Request handle,
+                  const void *variable);
+
+/* --- calls -------------------------------------------------------------------------------------------------------- */
 
 /* Starts a blocking or completing call: finds its call path and, so that a killed process shows what it was waiting for,
  * says in the spool that this thread is in it. `message` may be NULL; its bytes are not looked at. */
@@ -52,17 +59,21 @@ static inline void call_stamp(struct span *span)
  * be relied on. `receive` is the receiving half of MPI_Sendrecv. */
 void record_call(struct span *span, const struct exchange *exchange, const struct exchange *receive);
 
+/* The row of a call with a message. `status`: of what was received, read or written, else NULL. Leaves in `message` what
+ * came. */
+void call_done(struct span *span, struct message *message, const MPI_Status *status, int error);
+
 /* A call that is not worth a row; its time still counts as time inside MPI. */
 void record_nothing(struct span *span);
 
-/* The message that a receive's status tells of. */
-struct message message_received(const struct message *posted, const MPI_Status *status);
+/* --- completions -------------------------------------------------------------------------------------------------- */
 
-/* The live request behind a handle; NULL for null handles and for requests whose post was not seen. */
+/* The active request behind a handle; NULL for null handles, inactive persistent requests and requests whose post was not
+ * seen. */
 struct spool_live *known_request(struct thread *t, MPI_Request handle, const void *variable);
 
 /* A request, detached from its index, was ended by the call just recorded. `status` may be NULL for sends that were not
- * cancelled. */
+ * cancelled. The caller releases the entry. */
 void record_completion(const struct span *span, struct spool_live *live, const MPI_Status *status, enum spool_ended ended);
 /* The same for a request that is not known. */
 void record_unknown_completion(void);
@@ -74,7 +85,10 @@ void record_incomplete(const struct span *span, struct spool_live *live, int cer
 /* A test that saw a request complete without ending it. */
 void record_seen_complete(const struct span *span, struct spool_live *live);
 
+/* MPI_Grequest_complete: from now on tests will find it complete. */
+void record_completable(struct thread *t, MPI_Request handle);
+
 /* Bytes of sends under way to each world rank; called once, when the size is known. Returns 0 when out of memory. */
-int record_init(int world_size);
+int record_init_world(int world_size);
 
 #endif

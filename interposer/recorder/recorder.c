@@ -19,6 +19,7 @@
 
 static struct rundir dir;
 static pid_t owner; /* a forked child must leave its parent's spool alone */
+static int all_ended; /* all sessions are over */
 
 static void forget_in_child(void)
 {
@@ -58,24 +59,21 @@ static int open_spool(const struct spool_identity *identity)
     return !error;
 }
 
-void recorder_start(struct spool_clock_pair began, int64_t began_unix_ns)
+void recorder_start(struct spool_clock_pair began, int64_t began_unix_ns, const struct recorder_place *place)
 {
-    struct spool_identity identity = {.first = began, .epoch_unix_ns = began_unix_ns, .init_end = clock_now()};
+    struct spool_identity identity = {.first = began,
+                                      .epoch_unix_ns = began_unix_ns,
+                                      .init_end = clock_now(),
+                                      .rank = place->rank,
+                                      .world_size = place->world_size,
+                                      .thread_level = place->thread_level};
     int saved_errno = errno;
-    if (mpi.Comm_rank(mpi.comm_world, &identity.rank) != MPI_SUCCESS ||
-        mpi.Comm_size(mpi.comm_world, &identity.world_size) != MPI_SUCCESS)
-        return;
-    mpi.Query_thread(&identity.thread_level);
-    recorder_multiple = identity.thread_level == MPI_THREAD_MULTIPLE;
-    identity.thread_level = identity.thread_level == MPI_THREAD_SINGLE       ? 0
-                            : identity.thread_level == MPI_THREAD_FUNNELED   ? 1
-                            : identity.thread_level == MPI_THREAD_SERIALIZED ? 2
-                                                                             : 3;
+    recorder_multiple = place->thread_level == 3;
     if (!open_spool(&identity)) {
         errno = saved_errno;
         return;
     }
-    struct thread *t = record_init(identity.world_size) ? thread_first_call() : NULL;
+    struct thread *t = record_init_world(identity.world_size) ? thread_first_call() : NULL;
     if (!t) {
         log_line("rank %d is not recorded: no room for the first records in %s", identity.rank, dir.spool);
         unlink(dir.spool);
@@ -85,12 +83,34 @@ void recorder_start(struct spool_clock_pair began, int64_t began_unix_ns)
     owner = getpid();
     pthread_atfork(NULL, NULL, forget_in_child);
     facts_write(t, dir.job);
-    comm_define(t, mpi.comm_world, "MPI_COMM_WORLD");
-    comm_define(t, mpi.comm_self, "MPI_COMM_SELF");
     point_to_spool();
     spool_refresh_clock();
     recorder_state = RECORDER_ON;
     errno = saved_errno;
+}
+
+void recorder_know_world(void)
+{
+    MPI_Group world;
+    struct thread *t = current_thread;
+    if (!t || mpi.Comm_group(mpi.comm_world, &world) != MPI_SUCCESS)
+        return;
+    comm_set_world(world);
+    comm_define(t, SCOPE(mpi.comm_world), "MPI_COMM_WORLD", NULL, 0);
+    comm_define(t, SCOPE(mpi.comm_self), "MPI_COMM_SELF", NULL, 0);
+}
+
+void recorder_all_ended(uint64_t began)
+{
+    spool_header()->finalize_begin = began;
+    all_ended = 1;
+}
+
+void recorder_go_on(void)
+{
+    all_ended = 0;
+    if (recorder_state != RECORDER_OFF)
+        spool_header()->finalize_begin = 0;
 }
 
 static void convert(void)
@@ -131,8 +151,8 @@ void recorder_stop(enum spool_end end)
     errno = saved_errno;
 }
 
-/* exit() without MPI_Finalize */
+/* exit() without MPI_Finalize, or behind the last session */
 static __attribute__((destructor)) void at_exit(void)
 {
-    recorder_stop(SPOOL_EXITED);
+    recorder_stop(all_ended ? SPOOL_FINALIZED : SPOOL_EXITED);
 }

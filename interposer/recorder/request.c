@@ -187,9 +187,9 @@ struct spool_live *request_find_slow(struct thread *t, uint64_t key, const void 
     return oldest;
 }
 
-void request_detach(struct thread *t, uint64_t key, struct spool_live *live)
+void request_detach(uint64_t key, struct spool_live *live)
 {
-    struct request_index *index = live->thread == t->number ? &t->index : &threads[live->thread]->index;
+    struct request_index *index = &threads[request_home(live)]->index;
     request_lock(index);
     remove_from_chain(index, key, live);
     live->flags &= (uint8_t)~SPOOL_LIVE_CHAINED;
@@ -198,7 +198,7 @@ void request_detach(struct thread *t, uint64_t key, struct spool_live *live)
 
 void request_attach(uint64_t key, struct spool_live *live)
 {
-    struct request_index *index = &threads[live->thread]->index;
+    struct request_index *index = &threads[request_home(live)]->index;
     request_lock(index);
     put(index, key, live);
     request_unlock(index);
@@ -206,7 +206,7 @@ void request_attach(uint64_t key, struct spool_live *live)
 
 void request_release_foreign(struct spool_live *live)
 {
-    struct spool_live **returned = &threads[live->thread]->returned_live;
+    struct spool_live **returned = &threads[request_home(live)]->returned_live;
     struct spool_live *head = __atomic_load_n(returned, __ATOMIC_RELAXED);
     do
         live->owner = (uintptr_t)head;

@@ -6,6 +6,9 @@
  * that were done within the call. Such entries form a chain, oldest first, and are told apart by the address of the
  * application's variable; where that has moved, the oldest is taken (they are alike but for what was sent).
  *
+ * A persistent request has one entry, from the call that makes it to MPI_Request_free; between its activations the
+ * entry's operation is 0, and readers of the spool take it for free.
+ *
  * Each thread owns the entries that it posted and their index. Another thread that completes one of them takes the
  * owner's index lock for a moment (only under MPI_THREAD_MULTIPLE) and hands the entry back through returned_live.
  *
@@ -80,7 +83,7 @@ static inline struct spool_live *request_find(struct thread *t, uint64_t key, co
 /* Empties a slot of a locked index, closing the gap. */
 void request_clear_slot(struct request_index *index, unsigned at);
 /* Takes an entry out of its owner's index; it stays live in the spool. */
-void request_detach(struct thread *t, uint64_t key, struct spool_live *live);
+void request_detach(uint64_t key, struct spool_live *live);
 
 /* Finds an entry and detaches it; NULL when it is not known. */
 static inline struct spool_live *request_take(struct thread *t, uint64_t key, const void *variable)
@@ -105,8 +108,20 @@ static inline struct spool_live *request_take(struct thread *t, uint64_t key, co
         return live;
     live = request_find_slow(t, key, variable);
     if (live)
-        request_detach(t, key, live);
+        request_detach(key, live);
     return live;
+}
+
+/* The thread whose index and free list an entry belongs to: that which posted it, or made the persistent request. */
+static inline unsigned request_home(const struct spool_live *live)
+{
+    return UNLIKELY(live->flags & SPOOL_LIVE_PERSISTENT) ? live->home : live->thread;
+}
+
+/* Whether a request is under way: a persistent one need not be. */
+static inline int request_is_active(const struct spool_live *live)
+{
+    return live->operation != 0;
 }
 
 /* Puts a detached entry back under its handle. */
@@ -118,7 +133,7 @@ void request_release_foreign(struct spool_live *live);
 static inline void request_release(struct thread *t, struct spool_live *live)
 {
     __atomic_store_n(&live->operation, 0, __ATOMIC_RELEASE);
-    if (LIKELY(live->thread == t->number)) {
+    if (LIKELY(request_home(live) == t->number)) {
         live->owner = (uintptr_t)t->free_live;
         t->free_live = live;
         return;

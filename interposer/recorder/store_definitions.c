@@ -124,7 +124,8 @@ void store_definitions(struct store_tables *tables, const struct spool_definitio
 /* --- operations --------------------------------------------------------------------------------------------------- */
 
 static const char *const kind_names[] = {
-    [SPOOL_OTHER] = "other", [SPOOL_SEND] = "send", [SPOOL_RECV] = "recv", [SPOOL_COLLECTIVE] = "collective"};
+    [SPOOL_OTHER] = "other", [SPOOL_SEND] = "send", [SPOOL_RECV] = "recv", [SPOOL_COLLECTIVE] = "collective",
+    [SPOOL_RMA] = "rma",     [SPOOL_IO] = "io",     [SPOOL_GENERALIZED] = "generalized"};
 static const char *const ended_names[] = {[SPOOL_WAITED] = "waited", [SPOOL_TESTED] = "tested", [SPOOL_FREED] = "freed",
                                           [SPOOL_CANCELLED] = "cancelled", [SPOOL_FAILED] = "failed"};
 
@@ -133,7 +134,11 @@ struct came {
     int32_t source, tag;
     uint64_t bytes;
     const char *ended; /* NULL for calls */
+    uint32_t receive;  /* operation of the receiving half; 0: none */
 };
+
+static int64_t related_row(struct store_tables *tables, const struct spool_definitions *definitions, uint32_t related,
+                           uint32_t operation);
 
 static int64_t insert_operation(struct store_tables *tables, const struct spool_definitions *definitions,
                                 const struct spool_operation *operation, struct came came)
@@ -142,13 +147,15 @@ static int64_t insert_operation(struct store_tables *tables, const struct spool_
     int64_t world = spool_peer_world(comm, operation->kind == SPOOL_RECV ? came.source : operation->peer);
     if (operation->peer == SPOOL_ROOT)
         world = tables->rank;
+    int64_t init = related_row(tables, definitions, operation->init_operation, operation->id);
+    int64_t receive = related_row(tables, definitions, came.receive, operation->id);
     int64_t id = ++tables->last_operation;
     store_integer(tables, STORE_OPERATION, 1, id);
     store_integer(tables, STORE_OPERATION, 2, tables->rank);
     store_integer(tables, STORE_OPERATION, 3, operation->call);
     store_integer_or_null(tables, STORE_OPERATION, 4, spool_has_path(definitions, operation->path), operation->path);
     store_integer_or_null(tables, STORE_OPERATION, 5, comm != NULL, operation->comm);
-    store_words(tables, STORE_OPERATION, 6, kind_names[operation->kind <= SPOOL_COLLECTIVE ? operation->kind : SPOOL_OTHER]);
+    store_words(tables, STORE_OPERATION, 6, kind_names[operation->kind <= SPOOL_GENERALIZED ? operation->kind : SPOOL_OTHER]);
     store_integer(tables, STORE_OPERATION, 7, (int64_t)came.bytes);
     store_integer_or_null(tables, STORE_OPERATION, 8, world >= 0, world);
     store_integer_or_null(tables, STORE_OPERATION, 9, came.tag >= 0, came.tag);
@@ -159,6 +166,8 @@ static int64_t insert_operation(struct store_tables *tables, const struct spool_
         store_words(tables, STORE_OPERATION, 13, came.ended);
     else
         sqlite3_bind_null(tables->statements[STORE_OPERATION], 13);
+    store_integer_or_null(tables, STORE_OPERATION, 14, init != 0, init);
+    store_integer_or_null(tables, STORE_OPERATION, 15, receive != 0, receive);
     store_run(tables, STORE_OPERATION);
     return id;
 }
@@ -183,12 +192,23 @@ static int64_t operation_row(struct store_tables *tables, const struct spool_def
     if (!row)
         return 0;
     return *row = insert_operation(tables, definitions, known,
-                                   (struct came){known->source, known->actual_tag, known->actual_bytes, ended});
+                                   (struct came){known->source, known->actual_tag, known->actual_bytes, ended,
+                                                 known->receive_operation});
 }
 
 int64_t store_call_operation(struct store_tables *tables, const struct spool_definitions *definitions, uint64_t operation)
 {
     return operation_row(tables, definitions, operation, &tables->call_operations, NULL);
+}
+
+/* The row of the operation that another one speaks of, which speaks of no further one itself; 0: none. */
+static int64_t related_row(struct store_tables *tables, const struct spool_definitions *definitions, uint32_t related,
+                           uint32_t operation)
+{
+    const struct spool_operation *known = related && related != operation ? spool_operation_of(definitions, related) : NULL;
+    if (!known || known->init_operation || known->receive_operation)
+        return 0;
+    return store_call_operation(tables, definitions, related);
 }
 
 int64_t store_pending_operation(struct store_tables *tables, const struct spool_definitions *definitions,
@@ -209,5 +229,6 @@ int64_t store_request_operation(struct store_tables *tables, const struct spool_
         return 0;
     int ended = known->ended >= SPOOL_WAITED && known->ended <= SPOOL_FAILED ? known->ended : SPOOL_FAILED;
     return *row = insert_operation(tables, definitions, operation,
-                                   (struct came){known->source, known->tag, known->bytes, ended_names[ended]});
+                                   (struct came){known->source, known->tag, known->bytes, ended_names[ended],
+                                                 known->receive_operation});
 }

@@ -22,7 +22,7 @@ static const char *const statement_texts[STORE_STATEMENTS] = {
     [STORE_FRAME] = "INSERT INTO frame VALUES(?,?,?,?)",
     [STORE_COMM] = "INSERT INTO communicator VALUES(?,?,?,?,?,?,?,?,?)",
     [STORE_MEMBER] = "INSERT INTO communicator_member VALUES(?,?,?,?)",
-    [STORE_OPERATION] = "INSERT INTO operation VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [STORE_OPERATION] = "INSERT INTO operation VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     /* ids left to SQLite: it counts on from 1, and need not search for what is there */
     [STORE_CALLS] = "INSERT INTO call SELECT NULL,a,b,c,d,e,f,g FROM call_batch",
     [STORE_REQUESTS] = "INSERT INTO request SELECT NULL,a,b,c,d,e,f,g,0,NULL,NULL,NULL,NULL,NULL FROM request_batch",

@@ -39,6 +39,7 @@ struct intern_table {
 
 struct thread {
     uintptr_t inside;        /* frame of the wrapper that this thread is in; 0: none */
+    uintptr_t inside_return; /* that wrapper's return address */
     unsigned number;
     struct spool_stream stream;
     struct spool_thread_state *state;      /* in the spool */
@@ -73,10 +74,19 @@ struct thread *thread_first_call(void);
 /* At least `bytes` of scratch, contents undefined; NULL when there is no memory. */
 void *thread_scratch(struct thread *t, uint64_t bytes);
 
+#define ALWAYS_INLINE __attribute__((always_inline))
+
+/* Whether the wrapper whose frame is `inside` is still under way. When it was left by longjmp or a C++ exception (out of an
+ * error handler), its frame is gone, and where its return address stood other frames have grown. */
+static inline ALWAYS_INLINE int is_under_way(const struct thread *t)
+{
+    return *(const uintptr_t *)(t->inside + sizeof(uintptr_t)) == t->inside_return;
+}
+
 /* The thread's record when this call is the application's own and is to be recorded, else NULL: then the wrapper only
  * makes the real call. Calls that MPI makes of itself come from further down the stack than the wrapper that is under
- * way; one from further up shows that the wrapper was left by longjmp or a C++ exception (out of an error handler). */
-static inline __attribute__((always_inline)) struct thread *enter(void)
+ * way. */
+static inline ALWAYS_INLINE struct thread *enter(void)
 {
     if (UNLIKELY(recorder_state == RECORDER_OFF))
         return NULL;
@@ -84,14 +94,15 @@ static inline __attribute__((always_inline)) struct thread *enter(void)
     if (UNLIKELY(!t) && !(t = thread_first_call()))
         return NULL;
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    if (UNLIKELY(t->inside > frame))
+    if (UNLIKELY(t->inside > frame) && (t->inside == UINTPTR_MAX || is_under_way(t)))
         return NULL;
     t->inside = frame;
+    t->inside_return = (uintptr_t)__builtin_return_address(0);
     return t;
 }
 
 /* The same for calls that make something new, which MPI_Pcontrol(0) leaves out. */
-static inline __attribute__((always_inline)) struct thread *enter_unless_paused(void)
+static inline ALWAYS_INLINE struct thread *enter_unless_paused(void)
 {
     return LIKELY(recorder_state == RECORDER_ON) ? enter() : NULL;
 }

@@ -42,7 +42,7 @@ static void define(struct spool_builder *b, chunk_at chunk)
                                             .peer = 4,
                                             .bytes = (uint64_t)1 << i % SIZES};
         build_operation(b, chunk, operation);
-        build_outcome(b, chunk, (struct spool_outcome){i, i, 4, 0, operation.bytes, SPOOL_WAITED});
+        build_outcome(b, chunk, (struct spool_outcome){i, i, 4, 0, operation.bytes, SPOOL_WAITED, 0});
     }
     build_operation(b, chunk,
                     (struct spool_operation){.id = 2 * SIZES + 1, .call = CALL_MPI_Waitall, .path = 1, .peer = SPOOL_NO_PEER,

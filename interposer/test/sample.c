@@ -32,10 +32,10 @@ static void define_in_first(struct spool_builder *b, chunk_at chunk)
     build_comm(b, chunk, (struct spool_comm){.id = 2, .identity = 88, .ordinal = 1, .size = 3, .members = 3}, "MPI_Comm_split",
                members);
     build_path(b, chunk, 1, 2, (const uint64_t[]){0x7f0000001234, 0x500});
-    build_operation(b, chunk, (struct spool_operation){OP_ISEND, CALL_MPI_Isend, SPOOL_SEND, 1, 2, 1, 7, 4096, 1, 7, 4096});
-    build_outcome(b, chunk, (struct spool_outcome){1, OP_ISEND, 1, 7, 4096, SPOOL_WAITED});
+    build_operation(b, chunk, (struct spool_operation){OP_ISEND, CALL_MPI_Isend, SPOOL_SEND, 1, 2, 1, 7, 4096, 1, 7, 4096, 0, 0});
+    build_outcome(b, chunk, (struct spool_outcome){1, OP_ISEND, 1, 7, 4096, SPOOL_WAITED, 0});
     build_operation(b, chunk, (struct spool_operation){OP_RECV, CALL_MPI_Recv, SPOOL_RECV, 1, 1, SPOOL_ANY_SOURCE,
-                                                       SPOOL_ANY_TAG, 16, 2, 5, 8});
+                                                       SPOOL_ANY_TAG, 16, 2, 5, 8, 0, 0});
 }
 
 /* In thread 1's chunk, and used by thread 0 too. */
@@ -45,14 +45,14 @@ static void define_in_second(struct spool_builder *b, chunk_at chunk)
     build_module(b, chunk, (struct spool_module){.id = 1, .base = 0x7f0000000000, .size = 0x3000, .begin = 0x7f0000001000},
                  "/lib/libapp.so");
     build_operation(b, chunk, (struct spool_operation){OP_IRECV, CALL_MPI_Irecv, SPOOL_RECV, 1, 1, SPOOL_ANY_SOURCE, 9, 200,
-                                                       SPOOL_ANY_SOURCE, 9, 200});
-    build_outcome(b, chunk, (struct spool_outcome){2, OP_IRECV, 6, 9, 100, SPOOL_WAITED});
-    build_outcome(b, chunk, (struct spool_outcome){3, OP_ISEND, 1, 7, 4096, SPOOL_TESTED});
+                                                       SPOOL_ANY_SOURCE, 9, 200, 0, 0});
+    build_outcome(b, chunk, (struct spool_outcome){2, OP_IRECV, 6, 9, 100, SPOOL_WAITED, 0});
+    build_outcome(b, chunk, (struct spool_outcome){3, OP_ISEND, 1, 7, 4096, SPOOL_TESTED, 0});
     build_operation(b, chunk, (struct spool_operation){OP_WAITALL, CALL_MPI_Waitall, SPOOL_OTHER, 0, 0, SPOOL_NO_PEER,
-                                                       SPOOL_NO_TAG, 0, SPOOL_NO_PEER, SPOOL_NO_TAG, 0});
-    build_operation(b, chunk, (struct spool_operation){OP_SENDRECV, CALL_MPI_Sendrecv, SPOOL_SEND, 1, 3, 0, 1, 32, 0, 1, 32});
+                                                       SPOOL_NO_TAG, 0, SPOOL_NO_PEER, SPOOL_NO_TAG, 0, 0, 0});
+    build_operation(b, chunk, (struct spool_operation){OP_SENDRECV, CALL_MPI_Sendrecv, SPOOL_SEND, 1, 3, 0, 1, 32, 0, 1, 32, 0, 0});
     build_operation(b, chunk, (struct spool_operation){OP_SENDRECV_RECEIVE, CALL_MPI_Sendrecv, SPOOL_RECV, 1, 2,
-                                                       SPOOL_PROC_NULL, 1, 32, SPOOL_PROC_NULL, SPOOL_ANY_TAG, 0});
+                                                       SPOOL_PROC_NULL, 1, 32, SPOOL_PROC_NULL, SPOOL_ANY_TAG, 0, 0, 0});
 }
 
 /* In thread 0's second chunk. The inter-communicator's remote group: world rank 6, and one outside MPI_COMM_WORLD. */
@@ -62,9 +62,9 @@ static void define_in_third(struct spool_builder *b, chunk_at chunk)
     build_comm(b, chunk, (struct spool_comm){.id = 3, .identity = 99, .inter = 1, .size = 2, .remote_size = 2, .members = 4},
                "MPI_Intercomm_create", members);
     build_operation(b, chunk, (struct spool_operation){OP_BCAST, CALL_MPI_Bcast, SPOOL_COLLECTIVE, 1, 2, 1, SPOOL_NO_TAG, 64, 1,
-                                                       SPOOL_NO_TAG, 64});
+                                                       SPOOL_NO_TAG, 64, 0, 0});
     build_operation(b, chunk, (struct spool_operation){OP_ALLREDUCE, CALL_MPI_Allreduce, SPOOL_COLLECTIVE, 0, 3, SPOOL_NO_PEER,
-                                                       SPOOL_NO_TAG, 8, SPOOL_NO_PEER, SPOOL_NO_TAG, 8});
+                                                       SPOOL_NO_TAG, 8, SPOOL_NO_PEER, SPOOL_NO_TAG, 8, 0, 0});
 }
 
 static void fill_live(struct spool_builder *b, chunk_at chunk, struct sample_ends *ends)

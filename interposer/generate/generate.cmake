@@ -1,0 +1,16 @@
+# The target `generated`: what lapscope-generate makes of calls.def, in ${GENERATED}.
+find_program(CARGO cargo REQUIRED)
+set(GENERATED "${CMAKE_BINARY_DIR}/generated")
+set(GENERATED_FILES calls.inc functions.inc prototypes.h signatures.inc wrap_c.c wrap_fortran.c)
+list(TRANSFORM GENERATED_FILES PREPEND "${GENERATED}/")
+file(GLOB GENERATOR_SOURCES CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/src/*.rs")
+add_custom_command(
+  OUTPUT "${GENERATED}/stamp"
+  BYPRODUCTS ${GENERATED_FILES}
+  COMMAND ${CARGO} run --quiet --release --manifest-path "${CMAKE_CURRENT_LIST_DIR}/Cargo.toml" --
+          "${CMAKE_CURRENT_LIST_DIR}/../calls.def" "${GENERATED}"
+  COMMAND ${CMAKE_COMMAND} -E touch "${GENERATED}/stamp"
+  DEPENDS "${CMAKE_CURRENT_LIST_DIR}/../calls.def" ${GENERATOR_SOURCES}
+  COMMENT "wrappers from calls.def" VERBATIM)
+add_custom_target(generated DEPENDS "${GENERATED}/stamp")
+include_directories("${GENERATED}")

@@ -1,0 +1,273 @@
+//! The body of a wrapper: guard, stamp, the real call, stamp, one record. The same in C and in Fortran but for how the
+//! real call is made and how handles are read.
+
+use crate::calls::{Call, Param, Verb};
+use crate::kind::Load;
+use crate::line;
+use crate::tables::fortran_name;
+
+/// Who calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    C,
+    Fortran,
+}
+
+/// Writes one wrapper's body.
+pub struct Body<'a> {
+    pub call: &'a Call,
+    pub language: Language,
+}
+
+impl Body<'_> {
+    /// The arguments of the real call: the wrapper's own.
+    fn arguments(&self) -> String {
+        let params = self.call.params.iter();
+        if self.language == Language::C {
+            return params.map(|param| param.name.as_str()).collect::<Vec<_>>().join(", ");
+        }
+        let mut names: Vec<String> = params
+            .clone()
+            .filter(|param| !param.kind.fortran.is_empty())
+            .map(fortran_name)
+            .collect();
+        names.push("ierror".to_owned());
+        names.extend(
+            params.filter(|param| param.kind.is_text).map(|param| format!("{}_length", param.name)),
+        );
+        names.join(", ")
+    }
+
+    /// The real call, made for nobody to see.
+    fn pass_through(&self, text: &mut String) {
+        let arguments = self.arguments();
+        line!(text, "    if (!t) {{");
+        if self.language == Language::C {
+            line!(text, "        return REAL(C_{})({arguments});", self.call.name);
+        } else {
+            line!(text, "        real({arguments});");
+            line!(text, "        return;");
+        }
+        line!(text, "    }}");
+    }
+
+    /// The real call, with its error code in `error`.
+    fn real_call(&self, text: &mut String) {
+        let arguments = self.arguments();
+        if self.language == Language::C {
+            line!(text, "    int error = REAL(C_{})({arguments});", self.call.name);
+        } else {
+            line!(text, "    real({arguments});");
+        }
+    }
+
+    /// A clause in terms of what the wrapper has.
+    fn clause(&self, clause: &str) -> String {
+        let mut text = clause.replace("call,", &format!("CALL_{},", self.call.name));
+        for param in &self.call.params {
+            let behind = format!("*{}", param.name);
+            if let (Language::Fortran, Load::HandleBehind(f2c)) = (self.language, param.kind.load) {
+                text = text.replace(&behind, &format!("{f2c}(*{})", param.name));
+            }
+        }
+        text
+    }
+
+    /// The parameter through which a handle is read before the call, which may be a null pointer.
+    fn read_before(&self) -> Option<&Param> {
+        let clauses = [&self.call.clauses.before, &self.call.clauses.message];
+        self.call.params.iter().find(|param| {
+            matches!(param.kind.load, Load::HandleBehind(_))
+                && clauses.iter().any(|clause| clause.contains(&format!("*{}", param.name)))
+        })
+    }
+
+    fn guard(&self, text: &mut String) {
+        let enter = if self.call.verb == Verb::Make { "enter()" } else { "enter_unless_paused()" };
+        match self.read_before() {
+            Some(param) if self.language == Language::C => {
+                line!(text, "    struct thread *t = {} ? {enter} : NULL;", param.name);
+            }
+            _ => line!(text, "    struct thread *t = {enter};"),
+        }
+        self.pass_through(text);
+    }
+
+    /// Fortran's arguments as C has them, as far as a clause speaks of them.
+    fn load(&self, text: &mut String) {
+        if self.language == Language::C {
+            return;
+        }
+        line!(text, "    MPI_Fint own_error = MPI_SUCCESS;");
+        line!(text, "    ierror = ierror ? ierror : &own_error; /* OPTIONAL in mpi_f08 */");
+        for param in self.call.params.iter().filter(|param| self.call.mentions(&param.name)) {
+            let (name, kind) = (&param.name, param.kind);
+            let c = if self.call.large { kind.large } else { kind.c };
+            match kind.load {
+                Load::Value => line!(text, "    {c} {name} = ({c})*{name}_f;"),
+                Load::Handle(f2c) => line!(text, "    {c} {name} = {f2c}(*{name}_f);"),
+                Load::Asis | Load::HandleBehind(_) => {}
+            }
+        }
+    }
+
+    fn has_status(&self) -> bool {
+        self.call.param("status*").is_some()
+    }
+
+    /// A status to read also where the application wants none.
+    fn own_status(&self, text: &mut String) {
+        if !self.has_status() {
+            return;
+        }
+        line!(text, "    MPI_Status own_status;");
+        match self.language {
+            Language::C => line!(text, "    status = wanted(status, &own_status);"),
+            Language::Fortran => line!(text, "    status = fortran_wanted(status, &own_status);"),
+        }
+    }
+
+    fn status(&self) -> &'static str {
+        match (self.has_status(), self.language) {
+            (false, _) => "NULL",
+            (true, Language::C) => "status",
+            (true, Language::Fortran) => "fortran_status(status, &own_status)",
+        }
+    }
+
+    fn message(&self, text: &mut String, indent: &str) {
+        let message = &self.call.clauses.message;
+        let message =
+            if message.is_empty() { "nothing()".to_owned() } else { self.clause(message) };
+        line!(text, "{indent}struct message message = {message};");
+        if !self.call.clauses.receive.is_empty() {
+            line!(
+                text,
+                "{indent}struct message receive = {};",
+                self.clause(&self.call.clauses.receive)
+            );
+            line!(text, "{indent}message.receive = &receive;");
+        }
+    }
+
+    fn bytes(&self, text: &mut String, indent: &str) {
+        let clauses = &self.call.clauses;
+        if !clauses.bytes.is_empty() {
+            line!(text, "{indent}message.bytes = {};", self.clause(&clauses.bytes));
+        }
+        if !clauses.received.is_empty() {
+            line!(text, "{indent}receive.bytes = {};", self.clause(&clauses.received));
+        }
+    }
+
+    /// `before`, the real call between two stamps, and its error code.
+    fn timed_call(&self, text: &mut String) {
+        self.own_status(text);
+        self.message(text, "    ");
+        if !self.call.clauses.before.is_empty() {
+            line!(text, "    {};", self.clause(&self.call.clauses.before));
+        }
+        line!(text, "    struct span span;");
+        line!(text, "    call_begin(&span, t, CALL_{}, CALLER(), &message);", self.call.name);
+        self.real_call(text);
+        line!(text, "    call_stamp(&span);");
+        if self.language == Language::Fortran {
+            line!(text, "    int error = *ierror;");
+        }
+    }
+
+    fn after(&self, text: &mut String, indent: &str) {
+        if !self.call.clauses.after.is_empty() {
+            line!(text, "{indent}{};", self.clause(&self.call.clauses.after));
+        }
+    }
+
+    fn call(&self, text: &mut String) {
+        self.timed_call(text);
+        let clauses = &self.call.clauses;
+        if !clauses.bytes.is_empty() || !clauses.received.is_empty() {
+            line!(text, "    if (error == MPI_SUCCESS) {{");
+            self.bytes(text, "        ");
+            line!(text, "    }}");
+        }
+        line!(text, "    call_done(&span, &message, {}, error);", self.status());
+        if !clauses.after.is_empty() {
+            line!(text, "    if (error == MPI_SUCCESS)");
+            self.after(text, "        ");
+        }
+    }
+
+    fn probe(&self, text: &mut String) {
+        self.timed_call(text);
+        line!(text, "    if (error == MPI_SUCCESS && *flag) {{");
+        self.bytes(text, "        ");
+        line!(text, "        call_done(&span, &message, {}, error);", self.status());
+        self.after(text, "        ");
+        line!(text, "    }} else {{");
+        line!(text, "        record_poll(&span);");
+        line!(text, "    }}");
+    }
+
+    fn request_handle(&self) -> &'static str {
+        match self.language {
+            Language::C => "*request",
+            Language::Fortran => "request_f2c(*request)",
+        }
+    }
+
+    fn init(&self, text: &mut String) {
+        self.timed_call(text);
+        line!(text, "    if (error == MPI_SUCCESS) {{");
+        self.bytes(text, "        ");
+        line!(text, "        record_init(&span, &message, {}, request);", self.request_handle());
+        self.after(text, "        ");
+        line!(text, "    }} else {{");
+        line!(text, "        call_done(&span, &message, NULL, error);");
+        line!(text, "    }}");
+    }
+
+    fn post(&self, text: &mut String) {
+        let taken_before = self.read_before().is_some();
+        if taken_before {
+            self.message(text, "    ");
+        }
+        line!(text, "    uint64_t begin = clock_now();");
+        self.real_call(text);
+        line!(text, "    uint64_t end = clock_now();");
+        let error = if self.language == Language::C { "error" } else { "*ierror" };
+        line!(text, "    if ({error} == MPI_SUCCESS) {{");
+        if !taken_before {
+            self.message(text, "        ");
+        }
+        self.bytes(text, "        ");
+        let made = &self.call.clauses.made;
+        line!(
+            text,
+            "        {}record_post(t, CALL_{}, CALLER(), begin, end, &message, {}, request);",
+            if made.is_empty() { "" } else { "struct spool_live *live = " },
+            self.call.name,
+            self.request_handle()
+        );
+        if !made.is_empty() {
+            line!(text, "        {};", self.clause(made));
+        }
+        line!(text, "    }}");
+    }
+
+    /// All between the braces.
+    pub fn write(&self, text: &mut String) {
+        self.guard(text);
+        self.load(text);
+        match self.call.verb {
+            Verb::Call | Verb::Make => self.call(text),
+            Verb::Probe => self.probe(text),
+            Verb::Init => self.init(text),
+            Verb::Post => self.post(text),
+            Verb::Complete | Verb::Start | Verb::Control => unreachable!("written by hand"),
+        }
+        line!(text, "    leave(t);");
+        if self.language == Language::C {
+            line!(text, "    return error;");
+        }
+    }
+}

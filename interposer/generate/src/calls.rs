@@ -1,0 +1,334 @@
+//! The description: entries of calls.def, one [`Call`] for each name and size of counts.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::kind::{self, Kind};
+
+/// What lapscope does with a call; the head of calls.def has the meanings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    Call,
+    Make,
+    Post,
+    Init,
+    Probe,
+    Complete,
+    Start,
+    Control,
+}
+
+/// As the database names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Block,
+    Manage,
+    Post,
+    Init,
+    Probe,
+    Complete,
+    Control,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        out.write_str(match self {
+            Role::Block => "BLOCK",
+            Role::Manage => "MANAGE",
+            Role::Post => "POST",
+            Role::Init => "INIT",
+            Role::Probe => "PROBE",
+            Role::Complete => "COMPLETE",
+            Role::Control => "CONTROL",
+        })
+    }
+}
+
+impl Verb {
+    fn parse(word: &str) -> Option<Self> {
+        Some(match word {
+            "call" => Verb::Call,
+            "make" => Verb::Make,
+            "post" => Verb::Post,
+            "init" => Verb::Init,
+            "probe" => Verb::Probe,
+            "complete" => Verb::Complete,
+            "start" => Verb::Start,
+            "control" => Verb::Control,
+            _ => return None,
+        })
+    }
+
+    pub fn role(self) -> Role {
+        match self {
+            Verb::Call => Role::Block,
+            Verb::Make => Role::Manage,
+            Verb::Post | Verb::Start => Role::Post,
+            Verb::Init => Role::Init,
+            Verb::Probe => Role::Probe,
+            Verb::Complete => Role::Complete,
+            Verb::Control => Role::Control,
+        }
+    }
+
+    /// The wrapper is written by hand.
+    pub fn by_hand(self) -> bool {
+        matches!(self, Verb::Complete | Verb::Start | Verb::Control)
+    }
+}
+
+/// A parameter.
+#[derive(Clone, Debug)]
+pub struct Param {
+    pub kind: &'static Kind,
+    pub name: String,
+}
+
+/// What a wrapper does besides calling; empty where nothing is said.
+#[derive(Clone, Debug, Default)]
+pub struct Clauses {
+    pub message: String,
+    pub bytes: String,
+    pub receive: String,
+    pub received: String,
+    pub before: String,
+    pub after: String,
+    pub made: String,
+}
+
+impl Clauses {
+    fn at(&mut self, name: &str) -> Option<&mut String> {
+        Some(match name {
+            "message" => &mut self.message,
+            "bytes" => &mut self.bytes,
+            "receive" => &mut self.receive,
+            "received" => &mut self.received,
+            "before" => &mut self.before,
+            "after" => &mut self.after,
+            "made" => &mut self.made,
+            _ => return None,
+        })
+    }
+
+    pub fn all(&self) -> [&str; 7] {
+        [
+            &self.message,
+            &self.bytes,
+            &self.receive,
+            &self.received,
+            &self.before,
+            &self.after,
+            &self.made,
+        ]
+    }
+}
+
+/// One call.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The name in C: `MPI_Isend_c`.
+    pub name: String,
+    pub family: String,
+    pub verb: Verb,
+    pub role: Role,
+    pub params: Vec<Param>,
+    /// The variable arguments of `MPI_Pcontrol`.
+    pub variadic: bool,
+    /// This is the large-count form.
+    pub large: bool,
+    pub clauses: Clauses,
+}
+
+impl Call {
+    /// The parameter of a kind.
+    pub fn param(&self, kind: &str) -> Option<&Param> {
+        self.params.iter().find(|param| param.kind.name == kind)
+    }
+
+    /// Whether a clause speaks of a name.
+    pub fn mentions(&self, name: &str) -> bool {
+        self.clauses.all().iter().any(|clause| words(clause).any(|word| word == name))
+    }
+}
+
+/// The identifiers of a piece of C.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+}
+
+/// A verb with the parameters it appends, and a name: `post+request Isend`.
+struct Form<'a> {
+    verb: Verb,
+    appended: Vec<&'a str>,
+    name: &'a str,
+}
+
+fn parse_form(text: &str) -> Option<Form<'_>> {
+    let (verb, name) = text.split_once(' ')?;
+    let mut parts = verb.split('+');
+    let verb = Verb::parse(parts.next()?)?;
+    let is_name = name.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
+    is_name.then(|| Form { verb, appended: parts.collect(), name })
+}
+
+fn appended(name: &str) -> Option<Param> {
+    let kind = match name {
+        "status" => "status*",
+        "request" => "request*",
+        "flag" => "flag*",
+        "info" => "info",
+        _ => return None,
+    };
+    Some(Param { kind: kind::find(kind)?, name: name.to_owned() })
+}
+
+fn parse_params(text: &str) -> Result<(Vec<Param>, bool), String> {
+    let mut params = Vec::new();
+    let mut variadic = false;
+    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        if part == "..." {
+            variadic = true;
+            continue;
+        }
+        let (kind, name) =
+            part.split_once(' ').ok_or_else(|| format!("not `KIND NAME`: {part}"))?;
+        let kind = kind::find(kind).ok_or_else(|| format!("no such kind of parameter: {kind}"))?;
+        params.push(Param { kind, name: name.trim().to_owned() });
+    }
+    Ok((params, variadic))
+}
+
+/// An entry with its clauses, as calls.
+fn parse_entry(family: &str, head: &str, clauses: &Clauses) -> Result<Vec<Call>, String> {
+    let (forms, rest) = head.split_once('(').ok_or("an entry needs (parameters)")?;
+    let (params, options) = rest.rsplit_once(')').ok_or("an entry needs (parameters)")?;
+    let (params, variadic) = parse_params(params)?;
+    let sizes: &[bool] = match options.trim() {
+        "" => &[false],
+        "large" => &[false, true],
+        other => return Err(format!("not understood: {other}")),
+    };
+    let mut calls = Vec::new();
+    for form in forms.split(',').map(str::trim) {
+        let form = parse_form(form).ok_or_else(|| format!("not `VERB NAME`: {form}"))?;
+        let mut params = params.clone();
+        for name in form.appended {
+            params.push(appended(name).ok_or_else(|| format!("nothing to append: {name}"))?);
+        }
+        for &large in sizes {
+            calls.push(Call {
+                name: format!("MPI_{}{}", form.name, if large { "_c" } else { "" }),
+                family: family.to_owned(),
+                verb: form.verb,
+                role: form.verb.role(),
+                params: params.clone(),
+                variadic,
+                large,
+                clauses: clauses.clone(),
+            });
+        }
+    }
+    Ok(calls)
+}
+
+/// Lines of the file put together: `(number, head, clauses)` for each entry, `(number, [FAMILY], ..)` for each family.
+fn entries(text: &str) -> Result<Vec<(usize, String, Clauses)>, String> {
+    let mut found: Vec<(usize, String, Clauses)> = Vec::new();
+    let mut open = false; // the last head goes on in the next line
+    for (index, line) in text.lines().enumerate() {
+        let number = index + 1;
+        if line.starts_with('#') || line.trim().is_empty() {
+            continue;
+        }
+        let trimmed = line.trim();
+        if let Some((_, head, _)) = found.last_mut().filter(|_| open) {
+            head.push(' ');
+            head.push_str(trimmed);
+        } else if line.starts_with("    ") {
+            let (name, clause) = trimmed
+                .split_once(": ")
+                .ok_or_else(|| format!("{number}: not `CLAUSE: C`: {trimmed}"))?;
+            let (_, _, clauses) =
+                found.last_mut().ok_or_else(|| format!("{number}: a clause of no call"))?;
+            let place =
+                clauses.at(name).ok_or_else(|| format!("{number}: no such clause: {name}"))?;
+            *place = clause.to_owned();
+            continue;
+        } else {
+            found.push((number, trimmed.to_owned(), Clauses::default()));
+        }
+        let head = &found.last().expect("just made").1;
+        open = !head.starts_with('[') && !head.contains(')');
+    }
+    Ok(found)
+}
+
+/// All calls in the order of the file; a call's place is its number.
+///
+/// # Errors
+/// `LINE: what is wrong`.
+pub fn parse(text: &str) -> Result<Vec<Call>, String> {
+    let mut calls = Vec::new();
+    let mut family = String::new();
+    for (number, head, clauses) in entries(text)? {
+        if let Some(name) = head.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            name.clone_into(&mut family);
+            continue;
+        }
+        calls.extend(
+            parse_entry(&family, &head, &clauses).map_err(|error| format!("{number}: {error}"))?,
+        );
+    }
+    let mut seen = BTreeSet::new();
+    match calls.iter().find(|call| !seen.insert(call.name.clone())) {
+        Some(twice) => Err(format!("1: {} is there twice", twice.name)),
+        None => Ok(calls),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "# a comment\n[POINT_TO_POINT]\ncall Send,\npost+request Isend\n(in buf, count count, comm comm) large\n    message: to(dest)\n    bytes: 3 * count\n\n[OTHER]\ncontrol Pcontrol(int level, ...)\n";
+
+    #[test]
+    fn each_name_and_size_is_a_call() {
+        let calls = parse(TEXT).expect("understood");
+        let names: Vec<_> = calls.iter().map(|call| call.name.as_str()).collect();
+        assert_eq!(names, ["MPI_Send", "MPI_Send_c", "MPI_Isend", "MPI_Isend_c", "MPI_Pcontrol"]);
+        assert_eq!(calls[2].family, "POINT_TO_POINT");
+        assert_eq!(calls[2].role, Role::Post);
+        assert!(calls[4].variadic && calls[4].family == "OTHER");
+    }
+
+    #[test]
+    fn appended_parameters_come_last() {
+        let calls = parse(TEXT).expect("understood");
+        assert_eq!(calls[0].params.len(), 3);
+        assert_eq!(calls[2].params.last().expect("parameters").kind.name, "request*");
+    }
+
+    #[test]
+    fn clauses_belong_to_all_names_of_an_entry() {
+        let calls = parse(TEXT).expect("understood");
+        assert_eq!(calls[1].clauses.message, "to(dest)");
+        assert!(
+            calls[3].mentions("count") && !calls[3].mentions("comm") && !calls[3].mentions("coun")
+        );
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        for (text, said) in [
+            ("[A]\ncall Send(inn buf)\n", "2: no such kind of parameter: inn"),
+            ("[A]\nbcall Send(in buf)\n", "2: not `VERB NAME`: bcall Send"),
+            ("[A]\ncall Send(in buf)\n    mesage: x\n", "3: no such clause: mesage"),
+            ("    bytes: x\n", "1: a clause of no call"),
+            ("[A]\ncall A()\ncall A()\n", "1: MPI_A is there twice"),
+            ("[A]\ncall A() huge\n", "2: not understood: huge"),
+        ] {
+            assert_eq!(parse(text).expect_err(text), said);
+        }
+    }
+}

@@ -1,0 +1,352 @@
+/*
+ * What calls that complete, test or free requests have in common; the C and the Fortran wrappers are made of it.
+ *
+ * MPI nulls the handles of requests that it ends, so they are copied before the call, and converted where they are
+ * Fortran's. Statuses that the application did not want are taken all the same: only they tell what a receive got.
+ */
+#ifndef LAPSCOPE_COMPLETION_H
+#define LAPSCOPE_COMPLETION_H
+
+#include "request.h"
+#include "wrap.h"
+
+int fortran_ignores(const void *status); /* wrap_fortran.h */
+
+static inline int is_null_request(MPI_Request handle)
+{
+    return handle == mpi.request_null;
+}
+
+/* --- the requests of a call --------------------------------------------------------------------------------------- */
+
+struct batch {
+    struct thread *thread;
+    int count;
+    int fortran;                   /* variables and statuses are Fortran's */
+    const MPI_Request *handles;    /* as they were before the call */
+    const void *variables;         /* the application's array */
+    void *statuses;                /* the application's, or our own; NULL where there are none */
+    struct spool_live **detached;  /* under MPI_THREAD_MULTIPLE: see request.h */
+};
+
+static inline const void *variable_at(const struct batch *batch, int at)
+{
+    return batch->fortran ? (const void *)((const MPI_Fint *)batch->variables + at)
+                          : (const void *)((const MPI_Request *)batch->variables + at);
+}
+
+/* Whether the application's variable holds no request now. */
+static inline int is_nulled(const struct batch *batch, int at)
+{
+    const void *variable = variable_at(batch, at);
+    return is_null_request(batch->fortran ? request_f2c(*(const MPI_Fint *)variable) : *(const MPI_Request *)variable);
+}
+
+/* The status at a place, aligned; NULL where there is none. */
+static inline const MPI_Status *status_at(const struct batch *batch, int at, MPI_Status *copy)
+{
+    if (LIKELY(!batch->fortran))
+        return batch->statuses ? (const MPI_Status *)batch->statuses + at : NULL;
+    if (!batch->statuses || fortran_ignores(batch->statuses))
+        return NULL;
+    memcpy(copy, (const char *)batch->statuses + (size_t)at * sizeof *copy, sizeof *copy);
+    return copy;
+}
+
+static inline struct spool_live *take(struct thread *t, MPI_Request handle, const void *variable)
+{
+    return is_null_request(handle) ? NULL : request_take(t, request_key(handle), variable);
+}
+
+static inline void batch_detach(struct batch *batch)
+{
+    for (int i = 0; i < batch->count; i++)
+        batch->detached[i] = take(batch->thread, batch->handles[i], variable_at(batch, i));
+}
+
+/* Room for what a call of `count` requests needs, the handles not filled in; returns 0 when there is no memory: the call
+ * then goes unrecorded. `wants_none`: the application wants no statuses. */
+static inline int batch_prepare(struct batch *batch, struct thread *t, int count, const void *variables, void *statuses,
+                                int wants_none)
+{
+    size_t n = count > 0 ? (size_t)count : 0;
+    char *scratch = thread_scratch(t, n * (sizeof *batch->detached + sizeof *batch->handles + sizeof(MPI_Status)) + 64);
+    if (!scratch)
+        return 0;
+    struct spool_live **detached = (struct spool_live **)scratch;
+    MPI_Status *own = (MPI_Status *)(detached + n);
+    *batch = (struct batch){.thread = t,
+                            .count = (int)n,
+                            .handles = (MPI_Request *)(own + n),
+                            .variables = variables,
+                            .statuses = wants_none ? own : statuses,
+                            .detached = detached};
+    return 1;
+}
+
+static inline int batch_take(struct batch *batch, struct thread *t, int count, const MPI_Request *requests,
+                             MPI_Status *statuses)
+{
+    if (!batch_prepare(batch, t, count, requests, statuses, statuses == MPI_STATUSES_IGNORE))
+        return 0;
+    memcpy((MPI_Request *)batch->handles, requests, (size_t)batch->count * sizeof *requests);
+    if (recorder_multiple)
+        batch_detach(batch);
+    return 1;
+}
+
+static inline int batch_take_fortran(struct batch *batch, struct thread *t, MPI_Fint count, const MPI_Fint *requests,
+                                     MPI_Fint *statuses)
+{
+    if (!batch_prepare(batch, t, count, requests, statuses, fortran_ignores(statuses)))
+        return 0;
+    batch->fortran = 1;
+    for (int i = 0; i < batch->count; i++)
+        ((MPI_Request *)batch->handles)[i] = request_f2c(requests[i]);
+    if (recorder_multiple)
+        batch_detach(batch);
+    return 1;
+}
+
+/* The same for one request, whose copy and place the caller provides. */
+static inline void batch_take_one(struct batch *batch, struct thread *t, const MPI_Request *copy, const void *variable,
+                                  void *status, int fortran, struct spool_live **detached)
+{
+    *batch = (struct batch){t, 1, fortran, copy, variable, status, detached};
+    if (recorder_multiple)
+        batch_detach(batch);
+}
+
+/* The active request at a place of the batch, or NULL. */
+static inline struct spool_live *batch_request(const struct batch *batch, int at)
+{
+    if (LIKELY(!recorder_multiple))
+        return known_request(batch->thread, batch->handles[at], variable_at(batch, at));
+    struct spool_live *live = batch->detached[at];
+    return live && request_is_active(live) ? live : NULL;
+}
+
+static inline unsigned batch_known(const struct batch *batch)
+{
+    unsigned known = 0;
+    for (int i = 0; i < batch->count; i++)
+        known += batch_request(batch, i) != NULL;
+    return known;
+}
+
+/* At the end of the call: what did not complete is put back. */
+static inline void batch_return(const struct batch *batch)
+{
+    for (int i = 0; recorder_multiple && i < batch->count; i++)
+        if (batch->detached[i])
+            request_attach(request_key(batch->handles[i]), batch->detached[i]);
+}
+
+/* --- what a call completed ---------------------------------------------------------------------------------------- */
+
+/* A persistent request outlives its activation, and need not have been active. */
+static __attribute__((noinline, cold)) void complete_persistent(const struct span *span, const struct batch *batch, int at,
+                                                                struct spool_live *live, const MPI_Status *status,
+                                                                enum spool_ended ended)
+{
+    if (request_is_active(live))
+        record_completion(span, live, status, ended);
+    if (ended == SPOOL_FREED) {
+        request_release(span->thread, live);
+        return;
+    }
+    __atomic_store_n(&live->operation, 0, __ATOMIC_RELEASE);
+    request_attach(request_key(batch->handles[at]), live);
+}
+
+static inline void complete_at(const struct span *span, const struct batch *batch, int at, const MPI_Status *status,
+                               enum spool_ended ended)
+{
+    struct spool_live *live;
+    if (UNLIKELY(recorder_multiple)) {
+        live = batch->detached[at];
+        batch->detached[at] = NULL;
+    } else {
+        live = take(batch->thread, batch->handles[at], variable_at(batch, at));
+    }
+    if (UNLIKELY(!live)) {
+        if (!is_null_request(batch->handles[at]))
+            record_unknown_completion();
+    } else if (UNLIKELY(live->flags & SPOOL_LIVE_PERSISTENT)) {
+        complete_persistent(span, batch, at, live, status, ended);
+    } else {
+        record_completion(span, live, status, ended);
+        request_release(span->thread, live);
+    }
+}
+
+/* The call's row: left out while MPI_Pcontrol(0) is in force and nothing known was completed. */
+static inline void record_completing_call(struct span *span, int completes_known)
+{
+    if (UNLIKELY(recorder_state == RECORDER_PAUSED) && !completes_known)
+        record_nothing(span);
+    else
+        record_call(span, NULL, NULL);
+}
+
+/* The request at one place of the batch was waited for or tested, and the call returned `error`. */
+static inline void complete_one(struct span *span, const struct batch *batch, int at, const MPI_Status *status, int error,
+                                enum spool_ended ended)
+{
+    int over = LIKELY(error == MPI_SUCCESS) || (is_nulled(batch, at) && !is_null_request(batch->handles[at]));
+    record_completing_call(span, over && (recorder_state == RECORDER_ON || batch_request(batch, at)));
+    if (over)
+        complete_at(span, batch, at, error == MPI_SUCCESS ? status : NULL, error == MPI_SUCCESS ? ended : SPOOL_FAILED);
+}
+
+/* With MPI_ERR_IN_STATUS: whether the request at a place is over (MPI-4.1 3.7.5). Handles of persistent ones stay. */
+static inline int is_over(const struct batch *batch, int at, const MPI_Status *status, int error)
+{
+    if (is_null_request(batch->handles[at]))
+        return 0;
+    return is_nulled(batch, at) || (error == MPI_ERR_IN_STATUS && status && status->MPI_ERROR != MPI_ERR_PENDING);
+}
+
+/* All of a batch completed; after an error those that are over. */
+static inline void complete_all(struct span *span, const struct batch *batch, int error, enum spool_ended ended)
+{
+    if (UNLIKELY(span->thread->stream.full || recorder_state == RECORDER_PAUSED))
+        span->completed = batch_known(batch);
+    record_completing_call(span, span->completed != 0);
+    for (int i = 0; i < batch->count; i++) {
+        MPI_Status copy;
+        const MPI_Status *status = status_at(batch, i, &copy);
+        if (LIKELY(error == MPI_SUCCESS))
+            complete_at(span, batch, i, status, ended);
+        else if (is_over(batch, i, status, error))
+            complete_at(span, batch, i, error == MPI_ERR_IN_STATUS ? status : NULL,
+                        error == MPI_ERR_IN_STATUS && status && status->MPI_ERROR == MPI_SUCCESS ? ended : SPOOL_FAILED);
+    }
+}
+
+/* The entries of a batch that `indices` names (from `base` on: 0, Fortran 1) completed, their statuses in that order. */
+static inline void complete_some(struct span *span, const struct batch *batch, int completed, const int *indices, int base,
+                                 int error, enum spool_ended ended)
+{
+    if (UNLIKELY(span->thread->stream.full))
+        span->completed = completed > 0 ? (unsigned)completed : 1;
+    record_completing_call(span, 1);
+    for (int i = 0; i < completed; i++) {
+        MPI_Status copy;
+        const MPI_Status *status = status_at(batch, i, &copy);
+        int failed = error != MPI_SUCCESS && (!status || status->MPI_ERROR != MPI_SUCCESS);
+        complete_at(span, batch, indices[i] - base, status, failed ? SPOOL_FAILED : ended);
+    }
+}
+
+/* What is left of a batch after a test was seen incomplete; `certain`: each of them, not only some one. */
+static inline void poll_rest(const struct span *span, const struct batch *batch, int certain)
+{
+    for (int i = 0; i < batch->count; i++) {
+        struct spool_live *live = is_nulled(batch, i) ? NULL : batch_request(batch, i);
+        if (live)
+            record_incomplete(span, live, certain);
+    }
+}
+
+/* --- after the real call ------------------------------------------------------------------------------------------- */
+
+static inline void waited_any(struct span *span, const struct batch *batch, int index, int error)
+{
+    MPI_Status copy;
+    if (error == MPI_SUCCESS && index >= 0 && index < batch->count)
+        complete_one(span, batch, index, status_at(batch, 0, &copy), error, SPOOL_WAITED);
+    else if (error != MPI_SUCCESS)
+        complete_all(span, batch, error, SPOOL_WAITED); /* the one that failed has been nulled */
+    else
+        record_completing_call(span, 0);
+}
+
+static inline void waited_some(struct span *span, const struct batch *batch, int completed, const int *indices, int base,
+                               int error)
+{
+    if ((error == MPI_SUCCESS || error == MPI_ERR_IN_STATUS) && completed != MPI_UNDEFINED)
+        complete_some(span, batch, completed, indices, base, error, SPOOL_WAITED);
+    else
+        record_completing_call(span, 0);
+}
+
+static inline void tested_one(struct span *span, const struct batch *batch, int flag, int error)
+{
+    if ((error != MPI_SUCCESS || flag) && batch_request(batch, 0)) {
+        MPI_Status copy;
+        complete_one(span, batch, 0, status_at(batch, 0, &copy), error, SPOOL_TESTED);
+        return;
+    }
+    record_poll(span);
+    if (!flag)
+        poll_rest(span, batch, 1);
+}
+
+static inline void tested_all(struct span *span, const struct batch *batch, int flag, int error)
+{
+    if ((error != MPI_SUCCESS || flag) && batch_known(batch) != 0) {
+        complete_all(span, batch, error, SPOOL_TESTED);
+        return;
+    }
+    record_poll(span);
+    if (!flag)
+        poll_rest(span, batch, batch->count == 1);
+}
+
+static inline void tested_any(struct span *span, const struct batch *batch, int flag, int index, int error)
+{
+    int hit = error == MPI_SUCCESS && flag && index >= 0 && index < batch->count;
+    MPI_Status copy;
+    if (error != MPI_SUCCESS && batch_known(batch) != 0) {
+        complete_all(span, batch, error, SPOOL_TESTED);
+    } else if (hit && batch_request(batch, index)) {
+        complete_one(span, batch, index, status_at(batch, 0, &copy), error, SPOOL_TESTED);
+    } else {
+        record_poll(span);
+        if (!hit)
+            poll_rest(span, batch, 1);
+    }
+}
+
+static inline void tested_some(struct span *span, const struct batch *batch, int completed, const int *indices, int base,
+                               int error)
+{
+    int usable = (error == MPI_SUCCESS || error == MPI_ERR_IN_STATUS) && completed != MPI_UNDEFINED;
+    int known = 0;
+    for (int i = 0; usable && i < completed && !known; i++)
+        known = batch_request(batch, indices[i] - base) != NULL;
+    if (known)
+        complete_some(span, batch, completed, indices, base, error, SPOOL_TESTED);
+    else
+        record_poll(span);
+    if (usable)
+        poll_rest(span, batch, 1);
+}
+
+/* MPI_Request_get_status and its forms end nothing. `complete`: the request at `at` was seen complete. */
+static inline void looked_at(const struct span *span, MPI_Request handle, const void *variable, int complete)
+{
+    struct spool_live *live = known_request(span->thread, handle, variable);
+    if (live && complete)
+        record_seen_complete(span, live);
+    else if (live)
+        record_incomplete(span, live, 1);
+}
+
+static inline void freed(struct span *span, const struct batch *batch, int error)
+{
+    record_completing_call(span, batch_request(batch, 0) != NULL);
+    if (error == MPI_SUCCESS)
+        complete_at(span, batch, 0, NULL, SPOOL_FREED);
+}
+
+static inline void cancelled(struct span *span, MPI_Request handle, const void *variable, int error)
+{
+    struct spool_live *live = known_request(span->thread, handle, variable);
+    record_completing_call(span, live != NULL);
+    if (error == MPI_SUCCESS && live)
+        live->flags |= SPOOL_LIVE_CANCELLED;
+}
+
+#endif

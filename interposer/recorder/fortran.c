@@ -1,0 +1,93 @@
+#define _GNU_SOURCE
+#include "wrap_fortran.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+/* --- Fortran's constants: variables, known by their addresses --------------------------------------------------------- */
+
+enum { MAX_ADDRESSES = 16 };
+
+struct addresses {
+    const void *at[MAX_ADDRESSES];
+    int count;
+};
+
+static struct addresses ignored, in_place, in_place_described;
+
+/* Pointers that some MPIs fill at the first Fortran call, or when the module's variables are first used. */
+static void *const *ignored_later[4], *const *in_place_later;
+static pthread_once_t found_once = PTHREAD_ONCE_INIT;
+
+/* A symbol of MPI's Fortran library, which may have been loaded with local scope. */
+static void *fortran_symbol(const char *name)
+{
+    void *found = dlsym(RTLD_DEFAULT, name);
+    if (!found)
+        found = mpi.lookup(name);
+    for (int i = 0; !found && i < FUNCTION_COUNT; i++) {
+        Dl_info info;
+        void *library = real_functions[i] && dladdr(real_functions[i], &info) && info.dli_fname
+                            ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
+                            : NULL;
+        if (library) {
+            found = dlsym(library, name);
+            dlclose(library);
+        }
+    }
+    return found;
+}
+
+static void add(struct addresses *addresses, const void *address)
+{
+    if (address && addresses->count < MAX_ADDRESSES)
+        addresses->at[addresses->count++] = address;
+}
+
+static void find_constants(void)
+{
+    static const char *const ignores[] = {
+        /* Open MPI: common blocks under the mangling of its compiler, and without any in mpi_f08 */
+        "mpi_fortran_status_ignore_", "mpi_fortran_status_ignore", "mpi_fortran_status_ignore__", "MPI_FORTRAN_STATUS_IGNORE",
+        "mpi_fortran_statuses_ignore_", "mpi_fortran_statuses_ignore", "mpi_fortran_statuses_ignore__",
+        "MPI_FORTRAN_STATUSES_IGNORE",
+        /* MPICH and Intel MPI: variables of the mpi_f08 module */
+        "MPIR_F08_MPI_STATUS_IGNORE_OBJ", "MPIR_F08_MPI_STATUSES_IGNORE_OBJ"};
+    static const char *const in_places[] = {"mpi_fortran_in_place_", "mpi_fortran_in_place", "mpi_fortran_in_place__",
+                                            "MPI_FORTRAN_IN_PLACE"};
+    static const char *const later[] = {"MPI_F_STATUS_IGNORE", "MPI_F_STATUSES_IGNORE", "MPI_F08_STATUS_IGNORE",
+                                        "MPI_F08_STATUSES_IGNORE"};
+    for (size_t i = 0; i < sizeof ignores / sizeof ignores[0]; i++)
+        add(&ignored, fortran_symbol(ignores[i]));
+    for (size_t i = 0; i < sizeof in_places / sizeof in_places[0]; i++)
+        add(&in_place, fortran_symbol(in_places[i]));
+    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
+        ignored_later[i] = fortran_symbol(later[i]);
+    in_place_later = fortran_symbol("MPIR_F_MPI_IN_PLACE");
+    add(&in_place_described, fortran_symbol("MPIR_F08_MPI_IN_PLACE"));
+}
+
+static int holds(const struct addresses *addresses, const void *address)
+{
+    for (int i = 0; i < addresses->count; i++)
+        if (addresses->at[i] == address)
+            return 1;
+    return 0;
+}
+
+int fortran_ignores(const void *status)
+{
+    pthread_once(&found_once, find_constants);
+    for (int i = 0; i < 4; i++)
+        if (ignored_later[i] && *ignored_later[i] == status)
+            return 1;
+    return holds(&ignored, status);
+}
+
+int fortran_in_place(const void *buffer, int descriptors)
+{
+    pthread_once(&found_once, find_constants);
+    const void *address = descriptors && buffer ? *(void *const *)buffer : buffer; /* base_addr comes first in CFI_cdesc_t */
+    return (in_place_later && *in_place_later == address) || holds(&in_place, address) ||
+           holds(&in_place_described, address);
+}

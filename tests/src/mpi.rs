@@ -118,6 +118,12 @@ impl Mpi {
     }
 }
 
+/// Whether the tester wants it: `LAPSCOPE_TEST_MPIS=openmpi,intel` leaves out the others.
+fn is_wanted(name: &str) -> bool {
+    env::var("LAPSCOPE_TEST_MPIS")
+        .map_or(true, |names| names.split(',').any(|wanted| wanted == name))
+}
+
 /// The MPIs of this machine. Says which they are, once.
 ///
 /// # Panics
@@ -125,7 +131,8 @@ impl Mpi {
 pub fn all() -> &'static [&'static Mpi] {
     static FOUND: OnceLock<Vec<&Mpi>> = OnceLock::new();
     FOUND.get_or_init(|| {
-        let (found, missing): (Vec<&Mpi>, Vec<&Mpi>) = KNOWN.iter().partition(|mpi| mpi.is_there());
+        let (found, missing): (Vec<&Mpi>, Vec<&Mpi>) =
+            KNOWN.iter().filter(|mpi| is_wanted(mpi.name)).partition(|mpi| mpi.is_there());
         for mpi in &missing {
             eprintln!(
                 "NOT TESTED under {}: {} or {} is not there",

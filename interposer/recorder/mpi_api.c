@@ -48,6 +48,7 @@ const char *mpi_api_load(const struct lapscope_host *host)
     mpi.session_f2c = (MPI_Session (*)(MPI_Fint))host->lookup("PMPI_Session_f2c");
     if (!mpi.session_f2c)
         mpi.session_f2c = (MPI_Session (*)(MPI_Fint))host->lookup("PMPI_Session_fromint");
+    mpi.any_request_is_shared = host->lookup("I_MPI_Check_image_status") != NULL;
     mpi.abi = ABI;
     mpi.lookup = host->lookup;
     mpi.comm_world = PREDEFINED(MPI_Comm, MPI_COMM_WORLD, "ompi_mpi_comm_world");

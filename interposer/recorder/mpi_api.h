@@ -25,6 +25,10 @@ typedef int MPI_Session;
 #endif
 #endif
 
+#if defined(MPI_ABI_VERSION)
+typedef int MPI_Fint; /* the ABI speaks of C alone; MPI_Abi_get_fortran_info would tell of other integers */
+#endif
+
 #include "prototypes.h"
 
 extern void *const *real_functions;
@@ -93,6 +97,7 @@ struct mpi_api {
     MPI_Request request_empty;        /* Open MPI: what it returns for every send that was done within the call */
     MPI_Message message_no_proc;
     MPI_Datatype byte;
+    int any_request_is_shared;        /* Intel MPI: all with MPI_PROC_NULL have handles like those of any other */
     const char *abi;                  /* openmpi, mpich, mpiabi */
     void *(*lookup)(const char *symbol);
 };
@@ -176,7 +181,7 @@ static inline int request_is_shared(MPI_Request handle)
     (void)handle;
     return 1; /* not known: never take one for stale */
 #else
-    return (unsigned)handle >> 30 == 1; /* MPICH family: a built-in object */
+    return (unsigned)handle >> 30 == 1 || mpi.any_request_is_shared; /* MPICH family: a built-in object */
 #endif
 }
 

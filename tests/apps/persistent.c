@@ -1,7 +1,7 @@
 /*
- * Persistent requests, which this version does not follow: MPI_Waitall and MPI_Test over them, alone and beside requests
- * that are followed, must do what they do alone.
- * Rows: the five sends and receives that are no persistent ones; the persistent ones count as unknown.
+ * Persistent requests, started together with others that are not: MPI_Waitall over both, five times, and once over
+ * inactive ones alone.
+ * Rows: the sends and receives of five rounds; two calls that made persistent requests.
  */
 #include "check.h"
 

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use crate::mpi::Mpi;
-use crate::paths;
+use crate::{paths, rows};
 
 /// gcc takes MPICH's `MPI_STATUSES_IGNORE`, an address of 1, for an array of size 0: hence the last flag.
 const FLAGS: &[&str] = &[
@@ -36,6 +36,35 @@ fn is_current(binary: &Path, sources: &[PathBuf]) -> bool {
     changed(binary).is_some_and(|built| {
         sources.iter().all(|source| changed(source).is_some_and(|at| at < built))
     })
+}
+
+/// The headers that programs share.
+fn headers() -> Vec<PathBuf> {
+    let mut all = rows::files(&paths::apps());
+    all.retain(|path| path.extension().is_some_and(|end| end == "h"));
+    all
+}
+
+/// The functions that an MPI does not have, of those that a program needs: a program that takes its address does not
+/// compile, or does not link.
+pub fn missing(mpi: &Mpi, functions: &[String]) -> Vec<String> {
+    let _turn = turn();
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let lacks = |function: &&String| {
+        let source = place.path().join("probe.c");
+        let text = format!(
+            "#include <mpi.h>\nint main(void) {{ void (*volatile there)(void) = (void (*)(void)){function}; return !there; }}\n"
+        );
+        fs::write(&source, text).expect("a source to compile");
+        let output = Command::new(mpi.compiler)
+            .arg(&source)
+            .arg("-o")
+            .arg(place.path().join("probe"))
+            .output()
+            .unwrap_or_else(|error| panic!("{}: {error}", mpi.compiler));
+        !output.status.success()
+    };
+    functions.iter().filter(lacks).cloned().collect()
 }
 
 /// Runs a compiler to make `binary`. The file appears whole, so that tests at work at the same time do not meet.
@@ -69,7 +98,9 @@ pub fn app(mpi: &Mpi, app: &str) -> PathBuf {
     let _turn = turn();
     let source = paths::apps().join(format!("{app}.c"));
     let binary = paths::built(mpi.name).join(app);
-    if !is_current(&binary, &[source.clone(), paths::apps().join("check.h")]) {
+    let mut sources = headers();
+    sources.push(source.clone());
+    if !is_current(&binary, &sources) {
         compile(mpi.compiler, &source, &binary, &["-pthread"]);
     }
     binary

@@ -1,6 +1,7 @@
 //! A program with and without lapscope: same output, same exit code, and rows as they are known to be.
 
 use std::ffi::OsString;
+use std::io::{self, Write};
 use std::path::Path;
 
 use crate::expect::Expectation;
@@ -169,11 +170,23 @@ pub fn check_app_with(app: &str, forms: &[Form], options: &[(&str, &str)]) {
     let found: Vec<String> = mpi::all()
         .iter()
         .flat_map(|mpi| {
+            let expectation = Expectation::read(&expect, mpi);
+            let missing = build::missing(mpi, &expectation.needs);
+            if !missing.is_empty() {
+                say_not_tested(app, mpi, &format!("it has no {}", missing.join(", no ")));
+                return Vec::new();
+            }
             let program = [build::app(mpi, app).into_os_string()];
-            differences(mpi, &program, &Expectation::read(&expect, mpi), forms, options)
+            differences(mpi, &program, &expectation, forms, options)
         })
         .collect();
     assert!(found.is_empty(), "{app} {options:?}:\n{}", found.join("\n\n"));
+}
+
+/// Says it in the output of the tests, also when they pass: printing by macros would be kept back.
+fn say_not_tested(app: &str, mpi: &Mpi, reason: &str) {
+    writeln!(io::stderr(), "NOT TESTED: {app} under {}: {reason}", mpi.name)
+        .expect("standard error");
 }
 
 /// The script `tests/apps/<script>.py` with each MPI's mpi4py, in the forms given.

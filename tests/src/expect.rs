@@ -1,6 +1,7 @@
 //! What a program is known to do: `tests/apps/<app>.expect`, and its comparison with what was recorded.
 //!
-//! A file has a head (`ranks 2`, `exit 3`, `args one two`, `unbalanced`) and one line for each distinct row:
+//! A file has a head (`ranks 2`, `exit 3`, `args one two`, `unbalanced`, `needs MPI_Psend_init`) and one line for each
+//! distinct row:
 //!
 //! ```text
 //! rank=0 request MPI_Isend send bytes=400 peer=1 tag=7 ended=waited by=MPI_Waitall x10
@@ -15,8 +16,8 @@
 //! `[...]` names the MPIs that a line is for, by the words of [`crate::mpi::Mpi::words`]: its name, its family, its version.
 //!
 //! `MPI_Isend(_c)` stands for `MPI_Isend` and `MPI_Isend_c`. Values may be `*`, `2+` or `2..5`, and so may the count behind `x`, which is 1 where it is left out. Bytes, peer, tag,
-//! completed and the received half of a call are 0 or NULL where they are left out; other fields (`comm`, `polls`,
-//! `posted_bytes`, `thread` ...) are free then. Every row must be in the file and every line must find its rows. Only rows
+//! completed, the received half and what made a persistent request (`init`) are 0 or NULL where they are left out; other
+//! fields (`comm`, `polls`, `posted_bytes`, `thread` ...) are free then. Every row must be in the file and every line must find its rows. Only rows
 //! of communicators (when the file has none) and calls that start and end MPI (when it does not name them) are let be.
 
 use std::fs;
@@ -27,15 +28,24 @@ use crate::pattern::{describe, Pattern};
 use crate::rows::Row;
 
 /// Calls of the family ENVIRONMENT.
-const STARTING_AND_ENDING: &[&str] =
-    &["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Abort", "MPI_Pcontrol"];
+const STARTING_AND_ENDING: &[&str] = &[
+    "MPI_Init",
+    "MPI_Init_thread",
+    "MPI_Finalize",
+    "MPI_Abort",
+    "MPI_Pcontrol",
+    "MPI_Session_init",
+    "MPI_Session_finalize",
+];
 
 /// The expectations of one program under one MPI.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Expectation {
     pub ranks: u32,
     pub code: i32,
     pub args: Vec<String>,
+    /// Functions without which the program cannot be built: an MPI that lacks one is not tested.
+    pub needs: Vec<String>,
     /// Some messages were recorded on one side only, or not received as they were sent.
     pub unbalanced: bool,
     patterns: Vec<Pattern>,
@@ -57,8 +67,7 @@ impl Expectation {
     /// # Panics
     /// When it cannot be understood.
     pub fn parse(text: &str, mpi: &Mpi, name: &str) -> Self {
-        let mut expectation =
-            Self { ranks: 2, code: 0, args: Vec::new(), unbalanced: false, patterns: Vec::new() };
+        let mut expectation = Self { ranks: 2, ..Self::default() };
         for (number, line) in text.lines().enumerate() {
             let Some(line) = of_this_mpi(line.trim(), mpi.words) else { continue };
             if !line.is_empty() && !line.starts_with('#') && expectation.take(line).is_none() {
@@ -76,6 +85,7 @@ impl Expectation {
         match line.split_once(' ')? {
             ("ranks", value) => self.ranks = value.parse().ok()?,
             ("exit", value) => self.code = value.parse().ok()?,
+            ("needs", value) => self.needs.extend(value.split(' ').map(str::to_owned)),
             ("args", value) => self.args = value.split(' ').map(str::to_owned).collect(),
             _ => self.patterns.extend(Pattern::parse(line)?),
         }
@@ -163,7 +173,7 @@ mod tests {
     fn expectation(lines: &[&str]) -> Expectation {
         let patterns =
             lines.iter().flat_map(|line| Pattern::parse(line).expect("a line")).collect();
-        Expectation { ranks: 2, code: 0, args: Vec::new(), unbalanced: false, patterns }
+        Expectation { ranks: 2, patterns, ..Expectation::default() }
     }
 
     const LINE: &str =

@@ -14,14 +14,16 @@ type Volume = (i64, i64);
 const SENT: &str = "
     SELECT rank, peer, tag, count(*), sum(bytes) FROM
       (SELECT rank, peer, tag, bytes FROM requests WHERE kind = 'send' AND ended NOT IN ('cancelled', 'failed')
-       UNION ALL SELECT rank, peer, tag, bytes FROM calls WHERE kind = 'send')
+       UNION ALL SELECT rank, peer, tag, bytes FROM calls WHERE kind = 'send' AND role <> 'INIT')
     WHERE peer IS NOT NULL GROUP BY rank, peer, tag";
 
 const RECEIVED: &str = "
     SELECT peer, rank, tag, count(*), sum(bytes) FROM
       (SELECT rank, peer, tag, bytes FROM requests WHERE kind = 'recv' AND ended IN ('waited', 'tested')
        UNION ALL SELECT rank, peer, tag, bytes FROM calls WHERE kind = 'recv' AND role = 'BLOCK'
-       UNION ALL SELECT rank, receive_peer, receive_tag, receive_bytes FROM calls WHERE receive_peer IS NOT NULL)
+       UNION ALL SELECT rank, receive_peer, receive_tag, receive_bytes FROM calls WHERE receive_peer IS NOT NULL
+       UNION ALL SELECT half.rank, half.peer, half.tag, half.bytes FROM request r JOIN operation o ON o.id = r.operation_id
+                 JOIN operation half ON half.id = o.receive_operation_id)
     WHERE peer IS NOT NULL GROUP BY rank, peer, tag";
 
 fn volumes(run: &Path, query: &str) -> BTreeMap<Channel, Volume> {

@@ -64,9 +64,17 @@ impl fmt::Display for Allowed {
 /// Fields that every row must have as the line says, and what they are where the line does not name them.
 fn required(table: &str) -> &'static [(&'static str, &'static str)] {
     match table {
-        "request" => {
-            &[("bytes", "0"), ("peer", "NULL"), ("tag", "NULL"), ("ended", "NULL"), ("by", "NULL")]
-        }
+        "request" => &[
+            ("bytes", "0"),
+            ("peer", "NULL"),
+            ("tag", "NULL"),
+            ("ended", "NULL"),
+            ("by", "NULL"),
+            ("init", "NULL"),
+            ("receive_bytes", "NULL"),
+            ("receive_peer", "NULL"),
+            ("receive_tag", "NULL"),
+        ],
         "call" => &[
             ("bytes", "0"),
             ("peer", "NULL"),
@@ -180,7 +188,7 @@ impl fmt::Display for Pattern {
 pub fn describe(row: &Row) -> String {
     let mut line = format!("rank={} {} {} {}", row.rank, row.table, row.name, row.kind);
     for (name, value) in &row.fields {
-        if !(name.starts_with("receive_") && value == "NULL") {
+        if !((name.starts_with("receive_") || name == "init") && value == "NULL") {
             write!(line, " {name}={value}").expect("a string takes it");
         }
     }

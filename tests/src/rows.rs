@@ -18,7 +18,7 @@ pub struct Row {
     pub table: String,
     /// Name of the call, or of the call that made a communicator.
     pub name: String,
-    /// `send`, `recv`, `collective`, `other`; `intra`, `inter`; `poll`, `summary`
+    /// `send`, `recv`, `collective`, `rma`, `io`, `generalized`, `other`; `intra`, `inter`; `poll`, `summary`
     pub kind: String,
     pub fields: Fields,
 }
@@ -31,11 +31,15 @@ const QUERIES: &[(&str, &str)] = &[
                 r.bytes, r.peer, r.tag, r.ended, r.completion_call AS 'by',
                 r.posted_peer, r.posted_tag, r.posted_bytes, r.polls,
                 iif(r.first_complete_ns IS NULL, 'no', 'yes') AS seen_complete,
-                c.name AS comm, r.thread, t.number AS by_thread
-         FROM requests r LEFT JOIN communicator c ON c.id = r.communicator_id
+                c.name AS comm, r.thread, t.number AS by_thread, i.name AS init,
+                half.bytes AS receive_bytes, half.peer AS receive_peer, half.tag AS receive_tag
+         FROM requests r JOIN request q ON q.id = r.id JOIN operation o ON o.id = q.operation_id
+              LEFT JOIN communicator c ON c.id = r.communicator_id
+              LEFT JOIN operation made ON made.id = o.init_operation_id LEFT JOIN call_name i ON i.id = made.call_id
+              LEFT JOIN operation half ON half.id = o.receive_operation_id
               LEFT JOIN call ON call.id = r.completion_id LEFT JOIN thread t ON t.id = call.thread_id
          GROUP BY r.rank, r.call, r.kind, r.bytes, r.peer, r.tag, r.ended, r.completion_call, r.posted_peer, r.posted_tag,
-                  r.posted_bytes, r.polls, seen_complete, c.name, r.thread, t.number",
+                  r.posted_bytes, r.polls, seen_complete, c.name, r.thread, t.number, i.name, half.bytes, half.peer, half.tag",
     ),
     (
         "call",

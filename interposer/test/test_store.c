@@ -51,7 +51,9 @@ static void check_sample_definitions(void)
     CHECK_TEXT(rows("SELECT * FROM communicator_member"), "2|0|0|3\n2|0|1|5\n2|0|2|1\n"
                                                           "3|0|0|3\n3|0|1|4\n3|1|0|6\n3|1|1|NULL\n");
     CHECK_EQUAL(support_number(database, "SELECT count(*) FROM call_name"), CALL_COUNT);
-    CHECK_TEXT(rows("SELECT * FROM call_name WHERE name = 'MPI_Isend'"), "5|MPI_Isend|POINT_TO_POINT|POST\n");
+    CHECK_TEXT(rows("SELECT DISTINCT name, family, role FROM call_name c JOIN operation o ON c.id = call_id "
+                    "WHERE kind = 'send' AND ended IS NOT NULL"),
+               "MPI_Isend|POINT_TO_POINT|POST\n");
     CHECK_TEXT(rows("PRAGMA user_version"), "1\n");
 }
 
@@ -196,6 +198,45 @@ static void test_long_run(void)
     build_free(&b);
 }
 
+/* --- operations that speak of others ------------------------------------------------------------------------------ */
+
+static void test_related_operations(void)
+{
+    struct spool_builder b;
+    build_spool(&b);
+    chunk_at chunk = build_chunk(&b, SPOOL_CHUNK_STREAM, 0, SPOOL_CHUNK_ALIGN, 1000);
+    build_thread(&b, chunk, 0, 1);
+    build_operation(&b, chunk, (struct spool_operation){.id = 1, .call = CALL_MPI_Ssend_init, .kind = SPOOL_SEND, .bytes = 8});
+    build_operation(&b, chunk, (struct spool_operation){.id = 2, .call = CALL_MPI_Start, .kind = SPOOL_SEND, .bytes = 8,
+                                                        .init_operation = 1});
+    build_operation(&b, chunk, (struct spool_operation){.id = 3, .call = CALL_MPI_Isendrecv, .kind = SPOOL_RECV, .bytes = 40});
+    build_operation(&b, chunk, (struct spool_operation){.id = 4, .call = CALL_MPI_Isendrecv, .kind = SPOOL_SEND, .bytes = 9,
+                                                        .receive_operation = 3});
+    build_operation(&b, chunk, (struct spool_operation){.id = 5, .call = CALL_MPI_Isendrecv, .kind = SPOOL_RECV, .bytes = 40,
+                                                        .actual_bytes = 30});
+    build_operation(&b, chunk, (struct spool_operation){.id = 6, .call = CALL_MPI_Waitall});
+    build_operation(&b, chunk, (struct spool_operation){.id = 7, .call = CALL_MPI_Start, .init_operation = 7}); /* damaged */
+    build_outcome(&b, chunk, (struct spool_outcome){.id = 1, .operation = 2, .bytes = 8, .ended = SPOOL_WAITED});
+    build_outcome(&b, chunk, (struct spool_outcome){.id = 2, .operation = 4, .bytes = 9, .ended = SPOOL_WAITED,
+                                                    .receive_operation = 5});
+    build_outcome(&b, chunk, (struct spool_outcome){.id = 3, .operation = 7, .ended = SPOOL_WAITED});
+    BUILD_HOT(&b, chunk, SPOOL_CALL, 1, 1000, 5, 0, 0);
+    BUILD_HOT(&b, chunk, SPOOL_CALL, 6, 2000, 5, 0, 0);
+    for (uint64_t outcome = 1; outcome <= 3; outcome++)
+        BUILD_HOT(&b, chunk, SPOOL_REQUEST, outcome, 500, 7, 0, 0);
+    CHECK_EQUAL(convert(&b), 0);
+    CHECK_TEXT(rows("SELECT c.name, o.bytes, made.name, init.bytes, r.kind, r.bytes, r.posted_bytes FROM request "
+                    "JOIN operation o ON o.id = operation_id JOIN call_name c ON c.id = o.call_id "
+                    "LEFT JOIN operation init ON init.id = o.init_operation_id "
+                    "LEFT JOIN call_name made ON made.id = init.call_id "
+                    "LEFT JOIN operation r ON r.id = o.receive_operation_id"),
+               "MPI_Start|8|MPI_Ssend_init|0|NULL|NULL|NULL\n"
+               "MPI_Isendrecv|9|NULL|NULL|recv|30|40\n"
+               "MPI_Start|0|NULL|NULL|NULL|NULL|NULL\n");
+    CHECK_TEXT(support_broken_rules(database), "");
+    build_free(&b);
+}
+
 /* --- many rows ---------------------------------------------------------------------------------------------------- */
 
 static void record_progress(void *context, uint64_t done, uint64_t total)
@@ -261,6 +302,7 @@ int main(void)
     test_ends();
     test_clocks();
     test_long_run();
+    test_related_operations();
     test_many_rows();
     test_again();
     support_end();

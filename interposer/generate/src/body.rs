@@ -259,8 +259,8 @@ impl Body<'_> {
         self.guard(text);
         self.load(text);
         match self.call.verb {
-            Verb::Call | Verb::Make => self.call(text),
-            Verb::Probe => self.probe(text),
+            Verb::Probe if self.call.param("flag*").is_some() => self.probe(text),
+            Verb::Call | Verb::Make | Verb::Probe => self.call(text),
             Verb::Init => self.init(text),
             Verb::Post => self.post(text),
             Verb::Complete | Verb::Start | Verb::Control => unreachable!("written by hand"),

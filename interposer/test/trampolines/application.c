@@ -27,12 +27,20 @@ static int variable(void)
     return MPI_Pcontrol(1, 2.5, 100) == 126;
 }
 
+/* The MPI has this call under one mangling alone, and not under the first that is looked for. */
+static int mangled(void)
+{
+    int value = 5;
+    mpi_barrier__(&value);
+    return value == 6;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         int (*check)(void);
-    } checks[] = {{"integers", integers}, {"floats", floats}, {"memory", memory}, {"variable", variable}};
+    } checks[] = {{"integers", integers}, {"floats", floats}, {"memory", memory}, {"variable", variable}, {"mangled", mangled}};
     for (unsigned i = 0; i < sizeof checks / sizeof checks[0]; i++)
         if (argc == 2 && !strcmp(argv[1], checks[i].name))
             for (int call = 1; call <= 2; call++)

@@ -2,14 +2,17 @@
 # The trampolines under an MPI that nobody knows: every kind of argument arrives, one warning is printed, and the library
 # exports MPI symbols alone.
 #
-#   run.sh COMPILER [EMULATOR...]     a cross compiler and, where it cannot run its programs, an emulator
+#   run.sh GENERATED COMPILER [EMULATOR...]
+#
+# GENERATED is what lapscope-generate has written; a cross compiler and, where it cannot run its programs, an emulator
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-compiler=$1
-shift
+generated=$1
+compiler=$2
+shift 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-flags="-std=gnu11 -O2 -g -Wall -Wextra -Wshadow -Werror -fPIC"
+flags="-std=gnu11 -O2 -g -Wall -Wextra -Wshadow -Werror -fPIC -I$generated"
 preload=$here/../../preload
 
 $compiler $flags -fvisibility=hidden -shared -o "$work/liblapscope.so" "$preload/resolve.c" "$preload/trampoline.S" \
@@ -17,13 +20,13 @@ $compiler $flags -fvisibility=hidden -shared -o "$work/liblapscope.so" "$preload
 $compiler $flags -shared -o "$work/libmpi.so" "$here/unknown_mpi.c"
 $compiler $flags -o "$work/application" "$here/application.c" -L"$work" -lmpi "-Wl,-rpath,$work"
 
-others=$(nm -D --defined-only "$work/liblapscope.so" | awk '$3 !~ /^MPI_/ {print $3}')
+others=$(nm -D --defined-only "$work/liblapscope.so" | awk '$3 !~ /^(MPI|mpi)_/ {print $3}')
 if [ -n "$others" ]; then echo "exported besides MPI calls: $others" >&2; exit 1; fi
 entries=$(nm -D --defined-only "$work/liblapscope.so" | wc -l)
-calls=$(grep -c '^CALL' "$here/../../calls.def")
-if [ "$entries" -ne "$calls" ]; then echo "$entries entries for the $calls calls of calls.def" >&2; exit 1; fi
+symbols=$(grep -c '^SYMBOL' "$generated/functions.inc")
+if [ "$entries" -ne "$symbols" ]; then echo "$entries entries for the $symbols symbols of functions.inc" >&2; exit 1; fi
 
-for kind in integers floats memory variable; do
+for kind in integers floats memory variable mangled; do
     if [ $# -gt 0 ]; then
         "$@" -E "LD_PRELOAD=$work/liblapscope.so" "$work/application" "$kind" 2>"$work/said"
     else

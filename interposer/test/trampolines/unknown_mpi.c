@@ -32,6 +32,11 @@ double MPI_Scan(double a, float b, double c, double d, double e, double f, doubl
     return a + 2 * (double)b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h + 9 * i + n;
 }
 
+void mpi_barrier__(int *value)
+{
+    ++*value;
+}
+
 struct wide MPI_Exscan(struct wide in, int n)
 {
     for (int i = 0; i < 4; i++)

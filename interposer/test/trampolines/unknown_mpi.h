@@ -18,5 +18,6 @@ double MPI_Scan(double a, float b, double c, double d, double e, double f, doubl
 struct wide MPI_Exscan(struct wide in, int n);
 /* variable arguments */
 int MPI_Pcontrol(int level, ...);
+void mpi_barrier__(int *value);
 
 #endif

@@ -9,9 +9,11 @@ PRAGMA application_id = 1279349584;  -- 'LAPP'
 PRAGMA user_version = 1;             -- format; raised by every change that an older reader would misread
 
 CREATE TABLE rank (
-  rank           INTEGER PRIMARY KEY,    -- key in this file; the world rank
+  rank           INTEGER PRIMARY KEY,    -- key in this file; the world rank, but in a file of several worlds or lives
+  world          INTEGER NOT NULL,       -- which MPI_COMM_WORLD: 1 was launched, higher ones spawned, in the launcher's order
+  world_rank     INTEGER NOT NULL,       -- rank in it
   life           INTEGER NOT NULL,       -- 1; higher when the same rank of the same job started MPI again after an exec
-  world_size     INTEGER NOT NULL,
+  world_size     INTEGER NOT NULL,       -- of that MPI_COMM_WORLD
   host           TEXT    NOT NULL,
   pid            INTEGER NOT NULL,
   command        TEXT    NOT NULL,       -- command line, words separated by blanks
@@ -26,7 +28,7 @@ CREATE TABLE rank (
   epoch_unix_ns  INTEGER NOT NULL,       -- the same moment in CLOCK_REALTIME
   clock          TEXT    NOT NULL,       -- tsc, monotonic
   init_end_ns    INTEGER NOT NULL,       -- since epoch_ns: when MPI_Init returned
-  end_ns         INTEGER NOT NULL,       -- since epoch_ns: when MPI_Finalize was entered; else the last thing recorded
+  end_ns         INTEGER NOT NULL,       -- since epoch_ns: when MPI_Finalize was entered; else the last thing recorded, which is no later than the end
   ended          TEXT    NOT NULL CHECK (ended IN ('finalize', 'abort', 'exit', 'killed')),
   lost_records   INTEGER NOT NULL,       -- records that could not be kept (spool could not grow); 0 in a healthy run
   unknown_requests INTEGER NOT NULL,     -- requests completed whose start lapscope did not see

@@ -47,7 +47,7 @@ struct spool_file_header {
      * latest_index 0: none yet, use the kernel's nominal rate below. */
     struct spool_clock_pair latest[2];
     uint32_t latest_index;
-    uint32_t reserved;
+    uint32_t world;                   /* see rank.world in schema.sql */
     double nominal_ticks_per_ns;      /* from a short measurement at start */
     uint64_t init_end;                /* ticks */
     uint64_t finalize_begin;          /* ticks; 0: not reached */

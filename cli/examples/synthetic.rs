@@ -55,7 +55,7 @@ fn write_rank(path: &Path, rank: i64, shape: &Shape) -> Result<()> {
 fn write_definitions(connection: &Connection, rank: i64, shape: &Shape) -> Result<()> {
     let end_ns = shape.requests * 2_000;
     connection.execute(
-        "INSERT INTO rank VALUES (?1, 1, ?2, 'host', 1, 'synthetic', '/nowhere/synthetic', 'openmpi', 'Synthetic MPI',
+        "INSERT INTO rank VALUES (?1, 1, ?1, 1, ?2, 'host', 1, 'synthetic', '/nowhere/synthetic', 'openmpi', 'Synthetic MPI',
          '3.1', 0, '0.1.0', 'job', 0, 0, 'monotonic', 0, ?3, 'finalize', 0, 0, 0, 0)",
         params![rank, shape.ranks, end_ns],
     )?;
@@ -71,7 +71,7 @@ fn write_definitions(connection: &Connection, rank: i64, shape: &Shape) -> Resul
         connection.execute("INSERT INTO frame VALUES (?1, 0, 1, ?2)", [path, path * 64])?;
     }
     let mut operation = connection.prepare(
-        "INSERT INTO operation VALUES (?1, ?2, ?3, ?4, NULL, ?5, ?6, 0, ?1, 0, ?1, ?6, ?7)",
+        "INSERT INTO operation VALUES (?1, ?2, ?3, ?4, NULL, ?5, ?6, 0, ?1, 0, ?1, ?6, ?7, NULL, NULL)",
     )?;
     operation.execute(params![1, rank, 2, 9, "other", 0, None::<&str>])?;
     for id in 2..2 + shape.operations {

@@ -217,13 +217,13 @@ mod tests {
         connection.execute_batch(SCHEMA_SQL).unwrap();
         connection.execute_batch(VIEWS_SQL).unwrap();
         let sql = format!(
-            "INSERT INTO rank VALUES ({rank}, {life}, 2, 'h', 1, 'c', '/c', 'openmpi', 'l', '3.1', 0, '0', '{job}',
+            "INSERT INTO rank VALUES ({rank}, 1, {rank}, {life}, 2, 'h', 1, 'c', '/c', 'openmpi', 'l', '3.1', 0, '0', '{job}',
                                       0, 0, 'tsc', 1, 9, 'finalize', 0, 0, 0, 0);
              INSERT INTO call_name VALUES (0, 'MPI_Isend', 'POINT_TO_POINT', 'POST'),
                                           (1, 'MPI_Wait', 'POINT_TO_POINT', 'COMPLETE');
              INSERT INTO thread VALUES (1, {rank}, 0, 7, 5, 2);
-             INSERT INTO operation VALUES (1, {rank}, 0, NULL, NULL, 'send', {rank} + 10, 1, 0, 1, 0, 8, 'waited'),
-                                          (2, {rank}, 1, NULL, NULL, 'other', 0, NULL, NULL, NULL, NULL, 0, NULL);
+             INSERT INTO operation VALUES (1, {rank}, 0, NULL, NULL, 'send', {rank} + 10, 1, 0, 1, 0, 8, 'waited', NULL, NULL),
+                                          (2, {rank}, 1, NULL, NULL, 'other', 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL);
              INSERT INTO call VALUES (1, 2, 1, 4, 2, NULL, 1, NULL);
              INSERT INTO request VALUES (1, 1, 1, 1, 1, 1, 0, 0, 0, NULL, NULL, NULL, NULL, NULL);"
         );

@@ -21,7 +21,7 @@ pub fn target(relation: &str, column: &str) -> Option<usize> {
         ("requests", "id") => "request",
         ("calls", "id") => "call",
         (_, "id") => relation,
-        (_, "operation_id" | "receive_operation_id") => "operation",
+        (_, "operation_id" | "init_operation_id" | "receive_operation_id") => "operation",
         (_, "completion_id") => "call",
         (_, "thread_id") => "thread",
         (_, "path_id" | "completion_path_id") => "call_path",
@@ -196,7 +196,7 @@ mod tests {
         assert!(find("requests").comment.starts_with("every request with its operation"));
         let rank = find("rank");
         assert_eq!((rank.kind.as_str(), rank.columns[0].name.as_str()), ("table", "rank"));
-        assert_eq!(rank.columns[0].comment, "key in this file; the world rank");
+        assert_eq!(rank.columns[0].comment, "key in this file; the world rank, but in a file of several worlds or lives");
     }
 
     #[test]

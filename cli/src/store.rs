@@ -15,6 +15,7 @@ pub struct Converted {
     pub life: u32,
     /// `enum spool_end`; see [`Converted::was_killed`].
     end: u32,
+    pub world: u32,
     /// Rows, those that never ended included.
     pub requests: u64,
     pub calls: u64,
@@ -49,7 +50,7 @@ struct SpoolInfo {
 
 // As store_layout.c, which the C compiler checks.
 const _: () = {
-    assert!(size_of::<Converted>() == 64 && offset_of!(Converted, requests) == 16);
+    assert!(size_of::<Converted>() == 64 && offset_of!(Converted, world) == 12);
     assert!(offset_of!(Converted, lost) == 40 && offset_of!(Converted, damaged_at) == 56);
     assert!(size_of::<SpoolInfo>() == 328 && offset_of!(SpoolInfo, end) == 12);
     assert!(offset_of!(SpoolInfo, pid) == 16 && offset_of!(SpoolInfo, boot_id) == 288);

@@ -9,6 +9,7 @@ _Static_assert(sizeof(struct store_result) == 64, "cli/src/store.rs: Converted")
 LAYOUT(store_result, rank, 0);
 LAYOUT(store_result, life, 4);
 LAYOUT(store_result, end, 8);
+LAYOUT(store_result, world, 12);
 LAYOUT(store_result, requests, 16);
 LAYOUT(store_result, calls, 24);
 LAYOUT(store_result, pending, 32);

@@ -51,6 +51,7 @@ static int open_spool(const struct spool_identity *identity)
         return 0;
     }
     struct spool_identity named = *identity;
+    named.world = dir.world;
     named.life = dir.life;
     error = spool_create(dir.spool, (uint64_t)config.max_mb << 20, &named);
     if (error)
@@ -113,13 +114,19 @@ void recorder_go_on(void)
         spool_header()->finalize_begin = 0;
 }
 
+/* Says where the data are: one rank of the job. */
+static int is_speaker(const struct spool_file_header *header)
+{
+    return header->rank == 0 && header->world == 1 && !config.quiet;
+}
+
 static void convert(void)
 {
     char error[1024] = "";
     struct store_result result;
     const struct spool_file_header *header = spool_header();
     if (!config.convert) {
-        if (header->rank == 0 && !config.quiet)
+        if (is_speaker(header))
             log_line("data in %s; next: lapscope report %s (turns the spools into SQLite first)", dir.path, dir.path);
         return;
     }
@@ -134,7 +141,7 @@ static void convert(void)
         snprintf(path, sizeof path, "%.*s.spool-at", (int)(strlen(dir.database) - strlen(".db")), dir.database);
         unlink(path);
     }
-    if (header->rank == 0 && !config.quiet)
+    if (is_speaker(header))
         log_line("data in %s; rank 0 of %d: %llu requests, %llu calls, %llu lost; next: lapscope report %s", dir.path,
                  header->world_size, (unsigned long long)result.requests, (unsigned long long)result.calls,
                  (unsigned long long)result.lost, dir.path);

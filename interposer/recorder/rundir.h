@@ -11,6 +11,7 @@ struct rundir {
     char job[256];                  /* identity of the job */
     char spool[RUNDIR_PATH_BYTES];  /* this rank's files */
     char database[RUNDIR_PATH_BYTES];
+    unsigned world;                 /* which MPI_COMM_WORLD of the job: 1 was launched, higher ones spawned */
     unsigned life;
 };
 

@@ -78,6 +78,7 @@ static void fill_header(struct spool_file_header *header, const struct spool_ide
     header->rank = identity->rank;
     header->world_size = identity->world_size;
     header->thread_level = identity->thread_level;
+    header->world = identity->world;
     header->life = identity->life;
     header->pid = getpid();
     header->pid_start = own_start_time();

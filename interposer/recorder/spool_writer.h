@@ -12,7 +12,7 @@
 
 struct spool_identity {
     int rank, world_size, thread_level;
-    unsigned life;
+    unsigned world, life;
     struct spool_clock_pair first; /* when recording began */
     int64_t epoch_unix_ns;         /* CLOCK_REALTIME then */
     uint64_t init_end;             /* ticks */

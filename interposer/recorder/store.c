@@ -32,6 +32,7 @@ struct conversion {
     int64_t call_id;
     uint64_t call_begin;          /* ticks */
     int has_call;
+    int open_calls;               /* the process ended inside a call */
     /* What belongs to the REQUEST to come. */
     uint64_t extra[SPOOL_HOT_FIELDS], foreign[SPOOL_HOT_FIELDS];
     int has_extra, has_foreign;
@@ -195,6 +196,7 @@ static void take_current_call(struct conversion *c, const struct spool_part *par
         return;
     }
     store_call(&c->tables, &row);
+    c->open_calls = 1;
     notice(c, row.begin_ns);
     c->result->calls++;
     c->result->pending++;
@@ -281,11 +283,19 @@ static void take_rest(struct conversion *c)
     }
 }
 
+/* Killed when MPI had ended, as by a launcher that did not wait: then nothing is missing. */
+static uint32_t how_ended(const struct conversion *c)
+{
+    const struct spool_file_header *header = c->file->header;
+    return header->end == SPOOL_OPEN && header->finalize_begin && !c->open_calls ? SPOOL_FINALIZED : header->end;
+}
+
 static void take_rank(struct conversion *c)
 {
     const struct spool_file_header *header = c->file->header;
     struct rank_row row = {
         .header = header,
+        .end = how_ended(c),
         .init_end_ns = spool_moment_ns(&c->definitions, header->init_end),
         .end_ns = header->finalize_begin ? spool_moment_ns(&c->definitions, header->finalize_begin) : c->last_ns,
         .spool_bytes = (int64_t)c->file->bytes,
@@ -293,6 +303,7 @@ static void take_rank(struct conversion *c)
     if (row.end_ns < row.init_end_ns)
         row.end_ns = row.init_end_ns;
     store_rank(&c->tables, &c->definitions, &row);
+    c->result->end = row.end;
     c->result->lost = header->lost_records;
     c->result->damaged = c->file->damaged;
     c->result->damaged_at = c->file->damaged_at;
@@ -360,7 +371,7 @@ int store_convert(const char *spool_path, const char *database_path, store_progr
         return -1;
     result->rank = file.header->rank;
     result->life = file.header->life;
-    result->end = file.header->end;
+    result->world = file.header->world;
     struct conversion c = {.file = &file, .result = result, .progress = progress, .context = context};
     int failed = convert(&c, part, database_path, error, error_bytes);
     spool_file_close(&file);

@@ -10,6 +10,7 @@
 struct store_result {
     int32_t rank;
     uint32_t life, end;      /* enum spool_end */
+    uint32_t world;
     uint64_t requests;       /* rows, those that never ended included */
     uint64_t calls, pending; /* pending: requests and calls that had not ended */
     uint64_t lost, damaged;  /* records the run could not keep; chunks and records that could not be read */

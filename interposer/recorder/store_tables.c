@@ -11,7 +11,7 @@
 enum { PAGE_BYTES = 4096 };
 
 static const char *const statement_texts[STORE_STATEMENTS] = {
-    [STORE_RANK] = "INSERT INTO rank VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [STORE_RANK] = "INSERT INTO rank VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_OPTION] = "INSERT OR REPLACE INTO option VALUES(?,?,?,?)",
     [STORE_ENVIRONMENT] = "INSERT OR REPLACE INTO environment VALUES(?,?,?)",
     [STORE_CVAR] = "INSERT OR REPLACE INTO cvar VALUES(?,?,?)",
@@ -198,26 +198,28 @@ void store_rank(struct store_tables *tables, const struct spool_definitions *def
     static const struct {
         int column;
         const char *key;
-    } facts[] = {{6, "command"},       {7, "executable"},        {8, "mpi_abi"}, {9, "mpi_library"},
-                 {10, "mpi_standard"}, {12, "lapscope_version"}, {13, "job"}};
+    } facts[] = {{8, "command"},       {9, "executable"},        {10, "mpi_abi"}, {11, "mpi_library"},
+                 {12, "mpi_standard"}, {14, "lapscope_version"}, {15, "job"}};
     const struct spool_file_header *header = row->header;
     for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++)
         store_fact(tables, definitions, facts[i].column, facts[i].key);
-    store_integer(tables, STORE_RANK, 1, header->rank);
-    store_integer(tables, STORE_RANK, 2, header->life);
-    store_integer(tables, STORE_RANK, 3, header->world_size);
-    store_text(tables, STORE_RANK, 4, header->host, strnlen(header->host, sizeof header->host));
-    store_integer(tables, STORE_RANK, 5, header->pid);
-    store_integer(tables, STORE_RANK, 11, header->thread_level);
-    store_integer(tables, STORE_RANK, 14, header->first.monotonic_ns);
-    store_integer(tables, STORE_RANK, 15, header->epoch_unix_ns);
-    store_words(tables, STORE_RANK, 16, header->clock == SPOOL_CLOCK_TSC ? "tsc" : "monotonic");
-    store_integer(tables, STORE_RANK, 17, row->init_end_ns);
-    store_integer(tables, STORE_RANK, 18, row->end_ns);
-    store_words(tables, STORE_RANK, 19, ends[header->end <= SPOOL_EXITED ? header->end : SPOOL_OPEN]);
-    store_integer(tables, STORE_RANK, 20, (int64_t)header->lost_records + row->damaged);
-    store_integer(tables, STORE_RANK, 21, (int64_t)header->unknown_requests);
-    store_integer(tables, STORE_RANK, 22, header->summarized != 0);
-    store_integer(tables, STORE_RANK, 23, row->spool_bytes);
+    store_integer(tables, STORE_RANK, 1, tables->rank);
+    store_integer(tables, STORE_RANK, 2, header->world);
+    store_integer(tables, STORE_RANK, 3, header->rank);
+    store_integer(tables, STORE_RANK, 4, header->life);
+    store_integer(tables, STORE_RANK, 5, header->world_size);
+    store_text(tables, STORE_RANK, 6, header->host, strnlen(header->host, sizeof header->host));
+    store_integer(tables, STORE_RANK, 7, header->pid);
+    store_integer(tables, STORE_RANK, 13, header->thread_level);
+    store_integer(tables, STORE_RANK, 16, header->first.monotonic_ns);
+    store_integer(tables, STORE_RANK, 17, header->epoch_unix_ns);
+    store_words(tables, STORE_RANK, 18, header->clock == SPOOL_CLOCK_TSC ? "tsc" : "monotonic");
+    store_integer(tables, STORE_RANK, 19, row->init_end_ns);
+    store_integer(tables, STORE_RANK, 20, row->end_ns);
+    store_words(tables, STORE_RANK, 21, ends[row->end <= SPOOL_EXITED ? row->end : SPOOL_OPEN]);
+    store_integer(tables, STORE_RANK, 22, (int64_t)header->lost_records + row->damaged);
+    store_integer(tables, STORE_RANK, 23, (int64_t)header->unknown_requests);
+    store_integer(tables, STORE_RANK, 24, header->summarized != 0);
+    store_integer(tables, STORE_RANK, 25, row->spool_bytes);
     store_run(tables, STORE_RANK);
 }

@@ -44,6 +44,7 @@ struct request_row {
 
 struct rank_row {
     const struct spool_file_header *header;
+    uint32_t end;            /* enum spool_end */
     int64_t init_end_ns, end_ns, spool_bytes, damaged;
 };
 

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::launch::environment::assignment;
+use crate::model::Rank;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 const EXIT_CODES: &str = "\
@@ -153,9 +154,9 @@ pub struct ReportArgs {
     #[arg(long, value_enum, default_value_t)]
     pub sort: SiteSort,
 
-    /// Only this rank; may be given several times
+    /// Only this rank, WORLD:RANK of spawned processes; may be given several times
     #[arg(long = "rank", value_name = "RANK")]
-    pub ranks: Vec<i64>,
+    pub ranks: Vec<Rank>,
 }
 
 /// Every call site: calls, bytes, time in posting, in completing, in other MPI, and its call path.
@@ -179,9 +180,9 @@ pub struct SitesArgs {
     #[arg(long, value_enum, default_value_t)]
     pub sort: SiteSort,
 
-    /// Only this rank; may be given several times
+    /// Only this rank, WORLD:RANK of spawned processes; may be given several times
     #[arg(long = "rank", value_name = "RANK")]
-    pub ranks: Vec<i64>,
+    pub ranks: Vec<Rank>,
 
     /// Only this MPI call (MPI_Isend, or isend); may be given several times
     #[arg(long = "call", value_name = "NAME")]
@@ -231,6 +232,9 @@ pub enum KindFilter {
     Send,
     Recv,
     Collective,
+    Rma,
+    Io,
+    Generalized,
     Other,
 }
 
@@ -256,9 +260,9 @@ pub struct RequestsArgs {
     #[arg(long, value_enum)]
     pub sort: Option<RequestSort>,
 
-    /// Only this rank; may be given several times
+    /// Only this rank, WORLD:RANK of spawned processes; may be given several times
     #[arg(long = "rank", value_name = "RANK")]
-    pub ranks: Vec<i64>,
+    pub ranks: Vec<Rank>,
 
     /// Only this MPI call (MPI_Isend, or isend); may be given several times
     #[arg(long = "call", value_name = "NAME")]
@@ -269,7 +273,7 @@ pub struct RequestsArgs {
 
     /// Only with this world rank at the other end
     #[arg(long, value_name = "RANK")]
-    pub peer: Option<i64>,
+    pub peer: Option<Rank>,
 
     #[arg(long, value_name = "TAG", allow_negative_numbers = true)]
     pub tag: Option<i64>,
@@ -306,9 +310,9 @@ pub struct PendingArgs {
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,
 
-    /// Only this rank; may be given several times
+    /// Only this rank, WORLD:RANK of spawned processes; may be given several times
     #[arg(long = "rank", value_name = "RANK")]
-    pub ranks: Vec<i64>,
+    pub ranks: Vec<Rank>,
 }
 
 /// Query the databases of all ranks as if they were one, without changing them.

@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags};
 use thiserror::Error;
 
 pub use definitions::Definitions;
-pub use locate::{find_run, list_files, RunFiles};
+pub use locate::{find_run, list_files, parse_name, FileKey, RunFiles};
 pub use scan::{rows_to_scan, scan, scan_rows, FromRow, RowSink};
 
 /// `PRAGMA application_id` of every lapscope database.

@@ -9,7 +9,8 @@ use anyhow::{bail, Context};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::db::Database;
+use crate::db::{Database, Definitions};
+use crate::model::{Rank, RankInfo};
 use crate::schema::{self, Offsets, Relation, SCHEMA_SQL, SHARED, VIEWS_SQL};
 
 /// Copies `files` into the new database `output`, which appears whole or not at all. `progress` is told how many rows
@@ -21,13 +22,13 @@ pub fn merge(files: &[PathBuf], output: &Path, progress: &dyn Fn(u64)) -> anyhow
     if output.symlink_metadata().is_ok() {
         bail!("{} exists already; name another with --output", output.display());
     }
-    check(files)?;
+    let ranks = check(files)?;
     let part = with_suffix(output, ".part");
     let _ = std::fs::remove_file(&part); // what an earlier merge left half done
     let create =
         || std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part);
     create().with_context(|| part.display().to_string())?;
-    let result = copy_all(files, &part, progress)
+    let result = copy_all(files, &ranks, &part, progress)
         .and_then(|()| publish(&part, output).with_context(|| output.display().to_string()));
     if result.is_err() {
         let _ = std::fs::remove_file(&part);
@@ -50,35 +51,59 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// All of this format, of one job, and no rank twice.
-fn check(files: &[PathBuf]) -> anyhow::Result<()> {
-    let mut job: Option<(String, &Path)> = None;
+/// All of this format, of one job, and no rank twice. Says what to add to the keys of each file's ranks.
+fn check(files: &[PathBuf]) -> anyhow::Result<Vec<i64>> {
+    let mut first: Option<(String, &Path)> = None;
     let mut seen = HashSet::new();
+    let mut ranks_of_files = Vec::with_capacity(files.len());
     for path in files {
-        let database = Database::open(path)?;
-        let mut statement = database.connection.prepare("SELECT job, rank, life FROM rank")?;
-        let ranks = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-        for rank in ranks {
-            let (its_job, rank, life): (String, i64, i64) =
-                rank.with_context(|| path.display().to_string())?;
-            match &job {
-                Some((job, first)) if *job != its_job => bail!(
+        let definitions = Definitions::read(&Database::open(path)?)?;
+        for info in &definitions.ranks {
+            let (job, first) = first.get_or_insert_with(|| (info.job.clone(), path));
+            if *job != info.job {
+                bail!(
                     "{} and {} are of different runs; a file holds the ranks of one",
                     first.display(),
                     path.display()
-                ),
-                Some(_) => {}
-                None => job = Some((its_job, path)),
+                );
             }
-            if !seen.insert((rank, life)) {
-                bail!("{}: rank {rank} is in another of the files already", path.display());
+            if !seen.insert((info.rank, info.life)) {
+                bail!("{}: rank {} is in another of the files already", path.display(), info.rank);
             }
         }
+        ranks_of_files.push(definitions.ranks);
     }
-    Ok(())
+    Ok(rank_offsets(&ranks_of_files))
 }
 
-fn copy_all(files: &[PathBuf], output: &Path, progress: &dyn Fn(u64)) -> anyhow::Result<()> {
+/// Ranks of the first world keep their number as key. Those of other worlds and further lives, which have the same
+/// numbers, get keys behind them; so does a file of many ranks whose keys others have already.
+fn rank_offsets(files: &[Vec<RankInfo>]) -> Vec<i64> {
+    let is_first = |info: &RankInfo| info.rank.world == Rank::FIRST_WORLD && info.life == 1;
+    let all = files.iter().flatten();
+    let largest =
+        all.map(|info| info.key.0.max(if is_first(info) { info.world_size - 1 } else { 0 }));
+    let mut free = largest.max().map_or(0, |key| key.saturating_add(1));
+    let mut used = HashSet::new();
+    let mut offset = |ranks: &Vec<RankInfo>| {
+        let keys = || ranks.iter().map(|info| info.key.0);
+        let stays = (ranks.len() > 1 || ranks.iter().all(is_first))
+            && keys().all(|key| !used.contains(&key));
+        let least = keys().min().unwrap_or(0);
+        let offset = if stays { 0 } else { free - least };
+        free = free.max(keys().max().map_or(0, |key| key + offset + 1));
+        used.extend(keys().map(|key| key + offset));
+        offset
+    };
+    files.iter().map(&mut offset).collect()
+}
+
+fn copy_all(
+    files: &[PathBuf],
+    ranks: &[i64],
+    output: &Path,
+    progress: &dyn Fn(u64),
+) -> anyhow::Result<()> {
     let connection = Connection::open_with_flags(
         output,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI,
@@ -91,9 +116,9 @@ fn copy_all(files: &[PathBuf], output: &Path, progress: &dyn Fn(u64)) -> anyhow:
     let tables: Vec<&Relation> =
         relations.iter().filter(|relation| relation.kind == "table").collect();
     let mut offsets = Offsets::default();
-    for path in files {
+    for (path, &rank) in files.iter().zip(ranks) {
         attach(&connection, path, "source")?;
-        let current = offsets.with_life(&connection, "source")?;
+        let current = offsets.with_rank(rank);
         copy(&connection, &tables, &current, progress)
             .with_context(|| path.display().to_string())?;
         offsets = offsets.behind(&connection, "source")?;
@@ -156,7 +181,7 @@ pub fn open_together(
     copying: &dyn Fn(&Path),
     progress: &dyn Fn(u64),
 ) -> anyhow::Result<Together> {
-    check(files)?;
+    let ranks = check(files)?;
     if let [file] = files {
         return Ok(Together { connection: Database::open(file)?.connection, _copy: None });
     }
@@ -166,7 +191,7 @@ pub fn open_together(
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(":memory:", flags)?;
     if files.len() <= connection.limit(Limit::SQLITE_LIMIT_ATTACHED).max(0) as usize {
-        side_by_side(&connection, files)?;
+        side_by_side(&connection, files, &ranks)?;
         connection.execute_batch("PRAGMA query_only = on")?;
         return Ok(Together { connection, _copy: None });
     }
@@ -179,13 +204,13 @@ pub fn open_together(
 
 /// A view for each relation of the schema. Those of the schema that are views themselves are evaluated in each file and
 /// then put together: a join within a file finds its rows by id, one over all files could not.
-fn side_by_side(connection: &Connection, files: &[PathBuf]) -> anyhow::Result<()> {
+fn side_by_side(connection: &Connection, files: &[PathBuf], ranks: &[i64]) -> anyhow::Result<()> {
     let mut offsets = Vec::with_capacity(files.len());
     let mut next = Offsets::default();
-    for (index, path) in files.iter().enumerate() {
+    for (index, (path, &rank)) in files.iter().zip(ranks).enumerate() {
         let name = format!("file{index}");
         attach(connection, path, &name)?;
-        offsets.push(next.with_life(connection, &name)?);
+        offsets.push(next.with_rank(rank));
         next = next.behind(connection, &name)?;
     }
     for relation in schema::relations()? {
@@ -212,12 +237,16 @@ mod tests {
 
     /// A run of one rank with a send, whose ids are the same in every file.
     fn file(directory: &Path, rank: i64, life: i64, job: &str) -> PathBuf {
-        let path = directory.join(format!("rank-{rank}-{life}.db"));
+        file_of_world(directory, 1, rank, life, job)
+    }
+
+    fn file_of_world(directory: &Path, world: i64, rank: i64, life: i64, job: &str) -> PathBuf {
+        let path = directory.join(format!("world-{world}-rank-{rank}-{life}.db"));
         let connection = Connection::open(&path).unwrap();
         connection.execute_batch(SCHEMA_SQL).unwrap();
         connection.execute_batch(VIEWS_SQL).unwrap();
         let sql = format!(
-            "INSERT INTO rank VALUES ({rank}, 1, {rank}, {life}, 2, 'h', 1, 'c', '/c', 'openmpi', 'l', '3.1', 0, '0', '{job}',
+            "INSERT INTO rank VALUES ({rank}, {world}, {rank}, {life}, 2, 'h', 1, 'c', '/c', 'openmpi', 'l', '3.1', 0, '0', '{job}',
                                       0, 0, 'tsc', 1, 9, 'finalize', 0, 0, 0, 0);
              INSERT INTO call_name VALUES (0, 'MPI_Isend', 'POINT_TO_POINT', 'POST'),
                                           (1, 'MPI_Wait', 'POINT_TO_POINT', 'COMPLETE');
@@ -261,7 +290,27 @@ mod tests {
         let files = [file(directory.path(), 1, 1, "j"), file(directory.path(), 1, 2, "j")];
         let together = open_together(&files, &|_| (), &|_| ()).unwrap();
         let ranks: Vec<i64> = rows(&together.connection).iter().map(|row| row.1).collect();
-        assert_eq!(ranks, [1, 3]);
+        assert_eq!(ranks, [1, 2]);
+    }
+
+    #[test]
+    fn worlds_have_keys_behind_all_ranks_of_the_first_however_files_are_merged() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let of = |world, rank| file_of_world(directory.path(), world, rank, 1, "j");
+        let files = [of(1, 0), of(1, 1), of(2, 0), of(2, 1), of(3, 1)];
+        merge(&files[1..4], &path("some.db"), &|_| ()).unwrap();
+        merge(&[path("some.db"), files[4].clone(), files[0].clone()], &path("all.db"), &|_| ())
+            .unwrap();
+        let sql = "SELECT group_concat(rank || '=' || world || ':' || world_rank || ' sends ' || bytes, ', ')
+                   FROM (SELECT * FROM rank JOIN requests USING (rank) ORDER BY rank)";
+        let ranks = |connection: &Connection| -> String {
+            connection.query_row(sql, [], |row| row.get(0)).unwrap()
+        };
+        let expected =
+            "0=1:0 sends 10, 1=1:1 sends 11, 2=2:0 sends 10, 3=2:1 sends 11, 4=3:1 sends 11";
+        assert_eq!(ranks(&Database::open(&path("all.db")).unwrap().connection), expected);
+        assert_eq!(ranks(&open_together(&files, &|_| (), &|_| ()).unwrap().connection), expected);
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! Rows of a lapscope database as types. Units live in the types: [`Nanos`], [`Bytes`], [`Rank`].
 
-use std::fmt;
+mod rank;
+
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub};
 
 use rusqlite::types::{FromSql, FromSqlResult, ValueRef};
 use serde::Serialize;
+
+pub use rank::{Rank, RankKey};
 
 /// A duration, or a moment since its rank's epoch, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -89,23 +92,6 @@ impl FromSql for Bytes {
     }
 }
 
-/// A rank in MPI_COMM_WORLD.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(transparent)]
-pub struct Rank(pub i64);
-
-impl fmt::Display for Rank {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl FromSql for Rank {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        i64::column_result(value).map(Rank)
-    }
-}
-
 /// How a rank's recording ended; `rank.ended`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -130,6 +116,7 @@ impl FromSql for Ended {
 /// A row of `rank`: one process that was one rank. Times are since its epoch.
 #[derive(Debug, Clone)]
 pub struct RankInfo {
+    pub key: RankKey,
     pub rank: Rank,
     pub life: i64,
     pub world_size: i64,
@@ -248,7 +235,7 @@ pub struct CallPath {
 #[derive(Debug, Clone, Copy)]
 pub struct OperationRow {
     pub id: i64,
-    pub rank: Rank,
+    pub rank: RankKey,
     pub call_id: i64,
     pub path_id: Option<i64>,
     pub bytes: Bytes,
@@ -283,7 +270,7 @@ pub struct RequestRow {
 /// A row of `tally`.
 #[derive(Debug, Clone, Copy)]
 pub struct TallyRow {
-    pub rank: Rank,
+    pub rank: RankKey,
     pub call_id: i64,
     pub path_id: Option<i64>,
     /// Whether it counts polls that said no; otherwise calls after the limit of detail was reached.

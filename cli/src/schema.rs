@@ -36,7 +36,7 @@ pub fn target(relation: &str, column: &str) -> Option<usize> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Offsets {
     ids: [i64; NUMBERED.len()],
-    /// To the rank: 0, but for a second life of a rank, which needs a key of its own.
+    /// To the key of the rank.
     rank: i64,
 }
 
@@ -54,15 +54,8 @@ impl Offsets {
         Ok(next)
     }
 
-    /// Keys of second lives (the same rank after an exec): behind those of all ranks.
-    ///
-    /// # Errors
-    /// The table is missing.
-    pub fn with_life(mut self, connection: &Connection, schema: &str) -> rusqlite::Result<Offsets> {
-        // a file with several ranks has been through this
-        let sql = format!("SELECT CASE count(*) WHEN 1 THEN max((life - 1) * world_size) ELSE 0 END FROM {schema}.rank");
-        self.rank = connection.query_row(&sql, [], |row| row.get(0))?;
-        Ok(self)
+    pub fn with_rank(self, rank: i64) -> Offsets {
+        Offsets { rank, ..self }
     }
 
     /// The columns of `relation` as a SELECT list that adds the offsets.
@@ -196,7 +189,10 @@ mod tests {
         assert!(find("requests").comment.starts_with("every request with its operation"));
         let rank = find("rank");
         assert_eq!((rank.kind.as_str(), rank.columns[0].name.as_str()), ("table", "rank"));
-        assert_eq!(rank.columns[0].comment, "key in this file; the world rank, but in a file of several worlds or lives");
+        assert_eq!(
+            rank.columns[0].comment,
+            "key in this file; the world rank, but in a file of several worlds or lives"
+        );
     }
 
     #[test]

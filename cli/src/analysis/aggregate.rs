@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::cell::{request_window, Cell};
 use crate::db::{Definitions, RowSink};
-use crate::model::{Bytes, CallRow, Category, Nanos, OperationRow, Rank, RequestRow, TallyRow};
+use crate::model::{Bytes, CallRow, Category, Nanos, OperationRow, RankKey, RequestRow, TallyRow};
 
 /// What the calls of a cell have in common. Ids are those of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,7 +32,7 @@ pub struct FileSums {
 /// A [`RowSink`] that sums.
 #[derive(Debug)]
 pub struct Aggregator {
-    ranks: HashMap<Rank, u32>,
+    ranks: HashMap<RankKey, u32>,
     categories: HashMap<i64, Category>,
     keys: FxHashMap<CellKey, u32>,
     cells: Vec<(CellKey, Cell)>,
@@ -57,7 +57,7 @@ struct Completion {
 impl Aggregator {
     pub fn new(definitions: &Definitions) -> Self {
         Aggregator {
-            ranks: (0..).zip(&definitions.ranks).map(|(index, info)| (info.rank, index)).collect(),
+            ranks: (0..).zip(&definitions.ranks).map(|(index, info)| (info.key, index)).collect(),
             categories: definitions.calls.iter().map(|(id, call)| (*id, call.category())).collect(),
             keys: FxHashMap::default(),
             cells: Vec::new(),
@@ -84,7 +84,7 @@ impl Aggregator {
         })
     }
 
-    fn rank_index(&self, rank: Rank) -> u32 {
+    fn rank_index(&self, rank: RankKey) -> u32 {
         self.ranks.get(&rank).copied().unwrap_or(0)
     }
 

@@ -8,7 +8,7 @@ use super::aggregate::FileSums;
 use super::cell::Cell;
 use super::sites::Grouping;
 use crate::db::Definitions;
-use crate::model::{CallName, CallPath, Category, Frame, Module, Nanos, RankInfo};
+use crate::model::{CallName, CallPath, Category, Frame, Module, Nanos, Rank, RankInfo};
 use crate::symbols::{FrameName, NameFrames};
 
 /// The sums of a run. Indices of entries are into the vectors beside them.
@@ -94,11 +94,11 @@ impl RunSums {
     }
 
     /// Leaves only these ranks in; all when `wanted` is empty.
-    pub fn retain_ranks(&mut self, wanted: &[i64]) {
+    pub fn retain_ranks(&mut self, wanted: &[Rank]) {
         if wanted.is_empty() {
             return;
         }
-        let keeps = |rank: &RankSums| wanted.contains(&rank.info.rank.0);
+        let keeps = |rank: &RankSums| wanted.contains(&rank.info.rank);
         let rank_place = renumber(self.ranks.iter().map(keeps));
         let entry_place =
             renumber(self.entries.iter().map(|entry| rank_place[entry.rank].is_some()));

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::combine::Paths;
 use super::sites::name_path;
 use crate::db::{Database, DbError, Definitions};
-use crate::model::{CallPath, Ended, Module, Nanos, Rank};
+use crate::model::{CallPath, Ended, Module, Nanos, Rank, RankInfo, RankKey};
 use crate::symbols::{FrameName, NameFrames};
 
 /// What it is that did not end.
@@ -20,7 +20,7 @@ pub enum What {
 #[derive(Debug, Clone)]
 pub struct PendingRow {
     pub what: What,
-    pub rank: Rank,
+    pub rank: RankKey,
     pub thread: i64,
     pub call: String,
     pub bytes: u64,
@@ -88,8 +88,8 @@ pub struct PendingItem {
     pub thread: i64,
     pub call: String,
     pub bytes: u64,
-    /// World rank; `None` when not known, as of a receive from any source.
-    pub peer: Option<i64>,
+    /// `None` when not known, as of a receive from any source.
+    pub peer: Option<Rank>,
     /// As the program gave it, in the communicator; -1 MPI_ANY_SOURCE, -2 MPI_PROC_NULL.
     pub posted_peer: Option<i64>,
     pub tag: Option<i64>,
@@ -117,47 +117,45 @@ pub fn collect_pending<N: NameFrames>(
     let mut paths = Paths::default();
     let mut found = Vec::new();
     for file in files {
+        let ranks = file.definitions.ranks_by_key();
         for row in &file.rows {
             let path = row.path_id.and_then(|id| paths.intern(&file.definitions, id));
-            found.push((&file.definitions, row, path));
+            found.extend(ranks.get(&row.rank).map(|&info| (info, row, path)));
         }
     }
     let (modules, paths) = paths.into_parts();
     let mut names = symbols(modules);
     let mut items: Vec<PendingItem> = found
         .into_iter()
-        .filter_map(|(definitions, row, path)| {
-            name_item(definitions, row, path.map(|path| &paths[path]), &mut names)
-        })
+        .map(|(info, row, path)| name_item(info, row, path.map(|path| &paths[path]), &mut names))
         .collect();
     items.sort_by_key(|item| (item.rank, item.life, item.what, item.begin_ns));
     (items, names)
 }
 
 fn name_item(
-    definitions: &Definitions,
+    info: &RankInfo,
     row: &PendingRow,
     path: Option<&CallPath>,
     names: &mut dyn NameFrames,
-) -> Option<PendingItem> {
-    let info = definitions.ranks.iter().find(|info| info.rank == row.rank)?;
-    Some(PendingItem {
+) -> PendingItem {
+    PendingItem {
         what: row.what,
-        rank: row.rank,
+        rank: info.rank,
         life: info.life,
         host: info.host.clone(),
         ended: info.ended,
         thread: row.thread,
         call: row.call.clone(),
         bytes: row.bytes,
-        peer: row.peer,
+        peer: row.peer.map(|peer| info.rank.neighbor(peer)),
         posted_peer: row.posted_peer,
         tag: row.tag,
         communicator: row.communicator.clone(),
         begin_ns: row.begin,
         begin_after_init_ns: row.begin - info.init_end,
         frames: path.map_or_else(Vec::new, |path| name_path(&path.frames, names)),
-    })
+    }
 }
 
 impl PendingItem {

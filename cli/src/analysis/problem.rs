@@ -64,17 +64,24 @@ pub fn find_problems(
 }
 
 fn missing_ranks(ranks: &[RankSums]) -> Option<Problem> {
-    let world = ranks.iter().map(|rank| rank.info.world_size).max()?;
+    let mut worlds: BTreeMap<i64, i64> = BTreeMap::new();
+    for info in ranks.iter().map(|rank| &rank.info) {
+        let size = worlds.entry(info.rank.world).or_default();
+        *size = info.world_size.max(*size);
+    }
     let present: BTreeSet<Rank> = ranks.iter().map(|rank| rank.info.rank).collect();
+    let all = worlds
+        .iter()
+        .flat_map(|(&world, &size)| (0..size).map(move |number| Rank { world, number }));
     // A damaged file may claim any world size; never list more than can be read.
-    let missing: Vec<Rank> =
-        (0..world).map(Rank).filter(|rank| !present.contains(rank)).take(10_000).collect();
+    let missing: Vec<Rank> = all.filter(|rank| !present.contains(rank)).take(10_000).collect();
     if missing.is_empty() {
         return None;
     }
+    let total: i64 = worlds.values().sum();
     let message = format!(
-        "no data of {} of {world} ranks ({}): the numbers are of the other {}",
-        world - present.len() as i64,
+        "no data of {} of {total} ranks ({}): the numbers are of the other {}",
+        total - present.len() as i64,
         list_ranks(&missing),
         present.len()
     );
@@ -237,16 +244,18 @@ pub fn module_problems<'a>(
     problems
 }
 
-/// Ranks as "0-3, 7", shortened when there are very many gaps.
+/// Ranks as "0-3, 7, 2:0-1", shortened when there are very many gaps.
 pub fn list_ranks(ranks: &[Rank]) -> String {
-    let mut ranges: Vec<(i64, i64)> = Vec::new();
-    for &Rank(rank) in ranks {
+    let mut ranges: Vec<(Rank, i64)> = Vec::new();
+    for &rank in ranks {
         match ranges.last_mut() {
-            Some((_, last)) if rank - *last <= 1 => *last = rank,
-            _ => ranges.push((rank, rank)),
+            Some((first, last)) if first.world == rank.world && rank.number - *last <= 1 => {
+                *last = rank.number;
+            }
+            _ => ranges.push((rank, rank.number)),
         }
     }
-    let shown = ranges.iter().take(8).map(|&(first, last)| match last - first {
+    let shown = ranges.iter().take(8).map(|&(first, last)| match last - first.number {
         0 => first.to_string(),
         _ => format!("{first}-{last}"),
     });
@@ -272,7 +281,9 @@ mod tests {
 
     #[test]
     fn ranks_are_listed_as_ranges() {
-        let ranks: Vec<Rank> = [0, 1, 2, 5, 7, 8].into_iter().map(Rank).collect();
+        let ranks: Vec<Rank> = [0, 1, 2, 5, 7, 8].map(Rank::of_first_world).to_vec();
         assert_eq!(list_ranks(&ranks), "0-2, 5, 7-8");
+        let spawned = [(2, 0), (2, 1), (3, 2)].map(|(world, number)| Rank { world, number });
+        assert_eq!(list_ranks(&[&ranks[..2], &spawned].concat()), "0-1, 2:0-1, 3:2");
     }
 }

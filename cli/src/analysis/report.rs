@@ -321,7 +321,7 @@ fn spread(ranks: &[RankRow]) -> Spread {
 
 pub(super) fn min_mean_max(ranks: &[RankRow], value: impl Fn(&RankRow) -> f64) -> MinMeanMax {
     let mut values = ranks.iter().map(|row| (value(row), row.rank));
-    let (first, rank) = values.next().unwrap_or((0.0, Rank(0)));
+    let (first, rank) = values.next().unwrap_or((0.0, Rank::of_first_world(0)));
     let start = MinMeanMax { min: first, min_rank: rank, mean: first, max: first, max_rank: rank };
     let mut found = values.fold(start, |mut found, (value, rank)| {
         if value < found.min {

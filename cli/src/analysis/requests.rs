@@ -18,11 +18,11 @@ pub use top::merge_top;
 /// Which requests are wanted; empty and `None` mean all.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    pub ranks: Vec<i64>,
+    pub ranks: Vec<Rank>,
     /// Function names as the user typed them: "MPI_Isend" or "isend".
     pub calls: Vec<String>,
     pub kind: Option<&'static str>,
-    pub peer: Option<i64>,
+    pub peer: Option<Rank>,
     pub tag: Option<i64>,
     pub min_bytes: Option<u64>,
     pub max_bytes: Option<u64>,
@@ -58,7 +58,7 @@ pub struct Request {
     pub call: String,
     pub kind: String,
     pub bytes: u64,
-    pub peer: Option<i64>,
+    pub peer: Option<Rank>,
     pub tag: Option<i64>,
     pub communicator: Option<String>,
     pub ended: Option<String>,

@@ -28,7 +28,7 @@ pub fn run(args: &PendingArgs) -> Result<ExitCode> {
     let open = OpenRun::open(args.run.as_deref())?;
     let found = open.pending()?;
     let mut items = found.items;
-    items.retain(|item| args.ranks.is_empty() || args.ranks.contains(&item.rank.0));
+    items.retain(|item| args.ranks.is_empty() || args.ranks.contains(&item.rank));
     let mut problems = open.problems.clone();
     problems.extend(
         found.failed.iter().map(|error| {

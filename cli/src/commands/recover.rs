@@ -119,7 +119,10 @@ fn recover(
     });
     bar.finish_and_clear();
     let mut summary = summary.into_inner().expect("all workers have ended");
-    summary.recovered.sort_by_key(|recovered| (recovered.content.rank, recovered.content.life));
+    summary.recovered.sort_by_key(|recovered| {
+        let Converted { world, rank, life, .. } = recovered.content;
+        (world, rank, life)
+    });
     summary.left.sort();
     Ok(summary)
 }
@@ -158,11 +161,8 @@ fn find_leftovers(directory: &Path) -> anyhow::Result<Vec<Leftover>> {
     for entry in entries {
         let path = entry.with_context(|| directory.display().to_string())?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if !name.starts_with("rank-") {
-            continue;
-        }
         let database = path.with_extension("db");
-        match path.extension().and_then(|extension| extension.to_str()) {
+        match db::parse_name(&name).map(|(_, extension)| extension) {
             Some("spool") => leftovers.push(Leftover { spool: path, database, elsewhere: None }),
             Some("spool-at") => {
                 let text = std::fs::read_to_string(&path).unwrap_or_default();

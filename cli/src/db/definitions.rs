@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use rusqlite::Row;
 
 use super::{Database, DbError};
-use crate::model::{CallName, CallPath, Frame, Module, RankInfo};
+use crate::model::{CallName, CallPath, Frame, Module, Rank, RankInfo, RankKey};
 
 /// Everything in a file but operations, calls, requests and tallies.
 #[derive(Debug, Default)]
 pub struct Definitions {
-    /// In the order of rank numbers; never empty.
+    /// In the order of rank and life; never empty.
     pub ranks: Vec<RankInfo>,
     /// `thread.number` by `thread.id`.
     pub thread_numbers: HashMap<i64, i64>,
@@ -33,6 +33,11 @@ impl Definitions {
     /// [`DbError::Damaged`] when a table is missing or unreadable.
     pub fn read(database: &Database) -> Result<Definitions, DbError> {
         read_all(database).map_err(DbError::reading(&database.path))
+    }
+
+    /// The ranks by what other rows call them.
+    pub fn ranks_by_key(&self) -> HashMap<RankKey, &RankInfo> {
+        self.ranks.iter().map(|info| (info.key, info)).collect()
     }
 }
 
@@ -66,32 +71,33 @@ fn collect<T, C: FromIterator<T>>(
     database.connection.prepare(sql)?.query_map([], read)?.collect()
 }
 
-const RANK_SQL: &str = "SELECT rank, life, world_size, host, pid, command, executable, mpi_abi, mpi_library,
+const RANK_SQL: &str = "SELECT rank, world, world_rank, life, world_size, host, pid, command, executable, mpi_abi, mpi_library,
   mpi_standard, thread_level, lapscope_version, job, epoch_unix_ns, init_end_ns, end_ns, ended, lost_records,
-  unknown_requests, summarized FROM rank ORDER BY rank";
+  unknown_requests, summarized FROM rank ORDER BY world, world_rank, life";
 
 fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
     Ok(RankInfo {
-        rank: row.get(0)?,
-        life: row.get(1)?,
-        world_size: row.get(2)?,
-        host: row.get(3)?,
-        pid: row.get(4)?,
-        command: row.get(5)?,
-        executable: row.get(6)?,
-        mpi_abi: row.get(7)?,
-        mpi_library: row.get(8)?,
-        mpi_standard: row.get(9)?,
-        thread_level: row.get(10)?,
-        lapscope_version: row.get(11)?,
-        job: row.get(12)?,
-        epoch_unix_ns: row.get(13)?,
-        init_end: row.get(14)?,
-        end: row.get(15)?,
-        ended: row.get(16)?,
-        lost_records: row.get::<_, i64>(17)?.max(0) as u64,
-        unknown_requests: row.get::<_, i64>(18)?.max(0) as u64,
-        summarized: row.get(19)?,
+        key: row.get(0)?,
+        rank: Rank { world: row.get(1)?, number: row.get(2)? },
+        life: row.get(3)?,
+        world_size: row.get(4)?,
+        host: row.get(5)?,
+        pid: row.get(6)?,
+        command: row.get(7)?,
+        executable: row.get(8)?,
+        mpi_abi: row.get(9)?,
+        mpi_library: row.get(10)?,
+        mpi_standard: row.get(11)?,
+        thread_level: row.get(12)?,
+        lapscope_version: row.get(13)?,
+        job: row.get(14)?,
+        epoch_unix_ns: row.get(15)?,
+        init_end: row.get(16)?,
+        end: row.get(17)?,
+        ended: row.get(18)?,
+        lost_records: row.get::<_, i64>(19)?.max(0) as u64,
+        unknown_requests: row.get::<_, i64>(20)?.max(0) as u64,
+        summarized: row.get(21)?,
     })
 }
 

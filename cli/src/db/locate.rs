@@ -10,7 +10,7 @@ use super::DbError;
 pub struct RunFiles {
     /// What the user named, or the run directory that was found.
     pub root: PathBuf,
-    /// Rank order for `rank-N.db`; second lives (`rank-N-2.db`) behind their first.
+    /// In the order of worlds and ranks; second lives (`rank-N-2.db`) behind their first.
     pub databases: Vec<PathBuf>,
     /// Spools not yet turned into databases: of killed ranks, or of ranks still running.
     pub spools: Vec<PathBuf>,
@@ -64,38 +64,36 @@ pub fn list_files(root: &Path) -> Result<RunFiles, DbError> {
     let (mut databases, mut spools) = (Vec::new(), Vec::new());
     for entry in std::fs::read_dir(root).map_err(io)? {
         let name = entry.map_err(io)?.file_name();
-        let Some((key, extension)) = parse_name(&name.to_string_lossy()) else { continue };
-        match extension {
-            Extension::Database => databases.push((key, root.join(&name))),
-            Extension::Spool => spools.push((key, root.join(&name))),
+        match parse_name(&name.to_string_lossy()) {
+            Some((key, "db")) => databases.push((key, root.join(&name))),
+            Some((key, "spool")) => spools.push((key, root.join(&name))),
+            _ => {}
         }
     }
     if databases.is_empty() && spools.is_empty() {
         return Err(DbError::Empty(root.into()));
     }
-    let in_order = |mut files: Vec<((u64, u64), PathBuf)>| {
+    let in_order = |mut files: Vec<(FileKey, PathBuf)>| {
         files.sort();
         files.into_iter().map(|(_, path)| path).collect()
     };
     Ok(RunFiles { root: root.into(), databases: in_order(databases), spools: in_order(spools) })
 }
 
-#[derive(Debug, PartialEq)]
-enum Extension {
-    Database,
-    Spool,
-}
+/// Whose a file is: world, rank, life. Files are listed in this order.
+pub type FileKey = (u64, u64, u64);
 
-/// `rank-N.db`, `rank-N-LIFE.db` and the same with `.spool`: ((rank, life), which).
-fn parse_name(name: &str) -> Option<((u64, u64), Extension)> {
-    let (stem, extension) = name.strip_prefix("rank-")?.split_once('.')?;
-    let extension = match extension {
-        "db" => Extension::Database,
-        "spool" => Extension::Spool,
-        _ => return None,
+/// `rank-N.db`, `rank-N-LIFE.db`, of other worlds than the first `world-W-rank-N.db`, and other extensions: whose the
+/// file is, and its extension. `None` for files that are no rank's.
+pub fn parse_name(name: &str) -> Option<(FileKey, &str)> {
+    let (stem, extension) = name.split_once('.')?;
+    let (world, stem) = match stem.strip_prefix("world-") {
+        Some(rest) => rest.split_once('-')?,
+        None => ("1", stem),
     };
+    let stem = stem.strip_prefix("rank-")?;
     let (rank, life) = stem.split_once('-').unwrap_or((stem, "1"));
-    Some(((rank.parse().ok()?, life.parse().ok()?), extension))
+    Some(((world.parse().ok()?, rank.parse().ok()?, life.parse().ok()?), extension))
 }
 
 #[cfg(test)]
@@ -104,10 +102,23 @@ mod tests {
 
     #[test]
     fn names_of_rank_files() {
-        assert_eq!(parse_name("rank-12.db"), Some(((12, 1), Extension::Database)));
-        assert_eq!(parse_name("rank-0-2.db"), Some(((0, 2), Extension::Database)));
-        assert_eq!(parse_name("rank-3.spool"), Some(((3, 1), Extension::Spool)));
-        assert_eq!(parse_name("rank-3.db-journal"), None);
+        assert_eq!(parse_name("rank-12.db"), Some(((1, 12, 1), "db")));
+        assert_eq!(parse_name("rank-0-2.db"), Some(((1, 0, 2), "db")));
+        assert_eq!(parse_name("world-3-rank-0.spool"), Some(((3, 0, 1), "spool")));
+        assert_eq!(parse_name("world-3-rank-1-2.spool-at"), Some(((3, 1, 2), "spool-at")));
         assert_eq!(parse_name("rank-x.db"), None);
+        assert_eq!(parse_name("job"), None);
+    }
+
+    #[test]
+    fn files_are_listed_world_by_world() {
+        let directory = tempfile::tempdir().unwrap();
+        let sorted = ["rank-2.db", "rank-10.db", "rank-10-2.db", "world-2-rank-0.db"];
+        for name in sorted.iter().rev().chain(&["rank-2.db-journal", "job"]) {
+            std::fs::write(directory.path().join(name), "").unwrap();
+        }
+        let files = list_files(directory.path()).unwrap().databases;
+        let names: Vec<_> = files.iter().map(|file| file.file_name().unwrap()).collect();
+        assert_eq!(names, sorted);
     }
 }

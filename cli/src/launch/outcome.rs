@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 
 use crate::commands::recover::recover_ended_run;
-use crate::db::{list_files, Database, DbError};
+use crate::db::{list_files, parse_name, Database, DbError};
+use crate::model::Rank;
 
 /// The rank files in a run directory and its numbered siblings, at one moment. A launch that makes several jobs gives
 /// the first `DIR`, the next `DIR-2`, and so on; and so does a launch into a directory that another job had before.
@@ -53,7 +54,7 @@ fn names_in(directory: &Path) -> BTreeSet<OsString> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let stem = |path: PathBuf| path.file_stem().map(OsString::from);
     entries
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with("rank-"))
+        .filter(|entry| parse_name(&entry.file_name().to_string_lossy()).is_some())
         .filter_map(|entry| stem(entry.path()))
         .collect()
 }
@@ -61,14 +62,15 @@ fn names_in(directory: &Path) -> BTreeSet<OsString> {
 /// What the ranks of one job left.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    pub world_size: i64,
-    pub ranks: BTreeSet<i64>,
+    /// World sizes by world.
+    pub worlds: BTreeMap<i64, i64>,
+    pub ranks: BTreeSet<Rank>,
     pub requests: u64,
     pub calls: u64,
     pub lost: u64,
     pub summarized: bool,
     /// `rank.ended` of the ranks that did not end in MPI_Finalize.
-    pub died: BTreeMap<i64, String>,
+    pub died: BTreeMap<Rank, String>,
     /// Sentences about what could not be read.
     pub trouble: Vec<String>,
 }
@@ -105,16 +107,18 @@ impl Outcome {
         };
         self.requests += last("request")? as u64;
         self.calls += last("call")? as u64;
-        let mut statement = connection
-            .prepare("SELECT rank, world_size, lost_records, summarized, ended FROM rank")?;
+        let mut statement = connection.prepare(
+            "SELECT world, world_rank, world_size, lost_records, summarized, ended FROM rank",
+        )?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            let rank = row.get(0)?;
+            let rank = Rank { world: row.get(0)?, number: row.get(1)? };
             self.ranks.insert(rank);
-            self.world_size = self.world_size.max(row.get(1)?);
-            self.lost += row.get::<_, i64>(2)?.max(0) as u64;
-            self.summarized |= row.get::<_, bool>(3)?;
-            let ended: String = row.get(4)?;
+            let size = self.worlds.entry(rank.world).or_default();
+            *size = row.get::<_, i64>(2)?.max(*size);
+            self.lost += row.get::<_, i64>(3)?.max(0) as u64;
+            self.summarized |= row.get::<_, bool>(4)?;
+            let ended: String = row.get(5)?;
             if ended != "finalize" {
                 self.died.insert(rank, ended);
             }
@@ -130,14 +134,15 @@ impl Outcome {
         let run = relative(run);
         let run = run.display();
         let ranks = self.ranks.len();
-        let of = if ranks as i64 == self.world_size {
-            String::new()
-        } else {
-            format!(" of {}", self.world_size)
+        let expected: i64 = self.worlds.values().sum();
+        let of = if ranks as i64 == expected { String::new() } else { format!(" of {expected}") };
+        let worlds = match self.worlds.len() {
+            0 | 1 => String::new(),
+            count => format!(" in {count} worlds"),
         };
         writeln!(
             out,
-            "lapscope: data in {run}: {ranks}{of} rank{}, {} requests, {} calls, {} lost{}",
+            "lapscope: data in {run}: {ranks}{of} rank{}{worlds}, {} requests, {} calls, {} lost{}",
             if ranks == 1 && of.is_empty() { "" } else { "s" },
             self.requests,
             self.calls,
@@ -212,19 +217,21 @@ mod tests {
 
     #[test]
     fn the_last_lines_name_the_dead_and_the_next_command() {
+        let rank = |text: &str| text.parse::<Rank>().unwrap();
         let outcome = Outcome {
-            world_size: 4,
-            ranks: [0, 1, 2].into(),
+            worlds: [(1, 2), (2, 2)].into(),
+            ranks: [rank("0"), rank("1"), rank("2:0")].into(),
             requests: 10,
             calls: 5,
-            died: [(1, "killed".to_owned()), (2, "abort".to_owned())].into(),
+            died: [(rank("1"), "killed".to_owned()), (rank("2:0"), "abort".to_owned())].into(),
             ..Outcome::default()
         };
         let mut out = Vec::new();
         outcome.print(&mut out, Path::new("/data/run"), false).unwrap();
         let text = String::from_utf8(out).unwrap();
-        assert!(text.contains("data in /data/run: 3 of 4 ranks, 10 requests, 5 calls, 0 lost"));
-        assert!(text.contains("ranks 1 (killed), 2 (MPI_Abort)"), "{text}");
+        assert!(text
+            .contains("data in /data/run: 3 of 4 ranks in 2 worlds, 10 requests, 5 calls, 0 lost"));
+        assert!(text.contains("ranks 1 (killed), 2:0 (MPI_Abort)"), "{text}");
         assert!(text.ends_with("next: lapscope report /data/run\n"));
     }
 }

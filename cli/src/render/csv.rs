@@ -117,7 +117,7 @@ pub fn write_pending(out: &mut dyn Write, items: &[PendingItem]) -> io::Result<(
             plain(&serde_json::to_value(item.ended)?),
             plain(&serde_json::to_value(item.what)?),
             item.call.clone(),
-            number(item.peer),
+            item.peer.map(|rank| rank.to_string()).unwrap_or_default(),
             number(item.posted_peer),
             number(item.tag),
             item.bytes.to_string(),

@@ -6,12 +6,12 @@ use rustc_hash::FxHashMap;
 use super::top::Top;
 use super::{is_wanted_call, Filter, Order, Request};
 use crate::db::{scan_rows, Database, DbError, Definitions, FromRow};
-use crate::model::{CallRow, Nanos, Rank};
+use crate::model::{CallRow, Nanos, Rank, RankKey};
 
 /// An `operation` row in full.
 #[derive(Debug, Clone)]
 struct Operation {
-    rank: Rank,
+    rank: RankKey,
     call_id: i64,
     path_id: Option<i64>,
     communicator_id: Option<i64>,
@@ -92,6 +92,7 @@ impl FromRow for Row {
 pub struct Requests<'a> {
     database: &'a Database,
     definitions: &'a Definitions,
+    ranks: FxHashMap<RankKey, Rank>,
     /// Bytes by operation id.
     wanted: FxHashMap<i64, u64>,
 }
@@ -107,6 +108,8 @@ impl<'a> Requests<'a> {
         filter: &Filter,
         is_wanted_path: impl Fn(Option<i64>) -> bool,
     ) -> Result<Self, DbError> {
+        let ranks: FxHashMap<RankKey, Rank> =
+            definitions.ranks.iter().map(|info| (info.key, info.rank)).collect();
         let read = || -> rusqlite::Result<FxHashMap<i64, u64>> {
             let sql = format!("SELECT {OPERATION_COLUMNS} FROM operation");
             let mut statement = database.connection.prepare(&sql)?;
@@ -114,14 +117,17 @@ impl<'a> Requests<'a> {
             let mut wanted = FxHashMap::default();
             while let Some(row) = rows.next()? {
                 let operation = read_operation(row)?;
-                if is_wanted(&operation, filter, definitions) && is_wanted_path(operation.path_id) {
+                let rank = rank_of(&ranks, operation.rank);
+                if is_wanted(&operation, rank, filter, definitions)
+                    && is_wanted_path(operation.path_id)
+                {
                     wanted.insert(row.get(0)?, operation.bytes);
                 }
             }
             Ok(wanted)
         };
         let wanted = read().map_err(DbError::reading(&database.path))?;
-        Ok(Requests { database, definitions, wanted })
+        Ok(Requests { database, definitions, ranks, wanted })
     }
 
     /// Hands out every request in the order of the file, until `take` says no more.
@@ -187,14 +193,15 @@ impl<'a> Requests<'a> {
         let operation = operations.get(row.operation_id)?;
         let window = call.map(|call| call.begin - row.post_begin - row.post);
         let communicator = operation.communicator_id;
+        let rank = rank_of(&self.ranks, operation.rank);
         Ok(Request {
-            rank: operation.rank,
+            rank,
             id: row.id,
             thread: self.definitions.thread_numbers.get(&row.thread_id).copied().unwrap_or(0),
             call: call_name(self.definitions, operation.call_id),
             kind: operation.kind,
             bytes: operation.bytes,
-            peer: operation.peer,
+            peer: operation.peer.map(|peer| rank.neighbor(peer)),
             tag: operation.tag,
             communicator: communicator
                 .and_then(|id| self.definitions.communicators.get(&id).cloned()),
@@ -227,10 +234,21 @@ impl<'a> Requests<'a> {
     }
 }
 
-fn is_wanted(operation: &Operation, filter: &Filter, definitions: &Definitions) -> bool {
-    (filter.ranks.is_empty() || filter.ranks.contains(&operation.rank.0))
+/// A damaged file may have rows of no rank.
+fn rank_of(ranks: &FxHashMap<RankKey, Rank>, key: RankKey) -> Rank {
+    ranks.get(&key).copied().unwrap_or(Rank::of_first_world(key.0))
+}
+
+fn is_wanted(
+    operation: &Operation,
+    rank: Rank,
+    filter: &Filter,
+    definitions: &Definitions,
+) -> bool {
+    let peer = operation.peer.map(|peer| rank.neighbor(peer));
+    (filter.ranks.is_empty() || filter.ranks.contains(&rank))
         && filter.kind.map_or(true, |kind| operation.kind == kind)
-        && (filter.peer.is_none() || operation.peer == filter.peer)
+        && (filter.peer.is_none() || peer == filter.peer)
         && (filter.tag.is_none() || operation.tag == filter.tag)
         && filter.min_bytes.map_or(true, |least| operation.bytes >= least)
         && filter.max_bytes.map_or(true, |most| operation.bytes <= most)

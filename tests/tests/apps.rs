@@ -20,11 +20,11 @@ macro_rules! apps {
 
 apps! {
     any_source blocking cancel collectives collectives_in_place collectives_persistent collectives_v comm_idup
-    comm_idup_info comm_recreate comm_self communicators datatypes environment errors_return exit_code fork_exec
-    get_status handle_reuse icollectives in_flight ineighbors intercomm isendrecv large_collectives large_count
-    matched_probe modes_wait neighbors neighbors_persistent partitioned pcontrol persistent persistent_kinds probe
-    proc_null request_free sendrecv status_ignore test_loop testall testany testsome threads waitall waitany
-    waitsome zero_bytes
+    comm_idup_info comm_recreate comm_self communicators datatypes environment errors_return exit_code files
+    files_nonblocking files_split fork_exec get_status handle_reuse icollectives in_flight ineighbors intercomm
+    isendrecv large_collectives large_count matched_probe modes_wait neighbors neighbors_persistent partitioned
+    pcontrol persistent persistent_kinds probe proc_null request_free rma_blocking rma_requests sendrecv
+    status_ignore test_loop testall testany testsome threads waitall waitany waitsome windows zero_bytes
 }
 
 /// `lapscope run` around the launcher and inside it does what plain LD_PRELOAD does.

@@ -16,7 +16,7 @@ help:
 	@echo "make demo                   a halo exchange that should hide its communication and does not, with its report"
 	@echo "make check                  every test; the last line is the total"
 	@echo "make bench                  what lapscope costs on this machine"
-	@echo "make sanitize               the C unit tests under AddressSanitizer and UndefinedBehaviorSanitizer"
+	@echo "make sanitize               the C unit tests under AddressSanitizer with UndefinedBehaviorSanitizer, and under ThreadSanitizer"
 	@echo "make install PREFIX=/usr/local"
 	@echo "make clean"
 	@echo "As root on Debian or Ubuntu each installs what it needs and does not find; else it says what to install."
@@ -39,9 +39,11 @@ bench: build
 
 sanitize:
 	@tests/setup.sh build
-	cmake -S interposer/test -B build/sanitize -DLAPSCOPE_SANITIZE=ON
-	cmake --build build/sanitize -j $(JOBS)
-	ctest --test-dir build/sanitize --output-on-failure
+	for kind in address,undefined thread; do \
+	    cmake -S interposer/test -B build/sanitize-$$kind -DLAPSCOPE_SANITIZE=$$kind && \
+	    cmake --build build/sanitize-$$kind -j $(JOBS) && \
+	    ctest --test-dir build/sanitize-$$kind --output-on-failure || exit 1; \
+	done
 
 install: build
 	DESTDIR="$(DESTDIR)" cmake --install build/interposer --prefix "$(PREFIX)"

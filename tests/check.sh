@@ -35,16 +35,18 @@ count_ctest() {
     awk '/tests passed, .* tests? failed out of/ { f += $4; p += $NF - $4 } END { print p + 0, f + 0 }' "$log"
 }
 
-sanitized() {
-    cmake -S interposer/test -B build/sanitize -DLAPSCOPE_SANITIZE=ON >/dev/null &&
-        cmake --build build/sanitize -j 2 >/dev/null &&
-        ctest --test-dir build/sanitize --output-on-failure
+sanitized() { # sanitized SANITIZERS
+    cmake -S interposer/test -B "build/sanitize-$1" -DLAPSCOPE_SANITIZE="$1" >/dev/null &&
+        cmake --build "build/sanitize-$1" -j 2 >/dev/null &&
+        ctest --test-dir "build/sanitize-$1" --output-on-failure
 }
 
 suite "rustfmt" count_one cargo fmt --all --check
 suite "clippy" count_one cargo clippy --workspace --all-targets --quiet -- -D warnings
 suite "units in C" count_ctest ctest --test-dir build/interposer --output-on-failure
-suite "units in C, AddressSanitizer and UndefinedBehaviorSanitizer" count_ctest sanitized
+suite "units in C, AddressSanitizer and UndefinedBehaviorSanitizer" count_ctest sanitized address,undefined
+suite "units in C, ThreadSanitizer" count_ctest sanitized thread
+suite "generator" count_cargo cargo test -p lapscope-generate --no-fail-fast
 suite "command line" count_cargo cargo test -p lapscope --no-fail-fast
 suite "programs under real launchers" count_cargo cargo test -p lapscope-tests --no-fail-fast
 

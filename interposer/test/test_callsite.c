@@ -24,7 +24,7 @@ struct walk {
     uint32_t path;
 };
 
-static volatile unsigned char sink;
+static __thread volatile unsigned char sink;
 
 /* Where a wrapper stands: it must keep a frame pointer, as the recorder's own do. */
 static __attribute__((noinline, optimize("no-omit-frame-pointer"))) void wrapper(struct walk *walk)

@@ -9,6 +9,7 @@
 #include "../recorder/request.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 
 enum { LIVE_AT_MOST = 3000, STEPS = 400000, SHARED_HANDLE = 77, HANDED_OVER = 50000, IN_FLIGHT = 64 };
@@ -142,7 +143,7 @@ static void *complete(void *unused)
     for (uint64_t i = 0; i < HANDED_OVER; i++) {
         unsigned at = i % IN_FLIGHT;
         while (!__atomic_load_n(&belt.full[at], __ATOMIC_ACQUIRE))
-            ;
+            sched_yield();
         struct spool_live *expected = belt.live[at], *taken = request_take(t, 100 + at, &t);
         mixed_up += taken != expected;
         if (taken)
@@ -163,7 +164,7 @@ static void test_two_threads(void)
         unsigned at = i % IN_FLIGHT;
         struct spool_live *stale;
         while (__atomic_load_n(&belt.full[at], __ATOMIC_ACQUIRE))
-            ;
+            sched_yield();
         belt.live[at] = post(t, 100 + at, 0, &variables[at], &stale);
         __atomic_store_n(&belt.full[at], 1, __ATOMIC_RELEASE);
     }
@@ -173,6 +174,81 @@ static void test_two_threads(void)
     CHECK(spool_header()->chunks <= chunks + 4); /* entries come back to the thread that posts */
 }
 
+/* --- persistent requests --------------------------------------------------------------------------------------------- */
+
+enum { RING = 4, ROUNDS = 3000 };
+
+static struct spool_live *make_persistent(struct thread *t, uint64_t key)
+{
+    struct spool_live *stale, *live = post(t, key, 0, &variables[key % IN_FLIGHT], &stale);
+    live->operation = 0;
+    live->home = live->thread;
+    live->flags = SPOOL_LIVE_PERSISTENT;
+    return live;
+}
+
+static void test_persistent(void)
+{
+    struct thread *t = bring_up();
+    struct spool_live *live = make_persistent(t, 9);
+    CHECK(request_find(t, 9, &variables[9]) == live && !request_is_active(live));
+    live->operation = 5; /* started, and completed: it is found again */
+    CHECK(request_take(t, 9, &variables[9]) == live);
+    live->operation = 0;
+    request_attach(9, live);
+    CHECK(request_take(t, 9, &variables[9]) == live);
+    request_release(t, live);
+    CHECK(request_find(t, 9, &variables[9]) == NULL);
+    CHECK(t->free_live == live);
+}
+
+static int turn; /* whose it is to use the request: each thread starts it once a round, the next one completes it */
+
+static void *start_and_complete(void *argument)
+{
+    int own = *(const int *)argument;
+    struct thread *t = bring_up();
+    for (int round = 0; round < ROUNDS; round++) {
+        while (__atomic_load_n(&turn, __ATOMIC_ACQUIRE) != own)
+            sched_yield();
+        struct spool_live *live = request_take(t, 10, NULL);
+        __atomic_fetch_add(&mixed_up, !live || (request_is_active(live) && live->thread == t->number), __ATOMIC_RELAXED);
+        if (live) {
+            live->operation = 0;
+            request_attach(10, live);
+            live = request_find(t, 10, NULL);
+            live->thread = (uint16_t)t->number; /* who started it; its home stays */
+            __atomic_store_n(&live->operation, 7, __ATOMIC_RELEASE);
+        }
+        __atomic_store_n(&turn, (own + 1) % RING, __ATOMIC_RELEASE);
+        struct spool_live *stale, *mine = post(t, 1000 + (uint64_t)own, 0, &t, &stale); /* while others look for theirs */
+        __atomic_fetch_add(&mixed_up, request_take(t, 1000 + (uint64_t)own, &t) != mine, __ATOMIC_RELAXED);
+        request_release(t, mine);
+    }
+    return NULL;
+}
+
+/* One request goes from thread to thread. */
+static void test_persistent_ring(void)
+{
+    struct thread *t = bring_up();
+    pthread_t others[RING];
+    int numbers[RING];
+    mixed_up = 0;
+    recorder_multiple = 1;
+    struct spool_live *live = make_persistent(t, 10);
+    for (int i = 0; i < RING; i++) {
+        numbers[i] = i;
+        CHECK(pthread_create(&others[i], NULL, start_and_complete, &numbers[i]) == 0);
+    }
+    for (int i = 0; i < RING; i++)
+        pthread_join(others[i], NULL);
+    CHECK_EQUAL(mixed_up, 0);
+    CHECK(request_take(t, 10, NULL) == live);
+    request_release(t, live);
+    recorder_multiple = 0;
+}
+
 int main(void)
 {
     test_against_model();
@@ -180,6 +256,8 @@ int main(void)
     test_stale();
     test_put_back();
     test_two_threads();
+    test_persistent();
+    test_persistent_ring();
     tear_down();
     return check_summary();
 }

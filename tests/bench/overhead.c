@@ -2,14 +2,16 @@
  * What lapscope adds to a call, measured within one process: batches through MPI_* (which the preload library sees) and
  * batches through PMPI_* (which nothing sees) in turn, so that both meet the same noise.
  *
- *   overhead MESSAGE_BYTES IN_FLIGHT ROUNDS
+ *   overhead MESSAGE_BYTES IN_FLIGHT ROUNDS [THREADS]
  *
  * A batch posts IN_FLIGHT receives and sends to a partner (itself on one rank, the other rank on two) and waits for all
  * in one MPI_Waitall, again and again for 20000 messages. Rank 0 prints the median over the rounds of the time added per
- * intercepted call, with the first and third quartile, in nanoseconds.
+ * intercepted call, with the first and third quartile, in nanoseconds. With two and more threads, under
+ * MPI_THREAD_MULTIPLE and on one rank, each does that for itself at the same time, on a communicator of its own.
  */
 #include <mpi.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +30,7 @@ struct exchange {
     char *send, *receive;
     MPI_Request *requests;
     int bytes, in_flight, partner;
+    MPI_Comm comm;
 };
 
 static double seen(const struct exchange *x)
@@ -35,10 +38,10 @@ static double seen(const struct exchange *x)
     double begin = seconds();
     for (int done = 0; done < MESSAGES; done += x->in_flight) {
         for (int i = 0; i < x->in_flight; i++)
-            MPI_Irecv(x->receive + (size_t)i * (size_t)x->bytes, x->bytes, MPI_BYTE, x->partner, 0, MPI_COMM_WORLD,
+            MPI_Irecv(x->receive + (size_t)i * (size_t)x->bytes, x->bytes, MPI_BYTE, x->partner, 0, x->comm,
                       &x->requests[2 * i]);
         for (int i = 0; i < x->in_flight; i++)
-            MPI_Isend(x->send, x->bytes, MPI_BYTE, x->partner, 0, MPI_COMM_WORLD, &x->requests[2 * i + 1]);
+            MPI_Isend(x->send, x->bytes, MPI_BYTE, x->partner, 0, x->comm, &x->requests[2 * i + 1]);
         MPI_Waitall(2 * x->in_flight, x->requests, MPI_STATUSES_IGNORE);
     }
     return seconds() - begin;
@@ -49,10 +52,10 @@ static double unseen(const struct exchange *x)
     double begin = seconds();
     for (int done = 0; done < MESSAGES; done += x->in_flight) {
         for (int i = 0; i < x->in_flight; i++)
-            PMPI_Irecv(x->receive + (size_t)i * (size_t)x->bytes, x->bytes, MPI_BYTE, x->partner, 0, MPI_COMM_WORLD,
+            PMPI_Irecv(x->receive + (size_t)i * (size_t)x->bytes, x->bytes, MPI_BYTE, x->partner, 0, x->comm,
                        &x->requests[2 * i]);
         for (int i = 0; i < x->in_flight; i++)
-            PMPI_Isend(x->send, x->bytes, MPI_BYTE, x->partner, 0, MPI_COMM_WORLD, &x->requests[2 * i + 1]);
+            PMPI_Isend(x->send, x->bytes, MPI_BYTE, x->partner, 0, x->comm, &x->requests[2 * i + 1]);
         PMPI_Waitall(2 * x->in_flight, x->requests, MPI_STATUSES_IGNORE);
     }
     return seconds() - begin;
@@ -71,38 +74,72 @@ static void print_quartiles(const char *what, double *values, int count, const c
            values[3 * count / 4]);
 }
 
-int main(int argc, char **argv)
-{
-    int rank, size;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (argc != 4 || size > 2) {
-        fprintf(stderr, "usage: overhead MESSAGE_BYTES IN_FLIGHT ROUNDS, on 1 or 2 ranks\n");
-        MPI_Abort(MPI_COMM_WORLD, 2);
-    }
-    int rounds = atoi(argv[3]);
-    struct exchange x = {.bytes = atoi(argv[1]), .in_flight = atoi(argv[2]), .partner = size - 1 - rank};
-    x.send = calloc((size_t)x.bytes, 1);
-    x.receive = calloc((size_t)x.bytes * (size_t)x.in_flight, 1);
-    x.requests = malloc(2 * (size_t)x.in_flight * sizeof *x.requests);
-    double *bare = malloc((size_t)rounds * sizeof *bare), *added = malloc((size_t)rounds * sizeof *added);
-    double operations = 2.0 * MESSAGES + (double)MESSAGES / x.in_flight;
+static pthread_barrier_t together;
+static int rounds;
 
-    unseen(&x);
-    seen(&x); /* warm */
+static void prepare(struct exchange *x)
+{
+    x->send = calloc((size_t)x->bytes, 1);
+    x->receive = calloc((size_t)x->bytes * (size_t)x->in_flight, 1);
+    x->requests = malloc(2 * (size_t)x->in_flight * sizeof *x->requests);
+}
+
+/* The rounds of one thread; fills bare and added. */
+static void measure(const struct exchange *x, double *bare, double *added)
+{
+    double operations = 2.0 * MESSAGES + (double)MESSAGES / x->in_flight;
+    unseen(x);
+    seen(x); /* warm */
     for (int round = 0; round < rounds; round++) {
-        double without, with;
-        if (round % 2) { /* neither always goes first */
-            with = seen(&x);
-            without = unseen(&x);
-        } else {
-            without = unseen(&x);
-            with = seen(&x);
+        double without = 0, with = 0;
+        for (int half = 0; half < 2; half++) { /* neither always goes first */
+            pthread_barrier_wait(&together);
+            if (round % 2 == half)
+                without = unseen(x);
+            else
+                with = seen(x);
         }
         bare[round] = without / operations * 1e9;
         added[round] = (with - without) / operations * 1e9;
     }
+}
+
+static void *other_thread(void *x)
+{
+    double *ignored = malloc(2 * (size_t)rounds * sizeof *ignored);
+    measure(x, ignored, ignored + rounds);
+    free(ignored);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    int rank, size, level, threads = argc > 4 ? atoi(argv[4]) : 1;
+    if (threads > 1)
+        MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+    else
+        MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (argc < 4 || size > 2 || threads < 1 || threads > 16 || (threads > 1 && size > 1)) {
+        fprintf(stderr, "usage: overhead MESSAGE_BYTES IN_FLIGHT ROUNDS [THREADS], on 1 or 2 ranks, with threads on 1\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    rounds = atoi(argv[3]);
+    struct exchange x[16];
+    pthread_t others[16];
+    pthread_barrier_init(&together, NULL, (unsigned)threads);
+    for (int i = 0; i < threads; i++) {
+        x[i] = (struct exchange){.bytes = atoi(argv[1]), .in_flight = atoi(argv[2]), .partner = size - 1 - rank};
+        prepare(&x[i]);
+        MPI_Comm_dup(MPI_COMM_WORLD, &x[i].comm);
+    }
+    double *bare = malloc((size_t)rounds * sizeof *bare), *added = malloc((size_t)rounds * sizeof *added);
+    for (int i = 1; i < threads; i++)
+        pthread_create(&others[i], NULL, other_thread, &x[i]);
+    measure(&x[0], bare, added);
+    for (int i = 1; i < threads; i++)
+        pthread_join(others[i], NULL);
     if (rank == 0) {
         print_quartiles("bare, per call", bare, rounds, "ns");
         print_quartiles("added by lapscope, per call", added, rounds, "ns");

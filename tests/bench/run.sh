@@ -2,7 +2,7 @@
 # What lapscope costs, measured: `make bench`. Every figure is a ratio or difference taken within one run; absolute times
 # are of this machine. Takes some minutes.
 #
-#   tests/bench/run.sh [overhead] [finalize] [report]      default: all three
+#   tests/bench/run.sh [overhead] [threads] [fortran] [finalize] [report]      default: all
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -30,7 +30,7 @@ overhead() {
     echo "== time added per intercepted call: bare (PMPI_*) and recorded (MPI_*) batches in turn within one process"
     local mpi paths ranks flight
     for mpi in "${mpis[@]}"; do
-        "mpicc.$mpi" -O2 -w -o "$work/overhead.$mpi" tests/bench/overhead.c
+        "mpicc.$mpi" -O2 -w -pthread -o "$work/overhead.$mpi" tests/bench/overhead.c
         for ranks in 1 2; do
             for flight in 1 1000; do
                 for paths in on off; do
@@ -40,6 +40,47 @@ overhead() {
                     rm -rf "$work/run"
                 done
             done
+        done
+    done
+}
+
+threads() {
+    echo "== two threads under MPI_THREAD_MULTIPLE, each with messages to self, otherwise as above"
+    local mpi flight
+    for mpi in "${mpis[@]}"; do
+        "mpicc.$mpi" -O2 -w -pthread -o "$work/overhead.$mpi" tests/bench/overhead.c
+        for flight in 1 1000; do
+            echo "$mpi, $flight in flight"
+            LAPSCOPE_QUIET=on LAPSCOPE_CONVERT=off LAPSCOPE_DIR=$work/run \
+                launch "$mpi" 1 env LD_PRELOAD="$preload" "$work/overhead.$mpi" 8 "$flight" 41 2
+            rm -rf "$work/run"
+        done
+    done
+}
+
+quartiles() { # median and quartiles of the numbers on standard input
+    sort -g | awk '{ v[NR] = $1 } END { printf "%8.1f ns   (quartiles %.1f .. %.1f)\n", v[int((NR + 1) / 2)], v[int((NR + 3) / 4)], v[int((3 * NR + 1) / 4)] }'
+}
+
+fortran() {
+    echo "== Fortran (mpi_f08), one rank with messages to self: processes without and with lapscope in turn"
+    local mpi flight turn bare with
+    for mpi in "${mpis[@]}"; do
+        if ! command -v "mpifort.$mpi" >/dev/null; then echo "  no Fortran for $mpi"; continue; fi
+        "mpifort.$mpi" -O2 -w -o "$work/fortran.$mpi" -J "$work" tests/bench/overhead_fortran.f90
+        for flight in 1 1000; do
+            : >"$work/bare"; : >"$work/added"
+            for turn in 1 2 3 4 5 6 7 8 9 10 11; do
+                bare=$(launch "$mpi" 1 "$work/fortran.$mpi" "$flight" 11)
+                with=$(LAPSCOPE_QUIET=on LAPSCOPE_CONVERT=off LAPSCOPE_DIR=$work/run \
+                    launch "$mpi" 1 env LD_PRELOAD="$preload" "$work/fortran.$mpi" "$flight" 11)
+                rm -rf "$work/run"
+                echo "$bare" >>"$work/bare"
+                awk -v b="$bare" -v w="$with" 'BEGIN { print w - b }' >>"$work/added"
+            done
+            echo "$mpi, $flight in flight"
+            printf '  bare, per call                %s\n' "$(quartiles <"$work/bare")"
+            printf '  added by lapscope, per call   %s\n' "$(quartiles <"$work/added")"
         done
     done
 }
@@ -81,6 +122,6 @@ PY
     done
 }
 
-for part in "${@:-overhead finalize report}"; do
+for part in "${@:-overhead threads fortran finalize report}"; do
     for one in $part; do "$one"; done
 done

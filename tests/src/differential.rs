@@ -171,9 +171,8 @@ pub fn check_app_with(app: &str, forms: &[Form], options: &[(&str, &str)]) {
         .iter()
         .flat_map(|mpi| {
             let expectation = Expectation::read(&expect, mpi);
-            let missing = build::missing(mpi, &expectation.needs);
-            if !missing.is_empty() {
-                say_not_tested(app, mpi, &format!("it has no {}", missing.join(", no ")));
+            if let Some(reason) = obstacle(mpi, &expectation) {
+                say_not_tested(app, mpi, &reason);
                 return Vec::new();
             }
             let program = [build::app(mpi, app).into_os_string()];
@@ -181,6 +180,16 @@ pub fn check_app_with(app: &str, forms: &[Form], options: &[(&str, &str)]) {
         })
         .collect();
     assert!(found.is_empty(), "{app} {options:?}:\n{}", found.join("\n\n"));
+}
+
+/// Why a program cannot be tested under an MPI.
+fn obstacle(mpi: &Mpi, expectation: &Expectation) -> Option<String> {
+    let missing = build::missing(mpi, &expectation.needs);
+    if missing.is_empty() {
+        expectation.broken.clone()
+    } else {
+        Some(format!("it has no {}", missing.join(", no ")))
+    }
 }
 
 /// Says it in the output of the tests, also when they pass: printing by macros would be kept back.

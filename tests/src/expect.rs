@@ -1,7 +1,7 @@
 //! What a program is known to do: `tests/apps/<app>.expect`, and its comparison with what was recorded.
 //!
-//! A file has a head (`ranks 2`, `exit 3`, `args one two`, `unbalanced`, `needs MPI_Psend_init`) and one line for each
-//! distinct row:
+//! A file has a head (`ranks 2`, `exit 3`, `args one two`, `unbalanced`, `needs MPI_Psend_init`, `broken
+//! reason`) and one line for each distinct row:
 //!
 //! ```text
 //! rank=0 request MPI_Isend send bytes=400 peer=1 tag=7 ended=waited by=MPI_Waitall x10
@@ -46,6 +46,8 @@ pub struct Expectation {
     pub args: Vec<String>,
     /// Functions without which the program cannot be built: an MPI that lacks one is not tested.
     pub needs: Vec<String>,
+    /// Why the program does not run under this MPI, with or without lapscope.
+    pub broken: Option<String>,
     /// Some messages were recorded on one side only, or not received as they were sent.
     pub unbalanced: bool,
     patterns: Vec<Pattern>,
@@ -86,6 +88,7 @@ impl Expectation {
             ("ranks", value) => self.ranks = value.parse().ok()?,
             ("exit", value) => self.code = value.parse().ok()?,
             ("needs", value) => self.needs.extend(value.split(' ').map(str::to_owned)),
+            ("broken", value) => self.broken = Some(value.to_owned()),
             ("args", value) => self.args = value.split(' ').map(str::to_owned).collect(),
             _ => self.patterns.extend(Pattern::parse(line)?),
         }

@@ -147,6 +147,33 @@ impl RankInfo {
     }
 }
 
+/// What a call or request does; `operation.kind`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    Send,
+    Recv,
+    Collective,
+    Rma,
+    Io,
+    Generalized,
+    Other,
+}
+
+impl FromSql for Kind {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Ok(match value.as_str()? {
+            "send" => Kind::Send,
+            "recv" => Kind::Recv,
+            "collective" => Kind::Collective,
+            "rma" => Kind::Rma,
+            "io" => Kind::Io,
+            "generalized" => Kind::Generalized,
+            _ => Kind::Other,
+        })
+    }
+}
+
 /// Where a call's time is counted; every nanosecond inside MPI falls in exactly one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Category {
@@ -157,9 +184,13 @@ pub enum Category {
     /// Blocking point-to-point calls, probes that blocked among them.
     BlockingPointToPoint,
     Collective,
+    /// One-sided communication: what is done to windows, but for requests.
+    Rma,
+    /// What is done to files, but for requests.
+    Io,
     /// Tests and probes that said no.
     Poll,
-    /// Communicator management, MPI_Pcontrol and the like.
+    /// Communicator management, what prepares requests, MPI_Pcontrol and the like.
     Other,
     /// MPI_Init and MPI_Finalize: outside the span that percentages refer to, so never counted.
     Outside,
@@ -179,12 +210,41 @@ impl CallName {
         match (self.role.as_str(), self.family.as_str()) {
             ("POST", _) => Category::Posting,
             ("COMPLETE", _) => Category::Completing,
-            ("BLOCK", "COLLECTIVE") => Category::Collective,
-            ("BLOCK" | "PROBE", "POINT_TO_POINT") => Category::BlockingPointToPoint,
             ("CONTROL", _) if self.name.starts_with("MPI_Init") || self.name == "MPI_Finalize" => {
                 Category::Outside
             }
+            (_, "WINDOW") => Category::Rma,
+            (_, "FILE") => Category::Io,
+            ("BLOCK", "COLLECTIVE" | "NEIGHBORHOOD") => Category::Collective,
+            ("BLOCK" | "PROBE", "POINT_TO_POINT") => Category::BlockingPointToPoint,
             _ => Category::Other,
+        }
+    }
+
+    /// Whether the bytes of this call's rows went over in it. Others tell of bytes that are counted where they do: what
+    /// a persistent request is for, what a probe found, what of a partitioned request is ready, and what the end of a
+    /// split collective file operation will say.
+    pub fn transfers(&self) -> bool {
+        let is_begin =
+            self.family == "FILE" && self.name.trim_end_matches("_c").ends_with("_begin");
+        match self.role.as_str() {
+            "INIT" | "PROBE" => false,
+            "BLOCK" => self.family != "PARTITIONED" && !is_begin,
+            _ => true,
+        }
+    }
+
+    /// The kind of this call's tallies, which have none of their own.
+    pub fn usual_kind(&self) -> Kind {
+        let is_receive = || self.name.contains("ecv") && !self.name.contains("Sendrecv");
+        match self.family.as_str() {
+            "COLLECTIVE" | "NEIGHBORHOOD" => Kind::Collective,
+            "WINDOW" => Kind::Rma,
+            "FILE" => Kind::Io,
+            "GENERALIZED" => Kind::Generalized,
+            "POINT_TO_POINT" if is_receive() => Kind::Recv,
+            "POINT_TO_POINT" if self.role != "COMPLETE" => Kind::Send,
+            _ => Kind::Other,
         }
     }
 }
@@ -238,7 +298,10 @@ pub struct OperationRow {
     pub rank: RankKey,
     pub call_id: i64,
     pub path_id: Option<i64>,
+    pub kind: Kind,
     pub bytes: Bytes,
+    /// Of a request that also receives: that half.
+    pub receive_id: Option<i64>,
 }
 
 /// A row of `call`. `begin` is since the rank's epoch.
@@ -252,6 +315,8 @@ pub struct CallRow {
     pub duration: Option<Nanos>,
     /// Requests that it completed.
     pub completed: u64,
+    /// Of a call that also receives: the operation of that half.
+    pub receive_id: Option<i64>,
 }
 
 /// The columns of `request` from which times are summed.

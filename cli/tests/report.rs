@@ -167,7 +167,7 @@ fn deaths_come_first() {
     assert_eq!(problems[0]["ranks"], json!([1]));
     assert_eq!(
         problems[1]["message"],
-        "rank 0 on node1 was killed; last recorded 0.000 s after MPI_Init, inside MPI_Waitall at app+0x300; pending: \
+        "rank 0 on node1 was killed, inside MPI_Waitall at app+0x300 (entered 0.000 s after MPI_Init); pending: \
          MPI_Irecv from any source, any tag, 64 bytes at app+0x600"
     );
     let pending = json(directory.path(), &["pending", "."]);
@@ -212,12 +212,14 @@ fn documented_keys() {
         &report,
         &report["head"],
         &report["head"]["hosts"][0],
+        &report["head"]["worlds"][0],
         &report["totals"],
         &report["ranks"][0],
         &report["sites"][1],
         &report["sites"][1]["site"],
         &report["sites"][1]["completed_in"],
         &report["size_classes"][0],
+        &report["kinds"][0],
         &report["spread"],
         &report["spread"]["mpi_share"],
         &report["problems"][0],

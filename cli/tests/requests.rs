@@ -39,7 +39,8 @@ fn a_request_in_full() {
     assert_eq!(found["found"], 3);
     let request = &found["requests"][0];
     let expected = serde_json::json!({
-        "rank": 0, "id": 2, "thread": 0, "call": "MPI_Isend", "kind": "send", "bytes": 1000, "peer": 1, "tag": 7,
+        "rank": 0, "id": 2, "thread": 0, "call": "MPI_Isend", "init_call": null, "kind": "send", "bytes": 1000,
+        "peer": 1, "tag": 7, "receive_bytes": null, "receive_peer": null, "receive_tag": null,
         "communicator": "MPI_COMM_WORLD", "ended": "waited", "post_begin_ns": 2500, "post_ns": 300,
         "window_ns": 17200, "mpi_ns": 300, "compute_ns": 16900, "completion_call": "MPI_Waitall",
         "completion_begin_ns": 20000, "completion_ns": 10001, "completed_together": 3, "outstanding_bytes": 1000,

@@ -6,7 +6,10 @@ use rustc_hash::FxHashMap;
 
 use super::cell::{request_window, Cell};
 use crate::db::{Definitions, RowSink};
-use crate::model::{Bytes, CallRow, Category, Nanos, OperationRow, RankKey, RequestRow, TallyRow};
+use crate::model::{
+    Bytes, CallName, CallRow, Category, Ended, Kind, Nanos, OperationRow, RankInfo, RankKey,
+    RequestRow, TallyRow,
+};
 
 /// What the calls of a cell have in common. Ids are those of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -15,6 +18,7 @@ pub struct CellKey {
     pub rank: u32,
     pub call_id: i64,
     pub path_id: Option<i64>,
+    pub kind: Kind,
     pub size_class: u8,
     pub is_poll: bool,
 }
@@ -33,10 +37,14 @@ pub struct FileSums {
 #[derive(Debug)]
 pub struct Aggregator {
     ranks: HashMap<RankKey, u32>,
-    categories: HashMap<i64, Category>,
+    /// For each rank of the file: when its run time begins and, where that is known, ends.
+    spans: Vec<(Nanos, Option<Nanos>)>,
+    calls: HashMap<i64, CallName>,
     keys: FxHashMap<CellKey, u32>,
     cells: Vec<(CellKey, Cell)>,
     operations: Operations,
+    /// The receiving halves of operations that also send.
+    receives: FxHashMap<i64, i64>,
     waits: FxHashMap<(u32, u32), Nanos>,
     hideable: Vec<Nanos>,
     completion: Completion,
@@ -58,10 +66,12 @@ impl Aggregator {
     pub fn new(definitions: &Definitions) -> Self {
         Aggregator {
             ranks: (0..).zip(&definitions.ranks).map(|(index, info)| (info.key, index)).collect(),
-            categories: definitions.calls.iter().map(|(id, call)| (*id, call.category())).collect(),
+            spans: definitions.ranks.iter().map(run_span).collect(),
+            calls: definitions.calls.clone(),
             keys: FxHashMap::default(),
             cells: Vec::new(),
             operations: Operations::default(),
+            receives: FxHashMap::default(),
             waits: FxHashMap::default(),
             hideable: vec![Nanos(0); definitions.ranks.len()],
             completion: Completion::default(),
@@ -86,6 +96,13 @@ impl Aggregator {
 
     fn rank_index(&self, rank: RankKey) -> u32 {
         self.ranks.get(&rank).copied().unwrap_or(0)
+    }
+
+    /// Bytes that came in a call or request that also sends. It counts once, where it sends.
+    fn add_received_half(&mut self, id: Option<i64>) {
+        if let Some(receive) = id.and_then(|id| self.operations.get(id)) {
+            self.cells[receive.cell as usize].1.bytes += receive.bytes;
+        }
     }
 
     /// Books how much of a completing call could at most have been hidden behind the computation that its requests'
@@ -116,21 +133,41 @@ impl Aggregator {
     }
 }
 
+/// From the return of the call that started MPI to the entry of the one that ended it; the end of a process that died is
+/// not known.
+fn run_span(info: &RankInfo) -> (Nanos, Option<Nanos>) {
+    (info.init_end, (info.ended == Ended::Finalize).then_some(info.end))
+}
+
+/// A call that starts or ends MPI is not: its time is not part of the run time.
+fn is_in_span((begin, end): (Nanos, Option<Nanos>), moment: Nanos) -> bool {
+    moment >= begin && end.map_or(true, |end| moment < end)
+}
+
 impl RowSink for Aggregator {
     fn operation(&mut self, operation: &OperationRow) {
+        let transfers = self.calls.get(&operation.call_id).map_or(true, CallName::transfers);
+        let bytes = if transfers { operation.bytes } else { Bytes(0) };
         let cell = self.cell_index(CellKey {
             rank: self.rank_index(operation.rank),
             call_id: operation.call_id,
             path_id: operation.path_id,
-            size_class: operation.bytes.size_class(),
+            kind: operation.kind,
+            size_class: bytes.size_class(),
             is_poll: false,
         });
-        self.operations.insert(operation.id, Operation { cell, bytes: operation.bytes });
+        self.operations.insert(operation.id, Operation { cell, bytes });
+        if let Some(receive) = operation.receive_id {
+            self.receives.insert(operation.id, receive);
+        }
     }
 
     fn call(&mut self, call: &CallRow) {
-        if let Some(operation) = self.operations.get(call.operation_id) {
-            self.cells[operation.cell as usize].1.add_call(operation.bytes, call);
+        let Some(operation) = self.operations.get(call.operation_id) else { return };
+        let (key, cell) = &mut self.cells[operation.cell as usize];
+        if is_in_span(self.spans[key.rank as usize], call.begin) {
+            cell.add_call(operation.bytes, call);
+            self.add_received_half(call.receive_id);
         }
     }
 
@@ -149,17 +186,21 @@ impl RowSink for Aggregator {
             (call, share)
         });
         self.cells[operation.cell as usize].1.add_request(operation.bytes, request, ended);
+        self.add_received_half(self.receives.get(&request.operation_id).copied());
     }
 
     fn tally(&mut self, tally: &TallyRow) {
+        let call = self.calls.get(&tally.call_id);
+        let is_post = call.is_some_and(|call| call.category() == Category::Posting);
+        let kind = call.map_or(Kind::Other, CallName::usual_kind);
         let cell = self.cell_index(CellKey {
             rank: self.rank_index(tally.rank),
             call_id: tally.call_id,
             path_id: tally.path_id,
+            kind,
             size_class: tally.size_class,
             is_poll: tally.is_poll,
         });
-        let is_post = self.categories.get(&tally.call_id) == Some(&Category::Posting);
         self.cells[cell as usize].1.add_tally(tally, is_post && !tally.is_poll);
     }
 }

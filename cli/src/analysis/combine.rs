@@ -8,7 +8,7 @@ use super::aggregate::FileSums;
 use super::cell::Cell;
 use super::sites::Grouping;
 use crate::db::Definitions;
-use crate::model::{CallName, CallPath, Category, Frame, Module, Nanos, Rank, RankInfo};
+use crate::model::{CallName, CallPath, Category, Frame, Kind, Module, Nanos, Rank, RankInfo};
 use crate::symbols::{FrameName, NameFrames};
 
 /// The sums of a run. Indices of entries are into the vectors beside them.
@@ -40,6 +40,7 @@ pub struct Entry {
     pub rank: usize,
     pub call: usize,
     pub path: Option<usize>,
+    pub kind: Kind,
     pub size_class: u8,
     pub is_poll: bool,
     pub cell: Cell,
@@ -61,6 +62,7 @@ impl RunSums {
                     rank: first_rank + key.rank as usize,
                     call: calls.intern(name.unwrap_or_else(|| unknown_call(key.call_id))),
                     path: key.path_id.and_then(|id| paths.intern(&definitions, id)),
+                    kind: key.kind,
                     size_class: key.size_class,
                     is_poll: key.is_poll,
                     cell: *cell,

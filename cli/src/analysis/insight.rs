@@ -87,7 +87,9 @@ fn uneven_collectives(run: &RunSums, ranks: &[RankRow]) -> Option<Insight> {
                 && entry.cell.count > 0
         })
     };
-    if ranks.len() < 2 || !(0..ranks.len()).all(takes_part) {
+    // Ranks of different worlds are in different collectives.
+    let is_one_world = ranks.iter().all(|row| row.rank.world == ranks[0].rank.world);
+    if ranks.len() < 2 || !is_one_world || !(0..ranks.len()).all(takes_part) {
         return None;
     }
     let spread = min_mean_max(ranks, |row| row.totals.collective_ns.0 as f64);

@@ -9,3 +9,4 @@ pub mod problem;
 pub mod report;
 pub mod requests;
 pub mod sites;
+pub mod transfers;

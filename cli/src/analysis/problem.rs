@@ -120,17 +120,17 @@ fn describe_death(rank: &RankSums, pending: &[PendingItem]) -> Problem {
         Ended::Exit => "exited without MPI_Finalize",
         Ended::Killed | Ended::Finalize => "was killed",
     };
-    // When it died is not recorded: a killed process writes nothing more.
-    let mut message = format!(
-        "rank {} on {} {how}; last recorded {:.3} s after MPI_Init",
-        info.rank,
-        info.host,
-        info.run_time().seconds()
-    );
+    let mut message = format!("rank {} on {} {how}", info.rank, info.host);
     let mine: Vec<&PendingItem> =
         pending.iter().filter(|item| (item.rank, item.life) == (info.rank, info.life)).collect();
-    for call in mine.iter().filter(|item| item.what == What::Call) {
-        message += &format!(", inside {}", call.describe());
+    // When it died is not recorded: a killed process writes nothing more.
+    let calls: Vec<&&PendingItem> = mine.iter().filter(|item| item.what == What::Call).collect();
+    if calls.is_empty() {
+        message += &format!("; last recorded {:.3} s after MPI_Init", info.run_time().seconds());
+    }
+    for call in calls {
+        let entered = call.begin_after_init_ns.seconds();
+        message += &format!(", inside {} (entered {entered:.3} s after MPI_Init)", call.describe());
     }
     let requests: Vec<&&PendingItem> =
         mine.iter().filter(|item| item.what == What::Request).collect();

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::cell::Cell;
-use super::combine::{Entry, RankSums, RunSums};
+use super::combine::{RankSums, RunSums};
 use super::insight::{find_insights, Insight};
 use super::problem::Problem;
-use super::sites::{group_completing, group_sites, name_site, Grouping, Numbers, Order, Site};
+use super::sites::{group_completing, group_sites, name_site, Grouping, Order, Site};
+use super::transfers::{kinds, size_classes, KindRow, SizeClass};
 use crate::model::{Category, Ended, Nanos, Rank, RankInfo};
 use crate::symbols::NameFrames;
 
@@ -33,6 +34,8 @@ pub struct Report {
     /// Call sites in all.
     pub site_count: usize,
     pub size_classes: Vec<SizeClass>,
+    /// What was transferred, by kind.
+    pub kinds: Vec<KindRow>,
 }
 
 /// What ran.
@@ -40,9 +43,11 @@ pub struct Report {
 pub struct Head {
     pub command: String,
     pub executable: String,
+    /// Of the first world, which the launcher started.
     pub world_size: i64,
-    /// Ranks that these numbers are of.
+    /// Ranks that these numbers are of, in all worlds.
     pub ranks: usize,
+    pub worlds: Vec<World>,
     pub hosts: Vec<Host>,
     pub mpi_abi: String,
     pub mpi_library: String,
@@ -58,6 +63,16 @@ pub struct Head {
     pub lapscope_version: String,
 }
 
+/// An MPI_COMM_WORLD; all but the first were spawned.
+#[derive(Debug, Serialize)]
+pub struct World {
+    pub world: i64,
+    pub world_size: i64,
+    pub ranks: usize,
+    /// Of its first rank that was recorded.
+    pub command: String,
+}
+
 /// A node and how many of the ranks were on it.
 #[derive(Debug, Serialize)]
 pub struct Host {
@@ -70,7 +85,7 @@ pub struct Host {
 pub struct Totals {
     /// MPI_Init to MPI_Finalize, summed over ranks.
     pub run_ns: Nanos,
-    /// Inside MPI in that time: the sum of the six below.
+    /// Inside MPI in that time: the sum of the eight below.
     pub mpi_ns: Nanos,
     pub mpi_share: f64,
     pub posting_ns: Nanos,
@@ -78,6 +93,10 @@ pub struct Totals {
     pub waiting_ns: Nanos,
     pub blocking_ns: Nanos,
     pub collective_ns: Nanos,
+    /// In calls on windows that make no request.
+    pub rma_ns: Nanos,
+    /// In calls on files that make no request.
+    pub io_ns: Nanos,
     pub poll_ns: Nanos,
     pub other_ns: Nanos,
     /// Requests made.
@@ -127,18 +146,6 @@ pub struct RankRow {
     pub totals: Totals,
 }
 
-/// Calls of similar size.
-#[derive(Debug, Serialize)]
-pub struct SizeClass {
-    /// `point_to_point` or `collective`.
-    pub kind: &'static str,
-    pub from_bytes: u64,
-    /// The first size that is too large.
-    pub below_bytes: u64,
-    #[serde(flatten)]
-    pub numbers: Numbers,
-}
-
 /// What the user asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct ReportOptions {
@@ -178,6 +185,7 @@ impl Report {
             sites,
             site_count: sums.len(),
             size_classes: size_classes(run, totals.run_ns),
+            kinds: kinds(run),
         }
     }
 }
@@ -185,6 +193,7 @@ impl Report {
 fn head(run: &RunSums) -> Head {
     let infos: Vec<&RankInfo> = run.ranks.iter().map(|rank| &rank.info).collect();
     let first = infos[0];
+    let worlds = worlds(&infos);
     let mut hosts: BTreeMap<&str, usize> = BTreeMap::new();
     for info in &infos {
         *hosts.entry(&info.host).or_default() += 1;
@@ -192,8 +201,9 @@ fn head(run: &RunSums) -> Head {
     Head {
         command: first.command.clone(),
         executable: first.executable.clone(),
-        world_size: infos.iter().map(|info| info.world_size).max().unwrap_or(0),
+        world_size: worlds.first().map_or(0, |world| world.world_size),
         ranks: infos.len(),
+        worlds,
         hosts: hosts
             .into_iter()
             .map(|(name, ranks)| Host { name: name.to_owned(), ranks })
@@ -208,6 +218,19 @@ fn head(run: &RunSums) -> Head {
         job: first.job.clone(),
         lapscope_version: first.lapscope_version.clone(),
     }
+}
+
+/// `infos` in the order of ranks.
+fn worlds(infos: &[&RankInfo]) -> Vec<World> {
+    infos
+        .chunk_by(|a, b| a.rank.world == b.rank.world)
+        .map(|infos| World {
+            world: infos[0].rank.world,
+            world_size: infos.iter().map(|info| info.world_size).max().unwrap_or(0),
+            ranks: infos.len(),
+            command: infos[0].command.clone(),
+        })
+        .collect()
 }
 
 fn rank_rows(run: &RunSums) -> Vec<RankRow> {
@@ -252,6 +275,8 @@ impl Totals {
             Category::Completing => &mut self.waiting_ns,
             Category::BlockingPointToPoint => &mut self.blocking_ns,
             Category::Collective => &mut self.collective_ns,
+            Category::Rma => &mut self.rma_ns,
+            Category::Io => &mut self.io_ns,
             Category::Poll => &mut self.poll_ns,
             Category::Other => &mut self.other_ns,
             Category::Outside => return,
@@ -278,6 +303,8 @@ fn sum_totals(ranks: &[RankRow]) -> Totals {
         waiting_ns,
         blocking_ns,
         collective_ns,
+        rma_ns,
+        io_ns,
         poll_ns,
         other_ns,
         requests,
@@ -294,6 +321,8 @@ fn sum_totals(ranks: &[RankRow]) -> Totals {
         sum.waiting_ns += waiting_ns;
         sum.blocking_ns += blocking_ns;
         sum.collective_ns += collective_ns;
+        sum.rma_ns += rma_ns;
+        sum.io_ns += io_ns;
         sum.poll_ns += poll_ns;
         sum.other_ns += other_ns;
         sum.requests += requests;
@@ -335,31 +364,4 @@ pub(super) fn min_mean_max(ranks: &[RankRow], value: impl Fn(&RankRow) -> f64) -
     });
     found.mean /= ranks.len().max(1) as f64;
     found
-}
-
-/// Requests and blocking calls by size. Probes move no bytes; communicator calls have none.
-fn size_classes(run: &RunSums, run_time: Nanos) -> Vec<SizeClass> {
-    let mut classes: BTreeMap<(u8, u8), Cell> = BTreeMap::new();
-    for entry in run.entries.iter().filter(|entry| moves_bytes(run, entry)) {
-        let group = u8::from(run.calls[entry.call].family == "COLLECTIVE");
-        *classes.entry((group, entry.size_class)).or_default() += &entry.cell;
-    }
-    classes
-        .into_iter()
-        .filter(|(_, cell)| cell.count > 0)
-        .map(|((group, class), cell)| SizeClass {
-            kind: if group == 0 { "point_to_point" } else { "collective" },
-            from_bytes: class.checked_sub(1).map_or(0, |exponent| 1 << exponent.min(63)),
-            below_bytes: 1u64.checked_shl(class.into()).unwrap_or(u64::MAX),
-            numbers: Numbers::new(&cell, run_time),
-        })
-        .collect()
-}
-
-fn moves_bytes(run: &RunSums, entry: &Entry) -> bool {
-    let is_transfer = matches!(
-        run.category(entry),
-        Category::Posting | Category::BlockingPointToPoint | Category::Collective
-    );
-    is_transfer && run.calls[entry.call].role != "PROBE"
 }

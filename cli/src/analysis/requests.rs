@@ -56,10 +56,16 @@ pub struct Request {
     pub id: i64,
     pub thread: i64,
     pub call: String,
+    /// Of a persistent request: the call that made it.
+    pub init_call: Option<String>,
     pub kind: String,
     pub bytes: u64,
     pub peer: Option<Rank>,
     pub tag: Option<i64>,
+    /// What a request that sends (MPI_Isendrecv) also receives.
+    pub receive_bytes: Option<u64>,
+    pub receive_peer: Option<Rank>,
+    pub receive_tag: Option<i64>,
     pub communicator: Option<String>,
     pub ended: Option<String>,
     pub post_begin_ns: Nanos,

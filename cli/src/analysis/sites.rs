@@ -17,6 +17,8 @@ pub enum SiteKind {
     Request,
     Blocking,
     Collective,
+    Rma,
+    Io,
     /// Ends requests; its time is also that which is shared out to the sites of these requests.
     Completing,
     /// Tests and probes that said no.
@@ -31,6 +33,8 @@ impl SiteKind {
             Category::Posting => Some(SiteKind::Request),
             Category::BlockingPointToPoint => Some(SiteKind::Blocking),
             Category::Collective => Some(SiteKind::Collective),
+            Category::Rma => Some(SiteKind::Rma),
+            Category::Io => Some(SiteKind::Io),
             Category::Poll => Some(SiteKind::Poll),
             Category::Other => Some(SiteKind::Other),
             Category::Completing => Some(SiteKind::Completing),

@@ -123,7 +123,8 @@ pub fn scan_rows<R: FromRow, S>(
     Ok(())
 }
 
-const CALL_COLUMNS: &str = "id, operation_id, thread_id, begin_ns, duration_ns, completed";
+const CALL_COLUMNS: &str =
+    "id, operation_id, thread_id, begin_ns, duration_ns, completed, receive_operation_id";
 
 fn read_call(row: &Row<'_>) -> rusqlite::Result<CallRow> {
     Ok(CallRow {
@@ -133,6 +134,7 @@ fn read_call(row: &Row<'_>) -> rusqlite::Result<CallRow> {
         begin: row.get(3)?,
         duration: row.get(4)?,
         completed: row.get::<_, i64>(5)? as u64,
+        receive_id: row.get(6)?,
     })
 }
 
@@ -171,7 +173,7 @@ impl CallCursor<'_> {
 
 fn scan_operations(connection: &Connection, sink: &mut impl RowSink) -> rusqlite::Result<()> {
     let mut statement = connection
-        .prepare("SELECT id, rank, call_id, path_id, bytes FROM operation ORDER BY id")?;
+        .prepare("SELECT id, rank, call_id, path_id, kind, bytes, receive_operation_id FROM operation ORDER BY id")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         sink.operation(&OperationRow {
@@ -179,7 +181,9 @@ fn scan_operations(connection: &Connection, sink: &mut impl RowSink) -> rusqlite
             rank: row.get(1)?,
             call_id: row.get(2)?,
             path_id: row.get(3)?,
-            bytes: row.get(4)?,
+            kind: row.get(4)?,
+            bytes: row.get(5)?,
+            receive_id: row.get(6)?,
         });
     }
     Ok(())

@@ -55,12 +55,13 @@ fn write_rank(
     )?;
     let shown = if top == 0 { items.len() } else { top.min(items.len()) };
     for item in &items[..shown] {
-        let lead = match item.what {
-            What::Call => "  inside  ",
-            What::Request => "  pending ",
+        // How long it then hung is not known: the end of a process that was killed is not recorded.
+        let (lead, begun, end) = match item.what {
+            What::Call => ("  inside  ", "entered", " and not left"),
+            What::Request => ("  pending ", "posted", ""),
         };
         let head = format!(
-            "{lead}{}, begun {} after MPI_Init",
+            "{lead}{}, {begun} {} after MPI_Init{end}",
             item.describe_without_place(),
             time(item.begin_after_init_ns)
         );

@@ -9,7 +9,8 @@ use crate::analysis::insight::Insight;
 use crate::analysis::problem::{plural, ProblemKind};
 use crate::analysis::report::{Report, Totals};
 use crate::analysis::sites::{Numbers, Site, SiteKind};
-use crate::model::{Ended, Nanos};
+use crate::analysis::transfers::{KindRow, SizeKind};
+use crate::model::{Ended, Kind, Nanos};
 
 /// Writes the whole report.
 ///
@@ -34,17 +35,49 @@ fn write_head(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<
         [host] => format!("on {}", host.name),
         hosts => format!("on {} hosts", hosts.len()),
     };
+    write_spawned(out, report, style)?;
     let ranks = plural(head.world_size.max(0) as u64);
+    let spawned = match head.worlds.get(1..).unwrap_or_default() {
+        [] => String::new(),
+        others => {
+            let sizes: i64 = others.iter().map(|world| world.world_size).sum();
+            format!(" and {sizes} spawned in {} world{}", others.len(), plural(others.len() as u64))
+        }
+    };
     let has_deaths = report.ranks.iter().any(|rank| rank.ended != Ended::Finalize);
     let end = if has_deaths { "the last record" } else { "MPI_Finalize" };
     let facts = format!(
-        "{} rank{ranks} {hosts} · {} (MPI {}) · {} from MPI_Init to {end}",
+        "{} rank{ranks}{spawned} {hosts} · {} (MPI {}) · {} from MPI_Init to {end}",
         head.world_size,
         library_name(&head.mpi_library),
         head.mpi_standard,
         time(head.longest_run_ns)
     );
     writeln!(out, "{}", style.wrap(&facts, "", "  "))
+}
+
+/// Worlds beside the first, each command once.
+fn write_spawned(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
+    const SHOWN: usize = 4;
+    let mut commands: Vec<(&str, Vec<String>)> = Vec::new();
+    for world in report.head.worlds.iter().skip(1) {
+        let at = commands.iter().position(|(command, _)| *command == world.command);
+        let at = at.unwrap_or_else(|| {
+            commands.push((&world.command, Vec::new()));
+            commands.len() - 1
+        });
+        commands[at].1.push(world.world.to_string());
+    }
+    for (command, worlds) in commands.iter().take(SHOWN) {
+        let more = if worlds.len() > SHOWN { ", …" } else { "" };
+        let numbers = worlds[..worlds.len().min(SHOWN)].join(", ");
+        let line = format!("world{} {numbers}{more}: {command}", plural(worlds.len() as u64));
+        writeln!(out, "{}", style.wrap(&line, "  ", "    "))?;
+    }
+    if commands.len() > SHOWN {
+        writeln!(out, "  and {} more commands", commands.len() - SHOWN)?;
+    }
+    Ok(())
 }
 
 /// Open MPI's first line goes on with package, builder and dates.
@@ -99,7 +132,7 @@ struct Part {
     in_sentence: &'static str,
 }
 
-fn split(totals: &Totals) -> [(Part, Nanos); 6] {
+fn split(totals: &Totals) -> [(Part, Nanos); 8] {
     let part = |label, in_sentence| Part { label, in_sentence };
     [
         (
@@ -109,6 +142,8 @@ fn split(totals: &Totals) -> [(Part, Nanos); 6] {
         (part("posting requests", "posting non-blocking requests"), totals.posting_ns),
         (part("blocking point-to-point", "in blocking sends and receives"), totals.blocking_ns),
         (part("collectives", "in collectives"), totals.collective_ns),
+        (part("windows", "in one-sided communication"), totals.rma_ns),
+        (part("files", "in file operations"), totals.io_ns),
         (part("polls that said no", "in polls that said no"), totals.poll_ns),
         (part("other MPI", "in communicator management and other calls"), totals.other_ns),
     ]
@@ -127,10 +162,28 @@ fn write_split(out: &mut dyn Write, report: &Report, style: Style) -> io::Result
         line(part.label, *ns)?;
     }
     line("outside MPI", outside)?;
+    let transferred: Vec<String> = report.kinds.iter().filter_map(transferred).collect();
+    if !transferred.is_empty() {
+        let text = format!("transferred: {}", transferred.join(", "));
+        writeln!(out, "{}", style.wrap(&text, "  ", "  "))?;
+    }
     if report.ranks.len() > 1 {
         write_spread(out, report, style)?;
     }
     Ok(())
+}
+
+/// "sent 96 MiB"
+fn transferred(row: &KindRow) -> Option<String> {
+    let what = match row.kind {
+        Kind::Send => "sent",
+        Kind::Recv => "received",
+        Kind::Collective => "in collectives",
+        Kind::Rma => "one-sided",
+        Kind::Io => "to and from files",
+        Kind::Generalized | Kind::Other => "else",
+    };
+    (row.bytes > 0).then(|| format!("{what} {}", bytes(row.bytes)))
 }
 
 fn write_spread(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
@@ -334,9 +387,12 @@ fn place(site: &Site) -> String {
 }
 
 fn write_sizes(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
-    for (kind, title) in
-        [("point_to_point", "MESSAGE SIZES"), ("collective", "COLLECTIVES BY SIZE ON EACH RANK")]
-    {
+    for (kind, title) in [
+        (SizeKind::PointToPoint, "MESSAGE SIZES"),
+        (SizeKind::Collective, "COLLECTIVES BY SIZE ON EACH RANK"),
+        (SizeKind::Rma, "ONE-SIDED BY SIZE"),
+        (SizeKind::Io, "FILES BY SIZE"),
+    ] {
         let mut columns = NUMBER_COLUMNS;
         columns[2].0 = "size";
         let mut table = Table::new(&columns);

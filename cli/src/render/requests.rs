@@ -60,7 +60,10 @@ fn cells(request: &Request) -> Vec<String> {
     vec![
         request.rank.to_string(),
         format!("{:.6} s", request.post_begin_ns.seconds()),
-        request.call.clone(),
+        match &request.init_call {
+            Some(init) => format!("{} of {init}", request.call),
+            None => request.call.clone(),
+        },
         match (request.peer, request.posted_peer) {
             (Some(peer), _) => peer.to_string(),
             (None, Some(-1)) => "any".to_owned(),
@@ -80,6 +83,10 @@ fn cells(request: &Request) -> Vec<String> {
 
 fn places(request: &Request) -> String {
     let mut text = request.site.clone().unwrap_or_else(|| "(no call path)".to_owned());
+    if let Some(received) = request.receive_bytes {
+        let peer = request.receive_peer.map(|peer| format!(" from {peer}")).unwrap_or_default();
+        text += &format!(", receives {}{peer}", bytes(received));
+    }
     if let Some(call) = &request.completion_call {
         let place = request.completion_site.as_deref().unwrap_or_default();
         text += &format!(", ended by {call} {place}");

@@ -23,11 +23,14 @@ struct Operation {
     posted_tag: Option<i64>,
     posted_bytes: u64,
     ended: Option<String>,
+    receive_id: Option<i64>,
+    init_call_id: Option<i64>,
 }
 
 const OPERATION_COLUMNS: &str =
     "id, rank, call_id, path_id, communicator_id, kind, bytes, peer, tag, posted_peer,
-    posted_tag, posted_bytes, ended";
+    posted_tag, posted_bytes, ended, receive_operation_id,
+    (SELECT init.call_id FROM operation init WHERE init.id = operation.init_operation_id)";
 
 fn read_operation(row: &rusqlite::Row<'_>) -> rusqlite::Result<Operation> {
     Ok(Operation {
@@ -43,6 +46,8 @@ fn read_operation(row: &rusqlite::Row<'_>) -> rusqlite::Result<Operation> {
         posted_tag: row.get(10)?,
         posted_bytes: row.get::<_, i64>(11)? as u64,
         ended: row.get(12)?,
+        receive_id: row.get(13)?,
+        init_call_id: row.get(14)?,
     })
 }
 
@@ -191,6 +196,8 @@ impl<'a> Requests<'a> {
             completing.as_ref().map(|operation| call_name(self.definitions, operation.call_id));
         let completion_path_id = completing.and_then(|operation| operation.path_id);
         let operation = operations.get(row.operation_id)?;
+        let received = operation.receive_id.map(|id| operations.get(id)).transpose()?;
+        let name = |id| call_name(self.definitions, id);
         let window = call.map(|call| call.begin - row.post_begin - row.post);
         let communicator = operation.communicator_id;
         let rank = rank_of(&self.ranks, operation.rank);
@@ -198,11 +205,18 @@ impl<'a> Requests<'a> {
             rank,
             id: row.id,
             thread: self.definitions.thread_numbers.get(&row.thread_id).copied().unwrap_or(0),
-            call: call_name(self.definitions, operation.call_id),
+            call: name(operation.call_id),
+            init_call: operation.init_call_id.map(name),
             kind: operation.kind,
             bytes: operation.bytes,
             peer: operation.peer.map(|peer| rank.neighbor(peer)),
             tag: operation.tag,
+            receive_bytes: received.as_ref().map(|half| half.bytes),
+            receive_peer: received
+                .as_ref()
+                .and_then(|half| half.peer)
+                .map(|peer| rank.neighbor(peer)),
+            receive_tag: received.and_then(|half| half.tag),
             communicator: communicator
                 .and_then(|id| self.definitions.communicators.get(&id).cloned()),
             ended: operation.ended,
@@ -253,8 +267,11 @@ fn is_wanted(
         && filter.min_bytes.map_or(true, |least| operation.bytes >= least)
         && filter.max_bytes.map_or(true, |most| operation.bytes <= most)
         && (filter.ended.is_none() || operation.ended.as_deref() == filter.ended)
-        && (filter.calls.is_empty()
-            || is_wanted_call(&call_name(definitions, operation.call_id), &filter.calls))
+        && (filter.calls.is_empty() || {
+            let calls = [Some(operation.call_id), operation.init_call_id];
+            let mut names = calls.into_iter().flatten().map(|id| call_name(definitions, id));
+            names.any(|name| is_wanted_call(&name, &filter.calls))
+        })
 }
 
 fn call_name(definitions: &Definitions, id: i64) -> String {

@@ -1,0 +1,107 @@
+//! Runs whose processes have spawned others: several MPI_COMM_WORLDs in one run directory.
+
+mod fixture;
+
+use fixture::{answer, json, lapscope, Rank, RANK_0, RANK_1};
+use serde_json::{json, Value};
+
+/// The usual two ranks, and rank 1 of a world 3 of two; its rank 0 was killed in an MPI_Recv from rank 1.
+fn run() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    Rank::new(0).write(directory.path(), RANK_0);
+    Rank::new(1).write(directory.path(), RANK_1);
+    let stuck = "INSERT INTO call VALUES (1, 3, 1, 30000, NULL, NULL, 0, NULL);
+        INSERT INTO request VALUES (1, 1, NULL, 1, 20000, 100, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL)";
+    Rank { world: 3, ended: "killed", summarized: false, ..Rank::new(0) }
+        .write(directory.path(), stuck);
+    directory
+}
+
+/// As files and as one merged file.
+fn both_ways(check: impl Fn(&std::path::Path, &str)) {
+    let run = run();
+    check(run.path(), ".");
+    answer(run.path(), &["merge", ".", "--output", "all.db"]);
+    check(run.path(), "all.db");
+}
+
+#[test]
+fn ranks_of_other_worlds_have_names_of_their_own() {
+    both_ways(|directory, run| {
+        let report = json(directory, &["report", run]);
+        let ranks: Vec<&Value> =
+            report["ranks"].as_array().unwrap().iter().map(|rank| &rank["rank"]).collect();
+        assert_eq!(ranks, [&json!(0), &json!(1), &json!("3:0")]);
+        assert_eq!(
+            (&report["head"]["world_size"], &report["head"]["ranks"]),
+            (&json!(2), &json!(3))
+        );
+        let worlds = report["head"]["worlds"].as_array().unwrap();
+        let worlds: Vec<_> = worlds
+            .iter()
+            .map(|world| (&world["world"], &world["world_size"], &world["ranks"]))
+            .collect();
+        assert_eq!(worlds, [(&json!(1), &json!(2), &json!(2)), (&json!(3), &json!(2), &json!(1))]);
+        let text = answer(directory, &["report", run]);
+        assert!(text.contains("2 ranks and 2 spawned in 1 world on node1"), "{text}");
+        assert!(text.contains("world 3: ./app -n 4"), "{text}");
+    });
+}
+
+#[test]
+fn what_is_missing_is_told_world_by_world() {
+    both_ways(|directory, run| {
+        let report = json(directory, &["report", run]);
+        let problem = &report["problems"][0];
+        assert_eq!(
+            (&problem["kind"], &problem["ranks"]),
+            (&json!("missing_ranks"), &json!(["3:1"]))
+        );
+        let message = problem["message"].as_str().unwrap();
+        assert!(message.starts_with("no data of 1 of 4 ranks (3:1)"), "{message}");
+    });
+}
+
+#[test]
+fn peers_are_of_the_same_world() {
+    both_ways(|directory, run| {
+        let pending = json(directory, &["pending", run, "--rank", "3:0"]);
+        let items = pending["pending"].as_array().unwrap();
+        assert_eq!(items.len(), 2);
+        assert_eq!((&items[1]["rank"], &items[1]["peer"]), (&json!("3:0"), &json!("3:1")));
+        assert_eq!(json(directory, &["pending", run, "--rank", "0"])["pending"], json!([]));
+        let found =
+            |peer: &str| json(directory, &["requests", run, "--peer", peer])["found"].clone();
+        assert_eq!((found("1"), found("3:1")), (json!(3), json!(1)));
+        let text = answer(directory, &["pending", run]);
+        assert!(text.starts_with("rank 3:0 on node1 was killed; 1 request pending"), "{text}");
+        assert!(
+            text.contains("MPI_Waitall, entered 29.0 µs after MPI_Init and not left"),
+            "{text}"
+        );
+        assert!(
+            text.contains(
+                "MPI_Isend to rank 3:1, tag 7, 1000 bytes, posted 19.0 µs after MPI_Init"
+            ),
+            "{text}"
+        );
+    });
+}
+
+#[test]
+fn queries_tell_worlds_apart() {
+    both_ways(|directory, run| {
+        let sql = "SELECT group_concat(rank || '=' || world || ':' || world_rank, ' ') AS ranks FROM rank";
+        assert_eq!(json(directory, &["sql", run, sql])[0]["ranks"], "0=1:0 1=1:1 2=3:0");
+        let calls = "SELECT count(*) AS calls FROM calls JOIN rank USING (rank) WHERE world = 3";
+        assert_eq!(json(directory, &["sql", run, calls])[0]["calls"], 1);
+    });
+}
+
+#[test]
+fn what_is_no_rank_is_refused() {
+    let output = lapscope(run().path(), &["requests", ".", "--rank", "3:x"]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(error.contains("world:rank, as 2:0"), "{error}");
+}

@@ -3,7 +3,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 JOBS ?= $(shell nproc)
 
-.PHONY: build help demo check bench sanitize install clean
+.PHONY: build help demo check coverage bench sanitize install clean
 
 build:
 	@tests/setup.sh build
@@ -15,6 +15,7 @@ help:
 	@echo "make build                  the libraries into build/lib, the command into target/release"
 	@echo "make demo                   a halo exchange that should hide its communication and does not, with its report"
 	@echo "make check                  every test; the last line is the total"
+	@echo "make coverage               docs/coverage.md: what is recorded of each function of the MPI standard"
 	@echo "make bench                  what lapscope costs on this machine"
 	@echo "make sanitize               the C unit tests under AddressSanitizer with UndefinedBehaviorSanitizer, and under ThreadSanitizer"
 	@echo "make install PREFIX=/usr/local"
@@ -33,6 +34,11 @@ check:
 	@tests/mpis.sh
 	@$(MAKE) --no-print-directory build
 	@tests/check.sh
+
+coverage:
+	@tests/setup.sh check
+	@tests/mpis.sh
+	@build/mpi/standard/bin/python tests/coverage.py
 
 bench: build
 	@tests/bench/run.sh

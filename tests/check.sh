@@ -47,6 +47,11 @@ suite "units in C" count_ctest ctest --test-dir build/interposer --output-on-fai
 suite "units in C, AddressSanitizer and UndefinedBehaviorSanitizer" count_ctest sanitized address,undefined
 suite "units in C, ThreadSanitizer" count_ctest sanitized thread
 suite "generator" count_cargo cargo test -p lapscope-generate --no-fail-fast
+if [ -x build/mpi/standard/bin/python ]; then
+    suite "calls against the standard" count_one build/mpi/standard/bin/python tests/coverage.py --check
+else
+    echo "NOT TESTED: calls against the standard (no pympistandard)"
+fi
 suite "command line" count_cargo cargo test -p lapscope --no-fail-fast
 suite "programs under real launchers" count_cargo cargo test -p lapscope-tests --no-fail-fast
 

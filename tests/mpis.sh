@@ -46,3 +46,14 @@ if [ -x build/mpi/mpich5/bin/mpicc_abi ]; then
     export MPI4PY_BUILD_MPICC="$PWD/build/mpi/mpich5/bin/mpicc_abi"
     environment mpiabi --no-cache-dir --no-binary=mpi4py mpi4py
 fi
+
+# mpi4py's own tests are in its source distribution alone.
+if [ ! -e build/mpi/suite/test/main.py ]; then
+    echo "fetching mpi4py's tests"
+    rm -rf build/mpi/suite
+    mkdir -p build/mpi/suite
+    python3 -m pip download --quiet --disable-pip-version-check --no-deps --no-binary=mpi4py --dest build/mpi/suite \
+        mpi4py >build/mpi/suite.log 2>&1 </dev/null &&
+        tar -xzf build/mpi/suite/mpi4py-*.tar.gz -C build/mpi/suite --strip-components=1 ||
+        echo "NOT TESTED: mpi4py's own tests could not be fetched; build/mpi/suite.log has the reason" >&2
+fi

@@ -204,7 +204,7 @@ fn say_not_tested(app: &str, mpi: &Mpi, reason: &str) {
 /// As [`check_app`].
 pub fn check_script(script: &str, forms: &[Form]) {
     let expect = paths::apps().join(format!("{script}.expect"));
-    let found: Vec<String> = mpi::all()
+    let found: Vec<String> = mpi::with_python()
         .iter()
         .flat_map(|mpi| {
             let file = paths::apps().join(format!("{script}.py"));

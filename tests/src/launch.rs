@@ -191,7 +191,26 @@ impl<'a> Job<'a> {
     }
 
     /// [`Job::run`] without waiting for a turn, for jobs that are meant to meet.
+    ///
+    /// # Panics
+    /// As [`Job::run`].
     pub fn run_beside_others(&self) -> Outcome {
+        self.start_and_wait().unwrap_or_else(|text| panic!("{text}"))
+    }
+
+    /// [`Job::run`] for what may hang.
+    ///
+    /// # Errors
+    /// When it takes longer than its limit; what it printed until then.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn try_run(&self) -> Result<Outcome, String> {
+        let _turn = turn();
+        self.start_and_wait()
+    }
+
+    fn start_and_wait(&self) -> Result<Outcome, String> {
         let output = tempfile::tempdir_in(self.place).expect("a directory for output");
         let (stdout, stderr) = (output.path().join("stdout"), output.path().join("stderr"));
         let mut command = self.command();
@@ -204,16 +223,20 @@ impl<'a> Job<'a> {
         let read = |path| String::from_utf8_lossy(&fs::read(path).expect("output")).into_owned();
         let (stdout, stderr) = (read(stdout), read(stderr));
         let Some(status) = status else {
-            panic!("{:?} took longer than {:?}\n{stdout}{stderr}", self.line(), self.limit);
+            return Err(format!(
+                "{:?} took longer than {:?}\n{stdout}{stderr}",
+                self.line(),
+                self.limit
+            ));
         };
         let (said, stderr): (Vec<&str>, Vec<&str>) =
             stderr.lines().partition(|line| line.starts_with("lapscope: "));
-        Outcome {
+        Ok(Outcome {
             code: exit_code(status),
             stdout,
             stderr: stderr.iter().map(|line| format!("{line}\n")).collect(),
             said: said.iter().map(|line| line["lapscope: ".len()..].to_owned()).collect(),
-        }
+        })
     }
 }
 

@@ -12,3 +12,4 @@ pub mod namespace;
 pub mod paths;
 pub mod pattern;
 pub mod rows;
+pub mod suite;

@@ -5,6 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use crate::paths;
+
 /// How to build and launch with one MPI.
 pub struct Mpi {
     /// Name of its directory under `build/tests` and of its Python environment.
@@ -147,6 +149,20 @@ pub fn all() -> &'static [&'static Mpi] {
         );
         found
     })
+}
+
+/// Those that `tests/mpis.sh` has made a Python environment with mpi4py for.
+///
+/// # Panics
+/// When there is none.
+pub fn with_python() -> Vec<&'static Mpi> {
+    let (found, missing): (Vec<&Mpi>, Vec<&Mpi>) =
+        all().iter().partition(|mpi| paths::python(mpi.name).is_file());
+    for mpi in &missing {
+        eprintln!("NOT TESTED under {}: no mpi4py in build/mpi", mpi.name);
+    }
+    assert!(!found.is_empty(), "no Python with mpi4py: `tests/mpis.sh` makes it");
+    found
 }
 
 /// One MPI of this machine by its name, where it is there.

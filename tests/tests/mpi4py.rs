@@ -1,7 +1,10 @@
-//! Python programs, which load their MPI late and with local scope.
+//! Python programs, which load their MPI late and with local scope, and mpi4py's own tests.
+
+use std::time::Duration;
 
 use lapscope_tests::differential::check_script;
 use lapscope_tests::launch::Form;
+use lapscope_tests::{mpi, suite};
 
 #[test]
 fn messages_and_collectives() {
@@ -16,4 +19,29 @@ fn mpi_loaded_inside_a_function() {
 #[test]
 fn under_lapscope_run() {
     check_script("python_exchange", &[Form::Outer, Form::Inner]);
+}
+
+fn check_suite(ranks: &[u32], modules: &[&str], limit: Duration) {
+    if !suite::is_there() {
+        return;
+    }
+    let mpis = mpi::with_python();
+    let jobs = ranks.iter().flat_map(|&ranks| mpis.iter().map(move |mpi| (mpi, ranks)));
+    let found: Vec<String> =
+        jobs.filter_map(|(mpi, ranks)| suite::check(mpi, ranks, modules, limit).err()).collect();
+    assert!(found.is_empty(), "{}", found.join("\n\n"));
+}
+
+/// What makes and ends requests, in two minutes.
+#[test]
+fn own_tests_of_requests() {
+    let modules = ["p2p_.*", "cco_nb_.*", "cco_pr_.*", "request", "grequest", "rma_nb", "io"];
+    check_suite(&[2], &modules, Duration::from_secs(120));
+}
+
+/// All of them on 1, 2 and 3 ranks: `make mpi4py-suite`, half an hour.
+#[test]
+#[ignore = "half an hour: make mpi4py-suite"]
+fn own_tests_in_full() {
+    check_suite(&[1, 2, 3], &[], Duration::from_secs(600));
 }

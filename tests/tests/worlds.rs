@@ -1,0 +1,153 @@
+//! Processes that spawn others: all write into one run directory, each world with names of its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use lapscope_tests::launch::{lapscope, place, recover, Form, Job};
+use lapscope_tests::mpi::{self, Mpi};
+use lapscope_tests::{build, invariants, rows};
+
+/// MPIs whose MPI_Comm_spawn fails, whatever runs: Debian's MPICH 4.0.2 reports "Error in spawn call".
+const CANNOT_SPAWN: &[&str] = &["mpich"];
+
+/// What the processes of `worlds_tree.c` were started as, world by world: command line arguments and their ranks.
+const WORLDS: &[&[(&str, usize)]] = &[
+    &[("", 2)],
+    &[("branch", 2)],
+    &[("leaf", 1)],
+    &[("multiple-a", 1), ("multiple-b", 2)],
+    &[("of-0", 2)],
+    &[("of-1", 2)],
+];
+
+fn job<'a>(mpi: &'a Mpi, app: &str, form: Form, place: &'a Path) -> Job<'a> {
+    let app = build::app(mpi, app);
+    Job::new(mpi, 2, app, form, place).env("I_MPI_SPAWN", "on")
+}
+
+fn spawning() -> impl Iterator<Item = &'static Mpi> {
+    mpi::all().iter().copied().filter(|mpi| {
+        let can = !CANNOT_SPAWN.contains(&mpi.name);
+        if !can {
+            eprintln!("NOT TESTED under {}: its MPI_Comm_spawn fails", mpi.name);
+        }
+        can
+    })
+}
+
+/// The ranks of each world as they were started, and that each of them is there, once, whole.
+fn worlds(run: &Path) -> Vec<Vec<(String, usize)>> {
+    let mut ranks: BTreeMap<i64, BTreeSet<i64>> = BTreeMap::new();
+    let mut sizes = BTreeMap::new();
+    let mut started: BTreeMap<i64, BTreeMap<String, usize>> = BTreeMap::new();
+    for path in rows::databases(run) {
+        let database = rows::open(&path);
+        assert_eq!(invariants::check(&database), Ok(()), "{}", path.display());
+        let number = |column: &str| -> i64 {
+            rows::value(&database, &format!("SELECT {column} FROM rank")).parse().expect("a number")
+        };
+        let (world, rank) = (number("world"), number("world_rank"));
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let expected = if world == 1 {
+            format!("rank-{rank}.db")
+        } else {
+            format!("world-{world}-rank-{rank}.db")
+        };
+        assert_eq!(name, expected);
+        assert!(ranks.entry(world).or_default().insert(rank), "{world}:{rank} is there twice");
+        sizes.insert(world, number("world_size"));
+        let command = rows::value(&database, "SELECT command FROM rank");
+        let argument = command.split_once(' ').map_or("", |(_, argument)| argument).to_owned();
+        *started.entry(world).or_default().entry(argument).or_default() += 1;
+        assert_eq!(
+            rows::value(&database, "SELECT ended || unknown_requests FROM rank"),
+            "finalize0"
+        );
+    }
+    for (world, ranks) in &ranks {
+        assert_eq!(
+            ranks.iter().copied().collect::<Vec<_>>(),
+            (0..sizes[world]).collect::<Vec<_>>()
+        );
+    }
+    let mut worlds: Vec<Vec<_>> =
+        started.into_values().map(|started| started.into_iter().collect()).collect();
+    worlds.sort();
+    worlds
+}
+
+fn check_report(run: &Path) {
+    let printed =
+        lapscope(["report".as_ref(), "--format".as_ref(), "json".as_ref(), run.as_os_str()]);
+    let report: Value = serde_json::from_str(&printed).expect("JSON");
+    assert_eq!(report["head"]["worlds"].as_array().map(Vec::len), Some(WORLDS.len()), "{printed}");
+    let names: BTreeSet<String> = report["ranks"]
+        .as_array()
+        .expect("ranks")
+        .iter()
+        .map(|rank| rank["rank"].to_string())
+        .collect();
+    let ranks: usize = WORLDS.iter().flat_map(|world| world.iter()).map(|(_, ranks)| ranks).sum();
+    assert_eq!(names.len(), ranks, "{names:?}");
+    assert!(names.contains("0") && names.contains("\"2:0\""), "{names:?}");
+    assert_eq!(report["problems"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn spawned_processes_write_beside_their_parents() {
+    for mpi in spawning() {
+        for form in [Form::Preload, Form::Outer] {
+            let place = place();
+            let bare = job(mpi, "worlds_tree", Form::Bare, place.path()).run();
+            assert_eq!((bare.code, bare.stdout.lines().count()), (0, 1), "{}: {bare:?}", mpi.name);
+            let job = job(mpi, "worlds_tree", form, place.path());
+            let with = job.run();
+            let found = (with.code, &with.stdout);
+            assert_eq!(found, (bare.code, &bare.stdout), "{}: {}", mpi.name, with.stderr);
+            let said = with.said.iter().filter(|line| line.starts_with("data in ")).count();
+            assert_eq!(said, 1, "{}: {:?}", mpi.name, with.said);
+            let expected: Vec<Vec<_>> = WORLDS
+                .iter()
+                .map(|world| world.iter().map(|&(name, ranks)| (name.to_owned(), ranks)).collect())
+                .collect();
+            assert_eq!(worlds(&job.run_directory()), expected, "{}", mpi.name);
+            check_report(&job.run_directory());
+        }
+    }
+}
+
+/// An MPI that cannot spawn says so with lapscope as without.
+#[test]
+fn failing_to_spawn_is_the_same() {
+    for mpi in CANNOT_SPAWN.iter().filter_map(|name| mpi::named(name)) {
+        let place = place();
+        let run = |form| job(mpi, "worlds_tree", form, place.path()).run();
+        let (bare, with) = (run(Form::Bare), run(Form::Preload));
+        assert_eq!((bare.code, bare.stdout.as_str()), (0, "this MPI cannot spawn\n"), "{bare:?}");
+        assert_eq!((with.code, with.stdout), (bare.code, bare.stdout));
+    }
+}
+
+#[test]
+fn a_killed_child_is_named_with_its_world() {
+    for mpi in spawning() {
+        let place = place();
+        let job =
+            job(mpi, "worlds_die", Form::Preload, place.path()).limit(Duration::from_secs(15));
+        // Open MPI 5 waits for parents that wait for children it has ended, with and without lapscope
+        if let Ok(outcome) = job.try_run() {
+            assert_ne!(outcome.code, 0, "{}", mpi.name);
+        }
+        let run = job.run_directory();
+        recover(&run);
+        let child = rows::open(&run.join("world-2-rank-1.db"));
+        assert_eq!(rows::value(&child, "SELECT ended FROM rank"), "killed", "{}", mpi.name);
+        let text = lapscope(["pending".as_ref(), run.as_os_str()]);
+        assert!(text.contains("inside  MPI_Recv from rank 2:1"), "{}: {text}", mpi.name);
+        let report = lapscope(["report".as_ref(), run.as_os_str()]);
+        assert!(report.contains("! rank 2:1 on"), "{}: {report}", mpi.name);
+    }
+}

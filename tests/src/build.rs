@@ -22,6 +22,47 @@ const FLAGS: &[&str] = &[
     "-Wno-stringop-overflow",
 ];
 
+/// Modules and headers by which Fortran programs get at MPI: one source serves all (`tests/apps/binding.h`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Binding {
+    F08,
+    Module,
+    Header,
+}
+
+impl Binding {
+    pub const ALL: [Self; 3] = [Self::F08, Self::Module, Self::Header];
+
+    /// As expectations and file names call it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::F08 => "f08",
+            Self::Module => "module",
+            Self::Header => "header",
+        }
+    }
+
+    /// `mpif.h` declares no arguments: the compiler sees calls that do not agree with each other.
+    fn flags(self) -> &'static [&'static str] {
+        match self {
+            Self::F08 => &["-DUSE_MPI_F08"],
+            Self::Module => &["-DUSE_MPI_MODULE"],
+            Self::Header => &["-DUSE_MPIF_H", "-fallow-argument-mismatch", "-w"],
+        }
+    }
+}
+
+const FORTRAN_FLAGS: &[&str] = &[
+    "-cpp",
+    "-O1",
+    "-g",
+    "-fno-range-check",
+    "-ffree-line-length-none",
+    "-Wall",
+    "-Wno-unused",
+    "-Wno-unused-dummy-argument",
+];
+
 /// One compiler at a time: tests that need the same program must not build it twice at once.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
@@ -68,26 +109,39 @@ pub fn missing(mpi: &Mpi, functions: &[String]) -> Vec<String> {
 }
 
 /// Runs a compiler to make `binary`. The file appears whole, so that tests at work at the same time do not meet.
-fn compile(compiler: &str, source: &Path, binary: &Path, options: &[&str]) {
+fn compile(
+    compiler: &str,
+    flags: &[&str],
+    source: &Path,
+    binary: &Path,
+    options: &[&str],
+) -> Result<(), String> {
     let directory = binary.parent().expect("a binary has a directory");
     fs::create_dir_all(directory).expect("a directory for test programs");
     let name = binary.file_name().expect("a binary has a name").to_string_lossy();
     let unfinished = directory.join(format!(".{name}.{}", process::id()));
     let output = Command::new(compiler)
-        .args(FLAGS)
+        .args(flags)
         .arg("-o")
         .arg(&unfinished)
         .arg(source)
         .args(options)
         .output()
         .unwrap_or_else(|error| panic!("{compiler}: {error}"));
-    assert!(
-        output.status.success(),
-        "{compiler} cannot build {}:\n{}",
-        source.display(),
-        String::from_utf8_lossy(&output.stderr)
-    );
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{compiler} cannot build {}:\n{said}", source.display()));
+    }
     fs::rename(&unfinished, binary).expect("the finished program");
+    Ok(())
+}
+
+/// [`compile`] of C.
+///
+/// # Panics
+/// When it cannot be built.
+fn compile_c(compiler: &str, source: &Path, binary: &Path, options: &[&str]) {
+    compile(compiler, FLAGS, source, binary, options).unwrap_or_else(|said| panic!("{said}"));
 }
 
 /// The binary of `tests/apps/<app>.c` for an MPI, built anew when the source is newer.
@@ -101,9 +155,44 @@ pub fn app(mpi: &Mpi, app: &str) -> PathBuf {
     let mut sources = headers();
     sources.push(source.clone());
     if !is_current(&binary, &sources) {
-        compile(mpi.compiler, &source, &binary, &["-pthread"]);
+        compile_c(mpi.compiler, &source, &binary, &["-pthread"]);
     }
     binary
+}
+
+/// The binary of `tests/apps/<app>.f90` for an MPI, with one of its bindings. `extra` are flags of one's own, which go into
+/// its name.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn fortran(mpi: &Mpi, app: &str, binding: Binding, extra: &[&str]) -> PathBuf {
+    let _turn = turn();
+    let source = paths::apps().join(format!("{app}.f90"));
+    let binary = paths::built(mpi.name).join(format!("{app}-{}{}", binding.word(), extra.concat()));
+    let mut sources = headers();
+    sources.push(source.clone());
+    if !is_current(&binary, &sources) {
+        let flags = [FORTRAN_FLAGS, binding.flags(), extra].concat();
+        compile(mpi.fortran[0], &flags, &source, &binary, &mpi.fortran[1..])
+            .unwrap_or_else(|said| panic!("{said}"));
+    }
+    binary
+}
+
+/// Whether an MPI has a Fortran binding at all: a program that does nothing else than use it compiles.
+pub fn has_fortran(mpi: &Mpi, binding: Binding) -> bool {
+    let _turn = turn();
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let source = place.path().join("probe.f90");
+    let text = match binding {
+        Binding::F08 => "use mpi_f08\nend\n",
+        Binding::Module => "use mpi\nend\n",
+        Binding::Header => "include 'mpif.h'\nend\n",
+    };
+    fs::write(&source, text).expect("a source to compile");
+    mpi.fortran.first().is_some_and(|compiler| {
+        compile(compiler, &[], &source, &place.path().join("probe"), &mpi.fortran[1..]).is_ok()
+    })
 }
 
 /// The shared library of `tests/apps/<library>.c` for an MPI.
@@ -115,7 +204,7 @@ pub fn library(mpi: &Mpi, library: &str) -> PathBuf {
     let source = paths::apps().join(format!("{library}.c"));
     let binary = paths::built(mpi.name).join(format!("lib{library}.so"));
     if !is_current(&binary, std::slice::from_ref(&source)) {
-        compile(mpi.compiler, &source, &binary, &["-shared", "-fPIC"]);
+        compile_c(mpi.compiler, &source, &binary, &["-shared", "-fPIC"]);
     }
     binary
 }
@@ -128,7 +217,7 @@ pub fn unknown_mpi_program() -> PathBuf {
     let _turn = turn();
     let directory = paths::built("unknown");
     let (library, program) = (directory.join("libmpi.so"), directory.join("program"));
-    compile(
+    compile_c(
         "cc",
         &paths::apps().join("unknown_mpi.c"),
         &library,
@@ -136,6 +225,6 @@ pub fn unknown_mpi_program() -> PathBuf {
     );
     let search = format!("-L{}", directory.display());
     let source = paths::apps().join("unknown_program.c");
-    compile("cc", &source, &program, &[&search, "-Wl,-rpath,$ORIGIN", "-lmpi"]);
+    compile_c("cc", &source, &program, &[&search, "-Wl,-rpath,$ORIGIN", "-lmpi"]);
     program
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 
+use crate::build::Binding;
 use crate::expect::Expectation;
 use crate::launch::{place, Form, Job, Outcome};
 use crate::mpi::{self, Mpi};
@@ -190,6 +191,30 @@ fn obstacle(mpi: &Mpi, expectation: &Expectation) -> Option<String> {
     } else {
         Some(format!("it has no {}", missing.join(", no ")))
     }
+}
+
+/// The program `tests/apps/<app>.f90` under every MPI that has Fortran, with each of the bindings.
+///
+/// # Panics
+/// As [`check_app`].
+pub fn check_fortran(app: &str, bindings: &[Binding], flags: &[&str]) {
+    let expect = paths::apps().join(format!("{app}.expect"));
+    let mut found = Vec::new();
+    for mpi in mpi::all() {
+        for &binding in bindings {
+            let expectation = Expectation::read(&expect, mpi);
+            if !build::has_fortran(mpi, binding) {
+                say_not_tested(app, mpi, &format!("it has no Fortran binding {}", binding.word()));
+            } else if let Some(reason) = obstacle(mpi, &expectation) {
+                say_not_tested(app, mpi, &reason);
+            } else {
+                let program = [build::fortran(mpi, app, binding, flags).into_os_string()];
+                let differences = differences(mpi, &program, &expectation, &[Form::Preload], &[]);
+                found.extend(differences.iter().map(|text| format!("{} {text}", binding.word())));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{app}.f90 {flags:?}:\n{}", found.join("\n\n"));
 }
 
 /// Says it in the output of the tests, also when they pass: printing by macros would be kept back.

@@ -16,6 +16,8 @@ pub struct Mpi {
     /// The recorder that serves it: `liblapscope-<abi>.so`.
     pub abi: &'static str,
     pub compiler: &'static str,
+    /// Compiles Fortran: a program and what follows the source on its command line; empty where the MPI has none.
+    pub fortran: &'static [&'static str],
     pub launcher: &'static str,
     /// Launcher options to run more ranks than there are cores.
     pub oversubscribe: &'static [&'static str],
@@ -37,6 +39,7 @@ const OPENMPI: Mpi = Mpi {
     words: &["openmpi", "openmpi4"],
     abi: "openmpi",
     compiler: "mpicc.openmpi",
+    fortran: &["mpifort.openmpi"],
     launcher: "mpirun.openmpi",
     oversubscribe: &["--oversubscribe"],
     environment: &[
@@ -52,6 +55,7 @@ const MPICH: Mpi = Mpi {
     words: &["mpich", "mpich4"],
     abi: "mpich",
     compiler: "mpicc.mpich",
+    fortran: &["mpifort.mpich"],
     launcher: "mpirun.mpich",
     oversubscribe: &[],
     // where mpi4py's wheel finds this MPI
@@ -63,6 +67,7 @@ const MPICH5: Mpi = Mpi {
     name: "mpich5",
     words: &["mpich", "mpich5"],
     compiler: installed!("mpich5/bin/mpicc"),
+    fortran: &[],
     launcher: installed!("mpich5/bin/mpiexec.hydra"),
     environment: &[],
     ..MPICH
@@ -75,6 +80,7 @@ const KNOWN: &[Mpi] = &[
         name: "openmpi5",
         words: &["openmpi", "openmpi5"],
         compiler: installed!("openmpi5/bin/mpicc"),
+        fortran: &[],
         launcher: installed!("openmpi5/bin/mpirun"),
         ..OPENMPI
     },
@@ -91,6 +97,16 @@ const KNOWN: &[Mpi] = &[
         name: "intel",
         words: &["mpich", "intel"],
         compiler: installed!("intel/bin/mpigcc"),
+        // its mpif90 looks for the modules in a directory that the package does not have
+        fortran: &[
+            "gfortran",
+            concat!("-I", installed!("intel/include/mpi/gfortran/12.4.0")),
+            concat!("-I", installed!("intel/include")),
+            concat!("-L", installed!("intel/lib")),
+            concat!("-Wl,--disable-new-dtags,-rpath,", installed!("intel/lib")),
+            "-lmpifort",
+            "-lmpi",
+        ],
         launcher: installed!("intel/bin/mpiexec.hydra"),
         environment: &[("I_MPI_ROOT", installed!("intel"))],
         ..MPICH

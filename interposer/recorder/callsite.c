@@ -6,6 +6,7 @@
 #include "config.h"
 #include "modules.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <libunwind.h>
 #include <pthread.h>
@@ -121,6 +122,33 @@ static __attribute__((noinline)) void unwind(struct unwound *u, struct caller ca
         }
         u->frames[u->frame_count++] = ip;
     }
+}
+
+/* The object that holds a code address. */
+static const void *object_of(uintptr_t code)
+{
+    Dl_info info;
+    return dladdr((const void *)code, &info) ? info.dli_fbase : NULL;
+}
+
+int callsite_passes(uintptr_t frame)
+{
+    unw_context_t context;
+    unw_cursor_t cursor;
+    unw_word_t ip, begin = 0, end;
+    unw_getcontext(&context);
+    if (unw_init_local(&cursor, &context) != 0)
+        return 1;
+    while (unw_get_reg(&cursor, UNW_REG_IP, &ip) == 0 && unw_get_reg(&cursor, UNW_REG_SP, &begin) == 0) {
+        int more = unw_step(&cursor);
+        if (more < 0)
+            return 1; /* not known: the wrapper may well be there */
+        if (more == 0 || unw_get_reg(&cursor, UNW_REG_SP, &end) != 0 || begin > frame)
+            return 0;
+        if (frame < end) /* the frame of the function at ip */
+            return object_of(ip) == object_of((uintptr_t)callsite_passes);
+    }
+    return 0;
 }
 
 /* --- interning ---------------------------------------------------------------------------------------------------- */

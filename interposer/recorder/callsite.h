@@ -49,6 +49,9 @@ struct callsite_cache {
 struct callsite_cache *callsite_cache_create(void);
 struct callsite *callsite_miss(struct thread *t, struct caller caller, unsigned bucket);
 
+/* Whether a function of ours whose frame holds that address is among the callers: slow. */
+int callsite_passes(uintptr_t frame);
+
 /* Reads LAPSCOPE_CALLPATH and LAPSCOPE_CALLPATH_DEPTH. Without paths, call sites are still told apart by return address,
  * for what they remember, but all have path 0. */
 void callsite_configure(void);

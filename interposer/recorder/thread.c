@@ -58,6 +58,20 @@ struct thread *thread_first_call(void)
     return t;
 }
 
+int thread_is_nested(struct thread *t, uintptr_t return_address)
+{
+    if (t == &beyond_limit)
+        return 1;
+    int saved_errno = errno;
+    int nested = callsite_passes(t->inside);
+    errno = saved_errno;
+    if (nested) {
+        unsigned at = (unsigned)((return_address ^ t->inside_return) * 0x9e3779b97f4a7c15u >> 60);
+        t->nestings[at % NESTINGS] = (struct nesting){return_address, t->inside_return};
+    }
+    return nested;
+}
+
 void *thread_scratch(struct thread *t, uint64_t bytes)
 {
     if (UNLIKELY(bytes > t->scratch_bytes)) {

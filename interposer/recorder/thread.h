@@ -13,7 +13,7 @@
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-enum { MAX_THREADS = 4096, COMM_CACHE = 16 };
+enum { MAX_THREADS = 4096, COMM_CACHE = 16, NESTINGS = 16 };
 
 struct operation;
 struct callsite_cache;
@@ -37,6 +37,11 @@ struct intern_table {
     uint32_t mask, count;
 };
 
+/* A wrapper was called from `caller` while another, called from `inside`, was under way. */
+struct nesting {
+    uintptr_t caller, inside; /* return addresses */
+};
+
 struct thread {
     uintptr_t inside;        /* frame of the wrapper that this thread is in; 0: none */
     uintptr_t inside_return; /* that wrapper's return address */
@@ -55,6 +60,7 @@ struct thread {
         unsigned generation;
         struct comm *comm;
     } comms[COMM_CACHE];
+    struct nesting nestings[NESTINGS];
     uint64_t next_clock_refresh; /* ticks */
     void *scratch;           /* copies of the application's request arrays, and statuses that it did not want */
     uint64_t scratch_bytes;
@@ -76,11 +82,16 @@ void *thread_scratch(struct thread *t, uint64_t bytes);
 
 #define ALWAYS_INLINE __attribute__((always_inline))
 
-/* Whether the wrapper whose frame is `inside` is still under way. When it was left by longjmp or a C++ exception (out of an
- * error handler), its frame is gone, and where its return address stood other frames have grown. */
-static inline ALWAYS_INLINE int is_under_way(const struct thread *t)
+/* Whether the wrapper that the thread is inside of is still on the stack: it is not when longjmp or a C++ exception (out of
+ * an error handler) has left it. Remembers who was found to call from inside whom. */
+int thread_is_nested(struct thread *t, uintptr_t return_address);
+
+static inline ALWAYS_INLINE int is_nested(struct thread *t, uintptr_t return_address)
 {
-    return *(const uintptr_t *)(t->inside + sizeof(uintptr_t)) == t->inside_return;
+    unsigned at = (unsigned)((return_address ^ t->inside_return) * 0x9e3779b97f4a7c15u >> 60);
+    const struct nesting *known = &t->nestings[at % NESTINGS];
+    return LIKELY(known->caller == return_address && known->inside == t->inside_return) ||
+           thread_is_nested(t, return_address);
 }
 
 /* The thread's record when this call is the application's own and is to be recorded, else NULL: then the wrapper only
@@ -94,10 +105,11 @@ static inline ALWAYS_INLINE struct thread *enter(void)
     if (UNLIKELY(!t) && !(t = thread_first_call()))
         return NULL;
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    if (UNLIKELY(t->inside > frame) && (t->inside == UINTPTR_MAX || is_under_way(t)))
+    uintptr_t return_address = (uintptr_t)__builtin_return_address(0);
+    if (UNLIKELY(t->inside > frame) && is_nested(t, return_address))
         return NULL;
     t->inside = frame;
-    t->inside_return = (uintptr_t)__builtin_return_address(0);
+    t->inside_return = return_address;
     return t;
 }
 

@@ -137,6 +137,8 @@ pub struct RankInfo {
     pub lost_records: u64,
     pub unknown_requests: u64,
     pub summarized: bool,
+    /// Processes that it started as rank 0 of the communicator that did.
+    pub spawned: i64,
 }
 
 impl RankInfo {

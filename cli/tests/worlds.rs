@@ -63,6 +63,28 @@ fn what_is_missing_is_told_world_by_world() {
 }
 
 #[test]
+fn spawned_processes_that_are_not_recorded_are_told() {
+    let directory = tempfile::tempdir().unwrap();
+    // one of two parents made them: rank 0 speaks for both; two of world 3 are there, a third is not
+    let spawn = "INSERT INTO communicator VALUES (9, 0, 7, 0, 'inter', 2, SIZE, 0, 'MPI_Comm_spawn'),
+        (10, 0, 8, 0, 'inter', 2, 50, 1, 'MPI_Comm_spawn'), (11, 0, 9, 0, 'inter', 2, 50, 0, 'MPI_Intercomm_create');";
+    let problems = |size: &str| {
+        let path = Rank { world_size: 1, summarized: false, ..Rank::new(0) }
+            .write(directory.path(), &spawn.replace("SIZE", size));
+        let report = json(directory.path(), &["report", "."]);
+        std::fs::remove_file(path).unwrap();
+        report["problems"].as_array().unwrap().clone()
+    };
+    for rank in [0, 1] {
+        Rank { world: 3, summarized: false, ..Rank::new(rank) }.write(directory.path(), "");
+    }
+    let found = problems("3");
+    assert_eq!(found[0]["kind"], "unrecorded_children");
+    assert!(found[0]["message"].as_str().unwrap().starts_with("1 of 3 spawned processes"));
+    assert!(problems("2").iter().all(|problem| problem["kind"] != "unrecorded_children"));
+}
+
+#[test]
 fn peers_are_of_the_same_world() {
     both_ways(|directory, run| {
         let pending = json(directory, &["pending", run, "--rank", "3:0"]);

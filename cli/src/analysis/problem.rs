@@ -16,6 +16,7 @@ use crate::symbols::ModuleTrouble;
 pub enum ProblemKind {
     DamagedFile,
     MissingRanks,
+    UnrecordedChildren,
     NotRecovered,
     SeveralJobs,
     Died,
@@ -56,6 +57,7 @@ pub fn find_problems(
         .map(|error| Problem::new(ProblemKind::DamagedFile, format!("not read: {error}"), vec![]))
         .collect();
     problems.extend(missing_ranks(ranks));
+    problems.extend(unrecorded_children(ranks));
     problems.extend(several_jobs(ranks));
     problems.extend(deaths(ranks, pending));
     problems.extend(pending_after_finalize(ranks, pending));
@@ -86,6 +88,23 @@ fn missing_ranks(ranks: &[RankSums]) -> Option<Problem> {
         present.len()
     );
     Some(Problem::new(ProblemKind::MissingRanks, message, missing))
+}
+
+/// Spawned processes have the environment that their launcher gives them, which need not be that of their parents.
+fn unrecorded_children(ranks: &[RankSums]) -> Option<Problem> {
+    let spawned: i64 = ranks.iter().map(|rank| rank.info.spawned).sum();
+    let worlds: BTreeMap<i64, i64> =
+        ranks.iter().map(|rank| (rank.info.rank.world, rank.info.world_size)).collect();
+    let of_others = worlds.iter().filter(|(&world, _)| world != Rank::FIRST_WORLD);
+    let missing = spawned - of_others.map(|(_, size)| size).sum::<i64>();
+    (missing > 0).then(|| {
+        let message = format!(
+            "{missing} of {spawned} spawned processes are not in these numbers: their environment was without lapscope, as when \
+             it was not the launcher that was started with it (lapscope run -- mpirun ...), or they have a run directory of \
+             their own"
+        );
+        Problem::new(ProblemKind::UnrecordedChildren, message, vec![])
+    })
 }
 
 fn several_jobs(ranks: &[RankSums]) -> Option<Problem> {

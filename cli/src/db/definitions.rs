@@ -73,7 +73,10 @@ fn collect<T, C: FromIterator<T>>(
 
 const RANK_SQL: &str = "SELECT rank, world, world_rank, life, world_size, host, pid, command, executable, mpi_abi, mpi_library,
   mpi_standard, thread_level, lapscope_version, job, epoch_unix_ns, init_end_ns, end_ns, ended, lost_records,
-  unknown_requests, summarized FROM rank ORDER BY world, world_rank, life";
+  unknown_requests, summarized,
+  (SELECT coalesce(sum(remote_size), 0) FROM communicator
+   WHERE communicator.rank = rank.rank AND comm_rank = 0 AND kind = 'inter' AND name LIKE 'MPI_Comm_spawn%')
+  FROM rank ORDER BY world, world_rank, life";
 
 fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
     Ok(RankInfo {
@@ -98,6 +101,7 @@ fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
         lost_records: row.get::<_, i64>(19)?.max(0) as u64,
         unknown_requests: row.get::<_, i64>(20)?.max(0) as u64,
         summarized: row.get(21)?,
+        spawned: row.get(22)?,
     })
 }
 

@@ -185,6 +185,17 @@ static inline int request_is_shared(MPI_Request handle)
 #endif
 }
 
+/* Whether the status of an MPI_Isendrecv tells what it received. That of MPICH (seen: 4.0, 5.0) and of Intel MPI is that of
+ * some request within it. */
+static inline int isendrecv_has_status(void)
+{
+#if defined(OPEN_MPI)
+    return 1;
+#else
+    return 0;
+#endif
+}
+
 /* count elements of a datatype in bytes of data (MPI-4.1 5.1.5: the size, not the extent). */
 static inline uint64_t bytes_of(uint64_t count, MPI_Datatype type)
 {

@@ -314,9 +314,11 @@ struct spool_live *known_request(struct thread *t, MPI_Request handle, const voi
     return live && request_is_active(live) ? live : NULL;
 }
 
-/* The operation of what the receiving half of a request got; 0 when it could not be kept. */
+/* The operation of what the receiving half of a request got, as far as it is known; 0 when it could not be kept. */
 static uint32_t received_operation(struct thread *t, const struct operation *posted, const MPI_Status *status)
 {
+    if (!isendrecv_has_status())
+        return posted->id;
     const struct operation_key *key = &posted->key;
     struct message receive = message_of(SPOOL_RECV, key->peer, key->tag, NO_SCOPE);
     receive.bytes = key->bytes;

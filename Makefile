@@ -41,8 +41,9 @@ coverage:
 	@tests/mpis.sh
 	@build/mpi/standard/bin/python tests/coverage.py
 
-mpi4py-suite: build
+mpi4py-suite:
 	@tests/mpis.sh
+	@$(MAKE) --no-print-directory build
 	$(CARGO) test -p lapscope-tests --test mpi4py -- --ignored --nocapture own_tests_in_full
 
 bench: build

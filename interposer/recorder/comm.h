@@ -72,6 +72,11 @@ static inline struct comm *comm_of(struct thread *t, struct scope scope)
     return comm;
 }
 
+static inline const struct comm *comm_of_message(struct thread *t, const struct message *message)
+{
+    return LIKELY(!message->comm) ? comm_of(t, message->scope) : message->comm;
+}
+
 /* World rank of the process that `rank` names as a peer on this communicator; -1 for wildcards, MPI_PROC_NULL and
  * processes outside MPI_COMM_WORLD. */
 static inline int32_t comm_world_rank(const struct comm *comm, int rank)

@@ -21,6 +21,9 @@ struct span {
     enum call call;
 };
 
+/* Counts a record that there is no room for. */
+void record_lost(void);
+
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
 /* A request was made. `variable` is where the application keeps its handle. Returns its entry, or NULL when there is no
@@ -62,6 +65,9 @@ void record_call(struct span *span, const struct exchange *exchange, const struc
 /* The row of a call with a message. `status`: of what was received, read or written, else NULL. Leaves in `message` what
  * came. */
 void call_done(struct span *span, struct message *message, const MPI_Status *status, int error);
+
+/* What a receive's status tells of. */
+struct message message_received(const struct message *posted, const MPI_Status *status);
 
 /* A call that is not worth a row; its time still counts as time inside MPI. */
 void record_nothing(struct span *span);

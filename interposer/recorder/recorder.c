@@ -51,7 +51,7 @@ static int open_spool(const struct spool_identity *identity)
         return 0;
     }
     struct spool_identity named = *identity;
-    named.world = dir.world;
+    named.world = dir.job.world;
     named.life = dir.life;
     error = spool_create(dir.spool, (uint64_t)config.max_mb << 20, &named);
     if (error)
@@ -83,7 +83,7 @@ void recorder_start(struct spool_clock_pair began, int64_t began_unix_ns, const 
     }
     owner = getpid();
     pthread_atfork(NULL, NULL, forget_in_child);
-    facts_write(t, dir.job);
+    facts_write(t, dir.job.identity);
     point_to_spool();
     spool_refresh_clock();
     recorder_state = RECORDER_ON;

@@ -5,197 +5,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MAX_RUNS = 1000, MAX_LIVES = 1000 };
-
-/* --- the job's identity, and which of its worlds this is ----------------------------------------------------------- */
-
-/* Processes that MPI_Comm_spawn starts have a MPI_COMM_WORLD of their own, and belong to the job of their parents. The
- * launchers number the worlds of a job, in the order in which they start them: all ranks know their world's number
- * without being told. Where no number can be found, spawned processes are jobs of their own. */
-
-/* Launchers that tell every rank something that only this job has, the most telling first. */
-static const char *const job_variables[][2] = {
-    {"PMIX_NAMESPACE", NULL}, /* PMIx without a launcher known below: Slurm's, MPICH's, Open MPI 5 in a persistent PRRTE */
-    {"SLURM_JOB_ID", "SLURM_STEP_ID"},
-    {"PALS_APID", NULL},
-    {"ALPS_APP_ID", NULL},
-    {"FLUX_JOB_ID", NULL},
-};
-
-static int is_spawned(const char *variable)
-{
-    const char *value = getenv(variable);
-    return value && *value && strcmp(value, "0") != 0;
-}
-
-/* Open MPI 2 to 4: the name space is a number, the launcher's in its upper half and the world's in its lower. Old runs
- * may have had the same, but not the same random number beside it, which spawned processes inherit. */
-static int job_of_orte(struct rundir *dir)
-{
-    const char *space = getenv("PMIX_NAMESPACE"), *random = getenv("OMPI_MCA_orte_precondition_transports");
-    unsigned long number;
-    char *end;
-    if (!space || !random || (number = strtoul(space, &end, 10)) == 0 || *end)
-        return 0;
-    if (is_spawned("OMPI_PARENT_PORT") && (number & 0xffff) != 0) {
-        dir->world = number & 0xffff;
-        number = (number & ~0xfffful) + 1;
-    }
-    snprintf(dir->job, sizeof dir->job, "%lu.%s", number, random);
-    return 1;
-}
-
-/* Open MPI 5: the name space is prterun-HOST-PID@WORLD. */
-static int job_of_prterun(struct rundir *dir)
-{
-    const char *space = getenv("PMIX_NAMESPACE"), *at = space ? strrchr(space, '@') : NULL;
-    if (!at || strncmp(space, "prterun-", 8) != 0 || atoi(at + 1) < 1)
-        return 0;
-    dir->world = (unsigned)atoi(at + 1);
-    snprintf(dir->job, sizeof dir->job, "%.*s@1", (int)(at - space), space);
-    return 1;
-}
-
-/* Intel MPI: its Hydra tells all. */
-static int job_of_intel(struct rundir *dir)
-{
-    const char *job = getenv("I_MPI_HYDRA_UUID"), *group = getenv("HYDRA_BSTRAP_PGID");
-    if (!job || !*job || !group)
-        return 0;
-    dir->world = (unsigned)atoi(group) + 1;
-    snprintf(dir->job, sizeof dir->job, "%s", job);
-    return 1;
-}
-
-/* What Hydra's proxy, our ancestor, was told: MPICH gives ranks no variable that names the job, but the launcher's own
- * address is the same for all of them. */
-struct proxy {
-    char port[128];
-    int group;               /* the world, counted from 0: of the ranks that the proxy was started for */
-};
-
-static void read_arguments(struct proxy *proxy, const char *text, ssize_t length)
-{
-    for (ssize_t at = 0; at < length; at += (ssize_t)strlen(text + at) + 1) {
-        ssize_t value = at + (ssize_t)strlen(text + at) + 1;
-        if (value >= length)
-            return;
-        if (!strcmp(text + at, "--control-port") || !strcmp(text + at, "--upstream-port"))
-            snprintf(proxy->port, sizeof proxy->port, "%s", text + value);
-        else if (!strcmp(text + at, "--pgid"))
-            proxy->group = atoi(text + value);
-    }
-}
-
-static ssize_t read_process_file(long pid, const char *name, char *text, size_t bytes)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%ld/%s", pid, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd >= 0 ? read(fd, text, bytes - 1) : -1;
-    if (fd >= 0)
-        close(fd);
-    text[length > 0 ? length : 0] = '\0';
-    return length;
-}
-
-static int find_proxy(struct proxy *proxy)
-{
-    char text[4096];
-    long pid = getppid();
-    *proxy = (struct proxy){.group = 0};
-    for (int up = 0; up < 8 && pid > 1; up++) {
-        read_arguments(proxy, text, read_process_file(pid, "cmdline", text, sizeof text));
-        if (*proxy->port)
-            return 1;
-        read_process_file(pid, "stat", text, sizeof text);
-        const char *behind_name = strrchr(text, ')');
-        if (!behind_name || sscanf(behind_name + 1, " %*c %ld", &pid) != 1)
-            return 0;
-    }
-    return 0;
-}
-
-static void find_group_name(const char *memory, size_t bytes, int *group)
-{
-    static const char start[] = "kvs_";
-    const char *at = memory, *end = memory + bytes;
-    while ((at = memmem(at, (size_t)(end - at), start, strlen(start)))) {
-        char name[64];
-        int found;
-        size_t left = (size_t)(end - at), length = left < sizeof name ? left : sizeof name - 1;
-        memcpy(name, at, length);
-        name[length] = '\0';
-        if (sscanf(name, "kvs_%*[0-9]_%d", &found) == 1 && found > *group)
-            *group = found;
-        at += strlen(start);
-    }
-}
-
-static int search_library(struct dl_phdr_info *info, size_t bytes, void *group)
-{
-    enum { LARGEST = 64 << 20 };
-    (void)bytes;
-    const char *slash = strrchr(info->dlpi_name, '/'), *name = slash ? slash + 1 : info->dlpi_name;
-    if (strncmp(name, "libmpi", 6) != 0 && strncmp(name, "libpmi", 6) != 0)
-        return 0;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        if (segment->p_type == PT_LOAD && segment->p_flags & PF_W && segment->p_memsz <= LARGEST)
-            find_group_name((const char *)(info->dlpi_addr + segment->p_vaddr), segment->p_memsz, group);
-    }
-    return 0;
-}
-
-/* Newer Hydras start spawned processes from proxies that are there already, and tell only the MPI library which world
- * they are: kvs_PID_GROUP_.... Asking it costs messages, so what it remembers is looked up in its static data. It may know
- * its parents' name too, whose number is lower. -1: nothing found. */
-static int group_in_library(void)
-{
-    int group = -1;
-    dl_iterate_phdr(search_library, &group);
-    return group;
-}
-
-static int job_of_hydra(struct rundir *dir)
-{
-    struct proxy proxy;
-    if (!find_proxy(&proxy))
-        return 0;
-    if (proxy.group == 0 && is_spawned("PMI_SPAWNED"))
-        proxy.group = group_in_library();
-    dir->world = (unsigned)(proxy.group < 0 ? 0 : proxy.group) + 1;
-    if (proxy.group < 0)
-        snprintf(dir->job, sizeof dir->job, "%s.%ld", proxy.port, (long)getpid());
-    else
-        snprintf(dir->job, sizeof dir->job, "%s", proxy.port);
-    return 1;
-}
-
-static void find_job(struct rundir *dir)
-{
-    dir->world = 1;
-    if (job_of_orte(dir) || job_of_prterun(dir) || job_of_intel(dir))
-        return;
-    for (size_t i = 0; i < sizeof job_variables / sizeof job_variables[0]; i++) {
-        const char *first = getenv(job_variables[i][0]);
-        const char *second = job_variables[i][1] ? getenv(job_variables[i][1]) : "";
-        if (first && *first && second) {
-            snprintf(dir->job, sizeof dir->job, "%s%s%s", first, *second ? "." : "", second);
-            return;
-        }
-    }
-    if (!job_of_hydra(dir)) /* no launcher: a job of one rank */
-        snprintf(dir->job, sizeof dir->job, "pid-%ld-%lld", (long)getpid(), (long long)time(NULL));
-}
 
 /* A file name of it: at most 24 characters that need no quoting. */
 static void job_as_name(const char *job, char *name, size_t bytes)
@@ -281,7 +97,7 @@ static int open_directory(struct rundir *dir, const char *wanted)
         if (!error)
             error = check_owner(dir->path);
         if (!error)
-            error = claim(dir->path, dir->job);
+            error = claim(dir->path, dir->job.identity);
     }
     return error;
 }
@@ -291,9 +107,9 @@ static void name_files(struct rundir *dir, int rank)
 {
     const char *at = *config.spool_dir ? config.spool_dir : dir->path;
     char name[96], world[32] = "", life[16] = "", job[32];
-    job_as_name(dir->job, job, sizeof job);
-    if (dir->world > 1)
-        snprintf(world, sizeof world, "world-%u-", dir->world);
+    job_as_name(dir->job.identity, job, sizeof job);
+    if (dir->job.world > 1)
+        snprintf(world, sizeof world, "world-%u-", dir->job.world);
     for (dir->life = 1; dir->life < MAX_LIVES; dir->life++) {
         if (dir->life > 1)
             snprintf(life, sizeof life, "-%u", dir->life);
@@ -311,8 +127,8 @@ static void name_files(struct rundir *dir, int rank)
 int rundir_open(struct rundir *dir, int rank, char *error, size_t error_bytes)
 {
     char wanted[RUNDIR_PATH_BYTES], name[32], here[RUNDIR_PATH_BYTES / 2] = "";
-    find_job(dir);
-    job_as_name(dir->job, name, sizeof name);
+    job_find(&dir->job);
+    job_as_name(dir->job.identity, name, sizeof name);
     if (*config.dir != '/' && !getcwd(here, sizeof here)) {
         snprintf(error, error_bytes, "the working directory cannot be named (%s)", strerror(errno));
         return errno;

@@ -2,16 +2,17 @@
 #ifndef LAPSCOPE_RUNDIR_H
 #define LAPSCOPE_RUNDIR_H
 
+#include "job.h"
+
 #include <stddef.h>
 
 enum { RUNDIR_PATH_BYTES = 4096 };
 
 struct rundir {
     char path[RUNDIR_PATH_BYTES];   /* absolute */
-    char job[256];                  /* identity of the job */
+    struct job job;
     char spool[RUNDIR_PATH_BYTES];  /* this rank's files */
     char database[RUNDIR_PATH_BYTES];
-    unsigned world;                 /* which MPI_COMM_WORLD of the job: 1 was launched, higher ones spawned */
     unsigned life;
 };
 

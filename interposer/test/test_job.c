@@ -1,0 +1,149 @@
+/* Jobs and worlds as launchers tell them: variables as each of them sets them, and Hydra's proxy as an ancestor. */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include "../recorder/config.h"
+#include "../recorder/rundir.h"
+
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LIBRARY_BYTES = 4096 };
+
+char *mpi_of_test_memory(void);
+
+static struct job found;
+
+/* Looks with these variables in an environment without others: name, value, ..., NULL. */
+static void look(const char *const variables[])
+{
+    clearenv();
+    for (; *variables; variables += 2)
+        setenv(variables[0], variables[1], 1);
+    job_find(&found);
+}
+
+#define LOOK(...) look((const char *const[]){__VA_ARGS__, NULL})
+
+static void test_open_mpi_4(void)
+{
+    LOOK("PMIX_NAMESPACE", "1978269697", "OMPI_MCA_orte_precondition_transports", "ab-cd");
+    CHECK_TEXT(found.identity, "1978269697.ab-cd");
+    CHECK_EQUAL(found.world, 1);
+    LOOK("PMIX_NAMESPACE", "1978269699", "OMPI_MCA_orte_precondition_transports", "ab-cd", "OMPI_PARENT_PORT", "1978269698.0:8");
+    CHECK_TEXT(found.identity, "1978269697.ab-cd");
+    CHECK_EQUAL(found.world, 3);
+    /* a further launch by a server that stays: nobody's child */
+    LOOK("PMIX_NAMESPACE", "1978269699", "OMPI_MCA_orte_precondition_transports", "ef-01");
+    CHECK_TEXT(found.identity, "1978269699.ef-01");
+    CHECK_EQUAL(found.world, 1);
+}
+
+static void test_open_mpi_5(void)
+{
+    LOOK("PMIX_NAMESPACE", "prterun-vm-893@1");
+    CHECK_TEXT(found.identity, "prterun-vm-893@1");
+    CHECK_EQUAL(found.world, 1);
+    LOOK("PMIX_NAMESPACE", "prterun-vm-893@12", "OMPI_PARENT_PORT", "309592065.0:1");
+    CHECK_TEXT(found.identity, "prterun-vm-893@1");
+    CHECK_EQUAL(found.world, 12);
+    LOOK("PMIX_NAMESPACE", "prte-vm-77@3"); /* a server that stays numbers launches, too */
+    CHECK_TEXT(found.identity, "prte-vm-77@3");
+    CHECK_EQUAL(found.world, 1);
+}
+
+static void test_other_launchers(void)
+{
+    LOOK("I_MPI_HYDRA_UUID", "142b-aa", "HYDRA_BSTRAP_PGID", "0");
+    CHECK_TEXT(found.identity, "142b-aa");
+    CHECK_EQUAL(found.world, 1);
+    LOOK("I_MPI_HYDRA_UUID", "142b-aa", "HYDRA_BSTRAP_PGID", "4", "PMI_SPAWNED", "1");
+    CHECK_EQUAL(found.world, 5);
+    LOOK("SLURM_JOB_ID", "17", "SLURM_STEP_ID", "2");
+    CHECK_TEXT(found.identity, "17.2");
+    CHECK_EQUAL(found.world, 1);
+    LOOK("SLURM_JOB_ID", "17"); /* in the allocation's own shell: no step, hence no job */
+    CHECK(!strncmp(found.identity, "pid-", 4));
+    CHECK_EQUAL(found.world, 1);
+}
+
+/* Below a process with the arguments of Hydra's proxy. */
+static void test_hydra(int group)
+{
+    char *memory = mpi_of_test_memory();
+    LOOK("PMI_RANK", "0");
+    CHECK_TEXT(found.identity, "host:4711");
+    CHECK_EQUAL(found.world, group + 1);
+    /* started by a proxy that was there: the library has its own name, the parents', and others that are none */
+    strcpy(memory + 100, "kvs_99_3_1234_host kvs_99_");
+    strcpy(memory + 300, "kvs_99_5_4321_host");
+    strcpy(memory + 500, "kvs_99_x");
+    memcpy(memory + LIBRARY_BYTES - 4, "kvs_", 4);
+    LOOK("PMI_RANK", "0", "PMI_SPAWNED", "1");
+    CHECK_TEXT(found.identity, "host:4711");
+    CHECK_EQUAL(found.world, group ? group + 1 : 6);
+    memset(memory, 0, LIBRARY_BYTES);
+    LOOK("PMI_RANK", "0", "PMI_SPAWNED", "1"); /* not known: not mixed with others */
+    CHECK_EQUAL(strcmp(found.identity, "host:4711") != 0, group == 0);
+    CHECK_EQUAL(found.world, group + 1);
+}
+
+static void test_names(void)
+{
+    char directory[] = "/tmp/lapscope-test-XXXXXX", error[256] = "";
+    static struct rundir dir;
+    CHECK(mkdtemp(directory) != NULL);
+    config.dir = directory;
+    config.spool_dir = "";
+    LOOK("PMIX_NAMESPACE", "prterun-vm-893@1");
+    CHECK_EQUAL(rundir_open(&dir, 7, error, sizeof error), 0);
+    CHECK_TEXT(dir.path, directory);
+    CHECK_TEXT(dir.database + strlen(directory), "/rank-7.db");
+    LOOK("PMIX_NAMESPACE", "prterun-vm-893@12");
+    CHECK_EQUAL(rundir_open(&dir, 7, error, sizeof error), 0);
+    CHECK_TEXT(dir.path, directory);
+    CHECK_TEXT(dir.spool + strlen(directory), "/world-12-rank-7.spool");
+    char file[4200];
+    snprintf(file, sizeof file, "%s/job", directory);
+    CHECK_EQUAL(unlink(file), 0);
+    CHECK_EQUAL(rmdir(directory), 0);
+}
+
+/* Runs this program again in place of a proxy, whose child runs test_hydra(). */
+static int below_proxy(const char *program, const char *group)
+{
+    int status = 1;
+    pid_t child = fork();
+    if (child == 0) {
+        execl(program, program, "--control-port", "host:4711", "--rmk", "user", "--pgid", group, (char *)NULL);
+        _exit(127);
+    }
+    waitpid(child, &status, 0);
+    return status;
+}
+
+static int be_proxy(int group)
+{
+    int status = 1;
+    pid_t child = fork();
+    if (child == 0) {
+        test_hydra(group);
+        exit(check_summary());
+    }
+    waitpid(child, &status, 0);
+    return status != 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        return be_proxy(atoi(argv[argc - 1]));
+    CHECK_EQUAL(below_proxy("/proc/self/exe", "0"), 0);
+    CHECK_EQUAL(below_proxy("/proc/self/exe", "2"), 0);
+    test_open_mpi_4();
+    test_open_mpi_5();
+    test_other_launchers();
+    test_names();
+    return check_summary();
+}

@@ -42,11 +42,11 @@ impl Binding {
         }
     }
 
-    /// `mpif.h` declares no arguments: the compiler sees calls that do not agree with each other.
+    /// Where arguments are not declared the compiler sees calls that do not agree with each other.
     fn flags(self) -> &'static [&'static str] {
         match self {
             Self::F08 => &["-DUSE_MPI_F08"],
-            Self::Module => &["-DUSE_MPI_MODULE"],
+            Self::Module => &["-DUSE_MPI_MODULE", "-fallow-argument-mismatch", "-w"],
             Self::Header => &["-DUSE_MPIF_H", "-fallow-argument-mismatch", "-w"],
         }
     }

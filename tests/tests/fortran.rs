@@ -7,19 +7,40 @@ use lapscope_tests::differential::check_fortran;
 use lapscope_tests::{paths, rows};
 
 macro_rules! programs {
-    ($($app:ident)*) => {
-        const TESTED: &[&str] = &[$(stringify!($app)),*];
-        $(
+    ($($bindings:ident: $($app:ident)*;)*) => {
+        const TESTED: &[&str] = &[$($(stringify!($app)),*),*];
+        $($(
             #[test]
             fn $app() {
-                check_fortran(stringify!($app), &Binding::ALL, &[]);
+                check_fortran(stringify!($app), $bindings, &[]);
             }
-        )*
+        )*)*
     };
 }
 
+const ALL: &[Binding] = &Binding::ALL;
+const F08: &[Binding] = &[Binding::F08];
+const HEADER: &[Binding] = &[Binding::Header];
+
 programs! {
-    fortran_complete
+    ALL: fortran_collectives fortran_complete fortran_files fortran_messages fortran_ports fortran_windows;
+    F08: fortran_large fortran_subarrays;
+    HEADER: fortran_names fortran_upper;
+}
+
+/// Compilers append no underscore to names, one, or two: an MPI has its functions under all these names.
+mod names {
+    use super::*;
+
+    #[test]
+    fn without_underscore() {
+        check_fortran("fortran_names", HEADER, &["-fno-underscoring"]);
+    }
+
+    #[test]
+    fn with_two_underscores() {
+        check_fortran("fortran_names", HEADER, &["-fsecond-underscore"]);
+    }
 }
 
 /// A program with expectations that nobody runs would look tested.

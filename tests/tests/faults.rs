@@ -253,13 +253,13 @@ fn exec_before_mpi_starts() {
     }
 }
 
-#[test]
-fn another_library_stays_in_force() {
+/// A library of `tests/apps` preloaded beside lapscope: what it says on each of two ranks, it says with lapscope too.
+fn stays_in_force(library: &str, said: &str) {
     for mpi in mpi::all() {
-        let other = build::library(mpi, "other_library");
+        let other = build::library(mpi, library);
         let place_of_bare = place();
         let bare = alone(mpi, Form::Bare, place_of_bare.path()).env("LD_PRELOAD", &other).run();
-        assert_eq!(bare.stdout.matches("saw 100 sends").count(), 2, "{}", bare.stdout);
+        assert_eq!(bare.stdout.matches(said).count(), 2, "{}", bare.stdout);
         for form in [Form::Preload, Form::Outer, Form::Inner] {
             let place = place();
             let mut job = alone(mpi, form, place.path()).env("LD_PRELOAD", &other);
@@ -269,17 +269,22 @@ fn another_library_stays_in_force() {
                 job = job.env("LD_PRELOAD", both);
             }
             let with = job.run();
-            assert_eq!(
-                with.stdout.matches("saw 100 sends").count(),
-                2,
-                "{form:?}: {}{:?}",
-                with.stdout,
-                with.said
-            );
+            let times = with.stdout.matches(said).count();
+            assert_eq!(times, 2, "{form:?}: {}{:?}", with.stdout, with.said);
             assert_eq!(with.code, bare.code);
             assert_complete(&job.run_directory());
         }
     }
+}
+
+#[test]
+fn another_profiler_stays_in_force() {
+    stays_in_force("other_library", "saw 100 sends");
+}
+
+#[test]
+fn an_allocator_stays_in_force() {
+    stays_in_force("other_allocator", "the allocator was used");
 }
 
 #[test]

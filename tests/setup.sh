@@ -51,6 +51,8 @@ look() {
             need "Python environments" python3-venv has_venv
             need LAMMPS lammps has lmp
             need HPCC hpcc has hpcc
+            need "Quantum ESPRESSO" quantum-espresso has pw.x
+            need "the tests of MUMPS" mumps-test test -x /usr/lib/mumps/dsimpletest
             ;;
         *)
             echo "usage: $0 build|demo|check" >&2

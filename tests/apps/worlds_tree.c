@@ -38,6 +38,7 @@ static int listen(MPI_Comm children)
         CHECK(said % 100 == from);
         sum += said;
     }
+    MPI_Barrier(children);
     MPI_Comm_disconnect(&children);
     return sum;
 }
@@ -48,6 +49,7 @@ static void be_child(char *program, const char *name, MPI_Comm parents)
     if (!strcmp(name, "branch"))
         say += 100 * listen(spawn(program, "leaf", 1, MPI_COMM_WORLD)) + 100;
     MPI_Send(&say, 1, MPI_INT, 0, TAG, parents);
+    MPI_Barrier(parents);
     MPI_Comm_disconnect(&parents);
 }
 

@@ -1,9 +1,11 @@
-//! Programs that people run: LAMMPS and HPCC as Debian builds them, against Open MPI.
+//! Programs that people run, as Debian builds them against Open MPI: LAMMPS and HPCC, and in Fortran Quantum ESPRESSO and
+//! MUMPS.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use tempfile::TempDir;
 
 use lapscope_tests::launch::{lapscope, place, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
@@ -45,8 +47,8 @@ fn check_report(run: &Path, requests: u64, calls: u64, polls: u64) {
     }
 }
 
-/// The run is there and sound, and the report says the same as the databases.
-fn check_run(run: &Path, ranks: usize) {
+/// The run is there and sound, and the report says the same as the databases. Returns how many requests and calls it has.
+fn check_run(run: &Path, ranks: usize) -> (u64, u64) {
     let databases = rows::databases(run);
     assert_eq!(databases.len(), ranks, "{:?}", rows::files(run));
     let (mut requests, mut calls, mut polls) = (0, 0, 0);
@@ -62,9 +64,17 @@ fn check_run(run: &Path, ranks: usize) {
         calls += count("SELECT count(*) FROM calls WHERE family <> 'ENVIRONMENT'");
         polls += count("SELECT ifnull(sum(count), 0) FROM tally WHERE reason = 'poll'");
     }
-    assert!(requests > 0);
     assert_eq!(messages::check(run), Ok(()));
     check_report(run, requests, calls, polls);
+    (requests, calls)
+}
+
+/// A run of a program with lapscope that was as one without.
+struct Recorded {
+    /// Holds the run directory as long as this lives.
+    place: TempDir,
+    requests: u64,
+    calls: u64,
 }
 
 /// Runs bare and under lapscope, each in a place of its own that `prepare` has filled.
@@ -74,22 +84,22 @@ fn both(
     args: &[&str],
     prepare: impl Fn(&Path),
     check: impl Fn(&Path, &Outcome) -> String,
-) {
-    let mut results = Vec::new();
-    for form in [Form::Bare, Form::Preload] {
+) -> Recorded {
+    let run = |form: Form| {
         let place = place();
         prepare(place.path());
-        let job = Job::new(openmpi(), ranks, program, form, place.path()).args(args);
-        let outcome = job.run();
+        let outcome = Job::new(openmpi(), ranks, program, form, place.path()).args(args).run();
         assert_eq!(outcome.code, 0, "{}{}", outcome.stdout, outcome.stderr);
-        results.push(check(place.path(), &outcome));
-        if form == Form::Preload {
-            assert_eq!(outcome.said.len(), 1, "{:#?}", outcome.said);
-            check_run(&job.run_directory(), ranks as usize);
-        }
-    }
-    assert!(results[0].lines().count() > 5, "no results: {}", results[0]);
-    assert_eq!(results[0], results[1]);
+        let result = check(place.path(), &outcome);
+        (place, outcome, result)
+    };
+    let (_, _, bare) = run(Form::Bare);
+    let (place, outcome, with) = run(Form::Preload);
+    assert!(bare.lines().count() > 5, "no results: {bare}");
+    assert_eq!(bare, with);
+    assert_eq!(outcome.said.len(), 1, "{:#?}", outcome.said);
+    let (requests, calls) = check_run(&place.path().join("run"), ranks as usize);
+    Recorded { place, requests, calls }
 }
 
 /// What LAMMPS computed: the thermodynamic output and the distribution of atoms, without times.
@@ -110,7 +120,7 @@ fn thermo(_: &Path, outcome: &Outcome) -> String {
 fn melt(ranks: u32) {
     let input = paths::apps().join("melt.in");
     let args = ["-in", input.to_str().expect("a path"), "-log", "none"];
-    both(ranks, &installed("lmp", "lammps"), &args, |_| (), thermo);
+    assert!(both(ranks, &installed("lmp", "lammps"), &args, |_| (), thermo).requests > 0);
 }
 
 #[test]
@@ -148,5 +158,52 @@ fn hpcc() {
         fs::copy(paths::apps().join("hpccinf.txt"), place.join("hpccinf.txt"))
             .expect("hpccinf.txt");
     };
-    both(2, &installed("hpcc", "hpcc"), &[], prepare, verdicts);
+    assert!(both(2, &installed("hpcc", "hpcc"), &[], prepare, verdicts).requests > 0);
+}
+
+/// What Quantum ESPRESSO computed: all that it prints, without times and what depends on them.
+fn without_times(_: &Path, outcome: &Outcome) -> String {
+    let timed = ["CPU", "cpu time", "starts on", "terminated on"];
+    let line_is_kept = |line: &&str| !timed.iter().any(|word| line.contains(word));
+    outcome.stdout.lines().filter(line_is_kept).collect::<Vec<_>>().join("\n")
+}
+
+/// A hydrogen molecule; the pseudopotential comes from its program for atoms. Its calls are collectives.
+#[test]
+fn quantum_espresso() {
+    let atom = installed("ld1.x", "quantum-espresso");
+    let prepare = |place: &Path| {
+        let input =
+            format!("exec {} < {}", atom.display(), paths::apps().join("hydrogen.ld1").display());
+        let made = Job::new(openmpi(), 1, "sh", Form::Bare, place).args(["-c", &input]).run();
+        assert!(place.join("H.UPF").exists(), "{}{}", made.stdout, made.stderr);
+    };
+    let input = paths::apps().join("hydrogen.pw");
+    let args = ["-in", input.to_str().expect("a path")];
+    let recorded = both(2, &installed("pw.x", "quantum-espresso"), &args, prepare, without_times);
+    assert!(recorded.calls > 1000, "{} calls", recorded.calls);
+}
+
+/// What MUMPS computed, without times.
+fn solution(_: &Path, outcome: &Outcome) -> String {
+    let is_time = |line: &&str| !line.to_lowercase().contains("time");
+    outcome.stdout.lines().filter(is_time).collect::<Vec<_>>().join("\n")
+}
+
+/// A system of linear equations solved by MUMPS, a library in Fortran; its functions are found as call sites.
+#[test]
+fn mumps() {
+    let program = Path::new("/usr/lib/mumps/dsimpletest");
+    assert!(
+        program.exists(),
+        "{} is missing: Debian's package mumps-test has it",
+        program.display()
+    );
+    let input = format!("exec {} < /usr/lib/mumps/input_simpletest_real", program.display());
+    let recorded = both(2, Path::new("sh"), &["-c", &input], |_| (), solution);
+    assert!(recorded.requests > 0);
+    let sites = lapscope(["sites".as_ref(), recorded.place.path().join("run").as_os_str()]);
+    for function in ["dmumps_cancel_irecv_", "mumps_propinfo_"] {
+        assert!(sites.contains(function), "{sites}");
+    }
 }

@@ -28,20 +28,30 @@ enum function {
     FUNCTION_COUNT
 };
 
-/* The symbols of each function, each ended by a zero, and behind a function's last one another zero. One text instead of
- * pointers: those would have to be relocated in every process that inherits LD_PRELOAD. */
+/* The symbols, each ended by a zero. One text instead of pointers: those would have to be relocated in every process that
+ * inherits LD_PRELOAD. */
 static const char symbols[] =
-#define FUNCTION(function) "\0"
+#define FUNCTION(function)
 #define SYMBOL(name, function) #name "\0"
 #include "functions.inc"
 #undef FUNCTION
 #undef SYMBOL
-    "\0";
+    "";
+
+static const unsigned short function_of[] = {
+#define FUNCTION(function)
+#define SYMBOL(name, function) FUNCTION_##function,
+#include "functions.inc"
+#undef FUNCTION
+#undef SYMBOL
+};
+
+enum { SYMBOL_COUNT = sizeof function_of / sizeof function_of[0] };
 
 enum { PATH_BYTES = 4096 };
 
-extern void *lapscope_slots[FUNCTION_COUNT] __attribute__((visibility("hidden")));
-void *lapscope_resolve(unsigned function) __attribute__((visibility("hidden")));
+extern void *lapscope_slots[SYMBOL_COUNT] __attribute__((visibility("hidden")));
+void *lapscope_resolve(unsigned symbol) __attribute__((visibility("hidden")));
 
 static void *real[FUNCTION_COUNT];
 static void *const *wrappers; /* the recorder's; NULL when nothing is recorded */
@@ -125,35 +135,41 @@ static void *next_in_line(const char *name)
     return next ? next : find_in_local_scopes(name);
 }
 
-/* The first symbol of a function. */
-static const char *symbols_of(unsigned function)
+static const char *name_of(unsigned symbol)
 {
-    const char *at = symbols + 1;
-    for (; function > 0; function--) {
-        while (*at)
-            at += strlen(at) + 1;
-        at++;
-    }
+    const char *at = symbols;
+    for (; symbol > 0; symbol--)
+        at += strlen(at) + 1;
     return at;
 }
-
-/* A function under whichever of its names it is there: they all mean the same. */
-static void *find_function(unsigned function)
-{
-    for (const char *name = symbols_of(function); *name; name += strlen(name) + 1) {
-        void *found = next_in_line(name);
-        if (found)
-            return found;
-    }
-    return NULL;
-}
-
-/* --- telling its ABI ---------------------------------------------------------------------------------------------- */
 
 static int starts_with(const char *text, const char *prefix)
 {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
+
+/* Whether what was found under a name is MPI's function, or another tool's for it. C names and those that end as Fortran
+ * compilers write them are; the bare and the upper-case mangling might be anybody's, but only MPI's has the PMPI form
+ * beside it. Intel's library for eight-byte integers takes other arguments than the wrappers know. */
+static int is_mpi_function(const char *name, void *found)
+{
+    char profiled[128];
+    Dl_info info, other;
+    if (!dladdr(found, &info) || !info.dli_fname || strstr(info.dli_fname, "ilp64"))
+        return 0;
+    size_t length = strlen(name);
+    int upper = name[4] >= 'A' && name[4] <= 'Z' && name[length - 1] >= 'A' && name[length - 1] <= 'Z';
+    if ((starts_with(name, "MPI_") && !upper) || name[length - 1] == '_')
+        return 1;
+    snprintf(profiled, sizeof profiled, "%c%s", upper ? 'P' : 'p', name);
+    void *handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    void *beside = handle ? dlsym(handle, profiled) : NULL;
+    if (handle)
+        dlclose(handle);
+    return beside && dladdr(beside, &other) && other.dli_fbase == info.dli_fbase;
+}
+
+/* --- telling its ABI ---------------------------------------------------------------------------------------------- */
 
 /* "openmpi", "mpich", "mpiabi", or NULL with the library's own words in `version`. */
 static const char *tell_abi(char *version, size_t version_bytes)
@@ -220,19 +236,24 @@ static void find_and_load(void)
 }
 
 /* Called by the trampolines; returns where to jump. */
-void *lapscope_resolve(unsigned function)
+void *lapscope_resolve(unsigned symbol)
 {
     int saved_errno = errno;
     pthread_once(&resolve_once, find_and_load);
-    void *found = __atomic_load_n(&real[function], __ATOMIC_RELAXED);
-    if (!found && !(found = find_function(function))) {
-        log_line("symbol lookup error: the MPI of this process (%s) has no %s", *mpi_path ? mpi_path : "none found",
-                 symbols_of(function));
+    const char *name = name_of(symbol);
+    void *found = next_in_line(name), *none = NULL;
+    if (!found) {
+        log_line("symbol lookup error: the MPI of this process (%s) has no %s", *mpi_path ? mpi_path : "none found", name);
         _exit(127); /* what the loader does without us */
     }
-    __atomic_store_n(&real[function], found, __ATOMIC_RELAXED);
-    void *entry = wrappers && wrappers[function] ? wrappers[function] : found;
-    __atomic_store_n(&lapscope_slots[function], entry, __ATOMIC_RELEASE);
+    void *entry = found;
+    unsigned function = function_of[symbol];
+    if (wrappers && wrappers[function] && is_mpi_function(name, found)) {
+        /* all manglings of a function are one function: the first that is called serves the wrapper */
+        __atomic_compare_exchange_n(&real[function], &none, found, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+        entry = wrappers[function];
+    }
+    __atomic_store_n(&lapscope_slots[symbol], entry, __ATOMIC_RELEASE);
     errno = saved_errno;
     return entry;
 }

@@ -1,63 +1,55 @@
 /*
- * One exported entry for each symbol of functions.inc: a jump through its function's slot, and nothing else.
+ * One exported entry for each symbol of functions.inc: a jump through its slot, and nothing else.
  *
- * A slot first points at its own first-call stub, which names the function by number and goes to first_call. That saves
+ * A slot first points at its own first-call stub, which names the symbol by number and goes to first_call. That saves
  * every register that may carry an argument, lets lapscope_resolve() (resolve.c) fill the slot, restores the registers
  * and jumps through the slot. The stack pointer is what it was at entry, so arguments on the stack are where the callee
  * expects them, and the return address is the application's.
  */
 #if defined(__x86_64__)
 
-        .macro FUNCTION_SLOT function
-        .text
-first_\function:
-        endbr64
-        pushq   $slot_index
-        jmp     first_call
-        .data
-        .p2align 3
-slot_\function:
-        .quad   first_\function
-        .set    slot_index, slot_index + 1
-        .endm
-
-        .macro SYMBOL_ENTRY name, function
+        .macro SYMBOL_ENTRY name
         .text
         .p2align 4
         .globl  \name
         .type   \name, @function
 \name:
         endbr64
-        jmp     *slot_\function(%rip)
+        jmp     *slot_\name(%rip)
         .size   \name, . - \name
+first_\name:
+        endbr64
+        pushq   $slot_index
+        jmp     first_call
+        .data
+        .p2align 3
+slot_\name:
+        .quad   first_\name
+        .set    slot_index, slot_index + 1
         .endm
 
 #elif defined(__aarch64__)
 
-        .macro FUNCTION_SLOT function
-        .text
-first_\function:
-        hint    #36                     /* bti j */
-        movz    w17, #slot_index
-        b       first_call
-        .data
-        .p2align 3
-slot_\function:
-        .xword  first_\function
-        .set    slot_index, slot_index + 1
-        .endm
-
-        .macro SYMBOL_ENTRY name, function
+        .macro SYMBOL_ENTRY name
         .text
         .p2align 4
         .globl  \name
         .type   \name, %function
 \name:
         hint    #34                     /* bti c */
-        adrp    x16, slot_\function
-        ldr     x16, [x16, #:lo12:slot_\function]
+        adrp    x16, slot_\name
+        ldr     x16, [x16, #:lo12:slot_\name]
         br      x16
         .size   \name, . - \name
+first_\name:
+        hint    #36                     /* bti j */
+        movz    w17, #slot_index
+        b       first_call
+        .data
+        .p2align 3
+slot_\name:
+        .xword  first_\name
+        .set    slot_index, slot_index + 1
         .endm
 
 #else
@@ -72,8 +64,8 @@ slot_\function:
         .globl  lapscope_slots
 lapscope_slots:
 
-#define FUNCTION(function) FUNCTION_SLOT function
-#define SYMBOL(name, function) SYMBOL_ENTRY name, function
+#define FUNCTION(function)
+#define SYMBOL(name, function) SYMBOL_ENTRY name
 #include "functions.inc"
 #undef FUNCTION
 #undef SYMBOL
@@ -81,7 +73,7 @@ lapscope_slots:
         .text
 #if defined(__x86_64__)
 
-/* On entry: the function's number on the stack, above it the application's return address. */
+/* On entry: the symbol's number on the stack, above it the application's return address. */
         .type   first_call, @function
 first_call:
         .cfi_startproc
@@ -131,7 +123,7 @@ first_call:
         popq    %rax
         popq    %rbp
         .cfi_def_cfa %rsp, 16
-        addq    $8, %rsp                /* the function's number */
+        addq    $8, %rsp                /* the symbol's number */
         .cfi_def_cfa_offset 8
         jmp     *%r11
         .cfi_endproc
@@ -139,7 +131,7 @@ first_call:
 
 #elif defined(__aarch64__)
 
-/* On entry: the function's number in x17. */
+/* On entry: the symbol's number in x17. */
         .type   first_call, %function
 first_call:
         .cfi_startproc

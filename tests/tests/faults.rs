@@ -287,6 +287,22 @@ fn an_allocator_stays_in_force() {
     stays_in_force("other_allocator", "the allocator was used");
 }
 
+/// Functions of others under names that MPI's would have with other Fortran compilers.
+#[test]
+fn namesakes_are_left_alone() {
+    for mpi in mpi::all() {
+        let library = build::library(mpi, "namesake_library");
+        let app = build::app(mpi, "namesake");
+        let run = |form| {
+            let place = place();
+            Job::new(mpi, 1, &app, form, place.path()).args([&library]).run()
+        };
+        let bare = run(Form::Bare);
+        assert_eq!(bare.stdout, "0: 200\n0: 202\n0: 204\n", "{}", bare.stderr);
+        assert_unharmed(&bare, &run(Form::Preload));
+    }
+}
+
 #[test]
 fn unknown_mpi() {
     let program = build::unknown_mpi_program();

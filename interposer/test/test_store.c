@@ -149,6 +149,25 @@ static void test_ends(void)
     }
 }
 
+/* Killed behind MPI_Finalize is not killed, within it is. */
+static void test_killed_at_the_end(void)
+{
+    struct spool_builder b;
+    struct sample_ends ends;
+    build_spool(&b);
+    build_header(&b)->finalize_begin = 9000;
+    CHECK_EQUAL(convert(&b), 0);
+    CHECK_TEXT(rows("SELECT ended, end_ns FROM rank"), "finalize|8000\n");
+    CHECK_EQUAL(result.end, SPOOL_FINALIZED);
+    build_free(&b);
+    build_sample(&b, &ends); /* a thread is inside of a call */
+    build_header(&b)->finalize_begin = 9000;
+    CHECK_EQUAL(convert(&b), 0);
+    CHECK_TEXT(rows("SELECT ended, end_ns FROM rank"), "killed|8000\n");
+    CHECK_EQUAL(result.end, SPOOL_OPEN);
+    build_free(&b);
+}
+
 /* --- the clock ---------------------------------------------------------------------------------------------------- */
 
 static void build_clock_spool(struct spool_builder *b, uint64_t post, uint64_t begin, uint64_t duration)
@@ -300,6 +319,7 @@ int main(void)
     test_sample();
     test_finalized();
     test_ends();
+    test_killed_at_the_end();
     test_clocks();
     test_long_run();
     test_related_operations();

@@ -75,7 +75,8 @@ fn write_spawned(out: &mut dyn Write, report: &Report, style: Style) -> io::Resu
         writeln!(out, "{}", style.wrap(&line, "  ", "    "))?;
     }
     if commands.len() > SHOWN {
-        writeln!(out, "  and {} more commands", commands.len() - SHOWN)?;
+        let more = commands.len() - SHOWN;
+        writeln!(out, "  and {more} more command{}", plural(more as u64))?;
     }
     Ok(())
 }

@@ -32,10 +32,11 @@ fn check_suite(ranks: &[u32], without: &[&str], limit: Duration) {
     assert!(found.is_empty(), "{}", found.join("\n\n"));
 }
 
-/// All but those of datatypes, which communicate nothing and take longer than the rest together.
+/// All but those of datatypes, which communicate nothing and take longer than the rest together, and those of spawning,
+/// which take nearly as long.
 #[test]
 fn own_tests_on_two_ranks() {
-    check_suite(&[2], &["test_datatype"], Duration::from_secs(120));
+    check_suite(&[2], &["test_datatype", "test_spawn"], Duration::from_secs(120));
 }
 
 /// All of them on 1, 2 and 3 ranks: `make mpi4py-suite`, half an hour.

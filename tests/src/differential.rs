@@ -117,9 +117,13 @@ fn job<'a>(
     form: Form,
     place: &'a Path,
 ) -> Job<'a> {
-    Job::new(mpi, expectation.ranks, &program[0], form, place)
+    let mut job = Job::new(mpi, expectation.ranks, &program[0], form, place)
         .args(&program[1..])
-        .args(&expectation.args)
+        .args(&expectation.args);
+    for (name, value) in &expectation.environment {
+        job = job.env(name, value);
+    }
+    job
 }
 
 /// Runs `program` bare and in the forms given under one MPI and compares.

@@ -1,7 +1,7 @@
 //! What a program is known to do: `tests/apps/<app>.expect`, and its comparison with what was recorded.
 //!
 //! A file has a head (`ranks 2`, `exit 3`, `args one two`, `unbalanced`, `needs MPI_Psend_init`, `broken
-//! reason`) and one line for each distinct row:
+//! reason`, `env NAME=VALUE`) and one line for each distinct row:
 //!
 //! ```text
 //! rank=0 request MPI_Isend send bytes=400 peer=1 tag=7 ended=waited by=MPI_Waitall x10
@@ -48,6 +48,8 @@ pub struct Expectation {
     pub needs: Vec<String>,
     /// Why the program does not run under this MPI, with or without lapscope.
     pub broken: Option<String>,
+    /// Variables that the program needs, with or without lapscope.
+    pub environment: Vec<(String, String)>,
     /// Some messages were recorded on one side only, or not received as they were sent.
     pub unbalanced: bool,
     patterns: Vec<Pattern>,
@@ -88,6 +90,10 @@ impl Expectation {
             ("ranks", value) => self.ranks = value.parse().ok()?,
             ("exit", value) => self.code = value.parse().ok()?,
             ("needs", value) => self.needs.extend(value.split(' ').map(str::to_owned)),
+            ("env", value) => {
+                let (name, value) = value.split_once('=')?;
+                self.environment.push((name.to_owned(), value.to_owned()));
+            }
             ("broken", value) => self.broken = Some(value.to_owned()),
             ("args", value) => self.args = value.split(' ').map(str::to_owned).collect(),
             _ => self.patterns.extend(Pattern::parse(line)?),

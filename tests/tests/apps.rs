@@ -22,11 +22,11 @@ apps! {
     any_source blocking buffer_detach buffer_flush cancel collectives collectives_in_place collectives_persistent
     collectives_v comm_groups comm_idup comm_idup_info comm_recreate comm_self communicators datatypes environment
     error_jump errors_return exit_code files files_nonblocking files_split fork_exec get_status get_status_many
-    grequest handle_reuse icollectives in_flight ineighbors intercomm isendrecv large_collectives large_count
-    matched_probe modes_wait neighbors neighbors_persistent partitioned pcontrol pcontrol_arguments persistent
-    persistent_kinds probe proc_null request_free rma_blocking rma_requests sendrecv sessions sessions_again
-    status_ignore test_loop testall testany testsome threads threads_requests waitall waitany waitsome windows
-    zero_bytes
+    grequest handle_reuse icollectives in_flight ineighbors intercomm intercomm_groups isendrecv large_collectives
+    large_count large_families large_neighbors matched_probe modes_wait neighbors neighbors_persistent partitioned
+    pcontrol pcontrol_arguments persistent persistent_kinds ports probe proc_null request_free rma_blocking
+    rma_requests sendrecv sessions sessions_again status_ignore test_loop testall testany testsome threads
+    threads_requests waitall waitany waitsome windows zero_bytes
 }
 
 /// `lapscope run` around the launcher and inside it does what plain LD_PRELOAD does.

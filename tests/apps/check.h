@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* MPICH before 4.1 gives wrong data in places where a program here says so; MPICH's relatives count on from it. */
-#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40100000
+/* MPICH before 4.1 gives wrong data in places where a program here says so. Intel's MPI, which says 3.4, does not. */
+#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40100000 && !defined(I_MPI_VERSION)
 #define MPICH_OF_4_0 1
 #else
 #define MPICH_OF_4_0 0

@@ -1,7 +1,7 @@
 //! What a program is known to do: `tests/apps/<app>.expect`, and its comparison with what was recorded.
 //!
 //! A file has a head (`ranks 2`, `exit 3`, `args one two`, `unbalanced`, `needs MPI_Psend_init`, `broken
-//! reason`, `env NAME=VALUE`) and one line for each distinct row:
+//! reason`, `env NAME=VALUE`, `spawned 2`) and one line for each distinct row:
 //!
 //! ```text
 //! rank=0 request MPI_Isend send bytes=400 peer=1 tag=7 ended=waited by=MPI_Waitall x10
@@ -9,11 +9,12 @@
 //! rank=0 tally MPI_Test poll x1+
 //! rank=0 comm MPI_Comm_dup intra size=2 remote_size=0 comm_rank=0 members=0,1
 //! rank=0 unknown 1
+//! rank=2:0-1 call MPI_Send send bytes=4 tag=5
 //! [mpich] rank=0 call MPI_Wait other completed=1
 //! [openmpi5|intel] rank=0 call MPI_Wait other completed=2
 //! ```
 //!
-//! `[...]` names the MPIs that a line is for, by the words of [`crate::mpi::Mpi::words`]: its name, its family, its version.
+//! A rank of a world that was spawned has the world's number in front. `[...]` names the MPIs that a line is for, by the words of [`crate::mpi::Mpi::words`]: its name, its family, its version.
 //!
 //! `MPI_Isend(_c)` stands for `MPI_Isend` and `MPI_Isend_c`. Values may be `*`, `2+` or `2..5`, and so may the count behind `x`, which is 1 where it is left out. Bytes, peer, tag,
 //! completed, the received half and what made a persistent request (`init`) are 0 or NULL where they are left out; other
@@ -42,6 +43,8 @@ const STARTING_AND_ENDING: &[&str] = &[
 #[derive(Debug, Default)]
 pub struct Expectation {
     pub ranks: u32,
+    /// Processes that the program spawns.
+    pub spawned: u32,
     pub code: i32,
     pub args: Vec<String>,
     /// Functions without which the program cannot be built: an MPI that lacks one is not tested.
@@ -88,6 +91,7 @@ impl Expectation {
         }
         match line.split_once(' ')? {
             ("ranks", value) => self.ranks = value.parse().ok()?,
+            ("spawned", value) => self.spawned = value.parse().ok()?,
             ("exit", value) => self.code = value.parse().ok()?,
             ("needs", value) => self.needs.extend(value.split(' ').map(str::to_owned)),
             ("env", value) => {
@@ -163,7 +167,7 @@ mod tests {
     fn row(bytes: &str, polls: &str) -> Row {
         let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         Row {
-            rank: 1,
+            rank: "1".to_owned(),
             table: "request".into(),
             name: "MPI_Irecv".into(),
             kind: "recv".into(),

@@ -92,7 +92,7 @@ fn required(table: &str) -> &'static [(&'static str, &'static str)] {
 /// A line of expectations for one rank.
 #[derive(Debug, Clone)]
 pub struct Pattern {
-    pub rank: u32,
+    pub rank: String,
     pub table: String,
     name: String,
     kind: Allowed,
@@ -101,12 +101,14 @@ pub struct Pattern {
     pub most: u64,
 }
 
-/// `0`, `0-3` and `0,2`.
-fn parse_ranks(text: &str) -> Option<Vec<u32>> {
+/// `0`, `0-3` and `0,2`; with a world in front `2:0-3`.
+fn parse_ranks(text: &str) -> Option<Vec<String>> {
+    let (world, text) = text.split_at(text.find(':').map_or(0, |colon| colon + 1));
     let mut ranks = Vec::new();
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        ranks.extend(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?);
+        let range = first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?;
+        ranks.extend(range.map(|rank| format!("{world}{rank}")));
     }
     Some(ranks)
 }

@@ -13,7 +13,8 @@ pub type Fields = BTreeMap<String, String>;
 /// One kind of row of one rank. Rows that agree in all fields are one [`Row`] with their count.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Row {
-    pub rank: u32,
+    /// `0`; a rank of a spawned world as `2:0`
+    pub rank: String,
     /// `request`, `call`, `tally`, `comm` or `unknown`
     pub table: String,
     /// Name of the call, or of the call that made a communicator.
@@ -117,6 +118,7 @@ fn spell_out_members(fields: &mut Fields) {
 /// # Panics
 /// When a query fails.
 pub fn read(database: &Connection) -> Vec<(Row, u64)> {
+    let rank = value(database, "SELECT iif(world = 1, '', world || ':') || world_rank FROM rank");
     let mut rows = Vec::new();
     for (table, query) in QUERIES {
         let mut statement =
@@ -134,7 +136,7 @@ pub fn read(database: &Connection) -> Vec<(Row, u64)> {
             let get = |column| text(row.get_ref(column).expect("a column"));
             rows.push((
                 Row {
-                    rank: row.get(0).expect("a rank"),
+                    rank: rank.clone(),
                     table: (*table).to_owned(),
                     name: get(1),
                     kind: get(2),

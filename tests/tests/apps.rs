@@ -25,7 +25,7 @@ apps! {
     grequest handle_reuse icollectives in_flight ineighbors intercomm intercomm_groups isendrecv large_collectives
     large_count large_families large_neighbors matched_probe modes_wait neighbors neighbors_persistent partitioned
     pcontrol pcontrol_arguments persistent persistent_kinds ports probe proc_null request_free rma_blocking
-    rma_requests sendrecv sessions sessions_again status_ignore test_loop testall testany testsome threads
+    rma_requests sendrecv sessions sessions_again spawn status_ignore test_loop testall testany testsome threads
     threads_requests waitall waitany waitsome windows zero_bytes
 }
 

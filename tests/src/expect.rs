@@ -163,6 +163,7 @@ fn of_this_mpi<'a>(line: &'a str, words: &[&str]) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mpi;
 
     fn row(bytes: &str, polls: &str) -> Row {
         let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
@@ -178,6 +179,10 @@ mod tests {
                 field("ended", "tested"),
                 field("by", "MPI_Test"),
                 field("polls", polls),
+                field("init", "NULL"),
+                field("receive_bytes", "NULL"),
+                field("receive_peer", "NULL"),
+                field("receive_tag", "NULL"),
             ]
             .into(),
         }
@@ -228,6 +233,24 @@ mod tests {
         let said =
             expectation(&[&LINE.replace("0-1", "1")]).compare(&[(row("8", "0"), 3)]).unwrap_err();
         assert!(said.starts_with("+ ") && said.ends_with("x2"), "{said}");
+    }
+
+    #[test]
+    fn ranks_of_spawned_worlds_are_others() {
+        let spawned = Row { rank: "2:1".to_owned(), ..row("8", "0") };
+        let line = LINE.replace("0-1", "2:0-1");
+        let said = expectation(&[&line]).compare(&[(spawned, 1)]).unwrap_err();
+        assert!(said.starts_with("- rank=2:0 ") && said.lines().count() == 1, "{said}");
+    }
+
+    #[test]
+    fn the_head_is_read() {
+        let mpi = mpi::all()[0];
+        let head = "ranks 3\nspawned 2\nneeds MPI_A MPI_B\nenv NAME=a=b\n[no-such] broken x\n";
+        let read = Expectation::parse(head, mpi, "head");
+        assert_eq!((read.ranks, read.spawned, read.broken), (3, 2, None));
+        assert_eq!(read.needs, ["MPI_A", "MPI_B"]);
+        assert_eq!(read.environment, [("NAME".to_owned(), "a=b".to_owned())]);
     }
 
     #[test]

@@ -202,7 +202,8 @@ fn mumps() {
     let input = format!("exec {} < /usr/lib/mumps/input_simpletest_real", program.display());
     let recorded = both(2, Path::new("sh"), &["-c", &input], |_| (), solution);
     assert!(recorded.requests > 0);
-    let sites = lapscope(["sites".as_ref(), recorded.place.path().join("run").as_os_str()]);
+    let run = recorded.place.path().join("run");
+    let sites = lapscope(["sites".as_ref(), "--top".as_ref(), "0".as_ref(), run.as_os_str()]);
     for function in ["dmumps_cancel_irecv_", "mumps_propinfo_"] {
         assert!(sites.contains(function), "{sites}");
     }

@@ -224,8 +224,27 @@ static inline void complete_all(struct span *span, const struct batch *batch, in
     }
 }
 
-/* The entries of a batch that `indices` names (from `base` on: 0, Fortran 1) completed, their statuses in that order. */
-static inline void complete_some(struct span *span, const struct batch *batch, int completed, const int *indices, int base,
+/* The place that a Fortran call reports. They count from 1, but mpi_f08 of MPICH 4.0 counts from 0: a request that has
+ * just been nulled tells. */
+static inline int fortran_place(const struct batch *batch, int reported)
+{
+    static int from_zero;
+    int ended_before = reported >= 1 && reported <= batch->count && !is_null_request(batch->handles[reported - 1]) &&
+                       is_nulled(batch, reported - 1);
+    int ended_at = reported >= 0 && reported < batch->count && !is_null_request(batch->handles[reported]) &&
+                   is_nulled(batch, reported);
+    if (UNLIKELY(ended_at && !ended_before))
+        from_zero = 1;
+    return reported < 0 ? reported : ended_before && !ended_at ? reported - 1 : reported - !from_zero;
+}
+
+static inline int place_of(const struct batch *batch, int reported)
+{
+    return LIKELY(!batch->fortran) ? reported : fortran_place(batch, reported);
+}
+
+/* The entries of a batch that `indices` names completed, their statuses in that order. */
+static inline void complete_some(struct span *span, const struct batch *batch, int completed, const int *indices,
                                  int error, enum spool_ended ended)
 {
     if (UNLIKELY(span->thread->stream.full))
@@ -235,7 +254,7 @@ static inline void complete_some(struct span *span, const struct batch *batch, i
         MPI_Status copy;
         const MPI_Status *status = status_at(batch, i, &copy);
         int failed = error != MPI_SUCCESS && (!status || status->MPI_ERROR != MPI_SUCCESS);
-        complete_at(span, batch, indices[i] - base, status, failed ? SPOOL_FAILED : ended);
+        complete_at(span, batch, place_of(batch, indices[i]), status, failed ? SPOOL_FAILED : ended);
     }
 }
 
@@ -251,9 +270,10 @@ static inline void poll_rest(const struct span *span, const struct batch *batch,
 
 /* --- after the real call ------------------------------------------------------------------------------------------- */
 
-static inline void waited_any(struct span *span, const struct batch *batch, int index, int error)
+static inline void waited_any(struct span *span, const struct batch *batch, int reported, int error)
 {
     MPI_Status copy;
+    int index = error == MPI_SUCCESS ? place_of(batch, reported) : -1;
     if (error == MPI_SUCCESS && index >= 0 && index < batch->count)
         complete_one(span, batch, index, status_at(batch, 0, &copy), error, SPOOL_WAITED);
     else if (error != MPI_SUCCESS)
@@ -262,11 +282,11 @@ static inline void waited_any(struct span *span, const struct batch *batch, int 
         record_completing_call(span, 0);
 }
 
-static inline void waited_some(struct span *span, const struct batch *batch, int completed, const int *indices, int base,
+static inline void waited_some(struct span *span, const struct batch *batch, int completed, const int *indices,
                                int error)
 {
     if ((error == MPI_SUCCESS || error == MPI_ERR_IN_STATUS) && completed != MPI_UNDEFINED)
-        complete_some(span, batch, completed, indices, base, error, SPOOL_WAITED);
+        complete_some(span, batch, completed, indices, error, SPOOL_WAITED);
     else
         record_completing_call(span, 0);
 }
@@ -294,8 +314,9 @@ static inline void tested_all(struct span *span, const struct batch *batch, int 
         poll_rest(span, batch, batch->count == 1);
 }
 
-static inline void tested_any(struct span *span, const struct batch *batch, int flag, int index, int error)
+static inline void tested_any(struct span *span, const struct batch *batch, int flag, int reported, int error)
 {
+    int index = error == MPI_SUCCESS && flag ? place_of(batch, reported) : -1;
     int hit = error == MPI_SUCCESS && flag && index >= 0 && index < batch->count;
     MPI_Status copy;
     if (error != MPI_SUCCESS && batch_known(batch) != 0) {
@@ -309,15 +330,15 @@ static inline void tested_any(struct span *span, const struct batch *batch, int 
     }
 }
 
-static inline void tested_some(struct span *span, const struct batch *batch, int completed, const int *indices, int base,
+static inline void tested_some(struct span *span, const struct batch *batch, int completed, const int *indices,
                                int error)
 {
     int usable = (error == MPI_SUCCESS || error == MPI_ERR_IN_STATUS) && completed != MPI_UNDEFINED;
     int known = 0;
     for (int i = 0; usable && i < completed && !known; i++)
-        known = batch_request(batch, indices[i] - base) != NULL;
+        known = batch_request(batch, place_of(batch, indices[i])) != NULL;
     if (known)
-        complete_some(span, batch, completed, indices, base, error, SPOOL_TESTED);
+        complete_some(span, batch, completed, indices, error, SPOOL_TESTED);
     else
         record_poll(span);
     if (usable)

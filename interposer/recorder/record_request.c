@@ -171,9 +171,9 @@ struct spool_live *known_request(struct thread *t, MPI_Request handle, const voi
 /* The operation of what the receiving half of a request got, as far as it is known; 0 when it could not be kept. */
 static uint32_t received_operation(struct thread *t, const struct operation *posted, const MPI_Status *status)
 {
-    if (!isendrecv_has_status())
-        return posted->id;
     const struct operation_key *key = &posted->key;
+    if (!isendrecv_has_status() && key->peer != SPOOL_PROC_NULL)
+        return posted->id;
     struct message receive = message_of(SPOOL_RECV, key->peer, key->tag, NO_SCOPE);
     receive.bytes = key->bytes;
     struct message came = message_received(&receive, status);

@@ -85,7 +85,7 @@ int wrap_C_MPI_Waitsome(int count, MPI_Request requests[], int *completed, int i
     call_begin(&span, t, CALL_MPI_Waitsome, CALLER(), NULL);
     int error = REAL(C_MPI_Waitsome)(count, requests, completed, indices, batch.statuses);
     call_stamp(&span);
-    waited_some(&span, &batch, *completed, indices, 0, error);
+    waited_some(&span, &batch, *completed, indices, error);
     batch_return(&batch);
     leave(t);
     return error;
@@ -170,7 +170,7 @@ int wrap_C_MPI_Testsome(int count, MPI_Request requests[], int *completed, int i
     call_begin(&span, t, CALL_MPI_Testsome, CALLER(), NULL);
     int error = REAL(C_MPI_Testsome)(count, requests, completed, indices, batch.statuses);
     call_stamp(&span);
-    tested_some(&span, &batch, *completed, indices, 0, error);
+    tested_some(&span, &batch, *completed, indices, error);
     batch_return(&batch);
     leave(t);
     return error;

@@ -94,7 +94,7 @@ static inline ALWAYS_INLINE void fortran_waitany(F_MPI_Waitany_fn *real, const M
     call_begin(&span, t, CALL_MPI_Waitany, CALLER(), NULL);
     real(count, requests, index, batch.statuses, ierror);
     call_stamp(&span);
-    waited_any(&span, &batch, *index - 1, *ierror);
+    waited_any(&span, &batch, *index, *ierror);
     batch_return(&batch);
     leave(t);
 }
@@ -128,7 +128,7 @@ static inline ALWAYS_INLINE void fortran_waitsome(F_MPI_Waitsome_fn *real, const
     call_begin(&span, t, CALL_MPI_Waitsome, CALLER(), NULL);
     real(count, requests, completed, indices, batch.statuses, ierror);
     call_stamp(&span);
-    waited_some(&span, &batch, *completed, indices, 1, *ierror);
+    waited_some(&span, &batch, *completed, indices, *ierror);
     batch_return(&batch);
     leave(t);
 }
@@ -234,7 +234,7 @@ static inline ALWAYS_INLINE void fortran_testany(F_MPI_Testany_fn *real, const M
     call_begin(&span, t, CALL_MPI_Testany, CALLER(), NULL);
     real(count, requests, index, flag, batch.statuses, ierror);
     call_stamp(&span);
-    tested_any(&span, &batch, *flag, *index - 1, *ierror);
+    tested_any(&span, &batch, *flag, *index, *ierror);
     batch_return(&batch);
     leave(t);
 }
@@ -269,7 +269,7 @@ static inline ALWAYS_INLINE void fortran_testsome(F_MPI_Testsome_fn *real, const
     call_begin(&span, t, CALL_MPI_Testsome, CALLER(), NULL);
     real(count, requests, completed, indices, batch.statuses, ierror);
     call_stamp(&span);
-    tested_some(&span, &batch, *completed, indices, 1, *ierror);
+    tested_some(&span, &batch, *completed, indices, *ierror);
     batch_return(&batch);
     leave(t);
 }

@@ -82,6 +82,12 @@ const KNOWN: &[Mpi] = &[
         compiler: installed!("openmpi5/bin/mpicc"),
         fortran: &[],
         launcher: installed!("openmpi5/bin/mpirun"),
+        environment: &[
+            ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+            ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+            ("OMPI_MCA_mpi_yield_when_idle", "1"),
+            ("OMPI_MCA_osc", "^ucx"), // complains on machines without its network
+        ],
         ..OPENMPI
     },
     MPICH5,

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "host.h"
+#include "symbols.h"
 
 #include "../recorder/log.h"
 
@@ -28,9 +29,7 @@ enum function {
     FUNCTION_COUNT
 };
 
-/* The symbols, each ended by a zero. One text instead of pointers: those would have to be relocated in every process that
- * inherits LD_PRELOAD. */
-static const char symbols[] =
+const char lapscope_symbols[] =
 #define FUNCTION(function)
 #define SYMBOL(name, function) #name "\0"
 #include "functions.inc"
@@ -45,8 +44,6 @@ static const unsigned short function_of[] = {
 #undef FUNCTION
 #undef SYMBOL
 };
-
-enum { SYMBOL_COUNT = sizeof function_of / sizeof function_of[0] };
 
 enum { PATH_BYTES = 4096 };
 
@@ -137,7 +134,7 @@ static void *next_in_line(const char *name)
 
 static const char *name_of(unsigned symbol)
 {
-    const char *at = symbols;
+    const char *at = lapscope_symbols;
     for (; symbol > 0; symbol--)
         at += strlen(at) + 1;
     return at;

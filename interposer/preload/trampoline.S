@@ -25,6 +25,11 @@ first_\name:
         .p2align 3
 slot_\name:
         .quad   first_\name
+        .section .text.probes, "ax", %progbits
+        .p2align 4
+        endbr64
+        movl    $slot_index, %edi
+        jmp     lapscope_probe
         .set    slot_index, slot_index + 1
         .endm
 
@@ -49,6 +54,11 @@ first_\name:
         .p2align 3
 slot_\name:
         .xword  first_\name
+        .section .text.probes, "ax", %progbits
+        .p2align 4
+        hint    #34                     /* bti c */
+        movz    w0, #slot_index
+        b       lapscope_probe
         .set    slot_index, slot_index + 1
         .endm
 
@@ -57,6 +67,14 @@ slot_\name:
 #endif
 
         .set    slot_index, 0
+
+/* What the loader calls when it binds a symbol, 16 bytes each (probe.c). */
+        .section .text.probes, "ax", %progbits
+        .p2align 4
+        .hidden lapscope_probes
+        .globl  lapscope_probes
+        .hidden lapscope_probe
+lapscope_probes:
 
         .data
         .p2align 3

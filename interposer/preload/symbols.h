@@ -1,0 +1,23 @@
+/* Every symbol that we export, by number (generated from calls.def). */
+#ifndef LAPSCOPE_SYMBOLS_H
+#define LAPSCOPE_SYMBOLS_H
+
+enum symbol {
+#define FUNCTION(function)
+#define SYMBOL(name, function) SYMBOL_##name,
+#include "functions.inc"
+#undef FUNCTION
+#undef SYMBOL
+    SYMBOL_COUNT
+};
+
+/* Their names, each ended by a zero. One text instead of pointers: those would have to be relocated in every process that
+ * inherits LD_PRELOAD. */
+extern const char lapscope_symbols[] __attribute__((visibility("hidden")));
+
+/* Code that the loader calls when it binds a symbol: lapscope_probe with the symbol's number (trampoline.S). */
+enum { LAPSCOPE_PROBE_BYTES = 16 };
+extern char lapscope_probes[] __attribute__((visibility("hidden")));
+void *lapscope_probe(unsigned symbol) __attribute__((visibility("hidden")));
+
+#endif

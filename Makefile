@@ -52,9 +52,9 @@ bench: build
 sanitize:
 	@tests/setup.sh build
 	for kind in address,undefined thread; do \
-	    cmake -S interposer/test -B build/sanitize-$$kind -DLAPSCOPE_SANITIZE=$$kind && \
-	    cmake --build build/sanitize-$$kind -j $(JOBS) && \
-	    ctest --test-dir build/sanitize-$$kind --output-on-failure || exit 1; \
+	    cmake -S interposer/test -B build/sanitize-$${kind%%,*} -DLAPSCOPE_SANITIZE=$$kind && \
+	    cmake --build build/sanitize-$${kind%%,*} -j $(JOBS) && \
+	    ctest --test-dir build/sanitize-$${kind%%,*} --output-on-failure || exit 1; \
 	done
 
 install: build

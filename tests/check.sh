@@ -36,9 +36,9 @@ count_ctest() {
 }
 
 sanitized() { # sanitized SANITIZERS
-    cmake -S interposer/test -B "build/sanitize-$1" -DLAPSCOPE_SANITIZE="$1" >/dev/null &&
-        cmake --build "build/sanitize-$1" -j 2 >/dev/null &&
-        ctest --test-dir "build/sanitize-$1" --output-on-failure
+    cmake -S interposer/test -B "build/sanitize-${1%%,*}" -DLAPSCOPE_SANITIZE="$1" >/dev/null &&
+        cmake --build "build/sanitize-${1%%,*}" -j 2 >/dev/null &&
+        ctest --test-dir "build/sanitize-${1%%,*}" --output-on-failure
 }
 
 suite "rustfmt" count_one cargo fmt --all --check

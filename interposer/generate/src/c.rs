@@ -67,8 +67,8 @@ mod tests {
 
     #[test]
     fn a_probe_that_may_say_no_polls() {
-        let calls =
-            parse("[A]\nprobe+status Probe(int tag)\nprobe+flag+status Iprobe(int tag)\n").expect("understood");
+        let calls = parse("[A]\nprobe+status Probe(int tag)\nprobe+flag+status Iprobe(int tag)\n")
+            .expect("understood");
         let text = wrappers(&calls);
         let (blocking, asking) = text.split_once("wrap_C_MPI_Iprobe").expect("both");
         assert!(!blocking.contains("record_poll") && asking.contains("record_poll"), "{text}");

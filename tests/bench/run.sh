@@ -70,7 +70,7 @@ fortran() {
         "mpifort.$mpi" -O2 -w -o "$work/fortran.$mpi" -J "$work" tests/bench/overhead_fortran.f90
         for flight in 1 1000; do
             : >"$work/bare"; : >"$work/added"
-            for turn in 1 2 3 4 5 6 7 8 9 10 11; do
+            for turn in 1 2 3 4 5 6 7 8 9; do
                 bare=$(launch "$mpi" 1 "$work/fortran.$mpi" "$flight" 11)
                 with=$(LAPSCOPE_QUIET=on LAPSCOPE_CONVERT=off LAPSCOPE_DIR=$work/run \
                     launch "$mpi" 1 env LD_PRELOAD="$preload" "$work/fortran.$mpi" "$flight" 11)

@@ -31,15 +31,13 @@ struct batch {
 
 static inline const void *variable_at(const struct batch *batch, int at)
 {
-    return batch->fortran ? (const void *)((const MPI_Fint *)batch->variables + at)
-                          : (const void *)((const MPI_Request *)batch->variables + at);
+    return request_variable((struct request_array){batch->variables, batch->fortran}, at);
 }
 
 /* Whether the application's variable holds no request now. */
 static inline int is_nulled(const struct batch *batch, int at)
 {
-    const void *variable = variable_at(batch, at);
-    return is_null_request(batch->fortran ? request_f2c(*(const MPI_Fint *)variable) : *(const MPI_Request *)variable);
+    return is_null_request(request_handle((struct request_array){batch->variables, batch->fortran}, at));
 }
 
 /* The status at a place, aligned; NULL where there is none. */
@@ -224,27 +222,39 @@ static inline void complete_all(struct span *span, const struct batch *batch, in
     }
 }
 
-/* The place that a Fortran call reports. They count from 1, but mpi_f08 of MPICH 4.0 counts from 0: a request that has
- * just been nulled tells. */
-static inline int fortran_place(const struct batch *batch, int reported)
+/* Whether indices that a call reports are counted from `base`: they are places of requests, and every request that has
+ * been nulled is among them. */
+static inline int counts_from(const struct batch *batch, const int *reported, int count, int base)
 {
-    static int from_zero;
-    int ended_before = reported >= 1 && reported <= batch->count && !is_null_request(batch->handles[reported - 1]) &&
-                       is_nulled(batch, reported - 1);
-    int ended_at = reported >= 0 && reported < batch->count && !is_null_request(batch->handles[reported]) &&
-                   is_nulled(batch, reported);
-    if (UNLIKELY(ended_at && !ended_before))
-        from_zero = 1;
-    return reported < 0 ? reported : ended_before && !ended_at ? reported - 1 : reported - !from_zero;
+    int nulled = 0, nulled_reported = 0;
+    for (int i = 0; i < count; i++) {
+        int at = reported[i] - base;
+        if (at < 0 || at >= batch->count || is_null_request(batch->handles[at]))
+            return 0;
+        nulled_reported += is_nulled(batch, at);
+    }
+    for (int i = 0; i < batch->count; i++)
+        nulled += !is_null_request(batch->handles[i]) && is_nulled(batch, i);
+    return nulled == nulled_reported;
 }
 
-static inline int place_of(const struct batch *batch, int reported)
+/* What reported indices are counted from: 0 in C, 1 in Fortran, but 0 in mpi_f08 of MPICH 4.0. Persistent requests are not
+ * nulled, so that some calls fit both: then it is what it was before. */
+static inline int first_index(const struct batch *batch, const int *reported, int count)
 {
-    return LIKELY(!batch->fortran) ? reported : fortran_place(batch, reported);
+    static int of_fortran = 1;
+    if (LIKELY(!batch->fortran))
+        return 0;
+    int base = __atomic_load_n(&of_fortran, __ATOMIC_RELAXED);
+    if (UNLIKELY(!counts_from(batch, reported, count, base) && counts_from(batch, reported, count, 1 - base))) {
+        base = 1 - base;
+        __atomic_store_n(&of_fortran, base, __ATOMIC_RELAXED);
+    }
+    return base;
 }
 
-/* The entries of a batch that `indices` names completed, their statuses in that order. */
-static inline void complete_some(struct span *span, const struct batch *batch, int completed, const int *indices,
+/* The entries of a batch that `indices` names, counted from `first`, completed, their statuses in that order. */
+static inline void complete_some(struct span *span, const struct batch *batch, int completed, const int *indices, int first,
                                  int error, enum spool_ended ended)
 {
     if (UNLIKELY(span->thread->stream.full))
@@ -254,8 +264,14 @@ static inline void complete_some(struct span *span, const struct batch *batch, i
         MPI_Status copy;
         const MPI_Status *status = status_at(batch, i, &copy);
         int failed = error != MPI_SUCCESS && (!status || status->MPI_ERROR != MPI_SUCCESS);
-        complete_at(span, batch, place_of(batch, indices[i]), status, failed ? SPOOL_FAILED : ended);
+        complete_at(span, batch, indices[i] - first, status, failed ? SPOOL_FAILED : ended);
     }
+}
+
+/* Whether a call of one index has reported a request, not MPI_UNDEFINED (which is negative, also one more than it). */
+static inline int is_place(const struct batch *batch, const int *index)
+{
+    return *index >= 0 && *index <= batch->count;
 }
 
 /* What is left of a batch after a test was seen incomplete; `certain`: each of them, not only some one. */
@@ -268,25 +284,39 @@ static inline void poll_rest(const struct span *span, const struct batch *batch,
     }
 }
 
-/* --- after the real call ------------------------------------------------------------------------------------------- */
+/* --- after the real call: the words of calls.def ------------------------------------------------------------------------ */
 
-static inline void waited_any(struct span *span, const struct batch *batch, int reported, int error)
+static inline void waited_one(struct span *span, const struct batch *batch, int error)
 {
     MPI_Status copy;
-    int index = error == MPI_SUCCESS ? place_of(batch, reported) : -1;
-    if (error == MPI_SUCCESS && index >= 0 && index < batch->count)
-        complete_one(span, batch, index, status_at(batch, 0, &copy), error, SPOOL_WAITED);
-    else if (error != MPI_SUCCESS)
+    complete_one(span, batch, 0, status_at(batch, 0, &copy), error, SPOOL_WAITED);
+}
+
+static inline void waited_all(struct span *span, const struct batch *batch, int error)
+{
+    complete_all(span, batch, error, SPOOL_WAITED);
+}
+
+static inline void waited_any(struct span *span, const struct batch *batch, const int *index, int error)
+{
+    MPI_Status copy;
+    if (error != MPI_SUCCESS)
         complete_all(span, batch, error, SPOOL_WAITED); /* the one that failed has been nulled */
+    else if (is_place(batch, index))
+        complete_one(span, batch, *index - first_index(batch, index, 1), status_at(batch, 0, &copy), error, SPOOL_WAITED);
     else
         record_completing_call(span, 0);
 }
 
-static inline void waited_some(struct span *span, const struct batch *batch, int completed, const int *indices,
-                               int error)
+static inline int is_usable(int completed, int error)
 {
-    if ((error == MPI_SUCCESS || error == MPI_ERR_IN_STATUS) && completed != MPI_UNDEFINED)
-        complete_some(span, batch, completed, indices, error, SPOOL_WAITED);
+    return (error == MPI_SUCCESS || error == MPI_ERR_IN_STATUS) && completed != MPI_UNDEFINED;
+}
+
+static inline void waited_some(struct span *span, const struct batch *batch, int completed, const int *indices, int error)
+{
+    if (is_usable(completed, error))
+        complete_some(span, batch, completed, indices, first_index(batch, indices, completed), error, SPOOL_WAITED);
     else
         record_completing_call(span, 0);
 }
@@ -299,8 +329,7 @@ static inline void tested_one(struct span *span, const struct batch *batch, int 
         return;
     }
     record_poll(span);
-    if (!flag)
-        poll_rest(span, batch, 1);
+    poll_rest(span, batch, 1);
 }
 
 static inline void tested_all(struct span *span, const struct batch *batch, int flag, int error)
@@ -310,19 +339,18 @@ static inline void tested_all(struct span *span, const struct batch *batch, int 
         return;
     }
     record_poll(span);
-    if (!flag)
-        poll_rest(span, batch, batch->count == 1);
+    poll_rest(span, batch, batch->count == 1);
 }
 
-static inline void tested_any(struct span *span, const struct batch *batch, int flag, int reported, int error)
+static inline void tested_any(struct span *span, const struct batch *batch, int flag, const int *index, int error)
 {
-    int index = error == MPI_SUCCESS && flag ? place_of(batch, reported) : -1;
-    int hit = error == MPI_SUCCESS && flag && index >= 0 && index < batch->count;
     MPI_Status copy;
+    int hit = error == MPI_SUCCESS && flag && is_place(batch, index);
+    int at = hit ? *index - first_index(batch, index, 1) : -1;
     if (error != MPI_SUCCESS && batch_known(batch) != 0) {
         complete_all(span, batch, error, SPOOL_TESTED);
-    } else if (hit && batch_request(batch, index)) {
-        complete_one(span, batch, index, status_at(batch, 0, &copy), error, SPOOL_TESTED);
+    } else if (hit && batch_request(batch, at)) {
+        complete_one(span, batch, at, status_at(batch, 0, &copy), error, SPOOL_TESTED);
     } else {
         record_poll(span);
         if (!hit)
@@ -330,29 +358,18 @@ static inline void tested_any(struct span *span, const struct batch *batch, int 
     }
 }
 
-static inline void tested_some(struct span *span, const struct batch *batch, int completed, const int *indices,
-                               int error)
+static inline void tested_some(struct span *span, const struct batch *batch, int completed, const int *indices, int error)
 {
-    int usable = (error == MPI_SUCCESS || error == MPI_ERR_IN_STATUS) && completed != MPI_UNDEFINED;
-    int known = 0;
+    int usable = is_usable(completed, error), known = 0;
+    int first = usable ? first_index(batch, indices, completed) : 0;
     for (int i = 0; usable && i < completed && !known; i++)
-        known = batch_request(batch, place_of(batch, indices[i])) != NULL;
+        known = batch_request(batch, indices[i] - first) != NULL;
     if (known)
-        complete_some(span, batch, completed, indices, error, SPOOL_TESTED);
+        complete_some(span, batch, completed, indices, first, error, SPOOL_TESTED);
     else
         record_poll(span);
     if (usable)
         poll_rest(span, batch, 1);
-}
-
-/* MPI_Request_get_status and its forms end nothing. `complete`: the request at `at` was seen complete. */
-static inline void looked_at(const struct span *span, MPI_Request handle, const void *variable, int complete)
-{
-    struct spool_live *live = known_request(span->thread, handle, variable);
-    if (live && complete)
-        record_seen_complete(span, live);
-    else if (live)
-        record_incomplete(span, live, 1);
 }
 
 static inline void freed(struct span *span, const struct batch *batch, int error)
@@ -368,6 +385,52 @@ static inline void cancelled(struct span *span, MPI_Request handle, const void *
     record_completing_call(span, live != NULL);
     if (error == MPI_SUCCESS && live)
         live->flags |= SPOOL_LIVE_CANCELLED;
+}
+
+/* --- MPI_Request_get_status and its forms end nothing --- */
+
+static inline void looked_at(const struct span *span, MPI_Request handle, const void *variable, int complete)
+{
+    struct spool_live *live = known_request(span->thread, handle, variable);
+    if (live && complete)
+        record_seen_complete(span, live);
+    else if (live)
+        record_incomplete(span, live, 1);
+}
+
+static inline void looked_at_place(const struct span *span, struct request_array requests, int at, int complete)
+{
+    looked_at(span, request_handle(requests, at), request_variable(requests, at), complete);
+}
+
+static inline void looked_at_one(struct span *span, MPI_Request handle, const void *variable, int flag, int error)
+{
+    record_poll(span);
+    if (error == MPI_SUCCESS)
+        looked_at(span, handle, variable, flag);
+}
+
+static inline void looked_at_any(struct span *span, struct request_array requests, int count, int flag, int index, int error)
+{
+    record_poll(span);
+    for (int i = 0; error == MPI_SUCCESS && i < count; i++)
+        if (!flag || i == index)
+            looked_at_place(span, requests, i, flag);
+}
+
+static inline void looked_at_all(struct span *span, struct request_array requests, int count, int flag, int error)
+{
+    record_poll(span);
+    for (int i = 0; error == MPI_SUCCESS && (flag || count == 1) && i < count; i++)
+        looked_at_place(span, requests, i, flag);
+}
+
+static inline void looked_at_some(struct span *span, struct request_array requests, int completed, const int *indices,
+                                  int first, int error)
+{
+    record_poll(span);
+    for (int i = 0; error == MPI_SUCCESS && completed != MPI_UNDEFINED && i < completed; i++)
+        looked_at_place(span, requests, indices[i] - first, 1);
 }
 
 #endif

@@ -48,9 +48,8 @@ void matched_remember(struct thread *t, MPI_Message handle, const struct message
     pthread_mutex_unlock(&lock);
 }
 
-struct message matched_take(struct thread *t, MPI_Message handle)
+struct message matched_take(MPI_Message handle)
 {
-    (void)t;
     if (handle == mpi.message_no_proc)
         return from(MPI_PROC_NULL, MPI_ANY_TAG, NO_SCOPE);
     struct message message = from(MPI_ANY_SOURCE, MPI_ANY_TAG, NO_SCOPE);

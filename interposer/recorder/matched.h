@@ -8,6 +8,6 @@
 void matched_remember(struct thread *t, MPI_Message handle, const struct message *message);
 
 /* The message behind a handle that is about to be received; of any source where it was matched unseen. */
-struct message matched_take(struct thread *t, MPI_Message handle);
+struct message matched_take(MPI_Message handle);
 
 #endif

@@ -38,13 +38,35 @@ void request_makes_comm(struct spool_live *live, const void *handle, int fortran
 void record_init(struct span *span, struct message *message, MPI_Request handle, const void *variable);
 
 /* A partitioned one has that many partitions; the bytes of some of them, and its communicator. */
-void record_partitions(MPI_Request handle, int partitions);
+void record_partitions(struct thread *t, MPI_Request handle, int partitions);
 uint64_t partition_bytes(struct thread *t, MPI_Request handle, int partitions);
 struct message over_request(struct thread *t, MPI_Request handle);
+
+/* An array of the application's requests. */
+struct request_array {
+    const void *variables;       /* MPI_Request, or MPI_Fint */
+    int fortran;
+};
+
+static inline const void *request_variable(struct request_array requests, int at)
+{
+    return requests.fortran ? (const void *)((const MPI_Fint *)requests.variables + at)
+                            : (const void *)((const MPI_Request *)requests.variables + at);
+}
+
+static inline MPI_Request request_handle(struct request_array requests, int at)
+{
+    const void *variable = request_variable(requests, at);
+    return requests.fortran ? request_f2c(*(const MPI_Fint *)variable) : *(const MPI_Request *)variable;
+}
 
 /* A persistent request was started. */
 void record_start(struct thread *t, enum call call, struct caller caller, uint64_t begin, uint64_t end, MPI_Request handle,
                   const void *variable);
+
+/* Several were, one behind the other: each has its share of the time. */
+void record_startall(struct thread *t, struct caller caller, uint64_t begin, uint64_t end, int count,
+                     struct request_array requests);
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 

@@ -109,32 +109,30 @@ void record_init(struct span *span, struct message *message, MPI_Request handle,
         drop_stale(t, stale);
 }
 
-static struct spool_live *persistent_request(MPI_Request handle, const void *variable)
+static struct spool_live *persistent_request(struct thread *t, MPI_Request handle, const void *variable)
 {
-    struct spool_live *live = request_find(current_thread, request_key(handle), variable);
+    struct spool_live *live = request_find(t, request_key(handle), variable);
     return live && live->flags & SPOOL_LIVE_PERSISTENT ? live : NULL;
 }
 
-void record_partitions(MPI_Request handle, int partitions)
+void record_partitions(struct thread *t, MPI_Request handle, int partitions)
 {
-    struct spool_live *live = persistent_request(handle, NULL);
+    struct spool_live *live = persistent_request(t, handle, NULL);
     if (live && partitions > 0)
         live->partitions = (uint32_t)partitions;
 }
 
 uint64_t partition_bytes(struct thread *t, MPI_Request handle, int partitions)
 {
-    (void)t;
-    const struct spool_live *live = persistent_request(handle, NULL);
+    const struct spool_live *live = persistent_request(t, handle, NULL);
     const struct operation *init = live ? (const struct operation *)(uintptr_t)live->definition : NULL;
     return init && partitions > 0 ? init->key.bytes / live->partitions * (uint64_t)partitions : 0;
 }
 
 struct message over_request(struct thread *t, MPI_Request handle)
 {
-    (void)t;
     struct message message = nothing();
-    const struct spool_live *live = persistent_request(handle, NULL);
+    const struct spool_live *live = persistent_request(t, handle, NULL);
     if (live)
         message.comm = ((const struct operation *)(uintptr_t)live->definition)->comm;
     return message;
@@ -143,7 +141,7 @@ struct message over_request(struct thread *t, MPI_Request handle)
 void record_start(struct thread *t, enum call call, struct caller caller, uint64_t begin, uint64_t end, MPI_Request handle,
                   const void *variable)
 {
-    struct spool_live *live = persistent_request(handle, variable);
+    struct spool_live *live = persistent_request(t, handle, variable);
     thread_was_inside(t, end - begin);
     if (!live)
         return; /* it was made while nothing was recorded; its completion is counted as unknown */
@@ -158,6 +156,16 @@ void record_start(struct thread *t, enum call call, struct caller caller, uint64
         fill_live(t, live, operation, begin, end);
     else
         record_lost();
+}
+
+void record_startall(struct thread *t, struct caller caller, uint64_t begin, uint64_t end, int count,
+                     struct request_array requests)
+{
+    for (int i = 0; i < count; i++) {
+        uint64_t share = (end - begin) / (unsigned)count, from_here = begin + share * (unsigned)i;
+        record_start(t, CALL_MPI_Startall, caller, from_here, from_here + share, request_handle(requests, i),
+                     request_variable(requests, i));
+    }
 }
 
 /* --- completions -------------------------------------------------------------------------------------------------- */

@@ -6,6 +6,8 @@
 #include "matched.h"
 #include "record.h"
 
+#define REQUESTS(requests) ((struct request_array){requests, FORTRAN})
+
 /* --- communicators, windows and files that a call has made ------------------------------------------------------------ */
 
 static inline void comm_made(struct thread *t, MPI_Comm made, enum call call, struct scope parent, uint64_t salt)

@@ -5,6 +5,8 @@
 #include "wrap.h"
 
 #define FORTRAN 0
+#define FIRST_INDEX 0
+#define ADDRESS(request) NULL /* it comes by value: the application's variable is not known */
 #define IN_PLACE(buffer) ((buffer) == MPI_IN_PLACE)
 #define TEXT_HASH(text) text_hash(text, (text) ? strlen(text) : 0)
 

@@ -6,6 +6,8 @@
 #include "wrap.h"
 
 #define FORTRAN 1
+#define FIRST_INDEX 1
+#define ADDRESS(request) request##_f
 #define IN_PLACE(buffer) fortran_in_place(buffer, descriptors)
 #define TEXT_HASH(text) text_hash(text, text##_length)
 

@@ -78,12 +78,16 @@ impl Body<'_> {
         let clauses = [&self.call.clauses.before, &self.call.clauses.message];
         self.call.params.iter().find(|param| {
             matches!(param.kind.load, Load::HandleBehind(_))
-                && clauses.iter().any(|clause| clause.contains(&format!("*{}", param.name)))
+                && (matches!(self.call.verb, Verb::Complete | Verb::Look)
+                    || clauses.iter().any(|clause| clause.contains(&format!("*{}", param.name))))
         })
     }
 
     fn guard(&self, text: &mut String) {
-        let enter = if self.call.verb == Verb::Make { "enter()" } else { "enter_unless_paused()" };
+        // what is made has to be known also when its making is not to be recorded, and so has what ends
+        let always = [Verb::Make, Verb::Init, Verb::Complete, Verb::Look];
+        let enter =
+            if always.contains(&self.call.verb) { "enter()" } else { "enter_unless_paused()" };
         match self.read_before() {
             Some(param) if self.language == Language::C => {
                 line!(text, "    struct thread *t = {} ? {enter} : NULL;", param.name);
@@ -226,16 +230,27 @@ impl Body<'_> {
         line!(text, "    }}");
     }
 
+    /// The real call of what posts requests: the times are theirs.
+    fn stamped_call(&self, text: &mut String) {
+        line!(text, "    uint64_t begin = clock_now();");
+        self.real_call(text);
+        line!(text, "    uint64_t end = clock_now();");
+    }
+
+    fn error(&self) -> &'static str {
+        match self.language {
+            Language::C => "error",
+            Language::Fortran => "*ierror",
+        }
+    }
+
     fn post(&self, text: &mut String) {
         let taken_before = self.read_before().is_some();
         if taken_before {
             self.message(text, "    ");
         }
-        line!(text, "    uint64_t begin = clock_now();");
-        self.real_call(text);
-        line!(text, "    uint64_t end = clock_now();");
-        let error = if self.language == Language::C { "error" } else { "*ierror" };
-        line!(text, "    if ({error} == MPI_SUCCESS) {{");
+        self.stamped_call(text);
+        line!(text, "    if ({} == MPI_SUCCESS) {{", self.error());
         if !taken_before {
             self.message(text, "        ");
         }
@@ -254,16 +269,108 @@ impl Body<'_> {
         line!(text, "    }}");
     }
 
+    /// The parameter that a completing call takes its requests from, where there are several.
+    fn requests(&self) -> Option<&Param> {
+        self.call.params.iter().find(|param| param.name == "requests")
+    }
+
+    /// The real call between two stamps, on behalf of requests: no message is known.
+    fn timed_completion(&self, text: &mut String, arguments: &str) {
+        line!(text, "    struct span span;");
+        line!(text, "    call_begin(&span, t, CALL_{}, CALLER(), NULL);", self.call.name);
+        match self.language {
+            Language::C => line!(text, "    int error = REAL(C_{})({arguments});", self.call.name),
+            Language::Fortran => line!(text, "    real({arguments});"),
+        }
+        line!(text, "    call_stamp(&span);");
+        if self.language == Language::Fortran {
+            line!(text, "    int error = *ierror;");
+        }
+        self.after(text, "    ");
+    }
+
+    fn complete_one(&self, text: &mut String) {
+        self.own_status(text);
+        let status = if self.has_status() { "status" } else { "NULL" };
+        line!(text, "    MPI_Request handle = {};", self.request_handle());
+        line!(text, "    struct spool_live *detached;");
+        line!(text, "    struct batch batch;");
+        line!(
+            text,
+            "    batch_take_one(&batch, t, &handle, request, {status}, FORTRAN, &detached);"
+        );
+        self.timed_completion(text, &self.arguments());
+        line!(text, "    batch_return(&batch);");
+    }
+
+    /// Guard, copy of the requests, and what [`Self::load`] does; without memory for the copy the call goes unrecorded.
+    fn take_batch(&self, text: &mut String) {
+        let arguments = self.arguments();
+        let has_array = self.call.param("statuses").is_some();
+        line!(text, "    struct batch batch;");
+        match self.language {
+            Language::C => {
+                let statuses = if has_array { "statuses" } else { "MPI_STATUSES_IGNORE" };
+                line!(text, "    struct thread *t = requests || count == 0 ? enter() : NULL;");
+                line!(
+                    text,
+                    "    if (!t || !batch_take(&batch, t, count, requests, {statuses})) {{"
+                );
+                line!(text, "        int error = REAL(C_{})({arguments});", self.call.name);
+            }
+            Language::Fortran => {
+                let statuses = if has_array { "statuses" } else { "NULL" };
+                line!(text, "    struct thread *t = enter();");
+                line!(
+                    text,
+                    "    if (!t || !batch_take_fortran(&batch, t, *count_f, requests, {statuses})) {{"
+                );
+                line!(text, "        real({arguments});");
+            }
+        }
+        line!(text, "        if (t)");
+        line!(text, "            leave(t);");
+        let result = if self.language == Language::C { "return error" } else { "return" };
+        line!(text, "        {result};");
+        line!(text, "    }}");
+        self.load(text);
+    }
+
+    fn complete_many(&self, text: &mut String) {
+        if self.has_status() {
+            self.own_status(text);
+            line!(text, "    batch.statuses = status;");
+        }
+        let arguments = self.arguments().replace("statuses", "batch.statuses");
+        self.timed_completion(text, &arguments);
+        line!(text, "    batch_return(&batch);");
+    }
+
+    fn start(&self, text: &mut String) {
+        self.stamped_call(text);
+        line!(text, "    if ({} == MPI_SUCCESS)", self.error());
+        self.after(text, "        ");
+    }
+
     /// All between the braces.
     pub fn write(&self, text: &mut String) {
-        self.guard(text);
-        self.load(text);
+        let takes_batch = self.call.verb == Verb::Complete && self.requests().is_some();
+        if takes_batch {
+            self.take_batch(text);
+        } else {
+            self.guard(text);
+            self.load(text);
+        }
         match self.call.verb {
             Verb::Probe if self.call.param("flag*").is_some() => self.probe(text),
             Verb::Call | Verb::Make | Verb::Probe => self.call(text),
             Verb::Init => self.init(text),
             Verb::Post => self.post(text),
-            Verb::Complete | Verb::Start | Verb::Control => unreachable!("written by hand"),
+            Verb::Complete if takes_batch => self.complete_many(text),
+            Verb::Complete => self.complete_one(text),
+            Verb::Look => self.timed_completion(text, &self.arguments()),
+            Verb::Start => self.start(text),
+            Verb::Control => unreachable!("written by hand"),
         }
         line!(text, "    leave(t);");
         if self.language == Language::C {

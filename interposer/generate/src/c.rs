@@ -8,6 +8,7 @@ use crate::{banner, line};
 /// One function for each call whose wrapper is not written by hand.
 pub fn wrappers(calls: &[Call]) -> String {
     let mut text = banner("Wrappers of the C binding.");
+    line!(&mut text, "#include \"completion.h\"");
     line!(&mut text, "#include \"wrap_c.h\"");
     for call in calls.iter().filter(|call| !call.verb.by_hand()) {
         line!(&mut text);
@@ -76,8 +77,7 @@ mod tests {
 
     #[test]
     fn calls_by_hand_are_left_out() {
-        let calls =
-            parse("[A]\ncomplete Wait(request* request, status* status)\n").expect("understood");
+        let calls = parse("[A]\ncontrol Finalize()\n").expect("understood");
         assert!(!wrappers(&calls).contains("wrap_C_"));
     }
 }

@@ -14,6 +14,7 @@ pub enum Verb {
     Init,
     Probe,
     Complete,
+    Look,
     Start,
     Control,
 }
@@ -53,6 +54,7 @@ impl Verb {
             "init" => Verb::Init,
             "probe" => Verb::Probe,
             "complete" => Verb::Complete,
+            "look" => Verb::Look,
             "start" => Verb::Start,
             "control" => Verb::Control,
             _ => return None,
@@ -66,14 +68,14 @@ impl Verb {
             Verb::Post | Verb::Start => Role::Post,
             Verb::Init => Role::Init,
             Verb::Probe => Role::Probe,
-            Verb::Complete => Role::Complete,
+            Verb::Complete | Verb::Look => Role::Complete,
             Verb::Control => Role::Control,
         }
     }
 
     /// The wrapper is written by hand.
     pub fn by_hand(self) -> bool {
-        matches!(self, Verb::Complete | Verb::Start | Verb::Control)
+        self == Verb::Control
     }
 }
 

@@ -6,6 +6,7 @@ pub mod combine;
 pub mod insight;
 pub mod pending;
 pub mod problem;
+pub mod reference;
 pub mod report;
 pub mod requests;
 pub mod sites;

@@ -1,0 +1,251 @@
+//! Reference transfer times: how long a transfer of a given size takes on a given path with nothing in between.
+//!
+//! A sample is the time from the post of a send to the completion of its receive, both sides being there (l0 of Rashti
+//! and Afsahi 2007). Samples of near sizes are put together and their medians taken, so that ranks that were not running
+//! for a moment do not count; larger transfers take no less; in between time is linear in bytes.
+
+mod bins;
+mod curve;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use bins::Bins;
+pub use bins::Point;
+pub use curve::Curve;
+
+/// Where the two ends of a transfer are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum PathClass {
+    /// The same process.
+    #[serde(rename = "self")]
+    SelfRank,
+    /// Two processes of one node.
+    #[serde(rename = "node")]
+    Node,
+    /// Two nodes.
+    #[serde(rename = "network")]
+    Network,
+}
+
+impl PathClass {
+    pub const ALL: [PathClass; 3] = [PathClass::SelfRank, PathClass::Node, PathClass::Network];
+}
+
+/// A transfer with nothing in between.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample {
+    pub path: PathClass,
+    pub bytes: u64,
+    /// From the post of the send to the completion of its receive.
+    pub ns: i64,
+}
+
+/// A blocking collective that all ranks had entered.
+#[derive(Debug, Clone, Copy)]
+pub struct CollectiveSample<'a> {
+    /// Name of the blocking call, `MPI_Allreduce`.
+    pub call: &'a str,
+    /// Size of the communicator.
+    pub ranks: u32,
+    pub bytes: u64,
+    /// From the last rank's entry to the end.
+    pub ns: i64,
+}
+
+/// Where reference times come from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Source {
+    /// `lapscope calibrate`.
+    Calibration {
+        file: PathBuf,
+        /// UTC, as `2026-05-04T12:30:00Z`.
+        created: String,
+    },
+    /// Transfers of the run itself that had nothing in between.
+    Run,
+    /// There are none.
+    #[default]
+    None,
+}
+
+/// A time and how sure it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Median.
+    pub ns: i64,
+    /// First quartile; less where the size lies outside of what was measured.
+    pub low_ns: i64,
+    /// Third quartile.
+    pub high_ns: i64,
+}
+
+impl Estimate {
+    fn new(ns: f64, low_ns: f64, high_ns: f64) -> Estimate {
+        let whole = |ns: f64| (ns.round() as i64).max(1);
+        let ns = whole(ns);
+        Estimate { ns, low_ns: whole(low_ns).min(ns), high_ns: whole(high_ns).max(ns) }
+    }
+
+    fn of(point: &Point) -> Estimate {
+        Estimate::new(point.ns, point.low_ns, point.high_ns)
+    }
+
+    /// Between two estimates, `share` of the way from `a` to `b`.
+    fn mix(a: Estimate, b: Estimate, share: f64) -> Estimate {
+        let mix = |a: i64, b: i64| a as f64 + (b - a) as f64 * share;
+        Estimate::new(mix(a.ns, b.ns), mix(a.low_ns, b.low_ns), mix(a.high_ns, b.high_ns))
+    }
+}
+
+/// Time by size for each path and for collectives by their number of ranks.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reference {
+    #[serde(skip)]
+    pub source: Source,
+    paths: BTreeMap<PathClass, Curve>,
+    /// By blocking call, then by ranks.
+    collectives: BTreeMap<String, BTreeMap<u32, Curve>>,
+}
+
+impl Reference {
+    /// Time and memory do not depend on the order of samples and hardly on their number.
+    pub fn fit<'a>(
+        samples: impl IntoIterator<Item = Sample>,
+        collectives: impl IntoIterator<Item = CollectiveSample<'a>>,
+        source: Source,
+    ) -> Reference {
+        let mut by_path: [Bins; 3] = Default::default();
+        for sample in samples {
+            by_path[sample.path as usize].add(sample.bytes, sample.ns);
+        }
+        let mut by_call: FxHashMap<(&str, u32), Bins> = FxHashMap::default();
+        for sample in collectives {
+            let bins = by_call.entry((sample.call, sample.ranks)).or_default();
+            bins.add(sample.bytes, sample.ns);
+        }
+        let mut reference = Reference { source, ..Reference::default() };
+        for (path, mut bins) in PathClass::ALL.into_iter().zip(by_path) {
+            let points = bins.points();
+            if !points.is_empty() {
+                reference.paths.insert(path, points.into());
+            }
+        }
+        for ((call, ranks), mut bins) in by_call {
+            let points = bins.points();
+            if !points.is_empty() {
+                let curves = reference.collectives.entry(call.to_owned()).or_default();
+                curves.insert(ranks, points.into());
+            }
+        }
+        reference
+    }
+
+    /// Whether it knows anything at all.
+    pub fn is_empty(&self) -> bool {
+        self.paths.is_empty() && self.collectives.is_empty()
+    }
+
+    /// How long a transfer takes; `None` where nothing near this size was measured on this path.
+    pub fn transfer(&self, path: PathClass, bytes: u64) -> Option<Estimate> {
+        self.paths.get(&path)?.at(bytes)
+    }
+
+    /// How long a blocking collective takes, by its name (`MPI_Allreduce`); between measured numbers of ranks linear in
+    /// their logarithm, as the rounds of a tree are.
+    pub fn collective(&self, call: &str, ranks: u32, bytes: u64) -> Option<Estimate> {
+        let curves = self.collectives.get(call)?;
+        if let Some(curve) = curves.get(&ranks) {
+            return curve.at(bytes);
+        }
+        let (fewer, below) = curves.range(..ranks).next_back()?;
+        let (more, above) = curves.range(ranks..).next()?;
+        let share = (f64::from(ranks) / f64::from(*fewer)).ln()
+            / (f64::from(*more) / f64::from((*fewer).max(1))).ln();
+        Some(Estimate::mix(below.at(bytes)?, above.at(bytes)?, share))
+    }
+
+    /// The measured points of a path.
+    pub fn points(&self, path: PathClass) -> &[Point] {
+        self.paths.get(&path).map_or(&[], Curve::points)
+    }
+
+    /// Every collective that was measured: its blocking call, its ranks, its points.
+    pub fn collective_points(&self) -> impl Iterator<Item = (&str, u32, &[Point])> {
+        self.collectives.iter().flat_map(|(call, curves)| {
+            curves.iter().map(|(ranks, curve)| (call.as_str(), *ranks, curve.points()))
+        })
+    }
+
+    /// What a report says of it.
+    pub fn describe(&self) -> Description {
+        let paths: Vec<PathDescription> = self
+            .paths
+            .iter()
+            .map(|(path, curve)| PathDescription {
+                path: *path,
+                coverage: Coverage::of(curve.points().iter()),
+            })
+            .collect();
+        let all = self.collective_points().flat_map(|(_, _, points)| points);
+        Description {
+            source: self.source.clone(),
+            samples: paths.iter().map(|path| path.coverage.samples).sum(),
+            paths,
+            collectives: Coverage::of(all),
+        }
+    }
+}
+
+/// Where a [`Reference`] comes from and what it covers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Description {
+    pub source: Source,
+    /// Transfers measured, on all paths.
+    pub samples: u64,
+    pub paths: Vec<PathDescription>,
+    pub collectives: Coverage,
+}
+
+/// What a [`Reference`] covers of one path.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PathDescription {
+    pub path: PathClass,
+    #[serde(flatten)]
+    pub coverage: Coverage,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Coverage {
+    pub samples: u64,
+    /// Distinct sizes, near ones counted once.
+    pub sizes: u64,
+    pub min_bytes: u64,
+    pub max_bytes: u64,
+    /// Median over the sizes of the distance between quartiles, as a share of the median; `None` without samples.
+    pub spread: Option<f64>,
+}
+
+impl Coverage {
+    fn of<'a>(points: impl Iterator<Item = &'a Point>) -> Coverage {
+        let points: Vec<&Point> = points.collect();
+        let mut spreads: Vec<f64> =
+            points.iter().map(|point| (point.high_ns - point.low_ns) / point.ns).collect();
+        spreads.sort_by(f64::total_cmp);
+        let bytes = |point: &&Point| point.bytes.round() as u64;
+        Coverage {
+            samples: points.iter().map(|point| point.samples).sum(),
+            sizes: points.len() as u64,
+            min_bytes: points.iter().map(bytes).min().unwrap_or(0),
+            max_bytes: points.iter().map(bytes).max().unwrap_or(0),
+            spread: spreads.get(spreads.len() / 2).copied(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! Samples put together by size: a bounded, evenly drawn part of each bin is kept, so that memory and the time of the
+//! sorting behind it do not grow with the run.
+
+/// Bins to an octave of sizes.
+const PER_OCTAVE: u32 = 8;
+/// Samples kept of a bin. The median of so many stands within a few percent of ranks of the true one.
+const KEPT: usize = 512;
+/// Fewer samples than this tell nothing of the spread.
+const FEWEST: usize = 3;
+
+/// What was measured around one size.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Point {
+    /// Mean size of the samples.
+    pub bytes: f64,
+    /// Median.
+    pub ns: f64,
+    /// First quartile.
+    pub low_ns: f64,
+    /// Third quartile.
+    pub high_ns: f64,
+    pub samples: u64,
+}
+
+/// A uniform sample of what was added (Vitter's algorithm R), the same for the same input.
+#[derive(Debug, Default)]
+struct Bin {
+    count: u64,
+    bytes: f64,
+    kept: Vec<i64>,
+}
+
+impl Bin {
+    fn add(&mut self, bytes: u64, ns: i64) {
+        self.count += 1;
+        self.bytes += bytes as f64;
+        if self.kept.len() < KEPT {
+            self.kept.push(ns);
+            return;
+        }
+        let place = (u128::from(scramble(self.count)) * u128::from(self.count)) >> 64;
+        if let Some(kept) = self.kept.get_mut(place as usize) {
+            *kept = ns;
+        }
+    }
+
+    fn point(&mut self) -> Option<Point> {
+        if self.kept.len() < FEWEST {
+            return None;
+        }
+        self.kept.sort_unstable();
+        Some(Point {
+            bytes: self.bytes / self.count as f64,
+            ns: quantile(&self.kept, 0.5),
+            low_ns: quantile(&self.kept, 0.25),
+            high_ns: quantile(&self.kept, 0.75),
+            samples: self.count,
+        })
+    }
+}
+
+/// All bits of `n` mixed: a pseudo-random number for each count (the finalizer of splitmix64).
+fn scramble(n: u64) -> u64 {
+    let n = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    n ^ (n >> 31)
+}
+
+/// Linear between the two samples around it; a time is at least 1 ns.
+fn quantile(sorted: &[i64], share: f64) -> f64 {
+    let place = share * (sorted.len() - 1) as f64;
+    let (below, rest) = (place as usize, place.fract());
+    let above = (below + 1).min(sorted.len() - 1);
+    let (low, high) = (sorted[below] as f64, sorted[above] as f64);
+    (low + (high - low) * rest).max(1.0)
+}
+
+/// Samples of one curve.
+#[derive(Debug, Default)]
+pub(super) struct Bins(Vec<Bin>);
+
+impl Bins {
+    pub(super) fn add(&mut self, bytes: u64, ns: i64) {
+        let index = bin_of(bytes);
+        if self.0.len() <= index {
+            self.0.resize_with(index + 1, Bin::default);
+        }
+        self.0[index].add(bytes, ns);
+    }
+
+    /// One point for each bin with enough samples, smallest sizes first.
+    pub(super) fn points(&mut self) -> Vec<Point> {
+        self.0.iter_mut().filter_map(Bin::point).collect()
+    }
+}
+
+/// Powers of two are the largest of their bin, because limits of protocols are: 4096 bytes may go another way than 4097.
+fn bin_of(bytes: u64) -> usize {
+    let Some(below) = bytes.checked_sub(1) else { return 0 };
+    let octave = below.checked_ilog2().unwrap_or(0);
+    let within = if octave >= 3 {
+        (below >> (octave - 3)) - 8
+    } else {
+        below - (u64::from(below > 0) << octave)
+    };
+    1 + (octave * PER_OCTAVE) as usize + within as usize + usize::from(below > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_rise_with_size_and_are_narrow() {
+        let mut last = (0, 0u64);
+        for bytes in 1..100_000u64 {
+            let bin = bin_of(bytes);
+            assert!(bin >= last.0, "{bytes}");
+            if bin > last.0 {
+                last = (bin, bytes);
+            }
+            assert!(bytes as f64 / last.1 as f64 <= 1.13, "{bytes} with {}", last.1);
+        }
+        for exponent in 5..63 {
+            let limit = 1u64 << exponent;
+            assert!(bin_of(limit) < bin_of(limit + 1), "{limit}");
+            assert_eq!(bin_of(limit), bin_of(limit - 1), "{limit}");
+        }
+        assert!(bin_of(0) < bin_of(1) && bin_of(u64::MAX) < 600);
+    }
+
+    #[test]
+    fn a_bin_keeps_an_even_part() {
+        let mut bins = Bins::default();
+        for n in 0..100_000 {
+            bins.add(1000, n);
+        }
+        let [point] = bins.points()[..] else { panic!("one bin") };
+        assert_eq!((point.bytes, point.samples), (1000.0, 100_000));
+        assert!((point.ns - 50_000.0).abs() < 8_000.0, "{point:?}");
+        assert!((point.high_ns - 75_000.0).abs() < 8_000.0, "{point:?}");
+    }
+
+    #[test]
+    fn two_samples_are_too_few() {
+        let mut bins = Bins::default();
+        bins.add(8, 100);
+        bins.add(8, 100);
+        assert!(bins.points().is_empty());
+        bins.add(8, 300);
+        assert_eq!(bins.points()[0].ns, 100.0);
+    }
+}

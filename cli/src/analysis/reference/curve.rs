@@ -1,0 +1,175 @@
+//! Time as a function of size, from the points that were measured.
+
+use super::bins::Point;
+use super::Estimate;
+
+/// Up to this size transfers take as long as those of nothing at all.
+const SMALL_BYTES: f64 = 64.0;
+/// How far below the smallest measured size a curve still answers.
+const DOWNWARDS: f64 = 2.0;
+/// How far above the largest, and over which part of the curve its slope is taken.
+const UPWARDS: f64 = 4.0;
+
+/// Points with rising sizes and times that do not fall.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(from = "Vec<Point>", into = "Vec<Point>")]
+pub struct Curve {
+    points: Vec<Point>,
+}
+
+impl From<Vec<Point>> for Curve {
+    /// Larger transfers do not take less: where noise says so, neighbours are averaged (isotonic regression, by pooling
+    /// adjacent violators). It keeps order between curves, so quartiles stay on their side of the median.
+    fn from(mut points: Vec<Point>) -> Curve {
+        points.retain(|point| {
+            [point.bytes, point.ns, point.low_ns, point.high_ns].iter().all(|n| n.is_finite())
+        });
+        points.sort_by(|a, b| a.bytes.total_cmp(&b.bytes));
+        points.dedup_by(|b, a| a.bytes == b.bytes);
+        let weights: Vec<f64> =
+            points.iter().map(|point| point.samples.clamp(1, 512) as f64).collect();
+        let fields: [fn(&mut Point) -> &mut f64; 3] =
+            [|point| &mut point.ns, |point| &mut point.low_ns, |point| &mut point.high_ns];
+        for field in fields {
+            let values: Vec<f64> = points.iter_mut().map(|point| *field(point)).collect();
+            for (point, value) in points.iter_mut().zip(isotonic(&values, &weights)) {
+                *field(point) = value;
+            }
+        }
+        Curve { points }
+    }
+}
+
+impl From<Curve> for Vec<Point> {
+    fn from(curve: Curve) -> Vec<Point> {
+        curve.points
+    }
+}
+
+/// The values that never fall and are nearest to `values` in the weighted square.
+fn isotonic(values: &[f64], weights: &[f64]) -> Vec<f64> {
+    let mut blocks: Vec<(f64, f64, usize)> = Vec::new(); // mean, weight, length
+    for (&value, &weight) in values.iter().zip(weights) {
+        let mut block = (value, weight, 1);
+        while let Some(&(mean, before, length)) = blocks.last().filter(|last| last.0 > block.0) {
+            let sum = before + block.1;
+            block = ((mean * before + block.0 * block.1) / sum, sum, length + block.2);
+            blocks.pop();
+        }
+        blocks.push(block);
+    }
+    blocks.into_iter().flat_map(|(mean, _, length)| std::iter::repeat(mean).take(length)).collect()
+}
+
+impl Curve {
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    /// The time of a transfer of this size; `None` too far from what was measured.
+    pub fn at(&self, bytes: u64) -> Option<Estimate> {
+        let bytes = bytes as f64;
+        let (first, last) = (self.points.first()?, self.points.last()?);
+        if bytes <= first.bytes {
+            return self.below(first, bytes);
+        }
+        if bytes >= last.bytes {
+            return self.above(last, bytes);
+        }
+        let next = self.points.partition_point(|point| point.bytes < bytes);
+        let (a, b) = (&self.points[next - 1], &self.points[next]);
+        let share = (bytes - a.bytes) / (b.bytes - a.bytes);
+        let mix = |a: f64, b: f64| a + (b - a) * share;
+        Some(Estimate::new(mix(a.ns, b.ns), mix(a.low_ns, b.low_ns), mix(a.high_ns, b.high_ns)))
+    }
+
+    /// Less time than the smallest measured size takes, but no less than its bytes' share of it.
+    fn below(&self, first: &Point, bytes: f64) -> Option<Estimate> {
+        if bytes == first.bytes || first.bytes <= SMALL_BYTES {
+            return Some(Estimate::of(first));
+        }
+        if bytes * DOWNWARDS < first.bytes {
+            return None;
+        }
+        let share = bytes / first.bytes;
+        let end = self.points.partition_point(|point| point.bytes <= first.bytes * UPWARDS);
+        let slope = slope(&self.points[..end]).unwrap_or(first.ns / first.bytes / 2.0);
+        let ns = (first.ns - slope * (first.bytes - bytes)).max(first.ns * share);
+        Some(Estimate::new(ns, (first.low_ns * share).min(ns), first.high_ns))
+    }
+
+    /// On along the slope of the last two octaves.
+    fn above(&self, last: &Point, bytes: f64) -> Option<Estimate> {
+        if bytes == last.bytes || (bytes <= SMALL_BYTES && last.bytes <= SMALL_BYTES) {
+            return Some(Estimate::of(last));
+        }
+        let begin = self.points.partition_point(|point| point.bytes * UPWARDS < last.bytes);
+        let (slope, reach) = match slope(&self.points[begin..]) {
+            Some(slope) => (slope, UPWARDS),
+            None => (last.ns / last.bytes, DOWNWARDS),
+        };
+        if bytes > last.bytes * reach {
+            return None;
+        }
+        let factor = 1.0 + slope * (bytes - last.bytes) / last.ns;
+        Some(Estimate::new(last.ns * factor, last.low_ns * factor, last.high_ns * factor))
+    }
+}
+
+/// Nanoseconds a byte from the first point to the last; `None` of a single one.
+fn slope(points: &[Point]) -> Option<f64> {
+    let (first, last) = (points.first()?, points.last()?);
+    (last.bytes > first.bytes).then(|| (last.ns - first.ns) / (last.bytes - first.bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(bytes: f64, ns: f64) -> Point {
+        Point { bytes, ns, low_ns: ns * 0.9, high_ns: ns * 1.2, samples: 10 }
+    }
+
+    #[test]
+    fn violators_are_pooled() {
+        assert_eq!(isotonic(&[1.0, 4.0, 2.0, 6.0], &[1.0; 4]), [1.0, 3.0, 3.0, 6.0]);
+        assert_eq!(isotonic(&[5.0, 1.0], &[1.0, 3.0]), [2.0, 2.0]);
+        assert_eq!(isotonic(&[3.0, 2.0, 1.0], &[1.0; 3]), [2.0; 3]);
+    }
+
+    #[test]
+    fn between_measured_sizes_time_is_linear_in_bytes() {
+        let curve = Curve::from(vec![point(1000.0, 100.0), point(3000.0, 300.0)]);
+        assert_eq!(curve.at(2000).unwrap(), Estimate { ns: 200, low_ns: 180, high_ns: 240 });
+        assert_eq!(curve.at(1000).unwrap().ns, 100);
+        assert_eq!(curve.at(3000).unwrap().ns, 300);
+    }
+
+    #[test]
+    fn beyond_them_it_answers_near_by_only() {
+        let curve = Curve::from(vec![point(1000.0, 200.0), point(2000.0, 300.0)]);
+        assert_eq!(curve.at(500).unwrap().ns, 150);
+        assert_eq!(curve.at(499), None);
+        assert_eq!(curve.at(8000).unwrap().ns, 900);
+        assert_eq!(curve.at(8001), None);
+        assert_eq!(Curve::default().at(1), None);
+    }
+
+    #[test]
+    fn one_size_reaches_less_far() {
+        let curve = Curve::from(vec![point(1000.0, 100.0)]);
+        assert_eq!(curve.at(2000).unwrap().ns, 200);
+        assert_eq!(curve.at(2001), None);
+        let half = curve.at(500).unwrap();
+        assert!(half.low_ns <= 50 && half.high_ns >= 100, "{half:?}");
+    }
+
+    #[test]
+    fn small_sizes_are_alike() {
+        let curve = Curve::from(vec![point(8.0, 400.0), point(16.0, 410.0), point(100.0, 500.0)]);
+        assert_eq!(curve.at(0).unwrap().ns, 400);
+        let barrier = Curve::from(vec![point(0.0, 700.0)]);
+        assert_eq!(barrier.at(0).unwrap().ns, 700);
+        assert_eq!(barrier.at(1000), None);
+    }
+}

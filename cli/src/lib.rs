@@ -16,3 +16,4 @@ pub mod render;
 pub mod schema;
 pub mod store;
 pub mod symbols;
+pub mod trace;

@@ -293,6 +293,14 @@ pub struct CallPath {
     pub truncated: bool,
 }
 
+/// The frame that a call site is named by: the innermost outside of the MPI libraries. `modules` are those that frames
+/// index into.
+pub fn site_frame(path: &CallPath, modules: &[Module]) -> Option<Frame> {
+    let is_own =
+        |frame: &&Frame| frame.module.map_or(true, |module| !modules[module as usize].is_mpi());
+    path.frames.iter().find(is_own).or_else(|| path.frames.first()).copied()
+}
+
 /// The columns of `operation` that every analysis needs.
 #[derive(Debug, Clone, Copy)]
 pub struct OperationRow {

@@ -8,7 +8,9 @@ use super::aggregate::FileSums;
 use super::cell::Cell;
 use super::sites::Grouping;
 use crate::db::Definitions;
-use crate::model::{CallName, CallPath, Category, Frame, Kind, Module, Nanos, Rank, RankInfo};
+use crate::model::{
+    site_frame, CallName, CallPath, Category, Frame, Kind, Module, Nanos, Rank, RankInfo,
+};
 use crate::symbols::{FrameName, NameFrames};
 
 /// The sums of a run. Indices of entries are into the vectors beside them.
@@ -172,11 +174,7 @@ impl RunSums {
 
     /// The frame that a call site is named by: the innermost outside of the MPI libraries.
     pub fn site_frame(&self, path: Option<usize>) -> Option<Frame> {
-        let frames = &self.paths[path?].frames;
-        let is_own = |frame: &&Frame| {
-            frame.module.map_or(true, |module| !self.modules[module as usize].is_mpi())
-        };
-        frames.iter().find(is_own).or_else(|| frames.first()).copied()
+        site_frame(&self.paths[path?], &self.modules)
     }
 }
 
@@ -186,14 +184,14 @@ fn renumber(stays: impl Iterator<Item = bool>) -> Vec<Option<usize>> {
     stays.map(|stays| if stays { next.next() } else { None }).collect()
 }
 
-fn unknown_call(id: i64) -> CallName {
+pub(crate) fn unknown_call(id: i64) -> CallName {
     CallName { name: format!("call {id}"), family: String::new(), role: String::new() }
 }
 
 /// Gives equal values equal indices.
 #[derive(Debug)]
-struct Interner<T> {
-    values: Vec<T>,
+pub(crate) struct Interner<T> {
+    pub values: Vec<T>,
     index: HashMap<T, usize>,
 }
 
@@ -204,7 +202,7 @@ impl<T> Default for Interner<T> {
 }
 
 impl<T: Clone + Eq + Hash> Interner<T> {
-    fn intern(&mut self, value: T) -> usize {
+    pub fn intern(&mut self, value: T) -> usize {
         let values = &mut self.values;
         *self.index.entry(value).or_insert_with_key(|value| {
             values.push(value.clone());
@@ -215,14 +213,14 @@ impl<T: Clone + Eq + Hash> Interner<T> {
 
 /// Call paths with modules numbered run-wide.
 #[derive(Debug, Default)]
-pub(super) struct Paths {
+pub(crate) struct Paths {
     modules: Interner<Module>,
     paths: Interner<CallPath>,
 }
 
 impl Paths {
     /// The run-wide index of path `id` of a file; `None` when the file does not hold it.
-    pub(super) fn intern(&mut self, definitions: &Definitions, id: i64) -> Option<usize> {
+    pub fn intern(&mut self, definitions: &Definitions, id: i64) -> Option<usize> {
         let path = definitions.paths.get(&id)?;
         let frames = path.frames.iter().map(|frame| {
             let module = frame.module.map(|module| {
@@ -235,7 +233,7 @@ impl Paths {
     }
 
     /// The modules and paths, to be indexed by what [`Paths::intern`] returned.
-    pub(super) fn into_parts(self) -> (Vec<Module>, Vec<CallPath>) {
+    pub fn into_parts(self) -> (Vec<Module>, Vec<CallPath>) {
         (self.modules.values, self.paths.values)
     }
 }

@@ -1,0 +1,550 @@
+//! Reads the files of a run, each front to back, and puts them together.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use rusqlite::{Connection, Row};
+use rustc_hash::FxHashMap;
+
+use super::endpoint::{Call, Endpoint, Observation, Span, NONE};
+use super::matching::LaneKey;
+use super::operation::{blocking_name, mode_of, Direction, Ended, Operation};
+use super::presence::Presence;
+use super::{clock, collective, matching, RankTrace, Trace};
+use crate::analysis::combine::{unknown_call, Interner, Paths};
+use crate::db::{for_each_file, rows_to_scan, scan_rows, DbError, Definitions, FromRow};
+use crate::model::{Bytes, CallName, CallRow, Ended as RankEnded, Kind, Rank, RankKey};
+use crate::render::progress::Progress;
+
+impl Trace {
+    /// Reads a run; also why some files could not be read.
+    ///
+    /// # Errors
+    /// No file could be read.
+    pub fn read(databases: &[PathBuf]) -> Result<(Trace, Vec<DbError>), DbError> {
+        let progress = Progress::default();
+        let per_file = for_each_file(databases, |database, definitions| {
+            let read = || -> rusqlite::Result<FileTrace> {
+                progress.expect(rows_to_scan(&database.connection)?);
+                FileTrace::read(&database.connection, definitions, &|rows| progress.add(rows))
+            };
+            read().map_err(DbError::reading(&database.path))
+        })?;
+        drop(progress);
+        Ok((Trace::combine(per_file.read), per_file.failed))
+    }
+
+    fn combine(files: Vec<FileTrace>) -> Trace {
+        let mut trace = Trace::default();
+        let lanes = Combiner::new(&files).combine(files, &mut trace);
+        let orders = matching::orders(&trace.ranks);
+        let mut matched = matching::pair(&mut trace.ranks, &lanes, &orders);
+        let groups = collective::assemble(&mut trace, &lanes, &orders);
+        trace.clocks = clock::correct(&mut trace.ranks, &trace.calls, &groups);
+        collective::time(&mut trace, &groups);
+        trace.matching = matching::verify(&mut trace.ranks, &lanes, &orders, &mut matched);
+        trace
+    }
+}
+
+/// What `operation` says, with the file's own ids resolved as far as the file can.
+struct FileOperation {
+    call_id: i64,
+    /// The call that says what kind of send it is: of persistent requests the one that made them.
+    mode_call_id: i64,
+    path_id: Option<i64>,
+    communicator_id: Option<i64>,
+    kind: Kind,
+    bytes: Bytes,
+    peer: Option<i64>,
+    tag: Option<i64>,
+    posted_peer: Option<i64>,
+    ended: Ended,
+    receive: Option<i64>,
+}
+
+struct Communicator {
+    identity: i64,
+    ordinal: i64,
+    size: u32,
+}
+
+/// The rows of one file, by rank.
+struct FileTrace {
+    definitions: Definitions,
+    communicators: HashMap<i64, Communicator>,
+    epochs: HashMap<RankKey, i64>,
+    ranks: Vec<RankRows>,
+}
+
+#[derive(Default)]
+struct RankRows {
+    operations: Vec<FileOperation>,
+    endpoints: Vec<Endpoint>,
+    calls: Vec<Call>,
+    call_ids: Vec<i64>,
+    observations: Vec<Observation>,
+    inside: Vec<(i64, i64)>,
+    presence: Presence,
+}
+
+/// Where an operation of a file is: the rank's place, its place there, and how its rows are taken.
+#[derive(Clone, Copy)]
+struct Place {
+    rank: u32,
+    operation: u32,
+    /// A call that communicates itself.
+    is_blocking: bool,
+}
+
+struct TraceRow {
+    operation_id: i64,
+    completion_id: Option<i64>,
+    post_begin: i64,
+    post: i64,
+    mpi: Option<i64>,
+    outstanding: i64,
+    observation: Option<Observation>,
+}
+
+impl FromRow for TraceRow {
+    const COLUMNS: &'static str =
+        "operation_id, completion_id, post_begin_ns, post_ns, mpi_ns, outstanding_bytes, polls, \
+         first_complete_ns, first_poll_ns, last_poll_ns, last_incomplete_ns";
+
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let (polls, first_complete): (i64, Option<i64>) = (row.get(6)?, row.get(7)?);
+        let observation = if polls > 0 || first_complete.is_some() {
+            Some(Observation {
+                polls: polls.max(0) as u64,
+                first_poll: row.get(8)?,
+                last_poll: row.get(9)?,
+                last_incomplete: row.get(10)?,
+                first_complete,
+            })
+        } else {
+            None
+        };
+        Ok(TraceRow {
+            operation_id: row.get(0)?,
+            completion_id: row.get(1)?,
+            post_begin: row.get(2)?,
+            post: row.get(3)?,
+            mpi: row.get(4)?,
+            outstanding: row.get(5)?,
+            observation,
+        })
+    }
+
+    fn completion_id(&self) -> Option<i64> {
+        self.completion_id
+    }
+}
+
+impl FileTrace {
+    fn read(
+        connection: &Connection,
+        definitions: Definitions,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> rusqlite::Result<FileTrace> {
+        let mut file = FileTrace {
+            ranks: definitions.ranks.iter().map(|_| RankRows::default()).collect(),
+            definitions,
+            communicators: read_communicators(connection)?,
+            epochs: read_pairs(connection, "SELECT rank, epoch_ns FROM rank")?,
+        };
+        let places = file.read_operations(connection)?;
+        let mut state = (&mut file.ranks, 0u64);
+        scan_rows::<TraceRow, _>(
+            connection,
+            &mut state,
+            |(ranks, rows), call| {
+                tick(rows, progress);
+                add_call(ranks, &places, call);
+            },
+            |(ranks, rows), request, completion| {
+                tick(rows, progress);
+                add_request(ranks, &places, &request, completion);
+                true
+            },
+        )?;
+        for rank in &mut file.ranks {
+            rank.presence = Presence::new(std::mem::take(&mut rank.inside));
+            rank.call_ids = Vec::new();
+        }
+        Ok(file)
+    }
+
+    fn read_operations(&mut self, connection: &Connection) -> rusqlite::Result<Places> {
+        let slots: HashMap<RankKey, u32> =
+            (0..).zip(&self.definitions.ranks).map(|(slot, info)| (info.key, slot)).collect();
+        let mut statement = connection.prepare(
+            "SELECT o.id, o.rank, o.call_id, coalesce(i.call_id, o.call_id), o.path_id, o.communicator_id, o.kind, o.bytes, o.peer,
+                    o.tag, o.posted_peer, o.ended, o.receive_operation_id
+             FROM operation o LEFT JOIN operation i ON i.id = o.init_operation_id ORDER BY o.id",
+        )?;
+        let mut rows = statement.query([])?;
+        let mut places = Places::default();
+        while let Some(row) = rows.next()? {
+            let rank = slots.get(&row.get(1)?).copied().unwrap_or(0);
+            let operations = &mut self.ranks[rank as usize].operations;
+            let operation = FileOperation {
+                call_id: row.get(2)?,
+                mode_call_id: row.get(3)?,
+                path_id: row.get(4)?,
+                communicator_id: row.get(5)?,
+                kind: row.get(6)?,
+                bytes: row.get(7)?,
+                peer: row.get(8)?,
+                tag: row.get(9)?,
+                posted_peer: row.get(10)?,
+                ended: Ended::parse(row.get_ref(11)?.as_str_or_null()?),
+                receive: row.get(12)?,
+            };
+            let place = Place {
+                rank,
+                operation: operations.len() as u32,
+                is_blocking: is_blocking(&self.definitions, &operation),
+            };
+            let id = row.get(0)?;
+            places.receives.extend(operation.receive.map(|receive| (id, receive)));
+            operations.push(operation);
+            places.push(id, place);
+        }
+        Ok(places)
+    }
+}
+
+/// Whether the rows of `call` for this operation are messages or collectives themselves.
+fn is_blocking(definitions: &Definitions, operation: &FileOperation) -> bool {
+    let communicates = matches!(operation.kind, Kind::Send | Kind::Recv | Kind::Collective);
+    let call = definitions.calls.get(&operation.call_id);
+    communicates && call.is_some_and(|call| call.role == "BLOCK" && call.transfers())
+}
+
+fn read_communicators(connection: &Connection) -> rusqlite::Result<HashMap<i64, Communicator>> {
+    let mut statement =
+        connection.prepare("SELECT id, identity, ordinal, size + remote_size FROM communicator")?;
+    let rows = statement.query_map([], |row| {
+        let size = row.get::<_, i64>(3)?.max(0) as u32;
+        Ok((row.get(0)?, Communicator { identity: row.get(1)?, ordinal: row.get(2)?, size }))
+    })?;
+    rows.collect()
+}
+
+fn read_pairs(connection: &Connection, sql: &str) -> rusqlite::Result<HashMap<RankKey, i64>> {
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    rows.collect()
+}
+
+/// Reports progress every so many rows: telling each would cost more than reading it.
+fn tick(rows: &mut u64, progress: &(dyn Fn(u64) + Sync)) {
+    const EVERY: u64 = 1 << 16;
+    *rows += 1;
+    if *rows % EVERY == 0 {
+        progress(EVERY);
+    }
+}
+
+/// Places by `operation.id`, which the recorder numbers without gaps.
+#[derive(Default)]
+struct Places {
+    ids: Vec<i64>,
+    places: Vec<Place>,
+    /// The receiving halves of operations that also send.
+    receives: FxHashMap<i64, i64>,
+}
+
+impl Places {
+    fn push(&mut self, id: i64, place: Place) {
+        self.ids.push(id);
+        self.places.push(place);
+    }
+
+    fn get(&self, id: i64) -> Option<Place> {
+        let guess = usize::try_from(id - self.ids.first()?).ok();
+        let index = match guess.filter(|&guess| self.ids.get(guess) == Some(&id)) {
+            Some(index) => index,
+            None => self.ids.binary_search(&id).ok()?,
+        };
+        Some(self.places[index])
+    }
+}
+
+fn add_call(ranks: &mut [RankRows], places: &Places, row: &CallRow) {
+    let Some(place) = places.get(row.operation_id) else { return };
+    let rank = &mut ranks[place.rank as usize];
+    let duration = row.duration.map_or(0, |duration| duration.0.max(0));
+    rank.inside.push((row.begin.0, row.begin.0 + duration));
+    if row.completed == 0 && !place.is_blocking {
+        return;
+    }
+    let index = rank.calls.len() as u32;
+    rank.call_ids.push(row.id);
+    rank.calls.push(Call {
+        begin: row.begin.0,
+        duration,
+        operation: place.operation,
+        completed: row.completed.min(u64::from(u32::MAX)) as u32,
+        returned: row.duration.is_some(),
+    });
+    if !place.is_blocking {
+        return;
+    }
+    let received = row.receive_id.and_then(|id| places.get(id));
+    for half in [Some(place), received].into_iter().flatten() {
+        rank.endpoints.push(Endpoint {
+            begin: row.begin.0,
+            post: Span::new(0),
+            window: Span::new(0),
+            mpi: Span::new(0),
+            outstanding: Span::new(0),
+            operation: half.operation,
+            call: index,
+            partner: NONE,
+            observed: NONE,
+        });
+    }
+}
+
+fn add_request(
+    ranks: &mut [RankRows],
+    places: &Places,
+    row: &TraceRow,
+    completion: Option<&CallRow>,
+) {
+    let Some(place) = places.get(row.operation_id) else { return };
+    let rank = &mut ranks[place.rank as usize];
+    let post_end = row.post_begin + row.post.max(0);
+    rank.inside.push((row.post_begin, post_end));
+    let observed = row.observation.map_or(NONE, |observation| {
+        rank.observations.push(observation);
+        (rank.observations.len() - 1) as u32
+    });
+    let call = completion.and_then(|call| rank.call_ids.binary_search(&call.id).ok());
+    let received = places.receives.get(&row.operation_id).and_then(|&id| places.get(id));
+    for half in [Some(place), received].into_iter().flatten() {
+        rank.endpoints.push(Endpoint {
+            begin: row.post_begin,
+            post: Span::new(row.post),
+            window: Span::of(completion.map(|call| call.begin.0 - post_end)),
+            mpi: Span::of(row.mpi),
+            outstanding: Span::new(row.outstanding),
+            operation: half.operation,
+            call: call.map_or(NONE, |call| call as u32),
+            partner: NONE,
+            observed,
+        });
+    }
+}
+
+/// Gives what files number for themselves numbers of the run.
+struct Combiner {
+    calls: Interner<CallName>,
+    paths: Paths,
+    lanes: Interner<LaneKey>,
+    communicators: Interner<(i64, i64, i64)>,
+    /// Place of a rank in the run, by world, rank and life.
+    places: HashMap<(Rank, i64), u32>,
+    order: Vec<(Rank, i64)>,
+}
+
+impl Combiner {
+    fn new(files: &[FileTrace]) -> Combiner {
+        let mut order: Vec<(Rank, i64)> = files
+            .iter()
+            .flat_map(|file| &file.definitions.ranks)
+            .map(|info| (info.rank, info.life))
+            .collect();
+        order.sort_unstable();
+        Combiner {
+            calls: Interner::default(),
+            paths: Paths::default(),
+            lanes: Interner::default(),
+            communicators: Interner::default(),
+            places: (0..).zip(&order).map(|(place, &key)| (key, place)).collect(),
+            order,
+        }
+    }
+
+    fn combine(mut self, files: Vec<FileTrace>, trace: &mut Trace) -> Vec<LaneKey> {
+        trace.ranks.resize_with(self.order.len(), RankTrace::default);
+        for mut file in files {
+            let rows = std::mem::take(&mut file.ranks);
+            for (slot, rows) in rows.into_iter().enumerate() {
+                let info = &file.definitions.ranks[slot];
+                let place = self.places[&(info.rank, info.life)];
+                trace.ranks[place as usize] = self.rank(&file, slot, place, rows);
+            }
+        }
+        set_nodes_and_epochs(&mut trace.ranks);
+        trace.calls = self.calls.values;
+        (trace.modules, trace.paths) = self.paths.into_parts();
+        self.lanes.values
+    }
+
+    fn rank(&mut self, file: &FileTrace, slot: usize, place: u32, rows: RankRows) -> RankTrace {
+        let info = file.definitions.ranks[slot].clone();
+        let mut cache = Cache::default();
+        let operations = rows
+            .operations
+            .iter()
+            .map(|operation| {
+                self.operation(file, &info.rank, info.life, place, operation, &mut cache)
+            })
+            .collect();
+        RankTrace {
+            epoch: file.epochs.get(&info.key).copied().unwrap_or(0),
+            init_end: info.init_end.0,
+            end: info.end.0,
+            operations,
+            endpoints: rows.endpoints,
+            calls: rows.calls,
+            observations: rows.observations,
+            presence: rows.presence,
+            node: 0,
+            info: Some(info),
+        }
+    }
+
+    fn operation(
+        &mut self,
+        file: &FileTrace,
+        rank: &Rank,
+        life: i64,
+        place: u32,
+        row: &FileOperation,
+        cache: &mut Cache,
+    ) -> Operation {
+        let (call, blocking_call, mode, name) = self.names(file, row, cache);
+        let path = row.path_id.and_then(|id| {
+            let paths = &mut self.paths;
+            let interned = || paths.intern(&file.definitions, id).map(|path| path as u32);
+            *cache.paths.entry(id).or_insert_with(interned)
+        });
+        let communicator = row.communicator_id.and_then(|id| file.communicators.get(&id));
+        let peer = row.peer.and_then(|peer| self.places.get(&(rank.neighbor(peer), life)).copied());
+        let direction = match row.kind {
+            Kind::Send => Direction::Send,
+            Kind::Recv => Direction::Receive,
+            Kind::Collective => Direction::Collective,
+            _ => Direction::None,
+        };
+        let is_matched = row.posted_peer != Some(PROC_NULL) && is_matched(direction, row.ended);
+        let key = communicator.and_then(|communicator| {
+            let key = (rank.world, communicator.identity, communicator.ordinal);
+            let comm = self.communicators.intern(key) as u32;
+            LaneKey::of(comm, direction, place, peer, row.tag, mode, &name)
+        });
+        let lane = key.filter(|_| is_matched).map(|key| self.lanes.intern(key) as u32);
+        let is_message = matches!(direction, Direction::Send | Direction::Receive);
+        Operation {
+            call,
+            blocking_call,
+            path,
+            kind: row.kind,
+            direction,
+            mode,
+            is_request: name.role == "POST",
+            bytes: row.bytes,
+            peer,
+            tag: row.tag,
+            lane: lane.unwrap_or(NONE),
+            is_untraceable: is_message && is_matched && lane.is_none(),
+            comm_size: communicator.map_or(0, |communicator| communicator.size),
+            ended: row.ended,
+        }
+    }
+
+    fn names(
+        &mut self,
+        file: &FileTrace,
+        row: &FileOperation,
+        cache: &mut Cache,
+    ) -> (u32, u32, super::Mode, CallName) {
+        let calls = &mut self.calls;
+        let definitions = &file.definitions;
+        let of = |id: i64| definitions.calls.get(&id).cloned().unwrap_or_else(|| unknown_call(id));
+        cache
+            .calls
+            .entry((row.call_id, row.mode_call_id))
+            .or_insert_with(|| {
+                let (call, mode_call) = (of(row.call_id), of(row.mode_call_id));
+                let blocking =
+                    CallName { name: blocking_name(&mode_call.name), ..mode_call.clone() };
+                let blocking = CallName { role: "BLOCK".into(), ..blocking };
+                let indices = (calls.intern(call.clone()) as u32, calls.intern(blocking) as u32);
+                let family = mode_call.family.clone();
+                (indices.0, indices.1, mode_of(&mode_call.name), CallName { family, ..call })
+            })
+            .clone()
+    }
+}
+
+/// `operation.posted_peer` of MPI_PROC_NULL.
+const PROC_NULL: i64 = -2;
+
+/// Whether it takes a message off, or puts one on, its lane.
+fn is_matched(direction: Direction, ended: Ended) -> bool {
+    match ended {
+        Ended::Cancelled => false,
+        Ended::Pending => direction != Direction::Receive,
+        _ => true,
+    }
+}
+
+/// What was interned for one rank, by the ids of its file.
+#[derive(Default)]
+struct Cache {
+    calls: FxHashMap<(i64, i64), (u32, u32, super::Mode, CallName)>,
+    paths: FxHashMap<i64, Option<u32>>,
+}
+
+/// Numbers hosts, and makes moments absolute: since the first epoch, on the clock of each host.
+fn set_nodes_and_epochs(ranks: &mut [RankTrace]) {
+    let mut hosts: Interner<String> = Interner::default();
+    let mut offsets: Vec<Vec<i64>> = Vec::new();
+    for rank in ranks.iter_mut() {
+        rank.node = hosts.intern(rank.info().host.clone()) as u32;
+        offsets.resize_with(hosts.values.len(), Vec::new);
+        offsets[rank.node as usize].push(rank.info().epoch_unix_ns - rank.epoch);
+    }
+    // Several hosts: by their time of day to begin with, the same difference for all ranks of a host.
+    let offsets: Vec<i64> = offsets
+        .into_iter()
+        .map(|mut offsets| {
+            offsets.sort_unstable();
+            if hosts.values.len() > 1 {
+                offsets[offsets.len() / 2]
+            } else {
+                0
+            }
+        })
+        .collect();
+    let absolute = |rank: &RankTrace| rank.epoch + offsets[rank.node as usize];
+    let first = ranks.iter().map(absolute).min().unwrap_or(0);
+    for rank in ranks.iter_mut() {
+        let epoch = absolute(rank) - first;
+        rank.epoch = epoch;
+        if rank.info().ended != RankEnded::Finalize {
+            rank.end = rank.end.max(rank.init_end);
+        }
+        rank.map_moments(|moment| moment + epoch);
+    }
+}
+
+impl RankTrace {
+    /// Moves every moment but the epoch.
+    pub(super) fn map_moments(&mut self, correct: impl Fn(i64) -> i64) {
+        for endpoint in &mut self.endpoints {
+            endpoint.begin = correct(endpoint.begin);
+        }
+        for call in &mut self.calls {
+            call.begin = correct(call.begin);
+        }
+        self.presence.map(&correct);
+        self.init_end = correct(self.init_end);
+        self.end = correct(self.end);
+    }
+}

@@ -1,7 +1,8 @@
 //! Writes a run of any size, to measure the readers: `cargo run --release --example synthetic -- DIR RANKS REQUESTS`.
 //!
-//! REQUESTS is for each rank. Optional after it: requests a completing call (default 4), distinct operations (default
-//! 64; as many as requests is what a program makes that never uses a tag twice).
+//! REQUESTS is for each rank. Every rank sends to the next and receives from the one before, in turn. Optional after it:
+//! requests a completing call (default 4), distinct operations (default 64; as many as requests is what a program makes that
+//! never uses a tag twice).
 
 use std::path::Path;
 
@@ -32,7 +33,7 @@ fn main() -> Result<()> {
         ranks: number(None)?,
         requests: number(None)?,
         together: number(Some(4))?.max(1),
-        operations: number(Some(64))?.max(1),
+        operations: number(Some(64))?.max(2) / 2 * 2,
     };
     std::fs::create_dir_all(&directory)?;
     for rank in 0..shape.ranks {
@@ -61,8 +62,12 @@ fn write_definitions(connection: &Connection, rank: i64, shape: &Shape) -> Resul
     )?;
     connection.execute("INSERT INTO thread VALUES (1, ?1, 0, 1, 0, 1)", [rank])?;
     connection.execute_batch(
-        "INSERT INTO call_name VALUES (1, 'MPI_Isend', 'POINT_TO_POINT', 'POST'),
+        "INSERT INTO call_name VALUES (1, 'MPI_Isend', 'POINT_TO_POINT', 'POST'), (3, 'MPI_Irecv', 'POINT_TO_POINT', 'POST'),
                                       (2, 'MPI_Waitall', 'POINT_TO_POINT', 'COMPLETE')",
+    )?;
+    connection.execute(
+        "INSERT INTO communicator VALUES (1, ?1, 42, 0, 'intra', ?2, 0, ?1, 'MPI_COMM_WORLD')",
+        params![rank, shape.ranks],
     )?;
     connection
         .execute("INSERT INTO module VALUES (1, ?1, '/nowhere/synthetic', '', 0, 65536)", [rank])?;
@@ -71,11 +76,40 @@ fn write_definitions(connection: &Connection, rank: i64, shape: &Shape) -> Resul
         connection.execute("INSERT INTO frame VALUES (?1, 0, 1, ?2)", [path, path * 64])?;
     }
     let mut operation = connection.prepare(
-        "INSERT INTO operation VALUES (?1, ?2, ?3, ?4, NULL, ?5, ?6, 0, ?1, 0, ?1, ?6, ?7, NULL, NULL)",
+        "INSERT INTO operation VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?8, ?9, ?7, ?10, NULL, NULL)",
     )?;
-    operation.execute(params![1, rank, 2, 9, "other", 0, None::<&str>])?;
-    for id in 2..2 + shape.operations {
-        operation.execute(params![id, rank, 1, 1 + id % 8, "send", 1i64 << (id % 20), "waited"])?;
+    operation.execute(params![
+        1,
+        rank,
+        2,
+        9,
+        None::<i64>,
+        "other",
+        0,
+        None::<i64>,
+        None::<i64>,
+        None::<&str>
+    ])?;
+    for number in 0..shape.operations {
+        // the two ends of a message have the same tag and size
+        let (tag, path) = (number / 2, 1 + number % 8);
+        let (call, kind, peer) = match number % 2 {
+            0 => (1, "send", (rank + 1) % shape.ranks),
+            _ => (3, "recv", (rank + shape.ranks - 1) % shape.ranks),
+        };
+        let bytes = 1i64 << (tag % 20);
+        operation.execute(params![
+            2 + number,
+            rank,
+            call,
+            path,
+            1,
+            kind,
+            bytes,
+            peer,
+            tag,
+            "waited"
+        ])?;
     }
     Ok(())
 }

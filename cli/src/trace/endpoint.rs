@@ -109,6 +109,6 @@ mod tests {
 
     #[test]
     fn an_endpoint_is_forty_bytes() {
-        assert_eq!(std::mem::size_of::<Endpoint>(), 40);
+        assert_eq!(size_of::<Endpoint>(), 40);
     }
 }

@@ -158,10 +158,8 @@ fn order(rank: &RankTrace) -> Order {
     for (slot, key) in keys.into_iter().enumerate() {
         let range = starts[slot]..starts[slot + 1];
         let part = &mut endpoints[range.start as usize..range.end as usize];
-        let begin = |&index: &u32| rank.endpoints[index as usize].begin;
-        if !part.is_sorted_by_key(begin) {
-            part.sort_by_key(begin); // stable: equal begins stay as they ended
-        }
+        // stable: equal begins stay as they ended
+        part.sort_by_key(|&index| rank.endpoints[index as usize].begin);
         ranges.insert(key, range);
     }
     Order { endpoints, ranges }

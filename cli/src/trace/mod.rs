@@ -11,6 +11,8 @@ pub mod matching;
 pub mod operation;
 pub mod presence;
 mod read;
+#[cfg(test)]
+mod tests;
 
 use crate::model::{Bytes, CallName, CallPath, Frame, Module, RankInfo};
 

@@ -17,23 +17,7 @@ use bins::Bins;
 pub use bins::Point;
 pub use curve::Curve;
 
-/// Where the two ends of a transfer are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum PathClass {
-    /// The same process.
-    #[serde(rename = "self")]
-    SelfRank,
-    /// Two processes of one node.
-    #[serde(rename = "node")]
-    Node,
-    /// Two nodes.
-    #[serde(rename = "network")]
-    Network,
-}
-
-impl PathClass {
-    pub const ALL: [PathClass; 3] = [PathClass::SelfRank, PathClass::Node, PathClass::Network];
-}
+use crate::trace::PathClass;
 
 /// A transfer with nothing in between.
 #[derive(Debug, Clone, Copy)]

@@ -38,6 +38,10 @@ pub enum PathClass {
     Network,
 }
 
+impl PathClass {
+    pub const ALL: [PathClass; 3] = [PathClass::SelfRank, PathClass::Node, PathClass::Network];
+}
+
 /// A run. Moments are nanoseconds on one clock, which begins with the first rank's recording.
 #[derive(Debug, Default)]
 pub struct Trace {

@@ -94,9 +94,10 @@ pub struct Half<'a> {
     pub post_begin: i64,
     /// Equal to `post_begin` for blocking calls, which have no window.
     pub post_end: i64,
-    /// Entry of the completing call, or of the blocking call. `None`: it never ended.
+    /// Entry of the completing call, or of the blocking call. `None`: it never ended, or was freed, and nothing tells when it
+    /// completed.
     pub completion_begin: Option<i64>,
-    /// `None`: it never ended, or the call never returned.
+    /// `None` also when the call never returned.
     pub completion_end: Option<i64>,
     /// Requests that the completing call ended; 1 for blocking calls.
     pub completed_together: u32,
@@ -126,7 +127,8 @@ impl Trace {
         let trace = &self.ranks[rank];
         let endpoint = &trace.endpoints[index];
         let operation = &trace.operations[endpoint.operation as usize];
-        let call = trace.calls.get(endpoint.call as usize);
+        let is_freed = operation.ended == Ended::Freed;
+        let call = trace.calls.get(endpoint.call as usize).filter(|_| !is_freed);
         let post_end = endpoint.begin + endpoint.post.or_zero();
         Half {
             rank,

@@ -79,6 +79,8 @@ struct FileTrace {
 
 #[derive(Default)]
 struct RankRows {
+    /// Of the recording, since its epoch.
+    end: i64,
     operations: Vec<FileOperation>,
     endpoints: Vec<Endpoint>,
     calls: Vec<Call>,
@@ -153,6 +155,9 @@ impl FileTrace {
             communicators: read_communicators(connection)?,
             epochs: read_pairs(connection, "SELECT rank, epoch_ns FROM rank")?,
         };
+        for (rank, info) in file.ranks.iter_mut().zip(&file.definitions.ranks) {
+            rank.end = info.end.0;
+        }
         let places = file.read_operations(connection)?;
         let mut state = (&mut file.ranks, 0u64);
         scan_rows::<TraceRow, _>(
@@ -276,7 +281,9 @@ fn add_call(ranks: &mut [RankRows], places: &Places, row: &CallRow) {
     let Some(place) = places.get(row.operation_id) else { return };
     let rank = &mut ranks[place.rank as usize];
     let duration = row.duration.map_or(0, |duration| duration.0.max(0));
-    rank.inside.push((row.begin.0, row.begin.0 + duration));
+    // what never returned was still inside when the process ended
+    let end = row.duration.map_or(rank.end.max(row.begin.0), |_| row.begin.0 + duration);
+    rank.inside.push((row.begin.0, end));
     if row.completed == 0 && !place.is_blocking {
         return;
     }

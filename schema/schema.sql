@@ -6,7 +6,7 @@
 -- A row's rank is that of its operation. NULL means not known or not applicable, never zero.
 
 PRAGMA application_id = 1279349584;  -- 'LAPP'
-PRAGMA user_version = 2;             -- format; raised by every change that an older reader would misread
+PRAGMA user_version = 3;             -- format; raised by every change that an older reader would misread
 
 CREATE TABLE rank (
   rank           INTEGER PRIMARY KEY,    -- key in this file; the world rank, but in a file of several worlds or lives
@@ -126,7 +126,8 @@ CREATE TABLE call (                      -- a call that blocked, completed somet
   thread_id            INTEGER NOT NULL,
   begin_ns             INTEGER NOT NULL,
   duration_ns          INTEGER,          -- NULL: had not returned when the process ended
-  cpu_ns               INTEGER,          -- CPU time of the thread; NULL unless LAPSCOPE_CPU_TIME=on
+  user_ns              INTEGER,          -- CPU time of the thread in the program and its libraries; NULL unless LAPSCOPE_CPU_TIME=on
+  system_ns            INTEGER,          -- CPU time of the thread in the kernel; likewise
   completed            INTEGER NOT NULL, -- requests that it completed
   receive_operation_id INTEGER           -- the receiving half of MPI_Sendrecv
 );
@@ -147,6 +148,30 @@ CREATE TABLE request (                   -- one request, from post to end; order
   first_complete_ns   INTEGER,           -- since post_begin_ns: first time a test saw it complete without ending it (MPI_Request_get_status)
   injection_arm       INTEGER            -- NULL: no injection; 0 off, 1 on
 );
+
+CREATE TABLE counter (                   -- what LAPSCOPE_COUNTERS asked for
+  rank        INTEGER NOT NULL,
+  number      INTEGER NOT NULL,          -- from 0, in the order in which they were asked for
+  name        TEXT    NOT NULL,          -- as PAPI has it
+  description TEXT    NOT NULL,          -- PAPI's; empty for what could not be counted
+  unit        TEXT    NOT NULL,          -- PAPI's; empty: plain counts
+  problem     TEXT,                      -- why it could not be counted; NULL: it was
+  PRIMARY KEY (rank, number)
+) WITHOUT ROWID;
+
+CREATE TABLE call_counter (              -- what was counted on the calling thread during a call
+  call_row_id INTEGER NOT NULL,          -- call.id
+  number      INTEGER NOT NULL,          -- counter.number
+  value       INTEGER NOT NULL,
+  PRIMARY KEY (call_row_id, number)
+) WITHOUT ROWID;
+
+CREATE TABLE request_counter (           -- what was computed while a request was under way: counted on the posting thread outside of MPI, from the end of the post to the begin of the completing call
+  request_id  INTEGER NOT NULL,
+  number      INTEGER NOT NULL,          -- counter.number
+  value       INTEGER NOT NULL,
+  PRIMARY KEY (request_id, number)
+) WITHOUT ROWID;
 
 -- Calls that would be too many as rows: polls that said no, and everything after LAPSCOPE_MAX_MB was reached.
 CREATE TABLE tally (

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #define SPOOL_MAGIC "LAPSPOOL"
-#define SPOOL_VERSION 2u
+#define SPOOL_VERSION 3u
 #define SPOOL_HEADER_BYTES 4096u
 #define SPOOL_CHUNK_ALIGN 65536u   /* chunk sizes are multiples of this; the first chunk follows the header */
 
@@ -76,7 +76,7 @@ struct spool_chunk {                  /* 64 bytes, at the start of each chunk */
  *
  * A record is one byte of type and then
  *   - for definitions, a packed struct and its payload;
- *   - for CALL, EXTRA and REQUEST, two bytes of lengths (3 bits a field, field 0 in the lowest bits; a field takes 0 to 7
+ *   - for the records from CALL on, two bytes of lengths (3 bits a field, field 0 in the lowest bits; a field takes 0 to 7
  *     bytes, little-endian; length 0 means value 0) and the fields. Values are below 2^56.
  *
  * Definitions stand before their first use in the *writing* order of the process, but may lie in the stream of another
@@ -92,17 +92,23 @@ enum spool_record {
     SPOOL_OUTCOME = 6,   /* struct spool_outcome: what is known when a request ends */
     SPOOL_THREAD = 7,    /* struct spool_thread */
     SPOOL_CALL = 16,     /* fields: operation id, begin minus previous CALL's begin (first of a chunk: minus base), duration,
-                            CPU time in ns plus 1 (0: not measured), receive operation id (0: none) */
+                            receive operation id (0: none) */
     SPOOL_EXTRA = 17,    /* belongs to the REQUEST behind it; absent when all zero and same thread. Fields: polls,
                             first poll minus post begin, last poll minus post begin, last seen incomplete minus post begin,
                             first seen complete minus post begin (times plus 1; 0: never) */
     SPOOL_REQUEST = 18,  /* ended by the CALL in front of it in this stream. Fields: outcome id, call begin minus post
                             begin, post duration, ticks inside MPI between, outstanding bytes */
-    SPOOL_FOREIGN = 19   /* belongs to the REQUEST behind it (and stands before an EXTRA): it was posted by another
+    SPOOL_FOREIGN = 19,  /* belongs to the REQUEST behind it (and stands before an EXTRA): it was posted by another
                             thread, so its ticks inside MPI are not known. Fields: that thread, injection arm plus 1 */
+    SPOOL_CPU = 20,      /* belongs to the CALL behind it. Fields: CPU time in ns, user and system */
+    SPOOL_COUNTERS = 21  /* belongs to the CALL or REQUEST behind it: see call_counter and request_counter in schema.sql.
+                            Fields: place of the first among the counters that are counted, and the values of up to
+                            SPOOL_COUNTERS_A_RECORD of them from there on, zigzag (spool_codec.h) */
 };
 
 #define SPOOL_HOT_FIELDS 5
+#define SPOOL_COUNTERS_A_RECORD 4
+#define SPOOL_MAX_COUNTERS 16
 
 struct spool_meta {
     uint16_t key_bytes;
@@ -110,7 +116,8 @@ struct spool_meta {
 } __attribute__((packed));
 
 /* META keys: executable, command, mpi_abi, mpi_library, mpi_standard, lapscope_version, job; and with a prefix
- * "option.NAME" (value: "value\tsource"), "environment.NAME", "cvar.NAME". */
+ * "option.NAME" (value: "value\tsource"), "environment.NAME", "cvar.NAME", "counter.NUMBER" (value:
+ * "name\tunit\tproblem\tdescription"; an empty problem says that it is counted). */
 
 struct spool_module {
     uint32_t id;

@@ -17,7 +17,8 @@ FROM request r JOIN operation o ON o.id = r.operation_id JOIN call_name n ON n.i
 
 CREATE VIEW calls AS                     -- every call row with its operation spelled out
 SELECT c.id, o.rank, t.number AS thread, n.name AS call, n.family, n.role, o.kind, o.bytes, o.peer, o.tag,
-       o.communicator_id, o.path_id, c.begin_ns, c.begin_ns + c.duration_ns AS end_ns, c.duration_ns, c.cpu_ns, c.completed,
+       o.communicator_id, o.path_id, c.begin_ns, c.begin_ns + c.duration_ns AS end_ns, c.duration_ns, c.user_ns, c.system_ns,
+       c.completed,
        ro.peer AS receive_peer, ro.tag AS receive_tag, ro.bytes AS receive_bytes, o.posted_peer, o.posted_tag, o.posted_bytes
 FROM call c JOIN operation o ON o.id = c.operation_id JOIN call_name n ON n.id = o.call_id
      JOIN thread t ON t.id = c.thread_id LEFT JOIN operation ro ON ro.id = c.receive_operation_id;

@@ -116,7 +116,7 @@ fn write_definitions(connection: &Connection, rank: i64, shape: &Shape) -> Resul
 
 fn write_rows(connection: &Connection, shape: &Shape) -> Result<()> {
     let mut call =
-        connection.prepare("INSERT INTO call VALUES (?1, 1, 1, ?2, ?3, NULL, ?4, NULL)")?;
+        connection.prepare("INSERT INTO call VALUES (?1, 1, 1, ?2, ?3, NULL, NULL, ?4, NULL)")?;
     let mut request = connection.prepare(
         "INSERT INTO request VALUES (?1, ?2, ?3, 1, ?4, ?5, 100, 0, 0, NULL, NULL, NULL, NULL, NULL)",
     )?;

@@ -18,7 +18,7 @@ pub use scan::{rows_to_scan, scan, scan_rows, FromRow, RowSink};
 /// `PRAGMA application_id` of every lapscope database.
 pub const APPLICATION_ID: i64 = 1_279_349_584;
 /// `PRAGMA user_version` that this program reads.
-pub const USER_VERSION: i64 = 2;
+pub const USER_VERSION: i64 = 3;
 
 /// Why a run, or one of its files, cannot be read.
 #[derive(Debug, Error)]

@@ -253,7 +253,7 @@ mod tests {
              INSERT INTO thread VALUES (1, {rank}, 0, 7, 5, 2);
              INSERT INTO operation VALUES (1, {rank}, 0, NULL, NULL, 'send', {rank} + 10, 1, 0, 1, 0, 8, 'waited', NULL, NULL),
                                           (2, {rank}, 1, NULL, NULL, 'other', 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL);
-             INSERT INTO call VALUES (1, 2, 1, 4, 2, NULL, 1, NULL);
+             INSERT INTO call VALUES (1, 2, 1, 4, 2, NULL, NULL, 1, NULL);
              INSERT INTO request VALUES (1, 1, 1, 1, 1, 1, 0, 0, 0, NULL, NULL, NULL, NULL, NULL);"
         );
         connection.execute_batch(&sql).unwrap();

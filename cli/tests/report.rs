@@ -143,7 +143,7 @@ fn requests_out_of_order_are_still_joined() {
     let directory = tempfile::tempdir().unwrap();
     let path = Rank { world_size: 1, ..Rank::new(0) }.write(directory.path(), RANK_0);
     let database = rusqlite::Connection::open(path).unwrap();
-    let earlier = "INSERT INTO call VALUES (5, 3, 1, 60000, 700, NULL, 1, NULL);
+    let earlier = "INSERT INTO call VALUES (5, 3, 1, 60000, 700, NULL, NULL, 1, NULL);
         UPDATE request SET id = id + 10; INSERT INTO request VALUES
         (1, 1, 5, 1, 55000, 100, 0, 0, 0, NULL, NULL, NULL, NULL, NULL)";
     database.execute_batch(earlier).unwrap();
@@ -156,7 +156,7 @@ fn requests_out_of_order_are_still_joined() {
 #[test]
 fn deaths_come_first() {
     let directory = tempfile::tempdir().unwrap();
-    let stuck = "INSERT INTO call VALUES (1, 3, 1, 30000, NULL, NULL, 0, NULL);
+    let stuck = "INSERT INTO call VALUES (1, 3, 1, 30000, NULL, NULL, NULL, 0, NULL);
         INSERT INTO request VALUES (1, 7, NULL, 1, 20000, 100, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL)";
     Rank { ended: "killed", summarized: false, ..Rank::new(0) }.write(directory.path(), stuck);
     let report = json(directory.path(), &["report", "."]);

@@ -10,7 +10,7 @@ fn run() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     Rank::new(0).write(directory.path(), RANK_0);
     Rank::new(1).write(directory.path(), RANK_1);
-    let stuck = "INSERT INTO call VALUES (1, 3, 1, 30000, NULL, NULL, 0, NULL);
+    let stuck = "INSERT INTO call VALUES (1, 3, 1, 30000, NULL, NULL, NULL, 0, NULL);
         INSERT INTO request VALUES (1, 1, NULL, 1, 20000, 100, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL)";
     Rank { world: 3, ended: "killed", summarized: false, ..Rank::new(0) }
         .write(directory.path(), stuck);

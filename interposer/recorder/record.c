@@ -40,7 +40,8 @@ void call_begin(struct span *span, struct thread *t, enum call call, struct call
     span->site = callsite_of(t, caller);
     span->completed = 1;
     struct operation *operation = announced_operation(span, message);
-    span->cpu_begin_ns = UNLIKELY(config.cpu_time) ? clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID) : 0;
+    if (UNLIKELY(config.cpu_time))
+        span->cpu_begin = cpu_time_now();
     t->state->current_begin = span->begin = clock_now();
     __atomic_store_n(&t->state->current_operation, operation ? operation->id : 0, __ATOMIC_RELEASE);
 }
@@ -79,11 +80,17 @@ static void summarize_call(struct span *span, uint64_t bytes)
     tally->inside_ticks += span->end - span->begin;
 }
 
+static __attribute__((noinline, cold)) unsigned char *put_cpu_time(unsigned char *at, const struct span *span)
+{
+    struct cpu_time spent = cpu_time_between(span->cpu_begin, cpu_time_now());
+    uint64_t fields[] = {spent.total_ns - spent.system_ns, spent.system_ns};
+    return spool_put(at, SPOOL_CPU, fields, 2);
+}
+
 void record_call(struct span *span, const struct exchange *exchange, const struct exchange *receive)
 {
     struct thread *t = span->thread;
     struct spool_stream *stream = &t->stream;
-    uint64_t cpu = UNLIKELY(config.cpu_time) ? clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID) - span->cpu_begin_ns + 1 : 0;
     call_over(span);
     exchange = exchange ? exchange : &no_exchange;
     struct operation *operation = NULL, *receiving = NULL;
@@ -95,10 +102,10 @@ void record_call(struct span *span, const struct exchange *exchange, const struc
         summarize_call(span, exchange->actual->bytes);
         return;
     }
-    uint64_t fields[SPOOL_HOT_FIELDS] = {operation->id, span->begin - stream->last_begin, span->end - span->begin, cpu,
-                                         receiving ? receiving->id : 0};
+    unsigned char *at = UNLIKELY(config.cpu_time) ? put_cpu_time(stream->at, span) : stream->at;
+    uint64_t fields[] = {operation->id, span->begin - stream->last_begin, span->end - span->begin, receiving ? receiving->id : 0};
     stream->last_begin = span->begin;
-    spool_stream_commit(stream, spool_put(stream->at, SPOOL_CALL, fields, SPOOL_HOT_FIELDS));
+    spool_stream_commit(stream, spool_put(at, SPOOL_CALL, fields, sizeof fields / sizeof fields[0]));
 }
 
 struct message message_received(const struct message *posted, const MPI_Status *status)

@@ -6,6 +6,7 @@
 #define LAPSCOPE_RECORD_H
 
 #include "callsite.h"
+#include "cpu_time.h"
 #include "message.h"
 #include "mpi_api.h"
 #include "operation.h"
@@ -16,7 +17,7 @@ struct span {
     struct thread *thread;
     struct callsite *site;
     uint64_t begin, end;         /* ticks */
-    uint64_t cpu_begin_ns;       /* LAPSCOPE_CPU_TIME=on */
+    struct cpu_time cpu_begin;   /* LAPSCOPE_CPU_TIME=on */
     unsigned completed;          /* requests that share this call's time */
     enum call call;
 };

@@ -15,6 +15,17 @@ enum { SPOOL_HOT_HEAD = 3, SPOOL_HOT_MAX = SPOOL_HOT_HEAD + 7 * SPOOL_HOT_FIELDS
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "fields are stored as the machine's own words");
 
+/* Small numbers of either sign as small numbers. */
+static inline uint64_t spool_zigzag(int64_t value)
+{
+    return (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0);
+}
+
+static inline int64_t spool_unzigzag(uint64_t code)
+{
+    return (int64_t)(code >> 1 ^ (code & 1 ? UINT64_MAX : 0));
+}
+
 /* Bytes that a value below 2^56 takes; 0 for 0. */
 static inline unsigned spool_field_bytes(uint64_t value)
 {

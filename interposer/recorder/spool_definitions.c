@@ -78,6 +78,48 @@ int64_t spool_peer_world(const struct comm_definition *comm, int32_t peer)
     return spool_member(comm, (uint64_t)peer + (comm->head.inter ? (uint64_t)comm->head.size : 0));
 }
 
+/* --- counters ----------------------------------------------------------------------------------------------------- */
+
+const char *spool_meta_behind(const struct meta_definition *meta, const char *prefix, size_t *bytes)
+{
+    size_t prefix_bytes = strlen(prefix), key_bytes = meta->head.key_bytes;
+    *bytes = key_bytes - prefix_bytes;
+    return key_bytes > prefix_bytes && !memcmp(meta->key, prefix, prefix_bytes) ? (const char *)meta->key + prefix_bytes : NULL;
+}
+
+int spool_counter(const struct meta_definition *meta, struct counter_definition *counter)
+{
+    size_t digits;
+    const char *number = spool_meta_behind(meta, "counter.", &digits);
+    const char *at = (const char *)meta->value, *end = at + meta->head.value_bytes;
+    if (!number || digits > 2)
+        return 0;
+    *counter = (struct counter_definition){0};
+    for (size_t i = 0; i < digits; i++)
+        counter->number = counter->number * 10 + (unsigned)(number[i] - '0');
+    for (int field = 0; field < COUNTER_TEXTS; field++) {
+        const char *tab = memchr(at, '\t', (size_t)(end - at)), *stop = tab && field < COUNTER_TEXTS - 1 ? tab : end;
+        counter->texts[field] = at;
+        counter->bytes[field] = (size_t)(stop - at);
+        at = stop < end ? stop + 1 : end;
+    }
+    return counter->number < SPOOL_MAX_COUNTERS;
+}
+
+/* Those that are counted, in the order of their numbers. */
+static void collect_counters(struct spool_definitions *definitions)
+{
+    unsigned counted = 0;
+    for (uint64_t i = 1; i <= definitions->meta_count && i < definitions->metas.size; i++) {
+        struct counter_definition counter;
+        if (spool_counter(id_table_at(&definitions->metas, i), &counter) && counter.bytes[COUNTER_PROBLEM] == 0)
+            counted |= 1u << counter.number;
+    }
+    for (unsigned number = 0; number < SPOOL_MAX_COUNTERS; number++)
+        if (counted >> number & 1)
+            definitions->counters[definitions->counter_count++] = number;
+}
+
 /* --- collecting --------------------------------------------------------------------------------------------------- */
 
 struct collection {
@@ -200,6 +242,7 @@ int spool_definitions_collect(struct spool_definitions *definitions, struct spoo
         while (file->parts[i].kind == SPOOL_CHUNK_STREAM && spool_next_definition(&cursor, &view))
             collect_record(&c, &view);
     }
+    collect_counters(definitions);
     return c.out_of_memory ? -1 : 0;
 }
 

@@ -40,6 +40,8 @@ struct spool_definitions {
     struct id_table operations; /* struct spool_operation */
     struct id_table outcomes;   /* struct spool_outcome */
     struct id_table threads;    /* struct thread_definition, by number plus 1 */
+    unsigned counter_count;     /* of those that are counted, as SPOOL_COUNTERS speaks of them */
+    unsigned counters[SPOOL_MAX_COUNTERS]; /* their numbers */
     uint64_t ns_per_tick;       /* fixed point, 2^-56 */
     uint64_t first_ticks;
 };
@@ -52,6 +54,21 @@ void *id_table_at(const struct id_table *table, uint64_t id);
 /* Returns 0, or -1 when out of memory. Definitions that cannot be right are counted as damage and left out. */
 int spool_definitions_collect(struct spool_definitions *definitions, struct spool_file *file);
 void spool_definitions_free(struct spool_definitions *definitions);
+
+/* What stands behind `prefix` in the key of a META, and how much of it; NULL when the key begins otherwise. */
+const char *spool_meta_behind(const struct meta_definition *meta, const char *prefix, size_t *bytes);
+
+enum counter_text { COUNTER_NAME, COUNTER_UNIT, COUNTER_PROBLEM, COUNTER_DESCRIPTION, COUNTER_TEXTS };
+
+/* A counter as its META says; the texts are not terminated. */
+struct counter_definition {
+    unsigned number;
+    const char *texts[COUNTER_TEXTS];
+    size_t bytes[COUNTER_TEXTS];
+};
+
+/* Returns 0 when a META is not of a counter. */
+int spool_counter(const struct meta_definition *meta, struct counter_definition *counter);
 
 /* The entry of an id; NULL when the spool does not define it. */
 const struct spool_operation *spool_operation_of(const struct spool_definitions *definitions, uint64_t id);

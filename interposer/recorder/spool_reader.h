@@ -49,7 +49,7 @@ struct spool_view {
         struct spool_thread thread;
     };
     const unsigned char *payload, *payload2; /* unaligned; lengths as the struct says, within the chunk */
-    uint64_t fields[SPOOL_HOT_FIELDS];       /* CALL, EXTRA, REQUEST, FOREIGN */
+    uint64_t fields[SPOOL_HOT_FIELDS];       /* of records from CALL on */
 };
 
 struct spool_cursor {

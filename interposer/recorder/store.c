@@ -2,6 +2,7 @@
 #include "store.h"
 
 #include "call.h"
+#include "spool_codec.h"
 #include "spool_definitions.h"
 #include "store_tables.h"
 
@@ -36,6 +37,10 @@ struct conversion {
     /* What belongs to the REQUEST to come. */
     uint64_t extra[SPOOL_HOT_FIELDS], foreign[SPOOL_HOT_FIELDS];
     int has_extra, has_foreign;
+    uint64_t cpu[SPOOL_HOT_FIELDS]; /* of the CALL to come */
+    int has_cpu;
+    int64_t counted[SPOOL_MAX_COUNTERS]; /* of the CALL or REQUEST to come */
+    unsigned counted_known;       /* bit i: counted[i] is */
     struct last_request *last;    /* of each chunk */
     size_t last_count;
 };
@@ -57,6 +62,38 @@ static void flush_call(struct conversion *c)
     c->has_call = c->has_extra = c->has_foreign = 0;
 }
 
+/* A SPOOL_COUNTERS record; returns 0 when it speaks of counters that the spool does not define. */
+static int take_counters(struct conversion *c, const uint64_t fields[SPOOL_HOT_FIELDS])
+{
+    unsigned count = c->definitions.counter_count;
+    if (fields[0] >= count)
+        return 0;
+    for (unsigned i = 0; i < SPOOL_COUNTERS_A_RECORD && fields[0] + i < count; i++) {
+        unsigned at = (unsigned)fields[0] + i;
+        c->counted[at] = spool_unzigzag(fields[1 + i]);
+        c->counted_known |= 1u << at;
+    }
+    return 1;
+}
+
+typedef void store_counter_of(struct store_tables *tables, int64_t row, unsigned number, int64_t value);
+
+/* The values that belong to a row. */
+static void give_counters(struct conversion *c, store_counter_of *store, int64_t row)
+{
+    for (unsigned i = 0; c->counted_known && i < c->definitions.counter_count; i++)
+        if (c->counted_known >> i & 1)
+            store(&c->tables, row, c->definitions.counters[i], c->counted[i]);
+    c->counted_known = 0;
+}
+
+/* What stands in front of a record that is not what it belongs to, belongs to nothing. */
+static void forget_prefixes(struct conversion *c)
+{
+    c->has_cpu = 0;
+    c->counted_known = 0;
+}
+
 /* Returns 0 when the spool does not say what the call was. */
 static int take_call(struct conversion *c, const uint64_t fields[SPOOL_HOT_FIELDS], uint64_t begin, unsigned thread)
 {
@@ -67,12 +104,14 @@ static int take_call(struct conversion *c, const uint64_t fields[SPOOL_HOT_FIELD
                                 .thread = thread + 1,
                                 .begin_ns = spool_moment_ns(d, begin),
                                 .duration_ns = spool_ns(d, fields[2]),
-                                .cpu_ns = (int64_t)fields[3] - 1,
-                                .receive_operation = fields[4] ? store_call_operation(&c->tables, d, fields[4]) : 0};
+                                .user_ns = c->has_cpu ? (int64_t)c->cpu[0] : -1,
+                                .system_ns = c->has_cpu ? (int64_t)c->cpu[1] : -1,
+                                .receive_operation = fields[3] ? store_call_operation(&c->tables, d, fields[3]) : 0};
     if (!c->call.operation)
         return 0;
     c->call_id = (int64_t)c->result->calls + 1;
     c->has_call = 1;
+    give_counters(c, store_call_counter, c->call_id);
     notice(c, c->call.begin_ns + c->call.duration_ns);
     return 1;
 }
@@ -116,6 +155,7 @@ static int take_request(struct conversion *c, const uint64_t fields[SPOOL_HOT_FI
         return 0;
     store_request(&c->tables, &row);
     c->result->requests++;
+    give_counters(c, store_request_counter, (int64_t)c->result->requests);
     c->call.completed++;
     c->last[c->last_count] = (struct last_request){(unsigned)poster, post_begin, fields[0]};
     return 1;
@@ -123,12 +163,23 @@ static int take_request(struct conversion *c, const uint64_t fields[SPOOL_HOT_FI
 
 static int take_record(struct conversion *c, const struct spool_view *view, uint64_t *begin, unsigned thread)
 {
+    int sound = 1;
     switch (view->type) {
     case SPOOL_CALL:
         *begin += view->fields[1];
-        return take_call(c, view->fields, *begin, thread);
+        sound = take_call(c, view->fields, *begin, thread);
+        forget_prefixes(c);
+        return sound;
     case SPOOL_REQUEST:
-        return take_request(c, view->fields, thread);
+        sound = take_request(c, view->fields, thread);
+        forget_prefixes(c);
+        return sound;
+    case SPOOL_CPU:
+        memcpy(c->cpu, view->fields, sizeof c->cpu);
+        c->has_cpu = 1;
+        return 1;
+    case SPOOL_COUNTERS:
+        return take_counters(c, view->fields);
     case SPOOL_EXTRA:
         memcpy(c->extra, view->fields, sizeof c->extra);
         c->has_extra = 1;
@@ -156,6 +207,7 @@ static void take_stream(struct conversion *c, const struct spool_part *part)
         if (!take_record(c, &view, &begin, part->thread))
             spool_file_damaged(c->file, at);
     }
+    forget_prefixes(c);
     if (found < 0) /* requests in the next chunk may have been ended by a call that cannot be read */
         flush_call(c);
     c->last_count += c->last[c->last_count].operation != 0;
@@ -190,7 +242,8 @@ static void take_current_call(struct conversion *c, const struct spool_part *par
                            .thread = part->thread + 1u,
                            .begin_ns = spool_moment_ns(&c->definitions, state->current_begin),
                            .duration_ns = -1,
-                           .cpu_ns = -1};
+                           .user_ns = -1,
+                           .system_ns = -1};
     if (!row.operation) {
         spool_file_damaged(c->file, state);
         return;

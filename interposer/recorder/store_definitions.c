@@ -4,11 +4,18 @@
 
 /* --- what has an id ------------------------------------------------------------------------------------------------ */
 
-static const char *behind(const struct meta_definition *meta, const char *prefix, size_t *left)
+static void store_counter_definition(struct store_tables *tables, const struct counter_definition *counter)
 {
-    size_t prefix_bytes = strlen(prefix), bytes = meta->head.key_bytes;
-    *left = bytes - prefix_bytes;
-    return bytes > prefix_bytes && !memcmp(meta->key, prefix, prefix_bytes) ? (const char *)meta->key + prefix_bytes : NULL;
+    store_integer(tables, STORE_COUNTER, 1, tables->rank);
+    store_integer(tables, STORE_COUNTER, 2, counter->number);
+    store_text(tables, STORE_COUNTER, 3, counter->texts[COUNTER_NAME], counter->bytes[COUNTER_NAME]);
+    store_text(tables, STORE_COUNTER, 4, counter->texts[COUNTER_DESCRIPTION], counter->bytes[COUNTER_DESCRIPTION]);
+    store_text(tables, STORE_COUNTER, 5, counter->texts[COUNTER_UNIT], counter->bytes[COUNTER_UNIT]);
+    if (counter->bytes[COUNTER_PROBLEM])
+        store_text(tables, STORE_COUNTER, 6, counter->texts[COUNTER_PROBLEM], counter->bytes[COUNTER_PROBLEM]);
+    else
+        sqlite3_bind_null(tables->statements[STORE_COUNTER], 6);
+    store_run(tables, STORE_COUNTER);
 }
 
 static void store_meta(struct store_tables *tables, const struct meta_definition *meta)
@@ -16,11 +23,16 @@ static void store_meta(struct store_tables *tables, const struct meta_definition
     const char *value = (const char *)meta->value, *name;
     size_t value_bytes = meta->head.value_bytes, name_bytes;
     enum store_statement which = STORE_OPTION;
-    if ((name = behind(meta, "environment.", &name_bytes)))
+    struct counter_definition counter;
+    if (spool_counter(meta, &counter)) {
+        store_counter_definition(tables, &counter);
+        return;
+    }
+    if ((name = spool_meta_behind(meta, "environment.", &name_bytes)))
         which = STORE_ENVIRONMENT;
-    else if ((name = behind(meta, "cvar.", &name_bytes)))
+    else if ((name = spool_meta_behind(meta, "cvar.", &name_bytes)))
         which = STORE_CVAR;
-    else if (!(name = behind(meta, "option.", &name_bytes)))
+    else if (!(name = spool_meta_behind(meta, "option.", &name_bytes)))
         return; /* a column of rank */
     const char *tab = which == STORE_OPTION ? memchr(value, '\t', value_bytes) : NULL;
     size_t before_tab = tab ? (size_t)(tab - value) : value_bytes;

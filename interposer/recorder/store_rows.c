@@ -139,6 +139,8 @@ void store_rows_open(struct store_tables *tables)
         return;
     tables->call_batch = new_batch(tables, "call_batch");
     tables->request_batch = new_batch(tables, "request_batch");
+    tables->call_counter_batch = new_batch(tables, "call_counter_batch");
+    tables->request_counter_batch = new_batch(tables, "request_counter_batch");
 }
 
 static void flush_batch(struct store_tables *tables, struct store_batch *batch, enum store_statement plain,
@@ -165,12 +167,16 @@ void store_rows_flush(struct store_tables *tables)
         return;
     flush_calls(tables);
     flush_requests(tables);
+    flush_batch(tables, tables->call_counter_batch, STORE_CALL_COUNTERS, STORE_CALL_COUNTERS);
+    flush_batch(tables, tables->request_counter_batch, STORE_REQUEST_COUNTERS, STORE_REQUEST_COUNTERS);
 }
 
 void store_rows_close(struct store_tables *tables)
 {
     free(tables->call_batch);
     free(tables->request_batch);
+    free(tables->call_counter_batch);
+    free(tables->request_counter_batch);
 }
 
 static inline int64_t or_null(int64_t value)
@@ -190,9 +196,10 @@ void store_call(struct store_tables *tables, const struct call_row *row)
     values[1] = row->thread;
     values[2] = row->begin_ns;
     values[3] = or_null(row->duration_ns);
-    values[4] = or_null(row->cpu_ns);
-    values[5] = row->completed;
-    values[6] = row->receive_operation ? row->receive_operation : NO_VALUE;
+    values[4] = or_null(row->user_ns);
+    values[5] = or_null(row->system_ns);
+    values[6] = row->completed;
+    values[7] = row->receive_operation ? row->receive_operation : NO_VALUE;
     if (batch->count == BATCH_ROWS)
         flush_calls(tables);
 }
@@ -219,4 +226,27 @@ void store_request(struct store_tables *tables, const struct request_row *row)
     batch->extended |= row->polls || row->first_complete_ns >= 0 || row->injection_arm >= 0;
     if (batch->count == BATCH_ROWS)
         flush_requests(tables);
+}
+
+static void store_counter(struct store_tables *tables, struct store_batch *batch, enum store_statement statement, int64_t row,
+                          unsigned number, int64_t value)
+{
+    if (tables->failed)
+        return;
+    int64_t *values = batch->rows[batch->count++];
+    values[0] = row;
+    values[1] = number;
+    values[2] = value;
+    if (batch->count == BATCH_ROWS)
+        flush_batch(tables, batch, statement, statement);
+}
+
+void store_call_counter(struct store_tables *tables, int64_t call, unsigned number, int64_t value)
+{
+    store_counter(tables, tables->call_counter_batch, STORE_CALL_COUNTERS, call, number, value);
+}
+
+void store_request_counter(struct store_tables *tables, int64_t request, unsigned number, int64_t value)
+{
+    store_counter(tables, tables->request_counter_batch, STORE_REQUEST_COUNTERS, request, number, value);
 }

@@ -24,9 +24,12 @@ static const char *const statement_texts[STORE_STATEMENTS] = {
     [STORE_MEMBER] = "INSERT INTO communicator_member VALUES(?,?,?,?)",
     [STORE_OPERATION] = "INSERT INTO operation VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     /* ids left to SQLite: it counts on from 1, and need not search for what is there */
-    [STORE_CALLS] = "INSERT INTO call SELECT NULL,a,b,c,d,e,f,g FROM call_batch",
+    [STORE_CALLS] = "INSERT INTO call SELECT NULL,a,b,c,d,e,f,g,h FROM call_batch",
     [STORE_REQUESTS] = "INSERT INTO request SELECT NULL,a,b,c,d,e,f,g,0,NULL,NULL,NULL,NULL,NULL FROM request_batch",
     [STORE_REQUESTS_POLLED] = "INSERT INTO request SELECT NULL,a,b,c,d,e,f,g,h,i,j,k,l,m FROM request_batch",
+    [STORE_COUNTER] = "INSERT OR REPLACE INTO counter VALUES(?,?,?,?,?,?)",
+    [STORE_CALL_COUNTERS] = "INSERT INTO call_counter SELECT a,b,c FROM call_counter_batch",
+    [STORE_REQUEST_COUNTERS] = "INSERT INTO request_counter SELECT a,b,c FROM request_counter_batch",
     [STORE_TALLY] = "INSERT INTO tally VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
 };
 

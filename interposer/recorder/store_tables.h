@@ -13,7 +13,7 @@ struct store_batch;
 enum store_statement {
     STORE_RANK, STORE_OPTION, STORE_ENVIRONMENT, STORE_CVAR, STORE_THREAD, STORE_CALL_NAME, STORE_MODULE, STORE_PATH,
     STORE_FRAME, STORE_COMM, STORE_MEMBER, STORE_OPERATION, STORE_CALLS, STORE_REQUESTS, STORE_REQUESTS_POLLED,
-    STORE_TALLY, STORE_STATEMENTS
+    STORE_COUNTER, STORE_CALL_COUNTERS, STORE_REQUEST_COUNTERS, STORE_TALLY, STORE_STATEMENTS
 };
 
 struct store_tables {
@@ -23,14 +23,14 @@ struct store_tables {
     int failed;               /* SQLite's code of the first failure */
     char trouble[160];        /* what SQLite said of it */
     int64_t last_operation;
-    struct store_batch *call_batch, *request_batch;
+    struct store_batch *call_batch, *request_batch, *call_counter_batch, *request_counter_batch;
     struct id_table call_operations, request_operations, pending_operations; /* spool id to row id */
 };
 
 struct call_row {
     int64_t operation;
     unsigned thread;
-    int64_t begin_ns, duration_ns, cpu_ns; /* -1: NULL */
+    int64_t begin_ns, duration_ns, user_ns, system_ns; /* -1: NULL */
     int64_t completed, receive_operation;  /* 0: none */
 };
 
@@ -66,6 +66,9 @@ int64_t store_pending_operation(struct store_tables *tables, const struct spool_
 /* Rows get the ids 1, 2, ... in the order of these calls. */
 void store_call(struct store_tables *tables, const struct call_row *row);
 void store_request(struct store_tables *tables, const struct request_row *row);
+/* Values of counters, in the order of rows. */
+void store_call_counter(struct store_tables *tables, int64_t call, unsigned number, int64_t value);
+void store_request_counter(struct store_tables *tables, int64_t request, unsigned number, int64_t value);
 void store_tally(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
                  const struct spool_tally *tally);
 void store_rank(struct store_tables *tables, const struct spool_definitions *definitions, const struct rank_row *row);

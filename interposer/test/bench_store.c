@@ -61,7 +61,7 @@ static void fill(struct spool_builder *b, long iterations)
         }
         uint64_t noise = (uint64_t)i * 2654435761u % 5000;
         now += 20000 + noise;
-        BUILD_HOT(b, chunk, SPOOL_CALL, 2 * SIZES + 1, now - last, 3000 + noise, 0, 0);
+        BUILD_HOT(b, chunk, SPOOL_CALL, 2 * SIZES + 1, now - last, 3000 + noise, 0);
         BUILD_HOT(b, chunk, SPOOL_REQUEST, 1 + (uint64_t)i % SIZES, 15000 + noise, 800 + noise % 97, 400, 0);
         BUILD_HOT(b, chunk, SPOOL_REQUEST, 1 + SIZES + (uint64_t)i % SIZES, 14000 + noise, 300 + noise % 89, 0, 0);
         last = now;

@@ -19,6 +19,10 @@ static void define_facts(struct spool_builder *b, chunk_at chunk)
     build_meta(b, chunk, "job", "j1");
     build_meta(b, chunk, "option.LAPSCOPE_MAX_MB", "512\tdefault");
     build_meta(b, chunk, "environment.OMPI_MCA_btl", "tcp,self");
+    build_meta(b, chunk, "counter.0", "sde:::app::WORK\titems\t\twork done");
+    build_meta(b, chunk, "counter.1", "PAPI_TOT_INS\t\tnot available on this processor\t");
+    for (char key[] = "counter.2", name[] = "c2\t\t\t"; name[1] <= '5'; key[8]++, name[1]++)
+        build_meta(b, chunk, key, name);
     build_meta(b, chunk, "cvar.btl_tcp_eager_limit", "65536");
 }
 
@@ -109,17 +113,22 @@ void build_sample(struct spool_builder *b, struct sample_ends *ends)
     define_in_second(b, second);
     define_in_third(b, third);
 
-    ends->calls[0] = BUILD_HOT(b, first, SPOOL_CALL, OP_WAITALL, 500, 300, 0, 0);
+    BUILD_HOT(b, first, SPOOL_COUNTERS, 0, 9, 22, 24, 26); /* -5, 11, 12, 13 */
+    BUILD_HOT(b, first, SPOOL_COUNTERS, 4, 28);
+    ends->calls[0] = BUILD_HOT(b, first, SPOOL_CALL, OP_WAITALL, 500, 300, 0);
     BUILD_HOT(b, first, SPOOL_EXTRA, 3, 51, 201, 181, 301);
+    BUILD_HOT(b, first, SPOOL_COUNTERS, 0, ((uint64_t)1 << 56) - 2, 2, 4, 6);
+    BUILD_HOT(b, first, SPOOL_COUNTERS, 4);
     ends->requests[0] = BUILD_HOT(b, first, SPOOL_REQUEST, 1, 400, 20, 30, 64);
     ends->requests[1] = BUILD_HOT(b, first, SPOOL_REQUEST, 2, 350, 10, 0, 0);
-    ends->calls[1] = BUILD_HOT(b, first, SPOOL_CALL, OP_RECV, 1000, 50, 41, 0);
-    ends->calls[2] = BUILD_HOT(b, third, SPOOL_CALL, OP_BCAST, 4000, 70, 0, 0);
-    ends->calls[3] = BUILD_HOT(b, third, SPOOL_CALL, OP_ALLREDUCE, 100, 71, 0, 0);
-    ends->calls[4] = BUILD_HOT(b, second, SPOOL_CALL, OP_WAITALL, 700, 100, 0, 0);
+    BUILD_HOT(b, first, SPOOL_CPU, 30, 10);
+    ends->calls[1] = BUILD_HOT(b, first, SPOOL_CALL, OP_RECV, 1000, 50, 0);
+    ends->calls[2] = BUILD_HOT(b, third, SPOOL_CALL, OP_BCAST, 4000, 70, 0);
+    ends->calls[3] = BUILD_HOT(b, third, SPOOL_CALL, OP_ALLREDUCE, 100, 71, 0);
+    ends->calls[4] = BUILD_HOT(b, second, SPOOL_CALL, OP_WAITALL, 700, 100, 0);
     BUILD_HOT(b, second, SPOOL_FOREIGN, 0, 2);
     ends->requests[2] = BUILD_HOT(b, second, SPOOL_REQUEST, 3, 650, 5, 0, 0);
-    ends->calls[5] = BUILD_HOT(b, second, SPOOL_CALL, OP_SENDRECV, 10, 5, 0, OP_SENDRECV_RECEIVE);
+    ends->calls[5] = BUILD_HOT(b, second, SPOOL_CALL, OP_SENDRECV, 10, 5, OP_SENDRECV_RECEIVE);
 
     fill_live(b, live0, ends);
     *build_state(b, live1) = (struct spool_thread_state){.thread = 1, .mpi_ticks = 100, .calls = 5};

@@ -80,7 +80,7 @@ static void test_cut_rows(void)
     build_operation(&b, chunk, (struct spool_operation){.id = 1, .call = 3});
     size_t first = build_outcome(&b, chunk, (struct spool_outcome){.id = 1, .operation = 1, .ended = SPOOL_WAITED});
     for (unsigned i = 0; i < 20; i++) {
-        calls[i] = BUILD_HOT(&b, chunk, SPOOL_CALL, 1, 1000 + i * 100000, 300, 0, 0);
+        calls[i] = BUILD_HOT(&b, chunk, SPOOL_CALL, 1, 1000 + i * 100000, 300, 0);
         requests[2 * i] = BUILD_HOT(&b, chunk, SPOOL_REQUEST, 1, 400, 20, 30, 0);
         BUILD_HOT(&b, chunk, SPOOL_EXTRA, 3, 51, 201, 181, 301);
         requests[2 * i + 1] = BUILD_HOT(&b, chunk, SPOOL_REQUEST, 1, 300, 20, 30, 0);

@@ -41,6 +41,9 @@ static void check_sample_definitions(void)
     CHECK_TEXT(rows("SELECT * FROM option"), "3|LAPSCOPE_MAX_MB|512|default\n");
     CHECK_TEXT(rows("SELECT * FROM environment"), "3|OMPI_MCA_btl|tcp,self\n");
     CHECK_TEXT(rows("SELECT * FROM cvar"), "3|btl_tcp_eager_limit|65536\n");
+    CHECK_TEXT(rows("SELECT * FROM counter"), "3|0|sde:::app::WORK|work done|items|NULL\n"
+                                              "3|1|PAPI_TOT_INS|||not available on this processor\n"
+                                              "3|2|c2|||NULL\n3|3|c3|||NULL\n3|4|c4|||NULL\n3|5|c5|||NULL\n");
     CHECK_TEXT(rows("SELECT * FROM thread"), "1|3|0|100|555|12\n2|3|1|101|100|5\n");
     CHECK_TEXT(rows("SELECT * FROM module"), "1|3|/lib/libapp.so|dead000f|139637976727552|12288\n");
     CHECK_TEXT(rows("SELECT * FROM call_path"), "1|3|0\n");
@@ -54,7 +57,7 @@ static void check_sample_definitions(void)
     CHECK_TEXT(rows("SELECT DISTINCT name, family, role FROM call_name c JOIN operation o ON c.id = call_id "
                     "WHERE kind = 'send' AND ended IS NOT NULL"),
                "MPI_Isend|POINT_TO_POINT|POST\n");
-    CHECK_TEXT(rows("PRAGMA user_version"), "2\n");
+    CHECK_TEXT(rows("PRAGMA user_version"), "3\n");
 }
 
 static void check_sample_rows(void)
@@ -73,18 +76,20 @@ static void check_sample_rows(void)
                "9|MPI_Sendrecv|1|2|recv|0|NULL|NULL|-2|1|32|NULL\n"
                "10|MPI_Isend|1|2|send|4096|5|7|1|7|4096|pending\n"
                "11|MPI_Irecv|1|1|recv|200|NULL|9|-1|9|200|pending\n");
-    CHECK_TEXT(rows("SELECT * FROM call"), "1|1|1|500|300|NULL|2|NULL\n"
-                                           "2|4|1|1500|50|40|0|NULL\n"
-                                           "3|5|1|4000|70|NULL|0|NULL\n"
-                                           "4|6|1|4100|71|NULL|0|NULL\n"
-                                           "5|1|2|700|100|NULL|1|NULL\n"
-                                           "6|8|2|710|5|NULL|0|9\n"
-                                           "7|4|1|5000|NULL|NULL|0|NULL\n");
+    CHECK_TEXT(rows("SELECT * FROM call"), "1|1|1|500|300|NULL|NULL|2|NULL\n"
+                                           "2|4|1|1500|50|30|10|0|NULL\n"
+                                           "3|5|1|4000|70|NULL|NULL|0|NULL\n"
+                                           "4|6|1|4100|71|NULL|NULL|0|NULL\n"
+                                           "5|1|2|700|100|NULL|NULL|1|NULL\n"
+                                           "6|8|2|710|5|NULL|NULL|0|9\n"
+                                           "7|4|1|5000|NULL|NULL|NULL|0|NULL\n");
     CHECK_TEXT(rows("SELECT * FROM request"), "1|2|1|1|100|20|30|64|3|50|200|180|300|NULL\n"
                                               "2|3|1|1|150|10|0|0|0|NULL|NULL|NULL|NULL|NULL\n"
                                               "3|7|5|1|50|5|NULL|0|0|NULL|NULL|NULL|NULL|1\n"
                                               "4|10|NULL|1|4000|12|NULL|128|2|100|300|200|NULL|0\n"
                                               "5|11|NULL|1|4050|0|NULL|0|0|NULL|NULL|NULL|350|NULL\n");
+    CHECK_TEXT(rows("SELECT * FROM call_counter"), "1|0|-5\n1|2|11\n1|3|12\n1|4|13\n1|5|14\n");
+    CHECK_TEXT(rows("SELECT * FROM request_counter"), "1|0|36028797018963967\n1|2|1\n1|3|2\n1|4|3\n1|5|0\n");
     CHECK_TEXT(rows("SELECT rank, thread_id, name, path_id, reason, size_class, count, bytes, inside_ns, completion_ns, mpi_ns,"
                     " window_ns FROM tally JOIN call_name ON id = call_id"),
                "3|1|MPI_Test|1|poll|0|9|0|90|0|0|0\n3|1|MPI_Isend|NULL|summary|13|2|8192|10|20|30|40\n");
@@ -180,7 +185,7 @@ static void build_clock_spool(struct spool_builder *b, uint64_t post, uint64_t b
     build_thread(b, chunk, 0, 1);
     build_operation(b, chunk, (struct spool_operation){.id = 1, .call = CALL_MPI_Isend, .kind = SPOOL_SEND});
     build_outcome(b, chunk, (struct spool_outcome){.id = 1, .operation = 1, .ended = SPOOL_WAITED});
-    BUILD_HOT(b, chunk, SPOOL_CALL, 1, begin, duration, 0, 0);
+    BUILD_HOT(b, chunk, SPOOL_CALL, 1, begin, duration, 0);
     BUILD_HOT(b, chunk, SPOOL_REQUEST, 1, begin - post, 3, 0, 0);
 }
 
@@ -239,8 +244,8 @@ static void test_related_operations(void)
     build_outcome(&b, chunk, (struct spool_outcome){.id = 2, .operation = 4, .bytes = 9, .ended = SPOOL_WAITED,
                                                     .receive_operation = 5});
     build_outcome(&b, chunk, (struct spool_outcome){.id = 3, .operation = 7, .ended = SPOOL_WAITED});
-    BUILD_HOT(&b, chunk, SPOOL_CALL, 1, 1000, 5, 0, 0);
-    BUILD_HOT(&b, chunk, SPOOL_CALL, 6, 2000, 5, 0, 0);
+    BUILD_HOT(&b, chunk, SPOOL_CALL, 1, 1000, 5, 0);
+    BUILD_HOT(&b, chunk, SPOOL_CALL, 6, 2000, 5, 0);
     for (uint64_t outcome = 1; outcome <= 3; outcome++)
         BUILD_HOT(&b, chunk, SPOOL_REQUEST, outcome, 500, 7, 0, 0);
     CHECK_EQUAL(convert(&b), 0);
@@ -280,7 +285,7 @@ static void test_many_rows(void)
         if (fresh)
             chunk = build_chunk(&b, SPOOL_CHUNK_STREAM, 0, SPOOL_CHUNK_ALIGN, 1000);
         begin += 1000;
-        BUILD_HOT(&b, chunk, SPOOL_CALL, 1, fresh ? begin : 1000, i, 0, 0);
+        BUILD_HOT(&b, chunk, SPOOL_CALL, 1, fresh ? begin : 1000, i, 0);
         if (i % 777 == 5)
             BUILD_HOT(&b, chunk, SPOOL_EXTRA, i, 1, 1, 0, 0);
         BUILD_HOT(&b, chunk, SPOOL_REQUEST, 1, 500, 7, 0, 0);

@@ -1,0 +1,170 @@
+/*
+ * Non-blocking collectives on two ranks, after their blocking namesakes, which say what they take.
+ *
+ *   overlap_collectives at_once|window|late [BYTES [ITERATIONS]]
+ *
+ * at_once: waited for at once. window: with computation in between that takes twice as long. late: waited for at once
+ * while rank 1 is late by a known amount of computation.
+ *
+ * Prints in nanoseconds, for each collective and rank: blocking, what the blocking namesake took; and for each iteration
+ * late, what was computed before the post, computed, what was computed in the window, and waited, what MPI_Wait took.
+ */
+#include "work.h"
+
+enum { REHEARSALS = 10, MAX_ITERATIONS = 100 };
+
+static int bytes; /* in a buffer of one rank */
+static char *in, *out;
+
+struct collective {
+    const char *name;
+    void (*block)(void);
+    void (*post)(MPI_Request *request);
+};
+
+static void bcast(void)
+{
+    MPI_Bcast(out, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+static void allreduce(void)
+{
+    MPI_Allreduce(out, in, bytes / 8, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void alltoall(void)
+{
+    MPI_Alltoall(out, bytes / 2, MPI_BYTE, in, bytes / 2, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+SITE void ibcast(MPI_Request *request)
+{
+    MPI_Ibcast(out, bytes, MPI_BYTE, 0, MPI_COMM_WORLD, request);
+}
+
+SITE void iallreduce(MPI_Request *request)
+{
+    MPI_Iallreduce(out, in, bytes / 8, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD, request);
+}
+
+SITE void ialltoall(MPI_Request *request)
+{
+    MPI_Ialltoall(out, bytes / 2, MPI_BYTE, in, bytes / 2, MPI_BYTE, MPI_COMM_WORLD, request);
+}
+
+static const struct collective collectives[] = {
+    {"bcast", bcast, ibcast}, {"allreduce", allreduce, iallreduce}, {"alltoall", alltoall, ialltoall}};
+
+enum way { AT_ONCE, WINDOW, LATE };
+
+struct times {
+    int64_t late, computed, waited;
+};
+
+/* Every value is the sum over ranks, or the root's, or the other rank's: the same on both. */
+static void meet(int value)
+{
+    memset(out, value_of(value), (size_t)bytes);
+    memset(in, 0, (size_t)bytes);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void check(const struct collective *collective, int value)
+{
+    int64_t one, sum;
+    memcpy(&one, out, sizeof one);
+    memcpy(&sum, in, sizeof sum);
+    if (collective->block == allreduce)
+        CHECK(sum == 2 * one && memcmp(in, in + 8, (size_t)bytes - 8) == 0);
+    else
+        CHECK(is_message(collective->block == bcast ? out : in, (size_t)bytes, value));
+}
+
+static void print_ranks(const char *name, const char *what, const int64_t *mine, int count)
+{
+    int64_t all[2 * MAX_ITERATIONS];
+    MPI_Gather(mine, count, MPI_INT64_T, all, count, MPI_INT64_T, 0, MPI_COMM_WORLD);
+    for (int rank = 0; rank < 2 && comm_rank(MPI_COMM_WORLD) == 0; rank++) {
+        char line[64];
+        snprintf(line, sizeof line, "%s_%s_%d", name, what, rank);
+        print_values(line, all + rank * count, count);
+    }
+}
+
+static int64_t rehearse(const struct collective *collective)
+{
+    int64_t took[REHEARSALS];
+    for (int i = 0; i < REHEARSALS; i++) {
+        meet(i);
+        int64_t begin = now_ns();
+        collective->block();
+        took[i] = now_ns() - begin;
+        check(collective, i);
+    }
+    print_ranks(collective->name, "blocking", took, REHEARSALS);
+    int64_t typical = median(took, REHEARSALS);
+    MPI_Bcast(&typical, 1, MPI_INT64_T, 1, MPI_COMM_WORLD); /* a root's broadcast may be over sooner */
+    return typical;
+}
+
+static struct times iterate(const struct collective *collective, enum way way, int64_t typical_ns)
+{
+    struct times times = {0, 0, 0};
+    MPI_Request request;
+    if (way == LATE && comm_rank(MPI_COMM_WORLD) == 1)
+        times.late = compute(2 * typical_ns + 5000000);
+    collective->post(&request);
+    if (way == WINDOW)
+        times.computed = compute(2 * typical_ns);
+    int64_t begin = now_ns();
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    times.waited = now_ns() - begin;
+    return times;
+}
+
+static void measure(const struct collective *collective, enum way way, int iterations)
+{
+    int64_t late[MAX_ITERATIONS], computed[MAX_ITERATIONS], waited[MAX_ITERATIONS];
+    int64_t typical_ns = rehearse(collective);
+    for (int i = 0; i < iterations; i++) {
+        meet(i);
+        struct times times = iterate(collective, way, typical_ns);
+        check(collective, i);
+        late[i] = times.late;
+        computed[i] = times.computed;
+        waited[i] = times.waited;
+    }
+    print_ranks(collective->name, "late", late, iterations);
+    print_ranks(collective->name, "computed", computed, iterations);
+    print_ranks(collective->name, "waited", waited, iterations);
+}
+
+static enum way find_way(const char *name)
+{
+    static const char *const names[] = {"at_once", "window", "late"};
+    for (int way = AT_ONCE; way <= LATE; way++)
+        if (strcmp(names[way], name) == 0)
+            return (enum way)way;
+    fprintf(stderr, "overlap_collectives: no way %s\n", name);
+    MPI_Abort(MPI_COMM_WORLD, 2);
+    return AT_ONCE;
+}
+
+int main(int argc, char **argv)
+{
+    start(&argc, &argv, 2);
+    CHECK(argc > 1);
+    enum way way = find_way(argv[1]);
+    bytes = argc > 2 ? atoi(argv[2]) : 8 << 20;
+    int iterations = argc > 3 ? atoi(argv[3]) : 20;
+    CHECK(bytes % 16 == 0 && iterations > 0 && iterations <= MAX_ITERATIONS);
+    in = make_buffer((size_t)bytes);
+    out = make_buffer((size_t)bytes);
+    calibrate_work();
+    for (size_t i = 0; i < sizeof collectives / sizeof *collectives; i++)
+        measure(&collectives[i], way, iterations);
+    free(in);
+    free(out);
+    MPI_Finalize();
+    return 0;
+}

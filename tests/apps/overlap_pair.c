@@ -7,8 +7,8 @@
  * is early, it has posted and is computing when the sender posts: it says so in a message of no bytes.
  *
  * Prints, in nanoseconds: transfer, of each rehearsed message from the post of the send to the end of the receive; and of
- * each iteration, counted from the post of the send, for both sides the post, its return and the moment when the request
- * was known to be complete, and how much was computed between the two.
+ * each iteration, counted from the post of the send, for both sides the post, its return, the begin of the wait and the
+ * moment when the request was known to be complete, and how much was computed between the post and that.
  */
 #include "work.h"
 
@@ -48,7 +48,7 @@ static const struct situation {
 };
 
 struct moments {
-    int64_t post, posted, done, computed;
+    int64_t post, posted, wait, done, computed;
 };
 
 static size_t bytes;
@@ -99,7 +99,7 @@ static void meet(int message)
 
 static struct moments rehearse(int message)
 {
-    struct moments m = {0, 0, 0, 0};
+    struct moments m = {0, 0, 0, 0, 0};
     MPI_Request request;
     meet(message);
     if (comm_rank(MPI_COMM_WORLD) == 0)
@@ -121,7 +121,7 @@ static struct moments measure(const struct situation *situation, int message)
 {
     int sends = comm_rank(MPI_COMM_WORLD) == 0;
     const struct side *side = sends ? &situation->sender : &situation->receiver;
-    struct moments m = {0, 0, 0, 0};
+    struct moments m = {0, 0, 0, 0, 0};
     MPI_Request request;
     meet(message);
     if (sends && situation->receiver_early)
@@ -137,6 +137,7 @@ static struct moments measure(const struct situation *situation, int message)
         m.computed = compute_and_test(work_ns(&side->window), &request, &m.done);
     else
         m.computed = compute(work_ns(&side->window));
+    m.wait = now_ns();
     if (request != MPI_REQUEST_NULL) {
         complete(&request);
         m.done = now_ns();
@@ -168,15 +169,17 @@ static void rehearse_all(void)
 
 static void print_side(const char *side, const struct moments *m, const struct moments *sender, int count)
 {
-    int64_t columns[4][MAX_ITERATIONS];
-    static const char *const names[] = {"post", "posted", "done", "computed"};
+    static const char *const names[] = {"post", "posted", "wait", "done", "computed"};
+    enum { COLUMNS = sizeof names / sizeof *names };
+    int64_t columns[COLUMNS][MAX_ITERATIONS];
     for (int i = 0; i < count; i++) {
         columns[0][i] = m[i].post - sender[i].post;
         columns[1][i] = m[i].posted - sender[i].post;
-        columns[2][i] = m[i].done - sender[i].post;
-        columns[3][i] = m[i].computed;
+        columns[2][i] = m[i].wait - sender[i].post;
+        columns[3][i] = m[i].done - sender[i].post;
+        columns[4][i] = m[i].computed;
     }
-    for (int c = 0; c < 4; c++) {
+    for (int c = 0; c < COLUMNS; c++) {
         char name[32];
         snprintf(name, sizeof name, "%s_%s", side, names[c]);
         print_values(name, columns[c], count);

@@ -6,6 +6,7 @@
 
 mod bins;
 mod curve;
+mod samples;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -103,30 +104,14 @@ impl Reference {
         collectives: impl IntoIterator<Item = CollectiveSample<'a>>,
         source: Source,
     ) -> Reference {
-        let mut by_path: [Bins; 3] = Default::default();
+        let mut fit = Fit::default();
         for sample in samples {
-            by_path[sample.path as usize].add(sample.bytes, sample.ns);
+            fit.add(sample);
         }
-        let mut by_call: FxHashMap<(&str, u32), Bins> = FxHashMap::default();
         for sample in collectives {
-            let bins = by_call.entry((sample.call, sample.ranks)).or_default();
-            bins.add(sample.bytes, sample.ns);
+            fit.add_collective(sample);
         }
-        let mut reference = Reference { source, ..Reference::default() };
-        for (path, mut bins) in PathClass::ALL.into_iter().zip(by_path) {
-            let points = bins.points();
-            if !points.is_empty() {
-                reference.paths.insert(path, points.into());
-            }
-        }
-        for ((call, ranks), mut bins) in by_call {
-            let points = bins.points();
-            if !points.is_empty() {
-                let curves = reference.collectives.entry(call.to_owned()).or_default();
-                curves.insert(ranks, points.into());
-            }
-        }
-        reference
+        fit.finish(source)
     }
 
     /// Whether it knows anything at all.
@@ -182,6 +167,56 @@ impl Reference {
             paths,
             collectives: Coverage::of(all),
         }
+    }
+}
+
+/// Samples on their way to a [`Reference`].
+#[derive(Debug, Default)]
+struct Fit<'a> {
+    paths: [Bins; 3],
+    collectives: FxHashMap<(&'a str, u32), Bins>,
+}
+
+impl<'a> Fit<'a> {
+    fn add(&mut self, sample: Sample) {
+        self.paths[sample.path as usize].add(sample.bytes, sample.ns);
+    }
+
+    fn add_collective(&mut self, sample: CollectiveSample<'a>) {
+        let bins = self.collectives.entry((sample.call, sample.ranks)).or_default();
+        bins.add(sample.bytes, sample.ns);
+    }
+
+    /// What both have seen.
+    fn merge(mut self, other: Fit<'a>) -> Fit<'a> {
+        for (bins, more) in self.paths.iter_mut().zip(other.paths) {
+            bins.merge(more);
+        }
+        for (key, more) in other.collectives {
+            self.collectives.entry(key).or_default().merge(more);
+        }
+        self
+    }
+
+    fn finish(self, source: Source) -> Reference {
+        let mut reference = Reference { source, ..Reference::default() };
+        for (path, mut bins) in PathClass::ALL.into_iter().zip(self.paths) {
+            let points = bins.points();
+            if !points.is_empty() {
+                reference.paths.insert(path, points.into());
+            }
+        }
+        for ((call, ranks), mut bins) in self.collectives {
+            let points = bins.points();
+            if !points.is_empty() {
+                let curves = reference.collectives.entry(call.to_owned()).or_default();
+                curves.insert(ranks, points.into());
+            }
+        }
+        if reference.is_empty() {
+            reference.source = Source::None;
+        }
+        reference
     }
 }
 

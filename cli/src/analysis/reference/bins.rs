@@ -44,6 +44,23 @@ impl Bin {
         }
     }
 
+    /// An even part of both: as much of each as there was of it.
+    fn merge(&mut self, other: Bin) {
+        let of_both = self.count + other.count;
+        if of_both <= KEPT as u64 {
+            self.kept.extend(other.kept);
+        } else {
+            let mut sides = [self.kept.iter().cycle(), other.kept.iter().cycle()];
+            let drawn = (0..KEPT as u64).filter_map(|place| {
+                let draw = (u128::from(scramble(of_both + place)) * u128::from(of_both)) >> 64;
+                sides[usize::from(draw as u64 >= self.count)].next().copied()
+            });
+            self.kept = drawn.collect();
+        }
+        self.count = of_both;
+        self.bytes += other.bytes;
+    }
+
     fn point(&mut self) -> Option<Point> {
         if self.kept.len() < FEWEST {
             return None;
@@ -87,6 +104,15 @@ impl Bins {
             self.0.resize_with(index + 1, Bin::default);
         }
         self.0[index].add(bytes, ns);
+    }
+
+    pub(super) fn merge(&mut self, other: Bins) {
+        if self.0.len() < other.0.len() {
+            self.0.resize_with(other.0.len(), Bin::default);
+        }
+        for (bin, more) in self.0.iter_mut().zip(other.0) {
+            bin.merge(more);
+        }
     }
 
     /// One point for each bin with enough samples, smallest sizes first.
@@ -140,6 +166,25 @@ mod tests {
         assert_eq!((point.bytes, point.samples), (1000.0, 100_000));
         assert!((point.ns - 50_000.0).abs() < 8_000.0, "{point:?}");
         assert!((point.high_ns - 75_000.0).abs() < 8_000.0, "{point:?}");
+    }
+
+    #[test]
+    fn merged_bins_hold_as_much_of_each_as_there_was() {
+        for (first, second) in [(100u64, 200u64), (100, 10_000), (90_000, 10_000), (1000, 1000)] {
+            let filled = |count: u64, ns: i64| {
+                let mut bins = Bins::default();
+                (0..count).for_each(|_| bins.add(1000, ns));
+                bins
+            };
+            let mut bins = filled(first, 1);
+            bins.merge(filled(second, 2));
+            let bin = &bins.0[bin_of(1000)];
+            let share =
+                bin.kept.iter().filter(|&&ns| ns == 2).count() as f64 / bin.kept.len() as f64;
+            let expected = second as f64 / (first + second) as f64;
+            assert!((share - expected).abs() < 0.08, "{first} and {second}: {share}");
+            assert_eq!(bin.count, first + second);
+        }
     }
 
     #[test]

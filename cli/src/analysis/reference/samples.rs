@@ -1,0 +1,75 @@
+//! Which transfers of a run had nothing in between: both sides were inside MPI for this one message from the post of the
+//! send on. The others tell how long they took under the circumstances, not how long they have to take.
+
+use rayon::prelude::*;
+
+use super::{CollectiveSample, Fit, Reference, Sample, Source};
+use crate::trace::{Direction, Half, PathClass, Trace};
+
+/// Between two calls, nanoseconds: what a program needs to make the next one.
+const SHORT_GAP: i64 = 1_000;
+
+impl Reference {
+    /// From the run's own transfers; its source is [`Source::None`] when none will do.
+    pub fn of_run(trace: &Trace) -> Reference {
+        let fit = |rank: usize| {
+            let mut fit = Fit::default();
+            for half in trace.halves(rank) {
+                match half.operation.direction {
+                    Direction::Send => transfer(trace, &half).into_iter().for_each(|s| fit.add(s)),
+                    Direction::Collective => {
+                        collective(trace, &half).into_iter().for_each(|s| fit.add_collective(s))
+                    }
+                    _ => {}
+                }
+            }
+            fit
+        };
+        let ranks = (0..trace.ranks.len()).into_par_iter();
+        ranks.map(fit).reduce(Fit::default, Fit::merge).finish(Source::Run)
+    }
+}
+
+/// The message of a send, when the receiver was already waiting for it alone and the sender did nothing else.
+fn transfer(trace: &Trace, send: &Half<'_>) -> Option<Sample> {
+    if !send.operation.is_send() || send.outstanding > 0 {
+        return None;
+    }
+    let receive = trace.partner(send)?;
+    let path = trace.path_class(send.rank, receive.rank);
+    let (sent, received) = (send.completion_end?, receive.completion_end?);
+    let waited_for = receive.completion_begin?;
+    let is_awaited = match path {
+        // nobody can wait and send; so at once behind the send
+        PathClass::SelfRank => {
+            receive.post_begin <= send.post_begin && waited_for <= sent + SHORT_GAP
+        }
+        _ => waited_for <= send.post_begin,
+    };
+    let is_alone = receive.completed_together == 1 && send.completed_together == 1;
+    let computed = send.window()? - send.mpi.unwrap_or(0);
+    (is_awaited && is_alone && computed <= SHORT_GAP).then(|| Sample {
+        path,
+        bytes: send.bytes().0.max(0) as u64,
+        ns: received - send.post_begin,
+    })
+}
+
+/// A rank's part of a blocking collective which all members entered together: nobody was longer in it before the last one
+/// came than after.
+fn collective<'a>(trace: &'a Trace, half: &Half<'_>) -> Option<CollectiveSample<'a>> {
+    let operation = half.operation;
+    if operation.is_request {
+        return None;
+    }
+    let collective = trace.collective(half)?;
+    let is_complete = collective.agrees && collective.members == collective.comm_size;
+    let ns = half.completion_end? - collective.last_begin;
+    let together = collective.last_begin - half.post_begin <= ns;
+    (is_complete && together && ns > 0).then(|| CollectiveSample {
+        call: &trace.calls[operation.blocking_call as usize].name,
+        ranks: operation.comm_size,
+        bytes: half.bytes().0.max(0) as u64,
+        ns,
+    })
+}

@@ -5,6 +5,7 @@
  * Whatever fails, the slots end up with MPI's own functions and the application runs as if alone.
  */
 #define _GNU_SOURCE
+#include "abi.h"
 #include "host.h"
 #include "symbols.h"
 
@@ -166,30 +167,6 @@ static int is_mpi_function(const char *name, void *found)
     return beside && dladdr(beside, &other) && other.dli_fbase == info.dli_fbase;
 }
 
-/* --- telling its ABI ---------------------------------------------------------------------------------------------- */
-
-/* "openmpi", "mpich", "mpiabi", or NULL with the library's own words in `version`. */
-static const char *tell_abi(char *version, size_t version_bytes)
-{
-    enum { LIBRARY_VERSION_BYTES = 8192 + 1 }; /* MPI_MAX_LIBRARY_VERSION_STRING of every known MPI, and the MPI-5 ABI's */
-    const char *file = strrchr(mpi_path, '/');
-    if (lookup("ompi_mpi_comm_world"))
-        return "openmpi";
-    if (starts_with(file ? file + 1 : mpi_path, "libmpi_abi"))
-        return "mpiabi";
-
-    int (*get_version)(char *, int *) = (int (*)(char *, int *))lookup("PMPI_Get_library_version");
-    static char text[LIBRARY_VERSION_BYTES];
-    int length = 0;
-    if (get_version)
-        get_version(text, &length); /* allowed before MPI_Init */
-    snprintf(version, version_bytes, "%.*s", (int)strcspn(text, "\n"), text);
-    if (starts_with(text, "MPICH") || starts_with(text, "Intel(R) MPI") || starts_with(text, "MVAPICH") ||
-        starts_with(text, "CRAY MPICH"))
-        return "mpich";
-    return NULL;
-}
-
 /* --- loading the recorder ----------------------------------------------------------------------------------------- */
 
 static int is_off(const char *value)
@@ -201,7 +178,7 @@ static int is_off(const char *value)
 static void load_recorder(void)
 {
     char version[160] = "";
-    const char *abi = tell_abi(version, sizeof version);
+    const char *abi = abi_of(mpi_handle, mpi_path, version, sizeof version);
     if (!abi) {
         log_line("this MPI is not one lapscope knows (%s, \"%s\"): nothing is recorded, the program runs as if alone",
                  mpi_path, version);

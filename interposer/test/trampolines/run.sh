@@ -15,7 +15,7 @@ trap 'rm -rf "$work"' EXIT
 flags="-std=gnu11 -O2 -g -Wall -Wextra -Wshadow -Werror -fPIC -I$generated"
 preload=$here/../../preload
 
-$compiler $flags -fvisibility=hidden -shared -o "$work/liblapscope.so" "$preload/probe.c" "$preload/resolve.c" "$preload/trampoline.S" \
+$compiler $flags -fvisibility=hidden -shared -o "$work/liblapscope.so" "$preload/abi.c" "$preload/probe.c" "$preload/resolve.c" "$preload/trampoline.S" \
     "$preload/../recorder/log.c"
 $compiler $flags -shared -o "$work/libmpi.so" "$here/unknown_mpi.c"
 $compiler $flags -o "$work/application" "$here/application.c" -L"$work" -lmpi "-Wl,-rpath,$work"

@@ -1,0 +1,43 @@
+/*
+ * What `lapscope calibrate` and `lapscope thresholds` run of their own: an MPI program in two parts. The executable
+ * lapscope-calibrate (main.c) depends on libc alone, finds the MPI and loads the part that was compiled for its ABI, which
+ * is this one: liblapscope-calibrate-<abi>.so. Its MPI symbols are bound when it is loaded, to lapscope's own where that
+ * is preloaded.
+ */
+#ifndef LAPSCOPE_CALIBRATE_MODULE_H
+#define LAPSCOPE_CALIBRATE_MODULE_H
+
+/* The one entry. Modes: transfers, collectives and all others together in about `seconds`; cvars. Returns an exit code. */
+typedef int calibrate_fn(const char *mode, double seconds);
+#define CALIBRATE_SYMBOL "lapscope_calibrate"
+
+/* The largest message, and the room in each of the two buffers. */
+enum { MAX_BYTES = 16 << 20 };
+
+/* State of a measurement on this rank. */
+struct bench {
+    int rank, ranks;
+    char *out, *in; /* MAX_BYTES each */
+};
+
+/* transfers.c: messages between pairs of ranks, every path that there is. */
+void measure_transfers(struct bench *bench, double seconds);
+
+/* collectives.c: blocking collectives of all ranks. */
+void measure_collectives(struct bench *bench, double seconds);
+
+/* control_variables.c: prints every MPI_T control variable as name, value and description with tabs between them, without
+ * starting MPI. Returns an exit code. */
+int print_control_variables(void);
+
+/* pace.c: how often to repeat what takes `once_s`, for about `budget_s`. */
+int repetitions(double budget_s, double once_s, int least, int most);
+
+/* The k-th size of a sweep with `per_octave` sizes to an octave: 0, 1, 2, 4 ... and what lies between; beyond `most` -1. */
+long sweep_size(int k, int per_octave, long most);
+
+/* Rank 0 says on standard error what is measured, where the command line wants that. */
+void show_progress(const struct bench *bench, const char *what, long bytes);
+void end_progress(const struct bench *bench);
+
+#endif

@@ -1,0 +1,172 @@
+/*
+ * Messages back and forth between two ranks, over a spread of sizes. The receiver has posted its receive and waits for it
+ * when the sender begins: nothing lies between post and completion but the transfer. lapscope records them; which time is
+ * whose is worked out from the records.
+ */
+#define _GNU_SOURCE
+#include "module.h"
+
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    PER_OCTAVE = 4,
+    LEAST = 3, /* round trips of a size: six messages */
+    MOST = 60,
+    TAG_DATA = 1,
+    TAG_READY,
+    TAG_PLAN,
+    HOST_BYTES = 256,
+    PAIRS = 6
+};
+
+struct pair {
+    int a, b; /* a paces; a == b: messages to oneself */
+    const char *what;
+};
+
+/* --- which pairs -------------------------------------------------------------------------------------------------- */
+
+static void add(struct pair *pairs, int *count, int a, int b, const char *what)
+{
+    for (int i = 0; i < *count; i++)
+        if (pairs[i].a == a && pairs[i].b == b)
+            return;
+    pairs[(*count)++] = (struct pair){a, b, what};
+}
+
+/* The first rank from `from` on that is (or is not) on the host of rank `a`, looking in direction `step`; -1: none. */
+static int find(const struct bench *bench, const char *hosts, int a, int from, int step, int same)
+{
+    for (int b = from; b >= 0 && b < bench->ranks; b += step)
+        if (b != a && same == !strcmp(hosts + b * HOST_BYTES, hosts + a * HOST_BYTES))
+            return b;
+    return -1;
+}
+
+/* Of each kind a near and a far pair: neighbours may share a cache, the ends of the world be several switches apart. */
+static int choose_pairs(const struct bench *bench, struct pair *pairs)
+{
+    int count = 0;
+    char own[HOST_BYTES] = "", *hosts = calloc((size_t)bench->ranks, HOST_BYTES);
+    if (!hosts)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    gethostname(own, sizeof own - 1);
+    MPI_Allgather(own, HOST_BYTES, MPI_CHAR, hosts, HOST_BYTES, MPI_CHAR, MPI_COMM_WORLD);
+    add(pairs, &count, 0, 0, "one rank");
+    int a = 0; /* the first rank that is not alone on its node */
+    while (a < bench->ranks && find(bench, hosts, a, 0, 1, 1) < 0)
+        a++;
+    if (a < bench->ranks) {
+        add(pairs, &count, a, find(bench, hosts, a, 0, 1, 1), "one node");
+        add(pairs, &count, a, find(bench, hosts, a, bench->ranks - 1, -1, 1), "one node");
+    }
+    if (find(bench, hosts, 0, 0, 1, 0) > 0) {
+        add(pairs, &count, 0, find(bench, hosts, 0, 0, 1, 0), "two nodes");
+        add(pairs, &count, 0, find(bench, hosts, 0, bench->ranks - 1, -1, 0), "two nodes");
+    }
+    free(hosts);
+    return count;
+}
+
+/* --- one pair ----------------------------------------------------------------------------------------------------- */
+
+/* Until the other side, which has just said that it is ready, waits. */
+static void let_wait(void)
+{
+    double begin = MPI_Wtime();
+    while (MPI_Wtime() - begin < 3e-6)
+        ;
+}
+
+static void one_way(const struct bench *bench, int from, int to, int bytes)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (bench->rank == to)
+        MPI_Irecv(bench->in, bytes, MPI_BYTE, from, TAG_DATA, MPI_COMM_WORLD, &request);
+    if (from != to && bench->rank == to)
+        MPI_Send(NULL, 0, MPI_BYTE, from, TAG_READY, MPI_COMM_WORLD);
+    if (from != to && bench->rank == from) {
+        MPI_Recv(NULL, 0, MPI_BYTE, to, TAG_READY, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        let_wait();
+    }
+    if (bench->rank == from)
+        MPI_Send(bench->out, bytes, MPI_BYTE, to, TAG_DATA, MPI_COMM_WORLD);
+    if (bench->rank == to)
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void round_trip(const struct bench *bench, const struct pair *pair, int bytes)
+{
+    one_way(bench, pair->a, pair->b, bytes);
+    one_way(bench, pair->b, pair->a, bytes);
+}
+
+/* What `a` decides. */
+static int agree(const struct bench *bench, const struct pair *pair, int decision)
+{
+    if (pair->a != pair->b && bench->rank == pair->a)
+        MPI_Send(&decision, 1, MPI_INT, pair->b, TAG_PLAN, MPI_COMM_WORLD);
+    if (pair->a != pair->b && bench->rank == pair->b)
+        MPI_Recv(&decision, 1, MPI_INT, pair->a, TAG_PLAN, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return decision;
+}
+
+/* Once for the caches and what MPI sets up at a first time: not recorded. How often then; 0: this size takes too long. */
+static int warm_up(const struct bench *bench, const struct pair *pair, int bytes, double left_s, double budget_s,
+                   double *once_s)
+{
+    MPI_Pcontrol(0);
+    int count = agree(bench, pair, *once_s * (LEAST + 1) < left_s);
+    if (count) {
+        double begin = MPI_Wtime();
+        round_trip(bench, pair, bytes);
+        *once_s = MPI_Wtime() - begin;
+        count = agree(bench, pair, repetitions(budget_s, *once_s, LEAST, MOST));
+    }
+    MPI_Pcontrol(1);
+    return count;
+}
+
+static void measure_pair(const struct bench *bench, const struct pair *pair, double seconds)
+{
+    double begin = MPI_Wtime(), once_s = 0;
+    for (int k = 0; sweep_size(k, PER_OCTAVE, MAX_BYTES) >= 0; k++) {
+        int bytes = (int)sweep_size(k, PER_OCTAVE, MAX_BYTES);
+        double left_s = seconds - (MPI_Wtime() - begin);
+        int count = warm_up(bench, pair, bytes, left_s, seconds / 150, &once_s);
+        if (!count)
+            break;
+        show_progress(bench, pair->what, bytes);
+        for (int i = 0; i < count; i++)
+            round_trip(bench, pair, bytes);
+    }
+}
+
+/* --- all of them -------------------------------------------------------------------------------------------------- */
+
+/* A barrier that leaves the processor to others: there may be more ranks than processors. */
+static void rest_until_all_are_here(void)
+{
+    MPI_Request request;
+    int done = 0;
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    while (MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done)
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+}
+
+void measure_transfers(struct bench *bench, double seconds)
+{
+    struct pair pairs[PAIRS];
+    int count = choose_pairs(bench, pairs);
+    for (int i = 0; i < count; i++) {
+        /* to oneself is quick */
+        double share = pairs[i].a == pairs[i].b ? 0.1 : 0.9 / (count - 1);
+        if (bench->rank == pairs[i].a || bench->rank == pairs[i].b)
+            measure_pair(bench, &pairs[i], seconds * share);
+        rest_until_all_are_here();
+    }
+}

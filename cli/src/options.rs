@@ -39,12 +39,24 @@ pub fn is_valid(option: &OptionDef<&str>, value: &str) -> bool {
         OptionKind::Bool => is_word("on|1|yes|true|off|0|no|false"),
         OptionKind::Choice => is_word(option.unit),
         OptionKind::String => true,
+        OptionKind::Clocks => value.split(',').all(is_clock),
         OptionKind::Count => {
             let (low, high) = count_range(option.unit).unwrap_or((0, i64::MAX));
             let digits = value.trim_start();
             digits.parse::<i64>().is_ok_and(|number| (low..=high).contains(&number))
         }
     }
+}
+
+/// `RANK:MICROSECONDS:PPM`, within the bounds of `clock.c`.
+fn is_clock(text: &str) -> bool {
+    let bounds =
+        [0..=i64::from(i32::MAX), -1_000_000_000_000..=1_000_000_000_000, -100_000..=100_000];
+    let numbers: Vec<&str> = text.split(':').collect();
+    let fits = |(text, bounds): (&&str, &std::ops::RangeInclusive<i64>)| {
+        text.parse().is_ok_and(|number| bounds.contains(&number))
+    };
+    numbers.len() == bounds.len() && numbers.iter().zip(&bounds).all(fits)
 }
 
 /// `1..128 frames` as (1, 128).
@@ -81,6 +93,12 @@ mod tests {
         assert!(valid("clock", "TSC") && !valid("clock", "sundial"));
         assert!(valid("enable", "Yes") && !valid("enable", "maybe"));
         assert!(valid("dir", "anything at all"));
+        assert!(valid("test_clock", "1:2500:-40") && valid("test_clock", "0:-1:0,3:0:100000"));
+        assert!(
+            !valid("test_clock", "1:2500")
+                && !valid("test_clock", "-1:0:0")
+                && !valid("test_clock", "1:0:100001")
+        );
     }
 
     #[test]

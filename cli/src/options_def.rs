@@ -19,6 +19,8 @@ pub enum OptionKind {
     Count,
     Choice,
     String,
+    /// `RANK:MICROSECONDS:PPM`, several separated by commas.
+    Clocks,
 }
 
 impl OptionKind {
@@ -28,6 +30,7 @@ impl OptionKind {
             "COUNT" => OptionKind::Count,
             "CHOICE" => OptionKind::Choice,
             "STRING" => OptionKind::String,
+            "CLOCKS" => OptionKind::Clocks,
             _ => return None,
         })
     }

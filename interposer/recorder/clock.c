@@ -1,5 +1,8 @@
 #include "clock.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -24,6 +27,60 @@ int clock_select(enum clock_choice choice)
     return choice != CLOCK_CHOICE_TSC || clock_is_tsc;
 }
 
+/* --- a clock of a test's ------------------------------------------------------------------------------------------ */
+
+static struct {
+    struct clock_shift shift;
+    int64_t start_ns;
+} pretended;
+
+enum { MOST_PPM = 100000 };
+static const int64_t most_us = INT64_C(1000000000000); /* eleven days */
+
+/* A whole number within bounds, and `end` behind it; returns 0 when there is none, or when `end` is not behind it. */
+static int parse_number(const char **at, int64_t low, int64_t high, char end, int64_t *number)
+{
+    char *stop;
+    errno = 0;
+    *number = strtoll(*at, &stop, 10);
+    if (errno || stop == *at || *number < low || *number > high || (*stop != end && (end != ',' || *stop)))
+        return 0;
+    *at = *stop ? stop + 1 : stop;
+    return 1;
+}
+
+int clock_shift_of(const char *text, int rank, struct clock_shift *shift)
+{
+    int saved_errno = errno;
+    int valid = 1;
+    *shift = (struct clock_shift){0, 0};
+    while (valid && *text) {
+        int64_t whose;
+        struct clock_shift one;
+        valid = parse_number(&text, 0, INT32_MAX, ':', &whose) && parse_number(&text, -most_us, most_us, ':', &one.ahead_us) &&
+                parse_number(&text, -MOST_PPM, MOST_PPM, ',', &one.faster_ppm);
+        if (valid && whose == rank)
+            *shift = one;
+    }
+    errno = saved_errno;
+    return valid;
+}
+
+static int64_t shifted(int64_t monotonic_ns)
+{
+    __int128 since_start = monotonic_ns - pretended.start_ns;
+    return monotonic_ns + pretended.shift.ahead_us * 1000 + (int64_t)(since_start * pretended.shift.faster_ppm / 1000000);
+}
+
+struct spool_clock_pair clock_pretend(struct clock_shift shift, struct spool_clock_pair start)
+{
+    pretended.shift = shift;
+    pretended.start_ns = start.monotonic_ns;
+    return (struct spool_clock_pair){start.ticks, shifted(start.monotonic_ns)};
+}
+
+/* ------------------------------------------------------------------------------------------------------------------ */
+
 struct spool_clock_pair clock_pair(void)
 {
     struct spool_clock_pair best = {0, 0};
@@ -37,5 +94,6 @@ struct spool_clock_pair clock_pair(void)
             best = (struct spool_clock_pair){clock_is_tsc ? before + narrowest / 2 : ns, (int64_t)ns};
         }
     }
+    best.monotonic_ns = shifted(best.monotonic_ns);
     return best;
 }

@@ -37,6 +37,18 @@ enum clock_choice { CLOCK_CHOICE_AUTO, CLOCK_CHOICE_TSC, CLOCK_CHOICE_MONOTONIC 
 /* Decides for this process; returns 0 when the time-stamp counter was asked for and is not invariant. */
 int clock_select(enum clock_choice choice);
 
+/* A clock that is recorded as another than it is, for tests of clock correction. */
+struct clock_shift {
+    int64_t ahead_us, faster_ppm;
+};
+
+/* What LAPSCOPE_TEST_CLOCK says of a rank: "RANK:MICROSECONDS:PPM", several separated by commas. Returns 0 when the text
+ * is not of that form. */
+int clock_shift_of(const char *text, int rank, struct clock_shift *shift);
+
+/* From now on CLOCK_MONOTONIC is recorded as if ahead by the shift at the moment `start`; returns `start` so shifted. */
+struct spool_clock_pair clock_pretend(struct clock_shift shift, struct spool_clock_pair start);
+
 /* The same instant on both clocks, to some tens of nanoseconds. */
 struct spool_clock_pair clock_pair(void);
 

@@ -1,4 +1,6 @@
 #include "config.h"
+
+#include "clock.h"
 #include "log.h"
 
 #include <errno.h>
@@ -10,7 +12,7 @@
 
 struct config config __attribute__((visibility("hidden")));
 
-enum option_type { BOOL, COUNT, CHOICE, STRING };
+enum option_type { BOOL, COUNT, CHOICE, STRING, CLOCKS };
 
 struct option {
     const char *name;
@@ -79,10 +81,15 @@ static int assign(const struct option *option, const char *value)
             *(int *)field = place;
         return place >= 0;
     }
-    default:
-        *(const char **)field = value;
-        return 1;
+    case CLOCKS:
+        if (!clock_shift_of(value, 0, &(struct clock_shift){0, 0}))
+            return 0;
+        break;
+    case STRING:
+        break;
     }
+    *(const char **)field = value;
+    return 1;
 }
 
 void config_load(int speak)

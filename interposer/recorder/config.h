@@ -8,6 +8,7 @@
 #define CONFIG_TYPE_COUNT int64_t
 #define CONFIG_TYPE_CHOICE int /* place of the word in the unit column, from 0 */
 #define CONFIG_TYPE_STRING const char *
+#define CONFIG_TYPE_CLOCKS const char *
 
 struct config {
 #define OPTION(field, name, type, initial, unit, doc) CONFIG_TYPE_##type field;

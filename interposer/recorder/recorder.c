@@ -2,6 +2,7 @@
 #include "recorder.h"
 
 #include "callsite.h"
+#include "clock.h"
 #include "comm.h"
 #include "config.h"
 #include "facts.h"
@@ -62,6 +63,9 @@ static int open_spool(const struct spool_identity *identity)
 
 void recorder_start(struct spool_clock_pair began, int64_t began_unix_ns, const struct recorder_place *place)
 {
+    struct clock_shift shift;
+    clock_shift_of(config.test_clock, place->rank, &shift);
+    began = clock_pretend(shift, began);
     struct spool_identity identity = {.first = began,
                                       .epoch_unix_ns = began_unix_ns,
                                       .init_end = clock_now(),

@@ -197,7 +197,7 @@ static void set_clock(struct spool_definitions *definitions, const struct spool_
     if (header->latest_index && latest->ticks > first->ticks && latest->monotonic_ns > first->monotonic_ns)
         ticks_per_ns = (double)(latest->ticks - first->ticks) /
                        (double)((uint64_t)latest->monotonic_ns - (uint64_t)first->monotonic_ns);
-    if (header->clock == SPOOL_CLOCK_MONOTONIC || !(ticks_per_ns > 1e-2 && ticks_per_ns < 1e3)) /* NaN too */
+    if (!(ticks_per_ns > 1e-2 && ticks_per_ns < 1e3)) /* NaN too */
         ticks_per_ns = 1;
     definitions->first_ticks = first->ticks;
     definitions->ns_per_tick = (uint64_t)(0x1p56 / ticks_per_ns);

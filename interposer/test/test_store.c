@@ -205,6 +205,15 @@ static void test_clocks(void)
     CHECK_EQUAL(convert(&b), 0);
     CHECK_TEXT(rows(times), "50|2000|45\n");
     build_free(&b);
+    /* CLOCK_MONOTONIC that a test had run faster by a quarter */
+    build_clock_spool(&b, 100, 4000, 88);
+    build_header(&b)->clock = SPOOL_CLOCK_MONOTONIC;
+    build_header(&b)->latest[1] = (struct spool_clock_pair){1000000 + 20000000, 5000 + 25000000};
+    build_header(&b)->latest_index = 1;
+    CHECK_EQUAL(convert(&b), 0);
+    CHECK_TEXT(rows(times), "125|5000|110\n");
+    CHECK_TEXT(rows("SELECT clock, epoch_ns FROM rank"), "monotonic|5000\n");
+    build_free(&b);
 }
 
 /* Thirty days of ticks at 2.4 GHz: not a nanosecond may be lost that the clock could tell. */

@@ -36,6 +36,7 @@ pub enum Command {
     Sites(SitesArgs),
     Requests(RequestsArgs),
     Pending(PendingArgs),
+    Diff(DiffArgs),
     Sql(SqlArgs),
     Merge(MergeArgs),
     Recover(RecoverArgs),
@@ -313,6 +314,32 @@ pub struct PendingArgs {
     /// Only this rank, WORLD:RANK of spawned processes; may be given several times
     #[arg(long = "rank", value_name = "RANK")]
     pub ranks: Vec<Rank>,
+}
+
+/// Compare two runs: what changed in configuration, in times, and at which call sites.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Differences are B minus A: negative is less time in B. A call site is the same when call, function and line are;
+where lines have moved, when the function has as many of that call in both.
+
+Examples:
+  lapscope diff runs/before runs/after
+  lapscope diff runs/a runs/b --top 0 --format csv > sites.csv")]
+pub struct DiffArgs {
+    /// Run directory or database
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+
+    /// Run directory or database to compare it with
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+
+    /// Call sites shown; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 15)]
+    pub top: usize,
 }
 
 /// Query the databases of all ranks as if they were one, without changing them.

@@ -1,5 +1,6 @@
 //! Opens runs: finds their files, checks that they are ours, reads definitions. Everything is read-only.
 
+mod configuration;
 mod definitions;
 mod locate;
 mod scan;
@@ -11,6 +12,7 @@ use std::sync::Mutex;
 use rusqlite::{Connection, OpenFlags};
 use thiserror::Error;
 
+pub use configuration::{Configuration, Settings};
 pub use definitions::Definitions;
 pub use locate::{find_run, list_files, parse_name, FileKey, RunFiles};
 pub use scan::{rows_to_scan, scan, scan_rows, FromRow, RowSink};

@@ -3,6 +3,7 @@
 pub mod aggregate;
 pub mod cell;
 pub mod combine;
+pub mod diff;
 pub mod insight;
 pub mod pending;
 pub mod problem;

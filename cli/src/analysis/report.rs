@@ -147,7 +147,7 @@ pub struct RankRow {
 }
 
 /// What the user asked for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct ReportOptions {
     /// Call sites wanted; 0 means all.
     pub top: usize,

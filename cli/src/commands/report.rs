@@ -9,6 +9,7 @@ use crate::analysis::problem::{find_problems, module_problems, Problem};
 use crate::analysis::report::{Report, ReportOptions};
 use crate::analysis::sites::Grouping;
 use crate::args::{Format, ReportArgs};
+use crate::model::Rank;
 use crate::render;
 use crate::render::style::Style;
 use crate::symbols::Symbols;
@@ -18,7 +19,9 @@ use crate::symbols::Symbols;
 /// # Errors
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
-    let report = build(args)?;
+    let open = OpenRun::open(args.run.as_deref())?;
+    let options = ReportOptions { top: args.top, order: args.sort.into() };
+    let report = build(&open, &args.ranks, options)?;
     match args.format {
         Format::Text => print(|out| render::report::write(out, &report, Style::for_stdout()))?,
         Format::Json => print_json(&report)?,
@@ -30,8 +33,11 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn build(args: &ReportArgs) -> Result<Report> {
-    let open = OpenRun::open(args.run.as_deref())?;
+/// The report on a run, or on some of its ranks.
+///
+/// # Errors
+/// No file of it can be read, or it has none of these ranks.
+pub fn build(open: &OpenRun, ranks: &[Rank], options: ReportOptions) -> Result<Report> {
     let (mut sums, failed) = open.sum()?;
     let mut problems = open.problems.clone();
     let mut troubles: Vec<Problem> = Vec::new();
@@ -43,11 +49,10 @@ fn build(args: &ReportArgs) -> Result<Report> {
         Vec::new()
     };
     problems.extend(find_problems(&sums.ranks, &failed, &pending));
-    sums.retain_ranks(&args.ranks);
+    sums.retain_ranks(ranks);
     anyhow::ensure!(!sums.ranks.is_empty(), "none of the ranks asked for is in {}", open.name());
     let mut symbols = Symbols::new(sums.modules.clone());
     sums.unify(Grouping::Frame, &mut symbols);
-    let options = ReportOptions { top: args.top, order: args.sort.into() };
     let mut report = Report::build(&open.name(), &sums, problems, options, &mut symbols);
     for problem in troubles.into_iter().chain(module_problems(symbols.troubles())) {
         if !report.problems.contains(&problem) {

@@ -5,8 +5,10 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::analysis::diff::SitePair;
 use crate::analysis::pending::PendingItem;
 use crate::analysis::sites::Site;
+use crate::symbols::FrameName;
 
 /// Writes flat rows one after the other; the head comes with the first, or from `columns` when there is none.
 #[derive(Debug, Default)]
@@ -94,6 +96,40 @@ pub fn write_sites(out: &mut dyn Write, sites: &[Site]) -> io::Result<()> {
             waited.unwrap_or_default(),
             path.join(" < "),
         ];
+        write_line(out, cells.iter().map(String::as_str))?;
+    }
+    Ok(())
+}
+
+/// Call sites of two runs; a time in three columns: run a, run b, difference.
+///
+/// # Errors
+/// Of the writer.
+pub fn write_site_pairs(out: &mut dyn Write, sites: &[SitePair]) -> io::Result<()> {
+    const HEAD: &str = "call,kind,presence,function,file,line_a,line_b,calls_a,calls_b,bytes_a,bytes_b,time_a_ns,time_b_ns,\
+        time_difference_ns,inside_a_ns,inside_b_ns,inside_difference_ns,completion_a_ns,completion_b_ns,\
+        completion_difference_ns";
+    writeln!(out, "{HEAD}")?;
+    for site in sites {
+        let place = site.site_a.as_ref().or(site.site_b.as_ref());
+        let line = |site: &Option<FrameName>| {
+            let line = site.as_ref().and_then(|frame| frame.line);
+            line.map(|line| line.to_string()).unwrap_or_default()
+        };
+        let mut cells = vec![
+            site.call.clone(),
+            plain(&serde_json::to_value(site.kind)?),
+            plain(&serde_json::to_value(site.presence)?),
+            place.and_then(|place| place.function.clone()).unwrap_or_default(),
+            place.and_then(|place| place.file.clone()).unwrap_or_default(),
+            line(&site.site_a),
+            line(&site.site_b),
+        ];
+        let numbers = [site.calls_a, site.calls_b, site.bytes_a, site.bytes_b];
+        cells.extend(numbers.map(|number| number.to_string()));
+        for pair in [site.time, site.inside, site.completion] {
+            cells.extend([pair.a_ns, pair.b_ns, pair.difference_ns].map(|ns| ns.0.to_string()));
+        }
         write_line(out, cells.iter().map(String::as_str))?;
     }
     Ok(())

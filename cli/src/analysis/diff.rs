@@ -1,0 +1,259 @@
+//! Two runs side by side: what changed in their configuration, and what in their times, call site by call site.
+
+mod pairing;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::report::{Report, JSON_VERSION};
+use super::sites::{Site, SiteKind};
+use crate::db::{Configuration, Settings};
+use crate::model::Nanos;
+use crate::symbols::FrameName;
+
+/// One of the two runs.
+#[derive(Debug)]
+pub struct Side {
+    pub report: Report,
+    pub configuration: Configuration,
+}
+
+/// What `lapscope diff` says. Differences are b minus a.
+#[derive(Debug, Serialize)]
+pub struct Diff {
+    pub json_version: u32,
+    pub a: Run,
+    pub b: Run,
+    pub configuration: Vec<Change>,
+    /// By the keys of `totals` of the report, and the run time of the rank that ran longest.
+    pub totals: BTreeMap<&'static str, TimePair>,
+    /// The largest differences first.
+    pub sites: Vec<SitePair>,
+    /// Call sites in all, and of them in one run only.
+    pub site_count: usize,
+    pub only_in_a: usize,
+    pub only_in_b: usize,
+}
+
+/// A run as a reader would know it again.
+#[derive(Debug, Serialize)]
+pub struct Run {
+    pub run: String,
+    pub command: String,
+    pub started_unix_ns: i64,
+    pub ranks: usize,
+    /// What to know before believing its numbers.
+    pub problems: Vec<String>,
+}
+
+/// Something that is not the same in both runs; `None` where it is not set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Change {
+    pub kind: ChangeKind,
+    pub name: String,
+    pub a: Option<String>,
+    pub b: Option<String>,
+}
+
+/// What sort of setting it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeKind {
+    /// What ran: command, program, ranks, hosts, MPI library.
+    Run,
+    Environment,
+    /// Control variables of the MPI library.
+    Cvar,
+    /// LAPSCOPE_ options.
+    Option,
+}
+
+/// A time in both runs, summed over ranks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct TimePair {
+    pub a_ns: Nanos,
+    pub b_ns: Nanos,
+    pub difference_ns: Nanos,
+}
+
+impl TimePair {
+    pub fn new(a_ns: Nanos, b_ns: Nanos) -> TimePair {
+        TimePair { a_ns, b_ns, difference_ns: b_ns - a_ns }
+    }
+}
+
+/// A call site in both runs, or in one of them.
+#[derive(Debug, Serialize)]
+pub struct SitePair {
+    pub call: String,
+    pub kind: SiteKind,
+    /// Place in run a and in run b; they differ where the source was edited.
+    pub site_a: Option<FrameName>,
+    pub site_b: Option<FrameName>,
+    pub presence: Presence,
+    pub calls_a: u64,
+    pub calls_b: u64,
+    pub bytes_a: u64,
+    pub bytes_b: u64,
+    pub time: TimePair,
+    /// In the calls themselves.
+    pub inside: TimePair,
+    /// Shares of the calls that ended the requests.
+    pub completion: TimePair,
+    /// `time` as a mean over the ranks of each run: what is compared when these are not as many.
+    pub per_rank: TimePair,
+}
+
+/// Which run has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Presence {
+    Both,
+    A,
+    B,
+}
+
+impl Diff {
+    /// Compares two reports with all their call sites; `top` limits how many are listed, 0 lists all.
+    pub fn new(a: &Side, b: &Side, top: usize) -> Diff {
+        let ranks = (a.report.head.ranks, b.report.head.ranks);
+        let pairs = pairing::pair(&a.report.sites, &b.report.sites);
+        let mut sites: Vec<SitePair> =
+            pairs.into_iter().map(|(a, b)| SitePair::new(a, b, ranks)).collect();
+        sites.sort_by_key(|site| {
+            std::cmp::Reverse((
+                site.per_rank.difference_ns.0.abs(),
+                site.time.difference_ns.0.abs(),
+            ))
+        });
+        let count = |presence| sites.iter().filter(|site| site.presence == presence).count();
+        let (only_in_a, only_in_b) = (count(Presence::A), count(Presence::B));
+        let site_count = sites.len();
+        sites.truncate(if top == 0 { site_count } else { top });
+        Diff {
+            json_version: JSON_VERSION,
+            a: Run::new(&a.report),
+            b: Run::new(&b.report),
+            configuration: changes(a, b),
+            totals: totals(&a.report, &b.report),
+            sites,
+            site_count,
+            only_in_a,
+            only_in_b,
+        }
+    }
+}
+
+impl Run {
+    fn new(report: &Report) -> Run {
+        Run {
+            run: report.run.clone(),
+            command: report.head.command.clone(),
+            started_unix_ns: report.head.started_unix_ns,
+            ranks: report.head.ranks,
+            problems: report.problems.iter().map(|problem| problem.message.clone()).collect(),
+        }
+    }
+}
+
+fn totals(a: &Report, b: &Report) -> BTreeMap<&'static str, TimePair> {
+    let of = |report: &Report| {
+        let totals = &report.totals;
+        [
+            ("longest_run_ns", report.head.longest_run_ns),
+            ("run_ns", totals.run_ns),
+            ("mpi_ns", totals.mpi_ns),
+            ("posting_ns", totals.posting_ns),
+            ("waiting_ns", totals.waiting_ns),
+            ("blocking_ns", totals.blocking_ns),
+            ("collective_ns", totals.collective_ns),
+            ("rma_ns", totals.rma_ns),
+            ("io_ns", totals.io_ns),
+            ("poll_ns", totals.poll_ns),
+            ("other_ns", totals.other_ns),
+        ]
+    };
+    of(a).into_iter().zip(of(b)).map(|((key, a), (_, b))| (key, TimePair::new(a, b))).collect()
+}
+
+fn changes(a: &Side, b: &Side) -> Vec<Change> {
+    let mut changes = compare(ChangeKind::Run, &facts(a), &facts(b));
+    let (old, new) = (&a.configuration, &b.configuration);
+    changes.extend(compare(ChangeKind::Environment, &old.environment, &new.environment));
+    changes.extend(compare(ChangeKind::Cvar, &old.cvars, &new.cvars));
+    let mut options = compare(ChangeKind::Option, &old.options, &new.options);
+    // Where a run was written and what was said at its end changes nothing of what it did.
+    const OF_NO_EFFECT: [&str; 4] =
+        ["LAPSCOPE_DIR", "LAPSCOPE_SPOOL_DIR", "LAPSCOPE_QUIET", "LAPSCOPE_CONVERT"];
+    options.retain(|change| !OF_NO_EFFECT.contains(&change.name.as_str()));
+    changes.extend(options);
+    changes
+}
+
+/// What ran, as settings.
+fn facts(side: &Side) -> Settings {
+    let head = &side.report.head;
+    let hosts: Vec<String> =
+        head.hosts.iter().map(|host| format!("{} ({})", host.name, host.ranks)).collect();
+    let mut facts = Settings::from([
+        ("command".into(), head.command.clone()),
+        ("ranks".into(), head.ranks.to_string()),
+        ("hosts (ranks)".into(), hosts.join(", ")),
+        ("MPI library".into(), head.mpi_library.clone()),
+        ("thread level".into(), head.thread_level.to_string()),
+        ("lapscope".into(), head.lapscope_version.clone()),
+    ]);
+    if let Some(build_id) = &side.configuration.build_id {
+        facts.insert("program's build id".into(), build_id.clone());
+    }
+    facts
+}
+
+fn compare(kind: ChangeKind, a: &Settings, b: &Settings) -> Vec<Change> {
+    let mut names: Vec<&String> = a.keys().chain(b.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+        .into_iter()
+        .filter(|name| a.get(*name) != b.get(*name))
+        .map(|name| Change {
+            kind,
+            name: name.clone(),
+            a: a.get(name).cloned(),
+            b: b.get(name).cloned(),
+        })
+        .collect()
+}
+
+impl SitePair {
+    /// One of the two is there.
+    fn new(a: Option<&Site>, b: Option<&Site>, ranks: (usize, usize)) -> SitePair {
+        let either = a.or(b);
+        let time = |of: fn(&Site) -> Nanos| {
+            TimePair::new(a.map(of).unwrap_or_default(), b.map(of).unwrap_or_default())
+        };
+        let number = |site: Option<&Site>, of: fn(&Site) -> u64| site.map_or(0, of);
+        let total = time(|site| site.numbers.time_ns);
+        let mean = |sum: Nanos, ranks: usize| sum.mean(ranks as u64).unwrap_or_default();
+        SitePair {
+            call: either.map(|site| site.call.clone()).unwrap_or_default(),
+            kind: either.map_or(SiteKind::Other, |site| site.kind),
+            site_a: a.and_then(|site| site.site.clone()),
+            site_b: b.and_then(|site| site.site.clone()),
+            presence: match (a, b) {
+                (Some(_), None) => Presence::A,
+                (None, Some(_)) => Presence::B,
+                _ => Presence::Both,
+            },
+            calls_a: number(a, |site| site.numbers.calls),
+            calls_b: number(b, |site| site.numbers.calls),
+            bytes_a: number(a, |site| site.numbers.bytes),
+            bytes_b: number(b, |site| site.numbers.bytes),
+            time: total,
+            inside: time(|site| site.numbers.inside_ns),
+            completion: time(|site| site.numbers.completion_ns),
+            per_rank: TimePair::new(mean(total.a_ns, ranks.0), mean(total.b_ns, ranks.1)),
+        }
+    }
+}

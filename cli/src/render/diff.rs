@@ -1,0 +1,200 @@
+//! Two runs side by side as text.
+
+use std::io::{self, Write};
+
+use super::style::Style;
+use super::table::{Align, Table};
+use super::units::{count, percent, time};
+use crate::analysis::diff::{Change, ChangeKind, Diff, Presence, SitePair, TimePair};
+use crate::analysis::problem::plural;
+use crate::model::Nanos;
+
+/// Values of settings are cut to so many columns.
+const LONGEST_VALUE: usize = 60;
+
+/// Writes the whole comparison.
+///
+/// # Errors
+/// Of the writer.
+pub fn write(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()> {
+    writeln!(out, "{}", style.bold("lapscope diff"))?;
+    for (name, run) in [("A", &diff.a), ("B", &diff.b)] {
+        let ranks = plural(run.ranks as u64);
+        let line = format!("{}  {} rank{ranks}: {}", run.run, run.ranks, run.command);
+        writeln!(out, "{}", style.wrap(&line, &format!("{name} "), "    "))?;
+        for problem in &run.problems {
+            writeln!(out, "{}", style.wrap(problem, "  ! ", "    "))?;
+        }
+    }
+    write_configuration(out, &diff.configuration, style)?;
+    write_totals(out, diff, style)?;
+    write_sites(out, diff, style)?;
+    writeln!(out)?;
+    let note = "Differences are B minus A. Two runs of the same program differ too: repeat both before believing small ones.";
+    writeln!(out, "{}", style.dim(&style.wrap(note, "", "")))
+}
+
+fn write_configuration(out: &mut dyn Write, changes: &[Change], style: Style) -> io::Result<()> {
+    writeln!(out, "\n{}", style.bold("WHAT CHANGED"))?;
+    if changes.is_empty() {
+        return writeln!(
+            out,
+            "  nothing that was recorded: command, ranks, hosts, MPI, environment, options"
+        );
+    }
+    for change in changes {
+        let what = match change.kind {
+            ChangeKind::Run | ChangeKind::Option => "",
+            ChangeKind::Environment => " (environment)",
+            ChangeKind::Cvar => " (MPI variable)",
+        };
+        writeln!(out, "  {}{what}", change.name)?;
+        for (name, value) in [("A", &change.a), ("B", &change.b)] {
+            let value = value.as_ref().map_or("not set".to_owned(), |value| match value.as_str() {
+                "" => "empty".to_owned(),
+                value => Style::cut(value, LONGEST_VALUE.max(style.width.saturating_sub(6))),
+            });
+            writeln!(out, "    {name} {value}")?;
+        }
+    }
+    Ok(())
+}
+
+/// Times are means per rank where the numbers of ranks differ.
+struct Scale {
+    a: u64,
+    b: u64,
+}
+
+impl Scale {
+    fn of(diff: &Diff) -> Scale {
+        match (diff.a.ranks as u64, diff.b.ranks as u64) {
+            (a, b) if a == b => Scale { a: 1, b: 1 },
+            (a, b) => Scale { a, b },
+        }
+    }
+
+    fn apply(&self, pair: TimePair) -> TimePair {
+        let mean = |sum: Nanos, ranks: u64| sum.mean(ranks).unwrap_or(sum);
+        TimePair::new(mean(pair.a_ns, self.a), mean(pair.b_ns, self.b))
+    }
+
+    fn what(&self) -> &'static str {
+        if (self.a, self.b) == (1, 1) {
+            "summed over ranks"
+        } else {
+            "mean per rank"
+        }
+    }
+}
+
+/// Difference, and how much that is of A.
+fn difference(pair: TimePair) -> [String; 2] {
+    let sign = if pair.difference_ns.0 < 0 { "-" } else { "+" };
+    let size = Nanos(pair.difference_ns.0.abs());
+    let ratio = match pair.a_ns.0 {
+        0 => String::new(),
+        _ => format!("{sign}{}", percent(size.share_of(pair.a_ns))),
+    };
+    [format!("{sign}{}", time(size)), ratio]
+}
+
+fn write_totals(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()> {
+    const ROWS: [(&str, &str); 9] = [
+        ("mpi_ns", "inside MPI"),
+        ("waiting_ns", "completing requests"),
+        ("posting_ns", "posting requests"),
+        ("blocking_ns", "blocking point-to-point"),
+        ("collective_ns", "collectives"),
+        ("rma_ns", "windows"),
+        ("io_ns", "files"),
+        ("poll_ns", "polls that said no"),
+        ("other_ns", "other MPI"),
+    ];
+    let scale = Scale::of(diff);
+    writeln!(out, "\n{}  {}", style.bold("TIME"), style.dim(scale.what()))?;
+    let mut table = Table::new(&[
+        ("", Align::Left),
+        ("A", Align::Right),
+        ("B", Align::Right),
+        ("difference", Align::Right),
+        ("of A", Align::Right),
+    ]);
+    let mut row = |label: &str, pair: TimePair| {
+        let [size, ratio] = difference(pair);
+        table.row(vec![label.to_owned(), time(pair.a_ns), time(pair.b_ns), size, ratio], None);
+    };
+    let total = |key: &str| diff.totals.get(key).copied().unwrap_or_default();
+    row("MPI_Init to MPI_Finalize, longest rank", total("longest_run_ns"));
+    let outside =
+        |ns: fn(&TimePair) -> Nanos| Nanos((ns(&total("run_ns")) - ns(&total("mpi_ns"))).0.max(0));
+    row("outside MPI", scale.apply(TimePair::new(outside(|p| p.a_ns), outside(|p| p.b_ns))));
+    for (key, label) in ROWS {
+        let pair = total(key);
+        if (pair.a_ns, pair.b_ns) != (Nanos(0), Nanos(0)) {
+            row(label, scale.apply(pair));
+        }
+    }
+    table.write(out, style)
+}
+
+fn write_sites(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()> {
+    if diff.sites.is_empty() {
+        return Ok(());
+    }
+    let scale = Scale::of(diff);
+    let shown = match diff.sites.len() {
+        shown if shown < diff.site_count => format!("{shown} of {}", diff.site_count),
+        shown => shown.to_string(),
+    };
+    let only = match (diff.only_in_a, diff.only_in_b) {
+        (0, 0) => String::new(),
+        (a, b) => format!(", {a} in A only, {b} in B only"),
+    };
+    writeln!(
+        out,
+        "\n{}  {shown}{only}  {}",
+        style.bold("CALL SITES"),
+        style.dim(&format!("largest differences first; time {}", scale.what()))
+    )?;
+    let mut table = Table::new(&[
+        ("difference", Align::Right),
+        ("of A", Align::Right),
+        ("A", Align::Right),
+        ("B", Align::Right),
+        ("calls A", Align::Right),
+        ("calls B", Align::Right),
+        ("call", Align::Left),
+    ]);
+    for site in &diff.sites {
+        let pair = scale.apply(site.time);
+        let [size, ratio] = difference(pair);
+        let in_run = |text: String, missing: Presence| {
+            if site.presence == missing {
+                "-".to_owned()
+            } else {
+                text
+            }
+        };
+        let cells = vec![
+            size,
+            ratio,
+            in_run(time(pair.a_ns), Presence::B),
+            in_run(time(pair.b_ns), Presence::A),
+            in_run(count(site.calls_a), Presence::B),
+            in_run(count(site.calls_b), Presence::A),
+            site.call.clone(),
+        ];
+        table.row(cells, Some(place(site)));
+    }
+    table.write(out, style)
+}
+
+fn place(site: &SitePair) -> String {
+    let names = [&site.site_a, &site.site_b].map(|site| site.as_ref().map(|frame| frame.short()));
+    match names {
+        [Some(a), Some(b)] if a != b => format!("{a}, in B {b}"),
+        [Some(place), _] | [None, Some(place)] => place,
+        [None, None] => "(no call path)".to_owned(),
+    }
+}

@@ -130,23 +130,7 @@ impl RunSums {
         if grouped.len() > MOST {
             return;
         }
-        let mut grouped: Vec<Frame> = grouped.into_iter().collect();
-        grouped.sort_unstable();
-        let mut first: HashMap<Vec<FrameName>, Frame> = HashMap::new();
-        let same: HashMap<Frame, Frame> = grouped
-            .into_iter()
-            .map(|frame| {
-                let mut key = names.name(frame);
-                if grouping == Grouping::Frame {
-                    // The place is what counts here, not into what it was inlined.
-                    key.truncate(1);
-                    key[0].inlined = false;
-                }
-                let has_lines = key.iter().all(|name| name.line.is_some());
-                key.iter_mut().filter(|_| has_lines).for_each(|name| name.address = 0);
-                (frame, *first.entry(key).or_insert(frame))
-            })
-            .collect();
+        let same = same_places(grouped, grouping, names);
         let mut paths = Interner::default();
         let place: Vec<usize> = std::mem::take(&mut self.paths)
             .into_iter()
@@ -176,6 +160,31 @@ impl RunSums {
     pub fn site_frame(&self, path: Option<usize>) -> Option<Frame> {
         site_frame(&self.paths[path?], &self.modules)
     }
+}
+
+/// For each frame the one that stands for its line: the place is what counts for [`Grouping::Frame`], not into what it was
+/// inlined.
+pub(crate) fn same_places(
+    frames: impl IntoIterator<Item = Frame>,
+    grouping: Grouping,
+    names: &mut dyn NameFrames,
+) -> HashMap<Frame, Frame> {
+    let mut frames: Vec<Frame> = frames.into_iter().collect();
+    frames.sort_unstable();
+    let mut first: HashMap<Vec<FrameName>, Frame> = HashMap::new();
+    frames
+        .into_iter()
+        .map(|frame| {
+            let mut key = names.name(frame);
+            if grouping == Grouping::Frame {
+                key.truncate(1);
+                key[0].inlined = false;
+            }
+            let has_lines = key.iter().all(|name| name.line.is_some());
+            key.iter_mut().filter(|_| has_lines).for_each(|name| name.address = 0);
+            (frame, *first.entry(key).or_insert(frame))
+        })
+        .collect()
 }
 
 /// For each element its index among those that stay; `None` when it goes.

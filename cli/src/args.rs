@@ -36,6 +36,7 @@ pub enum Command {
     Sites(SitesArgs),
     Requests(RequestsArgs),
     Pending(PendingArgs),
+    Thresholds(ThresholdsArgs),
     Diff(DiffArgs),
     Sql(SqlArgs),
     Merge(MergeArgs),
@@ -312,6 +313,28 @@ pub struct PendingArgs {
     pub top: usize,
 
     /// Only this rank, WORLD:RANK of spawned processes; may be given several times
+    #[arg(long = "rank", value_name = "RANK")]
+    pub ranks: Vec<Rank>,
+}
+
+/// From which size on sends wait for their receiver, and what MPI declares.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A send is seen to be buffered when it was complete before its receive was posted, and to wait when it was not
+although the sender was inside MPI for much longer than a transfer takes. So runs tell most in which receivers compute
+while messages of many sizes are on their way.
+
+Examples:
+  lapscope thresholds                   the newest run in this directory
+  lapscope thresholds --rank 3 runs/a   what rank 3 sent")]
+pub struct ThresholdsArgs {
+    /// Run directory or database [default: the newest lapscope-* here]
+    pub run: Option<PathBuf>,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+
+    /// Only messages that this rank sent, WORLD:RANK of spawned processes; may be given several times
     #[arg(long = "rank", value_name = "RANK")]
     pub ranks: Vec<Rank>,
 }

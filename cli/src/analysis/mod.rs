@@ -11,4 +11,5 @@ pub mod reference;
 pub mod report;
 pub mod requests;
 pub mod sites;
+pub mod thresholds;
 pub mod transfers;

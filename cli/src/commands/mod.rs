@@ -12,3 +12,4 @@ pub mod requests;
 pub mod run;
 pub mod sites;
 pub mod sql;
+pub mod thresholds;

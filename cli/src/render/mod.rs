@@ -9,5 +9,6 @@ pub mod requests;
 pub mod sites;
 pub mod style;
 pub mod table;
+pub mod thresholds;
 pub mod tree;
 pub mod units;

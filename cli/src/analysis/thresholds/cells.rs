@@ -1,0 +1,189 @@
+//! Evidence summed up by message size, and by the bytes that were on their way to the same receiver.
+
+use std::collections::BTreeMap;
+
+use super::evidence::{Completion, Post};
+
+/// Cells of one path beyond which sizes are put together.
+const MOST_CELLS: usize = 1 << 15;
+/// Significant bits that are kept of the bytes on their way.
+const BITS_TOGETHER: u32 = 7;
+
+/// The smallest and the largest of some sizes, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    pub least: u64,
+    pub most: u64,
+}
+
+impl Default for Extent {
+    fn default() -> Extent {
+        Extent { least: u64::MAX, most: 0 }
+    }
+}
+
+impl Extent {
+    pub fn add(&mut self, size: u64) {
+        self.merge(&Extent { least: size, most: size });
+    }
+
+    pub fn merge(&mut self, other: &Extent) {
+        self.least = self.least.min(other.least);
+        self.most = self.most.max(other.most);
+    }
+}
+
+/// Messages of one size, with as many bytes on their way to the same receiver.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Cell {
+    post: [u64; 2],
+    completion: [u64; 6],
+    /// One size, but where there were too many.
+    pub bytes: Extent,
+    /// Bytes on their way, the message's own included.
+    pub together: Extent,
+}
+
+impl Cell {
+    pub fn add_post(&mut self, evidence: Post) {
+        self.post[evidence as usize] += 1;
+    }
+
+    pub fn add_completion(&mut self, evidence: Completion) {
+        self.completion[evidence as usize] += 1;
+    }
+
+    pub fn post(&self, evidence: Post) -> u64 {
+        self.post[evidence as usize]
+    }
+
+    pub fn completion(&self, evidence: &[Completion]) -> u64 {
+        evidence.iter().map(|&evidence| self.completion[evidence as usize]).sum()
+    }
+
+    pub fn merge(&mut self, other: &Cell) {
+        for (count, more) in self.post.iter_mut().zip(other.post) {
+            *count += more;
+        }
+        for (count, more) in self.completion.iter_mut().zip(other.completion) {
+            *count += more;
+        }
+        self.bytes.merge(&other.bytes);
+        self.together.merge(&other.together);
+    }
+}
+
+/// Where a message counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    /// Lower limit where sizes were put together.
+    bytes: u64,
+    /// Bytes on their way, this message's own included, rounded down; 0: it was alone.
+    together: u64,
+}
+
+/// Cells in bounded memory: too many sizes are put together, with fewer and fewer significant bits.
+#[derive(Debug, Clone)]
+pub struct Cells {
+    bits: u32,
+    cells: BTreeMap<Key, Cell>,
+}
+
+impl Default for Cells {
+    fn default() -> Cells {
+        Cells { bits: u64::BITS, cells: BTreeMap::new() }
+    }
+}
+
+impl Cells {
+    /// The cell of a message. `earlier`: bytes on their way to the receiver before it.
+    pub fn of(&mut self, bytes: u64, earlier: u64) -> &mut Cell {
+        if self.cells.len() >= MOST_CELLS {
+            self.coarsen();
+        }
+        let together = bytes.saturating_add(earlier);
+        let rounded = if earlier == 0 { 0 } else { keep_bits(together, BITS_TOGETHER) };
+        let key = Key { bytes: keep_bits(bytes, self.bits), together: rounded };
+        let cell = self.cells.entry(key).or_default();
+        cell.bytes.add(bytes);
+        cell.together.add(together);
+        cell
+    }
+
+    pub fn merge(&mut self, other: Cells) {
+        while self.bits > other.bits {
+            self.coarsen();
+        }
+        for (key, cell) in other.cells {
+            if self.cells.len() >= MOST_CELLS {
+                self.coarsen();
+            }
+            let key = Key { bytes: keep_bits(key.bytes, self.bits), ..key };
+            self.cells.entry(key).or_default().merge(&cell);
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Cell> {
+        self.cells.values()
+    }
+
+    fn coarsen(&mut self) {
+        self.bits = match self.bits {
+            u64::BITS => 12,
+            bits => (bits - 1).max(1),
+        };
+        for (key, cell) in std::mem::take(&mut self.cells) {
+            let key = Key { bytes: keep_bits(key.bytes, self.bits), ..key };
+            self.cells.entry(key).or_default().merge(&cell);
+        }
+    }
+}
+
+/// The number with all but its most significant `bits` cleared.
+fn keep_bits(number: u64, bits: u32) -> u64 {
+    let length = u64::BITS - number.leading_zeros();
+    let cut = length.saturating_sub(bits);
+    number >> cut << cut
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_exact_until_there_are_too_many() {
+        let mut cells = Cells::default();
+        for bytes in 0..200_000 {
+            cells.of(bytes, 0).add_post(Post::Returned);
+        }
+        assert!(cells.cells.len() <= MOST_CELLS);
+        assert_eq!(cells.iter().map(|cell| cell.post(Post::Returned)).sum::<u64>(), 200_000);
+        let mut next = 0;
+        for cell in cells.iter() {
+            assert_eq!(cell.bytes.least, next);
+            next = cell.bytes.most + 1;
+        }
+        assert_eq!(next, 200_000);
+    }
+
+    #[test]
+    fn coarse_and_fine_are_merged() {
+        let (mut fine, mut coarse) = (Cells::default(), Cells::default());
+        fine.of(5_001, 0).add_completion(Completion::Kept);
+        coarse.of(5_000, 0).add_completion(Completion::Early);
+        coarse.coarsen();
+        fine.merge(coarse);
+        let all: Vec<&Cell> = fine.iter().collect();
+        assert_eq!(all.len(), 1);
+        assert_eq!(all[0].completion(&[Completion::Kept, Completion::Early]), 2);
+        assert_eq!(all[0].bytes, Extent { least: 5_000, most: 5_001 });
+    }
+
+    #[test]
+    fn significant_bits() {
+        assert_eq!(keep_bits(0b1_1111_1111, 7), 0b1_1111_1100);
+        assert_eq!(keep_bits(100, 7), 100);
+        assert_eq!(keep_bits(0, 7), 0);
+        assert_eq!(keep_bits(u64::MAX, 64), u64::MAX);
+    }
+}

@@ -1,0 +1,41 @@
+//! How long a send may take that waits for nobody.
+
+use crate::analysis::reference::Reference;
+use crate::trace::{PathClass, Trace};
+
+/// A send counts as waiting after so many times what a whole transfer takes, and what the system may take besides.
+const TIMES: i64 = 2;
+
+/// Times of this run's own transfers.
+pub struct Slack {
+    reference: Reference,
+}
+
+impl Slack {
+    pub fn of(trace: &Trace) -> Slack {
+        Slack { reference: Reference::of_run(trace) }
+    }
+
+    /// Nanoseconds.
+    pub fn of_transfer(&self, path: PathClass, bytes: u64) -> i64 {
+        let measured = self.reference.transfer(path, bytes);
+        let guess = || (bytes.min(1 << 50) as f64 * ns_per_byte(path)) as i64;
+        base(path) + measured.map_or_else(guess, |estimate| TIMES * estimate.ns)
+    }
+}
+
+/// Nanoseconds that a processor may be away, or an acknowledgement on its way.
+fn base(path: PathClass) -> i64 {
+    match path {
+        PathClass::SelfRank | PathClass::Node => 20_000,
+        PathClass::Network => 100_000,
+    }
+}
+
+/// Where nothing was measured: a quarter of a slow memory's speed, a slow network's.
+fn ns_per_byte(path: PathClass) -> f64 {
+    match path {
+        PathClass::SelfRank | PathClass::Node => 4.0,
+        PathClass::Network => 40.0,
+    }
+}

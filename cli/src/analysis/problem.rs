@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::combine::RankSums;
 use super::pending::{PendingItem, What};
 use crate::db::DbError;
-use crate::model::{Ended, Module, Rank};
+use crate::model::{Ended, Module, Rank, RankInfo};
 use crate::symbols::ModuleTrouble;
 
 /// Kinds of problems; their names are stable.
@@ -52,6 +52,16 @@ pub fn find_problems(
     failed: &[DbError],
     pending: &[PendingItem],
 ) -> Vec<Problem> {
+    let infos: Vec<&RankInfo> = ranks.iter().map(|rank| &rank.info).collect();
+    find_problems_of(&infos, failed, pending)
+}
+
+/// [`find_problems`] where nothing was summed.
+pub fn find_problems_of(
+    ranks: &[&RankInfo],
+    failed: &[DbError],
+    pending: &[PendingItem],
+) -> Vec<Problem> {
     let mut problems: Vec<Problem> = failed
         .iter()
         .map(|error| Problem::new(ProblemKind::DamagedFile, format!("not read: {error}"), vec![]))
@@ -65,13 +75,13 @@ pub fn find_problems(
     problems
 }
 
-fn missing_ranks(ranks: &[RankSums]) -> Option<Problem> {
+fn missing_ranks(ranks: &[&RankInfo]) -> Option<Problem> {
     let mut worlds: BTreeMap<i64, i64> = BTreeMap::new();
-    for info in ranks.iter().map(|rank| &rank.info) {
+    for info in ranks.iter() {
         let size = worlds.entry(info.rank.world).or_default();
         *size = info.world_size.max(*size);
     }
-    let present: BTreeSet<Rank> = ranks.iter().map(|rank| rank.info.rank).collect();
+    let present: BTreeSet<Rank> = ranks.iter().map(|rank| rank.rank).collect();
     let all = worlds
         .iter()
         .flat_map(|(&world, &size)| (0..size).map(move |number| Rank { world, number }));
@@ -91,10 +101,10 @@ fn missing_ranks(ranks: &[RankSums]) -> Option<Problem> {
 }
 
 /// Spawned processes have the environment that their launcher gives them, which need not be that of their parents.
-fn unrecorded_children(ranks: &[RankSums]) -> Option<Problem> {
-    let spawned: i64 = ranks.iter().map(|rank| rank.info.spawned).sum();
+fn unrecorded_children(ranks: &[&RankInfo]) -> Option<Problem> {
+    let spawned: i64 = ranks.iter().map(|rank| rank.spawned).sum();
     let worlds: BTreeMap<i64, i64> =
-        ranks.iter().map(|rank| (rank.info.rank.world, rank.info.world_size)).collect();
+        ranks.iter().map(|rank| (rank.rank.world, rank.world_size)).collect();
     let of_others = worlds.iter().filter(|(&world, _)| world != Rank::FIRST_WORLD);
     let missing = spawned - of_others.map(|(_, size)| size).sum::<i64>();
     (missing > 0).then(|| {
@@ -107,8 +117,8 @@ fn unrecorded_children(ranks: &[RankSums]) -> Option<Problem> {
     })
 }
 
-fn several_jobs(ranks: &[RankSums]) -> Option<Problem> {
-    let jobs: BTreeSet<&str> = ranks.iter().map(|rank| rank.info.job.as_str()).collect();
+fn several_jobs(ranks: &[&RankInfo]) -> Option<Problem> {
+    let jobs: BTreeSet<&str> = ranks.iter().map(|rank| rank.job.as_str()).collect();
     (jobs.len() > 1).then(|| {
         let message = format!(
             "these files are of {} different jobs, added up here: name one file, or keep one job in a directory",
@@ -118,12 +128,12 @@ fn several_jobs(ranks: &[RankSums]) -> Option<Problem> {
     })
 }
 
-fn deaths(ranks: &[RankSums], pending: &[PendingItem]) -> Vec<Problem> {
-    let dead: Vec<&RankSums> =
-        ranks.iter().filter(|rank| rank.info.ended != Ended::Finalize).collect();
+fn deaths(ranks: &[&RankInfo], pending: &[PendingItem]) -> Vec<Problem> {
+    let dead: Vec<&RankInfo> =
+        ranks.iter().copied().filter(|rank| rank.ended != Ended::Finalize).collect();
     let mut problems: Vec<Problem> =
         dead.iter().take(DEATHS_IN_FULL).map(|rank| describe_death(rank, pending)).collect();
-    let rest: Vec<Rank> = dead.iter().skip(DEATHS_IN_FULL).map(|rank| rank.info.rank).collect();
+    let rest: Vec<Rank> = dead.iter().skip(DEATHS_IN_FULL).map(|rank| rank.rank).collect();
     if !rest.is_empty() {
         let message =
             format!("{} more ranks did not reach MPI_Finalize: {}", rest.len(), list_ranks(&rest));
@@ -132,8 +142,7 @@ fn deaths(ranks: &[RankSums], pending: &[PendingItem]) -> Vec<Problem> {
     problems
 }
 
-fn describe_death(rank: &RankSums, pending: &[PendingItem]) -> Problem {
-    let info = &rank.info;
+fn describe_death(info: &RankInfo, pending: &[PendingItem]) -> Problem {
     let how = match info.ended {
         Ended::Abort => "called MPI_Abort",
         Ended::Exit => "exited without MPI_Finalize",
@@ -163,11 +172,11 @@ fn describe_death(rank: &RankSums, pending: &[PendingItem]) -> Problem {
     Problem::new(ProblemKind::Died, message, vec![info.rank])
 }
 
-fn pending_after_finalize(ranks: &[RankSums], pending: &[PendingItem]) -> Option<Problem> {
+fn pending_after_finalize(ranks: &[&RankInfo], pending: &[PendingItem]) -> Option<Problem> {
     let finalized: BTreeSet<(Rank, i64)> = ranks
         .iter()
-        .filter(|rank| rank.info.ended == Ended::Finalize)
-        .map(|rank| (rank.info.rank, rank.info.life))
+        .filter(|rank| rank.ended == Ended::Finalize)
+        .map(|rank| (rank.rank, rank.life))
         .collect();
     let mut counts: BTreeMap<Rank, u64> = BTreeMap::new();
     for item in pending.iter().filter(|item| finalized.contains(&(item.rank, item.life))) {
@@ -186,11 +195,11 @@ fn pending_after_finalize(ranks: &[RankSums], pending: &[PendingItem]) -> Option
     })
 }
 
-fn incomplete_records(ranks: &[RankSums]) -> Vec<Problem> {
+fn incomplete_records(ranks: &[&RankInfo]) -> Vec<Problem> {
     let summarized: Vec<Rank> =
-        ranks.iter().filter(|rank| rank.info.summarized).map(|rank| rank.info.rank).collect();
-    let lost = sum_where(ranks, |rank| rank.info.lost_records);
-    let unknown = sum_where(ranks, |rank| rank.info.unknown_requests);
+        ranks.iter().filter(|rank| rank.summarized).map(|rank| rank.rank).collect();
+    let lost = sum_where(ranks, |rank| rank.lost_records);
+    let unknown = sum_where(ranks, |rank| rank.unknown_requests);
     let mut problems = Vec::new();
     if !summarized.is_empty() {
         let message = format!(
@@ -224,9 +233,9 @@ fn incomplete_records(ranks: &[RankSums]) -> Vec<Problem> {
     problems
 }
 
-fn sum_where(ranks: &[RankSums], count: impl Fn(&RankSums) -> u64) -> (u64, Vec<Rank>) {
+fn sum_where(ranks: &[&RankInfo], count: impl Fn(&RankInfo) -> u64) -> (u64, Vec<Rank>) {
     let with = ranks.iter().filter(|rank| count(rank) > 0);
-    (ranks.iter().map(&count).sum(), with.map(|rank| rank.info.rank).collect())
+    (ranks.iter().map(|rank| count(rank)).sum(), with.map(|rank| rank.rank).collect())
 }
 
 /// One problem for all modules that were rebuilt, one for all whose files are not here.

@@ -36,6 +36,8 @@ pub struct Operation {
     pub mode: Mode,
     /// Whether it makes a request.
     pub is_request: bool,
+    /// The receiving half of an operation that also sends, which is the first half.
+    pub is_second_half: bool,
     pub bytes: Bytes,
     /// Index into [`super::Trace::ranks`] of the peer or of the root.
     pub peer: Option<u32>,

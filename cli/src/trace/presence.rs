@@ -53,6 +53,23 @@ impl Presence {
         end - begin - inside
     }
 
+    /// Nanoseconds outside MPI from `begin` until it last entered MPI before `end`; of very many intervals only the first
+    /// are looked at.
+    pub fn absent(&self, begin: i64, end: i64) -> i64 {
+        const MOST: usize = 4_096;
+        let first = self.intervals.partition_point(|interval| interval.1 <= begin);
+        let mut left = begin;
+        let mut absent = 0;
+        for interval in self.intervals[first..].iter().take(MOST) {
+            if interval.0 > end {
+                break;
+            }
+            absent += (interval.0 - left).max(0);
+            left = interval.1;
+        }
+        absent
+    }
+
     pub(super) fn map(&mut self, correct: impl Fn(i64) -> i64) {
         for interval in &mut self.intervals {
             *interval = (correct(interval.0), correct(interval.1));
@@ -77,6 +94,9 @@ mod tests {
         assert_eq!(presence.outside(0, 100_000), 70_000);
         assert_eq!(presence.outside(15_000, 55_000), 20_000);
         assert_eq!(presence.outside(5, 5), 0);
+        assert_eq!(presence.absent(15_000, 49_999), 0);
+        assert_eq!(presence.absent(15_000, 50_000), 20_000);
+        assert_eq!(presence.absent(0, 100_000), 30_000);
         assert_eq!(Presence::new(vec![]).outside(0, 7), 7);
     }
 }

@@ -61,6 +61,7 @@ struct FileOperation {
     posted_peer: Option<i64>,
     ended: Ended,
     receive: Option<i64>,
+    is_second_half: bool,
 }
 
 struct Communicator {
@@ -205,6 +206,7 @@ impl FileTrace {
                 posted_peer: row.get(10)?,
                 ended: Ended::parse(row.get_ref(11)?.as_str_or_null()?),
                 receive: row.get(12)?,
+                is_second_half: false,
             };
             let place = Place {
                 rank,
@@ -215,6 +217,10 @@ impl FileTrace {
             places.receives.extend(operation.receive.map(|receive| (id, receive)));
             operations.push(operation);
             places.push(id, place);
+        }
+        for place in places.receives.values().filter_map(|&id| places.get(id)) {
+            let rank = &mut self.ranks[place.rank as usize];
+            rank.operations[place.operation as usize].is_second_half = true;
         }
         Ok(places)
     }
@@ -454,6 +460,7 @@ impl Combiner {
             direction,
             mode,
             is_request: name.role == "POST",
+            is_second_half: row.is_second_half,
             bytes: row.bytes,
             peer,
             tag: row.tag,

@@ -8,6 +8,8 @@ use crate::trace::{Direction, Half, PathClass, Trace};
 
 /// Between two calls, nanoseconds: what a program needs to make the next one.
 const SHORT_GAP: i64 = 1_000;
+/// This part of a transfer is as good as nothing.
+const LITTLE: i64 = 50;
 
 impl Reference {
     /// From the run's own transfers; its source is [`Source::None`] when none will do.
@@ -30,29 +32,26 @@ impl Reference {
     }
 }
 
-/// The message of a send, when the receiver was already waiting for it alone and the sender did nothing else.
+/// The message of a send, when the receiver was already waiting for it alone and the sender did nothing else. A receiver that
+/// says that it is ready enters its wait at the moment at which the send is posted, so a little later will do.
 fn transfer(trace: &Trace, send: &Half<'_>) -> Option<Sample> {
-    if !send.operation.is_send() || send.outstanding > 0 {
+    let is_alone = |half: &Half<'_>| half.completed_together == 1;
+    if !send.operation.is_send() || send.outstanding > 0 || !is_alone(send) {
         return None;
     }
-    let receive = trace.partner(send)?;
+    let receive = trace.partner(send).filter(is_alone)?;
     let path = trace.path_class(send.rank, receive.rank);
     let (sent, received) = (send.completion_end?, receive.completion_end?);
     let waited_for = receive.completion_begin?;
+    let ns = received - send.post_begin;
+    let little = SHORT_GAP.max(ns / LITTLE);
     let is_awaited = match path {
         // nobody can wait and send; so at once behind the send
-        PathClass::SelfRank => {
-            receive.post_begin <= send.post_begin && waited_for <= sent + SHORT_GAP
-        }
-        _ => waited_for <= send.post_begin,
+        PathClass::SelfRank => receive.post_begin <= send.post_begin && waited_for <= sent + little,
+        _ => waited_for <= send.post_begin + little,
     };
-    let is_alone = receive.completed_together == 1 && send.completed_together == 1;
     let computed = send.window()? - send.mpi.unwrap_or(0);
-    (is_awaited && is_alone && computed <= SHORT_GAP).then(|| Sample {
-        path,
-        bytes: send.bytes().0.max(0) as u64,
-        ns: received - send.post_begin,
-    })
+    (is_awaited && computed <= little).then(|| Sample { path, bytes: send.bytes().0, ns })
 }
 
 /// A rank's part of a blocking collective which all members entered together: nobody was longer in it before the last one
@@ -69,7 +68,7 @@ fn collective<'a>(trace: &'a Trace, half: &Half<'_>) -> Option<CollectiveSample<
     (is_complete && together && ns > 0).then(|| CollectiveSample {
         call: &trace.calls[operation.blocking_call as usize].name,
         ranks: operation.comm_size,
-        bytes: half.bytes().0.max(0) as u64,
+        bytes: half.bytes().0,
         ns,
     })
 }

@@ -38,6 +38,7 @@ pub enum Command {
     Pending(PendingArgs),
     Thresholds(ThresholdsArgs),
     Diff(DiffArgs),
+    Overlap(OverlapArgs),
     Sql(SqlArgs),
     Merge(MergeArgs),
     Recover(RecoverArgs),
@@ -363,6 +364,54 @@ pub struct DiffArgs {
     /// Call sites shown; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 15)]
     pub top: usize,
+}
+
+/// What a table of `lapscope overlap` has a row for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OverlapBy {
+    /// Call sites
+    Site,
+    /// Message sizes
+    Size,
+    /// Self, same node, network
+    Path,
+    /// Ranks
+    Rank,
+    /// Sends, receives, collectives
+    Kind,
+    /// Parts of the run, in order
+    Time,
+}
+
+/// How much communication was hidden behind computation, how much could have been, and what was waited for.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Of each request: its transfer takes so long with nothing in between (reference); hidden is what of that did not
+show up as time inside MPI; possible is what the computation between post and wait could have hidden; lost is
+the difference. Where only an interval is known, an interval is printed. Waiting is counted once for each call.
+
+Examples:
+  lapscope overlap                      the newest run in this directory
+  lapscope overlap --by size runs/a
+  lapscope overlap --format json | jq .totals")]
+pub struct OverlapArgs {
+    /// Run directory or database [default: the newest lapscope-* here]
+    pub run: Option<PathBuf>,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+
+    /// One table only [default: a summary; csv: site]
+    #[arg(long, value_enum)]
+    pub by: Option<OverlapBy>,
+
+    /// Call sites shown; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub top: usize,
+
+    /// Only requests of this rank, WORLD:RANK of spawned processes; may be given several times
+    #[arg(long = "rank", value_name = "RANK")]
+    pub ranks: Vec<Rank>,
 }
 
 /// Query the databases of all ranks as if they were one, without changing them.

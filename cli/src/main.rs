@@ -16,6 +16,7 @@ fn main() -> ExitCode {
         Command::Pending(args) => commands::pending::run(args),
         Command::Diff(args) => commands::diff::run(args),
         Command::Thresholds(args) => commands::thresholds::run(args),
+        Command::Overlap(args) => commands::overlap::run(args),
         Command::Sql(args) => commands::sql::run(args),
         Command::Merge(args) => commands::merge::run(args),
         Command::Recover(args) => commands::recover::run(args),

@@ -5,6 +5,7 @@ pub mod cell;
 pub mod combine;
 pub mod diff;
 pub mod insight;
+pub mod overlap;
 pub mod pending;
 pub mod problem;
 pub mod reference;

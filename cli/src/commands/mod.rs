@@ -5,6 +5,7 @@ pub mod doctor;
 pub mod merge;
 pub mod open;
 pub mod options;
+pub mod overlap;
 pub mod pending;
 pub mod recover;
 pub mod report;

@@ -2,6 +2,7 @@
 
 pub mod csv;
 pub mod diff;
+pub mod overlap;
 pub mod pending;
 pub mod progress;
 pub mod report;

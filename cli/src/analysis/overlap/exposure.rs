@@ -1,0 +1,145 @@
+//! What a call that waited was waiting for. Its time is split once, whatever it completed:
+//!
+//! 1. late partner: until the other side had posted;
+//! 2. partner outside: the other side had posted and was not inside MPI, so that nobody there moved the message;
+//! 3. own window: the rest, as far as it could have been hidden behind computation that the requests' own windows held;
+//! 4. transfer: what is left. Nothing to hide behind, copying, contention.
+
+use std::ops::AddAssign;
+
+/// The time of a call by cause, nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Exposure {
+    pub late_partner: i64,
+    pub partner_outside: i64,
+    pub own_window: i64,
+    pub transfer: i64,
+}
+
+impl Exposure {
+    pub fn total(&self) -> i64 {
+        self.late_partner + self.partner_outside + self.own_window + self.transfer
+    }
+
+    /// The part of number `number` of `of` equal parts. They add up exactly: what does not divide goes to the first.
+    pub fn share(&self, number: u64, of: u64) -> Exposure {
+        let of = of.max(1) as i64;
+        let share = |whole: i64| whole / of + i64::from((number as i64) < whole % of);
+        Exposure {
+            late_partner: share(self.late_partner),
+            partner_outside: share(self.partner_outside),
+            own_window: share(self.own_window),
+            transfer: share(self.transfer),
+        }
+    }
+}
+
+impl AddAssign for Exposure {
+    fn add_assign(&mut self, other: Exposure) {
+        self.late_partner += other.late_partner;
+        self.partner_outside += other.partner_outside;
+        self.own_window += other.own_window;
+        self.transfer += other.transfer;
+    }
+}
+
+/// The other side of the request that a call waited for. Moments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Partner {
+    pub posted: i64,
+    /// First moment, both sides having posted, at which it was inside MPI.
+    pub inside: Option<i64>,
+}
+
+/// A call that waited, from `begin` to `end`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wait {
+    pub begin: i64,
+    pub end: i64,
+    pub partner: Option<Partner>,
+    /// What all transfers that it waited for take one after the other; 0 when not known.
+    pub transfer: i64,
+    /// How much of them computation in their windows could have hidden.
+    pub hideable: i64,
+}
+
+impl Wait {
+    /// `outside` says how long the partner was outside MPI from a moment until it last entered before the end.
+    ///
+    /// A partner that has not come at the end was not waited for: the message had been buffered. The same holds for a
+    /// partner that is outside; and as it may leave the transfer to the network once it has been inside, only time beyond
+    /// that of the transfer itself is laid to later absences.
+    pub fn split(&self, outside: impl FnOnce(i64) -> i64) -> Exposure {
+        let mut found = Exposure::default();
+        let duration = (self.end - self.begin).max(0);
+        let Some(partner) = self.partner.filter(|partner| partner.posted <= self.end) else {
+            found.own_window = self.hideable.clamp(0, duration);
+            found.transfer = duration - found.own_window;
+            return found;
+        };
+        let mut at = partner.posted.max(self.begin);
+        found.late_partner = at - self.begin;
+        let entered = partner.inside.filter(|&inside| inside > at && inside <= self.end);
+        if let Some(inside) = entered {
+            found.partner_outside = inside - at;
+            at = inside;
+        }
+        let excess = self.end - at - self.transfer.max(0);
+        if excess > 0 {
+            found.partner_outside += outside(at).clamp(0, excess);
+        }
+        let left = duration - found.late_partner - found.partner_outside;
+        found.own_window = self.hideable.clamp(0, left);
+        found.transfer = left - found.own_window;
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From 100 to 200.
+    fn wait(posted: i64, inside: i64) -> Wait {
+        let partner = Some(Partner { posted, inside: Some(inside) });
+        Wait { begin: 100, end: 200, partner, transfer: 20, hideable: 0 }
+    }
+
+    fn parts(found: Exposure) -> [i64; 4] {
+        [found.late_partner, found.partner_outside, found.own_window, found.transfer]
+    }
+
+    #[test]
+    fn time_goes_to_one_cause() {
+        assert_eq!(parts(wait(150, 150).split(|_| 0)), [50, 0, 0, 50]);
+        assert_eq!(parts(wait(50, 170).split(|_| 0)), [0, 70, 0, 30]);
+        assert_eq!(parts(wait(120, 170).split(|_| 0)), [20, 50, 0, 30]);
+        let hideable = Wait { hideable: 25, ..wait(50, 60) };
+        assert_eq!(parts(hideable.split(|_| 0)), [0, 0, 25, 75]);
+        assert_eq!(parts(Wait { partner: None, ..hideable }.split(|_| 0)), [0, 0, 25, 75]);
+    }
+
+    #[test]
+    fn a_partner_that_comes_later_was_not_waited_for() {
+        assert_eq!(parts(wait(201, 201).split(|_| 0)), [0, 0, 0, 100]);
+        assert_eq!(parts(wait(50, 201).split(|_| 0)), [0, 0, 0, 100]);
+    }
+
+    #[test]
+    fn later_absences_count_beyond_the_transfer() {
+        // it posted at 130 and was outside for 60 of the 70 that were left; 20 the transfer takes anyway
+        assert_eq!(parts(wait(130, 130).split(|from| 190 - from)), [30, 50, 0, 20]);
+        assert_eq!(parts(wait(130, 130).split(|_| 10)), [30, 10, 0, 60]);
+    }
+
+    #[test]
+    fn shares_add_up() {
+        let whole =
+            Exposure { late_partner: 10, partner_outside: 1, own_window: 0, transfer: 10_001 };
+        let mut sum = Exposure::default();
+        for number in 0..7 {
+            sum += whole.share(number, 7);
+        }
+        assert_eq!(sum, whole);
+    }
+}

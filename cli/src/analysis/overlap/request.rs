@@ -1,0 +1,180 @@
+//! How much of one transfer was hidden behind computation, and what could have been.
+//!
+//! `X` is the time that the transfer takes with nothing in between, `c` the computation between post and completing call,
+//! `m` the time inside MPI during the life of the request. Time inside MPI is not hidden, so
+//!
+//! - hidden = X - m, not below 0 (divided by X the overlap ratio (c - (l - X)) / X of [RA07], since l = c + m);
+//! - possible = the smaller of X and c: nothing can hide behind more computation than there was.
+//!
+//! `m` is not always known, so there are two of it, and hidden is an interval (the bounds of [SH05]):
+//!
+//! - the most: posting, other MPI calls in the window, and the whole completing call;
+//! - the least: when the completing call ended other requests too, this one may have been complete before it began,
+//!   and then nothing of that call was its own. The same when a test had seen it complete.
+//!
+//! A receive cannot have moved before its message was sent, so of its computation only what came after that can have
+//! hidden it; of a request that was seen complete only what came before that. A test that said no narrows nothing: all but
+//! the last byte may have arrived by then.
+
+/// What is known of one request. Nanoseconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Life {
+    /// X
+    pub transfer: i64,
+    /// In the posting call.
+    pub post: i64,
+    /// From the end of the post to the begin of the completing call.
+    pub window: i64,
+    /// Inside other MPI calls during the window; `None` when another thread completed it.
+    pub mpi: Option<i64>,
+    /// The completing call, the whole of it.
+    pub completion: i64,
+    /// It ended other requests too.
+    pub is_shared: bool,
+    /// Computation of the window after both sides were there; `None` when the other side is not known.
+    pub ready_compute: Option<i64>,
+    /// Nothing can move before the other side is there: receives.
+    pub needs_partner: bool,
+    /// From the end of the post to the first time that a test saw it complete without ending it.
+    pub seen_complete: Option<i64>,
+}
+
+/// What was hidden and what not; parts of `transfer`, nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Hidden {
+    pub transfer: i64,
+    pub possible: i64,
+    pub low: i64,
+    pub high: i64,
+    /// What is lost when `low` was hidden, by cause: the partner came too late for it.
+    pub late_partner: i64,
+    /// Both sides were there and nothing moved until one of them entered MPI.
+    pub no_progress: i64,
+    /// The rest: contention, queueing, and what cannot be told apart.
+    pub rest: i64,
+}
+
+impl Life {
+    fn compute(&self) -> i64 {
+        (self.window - self.mpi.unwrap_or(0)).max(0)
+    }
+
+    /// The interval. `standstill` says how long after both sides were there neither was inside MPI; it is asked for only
+    /// where it matters, and `None` says that it is not known.
+    pub fn hidden(&self, standstill: impl FnOnce() -> Option<i64>) -> Hidden {
+        let transfer = self.transfer.max(0);
+        let compute = self.compute();
+        let possible = transfer.min(compute);
+        let is_done_before = self.seen_complete.is_some();
+        let own_call = if is_done_before { 0 } else { self.completion };
+        let most = self.post + self.mpi.unwrap_or(self.window) + own_call;
+        let least = match (is_done_before, self.is_shared) {
+            (true, _) => self.post,
+            (false, true) => self.post + self.mpi.unwrap_or(0),
+            (false, false) => self.post + self.mpi.unwrap_or(0) + self.completion,
+        };
+        let mut cap = possible.min(self.seen_complete.unwrap_or(i64::MAX).max(0));
+        if self.needs_partner {
+            cap = cap.min(self.ready_compute.unwrap_or(i64::MAX).max(0));
+        }
+        let high = (transfer - least).clamp(0, cap);
+        let low = (transfer - most).clamp(0, high);
+        let lost = possible - low;
+        let late_partner = match self.ready_compute {
+            Some(ready) => lost.min(possible - possible.min(ready.max(0))),
+            None => 0,
+        };
+        let left = lost - late_partner;
+        let no_progress = match (left, self.ready_compute, high) {
+            (0, ..) | (_, None, _) => 0,
+            (_, _, 0) => left,
+            _ => left.min(standstill().unwrap_or(0).max(0)),
+        };
+        Hidden {
+            transfer,
+            possible,
+            low,
+            high,
+            late_partner,
+            no_progress,
+            rest: left - no_progress,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hidden(life: Life) -> Hidden {
+        life.hidden(|| None)
+    }
+
+    /// 100 us of transfer, 1 us of post, both sides there from the begin.
+    const LIFE: Life = Life {
+        transfer: 100_000,
+        post: 1_000,
+        window: 200_000,
+        mpi: Some(0),
+        completion: 500,
+        is_shared: false,
+        ready_compute: Some(200_000),
+        needs_partner: true,
+        seen_complete: None,
+    };
+
+    #[test]
+    fn hidden_but_for_what_posting_and_waiting_took() {
+        let found = hidden(LIFE);
+        assert_eq!((found.low, found.high, found.possible), (98_500, 98_500, 100_000));
+        assert_eq!((found.late_partner, found.no_progress, found.rest), (0, 0, 1_500));
+    }
+
+    #[test]
+    fn a_transfer_that_stands_still_loses_all_that_was_possible() {
+        let found = hidden(Life { completion: 100_000, ..LIFE });
+        assert_eq!((found.low, found.high, found.no_progress), (0, 0, 100_000));
+        let half = hidden(Life {
+            window: 50_000,
+            completion: 100_000,
+            ready_compute: Some(50_000),
+            ..LIFE
+        });
+        assert_eq!((half.possible, half.high, half.no_progress), (50_000, 0, 50_000));
+    }
+
+    #[test]
+    fn a_shared_completing_call_leaves_an_interval() {
+        let shared = Life { completion: 60_000, is_shared: true, ..LIFE };
+        let found = shared.hidden(|| Some(40_000));
+        assert_eq!((found.low, found.high), (39_000, 99_000));
+        assert_eq!((found.no_progress, found.rest), (40_000, 21_000));
+    }
+
+    #[test]
+    fn a_late_sender_leaves_only_what_is_behind_it() {
+        // the sender came 170 us into the window of 200 us; the wait took the rest of the transfer
+        let found = hidden(Life { completion: 70_000, ready_compute: Some(30_000), ..LIFE });
+        assert_eq!((found.low, found.high), (29_000, 29_000));
+        assert_eq!((found.late_partner, found.no_progress, found.rest), (70_000, 0, 1_000));
+    }
+
+    #[test]
+    fn a_test_that_saw_it_complete_makes_the_completing_call_free() {
+        let shared = Life { completion: 60_000, is_shared: true, ..LIFE };
+        let found = hidden(Life { seen_complete: Some(99_500), ..shared });
+        assert_eq!((found.low, found.high), (99_000, 99_000));
+    }
+
+    #[test]
+    fn another_threads_completion_leaves_its_computation_open() {
+        let found = hidden(Life { mpi: None, ..LIFE });
+        assert_eq!((found.low, found.high), (0, 98_500));
+    }
+
+    #[test]
+    fn without_a_window_nothing_was_possible() {
+        let found = hidden(Life { window: 0, ready_compute: Some(0), ..LIFE });
+        assert_eq!((found.possible, found.high, found.rest), (0, 0, 0));
+    }
+}

@@ -1,0 +1,198 @@
+//! What is summed over requests, and how it is shown.
+
+use std::ops::AddAssign;
+
+use serde::Serialize;
+
+use super::exposure::Exposure;
+use super::request::Hidden;
+use crate::model::Nanos;
+
+/// Sums over requests that have something in common. Nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sums {
+    pub requests: u64,
+    pub bytes: u64,
+    /// Requests with a reference time whose end is known; the next seven are sums over these.
+    pub measured: u64,
+    pub transfer: i64,
+    pub possible: i64,
+    pub hidden_low: i64,
+    pub hidden_high: i64,
+    pub late_partner: i64,
+    pub no_progress: i64,
+    pub rest: i64,
+    /// In the posting calls.
+    pub post: i64,
+    /// Shares of the completing calls.
+    pub exposed: Exposure,
+}
+
+impl Sums {
+    pub(super) fn add_hidden(&mut self, hidden: &Hidden) {
+        self.measured += 1;
+        self.transfer += hidden.transfer;
+        self.possible += hidden.possible;
+        self.hidden_low += hidden.low;
+        self.hidden_high += hidden.high;
+        self.late_partner += hidden.late_partner;
+        self.no_progress += hidden.no_progress;
+        self.rest += hidden.rest;
+    }
+}
+
+impl AddAssign<&Sums> for Sums {
+    fn add_assign(&mut self, other: &Sums) {
+        self.requests += other.requests;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.measured += other.measured;
+        self.transfer += other.transfer;
+        self.possible += other.possible;
+        self.hidden_low += other.hidden_low;
+        self.hidden_high += other.hidden_high;
+        self.late_partner += other.late_partner;
+        self.no_progress += other.no_progress;
+        self.rest += other.rest;
+        self.post += other.post;
+        self.exposed += other.exposed;
+    }
+}
+
+/// What most of the exposed time is due to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    LatePartner,
+    PartnerOutside,
+    OwnWindow,
+    Transfer,
+}
+
+impl Cause {
+    pub const ALL: [Cause; 4] =
+        [Cause::LatePartner, Cause::PartnerOutside, Cause::OwnWindow, Cause::Transfer];
+}
+
+impl Exposure {
+    pub fn of(&self, cause: Cause) -> Nanos {
+        Nanos(match cause {
+            Cause::LatePartner => self.late_partner,
+            Cause::PartnerOutside => self.partner_outside,
+            Cause::OwnWindow => self.own_window,
+            Cause::Transfer => self.transfer,
+        })
+    }
+
+    /// The largest part; `None` of nothing.
+    pub fn cause(&self) -> Option<Cause> {
+        let largest = Cause::ALL.into_iter().rev().max_by_key(|&cause| self.of(cause));
+        largest.filter(|&cause| self.of(cause).0 > 0)
+    }
+}
+
+/// [`Sums`] as they are shown. Keys are documented in `docs/json.md`; fractions are of `transfer_ns`.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Numbers {
+    pub requests: u64,
+    pub bytes: u64,
+    pub measured: u64,
+    pub unmeasured: u64,
+    pub transfer_ns: Nanos,
+    pub achieved_low: Option<f64>,
+    pub achieved_high: Option<f64>,
+    pub possible: Option<f64>,
+    pub lost_low: Option<f64>,
+    pub lost_high: Option<f64>,
+    pub achieved_low_ns: Nanos,
+    pub achieved_high_ns: Nanos,
+    pub possible_ns: Nanos,
+    pub lost_low_ns: Nanos,
+    pub lost_high_ns: Nanos,
+    pub lost_late_partner_ns: Nanos,
+    pub lost_no_progress_ns: Nanos,
+    pub lost_rest_ns: Nanos,
+    pub post_ns: Nanos,
+    pub exposed_ns: Nanos,
+    pub exposed_late_partner_ns: Nanos,
+    pub exposed_partner_outside_ns: Nanos,
+    pub exposed_own_window_ns: Nanos,
+    pub exposed_transfer_ns: Nanos,
+    pub cause: Option<Cause>,
+}
+
+impl From<&Sums> for Numbers {
+    fn from(sums: &Sums) -> Numbers {
+        let fraction = |part: i64| (sums.transfer > 0).then(|| part as f64 / sums.transfer as f64);
+        let (lost_low, lost_high) =
+            (sums.possible - sums.hidden_high, sums.possible - sums.hidden_low);
+        Numbers {
+            requests: sums.requests,
+            bytes: sums.bytes,
+            measured: sums.measured,
+            unmeasured: sums.requests - sums.measured,
+            transfer_ns: Nanos(sums.transfer),
+            achieved_low: fraction(sums.hidden_low),
+            achieved_high: fraction(sums.hidden_high),
+            possible: fraction(sums.possible),
+            lost_low: fraction(lost_low),
+            lost_high: fraction(lost_high),
+            achieved_low_ns: Nanos(sums.hidden_low),
+            achieved_high_ns: Nanos(sums.hidden_high),
+            possible_ns: Nanos(sums.possible),
+            lost_low_ns: Nanos(lost_low),
+            lost_high_ns: Nanos(lost_high),
+            lost_late_partner_ns: Nanos(sums.late_partner),
+            lost_no_progress_ns: Nanos(sums.no_progress),
+            lost_rest_ns: Nanos(sums.rest),
+            post_ns: Nanos(sums.post),
+            exposed_ns: Nanos(sums.exposed.total()),
+            exposed_late_partner_ns: Nanos(sums.exposed.late_partner),
+            exposed_partner_outside_ns: Nanos(sums.exposed.partner_outside),
+            exposed_own_window_ns: Nanos(sums.exposed.own_window),
+            exposed_transfer_ns: Nanos(sums.exposed.transfer),
+            cause: sums.exposed.cause(),
+        }
+    }
+}
+
+/// Sums over blocking calls: no window, so nothing was hidden.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct BlockingSums {
+    pub calls: u64,
+    pub bytes: u64,
+    pub exposed: Exposure,
+}
+
+impl AddAssign<&BlockingSums> for BlockingSums {
+    fn add_assign(&mut self, other: &BlockingSums) {
+        self.calls += other.calls;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.exposed += other.exposed;
+    }
+}
+
+/// [`BlockingSums`] as they are shown.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct BlockingNumbers {
+    pub calls: u64,
+    pub bytes: u64,
+    pub blocked_ns: Nanos,
+    pub late_partner_ns: Nanos,
+    pub partner_outside_ns: Nanos,
+    pub transfer_ns: Nanos,
+    pub cause: Option<Cause>,
+}
+
+impl From<&BlockingSums> for BlockingNumbers {
+    fn from(sums: &BlockingSums) -> BlockingNumbers {
+        BlockingNumbers {
+            calls: sums.calls,
+            bytes: sums.bytes,
+            blocked_ns: Nanos(sums.exposed.total()),
+            late_partner_ns: Nanos(sums.exposed.late_partner),
+            partner_outside_ns: Nanos(sums.exposed.partner_outside),
+            transfer_ns: Nanos(sums.exposed.own_window + sums.exposed.transfer),
+            cause: sums.exposed.cause(),
+        }
+    }
+}

@@ -1,0 +1,437 @@
+//! Goes through the requests of one rank, completing call by completing call.
+
+use rustc_hash::FxHashMap;
+
+use super::exposure::{Exposure, Partner, Wait};
+use super::request::{Hidden, Life};
+use super::side::{Side, Sides, Who};
+use super::sums::{BlockingSums, Sums};
+use crate::analysis::reference::Reference;
+use crate::model::Kind;
+use crate::trace::{Direction, Ended, Half, Mode, Operation, PathClass, Trace, NONE};
+
+/// Calls shorter than this waited for nobody, nanoseconds.
+const SHORT_WAIT: i64 = 1_000;
+/// Requests of one call whose partners' absences are looked at.
+const MOST_PARTNERS: usize = 16;
+
+/// What requests, or blocking calls, of a cell have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct CellKey {
+    /// Index into [`Trace::calls`].
+    pub call: u32,
+    /// Index into [`Trace::paths`].
+    pub path: Option<u32>,
+    pub kind: Kind,
+    pub size_class: u8,
+    /// Where the other side is; `None` for what has no single other side.
+    pub class: Option<PathClass>,
+    pub is_request: bool,
+}
+
+/// Whom calls of a cell waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct CulpritKey {
+    pub cell: u32,
+    /// Place of the rank.
+    pub rank: u32,
+    /// Its post, or its blocking call: call and path. [`NONE`]: the same collective.
+    pub call: u32,
+    pub path: Option<u32>,
+    /// What completed it.
+    pub completing: Option<(u32, Option<u32>)>,
+}
+
+/// Time waited for somebody.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Blame {
+    pub late: i64,
+    pub outside: i64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Cell {
+    pub requests: Sums,
+    pub blocking: BlockingSums,
+}
+
+/// Equal parts of the run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Slices {
+    pub begin: i64,
+    pub length: i64,
+    pub count: usize,
+}
+
+impl Slices {
+    fn of(&self, moment: i64) -> usize {
+        let slice = (moment - self.begin).max(0) / self.length.max(1);
+        (slice as usize).min(self.count - 1)
+    }
+}
+
+/// Sums over one rank.
+#[derive(Debug, Default)]
+pub(super) struct RankFound {
+    pub cells: Vec<(CellKey, Cell)>,
+    pub slices: Vec<Cell>,
+    pub culprits: FxHashMap<CulpritKey, Blame>,
+    /// (cell of the post, operation of the completing call): time.
+    pub completed_in: FxHashMap<(u32, u32), i64>,
+    /// Completing time of requests whose start was not seen.
+    pub unattributed: i64,
+}
+
+/// Where an operation's requests are summed, and how long they take with nothing in between.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    cell: u32,
+    transfer: Option<i64>,
+}
+
+pub(super) struct Walk<'a> {
+    trace: &'a Trace,
+    rank: usize,
+    sides: Sides<'a>,
+    places: Vec<Place>,
+    slices: Slices,
+    found: RankFound,
+}
+
+impl<'a> Walk<'a> {
+    pub fn new(
+        trace: &'a Trace,
+        rank: usize,
+        reference: &Reference,
+        sides: Sides<'a>,
+        slices: Slices,
+    ) -> Walk<'a> {
+        let mut found =
+            RankFound { slices: vec![Cell::default(); slices.count], ..RankFound::default() };
+        let mut cells: FxHashMap<CellKey, u32> = FxHashMap::default();
+        let mut place = |operation: &Operation| {
+            let key = key_of(trace, rank, operation);
+            let cell = *cells.entry(key).or_insert_with(|| {
+                found.cells.push((key, Cell::default()));
+                (found.cells.len() - 1) as u32
+            });
+            Place { cell, transfer: reference_time(trace, reference, operation, key.class) }
+        };
+        let places = trace.ranks[rank].operations.iter().map(&mut place).collect();
+        Walk { trace, rank, sides, places, slices, found }
+    }
+
+    /// Every endpoint once; `progress` is told now and then how many more were looked at.
+    pub fn run(mut self, progress: &(dyn Fn(u64) + Sync)) -> RankFound {
+        const EVERY: usize = 1 << 16;
+        let rank = &self.trace.ranks[self.rank];
+        let call_of = |index: u32| rank.endpoints[index as usize].call;
+        // Files have requests in the order of the calls that completed them, unless somebody edited them.
+        let mut order: Vec<u32> = Vec::new();
+        let calls =
+            rank.endpoints.iter().map(|endpoint| endpoint.call).filter(|&call| call != NONE);
+        let is_ordered = calls.clone().zip(calls.skip(1)).all(|(a, b)| a <= b);
+        if !is_ordered {
+            order = (0..rank.endpoints.len() as u32).collect();
+            order.sort_by_key(|&index| call_of(index));
+        }
+        let at = |place: usize| order.get(place).copied().unwrap_or(place as u32);
+        let mut members: Vec<u32> = Vec::new();
+        let mut told = 0;
+        for place in 0..rank.endpoints.len() {
+            let index = at(place);
+            let call = call_of(index);
+            if call == NONE {
+                self.add_pending(index as usize);
+                continue;
+            }
+            if members.first().is_some_and(|&first| call_of(first) != call) {
+                self.add_call(&members);
+                members.clear();
+                if place - told >= EVERY {
+                    progress((place - told) as u64);
+                    told = place;
+                }
+            }
+            members.push(index);
+        }
+        if !members.is_empty() {
+            self.add_call(&members);
+        }
+        let completing = rank.calls.iter().filter(|call| call.completed > 0 && call.returned);
+        let all: i64 = completing.map(|call| call.duration).sum();
+        let attributed: i64 =
+            self.found.cells.iter().map(|(_, cell)| cell.requests.exposed.total()).sum();
+        self.found.unattributed = all - attributed;
+        self.found
+    }
+
+    fn add_pending(&mut self, index: usize) {
+        let half = self.trace.half(self.rank, index);
+        let sums = counted(&half);
+        let cell = self.places[self.operation_of(index)].cell;
+        self.found.cells[cell as usize].1.requests += &sums;
+        self.found.slices[self.slices.of(half.post_begin)].requests += &sums;
+    }
+
+    fn operation_of(&self, index: usize) -> usize {
+        self.trace.ranks[self.rank].endpoints[index].operation as usize
+    }
+
+    /// All halves that one call completed, or that one blocking call is.
+    fn add_call(&mut self, members: &[u32]) {
+        let endpoints = &self.trace.ranks[self.rank].endpoints;
+        let first = &endpoints[members[0] as usize];
+        let operation = &self.trace.ranks[self.rank].operations[first.operation as usize];
+        if operation.is_request {
+            self.add_completing_call(members);
+        } else {
+            self.add_blocking_call(members);
+        }
+    }
+
+    fn add_completing_call(&mut self, members: &[u32]) {
+        let endpoints = &self.trace.ranks[self.rank].endpoints;
+        let call_index = endpoints[members[0] as usize].call;
+        let call = self.trace.ranks[self.rank].calls[call_index as usize];
+        let slice = self.slices.of(call.begin);
+        let end = call.begin + if call.returned { call.duration } else { 0 };
+        let mut group = Group::new(call.begin, end);
+        for &index in members {
+            let half = self.trace.half(self.rank, index as usize);
+            let place = self.places[self.operation_of(index as usize)];
+            let side = self.sides.other(&half);
+            let mut sums = counted(&half);
+            let ready = side.as_ref().map(|side| self.ready_compute(&half, side.posted));
+            let is_known = half.operation.ended == Ended::Completed && call.returned;
+            if let Some(transfer) = place.transfer.filter(|_| is_known) {
+                let hidden = self.hidden(&half, transfer, ready, side.as_ref());
+                sums.add_hidden(&hidden);
+            }
+            let cell = &mut self.found.cells[place.cell as usize].1.requests;
+            *cell += &sums;
+            self.found.slices[slice].requests += &sums;
+            group.add(&half, place.transfer, ready.unwrap_or(compute(&half)));
+            if group.is_worth_it() {
+                group.offer(self.sides, &half, place.cell, side);
+            }
+        }
+        let (exposed, blamed) = group.split(self.sides);
+        self.blame(blamed, &exposed);
+        self.share_out(members, call.completed, call.operation, slice, &exposed);
+    }
+
+    /// Every request gets an equal part of the call that completed it; the requests whose start was not seen too, so
+    /// their parts are missing here.
+    fn share_out(
+        &mut self,
+        members: &[u32],
+        completed: u32,
+        by: u32,
+        slice: usize,
+        exposed: &Exposure,
+    ) {
+        let is_request = |&&index: &&u32| {
+            let operation = self.operation_of(index as usize);
+            !self.trace.ranks[self.rank].operations[operation].is_second_half
+        };
+        let known = members.iter().filter(is_request).count() as u64;
+        let of = known.max(u64::from(completed));
+        let mut number = 0;
+        for &index in members {
+            let operation = self.operation_of(index as usize);
+            if self.trace.ranks[self.rank].operations[operation].is_second_half {
+                continue;
+            }
+            let share = exposed.share(number, of);
+            number += 1;
+            let cell = self.places[operation].cell;
+            self.found.cells[cell as usize].1.requests.exposed += share;
+            self.found.slices[slice].requests.exposed += share;
+            *self.found.completed_in.entry((cell, by)).or_default() += share.total();
+        }
+    }
+
+    fn add_blocking_call(&mut self, members: &[u32]) {
+        let first = self.trace.half(self.rank, members[0] as usize);
+        let begin = first.post_begin;
+        let mut group = Group::new(begin, first.completion_end.unwrap_or(begin));
+        let mut sums = BlockingSums { calls: 1, ..BlockingSums::default() };
+        for &index in members {
+            let half = self.trace.half(self.rank, index as usize);
+            let place = self.places[self.operation_of(index as usize)];
+            sums.bytes += half.bytes().0;
+            group.add(&half, place.transfer, 0);
+            if group.is_worth_it() {
+                group.offer(self.sides, &half, place.cell, self.sides.other(&half));
+            }
+        }
+        let (exposed, blamed) = group.split(self.sides);
+        self.blame(blamed, &exposed);
+        sums.exposed = exposed;
+        let cell = self.places[self.operation_of(members[0] as usize)].cell;
+        self.found.cells[cell as usize].1.blocking += &sums;
+        self.found.slices[self.slices.of(begin)].blocking += &sums;
+    }
+
+    fn blame(&mut self, culprit: Option<CulpritKey>, exposed: &Exposure) {
+        let blame = Blame { late: exposed.late_partner, outside: exposed.partner_outside };
+        if let Some(key) = culprit.filter(|_| blame != Blame::default()) {
+            let sum = self.found.culprits.entry(key).or_default();
+            sum.late += blame.late;
+            sum.outside += blame.outside;
+        }
+    }
+
+    /// Computation of the window after the other side had posted.
+    fn ready_compute(&self, half: &Half<'_>, posted: i64) -> i64 {
+        let all = compute(half);
+        let Some(end) = half.completion_begin.filter(|_| all > 0) else { return 0 };
+        if posted <= half.post_end {
+            return all;
+        }
+        all.min(self.trace.ranks[self.rank].presence.outside(posted, end))
+    }
+
+    fn hidden(
+        &self,
+        half: &Half<'_>,
+        transfer: i64,
+        ready_compute: Option<i64>,
+        side: Option<&Side<'a>>,
+    ) -> Hidden {
+        let post = half.post_end - half.post_begin;
+        let completion = half.completion_end.zip(half.completion_begin).map_or(0, |(e, b)| e - b);
+        let seen = half.observed.and_then(|observed| observed.first_complete);
+        let life = Life {
+            transfer,
+            post,
+            window: half.window().unwrap_or(0),
+            mpi: half.mpi,
+            completion,
+            is_shared: half.completed_together > 1,
+            ready_compute,
+            needs_partner: half.operation.direction == Direction::Receive,
+            seen_complete: seen.map(|since_begin| since_begin - post),
+        };
+        life.hidden(|| side.and_then(|side| self.sides.standstill(half, side)))
+    }
+}
+
+/// What every request counts for. One that sends and receives is a request of either kind, and was posted once.
+fn counted(half: &Half<'_>) -> Sums {
+    Sums {
+        requests: 1,
+        bytes: half.bytes().0,
+        post: if half.operation.is_second_half { 0 } else { half.post_end - half.post_begin },
+        ..Sums::default()
+    }
+}
+
+/// Computation in the window of a request.
+fn compute(half: &Half<'_>) -> i64 {
+    half.window().map_or(0, |window| (window - half.mpi.unwrap_or(0)).max(0))
+}
+
+fn key_of(trace: &Trace, rank: usize, operation: &Operation) -> CellKey {
+    let is_message = matches!(operation.direction, Direction::Send | Direction::Receive);
+    let peer = operation.peer.filter(|_| is_message);
+    CellKey {
+        call: operation.call,
+        path: operation.path,
+        kind: operation.kind,
+        size_class: operation.bytes.size_class(),
+        class: peer.map(|peer| trace.path_class(rank, peer as usize)),
+        is_request: operation.is_request,
+    }
+}
+
+fn reference_time(
+    trace: &Trace,
+    reference: &Reference,
+    operation: &Operation,
+    class: Option<PathClass>,
+) -> Option<i64> {
+    let estimate = match operation.direction {
+        Direction::Send | Direction::Receive if operation.mode != Mode::Partitioned => {
+            reference.transfer(class?, operation.bytes.0)
+        }
+        Direction::Collective => {
+            let call = &trace.calls[operation.blocking_call as usize].name;
+            reference.collective(call, operation.comm_size, operation.bytes.0)
+        }
+        _ => None,
+    };
+    estimate.map(|estimate| estimate.ns)
+}
+
+/// What one call waited for, put together from the requests that it completed.
+struct Group<'a> {
+    wait: Wait,
+    /// Most computation in one window, and what transfers could have hidden behind it.
+    compute: i64,
+    hideable: i64,
+    critical: Option<(i64, CulpritKey)>,
+    /// Partners whose absences may explain the call.
+    partners: Vec<(Side<'a>, CulpritKey)>,
+}
+
+impl<'a> Group<'a> {
+    fn new(begin: i64, end: i64) -> Group<'a> {
+        Group {
+            wait: Wait { begin, end, ..Wait::default() },
+            compute: 0,
+            hideable: 0,
+            critical: None,
+            partners: Vec::new(),
+        }
+    }
+
+    fn is_worth_it(&self) -> bool {
+        self.wait.end - self.wait.begin >= SHORT_WAIT
+    }
+
+    fn add(&mut self, half: &Half<'_>, transfer: Option<i64>, ready_compute: i64) {
+        let has_reference = half.operation.direction != Direction::None;
+        self.wait.transfer = self.wait.transfer.saturating_add(transfer.unwrap_or(0));
+        if has_reference {
+            self.compute = self.compute.max(ready_compute);
+            let hideable = transfer.unwrap_or(i64::MAX).min(ready_compute);
+            self.hideable = self.hideable.saturating_add(hideable);
+        }
+    }
+
+    /// Considers the other side of a request as that which the call waited for: the one that was there last, among those
+    /// that were there before the call ended.
+    fn offer(&mut self, sides: Sides<'a>, half: &Half<'a>, cell: u32, side: Option<Side<'a>>) {
+        let Some(side) = side.filter(|side| side.posted <= self.wait.end) else { return };
+        let inside = sides.inside(&side, side.posted.max(half.post_begin));
+        let inside = inside.filter(|&inside| inside <= self.wait.end);
+        let key = sides.culprit(&side, cell);
+        let last = inside.unwrap_or(side.posted);
+        if self.critical.map_or(true, |(critical, _)| last > critical) {
+            self.critical = Some((last, key));
+            self.wait.partner = Some(Partner { posted: side.posted, inside });
+        }
+        if self.partners.len() < MOST_PARTNERS && !matches!(side.who, Who::Own) {
+            self.partners.push((side, key));
+        }
+    }
+
+    fn split(mut self, sides: Sides<'a>) -> (Exposure, Option<CulpritKey>) {
+        self.wait.hideable = self.hideable.min(self.compute);
+        let mut culprit = self.critical.map(|(_, key)| key);
+        let end = self.wait.end;
+        let partners = &self.partners;
+        let explained = self.critical.map_or(i64::MIN, |(last, _)| last) > self.wait.begin;
+        let exposed = self.wait.split(|from| {
+            let absences = partners.iter().map(|(side, key)| (sides.absent(side, from, end), key));
+            let longest = absences.max_by_key(|(absent, _)| *absent);
+            if let Some((_, &key)) = longest.filter(|(absent, _)| !explained && *absent > 0) {
+                culprit = Some(key);
+            }
+            longest.map_or(0, |(absent, _)| absent)
+        });
+        (exposed, culprit)
+    }
+}

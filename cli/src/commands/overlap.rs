@@ -1,0 +1,61 @@
+//! `lapscope overlap`: what was hidden, what could have been, and what was waited for.
+
+use std::process::ExitCode;
+
+use anyhow::{ensure, Result};
+
+use super::open::{print, print_json, warn, OpenRun};
+use crate::analysis::overlap::{measure, Options, Overlap};
+use crate::analysis::problem::{find_problems_of, module_problems};
+use crate::analysis::reference::Reference;
+use crate::args::{Format, OverlapArgs, OverlapBy};
+use crate::model::RankInfo;
+use crate::render;
+use crate::render::progress::Progress;
+use crate::render::style::Style;
+use crate::symbols::Symbols;
+use crate::trace::Trace;
+
+/// Reads the run, recovering what killed ranks left, and prints its overlap.
+///
+/// # Errors
+/// There is no run here, no file of it can be read, or standard output fails.
+pub fn run(args: &OverlapArgs) -> Result<ExitCode> {
+    let overlap = build(args)?;
+    match args.format {
+        Format::Json => print_json(&overlap)?,
+        Format::Csv => {
+            warn(&overlap.problems);
+            let by = args.by.unwrap_or(OverlapBy::Site);
+            print(|out| render::overlap::write_csv(out, &overlap, by))?;
+        }
+        Format::Text => {
+            print(|out| render::overlap::write(out, &overlap, args.by, Style::for_stdout()))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn build(args: &OverlapArgs) -> Result<Overlap> {
+    let open = OpenRun::open(args.run.as_deref())?;
+    let (trace, failed) = Trace::read(&open.files.databases)?;
+    let known = |rank| trace.ranks.iter().any(|trace| trace.info().rank == rank);
+    for &rank in &args.ranks {
+        ensure!(known(rank), "rank {rank} is not in {}", open.name());
+    }
+    let infos: Vec<&RankInfo> = trace.ranks.iter().map(|rank| rank.info()).collect();
+    let mut problems = open.problems.clone();
+    problems.extend(find_problems_of(&infos, &failed, &[]));
+    let reference = Reference::of_run(&trace);
+    let progress = Progress::default();
+    progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());
+    let measured = measure(&trace, &reference, &args.ranks, &|requests| progress.add(requests));
+    drop(progress);
+    let mut symbols = Symbols::new(trace.modules.clone());
+    let options = Options { top: args.top, ranks: &args.ranks };
+    let mut overlap =
+        Overlap::build(&open.name(), &trace, &reference, &measured, options, &mut symbols);
+    problems.extend(module_problems(symbols.troubles()));
+    overlap.problems = problems;
+    Ok(overlap)
+}

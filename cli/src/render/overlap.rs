@@ -1,0 +1,524 @@
+//! Overlap as text and as tables.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::csv::CsvWriter;
+use super::style::{bar, Style};
+use super::table::{Align, Table};
+use super::units::{bytes, count, percent, round_bytes, time};
+use crate::analysis::overlap::groups::{BlockingRow, SiteRow, TimeRow, WaitedFor};
+use crate::analysis::overlap::sums::{BlockingNumbers, Cause, Numbers};
+use crate::analysis::overlap::Overlap;
+use crate::analysis::problem::plural;
+use crate::analysis::reference::Source;
+use crate::args::OverlapBy;
+use crate::model::{Kind, Nanos};
+use crate::symbols::FrameName;
+use crate::trace::PathClass;
+
+/// Writes the summary, or the one table that was asked for.
+///
+/// # Errors
+/// Of the writer.
+pub fn write(
+    out: &mut dyn Write,
+    overlap: &Overlap,
+    by: Option<OverlapBy>,
+    style: Style,
+) -> io::Result<()> {
+    write_head(out, overlap, style)?;
+    if overlap.totals.numbers.requests == 0 && overlap.blocking.totals.calls == 0 {
+        return writeln!(out, "\nNo MPI communication was recorded.");
+    }
+    if let Some(by) = by {
+        writeln!(out)?;
+        return write_table(out, overlap, by, style);
+    }
+    if overlap.totals.numbers.requests > 0 {
+        write_hidden(out, &overlap.totals.numbers, style)?;
+        write_exposed(out, overlap, style)?;
+        writeln!(
+            out,
+            "\n{}  {}",
+            style.bold("CALL SITES"),
+            shown(overlap.sites.len(), overlap.site_count)
+        )?;
+        write_table(out, overlap, OverlapBy::Site, style)?;
+        writeln!(out, "\n{}", style.bold("MESSAGE SIZES"))?;
+        write_table(out, overlap, OverlapBy::Size, style)?;
+        if overlap.paths.len() > 1 {
+            writeln!(out, "\n{}", style.bold("PATHS"))?;
+            write_table(out, overlap, OverlapBy::Path, style)?;
+        }
+        if ranks_differ(overlap) {
+            writeln!(out, "\n{}", style.bold("RANKS"))?;
+            write_table(out, overlap, OverlapBy::Rank, style)?;
+        }
+    }
+    write_blocking(out, overlap, style)?;
+    write_time(out, overlap, style)?;
+    write_pairs(out, overlap, style)
+}
+
+fn shown(shown: usize, all: usize) -> String {
+    if shown < all {
+        format!("{shown} of {all}")
+    } else {
+        all.to_string()
+    }
+}
+
+fn write_head(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Result<()> {
+    writeln!(out, "{}  {}", style.bold("lapscope overlap"), overlap.run)?;
+    for line in [reference_line(overlap), matching_line(overlap), clock_line(overlap)] {
+        writeln!(out, "{}", style.wrap(&line, "", "  "))?;
+    }
+    let notes = overlap.reference.notes.iter();
+    for note in notes.chain(overlap.problems.iter().map(|problem| &problem.message)) {
+        let text = style.wrap(note, "! ", "  ");
+        writeln!(out, "{}", text.replacen("! ", &format!("{} ", style.alert("!")), 1))?;
+    }
+    Ok(())
+}
+
+fn reference_line(overlap: &Overlap) -> String {
+    let description = &overlap.reference.description;
+    let source = match &description.source {
+        Source::Calibration { file, created } => {
+            format!("calibration of {created} ({})", file.display())
+        }
+        Source::Run => "transfers of this run that had nothing in between".to_owned(),
+        Source::None => return "reference times: none".to_owned(),
+    };
+    let mut parts: Vec<String> = description
+        .paths
+        .iter()
+        .map(|path| {
+            let coverage = &path.coverage;
+            format!(
+                "{} {} samples, {} to {}, spread {}",
+                path_name(Some(path.path)),
+                count(coverage.samples),
+                bytes(coverage.min_bytes),
+                bytes(coverage.max_bytes),
+                percent(coverage.spread.unwrap_or(0.0))
+            )
+        })
+        .collect();
+    if description.collectives.samples > 0 {
+        parts.push(format!("collectives {} samples", count(description.collectives.samples)));
+    }
+    format!("reference times: {source}: {}", parts.join("; "))
+}
+
+fn matching_line(overlap: &Overlap) -> String {
+    let matching = &overlap.matching;
+    let mut line = format!("messages: {} matched", count(matching.messages));
+    let parts = [
+        (matching.unmatched_sends, "sends without a receive"),
+        (matching.unmatched_receives, "receives without a send"),
+        (matching.doubtful, "behind a contradiction"),
+        (matching.not_followed, "to or from where nothing is known"),
+    ];
+    for (number, what) in parts.into_iter().filter(|(number, _)| *number > 0) {
+        line += &format!(", {} {what}", count(number));
+    }
+    line
+}
+
+fn clock_line(overlap: &Overlap) -> String {
+    let clocks = &overlap.clocks;
+    let mut line = match clocks.clocks {
+        0 | 1 => "clocks: one".to_owned(),
+        all => format!("clocks: {all}, {} corrected", clocks.corrections.len()),
+    };
+    let margin = clocks.corrections.iter().map(|correction| correction.margin_ns).max();
+    if let Some(margin) = margin {
+        line += &format!(" to within {}", time(Nanos(margin.max(0))));
+    }
+    if clocks.unconnected > 0 {
+        line += &format!(", {} not connected by messages", clocks.unconnected);
+    }
+    line
+}
+
+fn path_name(path: Option<PathClass>) -> &'static str {
+    match path {
+        Some(PathClass::SelfRank) => "self",
+        Some(PathClass::Node) => "same node",
+        Some(PathClass::Network) => "network",
+        None => "collectives and others",
+    }
+}
+
+fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Send => "send",
+        Kind::Recv => "recv",
+        Kind::Collective => "collective",
+        Kind::Rma => "windows",
+        Kind::Io => "files",
+        Kind::Generalized => "generalized",
+        Kind::Other => "other",
+    }
+}
+
+/// "41.2 %", or "12.0 to 41.2 %".
+fn interval(low: Option<f64>, high: Option<f64>) -> String {
+    match low.zip(high) {
+        None => String::new(),
+        Some((low, high)) if percent(low) == percent(high) => percent(low),
+        Some((low, high)) => format!("{:.1} to {}", low * 100.0, percent(high)),
+    }
+}
+
+fn write_hidden(out: &mut dyn Write, numbers: &Numbers, style: Style) -> io::Result<()> {
+    if numbers.measured == 0 {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n{}  of {} that the transfers of {} request{} take with nothing in between",
+        style.bold("OVERLAP"),
+        time(numbers.transfer_ns),
+        count(numbers.measured),
+        plural(numbers.measured)
+    )?;
+    let mut line = |label: &str, low: Option<f64>, high: Option<f64>| {
+        let share = interval(low, high);
+        let text = format!("  {label:<24}{share:>18}  {}", bar(high.unwrap_or(0.0), 40));
+        writeln!(out, "{}", text.trim_end())
+    };
+    line("achieved", numbers.achieved_low, numbers.achieved_high)?;
+    line("possible", numbers.possible, numbers.possible)?;
+    line("lost", numbers.lost_low, numbers.lost_high)?;
+    let share = |part: Nanos| Some(part.share_of(numbers.transfer_ns));
+    for (label, part) in [
+        ("  late partner", numbers.lost_late_partner_ns),
+        ("  no progress", numbers.lost_no_progress_ns),
+        ("  rest", numbers.lost_rest_ns),
+    ] {
+        if part.0 > 0 {
+            line(label, share(part), share(part))?;
+        }
+    }
+    Ok(())
+}
+
+fn cause_name(cause: Cause) -> &'static str {
+    match cause {
+        Cause::LatePartner => "late partner",
+        Cause::PartnerOutside => "partner computing",
+        Cause::OwnWindow => "own window unused",
+        Cause::Transfer => "transfer",
+    }
+}
+
+fn exposed_of(numbers: &Numbers, cause: Cause) -> Nanos {
+    match cause {
+        Cause::LatePartner => numbers.exposed_late_partner_ns,
+        Cause::PartnerOutside => numbers.exposed_partner_outside_ns,
+        Cause::OwnWindow => numbers.exposed_own_window_ns,
+        Cause::Transfer => numbers.exposed_transfer_ns,
+    }
+}
+
+fn write_exposed(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Result<()> {
+    let numbers = &overlap.totals.numbers;
+    writeln!(
+        out,
+        "\n{}  {} in calls that completed requests ({} of the run time)",
+        style.bold("EXPOSED"),
+        time(numbers.exposed_ns),
+        percent(numbers.exposed_ns.share_of(overlap.totals.run_ns))
+    )?;
+    for (cause, meaning) in [
+        (Cause::LatePartner, "it had not posted yet"),
+        (Cause::PartnerOutside, "it had posted, and was outside MPI"),
+        (Cause::OwnWindow, "could have been hidden in the requests' own windows"),
+        (Cause::Transfer, "no computation to hide behind, copying, contention"),
+    ] {
+        let part = exposed_of(numbers, cause);
+        if part.0 > 0 {
+            let share = part.share_of(numbers.exposed_ns);
+            let head = format!("  {:<24}{:>8}{:>9}", cause_name(cause), percent(share), time(part));
+            writeln!(out, "{head}  {:<24} {}", bar(share, 24), style.dim(meaning))?;
+        }
+    }
+    if overlap.totals.unattributed_ns.0 > 0 {
+        writeln!(
+            out,
+            "  and {} for requests whose start was not seen",
+            time(overlap.totals.unattributed_ns)
+        )?;
+    }
+    writeln!(out, "  posting took {}", time(numbers.post_ns))
+}
+
+const COLUMNS: [(&str, Align); 9] = [
+    ("exposed", Align::Right),
+    ("mostly", Align::Left),
+    ("", Align::Left),
+    ("requests", Align::Right),
+    ("bytes", Align::Right),
+    ("reference", Align::Right),
+    ("achieved", Align::Right),
+    ("possible", Align::Right),
+    ("lost", Align::Right),
+];
+
+fn cells(label: String, numbers: &Numbers) -> Vec<String> {
+    vec![
+        time(numbers.exposed_ns),
+        mostly(numbers.cause.map(|cause| (cause, exposed_of(numbers, cause))), numbers.exposed_ns),
+        label,
+        count(numbers.requests),
+        if numbers.bytes > 0 { bytes(numbers.bytes) } else { String::new() },
+        if numbers.measured > 0 { time(numbers.transfer_ns) } else { String::new() },
+        interval(numbers.achieved_low, numbers.achieved_high),
+        numbers.possible.map(percent).unwrap_or_default(),
+        interval(numbers.lost_low, numbers.lost_high),
+    ]
+}
+
+/// "late partner 83 %"
+fn mostly(cause: Option<(Cause, Nanos)>, all: Nanos) -> String {
+    cause.map_or_else(String::new, |(cause, part)| {
+        format!("{} {:.0} %", cause_name(cause), part.share_of(all) * 100.0)
+    })
+}
+
+fn write_table(
+    out: &mut dyn Write,
+    overlap: &Overlap,
+    by: OverlapBy,
+    style: Style,
+) -> io::Result<()> {
+    let mut table = Table::new(&COLUMNS);
+    match by {
+        OverlapBy::Site => {
+            for site in &overlap.sites {
+                table.row(cells(site.call.clone(), &site.numbers), Some(place(site)));
+            }
+        }
+        OverlapBy::Size => {
+            for row in &overlap.sizes {
+                let label = format!(
+                    "{} {}",
+                    kind_name(row.kind),
+                    size_range(row.from_bytes, row.below_bytes)
+                );
+                table.row(cells(label, &row.numbers), None);
+            }
+        }
+        OverlapBy::Path => {
+            for row in &overlap.paths {
+                table.row(cells(path_name(row.path).to_owned(), &row.numbers), None);
+            }
+        }
+        OverlapBy::Rank => {
+            for row in &overlap.ranks {
+                table.row(cells(format!("rank {}", row.rank), &row.numbers), None);
+            }
+        }
+        OverlapBy::Kind => {
+            for row in &overlap.kinds {
+                table.row(cells(kind_name(row.kind).to_owned(), &row.numbers), None);
+            }
+        }
+        OverlapBy::Time => {
+            for row in overlap.over_time.iter().filter(|row| row.numbers.requests > 0) {
+                let label = format!("from {}", time(row.begin_ns));
+                table.row(cells(label, &row.numbers), None);
+            }
+        }
+    }
+    table.write(out, style)
+}
+
+/// "2 KiB to 4 KiB"
+fn size_range(from: u64, below: u64) -> String {
+    match (from, below) {
+        (0, _) => "0 B".to_owned(),
+        (_, u64::MAX) => format!("from {}", round_bytes(from)),
+        _ => format!("{} to {}", round_bytes(from), round_bytes(below)),
+    }
+}
+
+fn short(frame: Option<&FrameName>) -> String {
+    frame.map_or_else(|| "(no call path)".to_owned(), FrameName::short)
+}
+
+/// "exchange halo.c:42, completed in MPI_Waitall exchange halo.c:57"
+fn place(site: &SiteRow) -> String {
+    let mut text = short(site.site.as_ref());
+    if let Some(by) = site.completed_in.as_ref().filter(|by| by.exposed_ns.0 > 0) {
+        text += &format!(", completed in {} {}", by.call, short(by.site.as_ref()));
+    }
+    text + &waited_for(site.waited_for.as_ref())
+}
+
+/// "; waited for MPI_Irecv exchange halo.c:40 of ranks 1, 3"
+fn waited_for(other: Option<&WaitedFor>) -> String {
+    let Some(other) = other else { return String::new() };
+    let ranks: Vec<String> = other.ranks.iter().map(ToString::to_string).collect();
+    let what = match &other.call {
+        Some(call) => format!("{call} {} of ", short(other.site.as_ref())),
+        None => String::new(),
+    };
+    format!("; waited for {what}rank{} {}", plural(ranks.len() as u64), ranks.join(", "))
+}
+
+fn ranks_differ(overlap: &Overlap) -> bool {
+    const MOST: usize = 32;
+    let exposed = || overlap.ranks.iter().map(|row| row.numbers.exposed_ns);
+    let (least, most) = (exposed().min().unwrap_or_default(), exposed().max().unwrap_or_default());
+    overlap.ranks.len() > 1 && overlap.ranks.len() <= MOST && most.0 > least.0 + least.0 / 4
+}
+
+fn write_blocking(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Result<()> {
+    let blocking = &overlap.blocking;
+    if blocking.totals.calls == 0 {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n{}  {} in {} call{} that can hide nothing ({} of the run time)",
+        style.bold("BLOCKING CALLS"),
+        time(blocking.totals.blocked_ns),
+        count(blocking.totals.calls),
+        plural(blocking.totals.calls),
+        percent(blocking.totals.blocked_ns.share_of(overlap.totals.run_ns))
+    )?;
+    let mut table = Table::new(&[
+        ("time", Align::Right),
+        ("late partner", Align::Right),
+        ("computing", Align::Right),
+        ("transfer", Align::Right),
+        ("call", Align::Left),
+        ("calls", Align::Right),
+    ]);
+    for site in &blocking.sites {
+        table.row(
+            blocking_cells(site),
+            Some(short(site.site.as_ref()) + &waited_for(site.waited_for.as_ref())),
+        );
+    }
+    table.write(out, style)
+}
+
+fn blocking_cells(site: &BlockingRow) -> Vec<String> {
+    let numbers: &BlockingNumbers = &site.numbers;
+    vec![
+        time(numbers.blocked_ns),
+        percent(numbers.late_partner_ns.share_of(numbers.blocked_ns)),
+        percent(numbers.partner_outside_ns.share_of(numbers.blocked_ns)),
+        percent(numbers.transfer_ns.share_of(numbers.blocked_ns)),
+        site.call.clone(),
+        count(numbers.calls),
+    ]
+}
+
+/// Exposed time over the run: how much, and what of it most.
+fn write_time(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Result<()> {
+    let exposed = |row: &TimeRow| row.numbers.exposed_ns.0 + row.blocking.blocked_ns.0;
+    let most = overlap.over_time.iter().map(exposed).max().unwrap_or(0);
+    if most == 0 {
+        return Ok(());
+    }
+    const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let height = |row: &TimeRow| HEIGHTS[((exposed(row) * 8 + most - 1) / most) as usize];
+    let letter = |row: &TimeRow| match largest(row) {
+        Some(Cause::LatePartner) => 'l',
+        Some(Cause::PartnerOutside) => 'c',
+        Some(Cause::OwnWindow) => 'w',
+        Some(Cause::Transfer) => 't',
+        None => ' ',
+    };
+    let heights: String = overlap.over_time.iter().map(height).collect();
+    let letters: String = overlap.over_time.iter().map(letter).collect();
+    let end = overlap.over_time.last().map_or(Nanos(0), |row| row.end_ns);
+    writeln!(out, "\n{}  waiting in completing and blocking calls", style.bold("OVER TIME"))?;
+    writeln!(out, "  {heights}")?;
+    writeln!(out, "  {}", letters.trim_end())?;
+    let note = "most of it: l late partner, c partner computing, w own window unused, t transfer";
+    writeln!(out, "  0{:>59}", time(end))?;
+    writeln!(out, "{}", style.dim(&style.wrap(note, "  ", "  ")))
+}
+
+fn largest(row: &TimeRow) -> Option<Cause> {
+    let blocking = |cause| match cause {
+        Cause::LatePartner => row.blocking.late_partner_ns,
+        Cause::PartnerOutside => row.blocking.partner_outside_ns,
+        Cause::OwnWindow => Nanos(0),
+        Cause::Transfer => row.blocking.transfer_ns,
+    };
+    let all = |cause| exposed_of(&row.numbers, cause) + blocking(cause);
+    Cause::ALL.into_iter().rev().max_by_key(|&cause| all(cause)).filter(|&cause| all(cause).0 > 0)
+}
+
+fn write_pairs(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Result<()> {
+    const SHOWN: usize = 5;
+    if overlap.late_pairs.is_empty() || overlap.ranks.len() < 3 {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", style.bold("WHO WAITED FOR WHOM LONGEST"))?;
+    for pair in overlap.late_pairs.iter().take(SHOWN) {
+        writeln!(
+            out,
+            "  rank {} for rank {}: {} until it had posted, {} while it was outside MPI",
+            pair.rank,
+            pair.waited_for,
+            time(pair.late_partner_ns),
+            time(pair.partner_outside_ns)
+        )?;
+    }
+    Ok(())
+}
+
+/// Writes one table; keys are those of the JSON, of nested objects joined by underscores.
+///
+/// # Errors
+/// Of the writer.
+pub fn write_csv(out: &mut dyn Write, overlap: &Overlap, by: OverlapBy) -> io::Result<()> {
+    match by {
+        OverlapBy::Site => write_rows(out, &overlap.sites),
+        OverlapBy::Size => write_rows(out, &overlap.sizes),
+        OverlapBy::Path => write_rows(out, &overlap.paths),
+        OverlapBy::Rank => write_rows(out, &overlap.ranks),
+        OverlapBy::Kind => write_rows(out, &overlap.kinds),
+        OverlapBy::Time => write_rows(out, &overlap.over_time),
+    }
+}
+
+fn write_rows(out: &mut dyn Write, rows: &[impl Serialize]) -> io::Result<()> {
+    let mut writer = CsvWriter::default();
+    for row in rows {
+        let mut value = serde_json::to_value(row)?;
+        if let Value::Object(cells) = &mut value {
+            shorten(cells)?;
+        }
+        writer.write(out, &value)?;
+    }
+    Ok(())
+}
+
+/// Places become text, objects within a row columns of their own; a row has the same columns whatever is not known.
+fn shorten(cells: &mut serde_json::Map<String, Value>) -> io::Result<()> {
+    cells.remove("waited_for");
+    cells.remove("completed_in");
+    if let Some(site) = cells.remove("site") {
+        for key in ["function", "file", "line", "module"] {
+            cells.insert(key.to_owned(), site.get(key).cloned().unwrap_or(Value::Null));
+        }
+    }
+    if let Some(Value::Object(blocking)) = cells.remove("blocking") {
+        for (key, value) in blocking {
+            cells.insert(format!("blocking_{key}"), value);
+        }
+    }
+    Ok(())
+}

@@ -18,17 +18,24 @@ static inline uint64_t clock_nanoseconds(clockid_t id)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* The time-stamp counter, where clock_is_tsc. */
+static inline uint64_t clock_tsc(void)
+{
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#else
+    return 0;
+#endif
+}
+
 static inline uint64_t clock_now(void)
 {
-    if (__builtin_expect(clock_is_tsc, 1)) {
-#if defined(__x86_64__)
-        return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-        uint64_t ticks;
-        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-        return ticks;
-#endif
-    }
+    if (__builtin_expect(clock_is_tsc, 1))
+        return clock_tsc();
     return clock_nanoseconds(CLOCK_MONOTONIC);
 }
 

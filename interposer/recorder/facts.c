@@ -2,6 +2,7 @@
 #include "facts.h"
 
 #include "config.h"
+#include "counters.h"
 #include "mpi_api.h"
 
 #include <fcntl.h>
@@ -45,6 +46,17 @@ static void write_options(struct thread *t)
     }
 }
 
+static void write_counters(struct thread *t)
+{
+    char key[32], text[sizeof(struct counter) + 8];
+    const struct counter *counter;
+    for (unsigned i = 0; (counter = counters_asked(i)); i++) {
+        snprintf(key, sizeof key, "counter.%u", i);
+        snprintf(text, sizeof text, "%s\t%s\t%s\t%s", counter->name, counter->unit, counter->problem, counter->description);
+        spool_define_meta(&t->stream, key, text);
+    }
+}
+
 static void write_program(struct thread *t)
 {
     char text[16384];
@@ -83,5 +95,6 @@ void facts_write(struct thread *t, const char *job)
     spool_define_meta(&t->stream, "lapscope_version", LAPSCOPE_VERSION);
     spool_define_meta(&t->stream, "job", job);
     write_options(t);
+    write_counters(t);
     write_environment(t);
 }

@@ -1,7 +1,7 @@
 #include "record.h"
 
 #include "comm.h"
-#include "config.h"
+#include "meter.h"
 #include "operation.h"
 #include "spool_codec.h"
 #include "tally.h"
@@ -40,9 +40,7 @@ void call_begin(struct span *span, struct thread *t, enum call call, struct call
     span->site = callsite_of(t, caller);
     span->completed = 1;
     struct operation *operation = announced_operation(span, message);
-    if (UNLIKELY(config.cpu_time))
-        span->cpu_begin = cpu_time_now();
-    t->state->current_begin = span->begin = clock_now();
+    t->state->current_begin = span->begin = stamp_begin(t);
     __atomic_store_n(&t->state->current_operation, operation ? operation->id : 0, __ATOMIC_RELEASE);
 }
 
@@ -80,13 +78,6 @@ static void summarize_call(struct span *span, uint64_t bytes)
     tally->inside_ticks += span->end - span->begin;
 }
 
-static __attribute__((noinline, cold)) unsigned char *put_cpu_time(unsigned char *at, const struct span *span)
-{
-    struct cpu_time spent = cpu_time_between(span->cpu_begin, cpu_time_now());
-    uint64_t fields[] = {spent.total_ns - spent.system_ns, spent.system_ns};
-    return spool_put(at, SPOOL_CPU, fields, 2);
-}
-
 void record_call(struct span *span, const struct exchange *exchange, const struct exchange *receive)
 {
     struct thread *t = span->thread;
@@ -98,11 +89,11 @@ void record_call(struct span *span, const struct exchange *exchange, const struc
         operation = exchange_operation(span, &span->site->last_operation, exchange);
         receiving = receive ? exchange_operation(span, &span->site->last_receive, receive) : NULL;
     }
-    if (UNLIKELY(!operation || !spool_stream_room(stream, SPOOL_RECORD_ROOM, 0))) {
+    if (UNLIKELY(!operation || !spool_stream_room(stream, t->record_room, 0))) {
         summarize_call(span, exchange->actual->bytes);
         return;
     }
-    unsigned char *at = UNLIKELY(config.cpu_time) ? put_cpu_time(stream->at, span) : stream->at;
+    unsigned char *at = UNLIKELY(t->meter != NULL) ? meter_put_call(t->meter, stream->at) : stream->at;
     uint64_t fields[] = {operation->id, span->begin - stream->last_begin, span->end - span->begin, receiving ? receiving->id : 0};
     stream->last_begin = span->begin;
     spool_stream_commit(stream, spool_put(at, SPOOL_CALL, fields, sizeof fields / sizeof fields[0]));

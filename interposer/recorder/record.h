@@ -6,7 +6,6 @@
 #define LAPSCOPE_RECORD_H
 
 #include "callsite.h"
-#include "cpu_time.h"
 #include "message.h"
 #include "mpi_api.h"
 #include "operation.h"
@@ -17,7 +16,6 @@ struct span {
     struct thread *thread;
     struct callsite *site;
     uint64_t begin, end;         /* ticks */
-    struct cpu_time cpu_begin;   /* LAPSCOPE_CPU_TIME=on */
     unsigned completed;          /* requests that share this call's time */
     enum call call;
 };
@@ -78,7 +76,7 @@ void call_begin(struct span *span, struct thread *t, enum call call, struct call
 /* Stamps the end. To be called directly behind the real call. */
 static inline void call_stamp(struct span *span)
 {
-    span->end = clock_now();
+    span->end = stamp_end(span->thread);
 }
 
 /* One call row. NULL for what has no message of its own, and for calls that failed: then nothing of their arguments can

@@ -2,6 +2,7 @@
 
 #include "arena.h"
 #include "comm.h"
+#include "meter.h"
 #include "operation.h"
 #include "request.h"
 #include "spool_codec.h"
@@ -39,6 +40,8 @@ static void fill_live(struct thread *t, struct spool_live *live, struct operatio
     live->outstanding_bytes = 0;
     live->owner = (uintptr_t)operation;
     live->peer_slot = UINT32_MAX;
+    if (UNLIKELY(t->meter != NULL))
+        meter_post(t->meter, live);
     if (operation->key.kind == SPOOL_SEND && operation->peer_world >= 0) {
         live->peer_slot = (uint32_t)operation->peer_world;
         live->outstanding_bytes = (uint64_t)add_outstanding(operation->peer_world, (int64_t)operation->key.bytes);
@@ -246,6 +249,8 @@ static unsigned char *put_extras(struct thread *t, unsigned char *at, const stru
         uint64_t foreign[] = {live->thread, live->injection_arm};
         at = spool_put(at, SPOOL_FOREIGN, foreign, 2);
     }
+    if (UNLIKELY(t->meter != NULL) && live->thread == t->number)
+        at = meter_put_request(t->meter, live, at);
     int seen_complete = live->flags & SPOOL_LIVE_SEEN_COMPLETE;
     if (live->polls || seen_complete) {
         uint64_t begin = live->post_begin, seen = seen_complete ? since(live->seen_complete, begin) : 0;
@@ -307,7 +312,7 @@ void record_completion(const struct span *span, struct spool_live *live, const M
     uint32_t outcome = outcome_of_request(t, live, operation, status, ended, &bytes);
     if (live->peer_slot != UINT32_MAX)
         add_outstanding((int32_t)live->peer_slot, -(int64_t)operation->key.bytes);
-    if (UNLIKELY(t->stream.full || !outcome || !spool_stream_room(&t->stream, SPOOL_RECORD_ROOM, 0))) {
+    if (UNLIKELY(t->stream.full || !outcome || !spool_stream_room(&t->stream, t->record_room, 0))) {
         summarize_request(span, live, operation, bytes, inside);
     } else {
         unsigned char *at = put_extras(t, t->stream.at, live);

@@ -5,8 +5,10 @@
 #include "clock.h"
 #include "comm.h"
 #include "config.h"
+#include "counters.h"
 #include "facts.h"
 #include "log.h"
+#include "meter.h"
 #include "record.h"
 #include "rundir.h"
 #include "store.h"
@@ -78,6 +80,9 @@ void recorder_start(struct spool_clock_pair began, int64_t began_unix_ns, const 
         errno = saved_errno;
         return;
     }
+    if (*config.counters)
+        counters_open(config.counters, log_first_on_node());
+    stamps_are_plain = clock_is_tsc && !meters_wanted();
     struct thread *t = record_init_world(identity.world_size) ? thread_first_call() : NULL;
     if (!t) {
         log_line("rank %d is not recorded: no room for the first records in %s", identity.rank, dir.spool);

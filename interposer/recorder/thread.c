@@ -3,6 +3,7 @@
 
 #include "arena.h"
 #include "callsite.h"
+#include "meter.h"
 #include "request.h"
 #include "tally.h"
 
@@ -16,6 +17,7 @@
 enum { FIRST_STREAM_CHUNK = 256 << 10, SMALLEST_SCRATCH = 4096 };
 
 enum recorder_state recorder_state HIDDEN = RECORDER_OFF;
+int stamps_are_plain HIDDEN;
 int recorder_multiple HIDDEN;
 struct thread *threads[MAX_THREADS] HIDDEN;
 unsigned thread_count HIDDEN;
@@ -43,6 +45,8 @@ struct thread *thread_first_call(void)
     if (t) {
         t->number = thread_count;
         t->callsites = callsite_cache_create();
+        t->meter = meter_create();
+        t->record_room = SPOOL_RECORD_ROOM + (t->meter ? METER_ROOM : 0);
         if (t->callsites && open_spool(t)) {
             threads[thread_count] = t;
             __atomic_store_n(&thread_count, thread_count + 1, __ATOMIC_RELEASE);
@@ -70,6 +74,21 @@ int thread_is_nested(struct thread *t, uintptr_t return_address)
         t->nestings[at % NESTINGS] = (struct nesting){return_address, t->inside_return};
     }
     return nested;
+}
+
+uint64_t thread_stamp_begin(struct thread *t)
+{
+    if (t->meter)
+        meter_enter(t->meter);
+    return clock_now();
+}
+
+uint64_t thread_stamp_end(struct thread *t)
+{
+    uint64_t now = clock_now();
+    if (t->meter)
+        meter_leave(t->meter);
+    return now;
 }
 
 void *thread_scratch(struct thread *t, uint64_t bytes)

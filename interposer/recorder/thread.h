@@ -15,6 +15,7 @@
 
 enum { MAX_THREADS = 4096, COMM_CACHE = 16, NESTINGS = 16 };
 
+struct meter;
 struct operation;
 struct callsite_cache;
 struct comm;
@@ -47,6 +48,8 @@ struct thread {
     uintptr_t inside_return; /* that wrapper's return address */
     unsigned number;
     struct spool_stream stream;
+    struct meter *meter;                   /* NULL: nothing but time is measured */
+    uint64_t record_room;                  /* what the records of a row may take, with what the meter adds */
     struct spool_thread_state *state;      /* in the spool */
     struct spool_live *free_live;          /* linked through owner */
     struct spool_live *returned_live;      /* ended by other threads; taken over when free_live runs out */
@@ -69,6 +72,7 @@ struct thread {
 enum recorder_state { RECORDER_OFF, RECORDER_ON, RECORDER_PAUSED }; /* paused by MPI_Pcontrol(0) */
 
 extern enum recorder_state recorder_state;
+extern int stamps_are_plain;                   /* the time-stamp counter, and no meters */
 extern int recorder_multiple;                  /* MPI_THREAD_MULTIPLE was granted */
 extern struct thread *threads[MAX_THREADS];
 extern unsigned thread_count;
@@ -122,6 +126,21 @@ static inline ALWAYS_INLINE struct thread *enter_unless_paused(void)
 static inline void leave(struct thread *t)
 {
     t->inside = 0;
+}
+
+/* With meters, or another clock. */
+uint64_t thread_stamp_begin(struct thread *t);
+uint64_t thread_stamp_end(struct thread *t);
+
+/* The times directly before and behind a real call, in ticks. */
+static inline uint64_t stamp_begin(struct thread *t)
+{
+    return LIKELY(stamps_are_plain) ? clock_tsc() : thread_stamp_begin(t);
+}
+
+static inline uint64_t stamp_end(struct thread *t)
+{
+    return LIKELY(stamps_are_plain) ? clock_tsc() : thread_stamp_end(t);
 }
 
 /* Time inside a recorded call. */

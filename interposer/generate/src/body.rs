@@ -232,9 +232,9 @@ impl Body<'_> {
 
     /// The real call of what posts requests: the times are theirs.
     fn stamped_call(&self, text: &mut String) {
-        line!(text, "    uint64_t begin = clock_now();");
+        line!(text, "    uint64_t begin = stamp_begin(t);");
         self.real_call(text);
-        line!(text, "    uint64_t end = clock_now();");
+        line!(text, "    uint64_t end = stamp_end(t);");
     }
 
     fn error(&self) -> &'static str {

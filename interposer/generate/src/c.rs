@@ -41,9 +41,9 @@ mod tests {
     if (!t) {
         return REAL(C_MPI_Isend)(buf, count, dest, request);
     }
-    uint64_t begin = clock_now();
+    uint64_t begin = stamp_begin(t);
     int error = REAL(C_MPI_Isend)(buf, count, dest, request);
-    uint64_t end = clock_now();
+    uint64_t end = stamp_end(t);
     if (error == MPI_SUCCESS) {
         struct message message = to(dest);
         message.bytes = 4 * count;

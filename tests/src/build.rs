@@ -149,13 +149,21 @@ fn compile_c(compiler: &str, source: &Path, binary: &Path, options: &[&str]) {
 /// # Panics
 /// When it cannot be built.
 pub fn app(mpi: &Mpi, app: &str) -> PathBuf {
+    app_with(mpi, app, &[])
+}
+
+/// [`app`] with libraries of its own.
+///
+/// # Panics
+/// As [`app`].
+pub fn app_with(mpi: &Mpi, app: &str, libraries: &[&str]) -> PathBuf {
     let _turn = turn();
     let source = paths::apps().join(format!("{app}.c"));
     let binary = paths::built(mpi.name).join(app);
     let mut sources = headers();
     sources.push(source.clone());
     if !is_current(&binary, &sources) {
-        compile_c(mpi.compiler, &source, &binary, &["-pthread"]);
+        compile_c(mpi.compiler, &source, &binary, &[&["-pthread"], libraries].concat());
     }
     binary
 }

@@ -13,6 +13,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use self::groups::{KindRow, LatePair, Named, PathRow, RankRow, SiteRow, SizeRow, TimeRow};
+pub use self::side::EagerLimits;
 use self::side::Sides;
 use self::sums::{BlockingNumbers, BlockingSums, Numbers, Sums};
 use self::walk::{RankFound, Slices, Walk};
@@ -94,10 +95,12 @@ pub struct Measured {
     slices: Slices,
 }
 
-/// Looks at every request once, the ranks side by side. `progress` is told how many more were done.
+/// Looks at every request once, the ranks side by side; `eager` says which sends wait for nobody, `progress` is told how many
+/// more requests were done.
 pub fn measure(
     trace: &Trace,
     reference: &Reference,
+    eager: EagerLimits,
     ranks: &[Rank],
     progress: &(dyn Fn(u64) + Sync),
 ) -> Measured {
@@ -105,7 +108,7 @@ pub fn measure(
     let wanted: Vec<usize> = (0..trace.ranks.len())
         .filter(|&place| ranks.is_empty() || ranks.contains(&trace.ranks[place].info().rank))
         .collect();
-    let sides = Sides { trace };
+    let sides = Sides { trace, eager };
     let ranks = wanted
         .into_par_iter()
         .map(|rank| (rank, Walk::new(trace, rank, reference, sides, slices).run(progress)))

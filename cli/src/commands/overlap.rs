@@ -5,9 +5,10 @@ use std::process::ExitCode;
 use anyhow::{ensure, Result};
 
 use super::open::{print, print_json, warn, OpenRun};
-use crate::analysis::overlap::{measure, Options, Overlap};
+use crate::analysis::overlap::{measure, EagerLimits, Options, Overlap};
 use crate::analysis::problem::{find_problems_of, module_problems};
 use crate::analysis::reference::Reference;
+use crate::analysis::thresholds::Thresholds;
 use crate::args::{Format, OverlapArgs, OverlapBy};
 use crate::model::RankInfo;
 use crate::render;
@@ -47,9 +48,11 @@ fn build(args: &OverlapArgs) -> Result<Overlap> {
     let mut problems = open.problems.clone();
     problems.extend(find_problems_of(&infos, &failed, &[]));
     let reference = Reference::of_run(&trace);
+    let eager = EagerLimits::of(&Thresholds::find(&trace, &[], Vec::new()));
     let progress = Progress::default();
     progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());
-    let measured = measure(&trace, &reference, &args.ranks, &|requests| progress.add(requests));
+    let progressed = |requests| progress.add(requests);
+    let measured = measure(&trace, &reference, eager, &args.ranks, &progressed);
     drop(progress);
     let mut symbols = Symbols::new(trace.modules.clone());
     let options = Options { top: args.top, ranks: &args.ranks };

@@ -32,6 +32,27 @@ pub(super) struct Group {
     pub members: Vec<(u32, Vec<u32>)>,
 }
 
+/// The members of all collectives.
+#[derive(Debug, Default)]
+pub struct Members(Vec<Group>);
+
+impl Members {
+    pub(super) fn new(mut groups: Vec<Group>) -> Members {
+        groups.sort_by_key(|group| group.first);
+        Members(groups)
+    }
+
+    /// Place of each member's rank, and its endpoint.
+    fn of(&self, collective: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let behind = self.0.partition_point(|group| group.first <= collective);
+        let group = behind.checked_sub(1).map(|index| &self.0[index]);
+        group.into_iter().flat_map(move |group| {
+            let number = (collective - group.first) as usize;
+            group.members.iter().filter_map(move |(rank, all)| Some((*rank, *all.get(number)?)))
+        })
+    }
+}
+
 impl Collective {
     fn is_complete(&self) -> bool {
         self.agrees && self.members == self.comm_size
@@ -39,6 +60,15 @@ impl Collective {
 }
 
 impl Trace {
+    /// All that take part in the collective of `half`, itself among them.
+    pub fn members<'a>(&'a self, half: &Half<'_>) -> impl Iterator<Item = Half<'a>> + 'a {
+        let collective = self.collective(half).map(|_| half.partner);
+        collective
+            .into_iter()
+            .flat_map(|collective| self.members.of(collective))
+            .map(|(rank, endpoint)| self.half(rank as usize, endpoint as usize))
+    }
+
     /// When everything began that a member of a collective had to wait for, and the place of the rank that was last: the
     /// root in a broadcast, all members at the root of a reduction. `None` when it waits for nobody or it is not known.
     pub fn awaited(&self, half: &Half<'_>) -> Option<(i64, u32)> {

@@ -17,7 +17,7 @@ mod tests;
 use crate::model::{Bytes, CallName, CallPath, Frame, Module, RankInfo};
 
 pub use clock::Clocks;
-pub use collective::Collective;
+pub use collective::{Collective, Members};
 pub use endpoint::{Call, Endpoint, Observation, Span, NONE};
 pub use matching::Matching;
 pub use operation::{Direction, Ended, Mode, Operation};
@@ -53,6 +53,7 @@ pub struct Trace {
     /// [`Operation::path`] indexes into this.
     pub paths: Vec<CallPath>,
     pub collectives: Vec<Collective>,
+    pub members: Members,
     pub matching: Matching,
     pub clocks: Clocks,
 }

@@ -42,6 +42,7 @@ impl Trace {
         let groups = collective::assemble(&mut trace, &lanes, &orders);
         trace.clocks = clock::correct(&mut trace.ranks, &trace.calls, &groups);
         collective::time(&mut trace, &groups);
+        trace.members = collective::Members::new(groups);
         trace.matching = matching::verify(&mut trace.ranks, &lanes, &orders, &mut matched);
         trace
     }

@@ -188,6 +188,7 @@ impl World {
         let groups = collective::assemble(&mut trace, &self.lanes, &orders);
         let clocks = clock::correct(&mut trace.ranks, &trace.calls, &groups);
         collective::time(&mut trace, &groups);
+        trace.members = collective::Members::new(groups);
         let matching = matching::verify(&mut trace.ranks, &self.lanes, &orders, &mut matched);
         (trace, clocks, matching)
     }

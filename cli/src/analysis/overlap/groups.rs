@@ -202,7 +202,7 @@ pub(super) fn over_time(measured: &Measured) -> Vec<TimeRow> {
 pub(super) fn late_pairs(trace: &Trace, measured: &Measured) -> Vec<LatePair> {
     let mut pairs: FxHashMap<(usize, u32), Blame> = FxHashMap::default();
     for (rank, found) in &measured.ranks {
-        for (key, blame) in found.culprits.iter().filter(|(key, _)| key.rank != NONE) {
+        for (key, blame) in &found.culprits {
             let sum = pairs.entry((*rank, key.rank)).or_default();
             sum.late += blame.late;
             sum.outside += blame.outside;
@@ -302,7 +302,7 @@ impl<'a> Named<'a> {
                     *site.completed_in.entry((by.call, self.frame(by.path))).or_default() += time;
                 }
             }
-            for (key, blame) in found.culprits.iter().filter(|(key, _)| key.rank != NONE) {
+            for (key, blame) in &found.culprits {
                 if let Some(site) =
                     sites.get_mut(&key_of(key.cell)).filter(|_| is_wanted(&key_of(key.cell)))
                 {

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::exposure::{Exposure, Partner, Wait};
 use super::request::{Hidden, Life};
-use super::side::{Side, Sides, Who};
+use super::side::{Culprit, Side, Sides};
 use super::sums::{BlockingSums, Sums};
 use crate::analysis::reference::Reference;
 use crate::model::Kind;
@@ -12,8 +12,8 @@ use crate::trace::{Direction, Ended, Half, Mode, Operation, PathClass, Trace, NO
 
 /// Calls shorter than this waited for nobody, nanoseconds.
 const SHORT_WAIT: i64 = 1_000;
-/// Requests of one call whose partners' absences are looked at.
-const MOST_PARTNERS: usize = 16;
+/// Requests of one call whose other sides' absences are looked at.
+const MOST_SIDES: usize = 16;
 
 /// What requests, or blocking calls, of a cell have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -274,9 +274,10 @@ impl<'a> Walk<'a> {
         self.found.slices[self.slices.of(begin)].blocking += &sums;
     }
 
-    fn blame(&mut self, culprit: Option<CulpritKey>, exposed: &Exposure) {
+    fn blame(&mut self, culprit: Option<(u32, Culprit<'a>)>, exposed: &Exposure) {
         let blame = Blame { late: exposed.late_partner, outside: exposed.partner_outside };
-        if let Some(key) = culprit.filter(|_| blame != Blame::default()) {
+        if let Some((cell, culprit)) = culprit.filter(|_| blame != Blame::default()) {
+            let key = culprit_key(self.trace, cell, culprit);
             let sum = self.found.culprits.entry(key).or_default();
             sum.late += blame.late;
             sum.outside += blame.outside;
@@ -328,6 +329,20 @@ fn counted(half: &Half<'_>) -> Sums {
     }
 }
 
+fn culprit_key(trace: &Trace, cell: u32, (rank, half): Culprit<'_>) -> CulpritKey {
+    let none = CulpritKey { cell, rank, call: NONE, path: None, completing: None };
+    half.map_or(none, |half| CulpritKey {
+        call: half.operation.call,
+        path: half.operation.path,
+        completing: half.call.filter(|_| half.operation.is_request).map(|call| {
+            let rank = &trace.ranks[half.rank];
+            let by = &rank.operations[rank.calls[call as usize].operation as usize];
+            (by.call, by.path)
+        }),
+        ..none
+    })
+}
+
 /// Computation in the window of a request.
 fn compute(half: &Half<'_>) -> i64 {
     half.window().map_or(0, |window| (window - half.mpi.unwrap_or(0)).max(0))
@@ -371,9 +386,16 @@ struct Group<'a> {
     /// Most computation in one window, and what transfers could have hidden behind it.
     compute: i64,
     hideable: i64,
-    critical: Option<(i64, CulpritKey)>,
-    /// Partners whose absences may explain the call.
-    partners: Vec<(Side<'a>, CulpritKey)>,
+    critical: Option<Critical<'a>>,
+    /// Other sides whose absences may explain the call, and the cells of their requests.
+    sides: Vec<(u32, Side<'a>)>,
+}
+
+/// The request that could be completed last.
+struct Critical<'a> {
+    cell: u32,
+    since: i64,
+    culprit: Culprit<'a>,
 }
 
 impl<'a> Group<'a> {
@@ -383,7 +405,7 @@ impl<'a> Group<'a> {
             compute: 0,
             hideable: 0,
             critical: None,
-            partners: Vec::new(),
+            sides: Vec::new(),
         }
     }
 
@@ -392,9 +414,8 @@ impl<'a> Group<'a> {
     }
 
     fn add(&mut self, half: &Half<'_>, transfer: Option<i64>, ready_compute: i64) {
-        let has_reference = half.operation.direction != Direction::None;
         self.wait.transfer = self.wait.transfer.saturating_add(transfer.unwrap_or(0));
-        if has_reference {
+        if half.operation.direction != Direction::None {
             self.compute = self.compute.max(ready_compute);
             let hideable = transfer.unwrap_or(i64::MAX).min(ready_compute);
             self.hideable = self.hideable.saturating_add(hideable);
@@ -407,31 +428,31 @@ impl<'a> Group<'a> {
         let Some(side) = side.filter(|side| side.posted <= self.wait.end) else { return };
         let inside = sides.inside(&side, side.posted.max(half.post_begin));
         let inside = inside.filter(|&inside| inside <= self.wait.end);
-        let key = sides.culprit(&side, cell);
-        let last = inside.unwrap_or(side.posted);
-        if self.critical.map_or(true, |(critical, _)| last > critical) {
-            self.critical = Some((last, key));
+        let since = inside.unwrap_or(side.posted);
+        if self.critical.as_ref().map_or(true, |critical| since > critical.since) {
+            self.critical = Some(Critical { cell, since, culprit: sides.last(&side) });
             self.wait.partner = Some(Partner { posted: side.posted, inside });
         }
-        if self.partners.len() < MOST_PARTNERS && !matches!(side.who, Who::Own) {
-            self.partners.push((side, key));
+        if self.sides.len() < MOST_SIDES {
+            self.sides.push((cell, side));
         }
     }
 
-    fn split(mut self, sides: Sides<'a>) -> (Exposure, Option<CulpritKey>) {
+    /// The time of the call by cause, and who is to blame: the one that came last, or the one that was away longest.
+    fn split(mut self, sides: Sides<'a>) -> (Exposure, Option<(u32, Culprit<'a>)>) {
         self.wait.hideable = self.hideable.min(self.compute);
-        let mut culprit = self.critical.map(|(_, key)| key);
         let end = self.wait.end;
-        let partners = &self.partners;
-        let explained = self.critical.map_or(i64::MIN, |(last, _)| last) > self.wait.begin;
+        let came_last = self.critical.filter(|critical| critical.since > self.wait.begin);
+        let mut away_longest = None;
         let exposed = self.wait.split(|from| {
-            let absences = partners.iter().map(|(side, key)| (sides.absent(side, from, end), key));
-            let longest = absences.max_by_key(|(absent, _)| *absent);
-            if let Some((_, &key)) = longest.filter(|(absent, _)| !explained && *absent > 0) {
-                culprit = Some(key);
-            }
-            longest.map_or(0, |(absent, _)| absent)
+            let absences =
+                self.sides.iter().map(|(cell, side)| (*cell, sides.absent(side, from, end)));
+            let longest = absences.max_by_key(|(_, (absent, _))| *absent);
+            let (absent, culprit) =
+                longest.map_or((0, None), |(cell, (absent, who))| (absent, Some((cell, who))));
+            away_longest = culprit;
+            absent
         });
-        (exposed, culprit)
+        (exposed, came_last.map(|critical| (critical.cell, critical.culprit)).or(away_longest))
     }
 }

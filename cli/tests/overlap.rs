@@ -1,0 +1,291 @@
+//! `lapscope overlap` on runs whose overlap was worked out on paper.
+
+mod fixture;
+#[path = "fixture/rows.rs"]
+mod rows;
+
+use std::path::Path;
+
+use fixture::{answer, failure, json, Rank};
+use rows::{Random, Rows};
+use serde_json::Value;
+
+const BYTES: i64 = 100_000;
+/// What that takes with nothing in between, nanoseconds.
+const TRANSFER: i64 = 100_000;
+const LAST: i64 = 40_000_000;
+
+const ISEND: i64 = 1;
+const IRECV: i64 = 2;
+const WAITALL: i64 = 3;
+const SEND: i64 = 4;
+const RECV: i64 = 9;
+
+fn write(directory: &Path, rank: i64, size: i64, rows: &Rows) {
+    let rank = Rank {
+        epoch_ns: 0,
+        init_end_ns: 0,
+        end_ns: LAST,
+        world_size: size,
+        summarized: false,
+        ..Rank { rank, ..Rank::new(1) }
+    };
+    rank.write(directory, &rows.sql());
+}
+
+/// Two ranks. Rank 0 sends, rank 1 receives:
+/// - five blocking messages whose receiver is there 20 us early: 100 us each is what the reference times are made of;
+/// - at 10 ms one that stands still: both post at once, and compute for 200 and 250 us until they wait;
+/// - at 20 ms one whose sender waits at once, and whose receiver posts 500 us later;
+/// - at 30 ms two that each side completes in one MPI_Waitall; the sender waits from the begin, the receiver computes.
+fn run() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut sender, mut receiver) = (Rows::new(0), Rows::new(1));
+    for number in 0..5 {
+        let begin = number * 1_000_000;
+        sender.blocking((SEND, "send", BYTES, 1, 7), begin + 20_000, TRANSFER);
+        receiver.blocking((RECV, "recv", BYTES, 0, 7), begin, 20_000 + TRANSFER);
+    }
+    let (send, receive) = ((ISEND, "send", BYTES, 1, 7), (IRECV, "recv", BYTES, 0, 7));
+    sender.complete(WAITALL, 10_201_000, 149_500, &[(send, 10_000_000, 1_000, 0)]);
+    receiver.complete(WAITALL, 10_250_500, 100_000, &[(receive, 10_000_000, 500, 0)]);
+    sender.complete(WAITALL, 20_001_000, 599_000, &[(send, 20_000_000, 1_000, 0)]);
+    receiver.complete(WAITALL, 20_500_500, 99_500, &[(receive, 20_500_000, 500, 0)]);
+    let sends = [(send, 29_990_000, 500, 500), (send, 29_991_000, 500, 0)];
+    sender.complete(WAITALL, 29_992_000, 169_500, &sends);
+    let receives = [(receive, 30_000_000, 500, 500), (receive, 30_001_000, 500, 0)];
+    receiver.complete(WAITALL, 30_101_500, 60_000, &receives);
+    write(directory.path(), 0, 2, &sender);
+    write(directory.path(), 1, 2, &receiver);
+    directory
+}
+
+fn row<'a>(rows: &'a Value, key: &str, value: impl Into<Value>) -> &'a Value {
+    let value = value.into();
+    let mut found = rows.as_array().unwrap().iter().filter(|row| row[key] == value);
+    let row = found.next().unwrap_or_else(|| panic!("no {key} {value} in {rows:#}"));
+    assert!(found.next().is_none(), "two {key} {value}");
+    row
+}
+
+fn numbers<const N: usize>(row: &Value, keys: [&str; N]) -> [i64; N] {
+    keys.map(|key| row[key].as_i64().unwrap_or_else(|| panic!("{key} in {row:#}")))
+}
+
+const LOST: [&str; 8] = [
+    "transfer_ns",
+    "possible_ns",
+    "achieved_low_ns",
+    "achieved_high_ns",
+    "lost_high_ns",
+    "lost_late_partner_ns",
+    "lost_no_progress_ns",
+    "lost_rest_ns",
+];
+const EXPOSED: [&str; 5] = [
+    "exposed_ns",
+    "exposed_late_partner_ns",
+    "exposed_partner_outside_ns",
+    "exposed_own_window_ns",
+    "exposed_transfer_ns",
+];
+
+#[test]
+fn receives_lose_what_stood_still_and_what_one_waitall_leaves_open() {
+    let overlap = json(run().path(), &["overlap", "."]);
+    assert_eq!(overlap["reference"]["source"]["kind"], "run");
+    assert_eq!(overlap["matching"]["messages"], 9);
+    let receives = row(&overlap["kinds"], "kind", "recv");
+    assert_eq!(receives["measured"], 4);
+    // at 10 ms: 0 of 100000 hidden, which all stood still; at 20 ms: nothing possible;
+    // at 30 ms: 39000 to 99000, and 39500 to 99500
+    assert_eq!(
+        numbers(receives, LOST),
+        [400_000, 300_000, 78_500, 198_500, 221_500, 0, 100_000, 121_500]
+    );
+    // all three waits are as long as the transfer, or shorter: two could have been hidden, one had no window
+    assert_eq!(numbers(receives, EXPOSED), [259_500, 0, 0, 160_000, 99_500]);
+    assert_eq!((&receives["cause"], &receives["post_ns"]), (&"own_window".into(), &2_000.into()));
+}
+
+#[test]
+fn sends_wait_for_their_receiver_to_come_and_to_look() {
+    let overlap = json(run().path(), &["overlap", "."]);
+    let sends = row(&overlap["kinds"], "kind", "send");
+    // at 10 ms: 0 of 100000; at 20 ms nothing possible; at 30 ms windows of 1000 and 500, before the receiver came
+    assert_eq!(numbers(sends, LOST), [400_000, 101_500, 0, 1_500, 101_500, 1_500, 100_000, 0]);
+    // at 10 ms: 49500 until the receiver entered MPI, 100000 that had a window; at 20 ms: 499000 until it posted;
+    // at 30 ms: 9000 until it had posted both
+    assert_eq!(numbers(sends, EXPOSED), [918_000, 508_000, 49_500, 100_000, 260_500]);
+    let [site] = &overlap["sites"].as_array().unwrap()[..1] else { unreachable!() };
+    assert_eq!((&site["call"], &site["kind"]), (&"MPI_Isend".into(), &"send".into()));
+    assert_eq!(site["completed_in"]["call"], "MPI_Waitall");
+    assert_eq!(
+        (&site["waited_for"]["call"], &site["waited_for"]["ranks"][0]),
+        (&"MPI_Irecv".into(), &1.into())
+    );
+}
+
+#[test]
+fn blocking_calls_are_told_apart_from_requests() {
+    let overlap = json(run().path(), &["overlap", "."]);
+    let keys = ["calls", "blocked_ns", "late_partner_ns", "partner_outside_ns", "transfer_ns"];
+    assert_eq!(numbers(&overlap["blocking"], keys), [10, 1_100_000, 100_000, 0, 1_000_000]);
+    let late = &overlap["late_pairs"][0];
+    assert_eq!((&late["rank"], &late["waited_for"]), (&0.into(), &1.into()));
+    assert_eq!(numbers(late, ["late_partner_ns", "partner_outside_ns"]), [508_000, 49_500]);
+}
+
+/// Every grouping has the same sums, and the exposed time is that of the completing calls.
+fn check_sums(overlap: &Value, completing_ns: i64) {
+    let totals = &overlap["totals"];
+    assert_eq!(
+        totals["exposed_ns"].as_i64().unwrap() + totals["unattributed_ns"].as_i64().unwrap(),
+        completing_ns
+    );
+    let sums: Vec<&str> = totals
+        .as_object()
+        .unwrap()
+        .iter()
+        .filter(|(key, value)| value.is_i64() && *key != "run_ns" && *key != "unattributed_ns")
+        .map(|(key, _)| key.as_str())
+        .collect();
+    assert!(sums.len() > 15, "{sums:?}");
+    for group in ["kinds", "sites", "sizes", "paths", "ranks", "over_time"] {
+        let rows = overlap[group].as_array().unwrap();
+        for key in &sums {
+            let sum: i64 = rows.iter().map(|row| row[*key].as_i64().unwrap()).sum();
+            assert_eq!(sum, totals[*key].as_i64().unwrap(), "{key} of {group}");
+        }
+        for row in rows {
+            check_row(row);
+        }
+    }
+    check_row(totals);
+}
+
+fn check_row(row: &Value) {
+    let of = |key: &str| row[key].as_i64().unwrap();
+    let parts: i64 = EXPOSED[1..].iter().map(|key| of(key)).sum();
+    assert_eq!(parts, of("exposed_ns"), "{row:#}");
+    let lost: i64 = LOST[5..].iter().map(|key| of(key)).sum();
+    assert_eq!(lost, of("lost_high_ns"), "{row:#}");
+    let rising = ["achieved_low_ns", "achieved_high_ns", "possible_ns", "transfer_ns"].map(of);
+    assert!(0 <= rising[0] && rising.windows(2).all(|pair| pair[0] <= pair[1]), "{row:#}");
+    assert_eq!(of("possible_ns") - of("achieved_low_ns"), of("lost_high_ns"));
+    assert!(EXPOSED.iter().chain(&LOST).all(|key| of(key) >= 0), "{row:#}");
+}
+
+#[test]
+fn sums_agree_with_their_parts() {
+    let overlap = json(run().path(), &["overlap", "."]);
+    check_sums(&overlap, 149_500 + 100_000 + 599_000 + 99_500 + 169_500 + 60_000);
+}
+
+#[test]
+fn ranks_are_chosen() {
+    let run = run();
+    let one = json(run.path(), &["overlap", ".", "--rank", "1"]);
+    assert_eq!(one["totals"]["exposed_ns"], 259_500);
+    assert_eq!(
+        (one["ranks"].as_array().unwrap().len(), &one["sites"][0]["call"]),
+        (1, &"MPI_Irecv".into())
+    );
+    let error = failure(run.path(), &["overlap", ".", "--rank", "5"]);
+    assert!(error.contains("rank 5 is not in ."), "{error}");
+}
+
+#[test]
+fn text_and_tables() {
+    let run = run();
+    let text = answer(run.path(), &["overlap", "."]);
+    for line in [
+        "reference times: transfers of this run",
+        "messages: 9 matched",
+        "OVERLAP  of 800 µs",
+        "EXPOSED  1.18 ms in calls that completed requests",
+        "BLOCKING CALLS  1.10 ms in 10 calls",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    for by in ["site", "size", "path", "rank", "kind", "time"] {
+        let csv = answer(run.path(), &["overlap", ".", "--by", by, "--format", "csv"]);
+        let mut lines = csv.lines();
+        let columns = lines.next().unwrap().split(',').count();
+        assert!(lines.next().is_some(), "{by}");
+        assert!(csv.lines().all(|line| line.split(',').count() == columns), "{by}: {csv}");
+        let text = answer(run.path(), &["overlap", ".", "--by", by]);
+        assert!(text.contains("exposed") && !text.contains("OVER TIME"), "{text}");
+    }
+}
+
+#[test]
+fn without_reference_times_nothing_is_invented() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut sender, mut receiver) = (Rows::new(0), Rows::new(1));
+    let (send, receive) = ((ISEND, "send", BYTES, 1, 7), (IRECV, "recv", BYTES, 0, 7));
+    sender.complete(WAITALL, 10_201_000, 149_500, &[(send, 10_000_000, 1_000, 0)]);
+    receiver.complete(WAITALL, 10_250_500, 100_000, &[(receive, 10_000_000, 500, 0)]);
+    write(directory.path(), 0, 2, &sender);
+    write(directory.path(), 1, 2, &receiver);
+    let overlap = json(directory.path(), &["overlap", "."]);
+    assert_eq!(overlap["reference"]["source"]["kind"], "none");
+    let totals = &overlap["totals"];
+    assert_eq!((&totals["achieved_low"], &totals["measured"]), (&Value::Null, &0.into()));
+    check_sums(&overlap, 249_500);
+    let text = answer(directory.path(), &["overlap", "."]);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    assert!(words.join(" ").contains("not enough data for reference times"), "{text}");
+    assert!(words.join(" ").contains("lapscope calibrate -- "), "{text}");
+}
+
+/// Three ranks that send each other messages of some sizes at random moments, in windows of random lengths, waited for
+/// in groups of random sizes, some of them received before they are waited for, some never completed.
+fn random_run(directory: &Path, seed: u64) -> i64 {
+    let mut random = Random(seed);
+    let mut rows = [Rows::new(0), Rows::new(1), Rows::new(2)];
+    let mut completing = 0;
+    for (rank, rows) in (0..).zip(&mut rows) {
+        let mut now = 1_000;
+        while now < LAST / 2 {
+            let mut requests = Vec::new();
+            for _ in 0..1 + random.below(4) {
+                let bytes = [0, 100, BYTES][random.below(3) as usize];
+                let peer = (rank + 1 + random.below(2)) % 3;
+                let what = match random.below(2) {
+                    0 => (ISEND, "send", bytes, peer, 7),
+                    _ => (IRECV, "recv", bytes, peer, 7),
+                };
+                let post = random.below(2_000);
+                requests.push((what, now, post, 0));
+                now += post + random.below(100);
+            }
+            let begin = now + random.below(300_000);
+            let duration = [random.below(300), random.below(400_000)][random.below(2) as usize];
+            if random.below(20) == 0 {
+                rows.pend(&requests);
+            } else {
+                rows.complete(WAITALL, begin, duration, &requests);
+                completing += duration;
+            }
+            now = begin + duration + random.below(50_000);
+            let blocking = random.below(100_000);
+            let peer = (rank + 1) % 3;
+            rows.blocking((SEND, "send", BYTES, peer, 7), now, blocking);
+            now += blocking + 10;
+        }
+    }
+    for (rank, rows) in (0..).zip(&rows) {
+        write(directory, rank, 3, rows);
+    }
+    completing
+}
+
+#[test]
+fn no_time_is_lost_or_counted_twice_in_random_runs() {
+    for seed in 1..=12 {
+        let directory = tempfile::tempdir().unwrap();
+        let completing = random_run(directory.path(), seed);
+        check_sums(&json(directory.path(), &["overlap", ".", "--top", "0"]), completing);
+    }
+}

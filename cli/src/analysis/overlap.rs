@@ -8,6 +8,7 @@ pub mod request;
 mod side;
 pub mod sums;
 mod walk;
+pub mod witness;
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -17,6 +18,7 @@ pub use self::side::EagerLimits;
 use self::side::Sides;
 use self::sums::{BlockingNumbers, BlockingSums, Numbers, Sums};
 use self::walk::{RankFound, Slices, Walk};
+use self::witness::Witness;
 use super::problem::Problem;
 use super::reference::{Description, Reference, Source};
 use super::report::JSON_VERSION;
@@ -104,16 +106,30 @@ pub fn measure(
     ranks: &[Rank],
     progress: &(dyn Fn(u64) + Sync),
 ) -> Measured {
+    measure_with(trace, reference, eager, ranks, progress, |_| ()).0
+}
+
+/// As [`measure`], telling a witness of each rank of all its calls; returns these in the order of ranks.
+pub fn measure_with<W: Witness>(
+    trace: &Trace,
+    reference: &Reference,
+    eager: EagerLimits,
+    ranks: &[Rank],
+    progress: &(dyn Fn(u64) + Sync),
+    witness: impl Fn(usize) -> W + Sync,
+) -> (Measured, Vec<W>) {
     let slices = slices(trace);
     let wanted: Vec<usize> = (0..trace.ranks.len())
         .filter(|&place| ranks.is_empty() || ranks.contains(&trace.ranks[place].info().rank))
         .collect();
     let sides = Sides { trace, eager };
-    let ranks = wanted
-        .into_par_iter()
-        .map(|rank| (rank, Walk::new(trace, rank, reference, sides, slices).run(progress)))
-        .collect();
-    Measured { ranks, slices }
+    let walk = |rank: usize| {
+        let walk = Walk::new(trace, rank, reference, sides, slices, witness(rank));
+        let (found, witness) = walk.run(progress);
+        ((rank, found), witness)
+    };
+    let (ranks, witnesses) = wanted.into_par_iter().map(walk).unzip();
+    (Measured { ranks, slices }, witnesses)
 }
 
 fn slices(trace: &Trace) -> Slices {

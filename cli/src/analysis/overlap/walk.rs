@@ -6,6 +6,7 @@ use super::exposure::{Exposure, Partner, Wait};
 use super::request::{Hidden, Life};
 use super::side::{Culprit, Side, Sides};
 use super::sums::{BlockingSums, Sums};
+use super::witness::{Awaited, Waited, Witness};
 use crate::analysis::reference::Reference;
 use crate::model::Kind;
 use crate::trace::{Direction, Ended, Half, Mode, Operation, PathClass, Trace, NONE};
@@ -89,7 +90,8 @@ struct Place {
     transfer: Option<i64>,
 }
 
-pub(super) struct Walk<'a> {
+pub(super) struct Walk<'a, W> {
+    witness: W,
     trace: &'a Trace,
     rank: usize,
     sides: Sides<'a>,
@@ -98,14 +100,15 @@ pub(super) struct Walk<'a> {
     found: RankFound,
 }
 
-impl<'a> Walk<'a> {
+impl<'a, W: Witness> Walk<'a, W> {
     pub fn new(
         trace: &'a Trace,
         rank: usize,
         reference: &Reference,
         sides: Sides<'a>,
         slices: Slices,
-    ) -> Walk<'a> {
+        witness: W,
+    ) -> Walk<'a, W> {
         let mut found =
             RankFound { slices: vec![Cell::default(); slices.count], ..RankFound::default() };
         let mut cells: FxHashMap<CellKey, u32> = FxHashMap::default();
@@ -118,11 +121,11 @@ impl<'a> Walk<'a> {
             Place { cell, transfer: reference_time(trace, reference, operation, key.class) }
         };
         let places = trace.ranks[rank].operations.iter().map(&mut place).collect();
-        Walk { trace, rank, sides, places, slices, found }
+        Walk { witness, trace, rank, sides, places, slices, found }
     }
 
     /// Every endpoint once; `progress` is told now and then how many more were looked at.
-    pub fn run(mut self, progress: &(dyn Fn(u64) + Sync)) -> RankFound {
+    pub fn run(mut self, progress: &(dyn Fn(u64) + Sync)) -> (RankFound, W) {
         const EVERY: usize = 1 << 16;
         let rank = &self.trace.ranks[self.rank];
         let call_of = |index: u32| rank.endpoints[index as usize].call;
@@ -163,7 +166,7 @@ impl<'a> Walk<'a> {
         let attributed: i64 =
             self.found.cells.iter().map(|(_, cell)| cell.requests.exposed.total()).sum();
         self.found.unattributed = all - attributed;
-        self.found
+        (self.found, self.witness)
     }
 
     fn add_pending(&mut self, index: usize) {
@@ -213,11 +216,13 @@ impl<'a> Walk<'a> {
             self.found.slices[slice].requests += &sums;
             group.add(&half, place.transfer, ready.unwrap_or(compute(&half)));
             if group.is_worth_it() {
-                group.offer(self.sides, &half, place.cell, side);
+                group.offer(self.sides, &half, side);
             }
         }
+        let known = (group.compute, group.wait.transfer, group.longest.1);
         let (exposed, blamed) = group.split(self.sides);
         self.blame(blamed, &exposed);
+        self.tell(blamed, known, exposed);
         self.share_out(members, call.completed, call.operation, slice, &exposed);
     }
 
@@ -263,20 +268,39 @@ impl<'a> Walk<'a> {
             sums.bytes += half.bytes().0;
             group.add(&half, place.transfer, 0);
             if group.is_worth_it() {
-                group.offer(self.sides, &half, place.cell, self.sides.other(&half));
+                group.offer(self.sides, &half, self.sides.other(&half));
             }
         }
+        let known = (group.compute, group.wait.transfer, group.longest.1);
         let (exposed, blamed) = group.split(self.sides);
         self.blame(blamed, &exposed);
+        self.tell(blamed, known, exposed);
         sums.exposed = exposed;
         let cell = self.places[self.operation_of(members[0] as usize)].cell;
         self.found.cells[cell as usize].1.blocking += &sums;
         self.found.slices[self.slices.of(begin)].blocking += &sums;
     }
 
+    fn tell(
+        &mut self,
+        blamed: Option<(u32, Culprit<'a>)>,
+        (compute, transfer, longest): (i64, i64, u32),
+        exposed: Exposure,
+    ) {
+        let half = blamed.map_or(longest, |(half, _)| half);
+        let awaited = match blamed {
+            Some((_, (_, Some(partner)))) => Awaited::Partner(partner),
+            Some((_, (rank, None))) => Awaited::Member(rank),
+            None => Awaited::Unknown,
+        };
+        let half = self.trace.half(self.rank, half as usize);
+        self.witness.call(&Waited { half, awaited, exposed, compute, transfer });
+    }
+
     fn blame(&mut self, culprit: Option<(u32, Culprit<'a>)>, exposed: &Exposure) {
         let blame = Blame { late: exposed.late_partner, outside: exposed.partner_outside };
-        if let Some((cell, culprit)) = culprit.filter(|_| blame != Blame::default()) {
+        if let Some((half, culprit)) = culprit.filter(|_| blame != Blame::default()) {
+            let cell = self.places[self.operation_of(half as usize)].cell;
             let key = culprit_key(self.trace, cell, culprit);
             let sum = self.found.culprits.entry(key).or_default();
             sum.late += blame.late;
@@ -387,13 +411,16 @@ struct Group<'a> {
     compute: i64,
     hideable: i64,
     critical: Option<Critical<'a>>,
-    /// Other sides whose absences may explain the call, and the cells of their requests.
+    /// Other sides whose absences may explain the call, and their requests.
     sides: Vec<(u32, Side<'a>)>,
+    /// The request whose transfer takes longest, and how long.
+    longest: (i64, u32),
 }
 
 /// The request that could be completed last.
 struct Critical<'a> {
-    cell: u32,
+    /// Index in the endpoints of its rank.
+    half: u32,
     since: i64,
     culprit: Culprit<'a>,
 }
@@ -406,6 +433,7 @@ impl<'a> Group<'a> {
             hideable: 0,
             critical: None,
             sides: Vec::new(),
+            longest: (i64::MIN, 0),
         }
     }
 
@@ -414,7 +442,11 @@ impl<'a> Group<'a> {
     }
 
     fn add(&mut self, half: &Half<'_>, transfer: Option<i64>, ready_compute: i64) {
-        self.wait.transfer = self.wait.transfer.saturating_add(transfer.unwrap_or(0));
+        let alone = transfer.unwrap_or(0);
+        self.wait.transfer = self.wait.transfer.saturating_add(alone);
+        if alone > self.longest.0 {
+            self.longest = (alone, half.index as u32);
+        }
         if half.operation.direction != Direction::None {
             self.compute = self.compute.max(ready_compute);
             let hideable = transfer.unwrap_or(i64::MAX).min(ready_compute);
@@ -424,17 +456,18 @@ impl<'a> Group<'a> {
 
     /// Considers the other side of a request as that which the call waited for: the one that was there last, among those
     /// that were there before the call ended.
-    fn offer(&mut self, sides: Sides<'a>, half: &Half<'a>, cell: u32, side: Option<Side<'a>>) {
+    fn offer(&mut self, sides: Sides<'a>, half: &Half<'a>, side: Option<Side<'a>>) {
         let Some(side) = side.filter(|side| side.posted <= self.wait.end) else { return };
         let inside = sides.inside(&side, side.posted.max(half.post_begin));
         let inside = inside.filter(|&inside| inside <= self.wait.end);
         let since = inside.unwrap_or(side.posted);
         if self.critical.as_ref().map_or(true, |critical| since > critical.since) {
-            self.critical = Some(Critical { cell, since, culprit: sides.last(&side) });
+            let half = half.index as u32;
+            self.critical = Some(Critical { half, since, culprit: sides.last(&side) });
             self.wait.partner = Some(Partner { posted: side.posted, inside });
         }
         if self.sides.len() < MOST_SIDES {
-            self.sides.push((cell, side));
+            self.sides.push((half.index as u32, side));
         }
     }
 
@@ -446,13 +479,13 @@ impl<'a> Group<'a> {
         let mut away_longest = None;
         let exposed = self.wait.split(|from| {
             let absences =
-                self.sides.iter().map(|(cell, side)| (*cell, sides.absent(side, from, end)));
+                self.sides.iter().map(|(half, side)| (*half, sides.absent(side, from, end)));
             let longest = absences.max_by_key(|(_, (absent, _))| *absent);
             let (absent, culprit) =
-                longest.map_or((0, None), |(cell, (absent, who))| (absent, Some((cell, who))));
+                longest.map_or((0, None), |(half, (absent, who))| (absent, Some((half, who))));
             away_longest = culprit;
             absent
         });
-        (exposed, came_last.map(|critical| (critical.cell, critical.culprit)).or(away_longest))
+        (exposed, came_last.map(|critical| (critical.half, critical.culprit)).or(away_longest))
     }
 }

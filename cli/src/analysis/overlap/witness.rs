@@ -1,0 +1,38 @@
+//! Call by call what was waited for, for analyses that go on from there.
+
+use super::exposure::Exposure;
+use crate::trace::Half;
+
+/// A completing or blocking call, and what its time is laid to.
+#[derive(Debug, Clone, Copy)]
+pub struct Waited<'a> {
+    /// The request that it waited for, as far as that is known, else one of those that it completed; or the call itself.
+    pub half: Half<'a>,
+    pub awaited: Awaited<'a>,
+    /// The parts add up to its duration.
+    pub exposed: Exposure,
+    /// Most computation in a window of its requests after their partners had posted; nanoseconds, as the next.
+    pub compute: i64,
+    /// What all its transfers take one after the other; 0 when not known.
+    pub transfer: i64,
+}
+
+/// Whom a call waited for.
+#[derive(Debug, Clone, Copy)]
+pub enum Awaited<'a> {
+    /// The other end of a message.
+    Partner(Half<'a>),
+    /// A member of a collective, the last or the one that was away longest: its place in [`crate::trace::Trace::ranks`].
+    Member(u32),
+    /// Nobody, or it is not known.
+    Unknown,
+}
+
+/// Is told of every call of one rank.
+pub trait Witness: Send {
+    fn call(&mut self, waited: &Waited<'_>);
+}
+
+impl Witness for () {
+    fn call(&mut self, _: &Waited<'_>) {}
+}

@@ -15,7 +15,7 @@ use thiserror::Error;
 pub use configuration::{Configuration, Settings};
 pub use definitions::Definitions;
 pub use locate::{find_run, list_files, parse_name, FileKey, RunFiles};
-pub use scan::{rows_to_scan, scan, scan_rows, FromRow, RowSink};
+pub use scan::{rows_to_scan, scan, scan_operations, scan_rows, scan_tallies, FromRow, RowSink};
 
 /// `PRAGMA application_id` of every lapscope database.
 pub const APPLICATION_ID: i64 = 1_279_349_584;

@@ -94,6 +94,26 @@ impl NameFrames for Symbols {
     }
 }
 
+/// [`Symbols`] for frames that index into other modules.
+pub struct Renumbered<'a> {
+    symbols: &'a mut Symbols,
+    modules: Vec<u32>,
+}
+
+impl<'a> Renumbered<'a> {
+    pub fn new(symbols: &'a mut Symbols, modules: &[Module]) -> Renumbered<'a> {
+        let modules = modules.iter().map(|module| symbols.module(module)).collect();
+        Renumbered { symbols, modules }
+    }
+}
+
+impl NameFrames for Renumbered<'_> {
+    fn name(&mut self, frame: Frame) -> Vec<FrameName> {
+        let module = frame.module.and_then(|module| self.modules.get(module as usize).copied());
+        self.symbols.name(Frame { module, ..frame })
+    }
+}
+
 /// A frame of which only the address is known.
 pub fn unnamed(frame: Frame, module: Option<&Module>) -> FrameName {
     FrameName {

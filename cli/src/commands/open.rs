@@ -14,6 +14,7 @@ use crate::db::{find_run, for_each_file, list_files, rows_to_scan, scan, DbError
 use crate::model::Module;
 use crate::render::progress::Progress;
 use crate::symbols::Symbols;
+use crate::trace::Trace;
 
 /// The files of a run, after what killed ranks left was turned into databases.
 pub struct OpenRun {
@@ -67,6 +68,16 @@ impl OpenRun {
             Ok((definitions, sums))
         })?;
         Ok((RunSums::combine(per_file.read), per_file.failed))
+    }
+
+    /// As [`OpenRun::sum`], and puts the same rows together across ranks.
+    ///
+    /// # Errors
+    /// No file could be read.
+    pub fn sum_and_trace(&self) -> Result<(RunSums, Trace, Vec<DbError>)> {
+        let read = Trace::read_with(&self.files.databases, Some(Aggregator::new))?;
+        let sums = read.sinks.into_iter().map(|(definitions, sums)| (definitions, sums.finish()));
+        Ok((RunSums::combine(sums.collect()), read.trace, read.failed))
     }
 
     /// Reads and names what did not end.

@@ -8,7 +8,7 @@ use super::{Database, DbError};
 use crate::model::{CallName, CallPath, Frame, Module, Rank, RankInfo, RankKey};
 
 /// Everything in a file but operations, calls, requests and tallies.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Definitions {
     /// In the order of rank and life; never empty.
     pub ranks: Vec<RankInfo>,

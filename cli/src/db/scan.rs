@@ -171,7 +171,14 @@ impl CallCursor<'_> {
     }
 }
 
-fn scan_operations(connection: &Connection, sink: &mut impl RowSink) -> rusqlite::Result<()> {
+/// Gives every operation to `sink`.
+///
+/// # Errors
+/// What SQLite says while reading.
+pub fn scan_operations(
+    connection: &Connection,
+    sink: &mut (impl RowSink + ?Sized),
+) -> rusqlite::Result<()> {
     let mut statement = connection
         .prepare("SELECT id, rank, call_id, path_id, kind, bytes, receive_operation_id FROM operation ORDER BY id")?;
     let mut rows = statement.query([])?;
@@ -189,7 +196,14 @@ fn scan_operations(connection: &Connection, sink: &mut impl RowSink) -> rusqlite
     Ok(())
 }
 
-fn scan_tallies(connection: &Connection, sink: &mut impl RowSink) -> rusqlite::Result<()> {
+/// Gives every tally to `sink`.
+///
+/// # Errors
+/// What SQLite says while reading.
+pub fn scan_tallies(
+    connection: &Connection,
+    sink: &mut (impl RowSink + ?Sized),
+) -> rusqlite::Result<()> {
     let mut statement = connection.prepare(
         "SELECT rank, call_id, path_id, reason = 'poll', size_class, count, bytes, inside_ns, completion_ns,
                 mpi_ns, window_ns FROM tally",

@@ -11,6 +11,7 @@ pub mod matching;
 pub mod operation;
 pub mod presence;
 mod read;
+mod row;
 #[cfg(test)]
 mod tests;
 

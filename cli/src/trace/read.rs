@@ -3,16 +3,21 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use rusqlite::{Connection, Row};
+use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
 use super::endpoint::{Call, Endpoint, Observation, Span, NONE};
 use super::matching::LaneKey;
 use super::operation::{blocking_name, mode_of, Direction, Ended, Operation};
 use super::presence::Presence;
+use super::row::TraceRow;
 use super::{clock, collective, matching, RankTrace, Trace};
+use crate::analysis::aggregate::Aggregator;
 use crate::analysis::combine::{unknown_call, Interner, Paths};
-use crate::db::{for_each_file, rows_to_scan, scan_rows, DbError, Definitions, FromRow};
+use crate::db::{
+    for_each_file, rows_to_scan, scan_operations, scan_rows, scan_tallies, DbError, Definitions,
+    RowSink,
+};
 use crate::model::{Bytes, CallName, CallRow, Ended as RankEnded, Kind, Rank, RankKey};
 use crate::render::progress::Progress;
 
@@ -22,16 +27,34 @@ impl Trace {
     /// # Errors
     /// No file could be read.
     pub fn read(databases: &[PathBuf]) -> Result<(Trace, Vec<DbError>), DbError> {
+        let read = Trace::read_with::<Aggregator>(databases, None)?;
+        Ok((read.trace, read.failed))
+    }
+
+    /// As [`Trace::read`], giving every row of each file to a sink as well.
+    ///
+    /// # Errors
+    /// No file could be read.
+    pub fn read_with<S: RowSink + Send>(
+        databases: &[PathBuf],
+        sink: Option<fn(&Definitions) -> S>,
+    ) -> Result<WithSinks<S>, DbError> {
         let progress = Progress::default();
         let per_file = for_each_file(databases, |database, definitions| {
+            let mut sink = sink.map(|make| (definitions.clone(), make(&definitions)));
+            let of_file = sink.as_mut().map(|(_, sink)| sink as &mut dyn RowSink);
             let read = || -> rusqlite::Result<FileTrace> {
                 progress.expect(rows_to_scan(&database.connection)?);
-                FileTrace::read(&database.connection, definitions, &|rows| progress.add(rows))
+                let add = |rows| progress.add(rows);
+                FileTrace::read(&database.connection, definitions, of_file, &add)
             };
-            read().map_err(DbError::reading(&database.path))
+            let file = read().map_err(DbError::reading(&database.path))?;
+            Ok((file, sink))
         })?;
         drop(progress);
-        Ok((Trace::combine(per_file.read), per_file.failed))
+        let (files, sinks): (Vec<FileTrace>, Vec<_>) = per_file.read.into_iter().unzip();
+        let sinks = sinks.into_iter().flatten().collect();
+        Ok(WithSinks { trace: Trace::combine(files), sinks, failed: per_file.failed })
     }
 
     fn combine(files: Vec<FileTrace>) -> Trace {
@@ -46,6 +69,15 @@ impl Trace {
         trace.matching = matching::verify(&mut trace.ranks, &lanes, &orders, &mut matched);
         trace
     }
+}
+
+/// A run, and what other sinks made of the same rows.
+pub struct WithSinks<S> {
+    pub trace: Trace,
+    /// For each file that could be read.
+    pub sinks: Vec<(Definitions, S)>,
+    /// Why the others could not.
+    pub failed: Vec<DbError>,
 }
 
 /// What `operation` says, with the file's own ids resolved as far as the file can.
@@ -101,54 +133,11 @@ struct Place {
     is_blocking: bool,
 }
 
-struct TraceRow {
-    operation_id: i64,
-    completion_id: Option<i64>,
-    post_begin: i64,
-    post: i64,
-    mpi: Option<i64>,
-    outstanding: i64,
-    observation: Option<Observation>,
-}
-
-impl FromRow for TraceRow {
-    const COLUMNS: &'static str =
-        "operation_id, completion_id, post_begin_ns, post_ns, mpi_ns, outstanding_bytes, polls, \
-         first_complete_ns, first_poll_ns, last_poll_ns, last_incomplete_ns";
-
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let (polls, first_complete): (i64, Option<i64>) = (row.get(6)?, row.get(7)?);
-        let observation = if polls > 0 || first_complete.is_some() {
-            Some(Observation {
-                polls: polls.max(0) as u64,
-                first_poll: row.get(8)?,
-                last_poll: row.get(9)?,
-                last_incomplete: row.get(10)?,
-                first_complete,
-            })
-        } else {
-            None
-        };
-        Ok(TraceRow {
-            operation_id: row.get(0)?,
-            completion_id: row.get(1)?,
-            post_begin: row.get(2)?,
-            post: row.get(3)?,
-            mpi: row.get(4)?,
-            outstanding: row.get(5)?,
-            observation,
-        })
-    }
-
-    fn completion_id(&self) -> Option<i64> {
-        self.completion_id
-    }
-}
-
 impl FileTrace {
     fn read(
         connection: &Connection,
         definitions: Definitions,
+        mut sink: Option<&mut dyn RowSink>,
         progress: &(dyn Fn(u64) + Sync),
     ) -> rusqlite::Result<FileTrace> {
         let mut file = FileTrace {
@@ -161,20 +150,32 @@ impl FileTrace {
             rank.end = info.end.0;
         }
         let places = file.read_operations(connection)?;
-        let mut state = (&mut file.ranks, 0u64);
+        if let Some(sink) = sink.as_deref_mut() {
+            scan_operations(connection, sink)?;
+        }
+        let mut state = (&mut file.ranks, sink, 0u64);
         scan_rows::<TraceRow, _>(
             connection,
             &mut state,
-            |(ranks, rows), call| {
+            |(ranks, sink, rows), call| {
                 tick(rows, progress);
                 add_call(ranks, &places, call);
+                if let Some(sink) = sink {
+                    sink.call(call);
+                }
             },
-            |(ranks, rows), request, completion| {
+            |(ranks, sink, rows), request, completion| {
                 tick(rows, progress);
                 add_request(ranks, &places, &request, completion);
+                if let Some(sink) = sink {
+                    sink.request(&request.summable(), completion);
+                }
                 true
             },
         )?;
+        if let (_, Some(sink), _) = state {
+            scan_tallies(connection, sink)?;
+        }
         for rank in &mut file.ranks {
             rank.presence = Presence::new(std::mem::take(&mut rank.inside));
             rank.call_ids = Vec::new();

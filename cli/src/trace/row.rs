@@ -1,0 +1,66 @@
+//! A row of the table `request` as a trace takes it.
+
+use rusqlite::Row;
+
+use super::endpoint::Observation;
+use crate::db::FromRow;
+use crate::model::{Nanos, RequestRow};
+
+/// The columns of `request` that a trace keeps.
+pub(super) struct TraceRow {
+    pub operation_id: i64,
+    pub completion_id: Option<i64>,
+    pub post_begin: i64,
+    pub post: i64,
+    pub mpi: Option<i64>,
+    pub outstanding: i64,
+    pub observation: Option<Observation>,
+}
+
+impl FromRow for TraceRow {
+    const COLUMNS: &'static str =
+        "operation_id, completion_id, post_begin_ns, post_ns, mpi_ns, outstanding_bytes, polls, \
+         first_complete_ns, first_poll_ns, last_poll_ns, last_incomplete_ns";
+
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let (polls, first_complete): (i64, Option<i64>) = (row.get(6)?, row.get(7)?);
+        let observation = if polls > 0 || first_complete.is_some() {
+            Some(Observation {
+                polls: polls.max(0) as u64,
+                first_poll: row.get(8)?,
+                last_poll: row.get(9)?,
+                last_incomplete: row.get(10)?,
+                first_complete,
+            })
+        } else {
+            None
+        };
+        Ok(TraceRow {
+            operation_id: row.get(0)?,
+            completion_id: row.get(1)?,
+            post_begin: row.get(2)?,
+            post: row.get(3)?,
+            mpi: row.get(4)?,
+            outstanding: row.get(5)?,
+            observation,
+        })
+    }
+
+    fn completion_id(&self) -> Option<i64> {
+        self.completion_id
+    }
+}
+
+impl TraceRow {
+    /// What sums are made of.
+    pub fn summable(&self) -> RequestRow {
+        RequestRow {
+            operation_id: self.operation_id,
+            completion_id: self.completion_id,
+            post_begin: Nanos(self.post_begin),
+            post: Nanos(self.post),
+            mpi: self.mpi.map(Nanos),
+            polls: self.observation.map_or(0, |observation| observation.polls),
+        }
+    }
+}

@@ -1,11 +1,13 @@
 //! Pure functions from rows to answers.
 
+pub mod advice;
 pub mod aggregate;
 pub mod cell;
 pub mod combine;
 pub mod diff;
 pub mod insight;
 pub mod overlap;
+pub mod part;
 pub mod pending;
 pub mod problem;
 pub mod reference;

@@ -4,14 +4,20 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::advice::Advice;
 use super::cell::Cell;
 use super::combine::{RankSums, RunSums};
 use super::insight::{find_insights, Insight};
+use super::overlap::sums::BlockingNumbers;
+use super::overlap::{self, Overlap, ReferenceSays};
+use super::part;
 use super::problem::Problem;
 use super::sites::{group_completing, group_sites, name_site, Grouping, Order, Site};
+use super::thresholds::Thresholds;
 use super::transfers::{kinds, size_classes, KindRow, SizeClass};
 use crate::model::{Category, Ended, Nanos, Rank, RankInfo};
 use crate::symbols::NameFrames;
+use crate::trace::{Clocks, Matching};
 
 /// Version of the JSON keys; raised when one changes its meaning or goes.
 pub const JSON_VERSION: u32 = 1;
@@ -36,6 +42,28 @@ pub struct Report {
     pub size_classes: Vec<SizeClass>,
     /// What was transferred, by kind.
     pub kinds: Vec<KindRow>,
+    pub overlap: OverlapSummary,
+    pub thresholds: Thresholds,
+    /// What would help most first.
+    pub advice: Vec<Advice>,
+}
+
+/// What `lapscope overlap` says of the whole run.
+#[derive(Debug, Serialize)]
+pub struct OverlapSummary {
+    pub reference: ReferenceSays,
+    pub clocks: Clocks,
+    pub matching: Matching,
+    pub totals: overlap::Totals,
+    pub kinds: Vec<overlap::groups::KindRow>,
+    pub blocking: BlockingNumbers,
+}
+
+/// What only a run that was read request by request tells.
+pub struct InDetail {
+    pub overlap: Overlap,
+    pub thresholds: Thresholds,
+    pub advice: Vec<Advice>,
 }
 
 /// What ran.
@@ -161,6 +189,7 @@ impl Report {
         run: &RunSums,
         problems: Vec<Problem>,
         options: ReportOptions,
+        detail: InDetail,
         names: &mut dyn NameFrames,
     ) -> Report {
         let ranks = rank_rows(run);
@@ -168,10 +197,13 @@ impl Report {
         let sums = group_sites(run, Grouping::Frame, options.order);
         let shown = if options.top == 0 { sums.len() } else { options.top };
         let mut name = |sums| name_site(run, sums, totals.run_ns, names);
-        let sites: Vec<Site> = sums.iter().take(shown).map(&mut name).collect();
+        let mut sites: Vec<Site> = sums.iter().take(shown).map(&mut name).collect();
         let completing: Vec<Site> =
             group_completing(run).iter().take(shown).map(&mut name).collect();
         let spread = spread(&ranks);
+        let mut size_classes = size_classes(run, totals.run_ns);
+        part::add_to_sites(&mut sites, &detail.overlap);
+        part::add_to_sizes(&mut size_classes, &detail.overlap);
         Report {
             json_version: JSON_VERSION,
             run: run_name.to_owned(),
@@ -184,8 +216,24 @@ impl Report {
             completing_sites: completing,
             sites,
             site_count: sums.len(),
-            size_classes: size_classes(run, totals.run_ns),
+            size_classes,
             kinds: kinds(run),
+            overlap: OverlapSummary::new(detail.overlap),
+            thresholds: detail.thresholds,
+            advice: detail.advice,
+        }
+    }
+}
+
+impl OverlapSummary {
+    fn new(overlap: Overlap) -> OverlapSummary {
+        OverlapSummary {
+            reference: overlap.reference,
+            clocks: overlap.clocks,
+            matching: overlap.matching,
+            totals: overlap.totals,
+            kinds: overlap.kinds,
+            blocking: overlap.blocking.totals,
         }
     }
 }

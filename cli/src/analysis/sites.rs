@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::cell::Cell;
 use super::combine::RunSums;
+use super::part::Part;
 use crate::model::{Category, Frame, Nanos};
 use crate::symbols::{FrameName, NameFrames};
 
@@ -186,6 +187,9 @@ pub struct Site {
     /// For requests: the call in which most of the time went by that is shared out to them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completed_in: Option<CompletedIn>,
+    /// What overlap says of the same calls, where it is asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overlap: Option<Part>,
     /// Innermost first, inlined functions included; only where call paths are asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frames: Option<Vec<FrameName>>,
@@ -271,6 +275,7 @@ pub fn name_site(
         ranks: sums.ranks,
         numbers: Numbers::new(&sums.cell, run_time),
         completed_in,
+        overlap: None,
         frames,
         truncated: sums.path.is_some_and(|path| run.paths[path].truncated),
     }

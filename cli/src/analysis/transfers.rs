@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::cell::Cell;
 use super::combine::{Entry, RunSums};
+use super::part::Part;
 use super::sites::Numbers;
 use crate::model::{Bytes, Category, Kind, Nanos};
 
@@ -18,10 +19,13 @@ pub struct SizeClass {
     pub below_bytes: u64,
     #[serde(flatten)]
     pub numbers: Numbers,
+    /// What overlap says of the same transfers, where it is asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overlap: Option<Part>,
 }
 
 /// What is put together in one table of sizes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SizeKind {
     PointToPoint,
@@ -55,6 +59,7 @@ pub(super) fn size_classes(run: &RunSums, run_time: Nanos) -> Vec<SizeClass> {
             from_bytes: class.checked_sub(1).map_or(0, |exponent| 1 << exponent.min(63)),
             below_bytes: 1u64.checked_shl(class.into()).unwrap_or(u64::MAX),
             numbers: Numbers::new(&cell, run_time),
+            overlap: None,
         })
         .collect()
 }

@@ -5,14 +5,21 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use super::open::{print, print_json, warn, OpenRun};
+use super::thresholds::declared;
+use crate::analysis::advice::{Gathered, Gatherer, Limit};
+use crate::analysis::overlap::{measure_with, EagerLimits, Options, Overlap};
 use crate::analysis::problem::{find_problems, module_problems, Problem};
-use crate::analysis::report::{Report, ReportOptions};
+use crate::analysis::reference::Reference;
+use crate::analysis::report::{InDetail, Report, ReportOptions};
 use crate::analysis::sites::Grouping;
+use crate::analysis::thresholds::Thresholds;
 use crate::args::{Format, ReportArgs};
 use crate::model::Rank;
 use crate::render;
+use crate::render::progress::Progress;
 use crate::render::style::Style;
-use crate::symbols::Symbols;
+use crate::symbols::{Renumbered, Symbols};
+use crate::trace::Trace;
 
 /// Reads the run, recovering what killed ranks left, and prints the report.
 ///
@@ -38,7 +45,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
 /// # Errors
 /// No file of it can be read, or it has none of these ranks.
 pub fn build(open: &OpenRun, ranks: &[Rank], options: ReportOptions) -> Result<Report> {
-    let (mut sums, failed) = open.sum()?;
+    let (mut sums, trace, failed) = open.sum_and_trace()?;
     let mut problems = open.problems.clone();
     let mut troubles: Vec<Problem> = Vec::new();
     let pending = if sums.entries.iter().any(|entry| entry.cell.pending > 0) {
@@ -52,12 +59,37 @@ pub fn build(open: &OpenRun, ranks: &[Rank], options: ReportOptions) -> Result<R
     sums.retain_ranks(ranks);
     anyhow::ensure!(!sums.ranks.is_empty(), "none of the ranks asked for is in {}", open.name());
     let mut symbols = Symbols::new(sums.modules.clone());
+    let detail = in_detail(open, &trace, ranks, &mut symbols);
+    drop(trace);
     sums.unify(Grouping::Frame, &mut symbols);
-    let mut report = Report::build(&open.name(), &sums, problems, options, &mut symbols);
+    let mut report = Report::build(&open.name(), &sums, problems, options, detail, &mut symbols);
     for problem in troubles.into_iter().chain(module_problems(symbols.troubles())) {
         if !report.problems.contains(&problem) {
             report.problems.push(problem);
         }
     }
     Ok(report)
+}
+
+/// Overlap, thresholds, and what follows from them.
+fn in_detail(open: &OpenRun, trace: &Trace, ranks: &[Rank], symbols: &mut Symbols) -> InDetail {
+    let thresholds = Thresholds::find(trace, &[], declared(&open.files.databases));
+    let reference = Reference::of_run(trace);
+    let eager = EagerLimits::of(&thresholds);
+    let progress = Progress::default();
+    progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());
+    let gatherer = |rank| Gatherer::new(trace, rank);
+    let add = |requests| progress.add(requests);
+    let (measured, gatherers) = measure_with(trace, &reference, eager, ranks, &add, gatherer);
+    drop(progress);
+    let mut gathered = Gathered::default();
+    for gatherer in gatherers {
+        gathered.merge(gatherer.finish());
+    }
+    let mut names = Renumbered::new(symbols, &trace.modules);
+    let all = Options { top: 0, ranks };
+    let overlap = Overlap::build(&open.name(), trace, &reference, &measured, all, &mut names);
+    let limits: Vec<Limit> = thresholds.paths.iter().map(Limit::of).collect();
+    let advice = gathered.advise(trace, &limits, overlap.totals.run_ns, &mut names);
+    InDetail { overlap, thresholds, advice }
 }

@@ -55,7 +55,7 @@ pub fn run(args: &ThresholdsArgs) -> Result<ExitCode> {
 }
 
 /// Variables of the first rank that has them: limits, and which transports are used.
-fn declared(databases: &[PathBuf]) -> Vec<Declared> {
+pub(super) fn declared(databases: &[PathBuf]) -> Vec<Declared> {
     let read = |path: &PathBuf| read_declared(path).ok().filter(|found| !found.is_empty());
     databases.iter().find_map(read).unwrap_or_default()
 }

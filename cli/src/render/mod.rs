@@ -1,5 +1,6 @@
 //! One file per renderer; all write to any [`std::io::Write`].
 
+pub mod advice;
 pub mod csv;
 pub mod diff;
 pub mod overlap;

@@ -167,7 +167,7 @@ fn kind_name(kind: Kind) -> &'static str {
 }
 
 /// "41.2 %", or "12.0 to 41.2 %".
-fn interval(low: Option<f64>, high: Option<f64>) -> String {
+pub(super) fn interval(low: Option<f64>, high: Option<f64>) -> String {
     match low.zip(high) {
         None => String::new(),
         Some((low, high)) if percent(low) == percent(high) => percent(low),
@@ -208,7 +208,7 @@ fn write_hidden(out: &mut dyn Write, numbers: &Numbers, style: Style) -> io::Res
     Ok(())
 }
 
-fn cause_name(cause: Cause) -> &'static str {
+pub(super) fn cause_name(cause: Cause) -> &'static str {
     match cause {
         Cause::LatePartner => "late partner",
         Cause::PartnerOutside => "partner computing",
@@ -217,7 +217,7 @@ fn cause_name(cause: Cause) -> &'static str {
     }
 }
 
-fn exposed_of(numbers: &Numbers, cause: Cause) -> Nanos {
+pub(super) fn exposed_of(numbers: &Numbers, cause: Cause) -> Nanos {
     match cause {
         Cause::LatePartner => numbers.exposed_late_partner_ns,
         Cause::PartnerOutside => numbers.exposed_partner_outside_ns,

@@ -1,16 +1,20 @@
 //! The report as text.
 
+mod overlap;
+mod sites;
+
 use std::io::{self, Write};
 
 use super::style::{bar, Style};
-use super::table::{Align, Table};
-use super::units::{bytes, count, percent, round_bytes, time};
+use super::units::{bytes, count, percent, time};
 use crate::analysis::insight::Insight;
 use crate::analysis::problem::{plural, ProblemKind};
 use crate::analysis::report::{Report, Totals};
-use crate::analysis::sites::{Numbers, Site, SiteKind};
-use crate::analysis::transfers::{KindRow, SizeKind};
+use crate::analysis::thresholds::{PathThresholds, Verdict};
+use crate::analysis::transfers::KindRow;
 use crate::model::{Ended, Kind, Nanos};
+
+pub use sites::{site_label, write_site_table};
 
 /// Writes the whole report.
 ///
@@ -21,9 +25,12 @@ pub fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<(
     write_problems(out, report, style)?;
     write_finding(out, report, style)?;
     write_split(out, report, style)?;
+    overlap::write(out, report, style)?;
+    write_thresholds(out, report, style)?;
     write_insights(out, report, style)?;
-    write_sites(out, report, style)?;
-    write_sizes(out, report, style)?;
+    super::advice::write(out, &report.advice, style)?;
+    sites::write(out, report, style)?;
+    sites::write_sizes(out, report, style)?;
     write_next(out, report, style)
 }
 
@@ -206,12 +213,44 @@ fn write_spread(out: &mut dyn Write, report: &Report, style: Style) -> io::Resul
     writeln!(out, "{}", style.wrap(&text, "  ", "  "))
 }
 
+/// A sentence for each path of which something is known.
+fn write_thresholds(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
+    let paths = &report.thresholds.paths;
+    let known: Vec<&PathThresholds> =
+        paths.iter().filter(|path| path.completion.verdict != Verdict::NoEvidence).collect();
+    if known.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", style.bold("THRESHOLDS"))?;
+    for path in known {
+        let sentence = format!("{}.", path.completion.sentence.trim_end_matches('.'));
+        writeln!(out, "{}", style.wrap(&capitalized(&sentence), "  ", "  "))?;
+    }
+    Ok(())
+}
+
+fn capitalized(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    let first = letters.next().map(|first| first.to_uppercase().collect::<String>());
+    first.unwrap_or_default() + letters.as_str()
+}
+
 fn write_insights(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
-    if report.insights.is_empty() {
+    // Overlap and advice say more of waiting, posting and blocking.
+    let is_said = |insight: &&Insight| match insight {
+        Insight::ExposedCompletion { .. } => report.overlap.totals.numbers.exposed_ns.0 > 0,
+        Insight::ExpensivePosting { .. } | Insight::BlockingCalls { .. } => {
+            report.overlap.totals.numbers.requests == report.totals.requests
+        }
+        _ => false,
+    };
+    let insights: Vec<&Insight> =
+        report.insights.iter().filter(|insight| !is_said(insight)).collect();
+    if insights.is_empty() {
         return Ok(());
     }
     writeln!(out, "\n{}", style.bold("WHAT THIS MEANS"))?;
-    for insight in &report.insights {
+    for insight in insights {
         writeln!(out, "{}", style.wrap(&sentence(insight), "  ", "  "))?;
     }
     Ok(())
@@ -265,162 +304,21 @@ fn sentence(insight: &Insight) -> String {
     }
 }
 
-const NUMBER_COLUMNS: [(&str, Align); 10] = [
-    ("share", Align::Right),
-    ("time", Align::Right),
-    ("call", Align::Left),
-    ("calls", Align::Right),
-    ("bytes", Align::Right),
-    ("in call", Align::Right),
-    ("completing", Align::Right),
-    ("window", Align::Right),
-    ("computing", Align::Right),
-    ("other MPI", Align::Right),
-];
-
-/// One row of numbers under [`NUMBER_COLUMNS`].
-fn cells(label: String, numbers: &Numbers, has_requests: bool) -> Vec<String> {
-    let of_requests = |text: Option<String>| text.filter(|_| has_requests).unwrap_or_default();
-    vec![
-        percent(numbers.share),
-        time(numbers.time_ns),
-        label,
-        count(numbers.calls),
-        if numbers.bytes > 0 { bytes(numbers.bytes) } else { String::new() },
-        time(numbers.inside_ns),
-        of_requests((numbers.ended_requests > 0).then(|| time(numbers.completion_ns))),
-        of_requests(numbers.window_ns.mean(numbers.ended_requests).map(time)),
-        of_requests(numbers.compute_share().map(percent)),
-        of_requests(numbers.mpi_ns.mean(numbers.timed_requests).map(time)),
-    ]
-}
-
-fn write_sites(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
-    if report.sites.is_empty() {
-        return writeln!(out, "\nNo MPI communication was recorded.");
-    }
-    let shown = report.sites.len();
-    let which = if shown < report.site_count {
-        format!("{shown} of {}", report.site_count)
-    } else {
-        format!("{shown}")
-    };
-    write_completing(out, report, style)?;
-    writeln!(out, "\n{}  {which}", style.bold("CALL SITES"))?;
-    let note = "completing: each request's equal share of the call that completed it. Means per request: window, from the \
-                post to that call; how much of it was computation; how much other MPI";
-    writeln!(out, "{}", style.dim(&style.wrap(note, "  ", "  ")))?;
-    write_site_table(out, &report.sites, style)?;
-    let unattributed = report.totals.unattributed_waiting_ns;
-    if unattributed.0 > 0 {
-        writeln!(
-            out,
-            "  {} of the completing time is of requests whose start was not seen",
-            time(unattributed)
-        )?;
-    }
-    Ok(())
-}
-
-/// Where the program stands still: each completing call once, whatever it completed.
-fn write_completing(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
-    const SHOWN: usize = 5;
-    if report.completing_sites.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "\n{}", style.bold("WHERE REQUESTS COMPLETE"))?;
-    let mut table = Table::new(&[
-        ("share", Align::Right),
-        ("time", Align::Right),
-        ("calls", Align::Right),
-        ("mean", Align::Right),
-        ("call site", Align::Left),
-    ]);
-    for site in report.completing_sites.iter().take(SHOWN) {
-        let numbers = &site.numbers;
-        let cells = vec![
-            percent(numbers.share),
-            time(numbers.inside_ns),
-            count(numbers.calls),
-            numbers.inside_ns.mean(numbers.calls).map(time).unwrap_or_default(),
-            format!("{} {}", site.call, place(site)),
-        ];
-        table.row(cells, None);
-    }
-    table.write(out, style)
-}
-
-/// The table of call sites, each with its place on a line of its own.
-///
-/// # Errors
-/// Of the writer.
-pub fn write_site_table(out: &mut dyn Write, sites: &[Site], style: Style) -> io::Result<()> {
-    let mut table = Table::new(&NUMBER_COLUMNS);
-    for site in sites {
-        let is_request = site.kind == SiteKind::Request;
-        table.row(cells(site_label(site), &site.numbers, is_request), Some(place(site)));
-    }
-    table.write(out, style)
-}
-
-/// The call, and that it is about polls when it is.
-pub fn site_label(site: &Site) -> String {
-    match site.kind {
-        SiteKind::Poll => format!("{} (no)", site.call),
-        _ => site.call.clone(),
-    }
-}
-
-/// "exchange halo.c:42, completed in MPI_Waitall exchange halo.c:57".
-fn place(site: &Site) -> String {
-    let own = site.site.as_ref().map(|frame| frame.short());
-    let mut text = own.clone().unwrap_or_else(|| "(no call path)".to_owned());
-    if let Some(waited) = site.completed_in.as_ref().filter(|waited| waited.completion_ns.0 > 0) {
-        text += &format!(", completed in {}", waited.call);
-        if let Some(frame) = &waited.site {
-            text += &format!(" {}", frame.short());
-        }
-    }
-    if site.numbers.pending > 0 {
-        text += &format!(", {} never ended", site.numbers.pending);
-    }
-    text
-}
-
-fn write_sizes(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
-    for (kind, title) in [
-        (SizeKind::PointToPoint, "MESSAGE SIZES"),
-        (SizeKind::Collective, "COLLECTIVES BY SIZE ON EACH RANK"),
-        (SizeKind::Rma, "ONE-SIDED BY SIZE"),
-        (SizeKind::Io, "FILES BY SIZE"),
-    ] {
-        let mut columns = NUMBER_COLUMNS;
-        columns[2].0 = "size";
-        let mut table = Table::new(&columns);
-        let mut rows = 0;
-        for class in report.size_classes.iter().filter(|class| class.kind == kind) {
-            let label = match (class.from_bytes, class.below_bytes) {
-                (0, _) => "0 B".to_owned(),
-                (1, _) => "1 B".to_owned(),
-                (from, below) => format!("{} to {}", round_bytes(from), round_bytes(below)),
-            };
-            table.row(cells(label, &class.numbers, class.numbers.ended_requests > 0), None);
-            rows += 1;
-        }
-        if rows > 0 {
-            writeln!(out, "\n{}", style.bold(title))?;
-            table.write(out, style)?;
-        }
-    }
-    Ok(())
-}
-
 fn write_next(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
     let run = shell_word(&report.run);
     let mut next = Vec::new();
     let is_stuck = |kind: ProblemKind| matches!(kind, ProblemKind::Died | ProblemKind::Pending);
     if report.problems.iter().any(|problem| is_stuck(problem.kind)) {
         next.push((format!("lapscope pending {run}"), "what each rank was waiting for"));
+    }
+    if report.totals.requests > 0 {
+        next.push((
+            format!("lapscope overlap {run}"),
+            "hidden and lost by call site, size, path, rank, and over time",
+        ));
+    }
+    if !report.thresholds.paths.is_empty() {
+        next.push((format!("lapscope thresholds {run}"), "from which size sends wait"));
     }
     next.push((format!("lapscope sites {run}"), "all call sites as a tree of call paths"));
     if report.totals.requests > 0 {

@@ -1,0 +1,135 @@
+//! What to do about the time that communication costs: for each place one sentence that a person can act on.
+//!
+//! Every waiting or blocking call is explained once ([`Waited`](super::overlap::witness::Waited)), and each part of its time goes to one piece of advice, so
+//! that no two pieces promise the same nanosecond. What is promised is an upper bound: the cure may move a wait elsewhere.
+
+mod gather;
+mod judge;
+mod serial;
+mod words;
+
+use serde::Serialize;
+
+use super::thresholds::PathThresholds;
+use crate::model::{Nanos, Rank};
+use crate::symbols::FrameName;
+use crate::trace::PathClass;
+
+pub use gather::{Gathered, Gatherer};
+
+/// From which size sends of a path wait for their receiver, as far as that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limit {
+    pub path: PathClass,
+    pub largest_buffered: Option<u64>,
+    pub smallest_waiting: Option<u64>,
+    /// The MPI's own variable, with its value.
+    pub variable: Option<(String, String)>,
+}
+
+impl Limit {
+    pub fn of(found: &PathThresholds) -> Limit {
+        Limit {
+            path: found.path,
+            largest_buffered: found.completion.largest_buffered_bytes,
+            smallest_waiting: found.completion.smallest_waiting_bytes,
+            variable: found
+                .declared
+                .as_ref()
+                .map(|declared| (declared.name.clone(), declared.value.clone())),
+        }
+    }
+}
+
+/// What would help. The last three say that nothing in the communication would.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cure {
+    /// Call MPI_Test, or inject it, in a computation ([SP04] strategy 1).
+    Test,
+    /// Complete sends together with the receives, not one by one before them ([SP04] strategy 2).
+    WaitTogether,
+    PostReceiveEarlier,
+    MakeNonblocking,
+    /// Posting itself takes long.
+    CheaperPosts,
+    /// Imbalance: the partner arrives late.
+    PartnerLate,
+    /// No computation lies beside the transfer.
+    NothingToHideBehind,
+    /// There was computation enough, and the transfer took longer than it does alone.
+    SlowTransfer,
+}
+
+impl Cure {
+    /// Whether there is something to do.
+    pub fn helps(self) -> bool {
+        !matches!(self, Cure::PartnerLate | Cure::NothingToHideBehind | Cure::SlowTransfer)
+    }
+}
+
+/// Why the time went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    LatePartner,
+    PartnerOutside,
+    OwnWindow,
+    Transfer,
+    Posting,
+}
+
+/// One piece of advice. Keys are documented in `docs/json.md`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Advice {
+    pub cure: Cure,
+    pub helps: bool,
+    pub cause: Cause,
+    /// At stake, summed over ranks: an upper bound of what can be saved.
+    pub time_ns: Nanos,
+    /// Of the run time of all ranks.
+    pub share: f64,
+    /// Where the time goes by: the call that waits, blocks or posts, and the ranks that do.
+    pub waiting: Place,
+    pub waiting_ranks: Vec<Rank>,
+    /// Where the code would change: from one call to another, or one call alone.
+    pub change: Vec<Place>,
+    pub change_ranks: Vec<Rank>,
+    /// Whether these are all ranks of a run of several.
+    pub everywhere: bool,
+    pub sentence: String,
+    pub evidence: Evidence,
+}
+
+/// A call in the program.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct Place {
+    pub call: String,
+    pub site: Option<FrameName>,
+}
+
+/// The numbers that a piece of advice follows from.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Evidence {
+    /// Calls that waited, blocked or posted.
+    pub calls: u64,
+    /// Messages, smallest to largest.
+    pub min_bytes: u64,
+    pub max_bytes: u64,
+    /// The time at stake by cause.
+    pub exposed_late_partner_ns: Nanos,
+    pub exposed_partner_outside_ns: Nanos,
+    pub exposed_own_window_ns: Nanos,
+    pub exposed_transfer_ns: Nanos,
+    /// In posting calls.
+    pub posting_ns: Nanos,
+    /// Computation in the windows that would change, a mean per call.
+    pub mean_compute_ns: Option<Nanos>,
+    /// What the transfers of a call take one after the other with nothing in between, a mean where it is known.
+    pub mean_transfer_ns: Option<Nanos>,
+    /// What late partners did meanwhile: fraction of that time outside MPI.
+    pub partner_computing: Option<f64>,
+    /// Mean waiting time of the waiting ranks and of those waited for, in the whole run.
+    pub waited_ns: Nanos,
+    pub partner_waited_ns: Option<Nanos>,
+}

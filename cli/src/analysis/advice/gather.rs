@@ -1,0 +1,354 @@
+//! Lays every part of every call's time to what would help against it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashMap;
+
+use super::serial::calls_to_join;
+use crate::analysis::overlap::exposure::Exposure;
+use crate::analysis::overlap::witness::{Awaited, Waited, Witness};
+use crate::model::Frame;
+use crate::trace::{Direction, Half, Trace, NONE};
+
+/// A call of the program, not named yet: index into [`Trace::calls`], and its place.
+pub(super) type Spot = (u32, Option<Frame>);
+
+/// What has the same cure at the same place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Finding {
+    /// Nobody entered MPI in the computation in front of this completing call.
+    Test(Spot),
+    /// This wait could be part of a later one.
+    WaitTogether(Spot, Spot),
+    /// Waiting for a receive that was posted late, there.
+    LateReceive(Spot, Spot),
+    /// Waiting for a send or for a member of a collective.
+    Late(Spot),
+    /// A send that blocks until its receiver is there.
+    Blocking(Spot),
+    /// Transferring, without computation beside it.
+    Nothing(Spot),
+    /// Transferring, with computation enough beside it.
+    Slow(Spot),
+    Posts(Spot),
+}
+
+/// What is known of a finding. Ranks are places in [`Trace::ranks`], times nanoseconds.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sums {
+    pub parts: Exposure,
+    pub posting: i64,
+    pub calls: u64,
+    pub bytes: Option<(u64, u64)>,
+    /// The calls that wait, and the posts whose windows would change, by the time laid to them.
+    pub waiting: BTreeMap<Spot, i64>,
+    pub posts: BTreeMap<Spot, i64>,
+    pub ranks: BTreeSet<u32>,
+    /// Ranks on which something would change.
+    pub change_ranks: BTreeSet<u32>,
+    /// Computation in so many windows that would change.
+    pub compute: i64,
+    pub windows: u64,
+    /// What the transfers of so many calls take one after the other.
+    pub transfer: i64,
+    pub transfers: u64,
+    /// Some of it is of collectives.
+    pub collective: bool,
+    /// Ranks that waited and that were waited for, of findings about late partners.
+    pub pairs: BTreeMap<(u32, u32), Late>,
+}
+
+/// Time that one rank waited for another to arrive.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Late {
+    pub ns: i64,
+    /// Of it the partner was outside MPI.
+    pub outside: i64,
+    pub calls: u64,
+    pub bytes: Option<(u64, u64)>,
+}
+
+/// Everything found on some ranks.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    pub(super) findings: FxHashMap<Finding, Sums>,
+    /// Waiting for partners, by rank.
+    pub(super) waited: BTreeMap<u32, i64>,
+}
+
+impl Gathered {
+    pub fn merge(&mut self, other: Gathered) {
+        for (finding, sums) in other.findings {
+            self.findings.entry(finding).or_default().merge(sums);
+        }
+        for (rank, waited) in other.waited {
+            *self.waited.entry(rank).or_default() += waited;
+        }
+    }
+}
+
+/// Takes the calls of one rank.
+#[derive(Debug)]
+pub struct Gatherer<'a> {
+    trace: &'a Trace,
+    rank: usize,
+    join: Vec<u32>,
+    gathered: Gathered,
+}
+
+impl Witness for Gatherer<'_> {
+    fn call(&mut self, waited: &Waited<'_>) {
+        self.add(waited);
+    }
+}
+
+/// A part of a call's time, with what it is laid to.
+struct Booking {
+    finding: Finding,
+    parts: Exposure,
+    /// The post whose window would change, the rank on which, and the computation in it.
+    post: Option<Spot>,
+    changed: Option<u32>,
+    compute: Option<i64>,
+    late: Option<(u32, Late)>,
+}
+
+impl<'a> Gatherer<'a> {
+    /// `rank` is a place in [`Trace::ranks`].
+    pub fn new(trace: &'a Trace, rank: usize) -> Gatherer<'a> {
+        let join = calls_to_join(&trace.ranks[rank]);
+        Gatherer { trace, rank, join, gathered: Gathered::default() }
+    }
+
+    pub fn finish(mut self) -> Gathered {
+        self.add_posts();
+        self.gathered
+    }
+
+    fn add(&mut self, waited_for: &Waited<'_>) {
+        let Some(call) = waited_for.half.call else { return };
+        let parts = waited_for.exposed;
+        let waited = parts.late_partner + parts.partner_outside;
+        *self.gathered.waited.entry(self.rank as u32).or_default() += waited;
+        let waiting = self.call_spot(self.rank, call);
+        let later = self.join[call as usize];
+        let mut bookings = Vec::with_capacity(3);
+        if later != NONE && waited > 0 {
+            let finding = Finding::WaitTogether(waiting, self.call_spot(self.rank, later));
+            let parts = Exposure { own_window: 0, transfer: 0, ..parts };
+            bookings.push(self.own_booking(finding, waited_for, parts));
+        } else {
+            bookings.extend(self.late(waited_for, waiting));
+            bookings.extend(self.outside(waited_for, waiting));
+        }
+        if parts.own_window > 0 {
+            let own = Exposure { own_window: parts.own_window, ..Exposure::default() };
+            let post = Some(self.post_spot(&waited_for.half));
+            bookings.push(Booking {
+                post,
+                ..self.own_booking(Finding::Test(waiting), waited_for, own)
+            });
+        }
+        if parts.transfer > 0 {
+            let transfer = Exposure { transfer: parts.transfer, ..Exposure::default() };
+            bookings.push(self.own_booking(
+                transfer_finding(waited_for, waiting),
+                waited_for,
+                transfer,
+            ));
+        }
+        for (index, booking) in bookings.iter().enumerate() {
+            let is_first = bookings[..index].iter().all(|old| old.finding != booking.finding);
+            self.book(booking, waited_for, waiting, is_first);
+        }
+    }
+
+    /// What would change is where this rank waits.
+    fn own_booking(&self, finding: Finding, waited_for: &Waited<'_>, parts: Exposure) -> Booking {
+        Booking {
+            finding,
+            parts,
+            post: None,
+            changed: Some(self.rank as u32),
+            compute: has_window(&waited_for.half).then_some(waited_for.compute),
+            late: None,
+        }
+    }
+
+    fn late(&self, waited_for: &Waited<'_>, waiting: Spot) -> Option<Booking> {
+        let ns = waited_for.exposed.late_partner;
+        if ns <= 0 {
+            return None;
+        }
+        let operation = waited_for.half.operation;
+        let sends = operation.direction == Direction::Send;
+        let (finding, partner) = match waited_for.awaited {
+            _ if sends && !operation.is_request => (Finding::Blocking(waiting), None),
+            Awaited::Partner(partner) if sends => {
+                (Finding::LateReceive(waiting, self.post_spot(&partner)), Some(partner.rank as u32))
+            }
+            Awaited::Partner(partner) => (Finding::Late(waiting), Some(partner.rank as u32)),
+            Awaited::Member(rank) => (Finding::Late(waiting), Some(rank)),
+            Awaited::Unknown => (Finding::Late(waiting), None),
+        };
+        let begin = waited_for.half.completion_begin.unwrap_or(waited_for.half.post_begin);
+        let late = partner.map(|partner| {
+            let outside = self.trace.ranks[partner as usize].presence.outside(begin, begin + ns);
+            let bytes = waited_for.half.bytes().0;
+            (partner, Late { ns, outside, calls: 1, bytes: Some((bytes, bytes)) })
+        });
+        let parts = Exposure { late_partner: ns, ..Exposure::default() };
+        let changed = Some(self.rank as u32).filter(|_| partner.is_none());
+        Some(Booking { late, changed, ..self.own_booking(finding, waited_for, parts) })
+    }
+
+    /// The partner had posted and computed: what would change is in its window.
+    fn outside(&self, waited_for: &Waited<'_>, waiting: Spot) -> Option<Booking> {
+        let ns = waited_for.exposed.partner_outside;
+        if ns <= 0 {
+            return None;
+        }
+        let (region, half, changed) = match waited_for.awaited {
+            Awaited::Partner(partner) => {
+                let end = partner.call.map(|call| self.call_spot(partner.rank, call));
+                (end.unwrap_or(self.post_spot(&partner)), partner, partner.rank as u32)
+            }
+            // Members of a collective run the same code, as a rule.
+            Awaited::Member(rank) => (waiting, waited_for.half, rank),
+            Awaited::Unknown => (waiting, waited_for.half, self.rank as u32),
+        };
+        Some(Booking {
+            finding: Finding::Test(region),
+            parts: Exposure { partner_outside: ns, ..Exposure::default() },
+            post: Some(self.post_spot(&half)),
+            changed: Some(changed),
+            compute: compute(&half),
+            late: None,
+        })
+    }
+
+    fn book(&mut self, booking: &Booking, waited_for: &Waited<'_>, waiting: Spot, is_first: bool) {
+        let sums = self.gathered.findings.entry(booking.finding).or_default();
+        let total = booking.parts.total();
+        sums.parts += booking.parts;
+        sums.ranks.insert(self.rank as u32);
+        sums.change_ranks.extend(booking.changed);
+        *sums.waiting.entry(waiting).or_default() += total;
+        if let Some(post) = booking.post {
+            *sums.posts.entry(post).or_default() += total;
+        }
+        if let Some((partner, late)) = &booking.late {
+            sums.pairs.entry((self.rank as u32, *partner)).or_default().add(late);
+        }
+        if !is_first {
+            return;
+        }
+        sums.calls += 1;
+        let bytes = waited_for.half.bytes().0;
+        sums.bytes = join_ranges(sums.bytes, Some((bytes, bytes)));
+        sums.compute += booking.compute.unwrap_or(0);
+        sums.windows += u64::from(booking.compute.is_some());
+        sums.transfer += waited_for.transfer;
+        sums.transfers += u64::from(waited_for.transfer > 0);
+        sums.collective |= waited_for.half.operation.direction == Direction::Collective;
+    }
+
+    fn add_posts(&mut self) {
+        let rank = &self.trace.ranks[self.rank];
+        let mut by_operation = vec![(0i64, 0u64); rank.operations.len()];
+        for endpoint in &rank.endpoints {
+            let (ns, calls) = &mut by_operation[endpoint.operation as usize];
+            *ns += endpoint.post.or_zero();
+            *calls += 1;
+        }
+        for (operation, (ns, calls)) in rank.operations.iter().zip(by_operation) {
+            if !operation.is_request || calls == 0 {
+                continue;
+            }
+            let spot = (operation.call, self.trace.site_frame(operation.path));
+            let sums = self.gathered.findings.entry(Finding::Posts(spot)).or_default();
+            sums.posting += ns;
+            sums.calls += calls;
+            sums.bytes = join_ranges(sums.bytes, Some((operation.bytes.0, operation.bytes.0)));
+            *sums.waiting.entry(spot).or_default() += ns;
+            sums.ranks.insert(self.rank as u32);
+            sums.change_ranks.insert(self.rank as u32);
+            sums.collective |= operation.direction == Direction::Collective;
+        }
+    }
+
+    fn call_spot(&self, rank: usize, call: u32) -> Spot {
+        let rank = &self.trace.ranks[rank];
+        let operation = &rank.operations[rank.calls[call as usize].operation as usize];
+        (operation.call, self.trace.site_frame(operation.path))
+    }
+
+    fn post_spot(&self, half: &Half<'_>) -> Spot {
+        (half.operation.call, self.trace.site_frame(half.operation.path))
+    }
+}
+
+/// Transferring, with or without computation enough beside it.
+fn transfer_finding(waited_for: &Waited<'_>, waiting: Spot) -> Finding {
+    let takes = match waited_for.transfer {
+        0 => waited_for.exposed.transfer,
+        transfer => transfer,
+    };
+    if has_window(&waited_for.half) && waited_for.compute >= takes {
+        Finding::Slow(waiting)
+    } else {
+        Finding::Nothing(waiting)
+    }
+}
+
+/// Blocking calls have none.
+fn has_window(half: &Half<'_>) -> bool {
+    half.operation.is_request
+}
+
+/// Computation in the window of a request; blocking calls have none.
+fn compute(half: &Half<'_>) -> Option<i64> {
+    let window = half.window().filter(|_| has_window(half))?;
+    Some((window - half.mpi.unwrap_or(0)).max(0))
+}
+
+impl Sums {
+    pub fn merge(&mut self, other: Sums) {
+        self.parts += other.parts;
+        self.posting += other.posting;
+        self.calls += other.calls;
+        self.bytes = join_ranges(self.bytes, other.bytes);
+        for (spot, ns) in other.waiting {
+            *self.waiting.entry(spot).or_default() += ns;
+        }
+        for (spot, ns) in other.posts {
+            *self.posts.entry(spot).or_default() += ns;
+        }
+        self.ranks.extend(other.ranks);
+        self.change_ranks.extend(other.change_ranks);
+        self.compute += other.compute;
+        self.windows += other.windows;
+        self.transfer += other.transfer;
+        self.transfers += other.transfers;
+        self.collective |= other.collective;
+        for (pair, late) in other.pairs {
+            self.pairs.entry(pair).or_default().add(&late);
+        }
+    }
+}
+
+impl Late {
+    pub fn add(&mut self, other: &Late) {
+        self.ns += other.ns;
+        self.outside += other.outside;
+        self.calls += other.calls;
+        self.bytes = join_ranges(self.bytes, other.bytes);
+    }
+}
+
+pub(super) fn join_ranges(a: Option<(u64, u64)>, b: Option<(u64, u64)>) -> Option<(u64, u64)> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+        (range, None) | (None, range) => range,
+    }
+}

@@ -1,0 +1,250 @@
+//! Turns what was gathered into advice: decides about late partners, names places, ranks by time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::gather::{join_ranges, Finding, Gathered, Late, Spot, Sums};
+use super::{words, Advice, Cause, Cure, Evidence, Limit, Place};
+use crate::analysis::combine::same_places;
+use crate::analysis::overlap::exposure::Exposure;
+use crate::analysis::sites::Grouping;
+use crate::model::{Frame, Nanos, Rank};
+use crate::symbols::NameFrames;
+use crate::trace::Trace;
+
+/// Advice on less than this fraction of the run time is left out.
+const WORTH_LISTING: f64 = 0.001;
+/// A post that takes less is not worth a sentence, nanoseconds.
+const CHEAP_POST: i64 = 5_000;
+
+impl Gathered {
+    /// Advice on all that was gathered: first what helps, then what does not, each by time. `run_time` is that of all
+    /// ranks together.
+    pub fn advise(
+        mut self,
+        trace: &Trace,
+        limits: &[Limit],
+        run_time: Nanos,
+        names: &mut dyn NameFrames,
+    ) -> Vec<Advice> {
+        self.unify(names);
+        let mut judge = Judge { trace, limits, run_time, names };
+        let judged = judge_findings(&self);
+        let is_worth = |time: i64| Nanos(time).share_of(run_time) >= WORTH_LISTING;
+        let mut advice: Vec<Advice> = judged
+            .into_iter()
+            .filter(|(_, sums)| is_worth(sums.time()))
+            .map(|((cure, finding), sums)| judge.word(cure, finding, &sums, &self.waited))
+            .collect();
+        advice.sort_by(|a, b| {
+            b.helps.cmp(&a.helps).then(b.time_ns.cmp(&a.time_ns)).then(a.cure.cmp(&b.cure))
+        });
+        advice
+    }
+
+    /// Makes addresses one that have the same name, function and line.
+    fn unify(&mut self, names: &mut dyn NameFrames) {
+        let mut frames: BTreeSet<Frame> = BTreeSet::new();
+        for (finding, sums) in &self.findings {
+            let spots = finding.spots().into_iter().flatten();
+            let all = spots.chain(sums.waiting.keys().copied()).chain(sums.posts.keys().copied());
+            frames.extend(all.filter_map(|(_, frame)| frame));
+        }
+        let same = same_places(frames, Grouping::Frame, names);
+        let move_spot =
+            |(call, frame): Spot| (call, frame.map(|frame| *same.get(&frame).unwrap_or(&frame)));
+        let old = std::mem::take(&mut self.findings);
+        for (finding, mut sums) in old {
+            sums.move_spots(&move_spot);
+            self.findings.entry(finding.map(&move_spot)).or_default().merge(sums);
+        }
+    }
+}
+
+impl Finding {
+    fn spots(&self) -> [Option<Spot>; 2] {
+        match *self {
+            Finding::WaitTogether(a, b) | Finding::LateReceive(a, b) => [Some(a), Some(b)],
+            Finding::Test(a)
+            | Finding::Late(a)
+            | Finding::Blocking(a)
+            | Finding::Nothing(a)
+            | Finding::Slow(a)
+            | Finding::Posts(a) => [Some(a), None],
+        }
+    }
+
+    fn map(self, moved: &impl Fn(Spot) -> Spot) -> Finding {
+        match self {
+            Finding::Test(a) => Finding::Test(moved(a)),
+            Finding::WaitTogether(a, b) => Finding::WaitTogether(moved(a), moved(b)),
+            Finding::LateReceive(a, b) => Finding::LateReceive(moved(a), moved(b)),
+            Finding::Late(a) => Finding::Late(moved(a)),
+            Finding::Blocking(a) => Finding::Blocking(moved(a)),
+            Finding::Nothing(a) => Finding::Nothing(moved(a)),
+            Finding::Slow(a) => Finding::Slow(moved(a)),
+            Finding::Posts(a) => Finding::Posts(moved(a)),
+        }
+    }
+}
+
+impl Sums {
+    fn time(&self) -> i64 {
+        self.parts.total() + self.posting
+    }
+
+    fn move_spots(&mut self, moved: &impl Fn(Spot) -> Spot) {
+        for spots in [&mut self.waiting, &mut self.posts] {
+            for (spot, ns) in std::mem::take(spots) {
+                *spots.entry(moved(spot)).or_default() += ns;
+            }
+        }
+    }
+}
+
+/// What would help against each finding. A late partner that hardly waits itself has more to do than others; one that was
+/// inside MPI, or has time to wait, could have posted its receive earlier.
+fn judge_findings(gathered: &Gathered) -> BTreeMap<(Cure, Finding), Sums> {
+    let mut judged: BTreeMap<(Cure, Finding), Sums> = BTreeMap::new();
+    for (&finding, sums) in &gathered.findings {
+        let cure = match finding {
+            Finding::Test(_) => Cure::Test,
+            Finding::WaitTogether(..) => Cure::WaitTogether,
+            Finding::Blocking(_) => Cure::MakeNonblocking,
+            Finding::Nothing(_) => Cure::NothingToHideBehind,
+            Finding::Slow(_) => Cure::SlowTransfer,
+            Finding::Late(_) => Cure::PartnerLate,
+            Finding::Posts(_) if sums.posting < CHEAP_POST * sums.calls as i64 => continue,
+            Finding::Posts(_) => Cure::CheaperPosts,
+            Finding::LateReceive(waiting, _) => {
+                for (&(own, partner), late) in &sums.pairs {
+                    let to = if is_busy(gathered, own, partner) && late.outside * 2 >= late.ns {
+                        (Cure::PartnerLate, Finding::Late(waiting))
+                    } else {
+                        (Cure::PostReceiveEarlier, finding)
+                    };
+                    judged.entry(to).or_default().add_pair((own, partner), late, waiting);
+                }
+                continue;
+            }
+        };
+        judged.entry((cure, finding)).or_default().merge(sums.clone());
+    }
+    judged
+}
+
+/// Whether `partner` waits so much less than `own` that it must have more to do.
+pub(super) fn is_busy(gathered: &Gathered, own: u32, partner: u32) -> bool {
+    let waited = |rank: u32| gathered.waited.get(&rank).copied().unwrap_or(0);
+    waited(partner) * 2 < waited(own)
+}
+
+impl Sums {
+    /// Adds what one rank waited for another.
+    fn add_pair(&mut self, pair: (u32, u32), late: &Late, waiting: Spot) {
+        self.parts.late_partner += late.ns;
+        self.calls += late.calls;
+        self.bytes = join_ranges(self.bytes, late.bytes);
+        *self.waiting.entry(waiting).or_default() += late.ns;
+        self.ranks.insert(pair.0);
+        self.pairs.entry(pair).or_default().add(late);
+    }
+}
+
+struct Judge<'a> {
+    trace: &'a Trace,
+    limits: &'a [Limit],
+    run_time: Nanos,
+    names: &'a mut dyn NameFrames,
+}
+
+impl Judge<'_> {
+    fn word(
+        &mut self,
+        cure: Cure,
+        finding: Finding,
+        sums: &Sums,
+        waited: &BTreeMap<u32, i64>,
+    ) -> Advice {
+        let most = |spots: &BTreeMap<Spot, i64>| {
+            spots.iter().max_by_key(|(_, ns)| **ns).map(|(spot, _)| *spot)
+        };
+        let [first, second] = finding.spots();
+        let waiting = self.place(most(&sums.waiting).or(first));
+        let change: Vec<Option<Spot>> = match finding {
+            Finding::Test(region) => vec![most(&sums.posts), Some(region)],
+            Finding::LateReceive(_, post) if cure == Cure::PostReceiveEarlier => vec![Some(post)],
+            _ => vec![first, second],
+        };
+        let change = change.into_iter().flatten().map(|spot| self.place(Some(spot))).collect();
+        let partners: BTreeSet<u32> = sums.pairs.keys().map(|pair| pair.1).collect();
+        let changed = if partners.is_empty() { &sums.change_ranks } else { &partners };
+        let mut advice = Advice {
+            cure,
+            helps: cure.helps(),
+            cause: sums.cause(),
+            time_ns: Nanos(sums.time()),
+            share: Nanos(sums.time()).share_of(self.run_time),
+            waiting,
+            waiting_ranks: self.ranks(&sums.ranks),
+            change,
+            change_ranks: self.ranks(changed),
+            everywhere: changed.len() > 1 && changed.len() == self.trace.ranks.len(),
+            sentence: String::new(),
+            evidence: sums.evidence(&partners, waited),
+        };
+        advice.sentence = words::sentence(&advice, sums.collective, self.limits);
+        advice
+    }
+
+    fn place(&mut self, spot: Option<Spot>) -> Place {
+        let call = spot.map_or(String::new(), |(call, _)| {
+            self.trace.calls.get(call as usize).map(|call| call.name.clone()).unwrap_or_default()
+        });
+        let frame = spot.and_then(|(_, frame)| frame);
+        Place { call, site: frame.and_then(|frame| self.names.name(frame).into_iter().next()) }
+    }
+
+    fn ranks(&self, places: &BTreeSet<u32>) -> Vec<Rank> {
+        places.iter().map(|&place| self.trace.ranks[place as usize].info().rank).collect()
+    }
+}
+
+impl Sums {
+    fn cause(&self) -> Cause {
+        let Exposure { late_partner, partner_outside, own_window, transfer } = self.parts;
+        let causes = [
+            (late_partner, Cause::LatePartner),
+            (partner_outside, Cause::PartnerOutside),
+            (own_window, Cause::OwnWindow),
+            (transfer, Cause::Transfer),
+            (self.posting, Cause::Posting),
+        ];
+        let largest = causes.into_iter().rev().max_by_key(|(ns, _)| *ns);
+        largest.map_or(Cause::Transfer, |(_, cause)| cause)
+    }
+
+    fn evidence(&self, partners: &BTreeSet<u32>, waited: &BTreeMap<u32, i64>) -> Evidence {
+        let mean = |ranks: &BTreeSet<u32>| {
+            let sum: i64 = ranks.iter().filter_map(|rank| waited.get(rank)).sum();
+            Nanos(sum).mean(ranks.len() as u64)
+        };
+        let (late, outside) =
+            self.pairs.values().fold((0, 0), |sum, late| (sum.0 + late.ns, sum.1 + late.outside));
+        let (min_bytes, max_bytes) = self.bytes.unwrap_or_default();
+        Evidence {
+            calls: self.calls,
+            min_bytes,
+            max_bytes,
+            exposed_late_partner_ns: Nanos(self.parts.late_partner),
+            exposed_partner_outside_ns: Nanos(self.parts.partner_outside),
+            exposed_own_window_ns: Nanos(self.parts.own_window),
+            exposed_transfer_ns: Nanos(self.parts.transfer),
+            posting_ns: Nanos(self.posting),
+            mean_compute_ns: Nanos(self.compute).mean(self.windows),
+            mean_transfer_ns: Nanos(self.transfer).mean(self.transfers),
+            partner_computing: (late > 0).then(|| outside as f64 / late as f64),
+            waited_ns: mean(&self.ranks).unwrap_or_default(),
+            partner_waited_ns: mean(partners),
+        }
+    }
+}

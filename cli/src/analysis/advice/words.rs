@@ -1,0 +1,262 @@
+//! Advice in words.
+
+use super::{Advice, Cause, Cure, Limit, Place};
+use crate::analysis::problem::{list_ranks, plural};
+use crate::model::Rank;
+use crate::render::units::{bytes, percent, round_bytes, time};
+
+/// A limit is worth raising for messages up to this many times as large.
+const NEAR_LIMIT: u64 = 16;
+
+pub(super) fn sentence(advice: &Advice, collective: bool, limits: &[Limit]) -> String {
+    match advice.cure {
+        Cure::Test => test(advice, collective, limits),
+        Cure::WaitTogether => format!(
+            "Complete the sends of {} in the {} that ends the receives: each wait keeps the next send from being posted{}.",
+            place(&advice.waiting),
+            place(advice.change.last().unwrap_or(&advice.waiting)),
+            on(advice)
+        ),
+        Cure::PostReceiveEarlier => post_receive_earlier(advice),
+        Cure::MakeNonblocking => format!(
+            "Make {} an MPI_Isend that is completed later: it blocks until the receive is posted{}.",
+            place(&advice.waiting),
+            on(advice)
+        ),
+        Cure::CheaperPosts => cheaper_posts(advice, limits),
+        Cure::PartnerLate => partner_late(advice),
+        Cure::NothingToHideBehind => nothing(advice, collective),
+        Cure::SlowTransfer => slow(advice, collective),
+    }
+}
+
+fn test(advice: &Advice, collective: bool, limits: &[Limit]) -> String {
+    let from = advice.change.first().unwrap_or(&advice.waiting);
+    let to = advice.change.last().unwrap_or(&advice.waiting);
+    let what = if collective { "collectives" } else { "messages" };
+    let what = format!("{what} of {}", sizes(advice));
+    let why = match advice.cause {
+        Cause::PartnerOutside if advice.waiting == *to => {
+            format!("{what} stand still there while the other side waits for them")
+        }
+        Cause::PartnerOutside => format!(
+            "{what} stand still there while {} for them in {}",
+            wait(&advice.waiting_ranks),
+            place(&advice.waiting)
+        ),
+        _ if advice.evidence.mean_transfer_ns.is_some() => {
+            format!("{what} could travel there and stand still")
+        }
+        _ => format!("{what} may stand still there; how long they take alone is not known"),
+    };
+    let mut text = format!(
+        "Call MPI_Test now and then in the computation between {} and {}{}: {why}.",
+        place(from),
+        place(to),
+        on(advice)
+    );
+    if !collective {
+        text += &raise(advice, limits);
+    }
+    text
+}
+
+/// The other cure for messages that are not far above the limit.
+fn raise(advice: &Advice, limits: &[Limit]) -> String {
+    let size = advice.evidence.max_bytes;
+    let near = |limit: &&Limit| {
+        let least = limit.smallest_waiting.or(limit.largest_buffered).unwrap_or(0);
+        size >= least && size <= least.saturating_mul(NEAR_LIMIT)
+    };
+    let mut found = limits.iter().filter(|limit| limit.variable.is_some()).filter(near);
+    match (found.next(), found.next()) {
+        (Some(Limit { variable: Some((name, value)), .. }), None) => format!(
+            " Or raise {name} ({value}) above {size}, so that sends need not wait for their receiver: takes a buffer of that \
+             size for every message under way, from each peer."
+        ),
+        _ => String::new(),
+    }
+}
+
+fn post_receive_earlier(advice: &Advice) -> String {
+    let receive = advice.change.first().unwrap_or(&advice.waiting);
+    let computing = advice.evidence.partner_computing.unwrap_or(0.0);
+    let how = if computing < 0.5 {
+        "the receiver was inside MPI and could have taken them".to_owned()
+    } else {
+        "the receiver computed until then. Put the post in front of that computation; where MPI moves nothing by itself, \
+         also call MPI_Test in it"
+            .to_owned()
+    };
+    format!(
+        "Post {} earlier{}: {} for it in {}; {how}.",
+        place(receive),
+        on(advice),
+        wait(&advice.waiting_ranks),
+        place(&advice.waiting)
+    )
+}
+
+fn cheaper_posts(advice: &Advice, limits: &[Limit]) -> String {
+    let mean = advice.evidence.posting_ns.mean(advice.evidence.calls);
+    let size = advice.evidence.max_bytes;
+    let mut text = format!(
+        "{} takes {} a call for {}: nothing is computed meanwhile.",
+        place(&advice.waiting),
+        time(mean.unwrap_or_default()),
+        sizes(advice)
+    );
+    let below = |limit: &&Limit| limit.largest_buffered.is_some_and(|largest| size <= largest);
+    if let Some((name, value)) =
+        limits.iter().filter(below).find_map(|limit| limit.variable.as_ref())
+    {
+        text += &format!(
+            " Messages of this size are copied while they are posted: a lower {name} ({value}) avoids that, and makes them \
+             wait for their receiver."
+        );
+    }
+    text
+}
+
+fn partner_late(advice: &Advice) -> String {
+    let evidence = &advice.evidence;
+    let at = place(&advice.waiting);
+    let Some(computing) = evidence.partner_computing else {
+        return format!("{at} waits for a partner that is not known.");
+    };
+    let (whom, s) = (ranks_in_words(&advice.change_ranks), third_person(&advice.change_ranks));
+    let waited = evidence.partner_waited_ns.unwrap_or_default();
+    if computing < 0.5 {
+        let inside = percent(1.0 - computing);
+        return format!(
+            "{at} waits for {whom}, inside MPI for {inside} of that time: look at what is waited for there."
+        );
+    }
+    if waited.0 * 2 < evidence.waited_ns.0 {
+        let (waited, others) = (time(waited), time(evidence.waited_ns));
+        return format!(
+            "{at} waits for {whom}, which come{s} late from computing and hardly wait{s} ({waited} in all, against {others} \
+             of those that wait): the work is uneven, no cure in the communication."
+        );
+    }
+    format!(
+        "{at} waits for {whom}, which come{s} late from computing, at other times the others do: uneven steps, no cure in \
+         the communication."
+    )
+}
+
+fn nothing(advice: &Advice, collective: bool) -> String {
+    let evidence = &advice.evidence;
+    let at = place(&advice.waiting);
+    let Some(compute) = evidence.mean_compute_ns else {
+        if evidence.max_bytes == 0 {
+            let mean = evidence.exposed_transfer_ns.mean(evidence.calls).unwrap_or_default();
+            return format!(
+                "{at} takes {} a call with everybody there: nothing is computed beside it.",
+                time(mean)
+            );
+        }
+        return format!(
+            "{at} blocks while it transfers {}: nothing is computed beside it. {} could, if there is work that does not need it.",
+            sizes(advice),
+            nonblocking(&advice.waiting.call, collective)
+        );
+    };
+    let takes = match evidence.mean_transfer_ns {
+        Some(transfer) => format!(", that take {} with nothing in between", time(transfer)),
+        None => String::new(),
+    };
+    format!(
+        "Nothing to hide behind at {at}: {} of computation between post and completion of {}{takes}.",
+        time(compute),
+        sizes(advice)
+    )
+}
+
+/// What does the same as a blocking call without blocking.
+fn nonblocking(call: &str, collective: bool) -> String {
+    let name = call.trim_start_matches("MPI_");
+    if collective {
+        let mut letters = name.chars();
+        let first = letters.next().map(|first| first.to_ascii_lowercase());
+        return format!("MPI_I{}{}", first.map(String::from).unwrap_or_default(), letters.as_str());
+    }
+    let call = match (name.starts_with("Sendrecv"), name.contains("ecv")) {
+        (true, _) => "MPI_Irecv and MPI_Isend",
+        (false, true) => "MPI_Irecv",
+        (false, false) => "MPI_Isend",
+    };
+    call.to_owned()
+}
+
+fn slow(advice: &Advice, collective: bool) -> String {
+    let evidence = &advice.evidence;
+    let what = if collective { "collectives" } else { "transfers" };
+    let beside = evidence.mean_compute_ns.map(time).unwrap_or_default();
+    match evidence.mean_transfer_ns {
+        Some(reference) => format!(
+            "{}: {what} take longer here than alone ({}), with {beside} of computation beside them: contention, copying, or \
+             several at once.",
+            place(&advice.waiting),
+            time(reference)
+        ),
+        None => format!(
+            "{}: {what} with {beside} of computation beside them. How much that could hide is not known without a \
+             reference time for {} (lapscope calibrate).",
+            place(&advice.waiting),
+            sizes(advice)
+        ),
+    }
+}
+
+/// "MPI_Waitall wait_exchange halo.c:84"
+pub fn place(place: &Place) -> String {
+    match &place.site {
+        Some(site) => format!("{} {}", place.call, site.short()),
+        None => place.call.clone(),
+    }
+}
+
+fn sizes(advice: &Advice) -> String {
+    let (min, max) = (advice.evidence.min_bytes, advice.evidence.max_bytes);
+    if min == max {
+        size(min)
+    } else {
+        format!("{} to {}", size(min), size(max))
+    }
+}
+
+/// "4 MiB" where it is that exactly.
+fn size(size: u64) -> String {
+    let exact = round_bytes(size);
+    if size.is_power_of_two() {
+        exact
+    } else {
+        bytes(size)
+    }
+}
+
+fn on(advice: &Advice) -> String {
+    match advice.change_ranks.as_slice() {
+        [] => String::new(),
+        _ if advice.everywhere => ", on every rank".to_owned(),
+        ranks => format!(", on {}", ranks_in_words(ranks)),
+    }
+}
+
+fn wait(ranks: &[Rank]) -> String {
+    format!("{} wait{}", ranks_in_words(ranks), third_person(ranks))
+}
+
+fn ranks_in_words(ranks: &[Rank]) -> String {
+    format!("rank{} {}", plural(ranks.len() as u64), list_ranks(ranks))
+}
+
+/// The s of "rank 0 waits".
+fn third_person(ranks: &[Rank]) -> &'static str {
+    if ranks.len() == 1 {
+        "s"
+    } else {
+        ""
+    }
+}

@@ -1,0 +1,150 @@
+//! What of the communication was hidden, and what was waited for.
+
+use std::io::{self, Write};
+
+use crate::analysis::overlap::sums::{BlockingNumbers, Cause, Numbers};
+use crate::analysis::problem::plural;
+use crate::analysis::reference::Source;
+use crate::analysis::report::{OverlapSummary, Report};
+use crate::model::Nanos;
+use crate::render::overlap::{cause_name, exposed_of, interval};
+use crate::render::style::{bar, Style};
+use crate::render::units::{count, percent, time};
+
+pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
+    let overlap = &report.overlap;
+    let numbers = &overlap.totals.numbers;
+    if numbers.requests == 0 && overlap.blocking.calls == 0 {
+        return Ok(());
+    }
+    writeln!(out, "\n{}{}", style.bold("OVERLAP"), style.dim(&source(overlap)))?;
+    for note in notes(report) {
+        writeln!(out, "{}", style.wrap(&note, "  ", "  "))?;
+    }
+    if numbers.measured > 0 {
+        writeln!(out, "  {}  {}", picture(numbers), style.dim(&legend(numbers)))?;
+        writeln!(out, "{}", style.wrap(&hidden(numbers), "  ", "  "))?;
+    }
+    if numbers.exposed_ns.0 > 0 {
+        write_exposed(out, numbers, style)?;
+    }
+    write_blocking(out, &overlap.blocking, style)
+}
+
+fn source(overlap: &OverlapSummary) -> String {
+    match &overlap.reference.description.source {
+        Source::Calibration { file, .. } => format!("  reference times: {}", file.display()),
+        Source::Run => "  reference times: from this run's own transfers".to_owned(),
+        Source::None => String::new(),
+    }
+}
+
+/// What to know before believing the numbers.
+fn notes(report: &Report) -> Vec<String> {
+    let overlap = &report.overlap;
+    let mut notes = overlap.reference.notes.clone();
+    let (seen, all) = (overlap.totals.numbers.requests, report.totals.requests);
+    if seen < all {
+        notes.push(format!(
+            "Of {} of {} requests, those recorded one by one; the others are in the sums above only.",
+            count(seen),
+            count(all)
+        ));
+    }
+    let matching = &overlap.matching;
+    let lost = matching.unmatched_sends + matching.unmatched_receives + matching.doubtful;
+    if lost + matching.not_followed > 0 {
+        notes.push(format!(
+            "Of {} message{} both ends are known, of {} sends and receives only their own: there it is not seen who was late.",
+            count(matching.messages),
+            plural(matching.messages),
+            count(lost + matching.not_followed)
+        ));
+    }
+    notes
+}
+
+const COLUMNS: usize = 48;
+
+/// One bar for the time that transfers take alone: achieved, perhaps achieved, lost, nothing to hide behind.
+fn picture(numbers: &Numbers) -> String {
+    let at = |fraction: Option<f64>| {
+        (fraction.unwrap_or(0.0).clamp(0.0, 1.0) * COLUMNS as f64).round() as usize
+    };
+    let low = at(numbers.achieved_low);
+    let high = at(numbers.achieved_high).max(low);
+    let possible = at(numbers.possible).max(high);
+    let parts = [("█", low), ("▓", high - low), ("▒", possible - high), ("░", COLUMNS - possible)];
+    parts.iter().map(|(letter, columns)| letter.repeat(*columns)).collect()
+}
+
+fn legend(numbers: &Numbers) -> String {
+    let uncertain = percent(numbers.achieved_low.unwrap_or(0.0))
+        != percent(numbers.achieved_high.unwrap_or(0.0));
+    format!("█ hidden{} ▒ lost ░ no computation", if uncertain { " ▓ perhaps" } else { "" })
+}
+
+fn hidden(numbers: &Numbers) -> String {
+    let part = |label: &str, ns: Nanos| {
+        let share = percent(ns.share_of(numbers.transfer_ns));
+        (ns.0 > 0).then(|| format!("{share} {label}"))
+    };
+    let lost: Vec<String> = [
+        part("late partner", numbers.lost_late_partner_ns),
+        part("no progress", numbers.lost_no_progress_ns),
+        part("rest", numbers.lost_rest_ns),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let why = if lost.is_empty() { String::new() } else { format!(" ({})", lost.join(", ")) };
+    format!(
+        "Of {} that the transfers of {} request{} take alone: hidden {}, possible {}, lost {}{why}.",
+        time(numbers.transfer_ns),
+        count(numbers.measured),
+        plural(numbers.measured),
+        interval(numbers.achieved_low, numbers.achieved_high),
+        numbers.possible.map(percent).unwrap_or_default(),
+        interval(numbers.lost_low, numbers.lost_high)
+    )
+}
+
+fn write_exposed(out: &mut dyn Write, numbers: &Numbers, style: Style) -> io::Result<()> {
+    writeln!(
+        out,
+        "  Exposed {} in calls that completed requests, by cause:",
+        time(numbers.exposed_ns)
+    )?;
+    for cause in Cause::ALL {
+        let part = exposed_of(numbers, cause);
+        if part.0 > 0 {
+            let share = part.share_of(numbers.exposed_ns);
+            let meaning = match cause {
+                Cause::LatePartner => "it had not posted yet",
+                Cause::PartnerOutside => "it had posted and was outside MPI",
+                Cause::OwnWindow => "could have moved before, in their own windows",
+                Cause::Transfer => "nothing to hide behind, copying, contention",
+            };
+            let head =
+                format!("    {:<22}{:>8}{:>9}", cause_name(cause), percent(share), time(part));
+            writeln!(out, "{head}  {:<20} {}", bar(share, 20), style.dim(meaning))?;
+        }
+    }
+    Ok(())
+}
+
+fn write_blocking(out: &mut dyn Write, blocking: &BlockingNumbers, style: Style) -> io::Result<()> {
+    if blocking.blocked_ns.0 == 0 {
+        return Ok(());
+    }
+    let share = |part: Nanos| percent(part.share_of(blocking.blocked_ns));
+    let text = format!(
+        "Blocking sends, receives and collectives: {}, of it {} for late partners, {} for partners that computed, {} \
+         transferring.",
+        time(blocking.blocked_ns),
+        share(blocking.late_partner_ns),
+        share(blocking.partner_outside_ns),
+        share(blocking.transfer_ns)
+    );
+    writeln!(out, "{}", style.wrap(&text, "  ", "  "))
+}

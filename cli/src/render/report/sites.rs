@@ -1,0 +1,218 @@
+//! Tables of call sites and of sizes.
+
+use std::io::{self, Write};
+
+use crate::analysis::overlap::sums::Cause;
+use crate::analysis::part::Part;
+use crate::analysis::report::Report;
+use crate::analysis::sites::{Numbers, Site, SiteKind};
+use crate::analysis::transfers::SizeKind;
+use crate::model::Nanos;
+use crate::render::overlap::cause_name;
+use crate::render::style::Style;
+use crate::render::table::{Align, Table};
+use crate::render::units::{bytes, count, percent, round_bytes, time};
+
+const NUMBER_COLUMNS: [(&str, Align); 12] = [
+    ("share", Align::Right),
+    ("time", Align::Right),
+    ("call", Align::Left),
+    ("calls", Align::Right),
+    ("bytes", Align::Right),
+    ("in call", Align::Right),
+    ("completing", Align::Right),
+    ("window", Align::Right),
+    ("computing", Align::Right),
+    ("other MPI", Align::Right),
+    ("hidden", Align::Right),
+    ("possible", Align::Right),
+];
+
+/// One row of numbers under [`NUMBER_COLUMNS`]. What was hidden and what was possible stand for what the windows held,
+/// where they are known.
+fn cells(label: String, numbers: &Numbers, has_requests: bool, part: Option<&Part>) -> Vec<String> {
+    let of_requests = |text: Option<String>| text.filter(|_| has_requests).unwrap_or_default();
+    let part = part.filter(|part| part.measured > 0);
+    let of_windows = |text: Option<String>| of_requests(text.filter(|_| part.is_none()));
+    vec![
+        percent(numbers.share),
+        time(numbers.time_ns),
+        label,
+        count(numbers.calls),
+        if numbers.bytes > 0 { bytes(numbers.bytes) } else { String::new() },
+        time(numbers.inside_ns),
+        of_requests((numbers.ended_requests > 0).then(|| time(numbers.completion_ns))),
+        of_requests(numbers.window_ns.mean(numbers.ended_requests).map(time)),
+        of_windows(numbers.compute_share().map(percent)),
+        of_windows(numbers.mpi_ns.mean(numbers.timed_requests).map(time)),
+        part.map(hidden).unwrap_or_default(),
+        part.map(|part| whole_percent(part.possible_ns, part)).unwrap_or_default(),
+    ]
+}
+
+/// "62 %", "12-41 %"
+fn hidden(part: &Part) -> String {
+    let low = whole_percent(part.achieved_low_ns, part);
+    let high = whole_percent(part.achieved_high_ns, part);
+    if low == high {
+        low
+    } else {
+        format!("{}-{high}", low.trim_end_matches(" %"))
+    }
+}
+
+fn whole_percent(ns: Nanos, part: &Part) -> String {
+    format!("{:.0} %", ns.share_of(part.transfer_ns) * 100.0)
+}
+
+pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
+    if report.sites.is_empty() {
+        return writeln!(out, "\nNo MPI communication was recorded.");
+    }
+    let shown = report.sites.len();
+    let which = if shown < report.site_count {
+        format!("{shown} of {}", report.site_count)
+    } else {
+        format!("{shown}")
+    };
+    write_completing(out, report, style)?;
+    writeln!(out, "\n{}  {which}", style.bold("CALL SITES"))?;
+    let note = if report.overlap.totals.numbers.measured > 0 {
+        "completing: each request's equal share of the call that completed it; window: from the post to that call, mean; \
+         hidden and possible: of the time that its transfers take alone; last: what was mostly waited for"
+    } else {
+        "completing: each request's equal share of the call that completed it. Means per request: window, from the post to \
+         that call; how much of it was computation; how much other MPI"
+    };
+    writeln!(out, "{}", style.dim(&style.wrap(note, "  ", "  ")))?;
+    write_site_table(out, &report.sites, style)?;
+    let unattributed = report.totals.unattributed_waiting_ns;
+    if unattributed.0 > 0 {
+        writeln!(
+            out,
+            "  {} of the completing time is of requests whose start was not seen",
+            time(unattributed)
+        )?;
+    }
+    Ok(())
+}
+
+/// Where the program stands still: each completing call once, whatever it completed.
+fn write_completing(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
+    const SHOWN: usize = 5;
+    // One alone is named at every site of a request.
+    if report.completing_sites.len() < 2 {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", style.bold("WHERE REQUESTS COMPLETE"))?;
+    let mut table = Table::new(&[
+        ("share", Align::Right),
+        ("time", Align::Right),
+        ("calls", Align::Right),
+        ("mean", Align::Right),
+        ("call site", Align::Left),
+    ]);
+    for site in report.completing_sites.iter().take(SHOWN) {
+        let numbers = &site.numbers;
+        let cells = vec![
+            percent(numbers.share),
+            time(numbers.inside_ns),
+            count(numbers.calls),
+            numbers.inside_ns.mean(numbers.calls).map(time).unwrap_or_default(),
+            format!("{} {}", site.call, place(site)),
+        ];
+        table.row(cells, None);
+    }
+    table.write(out, style)
+}
+
+/// The table of call sites, each with its place on a line of its own.
+///
+/// # Errors
+/// Of the writer.
+pub fn write_site_table(out: &mut dyn Write, sites: &[Site], style: Style) -> io::Result<()> {
+    let mut table = Table::new(&NUMBER_COLUMNS);
+    for site in sites {
+        let is_request = site.kind == SiteKind::Request;
+        let cells = cells(site_label(site), &site.numbers, is_request, site.overlap.as_ref());
+        table.row(cells, Some(place_and_cause(site, style)));
+    }
+    table.write(out, style)
+}
+
+/// The call, and that it is about polls when it is.
+pub fn site_label(site: &Site) -> String {
+    match site.kind {
+        SiteKind::Poll => format!("{} (no)", site.call),
+        _ => site.call.clone(),
+    }
+}
+
+const COMPLETED_IN: &str = ", completed in ";
+
+/// Place, and what was mostly waited for.
+fn place_and_cause(site: &Site, style: Style) -> String {
+    if site.overlap.is_none() {
+        return place(site);
+    }
+    const INDENT: usize = 6;
+    let cause = site.overlap.as_ref().and_then(mostly).map(|cause| format!("; {cause}"));
+    let cause = cause.unwrap_or_default();
+    let width = style.width.saturating_sub(INDENT + cause.chars().count());
+    let place = place(site).replace(COMPLETED_IN, " → ");
+    format!("{}{cause}", Style::cut(&place, width))
+}
+
+/// "late partner 83 %"
+fn mostly(part: &Part) -> Option<String> {
+    let (all, causes) = part.exposed();
+    let (cause, most) = Cause::ALL.into_iter().zip(causes).max_by_key(|(_, ns)| *ns)?;
+    let share = most.share_of(all) * 100.0;
+    (most.0 > 0).then(|| format!("{} {share:.0} %", cause_name(cause)))
+}
+
+/// "exchange halo.c:42, completed in MPI_Waitall exchange halo.c:57".
+fn place(site: &Site) -> String {
+    let own = site.site.as_ref().map(|frame| frame.short());
+    let mut text = own.clone().unwrap_or_else(|| "(no call path)".to_owned());
+    if let Some(waited) = site.completed_in.as_ref().filter(|waited| waited.completion_ns.0 > 0) {
+        text += COMPLETED_IN;
+        text += &waited.call;
+        if let Some(frame) = &waited.site {
+            text += &format!(" {}", frame.short());
+        }
+    }
+    if site.numbers.pending > 0 {
+        text += &format!(", {} never ended", site.numbers.pending);
+    }
+    text
+}
+
+pub(super) fn write_sizes(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
+    for (kind, title) in [
+        (SizeKind::PointToPoint, "MESSAGE SIZES"),
+        (SizeKind::Collective, "COLLECTIVES BY SIZE ON EACH RANK"),
+        (SizeKind::Rma, "ONE-SIDED BY SIZE"),
+        (SizeKind::Io, "FILES BY SIZE"),
+    ] {
+        let mut columns = NUMBER_COLUMNS;
+        columns[2].0 = "size";
+        let mut table = Table::new(&columns);
+        let mut rows = 0;
+        for class in report.size_classes.iter().filter(|class| class.kind == kind) {
+            let label = match (class.from_bytes, class.below_bytes) {
+                (0, _) => "0 B".to_owned(),
+                (1, _) => "1 B".to_owned(),
+                (from, below) => format!("{} to {}", round_bytes(from), round_bytes(below)),
+            };
+            let has_requests = class.numbers.ended_requests > 0;
+            table.row(cells(label, &class.numbers, has_requests, class.overlap.as_ref()), None);
+            rows += 1;
+        }
+        if rows > 0 {
+            writeln!(out, "\n{}", style.bold(title))?;
+            table.write(out, style)?;
+        }
+    }
+    Ok(())
+}

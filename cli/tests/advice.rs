@@ -1,0 +1,308 @@
+//! Advice on runs whose troubles are made by hand: what is to be done where, and for how much time. Moments are microseconds.
+
+mod fixture;
+
+use fixture::{answer, json, Rank};
+use serde_json::{json, Value};
+use tempfile::TempDir;
+
+/// One rank's calls. Call paths 1 to 6 are `app+0x100` to `app+0x600`; path 2 is inside of the MPI library, called from 0x200.
+#[derive(Default)]
+struct Calls {
+    operations: Vec<String>,
+    /// Operation, begin, time in the post, completing call.
+    requests: Vec<(usize, i64, i64, Option<usize>)>,
+    /// Operation, begin, end, completed.
+    calls: Vec<(usize, i64, i64, usize)>,
+}
+
+const ISEND: i64 = 1;
+const IRECV: i64 = 2;
+const WAITALL: i64 = 3;
+const SEND: i64 = 4;
+const BARRIER: i64 = 5;
+const COMM_DUP: i64 = 8;
+
+impl Calls {
+    fn operation(&mut self, call: i64, path: i64, kind: &str, bytes: i64, peer: &str) -> usize {
+        let id = 100 + self.operations.len();
+        let (comm, ended) = if kind == "other" { ("NULL", "NULL") } else { ("1", "'waited'") };
+        self.operations.push(format!(
+            "INSERT INTO operation VALUES ({id}, RANK, {call}, {path}, {comm}, '{kind}', {bytes}, {peer}, 7, {peer}, 7, {bytes},
+             {ended}, NULL, NULL);"
+        ));
+        id
+    }
+
+    /// A post that takes 1 us, to or from the other of two ranks.
+    fn post(&mut self, call: i64, path: i64, bytes: i64, begin: i64) -> usize {
+        let kind = if call == ISEND { "send" } else { "recv" };
+        let operation = self.operation(call, path, kind, bytes, "PEER");
+        self.requests.push((operation, begin, 1, None));
+        self.requests.len() - 1
+    }
+
+    fn wait(&mut self, path: i64, begin: i64, end: i64, requests: &[usize]) {
+        let operation = self.operation(WAITALL, path, "other", 0, "NULL");
+        self.calls.push((operation, begin, end, requests.len()));
+        for &request in requests {
+            self.requests[request].3 = Some(self.calls.len());
+        }
+    }
+
+    fn block(&mut self, call: i64, path: i64, bytes: i64, begin: i64, end: i64) {
+        let (kind, peer) = match call {
+            SEND => ("send", "PEER"),
+            BARRIER => ("collective", "NULL"),
+            _ => ("other", "NULL"),
+        };
+        let operation = self.operation(call, path, kind, bytes, peer);
+        self.calls.push((operation, begin, end, 0));
+    }
+
+    /// Time of this rank inside other calls from `begin` to `end`.
+    fn inside(&self, begin: i64, end: i64) -> i64 {
+        let posts = self.requests.iter().map(|&(_, at, post, _)| (at, at + post));
+        let calls = self.calls.iter().map(|&(_, at, until, _)| (at, until));
+        posts.chain(calls).map(|(from, to)| (to.min(end) - from.max(begin)).max(0)).sum()
+    }
+
+    fn sql(&self, rank: i64) -> String {
+        let mut sql = self.operations.concat();
+        for (id, &(operation, begin, end, completed)) in (1..).zip(&self.calls) {
+            sql += &format!(
+                "INSERT INTO call VALUES ({id}, {operation}, 1, {begin}000, {}000, NULL, NULL, {completed}, NULL);",
+                end - begin
+            );
+        }
+        let mut requests = self.requests.clone();
+        requests.sort_by_key(|request| request.3);
+        for (id, &(operation, begin, post, completion)) in (1..).zip(&requests) {
+            let call = completion.expect("completed");
+            let mpi = self.inside(begin + post, self.calls[call - 1].1);
+            sql += &format!(
+                "INSERT INTO request VALUES ({id}, {operation}, {call}, 1, {begin}000, {post}000, {mpi}000, 0, 0, NULL, NULL,
+                 NULL, NULL, NULL);"
+            );
+        }
+        sql.replace("RANK", &rank.to_string()).replace("PEER", &(1 - rank).to_string())
+    }
+}
+
+/// Two ranks on one clock, of 1 ms from MPI_Init to MPI_Finalize.
+fn run(ranks: [&Calls; 2]) -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    for (rank, calls) in (0..).zip(ranks) {
+        let rank = Rank {
+            epoch_ns: 0,
+            init_end_ns: 0,
+            end_ns: 1_000_000,
+            summarized: false,
+            ..Rank::new(rank)
+        };
+        rank.write(directory.path(), &calls.sql(rank.rank));
+    }
+    directory
+}
+
+fn report(run: &TempDir) -> Value {
+    let report = json(run.path(), &["report", "."]);
+    // Every nanosecond at most once.
+    let advice: i64 = advice(&report).iter().map(|advice| ns(advice, "time_ns")).sum();
+    let totals = &report["totals"];
+    let parts = ["waiting_ns", "blocking_ns", "collective_ns", "posting_ns"];
+    let all: i64 = parts.iter().map(|part| ns(totals, part)).sum();
+    assert!(advice <= all, "{advice} ns of {all} ns");
+    report
+}
+
+fn advice(report: &Value) -> &Vec<Value> {
+    report["advice"].as_array().unwrap()
+}
+
+fn ns(object: &Value, key: &str) -> i64 {
+    object[key].as_i64().unwrap_or_else(|| panic!("{key} in {object}"))
+}
+
+/// The most important of its kind.
+fn find<'a>(report: &'a Value, cure: &str) -> &'a Value {
+    let mut found = advice(report).iter().filter(|advice| advice["cure"] == cure);
+    found.next().unwrap_or_else(|| panic!("no {cure} in {:#}", report["advice"]))
+}
+
+fn address(place: &Value) -> i64 {
+    place["site"]["address"].as_i64().unwrap()
+}
+
+const LARGE: i64 = 1 << 20;
+
+/// Rank 0 waits from 15 to 900; rank 1 has posted and computes until 880.
+fn receiver_computes() -> [Calls; 2] {
+    let mut ranks = [Calls::default(), Calls::default()];
+    let send = ranks[0].post(ISEND, 1, LARGE, 10);
+    ranks[0].wait(3, 15, 900, &[send]);
+    let receive = ranks[1].post(IRECV, 5, LARGE, 5);
+    ranks[1].wait(6, 880, 900, &[receive]);
+    ranks
+}
+
+#[test]
+fn a_receiver_that_computes_is_to_test() {
+    let [a, b] = receiver_computes();
+    let run = run([&a, &b]);
+    let report = report(&run);
+    let test = find(&report, "test");
+    assert_eq!((&test["cause"], &test["helps"]), (&json!("partner_outside"), &json!(true)));
+    let change = test["change"].as_array().unwrap();
+    assert_eq!((address(&change[0]), address(&change[1])), (0x500, 0x600));
+    assert_eq!((&test["change_ranks"], &test["waiting_ranks"]), (&json!([1]), &json!([0, 1])));
+    assert_eq!(address(&test["waiting"]), 0x300);
+    // 880 - 15 of the sender's wait; and the receiver's own wait could have been in its window.
+    assert_eq!(ns(&test["evidence"], "exposed_partner_outside_ns"), 865_000);
+    assert_eq!(ns(&test["evidence"], "exposed_own_window_ns"), 20_000);
+    assert_eq!(ns(test, "time_ns"), 885_000);
+    assert_eq!(test["share"], json!(0.4425));
+    let sentence = test["sentence"].as_str().unwrap();
+    let expected = "Call MPI_Test now and then in the computation between MPI_Irecv app+0x500 and MPI_Waitall app+0x600, on \
+                    rank 1: messages of 1 MiB stand still there while ranks 0-1 wait for them in MPI_Waitall app+0x300.";
+    assert_eq!(sentence, expected);
+    let text = answer(run.path(), &["report", "."]);
+    assert!(text.contains("44.2 %    885 µs  Call MPI_Test now and then"), "{text}");
+}
+
+/// Rank 1 posts its receive at 500, when it comes out of another MPI call.
+#[test]
+fn a_receiver_inside_mpi_is_to_post_earlier() {
+    let mut ranks = [Calls::default(), Calls::default()];
+    let send = ranks[0].post(ISEND, 1, LARGE, 10);
+    ranks[0].wait(3, 15, 520, &[send]);
+    ranks[1].block(COMM_DUP, 4, 0, 10, 499);
+    let receive = ranks[1].post(IRECV, 5, LARGE, 500);
+    ranks[1].wait(6, 502, 520, &[receive]);
+    let report = report(&run([&ranks[0], &ranks[1]]));
+    let earlier = find(&report, "post_receive_earlier");
+    assert_eq!(ns(earlier, "time_ns"), 485_000);
+    assert_eq!((address(&earlier["change"][0]), &earlier["change_ranks"]), (0x500, &json!([1])));
+    assert!(earlier["evidence"]["partner_computing"].as_f64().unwrap() < 0.01);
+    assert!(earlier["sentence"].as_str().unwrap().contains("the receiver was inside MPI"));
+}
+
+/// Rank 1 computes until 500 and hardly waits: nothing to be done in the communication.
+#[test]
+fn a_busy_partner_has_no_cure() {
+    let mut ranks = [Calls::default(), Calls::default()];
+    let send = ranks[0].post(ISEND, 1, LARGE, 10);
+    ranks[0].wait(3, 15, 520, &[send]);
+    let receive = ranks[1].post(IRECV, 5, LARGE, 500);
+    ranks[1].wait(6, 502, 520, &[receive]);
+    let report = report(&run([&ranks[0], &ranks[1]]));
+    let late = find(&report, "partner_late");
+    assert_eq!((&late["helps"], ns(late, "time_ns")), (&json!(false), 485_000));
+    assert_eq!(late["evidence"]["partner_computing"], json!(1.0));
+    assert_eq!(ns(&late["evidence"], "waited_ns"), 485_000);
+    assert_eq!(ns(&late["evidence"], "partner_waited_ns"), 0);
+    assert!(late["sentence"].as_str().unwrap().contains("the work is uneven"), "{late}");
+}
+
+/// The same lateness in a barrier.
+#[test]
+fn whoever_comes_last_is_named() {
+    let mut ranks = [Calls::default(), Calls::default()];
+    ranks[0].block(BARRIER, 5, 0, 100, 710);
+    ranks[1].block(BARRIER, 5, 0, 700, 710);
+    let report = report(&run([&ranks[0], &ranks[1]]));
+    let late = find(&report, "partner_late");
+    assert_eq!((&late["change_ranks"], ns(late, "time_ns")), (&json!([1]), 600_000));
+    assert_eq!(late["waiting_ranks"], json!([0]));
+}
+
+/// Two sends, each waited for before the next is posted, while a receive is under way. Only the first wait keeps a send back.
+#[test]
+fn sends_waited_for_one_by_one_are_to_be_waited_for_together() {
+    let mut ranks = [Calls::default(), Calls::default()];
+    let receive = ranks[0].post(IRECV, 2, 64, 5);
+    let first = ranks[0].post(ISEND, 1, LARGE, 10);
+    ranks[0].wait(3, 15, 300, &[first]);
+    let second = ranks[0].post(ISEND, 1, LARGE, 310);
+    ranks[0].wait(3, 315, 600, &[second]);
+    ranks[0].wait(6, 605, 620, &[receive]);
+    let one = ranks[1].post(IRECV, 2, LARGE, 6);
+    let two = ranks[1].post(IRECV, 2, LARGE, 7);
+    let reply = ranks[1].post(ISEND, 1, 64, 8);
+    ranks[1].wait(4, 290, 300, &[one]);
+    ranks[1].wait(4, 590, 600, &[two]);
+    ranks[1].wait(5, 601, 602, &[reply]);
+    let report = report(&run([&ranks[0], &ranks[1]]));
+    let together = find(&report, "wait_together");
+    assert_eq!(ns(together, "time_ns"), 275_000);
+    let change = together["change"].as_array().unwrap();
+    assert_eq!((address(&change[0]), address(&change[1])), (0x300, 0x600));
+    // The other wait is the receiver's matter.
+    assert_eq!(ns(&find(&report, "test")["evidence"], "exposed_partner_outside_ns"), 275_000);
+}
+
+#[test]
+fn a_blocking_send_is_to_be_non_blocking() {
+    let mut ranks = [Calls::default(), Calls::default()];
+    ranks[0].block(SEND, 4, LARGE, 10, 420);
+    let receive = ranks[1].post(IRECV, 5, LARGE, 400);
+    ranks[1].wait(6, 402, 420, &[receive]);
+    let report = report(&run([&ranks[0], &ranks[1]]));
+    let send = find(&report, "make_nonblocking");
+    assert_eq!((ns(send, "time_ns"), address(&send["waiting"])), (390_000, 0x400));
+    assert_eq!(send["sentence"], json!("Make MPI_Send app+0x400 an MPI_Isend that is completed later: it blocks until the receive is posted, on rank 0."));
+}
+
+/// Nothing is computed between post and wait.
+#[test]
+fn nothing_to_hide_behind() {
+    let mut ranks = [Calls::default(), Calls::default()];
+    let send = ranks[0].post(ISEND, 1, LARGE, 10);
+    ranks[0].wait(3, 11, 200, &[send]);
+    let receive = ranks[1].post(IRECV, 5, LARGE, 10);
+    ranks[1].wait(6, 11, 200, &[receive]);
+    let report = report(&run([&ranks[0], &ranks[1]]));
+    let nothing: Vec<&Value> = advice(&report).iter().collect();
+    assert_eq!(nothing.len(), 2, "{:#}", report["advice"]);
+    for advice in nothing {
+        assert_eq!(
+            (&advice["cure"], ns(advice, "time_ns")),
+            (&json!("nothing_to_hide_behind"), 189_000)
+        );
+        assert_eq!(advice["cause"], "transfer");
+    }
+}
+
+#[test]
+fn ranks_that_help_come_first_and_little_is_left_out() {
+    let [mut a, mut b] = receiver_computes();
+    a.block(BARRIER, 5, 0, 950, 952);
+    b.block(BARRIER, 5, 0, 950, 951);
+    let report = report(&run([&a, &b]));
+    let cures: Vec<&str> =
+        advice(&report).iter().map(|advice| advice["cure"].as_str().unwrap()).collect();
+    assert_eq!(cures[0], "test");
+    let little = |advice: &&Value| advice["share"].as_f64().unwrap() < 0.001;
+    assert_eq!(advice(&report).iter().find(little), None);
+}
+
+/// Keys that docs/json.md promises.
+#[test]
+fn documented_keys() {
+    let documentation = include_str!("../../docs/json.md");
+    let [a, b] = receiver_computes();
+    let report = report(&run([&a, &b]));
+    let test = find(&report, "test");
+    let objects = [
+        test,
+        &test["waiting"],
+        &test["evidence"],
+        &report["overlap"],
+        &report["sites"][0]["overlap"],
+    ];
+    for object in objects {
+        for key in object.as_object().unwrap().keys() {
+            assert!(documentation.contains(&format!("`{key}`")), "{key} is not in docs/json.md");
+        }
+    }
+}

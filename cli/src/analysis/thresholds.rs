@@ -13,6 +13,7 @@ mod split;
 
 use serde::Serialize;
 
+use super::reference::Reference;
 use crate::model::Rank;
 use crate::trace::{PathClass, Trace};
 use cells::{Cell, Cells};
@@ -144,8 +145,18 @@ pub struct Thresholds {
 impl Thresholds {
     /// From the messages that `ranks` sent, of all when there are none.
     pub fn find(trace: &Trace, ranks: &[Rank], declared: Vec<Declared>) -> Thresholds {
+        Thresholds::find_with(trace, &Reference::of_run(trace), ranks, declared)
+    }
+
+    /// The same where it is known already how long transfers take.
+    pub fn find_with(
+        trace: &Trace,
+        reference: &Reference,
+        ranks: &[Rank],
+        declared: Vec<Declared>,
+    ) -> Thresholds {
         let library = trace.ranks.first().map_or("", |rank| rank.info().mpi_library.as_str());
-        let paths: Vec<PathThresholds> = collect::collect(trace, ranks)
+        let paths: Vec<PathThresholds> = collect::collect(trace, reference, ranks)
             .iter()
             .map(|(&path, cells)| of_path(path, cells, library, &declared))
             .collect();

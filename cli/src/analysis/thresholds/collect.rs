@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::cells::Cells;
 use super::evidence::{Completion, Message};
 use super::slack::Slack;
+use crate::analysis::reference::Reference;
 use crate::model::Rank;
 use crate::trace::{Direction, Ended, Half, Mode, PathClass, Trace, NONE};
 
@@ -15,8 +16,8 @@ use crate::trace::{Direction, Ended, Half, Mode, PathClass, Trace, NONE};
 pub type ByPath = BTreeMap<PathClass, Cells>;
 
 /// Messages that `ranks` sent; of all ranks when there are none.
-pub fn collect(trace: &Trace, ranks: &[Rank]) -> ByPath {
-    let slack = Slack::of(trace);
+pub fn collect(trace: &Trace, reference: &Reference, ranks: &[Rank]) -> ByPath {
+    let slack = Slack { reference };
     let margins = Margins::of(trace);
     let is_wanted =
         |&rank: &usize| ranks.is_empty() || ranks.contains(&trace.ranks[rank].info().rank);
@@ -34,7 +35,7 @@ fn merge(mut a: ByPath, b: ByPath) -> ByPath {
     a
 }
 
-fn of_rank(trace: &Trace, rank: usize, slack: &Slack, margins: &Margins) -> ByPath {
+fn of_rank(trace: &Trace, rank: usize, slack: &Slack<'_>, margins: &Margins) -> ByPath {
     let mut found = ByPath::new();
     let mut sent: FxHashMap<usize, Sent> = FxHashMap::default();
     for index in standard_sends(trace, rank) {

@@ -1,21 +1,18 @@
 //! How long a send may take that waits for nobody.
 
 use crate::analysis::reference::Reference;
-use crate::trace::{PathClass, Trace};
+use crate::trace::PathClass;
 
 /// A send counts as waiting after so many times what a whole transfer takes, and what the system may take besides.
 const TIMES: i64 = 2;
 
-/// Times of this run's own transfers.
-pub struct Slack {
-    reference: Reference,
+/// From how long transfers take that nothing holds up.
+#[derive(Clone, Copy)]
+pub struct Slack<'a> {
+    pub reference: &'a Reference,
 }
 
-impl Slack {
-    pub fn of(trace: &Trace) -> Slack {
-        Slack { reference: Reference::of_run(trace) }
-    }
-
+impl Slack<'_> {
     /// Nanoseconds.
     pub fn of_transfer(&self, path: PathClass, bytes: u64) -> i64 {
         let measured = self.reference.transfer(path, bytes);

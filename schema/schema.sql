@@ -153,7 +153,7 @@ CREATE TABLE counter (                   -- what LAPSCOPE_COUNTERS asked for
   rank        INTEGER NOT NULL,
   number      INTEGER NOT NULL,          -- from 0, in the order in which they were asked for
   name        TEXT    NOT NULL,          -- as PAPI has it
-  description TEXT    NOT NULL,          -- PAPI's; empty for what could not be counted
+  description TEXT    NOT NULL,          -- PAPI's; may be empty
   unit        TEXT    NOT NULL,          -- PAPI's; empty: plain counts
   problem     TEXT,                      -- why it could not be counted; NULL: it was
   PRIMARY KEY (rank, number)

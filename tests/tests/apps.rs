@@ -56,6 +56,7 @@ fn options_change_no_row() {
     for option in [
         ("LAPSCOPE_CLOCK", "monotonic"),
         ("LAPSCOPE_CPU_TIME", "on"),
+        ("LAPSCOPE_TEST_CLOCK", "0:-3000000:40,1:7000000:-90"),
         ("LAPSCOPE_CALLPATH", "off"),
         ("LAPSCOPE_CALLPATH_DEPTH", "1"),
         ("LAPSCOPE_SPOOL_DIR", spools),

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use rustc_hash::FxHashMap;
 
 use super::cell::{request_window, Cell};
+use super::measures::FileMeasures;
 use crate::db::{Definitions, RowSink};
 use crate::model::{
     Bytes, CallName, CallRow, Category, Ended, Kind, Nanos, OperationRow, RankInfo, RankKey,
@@ -31,6 +32,7 @@ pub struct FileSums {
     pub waits: Vec<(u32, u32, Nanos)>,
     /// For each rank of the file: see [`Aggregator::close_completion`].
     pub hideable: Vec<Nanos>,
+    pub measures: FileMeasures,
 }
 
 /// A [`RowSink`] that sums.
@@ -83,7 +85,8 @@ impl Aggregator {
         let mut waits: Vec<_> =
             self.waits.into_iter().map(|((post, wait), time)| (post, wait, time)).collect();
         waits.sort_unstable();
-        FileSums { cells: self.cells, waits, hideable: self.hideable }
+        let measures = FileMeasures::default(); // for whoever has the database
+        FileSums { cells: self.cells, waits, hideable: self.hideable, measures }
     }
 
     fn cell_index(&mut self, key: CellKey) -> u32 {

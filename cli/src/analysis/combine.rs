@@ -6,6 +6,7 @@ use std::hash::Hash;
 
 use super::aggregate::FileSums;
 use super::cell::Cell;
+use super::measures::{Counter, Measure, RunMeasures};
 use super::sites::Grouping;
 use crate::db::Definitions;
 use crate::model::{
@@ -24,6 +25,7 @@ pub struct RunSums {
     pub entries: Vec<Entry>,
     /// (posting entry, completing entry, time): where requests were waited for.
     pub waits: Vec<(usize, usize, Nanos)>,
+    pub measures: RunMeasures,
     /// Ranks in which more than one thread made MPI calls.
     pub threaded_ranks: u64,
 }
@@ -54,6 +56,7 @@ impl RunSums {
         let mut run = RunSums::default();
         let mut calls = Interner::default();
         let mut paths = Paths::default();
+        let mut counters = Interner::<Counter>::default();
         for (definitions, sums) in files {
             let first_rank = run.ranks.len();
             let first_entry = run.entries.len();
@@ -73,10 +76,28 @@ impl RunSums {
             run.waits.extend(sums.waits.iter().map(|&(post, wait, time)| {
                 (first_entry + post as usize, first_entry + wait as usize, time)
             }));
+            let counter: Vec<usize> = sums
+                .measures
+                .counters
+                .into_iter()
+                .map(|counter| counters.intern(counter))
+                .collect();
+            for sum in &sums.measures.sums {
+                let name = definitions.calls.get(&sum.call).cloned();
+                run.measures.sums.push(Measure {
+                    rank: first_rank + sum.rank,
+                    call: calls.intern(name.unwrap_or_else(|| unknown_call(sum.call))),
+                    path: sum.path.and_then(|id| paths.intern(&definitions, id)),
+                    quantity: sum.quantity.of_counter(|of_file| counter[of_file]),
+                    sum: sum.sum,
+                    rows: sum.rows,
+                });
+            }
             let ranks = definitions.ranks.into_iter().zip(sums.hideable);
             run.ranks.extend(ranks.map(|(info, hideable)| RankSums { info, hideable }));
         }
         run.calls = calls.values;
+        run.measures.counters = counters.values;
         run.modules = paths.modules.values;
         run.paths = paths.paths.values;
         run.sort_ranks();
@@ -95,6 +116,9 @@ impl RunSums {
         for entry in &mut self.entries {
             entry.rank = place[entry.rank];
         }
+        for measure in &mut self.measures.sums {
+            measure.rank = place[measure.rank];
+        }
     }
 
     /// Leaves only these ranks in; all when `wanted` is empty.
@@ -110,6 +134,10 @@ impl RunSums {
         self.entries.retain(|entry| rank_place[entry.rank].is_some());
         for entry in &mut self.entries {
             entry.rank = rank_place[entry.rank].unwrap_or_default();
+        }
+        self.measures.sums.retain(|measure| rank_place[measure.rank].is_some());
+        for measure in &mut self.measures.sums {
+            measure.rank = rank_place[measure.rank].unwrap_or_default();
         }
         self.waits = std::mem::take(&mut self.waits)
             .into_iter()
@@ -144,6 +172,9 @@ impl RunSums {
         self.paths = paths.values;
         for entry in &mut self.entries {
             entry.path = entry.path.map(|path| place[path]);
+        }
+        for measure in &mut self.measures.sums {
+            measure.path = measure.path.map(|path| place[path]);
         }
     }
 

@@ -6,6 +6,7 @@ pub mod cell;
 pub mod combine;
 pub mod diff;
 pub mod insight;
+pub mod measures;
 pub mod overlap;
 pub mod part;
 pub mod pending;

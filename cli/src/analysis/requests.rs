@@ -3,7 +3,7 @@
 mod read;
 mod top;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -87,6 +87,8 @@ pub struct Request {
     pub posted_tag: Option<i64>,
     pub posted_bytes: u64,
     pub injection_arm: Option<i64>,
+    /// What was counted outside of MPI while it was under way, by counter; `None`: nothing was counted.
+    pub counters: Option<BTreeMap<String, i64>>,
     /// "function file:line" of the post and of the completing call; filled in by [`PlaceNames`].
     pub site: Option<String>,
     pub completion_site: Option<String>,

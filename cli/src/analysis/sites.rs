@@ -1,11 +1,12 @@
 //! Groups the sums of a run by place: by call site, or by whole call path.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 
 use super::cell::Cell;
 use super::combine::RunSums;
+use super::measures::Quantity;
 use super::part::Part;
 use crate::model::{Category, Frame, Nanos};
 use crate::symbols::{FrameName, NameFrames};
@@ -81,6 +82,8 @@ pub struct SiteSums {
     pub ranks: usize,
     /// Where most of the time went that is shared out to its requests: call, frame, time.
     pub completed: Option<(usize, Option<Frame>, Nanos)>,
+    /// What was measured besides time: sums, and the rows that they are of.
+    pub measures: BTreeMap<Quantity, (i64, u64)>,
 }
 
 type SiteKey = (usize, SiteKind, Option<Frame>, Option<usize>);
@@ -124,6 +127,7 @@ fn group(
                 cell,
                 ranks: 0,
                 completed: None,
+                measures: BTreeMap::new(),
             });
             ranks.push(ranks_of_site);
             sites.len() - 1
@@ -136,8 +140,27 @@ fn group(
         site.ranks = ranks.len();
     }
     find_waits(run, &site_of_entry, &mut sites);
+    add_measures(run, grouping, &index, &mut sites);
     sort_sites(run, &mut sites, order);
     sites
+}
+
+fn add_measures(
+    run: &RunSums,
+    grouping: Grouping,
+    index: &HashMap<SiteKey, usize>,
+    sites: &mut [SiteSums],
+) {
+    for measure in &run.measures.sums {
+        let Some(kind) = SiteKind::of(run.calls[measure.call].category()) else { continue };
+        let path = measure.path.filter(|_| grouping == Grouping::Path);
+        let key = (measure.call, kind, run.site_frame(measure.path), path);
+        if let Some(&at) = index.get(&key) {
+            let (sum, rows) = sites[at].measures.entry(measure.quantity).or_default();
+            *sum = sum.saturating_add(measure.sum);
+            *rows += measure.rows;
+        }
+    }
 }
 
 fn find_waits(run: &RunSums, site_of_entry: &[Option<usize>], sites: &mut [SiteSums]) {
@@ -190,12 +213,60 @@ pub struct Site {
     /// What overlap says of the same calls, where it is asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overlap: Option<Part>,
+    /// What was measured besides time, where it was asked for.
+    #[serde(flatten)]
+    pub measures: Measures,
     /// Innermost first, inlined functions included; only where call paths are asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frames: Option<Vec<FrameName>>,
     /// The call path is longer than was recorded.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
+}
+
+/// CPU time and counters of a site's calls: of posts, of their requests' shares of the calls that ended them.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Measures {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_ns: Option<Nanos>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_ns: Option<Nanos>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub counters: Vec<CounterSums>,
+}
+
+/// What was counted at a site.
+#[derive(Debug, Clone, Serialize)]
+pub struct CounterSums {
+    pub name: String,
+    /// Empty: plain counts.
+    pub unit: String,
+    /// In `counted_calls` calls.
+    pub in_calls: i64,
+    pub counted_calls: u64,
+    /// Outside of MPI in the windows of `counted_requests` requests.
+    pub in_windows: i64,
+    pub counted_requests: u64,
+}
+
+impl Measures {
+    fn new(run: &RunSums, sums: &SiteSums) -> Measures {
+        let sum = |quantity| sums.measures.get(&quantity).copied();
+        let time = |quantity| sum(quantity).map(|(sum, _)| Nanos(sum));
+        let counters = run.measures.counters.iter().enumerate().filter_map(|(at, counter)| {
+            let (calls, windows) = (sum(Quantity::InCalls(at)), sum(Quantity::InWindows(at)));
+            let _ = calls.or(windows)?;
+            let (in_calls, counted_calls) = calls.unwrap_or_default();
+            let (in_windows, counted_requests) = windows.unwrap_or_default();
+            let (name, unit) = (counter.name.clone(), counter.unit.clone());
+            Some(CounterSums { name, unit, in_calls, counted_calls, in_windows, counted_requests })
+        });
+        Measures {
+            user_ns: time(Quantity::User),
+            system_ns: time(Quantity::System),
+            counters: counters.collect(),
+        }
+    }
 }
 
 /// The call in which most of the time went by that is laid to a site's requests.
@@ -276,6 +347,7 @@ pub fn name_site(
         numbers: Numbers::new(&sums.cell, run_time),
         completed_in,
         overlap: None,
+        measures: Measures::new(run, sums),
         frames,
         truncated: sums.path.is_some_and(|path| run.paths[path].truncated),
     }

@@ -6,8 +6,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::recover::recover_run;
-use crate::analysis::aggregate::Aggregator;
+use crate::analysis::aggregate::{Aggregator, FileSums};
 use crate::analysis::combine::RunSums;
+use crate::analysis::measures::FileMeasures;
 use crate::analysis::pending::{collect_pending, read_pending, FilePending, PendingItem};
 use crate::analysis::problem::{Problem, ProblemKind};
 use crate::db::{find_run, for_each_file, list_files, rows_to_scan, scan, DbError, RunFiles};
@@ -62,7 +63,8 @@ impl OpenRun {
             let sums = || -> rusqlite::Result<_> {
                 progress.expect(rows_to_scan(&database.connection)?);
                 scan(&database.connection, &mut aggregator, &|rows| progress.add(rows))?;
-                Ok(aggregator.finish())
+                let measures = FileMeasures::read(&database.connection, &definitions)?;
+                Ok(FileSums { measures, ..aggregator.finish() })
             };
             let sums = sums().map_err(DbError::reading(&database.path))?;
             Ok((definitions, sums))

@@ -60,9 +60,17 @@ fn perf() -> Finding {
 
 fn papi() -> Finding {
     let name = "PAPI";
-    for library in
-        [c"libpapi.so.7.2", c"libpapi.so.7.1", c"libpapi.so.7.0", c"libpapi.so.6.0", c"libpapi.so"]
-    {
+    // the names that counters.c looks for
+    for library in [
+        c"libpapi.so.7.2",
+        c"libpapi.so.7.1",
+        c"libpapi.so.7.0",
+        c"libpapi.so.7",
+        c"libpapi.so.6.0",
+        c"libpapi.so.6",
+        c"libpapi.so.5.7",
+        c"libpapi.so",
+    ] {
         // SAFETY: a name with an end; PAPI does nothing when it is loaded, and is unloaded at once.
         let handle = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) };
         if !handle.is_null() {
@@ -71,7 +79,7 @@ fn papi() -> Finding {
             return Finding::ok(TOPIC, name, library.to_string_lossy());
         }
     }
-    Finding::warn(TOPIC, name, "not found", "only hardware counters need it (Debian: libpapi-dev)")
+    Finding::warn(TOPIC, name, "not found", "only LAPSCOPE_COUNTERS needs it (Debian: libpapi-dev)")
 }
 
 /// What `make demo` needs for its slow link.

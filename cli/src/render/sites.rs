@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use super::report::write_site_table;
 use super::style::Style;
-use crate::analysis::sites::Site;
+use super::units::{count, time};
+use crate::analysis::sites::{Measures, Site};
 use crate::symbols::FrameName;
 
 /// # Errors
@@ -15,12 +16,36 @@ pub fn write(out: &mut dyn Write, sites: &[Site], style: Style) -> io::Result<()
             writeln!(out)?;
         }
         write_site_table(out, std::slice::from_ref(site), style)?;
+        for measure in measures(&site.measures) {
+            writeln!(out, "        {measure}")?;
+        }
         write_frames(out, site.frames.as_deref().unwrap_or_default(), "        ", style)?;
         if site.truncated {
             writeln!(out, "        … (cut by LAPSCOPE_CALLPATH_DEPTH)")?;
         }
     }
     Ok(())
+}
+
+/// What was measured besides time, a phrase each.
+pub fn measures(measures: &Measures) -> Vec<String> {
+    let mut phrases = Vec::new();
+    if let (Some(user), Some(system)) = (measures.user_ns, measures.system_ns) {
+        phrases.push(format!("CPU {} user, {} system", time(user), time(system)));
+    }
+    for counter in &measures.counters {
+        let unit =
+            if counter.unit.is_empty() { String::new() } else { format!(" {}", counter.unit) };
+        let amount = |sum: i64, place: &str| {
+            let sign = if sum < 0 { "-" } else { "" };
+            format!("{sign}{}{unit} in {place}", count(sum.unsigned_abs()))
+        };
+        let windows = (counter.counted_requests > 0).then(|| amount(counter.in_windows, "windows"));
+        let calls = (counter.counted_calls > 0).then(|| amount(counter.in_calls, "calls"));
+        let parts: Vec<String> = windows.into_iter().chain(calls).collect();
+        phrases.push(format!("{} {}", counter.name, parts.join(" and ")));
+    }
+    phrases
 }
 
 /// One line a frame, innermost first.

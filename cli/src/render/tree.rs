@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::report::site_label;
+use super::sites::measures;
 use super::style::Style;
 use super::units::{bytes, count, percent, time};
 use crate::analysis::problem::plural;
@@ -145,6 +146,7 @@ fn facts(site: &Site) -> String {
     if numbers.pending > 0 {
         facts.push(format!("{} never ended", numbers.pending));
     }
+    facts.extend(measures(&site.measures));
     facts.join(", ")
 }
 

@@ -1,5 +1,7 @@
 //! Reads requests from a file and spells out those that are shown.
 
+use std::collections::BTreeMap;
+
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
@@ -100,6 +102,8 @@ pub struct Requests<'a> {
     ranks: FxHashMap<RankKey, Rank>,
     /// Bytes by operation id.
     wanted: FxHashMap<i64, u64>,
+    /// Something was counted in this file.
+    has_counters: bool,
 }
 
 impl<'a> Requests<'a> {
@@ -132,7 +136,22 @@ impl<'a> Requests<'a> {
             Ok(wanted)
         };
         let wanted = read().map_err(DbError::reading(&database.path))?;
-        Ok(Requests { database, definitions, ranks, wanted })
+        let has_counters =
+            has_counters(&database.connection).map_err(DbError::reading(&database.path))?;
+        Ok(Requests { database, definitions, ranks, wanted, has_counters })
+    }
+
+    fn counters_of(&self, request: i64) -> rusqlite::Result<Option<BTreeMap<String, i64>>> {
+        if !self.has_counters {
+            return Ok(None);
+        }
+        let sql = "SELECT c.name, k.value FROM request_counter k
+                   JOIN request r ON r.id = k.request_id JOIN operation o ON o.id = r.operation_id
+                   JOIN counter c ON c.rank = o.rank AND c.number = k.number WHERE k.request_id = ?1";
+        let mut statement = self.database.connection.prepare_cached(sql)?;
+        let values = statement.query_map([request], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let values: BTreeMap<_, _> = values.collect::<rusqlite::Result<_>>()?;
+        Ok((!values.is_empty()).then_some(values))
     }
 
     /// Hands out every request in the order of the file, until `take` says no more.
@@ -239,6 +258,7 @@ impl<'a> Requests<'a> {
             posted_tag: operation.posted_tag,
             posted_bytes: operation.posted_bytes,
             injection_arm: row.injection_arm,
+            counters: self.counters_of(row.id)?,
             site: None,
             completion_site: None,
             file: 0,
@@ -246,6 +266,11 @@ impl<'a> Requests<'a> {
             completion_path_id,
         })
     }
+}
+
+fn has_counters(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM counter WHERE problem IS NULL)";
+    connection.query_row(sql, [], |row| row.get(0))
 }
 
 /// A damaged file may have rows of no rank.

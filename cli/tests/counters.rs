@@ -1,0 +1,73 @@
+//! CPU time and counters: sums at call sites, values of requests, also in a file of several ranks.
+
+mod fixture;
+
+use std::path::Path;
+
+use fixture::{answer, json, Rank, RANK_0, RANK_1};
+use serde_json::{json, Value};
+
+/// The Waitall ends two sends and a receive: a third of what it took is laid to each.
+const MEASURED: &str = "
+INSERT INTO option VALUES (0, 'LAPSCOPE_CPU_TIME', 'on', 'environment');
+UPDATE call SET user_ns = 600, system_ns = 300 WHERE id = 2;
+UPDATE call SET user_ns = 50, system_ns = 5 WHERE id = 3;
+INSERT INTO counter VALUES (0, 0, 'PAPI_TOT_INS', '', '', 'Event does not exist'),
+  (0, 1, 'sde:::app::WORK', 'work done', 'items', NULL);
+INSERT INTO call_counter VALUES (2, 1, 90), (3, 1, -7);
+INSERT INTO request_counter VALUES (1, 1, 1000), (2, 1, 11);
+";
+
+fn measured_run() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    Rank::new(0).write(directory.path(), &format!("{RANK_0}{MEASURED}"));
+    Rank::new(1).write(directory.path(), RANK_1);
+    directory
+}
+
+fn site<'a>(sites: &'a Value, call: &str) -> &'a Value {
+    let all = sites["sites"].as_array().unwrap();
+    all.iter().find(|site| site["call"] == call && site["kind"] != "completing").unwrap()
+}
+
+fn check(directory: &Path, run: &str) {
+    let sites = json(directory, &["sites", run]);
+    let counted = |in_calls: i64, calls: u64, in_windows: i64, requests: u64| {
+        json!([{"name": "sde:::app::WORK", "unit": "items", "in_calls": in_calls, "counted_calls": calls,
+                "in_windows": in_windows, "counted_requests": requests}])
+    };
+    let isend = site(&sites, "MPI_Isend");
+    assert_eq!((&isend["user_ns"], &isend["system_ns"]), (&json!(400), &json!(200)));
+    assert_eq!(isend["counters"], counted(60, 2, 1011, 2));
+    let irecv = site(&sites, "MPI_Irecv");
+    assert_eq!((&irecv["user_ns"], &irecv["system_ns"]), (&json!(200), &json!(100)));
+    assert_eq!(irecv["counters"], counted(30, 1, 0, 0));
+    let send = site(&sites, "MPI_Send");
+    assert_eq!((&send["user_ns"], &send["system_ns"]), (&json!(50), &json!(5)));
+    assert_eq!(send["counters"], counted(-7, 1, 0, 0));
+    let barrier = site(&sites, "MPI_Barrier");
+    assert_eq!((barrier.get("user_ns"), barrier.get("counters")), (None, None));
+
+    let requests = json(directory, &["requests", run, "--sort", "begin"]);
+    let counters = |at: usize| requests["requests"][at]["counters"].clone();
+    assert_eq!(counters(0), json!({"sde:::app::WORK": 1000}));
+    assert_eq!(counters(1), json!({"sde:::app::WORK": 11}));
+    assert_eq!(counters(2), Value::Null);
+}
+
+#[test]
+fn sums_at_sites_and_values_of_requests() {
+    let run = measured_run();
+    check(run.path(), ".");
+    let text = answer(run.path(), &["sites", "."]);
+    let phrase = "CPU 400 ns user, 200 ns system, sde:::app::WORK 1011 items in windows and 60 items in calls";
+    assert!(text.contains(phrase), "{text}");
+    assert!(text.contains("sde:::app::WORK -7 items in calls"), "{text}");
+}
+
+#[test]
+fn the_same_in_a_merged_file() {
+    let run = measured_run();
+    answer(run.path(), &["merge", "rank-1.db", "rank-0.db", "--output", "all.db"]);
+    check(run.path(), "all.db");
+}

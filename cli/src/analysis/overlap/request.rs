@@ -16,6 +16,9 @@
 //! hidden it; of a request that was seen complete only what came before that. A test that said no narrows nothing: all but
 //! the last byte may have arrived by then.
 
+/// A completing call that is shorter waited for nothing, nanoseconds: this much a call takes.
+const SHORT_CALL: i64 = 1_000;
+
 /// What is known of one request. Nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Life {
@@ -85,10 +88,14 @@ impl Life {
             None => 0,
         };
         let left = lost - late_partner;
-        let no_progress = match (left, self.ready_compute, high) {
+        // what posting and other calls took was lost whatever moved meanwhile
+        let without_wait = (transfer - (most - own_call)).clamp(0, possible);
+        let waited = left.min((without_wait - low - late_partner).max(0));
+        let no_progress = match (waited, self.ready_compute, high) {
             (0, ..) | (_, None, _) => 0,
-            (_, _, 0) => left,
-            _ => left.min(standstill().unwrap_or(0).max(0)),
+            _ if own_call < SHORT_CALL => 0,
+            (_, _, 0) => waited,
+            _ => waited.min(standstill().unwrap_or(0).max(0)),
         };
         Hidden {
             transfer,
@@ -133,7 +140,8 @@ mod tests {
     #[test]
     fn a_transfer_that_stands_still_loses_all_that_was_possible() {
         let found = hidden(Life { completion: 100_000, ..LIFE });
-        assert_eq!((found.low, found.high, found.no_progress), (0, 0, 100_000));
+        assert_eq!((found.low, found.high), (0, 0));
+        assert_eq!((found.no_progress, found.rest), (99_000, 1_000));
         let half = hidden(Life {
             window: 50_000,
             completion: 100_000,
@@ -141,6 +149,14 @@ mod tests {
             ..LIFE
         });
         assert_eq!((half.possible, half.high, half.no_progress), (50_000, 0, 50_000));
+    }
+
+    #[test]
+    fn small_messages_lose_what_calls_take() {
+        let small = Life { transfer: 900, post: 600, completion: 400, ..LIFE };
+        let found = hidden(small);
+        assert_eq!((found.low, found.possible), (0, 900));
+        assert_eq!((found.no_progress, found.rest), (0, 900));
     }
 
     #[test]

@@ -49,12 +49,13 @@ fn write_rank(path: &Path, rank: i64, shape: &Shape) -> Result<()> {
     connection.execute_batch(VIEWS)?;
     let transaction = connection.transaction()?;
     write_definitions(&transaction, rank, shape)?;
-    write_rows(&transaction, shape)?;
+    write_rows(&transaction, rank, shape)?;
+    write_plain_messages(&transaction, rank, shape)?;
     Ok(transaction.commit()?)
 }
 
 fn write_definitions(connection: &Connection, rank: i64, shape: &Shape) -> Result<()> {
-    let end_ns = shape.requests * 2_000;
+    let end_ns = (shape.requests + 50_000) * 2_000;
     connection.execute(
         "INSERT INTO rank VALUES (?1, 1, ?1, 1, ?2, 'host', 1, 'synthetic', '/nowhere/synthetic', 'openmpi', 'Synthetic MPI',
          '3.1', 0, '0.1.0', 'job', 0, 0, 'monotonic', 0, ?3, 'finalize', 0, 0, 0, 0)",
@@ -114,7 +115,7 @@ fn write_definitions(connection: &Connection, rank: i64, shape: &Shape) -> Resul
     Ok(())
 }
 
-fn write_rows(connection: &Connection, shape: &Shape) -> Result<()> {
+fn write_rows(connection: &Connection, rank: i64, shape: &Shape) -> Result<()> {
     let mut call =
         connection.prepare("INSERT INTO call VALUES (?1, 1, 1, ?2, ?3, NULL, NULL, ?4, NULL)")?;
     let mut request = connection.prepare(
@@ -123,8 +124,9 @@ fn write_rows(connection: &Connection, shape: &Shape) -> Result<()> {
     for first in (0..shape.requests).step_by(shape.together as usize) {
         let together = shape.together.min(shape.requests - first);
         let call_id = first / shape.together + 1;
-        let begin_ns = first * 2_000;
-        call.execute([call_id, begin_ns + 1_500 * together, 300 + first % 1_000, together])?;
+        // ranks are a little early or late, and waits long enough to be asked what they waited for
+        let begin_ns = first * 2_000 + (rank * 7 + call_id * 13) % 600;
+        call.execute([call_id, begin_ns + 1_500 * together, 800 + first % 1_000, together])?;
         for id in first..first + together {
             let operation = 2 + id % shape.operations;
             request.execute([
@@ -135,6 +137,35 @@ fn write_rows(connection: &Connection, shape: &Shape) -> Result<()> {
                 100 + id % 50,
             ])?;
         }
+    }
+    Ok(())
+}
+
+/// Messages with nothing in between, from every other rank to the next, behind the others: for reference times.
+fn write_plain_messages(connection: &Connection, rank: i64, shape: &Shape) -> Result<()> {
+    const MESSAGES: i64 = 400;
+    const SIZES: i64 = 20;
+    connection.execute_batch(
+        "INSERT INTO call_name VALUES (4, 'MPI_Send', 'POINT_TO_POINT', 'BLOCK'), (5, 'MPI_Recv', 'POINT_TO_POINT', 'BLOCK')",
+    )?;
+    let is_sender = rank % 2 == 0;
+    let peer = if is_sender { (rank + 1) % shape.ranks } else { rank - 1 };
+    let (call, kind) = if is_sender { (4, "send") } else { (5, "recv") };
+    let first = 2 + shape.operations;
+    for size in 0..SIZES {
+        connection.execute(
+            "INSERT INTO operation VALUES (?1, ?2, ?3, 9, 1, ?4, ?5, ?6, ?7, ?6, ?7, ?5, NULL, NULL, NULL)",
+            params![first + size, rank, call, kind, 1i64 << size, peer, shape.operations],
+        )?;
+    }
+    let mut row =
+        connection.prepare("INSERT INTO call VALUES (?1, ?2, 1, ?3, ?4, NULL, NULL, 0, NULL)")?;
+    for number in 0..MESSAGES {
+        let (size, begin_ns) = (number % SIZES, (shape.requests + 100 * number) * 2_000);
+        let early_ns = if is_sender { 0 } else { 2_000 };
+        let duration_ns = early_ns + 1_000 + (1i64 << size) / 10;
+        let id = shape.requests + 1 + number;
+        row.execute([id, first + size, begin_ns - early_ns, duration_ns])?;
     }
     Ok(())
 }

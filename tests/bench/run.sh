@@ -2,7 +2,7 @@
 # What lapscope costs, measured: `make bench`. Every figure is a ratio or difference taken within one run; absolute times
 # are of this machine. Takes some minutes.
 #
-#   tests/bench/run.sh [overhead] [threads] [fortran] [finalize] [report]      default: all
+#   tests/bench/run.sh [overhead] [threads] [fortran] [finalize] [report] [overlap]      default: all
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -102,26 +102,45 @@ finalize() {
     done
 }
 
-report() {
-    echo "== the command line on ten million requests of four ranks"
-    local mpi=${mpis[0]} command
-    "mpicc.$mpi" -O2 -w -o "$work/flood.$mpi" tests/bench/flood.c
-    LAPSCOPE_QUIET=on LAPSCOPE_DIR=$work/run launch "$mpi" 4 env LD_PRELOAD="$preload" "$work/flood.$mpi" 2500000 >"$work/out"
-    for command in report sites "report --format json"; do
-        for turn in 1 2 3; do
-            python3 - "$lapscope" "$work/run" $command <<'PY'
+measure() { # measure words of a lapscope command: time, CPU time, peak memory
+    python3 - "$lapscope" "$@" <<'PY'
 import resource, subprocess, sys, time
 begin = time.monotonic()
-command = [sys.argv[1], sys.argv[3], sys.argv[2], *sys.argv[4:]]
-status = subprocess.run(command, stdout=subprocess.DEVNULL).returncode
+status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(f"  lapscope {' '.join(sys.argv[3:]):22} {time.monotonic() - begin:6.2f} s, "
+words = " ".join(word for word in sys.argv[2:] if "/" not in word)
+print(f"  lapscope {words:22} {time.monotonic() - begin:6.2f} s, "
       f"{used.ru_utime + used.ru_stime:6.2f} s CPU, peak {used.ru_maxrss / 1024:.0f} MB, exit {status}")
 PY
-        done
+}
+
+report() {
+    echo "== the command line on ten million requests of four ranks"
+    local mpi=${mpis[0]} turn
+    "mpicc.$mpi" -O2 -w -o "$work/flood.$mpi" tests/bench/flood.c
+    LAPSCOPE_QUIET=on LAPSCOPE_DIR=$work/run launch "$mpi" 4 env LD_PRELOAD="$preload" "$work/flood.$mpi" 2500000 >"$work/out"
+    for turn in 1 2 3; do
+        measure report "$work/run"
+        measure sites "$work/run"
+        measure report "$work/run" --format json
     done
 }
 
-for part in "${@:-overhead threads fortran finalize report}"; do
+overlap() {
+    echo "== messages of 16 ranks matched, and what was hidden of them: 1, 3 and 10 million requests"
+    local millions turn
+    cargo build --quiet --release -p lapscope --example synthetic
+    for millions in 1 3 10; do
+        echo "$millions million"
+        target/release/examples/synthetic "$work/synthetic" 16 $((millions * 62500))
+        for turn in 1 2 3; do
+            measure overlap "$work/synthetic"
+            measure thresholds "$work/synthetic"
+        done
+        rm -rf "$work/synthetic"
+    done
+}
+
+for part in "${@:-overhead threads fortran finalize report overlap}"; do
     for one in $part; do "$one"; done
 done

@@ -41,7 +41,7 @@ impl Limit {
     }
 }
 
-/// What would help. The last three say that nothing in the communication would.
+/// What would help. The last four say that nothing in the communication would.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cure {
@@ -51,20 +51,23 @@ pub enum Cure {
     WaitTogether,
     PostReceiveEarlier,
     MakeNonblocking,
-    /// Posting itself takes long.
-    CheaperPosts,
+    /// Posting takes long because messages are copied, which a limit decides.
+    LowerLimit,
     /// Imbalance: the partner arrives late.
     PartnerLate,
     /// No computation lies beside the transfer.
     NothingToHideBehind,
     /// There was computation enough, and the transfer took longer than it does alone.
     SlowTransfer,
+    /// Posting takes long, and no limit is known that would change it.
+    ExpensivePosts,
 }
 
 impl Cure {
     /// Whether there is something to do.
     pub fn helps(self) -> bool {
-        !matches!(self, Cure::PartnerLate | Cure::NothingToHideBehind | Cure::SlowTransfer)
+        use Cure::{ExpensivePosts, NothingToHideBehind, PartnerLate, SlowTransfer};
+        !matches!(self, PartnerLate | NothingToHideBehind | SlowTransfer | ExpensivePosts)
     }
 }
 

@@ -216,8 +216,12 @@ fn write_spread(out: &mut dyn Write, report: &Report, style: Style) -> io::Resul
 /// A sentence for each path of which something is known.
 fn write_thresholds(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
     let paths = &report.thresholds.paths;
-    let known: Vec<&PathThresholds> =
-        paths.iter().filter(|path| path.completion.verdict != Verdict::NoEvidence).collect();
+    let tells = |path: &&PathThresholds| match path.completion.verdict {
+        Verdict::NoEvidence => false,
+        Verdict::AlwaysBuffered => path.completion.largest_buffered_bytes != Some(0),
+        _ => true,
+    };
+    let known: Vec<&PathThresholds> = paths.iter().filter(tells).collect();
     if known.is_empty() {
         return Ok(());
     }
@@ -239,7 +243,9 @@ fn write_insights(out: &mut dyn Write, report: &Report, style: Style) -> io::Res
     // Overlap and advice say more of waiting, posting and blocking.
     let is_said = |insight: &&Insight| match insight {
         Insight::ExposedCompletion { .. } => report.overlap.totals.numbers.exposed_ns.0 > 0,
-        Insight::ExpensivePosting { .. } | Insight::BlockingCalls { .. } => {
+        Insight::ExpensivePosting { .. }
+        | Insight::BlockingCalls { .. }
+        | Insight::UnevenCollectives { .. } => {
             report.overlap.totals.numbers.requests == report.totals.requests
         }
         _ => false,

@@ -1,6 +1,6 @@
 //! Lays every part of every call's time to what would help against it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
@@ -43,9 +43,9 @@ pub(super) struct Sums {
     /// The calls that wait, and the posts whose windows would change, by the time laid to them.
     pub waiting: BTreeMap<Spot, i64>,
     pub posts: BTreeMap<Spot, i64>,
-    pub ranks: BTreeSet<u32>,
+    pub ranks: BTreeMap<u32, i64>,
     /// Ranks on which something would change.
-    pub change_ranks: BTreeSet<u32>,
+    pub change_ranks: BTreeMap<u32, i64>,
     /// Computation in so many windows that would change.
     pub compute: i64,
     pub windows: u64,
@@ -54,6 +54,8 @@ pub(super) struct Sums {
     pub transfers: u64,
     /// Some of it is of collectives.
     pub collective: bool,
+    /// Of posts: whether they send.
+    pub sends: bool,
     /// Ranks that waited and that were waited for, of findings about late partners.
     pub pairs: BTreeMap<(u32, u32), Late>,
 }
@@ -231,13 +233,16 @@ impl<'a> Gatherer<'a> {
         let sums = self.gathered.findings.entry(booking.finding).or_default();
         let total = booking.parts.total();
         sums.parts += booking.parts;
-        sums.ranks.insert(self.rank as u32);
-        sums.change_ranks.extend(booking.changed);
+        *sums.ranks.entry(self.rank as u32).or_default() += total;
+        if let Some(rank) = booking.changed {
+            *sums.change_ranks.entry(rank).or_default() += total;
+        }
         *sums.waiting.entry(waiting).or_default() += total;
         if let Some(post) = booking.post {
             *sums.posts.entry(post).or_default() += total;
         }
         if let Some((partner, late)) = &booking.late {
+            *sums.change_ranks.entry(*partner).or_default() += late.ns;
             sums.pairs.entry((self.rank as u32, *partner)).or_default().add(late);
         }
         if !is_first {
@@ -271,9 +276,10 @@ impl<'a> Gatherer<'a> {
             sums.calls += calls;
             sums.bytes = join_ranges(sums.bytes, Some((operation.bytes.0, operation.bytes.0)));
             *sums.waiting.entry(spot).or_default() += ns;
-            sums.ranks.insert(self.rank as u32);
-            sums.change_ranks.insert(self.rank as u32);
+            *sums.ranks.entry(self.rank as u32).or_default() += ns;
+            *sums.change_ranks.entry(self.rank as u32).or_default() += ns;
             sums.collective |= operation.direction == Direction::Collective;
+            sums.sends |= operation.direction == Direction::Send;
         }
     }
 
@@ -318,22 +324,25 @@ impl Sums {
         self.posting += other.posting;
         self.calls += other.calls;
         self.bytes = join_ranges(self.bytes, other.bytes);
-        for (spot, ns) in other.waiting {
-            *self.waiting.entry(spot).or_default() += ns;
-        }
-        for (spot, ns) in other.posts {
-            *self.posts.entry(spot).or_default() += ns;
-        }
-        self.ranks.extend(other.ranks);
-        self.change_ranks.extend(other.change_ranks);
+        add_all(&mut self.waiting, other.waiting);
+        add_all(&mut self.posts, other.posts);
+        add_all(&mut self.ranks, other.ranks);
+        add_all(&mut self.change_ranks, other.change_ranks);
         self.compute += other.compute;
         self.windows += other.windows;
         self.transfer += other.transfer;
         self.transfers += other.transfers;
         self.collective |= other.collective;
+        self.sends |= other.sends;
         for (pair, late) in other.pairs {
             self.pairs.entry(pair).or_default().add(&late);
         }
+    }
+}
+
+fn add_all<K: Ord>(sums: &mut BTreeMap<K, i64>, more: BTreeMap<K, i64>) {
+    for (key, ns) in more {
+        *sums.entry(key).or_default() += ns;
     }
 }
 

@@ -28,7 +28,7 @@ impl Gathered {
     ) -> Vec<Advice> {
         self.unify(names);
         let mut judge = Judge { trace, limits, run_time, names };
-        let judged = judge_findings(&self);
+        let judged = judge_findings(&self, limits);
         let is_worth = |time: i64| Nanos(time).share_of(run_time) >= WORTH_LISTING;
         let mut advice: Vec<Advice> = judged
             .into_iter()
@@ -103,7 +103,7 @@ impl Sums {
 
 /// What would help against each finding. A late partner that hardly waits itself has more to do than others; one that was
 /// inside MPI, or has time to wait, could have posted its receive earlier.
-fn judge_findings(gathered: &Gathered) -> BTreeMap<(Cure, Finding), Sums> {
+fn judge_findings(gathered: &Gathered, limits: &[Limit]) -> BTreeMap<(Cure, Finding), Sums> {
     let mut judged: BTreeMap<(Cure, Finding), Sums> = BTreeMap::new();
     for (&finding, sums) in &gathered.findings {
         let cure = match finding {
@@ -114,7 +114,10 @@ fn judge_findings(gathered: &Gathered) -> BTreeMap<(Cure, Finding), Sums> {
             Finding::Slow(_) => Cure::SlowTransfer,
             Finding::Late(_) => Cure::PartnerLate,
             Finding::Posts(_) if sums.posting < CHEAP_POST * sums.calls as i64 => continue,
-            Finding::Posts(_) => Cure::CheaperPosts,
+            Finding::Posts(_) if sums.sends && copied_by(sums.bytes, limits).is_some() => {
+                Cure::LowerLimit
+            }
+            Finding::Posts(_) => Cure::ExpensivePosts,
             Finding::LateReceive(waiting, _) => {
                 for (&(own, partner), late) in &sums.pairs {
                     let to = if is_busy(gathered, own, partner) && late.outside * 2 >= late.ns {
@@ -132,6 +135,13 @@ fn judge_findings(gathered: &Gathered) -> BTreeMap<(Cure, Finding), Sums> {
     judged
 }
 
+/// The variable that decides that sends of all these sizes are copied while they are posted.
+pub(super) fn copied_by(bytes: Option<(u64, u64)>, limits: &[Limit]) -> Option<&(String, String)> {
+    let (_, largest) = bytes?;
+    let covers = |limit: &&Limit| limit.largest_buffered.is_some_and(|most| largest <= most);
+    limits.iter().filter(covers).find_map(|limit| limit.variable.as_ref())
+}
+
 /// Whether `partner` waits so much less than `own` that it must have more to do.
 pub(super) fn is_busy(gathered: &Gathered, own: u32, partner: u32) -> bool {
     let waited = |rank: u32| gathered.waited.get(&rank).copied().unwrap_or(0);
@@ -145,9 +155,28 @@ impl Sums {
         self.calls += late.calls;
         self.bytes = join_ranges(self.bytes, late.bytes);
         *self.waiting.entry(waiting).or_default() += late.ns;
-        self.ranks.insert(pair.0);
+        *self.ranks.entry(pair.0).or_default() += late.ns;
+        *self.change_ranks.entry(pair.1).or_default() += late.ns;
         self.pairs.entry(pair).or_default().add(late);
     }
+}
+
+/// The ranks with the most time, until they have nearly all of it: the others are left out of sentences.
+fn most_of(ranks: &BTreeMap<u32, i64>) -> BTreeSet<u32> {
+    const NEARLY_ALL: f64 = 0.95;
+    let mut by_time: Vec<(u32, i64)> = ranks.iter().map(|(&rank, &ns)| (rank, ns)).collect();
+    by_time.sort_by_key(|&(rank, ns)| (std::cmp::Reverse(ns), rank));
+    let all: i64 = by_time.iter().map(|(_, ns)| ns).sum();
+    let mut named = 0;
+    by_time
+        .into_iter()
+        .take_while(|&(_, ns)| {
+            let is_needed = (named as f64) < NEARLY_ALL * all as f64;
+            named += ns;
+            is_needed
+        })
+        .map(|(rank, _)| rank)
+        .collect()
 }
 
 struct Judge<'a> {
@@ -176,8 +205,8 @@ impl Judge<'_> {
             _ => vec![first, second],
         };
         let change = change.into_iter().flatten().map(|spot| self.place(Some(spot))).collect();
-        let partners: BTreeSet<u32> = sums.pairs.keys().map(|pair| pair.1).collect();
-        let changed = if partners.is_empty() { &sums.change_ranks } else { &partners };
+        let waiting_ranks = most_of(&sums.ranks);
+        let changed = most_of(&sums.change_ranks);
         let mut advice = Advice {
             cure,
             helps: cure.helps(),
@@ -185,12 +214,12 @@ impl Judge<'_> {
             time_ns: Nanos(sums.time()),
             share: Nanos(sums.time()).share_of(self.run_time),
             waiting,
-            waiting_ranks: self.ranks(&sums.ranks),
+            waiting_ranks: self.ranks(&waiting_ranks),
             change,
-            change_ranks: self.ranks(changed),
+            change_ranks: self.ranks(&changed),
             everywhere: changed.len() > 1 && changed.len() == self.trace.ranks.len(),
             sentence: String::new(),
-            evidence: sums.evidence(&partners, waited),
+            evidence: sums.evidence(&waiting_ranks, &changed, waited),
         };
         advice.sentence = words::sentence(&advice, sums.collective, self.limits);
         advice
@@ -223,7 +252,12 @@ impl Sums {
         largest.map_or(Cause::Transfer, |(_, cause)| cause)
     }
 
-    fn evidence(&self, partners: &BTreeSet<u32>, waited: &BTreeMap<u32, i64>) -> Evidence {
+    fn evidence(
+        &self,
+        waiting: &BTreeSet<u32>,
+        changed: &BTreeSet<u32>,
+        waited: &BTreeMap<u32, i64>,
+    ) -> Evidence {
         let mean = |ranks: &BTreeSet<u32>| {
             let sum: i64 = ranks.iter().filter_map(|rank| waited.get(rank)).sum();
             Nanos(sum).mean(ranks.len() as u64)
@@ -243,8 +277,8 @@ impl Sums {
             mean_compute_ns: Nanos(self.compute).mean(self.windows),
             mean_transfer_ns: Nanos(self.transfer).mean(self.transfers),
             partner_computing: (late > 0).then(|| outside as f64 / late as f64),
-            waited_ns: mean(&self.ranks).unwrap_or_default(),
-            partner_waited_ns: mean(partners),
+            waited_ns: mean(waiting).unwrap_or_default(),
+            partner_waited_ns: mean(changed).filter(|_| !self.pairs.is_empty()),
         }
     }
 }

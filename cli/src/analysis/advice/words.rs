@@ -1,5 +1,6 @@
 //! Advice in words.
 
+use super::judge::copied_by;
 use super::{Advice, Cause, Cure, Limit, Place};
 use crate::analysis::problem::{list_ranks, plural};
 use crate::model::Rank;
@@ -23,7 +24,7 @@ pub(super) fn sentence(advice: &Advice, collective: bool, limits: &[Limit]) -> S
             place(&advice.waiting),
             on(advice)
         ),
-        Cure::CheaperPosts => cheaper_posts(advice, limits),
+        Cure::LowerLimit | Cure::ExpensivePosts => expensive_posts(advice, limits),
         Cure::PartnerLate => partner_late(advice),
         Cure::NothingToHideBehind => nothing(advice, collective),
         Cure::SlowTransfer => slow(advice, collective),
@@ -97,18 +98,18 @@ fn post_receive_earlier(advice: &Advice) -> String {
     )
 }
 
-fn cheaper_posts(advice: &Advice, limits: &[Limit]) -> String {
-    let mean = advice.evidence.posting_ns.mean(advice.evidence.calls);
-    let size = advice.evidence.max_bytes;
+fn expensive_posts(advice: &Advice, limits: &[Limit]) -> String {
+    let evidence = &advice.evidence;
+    let mean = evidence.posting_ns.mean(evidence.calls).unwrap_or_default();
     let mut text = format!(
         "{} takes {} a call for {}: nothing is computed meanwhile.",
         place(&advice.waiting),
-        time(mean.unwrap_or_default()),
+        time(mean),
         sizes(advice)
     );
-    let below = |limit: &&Limit| limit.largest_buffered.is_some_and(|largest| size <= largest);
+    let bytes = Some((evidence.min_bytes, evidence.max_bytes));
     if let Some((name, value)) =
-        limits.iter().filter(below).find_map(|limit| limit.variable.as_ref())
+        copied_by(bytes, limits).filter(|_| advice.cure == Cure::LowerLimit)
     {
         text += &format!(
             " Messages of this size are copied while they are posted: a lower {name} ({value}) avoids that, and makes them \
@@ -163,7 +164,7 @@ fn nothing(advice: &Advice, collective: bool) -> String {
         );
     };
     let takes = match evidence.mean_transfer_ns {
-        Some(transfer) => format!(", that take {} with nothing in between", time(transfer)),
+        Some(transfer) => format!(", whose transfer alone takes {}", time(transfer)),
         None => String::new(),
     };
     format!(

@@ -87,7 +87,7 @@ fn legend(numbers: &Numbers) -> String {
 fn hidden(numbers: &Numbers) -> String {
     let part = |label: &str, ns: Nanos| {
         let share = percent(ns.share_of(numbers.transfer_ns));
-        (ns.0 > 0).then(|| format!("{share} {label}"))
+        (ns.share_of(numbers.transfer_ns) >= 0.001).then(|| format!("{share} {label}"))
     };
     let lost: Vec<String> = [
         part("late partner", numbers.lost_late_partner_ns),

@@ -20,6 +20,15 @@ pub use curve::Curve;
 
 use crate::trace::PathClass;
 
+/// What the ends of a path are, in a sentence: "between ranks of one node".
+pub fn ends(path: PathClass) -> &'static str {
+    match path {
+        PathClass::SelfRank => "a rank and itself",
+        PathClass::Node => "ranks of one node",
+        PathClass::Network => "ranks of different nodes",
+    }
+}
+
 /// A transfer with nothing in between.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
@@ -112,6 +121,24 @@ impl Reference {
             fit.add_collective(sample);
         }
         fit.finish(source)
+    }
+
+    /// Takes from `other` the paths and collectives that it does not have. The paths that it took.
+    pub fn complete_with(&mut self, other: Reference) -> Vec<PathClass> {
+        let mut taken = Vec::new();
+        for (path, curve) in other.paths {
+            self.paths.entry(path).or_insert_with(|| {
+                taken.push(path);
+                curve
+            });
+        }
+        for (call, curves) in other.collectives {
+            let known = self.collectives.entry(call).or_default();
+            for (ranks, curve) in curves {
+                known.entry(ranks).or_insert(curve);
+            }
+        }
+        taken
     }
 
     /// Whether it knows anything at all.

@@ -18,8 +18,8 @@ pub struct Curve {
 }
 
 impl From<Vec<Point>> for Curve {
-    /// Larger transfers do not take less: where noise says so, neighbours are averaged (isotonic regression, by pooling
-    /// adjacent violators). It keeps order between curves, so quartiles stay on their side of the median.
+    /// Larger transfers do not take less: where noise says so, neighbours are brought to their median (isotonic regression,
+    /// by pooling adjacent violators). It keeps order between curves, so quartiles stay on their side of the median.
     fn from(mut points: Vec<Point>) -> Curve {
         points.retain(|point| {
             [point.bytes, point.ns, point.low_ns, point.high_ns].iter().all(|n| n.is_finite())
@@ -46,19 +46,33 @@ impl From<Curve> for Vec<Point> {
     }
 }
 
-/// The values that never fall and are nearest to `values` in the weighted square.
+/// The values that never fall and differ least from `values`, the sum of the weighted differences counted: a block of
+/// violators gets its median, so that one size measured at a bad moment does not spoil its neighbours.
 fn isotonic(values: &[f64], weights: &[f64]) -> Vec<f64> {
-    let mut blocks: Vec<(f64, f64, usize)> = Vec::new(); // mean, weight, length
+    let mut blocks: Vec<(f64, Vec<(f64, f64)>)> = Vec::new(); // median, members with weights
     for (&value, &weight) in values.iter().zip(weights) {
-        let mut block = (value, weight, 1);
-        while let Some(&(mean, before, length)) = blocks.last().filter(|last| last.0 > block.0) {
-            let sum = before + block.1;
-            block = ((mean * before + block.0 * block.1) / sum, sum, length + block.2);
-            blocks.pop();
+        let mut members = vec![(value, weight)];
+        let mut middle = value;
+        while blocks.last().is_some_and(|last| last.0 > middle) {
+            members.extend(blocks.pop().into_iter().flat_map(|last| last.1));
+            middle = median(&mut members);
         }
-        blocks.push(block);
+        blocks.push((middle, members));
     }
-    blocks.into_iter().flat_map(|(mean, _, length)| std::iter::repeat(mean).take(length)).collect()
+    let level = |(middle, members): (f64, Vec<_>)| std::iter::repeat(middle).take(members.len());
+    blocks.into_iter().flat_map(level).collect()
+}
+
+/// The lower weighted median.
+fn median(members: &mut [(f64, f64)]) -> f64 {
+    members.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let half = members.iter().map(|member| member.1).sum::<f64>() / 2.0;
+    let mut sum = 0.0;
+    let reaches_half = |member: &&(f64, f64)| {
+        sum += member.1;
+        sum >= half
+    };
+    members.iter().find(reaches_half).map_or(0.0, |member| member.0)
 }
 
 impl Curve {
@@ -132,9 +146,10 @@ mod tests {
 
     #[test]
     fn violators_are_pooled() {
-        assert_eq!(isotonic(&[1.0, 4.0, 2.0, 6.0], &[1.0; 4]), [1.0, 3.0, 3.0, 6.0]);
-        assert_eq!(isotonic(&[5.0, 1.0], &[1.0, 3.0]), [2.0, 2.0]);
+        assert_eq!(isotonic(&[1.0, 4.0, 2.0, 6.0], &[1.0; 4]), [1.0, 2.0, 2.0, 6.0]);
+        assert_eq!(isotonic(&[5.0, 1.0], &[3.0, 1.0]), [5.0, 5.0]);
         assert_eq!(isotonic(&[3.0, 2.0, 1.0], &[1.0; 3]), [2.0; 3]);
+        assert_eq!(isotonic(&[1.0, 900.0, 2.0, 3.0], &[1.0; 4]), [1.0, 2.0, 2.0, 3.0]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 #include <mpi.h>
 
-enum { LEAST = 4, MOST = 40, COLLECTIVE_BYTES = 4 << 20 };
+enum { PASSES = 3, LEAST = 2 * PASSES, MOST = 12 * PASSES, MAX_SIZES = 32, COLLECTIVE_BYTES = 4 << 20 };
 
 struct collective {
     const char *name;
@@ -74,7 +74,7 @@ static int agree(int decision)
     return decision;
 }
 
-/* Once unrecorded; how often then. 0: this size takes too long. */
+/* Once unrecorded. Returns how often in each pass then; 0: this size takes too long. */
 static int warm_up(const struct bench *bench, const struct collective *collective, int bytes, double left_s,
                    double budget_s, double *once_s)
 {
@@ -86,31 +86,36 @@ static int warm_up(const struct bench *bench, const struct collective *collectiv
         collective->run(bench, bytes);
         MPI_Barrier(MPI_COMM_WORLD);
         *once_s = MPI_Wtime() - begin;
-        count = agree(repetitions(budget_s, *once_s, LEAST, MOST));
+        count = agree(repetitions(budget_s, *once_s, LEAST, MOST) / PASSES);
     }
     MPI_Pcontrol(1);
     return count;
 }
 
-static void sweep(const struct bench *bench, const struct collective *collective, double seconds)
+/* `counts`: how often each size, which the first pass finds out. */
+static void sweep(const struct bench *bench, const struct collective *collective, int pass, int *counts, double seconds)
 {
     double begin = MPI_Wtime(), once_s = 0;
-    for (long bytes = 8L * bench->ranks; bytes <= COLLECTIVE_BYTES; bytes *= 2) {
-        double left_s = seconds - (MPI_Wtime() - begin);
-        int count = warm_up(bench, collective, (int)bytes, left_s, seconds / 20, &once_s);
+    for (long bytes = 8L * bench->ranks; bytes <= COLLECTIVE_BYTES; bytes *= 2, counts++) {
+        if (pass == 0)
+            *counts = warm_up(bench, collective, (int)bytes, seconds - (MPI_Wtime() - begin), seconds / 20, &once_s);
+        if (!*counts)
+            break;
         show_progress(bench, collective->name, bytes);
-        for (int i = 0; i < count; i++) {
+        for (int i = 0; i < *counts; i++) {
             MPI_Barrier(MPI_COMM_WORLD);
             collective->run(bench, (int)bytes);
         }
-        if (!count || collective->run == barrier)
+        if (collective->run == barrier)
             break;
     }
 }
 
 void measure_collectives(struct bench *bench, double seconds)
 {
-    int count = sizeof all / sizeof all[0];
-    for (int i = 0; i < count; i++)
-        sweep(bench, &all[i], seconds / count);
+    enum { COLLECTIVES = sizeof all / sizeof all[0] };
+    int counts[COLLECTIVES][MAX_SIZES] = {{0}};
+    for (int pass = 0; pass < PASSES; pass++)
+        for (int i = 0; i < COLLECTIVES; i++)
+            sweep(bench, &all[i], pass, counts[i], seconds / COLLECTIVES);
 }

@@ -14,8 +14,10 @@
 
 enum {
     PER_OCTAVE = 4,
-    LEAST = 3, /* round trips of a size: six messages */
-    MOST = 60,
+    PASSES = 3,
+    LEAST = PASSES, /* round trips of a size: six messages */
+    MOST = 20 * PASSES,
+    MAX_SIZES = 128,
     TAG_DATA = 1,
     TAG_READY,
     TAG_PLAN,
@@ -115,7 +117,8 @@ static int agree(const struct bench *bench, const struct pair *pair, int decisio
     return decision;
 }
 
-/* Once for the caches and what MPI sets up at a first time: not recorded. How often then; 0: this size takes too long. */
+/* Once for the caches and what MPI sets up at a first time: not recorded. Returns how often in each pass then; 0: this
+ * size takes too long. */
 static int warm_up(const struct bench *bench, const struct pair *pair, int bytes, double left_s, double budget_s,
                    double *once_s)
 {
@@ -125,24 +128,28 @@ static int warm_up(const struct bench *bench, const struct pair *pair, int bytes
         double begin = MPI_Wtime();
         round_trip(bench, pair, bytes);
         *once_s = MPI_Wtime() - begin;
-        count = agree(bench, pair, repetitions(budget_s, *once_s, LEAST, MOST));
+        count = agree(bench, pair, repetitions(budget_s, *once_s, LEAST, MOST) / PASSES);
     }
     MPI_Pcontrol(1);
     return count;
 }
 
+/* In several passes, so that what disturbs the machine for a while does not hit all messages of one size. */
 static void measure_pair(const struct bench *bench, const struct pair *pair, double seconds)
 {
     double begin = MPI_Wtime(), once_s = 0;
-    for (int k = 0; sweep_size(k, PER_OCTAVE, MAX_BYTES) >= 0; k++) {
-        int bytes = (int)sweep_size(k, PER_OCTAVE, MAX_BYTES);
-        double left_s = seconds - (MPI_Wtime() - begin);
-        int count = warm_up(bench, pair, bytes, left_s, seconds / 150, &once_s);
-        if (!count)
-            break;
-        show_progress(bench, pair->what, bytes);
-        for (int i = 0; i < count; i++)
-            round_trip(bench, pair, bytes);
+    int counts[MAX_SIZES] = {0};
+    for (int pass = 0; pass < PASSES; pass++) {
+        for (int k = 0; k < MAX_SIZES && sweep_size(k, PER_OCTAVE, MAX_BYTES) >= 0; k++) {
+            int bytes = (int)sweep_size(k, PER_OCTAVE, MAX_BYTES);
+            if (pass == 0)
+                counts[k] = warm_up(bench, pair, bytes, seconds - (MPI_Wtime() - begin), seconds / 150, &once_s);
+            if (!counts[k])
+                break;
+            show_progress(bench, pair->what, bytes);
+            for (int i = 0; i < counts[k]; i++)
+                round_trip(bench, pair, bytes);
+        }
     }
 }
 

@@ -42,6 +42,7 @@ pub enum Command {
     Sql(SqlArgs),
     Merge(MergeArgs),
     Recover(RecoverArgs),
+    Calibrate(CalibrateArgs),
     Options(OptionsArgs),
     Doctor(DoctorArgs),
 }
@@ -461,6 +462,41 @@ Examples:
 pub struct RecoverArgs {
     /// Run directory [default: the newest lapscope-* here]
     pub run: Option<PathBuf>,
+}
+
+/// Measure how long transfers take here when nothing disturbs them, for later reports to compare with.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The launch line is that of your program without the program: lapscope launches one of its own, which takes about as many
+seconds as --seconds says. Reports find the result by host, MPI and transport settings.
+
+Examples:
+  lapscope calibrate -- mpirun -n 2
+  lapscope calibrate -- mpirun -n 4 --map-by node --mca btl tcp,self
+  lapscope calibrate --mpi-library /opt/mpi/lib/libmpi.so.12 -- srun -N 2 -n 4")]
+pub struct CalibrateArgs {
+    /// How long to measure
+    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub seconds: u32,
+
+    /// The MPI library [default: the one beside the launcher, else the loader's]
+    #[arg(long, value_name = "FILE")]
+    pub mpi_library: Option<PathBuf>,
+
+    /// File to write [default: in $LAPSCOPE_CALIBRATION_DIR, else ~/.local/share/lapscope/calibration, where reports look]
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Keep the recorded run in this directory
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub format: TextOrJson,
+
+    /// The launch line, without a program
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
 }
 
 /// Every LAPSCOPE_ variable: what it does, its default, its value now.

@@ -71,6 +71,21 @@ pub fn recorder(preload: &Path, abi: &str) -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
+/// The program of `lapscope calibrate` that belongs to the preload library `preload`.
+///
+/// # Errors
+/// It is not there.
+pub fn calibrator(preload: &Path) -> anyhow::Result<PathBuf> {
+    let path = preload.with_file_name("lapscope-calibrate");
+    if !path.is_file() {
+        bail!(
+            "{} is missing; install lapscope anew, or build it with `make build`",
+            path.display()
+        );
+    }
+    Ok(path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

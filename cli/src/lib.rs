@@ -2,7 +2,9 @@
 
 pub mod analysis;
 pub mod args;
+pub mod calibration;
 pub mod commands;
+pub mod cvars;
 pub mod db;
 pub mod doctor;
 pub mod install;

@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         Command::Sql(args) => commands::sql::run(args),
         Command::Merge(args) => commands::merge::run(args),
         Command::Recover(args) => commands::recover::run(args),
+        Command::Calibrate(args) => commands::calibrate::run(args),
         Command::Options(args) => commands::options::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
     };

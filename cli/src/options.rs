@@ -6,7 +6,7 @@ use crate::options_def::{OptionDef, OptionKind};
 pub const OPTIONS: &[OptionDef<&str>] = include!(concat!(env!("OUT_DIR"), "/options_table.rs"));
 
 /// Variables that only the command line reads.
-pub const OWN_VARIABLES: [&str; 1] = ["LAPSCOPE_LIBRARY"];
+pub const OWN_VARIABLES: [&str; 2] = ["LAPSCOPE_LIBRARY", "LAPSCOPE_CALIBRATION_DIR"];
 
 /// The option that `name` means; the prefix may be left out, and small letters are fine.
 pub fn find(name: &str) -> Option<&'static OptionDef<&'static str>> {

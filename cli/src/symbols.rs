@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::model::{Frame, Module};
+pub use elf::build_id;
 use elf::ElfSymbols;
 pub use name::{base_name, FrameName};
 
@@ -139,7 +140,7 @@ impl LoadedModule {
     fn load(module: &Module) -> Self {
         let path = Path::new(&module.path);
         let (mut files, mut trouble) = (Vec::new(), None);
-        match elf::build_id(path) {
+        match build_id(path) {
             Some(found) if found == module.build_id => files.push(path.to_path_buf()),
             Some(_) => trouble = Some(ModuleTrouble::Rebuilt),
             None => trouble = Some(ModuleTrouble::Unavailable),

@@ -171,7 +171,7 @@ void measure_transfers(struct bench *bench, double seconds)
     int count = choose_pairs(bench, pairs);
     for (int i = 0; i < count; i++) {
         /* to oneself is quick */
-        double share = pairs[i].a == pairs[i].b ? 0.1 : 0.9 / (count - 1);
+        double share = pairs[i].a == pairs[i].b ? 0.15 : 0.85 / (count - 1);
         if (bench->rank == pairs[i].a || bench->rank == pairs[i].b)
             measure_pair(bench, &pairs[i], seconds * share);
         rest_until_all_are_here();

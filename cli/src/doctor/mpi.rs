@@ -78,7 +78,7 @@ fn launcher(names: &str, path: &Path, preload: Option<&Path>) -> Finding {
 }
 
 /// The version line, and the ABI where the launcher tells it.
-fn identify(text: &str) -> (String, Option<&'static str>) {
+pub fn identify(text: &str) -> (String, Option<&'static str>) {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no version");
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     if has(&["HYDRA"]) {

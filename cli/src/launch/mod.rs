@@ -3,5 +3,6 @@
 pub mod child;
 pub mod environment;
 pub mod line;
+pub mod mpi_library;
 pub mod nodes;
 pub mod outcome;

@@ -1,0 +1,251 @@
+//! What the MPI library of a run declares about its protocols: MPI_T control variables, and the variables of the
+//! environment that libraries below the MPI obey.
+//!
+//! They are asked for when a report wants them, by starting that library once more with the environment of the run: the
+//! application never pays (MPI_T_init_thread of Open MPI takes 0.2 s and opens components that it never asked for).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::calibration::{is_about_transport, recorded_environment};
+use crate::db::{Database, DbError};
+use crate::install;
+use crate::symbols::build_id;
+
+/// Where a value was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeclaredBy {
+    /// A control variable of MPI's tools interface.
+    ControlVariable,
+    Environment,
+}
+
+/// A variable that concerns protocols, or which transport is used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Declared {
+    pub name: String,
+    pub value: String,
+    pub by: DeclaredBy,
+    /// What the library says that it means; `None` for variables of the environment.
+    pub doc: Option<String>,
+}
+
+/// A library that hangs when it is asked is given up.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Control variables about protocols and the recorded environment's, by name; with a sentence when the library could not
+/// be asked.
+///
+/// # Errors
+/// The first database cannot be read.
+pub fn declared(databases: &[PathBuf]) -> Result<(Vec<Declared>, Option<String>), DbError> {
+    let Some(path) = databases.first() else { return Ok((Vec::new(), None)) };
+    let database = Database::open(path)?;
+    let environment = recorded_environment(&database)?;
+    let stored = stored(&database).map_err(DbError::reading(path))?;
+    let (mut all, trouble) = if stored.is_empty() {
+        match library(&database)
+            .map_err(DbError::reading(path))?
+            .and_then(|mpi| ask(&mpi, &environment))
+        {
+            Ok(all) => (all, None),
+            Err(why) => (Vec::new(), Some(format!("MPI's control variables are not known: {why}"))),
+        }
+    } else {
+        (stored, None)
+    };
+    all.retain(|variable| is_about_protocols(&variable.name));
+    all.extend(of_environment(&environment));
+    all.sort_by(|a, b| (a.by, &a.name).cmp(&(b.by, &b.name)));
+    Ok((all, trouble))
+}
+
+/// Limits between protocols, sizes of what they are sent through, and what chooses transports.
+fn is_about_protocols(name: &str) -> bool {
+    const WORDS: [&str; 9] = [
+        "eager",
+        "rndv",
+        "rendezvous",
+        "short_msg",
+        "max_send_size",
+        "sndbuf",
+        "rcvbuf",
+        "inject",
+        "rdma_pipeline",
+    ];
+    if ["btl", "pml", "mtl"].contains(&name) {
+        return true;
+    }
+    let name = name.to_ascii_lowercase();
+    // the short messages of collectives are another matter
+    let is_algorithm = name.ends_with("_msg_size") && !name.contains("eager");
+    !is_algorithm && WORDS.iter().any(|word| name.contains(word))
+}
+
+/// What was set by hand. UCX and libfabric have no control variables; what is set for them, they obey.
+fn of_environment(environment: &BTreeMap<String, String>) -> impl Iterator<Item = Declared> + '_ {
+    environment.iter().filter(|(name, _)| is_about_transport(name)).map(|(name, value)| Declared {
+        name: name.clone(),
+        value: value.clone(),
+        by: DeclaredBy::Environment,
+        doc: None,
+    })
+}
+
+/// Rows of the table `cvar`.
+fn stored(database: &Database) -> rusqlite::Result<Vec<Declared>> {
+    let sql = "SELECT name, value FROM cvar WHERE rank = (SELECT min(rank) FROM cvar)";
+    let mut statement = database.connection.prepare(sql)?;
+    let rows = statement.query_map([], |row| {
+        Ok(Declared {
+            name: row.get(0)?,
+            value: row.get(1)?,
+            by: DeclaredBy::ControlVariable,
+            doc: None,
+        })
+    })?;
+    rows.collect()
+}
+
+/// The run's MPI library, if the same file is still there.
+fn library(database: &Database) -> rusqlite::Result<Result<PathBuf, String>> {
+    let sql = "SELECT path, build_id FROM module ORDER BY id";
+    let mut statement = database.connection.prepare(sql)?;
+    let modules = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let mut found = Err("the run has no MPI library among its modules".to_owned());
+    for module in modules {
+        let (path, id): (String, String) = module?;
+        let path = PathBuf::from(path);
+        if !is_mpi_library(&path) {
+            continue;
+        }
+        match build_id(&path) {
+            Some(now) if now == id => return Ok(Ok(path)),
+            Some(_) => found = Err(format!("{} is another file than in the run", path.display())),
+            None => found = Err(format!("{} is not on this machine", path.display())),
+        }
+    }
+    Ok(found)
+}
+
+fn is_mpi_library(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    ["libmpi.so", "libmpich.so", "libmpi_abi.so"].iter().any(|library| name.starts_with(library))
+}
+
+/// Starts the library with the run's own settings.
+fn ask(mpi: &Path, environment: &BTreeMap<String, String>) -> Result<Vec<Declared>, String> {
+    let program = install::preload_library().and_then(|preload| install::calibrator(&preload));
+    let program = program.map_err(|error| format!("{error:#}"))?;
+    let settings = environment.iter().filter(|(name, _)| is_setting(name));
+    let mut command = Command::new(&program);
+    command.arg("cvars").env("LAPSCOPE_MPI_LIBRARY", mpi).env_remove("LD_PRELOAD").envs(settings);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(|error| format!("{}: {error}", program.display()))?;
+    let output = child.stdout.take().expect("it was piped");
+    let reader = std::thread::spawn(move || std::io::read_to_string(output));
+    let succeeded = ended(&mut child);
+    let text = reader.join().expect("the reader does not panic").unwrap_or_default();
+    if succeeded {
+        Ok(text.lines().filter_map(variable).collect())
+    } else {
+        Err(format!("{} does not tell them", mpi.display()))
+    }
+}
+
+/// Settings of the library; what a launcher tells its ranks would have the library look for that launcher.
+fn is_setting(name: &str) -> bool {
+    const PREFIXES: [&str; 8] =
+        ["OMPI_MCA_", "MPIR_CVAR_", "MPICH_", "UCX_", "FI_", "I_MPI_", "MV2_", "PSM"];
+    const OF_A_JOB: [&str; 9] = [
+        "OMPI_MCA_ess",
+        "OMPI_MCA_orte_",
+        "OMPI_MCA_pmix",
+        "OMPI_MCA_schizo",
+        "OMPI_MCA_initial_wdir",
+        "I_MPI_HYDRA",
+        "I_MPI_INFO",
+        "MV2_COMM_WORLD",
+        "MPICH_INTERFACE",
+    ];
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        && !OF_A_JOB.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Waits for the end; whether it came in time and was a success.
+fn ended(child: &mut Child) -> bool {
+    let begin = Instant::now();
+    while begin.elapsed() < LIMIT {
+        if let Ok(Some(status)) = child.try_wait() {
+            return status.success();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    false
+}
+
+/// `name TAB value TAB description`; a line that the library itself has printed is none.
+fn variable(line: &str) -> Option<Declared> {
+    let mut fields = line.splitn(3, '\t');
+    let (name, value) = (fields.next()?.to_owned(), fields.next()?.to_owned());
+    let doc = fields.next().filter(|doc| !doc.is_empty()).map(str::to_owned);
+    Some(Declared { name, value, by: DeclaredBy::ControlVariable, doc })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_about_protocols() {
+        for name in [
+            "btl_vader_eager_limit",
+            "btl_tcp_rndv_eager_limit",
+            "btl_tcp_sndbuf",
+            "btl_sm_max_send_size",
+            "MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE",
+            "MPIR_CVAR_CH4_OFI_RNDV_PROTOCOL",
+        ] {
+            assert!(is_about_protocols(name), "{name}");
+        }
+        for name in ["MPIR_CVAR_BCAST_SHORT_MSG_SIZE", "mpi_yield_when_idle", "btl_tcp_if_include"]
+        {
+            assert!(!is_about_protocols(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_environment_speaks_for_libraries_below_mpi() {
+        let names = ["UCX_RNDV_THRESH", "OMPI_MCA_ess", "SLURM_JOBID", "FI_OFI_RXM_BUFFER_SIZE"];
+        let environment = names.iter().map(|name| ((*name).to_owned(), "1".to_owned())).collect();
+        let found: Vec<String> =
+            of_environment(&environment).map(|declared| declared.name).collect();
+        assert_eq!(found, ["FI_OFI_RXM_BUFFER_SIZE", "UCX_RNDV_THRESH"]);
+    }
+
+    #[test]
+    fn lines_of_the_program() {
+        let found = variable("a_limit\t4096\tA limit").unwrap();
+        assert_eq!((found.name.as_str(), found.value.as_str()), ("a_limit", "4096"));
+        assert_eq!(found.doc.as_deref(), Some("A limit"));
+        assert_eq!(variable("no value"), None);
+        assert_eq!(variable("empty\t\t").unwrap().doc, None);
+    }
+
+    #[test]
+    fn settings_are_told_from_what_a_launcher_says() {
+        assert!(is_setting("OMPI_MCA_btl_tcp_eager_limit") && is_setting("UCX_RNDV_THRESH"));
+        for name in
+            ["PMIX_RANK", "OMPI_MCA_ess", "OMPI_COMM_WORLD_RANK", "LD_PRELOAD", "SLURM_JOBID"]
+        {
+            assert!(!is_setting(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What `lapscope calibrate` measured, as tables.
+
+use std::io::{self, Write};
+
+use super::style::Style;
+use super::table::{Align, Table};
+use super::units::{count, percent, round_bytes, time};
+use crate::analysis::reference::{ends, Estimate, PathDescription, Reference};
+use crate::calibration::Calibration;
+use crate::model::Nanos;
+
+/// Every so many sizes one is shown: 1 B, 4 B, 16 B and so on.
+const SHOWN_FACTOR: u32 = 2;
+/// Sizes of the columns for collectives.
+const COLLECTIVE_BYTES: [(u64, &str); 4] =
+    [(16, "16 B"), (1 << 10, "1 KiB"), (64 << 10, "64 KiB"), (1 << 20, "1 MiB")];
+
+/// # Errors
+/// Of the writer.
+pub fn write(out: &mut dyn Write, calibration: &Calibration, style: Style) -> io::Result<()> {
+    let circumstances = &calibration.circumstances;
+    let hosts: Vec<&str> = circumstances.hosts.iter().map(String::as_str).collect();
+    let head = format!(
+        "{} ranks on {}, {}",
+        calibration.ranks,
+        hosts.join(", "),
+        circumstances.mpi_library
+    );
+    writeln!(out, "{}", style.bold(&Style::cut(&head, style.width)))?;
+    for (name, value) in &circumstances.environment {
+        writeln!(out, "  {name}={value}")?;
+    }
+    let description = calibration.reference.describe();
+    for path in &description.paths {
+        write_path(out, &calibration.reference, path, style)?;
+    }
+    write_collectives(out, &calibration.reference, style)
+}
+
+fn write_path(
+    out: &mut dyn Write,
+    reference: &Reference,
+    path: &PathDescription,
+    style: Style,
+) -> io::Result<()> {
+    let coverage = &path.coverage;
+    let spread =
+        coverage.spread.map(|spread| format!(", spread {}", percent(spread))).unwrap_or_default();
+    let title = format!("Between {}", ends(path.path));
+    writeln!(out, "\n{}: {} transfers{spread}", style.bold(&title), count(coverage.samples))?;
+    let mut table = Table::new(&[
+        ("size", Align::Right),
+        ("time", Align::Right),
+        ("half of them within", Align::Left),
+        ("bandwidth", Align::Right),
+    ]);
+    let sizes = (0..64).step_by(SHOWN_FACTOR as usize).map(|exponent| 1u64 << exponent);
+    for bytes in sizes.filter(|bytes| (coverage.min_bytes..=coverage.max_bytes).contains(bytes)) {
+        let Some(estimate) = reference.transfer(path.path, bytes) else { continue };
+        table.row(row(bytes, estimate), None);
+    }
+    table.write(out, style)
+}
+
+fn row(bytes: u64, estimate: Estimate) -> Vec<String> {
+    let within = format!("{} to {}", time(Nanos(estimate.low_ns)), time(Nanos(estimate.high_ns)));
+    let megabytes = bytes as f64 * 1e3 / estimate.ns as f64; // bytes per ns are GB/s
+    let bandwidth = if megabytes < 10.0 { String::new() } else { format!("{megabytes:.0} MB/s") };
+    vec![round_bytes(bytes), time(Nanos(estimate.ns)), within, bandwidth]
+}
+
+fn write_collectives(out: &mut dyn Write, reference: &Reference, style: Style) -> io::Result<()> {
+    let mut table = Table::new(&[
+        ("call", Align::Left),
+        ("ranks", Align::Right),
+        ("0 B", Align::Right),
+        (COLLECTIVE_BYTES[0].1, Align::Right),
+        (COLLECTIVE_BYTES[1].1, Align::Right),
+        (COLLECTIVE_BYTES[2].1, Align::Right),
+        (COLLECTIVE_BYTES[3].1, Align::Right),
+    ]);
+    let mut any = false;
+    for (call, ranks, points) in reference.collective_points() {
+        let has_nothing = points.first().is_some_and(|point| point.bytes == 0.0);
+        let cell = |bytes| {
+            let estimate =
+                reference.collective(call, ranks, bytes).filter(|_| has_nothing == (bytes == 0));
+            estimate.map(|estimate| time(Nanos(estimate.ns))).unwrap_or_default()
+        };
+        let mut cells = vec![call.to_owned(), ranks.to_string(), cell(0)];
+        cells.extend(COLLECTIVE_BYTES.iter().map(|&(bytes, _)| cell(bytes)));
+        table.row(cells, None);
+        any = true;
+    }
+    if any {
+        writeln!(
+            out,
+            "\n{}, all ranks entering together, by what a rank contributes",
+            style.bold("Collectives")
+        )?;
+        table.write(out, style)?;
+    }
+    Ok(())
+}

@@ -3,6 +3,7 @@
 
 #include "config.h"
 #include "counters.h"
+#include "modules.h"
 #include "mpi_api.h"
 
 #include <fcntl.h>
@@ -86,6 +87,7 @@ static void write_mpi(struct thread *t)
     spool_define_meta(&t->stream, "mpi_abi", mpi.abi);
     spool_define_meta(&t->stream, "mpi_library", text);
     spool_define_meta(&t->stream, "mpi_standard", standard);
+    modules_define(t, &(uintptr_t){(uintptr_t)mpi.Get_library_version}, 1); /* which file it is, also without call paths */
 }
 
 void facts_write(struct thread *t, const char *job)

@@ -3,7 +3,7 @@
 
 #include <mpi.h>
 
-enum { PASSES = 3, LEAST = 2 * PASSES, MOST = 12 * PASSES, MAX_SIZES = 32, COLLECTIVE_BYTES = 4 << 20 };
+enum { PASSES = 3, LEAST = 2 * PASSES, MOST = 12 * PASSES, MAX_SIZES = 32, COLLECTIVE_BYTES = 4 << 20, LATE = 3 };
 
 struct collective {
     const char *name;
@@ -98,7 +98,7 @@ static void sweep(const struct bench *bench, const struct collective *collective
     double begin = MPI_Wtime(), once_s = 0;
     for (long bytes = 8L * bench->ranks; bytes <= COLLECTIVE_BYTES; bytes *= 2, counts++) {
         if (pass == 0)
-            *counts = warm_up(bench, collective, (int)bytes, seconds - (MPI_Wtime() - begin), seconds / 20, &once_s);
+            *counts = warm_up(bench, collective, (int)bytes, begin + LATE * seconds - MPI_Wtime(), seconds / 20, &once_s);
         if (!*counts)
             break;
         show_progress(bench, collective->name, bytes);

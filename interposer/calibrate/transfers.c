@@ -18,6 +18,7 @@ enum {
     LEAST = PASSES, /* round trips of a size: six messages */
     MOST = 20 * PASSES,
     MAX_SIZES = 128,
+    LATE = 3, /* over so many times the planned time only what is small is measured: slow links, busy machines */
     TAG_DATA = 1,
     TAG_READY,
     TAG_PLAN,
@@ -143,7 +144,7 @@ static void measure_pair(const struct bench *bench, const struct pair *pair, dou
         for (int k = 0; k < MAX_SIZES && sweep_size(k, PER_OCTAVE, MAX_BYTES) >= 0; k++) {
             int bytes = (int)sweep_size(k, PER_OCTAVE, MAX_BYTES);
             if (pass == 0)
-                counts[k] = warm_up(bench, pair, bytes, seconds - (MPI_Wtime() - begin), seconds / 150, &once_s);
+                counts[k] = warm_up(bench, pair, bytes, begin + LATE * seconds - MPI_Wtime(), seconds / 150, &once_s);
             if (!counts[k])
                 break;
             show_progress(bench, pair->what, bytes);

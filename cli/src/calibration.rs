@@ -12,7 +12,7 @@ use crate::trace::Trace;
 
 mod circumstances;
 
-pub use circumstances::{is_about_transport, recorded_environment, Circumstances};
+pub use circumstances::{recorded_environment, Circumstances};
 
 use circumstances::Hosts;
 
@@ -34,8 +34,7 @@ pub struct Calibration {
     pub ranks: u64,
     #[serde(flatten)]
     pub circumstances: Circumstances,
-    #[serde(flatten)]
-    pub reference: Reference,
+    pub times: Reference,
 }
 
 /// The answer of [`find`].
@@ -138,7 +137,7 @@ impl Candidate {
     }
 
     fn take(self, found: &mut Found) {
-        let Calibration { created, circumstances, mut reference, .. } = self.calibration;
+        let Calibration { created, circumstances, mut times, .. } = self.calibration;
         if self.hosts == Hosts::Alike {
             let hosts: Vec<&str> = circumstances.hosts.iter().map(String::as_str).take(4).collect();
             let hosts = hosts.join(", ");
@@ -146,8 +145,8 @@ impl Candidate {
                 .notes
                 .push(format!("the calibration was made on other nodes of this kind: {hosts}"));
         }
-        reference.source = Source::Calibration { file: self.path, created };
-        found.reference = Some(reference);
+        times.source = Source::Calibration { file: self.path, created };
+        found.reference = Some(times);
     }
 }
 
@@ -167,7 +166,7 @@ impl Calibration {
         launch: Vec<String>,
         ranks: u64,
         circumstances: Circumstances,
-        reference: Reference,
+        times: Reference,
     ) -> Self {
         Calibration {
             format: FORMAT,
@@ -176,7 +175,7 @@ impl Calibration {
             launch,
             ranks,
             circumstances,
-            reference,
+            times,
         }
     }
 
@@ -248,7 +247,7 @@ fn utc_now() -> String {
 mod tests {
     use super::circumstances::normalized;
     use super::*;
-    use crate::analysis::reference::Sample;
+    use crate::analysis::reference::{CollectiveSample, Sample};
     use crate::trace::PathClass;
 
     fn circumstances(hosts: &[&str], btl: Option<&str>) -> Circumstances {
@@ -263,7 +262,8 @@ mod tests {
 
     fn calibration(circumstances: Circumstances, created: &str, ns: i64) -> Calibration {
         let sample = Sample { path: PathClass::Node, bytes: 1024, ns };
-        let reference = Reference::fit([sample; 3], [], Source::None);
+        let collective = CollectiveSample { call: "MPI_Bcast", ranks: 2, bytes: 8, ns };
+        let reference = Reference::fit([sample; 3], [collective; 3], Source::None);
         let calibration = Calibration::new(vec![], 2, circumstances, reference);
         Calibration { created: created.into(), ..calibration }
     }

@@ -9,31 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
-use crate::calibration::{is_about_transport, recorded_environment};
+use crate::analysis::thresholds::{Declared, DeclaredBy};
+use crate::calibration::recorded_environment;
 use crate::db::{Database, DbError};
 use crate::install;
 use crate::symbols::build_id;
-
-/// Where a value was read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DeclaredBy {
-    /// A control variable of MPI's tools interface.
-    ControlVariable,
-    Environment,
-}
-
-/// A variable that concerns protocols, or which transport is used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Declared {
-    pub name: String,
-    pub value: String,
-    pub by: DeclaredBy,
-    /// What the library says that it means; `None` for variables of the environment.
-    pub doc: Option<String>,
-}
 
 /// A library that hangs when it is asked is given up.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -59,41 +39,18 @@ pub fn declared(databases: &[PathBuf]) -> Result<(Vec<Declared>, Option<String>)
     } else {
         (stored, None)
     };
-    all.retain(|variable| is_about_protocols(&variable.name));
+    all.sort_by(|a, b| a.name.cmp(&b.name));
     all.extend(of_environment(&environment));
-    all.sort_by(|a, b| (a.by, &a.name).cmp(&(b.by, &b.name)));
+    all.retain(Declared::concerns_sends);
     Ok((all, trouble))
-}
-
-/// Limits between protocols, sizes of what they are sent through, and what chooses transports.
-fn is_about_protocols(name: &str) -> bool {
-    const WORDS: [&str; 9] = [
-        "eager",
-        "rndv",
-        "rendezvous",
-        "short_msg",
-        "max_send_size",
-        "sndbuf",
-        "rcvbuf",
-        "inject",
-        "rdma_pipeline",
-    ];
-    if ["btl", "pml", "mtl"].contains(&name) {
-        return true;
-    }
-    let name = name.to_ascii_lowercase();
-    // the short messages of collectives are another matter
-    let is_algorithm = name.ends_with("_msg_size") && !name.contains("eager");
-    !is_algorithm && WORDS.iter().any(|word| name.contains(word))
 }
 
 /// What was set by hand. UCX and libfabric have no control variables; what is set for them, they obey.
 fn of_environment(environment: &BTreeMap<String, String>) -> impl Iterator<Item = Declared> + '_ {
-    environment.iter().filter(|(name, _)| is_about_transport(name)).map(|(name, value)| Declared {
+    environment.iter().map(|(name, value)| Declared {
         name: name.clone(),
         value: value.clone(),
         by: DeclaredBy::Environment,
-        doc: None,
     })
 }
 
@@ -102,12 +59,7 @@ fn stored(database: &Database) -> rusqlite::Result<Vec<Declared>> {
     let sql = "SELECT name, value FROM cvar WHERE rank = (SELECT min(rank) FROM cvar)";
     let mut statement = database.connection.prepare(sql)?;
     let rows = statement.query_map([], |row| {
-        Ok(Declared {
-            name: row.get(0)?,
-            value: row.get(1)?,
-            by: DeclaredBy::ControlVariable,
-            doc: None,
-        })
+        Ok(Declared { name: row.get(0)?, value: row.get(1)?, by: DeclaredBy::ControlVariable })
     })?;
     rows.collect()
 }
@@ -195,8 +147,7 @@ fn ended(child: &mut Child) -> bool {
 fn variable(line: &str) -> Option<Declared> {
     let mut fields = line.splitn(3, '\t');
     let (name, value) = (fields.next()?.to_owned(), fields.next()?.to_owned());
-    let doc = fields.next().filter(|doc| !doc.is_empty()).map(str::to_owned);
-    Some(Declared { name, value, by: DeclaredBy::ControlVariable, doc })
+    Some(Declared { name, value, by: DeclaredBy::ControlVariable })
 }
 
 #[cfg(test)]
@@ -204,39 +155,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_about_protocols() {
-        for name in [
-            "btl_vader_eager_limit",
-            "btl_tcp_rndv_eager_limit",
-            "btl_tcp_sndbuf",
-            "btl_sm_max_send_size",
-            "MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE",
-            "MPIR_CVAR_CH4_OFI_RNDV_PROTOCOL",
-        ] {
-            assert!(is_about_protocols(name), "{name}");
-        }
-        for name in ["MPIR_CVAR_BCAST_SHORT_MSG_SIZE", "mpi_yield_when_idle", "btl_tcp_if_include"]
-        {
-            assert!(!is_about_protocols(name), "{name}");
-        }
-    }
-
-    #[test]
-    fn the_environment_speaks_for_libraries_below_mpi() {
-        let names = ["UCX_RNDV_THRESH", "OMPI_MCA_ess", "SLURM_JOBID", "FI_OFI_RXM_BUFFER_SIZE"];
-        let environment = names.iter().map(|name| ((*name).to_owned(), "1".to_owned())).collect();
-        let found: Vec<String> =
-            of_environment(&environment).map(|declared| declared.name).collect();
-        assert_eq!(found, ["FI_OFI_RXM_BUFFER_SIZE", "UCX_RNDV_THRESH"]);
-    }
-
-    #[test]
     fn lines_of_the_program() {
         let found = variable("a_limit\t4096\tA limit").unwrap();
         assert_eq!((found.name.as_str(), found.value.as_str()), ("a_limit", "4096"));
-        assert_eq!(found.doc.as_deref(), Some("A limit"));
         assert_eq!(variable("no value"), None);
-        assert_eq!(variable("empty\t\t").unwrap().doc, None);
+        assert_eq!(variable("empty\t\t").unwrap().value, "");
     }
 
     #[test]

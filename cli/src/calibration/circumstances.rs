@@ -83,7 +83,7 @@ pub fn recorded_environment(database: &Database) -> Result<BTreeMap<String, Stri
 }
 
 /// Whether a variable chooses or tunes a transport; not those that a launcher sets anew for every job.
-pub fn is_about_transport(name: &str) -> bool {
+fn is_about_transport(name: &str) -> bool {
     const PREFIXES: [&str; 20] = [
         "OMPI_MCA_btl",
         "OMPI_MCA_pml",

@@ -7,9 +7,9 @@ use anyhow::{ensure, Result};
 use super::open::{print, print_json, warn, OpenRun};
 use crate::analysis::overlap::{measure, EagerLimits, Options, Overlap};
 use crate::analysis::problem::{find_problems_of, module_problems};
-use crate::analysis::reference::Reference;
 use crate::analysis::thresholds::Thresholds;
 use crate::args::{Format, OverlapArgs, OverlapBy};
+use crate::calibration;
 use crate::model::RankInfo;
 use crate::render;
 use crate::render::progress::Progress;
@@ -47,8 +47,8 @@ fn build(args: &OverlapArgs) -> Result<Overlap> {
     let infos: Vec<&RankInfo> = trace.ranks.iter().map(|rank| rank.info()).collect();
     let mut problems = open.problems.clone();
     problems.extend(find_problems_of(&infos, &failed, &[]));
-    let reference = Reference::of_run(&trace);
-    let eager = EagerLimits::of(&Thresholds::find(&trace, &[], Vec::new()));
+    let (reference, notes) = calibration::reference_for(&trace, &open.files.databases);
+    let eager = EagerLimits::of(&Thresholds::find_with(&trace, &reference, &[], Vec::new()));
     let progress = Progress::default();
     progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());
     let progressed = |requests| progress.add(requests);
@@ -59,6 +59,7 @@ fn build(args: &OverlapArgs) -> Result<Overlap> {
     let mut overlap =
         Overlap::build(&open.name(), &trace, &reference, &measured, options, &mut symbols);
     problems.extend(module_problems(symbols.troubles()));
+    overlap.reference.notes.extend(notes);
     overlap.problems = problems;
     Ok(overlap)
 }

@@ -5,15 +5,15 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use super::open::{print, print_json, warn, OpenRun};
-use super::thresholds::declared;
 use crate::analysis::advice::{Gathered, Gatherer, Limit};
 use crate::analysis::overlap::{measure_with, EagerLimits, Options, Overlap};
 use crate::analysis::problem::{find_problems, module_problems, Problem};
-use crate::analysis::reference::Reference;
 use crate::analysis::report::{InDetail, Report, ReportOptions};
 use crate::analysis::sites::Grouping;
 use crate::analysis::thresholds::Thresholds;
 use crate::args::{Format, ReportArgs};
+use crate::calibration;
+use crate::cvars;
 use crate::model::Rank;
 use crate::render;
 use crate::render::progress::Progress;
@@ -73,8 +73,10 @@ pub fn build(open: &OpenRun, ranks: &[Rank], options: ReportOptions) -> Result<R
 
 /// Overlap, thresholds, and what follows from them.
 fn in_detail(open: &OpenRun, trace: &Trace, ranks: &[Rank], symbols: &mut Symbols) -> InDetail {
-    let thresholds = Thresholds::find(trace, &[], declared(&open.files.databases));
-    let reference = Reference::of_run(trace);
+    let databases = &open.files.databases;
+    let (declared, _) = cvars::declared(databases).unwrap_or_default();
+    let (reference, notes) = calibration::reference_for(trace, databases);
+    let thresholds = Thresholds::find_with(trace, &reference, &[], declared);
     let eager = EagerLimits::of(&thresholds);
     let progress = Progress::default();
     progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());
@@ -88,7 +90,8 @@ fn in_detail(open: &OpenRun, trace: &Trace, ranks: &[Rank], symbols: &mut Symbol
     }
     let mut names = Renumbered::new(symbols, &trace.modules);
     let all = Options { top: 0, ranks };
-    let overlap = Overlap::build(&open.name(), trace, &reference, &measured, all, &mut names);
+    let mut overlap = Overlap::build(&open.name(), trace, &reference, &measured, all, &mut names);
+    overlap.reference.notes.extend(notes);
     let limits: Vec<Limit> = thresholds.paths.iter().map(Limit::of).collect();
     let advice = gathered.advise(trace, &limits, overlap.totals.run_ns, &mut names);
     InDetail { overlap, thresholds, advice }

@@ -1,6 +1,6 @@
 //! `lapscope thresholds`: from which size on sends wait for their receiver.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -9,9 +9,10 @@ use serde::Serialize;
 use super::open::{print, print_json, warn, OpenRun};
 use crate::analysis::problem::{Problem, ProblemKind};
 use crate::analysis::report::JSON_VERSION;
-use crate::analysis::thresholds::{Declared, DeclaredBy, Thresholds};
+use crate::analysis::thresholds::{Declared, Thresholds};
 use crate::args::{Format, ThresholdsArgs};
-use crate::db::{Database, DbError};
+use crate::calibration;
+use crate::cvars;
 use crate::render;
 use crate::render::style::Style;
 use crate::trace::Trace;
@@ -38,8 +39,9 @@ pub fn run(args: &ThresholdsArgs) -> Result<ExitCode> {
         }),
     );
     warn(&problems);
-    let declared = declared(&open.files.databases);
-    let thresholds = Thresholds::find(&trace, &args.ranks, declared);
+    let declared = declared(&open.files.databases)?;
+    let (reference, _) = calibration::reference_for(&trace, &open.files.databases);
+    let thresholds = Thresholds::find_with(&trace, &reference, &args.ranks, declared);
     match args.format {
         Format::Text => {
             print(|out| render::thresholds::write(out, &thresholds, Style::for_stdout()))?;
@@ -54,27 +56,11 @@ pub fn run(args: &ThresholdsArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Variables of the first rank that has them: limits, and which transports are used.
-pub(super) fn declared(databases: &[PathBuf]) -> Vec<Declared> {
-    let read = |path: &PathBuf| read_declared(path).ok().filter(|found| !found.is_empty());
-    databases.iter().find_map(read).unwrap_or_default()
-}
-
-fn read_declared(path: &Path) -> Result<Vec<Declared>, DbError> {
-    let database = Database::open(path)?;
-    let read = || -> rusqlite::Result<Vec<Declared>> {
-        let mut statement = database.connection.prepare(
-            "SELECT name, value, 1 FROM cvar WHERE rank = (SELECT min(rank) FROM rank)
-             UNION ALL SELECT name, value, 0 FROM environment WHERE rank = (SELECT min(rank) FROM rank) ORDER BY 3 DESC, 1",
-        )?;
-        let rows = statement.query_map([], |row| {
-            let by = match row.get(2)? {
-                1 => DeclaredBy::ControlVariable,
-                _ => DeclaredBy::Environment,
-            };
-            Ok(Declared { name: row.get(0)?, value: row.get(1)?, by })
-        })?;
-        rows.filter(|row| row.as_ref().map_or(true, Declared::concerns_sends)).collect()
-    };
-    read().map_err(DbError::reading(path))
+/// Variables that set limits, and which transports are used; says where they could not be asked for.
+fn declared(databases: &[PathBuf]) -> Result<Vec<Declared>> {
+    let (declared, trouble) = cvars::declared(databases)?;
+    if let Some(trouble) = trouble {
+        eprintln!("lapscope: {trouble}");
+    }
+    Ok(declared)
 }

@@ -30,11 +30,11 @@ pub fn write(out: &mut dyn Write, calibration: &Calibration, style: Style) -> io
     for (name, value) in &circumstances.environment {
         writeln!(out, "  {name}={value}")?;
     }
-    let description = calibration.reference.describe();
+    let description = calibration.times.describe();
     for path in &description.paths {
-        write_path(out, &calibration.reference, path, style)?;
+        write_path(out, &calibration.times, path, style)?;
     }
-    write_collectives(out, &calibration.reference, style)
+    write_collectives(out, &calibration.times, style)
 }
 
 fn write_path(

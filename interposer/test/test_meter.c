@@ -141,8 +141,10 @@ static void *on_a_thread(void *expected)
 static void run_thread(const char *expected)
 {
     pthread_t other;
-    CHECK(pthread_create(&other, NULL, on_a_thread, (void *)(uintptr_t)expected) == 0);
-    pthread_join(other, NULL);
+    int error = pthread_create(&other, NULL, on_a_thread, (void *)(uintptr_t)expected);
+    if (!error)
+        pthread_join(other, NULL);
+    CHECK(!error);
 }
 
 static void test_threads(void)

@@ -138,12 +138,15 @@ pub enum SiteSort {
     Window,
 }
 
-/// Summary of a run: where the time went, the worst call sites, what to do.
+/// Summary of a run: where the time went, what was hidden, thresholds, what to do, the worst call sites.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Advice is ranked by the time at stake, an upper bound; no two pieces of it count the same time. Shares are of the
+run time of all ranks, hidden and possible of the time that transfers take with nothing in between.
+
 Examples:
   lapscope report                       the newest run in this directory
-  lapscope report --format json runs/a | jq .totals")]
+  lapscope report --format json runs/a | jq '.advice[].sentence'")]
 pub struct ReportArgs {
     /// Run directory or database [default: the newest lapscope-* here]
     pub run: Option<PathBuf>,

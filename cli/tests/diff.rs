@@ -125,6 +125,29 @@ fn changes_of_configuration() {
     assert!(text.contains("UCX_TLS (environment)\n    A all\n    B not set\n"), "{text}");
 }
 
+#[test]
+fn what_was_waited_for_is_compared() {
+    let (a, b) = (small_run(), small_run());
+    change(&b, 0, "UPDATE call SET duration_ns = 8001 WHERE id = 2");
+    let found = diff(&a, &b);
+    // The window of every request held more computation than was waited: it could have been hidden there.
+    assert_eq!(
+        pick(&found["overlap"]["exposed"]["own_window"], &["a_ns", "b_ns", "difference_ns"]),
+        [10_001, 8_001, -2_000]
+    );
+    assert_eq!(found["overlap"]["achieved_low"], json!({"a": null, "b": null}));
+    let sum: i64 = found["sites"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|site| site["kind"] == "request")
+        .map(|site| site["exposed"]["own_window"]["difference_ns"].as_i64().unwrap())
+        .sum();
+    assert_eq!(sum, -2_000);
+    let text = answer(a.path(), &["diff", ".", b.path().to_str().unwrap()]);
+    assert!(text.contains("app+0x100; own window unused -1.33 µs"), "{text}");
+}
+
 /// Half as many ranks: what is compared is the mean per rank.
 #[test]
 fn other_numbers_of_ranks() {
@@ -151,7 +174,7 @@ fn as_a_table() {
     assert_eq!(lines.len(), 2);
     assert_eq!(lines[0].split(',').count(), lines[1].split(',').count());
     assert!(lines[1].starts_with("MPI_Barrier,collective,both,"), "{}", lines[1]);
-    assert!(lines[1].contains(",10000,10500,500,10000,10500,500,0,0,0"), "{}", lines[1]);
+    assert!(lines[1].contains(",10000,10500,500,10000,10500,500,0,0,0,"), "{}", lines[1]);
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::report::{Report, JSON_VERSION};
+use super::overlap::sums::{BlockingNumbers, Cause, Numbers};
+use super::report::{OverlapSummary, Report, JSON_VERSION};
 use super::sites::{Site, SiteKind};
 use crate::db::{Configuration, Settings};
 use crate::model::Nanos;
@@ -28,6 +29,7 @@ pub struct Diff {
     pub configuration: Vec<Change>,
     /// By the keys of `totals` of the report, and the run time of the rank that ran longest.
     pub totals: BTreeMap<&'static str, TimePair>,
+    pub overlap: OverlapPair,
     /// The largest differences first.
     pub sites: Vec<SitePair>,
     /// Call sites in all, and of them in one run only.
@@ -83,6 +85,85 @@ impl TimePair {
     }
 }
 
+/// How much of the communication was hidden in both runs.
+#[derive(Debug, Serialize)]
+pub struct OverlapPair {
+    /// What the transfers take with nothing in between.
+    pub transfer: TimePair,
+    pub achieved_low: FractionPair,
+    pub achieved_high: FractionPair,
+    pub possible: FractionPair,
+    pub lost_low: FractionPair,
+    pub lost_high: FractionPair,
+    /// Time in calls that ended requests.
+    pub exposed: CausePair,
+    /// Time in blocking sends, receives and collectives.
+    pub blocked: CausePair,
+}
+
+/// A fraction in both runs; `None` where it is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct FractionPair {
+    pub a: Option<f64>,
+    pub b: Option<f64>,
+}
+
+/// Time in both runs by what was waited for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct CausePair {
+    pub late_partner: TimePair,
+    pub partner_outside: TimePair,
+    pub own_window: TimePair,
+    pub transfer: TimePair,
+}
+
+impl CausePair {
+    /// In the order of [`Cause::ALL`].
+    fn new(a: [Nanos; 4], b: [Nanos; 4]) -> CausePair {
+        let [late_partner, partner_outside, own_window, transfer] =
+            std::array::from_fn(|cause| TimePair::new(a[cause], b[cause]));
+        CausePair { late_partner, partner_outside, own_window, transfer }
+    }
+
+    pub fn of(&self, cause: Cause) -> TimePair {
+        match cause {
+            Cause::LatePartner => self.late_partner,
+            Cause::PartnerOutside => self.partner_outside,
+            Cause::OwnWindow => self.own_window,
+            Cause::Transfer => self.transfer,
+        }
+    }
+}
+
+impl OverlapPair {
+    fn new(a: &OverlapSummary, b: &OverlapSummary) -> OverlapPair {
+        let (old, new) = (&a.totals.numbers, &b.totals.numbers);
+        let fraction = |of: fn(&Numbers) -> Option<f64>| FractionPair { a: of(old), b: of(new) };
+        let exposed = |numbers: &Numbers| {
+            [
+                numbers.exposed_late_partner_ns,
+                numbers.exposed_partner_outside_ns,
+                numbers.exposed_own_window_ns,
+                numbers.exposed_transfer_ns,
+            ]
+        };
+        let blocked = |numbers: &BlockingNumbers| {
+            let (late, outside) = (numbers.late_partner_ns, numbers.partner_outside_ns);
+            [late, outside, Nanos(0), numbers.transfer_ns]
+        };
+        OverlapPair {
+            transfer: TimePair::new(old.transfer_ns, new.transfer_ns),
+            achieved_low: fraction(|numbers| numbers.achieved_low),
+            achieved_high: fraction(|numbers| numbers.achieved_high),
+            possible: fraction(|numbers| numbers.possible),
+            lost_low: fraction(|numbers| numbers.lost_low),
+            lost_high: fraction(|numbers| numbers.lost_high),
+            exposed: CausePair::new(exposed(old), exposed(new)),
+            blocked: CausePair::new(blocked(&a.blocking), blocked(&b.blocking)),
+        }
+    }
+}
+
 /// A call site in both runs, or in one of them.
 #[derive(Debug, Serialize)]
 pub struct SitePair {
@@ -101,6 +182,8 @@ pub struct SitePair {
     pub inside: TimePair,
     /// Shares of the calls that ended the requests.
     pub completion: TimePair,
+    /// What was waited for, in the completing calls or, of blocking calls, in the calls themselves.
+    pub exposed: CausePair,
     /// `time` as a mean over the ranks of each run: what is compared when these are not as many.
     pub per_rank: TimePair,
 }
@@ -137,6 +220,7 @@ impl Diff {
             b: Run::new(&b.report),
             configuration: changes(a, b),
             totals: totals(&a.report, &b.report),
+            overlap: OverlapPair::new(&a.report.overlap, &b.report.overlap),
             sites,
             site_count,
             only_in_a,
@@ -235,6 +319,10 @@ impl SitePair {
         };
         let number = |site: Option<&Site>, of: fn(&Site) -> u64| site.map_or(0, of);
         let total = time(|site| site.numbers.time_ns);
+        let causes = |site: Option<&Site>| {
+            let part = site.and_then(|site| site.overlap);
+            part.map_or([Nanos(0); 4], |part| part.exposed().1)
+        };
         let mean = |sum: Nanos, ranks: usize| sum.mean(ranks as u64).unwrap_or_default();
         SitePair {
             call: either.map(|site| site.call.clone()).unwrap_or_default(),
@@ -253,6 +341,7 @@ impl SitePair {
             time: total,
             inside: time(|site| site.numbers.inside_ns),
             completion: time(|site| site.numbers.completion_ns),
+            exposed: CausePair::new(causes(a), causes(b)),
             per_rank: TimePair::new(mean(total.a_ns, ranks.0), mean(total.b_ns, ranks.1)),
         }
     }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::analysis::diff::SitePair;
+use crate::analysis::overlap::sums::Cause;
 use crate::analysis::pending::PendingItem;
 use crate::analysis::sites::Site;
 use crate::symbols::FrameName;
@@ -108,7 +109,9 @@ pub fn write_sites(out: &mut dyn Write, sites: &[Site]) -> io::Result<()> {
 pub fn write_site_pairs(out: &mut dyn Write, sites: &[SitePair]) -> io::Result<()> {
     const HEAD: &str = "call,kind,presence,function,file,line_a,line_b,calls_a,calls_b,bytes_a,bytes_b,time_a_ns,time_b_ns,\
         time_difference_ns,inside_a_ns,inside_b_ns,inside_difference_ns,completion_a_ns,completion_b_ns,\
-        completion_difference_ns";
+        completion_difference_ns,late_partner_a_ns,late_partner_b_ns,late_partner_difference_ns,partner_outside_a_ns,\
+        partner_outside_b_ns,partner_outside_difference_ns,own_window_a_ns,own_window_b_ns,own_window_difference_ns,\
+        transfer_a_ns,transfer_b_ns,transfer_difference_ns";
     writeln!(out, "{HEAD}")?;
     for site in sites {
         let place = site.site_a.as_ref().or(site.site_b.as_ref());
@@ -127,7 +130,9 @@ pub fn write_site_pairs(out: &mut dyn Write, sites: &[SitePair]) -> io::Result<(
         ];
         let numbers = [site.calls_a, site.calls_b, site.bytes_a, site.bytes_b];
         cells.extend(numbers.map(|number| number.to_string()));
-        for pair in [site.time, site.inside, site.completion] {
+        let times = [site.time, site.inside, site.completion];
+        let causes = Cause::ALL.map(|cause| site.exposed.of(cause));
+        for pair in times.into_iter().chain(causes) {
             cells.extend([pair.a_ns, pair.b_ns, pair.difference_ns].map(|ns| ns.0.to_string()));
         }
         write_line(out, cells.iter().map(String::as_str))?;

@@ -2,10 +2,14 @@
 
 use std::io::{self, Write};
 
+use super::overlap::{cause_name, interval};
 use super::style::Style;
 use super::table::{Align, Table};
 use super::units::{count, percent, time};
-use crate::analysis::diff::{Change, ChangeKind, Diff, Presence, SitePair, TimePair};
+use crate::analysis::diff::{
+    CausePair, Change, ChangeKind, Diff, FractionPair, Presence, SitePair, TimePair,
+};
+use crate::analysis::overlap::sums::Cause;
 use crate::analysis::problem::plural;
 use crate::model::Nanos;
 
@@ -28,6 +32,7 @@ pub fn write(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()> {
     }
     write_configuration(out, &diff.configuration, style)?;
     write_totals(out, diff, style)?;
+    write_overlap(out, diff, style)?;
     write_sites(out, diff, style)?;
     writeln!(out)?;
     let note = "Differences are B minus A. Two runs of the same program differ too: repeat both before believing small ones.";
@@ -138,6 +143,45 @@ fn write_totals(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()
     table.write(out, style)
 }
 
+fn write_overlap(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()> {
+    let overlap = &diff.overlap;
+    let scale = Scale::of(diff);
+    let causes = |pair: &CausePair| Cause::ALL.map(|cause| (cause, scale.apply(pair.of(cause))));
+    let is_there = |pair: &TimePair| (pair.a_ns, pair.b_ns) != (Nanos(0), Nanos(0));
+    let mut times = Table::new(&[
+        ("", Align::Left),
+        ("A", Align::Right),
+        ("B", Align::Right),
+        ("difference", Align::Right),
+        ("of A", Align::Right),
+    ]);
+    let mut rows = 0;
+    for (what, pair) in [("exposed", &overlap.exposed), ("blocked", &overlap.blocked)] {
+        for (cause, pair) in causes(pair).into_iter().filter(|(_, pair)| is_there(pair)) {
+            let [size, ratio] = difference(pair);
+            let label = format!("{what}, {}", cause_name(cause));
+            times.row(vec![label, time(pair.a_ns), time(pair.b_ns), size, ratio], None);
+            rows += 1;
+        }
+    }
+    let known = |pair: FractionPair| pair.a.or(pair.b).is_some();
+    if rows == 0 && !known(overlap.possible) {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", style.bold("OVERLAP"))?;
+    if known(overlap.possible) {
+        let side = |of: fn(&FractionPair) -> Option<f64>| {
+            let share = |pair: &FractionPair| of(pair).map_or("not known".to_owned(), percent);
+            let hidden = interval(of(&overlap.achieved_low), of(&overlap.achieved_high));
+            let hidden = if hidden.is_empty() { "not known".to_owned() } else { hidden };
+            format!("hidden {hidden}, possible {}", share(&overlap.possible))
+        };
+        writeln!(out, "  A {}", side(|pair| pair.a))?;
+        writeln!(out, "  B {}", side(|pair| pair.b))?;
+    }
+    times.write(out, style)
+}
+
 fn write_sites(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()> {
     if diff.sites.is_empty() {
         return Ok(());
@@ -185,7 +229,7 @@ fn write_sites(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()>
             in_run(count(site.calls_b), Presence::A),
             site.call.clone(),
         ];
-        table.row(cells, Some(place(site)));
+        table.row(cells, Some(place(site) + &cause(site, &scale)));
     }
     table.write(out, style)
 }
@@ -196,5 +240,18 @@ fn place(site: &SitePair) -> String {
         [Some(a), Some(b)] if a != b => format!("{a}, in B {b}"),
         [Some(place), _] | [None, Some(place)] => place,
         [None, None] => "(no call path)".to_owned(),
+    }
+}
+
+/// What was waited for with the largest difference.
+fn cause(site: &SitePair, scale: &Scale) -> String {
+    let pairs = Cause::ALL.map(|cause| (cause, scale.apply(site.exposed.of(cause))));
+    let most = pairs.into_iter().max_by_key(|(_, pair)| pair.difference_ns.0.abs());
+    match most.filter(|(_, pair)| pair.difference_ns.0 != 0) {
+        Some((cause, pair)) => {
+            let [size, _] = difference(pair);
+            format!("; {} {size}", cause_name(cause))
+        }
+        None => String::new(),
     }
 }

@@ -57,7 +57,7 @@ pub enum Cure {
     PartnerLate,
     /// No computation lies beside the transfer.
     NothingToHideBehind,
-    /// There was computation enough, and the transfer took longer than it does alone.
+    /// The transfer took much longer than it does alone, or there was computation enough beside it.
     SlowTransfer,
     /// Posting takes long, and no limit is known that would change it.
     ExpensivePosts,

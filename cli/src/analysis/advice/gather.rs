@@ -8,7 +8,7 @@ use super::serial::calls_to_join;
 use crate::analysis::overlap::exposure::Exposure;
 use crate::analysis::overlap::witness::{Awaited, Waited, Witness};
 use crate::model::Frame;
-use crate::trace::{Direction, Half, Trace, NONE};
+use crate::trace::{Direction, Half, Operation, Trace, NONE};
 
 /// A call of the program, not named yet: index into [`Trace::calls`], and its place.
 pub(super) type Spot = (u32, Option<Frame>);
@@ -28,7 +28,7 @@ pub(super) enum Finding {
     Blocking(Spot),
     /// Transferring, without computation beside it.
     Nothing(Spot),
-    /// Transferring, with computation enough beside it.
+    /// Transferring, much longer than alone or with computation enough beside it.
     Slow(Spot),
     Posts(Spot),
 }
@@ -185,8 +185,10 @@ impl<'a> Gatherer<'a> {
         let operation = waited_for.half.operation;
         let sends = operation.direction == Direction::Send;
         let (finding, partner) = match waited_for.awaited {
-            _ if sends && !operation.is_request => (Finding::Blocking(waiting), None),
-            Awaited::Partner(partner) if sends => {
+            _ if sends && !operation.is_request && !self.also_receives(operation) => {
+                (Finding::Blocking(waiting), None)
+            }
+            Awaited::Partner(partner) if sends && operation.is_request => {
                 (Finding::LateReceive(waiting, self.post_spot(&partner)), Some(partner.rank as u32))
             }
             Awaited::Partner(partner) => (Finding::Late(waiting), Some(partner.rank as u32)),
@@ -227,6 +229,11 @@ impl<'a> Gatherer<'a> {
             compute: compute(&half),
             late: None,
         })
+    }
+
+    /// An exchange needs what its partner sends, however it is called.
+    fn also_receives(&self, operation: &Operation) -> bool {
+        self.trace.calls[operation.call as usize].name.starts_with("MPI_Sendrecv")
     }
 
     fn book(&mut self, booking: &Booking, waited_for: &Waited<'_>, waiting: Spot, is_first: bool) {
@@ -294,13 +301,16 @@ impl<'a> Gatherer<'a> {
     }
 }
 
-/// Transferring, with or without computation enough beside it.
+/// Transferring: much longer than alone, or with computation enough beside it; or with nothing to hide behind.
 fn transfer_finding(waited_for: &Waited<'_>, waiting: Spot) -> Finding {
-    let takes = match waited_for.transfer {
-        0 => waited_for.exposed.transfer,
-        transfer => transfer,
-    };
-    if has_window(&waited_for.half) && waited_for.compute >= takes {
+    const MUCH: i64 = 3;
+    const SHORT: i64 = 20_000;
+    let takes = waited_for.exposed.transfer;
+    let alone = waited_for.transfer;
+    let is_slow = alone > 0 && takes > MUCH * alone && takes > SHORT;
+    let enough = if alone > 0 { alone } else { takes };
+    let has_enough = has_window(&waited_for.half) && waited_for.compute >= enough;
+    if is_slow || has_enough {
         Finding::Slow(waiting)
     } else {
         Finding::Nothing(waiting)

@@ -192,19 +192,23 @@ fn nonblocking(call: &str, collective: bool) -> String {
 
 fn slow(advice: &Advice, collective: bool) -> String {
     let evidence = &advice.evidence;
+    let at = place(&advice.waiting);
+    let takes = time(evidence.exposed_transfer_ns.mean(evidence.calls).unwrap_or_default());
     let what = if collective { "collectives" } else { "transfers" };
-    let beside = evidence.mean_compute_ns.map(time).unwrap_or_default();
+    let beside = match evidence.mean_compute_ns {
+        Some(compute) => format!(", with {} of computation beside them", time(compute)),
+        None => String::new(),
+    };
     match evidence.mean_transfer_ns {
-        Some(reference) => format!(
-            "{}: {what} take longer here than alone ({}), with {beside} of computation beside them: contention, copying, or \
-             several at once.",
-            place(&advice.waiting),
-            time(reference)
+        Some(alone) => format!(
+            "{at}: {what} of {} take {takes} here, alone {}{beside}: contention, copying, or ranks that do not get a \
+             processor.",
+            sizes(advice),
+            time(alone)
         ),
         None => format!(
-            "{}: {what} with {beside} of computation beside them. How much that could hide is not known without a \
-             reference time for {} (lapscope calibrate).",
-            place(&advice.waiting),
+            "{at}: {what} of {} take {takes} here{beside}. How much that could hide is not known without reference \
+             times (lapscope calibrate).",
             sizes(advice)
         ),
     }

@@ -28,12 +28,20 @@ const NUMBER_COLUMNS: [(&str, Align); 12] = [
     ("possible", Align::Right),
 ];
 
+/// What was hidden of a row.
+#[derive(Clone, Copy)]
+struct Hides<'a> {
+    part: Option<&'a Part>,
+    /// Of some rows of the report.
+    is_known: bool,
+}
+
 /// One row of numbers under [`NUMBER_COLUMNS`]. What was hidden and what was possible stand for what the windows held,
 /// where they are known.
-fn cells(label: String, numbers: &Numbers, has_requests: bool, part: Option<&Part>) -> Vec<String> {
+fn cells(label: String, numbers: &Numbers, has_requests: bool, hides: Hides<'_>) -> Vec<String> {
     let of_requests = |text: Option<String>| text.filter(|_| has_requests).unwrap_or_default();
-    let part = part.filter(|part| part.measured > 0);
-    let of_windows = |text: Option<String>| of_requests(text.filter(|_| part.is_none()));
+    let part = hides.part.filter(|part| part.measured > 0);
+    let of_windows = |text: Option<String>| of_requests(text.filter(|_| !hides.is_known));
     vec![
         percent(numbers.share),
         time(numbers.time_ns),
@@ -85,7 +93,8 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
          that call; how much of it was computation; how much other MPI"
     };
     writeln!(out, "{}", style.dim(&style.wrap(note, "  ", "  ")))?;
-    write_site_table(out, &report.sites, style)?;
+    let is_known = report.overlap.totals.numbers.measured > 0;
+    site_table(&report.sites, is_known, style).write(out, style)?;
     let unattributed = report.totals.unattributed_waiting_ns;
     if unattributed.0 > 0 {
         writeln!(
@@ -131,13 +140,18 @@ fn write_completing(out: &mut dyn Write, report: &Report, style: Style) -> io::R
 /// # Errors
 /// Of the writer.
 pub fn write_site_table(out: &mut dyn Write, sites: &[Site], style: Style) -> io::Result<()> {
+    site_table(sites, false, style).write(out, style)
+}
+
+fn site_table(sites: &[Site], is_known: bool, style: Style) -> Table {
     let mut table = Table::new(&NUMBER_COLUMNS);
     for site in sites {
         let is_request = site.kind == SiteKind::Request;
-        let cells = cells(site_label(site), &site.numbers, is_request, site.overlap.as_ref());
+        let hides = Hides { part: site.overlap.as_ref(), is_known };
+        let cells = cells(site_label(site), &site.numbers, is_request, hides);
         table.row(cells, Some(place_and_cause(site, style)));
     }
-    table.write(out, style)
+    table
 }
 
 /// The call, and that it is about polls when it is.
@@ -189,6 +203,7 @@ fn place(site: &Site) -> String {
 }
 
 pub(super) fn write_sizes(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
+    let is_known = report.overlap.totals.numbers.measured > 0;
     for (kind, title) in [
         (SizeKind::PointToPoint, "MESSAGE SIZES"),
         (SizeKind::Collective, "COLLECTIVES BY SIZE ON EACH RANK"),
@@ -206,7 +221,8 @@ pub(super) fn write_sizes(out: &mut dyn Write, report: &Report, style: Style) ->
                 (from, below) => format!("{} to {}", round_bytes(from), round_bytes(below)),
             };
             let has_requests = class.numbers.ended_requests > 0;
-            table.row(cells(label, &class.numbers, has_requests, class.overlap.as_ref()), None);
+            let hides = Hides { part: class.overlap.as_ref(), is_known };
+            table.row(cells(label, &class.numbers, has_requests, hides), None);
             rows += 1;
         }
         if rows > 0 {

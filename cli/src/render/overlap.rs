@@ -1,5 +1,7 @@
 //! Overlap as text and as tables.
 
+mod head;
+
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -13,7 +15,6 @@ use crate::analysis::overlap::groups::{BlockingRow, SiteRow, TimeRow, WaitedFor}
 use crate::analysis::overlap::sums::{BlockingNumbers, Cause, Numbers};
 use crate::analysis::overlap::Overlap;
 use crate::analysis::problem::plural;
-use crate::analysis::reference::Source;
 use crate::args::OverlapBy;
 use crate::model::{Kind, Nanos};
 use crate::symbols::FrameName;
@@ -29,7 +30,7 @@ pub fn write(
     by: Option<OverlapBy>,
     style: Style,
 ) -> io::Result<()> {
-    write_head(out, overlap, style)?;
+    head::write(out, overlap, style)?;
     if overlap.totals.numbers.requests == 0 && overlap.blocking.totals.calls == 0 {
         return writeln!(out, "\nNo MPI communication was recorded.");
     }
@@ -69,80 +70,6 @@ fn shown(shown: usize, all: usize) -> String {
     } else {
         all.to_string()
     }
-}
-
-fn write_head(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Result<()> {
-    writeln!(out, "{}  {}", style.bold("lapscope overlap"), overlap.run)?;
-    for line in [reference_line(overlap), matching_line(overlap), clock_line(overlap)] {
-        writeln!(out, "{}", style.wrap(&line, "", "  "))?;
-    }
-    let notes = overlap.reference.notes.iter();
-    for note in notes.chain(overlap.problems.iter().map(|problem| &problem.message)) {
-        let text = style.wrap(note, "! ", "  ");
-        writeln!(out, "{}", text.replacen("! ", &format!("{} ", style.alert("!")), 1))?;
-    }
-    Ok(())
-}
-
-fn reference_line(overlap: &Overlap) -> String {
-    let description = &overlap.reference.description;
-    let source = match &description.source {
-        Source::Calibration { file, created } => {
-            format!("calibration of {created} ({})", file.display())
-        }
-        Source::Run => "transfers of this run that had nothing in between".to_owned(),
-        Source::None => return "reference times: none".to_owned(),
-    };
-    let mut parts: Vec<String> = description
-        .paths
-        .iter()
-        .map(|path| {
-            let coverage = &path.coverage;
-            format!(
-                "{} {} samples, {} to {}, spread {}",
-                path_name(Some(path.path)),
-                count(coverage.samples),
-                bytes(coverage.min_bytes),
-                bytes(coverage.max_bytes),
-                percent(coverage.spread.unwrap_or(0.0))
-            )
-        })
-        .collect();
-    if description.collectives.samples > 0 {
-        parts.push(format!("collectives {} samples", count(description.collectives.samples)));
-    }
-    format!("reference times: {source}: {}", parts.join("; "))
-}
-
-fn matching_line(overlap: &Overlap) -> String {
-    let matching = &overlap.matching;
-    let mut line = format!("messages: {} matched", count(matching.messages));
-    let parts = [
-        (matching.unmatched_sends, "sends without a receive"),
-        (matching.unmatched_receives, "receives without a send"),
-        (matching.doubtful, "behind a contradiction"),
-        (matching.not_followed, "to or from where nothing is known"),
-    ];
-    for (number, what) in parts.into_iter().filter(|(number, _)| *number > 0) {
-        line += &format!(", {} {what}", count(number));
-    }
-    line
-}
-
-fn clock_line(overlap: &Overlap) -> String {
-    let clocks = &overlap.clocks;
-    let mut line = match clocks.clocks {
-        0 | 1 => "clocks: one".to_owned(),
-        all => format!("clocks: {all}, {} corrected", clocks.corrections.len()),
-    };
-    let margin = clocks.corrections.iter().map(|correction| correction.margin_ns).max();
-    if let Some(margin) = margin {
-        line += &format!(" to within {}", time(Nanos(margin.max(0))));
-    }
-    if clocks.unconnected > 0 {
-        line += &format!(", {} not connected by messages", clocks.unconnected);
-    }
-    line
 }
 
 fn path_name(path: Option<PathClass>) -> &'static str {
@@ -352,24 +279,29 @@ fn short(frame: Option<&FrameName>) -> String {
     frame.map_or_else(|| "(no call path)".to_owned(), FrameName::short)
 }
 
-/// "exchange halo.c:42, completed in MPI_Waitall exchange halo.c:57"
+/// "exchange halo.c:42, completed in MPI_Waitall exchange halo.c:57", and below it whom that waited for.
 fn place(site: &SiteRow) -> String {
     let mut text = short(site.site.as_ref());
     if let Some(by) = site.completed_in.as_ref().filter(|by| by.exposed_ns.0 > 0) {
         text += &format!(", completed in {} {}", by.call, short(by.site.as_ref()));
     }
-    text + &waited_for(site.waited_for.as_ref())
+    let numbers = &site.numbers;
+    let waited = numbers.exposed_late_partner_ns + numbers.exposed_partner_outside_ns;
+    text + &waited_for(site.waited_for.as_ref(), waited, numbers.exposed_ns)
 }
 
-/// "; waited for MPI_Irecv exchange halo.c:40 of ranks 1, 3"
-fn waited_for(other: Option<&WaitedFor>) -> String {
-    let Some(other) = other else { return String::new() };
+/// "\nwaited for MPI_Irecv exchange halo.c:40 of ranks 1, 3", where that is a good part of the time.
+fn waited_for(other: Option<&WaitedFor>, waited: Nanos, all: Nanos) -> String {
+    const WORTH_SAYING: f64 = 0.1;
+    let Some(other) = other.filter(|_| waited.share_of(all) >= WORTH_SAYING) else {
+        return String::new();
+    };
     let ranks: Vec<String> = other.ranks.iter().map(ToString::to_string).collect();
     let what = match &other.call {
         Some(call) => format!("{call} {} of ", short(other.site.as_ref())),
         None => String::new(),
     };
-    format!("; waited for {what}rank{} {}", plural(ranks.len() as u64), ranks.join(", "))
+    format!("\nwaited for {what}rank{} {}", plural(ranks.len() as u64), ranks.join(", "))
 }
 
 fn ranks_differ(overlap: &Overlap) -> bool {
@@ -402,10 +334,10 @@ fn write_blocking(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::R
         ("calls", Align::Right),
     ]);
     for site in &blocking.sites {
-        table.row(
-            blocking_cells(site),
-            Some(short(site.site.as_ref()) + &waited_for(site.waited_for.as_ref())),
-        );
+        let numbers = &site.numbers;
+        let waited = numbers.late_partner_ns + numbers.partner_outside_ns;
+        let whom = waited_for(site.waited_for.as_ref(), waited, numbers.blocked_ns);
+        table.row(blocking_cells(site), Some(short(site.site.as_ref()) + &whom));
     }
     table.write(out, style)
 }

@@ -11,7 +11,7 @@ pub enum Align {
     Right,
 }
 
-/// A table with a head; a row may have a line of text under it.
+/// A table with a head; a row may have lines of text under it.
 #[derive(Debug)]
 pub struct Table {
     columns: Vec<(&'static str, Align)>,
@@ -40,8 +40,8 @@ impl Table {
         for (cells, below) in &self.rows {
             let cells: Vec<&str> = used.iter().map(|&column| cells[column].as_str()).collect();
             writeln!(out, "{}", self.line(&used, &cells, &widths))?;
-            if let Some(below) = below {
-                writeln!(out, "      {}", Style::cut(below, style.width.saturating_sub(6)))?;
+            for line in below.iter().flat_map(|below| below.lines()) {
+                writeln!(out, "      {}", Style::cut(line, style.width.saturating_sub(6)))?;
             }
         }
         Ok(())

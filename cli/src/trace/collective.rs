@@ -60,6 +60,12 @@ impl Collective {
 }
 
 impl Trace {
+    /// When the last member of its collective began, and the place of that rank, where all members are known.
+    pub fn last_member(&self, half: &Half<'_>) -> Option<(i64, u32)> {
+        let collective = self.collective(half).filter(|collective| collective.is_complete())?;
+        Some((collective.last_begin, collective.last_rank))
+    }
+
     /// All that take part in the collective of `half`, itself among them.
     pub fn members<'a>(&'a self, half: &Half<'_>) -> impl Iterator<Item = Half<'a>> + 'a {
         let collective = self.collective(half).map(|_| half.partner);

@@ -49,6 +49,8 @@ pub struct Partner {
     pub posted: i64,
     /// First moment, both sides having posted, at which it was inside MPI.
     pub inside: Option<i64>,
+    /// The call cannot have ended without it. Otherwise only time beyond that of the transfer is laid to it.
+    pub is_certain: bool,
 }
 
 /// A call that waited, from `begin` to `end`.
@@ -78,8 +80,13 @@ impl Wait {
             return found;
         };
         let mut at = partner.posted.max(self.begin);
+        let excess = (duration - self.transfer.max(0)).max(0);
+        if !partner.is_certain {
+            at = at.min(self.begin + excess);
+        }
         found.late_partner = at - self.begin;
-        let entered = partner.inside.filter(|&inside| inside > at && inside <= self.end);
+        let entered = partner.inside.filter(|_| partner.is_certain);
+        let entered = entered.filter(|&inside| inside > at && inside <= self.end);
         if let Some(inside) = entered {
             found.partner_outside = inside - at;
             at = inside;
@@ -101,7 +108,7 @@ mod tests {
 
     /// From 100 to 200.
     fn wait(posted: i64, inside: i64) -> Wait {
-        let partner = Some(Partner { posted, inside: Some(inside) });
+        let partner = Some(Partner { posted, inside: Some(inside), is_certain: true });
         Wait { begin: 100, end: 200, partner, transfer: 20, hideable: 0 }
     }
 
@@ -123,6 +130,18 @@ mod tests {
     fn a_partner_that_comes_later_was_not_waited_for() {
         assert_eq!(parts(wait(201, 201).split(|_| 0)), [0, 0, 0, 100]);
         assert_eq!(parts(wait(50, 201).split(|_| 0)), [0, 0, 0, 100]);
+    }
+
+    #[test]
+    fn a_partner_that_need_not_be_waited_for_explains_what_the_transfer_does_not() {
+        let uncertain = |posted| {
+            let partner = Some(Partner { posted, inside: Some(posted), is_certain: false });
+            Wait { partner, ..wait(0, 0) }
+        };
+        assert_eq!(parts(uncertain(170).split(|_| 0)), [70, 0, 0, 30]);
+        assert_eq!(parts(uncertain(195).split(|_| 0)), [80, 0, 0, 20]);
+        let long = Wait { transfer: 100, ..uncertain(170) };
+        assert_eq!(parts(long.split(|_| 0)), [0, 0, 0, 100]);
     }
 
     #[test]

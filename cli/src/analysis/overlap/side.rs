@@ -21,6 +21,8 @@ pub(super) struct Side<'a> {
     /// When it had begun to post, and when it was back outside of that call, as far as that is known.
     pub posted: i64,
     pub post_end: i64,
+    /// It has to be waited for; otherwise MPI may have done so: a root that broadcasts for those that receive.
+    pub is_certain: bool,
     pub who: Who<'a>,
 }
 
@@ -79,10 +81,12 @@ impl<'a> Sides<'a> {
         }
         if let Some(partner) = self.trace.partner(half) {
             let (posted, post_end) = (partner.post_begin, partner.post_end);
-            return Some(Side { posted, post_end, who: Who::End(partner) });
+            return Some(Side { posted, post_end, is_certain: true, who: Who::End(partner) });
         }
-        let (posted, rank) = self.trace.awaited(half)?;
-        Some(Side { posted, post_end: posted, who: Who::Collective(*half, rank) })
+        let awaited = self.trace.awaited(half);
+        let (posted, rank) = awaited.or_else(|| self.trace.last_member(half))?;
+        let who = Who::Collective(*half, rank);
+        Some(Side { posted, post_end: posted, is_certain: awaited.is_some(), who })
     }
 
     /// The first moment from `moment` on at which it was inside MPI, or was not needed any more.

@@ -205,7 +205,8 @@ impl<'a, W: Witness> Walk<'a, W> {
             let place = self.places[self.operation_of(index as usize)];
             let side = self.sides.other(&half);
             let mut sums = counted(&half);
-            let ready = side.as_ref().map(|side| self.ready_compute(&half, side.posted));
+            let certain = side.as_ref().filter(|side| side.is_certain);
+            let ready = certain.map(|side| self.ready_compute(&half, side.posted));
             let is_known = half.operation.ended == Ended::Completed && call.returned;
             if let Some(transfer) = place.transfer.filter(|_| is_known) {
                 let hidden = self.hidden(&half, transfer, ready, side.as_ref());
@@ -464,7 +465,8 @@ impl<'a> Group<'a> {
         if self.critical.as_ref().map_or(true, |critical| since > critical.since) {
             let half = half.index as u32;
             self.critical = Some(Critical { half, since, culprit: sides.last(&side) });
-            self.wait.partner = Some(Partner { posted: side.posted, inside });
+            let Side { posted, is_certain, .. } = side;
+            self.wait.partner = Some(Partner { posted, inside, is_certain });
         }
         if self.sides.len() < MOST_SIDES {
             self.sides.push((half.index as u32, side));

@@ -1,0 +1,86 @@
+//! What numbers rest on: reference times, matched messages, clocks.
+
+use std::io::{self, Write};
+
+use super::path_name;
+use crate::analysis::overlap::Overlap;
+use crate::analysis::reference::Source;
+use crate::model::Nanos;
+use crate::render::style::Style;
+use crate::render::units::{bytes, count, percent, time};
+
+/// # Errors
+/// Of the writer.
+pub(super) fn write(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Result<()> {
+    writeln!(out, "{}  {}", style.bold("lapscope overlap"), overlap.run)?;
+    for line in [reference_line(overlap), matching_line(overlap), clock_line(overlap)] {
+        writeln!(out, "{}", style.wrap(&line, "", "  "))?;
+    }
+    let notes = overlap.reference.notes.iter();
+    for note in notes.chain(overlap.problems.iter().map(|problem| &problem.message)) {
+        let text = style.wrap(note, "! ", "  ");
+        writeln!(out, "{}", text.replacen("! ", &format!("{} ", style.alert("!")), 1))?;
+    }
+    Ok(())
+}
+
+fn reference_line(overlap: &Overlap) -> String {
+    let description = &overlap.reference.description;
+    let source = match &description.source {
+        Source::Calibration { file, created } => {
+            format!("calibration of {created} ({})", file.display())
+        }
+        Source::Run => "transfers of this run that had nothing in between".to_owned(),
+        Source::None => return "reference times: none".to_owned(),
+    };
+    let mut parts: Vec<String> = description
+        .paths
+        .iter()
+        .map(|path| {
+            let coverage = &path.coverage;
+            format!(
+                "{} {} samples, {} to {}, spread {}",
+                path_name(Some(path.path)),
+                count(coverage.samples),
+                bytes(coverage.min_bytes),
+                bytes(coverage.max_bytes),
+                percent(coverage.spread.unwrap_or(0.0))
+            )
+        })
+        .collect();
+    if description.collectives.samples > 0 {
+        parts.push(format!("collectives {} samples", count(description.collectives.samples)));
+    }
+    format!("reference times: {source}: {}", parts.join("; "))
+}
+
+fn matching_line(overlap: &Overlap) -> String {
+    let matching = &overlap.matching;
+    let mut line = format!("messages: {} matched", count(matching.messages));
+    let parts = [
+        (matching.unmatched_sends, "sends without a receive"),
+        (matching.unmatched_receives, "receives without a send"),
+        (matching.doubtful, "behind a contradiction"),
+        (matching.not_followed, "to or from where nothing is known"),
+    ];
+    for (number, what) in parts.into_iter().filter(|(number, _)| *number > 0) {
+        line += &format!(", {} {what}", count(number));
+    }
+    line
+}
+
+fn clock_line(overlap: &Overlap) -> String {
+    let clocks = &overlap.clocks;
+    let mut line = match clocks.clocks {
+        0 | 1 => "clocks: one, that of all ranks".to_owned(),
+        all => format!("clocks: {all}, {} corrected", clocks.corrections.len()),
+    };
+    let margin = clocks.corrections.iter().map(|correction| correction.margin_ns).max();
+    if let Some(margin) = margin {
+        line += &format!(" to within {}", time(Nanos(margin.max(0))));
+    }
+    if clocks.unconnected > 0 {
+        line += &format!(", {} not connected by messages", clocks.unconnected);
+    }
+    line
+}

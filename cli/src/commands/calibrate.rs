@@ -30,6 +30,7 @@ pub fn run(args: &CalibrateArgs) -> anyhow::Result<ExitCode> {
     let place = Place::new(args)?;
     let settings = settings(args, &preload, &place.run)?;
     let line = launch_line(args, &program, &settings);
+    warn_of_load();
     let status = launch(&line, &settings)?;
     if !status.success() {
         return Ok(failed(status));
@@ -124,6 +125,19 @@ fn settings(args: &CalibrateArgs, preload: &Path, run: &Path) -> anyhow::Result<
         settings.set("LAPSCOPE_CALIBRATE_PROGRESS", "on");
     }
     Ok(settings)
+}
+
+/// Other programs on this machine make every time too long, which no statistics can mend.
+fn warn_of_load() {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = text.split(' ').next().and_then(|load| load.parse::<f64>().ok()).unwrap_or(0.0);
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    if load > 0.5 * processors as f64 {
+        eprintln!(
+            "lapscope: other programs run here (load {load} on {processors} processors): times will be too long, \
+             better calibrate again when they have ended"
+        );
+    }
 }
 
 /// The user's line with our program behind it.

@@ -1,0 +1,216 @@
+//! `lapscope calibrate` under real launchers: what it writes is found again by runs that it fits, and by no others.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use lapscope_tests::build;
+use lapscope_tests::launch::{lapscope, place, Form, Job, Outcome};
+use lapscope_tests::mpi::{self, Mpi};
+use lapscope_tests::paths;
+use serde_json::Value;
+
+/// Calibrations of all tests, each in a directory of its own.
+const DIRECTORY: &str = "LAPSCOPE_CALIBRATION_DIR";
+
+/// `lapscope calibrate -- mpirun -n 2 ...`
+fn calibrate(mpi: &Mpi, place: &Path, inside: Vec<OsString>, extra: &[&str]) -> Outcome {
+    let mut line = mpi.launch_line(2, &[]);
+    line.extend(extra.iter().map(OsString::from));
+    let words = ["calibrate", "--seconds", "3", "--format", "json", "--"].map(OsString::from);
+    let mut job = Job::alone(paths::lapscope(), Form::Bare, place)
+        .args(words)
+        .args(line)
+        .env(DIRECTORY, place.join("calibrations"))
+        .inside(inside)
+        .limit(Duration::from_secs(120));
+    for (name, value) in mpi.environment {
+        job = job.env(name, *value);
+    }
+    job.run()
+}
+
+/// Where a run says that its reference times are from, and what it notes of them.
+fn source(run: &Path, place: &Path) -> (String, String) {
+    let output = Command::new(paths::lapscope())
+        .args(["overlap".as_ref(), run.as_os_str(), "--format".as_ref(), "json".as_ref()])
+        .env(DIRECTORY, place.join("calibrations"))
+        .output()
+        .expect("lapscope runs");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{text}");
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let kind = answer["reference"]["source"]["kind"].as_str().expect("a kind of source");
+    (kind.to_owned(), answer["reference"]["notes"].to_string())
+}
+
+/// Runs `tests/apps/test_loop.c` on 2 ranks and says where its reference times are from.
+fn source_of_run(mpi: &Mpi, place: &Path, environment: &[(&str, &str)]) -> (String, String) {
+    let here = tempfile::tempdir_in(place).expect("a directory for the run");
+    let mut job = Job::new(mpi, 2, build::app(mpi, "test_loop"), Form::Preload, here.path());
+    for (name, value) in environment {
+        job = job.env(name, *value);
+    }
+    let outcome = job.run();
+    assert_eq!(outcome.code, 0, "{}: {outcome:?}", mpi.name);
+    source(&job.run_directory(), place)
+}
+
+/// Points of a path: bytes, and nanoseconds: first quartile, median, third quartile.
+fn points(calibration: &Value, path: &str) -> Vec<(f64, [f64; 3])> {
+    let number = |point: &Value, key: &str| point[key].as_f64().expect("a number");
+    let points = calibration["times"]["paths"][path].as_array().expect("a path that is there");
+    let of = |point: &Value| {
+        let times = ["low_ns", "ns", "high_ns"].map(|key| number(point, key));
+        (number(point, "bytes"), times)
+    };
+    points.iter().map(of).collect()
+}
+
+fn check_points(mpi: &Mpi, calibration: &Value, path: &str) {
+    let points = points(calibration, path);
+    let (first, last) = (points[0], points[points.len() - 1]);
+    eprintln!(
+        "{}, {path}: {} sizes, {:.0} ns for {} bytes, {:.0} ns for {} bytes",
+        mpi.name,
+        points.len(),
+        first.1[1],
+        first.0,
+        last.1[1],
+        last.0
+    );
+    assert!(first.0 <= 1.0, "{}: nothing of small messages", mpi.name);
+    assert!(last.0 >= 64e3 && points.len() > 30, "{}: nothing of large messages", mpi.name);
+    for (bytes, [low, middle, high]) in &points {
+        assert!(0.0 < *low && low <= middle && middle <= high, "{}: {bytes} bytes", mpi.name);
+    }
+    for pair in points.windows(2) {
+        let (before, after) = (pair[0], pair[1]);
+        assert!(before.0 < after.0, "{}: sizes rise", mpi.name);
+        for (before, after) in before.1.iter().zip(after.1) {
+            assert!(*before <= after, "{}: larger messages take no less", mpi.name);
+        }
+    }
+}
+
+#[test]
+fn a_calibration_is_found_by_runs_that_it_fits() {
+    for mpi in mpi::all().iter().filter(|mpi| mpi.name != "mpiabi") {
+        let place = place();
+        let outcome = calibrate(mpi, place.path(), Vec::new(), &[]);
+        assert_eq!(outcome.code, 0, "{}: {outcome:?}", mpi.name);
+        let calibration: Value =
+            serde_json::from_str(&outcome.stdout).expect("JSON alone on stdout");
+        for path in ["self", "node"] {
+            check_points(mpi, &calibration, path);
+        }
+        for call in ["MPI_Barrier", "MPI_Bcast", "MPI_Allreduce"] {
+            assert!(
+                calibration["times"]["collectives"][call]["2"].is_array(),
+                "{}: {call}",
+                mpi.name
+            );
+        }
+        let left: Vec<_> =
+            std::fs::read_dir(place.path()).expect("a directory").flatten().collect();
+        assert_eq!(left.len(), 1, "{}: nothing but the calibration is left: {left:?}", mpi.name);
+
+        let (kind, notes) = source_of_run(mpi, place.path(), &[]);
+        assert_eq!(kind, "calibration", "{}: {notes}", mpi.name);
+        if mpi.abi == "openmpi" {
+            let (kind, notes) = source_of_run(mpi, place.path(), &[("OMPI_MCA_btl", "tcp,self")]);
+            assert_ne!(kind, "calibration", "{}", mpi.name);
+            assert!(notes.contains("this run with OMPI_MCA_btl=self,tcp"), "{}: {notes}", mpi.name);
+        }
+    }
+}
+
+/// Loopback held to 200 bytes a microsecond, but for the first 256 KB after a pause.
+const SLOW_LINK: &str = "PATH=$PATH:/usr/sbin:/sbin; ip link set lo up && \
+     tc qdisc add dev lo root tbf rate 1600mbit burst 256kb latency 20ms";
+
+/// The front of a command line that runs over the slow link; `None`, said loudly, where that is not permitted.
+fn slow_link() -> Option<Vec<OsString>> {
+    let permitted = |form: &&[&str]| {
+        let mut command = Command::new(form[0]);
+        command.args(&form[1..]).args(["sh", "-c", SLOW_LINK]);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|it| it.success())
+    };
+    let forms: [&[&str]; 2] = [&["unshare", "-n"], &["unshare", "-rn"]];
+    let Some(form) = forms.iter().find(|form| permitted(form)) else {
+        eprintln!("NOT TESTED over a slow link: network namespaces or tc are not permitted here");
+        return None;
+    };
+    let script = format!("{SLOW_LINK} && exec \"$@\"");
+    Some(form.iter().copied().chain(["sh", "-c", &script, "sh"]).map(OsString::from).collect())
+}
+
+#[test]
+fn a_slow_link_takes_as_long_as_its_rate_says() {
+    let Some(mpi) = mpi::named("openmpi") else { return };
+    let Some(inside) = slow_link() else { return };
+    let place = place();
+    let line = ["--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo"];
+    let outcome = calibrate(mpi, place.path(), inside, &line);
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let calibration: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+    let set = &calibration["environment"]["OMPI_MCA_btl"];
+    assert_eq!(set, "self,tcp", "the launch line's settings are kept");
+    let four_mib = f64::from(4 << 20);
+    let points = points(&calibration, "node");
+    let at = points.iter().find(|(bytes, _)| *bytes == four_mib).expect("4 MiB was measured");
+    let (least, nominal) = ((four_mib - 256e3) / 0.2, four_mib / 0.2); // 0.2 bytes a nanosecond
+    let took = at.1[1];
+    eprintln!(
+        "4 MiB over the slow link: {:.2} ms, by its rate {:.2} ms",
+        took / 1e6,
+        nominal / 1e6
+    );
+    assert!(took >= least, "faster than the link");
+    assert!(took <= 1.5 * nominal, "something else was measured than the link");
+}
+
+#[test]
+fn mistakes_are_answered_with_what_to_do() {
+    let Some(mpi) = mpi::all().first() else { return };
+    let place = place();
+    let outcome = calibrate(mpi, place.path(), Vec::new(), &["/bin/true"]);
+    assert_eq!(outcome.code, 1, "{outcome:?}");
+    assert!(outcome.said.iter().any(|line| line.contains("leave out the program")), "{outcome:?}");
+    assert!(!place.path().join("calibrations").exists());
+    let help = lapscope(["calibrate", "--help"]);
+    assert!(help.contains("lapscope calibrate -- mpirun -n 2"), "{help}");
+}
+
+/// Limits that MPI declares, without the application having asked for them.
+#[test]
+fn control_variables_are_those_of_the_runs_settings() {
+    for (name, variable, setting) in [
+        ("openmpi", "btl_vader_eager_limit", ("OMPI_MCA_btl_vader_eager_limit", "3000")),
+        ("openmpi5", "btl_sm_eager_limit", ("OMPI_MCA_btl_sm_eager_limit", "3000")),
+        (
+            "mpich",
+            "MPIR_CVAR_CH4_OFI_EAGER_MAX_MSG_SIZE",
+            ("MPIR_CVAR_CH4_OFI_EAGER_MAX_MSG_SIZE", "3000"),
+        ),
+    ] {
+        let Some(mpi) = mpi::named(name) else { continue };
+        let place = place();
+        let job = Job::new(mpi, 2, build::app(mpi, "test_loop"), Form::Preload, place.path())
+            .env(setting.0, setting.1);
+        assert_eq!(job.run().code, 0, "{name}");
+        let run = job.run_directory();
+        let text = lapscope([
+            "thresholds".as_ref(),
+            run.as_os_str(),
+            "--format".as_ref(),
+            "json".as_ref(),
+        ]);
+        let answer: Value = serde_json::from_str(&text).expect("JSON");
+        let declared = answer["declared"].as_array().expect("a list");
+        let is_it = |entry: &&Value| entry["name"] == variable && entry["by"] == "control_variable";
+        let entry = declared.iter().find(is_it).unwrap_or_else(|| panic!("{name}: no {variable}"));
+        assert_eq!(entry["value"], "3000", "{name}");
+    }
+}

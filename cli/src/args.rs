@@ -409,6 +409,11 @@ pub struct OverlapArgs {
     #[arg(long, value_enum)]
     pub by: Option<OverlapBy>,
 
+    /// Where reference times are from: `run` (its own transfers), `calibration`, or a calibration file
+    /// [default: a calibration where one fits, else the run]
+    #[arg(long, value_name = "run|calibration|FILE")]
+    pub reference: Option<String>,
+
     /// Call sites shown; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,

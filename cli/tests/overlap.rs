@@ -6,9 +6,12 @@ mod random;
 #[path = "fixture/rows.rs"]
 mod rows;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fixture::{answer, failure, json, Rank};
+use lapscope::analysis::reference::{Reference, Sample, Source};
+use lapscope::calibration::{Calibration, Circumstances};
+use lapscope::trace::{PathClass, Trace};
 use random::Random;
 use rows::Rows;
 use serde_json::Value;
@@ -240,6 +243,30 @@ fn without_reference_times_nothing_is_invented() {
     let words: Vec<&str> = text.split_whitespace().collect();
     assert!(words.join(" ").contains("not enough data for reference times"), "{text}");
     assert!(words.join(" ").contains("lapscope calibrate -- "), "{text}");
+}
+
+#[test]
+fn reference_times_are_chosen() {
+    let run = run();
+    let files: Vec<PathBuf> =
+        [0, 1].map(|rank| run.path().join(format!("rank-{rank}.db"))).to_vec();
+    let (trace, _) = Trace::read(&files).unwrap();
+    let circumstances = Circumstances::of_run(&trace, &files).unwrap();
+    // twice as long as the run's own
+    let sample = Sample { path: PathClass::Node, bytes: BYTES as u64, ns: 2 * TRANSFER };
+    let times = Reference::fit([sample; 9], [], Source::None);
+    let file = run.path().join("slow.json");
+    Calibration::new(Vec::new(), 2, circumstances, times).write(&file).unwrap();
+    let transfer = |wanted: &str| {
+        let overlap = json(run.path(), &["overlap", ".", "--reference", wanted]);
+        (overlap["reference"]["source"]["kind"].clone(), overlap["totals"]["transfer_ns"].clone())
+    };
+    assert_eq!(transfer("run"), ("run".into(), 800_000.into()));
+    assert_eq!(transfer("slow.json"), ("calibration".into(), 1_600_000.into()));
+    let error = failure(run.path(), &["overlap", ".", "--reference", "none.json"]);
+    assert!(error.contains("none.json"), "{error}");
+    let error = failure(run.path(), &["overlap", ".", "--reference", "calibration"]);
+    assert!(error.contains("no calibration fits this run"), "{error}");
 }
 
 /// Three ranks that send each other messages of some sizes at random moments, in windows of random lengths, waited for

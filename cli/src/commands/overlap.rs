@@ -1,15 +1,17 @@
 //! `lapscope overlap`: what was hidden, what could have been, and what was waited for.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{ensure, Result};
+use anyhow::{bail, ensure, Result};
 
 use super::open::{print, print_json, warn, OpenRun};
 use crate::analysis::overlap::{measure, EagerLimits, Options, Overlap};
 use crate::analysis::problem::{find_problems_of, module_problems};
+use crate::analysis::reference::{Reference, Source};
 use crate::analysis::thresholds::Thresholds;
 use crate::args::{Format, OverlapArgs, OverlapBy};
-use crate::calibration;
+use crate::calibration::{self, Calibration};
 use crate::model::RankInfo;
 use crate::render;
 use crate::render::progress::Progress;
@@ -47,7 +49,7 @@ fn build(args: &OverlapArgs) -> Result<Overlap> {
     let infos: Vec<&RankInfo> = trace.ranks.iter().map(|rank| rank.info()).collect();
     let mut problems = open.problems.clone();
     problems.extend(find_problems_of(&infos, &failed, &[]));
-    let (reference, notes) = calibration::reference_for(&trace, &open.files.databases);
+    let (reference, notes) = reference(args.reference.as_deref(), &trace, &open.files.databases)?;
     let eager = EagerLimits::of(&Thresholds::find_with(&trace, &reference, &[], Vec::new()));
     let progress = Progress::default();
     progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());
@@ -62,4 +64,28 @@ fn build(args: &OverlapArgs) -> Result<Overlap> {
     overlap.reference.notes.extend(notes);
     overlap.problems = problems;
     Ok(overlap)
+}
+
+/// The reference times that were asked for, and sentences about them.
+fn reference(
+    wanted: Option<&str>,
+    trace: &Trace,
+    databases: &[PathBuf],
+) -> Result<(Reference, Vec<String>)> {
+    let file = match wanted {
+        None => return Ok(calibration::reference_for(trace, databases)),
+        Some("run") => return Ok((Reference::of_run(trace), Vec::new())),
+        Some("calibration") => {
+            let (reference, notes) = calibration::reference_for(trace, databases);
+            if !matches!(reference.source, Source::Calibration { .. }) {
+                let why = notes.iter().map(|note| format!("; {note}")).collect::<String>();
+                bail!("no calibration fits this run; make one with: lapscope calibrate -- <launch line>{why}");
+            }
+            return Ok((reference, notes));
+        }
+        Some(file) => Path::new(file),
+    };
+    let Calibration { created, mut times, .. } = Calibration::read(file)?;
+    times.source = Source::Calibration { file: file.into(), created };
+    Ok((times, Vec::new()))
 }

@@ -29,15 +29,16 @@ if "$launcher" --version 2>&1 | grep -q -e 'Open MPI' -e OpenRTE; then
     done
 fi
 
-launch() { # launch [lapscope run options --] program arguments, on 2 ranks
-    local before=()
-    while [ "$1" != "$work/halo" ]; do before+=("$1"); shift; done
+launch() { # launch [command...] -- [program arguments]: the command before, the program behind a launch line of 2 ranks
+    local before=() line=("$launcher" -n 2)
+    while [ "$1" != -- ]; do before+=("$1"); shift; done
+    shift
     if [ -n "$inside" ]; then
+        line+=(--mca btl tcp,self --mca btl_tcp_if_include lo)
         # shellcheck disable=SC2016 # for the inner shell
-        $inside sh -c "$slow_link"' && exec "$@"' sh "${before[@]}" \
-            "$launcher" -n 2 --mca btl tcp,self --mca btl_tcp_if_include lo "$@"
+        $inside sh -c "$slow_link"' && exec "$@"' sh "${before[@]}" "${line[@]}" "$@"
     else
-        "${before[@]}" "$launcher" -n 2 "$@"
+        "${before[@]}" "${line[@]}" "$@"
     fi
 }
 
@@ -51,8 +52,14 @@ fi
 
 echo
 echo "== bare"
-launch "$work/halo" | tee "$work/bare.txt"
+launch -- "$work/halo" | tee "$work/bare.txt"
 steps=$(sed -n 's/.* \([0-9]*\) steps a cell.*/\1/p' "$work/bare.txt")
+
+# What a transfer takes on this link; reports find it in this directory.
+export LAPSCOPE_CALIBRATION_DIR=$PWD/$work/calibration
+echo
+echo "== what a transfer takes here: lapscope calibrate -- $launcher -n 2"
+launch "$lapscope" calibrate --
 
 echo
 echo "== the same under lapscope: lapscope run --report -- $launcher -n 2 $work/halo -s $steps"

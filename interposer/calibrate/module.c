@@ -16,7 +16,14 @@ static char *buffer(void)
     return memset(bytes, 1, MAX_BYTES);
 }
 
-static int measure(double seconds)
+static void transfers_and_collectives(struct bench *bench, double seconds)
+{
+    measure_transfers(bench, seconds * 0.6);
+    if (bench->ranks > 1)
+        measure_collectives(bench, seconds * 0.4);
+}
+
+static int measure(void (*what)(struct bench *, double), double seconds)
 {
     struct bench bench;
     MPI_Init(NULL, NULL);
@@ -24,9 +31,7 @@ static int measure(double seconds)
     MPI_Comm_size(MPI_COMM_WORLD, &bench.ranks);
     bench.out = buffer();
     bench.in = buffer();
-    measure_transfers(&bench, seconds * 0.6);
-    if (bench.ranks > 1)
-        measure_collectives(&bench, seconds * 0.4);
+    what(&bench, seconds > 0 ? seconds : 10);
     end_progress(&bench);
     MPI_Finalize();
     free(bench.out);
@@ -39,9 +44,11 @@ __attribute__((visibility("default"))) calibrate_fn lapscope_calibrate;
 int lapscope_calibrate(const char *mode, double seconds)
 {
     if (!strcmp(mode, "transfers"))
-        return measure(seconds > 0 ? seconds : 10);
+        return measure(transfers_and_collectives, seconds);
+    if (!strcmp(mode, "limits"))
+        return measure(probe_limits, seconds);
     if (!strcmp(mode, "cvars"))
         return print_control_variables();
-    fprintf(stderr, "lapscope-calibrate: no mode %s: transfers, cvars\n", mode);
+    fprintf(stderr, "lapscope-calibrate: no mode %s: transfers, limits, cvars\n", mode);
     return 2;
 }

@@ -7,7 +7,7 @@
 #ifndef LAPSCOPE_CALIBRATE_MODULE_H
 #define LAPSCOPE_CALIBRATE_MODULE_H
 
-/* The one entry. Modes: transfers, collectives and all others together in about `seconds`; cvars. Returns an exit code. */
+/* The one entry. Modes: transfers, in about `seconds`; limits; cvars. Returns an exit code. */
 typedef int calibrate_fn(const char *mode, double seconds);
 #define CALIBRATE_SYMBOL "lapscope_calibrate"
 
@@ -20,11 +20,29 @@ struct bench {
     char *out, *in; /* MAX_BYTES each */
 };
 
+/* Two ranks between which messages go; a paces, and b == a where they go to oneself. */
+struct pair {
+    int a, b;
+    const char *what;
+};
+
+enum { MAX_PAIRS = 6 };
+
+/* pairs.c: all kinds of pairs that there are. Of each a near and a far one: neighbours may share a cache, the ends of the
+ * world be several switches apart. Returns how many. */
+int choose_pairs(const struct bench *bench, struct pair *pairs);
+
+/* A barrier that leaves the processor to others: there may be more ranks than processors. */
+void rest_until_all_are_here(void);
+
 /* transfers.c: messages between pairs of ranks, every path that there is. */
 void measure_transfers(struct bench *bench, double seconds);
 
 /* collectives.c: blocking collectives of all ranks. */
 void measure_collectives(struct bench *bench, double seconds);
+
+/* limits.c: sends to receivers who are elsewhere, of one pair of each kind, each in about `seconds`. */
+void probe_limits(struct bench *bench, double seconds);
 
 /* control_variables.c: prints every MPI_T control variable as name, value and description with tabs between them, without
  * starting MPI. Returns an exit code. */

@@ -3,14 +3,10 @@
  * when the sender begins: nothing lies between post and completion but the transfer. lapscope records them; which time is
  * whose is worked out from the records.
  */
-#define _GNU_SOURCE
 #include "module.h"
 
 #include <mpi.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 enum {
     PER_OCTAVE = 4,
@@ -21,59 +17,8 @@ enum {
     LATE = 3, /* over so many times the planned time only what is small is measured: slow links, busy machines */
     TAG_DATA = 1,
     TAG_READY,
-    TAG_PLAN,
-    HOST_BYTES = 256,
-    PAIRS = 6
+    TAG_PLAN
 };
-
-struct pair {
-    int a, b; /* a paces; a == b: messages to oneself */
-    const char *what;
-};
-
-/* --- which pairs -------------------------------------------------------------------------------------------------- */
-
-static void add(struct pair *pairs, int *count, int a, int b, const char *what)
-{
-    for (int i = 0; i < *count; i++)
-        if (pairs[i].a == a && pairs[i].b == b)
-            return;
-    pairs[(*count)++] = (struct pair){a, b, what};
-}
-
-/* The first rank from `from` on that is (or is not) on the host of rank `a`, looking in direction `step`; -1: none. */
-static int find(const struct bench *bench, const char *hosts, int a, int from, int step, int same)
-{
-    for (int b = from; b >= 0 && b < bench->ranks; b += step)
-        if (b != a && same == !strcmp(hosts + b * HOST_BYTES, hosts + a * HOST_BYTES))
-            return b;
-    return -1;
-}
-
-/* Of each kind a near and a far pair: neighbours may share a cache, the ends of the world be several switches apart. */
-static int choose_pairs(const struct bench *bench, struct pair *pairs)
-{
-    int count = 0;
-    char own[HOST_BYTES] = "", *hosts = calloc((size_t)bench->ranks, HOST_BYTES);
-    if (!hosts)
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    gethostname(own, sizeof own - 1);
-    MPI_Allgather(own, HOST_BYTES, MPI_CHAR, hosts, HOST_BYTES, MPI_CHAR, MPI_COMM_WORLD);
-    add(pairs, &count, 0, 0, "one rank");
-    int a = 0; /* the first rank that is not alone on its node */
-    while (a < bench->ranks && find(bench, hosts, a, 0, 1, 1) < 0)
-        a++;
-    if (a < bench->ranks) {
-        add(pairs, &count, a, find(bench, hosts, a, 0, 1, 1), "one node");
-        add(pairs, &count, a, find(bench, hosts, a, bench->ranks - 1, -1, 1), "one node");
-    }
-    if (find(bench, hosts, 0, 0, 1, 0) > 0) {
-        add(pairs, &count, 0, find(bench, hosts, 0, 0, 1, 0), "two nodes");
-        add(pairs, &count, 0, find(bench, hosts, 0, bench->ranks - 1, -1, 0), "two nodes");
-    }
-    free(hosts);
-    return count;
-}
 
 /* --- one pair ----------------------------------------------------------------------------------------------------- */
 
@@ -156,19 +101,9 @@ static void measure_pair(const struct bench *bench, const struct pair *pair, dou
 
 /* --- all of them -------------------------------------------------------------------------------------------------- */
 
-/* A barrier that leaves the processor to others: there may be more ranks than processors. */
-static void rest_until_all_are_here(void)
-{
-    MPI_Request request;
-    int done = 0;
-    MPI_Ibarrier(MPI_COMM_WORLD, &request);
-    while (MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done)
-        nanosleep(&(struct timespec){0, 1000000}, NULL);
-}
-
 void measure_transfers(struct bench *bench, double seconds)
 {
-    struct pair pairs[PAIRS];
+    struct pair pairs[MAX_PAIRS];
     int count = choose_pairs(bench, pairs);
     for (int i = 0; i < count; i++) {
         /* to oneself is quick */

@@ -101,16 +101,18 @@ fn candidates(path: PathClass, library: &str, declared: &[Declared]) -> Vec<&'st
             PathClass::Node => vec!["btl_vader_eager_limit"],
         };
     }
-    let mut names = Vec::new();
-    if path == PathClass::Node {
-        names.extend(["I_MPI_SHM_EAGER_THRESHOLD", "MPIR_CVAR_CH4_SHM_POSIX_EAGER_MAX_SIZE"]);
+    match path {
+        PathClass::Node => vec![
+            "I_MPI_SHM_EAGER_THRESHOLD",
+            "I_MPI_EAGER_THRESHOLD",
+            "UCX_RNDV_THRESH",
+            "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD",
+        ],
+        PathClass::Network => {
+            vec!["I_MPI_EAGER_THRESHOLD", "UCX_RNDV_THRESH", "MPIR_CVAR_CH4_OFI_EAGER_MAX_MSG_SIZE"]
+        }
+        PathClass::SelfRank => vec![],
     }
-    names.extend([
-        "I_MPI_EAGER_THRESHOLD",
-        "UCX_RNDV_THRESH",
-        "MPIR_CVAR_CH4_OFI_EAGER_MAX_MSG_SIZE",
-    ]);
-    names
 }
 
 fn is_open_mpi_5(library: &str) -> bool {

@@ -329,11 +329,16 @@ A send is seen to be buffered when it was complete before its receive was posted
 although the sender was inside MPI for much longer than a transfer takes. So runs tell most in which receivers compute
 while messages of many sizes are on their way.
 
+--probe finds out: lapscope launches an MPI program of its own that sends messages of many sizes to receivers who are
+elsewhere, more and more closely around the limit. The launch line is that of your program without the program.
+
 Examples:
   lapscope thresholds                   the newest run in this directory
-  lapscope thresholds --rank 3 runs/a   what rank 3 sent")]
+  lapscope thresholds --rank 3 runs/a   what rank 3 sent
+  lapscope thresholds --probe -- mpirun -n 2 --map-by node")]
 pub struct ThresholdsArgs {
     /// Run directory or database [default: the newest lapscope-* here]
+    #[arg(conflicts_with = "probe")]
     pub run: Option<PathBuf>,
 
     #[arg(long, value_enum, default_value_t)]
@@ -342,6 +347,26 @@ pub struct ThresholdsArgs {
     /// Only messages that this rank sent, WORLD:RANK of spawned processes; may be given several times
     #[arg(long = "rank", value_name = "RANK")]
     pub ranks: Vec<Rank>,
+
+    /// Launch a program of lapscope's own that finds the limits
+    #[arg(long)]
+    pub probe: bool,
+
+    /// With --probe: how long to look, for each kind of neighbours
+    #[arg(long, value_name = "S", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=3600), requires = "probe")]
+    pub seconds: u32,
+
+    /// With --probe: the MPI library [default: the one beside the launcher, else the loader's]
+    #[arg(long, value_name = "FILE", requires = "probe")]
+    pub mpi_library: Option<PathBuf>,
+
+    /// With --probe: keep the recorded run in this directory
+    #[arg(long, value_name = "DIR", requires = "probe")]
+    pub dir: Option<PathBuf>,
+
+    /// With --probe: the launch line, without a program
+    #[arg(last = true, value_name = "COMMAND", requires = "probe")]
+    pub command: Vec<OsString>,
 }
 
 /// Compare two runs: what changed in configuration, in times, and at which call sites.

@@ -116,10 +116,11 @@ static double send_round(const struct probe *probe, const struct plan *plan, str
 
 /* --- a size ------------------------------------------------------------------------------------------------------- */
 
-/* Long against what a transfer takes, measured until the receiver's answer came back. */
+/* Long against what a transfer takes, measured until the receiver's answer came back, and against what others may take of
+ * the sender's processor. */
 static int away_us(const struct probe *probe)
 {
-    double us = 2000 + 4e6 * probe->typical_s;
+    double us = 10000 + 4e6 * probe->typical_s;
     return us < LONGEST_US ? (int)us : LONGEST_US;
 }
 
@@ -191,6 +192,9 @@ static int sweep(struct probe *probe)
     struct edge early = {0, 0}, kept = {0, 0};
     for (int bytes = SMALLEST; bytes <= LARGEST && MPI_Wtime() < probe->end; bytes *= STEP) {
         struct found found = try_size(probe, bytes, 1, ROUNDS);
+        /* larger than one that waited: hardly */
+        if ((early.high && most_early(&found)) || (kept.high && most_kept(&found)))
+            found = try_size(probe, bytes, 1, ROUNDS);
         move(&early, bytes, most_early(&found));
         move(&kept, bytes, most_kept(&found));
     }

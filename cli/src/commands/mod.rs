@@ -7,6 +7,7 @@ pub mod merge;
 pub mod open;
 pub mod options;
 pub mod overlap;
+pub mod own_program;
 pub mod pending;
 pub mod recover;
 pub mod report;

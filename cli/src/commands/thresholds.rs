@@ -1,18 +1,20 @@
 //! `lapscope thresholds`: from which size on sends wait for their receiver.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{ensure, Result};
 use serde::Serialize;
 
 use super::open::{print, print_json, warn, OpenRun};
-use crate::analysis::problem::{Problem, ProblemKind};
+use super::own_program::OwnProgram;
+use crate::analysis::problem::find_problems_of;
 use crate::analysis::report::JSON_VERSION;
 use crate::analysis::thresholds::{Declared, Thresholds};
 use crate::args::{Format, ThresholdsArgs};
 use crate::calibration;
 use crate::cvars;
+use crate::model::RankInfo;
 use crate::render;
 use crate::render::style::Style;
 use crate::trace::Trace;
@@ -25,19 +27,38 @@ struct Document<'a> {
     thresholds: &'a Thresholds,
 }
 
-/// Prints the limits of each path with what speaks for them.
+/// Prints the limits of each path with what speaks for them, of a run or of sends that are made for it.
 ///
 /// # Errors
-/// There is no run here, no file of it can be read, or standard output fails.
+/// There is no run here, no file of it can be read, a launch failed, or standard output fails.
 pub fn run(args: &ThresholdsArgs) -> Result<ExitCode> {
-    let open = OpenRun::open(args.run.as_deref())?;
+    if !args.probe {
+        return of_run(args, args.run.as_deref());
+    }
+    let program = OwnProgram {
+        used_as: "lapscope thresholds --probe --",
+        command: &args.command,
+        mode: "limits",
+        seconds: args.seconds,
+        dir: args.dir.as_deref(),
+        mpi_library: args.mpi_library.as_deref(),
+    };
+    match program.run()? {
+        Ok(own_run) => of_run(args, Some(&own_run.directory)),
+        Err(code) => Ok(code),
+    }
+}
+
+fn of_run(args: &ThresholdsArgs, run: Option<&Path>) -> Result<ExitCode> {
+    let open = OpenRun::open(run)?;
     let (trace, failed) = Trace::read(&open.files.databases)?;
+    let known = |rank| trace.ranks.iter().any(|trace| trace.info().rank == rank);
+    for &rank in &args.ranks {
+        ensure!(known(rank), "rank {rank} is not in {}", open.name());
+    }
+    let infos: Vec<&RankInfo> = trace.ranks.iter().map(|rank| rank.info()).collect();
     let mut problems = open.problems.clone();
-    problems.extend(
-        failed.iter().map(|error| {
-            Problem::new(ProblemKind::DamagedFile, format!("not read: {error}"), vec![])
-        }),
-    );
+    problems.extend(find_problems_of(&infos, &failed, &[]));
     warn(&problems);
     let declared = declared(&open.files.databases)?;
     let (reference, _) = calibration::reference_for(&trace, &open.files.databases);

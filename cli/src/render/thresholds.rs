@@ -24,8 +24,8 @@ const BAR: usize = 12;
 pub fn write(out: &mut dyn Write, found: &Thresholds, style: Style) -> io::Result<()> {
     if found.paths.is_empty() {
         let text = "Nothing tells from which size on sends wait: no message has both its ends recorded in detail, was sent in \
-                    standard mode, and met a receiver who was somewhere else. Record a run that sends messages of many sizes to \
-                    receivers that compute for some milliseconds before they post.";
+                    standard mode, and met a receiver who was somewhere else. `lapscope thresholds --probe -- mpirun -n 2`, with \
+                    your launch line, finds out.";
         return writeln!(out, "{}", style.wrap(text, "", ""));
     }
     for (index, path) in found.paths.iter().enumerate() {

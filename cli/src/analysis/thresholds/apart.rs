@@ -12,8 +12,10 @@ use super::{BEFORE_RECEIVE, WAITED};
 
 /// How much less likely than the best a limit may be and still count as possible.
 const ODDS: f64 = 20.0;
-/// Share of messages that are on the wrong side by accident, at least and at most.
+/// Share of messages that are complete without a receive beyond the limit by accident, at least and at most.
 const ERRORS: (f64, f64) = (0.002, 0.1);
+/// Share of messages that waited for their receive below it: of senders that were inside MPI and had no processor.
+const STARVED: f64 = 0.1;
 
 /// Messages of one size.
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +76,7 @@ fn error_of(rows: &[Row]) -> f64 {
 
 /// For a limit behind the first 0, 1, ... rows: minus the logarithm of the likelihood.
 fn costs(rows: &[Row], error: f64) -> Vec<f64> {
-    let certain_cost = -ERRORS.0.ln();
+    let certain_cost = -STARVED.ln();
     let (wrong, right) = (-error.ln(), -(1.0 - error).ln());
     let above = |row: &Row| row.buffered as f64 * wrong + (row.waited + row.certain) as f64 * right;
     let mut cost_above: f64 = rows.iter().map(above).sum();

@@ -90,7 +90,7 @@ fn lookup<'a>(declared: &'a [Declared], name: &str) -> Option<&'a Declared> {
 fn candidates(path: PathClass, library: &str, declared: &[Declared]) -> Vec<&'static str> {
     let value = |name: &str| lookup(declared, name).map_or("", |variable| variable.value.as_str());
     if library.starts_with("Open MPI") {
-        if value("pml").contains("ucx") {
+        if names(value("pml"), &["ucx"]) == Some(true) {
             return vec!["UCX_RNDV_THRESH"];
         }
         return match path {
@@ -119,12 +119,18 @@ fn is_open_mpi_5(library: &str) -> bool {
     library.trim_start_matches("Open MPI v").starts_with('5')
 }
 
-/// Whether this list of transports leaves shared memory out: "tcp,self", "^vader".
+/// Whether this list leaves shared memory out.
 fn is_shared_memory_off(transports: &str) -> bool {
-    let names_it = |list: &str| list.split(',').any(|name| ["vader", "sm"].contains(&name));
-    match transports.strip_prefix('^') {
-        Some(excluded) => names_it(excluded),
-        None => !transports.is_empty() && !names_it(transports),
+    names(transports, &["vader", "sm"]) == Some(false)
+}
+
+/// Whether a list of components, "tcp,self" or "^ucx", has any of these among those that may be used; `None`: an empty list or
+/// one of others that may not be used says nothing.
+fn names(list: &str, components: &[&str]) -> Option<bool> {
+    let any = |list: &str| list.split(',').any(|name| components.contains(&name));
+    match list.strip_prefix('^') {
+        Some(excluded) => any(excluded).then_some(false),
+        None => (!list.is_empty()).then(|| any(list)),
     }
 }
 
@@ -186,6 +192,8 @@ mod tests {
         assert_eq!(of(PathClass::Node, v4, &without), "btl_tcp_eager_limit");
         let ucx = [variable("OMPI_MCA_pml", "ucx")];
         assert_eq!(of(PathClass::Network, v5, &ucx), "UCX_RNDV_THRESH");
+        let not_ucx = [variable("pml", "^ucx")];
+        assert_eq!(of(PathClass::Network, v4, &not_ucx), "btl_tcp_eager_limit");
     }
 
     #[test]

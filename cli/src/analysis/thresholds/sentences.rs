@@ -187,6 +187,10 @@ fn declared_words(declared: &Governing, found: &Threshold) -> String {
     format!("; {who} {} = {}{agreement}", declared.name, declared.value)
 }
 
+/// The command that sends what is missing.
+const PROBE: &str =
+    "lapscope thresholds --probe -- and your launch line without the program finds out";
+
 /// What would tell more.
 fn next(of: &Threshold) -> Option<String> {
     let how = "to a receiver that computes for some milliseconds before it posts the receive";
@@ -194,10 +198,13 @@ fn next(of: &Threshold) -> Option<String> {
         Verdict::NotEnoughSizes => {
             let (low, high) = (of.largest_buffered_bytes?, of.smallest_waiting_bytes?);
             let sizes: Vec<String> = between(low, high).iter().map(u64::to_string).collect();
-            Some(format!("record a run that sends messages of {} bytes {how}", sizes.join(", ")))
+            Some(format!(
+                "{PROBE}, or a run that sends messages of {} bytes {how}",
+                sizes.join(", ")
+            ))
         }
         Verdict::NoEvidence | Verdict::Unclear => {
-            Some(format!("record a run that sends messages of many sizes {how}"))
+            Some(format!("{PROBE}, or a run that sends messages of many sizes {how}"))
         }
         _ => None,
     }

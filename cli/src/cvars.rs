@@ -77,7 +77,8 @@ fn library(database: &Database) -> rusqlite::Result<Result<PathBuf, String>> {
             continue;
         }
         match build_id(&path) {
-            Some(now) if now == id => return Ok(Ok(path)),
+            Some(now) if now == id && is_trusted(&path) => return Ok(Ok(path)),
+            Some(now) if now == id => found = Err(format!("{} is another user's", path.display())),
             Some(_) => found = Err(format!("{} is another file than in the run", path.display())),
             None => found = Err(format!("{} is not on this machine", path.display())),
         }
@@ -94,7 +95,8 @@ fn is_mpi_library(path: &Path) -> bool {
 fn ask(mpi: &Path, environment: &BTreeMap<String, String>) -> Result<Vec<Declared>, String> {
     let program = install::preload_library().and_then(|preload| install::calibrator(&preload));
     let program = program.map_err(|error| format!("{error:#}"))?;
-    let settings = environment.iter().filter(|(name, _)| is_setting(name));
+    let settings =
+        environment.iter().filter(|(name, value)| is_setting(name) && names_trusted_files(value));
     let mut command = Command::new(&program);
     command.arg("cvars").env("LAPSCOPE_MPI_LIBRARY", mpi).env_remove("LD_PRELOAD").envs(settings);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -129,6 +131,24 @@ fn is_setting(name: &str) -> bool {
         && !OF_A_JOB.iter().any(|prefix| name.starts_with(prefix))
 }
 
+/// Whether a file is the system's or this user's own. A run may be somebody else's: reading it must not run what its owner
+/// has named in it.
+fn is_trusted(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    // SAFETY: geteuid only returns a number.
+    let own = unsafe { libc::geteuid() };
+    std::fs::metadata(path)
+        .is_ok_and(|facts| [0, own].contains(&facts.uid()) && facts.mode() & 0o002 == 0)
+}
+
+/// Directories of plug-ins and files of parameters are named in variables too.
+fn names_trusted_files(value: &str) -> bool {
+    value
+        .split([':', ',', ';'])
+        .filter(|word| word.contains('/'))
+        .all(|word| is_trusted(Path::new(word)))
+}
+
 /// Waits for the end; whether it came in time and was a success.
 fn ended(child: &mut Child) -> bool {
     let begin = Instant::now();
@@ -160,6 +180,17 @@ mod tests {
         assert_eq!((found.name.as_str(), found.value.as_str()), ("a_limit", "4096"));
         assert_eq!(variable("no value"), None);
         assert_eq!(variable("empty\t\t").unwrap().value, "");
+    }
+
+    #[test]
+    fn files_of_others_are_not_loaded() {
+        use std::os::unix::fs::PermissionsExt;
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let name = file.path().to_str().unwrap();
+        assert!(is_trusted(file.path()) && names_trusted_files(&format!("a,{name}")));
+        std::fs::set_permissions(file.path(), PermissionsExt::from_mode(0o666)).unwrap();
+        assert!(!is_trusted(file.path()) && !names_trusted_files(&format!("/etc:{name}")));
+        assert!(!names_trusted_files("/nowhere/plugins") && names_trusted_files("tcp,self"));
     }
 
     #[test]

@@ -206,12 +206,14 @@ impl<'a> Gatherer<'a> {
         Some(Booking { late, changed, ..self.own_booking(finding, waited_for, parts) })
     }
 
-    /// The partner had posted and computed: what would change is in its window.
+    /// The partner had posted and computed: what would change is in its window. A partner whose call blocks has none, and is
+    /// late in what it does besides.
     fn outside(&self, waited_for: &Waited<'_>, waiting: Spot) -> Option<Booking> {
         let ns = waited_for.exposed.partner_outside;
         if ns <= 0 {
             return None;
         }
+        let own = self.rank as u32;
         let (region, half, changed) = match waited_for.awaited {
             Awaited::Partner(partner) => {
                 let end = partner.call.map(|call| self.call_spot(partner.rank, call));
@@ -219,11 +221,18 @@ impl<'a> Gatherer<'a> {
             }
             // Members of a collective run the same code, as a rule.
             Awaited::Member(rank) => (waiting, waited_for.half, rank),
-            Awaited::Unknown => (waiting, waited_for.half, self.rank as u32),
+            Awaited::Unknown => (waiting, waited_for.half, own),
         };
+        let parts = Exposure { partner_outside: ns, ..Exposure::default() };
+        if !has_window(&half) {
+            let bytes = waited_for.half.bytes().0;
+            let late = Late { ns, outside: ns, calls: 1, bytes: Some((bytes, bytes)) };
+            let booking = self.own_booking(Finding::Late(waiting), waited_for, parts);
+            return Some(Booking { changed: None, late: Some((changed, late)), ..booking });
+        }
         Some(Booking {
             finding: Finding::Test(region),
-            parts: Exposure { partner_outside: ns, ..Exposure::default() },
+            parts,
             post: Some(self.post_spot(&half)),
             changed: Some(changed),
             compute: compute(&half),

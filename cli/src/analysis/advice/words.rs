@@ -13,8 +13,11 @@ pub(super) fn sentence(advice: &Advice, collective: bool, limits: &[Limit]) -> S
     match advice.cure {
         Cure::Test => test(advice, collective, limits),
         Cure::WaitTogether => format!(
-            "Complete the sends of {} in the {} that ends the receives: each wait keeps the next send from being posted{}.",
-            place(&advice.waiting),
+            "{} in the {} that ends the receives: each keeps the next send from being posted{}.",
+            match advice.waiting.call.contains("end") {
+                true => format!("Make {} an MPI_Isend and complete it", place(&advice.waiting)),
+                false => format!("Complete the sends of {}", place(&advice.waiting)),
+            },
             place(advice.change.last().unwrap_or(&advice.waiting)),
             on(advice)
         ),

@@ -1,0 +1,118 @@
+//! Which messages and collectives of a run say how long a transfer takes: each kind has a size of its own, and its answer was
+//! worked out on paper.
+
+mod fixture;
+#[allow(dead_code)] // uses a part
+#[path = "fixture/rows.rs"]
+mod rows;
+
+use std::path::{Path, PathBuf};
+
+use fixture::Rank;
+use lapscope::analysis::reference::{Reference, Source};
+use lapscope::trace::{PathClass, Trace};
+use rows::Rows;
+
+const ISEND: i64 = 1;
+const IRECV: i64 = 2;
+const WAITALL: i64 = 3;
+const SEND: i64 = 4;
+const BARRIER: i64 = 5;
+const RECV: i64 = 9;
+
+const AWAITED: i64 = 1_000;
+const RECEIVER_LATE: i64 = 10_000;
+const SENDER_COMPUTED: i64 = 20_000;
+const TOGETHER: i64 = 30_000;
+const RECEIVER_LOOKED_LATER: i64 = 40_000;
+const WITHOUT_WINDOW: i64 = 50_000;
+
+/// One round of every kind, from `t` on.
+fn round(sender: &mut Rows, receiver: &mut Rows, t: i64) {
+    let send = |call, bytes| (call, "send", bytes, 1, 7);
+    let receive = |call, bytes| (call, "recv", bytes, 0, 7);
+    // the receiver is there 20 us early: 5 us
+    sender.blocking(send(SEND, AWAITED), t + 20_000, 4_000);
+    receiver.blocking(receive(RECV, AWAITED), t, 25_000);
+    // it comes 30 us after the send
+    sender.blocking(send(SEND, RECEIVER_LATE), t + 100_000, 40_000);
+    receiver.blocking(receive(RECV, RECEIVER_LATE), t + 130_000, 10_000);
+    // the sender computes for 50 us before it waits
+    let request = (send(ISEND, SENDER_COMPUTED), t + 200_000, 1_000, 0);
+    sender.complete(WAITALL, t + 251_000, 9_000, &[request]);
+    receiver.blocking(receive(RECV, SENDER_COMPUTED), t + 190_000, 70_000);
+    // two messages at once: which took how long?
+    let one = |begin| (send(ISEND, TOGETHER), begin, 500, 0);
+    sender.complete(WAITALL, t + 301_000, 9_000, &[one(t + 300_000), one(t + 300_500)]);
+    let other = |begin| (receive(IRECV, TOGETHER), begin, 500, 0);
+    receiver.complete(WAITALL, t + 291_000, 20_000, &[other(t + 290_000), other(t + 290_500)]);
+    // posted in time, and waited for 40 us after the send
+    sender.blocking(send(SEND, RECEIVER_LOOKED_LATER), t + 400_000, 50_000);
+    let request = (receive(IRECV, RECEIVER_LOOKED_LATER), t + 390_000, 500, 0);
+    receiver.complete(WAITALL, t + 440_000, 10_000, &[request]);
+    // a request that is waited for at once is as good as a blocking call: 30 us
+    let request = (send(ISEND, WITHOUT_WINDOW), t + 500_000, 1_000, 0);
+    sender.complete(WAITALL, t + 501_100, 20_000, &[request]);
+    receiver.blocking(receive(RECV, WITHOUT_WINDOW), t + 490_000, 40_000);
+}
+
+fn run(rounds: i64, more: impl Fn(&mut Rows, &mut Rows, i64)) -> (tempfile::TempDir, Reference) {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut first, mut second) = (Rows::new(0), Rows::new(1));
+    for number in 0..rounds {
+        more(&mut first, &mut second, number * 1_000_000);
+    }
+    let files = [write(directory.path(), 0, &first), write(directory.path(), 1, &second)];
+    let (trace, failed) = Trace::read(&files).unwrap();
+    assert!(failed.is_empty(), "{failed:?}");
+    (directory, Reference::of_run(&trace))
+}
+
+fn write(directory: &Path, rank: i64, rows: &Rows) -> PathBuf {
+    let rank = Rank {
+        epoch_ns: 0,
+        init_end_ns: 0,
+        end_ns: 10_000_000,
+        summarized: false,
+        ..Rank { rank, ..Rank::new(1) }
+    };
+    rank.write(directory, &rows.sql())
+}
+
+#[test]
+fn only_transfers_with_nothing_in_between_count() {
+    let (_directory, reference) = run(4, round);
+    let found: Vec<(f64, f64, u64)> = reference
+        .points(PathClass::Node)
+        .iter()
+        .map(|point| (point.bytes, point.ns, point.samples))
+        .collect();
+    let expected = [(AWAITED as f64, 5_000.0, 4), (WITHOUT_WINDOW as f64, 30_000.0, 4)];
+    assert_eq!(found, expected);
+    assert_eq!(reference.source, Source::Run);
+}
+
+#[test]
+fn too_few_are_none() {
+    let (_directory, reference) = run(2, round);
+    assert!(reference.is_empty());
+    assert_eq!(reference.source, Source::None);
+}
+
+/// Rank 1 comes 2 us after rank 0, and both leave 10 us later: 10 us. In every other barrier it comes 90 us late, which
+/// tells how long the others waited for it.
+#[test]
+fn collectives_count_from_the_last_entry() {
+    let (_directory, reference) = run(6, |first, second, t| {
+        let barrier = (BARRIER, "collective", 0, -1, -1);
+        first.blocking(barrier, t, 12_000);
+        second.blocking(barrier, t + 2_000, 10_000);
+        first.blocking(barrier, t + 100_000, 94_000);
+        second.blocking(barrier, t + 190_000, 4_000);
+    });
+    let estimate = reference.collective("MPI_Barrier", 2, 0).unwrap();
+    let points: Vec<_> = reference.collective_points().collect();
+    let [("MPI_Barrier", 2, [point])] = points[..] else { panic!("{points:?}") };
+    // of the uneven ones that of the late rank alone: 4 us
+    assert_eq!((estimate.ns, point.samples), (10_000, 18));
+}

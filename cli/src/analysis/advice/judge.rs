@@ -282,3 +282,41 @@ impl Sums {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_named_until_they_have_nearly_all_of_the_time() {
+        let named = |times: &[i64]| -> Vec<u32> {
+            most_of(&(0..).zip(times.iter().copied()).collect()).into_iter().collect()
+        };
+        assert_eq!(named(&[96, 4]), [0]);
+        assert_eq!(named(&[4, 90, 6]), [1, 2]);
+        assert_eq!(named(&[25, 25, 25, 25]), [0, 1, 2, 3]);
+        assert!(named(&[]).is_empty());
+    }
+
+    #[test]
+    fn busy_is_who_waits_much_less() {
+        let gathered =
+            Gathered { waited: [(0, 100), (1, 49), (2, 50)].into(), ..Gathered::default() };
+        assert!(is_busy(&gathered, 0, 1) && is_busy(&gathered, 0, 3));
+        assert!(!is_busy(&gathered, 0, 2) && !is_busy(&gathered, 1, 0));
+    }
+
+    #[test]
+    fn a_limit_covers_messages_that_are_copied() {
+        let limit = |largest, name: &str| Limit {
+            path: crate::trace::PathClass::Node,
+            largest_buffered: largest,
+            smallest_waiting: None,
+            variable: Some((name.into(), "4096".into())),
+        };
+        let limits = [limit(None, "a"), limit(Some(4096), "b")];
+        let name = |bytes| copied_by(Some(bytes), &limits).map(|(name, _)| name.as_str());
+        assert_eq!(name((1, 4096)), Some("b"));
+        assert_eq!(name((1, 4097)), None);
+    }
+}

@@ -8,7 +8,7 @@ mod rows;
 
 use std::path::{Path, PathBuf};
 
-use fixture::{answer, failure, json, Rank};
+use fixture::{answer, failure, json, small_run, Rank};
 use lapscope::analysis::reference::{Reference, Sample, Source};
 use lapscope::calibration::{Calibration, Circumstances};
 use lapscope::trace::{PathClass, Trace};
@@ -243,6 +243,15 @@ fn without_reference_times_nothing_is_invented() {
     let words: Vec<&str> = text.split_whitespace().collect();
     assert!(words.join(" ").contains("not enough data for reference times"), "{text}");
     assert!(words.join(" ").contains("lapscope calibrate -- "), "{text}");
+}
+
+#[test]
+fn a_run_in_which_detail_ended_says_so() {
+    let directory = small_run();
+    let overlap = json(directory.path(), &["overlap", "."]);
+    let notes = overlap["reference"]["notes"].as_array().unwrap();
+    let is_told = |note: &Value| note.as_str().unwrap().starts_with("LAPSCOPE_MAX_MB was reached");
+    assert_eq!(notes.iter().filter(|note| is_told(note)).count(), 1, "{notes:?}");
 }
 
 #[test]

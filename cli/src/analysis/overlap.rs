@@ -19,7 +19,7 @@ use self::side::Sides;
 use self::sums::{BlockingNumbers, BlockingSums, Numbers, Sums};
 use self::walk::{RankFound, Slices, Walk};
 use self::witness::Witness;
-use super::problem::Problem;
+use super::problem::{plural, Problem};
 use super::reference::{Description, Reference, Source};
 use super::report::JSON_VERSION;
 use crate::model::{Nanos, Rank};
@@ -166,7 +166,8 @@ impl Overlap {
             sites.truncate(options.top);
             blocking_sites.truncate(options.top);
         }
-        let notes = reference_notes(reference, &totals);
+        let mut notes = reference_notes(reference, &totals);
+        notes.extend(summary_note(trace));
         Overlap {
             json_version: JSON_VERSION,
             run: run.to_owned(),
@@ -194,6 +195,17 @@ impl Overlap {
             late_pairs: groups::late_pairs(trace, measured),
         }
     }
+}
+
+/// Sums that stand for requests have no partners.
+fn summary_note(trace: &Trace) -> Option<String> {
+    let summarized = trace.ranks.iter().filter(|rank| rank.info().summarized).count() as u64;
+    (summarized > 0).then(|| {
+        format!(
+            "LAPSCOPE_MAX_MB was reached on {summarized} rank{}: what came after that is not in these numbers",
+            plural(summarized)
+        )
+    })
 }
 
 fn reference_notes(reference: &Reference, totals: &Sums) -> Vec<String> {

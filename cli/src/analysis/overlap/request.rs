@@ -193,4 +193,35 @@ mod tests {
         let found = hidden(Life { window: 0, ready_compute: Some(0), ..LIFE });
         assert_eq!((found.possible, found.high, found.rest), (0, 0, 0));
     }
+
+    #[test]
+    fn parts_make_wholes_whatever_is_known() {
+        let mut state = 1u64;
+        let mut random = |limit: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            ((state >> 33) % limit) as i64
+        };
+        for _ in 0..100_000 {
+            let window = random(2_000);
+            let known = random(64);
+            let life = Life {
+                transfer: random(1_000),
+                post: random(300),
+                window,
+                mpi: (known & 1 == 0).then(|| random(1_000).min(window)),
+                completion: random(3_000),
+                is_shared: known & 2 == 0,
+                ready_compute: (known & 4 == 0).then(|| random(2_000).min(window)),
+                needs_partner: known & 8 == 0,
+                seen_complete: (known & 48 == 0).then(|| random(2_000)),
+            };
+            let standstill = random(2_500);
+            let found = life.hidden(|| Some(standstill));
+            assert!(0 <= found.low && found.low <= found.high, "{life:?} {found:?}");
+            assert!(found.high <= found.possible && found.possible <= found.transfer, "{life:?}");
+            let parts = [found.late_partner, found.no_progress, found.rest];
+            assert!(parts.iter().all(|&part| part >= 0), "{life:?} {found:?}");
+            assert_eq!(parts.iter().sum::<i64>(), found.possible - found.low, "{life:?}");
+        }
+    }
 }

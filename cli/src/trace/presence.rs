@@ -28,10 +28,36 @@ impl Presence {
         Presence { intervals: calls }
     }
 
+    /// The first interval that does not end before `moment`. Programs call MPI more or less evenly, so it is looked for around
+    /// where it then would be.
+    fn place(&self, moment: i64) -> usize {
+        let intervals = &self.intervals;
+        let (Some(first), Some(last)) = (intervals.first(), intervals.last()) else { return 0 };
+        if moment <= first.0 || moment > last.1 {
+            return if moment <= first.0 { 0 } else { intervals.len() };
+        }
+        let part = (moment - first.0) as f64 / (last.1 - first.0) as f64;
+        let guess = ((part * intervals.len() as f64) as usize).min(intervals.len() - 1);
+        let is_before = |&(_, end): &(i64, i64)| end < moment;
+        let (mut low, mut high) = (guess, guess);
+        let mut step = 1;
+        if is_before(&intervals[guess]) {
+            while high < intervals.len() && is_before(&intervals[high]) {
+                (low, high) = (high + 1, (high + step).min(intervals.len()));
+                step *= 2;
+            }
+        } else {
+            while low > 0 && !is_before(&intervals[low - 1]) {
+                (low, high) = (low.saturating_sub(step), low);
+                step *= 2;
+            }
+        }
+        low + intervals[low..high].partition_point(is_before)
+    }
+
     /// The first moment from `moment` on at which the rank was inside MPI.
     pub fn next(&self, moment: i64) -> Option<i64> {
-        let at = self.intervals.partition_point(|&(_, end)| end < moment);
-        self.intervals.get(at).map(|&(begin, _)| begin.max(moment))
+        self.intervals.get(self.place(moment)).map(|&(begin, _)| begin.max(moment))
     }
 
     /// Whether it was inside MPI at some moment from `begin` to `end`.
@@ -44,7 +70,7 @@ impl Presence {
         if end <= begin {
             return 0;
         }
-        let first = self.intervals.partition_point(|interval| interval.1 <= begin);
+        let first = self.place(begin + 1);
         let inside: i64 = self.intervals[first..]
             .iter()
             .take_while(|interval| interval.0 < end)
@@ -57,7 +83,7 @@ impl Presence {
     /// are looked at.
     pub fn absent(&self, begin: i64, end: i64) -> i64 {
         const MOST: usize = 4_096;
-        let first = self.intervals.partition_point(|interval| interval.1 <= begin);
+        let first = self.place(begin + 1);
         let mut left = begin;
         let mut absent = 0;
         for interval in self.intervals[first..].iter().take(MOST) {
@@ -98,5 +124,21 @@ mod tests {
         assert_eq!(presence.absent(15_000, 50_000), 20_000);
         assert_eq!(presence.absent(0, 100_000), 30_000);
         assert_eq!(Presence::new(vec![]).outside(0, 7), 7);
+    }
+
+    #[test]
+    fn intervals_are_found_however_they_lie() {
+        for spread in [1i64, 3, 7] {
+            // evenly, and ever farther apart
+            let begin = |number: i64| number.pow(spread as u32 % 3 + 1) * 10_000;
+            let calls = (0..200).map(|number| (begin(number), begin(number) + 1_000 * spread));
+            let presence = Presence::new(calls.collect());
+            let moments = (0..2_000).map(|number| number * 5_003 - 40);
+            let edges = presence.intervals.iter().flat_map(|&(begin, end)| [begin, end, end + 1]);
+            for moment in moments.chain(edges.collect::<Vec<_>>()) {
+                let expected = presence.intervals.partition_point(|&(_, end)| end < moment);
+                assert_eq!(presence.place(moment), expected, "{moment}");
+            }
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::judge::copied_by;
 use super::{Advice, Cause, Cure, Limit, Place};
 use crate::analysis::problem::{list_ranks, plural};
-use crate::model::Rank;
+use crate::model::{Nanos, Rank};
 use crate::render::units::{bytes, percent, round_bytes, time};
 
 /// A limit is worth raising for messages up to this many times as large.
@@ -167,7 +167,7 @@ fn nothing(advice: &Advice, collective: bool) -> String {
         );
     };
     let takes = match evidence.mean_transfer_ns {
-        Some(transfer) => format!(", whose transfer alone takes {}", time(transfer)),
+        Some(transfer) => format!(", {}", alone(advice, transfer)),
         None => String::new(),
     };
     format!(
@@ -175,6 +175,16 @@ fn nothing(advice: &Advice, collective: bool) -> String {
         time(compute),
         sizes(advice)
     )
+}
+
+/// "whose transfer alone takes 2.1 ms"
+fn alone(advice: &Advice, transfer: Nanos) -> String {
+    const SEVERAL: [&str; 4] = ["MPI_Waitall", "MPI_Waitsome", "MPI_Testall", "MPI_Testsome"];
+    if SEVERAL.contains(&advice.waiting.call.as_str()) {
+        format!("whose transfers take {} one after the other", time(transfer))
+    } else {
+        format!("whose transfer alone takes {}", time(transfer))
+    }
 }
 
 /// What does the same as a blocking call without blocking.

@@ -7,7 +7,8 @@
  * while rank 1 is late by a known amount of computation.
  *
  * Prints in nanoseconds, for each collective and rank: blocking, what the blocking namesake took; and for each iteration
- * late, what was computed before the post, computed, what was computed in the window, and waited, what MPI_Wait took.
+ * computed, what was computed in the window, waited, what MPI_Wait took, and late, how much of that had passed when the
+ * other rank posted.
  */
 #include "work.h"
 
@@ -58,7 +59,7 @@ static const struct collective collectives[] = {
 enum way { AT_ONCE, WINDOW, LATE };
 
 struct times {
-    int64_t late, computed, waited;
+    int64_t post, computed, wait, waited;
 };
 
 /* Every value is the sum over ranks, or the root's, or the other rank's: the same on both. */
@@ -91,7 +92,7 @@ static void print_ranks(const char *name, const char *what, const int64_t *mine,
     }
 }
 
-static int64_t rehearse(const struct collective *collective)
+static int64_t time_blocking(const struct collective *collective)
 {
     int64_t took[REHEARSALS];
     for (int i = 0; i < REHEARSALS; i++) {
@@ -109,34 +110,53 @@ static int64_t rehearse(const struct collective *collective)
 
 static struct times iterate(const struct collective *collective, enum way way, int64_t typical_ns)
 {
-    struct times times = {0, 0, 0};
+    struct times times = {0, 0, 0, 0};
     MPI_Request request;
     if (way == LATE && comm_rank(MPI_COMM_WORLD) == 1)
-        times.late = compute(2 * typical_ns + 5000000);
+        compute(2 * typical_ns + 5000000);
+    times.post = now_ns();
     collective->post(&request);
     if (way == WINDOW)
         times.computed = compute(2 * typical_ns);
-    int64_t begin = now_ns();
+    times.wait = now_ns();
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    times.waited = now_ns() - begin;
+    times.waited = now_ns() - times.wait;
     return times;
+}
+
+static int64_t clamp(int64_t value, int64_t most)
+{
+    return value < 0 ? 0 : value > most ? most : value;
+}
+
+static void print_times(const char *name, const struct times *times, int count)
+{
+    int64_t posts[2 * MAX_ITERATIONS], mine[MAX_ITERATIONS], late[MAX_ITERATIONS], computed[MAX_ITERATIONS];
+    int64_t waited[MAX_ITERATIONS];
+    for (int i = 0; i < count; i++)
+        mine[i] = times[i].post;
+    MPI_Allgather(mine, count, MPI_INT64_T, posts, count, MPI_INT64_T, MPI_COMM_WORLD);
+    for (int i = 0; i < count; i++) {
+        int64_t other = posts[(1 - comm_rank(MPI_COMM_WORLD)) * count + i];
+        late[i] = clamp(other - times[i].wait, times[i].waited);
+        computed[i] = times[i].computed;
+        waited[i] = times[i].waited;
+    }
+    print_ranks(name, "late", late, count);
+    print_ranks(name, "computed", computed, count);
+    print_ranks(name, "waited", waited, count);
 }
 
 static void measure(const struct collective *collective, enum way way, int iterations)
 {
-    int64_t late[MAX_ITERATIONS], computed[MAX_ITERATIONS], waited[MAX_ITERATIONS];
-    int64_t typical_ns = rehearse(collective);
+    struct times times[MAX_ITERATIONS];
+    int64_t typical_ns = time_blocking(collective);
     for (int i = 0; i < iterations; i++) {
         meet(i);
-        struct times times = iterate(collective, way, typical_ns);
+        times[i] = iterate(collective, way, typical_ns);
         check(collective, i);
-        late[i] = times.late;
-        computed[i] = times.computed;
-        waited[i] = times.waited;
     }
-    print_ranks(collective->name, "late", late, iterations);
-    print_ranks(collective->name, "computed", computed, iterations);
-    print_ranks(collective->name, "waited", waited, iterations);
+    print_times(collective->name, times, iterations);
 }
 
 static enum way find_way(const char *name)

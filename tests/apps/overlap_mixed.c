@@ -9,7 +9,7 @@
  */
 #include "work.h"
 
-enum { SMALL = 256, WARM_UP = 5, MAX_ITERATIONS = 100 };
+enum { SMALL = 256, REHEARSALS = 10, MAX_ITERATIONS = 100 };
 
 static char *buffer;
 
@@ -52,12 +52,8 @@ int main(int argc, char **argv)
     CHECK(iterations > 0 && iterations <= MAX_ITERATIONS);
     buffer = make_buffer((size_t)large);
     calibrate_work();
-    for (int i = 0; i < WARM_UP; i++) {
-        send_one(message++, SMALL, 0, &computed[0][i], &waited[0][i]);
-        send_one(message++, large, 0, &computed[1][i], &waited[1][i]);
-    }
-    int64_t window_ns = 2 * median(waited[1], WARM_UP);
-    MPI_Bcast(&window_ns, 1, MPI_INT64_T, 1, MPI_COMM_WORLD);
+    rehearse(buffer, SMALL, REHEARSALS, waited[0]);
+    int64_t window_ns = 2 * rehearse(buffer, (size_t)large, REHEARSALS, waited[1]);
     for (int i = 0; i < iterations; i++) {
         send_one(message++, SMALL, window_ns, &computed[0][i], &waited[0][i]);
         send_one(message++, large, window_ns, &computed[1][i], &waited[1][i]);

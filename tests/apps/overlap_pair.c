@@ -13,7 +13,7 @@
 #include "work.h"
 
 enum { REHEARSALS = 15, MAX_ITERATIONS = 100, SLICES = 64 };
-enum { TOKEN = 1, REHEARSED, MEASURED };
+enum { TOKEN = 1, MESSAGE };
 
 /* Work: so many times what a transfer takes, and so many milliseconds on top. */
 struct work {
@@ -34,7 +34,7 @@ static const struct situation {
     /* nothing to hide behind */
     {"exposed", 1, {{0, 0}, {0, 0}, 0}, {{0, 0}, {0, 0}, 0}},
     /* meant for a small message, which is there long before anybody waits for it */
-    {"hidden", 1, {{0, 0}, {2, 2}, 0}, {{0, 0}, {2, 2}, 0}},
+    {"hidden", 1, {{0, 0}, {2, 5}, 0}, {{0, 0}, {2, 5}, 0}},
     {"receiver_late", 0, {{0, 0}, {0, 0}, 0}, {{2, 5}, {0, 0}, 0}},
     {"sender_late", 0, {{2, 5}, {0, 0}, 0}, {{0, 0}, {0, 0}, 0}},
     /* a large message whose two sides have posted, and which waits for them to come back into MPI */
@@ -60,12 +60,12 @@ static int64_t work_ns(const struct work *work)
     return (int64_t)(work->transfers * (double)transfer_ns + work->ms * 1e6);
 }
 
-SITE void post(int tag, MPI_Request *request)
+SITE void post(MPI_Request *request)
 {
     if (comm_rank(MPI_COMM_WORLD) == 0)
-        MPI_Isend(buffer, (int)bytes, MPI_BYTE, 1, tag, MPI_COMM_WORLD, request);
+        MPI_Isend(buffer, (int)bytes, MPI_BYTE, 1, MESSAGE, MPI_COMM_WORLD, request);
     else
-        MPI_Irecv(buffer, (int)bytes, MPI_BYTE, 0, tag, MPI_COMM_WORLD, request);
+        MPI_Irecv(buffer, (int)bytes, MPI_BYTE, 0, MESSAGE, MPI_COMM_WORLD, request);
 }
 
 SITE void complete(MPI_Request *request)
@@ -97,26 +97,6 @@ static void meet(int message)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static struct moments rehearse(int message)
-{
-    struct moments m = {0, 0, 0, 0, 0};
-    MPI_Request request;
-    meet(message);
-    if (comm_rank(MPI_COMM_WORLD) == 0)
-        MPI_Recv(NULL, 0, MPI_BYTE, 1, TOKEN, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    m.post = now_ns();
-    if (comm_rank(MPI_COMM_WORLD) == 0) {
-        MPI_Isend(buffer, (int)bytes, MPI_BYTE, 1, REHEARSED, MPI_COMM_WORLD, &request);
-    } else {
-        MPI_Irecv(buffer, (int)bytes, MPI_BYTE, 0, REHEARSED, MPI_COMM_WORLD, &request);
-        MPI_Send(NULL, 0, MPI_BYTE, 0, TOKEN, MPI_COMM_WORLD);
-    }
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    m.done = now_ns();
-    CHECK(is_message(buffer, bytes, message));
-    return m;
-}
-
 static struct moments measure(const struct situation *situation, int message)
 {
     int sends = comm_rank(MPI_COMM_WORLD) == 0;
@@ -129,7 +109,7 @@ static struct moments measure(const struct situation *situation, int message)
     compute(work_ns(&side->before));
 
     m.post = now_ns();
-    post(MEASURED, &request);
+    post(&request);
     m.posted = now_ns();
     if (!sends && situation->receiver_early)
         MPI_Send(NULL, 0, MPI_BYTE, 0, TOKEN, MPI_COMM_WORLD);
@@ -151,20 +131,6 @@ static void exchange(const struct moments *mine, struct moments *all, int count)
 {
     int values = count * (int)(sizeof *mine / sizeof(int64_t));
     MPI_Allgather(mine, values, MPI_INT64_T, all, values, MPI_INT64_T, MPI_COMM_WORLD);
-}
-
-static void rehearse_all(void)
-{
-    struct moments mine[REHEARSALS], all[2 * REHEARSALS];
-    int64_t took[REHEARSALS];
-    for (int i = 0; i < REHEARSALS; i++)
-        mine[i] = rehearse(i);
-    exchange(mine, all, REHEARSALS);
-    for (int i = 0; i < REHEARSALS; i++)
-        took[i] = all[REHEARSALS + i].done - all[i].post;
-    transfer_ns = median(took, REHEARSALS);
-    if (comm_rank(MPI_COMM_WORLD) == 0)
-        print_values("transfer", took, REHEARSALS);
 }
 
 static void print_side(const char *side, const struct moments *m, const struct moments *sender, int count)
@@ -199,6 +165,7 @@ static const struct situation *find_situation(const char *name)
 int main(int argc, char **argv)
 {
     struct moments mine[MAX_ITERATIONS], all[2 * MAX_ITERATIONS];
+    int64_t transfers[REHEARSALS];
     int rank = start(&argc, &argv, 2);
     CHECK(argc > 1);
     const struct situation *situation = find_situation(argv[1]);
@@ -207,11 +174,12 @@ int main(int argc, char **argv)
     CHECK(iterations > 0 && iterations <= MAX_ITERATIONS);
     buffer = make_buffer(bytes);
     calibrate_work();
-    rehearse_all();
+    transfer_ns = rehearse(buffer, bytes, REHEARSALS, transfers);
     for (int i = 0; i < iterations; i++)
-        mine[i] = measure(situation, REHEARSALS + i);
+        mine[i] = measure(situation, i);
     exchange(mine, all, iterations);
     if (rank == 0) {
+        print_values("transfer", transfers, REHEARSALS);
         print_side("send", all, all, iterations);
         print_side("recv", all + iterations, all, iterations);
     }

@@ -1,6 +1,8 @@
 //! Support for the tests under real MPI launchers: which MPIs there are, how a program is built and launched with and
 //! without lapscope, and how what lapscope wrote is compared with what a program is known to do.
 
+pub mod answer;
+pub mod bed;
 pub mod build;
 pub mod differential;
 pub mod expect;
@@ -13,3 +15,4 @@ pub mod paths;
 pub mod pattern;
 pub mod rows;
 pub mod suite;
+pub mod truth;

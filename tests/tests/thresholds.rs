@@ -1,0 +1,214 @@
+//! From which size on sends wait, found blind: `lapscope thresholds` on a program that sends a spread of sizes, under MPIs
+//! that were told an unusual limit.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use lapscope_tests::answer::{ask, number, rows, text};
+use lapscope_tests::bed::Bed;
+use lapscope_tests::build;
+use lapscope_tests::launch::place;
+use lapscope_tests::mpi;
+
+/// Bytes. The program's sizes grow in steps of 1.2, and none lies so little below one of these that the header, which MPIs
+/// count in, makes the difference.
+const LIMITS: &[u64] = &[1500, 3200, 9000, 50_000, 200_000];
+
+/// How an MPI is told from which size on a send waits for its receive.
+struct Knob {
+    mpi: &'static str,
+    bed: Bed,
+    variables: &'static [&'static str],
+    /// What else it needs for that.
+    also: &'static [(&'static str, &'static str)],
+}
+
+const KNOBS: &[Knob] = &[
+    Knob {
+        mpi: "openmpi",
+        bed: Bed::SharedMemory,
+        variables: &["OMPI_MCA_btl_vader_eager_limit"],
+        also: &[],
+    },
+    Knob {
+        mpi: "openmpi",
+        bed: Bed::SlowLink,
+        variables: &["OMPI_MCA_btl_tcp_eager_limit"],
+        also: &[],
+    },
+    Knob {
+        mpi: "openmpi",
+        bed: Bed::SharedMemory,
+        variables: &["UCX_RNDV_THRESH"],
+        also: &[
+            ("OMPI_MCA_pml", "ucx"),
+            ("OMPI_MCA_pml_ucx_tls", "any"),
+            ("OMPI_MCA_pml_ucx_devices", "any"),
+        ],
+    },
+    Knob { mpi: "mpich", bed: Bed::SharedMemory, variables: &["UCX_RNDV_THRESH"], also: &[] },
+    Knob { mpi: "mpich", bed: Bed::SlowLink, variables: &["UCX_RNDV_THRESH"], also: &[] },
+    Knob {
+        mpi: "openmpi5",
+        bed: Bed::SharedMemory,
+        variables: &["OMPI_MCA_btl_sm_eager_limit"],
+        also: &[],
+    },
+    // the smaller of this and what fits into a cell
+    Knob {
+        mpi: "mpich5",
+        bed: Bed::SharedMemory,
+        variables: &["MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD"],
+        also: &[
+            ("MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE", "262144"),
+            ("MPIR_CVAR_CH4_PACK_BUFFER_SIZE", "524288"),
+        ],
+    },
+];
+
+/// Runs `overlap_spread` and asks lapscope for the one path of the run.
+fn measure(knob: &Knob, environment: &[(&str, String)], args: &[&str]) -> Option<(String, Value)> {
+    let mpi = mpi::named(knob.mpi)?;
+    if !knob.bed.is_there(mpi) {
+        return None;
+    }
+    let place = place();
+    let mut job = knob
+        .bed
+        .job(mpi, 2, build::app(mpi, "overlap_spread"), place.path())
+        .args(args)
+        .limit(Duration::from_secs(600));
+    for (name, value) in knob.also {
+        job = job.env(name, *value);
+    }
+    for (name, value) in environment {
+        job = job.env(name, value);
+    }
+    let outcome = job.run();
+    assert_eq!(outcome.code, 0, "{args:?} under {}: {}", mpi.name, outcome.stderr);
+    let answer = ask("thresholds", &job.run_directory());
+    Some((outcome.stdout, answer))
+}
+
+/// The only path with evidence: both ranks are on this machine.
+fn path(answer: &Value) -> &Value {
+    let found: Vec<&Value> =
+        rows(answer, "paths").iter().filter(|row| text(row, "path") == "node").collect();
+    assert_eq!(found.len(), 1, "{answer:#}");
+    found[0]
+}
+
+fn bracket(threshold: &Value) -> (u64, u64) {
+    (
+        number(threshold, "largest_buffered_bytes") as u64,
+        number(threshold, "smallest_waiting_bytes") as u64,
+    )
+}
+
+fn check_limits(knob: &Knob, extra: &[(&str, String)]) {
+    for &limit in LIMITS {
+        let mut environment = extra.to_vec();
+        environment.extend(knob.variables.iter().map(|&name| (name, limit.to_string())));
+        let Some((printed, answer)) = measure(knob, &environment, &[]) else { return };
+        let threshold = &path(&answer)["completion"];
+        let (buffered, waiting) = bracket(threshold);
+        println!(
+            "{}, {}, {} = {limit}: {buffered} to {waiting}; {}",
+            knob.mpi,
+            knob.bed.word(),
+            knob.variables[0],
+            text(threshold, "sentence")
+        );
+        assert_eq!(text(threshold, "verdict"), "bracket", "{threshold:#}\n{printed}");
+        assert!(buffered < limit && limit <= waiting, "{limit}: {threshold:#}\n{printed}");
+        assert!(waiting <= buffered * 3 / 2, "the spread is finer: {threshold:#}\n{printed}");
+        assert_ne!(path(&answer)["declared"]["agrees"], false, "{answer:#}");
+    }
+}
+
+macro_rules! knobs {
+    ($($name:ident $index:expr;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                check_limits(&KNOBS[$index], &[]);
+            }
+        )*
+    };
+}
+
+mod blind {
+    use super::*;
+
+    knobs! {
+        openmpi_shared_memory 0;
+        openmpi_tcp 1;
+        openmpi_ucx 2;
+        mpich_shared_memory 3;
+        mpich_tcp 4;
+        openmpi5_shared_memory 5;
+        mpich5_shared_memory 6;
+    }
+
+    /// The clock of a rank decides nothing.
+    #[test]
+    fn with_a_shifted_clock() {
+        for shift in ["1:5000:100", "1:-30000:100"] {
+            for knob in [&KNOBS[0], &KNOBS[4]] {
+                check_limits(knob, &[("LAPSCOPE_TEST_CLOCK", shift.to_owned())]);
+            }
+        }
+    }
+}
+
+/// Of two sizes, one on each side, nothing more is known than that the limit lies between them.
+#[test]
+fn two_sizes() {
+    for knob in KNOBS {
+        let Some((printed, answer)) = measure(knob, &[], &["-r", "10", "200", "300000"]) else {
+            continue;
+        };
+        let threshold = &path(&answer)["completion"];
+        println!("{}, {}: {}", knob.mpi, knob.bed.word(), text(threshold, "sentence"));
+        assert_eq!(bracket(threshold), (200, 300_000), "{threshold:#}\n{printed}");
+        assert_eq!(text(threshold, "verdict"), "not_enough_sizes", "{threshold:#}");
+        assert!(!text(threshold, "try").is_empty(), "how to know more: {threshold:#}");
+    }
+}
+
+/// Sizes on one side alone.
+#[test]
+fn one_side() {
+    for knob in KNOBS {
+        for (sizes, verdict) in
+            [(["100", "150"], "always_buffered"), (["300000", "500000"], "always_waits")]
+        {
+            let args = ["-r", "8", sizes[0], sizes[1]];
+            let Some((printed, answer)) = measure(knob, &[], &args) else { continue };
+            let threshold = &path(&answer)["completion"];
+            assert_eq!(text(threshold, "verdict"), verdict, "{threshold:#}\n{printed}");
+        }
+    }
+}
+
+/// Sends of Open MPI through a socket whose buffer is small: as many are kept as fit into it together.
+#[test]
+fn cumulative() {
+    let knob = &KNOBS[1];
+    let small = ["OMPI_MCA_btl_tcp_sndbuf", "OMPI_MCA_btl_tcp_rcvbuf"];
+    let environment = small.map(|name| (name, "65536".to_owned()));
+    let args = ["-r", "2", "-k", "32", "20000", "60000"];
+    let Some((printed, answer)) = measure(knob, &environment, &args) else { return };
+    let cumulative = &path(&answer)["cumulative"];
+    println!("{printed}{cumulative:#}");
+    assert_eq!(text(cumulative, "verdict"), "cumulative", "{answer:#}\n{printed}");
+    assert!(number(cumulative, "largest_buffered_bytes") >= 60_000.0, "{cumulative:#}");
+    assert!(number(cumulative, "smallest_blocking_bytes") <= 32.0 * 20_000.0, "{cumulative:#}");
+
+    let Some((printed, answer)) = measure(knob, &[], &["-k", "8", "20000", "60000"]) else {
+        return;
+    };
+    let cumulative = &path(&answer)["cumulative"];
+    assert_eq!(text(cumulative, "verdict"), "per_message", "{answer:#}\n{printed}");
+}

@@ -247,7 +247,7 @@ fn of_path(path: PathClass, cells: &Cells, library: &str, declared: &[Declared])
         sizes: sizes.iter().map(size_counts).collect(),
     };
     found.declared = declared::governing(&found, library, declared);
-    sentences::fill(&mut found);
+    sentences::fill(&mut found, library);
     found
 }
 

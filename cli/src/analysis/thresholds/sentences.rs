@@ -9,11 +9,11 @@ use crate::trace::PathClass;
 use super::declared::DeclaredBy;
 
 /// Writes the sentence of each limit, and what to do to know more.
-pub(super) fn fill(found: &mut PathThresholds) {
+pub(super) fn fill(found: &mut PathThresholds, library: &str) {
     let path = path_words(found.path);
     found.completion.sentence = completion(&found.completion, found.waits_for, path);
     if let Some(declared) = &found.declared {
-        let words = declared_words(declared, &found.completion);
+        let words = declared_words(declared, &found.completion, library_name(library));
         found.completion.sentence += &words;
     }
     found.attention.sentence = attention(&found.attention, path);
@@ -170,10 +170,10 @@ fn cumulative(of: &Cumulative, path: &str) -> String {
     }
 }
 
-fn declared_words(declared: &Governing, found: &Threshold) -> String {
+fn declared_words(declared: &Governing, found: &Threshold, library: &str) -> String {
     let who = match declared.by {
-        DeclaredBy::ControlVariable => "MPI declares",
-        DeclaredBy::Environment => "the environment sets",
+        DeclaredBy::ControlVariable => format!("{library} declares"),
+        DeclaredBy::Environment => "the environment sets".to_owned(),
     };
     let above = declared.bytes > found.smallest_waiting_bytes;
     let agreement = match declared.agrees {
@@ -190,6 +190,12 @@ fn declared_words(declared: &Governing, found: &Threshold) -> String {
 /// The command that sends what is missing.
 const PROBE: &str =
     "lapscope thresholds --probe -- and your launch line without the program finds out";
+
+/// What people call the library that says this of itself.
+fn library_name(version: &str) -> &'static str {
+    let names = [("Open MPI", "Open MPI"), ("MPICH", "MPICH"), ("Intel", "Intel MPI")];
+    names.iter().find(|(begin, _)| version.starts_with(begin)).map_or("MPI", |(_, name)| name)
+}
 
 /// What would tell more.
 fn next(of: &Threshold) -> Option<String> {

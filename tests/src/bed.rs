@@ -42,6 +42,13 @@ fn unshare() -> Option<&'static [&'static str]> {
     })
 }
 
+/// The front of a command line that runs over the slow link; `None`, said loudly, where that is not permitted.
+pub fn slow_link() -> Option<Vec<OsString>> {
+    let script = format!("{SLOW_LINK} && exec \"$@\"");
+    let front = unshare()?.iter().copied();
+    Some(front.chain(["sh", "-c", &script, "sh"]).map(OsString::from).collect())
+}
+
 /// What makes an MPI send between ranks of one machine through the network. Empty: not known.
 fn through_the_network(mpi: &Mpi) -> &'static [(&'static str, &'static str)] {
     match mpi.name {
@@ -85,9 +92,7 @@ impl Bed {
         if self == Self::SharedMemory {
             return job;
         }
-        let script = format!("{SLOW_LINK} && exec \"$@\"");
-        let front = unshare().expect("asked before").iter().copied();
-        let front = front.chain(["sh", "-c", &script, "sh"]).map(OsString::from).collect();
+        let front = slow_link().expect("asked before");
         through_the_network(mpi)
             .iter()
             .fold(job.inside(front), |job, (name, value)| job.env(name, *value))

@@ -1,5 +1,7 @@
 //! When a rank was inside MPI: only then can most MPI libraries move its messages.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 /// Gaps between calls shorter than this are not looked at as computation, nanoseconds.
 const SHORT_GAP: i64 = 1_000;
 
@@ -8,6 +10,36 @@ const SHORT_GAP: i64 = 1_000;
 #[derive(Debug, Clone, Default)]
 pub struct Presence {
     intervals: Vec<(i64, i64)>,
+    near: Near,
+}
+
+/// Where something was found last; any value will do.
+#[derive(Debug, Default)]
+struct Near(AtomicU32);
+
+impl Clone for Near {
+    fn clone(&self) -> Near {
+        Near::default()
+    }
+}
+
+/// The first interval that does not end before `moment`, looked for from `near` outwards, in steps that double.
+fn place_around(intervals: &[(i64, i64)], moment: i64, near: usize) -> usize {
+    let is_before = |&(_, end): &(i64, i64)| end < moment;
+    let (mut low, mut high) = (near, near);
+    let mut step = 1;
+    if is_before(&intervals[near]) {
+        while high < intervals.len() && is_before(&intervals[high]) {
+            (low, high) = (high + 1, (high + step).min(intervals.len()));
+            step *= 2;
+        }
+    } else {
+        while low > 0 && !is_before(&intervals[low - 1]) {
+            (low, high) = (low.saturating_sub(step), low);
+            step *= 2;
+        }
+    }
+    low + intervals[low..high].partition_point(is_before)
 }
 
 impl Presence {
@@ -25,34 +57,18 @@ impl Presence {
         }
         calls.truncate(last + 1);
         calls.shrink_to_fit();
-        Presence { intervals: calls }
+        Presence { intervals: calls, near: Near::default() }
     }
 
-    /// The first interval that does not end before `moment`. Programs call MPI more or less evenly, so it is looked for around
-    /// where it then would be.
+    /// The first interval that does not end before `moment`. Who looks at one request after the other looks near the
+    /// last place, so it is looked for around that.
     fn place(&self, moment: i64) -> usize {
         let intervals = &self.intervals;
-        let (Some(first), Some(last)) = (intervals.first(), intervals.last()) else { return 0 };
-        if moment <= first.0 || moment > last.1 {
-            return if moment <= first.0 { 0 } else { intervals.len() };
-        }
-        let part = (moment - first.0) as f64 / (last.1 - first.0) as f64;
-        let guess = ((part * intervals.len() as f64) as usize).min(intervals.len() - 1);
-        let is_before = |&(_, end): &(i64, i64)| end < moment;
-        let (mut low, mut high) = (guess, guess);
-        let mut step = 1;
-        if is_before(&intervals[guess]) {
-            while high < intervals.len() && is_before(&intervals[high]) {
-                (low, high) = (high + 1, (high + step).min(intervals.len()));
-                step *= 2;
-            }
-        } else {
-            while low > 0 && !is_before(&intervals[low - 1]) {
-                (low, high) = (low.saturating_sub(step), low);
-                step *= 2;
-            }
-        }
-        low + intervals[low..high].partition_point(is_before)
+        let Some(last) = intervals.len().checked_sub(1) else { return 0 };
+        let near = (self.near.0.load(Ordering::Relaxed) as usize).min(last);
+        let place = place_around(intervals, moment, near);
+        self.near.0.store(place as u32, Ordering::Relaxed);
+        place
     }
 
     /// The first moment from `moment` on at which the rank was inside MPI.
@@ -127,18 +143,18 @@ mod tests {
     }
 
     #[test]
-    fn intervals_are_found_however_they_lie() {
-        for spread in [1i64, 3, 7] {
-            // evenly, and ever farther apart
-            let begin = |number: i64| number.pow(spread as u32 % 3 + 1) * 10_000;
-            let calls = (0..200).map(|number| (begin(number), begin(number) + 1_000 * spread));
-            let presence = Presence::new(calls.collect());
-            let moments = (0..2_000).map(|number| number * 5_003 - 40);
-            let edges = presence.intervals.iter().flat_map(|&(begin, end)| [begin, end, end + 1]);
-            for moment in moments.chain(edges.collect::<Vec<_>>()) {
-                let expected = presence.intervals.partition_point(|&(_, end)| end < moment);
-                assert_eq!(presence.place(moment), expected, "{moment}");
-            }
+    fn intervals_are_found_from_wherever_was_looked_last() {
+        let calls =
+            (0..200i64).map(|number| (number * number * 5_000, number * number * 5_000 + 3_000));
+        let presence = Presence::new(calls.collect());
+        let edges = presence.intervals.iter().flat_map(|&(begin, end)| [begin, end, end + 1]);
+        let mut moments: Vec<i64> = edges.chain([-40, i64::MAX]).collect();
+        // back and forth, near and far
+        moments.sort_by_key(|moment| moment.wrapping_mul(0x9e37_79b9));
+        for moment in moments {
+            let expected = presence.intervals.partition_point(|&(_, end)| end < moment);
+            assert_eq!(presence.place(moment), expected, "{moment}");
         }
+        assert_eq!(Presence::default().place(5), 0);
     }
 }

@@ -33,7 +33,9 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
 
 fn source(overlap: &OverlapSummary) -> String {
     match &overlap.reference.description.source {
-        Source::Calibration { file, .. } => format!("  reference times: {}", file.display()),
+        Source::Calibration { created, .. } => {
+            format!("  reference times: lapscope calibrate of {created}")
+        }
         Source::Run => "  reference times: from this run's own transfers".to_owned(),
         Source::None => String::new(),
     }

@@ -45,14 +45,6 @@ fn source(overlap: &OverlapSummary) -> String {
 fn notes(report: &Report) -> Vec<String> {
     let overlap = &report.overlap;
     let mut notes = overlap.reference.notes.clone();
-    let (seen, all) = (overlap.totals.numbers.requests, report.totals.requests);
-    if seen < all {
-        notes.push(format!(
-            "Of {} of {} requests, those recorded one by one; the others are in the sums above only.",
-            count(seen),
-            count(all)
-        ));
-    }
     let matching = &overlap.matching;
     let lost = matching.unmatched_sends + matching.unmatched_receives + matching.doubtful;
     if lost + matching.not_followed > 0 {

@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod collective;
+mod combine;
 pub mod endpoint;
 pub mod matching;
 pub mod operation;

@@ -1,0 +1,169 @@
+//! Of the commands that measure overlap and what limits it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::{Format, TextOrJson};
+use crate::model::Rank;
+use clap::{Args, ValueEnum};
+
+/// From which size on sends wait for their receiver, and what MPI declares.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A send is seen to be buffered when it was complete before its receive was posted, and to wait when it was not
+although the sender was inside MPI for much longer than a transfer takes. So runs tell most in which receivers compute
+while messages of many sizes are on their way.
+
+--probe finds out: lapscope launches an MPI program of its own that sends messages of many sizes to receivers who are
+elsewhere, more and more closely around the limit. The launch line is that of your program without the program.
+
+Examples:
+  lapscope thresholds                   the newest run in this directory
+  lapscope thresholds --rank 3 runs/a   what rank 3 sent
+  lapscope thresholds --probe -- mpirun -n 2 --map-by node")]
+pub struct ThresholdsArgs {
+    /// Run directory or database [default: the newest lapscope-* here]
+    #[arg(conflicts_with = "probe")]
+    pub run: Option<PathBuf>,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+
+    /// Only messages that this rank sent, WORLD:RANK of spawned processes; may be given several times
+    #[arg(long = "rank", value_name = "RANK")]
+    pub ranks: Vec<Rank>,
+
+    /// Launch a program of lapscope's own that finds the limits
+    #[arg(long)]
+    pub probe: bool,
+
+    /// With --probe: how long to look, for each kind of neighbours
+    #[arg(long, value_name = "S", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=3600), requires = "probe")]
+    pub seconds: u32,
+
+    /// With --probe: the MPI library [default: the one beside the launcher, else the loader's]
+    #[arg(long, value_name = "FILE", requires = "probe")]
+    pub mpi_library: Option<PathBuf>,
+
+    /// With --probe: keep the recorded run in this directory
+    #[arg(long, value_name = "DIR", requires = "probe")]
+    pub dir: Option<PathBuf>,
+
+    /// With --probe: the launch line, without a program
+    #[arg(last = true, value_name = "COMMAND", requires = "probe")]
+    pub command: Vec<OsString>,
+}
+
+/// Compare two runs: what changed in configuration, in times, and at which call sites.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Differences are B minus A: negative is less time in B. A call site is the same when call, function and line are;
+where lines have moved, when the function has as many of that call in both.
+
+Examples:
+  lapscope diff runs/before runs/after
+  lapscope diff runs/a runs/b --top 0 --format csv > sites.csv")]
+pub struct DiffArgs {
+    /// Run directory or database
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+
+    /// Run directory or database to compare it with
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+
+    /// Call sites shown; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 15)]
+    pub top: usize,
+}
+
+/// What a table of `lapscope overlap` has a row for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OverlapBy {
+    /// Call sites
+    Site,
+    /// Message sizes
+    Size,
+    /// Self, same node, network
+    Path,
+    /// Ranks
+    Rank,
+    /// Sends, receives, collectives
+    Kind,
+    /// Parts of the run, in order
+    Time,
+}
+
+/// How much communication was hidden behind computation, how much could have been, and what was waited for.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Of each request: its transfer takes so long with nothing in between (reference); hidden is what of that did not
+show up as time inside MPI; possible is what the computation between post and wait could have hidden; lost is
+the difference. Where only an interval is known, an interval is printed. Waiting is counted once for each call.
+
+Examples:
+  lapscope overlap                      the newest run in this directory
+  lapscope overlap --by size runs/a
+  lapscope overlap --format json | jq .totals")]
+pub struct OverlapArgs {
+    /// Run directory or database [default: the newest lapscope-* here]
+    pub run: Option<PathBuf>,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+
+    /// One table only [default: a summary; csv: site]
+    #[arg(long, value_enum)]
+    pub by: Option<OverlapBy>,
+
+    /// Where reference times are from: `run` (its own transfers), `calibration`, or a calibration file
+    /// [default: a calibration where one fits, else the run]
+    #[arg(long, value_name = "run|calibration|FILE")]
+    pub reference: Option<String>,
+
+    /// Call sites shown; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub top: usize,
+
+    /// Only requests of this rank, WORLD:RANK of spawned processes; may be given several times
+    #[arg(long = "rank", value_name = "RANK")]
+    pub ranks: Vec<Rank>,
+}
+
+/// Measure how long transfers take here when nothing disturbs them, for later reports to compare with.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The launch line is that of your program without the program: lapscope launches one of its own, which takes about as many
+seconds as --seconds says. Reports find the result by host, MPI and transport settings.
+
+Examples:
+  lapscope calibrate -- mpirun -n 2
+  lapscope calibrate -- mpirun -n 4 --map-by node --mca btl tcp,self
+  lapscope calibrate --mpi-library /opt/mpi/lib/libmpi.so.12 -- srun -N 2 -n 4")]
+pub struct CalibrateArgs {
+    /// How long to measure
+    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub seconds: u32,
+
+    /// The MPI library [default: the one beside the launcher, else the loader's]
+    #[arg(long, value_name = "FILE")]
+    pub mpi_library: Option<PathBuf>,
+
+    /// File to write [default: in $LAPSCOPE_CALIBRATION_DIR, else ~/.local/share/lapscope/calibration, where reports look]
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Keep the recorded run in this directory
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub format: TextOrJson,
+
+    /// The launch line, without a program
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}

@@ -45,7 +45,7 @@ fn of_rank(trace: &Trace, rank: usize, slack: &Slack<'_>, margins: &Margins) -> 
         let path = trace.path_class(rank, receive.rank);
         let sent = sent.entry(receive.rank).or_default();
         let earlier = sent.earlier(trace, receive.rank, send.post_begin);
-        let slack = slack.of_transfer(path, send.bytes().0);
+        let slack = slack.of_transfer(path, send.bytes().0, earlier);
         let message = Message::new(trace, &send, &receive, slack, margin);
         let completion = message.as_ref().and_then(Message::completion);
         let post = message.as_ref().and_then(Message::post);

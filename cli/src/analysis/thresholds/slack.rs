@@ -13,11 +13,14 @@ pub struct Slack<'a> {
 }
 
 impl Slack<'_> {
-    /// Nanoseconds.
-    pub fn of_transfer(&self, path: PathClass, bytes: u64) -> i64 {
+    /// Nanoseconds, for a message behind `earlier` bytes that take the same way: a slow link that is busy with these is no
+    /// receiver who is missing.
+    pub fn of_transfer(&self, path: PathClass, bytes: u64, earlier: u64) -> i64 {
         let measured = self.reference.transfer(path, bytes);
         let guess = || (bytes.min(1 << 50) as f64 * ns_per_byte(path)) as i64;
-        base(path) + measured.map_or_else(guess, |estimate| TIMES * estimate.ns)
+        let own = measured.map_or_else(guess, |estimate| TIMES * estimate.ns);
+        let behind = own as f64 * (earlier.min(1 << 50) as f64 / bytes.max(1) as f64);
+        (base(path) + own).saturating_add(behind as i64)
     }
 }
 

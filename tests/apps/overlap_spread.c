@@ -7,7 +7,7 @@
  * A round is three times the same message, to a receiver who
  *   posts, computes, waits;
  *   computes, posts and waits;
- *   computes, looks into MPI (MPI_Iprobe), computes, posts and waits.
+ *   computes, looks into MPI (MPI_Probe), computes, posts and waits.
  * The last tells sends that wait for the receive from those that wait for the receiver to take the message out of their
  * way: of Open MPI 4.1 on shared memory the latter are all above btl_vader_max_inline_send, whatever the eager limit is.
  *
@@ -81,8 +81,7 @@ static void receive_messages(int bytes, int count, enum receiver receiver, int64
     compute(window_ns);
     presence.back = now_ns();
     if (receiver == LOOKS_FIRST) {
-        int flag;
-        MPI_Iprobe(0, MESSAGE, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+        MPI_Probe(0, MESSAGE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         compute(window_ns);
     }
     presence.there = now_ns();
@@ -145,7 +144,7 @@ static int make_spread(int sizes[MAX_SIZES])
 
 int main(int argc, char **argv)
 {
-    int sizes[MAX_SIZES], count = 0, rounds = 2, outstanding = 1, option, largest = 0;
+    int sizes[MAX_SIZES], count = 0, rounds = 3, outstanding = 1, option, largest = 0;
     double window_ms = 4;
     start(&argc, &argv, 2);
     while ((option = getopt(argc, argv, "r:k:w:")) != -1)

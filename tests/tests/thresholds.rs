@@ -177,18 +177,25 @@ fn two_sizes() {
     }
 }
 
-/// Sizes on one side alone.
+/// Sizes on one side alone. On the other side there is nothing but the program's own few bytes.
 #[test]
 fn one_side() {
     for knob in KNOBS {
-        for (sizes, verdict) in
-            [(["100", "150"], "always_buffered"), (["300000", "500000"], "always_waits")]
-        {
-            let args = ["-r", "8", sizes[0], sizes[1]];
-            let Some((printed, answer)) = measure(knob, &[], &args) else { continue };
-            let threshold = &path(&answer)["completion"];
-            assert_eq!(text(threshold, "verdict"), verdict, "{threshold:#}\n{printed}");
-        }
+        let Some((printed, answer)) = measure(knob, &[], &["-r", "8", "100", "150"]) else {
+            continue;
+        };
+        let threshold = &path(&answer)["completion"];
+        assert_eq!(text(threshold, "verdict"), "always_buffered", "{threshold:#}\n{printed}");
+        assert_eq!(number(threshold, "largest_buffered_bytes"), 150.0, "{threshold:#}");
+
+        let Some((printed, answer)) = measure(knob, &[], &["-r", "8", "300000", "500000"]) else {
+            continue;
+        };
+        let threshold = &path(&answer)["completion"];
+        let waiting = number(threshold, "smallest_waiting_bytes");
+        assert_eq!(waiting, 300_000.0, "{threshold:#}\n{printed}");
+        let buffered = threshold["largest_buffered_bytes"].as_f64().unwrap_or(0.0);
+        assert!(buffered < 100.0, "{threshold:#}\n{printed}");
     }
 }
 

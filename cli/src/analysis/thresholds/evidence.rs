@@ -87,9 +87,12 @@ impl Message {
     pub fn completion(&self) -> Option<Completion> {
         let done = self.done.unwrap_or(i64::MAX);
         if self.is_before(done, self.receive_posted) {
-            return Some(if self.gave_time(i64::MIN, done.min(self.first_inside)) {
-                Completion::Attended
-            } else if self.is_before(done, self.first_inside) {
+            if self.gave_time(i64::MIN, done.min(self.first_inside)) {
+                // long before the receiver came: a slow network, or a look that left no record of when it was
+                let is_unseen = self.is_before(done.saturating_add(self.slack), self.first_inside);
+                return (!is_unseen).then_some(Completion::Attended);
+            }
+            return Some(if self.is_before(done, self.first_inside) {
                 Completion::Early
             } else {
                 Completion::Kept
@@ -183,6 +186,8 @@ mod tests {
         assert_eq!(message(MS + 3_000).completion(), Some(Completion::Early));
         // not at once: somebody had to look
         assert_eq!(message(10 * MS - 2_000).completion(), Some(Completion::Attended));
+        // after a while, and by nobody that was seen
+        assert_eq!(message(5 * MS).completion(), None);
         let posted_before = Message { receive_posted: 0, ..message(MS + 3_000) };
         assert_eq!(posted_before.completion(), Some(Completion::Unattended));
     }

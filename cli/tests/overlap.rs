@@ -104,10 +104,11 @@ fn receives_lose_what_stood_still_and_what_one_waitall_leaves_open() {
     let receives = row(&overlap["kinds"], "kind", "recv");
     assert_eq!(receives["measured"], 4);
     // at 10 ms: 0 of 100000 hidden, 500 for the post, the rest stood still; at 20 ms: nothing possible;
-    // at 30 ms: 39000 to 99000, and 39500 to 99500
+    // at 30 ms: 39000 to 99000, and 39500 to 99500, but together no more than the 200000 that both take less the 60000 of the
+    // call that ended them (rounded down for each): 58501 stood still
     assert_eq!(
         numbers(receives, LOST),
-        [400_000, 300_000, 78_500, 198_500, 221_500, 0, 99_500, 122_000]
+        [400_000, 300_000, 78_500, 139_999, 221_500, 0, 158_001, 63_499]
     );
     // all three waits are as long as the transfer, or shorter: two could have been hidden, one had no window
     assert_eq!(numbers(receives, EXPOSED), [259_500, 0, 0, 160_000, 99_500]);

@@ -12,6 +12,10 @@
 //! - the least: when the completing call ended other requests too, this one may have been complete before it began,
 //!   and then nothing of that call was its own. The same when a test had seen it complete.
 //!
+//! Requests that one call ended are then taken together: while it waited, from the moment that all other sides were there,
+//! at least one of their transfers moved. What all of them hid is at most what they take one after the other less that time
+//! ([`Hidden::limit`]), which is the formula above for all of them as one transfer.
+//!
 //! A receive cannot have moved before its message was sent, so of its computation only what came after that can have
 //! hidden it; of a request that was seen complete only what came before that. A test that said no narrows nothing: all but
 //! the last byte may have arrived by then.
@@ -55,6 +59,19 @@ pub struct Hidden {
     pub no_progress: i64,
     /// The rest: contention, queueing, and what cannot be told apart.
     pub rest: i64,
+}
+
+impl Hidden {
+    /// Hides at most `high`. What is so known to be lost stood still when the other side is known to have been there.
+    pub fn limit(&mut self, high: i64, is_other_side_known: bool) {
+        let cut = self.high - high.clamp(self.low, self.high);
+        self.high -= cut;
+        if is_other_side_known {
+            let stood_still = cut.min(self.rest);
+            self.no_progress += stood_still;
+            self.rest -= stood_still;
+        }
+    }
 }
 
 impl Life {
@@ -165,6 +182,23 @@ mod tests {
         let found = shared.hidden(|| Some(40_000));
         assert_eq!((found.low, found.high), (39_000, 99_000));
         assert_eq!((found.no_progress, found.rest), (40_000, 21_000));
+    }
+
+    #[test]
+    fn what_others_of_the_call_leave_is_a_limit() {
+        let shared = Life { completion: 60_000, is_shared: true, ..LIFE };
+        let mut found = hidden(shared);
+        assert_eq!(
+            (found.low, found.high, found.no_progress, found.rest),
+            (39_000, 99_000, 0, 61_000)
+        );
+        found.limit(50_000, true);
+        assert_eq!(
+            (found.low, found.high, found.no_progress, found.rest),
+            (39_000, 50_000, 49_000, 12_000)
+        );
+        found.limit(0, false);
+        assert_eq!((found.high, found.no_progress, found.rest), (39_000, 49_000, 12_000));
     }
 
     #[test]

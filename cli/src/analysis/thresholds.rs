@@ -144,12 +144,7 @@ pub struct Thresholds {
 
 impl Thresholds {
     /// From the messages that `ranks` sent, of all when there are none.
-    pub fn find(trace: &Trace, ranks: &[Rank], declared: Vec<Declared>) -> Thresholds {
-        Thresholds::find_with(trace, &Reference::of_run(trace), ranks, declared)
-    }
-
-    /// The same where it is known already how long transfers take.
-    pub fn find_with(
+    pub fn find(
         trace: &Trace,
         reference: &Reference,
         ranks: &[Rank],

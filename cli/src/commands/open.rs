@@ -10,9 +10,9 @@ use crate::analysis::aggregate::{Aggregator, FileSums};
 use crate::analysis::combine::RunSums;
 use crate::analysis::measures::FileMeasures;
 use crate::analysis::pending::{collect_pending, read_pending, FilePending, PendingItem};
-use crate::analysis::problem::{Problem, ProblemKind};
+use crate::analysis::problem::{find_problems_of, Problem, ProblemKind};
 use crate::db::{find_run, for_each_file, list_files, rows_to_scan, scan, DbError, RunFiles};
-use crate::model::Module;
+use crate::model::{Module, Rank, RankInfo};
 use crate::render::progress::Progress;
 use crate::symbols::Symbols;
 use crate::trace::Trace;
@@ -80,6 +80,22 @@ impl OpenRun {
         let read = Trace::read_with(&self.files.databases, Some(Aggregator::new))?;
         let sums = read.sinks.into_iter().map(|(definitions, sums)| (definitions, sums.finish()));
         Ok((RunSums::combine(sums.collect()), read.trace, read.failed))
+    }
+
+    /// Reads everything once and puts it together across ranks; also what to know before believing it.
+    ///
+    /// # Errors
+    /// No file could be read, or one of `ranks` is not in it.
+    pub fn trace(&self, ranks: &[Rank]) -> Result<(Trace, Vec<Problem>)> {
+        let (trace, failed) = Trace::read(&self.files.databases)?;
+        let known = |rank| trace.ranks.iter().any(|trace| trace.info().rank == rank);
+        for &rank in ranks {
+            anyhow::ensure!(known(rank), "rank {rank} is not in {}", self.name());
+        }
+        let infos: Vec<&RankInfo> = trace.ranks.iter().map(|rank| rank.info()).collect();
+        let mut problems = self.problems.clone();
+        problems.extend(find_problems_of(&infos, &failed, &[]));
+        Ok((trace, problems))
     }
 
     /// Reads and names what did not end.

@@ -3,16 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{bail, ensure, Result};
+use anyhow::{bail, Result};
 
 use super::open::{print, print_json, warn, OpenRun};
 use crate::analysis::overlap::{measure, EagerLimits, Options, Overlap};
-use crate::analysis::problem::{find_problems_of, module_problems};
+use crate::analysis::problem::module_problems;
 use crate::analysis::reference::{Reference, Source};
 use crate::analysis::thresholds::Thresholds;
 use crate::args::{Format, OverlapArgs, OverlapBy};
 use crate::calibration::{self, Calibration};
-use crate::model::RankInfo;
 use crate::render;
 use crate::render::progress::Progress;
 use crate::render::style::Style;
@@ -41,16 +40,9 @@ pub fn run(args: &OverlapArgs) -> Result<ExitCode> {
 
 fn build(args: &OverlapArgs) -> Result<Overlap> {
     let open = OpenRun::open(args.run.as_deref())?;
-    let (trace, failed) = Trace::read(&open.files.databases)?;
-    let known = |rank| trace.ranks.iter().any(|trace| trace.info().rank == rank);
-    for &rank in &args.ranks {
-        ensure!(known(rank), "rank {rank} is not in {}", open.name());
-    }
-    let infos: Vec<&RankInfo> = trace.ranks.iter().map(|rank| rank.info()).collect();
-    let mut problems = open.problems.clone();
-    problems.extend(find_problems_of(&infos, &failed, &[]));
+    let (trace, mut problems) = open.trace(&args.ranks)?;
     let (reference, notes) = reference(args.reference.as_deref(), &trace, &open.files.databases)?;
-    let eager = EagerLimits::of(&Thresholds::find_with(&trace, &reference, &[], Vec::new()));
+    let eager = EagerLimits::of(&Thresholds::find(&trace, &reference, &[], Vec::new()));
     let progress = Progress::default();
     progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());
     let progressed = |requests| progress.add(requests);

@@ -76,7 +76,7 @@ fn in_detail(open: &OpenRun, trace: &Trace, ranks: &[Rank], symbols: &mut Symbol
     let databases = &open.files.databases;
     let (declared, _) = cvars::declared(databases).unwrap_or_default();
     let (reference, notes) = calibration::reference_for(trace, databases);
-    let thresholds = Thresholds::find_with(trace, &reference, &[], declared);
+    let thresholds = Thresholds::find(trace, &reference, &[], declared);
     let eager = EagerLimits::of(&thresholds);
     let progress = Progress::default();
     progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());

@@ -3,21 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{ensure, Result};
+use anyhow::Result;
 use serde::Serialize;
 
 use super::open::{print, print_json, warn, OpenRun};
 use super::own_program::OwnProgram;
-use crate::analysis::problem::find_problems_of;
 use crate::analysis::report::JSON_VERSION;
 use crate::analysis::thresholds::{Declared, Thresholds};
 use crate::args::{Format, ThresholdsArgs};
 use crate::calibration;
 use crate::cvars;
-use crate::model::RankInfo;
 use crate::render;
 use crate::render::style::Style;
-use crate::trace::Trace;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -51,18 +48,11 @@ pub fn run(args: &ThresholdsArgs) -> Result<ExitCode> {
 
 fn of_run(args: &ThresholdsArgs, run: Option<&Path>) -> Result<ExitCode> {
     let open = OpenRun::open(run)?;
-    let (trace, failed) = Trace::read(&open.files.databases)?;
-    let known = |rank| trace.ranks.iter().any(|trace| trace.info().rank == rank);
-    for &rank in &args.ranks {
-        ensure!(known(rank), "rank {rank} is not in {}", open.name());
-    }
-    let infos: Vec<&RankInfo> = trace.ranks.iter().map(|rank| rank.info()).collect();
-    let mut problems = open.problems.clone();
-    problems.extend(find_problems_of(&infos, &failed, &[]));
+    let (trace, problems) = open.trace(&args.ranks)?;
     warn(&problems);
     let declared = declared(&open.files.databases)?;
     let (reference, _) = calibration::reference_for(&trace, &open.files.databases);
-    let thresholds = Thresholds::find_with(&trace, &reference, &args.ranks, declared);
+    let thresholds = Thresholds::find(&trace, &reference, &args.ranks, declared);
     match args.format {
         Format::Text => {
             print(|out| render::thresholds::write(out, &thresholds, Style::for_stdout()))?;

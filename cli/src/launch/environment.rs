@@ -109,13 +109,7 @@ pub fn default_directory(program: &str) -> anyhow::Result<PathBuf> {
 }
 
 fn local_time() -> String {
-    // SAFETY: time() and localtime_r() write only to what they are given; tm is plain numbers.
-    let tm = unsafe {
-        let now = libc::time(std::ptr::null_mut());
-        let mut tm: libc::tm = std::mem::zeroed();
-        libc::localtime_r(&now, &mut tm);
-        tm
-    };
+    let tm = crate::calendar::local();
     format!(
         "{:04}{:02}{:02}-{:02}{:02}{:02}",
         tm.tm_year + 1900,

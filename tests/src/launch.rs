@@ -15,21 +15,6 @@ use crate::mpi::Mpi;
 use crate::paths;
 
 /// Ways to run a program.
-/// Runs what may hang up to three times.
-///
-/// # Panics
-/// When it hung every time.
-pub fn run_again_when_hung<T>(mut once: impl FnMut() -> Result<T, String>) -> T {
-    const TIMES: usize = 3;
-    for time in 1..=TIMES {
-        match once() {
-            Ok(value) => return value,
-            Err(text) => eprintln!("HUNG, time {time} of {TIMES}: {text}"),
-        }
-    }
-    panic!("hung {TIMES} times");
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Without lapscope.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use lapscope_tests::answer::{ask, number, rows, text};
 use lapscope_tests::bed::Bed;
 use lapscope_tests::build;
-use lapscope_tests::launch::{place, run_again_when_hung};
+use lapscope_tests::launch::place;
 use lapscope_tests::mpi;
 
 /// Bytes. The program's sizes grow in steps of 1.2, and none lies so little below one of these that the header, which MPIs
@@ -73,24 +73,21 @@ fn measure(knob: &Knob, environment: &[(&str, String)], args: &[&str]) -> Option
     if !knob.bed.is_there(mpi) {
         return None;
     }
-    let (outcome, run, _place) = run_again_when_hung(|| {
-        let place = place();
-        let mut job = knob
-            .bed
-            .job(mpi, 2, build::app(mpi, "overlap_spread"), place.path())
-            .args(args)
-            .limit(Duration::from_secs(180));
-        for (name, value) in knob.also {
-            job = job.env(name, *value);
-        }
-        for (name, value) in environment {
-            job = job.env(name, value);
-        }
-        let outcome = job.try_run()?;
-        Ok((outcome, job.run_directory(), place))
-    });
+    let place = place();
+    let mut job = knob
+        .bed
+        .job(mpi, 2, build::app(mpi, "overlap_spread"), place.path())
+        .args(args)
+        .limit(Duration::from_secs(600));
+    for (name, value) in knob.also {
+        job = job.env(name, *value);
+    }
+    for (name, value) in environment {
+        job = job.env(name, value);
+    }
+    let outcome = job.run();
     assert_eq!(outcome.code, 0, "{args:?} under {}: {}", mpi.name, outcome.stderr);
-    let answer = ask("thresholds", &run);
+    let answer = ask("thresholds", &job.run_directory());
     Some((outcome.stdout, answer))
 }
 

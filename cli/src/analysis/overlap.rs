@@ -7,6 +7,7 @@ pub mod groups;
 pub mod request;
 mod side;
 pub mod sums;
+mod waited;
 mod walk;
 pub mod witness;
 

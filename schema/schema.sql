@@ -6,7 +6,7 @@
 -- A row's rank is that of its operation. NULL means not known or not applicable, never zero.
 
 PRAGMA application_id = 1279349584;  -- 'LAPP'
-PRAGMA user_version = 3;             -- format; raised by every change that an older reader would misread
+PRAGMA user_version = 4;             -- format; raised by every change that an older reader would misread
 
 CREATE TABLE rank (
   rank           INTEGER PRIMARY KEY,    -- key in this file; the world rank, but in a file of several worlds or lives
@@ -146,7 +146,7 @@ CREATE TABLE request (                   -- one request, from post to end; order
   last_poll_ns        INTEGER,           -- since post_begin_ns
   last_incomplete_ns  INTEGER,           -- since post_begin_ns: last time it was itself seen incomplete (MPI_Testall over several tells nothing of one)
   first_complete_ns   INTEGER,           -- since post_begin_ns: first time a test saw it complete without ending it (MPI_Request_get_status)
-  injection_arm       INTEGER            -- NULL: no injection; 0 off, 1 on
+  injection_arm       INTEGER            -- NULL: lapscope injects nothing for it; 0 it would, but not in this slot of an A/B run; 1 it does
 );
 
 CREATE TABLE counter (                   -- what LAPSCOPE_COUNTERS asked for
@@ -187,4 +187,32 @@ CREATE TABLE tally (
   completion_ns INTEGER NOT NULL,        -- requests: their share of the completing calls (duration / requests completed)
   mpi_ns        INTEGER NOT NULL,        -- requests: sum of request.mpi_ns
   window_ns     INTEGER NOT NULL         -- requests: sum of the time from the end of the post to the begin of the completing call
+);
+
+CREATE TABLE injector (                  -- a rank that LAPSCOPE_INJECT asked to make tests of its own
+  rank          INTEGER PRIMARY KEY,
+  mode          TEXT    NOT NULL,        -- calls, timer, thread
+  problem       TEXT,                    -- why it injected nothing, or stopped; NULL: there was none
+  clock         TEXT,                    -- what interrupts the program under timer: perf, cputime
+  ab_slot_ns    INTEGER,                 -- length of the slots of CLOCK_REALTIME that are on or off; NULL without LAPSCOPE_INJECT_AB
+  test_ns       INTEGER,                 -- a test that finds nothing
+  interrupt_ns  INTEGER,                 -- an interrupt without a test: the kernel's part and ours
+  check_ns      INTEGER,                 -- finding out whether MPI may be entered where the program was interrupted
+  spent_ns      INTEGER NOT NULL         -- cost so far that bought nothing: interrupts, and tests as far as they found nothing
+);
+
+CREATE TABLE injection (                 -- what was injected while requests of a call site were pending; with several, the latest posted
+  rank          INTEGER NOT NULL,
+  thread_id     INTEGER NOT NULL,        -- that posted them
+  call_id       INTEGER NOT NULL,
+  path_id       INTEGER,                 -- call_path.id of the post
+  policy        INTEGER NOT NULL,        -- 0: LAPSCOPE_INJECT_POLICY switches it off
+  windows       INTEGER NOT NULL,        -- requests posted with injection on
+  tests         INTEGER NOT NULL,
+  found         INTEGER NOT NULL,        -- tests that moved something, by the time that they took
+  test_ns       INTEGER NOT NULL,        -- in all tests
+  idle_ns       INTEGER NOT NULL,        -- in tests that found nothing
+  interrupts    INTEGER NOT NULL,
+  deferred      INTEGER NOT NULL,        -- interrupts at places where MPI could not be entered
+  interrupt_ns  INTEGER NOT NULL         -- in interrupts, tests left out
 );

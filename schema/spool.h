@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #define SPOOL_MAGIC "LAPSPOOL"
-#define SPOOL_VERSION 3u
+#define SPOOL_VERSION 4u
 #define SPOOL_HEADER_BYTES 4096u
 #define SPOOL_CHUNK_ALIGN 65536u   /* chunk sizes are multiples of this; the first chunk follows the header */
 
@@ -117,7 +117,9 @@ struct spool_meta {
 
 /* META keys: executable, command, mpi_abi, mpi_library, mpi_standard, lapscope_version, job; and with a prefix
  * "option.NAME" (value: "value\tsource"), "environment.NAME", "cvar.NAME", "counter.NUMBER" (value:
- * "name\tunit\tproblem\tdescription"; an empty problem says that it is counted). */
+ * "name\tunit\tproblem\tdescription"; an empty problem says that it is counted), "injector" (value:
+ * "mode\tproblem\tclock\tab_slot_ns\ttest_ns\tinterrupt_ns\tcheck_ns\tspent_ns", empty where not known; the last one
+ * written counts). */
 
 struct spool_module {
     uint32_t id;
@@ -227,10 +229,22 @@ struct spool_thread_state {            /* 128 bytes, behind the header of a thre
 struct spool_tally {                   /* 64 bytes */
     uint16_t call_plus_1;
     uint8_t size_class;                /* k: bytes in [2^(k-1), 2^k); 0: no bytes */
-    uint8_t reason;                    /* 0 poll, 1 summary */
+    uint8_t reason;                    /* enum spool_tally_reason */
     uint32_t path;
     uint64_t count, bytes, inside_ticks, completion_ticks, mpi_ticks, window_ticks;
     uint64_t reserved;
+};
+
+enum spool_tally_reason { SPOOL_TALLY_POLL = 0, SPOOL_TALLY_SUMMARY = 1, SPOOL_TALLY_INJECTION = 2 };
+
+struct spool_injection {               /* the same entry with SPOOL_TALLY_INJECTION: see injection in schema.sql */
+    uint16_t call_plus_1;
+    uint8_t is_off;                    /* by LAPSCOPE_INJECT_POLICY */
+    uint8_t reason;
+    uint32_t path;
+    uint64_t windows, tests, found, test_ticks, idle_ticks;
+    uint32_t interrupts, deferred;
+    uint64_t interrupt_ticks;
 };
 
 #ifdef __cplusplus
@@ -241,6 +255,7 @@ _Static_assert(sizeof(struct spool_chunk) == 64, "chunk header");
 _Static_assert(sizeof(struct spool_live) == 128, "live entry");
 _Static_assert(sizeof(struct spool_thread_state) == 128, "thread state");
 _Static_assert(sizeof(struct spool_tally) == 64, "tally entry");
+_Static_assert(sizeof(struct spool_injection) == sizeof(struct spool_tally), "injection entry");
 #endif
 
 #endif

@@ -68,7 +68,7 @@ void record_nothing(struct span *span)
 
 static void summarize_call(struct span *span, uint64_t bytes)
 {
-    struct spool_tally *tally = tally_find(span->thread, span->call, span->site->path, bytes, TALLY_SUMMARY);
+    struct spool_tally *tally = tally_find(span->thread, span->call, span->site->path, bytes, SPOOL_TALLY_SUMMARY);
     if (!tally) {
         record_lost();
         return;

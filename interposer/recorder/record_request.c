@@ -265,7 +265,7 @@ static unsigned char *put_extras(struct thread *t, unsigned char *at, const stru
 static void summarize_request(const struct span *span, const struct spool_live *live, const struct operation *operation,
                               uint64_t bytes, uint64_t mpi_ticks)
 {
-    struct spool_tally *tally = tally_find(span->thread, operation->key.call, operation->key.path, bytes, TALLY_SUMMARY);
+    struct spool_tally *tally = tally_find(span->thread, operation->key.call, operation->key.path, bytes, SPOOL_TALLY_SUMMARY);
     if (!tally) {
         record_lost();
         return;

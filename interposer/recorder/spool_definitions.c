@@ -80,6 +80,11 @@ int64_t spool_peer_world(const struct comm_definition *comm, int32_t peer)
 
 /* --- counters ----------------------------------------------------------------------------------------------------- */
 
+int spool_meta_is(const struct meta_definition *meta, const char *key)
+{
+    return meta->head.key_bytes == strlen(key) && !memcmp(meta->key, key, meta->head.key_bytes);
+}
+
 const char *spool_meta_behind(const struct meta_definition *meta, const char *prefix, size_t *bytes)
 {
     size_t prefix_bytes = strlen(prefix), key_bytes = meta->head.key_bytes;
@@ -87,22 +92,27 @@ const char *spool_meta_behind(const struct meta_definition *meta, const char *pr
     return key_bytes > prefix_bytes && !memcmp(meta->key, prefix, prefix_bytes) ? (const char *)meta->key + prefix_bytes : NULL;
 }
 
+void spool_meta_fields(const struct meta_definition *meta, const char **texts, size_t *bytes, int count)
+{
+    const char *at = (const char *)meta->value, *end = at + meta->head.value_bytes;
+    for (int field = 0; field < count; field++) {
+        const char *tab = memchr(at, '\t', (size_t)(end - at)), *stop = tab && field < count - 1 ? tab : end;
+        texts[field] = at;
+        bytes[field] = (size_t)(stop - at);
+        at = stop < end ? stop + 1 : end;
+    }
+}
+
 int spool_counter(const struct meta_definition *meta, struct counter_definition *counter)
 {
     size_t digits;
     const char *number = spool_meta_behind(meta, "counter.", &digits);
-    const char *at = (const char *)meta->value, *end = at + meta->head.value_bytes;
     if (!number || digits > 2)
         return 0;
     *counter = (struct counter_definition){0};
     for (size_t i = 0; i < digits; i++)
         counter->number = counter->number * 10 + (unsigned)(number[i] - '0');
-    for (int field = 0; field < COUNTER_TEXTS; field++) {
-        const char *tab = memchr(at, '\t', (size_t)(end - at)), *stop = tab && field < COUNTER_TEXTS - 1 ? tab : end;
-        counter->texts[field] = at;
-        counter->bytes[field] = (size_t)(stop - at);
-        at = stop < end ? stop + 1 : end;
-    }
+    spool_meta_fields(meta, counter->texts, counter->bytes, COUNTER_TEXTS);
     return counter->number < SPOOL_MAX_COUNTERS;
 }
 

@@ -55,8 +55,14 @@ void *id_table_at(const struct id_table *table, uint64_t id);
 int spool_definitions_collect(struct spool_definitions *definitions, struct spool_file *file);
 void spool_definitions_free(struct spool_definitions *definitions);
 
+/* Whether a META has that key. */
+int spool_meta_is(const struct meta_definition *meta, const char *key);
+
 /* What stands behind `prefix` in the key of a META, and how much of it; NULL when the key begins otherwise. */
 const char *spool_meta_behind(const struct meta_definition *meta, const char *prefix, size_t *bytes);
+
+/* The value of a META as `count` texts with tabs between them; not terminated, empty where there are fewer. */
+void spool_meta_fields(const struct meta_definition *meta, const char **texts, size_t *bytes, int count);
 
 enum counter_text { COUNTER_NAME, COUNTER_UNIT, COUNTER_PROBLEM, COUNTER_DESCRIPTION, COUNTER_TEXTS };
 

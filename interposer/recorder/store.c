@@ -319,7 +319,9 @@ static void take_tally(struct conversion *c, const struct spool_part *part)
     size_t count;
     const struct spool_tally *tally = spool_tally_entries(part, &count);
     for (size_t i = 0; i < count && tally[i].call_plus_1 && !c->tables.failed; i++) {
-        if (tally[i].call_plus_1 <= CALL_COUNT)
+        if (tally[i].call_plus_1 <= CALL_COUNT && tally[i].reason == SPOOL_TALLY_INJECTION)
+            store_injection(&c->tables, &c->definitions, part->thread + 1u, (const struct spool_injection *)&tally[i]);
+        else if (tally[i].call_plus_1 <= CALL_COUNT)
             store_tally(&c->tables, &c->definitions, part->thread + 1u, &tally[i]);
         else
             spool_file_damaged(c->file, &tally[i]);

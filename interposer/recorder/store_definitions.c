@@ -1,6 +1,7 @@
 #include "store_sql.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* --- what has an id ------------------------------------------------------------------------------------------------ */
 
@@ -18,6 +19,28 @@ static void store_counter_definition(struct store_tables *tables, const struct c
     store_run(tables, STORE_COUNTER);
 }
 
+/* "mode problem clock" and then numbers. */
+static void store_injector(struct store_tables *tables, const struct meta_definition *meta)
+{
+    enum { TEXTS = 3, FIELDS = 8 };
+    const char *texts[FIELDS];
+    size_t bytes[FIELDS];
+    spool_meta_fields(meta, texts, bytes, FIELDS);
+    store_integer(tables, STORE_INJECTOR, 1, tables->rank);
+    for (int i = 0; i < FIELDS; i++) {
+        char number[24] = "0";
+        int given = bytes[i] > 0 && bytes[i] < sizeof number;
+        if (i < TEXTS && (bytes[i] || i == 0)) {
+            store_text(tables, STORE_INJECTOR, i + 2, texts[i], bytes[i]);
+            continue;
+        }
+        if (given)
+            memcpy(number, texts[i], bytes[i]);
+        store_integer_or_null(tables, STORE_INJECTOR, i + 2, i >= TEXTS && (given || i == FIELDS - 1), atoll(number));
+    }
+    store_run(tables, STORE_INJECTOR);
+}
+
 static void store_meta(struct store_tables *tables, const struct meta_definition *meta)
 {
     const char *value = (const char *)meta->value, *name;
@@ -26,6 +49,10 @@ static void store_meta(struct store_tables *tables, const struct meta_definition
     struct counter_definition counter;
     if (spool_counter(meta, &counter)) {
         store_counter_definition(tables, &counter);
+        return;
+    }
+    if (spool_meta_is(meta, "injector")) {
+        store_injector(tables, meta);
         return;
     }
     if ((name = spool_meta_behind(meta, "environment.", &name_bytes)))

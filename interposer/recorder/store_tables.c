@@ -31,6 +31,8 @@ static const char *const statement_texts[STORE_STATEMENTS] = {
     [STORE_CALL_COUNTERS] = "INSERT INTO call_counter SELECT a,b,c FROM call_counter_batch",
     [STORE_REQUEST_COUNTERS] = "INSERT INTO request_counter SELECT a,b,c FROM request_counter_batch",
     [STORE_TALLY] = "INSERT INTO tally VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
+    [STORE_INJECTOR] = "INSERT OR REPLACE INTO injector VALUES(?,?,?,?,?,?,?,?,?)",
+    [STORE_INJECTION] = "INSERT INTO injection VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
 };
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
@@ -170,7 +172,7 @@ void store_tally(struct store_tables *tables, const struct spool_definitions *de
     store_integer(tables, STORE_TALLY, 2, thread);
     store_integer(tables, STORE_TALLY, 3, tally->call_plus_1 - 1);
     store_integer_or_null(tables, STORE_TALLY, 4, spool_has_path(definitions, tally->path), tally->path);
-    store_words(tables, STORE_TALLY, 5, tally->reason ? "summary" : "poll");
+    store_words(tables, STORE_TALLY, 5, tally->reason == SPOOL_TALLY_POLL ? "poll" : "summary");
     store_integer(tables, STORE_TALLY, 6, tally->size_class);
     store_integer(tables, STORE_TALLY, 7, (int64_t)tally->count);
     store_integer(tables, STORE_TALLY, 8, (int64_t)tally->bytes);
@@ -181,12 +183,25 @@ void store_tally(struct store_tables *tables, const struct spool_definitions *de
     store_run(tables, STORE_TALLY);
 }
 
+void store_injection(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
+                     const struct spool_injection *injection)
+{
+    int has_path = spool_has_path(definitions, injection->path);
+    store_integers(tables, STORE_INJECTION,
+                   (int64_t[]){tables->rank, thread, injection->call_plus_1 - 1, has_path ? (int64_t)injection->path : -1,
+                               !injection->is_off, (int64_t)injection->windows, (int64_t)injection->tests,
+                               (int64_t)injection->found, spool_ns(definitions, injection->test_ticks),
+                               spool_ns(definitions, injection->idle_ticks), injection->interrupts, injection->deferred,
+                               spool_ns(definitions, injection->interrupt_ticks)},
+                   13, 3);
+}
+
 /* The value of a META key; empty when the spool has none. */
 static void store_fact(struct store_tables *tables, const struct spool_definitions *definitions, int at, const char *key)
 {
     for (uint64_t i = 1; i <= definitions->meta_count; i++) {
         const struct meta_definition *meta = id_table_at(&definitions->metas, i);
-        if (meta && meta->head.key_bytes == strlen(key) && !memcmp(meta->key, key, strlen(key))) {
+        if (meta && spool_meta_is(meta, key)) {
             store_text(tables, STORE_RANK, at, meta->value, meta->head.value_bytes);
             return;
         }

@@ -13,7 +13,7 @@ struct store_batch;
 enum store_statement {
     STORE_RANK, STORE_OPTION, STORE_ENVIRONMENT, STORE_CVAR, STORE_THREAD, STORE_CALL_NAME, STORE_MODULE, STORE_PATH,
     STORE_FRAME, STORE_COMM, STORE_MEMBER, STORE_OPERATION, STORE_CALLS, STORE_REQUESTS, STORE_REQUESTS_POLLED,
-    STORE_COUNTER, STORE_CALL_COUNTERS, STORE_REQUEST_COUNTERS, STORE_TALLY, STORE_STATEMENTS
+    STORE_COUNTER, STORE_CALL_COUNTERS, STORE_REQUEST_COUNTERS, STORE_TALLY, STORE_INJECTOR, STORE_INJECTION, STORE_STATEMENTS
 };
 
 struct store_tables {
@@ -71,6 +71,8 @@ void store_call_counter(struct store_tables *tables, int64_t call, unsigned numb
 void store_request_counter(struct store_tables *tables, int64_t request, unsigned number, int64_t value);
 void store_tally(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
                  const struct spool_tally *tally);
+void store_injection(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
+                     const struct spool_injection *injection);
 void store_rank(struct store_tables *tables, const struct spool_definitions *definitions, const struct rank_row *row);
 
 #endif

@@ -60,7 +60,7 @@ static struct tally_entry *new_entry(struct thread *t, const struct tally_key *k
     return entry;
 }
 
-struct spool_tally *tally_find(struct thread *t, enum call call, uint32_t path, uint64_t bytes, enum tally_reason reason)
+struct spool_tally *tally_find(struct thread *t, enum call call, uint32_t path, uint64_t bytes, enum spool_tally_reason reason)
 {
     struct tally_key key = {path, (uint16_t)call, (uint8_t)size_class_of(bytes), (uint8_t)reason};
     uint64_t hash = intern_hash(&key, sizeof key);
@@ -78,7 +78,7 @@ void tally_poll(struct thread *t, enum call call, struct callsite *site, uint64_
 {
     struct spool_tally *tally = site->last_tally;
     if (UNLIKELY(!tally || tally->call_plus_1 != call + 1))
-        tally = site->last_tally = tally_find(t, call, site->path, 0, TALLY_POLL);
+        tally = site->last_tally = tally_find(t, call, site->path, 0, SPOOL_TALLY_POLL);
     if (UNLIKELY(!tally)) {
         __atomic_fetch_add(&spool_header()->lost_records, 1, __ATOMIC_RELAXED);
         return;

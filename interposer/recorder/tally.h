@@ -6,11 +6,9 @@
 #include "callsite.h"
 #include "thread.h"
 
-enum tally_reason { TALLY_POLL = 0, TALLY_SUMMARY = 1 };
-
 int tally_init(struct thread *t);
 
-struct spool_tally *tally_find(struct thread *t, enum call call, uint32_t path, uint64_t bytes, enum tally_reason reason);
+struct spool_tally *tally_find(struct thread *t, enum call call, uint32_t path, uint64_t bytes, enum spool_tally_reason reason);
 
 /* A poll from `site` that said no. */
 void tally_poll(struct thread *t, enum call call, struct callsite *site, uint64_t ticks);

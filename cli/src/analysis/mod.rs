@@ -5,6 +5,7 @@ pub mod aggregate;
 pub mod cell;
 pub mod combine;
 pub mod diff;
+pub mod injection;
 pub mod insight;
 pub mod measures;
 pub mod overlap;

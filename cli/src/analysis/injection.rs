@@ -1,0 +1,221 @@
+//! What injected tests did, what they cost, and, in A/B runs, what they gained.
+//!
+//! [`Injection::of_run`] is the way in: it reads the tables `injector` and `injection` and, where ranks had slots, the arms of
+//! requests. Each of [`Injection::sites`] then has a [`Gain`], and the run a [`WholeGain`]. How these are estimated is in
+//! [`estimate`].
+
+mod arms;
+pub mod estimate;
+mod gain;
+mod places;
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::AddAssign;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use self::arms::Arms;
+pub use self::gain::{Gain, Verdict, WholeGain, LEAST_SLOTS};
+use self::places::{FilePlace, NamedSite, Places};
+use self::read::{read_files, FileInjection};
+use crate::db::DbError;
+use crate::model::{Nanos, Rank};
+use crate::symbols::{FrameName, NameFrames, Renumbered, Symbols};
+
+/// Injection in a run. Keys are documented in `docs/json.md`.
+#[derive(Debug, Serialize)]
+pub struct Injection {
+    /// Ranks that were asked to inject.
+    pub ranks: Vec<RankInjection>,
+    pub totals: Totals,
+    /// Call sites whose requests are long enough; those that gain or lose most first, then those with most tests.
+    pub sites: Vec<SiteInjection>,
+    /// Length of the slots that are on or off, in an A/B run.
+    pub ab_slot_ns: Option<Nanos>,
+    /// Only in an A/B run.
+    pub whole: Option<WholeGain>,
+}
+
+/// A rank that was asked to inject.
+#[derive(Debug, Clone, Serialize)]
+pub struct RankInjection {
+    pub rank: Rank,
+    pub life: i64,
+    /// calls, timer, thread
+    pub mode: String,
+    /// Why it injected nothing, or stopped.
+    pub problem: Option<String>,
+    /// What interrupts under timer: perf, cputime.
+    pub clock: Option<String>,
+    pub ab_slot_ns: Option<Nanos>,
+    /// A test that finds nothing, an interrupt without its test, finding out whether MPI may be entered.
+    pub test_ns: Option<Nanos>,
+    pub interrupt_ns: Option<Nanos>,
+    pub check_ns: Option<Nanos>,
+    /// Cost that bought nothing, which the budget limits.
+    pub spent_ns: Nanos,
+    pub run_ns: Nanos,
+    /// Fraction of the run time that it may cost.
+    pub budget: Option<f64>,
+}
+
+/// What was injected; columns of the table `injection`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Tests {
+    /// Requests posted with injection on.
+    pub windows: u64,
+    pub tests: u64,
+    /// Tests that moved something.
+    pub found: u64,
+    pub test_ns: Nanos,
+    /// In tests that found nothing.
+    pub idle_ns: Nanos,
+    pub interrupts: u64,
+    /// Interrupts at places where MPI could not be entered.
+    pub deferred: u64,
+    /// In interrupts, without their tests.
+    pub interrupt_ns: Nanos,
+}
+
+impl Tests {
+    /// Cost that bought nothing.
+    pub fn cost(&self) -> Nanos {
+        self.idle_ns + self.interrupt_ns
+    }
+}
+
+impl AddAssign for Tests {
+    fn add_assign(&mut self, other: Tests) {
+        self.windows += other.windows;
+        self.tests += other.tests;
+        self.found += other.found;
+        self.test_ns += other.test_ns;
+        self.idle_ns += other.idle_ns;
+        self.interrupts += other.interrupts;
+        self.deferred += other.deferred;
+        self.interrupt_ns += other.interrupt_ns;
+    }
+}
+
+/// All ranks that were asked to inject.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Totals {
+    #[serde(flatten)]
+    pub tests: Tests,
+    pub spent_ns: Nanos,
+    /// MPI_Init to MPI_Finalize, summed over these ranks.
+    pub run_ns: Nanos,
+}
+
+/// Where a post is, as a line of a policy file names it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct PostAddress {
+    /// Path of the executable or library.
+    pub module: String,
+    /// Hexadecimal; empty when the file had none.
+    pub build_id: String,
+    /// Return address of the call in the module's own numbering.
+    pub address: u64,
+}
+
+/// Requests that are posted at one place.
+#[derive(Debug, Clone, Serialize)]
+pub struct SiteInjection {
+    pub call: String,
+    pub site: Option<FrameName>,
+    /// Return addresses that are this site: several where a compiler has unrolled a loop, or ranks run different programs.
+    pub addresses: Vec<PostAddress>,
+    pub ranks: usize,
+    /// Whether the policy lets it be injected for, on any rank.
+    pub policy: bool,
+    #[serde(flatten)]
+    pub tests: Tests,
+    /// Only in an A/B run.
+    pub gain: Option<Gain>,
+}
+
+impl Injection {
+    /// What the files say of these ranks, of all when there are none. `None`: none of them was asked to inject. Files that
+    /// cannot be read are left out, if one can.
+    ///
+    /// # Errors
+    /// None of the files in which a rank was asked can be read.
+    pub fn of_run(
+        databases: &[PathBuf],
+        ranks: &[Rank],
+        symbols: &mut Symbols,
+    ) -> Result<Option<Injection>, DbError> {
+        let files = read_files(databases, ranks)?;
+        if files.iter().all(|file| file.ranks.is_empty()) {
+            return Ok(None);
+        }
+        let places = Places::new(&files);
+        let mut names = Renumbered::new(symbols, &places.modules);
+        Ok(Some(build(&files, &places, &mut names)))
+    }
+}
+
+fn build(files: &[FileInjection], places: &Places, names: &mut dyn NameFrames) -> Injection {
+    let sites = places.sites(names);
+    let site_of = |place: FilePlace| sites.of_file[&place];
+    let mut rows: BTreeMap<usize, (Tests, BTreeSet<Rank>, bool)> = BTreeMap::new();
+    let mut totals = Totals::default();
+    for (at, file) in files.iter().enumerate() {
+        for row in &file.rows {
+            let sum = rows.entry(site_of((at, row.site))).or_default();
+            sum.0 += row.tests;
+            sum.1.insert(row.rank);
+            sum.2 |= row.is_on;
+            totals.tests += row.tests;
+        }
+        totals.spent_ns += file.ranks.iter().map(|rank| rank.spent_ns).sum();
+        totals.run_ns += file.ranks.iter().map(|rank| rank.run_ns).sum();
+    }
+    let mut ranks: Vec<RankInjection> =
+        files.iter().flat_map(|file| file.ranks.iter().cloned()).collect();
+    ranks.sort_by_key(|rank| (rank.rank, rank.life));
+    let arms = merge_arms(files, site_of);
+    // A thread of its own keeps the program from nothing: what it takes from it otherwise is in the gain of the whole.
+    let is_beside = ranks.iter().all(|rank| rank.mode == "thread");
+    let mut sites: Vec<SiteInjection> = rows
+        .into_iter()
+        .map(|(site, (tests, ranks, policy))| {
+            let cost = if is_beside { Nanos(0) } else { tests.test_ns + tests.interrupt_ns };
+            let cost = cost.mean(tests.windows).unwrap_or_default();
+            let NamedSite { call, site: name, addresses } = sites.named[site].clone();
+            let gain = arms.as_ref().map(|arms| gain::of_site(&arms.of_site(site), cost));
+            SiteInjection { call, site: name, addresses, ranks: ranks.len(), policy, tests, gain }
+        })
+        .collect();
+    let weight = |site: &SiteInjection| {
+        let gained = site.gain.as_ref().and_then(|gain| gain.run_estimate_ns);
+        (gained.map(|ns| ns.0.abs()), site.tests.tests)
+    };
+    sites.sort_by_key(|site| std::cmp::Reverse(weight(site)));
+    Injection {
+        ranks,
+        totals,
+        sites,
+        ab_slot_ns: arms.as_ref().map(Arms::slot),
+        whole: arms.as_ref().map(gain::of_program),
+    }
+}
+
+fn merge_arms(
+    files: &[FileInjection],
+    site_of: impl Fn(FilePlace) -> usize,
+) -> Option<Arms<usize>> {
+    let ranks = || {
+        files.iter().enumerate().flat_map(|(at, file)| file.arms.iter().map(move |arms| (at, arms)))
+    };
+    let slot = ranks().map(|(_, arms)| arms.slot()).next()?;
+    let mut run = Arms::new(slot);
+    for (at, arms) in ranks() {
+        run.merge(arms, |site| site_of((at, *site)));
+    }
+    Some(run)
+}

@@ -1,0 +1,183 @@
+//! Eligible requests of an A/B run by call site, pair of slots and arm: how long they were exposed, and how the program got on
+//! behind them.
+
+use std::collections::BTreeMap;
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
+
+use crate::model::Nanos;
+
+/// A request that is injected for where its slot is on. `S` says where it was posted.
+#[derive(Debug, Clone, Copy)]
+pub struct Posted<S> {
+    pub site: S,
+    pub is_on: bool,
+    /// Of the post, in nanoseconds of CLOCK_REALTIME.
+    pub moment: i64,
+    /// In the post and in its share of the call that completed it; `None`: it is not known to have been completed.
+    pub exposed: Option<f64>,
+}
+
+/// Requests of a site in one slot.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Cell {
+    /// That were completed.
+    pub requests: u64,
+    /// Sum over these.
+    pub exposed_ns: f64,
+    /// That were not the last of their rank.
+    pub steps: u64,
+    /// From the post of each to the rank's next, a sum over these.
+    pub step_ns: f64,
+}
+
+impl Cell {
+    fn add(&mut self, other: &Cell) {
+        self.requests += other.requests;
+        self.exposed_ns += other.exposed_ns;
+        self.steps += other.steps;
+        self.step_ns += other.step_ns;
+    }
+}
+
+/// The slots of a pair: off, on.
+pub type CellPair = [Cell; 2];
+
+/// How long it takes from one post of a site to its next, by the time that goes by: a burst of posts hardly counts.
+#[derive(Debug, Clone, Default)]
+struct Distances(BTreeMap<u32, i64>);
+
+impl Distances {
+    const PER_OCTAVE: f64 = 8.0;
+
+    fn add(&mut self, distance: i64) {
+        if distance > 0 {
+            let class = ((distance as f64).log2() * Self::PER_OCTAVE) as u32;
+            *self.0.entry(class).or_default() += distance;
+        }
+    }
+}
+
+/// The requests of a rank, or of a run, in which sites are numbered as they come.
+#[derive(Debug)]
+pub struct Arms<S> {
+    slot: Nanos,
+    sites: Vec<S>,
+    index: FxHashMap<S, u32>,
+    /// For each site, by the number of the pair.
+    cells: Vec<FxHashMap<i64, CellPair>>,
+    distances: Distances,
+    posts: Vec<Post>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Post {
+    moment: i64,
+    site: u32,
+    is_on: bool,
+}
+
+impl<S: Copy + Eq + Hash> Arms<S> {
+    /// `slot` is the length of a slot.
+    pub fn new(slot: Nanos) -> Self {
+        Arms {
+            slot,
+            sites: Vec::new(),
+            index: FxHashMap::default(),
+            cells: Vec::new(),
+            distances: Distances::default(),
+            posts: Vec::new(),
+        }
+    }
+
+    pub fn slot(&self) -> Nanos {
+        self.slot
+    }
+
+    /// Where its requests were posted.
+    pub fn sites(&self) -> impl Iterator<Item = &S> {
+        self.sites.iter()
+    }
+
+    /// Adds a request of the one rank that these are of.
+    pub fn add(&mut self, request: Posted<S>) {
+        let site = self.site(request.site);
+        let Posted { is_on, moment, .. } = request;
+        self.posts.push(Post { moment, site, is_on });
+        if let Some(exposed_ns) = request.exposed {
+            let cell = Cell { requests: 1, exposed_ns, ..Cell::default() };
+            self.cell(site, moment, is_on).add(&cell);
+        }
+    }
+
+    fn site(&mut self, site: S) -> u32 {
+        let (sites, cells) = (&mut self.sites, &mut self.cells);
+        *self.index.entry(site).or_insert_with(|| {
+            sites.push(site);
+            cells.push(FxHashMap::default());
+            (sites.len() - 1) as u32
+        })
+    }
+
+    /// The arm is what the request says, also where the clock of the recorder and that of the row see a slot's end differently.
+    fn cell(&mut self, site: u32, moment: i64, is_on: bool) -> &mut Cell {
+        let pair = moment.div_euclid(2 * self.slot.0);
+        &mut self.cells[site as usize].entry(pair).or_default()[usize::from(is_on)]
+    }
+
+    /// All requests were added; now it is known which post followed on which.
+    pub fn finish(mut self) -> Self {
+        let mut posts = std::mem::take(&mut self.posts);
+        posts.sort_unstable_by_key(|post| post.moment);
+        for two in posts.windows(2) {
+            let (post, next) = (two[0], two[1]);
+            let step_ns = (next.moment - post.moment) as f64;
+            let cell = Cell { steps: 1, step_ns, ..Cell::default() };
+            self.cell(post.site, post.moment, post.is_on).add(&cell);
+        }
+        let mut last = vec![None; self.sites.len()];
+        for post in &posts {
+            if let Some(before) = last[post.site as usize].replace(post.moment) {
+                self.distances.add(post.moment - before);
+            }
+        }
+        self
+    }
+
+    /// Adds those of another rank, whose slots are the same; `name` says what its sites are called here.
+    pub fn merge<T>(&mut self, other: &Arms<T>, name: impl Fn(&T) -> S) {
+        for (site, cells) in other.sites.iter().zip(&other.cells) {
+            let site = self.site(name(site)) as usize;
+            for (&pair, cells) in cells {
+                let sum = self.cells[site].entry(pair).or_default();
+                sum.iter_mut().zip(cells).for_each(|(sum, cell)| sum.add(cell));
+            }
+        }
+        for (&class, time) in &other.distances.0 {
+            *self.distances.0.entry(class).or_default() += time;
+        }
+    }
+
+    /// The pairs in which a site has requests, by their numbers; in order, as sums of floating-point numbers must not depend
+    /// on that of a hash table.
+    pub fn of_site(&self, site: S) -> BTreeMap<i64, CellPair> {
+        let cells = self.index.get(&site).map(|&site| &self.cells[site as usize]);
+        cells.into_iter().flatten().map(|(&pair, &cells)| (pair, cells)).collect()
+    }
+
+    /// From one post of a site to its next on the same rank: half of the run goes by in longer, half in shorter ones. To
+    /// a tenth of it.
+    pub fn iteration(&self) -> Option<Nanos> {
+        let whole: i64 = self.distances.0.values().sum();
+        let mut sum = 0;
+        let half = self.distances.0.iter().find(|(_, time)| {
+            sum += **time;
+            2 * sum >= whole
+        });
+        half.map(|(class, _)| {
+            let octaves = (f64::from(*class) + 0.5) / Distances::PER_OCTAVE;
+            Nanos(octaves.exp2().round() as i64)
+        })
+    }
+}

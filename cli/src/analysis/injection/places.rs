@@ -1,0 +1,92 @@
+//! Call sites of a run, from what each file calls them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::arms::Arms;
+use super::read::{FileInjection, FileSite};
+use super::PostAddress;
+use crate::analysis::combine::{same_places, unknown_call, Paths};
+use crate::analysis::sites::Grouping;
+use crate::model::{site_frame, CallPath, Frame, Module};
+use crate::symbols::{FrameName, NameFrames};
+
+/// Index of a file, and a site by the file's own ids.
+pub type FilePlace = (usize, FileSite);
+
+/// Where posts are, in numbers of the run.
+pub struct Places {
+    posts: HashMap<FilePlace, Post>,
+    pub modules: Vec<Module>,
+    paths: Vec<CallPath>,
+}
+
+struct Post {
+    call: String,
+    path: Option<usize>,
+}
+
+/// Call sites, and which of them a place in a file is.
+pub struct Sites {
+    pub named: Vec<NamedSite>,
+    pub of_file: HashMap<FilePlace, usize>,
+}
+
+#[derive(Debug, Clone)]
+pub struct NamedSite {
+    pub call: String,
+    pub site: Option<FrameName>,
+    pub addresses: Vec<PostAddress>,
+}
+
+impl Places {
+    pub fn new(files: &[FileInjection]) -> Places {
+        let mut posts = HashMap::new();
+        let mut paths = Paths::default();
+        for (at, file) in files.iter().enumerate() {
+            let posted = file.arms.iter().flat_map(Arms::sites);
+            for &(call, path) in file.rows.iter().map(|row| &row.site).chain(posted) {
+                posts.entry((at, (call, path))).or_insert_with(|| {
+                    let known = file.definitions.calls.get(&call).cloned();
+                    let call = known.unwrap_or_else(|| unknown_call(call)).name;
+                    let path = path.and_then(|path| paths.intern(&file.definitions, path));
+                    Post { call, path }
+                });
+            }
+        }
+        let (modules, paths) = paths.into_parts();
+        Places { posts, modules, paths }
+    }
+
+    fn frame(&self, post: &Post) -> Option<Frame> {
+        site_frame(&self.paths[post.path?], &self.modules)
+    }
+
+    fn address(&self, post: &Post) -> Option<PostAddress> {
+        let frame = self.paths[post.path?].frames.first()?;
+        let module = &self.modules[frame.module? as usize];
+        let (path, build_id) = (module.path.clone(), module.build_id.clone());
+        Some(PostAddress { module: path, build_id, address: frame.address })
+    }
+
+    /// Addresses of one line are one site.
+    pub fn sites(&self, names: &mut dyn NameFrames) -> Sites {
+        let frames: BTreeSet<Frame> =
+            self.posts.values().filter_map(|post| self.frame(post)).collect();
+        let same = same_places(frames, Grouping::Frame, names);
+        let mut grouped: BTreeMap<(&str, Option<Frame>), Vec<FilePlace>> = BTreeMap::new();
+        for (&place, post) in &self.posts {
+            let frame = self.frame(post).map(|frame| same[&frame]);
+            grouped.entry((&post.call, frame)).or_default().push(place);
+        }
+        let mut sites = Sites { named: Vec::new(), of_file: HashMap::new() };
+        for ((call, frame), places) in grouped {
+            let site = frame.and_then(|frame| names.name(frame).into_iter().next());
+            let addresses: BTreeSet<PostAddress> =
+                places.iter().filter_map(|place| self.address(&self.posts[place])).collect();
+            sites.of_file.extend(places.into_iter().map(|place| (place, sites.named.len())));
+            let addresses = addresses.into_iter().collect();
+            sites.named.push(NamedSite { call: call.to_owned(), site, addresses });
+        }
+        sites
+    }
+}

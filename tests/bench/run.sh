@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # What lapscope costs, measured: `make bench`. Every figure is a ratio or difference taken within one run; absolute times
-# are of this machine. Takes some minutes.
+# are of this machine. Takes half an hour, of which `inject` is the greater part.
 #
-#   tests/bench/run.sh [overhead] [threads] [fortran] [finalize] [report] [overlap]      default: all
+#   tests/bench/run.sh [overhead] [threads] [fortran] [finalize] [report] [overlap] [inject]      default: all
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -141,6 +141,13 @@ overlap() {
     done
 }
 
-for part in "${@:-overhead threads fortran finalize report overlap}"; do
+inject() {
+    local mpi
+    for mpi in "${mpis[@]}"; do "mpicc.$mpi" -O2 -w -o "$work/progress.$mpi" tests/bench/progress.c; done
+    if [ -e build/mpi/mpich5/ready ]; then build/mpi/mpich5/bin/mpicc -O2 -w -o "$work/progress.mpich5" tests/bench/progress.c; fi
+    python3 tests/bench/inject.py "$work" "$preload"
+}
+
+for part in "${@:-overhead threads fortran finalize report overlap inject}"; do
     for one in $part; do "$one"; done
 done

@@ -212,7 +212,9 @@ enum spool_live_flags {
     SPOOL_LIVE_CHAINED = 4,
     SPOOL_LIVE_PERSISTENT = 8,         /* outlives its activations; in between, operation is 0 */
     SPOOL_LIVE_MAKES_COMM = 16,        /* MPI_Comm_idup */
-    SPOOL_LIVE_FORTRAN = 32            /* the new communicator's handle is Fortran's */
+    SPOOL_LIVE_FORTRAN = 32,           /* the new communicator's handle is Fortran's */
+    SPOOL_LIVE_INJECTED = 64,          /* tests are injected for it */
+    SPOOL_LIVE_REDUCES = 128           /* with an operation of the application's */
 };
 
 struct spool_thread_state {            /* 128 bytes, behind the header of a thread's first LIVE chunk */

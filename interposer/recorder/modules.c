@@ -67,15 +67,20 @@ static unsigned build_id(const struct dl_phdr_info *object, const unsigned char 
     return 0;
 }
 
+/* The path of an object's file; `buffer` has room for the executable's. */
+static const char *path_of(const struct dl_phdr_info *object, char *buffer, size_t bytes)
+{
+    if (object->dlpi_name && *object->dlpi_name)
+        return object->dlpi_name;
+    ssize_t length = readlink("/proc/self/exe", buffer, bytes - 1);
+    buffer[length > 0 ? length : 0] = '\0';
+    return buffer;
+}
+
 static void define(struct thread *t, const struct dl_phdr_info *object, uint32_t id, const struct module *module)
 {
     char path[4096];
-    const char *name = object->dlpi_name;
-    if (!name || !*name) { /* the executable itself */
-        ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-        path[length > 0 ? length : 0] = '\0';
-        name = path;
-    }
+    const char *name = path_of(object, path, sizeof path);
     const unsigned char *build = NULL;
     unsigned build_bytes = build_id(object, &build);
     struct spool_module head = {id, module->bias, module->end - module->begin, module->begin, (uint16_t)strlen(name),
@@ -112,4 +117,33 @@ void modules_define(struct thread *t, const uintptr_t *addresses, unsigned count
         struct search search = {t, addresses[i]};
         dl_iterate_phdr(define_if_holding, &search);
     }
+}
+
+struct place_search {
+    uintptr_t address;
+    struct module_place *place;
+};
+
+static int place_if_holding(struct dl_phdr_info *object, size_t size, void *context)
+{
+    char path[4096];
+    const unsigned char *id = NULL;
+    struct place_search *search = context;
+    struct module_place *place = search->place;
+    (void)size;
+    if (!segment_of(object, search->address))
+        return 0;
+    const char *name = path_of(object, path, sizeof path), *slash = strrchr(name, '/');
+    snprintf(place->name, sizeof place->name, "%.255s", slash ? slash + 1 : name);
+    place->offset = search->address - object->dlpi_addr;
+    unsigned bytes = build_id(object, &id);
+    for (unsigned i = 0; i < bytes && 2 * i + 2 < sizeof place->build_id; i++)
+        snprintf(place->build_id + 2 * i, 3, "%02x", id[i]);
+    return 1;
+}
+
+int module_of(uintptr_t address, struct module_place *place)
+{
+    *place = (struct module_place){.offset = 0};
+    return dl_iterate_phdr(place_if_holding, &(struct place_search){address, place});
 }

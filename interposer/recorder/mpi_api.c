@@ -2,6 +2,7 @@
 #include "mpi_api.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 
 void *const *real_functions __attribute__((visibility("hidden")));
 struct mpi_api mpi __attribute__((visibility("hidden")));
@@ -26,6 +27,33 @@ static void *predefined(const struct lapscope_host *host, const char *symbol)
 #else
 #define ABI "mpich"
 #define PREDEFINED(type, constant, symbol) (constant)
+#endif
+
+#ifdef OPEN_MPI
+int operation_is_predefined(MPI_Op operation)
+{
+    static const char *const names[] = {"max", "min", "sum", "prod", "land", "band", "lor", "bor", "lxor", "bxor", "maxloc",
+                                        "minloc", "replace", "no_op"};
+    char symbol[32];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        snprintf(symbol, sizeof symbol, "ompi_mpi_op_%s", names[i]);
+        void *known = dlsym(RTLD_DEFAULT, symbol);
+        if ((void *)operation == (known ? known : mpi.lookup(symbol)))
+            return 1;
+    }
+    return 0;
+}
+#elif defined(MPI_ABI_VERSION)
+int operation_is_predefined(MPI_Op operation)
+{
+    enum { LAST_PREDEFINED = 0xfff }; /* MPI-5.0 20.3: constants of handles are small numbers */
+    return (uintptr_t)operation <= LAST_PREDEFINED;
+}
+#else
+int operation_is_predefined(MPI_Op operation)
+{
+    return (unsigned)operation >> 30 == 1; /* a built-in object */
+}
 #endif
 
 const char *mpi_api_load(const struct lapscope_host *host)
@@ -60,6 +88,7 @@ const char *mpi_api_load(const struct lapscope_host *host)
     mpi.request_null = PREDEFINED(MPI_Request, MPI_REQUEST_NULL, "ompi_request_null");
     mpi.request_empty = PREDEFINED(MPI_Request, MPI_REQUEST_NULL, "ompi_request_empty");
     mpi.message_no_proc = PREDEFINED(MPI_Message, MPI_MESSAGE_NO_PROC, "ompi_message_no_proc");
+    mpi.errors_return = PREDEFINED(MPI_Errhandler, MPI_ERRORS_RETURN, "ompi_mpi_errors_return");
     mpi.byte = PREDEFINED(MPI_Datatype, MPI_BYTE, "ompi_mpi_byte");
     return NULL;
 }

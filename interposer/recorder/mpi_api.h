@@ -38,11 +38,15 @@ extern void *const *real_functions;
 
 /* Functions of MPI that the recorder calls for itself. */
 #define MPI_NEEDS(NEED)                \
+    NEED(Cancel)                       \
     NEED(Cartdim_get)                  \
+    NEED(Comm_dup)                     \
+    NEED(Comm_free)                    \
     NEED(Comm_get_parent)              \
     NEED(Comm_group)                   \
     NEED(Comm_rank)                    \
     NEED(Comm_remote_group)            \
+    NEED(Comm_set_errhandler)          \
     NEED(Comm_size)                    \
     NEED(Comm_test_inter)              \
     NEED(Dist_graph_neighbors_count)   \
@@ -57,10 +61,13 @@ extern void *const *real_functions;
     NEED(Group_size)                   \
     NEED(Group_translate_ranks)        \
     NEED(Initialized)                  \
+    NEED(Irecv)                        \
     NEED(Query_thread)                 \
+    NEED(Request_get_status)           \
     NEED(Test_cancelled)               \
     NEED(Topo_test)                    \
     NEED(Type_size_x)                  \
+    NEED(Wait)                         \
     NEED(Win_get_group)
 
 /* How Fortran's integers become handles: functions in some ABIs, nothing to be done in others. */
@@ -97,6 +104,7 @@ struct mpi_api {
     MPI_Request request_empty;        /* Open MPI: what it returns for every send that was done within the call */
     MPI_Message message_no_proc;
     MPI_Datatype byte;
+    MPI_Errhandler errors_return;
     int any_request_is_shared;        /* Intel MPI: all with MPI_PROC_NULL have handles like those of any other */
     const char *abi;                  /* openmpi, mpich, mpiabi */
     void *(*lookup)(const char *symbol);
@@ -184,6 +192,9 @@ static inline int request_is_shared(MPI_Request handle)
     return (unsigned)handle >> 30 == 1 || mpi.any_request_is_shared; /* MPICH family: a built-in object */
 #endif
 }
+
+/* Whether it is one of MPI's own: which run no code of the application's. */
+int operation_is_predefined(MPI_Op operation);
 
 /* Whether the status of an MPI_Isendrecv tells what it received. That of MPICH (seen: 4.0, 5.0) and of Intel MPI is that of
  * some request within it. */

@@ -44,6 +44,7 @@ struct operation {                     /* in the arena: stays where it is */
     int32_t peer_world;                /* world rank of key.peer; -1 where there is none */
     const struct comm *comm;
     const struct operation *related;   /* of MPI_Start: what made the request; of requests that also receive: that half, as posted */
+    struct inject_site *inject_site;   /* see inject.h; NULL: not met */
     struct outcome last_outcome;       /* of requests that the posting thread itself completed; id 0: none yet */
 };
 

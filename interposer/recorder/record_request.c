@@ -2,6 +2,7 @@
 
 #include "arena.h"
 #include "comm.h"
+#include "inject.h"
 #include "meter.h"
 #include "operation.h"
 #include "request.h"
@@ -28,10 +29,21 @@ static inline int64_t add_outstanding(int32_t world_rank, int64_t bytes)
 
 /* --- posts -------------------------------------------------------------------------------------------------------- */
 
-static void fill_live(struct thread *t, struct spool_live *live, struct operation *operation, uint64_t begin, uint64_t end)
+/* What posts have to do where more than time is measured, or tests are injected. */
+static __attribute__((noinline)) void post_slowly(struct thread *t, struct spool_live *live, struct operation *operation,
+                                                  uintptr_t caller)
+{
+    if (t->meter)
+        meter_post(t->meter, live);
+    if (t->injector)
+        inject_posted(t->injector, live, operation, caller);
+}
+
+static void fill_live(struct thread *t, struct spool_live *live, struct operation *operation, uintptr_t caller, uint64_t begin,
+                      uint64_t end)
 {
     live->thread = (uint16_t)t->number;
-    live->flags &= SPOOL_LIVE_PERSISTENT | SPOOL_LIVE_CHAINED;
+    live->flags &= SPOOL_LIVE_PERSISTENT | SPOOL_LIVE_CHAINED | SPOOL_LIVE_REDUCES;
     live->injection_arm = 0;
     live->post_begin = begin;
     live->post_ticks = end - begin;
@@ -40,8 +52,8 @@ static void fill_live(struct thread *t, struct spool_live *live, struct operatio
     live->outstanding_bytes = 0;
     live->owner = (uintptr_t)operation;
     live->peer_slot = UINT32_MAX;
-    if (UNLIKELY(t->meter != NULL))
-        meter_post(t->meter, live);
+    if (UNLIKELY(!stamps_are_plain))
+        post_slowly(t, live, operation, caller);
     if (operation->key.kind == SPOOL_SEND && operation->peer_world >= 0) {
         live->peer_slot = (uint32_t)operation->peer_world;
         live->outstanding_bytes = (uint64_t)add_outstanding(operation->peer_world, (int64_t)operation->key.bytes);
@@ -55,6 +67,7 @@ static void drop_stale(struct thread *t, struct spool_live *stale)
         const struct operation *operation = (const struct operation *)(uintptr_t)stale->owner;
         if (stale->peer_slot != UINT32_MAX)
             add_outstanding((int32_t)stale->peer_slot, -(int64_t)operation->key.bytes);
+        inject_ended(stale);
         __atomic_fetch_add(&spool_header()->unknown_requests, 1, __ATOMIC_RELAXED);
     }
     request_release(t, stale);
@@ -82,7 +95,7 @@ struct spool_live *record_post(struct thread *t, enum call call, struct caller c
         return NULL;
     }
     live->flags = 0;
-    fill_live(t, live, operation, begin, end);
+    fill_live(t, live, operation, caller.return_address, begin, end);
     struct spool_live *stale = request_insert(t, request_key(handle), request_is_shared(handle), variable, live);
     if (UNLIKELY(stale != NULL))
         drop_stale(t, stale);
@@ -107,6 +120,8 @@ void record_init(struct span *span, struct message *message, MPI_Request handle,
     live->flags = SPOOL_LIVE_PERSISTENT;
     live->definition = (uintptr_t)operation;
     live->partitions = 1;
+    if (UNLIKELY(t->injector != NULL))
+        inject_made(t->injector, live);
     struct spool_live *stale = request_insert(t, request_key(handle), request_is_shared(handle), variable, live);
     if (UNLIKELY(stale != NULL))
         drop_stale(t, stale);
@@ -156,7 +171,7 @@ void record_start(struct thread *t, enum call call, struct caller caller, uint64
     struct operation *operation =
         operation_of(t, &site->last_operation, call, site->path, init->comm, &message, &message);
     if (operation)
-        fill_live(t, live, operation, begin, end);
+        fill_live(t, live, operation, caller.return_address, begin, end);
     else
         record_lost();
 }
@@ -294,6 +309,14 @@ static __attribute__((noinline, cold)) void define_made_comm(struct thread *t, c
     comm_define(t, SCOPE(made), call_names[operation->key.call], operation->comm, 0);
 }
 
+static __attribute__((noinline)) void complete_slowly(struct thread *t, struct spool_live *live,
+                                                      const struct operation *operation)
+{
+    inject_ended(live);
+    if (live->flags & SPOOL_LIVE_MAKES_COMM)
+        define_made_comm(t, live, operation);
+}
+
 void request_makes_comm(struct spool_live *live, const void *handle, int fortran)
 {
     if (!live)
@@ -320,8 +343,8 @@ void record_completion(const struct span *span, struct spool_live *live, const M
         uint64_t fields[SPOOL_HOT_FIELDS] = {outcome, since_post, live->post_ticks, inside, live->outstanding_bytes};
         spool_stream_commit(&t->stream, spool_put(at, SPOOL_REQUEST, fields, SPOOL_HOT_FIELDS));
     }
-    if (UNLIKELY(live->flags & SPOOL_LIVE_MAKES_COMM))
-        define_made_comm(t, live, operation);
+    if (UNLIKELY(live->flags & (SPOOL_LIVE_MAKES_COMM | SPOOL_LIVE_INJECTED | SPOOL_LIVE_REDUCES)))
+        complete_slowly(t, live, operation);
 }
 
 /* --- tests that said no, or ended nothing -------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include "config.h"
 #include "counters.h"
 #include "facts.h"
+#include "inject.h"
 #include "log.h"
 #include "meter.h"
 #include "record.h"
@@ -108,6 +109,7 @@ void recorder_know_world(void)
     comm_set_world(world);
     comm_define(t, SCOPE(mpi.comm_world), "MPI_COMM_WORLD", NULL, 0);
     comm_define(t, SCOPE(mpi.comm_self), "MPI_COMM_SELF", NULL, 0);
+    inject_start(t, dir.job.identity);
 }
 
 void recorder_all_ended(uint64_t began)
@@ -162,6 +164,7 @@ void recorder_stop(enum spool_end end)
     if (recorder_state == RECORDER_OFF || owner != getpid())
         return;
     recorder_state = RECORDER_OFF;
+    inject_abandon();
     spool_finish(end);
     convert();
     errno = saved_errno;

@@ -21,6 +21,7 @@ int stamps_are_plain HIDDEN;
 int recorder_multiple HIDDEN;
 struct thread *threads[MAX_THREADS] HIDDEN;
 unsigned thread_count HIDDEN;
+struct thread_hooks thread_hooks HIDDEN;
 __thread struct thread *current_thread HIDDEN;
 
 static struct thread beyond_limit = {.inside = UINTPTR_MAX}; /* enter() refuses it: such threads are not recorded */
@@ -46,6 +47,7 @@ struct thread *thread_first_call(void)
         t->number = thread_count;
         t->callsites = callsite_cache_create();
         t->meter = meter_create();
+        t->injector = thread_hooks.first_call ? thread_hooks.first_call(t) : NULL;
         t->record_room = SPOOL_RECORD_ROOM + (t->meter ? METER_ROOM : 0);
         if (t->callsites && open_spool(t)) {
             threads[thread_count] = t;
@@ -76,8 +78,17 @@ int thread_is_nested(struct thread *t, uintptr_t return_address)
     return nested;
 }
 
+struct thread *thread_step_aside(void)
+{
+    struct thread *t = current_thread;
+    current_thread = &beyond_limit;
+    return t;
+}
+
 uint64_t thread_stamp_begin(struct thread *t)
 {
+    if (t->injector)
+        thread_hooks.enter(t->injector);
     if (t->meter)
         meter_enter(t->meter);
     return clock_now();
@@ -88,6 +99,8 @@ uint64_t thread_stamp_end(struct thread *t)
     uint64_t now = clock_now();
     if (t->meter)
         meter_leave(t->meter);
+    if (t->injector)
+        thread_hooks.leave(t->injector);
     return now;
 }
 

@@ -16,6 +16,7 @@
 enum { MAX_THREADS = 4096, COMM_CACHE = 16, NESTINGS = 16 };
 
 struct meter;
+struct injector;
 struct operation;
 struct callsite_cache;
 struct comm;
@@ -49,6 +50,7 @@ struct thread {
     unsigned number;
     struct spool_stream stream;
     struct meter *meter;                   /* NULL: nothing but time is measured */
+    struct injector *injector;             /* NULL: nothing is injected */
     uint64_t record_room;                  /* what the records of a row may take, with what the meter adds */
     struct spool_thread_state *state;      /* in the spool */
     struct spool_live *free_live;          /* linked through owner */
@@ -72,11 +74,21 @@ struct thread {
 enum recorder_state { RECORDER_OFF, RECORDER_ON, RECORDER_PAUSED }; /* paused by MPI_Pcontrol(0) */
 
 extern enum recorder_state recorder_state;
-extern int stamps_are_plain;                   /* the time-stamp counter, and no meters */
+extern int stamps_are_plain;                   /* the time-stamp counter, no meters, nothing injected */
 extern int recorder_multiple;                  /* MPI_THREAD_MULTIPLE was granted */
 extern struct thread *threads[MAX_THREADS];
 extern unsigned thread_count;
 extern __thread struct thread *current_thread __attribute__((tls_model("initial-exec")));
+
+/* What injection does in each thread, where there is any: makes a thread's injector when the thread is first met, and is told
+ * of real calls, outside of their stamps. */
+struct thread_hooks {
+    struct injector *(*first_call)(struct thread *t);
+    void (*enter)(struct injector *injector);
+    void (*leave)(struct injector *injector);
+};
+
+extern struct thread_hooks thread_hooks;
 
 /* First call of a thread; NULL when nothing can be recorded for it. */
 struct thread *thread_first_call(void);
@@ -128,7 +140,10 @@ static inline void leave(struct thread *t)
     t->inside = 0;
 }
 
-/* With meters, or another clock. */
+/* What this thread does from here on is not the application's, and not recorded; returns what current_thread was. */
+struct thread *thread_step_aside(void);
+
+/* With meters, injection, or another clock. */
 uint64_t thread_stamp_begin(struct thread *t);
 uint64_t thread_stamp_end(struct thread *t);
 

@@ -3,6 +3,7 @@
 #define LAPSCOPE_WRAP_H
 
 #include "comm.h"
+#include "inject.h"
 #include "matched.h"
 #include "record.h"
 

@@ -1,6 +1,7 @@
 /* Calls that start, end or steer MPI: by MPI_Init or by sessions, or both. */
 #include "wrap_fortran.h"
 
+#include "inject.h"
 #include "recorder.h"
 
 #include <pthread.h>
@@ -56,6 +57,7 @@ static struct recorder_place place_in_world(void)
     mpi.Comm_rank(mpi.comm_world, &place.rank);
     mpi.Comm_size(mpi.comm_world, &place.world_size);
     mpi.Query_thread(&level);
+    level = inject_tells(level);
     place.thread_level = level == MPI_THREAD_SINGLE       ? 0
                          : level == MPI_THREAD_FUNNELED   ? 1
                          : level == MPI_THREAD_SERIALIZED ? 2
@@ -104,7 +106,9 @@ int wrap_C_MPI_Init(int *argc, char ***argv)
     struct span span;
     int first = begins(&start);
     struct thread *t = first ? NULL : begin_second_start(&span, CALL_MPI_Init, CALLER());
+    inject_asks_in_environment();
     int error = REAL(C_MPI_Init)(argc, argv);
+    inject_has_asked();
     if (first && error == MPI_SUCCESS)
         initialized(&start, CALL_MPI_Init, CALLER());
     end_second_start(&span, t, error);
@@ -117,7 +121,9 @@ int wrap_C_MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     struct span span;
     int first = begins(&start);
     struct thread *t = first ? NULL : begin_second_start(&span, CALL_MPI_Init_thread, CALLER());
-    int error = REAL(C_MPI_Init_thread)(argc, argv, required, provided);
+    int error = REAL(C_MPI_Init_thread)(argc, argv, inject_asks_for(required), provided);
+    if (error == MPI_SUCCESS)
+        *provided = inject_tells(*provided);
     if (first && error == MPI_SUCCESS)
         initialized(&start, CALL_MPI_Init_thread, CALLER());
     end_second_start(&span, t, error);
@@ -132,7 +138,9 @@ static inline ALWAYS_INLINE void fortran_init(F_MPI_Init_fn *real, MPI_Fint *ier
     int first = begins(&start);
     ierror = ierror ? ierror : &own_error;
     struct thread *t = first ? NULL : begin_second_start(&span, CALL_MPI_Init, CALLER());
+    inject_asks_in_environment();
     real(ierror);
+    inject_has_asked();
     if (first && *ierror == MPI_SUCCESS)
         initialized(&start, CALL_MPI_Init, CALLER());
     end_second_start(&span, t, *ierror);
@@ -147,7 +155,10 @@ static inline ALWAYS_INLINE void fortran_init_thread(F_MPI_Init_thread_fn *real,
     int first = begins(&start);
     ierror = ierror ? ierror : &own_error;
     struct thread *t = first ? NULL : begin_second_start(&span, CALL_MPI_Init_thread, CALLER());
-    real(required, provided, ierror);
+    MPI_Fint asked = inject_asks_for(*required);
+    real(&asked, provided, ierror);
+    if (*ierror == MPI_SUCCESS)
+        *provided = inject_tells(*provided);
     if (first && *ierror == MPI_SUCCESS)
         initialized(&start, CALL_MPI_Init_thread, CALLER());
     end_second_start(&span, t, *ierror);
@@ -173,6 +184,35 @@ void wrap_F08_MPI_Init_thread(const MPI_Fint *required, MPI_Fint *provided, MPI_
     fortran_init_thread(REAL(F08_MPI_Init_thread), required, provided, ierror);
 }
 
+/* --- MPI_Query_thread --------------------------------------------------------------------------------------------- */
+
+int wrap_C_MPI_Query_thread(int *provided)
+{
+    int error = REAL(C_MPI_Query_thread)(provided);
+    if (error == MPI_SUCCESS)
+        *provided = inject_tells(*provided);
+    return error;
+}
+
+static inline void fortran_query_thread(F_MPI_Query_thread_fn *real, MPI_Fint *provided, MPI_Fint *ierror)
+{
+    MPI_Fint own_error = MPI_SUCCESS;
+    ierror = ierror ? ierror : &own_error;
+    real(provided, ierror);
+    if (*ierror == MPI_SUCCESS)
+        *provided = inject_tells(*provided);
+}
+
+void wrap_F_MPI_Query_thread(MPI_Fint *provided, MPI_Fint *ierror)
+{
+    fortran_query_thread(REAL(F_MPI_Query_thread), provided, ierror);
+}
+
+void wrap_F08_MPI_Query_thread(MPI_Fint *provided, MPI_Fint *ierror)
+{
+    fortran_query_thread(REAL(F08_MPI_Query_thread), provided, ierror);
+}
+
 /* --- sessions ----------------------------------------------------------------------------------------------------- */
 
 /* Ranks are counted in the process set mpi://WORLD; 0 when the session has none. */
@@ -190,6 +230,13 @@ static int find_world_of(MPI_Session session, struct recorder_place *place)
     return 1;
 }
 
+static void start_without_world(const struct start *start, const struct recorder_place *place)
+{
+    recorder_start(start->pair, start->unix_ns, place);
+    if (recorder_state != RECORDER_OFF)
+        inject_cannot(current_thread, "the program starts MPI by sessions, and has no MPI_COMM_SELF");
+}
+
 static void session_begun(const struct start *start, MPI_Session session, struct caller caller)
 {
     struct recorder_place place;
@@ -197,7 +244,7 @@ static void session_begun(const struct start *start, MPI_Session session, struct
     state.open_sessions++;
     int found = find_world_of(session, &place);
     if (start && found)
-        recorder_start(start->pair, start->unix_ns, &place);
+        start_without_world(start, &place);
     if (recorder_state != RECORDER_OFF)
         recorder_multiple = 1;
     pthread_mutex_unlock(&state.lock);
@@ -332,6 +379,7 @@ void wrap_F08_MPI_Session_finalize(MPI_Fint *session, MPI_Fint *ierror)
 
 static void begin_finalize(struct span *span, struct thread *t, struct caller caller)
 {
+    inject_stop(t);
     call_begin(span, t, CALL_MPI_Finalize, caller, NULL);
     if (!state.open_sessions)
         spool_header()->finalize_begin = span->begin;

@@ -164,13 +164,17 @@ impl Body<'_> {
         }
     }
 
+    fn before(&self, text: &mut String) {
+        if !self.call.clauses.before.is_empty() {
+            line!(text, "    {};", self.clause(&self.call.clauses.before));
+        }
+    }
+
     /// `before`, the real call between two stamps, and its error code.
     fn timed_call(&self, text: &mut String) {
         self.own_status(text);
         self.message(text, "    ");
-        if !self.call.clauses.before.is_empty() {
-            line!(text, "    {};", self.clause(&self.call.clauses.before));
-        }
+        self.before(text);
         line!(text, "    struct span span;");
         line!(text, "    call_begin(&span, t, CALL_{}, CALLER(), &message);", self.call.name);
         self.real_call(text);
@@ -249,6 +253,7 @@ impl Body<'_> {
         if taken_before {
             self.message(text, "    ");
         }
+        self.before(text);
         self.stamped_call(text);
         line!(text, "    if ({} == MPI_SUCCESS) {{", self.error());
         if !taken_before {

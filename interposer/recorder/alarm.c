@@ -1,0 +1,136 @@
+#define _GNU_SOURCE
+#include "alarm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+enum { HIGH_FD = 400 }; /* out of the way of programs that count on low numbers, or close them all */
+
+/* --- perf's event of a thread's running time -------------------------------------------------------------------------- */
+
+/* exclude_kernel: rings only where the thread was interrupted in its own code (perf_event_open(2)). */
+static int open_event(void)
+{
+    struct perf_event_attr attributes = {.type = PERF_TYPE_SOFTWARE,
+                                         .size = sizeof attributes,
+                                         .config = PERF_COUNT_SW_TASK_CLOCK,
+                                         .sample_period = 1000000,
+                                         .disabled = 1,
+                                         .exclude_kernel = 1,
+                                         .exclude_hv = 1};
+    int fd = (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+    if (high < 0)
+        return fd;
+    close(fd);
+    return high;
+}
+
+static int open_perf(struct alarm *alarm)
+{
+    struct f_owner_ex owner = {F_OWNER_TID, (pid_t)syscall(SYS_gettid)};
+    int fd = open_event();
+    if (fd < 0)
+        return 0;
+    if (fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK) != 0 || fcntl(fd, F_SETSIG, alarm->signal) != 0 ||
+        fcntl(fd, F_SETOWN_EX, &owner) != 0) {
+        close(fd);
+        return 0;
+    }
+    alarm->fd = fd;
+    alarm->clock = ALARM_PERF;
+    return 1;
+}
+
+static int set_perf(struct alarm *alarm, uint64_t ns)
+{
+    if (alarm->period_ns != ns && ioctl(alarm->fd, PERF_EVENT_IOC_PERIOD, &ns) != 0)
+        return 0;
+    alarm->period_ns = ns;
+    return ioctl(alarm->fd, PERF_EVENT_IOC_REFRESH, 1) == 0; /* enabled for one more ring */
+}
+
+/* --- the kernel's timer of a thread's CPU time ------------------------------------------------------------------------ */
+
+/* From Linux 5.11 on such timers are handled on the way back to the program: before, they could cut a system call short. */
+static int kernel_is_new_enough(void)
+{
+    struct utsname system;
+    int major = 0, minor = 0;
+    return uname(&system) == 0 && sscanf(system.release, "%d.%d", &major, &minor) == 2 &&
+           (major > 5 || (major == 5 && minor >= 11));
+}
+
+static int open_cputime(struct alarm *alarm)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = alarm->signal, .sigev_value.sival_ptr = alarm};
+    event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
+    if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &alarm->timer) != 0)
+        return 0;
+    alarm->clock = ALARM_CPUTIME;
+    return 1;
+}
+
+static int set_cputime(struct alarm *alarm, uint64_t ns)
+{
+    struct itimerspec once = {.it_value = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)}};
+    return timer_settime(alarm->timer, 0, &once, NULL) == 0;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------- */
+
+const char *alarm_open(struct alarm *alarm, enum alarm_clock wanted, int signal)
+{
+    *alarm = (struct alarm){.signal = signal, .fd = -1};
+    if (wanted != ALARM_CPUTIME && open_perf(alarm))
+        return NULL;
+    if (wanted == ALARM_PERF)
+        return "perf_event_open is not allowed here (kernel.perf_event_paranoid above 2, or a container); "
+               "LAPSCOPE_INJECT_CLOCK=cputime or LAPSCOPE_INJECT=thread do without it";
+    if (!kernel_is_new_enough())
+        return "perf_event_open is not allowed here, and this kernel's timers of CPU time could cut system calls short; "
+               "LAPSCOPE_INJECT=thread does without them";
+    return open_cputime(alarm) ? NULL : "no timer of CPU time to be had; LAPSCOPE_INJECT=thread does without one";
+}
+
+void alarm_close(struct alarm *alarm)
+{
+    if (alarm->clock == ALARM_PERF)
+        close(alarm->fd);
+    else if (alarm->clock == ALARM_CPUTIME)
+        timer_delete(alarm->timer);
+    alarm->clock = ALARM_NONE;
+}
+
+int alarm_set(struct alarm *alarm, uint64_t ns)
+{
+    int saved_errno = errno;
+    int set = alarm->clock == ALARM_PERF      ? set_perf(alarm, ns)
+              : alarm->clock == ALARM_CPUTIME ? set_cputime(alarm, ns)
+                                              : 0;
+    errno = saved_errno;
+    return set;
+}
+
+int alarm_rang(const struct alarm *alarm, const siginfo_t *info)
+{
+    if (alarm->clock == ALARM_PERF)
+        return (info->si_code == POLL_IN || info->si_code == POLL_HUP) && info->si_fd == alarm->fd;
+    return alarm->clock == ALARM_CPUTIME && info->si_code == SI_TIMER && info->si_value.sival_ptr == alarm;
+}
+
+const char *alarm_clock_name(enum alarm_clock clock)
+{
+    return clock == ALARM_PERF ? "perf" : clock == ALARM_CPUTIME ? "cputime" : "";
+}

@@ -1,0 +1,98 @@
+/* What the ways of injecting tests have in common: inject.c opens windows, inject_timer.c and inject_thread.c use them. */
+#ifndef LAPSCOPE_INJECTOR_H
+#define LAPSCOPE_INJECTOR_H
+
+#include "alarm.h"
+#include "inject.h"
+
+enum inject_mode { INJECT_OFF, INJECT_CALLS, INJECT_TIMER, INJECT_THREAD }; /* order of options.def */
+
+/* A call site whose requests are large enough. */
+struct inject_site {
+    uint64_t hash;                  /* see intern.h */
+    struct {
+        uint32_t path, call;
+    } key;
+    struct spool_injection *sums;   /* in the spool */
+    unsigned level;                 /* the interval is doubled so often */
+    unsigned idle;                  /* occasions in a row that found nothing */
+};
+
+/* A thread's own. */
+struct injector {
+    struct thread *thread;
+    unsigned pending;               /* requests that tests are made for; atomic: other threads may end them */
+    struct inject_site *site;       /* of the one posted last */
+    uint64_t next_test;             /* ticks */
+    int in_mpi;                     /* the real call is under way */
+    int will_reduce, reduces;       /* the call to come or under way does, with an operation of the application's */
+    struct intern_table sites;
+    /* timer */
+    struct alarm alarm;
+    int is_set;                     /* the alarm is */
+    volatile int measuring;
+    uint64_t next_measurement;
+    char *stack_top;
+};
+
+/* The process's. Durations in ticks. */
+struct injection {
+    enum inject_mode mode;
+    int is_on;
+    const char *problem;            /* why it is not on; NULL: there is none */
+    uint64_t began, interval;
+    uint64_t spent;                 /* cost that bought nothing; atomic */
+    uint64_t interrupt, check;      /* measured */
+    unsigned testers;               /* threads that are about to test; atomic */
+    int is_gated;                   /* no test may be made while another thread is inside MPI */
+    unsigned reductions;            /* pending ones with an operation of the application's; atomic */
+    uint64_t slot_ns, seed;         /* LAPSCOPE_INJECT_AB; 0: without */
+};
+
+extern struct injection injection;
+
+enum { MOST_LEVELS = 4 };
+
+/* Nothing more is injected, for this reason (a constant). For signal handlers too. */
+void injection_fails(const char *problem);
+
+uint64_t injection_ticks(uint64_t ns);
+uint64_t injection_ns(uint64_t ticks);
+
+/* How long to wait before the next cost keeps to the budget; 0: it does already. */
+uint64_t injection_over_budget(uint64_t now);
+static inline void injection_spend(uint64_t ticks)
+{
+    __atomic_fetch_add(&injection.spent, ticks, __ATOMIC_RELAXED);
+}
+
+/* Whether tests may be made now; then they are ended by injection_tested(). `self`: a thread that may be inside MPI, or NULL. */
+int injection_may_test(const struct thread *self);
+void injection_tested(void);
+
+/* Tests until nothing more moves; returns the time that took. */
+uint64_t injector_test(struct injector *injector);
+
+/* The interval until the next test. */
+static inline uint64_t injector_interval(const struct injector *injector)
+{
+    return injection.interval << injector->site->level;
+}
+
+static inline unsigned injector_pending(const struct injector *injector)
+{
+    return __atomic_load_n(&injector->pending, __ATOMIC_ACQUIRE);
+}
+
+/* inject_timer.c; returns NULL, or why it cannot. */
+const char *timer_prepare(void);
+const char *timer_open(struct injector *injector);
+/* A window is open, and the thread is about to compute. */
+void timer_window(struct injector *injector);
+
+/* inject_thread.c; likewise. */
+const char *thread_prepare(void);
+void thread_window(void);
+void thread_end(void);
+
+#endif

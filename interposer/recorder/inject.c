@@ -390,6 +390,7 @@ void inject_start(struct thread *t, const char *job)
     if (config.inject == INJECT_OFF)
         return;
     int saved_errno = errno;
+    uint64_t cpu_began = clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID);
     injection = (struct injection){.mode = (enum inject_mode)config.inject,
                                    .began = clock_now(),
                                    .interval = injection_ticks((uint64_t)config.inject_interval_us * 1000),
@@ -400,7 +401,7 @@ void inject_start(struct thread *t, const char *job)
     const char *why = t->injector ? prepare(t->injector) : "no memory";
     injection.is_on = !why;
     injection.problem = why;
-    injection_spend(clock_now() - injection.began);
+    injection_spend(injection_ticks(clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID) - cpu_began));
     say_problem();
     if (t->injector)
         stamps_are_plain = 0;

@@ -111,7 +111,10 @@ static void interrupted(void *argument)
     uint64_t next = consider(injector, interruption->address, &tests);
     if (next)
         set(injector, next);
-    uint64_t cost = injection.interrupt + (clock_now() - interruption->begin - tests);
+    uint64_t handler = clock_now() - interruption->begin - tests;
+    if (handler > injection.interrupt) /* the processor was taken away meanwhile: that is nothing we cost */
+        handler = injection.interrupt;
+    uint64_t cost = injection.interrupt + handler;
     if (injector->site) {
         injector->site->sums->interrupts++;
         injector->site->sums->interrupt_ticks += cost;
@@ -171,7 +174,7 @@ const char *timer_prepare(void)
         return "the program uses its signal itself; LAPSCOPE_INJECT_SIGNAL names another";
     if (pthread_sigmask(SIG_BLOCK, NULL, &blocked) != 0 || sigismember(&blocked, signal_number()))
         return "its signal is blocked; LAPSCOPE_INJECT_SIGNAL names another";
-    if (!safe_point_update())
+    if (!safe_point_update((uintptr_t)mpi.Get_library_version))
         return "no memory";
     if (safe_point_problem())
         return safe_point_problem();
@@ -256,6 +259,6 @@ void timer_window(struct injector *injector)
         injector->next_measurement = clock_now() + injection_ticks(measure_again_ns);
         injection_spend(clock_now() - begin);
     }
-    if (safe_point_update() && !safe_point_problem())
+    if (safe_point_update((uintptr_t)mpi.Get_library_version) && !safe_point_problem())
         set(injector, injector_interval(injector));
 }

@@ -2,7 +2,6 @@
 #include "safe_point.h"
 
 #include "arena.h"
-#include "mpi_api.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -247,11 +246,11 @@ static void forget_unloaded(const struct list *list)
     known_count = kept;
 }
 
-static void mark(const struct list *list)
+static void mark(const struct list *list, uintptr_t mpi)
 {
     struct object *mpi_library = NULL;
     for (unsigned i = 0; i < list->count && !mpi_library; i++)
-        if (holds(&list->objects[i], (uintptr_t)mpi.Get_library_version))
+        if (holds(&list->objects[i], mpi))
             mpi_library = &list->objects[i];
     reach(list, mpi_library);
     int first = !mpi_is_up;
@@ -316,18 +315,18 @@ void safe_point_before_mpi(void)
         remember(list.objects[i].base, OF_PROGRAM);
 }
 
-static int draw_anew(void)
+static int draw_anew(uintptr_t mpi)
 {
     struct list list = {scratch(), 0};
     if (!list.objects)
         return 0;
     dl_iterate_phdr(add_object, &list);
     forget_unloaded(&list);
-    mark(&list);
+    mark(&list, mpi);
     return publish(&list);
 }
 
-int safe_point_update(void)
+int safe_point_update(uintptr_t mpi)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     int changed = 0;
@@ -335,7 +334,7 @@ int safe_point_update(void)
     if (!changed && safe)
         return 1;
     pthread_mutex_lock(&lock);
-    int drawn = draw_anew();
+    int drawn = draw_anew(mpi);
     pthread_mutex_unlock(&lock);
     return drawn;
 }

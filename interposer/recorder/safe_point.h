@@ -10,9 +10,9 @@
 /* Before MPI starts: what is loaded now is the program's. */
 void safe_point_before_mpi(void);
 
-/* Finds out anew which objects are safe, if any have been loaded or unloaded since. Not for signal handlers. Returns 0 when
- * there is no memory. */
-int safe_point_update(void);
+/* Finds out anew which objects are safe, if any have been loaded or unloaded since. `mpi`: an address in the code of the MPI
+ * library. Not for signal handlers. Returns 0 when there is no memory. */
+int safe_point_update(uintptr_t mpi);
 
 /* Whether code at that address may be interrupted for MPI. For signal handlers. */
 int safe_point_holds(uintptr_t address);

@@ -330,7 +330,6 @@ static const char *const mode_names[] = {"off", "calls", "timer", "thread"};
 static void write_fact(struct thread *t)
 {
     char text[1024], slot[24] = "", interrupt[24] = "", check[24] = "";
-    const struct injector *injector = t->injector;
     if (injection.slot_ns)
         snprintf(slot, sizeof slot, "%llu", (unsigned long long)injection.slot_ns);
     if (injection.interrupt)
@@ -338,7 +337,7 @@ static void write_fact(struct thread *t)
     if (injection.check)
         snprintf(check, sizeof check, "%llu", (unsigned long long)injection.check);
     snprintf(text, sizeof text, "%s\t%s\t%s\t%s\t%llu\t%s\t%s\t%llu", mode_names[injection.mode],
-             injection.problem ? injection.problem : "", injector ? alarm_clock_name(injector->alarm.clock) : "", slot,
+             injection.problem ? injection.problem : "", alarm_clock_name(injection.clock), slot,
              (unsigned long long)injection_ns(progress_idle()), interrupt, check,
              (unsigned long long)injection_ns(__atomic_load_n(&injection.spent, __ATOMIC_RELAXED)));
     spool_define_meta(&t->stream, "injector", text);
@@ -422,6 +421,8 @@ void inject_stop(struct thread *t)
     inject_abandon();
     if (injection.mode == INJECT_THREAD)
         thread_end();
+    else if (injection.mode == INJECT_TIMER)
+        timer_end();
     wait_for_testers();
     progress_close();
     write_fact(t);

@@ -143,6 +143,8 @@ static int signal_number(void)
     return config.inject_signal ? (int)config.inject_signal : SIGURG;
 }
 
+static struct sigaction action_before;
+
 /* No handler of the application's runs within ours, which may be on its alternate stack; what it is sent meanwhile waits. */
 static int install_handler(void)
 {
@@ -151,7 +153,7 @@ static int install_handler(void)
     sigfillset(&action.sa_mask);
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
         sigdelset(&action.sa_mask, faults[i]);
-    return sigaction(signal_number(), &action, NULL) == 0;
+    return sigaction(signal_number(), &action, &action_before) == 0;
 }
 
 static int signal_is_ours(void)
@@ -234,10 +236,21 @@ const char *timer_open(struct injector *injector)
     const char *why = alarm_open(&injector->alarm, (enum alarm_clock)config.inject_clock, signal_number());
     if (why)
         return why;
+    injection.clock = injector->alarm.clock;
     injection.interrupt = measure_interrupt(injector);
     injection.check = measure_check_ns();
     injector->next_measurement = clock_now() + injection_ticks(measure_again_ns);
     return injection.interrupt ? NULL : "its signal does not come";
+}
+
+void timer_end(void)
+{
+    unsigned count = __atomic_load_n(&thread_count, __ATOMIC_ACQUIRE);
+    for (unsigned i = 0; i < count; i++)
+        if (threads[i]->injector)
+            alarm_close(&threads[i]->injector->alarm);
+    if (signal_is_ours())
+        sigaction(signal_number(), &action_before, NULL);
 }
 
 void timer_window(struct injector *injector)

@@ -42,7 +42,8 @@ struct injection {
     const char *problem;            /* why it is not on; NULL: there is none */
     uint64_t began, interval;
     uint64_t spent;                 /* cost that bought nothing; atomic */
-    uint64_t interrupt, check;      /* measured */
+    enum alarm_clock clock;         /* that interrupts under timer */
+    uint64_t interrupt, check;      /* measured; check in nanoseconds */
     unsigned testers;               /* threads that are about to test; atomic */
     int is_gated;                   /* no test may be made while another thread is inside MPI */
     unsigned reductions;            /* pending ones with an operation of the application's; atomic */
@@ -87,6 +88,8 @@ static inline unsigned injector_pending(const struct injector *injector)
 /* inject_timer.c; returns NULL, or why it cannot. */
 const char *timer_prepare(void);
 const char *timer_open(struct injector *injector);
+/* Leaves no alarm set and the signal as it was. */
+void timer_end(void);
 /* A window is open, and the thread is about to compute. */
 void timer_window(struct injector *injector);
 

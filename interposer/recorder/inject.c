@@ -267,9 +267,7 @@ void inject_reduces(struct injector *injector, MPI_Op operation)
 /* MPI_Init asks for what these say. */
 static const struct {
     const char *name, *most;
-} level_variables[] = {{"OMPI_MPI_THREAD_LEVEL", "3"},
-                       {"MPIR_CVAR_DEFAULT_THREAD_LEVEL", "MPI_THREAD_MULTIPLE"},
-                       {"I_MPI_THREAD_LEVEL_DEFAULT", "MULTIPLE"}};
+} level_variables[] = {{"OMPI_MPI_THREAD_LEVEL", "3"}, {"MPIR_CVAR_DEFAULT_THREAD_LEVEL", "MPI_THREAD_MULTIPLE"}};
 
 enum { LEVEL_VARIABLES = sizeof level_variables / sizeof level_variables[0] };
 
@@ -281,25 +279,20 @@ static int wants_threads(void)
     return config.inject == INJECT_THREAD;
 }
 
-/* Whatever is loaded from here on until MPI is up, is MPI's. */
-static void look_around(void)
+int inject_before_start(int level)
 {
     if (config.inject == INJECT_TIMER)
-        safe_point_before_mpi();
-}
-
-int inject_asks_for(int level)
-{
-    look_around();
+        timer_before_start();
     if (!wants_threads() || level == MPI_THREAD_MULTIPLE)
         return level;
     asked = level;
     return MPI_THREAD_MULTIPLE;
 }
 
-void inject_asks_in_environment(void)
+void inject_before_plain_start(void)
 {
-    look_around();
+    if (config.inject == INJECT_TIMER)
+        timer_before_start();
     for (int i = 0; wants_threads() && i < LEVEL_VARIABLES; i++) {
         const char *before = getenv(level_variables[i].name);
         if (before) /* the user asks for something: it stays, and if it is too little we say so */
@@ -310,8 +303,10 @@ void inject_asks_in_environment(void)
     }
 }
 
-void inject_has_asked(void)
+void inject_behind_start(void)
 {
+    if (config.inject == INJECT_TIMER)
+        timer_behind_start();
     for (int i = 0; i < LEVEL_VARIABLES; i++)
         if (levels_before[i])
             unsetenv(levels_before[i]);

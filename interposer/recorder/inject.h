@@ -12,11 +12,11 @@
 
 /* --- the start and the end --- */
 
-/* Before MPI starts: the level of threads to ask it for, where the application asks for `level`. For MPI_Init, which has no
- * such argument, the environment is changed until inject_has_asked(). */
-int inject_asks_for(int level);
-void inject_asks_in_environment(void);
-void inject_has_asked(void);
+/* Around MPI's start. `level`: of threads, as the application asks for it; returns what to ask MPI for. For MPI_Init, which has
+ * no such argument, the environment is changed meanwhile. */
+int inject_before_start(int level);
+void inject_before_plain_start(void);
+void inject_behind_start(void);
 /* What the application is told of a level that MPI has granted. */
 int inject_tells(int level);
 

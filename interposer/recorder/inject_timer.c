@@ -136,6 +136,40 @@ static void on_signal(int number, siginfo_t *info, void *context)
     errno = saved_errno;
 }
 
+/* --- MPI's own threads ----------------------------------------------------------------------------------------------- */
+
+static sigset_t mask_before;
+static unsigned starting; /* Fortran's MPI_Init calls C's, under some MPIs */
+
+/* What programs send themselves. While a test is made in the thread that they are meant for, they wait; but a thread of MPI's own
+ * that does not block them would be given them in its stead, and run the application's handlers. So MPI's threads inherit a
+ * mask. Signals that end a process or tell of children are MPI's business too, and left out. */
+static void of_programs(sigset_t *set)
+{
+    static const int signals[] = {SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGUSR1, SIGUSR2, SIGURG};
+    sigemptyset(set);
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        sigaddset(set, signals[i]);
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+        sigaddset(set, number);
+}
+
+void timer_before_start(void)
+{
+    sigset_t signals;
+    if (starting++)
+        return;
+    safe_point_before_mpi(); /* what is loaded from here on until MPI is up, is MPI's */
+    of_programs(&signals);
+    pthread_sigmask(SIG_BLOCK, &signals, &mask_before);
+}
+
+void timer_behind_start(void)
+{
+    if (--starting == 0)
+        pthread_sigmask(SIG_SETMASK, &mask_before, NULL);
+}
+
 /* --- the start -------------------------------------------------------------------------------------------------------- */
 
 static int signal_number(void)

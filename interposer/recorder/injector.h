@@ -85,7 +85,9 @@ static inline unsigned injector_pending(const struct injector *injector)
     return __atomic_load_n(&injector->pending, __ATOMIC_ACQUIRE);
 }
 
-/* inject_timer.c; returns NULL, or why it cannot. */
+/* inject_timer.c; around MPI's start, and then: returns NULL, or why it cannot. */
+void timer_before_start(void);
+void timer_behind_start(void);
 const char *timer_prepare(void);
 const char *timer_open(struct injector *injector);
 /* Leaves no alarm set and the signal as it was. */

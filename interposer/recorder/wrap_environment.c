@@ -106,9 +106,9 @@ int wrap_C_MPI_Init(int *argc, char ***argv)
     struct span span;
     int first = begins(&start);
     struct thread *t = first ? NULL : begin_second_start(&span, CALL_MPI_Init, CALLER());
-    inject_asks_in_environment();
+    inject_before_plain_start();
     int error = REAL(C_MPI_Init)(argc, argv);
-    inject_has_asked();
+    inject_behind_start();
     if (first && error == MPI_SUCCESS)
         initialized(&start, CALL_MPI_Init, CALLER());
     end_second_start(&span, t, error);
@@ -121,7 +121,8 @@ int wrap_C_MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     struct span span;
     int first = begins(&start);
     struct thread *t = first ? NULL : begin_second_start(&span, CALL_MPI_Init_thread, CALLER());
-    int error = REAL(C_MPI_Init_thread)(argc, argv, inject_asks_for(required), provided);
+    int error = REAL(C_MPI_Init_thread)(argc, argv, inject_before_start(required), provided);
+    inject_behind_start();
     if (error == MPI_SUCCESS)
         *provided = inject_tells(*provided);
     if (first && error == MPI_SUCCESS)
@@ -138,9 +139,9 @@ static inline ALWAYS_INLINE void fortran_init(F_MPI_Init_fn *real, MPI_Fint *ier
     int first = begins(&start);
     ierror = ierror ? ierror : &own_error;
     struct thread *t = first ? NULL : begin_second_start(&span, CALL_MPI_Init, CALLER());
-    inject_asks_in_environment();
+    inject_before_plain_start();
     real(ierror);
-    inject_has_asked();
+    inject_behind_start();
     if (first && *ierror == MPI_SUCCESS)
         initialized(&start, CALL_MPI_Init, CALLER());
     end_second_start(&span, t, *ierror);
@@ -155,8 +156,9 @@ static inline ALWAYS_INLINE void fortran_init_thread(F_MPI_Init_thread_fn *real,
     int first = begins(&start);
     ierror = ierror ? ierror : &own_error;
     struct thread *t = first ? NULL : begin_second_start(&span, CALL_MPI_Init_thread, CALLER());
-    MPI_Fint asked = inject_asks_for(*required);
+    MPI_Fint asked = inject_before_start(*required);
     real(&asked, provided, ierror);
+    inject_behind_start();
     if (*ierror == MPI_SUCCESS)
         *provided = inject_tells(*provided);
     if (first && *ierror == MPI_SUCCESS)

@@ -324,16 +324,18 @@ static const char *const mode_names[] = {"off", "calls", "timer", "thread"};
 /* As schema/spool.h has it. */
 static void write_fact(struct thread *t)
 {
-    char text[1024], slot[24] = "", interrupt[24] = "", check[24] = "";
+    char text[1024], slot[24] = "", test[24] = "", interrupt[24] = "", check[24] = "";
     if (injection.slot_ns)
         snprintf(slot, sizeof slot, "%llu", (unsigned long long)injection.slot_ns);
+    if (progress_idle_is_known())
+        snprintf(test, sizeof test, "%llu", (unsigned long long)injection_ns(progress_idle()));
     if (injection.interrupt)
         snprintf(interrupt, sizeof interrupt, "%llu", (unsigned long long)injection_ns(injection.interrupt));
     if (injection.check)
         snprintf(check, sizeof check, "%llu", (unsigned long long)injection.check);
-    snprintf(text, sizeof text, "%s\t%s\t%s\t%s\t%llu\t%s\t%s\t%llu", mode_names[injection.mode],
+    snprintf(text, sizeof text, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%llu", mode_names[injection.mode],
              injection.problem ? injection.problem : "", alarm_clock_name(injection.clock), slot,
-             (unsigned long long)injection_ns(progress_idle()), interrupt, check,
+             test, interrupt, check,
              (unsigned long long)injection_ns(__atomic_load_n(&injection.spent, __ATOMIC_RELAXED)));
     spool_define_meta(&t->stream, "injector", text);
 }

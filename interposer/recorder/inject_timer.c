@@ -287,25 +287,36 @@ void timer_end(void)
         sigaction(signal_number(), &action_before, NULL);
 }
 
+/* Sets the alarm; returns why there will be none, or NULL. */
+static const char *wait_for_computation(struct injector *injector)
+{
+    const char *why = injector->stack_top ? NULL : timer_open(injector);
+    if (why)
+        return why;
+    if (!signal_is_ours())
+        return "the program has taken its signal for itself; LAPSCOPE_INJECT_SIGNAL names another";
+    if (!safe_point_update((uintptr_t)mpi.Get_library_version))
+        return "no memory";
+    if (safe_point_problem())
+        return safe_point_problem();
+    if (UNLIKELY(clock_now() > injector->next_measurement)) {
+        uint64_t measured = measure_interrupt(injector);
+        injection.interrupt = measured ? measured : injection.interrupt;
+        injector->next_measurement = clock_now() + injection_ticks(measure_again_ns);
+    }
+    uint64_t interval = injector_interval(injector), over = injection_over_budget(clock_now());
+    set(injector, over > interval ? over : interval);
+    return NULL;
+}
+
 void timer_window(struct injector *injector)
 {
     if (injector->is_set || !injection.is_on)
         return;
-    const char *why = injector->stack_top ? NULL : timer_open(injector);
-    if (why) {
+    uint64_t begin = clock_now(), most = 2 * injection.interrupt;
+    const char *why = wait_for_computation(injector);
+    if (why)
         injection_fails(why);
-        return;
-    }
-    if (!signal_is_ours()) {
-        injection_fails("the program has taken its signal for itself; LAPSCOPE_INJECT_SIGNAL names another");
-        return;
-    }
-    if (UNLIKELY(clock_now() > injector->next_measurement)) {
-        uint64_t begin = clock_now(), measured = measure_interrupt(injector);
-        injection.interrupt = measured ? measured : injection.interrupt;
-        injector->next_measurement = clock_now() + injection_ticks(measure_again_ns);
-        injection_spend(clock_now() - begin);
-    }
-    if (safe_point_update((uintptr_t)mpi.Get_library_version) && !safe_point_problem())
-        set(injector, injector_interval(injector));
+    uint64_t took = clock_now() - begin;
+    injection_spend(took < most ? took : most); /* more only where the processor was taken away */
 }

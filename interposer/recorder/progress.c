@@ -41,6 +41,11 @@ uint64_t progress_idle(void)
     return shortest(&after_computation);
 }
 
+int progress_idle_is_known(void)
+{
+    return after_computation.count > 0;
+}
+
 struct progress progress_test(int again)
 {
     struct idle *idle = again ? &after_test : &after_computation;

@@ -22,7 +22,8 @@ struct progress {
 /* Not while this thread is inside MPI. `again`: directly behind another test. Leaves errno alone. */
 struct progress progress_test(int again);
 
-/* What a test that finds nothing takes, as last seen; ticks. */
+/* What a test behind computation takes that finds nothing, as last seen, or before the first as expected; ticks. */
 uint64_t progress_idle(void);
+int progress_idle_is_known(void);
 
 #endif

@@ -164,10 +164,28 @@ fn a_receiver_that_computes_is_to_test() {
     assert_eq!(test["share"], json!(0.4425));
     let sentence = test["sentence"].as_str().unwrap();
     let expected = "Call MPI_Test now and then in the computation between MPI_Irecv app+0x500 and MPI_Waitall app+0x600, on \
-                    rank 1: messages of 1 MiB stand still there while rank 0 waits for them in MPI_Waitall app+0x300.";
+                    rank 1: messages of 1 MiB stand still there while rank 0 waits for them in MPI_Waitall app+0x300; \
+                    lapscope can do that: lapscope tune -- <launch line>.";
     assert_eq!(sentence, expected);
     let text = answer(run.path(), &["report", "."]);
     assert!(text.contains("44.2 %    885 µs  Call MPI_Test now and then"), "{text}");
+}
+
+/// Where lapscope makes tests already, it does not offer to.
+#[test]
+fn injection_is_not_offered_to_who_has_it() {
+    let [a, b] = receiver_computes();
+    let run = run([&a, &b]);
+    let database = rusqlite::Connection::open(run.path().join("rank-1.db")).unwrap();
+    let injector =
+        "INSERT INTO injector VALUES (1, 'calls', NULL, NULL, NULL, NULL, NULL, NULL, 0)";
+    database.execute_batch(injector).unwrap();
+    let report = report(&run);
+    let sentence = find(&report, "test")["sentence"].as_str().unwrap();
+    assert!(
+        sentence.ends_with("while rank 0 waits for them in MPI_Waitall app+0x300."),
+        "{sentence}"
+    );
 }
 
 /// Rank 1 posts its receive at 500, when it comes out of another MPI call.

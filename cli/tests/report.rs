@@ -2,7 +2,7 @@
 
 mod fixture;
 
-use fixture::{answer, json, lapscope, small_run, Rank, RANK_0};
+use fixture::{answer, check_snapshot, json, lapscope, small_run, Rank, RANK_0};
 use serde_json::{json, Value};
 
 /// Picks keys of an object, in the order asked for.
@@ -183,16 +183,6 @@ fn as_text() {
     check_snapshot("report.txt", &answer(run.path(), &["report", "."]));
     check_snapshot("sites.txt", &answer(run.path(), &["sites", "."]));
     check_snapshot("requests.txt", &answer(run.path(), &["requests", "."]));
-}
-
-/// `LAPSCOPE_BLESS=1 cargo test` takes what is printed now for right.
-fn check_snapshot(name: &str, found: &str) {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name);
-    if std::env::var_os("LAPSCOPE_BLESS").is_some() {
-        std::fs::write(&path, found).unwrap();
-    }
-    let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(found, expected, "{name} has changed; LAPSCOPE_BLESS=1 accepts it");
 }
 
 /// Keys that docs/json.md promises.

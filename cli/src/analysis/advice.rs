@@ -41,6 +41,14 @@ impl Limit {
     }
 }
 
+/// What sentences depend on besides the time.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting<'a> {
+    pub limits: &'a [Limit],
+    /// lapscope was asked to make tests of its own.
+    pub is_injected: bool,
+}
+
 /// What would help. The last four say that nothing in the communication would.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -187,7 +187,7 @@ fn build(files: &[FileInjection], places: &Places, names: &mut dyn NameFrames) -
             let cost = if is_beside { Nanos(0) } else { tests.test_ns + tests.interrupt_ns };
             let cost = cost.mean(tests.windows).unwrap_or_default();
             let NamedSite { call, site: name, addresses } = sites.named[site].clone();
-            let gain = arms.as_ref().map(|arms| gain::of_site(&arms.of_site(site), cost));
+            let gain = arms.as_ref().map(|arms| gain::of_site(&arms.of_site(site), cost, policy));
             SiteInjection { call, site: name, addresses, ranks: ranks.len(), policy, tests, gain }
         })
         .collect();

@@ -20,6 +20,7 @@ use self::side::Sides;
 use self::sums::{BlockingNumbers, BlockingSums, Numbers, Sums};
 use self::walk::{RankFound, Slices, Walk};
 use self::witness::Witness;
+use super::injection::Injection;
 use super::problem::{plural, Problem};
 use super::reference::{Description, Reference, Source};
 use super::report::JSON_VERSION;
@@ -51,6 +52,8 @@ pub struct Overlap {
     pub blocking: Blocking,
     /// Who was waited for, the longest first.
     pub late_pairs: Vec<LatePair>,
+    /// Where a rank was asked to inject.
+    pub injection: Option<Injection>,
 }
 
 /// Reference times, and what to know of them.
@@ -141,7 +144,7 @@ fn slices(trace: &Trace) -> Slices {
 }
 
 impl Overlap {
-    /// Puts sums together. Of problems it knows nothing.
+    /// Puts sums together. Of problems and of injection it knows nothing.
     pub fn build(
         run: &str,
         trace: &Trace,
@@ -194,6 +197,7 @@ impl Overlap {
                 site_count: blocking_count,
             },
             late_pairs: groups::late_pairs(trace, measured),
+            injection: None,
         }
     }
 }

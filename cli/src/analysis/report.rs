@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::advice::Advice;
 use super::cell::Cell;
 use super::combine::{RankSums, RunSums};
+use super::injection::Injection;
 use super::insight::{find_insights, Insight};
 use super::overlap::sums::BlockingNumbers;
 use super::overlap::{self, Overlap, ReferenceSays};
@@ -44,6 +45,8 @@ pub struct Report {
     pub kinds: Vec<KindRow>,
     pub overlap: OverlapSummary,
     pub thresholds: Thresholds,
+    /// Where a rank was asked to inject.
+    pub injection: Option<Injection>,
     /// What would help most first.
     pub advice: Vec<Advice>,
 }
@@ -63,6 +66,7 @@ pub struct OverlapSummary {
 pub struct InDetail {
     pub overlap: Overlap,
     pub thresholds: Thresholds,
+    pub injection: Option<Injection>,
     pub advice: Vec<Advice>,
 }
 
@@ -220,6 +224,7 @@ impl Report {
             kinds: kinds(run),
             overlap: OverlapSummary::new(detail.overlap),
             thresholds: detail.thresholds,
+            injection: detail.injection,
             advice: detail.advice,
         }
     }

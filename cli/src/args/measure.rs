@@ -95,6 +95,8 @@ pub enum OverlapBy {
     Kind,
     /// Parts of the run, in order
     Time,
+    /// Call sites for which lapscope injected tests, and what that gained
+    Injection,
 }
 
 /// How much communication was hidden behind computation, how much could have been, and what was waited for.

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{bail, Result};
 
 use super::open::{print, print_json, warn, OpenRun};
+use crate::analysis::injection::Injection;
 use crate::analysis::overlap::{measure, EagerLimits, Options, Overlap};
 use crate::analysis::problem::module_problems;
 use crate::analysis::reference::{Reference, Source};
@@ -52,6 +53,7 @@ fn build(args: &OverlapArgs) -> Result<Overlap> {
     let options = Options { top: args.top, ranks: &args.ranks };
     let mut overlap =
         Overlap::build(&open.name(), &trace, &reference, &measured, options, &mut symbols);
+    overlap.injection = Injection::of_run(&open.files.databases, &args.ranks, &mut symbols)?;
     problems.extend(module_problems(symbols.troubles()));
     overlap.reference.notes.extend(notes);
     overlap.problems = problems;

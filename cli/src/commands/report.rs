@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use super::open::{print, print_json, warn, OpenRun};
-use crate::analysis::advice::{Gathered, Gatherer, Limit};
+use crate::analysis::advice::{Gathered, Gatherer, Limit, Setting};
+use crate::analysis::injection::Injection;
 use crate::analysis::overlap::{measure_with, EagerLimits, Options, Overlap};
 use crate::analysis::problem::{find_problems, module_problems, Problem};
 use crate::analysis::report::{InDetail, Report, ReportOptions};
@@ -59,7 +60,8 @@ pub fn build(open: &OpenRun, ranks: &[Rank], options: ReportOptions) -> Result<R
     sums.retain_ranks(ranks);
     anyhow::ensure!(!sums.ranks.is_empty(), "none of the ranks asked for is in {}", open.name());
     let mut symbols = Symbols::new(sums.modules.clone());
-    let detail = in_detail(open, &trace, ranks, &mut symbols);
+    let injection = Injection::of_run(&open.files.databases, ranks, &mut symbols)?;
+    let detail = in_detail(open, &trace, ranks, injection, &mut symbols);
     drop(trace);
     sums.unify(Grouping::Frame, &mut symbols);
     let mut report = Report::build(&open.name(), &sums, problems, options, detail, &mut symbols);
@@ -72,7 +74,13 @@ pub fn build(open: &OpenRun, ranks: &[Rank], options: ReportOptions) -> Result<R
 }
 
 /// Overlap, thresholds, and what follows from them.
-fn in_detail(open: &OpenRun, trace: &Trace, ranks: &[Rank], symbols: &mut Symbols) -> InDetail {
+fn in_detail(
+    open: &OpenRun,
+    trace: &Trace,
+    ranks: &[Rank],
+    injection: Option<Injection>,
+    symbols: &mut Symbols,
+) -> InDetail {
     let databases = &open.files.databases;
     let (declared, _) = cvars::declared(databases).unwrap_or_default();
     let (reference, notes) = calibration::reference_for(trace, databases);
@@ -93,6 +101,7 @@ fn in_detail(open: &OpenRun, trace: &Trace, ranks: &[Rank], symbols: &mut Symbol
     let mut overlap = Overlap::build(&open.name(), trace, &reference, &measured, all, &mut names);
     overlap.reference.notes.extend(notes);
     let limits: Vec<Limit> = thresholds.paths.iter().map(Limit::of).collect();
-    let advice = gathered.advise(trace, &limits, overlap.totals.run_ns, &mut names);
-    InDetail { overlap, thresholds, advice }
+    let setting = Setting { limits: &limits, is_injected: injection.is_some() };
+    let advice = gathered.advise(trace, setting, overlap.totals.run_ns, &mut names);
+    InDetail { overlap, thresholds, injection, advice }
 }

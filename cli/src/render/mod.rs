@@ -4,6 +4,7 @@ pub mod advice;
 pub mod calibration;
 pub mod csv;
 pub mod diff;
+pub mod injection;
 pub mod overlap;
 pub mod pending;
 pub mod progress;

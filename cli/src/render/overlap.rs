@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::csv::CsvWriter;
+use super::injection;
 use super::style::{bar, Style};
 use super::table::{Align, Table};
 use super::units::{bytes, count, percent, round_bytes, time};
@@ -61,7 +62,8 @@ pub fn write(
     }
     write_blocking(out, overlap, style)?;
     write_time(out, overlap, style)?;
-    write_pairs(out, overlap, style)
+    write_pairs(out, overlap, style)?;
+    injection::write(out, overlap.injection.as_ref(), style)
 }
 
 fn shown(shown: usize, all: usize) -> String {
@@ -262,8 +264,16 @@ fn write_table(
                 table.row(cells(label, &row.numbers), None);
             }
         }
+        OverlapBy::Injection => return write_injection(out, overlap, style),
     }
     table.write(out, style)
+}
+
+fn write_injection(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Result<()> {
+    match &overlap.injection {
+        Some(injection) => injection::write_sites(out, injection, style),
+        None => writeln!(out, "No rank was asked to inject tests (LAPSCOPE_INJECT)."),
+    }
 }
 
 /// "2 KiB to 4 KiB"
@@ -423,6 +433,9 @@ pub fn write_csv(out: &mut dyn Write, overlap: &Overlap, by: OverlapBy) -> io::R
         OverlapBy::Rank => write_rows(out, &overlap.ranks),
         OverlapBy::Kind => write_rows(out, &overlap.kinds),
         OverlapBy::Time => write_rows(out, &overlap.over_time),
+        OverlapBy::Injection => {
+            write_rows(out, overlap.injection.as_ref().map_or(&[], |injection| &injection.sites))
+        }
     }
 }
 
@@ -447,9 +460,12 @@ fn shorten(cells: &mut serde_json::Map<String, Value>) -> io::Result<()> {
             cells.insert(key.to_owned(), site.get(key).cloned().unwrap_or(Value::Null));
         }
     }
-    if let Some(Value::Object(blocking)) = cells.remove("blocking") {
-        for (key, value) in blocking {
-            cells.insert(format!("blocking_{key}"), value);
+    cells.remove("addresses");
+    for inner in ["blocking", "gain"] {
+        if let Some(Value::Object(values)) = cells.remove(inner) {
+            for (key, value) in values {
+                cells.insert(format!("{inner}_{key}"), value);
+            }
         }
     }
     Ok(())

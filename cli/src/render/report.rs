@@ -27,6 +27,7 @@ pub fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<(
     write_split(out, report, style)?;
     overlap::write(out, report, style)?;
     write_thresholds(out, report, style)?;
+    super::injection::write(out, report.injection.as_ref(), style)?;
     write_insights(out, report, style)?;
     super::advice::write(out, &report.advice, style)?;
     sites::write(out, report, style)?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::gather::{join_ranges, Finding, Gathered, Late, Spot, Sums};
-use super::{words, Advice, Cause, Cure, Evidence, Limit, Place};
+use super::{words, Advice, Cause, Cure, Evidence, Limit, Place, Setting};
 use crate::analysis::combine::same_places;
 use crate::analysis::overlap::exposure::Exposure;
 use crate::analysis::sites::Grouping;
@@ -22,13 +22,13 @@ impl Gathered {
     pub fn advise(
         mut self,
         trace: &Trace,
-        limits: &[Limit],
+        setting: Setting<'_>,
         run_time: Nanos,
         names: &mut dyn NameFrames,
     ) -> Vec<Advice> {
         self.unify(names);
-        let mut judge = Judge { trace, limits, run_time, names };
-        let judged = judge_findings(&self, limits);
+        let mut judge = Judge { trace, setting, run_time, names };
+        let judged = judge_findings(&self, setting.limits);
         let is_worth = |time: i64| Nanos(time).share_of(run_time) >= WORTH_LISTING;
         let mut advice: Vec<Advice> = judged
             .into_iter()
@@ -181,7 +181,7 @@ fn most_of(ranks: &BTreeMap<u32, i64>) -> BTreeSet<u32> {
 
 struct Judge<'a> {
     trace: &'a Trace,
-    limits: &'a [Limit],
+    setting: Setting<'a>,
     run_time: Nanos,
     names: &'a mut dyn NameFrames,
 }
@@ -221,7 +221,7 @@ impl Judge<'_> {
             sentence: String::new(),
             evidence: sums.evidence(&waiting_ranks, &changed, waited),
         };
-        advice.sentence = words::sentence(&advice, sums.collective, self.limits);
+        advice.sentence = words::sentence(&advice, sums.collective, self.setting);
         advice
     }
 

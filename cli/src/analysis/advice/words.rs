@@ -1,7 +1,7 @@
 //! Advice in words.
 
 use super::judge::copied_by;
-use super::{Advice, Cause, Cure, Limit, Place};
+use super::{Advice, Cause, Cure, Limit, Place, Setting};
 use crate::analysis::problem::{list_ranks, plural};
 use crate::model::{Nanos, Rank};
 use crate::render::units::{bytes, percent, round_bytes, time};
@@ -9,9 +9,10 @@ use crate::render::units::{bytes, percent, round_bytes, time};
 /// A limit is worth raising for messages up to this many times as large.
 const NEAR_LIMIT: u64 = 16;
 
-pub(super) fn sentence(advice: &Advice, collective: bool, limits: &[Limit]) -> String {
+pub(super) fn sentence(advice: &Advice, collective: bool, setting: Setting<'_>) -> String {
+    let limits = setting.limits;
     match advice.cure {
-        Cure::Test => test(advice, collective, limits),
+        Cure::Test => test(advice, collective, setting),
         Cure::WaitTogether => format!(
             "{} in the {} that ends the receives: each keeps the next send from being posted{}.",
             match advice.waiting.call.contains("end") {
@@ -34,7 +35,7 @@ pub(super) fn sentence(advice: &Advice, collective: bool, limits: &[Limit]) -> S
     }
 }
 
-fn test(advice: &Advice, collective: bool, limits: &[Limit]) -> String {
+fn test(advice: &Advice, collective: bool, setting: Setting<'_>) -> String {
     let from = advice.change.first().unwrap_or(&advice.waiting);
     let to = advice.change.last().unwrap_or(&advice.waiting);
     let what = if collective { "collectives" } else { "messages" };
@@ -53,14 +54,19 @@ fn test(advice: &Advice, collective: bool, limits: &[Limit]) -> String {
         }
         _ => format!("{what} may stand still there; how long they take alone is not known"),
     };
+    let injects = if setting.is_injected {
+        ""
+    } else {
+        "; lapscope can do that: lapscope tune -- <launch line>"
+    };
     let mut text = format!(
-        "Call MPI_Test now and then in the computation between {} and {}{}: {why}.",
+        "Call MPI_Test now and then in the computation between {} and {}{}: {why}{injects}.",
         place(from),
         place(to),
         on(advice)
     );
     if !collective {
-        text += &raise(advice, limits);
+        text += &raise(advice, setting.limits);
     }
     text
 }

@@ -28,6 +28,8 @@ pub enum Verdict {
     NotEnoughSlots,
     /// Of the whole program only: an iteration has parts of both arms.
     IterationsTooLong,
+    /// Of a call site only: the policy leaves it out.
+    SwitchedOff,
 }
 
 impl Verdict {
@@ -81,8 +83,8 @@ pub struct WholeGain {
     pub suggested_ab_ms: Option<i64>,
 }
 
-/// `cost` is that of a request that was injected for.
-pub fn of_site(pairs: &BTreeMap<i64, CellPair>, cost: Nanos) -> Gain {
+/// `cost` is that of a request that was injected for, `policy` whether any may be.
+pub fn of_site(pairs: &BTreeMap<i64, CellPair>, cost: Nanos, policy: bool) -> Gain {
     let sum = |arm: usize| pairs.values().map(|pair| pair[arm].requests).sum::<u64>();
     let exposed = |arm: usize| {
         let ns: f64 = pairs.values().map(|pair| pair[arm].exposed_ns).sum();
@@ -101,7 +103,7 @@ pub fn of_site(pairs: &BTreeMap<i64, CellPair>, cost: Nanos) -> Gain {
     let each = interval.map(nanos);
     let all = interval.map(|interval| nanos(interval.map(|ns| ns * requests)));
     Gain {
-        verdict: Verdict::of(interval),
+        verdict: if policy { Verdict::of(interval) } else { Verdict::SwitchedOff },
         requests_on,
         requests_off,
         slots_on,

@@ -109,7 +109,7 @@ impl Program {
     /// Milliseconds per request, of one run.
     fn of_requests(&self, random: &mut Random) -> Option<Interval> {
         let cost = Nanos((self.cost * MS) as i64);
-        let gain = of_site(&self.run(random).of_site(7), cost);
+        let gain = of_site(&self.run(random).of_site(7), cost, true);
         let ms = |ns: Option<Nanos>| ns.map(|ns| ns.0 as f64 / MS);
         let (estimate, low, high) = (ms(gain.estimate_ns)?, ms(gain.low_ns)?, ms(gain.high_ns)?);
         Some(Interval { estimate, low, high })

@@ -1,0 +1,207 @@
+//! What injected tests did, cost and gained.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use super::style::Style;
+use super::table::{Align, Table};
+use super::units::{count, percent, time};
+use crate::analysis::injection::{Gain, Injection, SiteInjection, Verdict, WholeGain, LEAST_SLOTS};
+use crate::analysis::problem::{list_ranks, plural};
+use crate::model::{Nanos, Rank};
+
+/// Writes the section on injection; nothing where no rank was asked for any.
+///
+/// # Errors
+/// Of the writer.
+pub fn write(out: &mut dyn Write, injection: Option<&Injection>, style: Style) -> io::Result<()> {
+    let Some(injection) = injection else { return Ok(()) };
+    writeln!(out, "\n{}  {}", style.bold("INJECTION"), modes(injection))?;
+    for (problem, ranks) in problems(injection) {
+        let text = format!("rank{} {}: {problem}", plural(ranks.len() as u64), list_ranks(&ranks));
+        let text = style.wrap(&text, "! ", "  ");
+        writeln!(out, "{}", text.replacen("! ", &format!("{} ", style.alert("!")), 1))?;
+    }
+    for sentence in [Some(found(injection)), cost(injection), Some(gained(injection))] {
+        let Some(sentence) = sentence else { continue };
+        writeln!(out, "{}", style.wrap(&sentence, "  ", "  "))?;
+    }
+    write_sites(out, injection, style)
+}
+
+/// "timer, interrupts by perf, on 4 ranks"
+fn modes(injection: &Injection) -> String {
+    let mut modes: BTreeMap<String, u64> = BTreeMap::new();
+    for rank in &injection.ranks {
+        let clock = rank.clock.as_ref().map(|clock| format!(", interrupts by {clock}"));
+        *modes.entry(format!("{}{}", rank.mode, clock.unwrap_or_default())).or_default() += 1;
+    }
+    let parts =
+        modes.iter().map(|(mode, ranks)| format!("{mode}, on {ranks} rank{}", plural(*ranks)));
+    parts.collect::<Vec<_>>().join("; ")
+}
+
+/// Each problem once, with its ranks.
+fn problems(injection: &Injection) -> BTreeMap<&str, Vec<Rank>> {
+    let mut problems: BTreeMap<&str, Vec<Rank>> = BTreeMap::new();
+    for rank in &injection.ranks {
+        if let Some(problem) = &rank.problem {
+            problems.entry(problem).or_default().push(rank.rank);
+        }
+    }
+    problems
+}
+
+fn found(injection: &Injection) -> String {
+    let tests = &injection.totals.tests;
+    if injection.sites.is_empty() {
+        return "No request was posted that is as long as LAPSCOPE_INJECT_MIN_BYTES.".to_owned();
+    }
+    let mut text = format!(
+        "{} test{} for {} request{}; {} of the tests moved something ({}).",
+        count(tests.tests),
+        plural(tests.tests),
+        count(tests.windows),
+        plural(tests.windows),
+        count(tests.found),
+        percent(tests.found as f64 / tests.tests.max(1) as f64)
+    );
+    if tests.interrupts > 0 {
+        text += &format!(
+            " {} interrupt{}, {} of them where MPI could not be entered.",
+            count(tests.interrupts),
+            plural(tests.interrupts),
+            percent(tests.deferred as f64 / tests.interrupts as f64)
+        );
+    }
+    text
+}
+
+fn cost(injection: &Injection) -> Option<String> {
+    let totals = &injection.totals;
+    let budget = injection.ranks.iter().filter_map(|rank| rank.budget).reduce(f64::max);
+    let limit = budget.map(|budget| format!(", budget {}", percent(budget))).unwrap_or_default();
+    (totals.tests.tests + totals.tests.interrupts > 0).then(|| {
+        format!(
+            "Interrupts and tests that found nothing cost {}, {} of the run time{limit}.",
+            time(totals.spent_ns),
+            percent(totals.spent_ns.share_of(totals.run_ns))
+        )
+    })
+}
+
+/// What the whole program gained, or what would tell.
+fn gained(injection: &Injection) -> String {
+    match (&injection.whole, injection.ab_slot_ns) {
+        (Some(whole), Some(slot)) => whole_sentence(whole, slot),
+        _ => "What that gains is not known: LAPSCOPE_INJECT_AB=1 beside LAPSCOPE_INJECT would show it within one run."
+            .to_owned(),
+    }
+}
+
+/// What the program gained, in a sentence; `slot` is the length of the run's slots.
+pub fn whole_sentence(whole: &WholeGain, slot: Nanos) -> String {
+    let all = whole.estimate.zip(whole.low).zip(whole.high);
+    let ((estimate, low), high) = all.unwrap_or_default();
+    let interval = |low, high| format!("{} to {}, 95 % confidence", percent(low), percent(high));
+    let slots = format!("slots of {}: {} on, {} off", time(slot), whole.slots_on, whole.slots_off);
+    let suggested = whole.suggested_ab_ms.map(|ms| format!("LAPSCOPE_INJECT_AB_MS={ms}"));
+    match whole.verdict {
+        Verdict::Gain => format!(
+            "With it the program takes {} less time ({}), its cost included; {slots}.",
+            percent(estimate),
+            interval(low, high)
+        ),
+        Verdict::Loss => format!(
+            "With it the program takes {} more time ({}), its cost included; {slots}.",
+            percent(-estimate),
+            interval(-high, -low)
+        ),
+        Verdict::NoMeasurableGain | Verdict::SwitchedOff => format!(
+            "No measurable gain for the program: with it it takes {} less time ({}), its cost included; {slots}.",
+            percent(estimate),
+            interval(low, high)
+        ),
+        Verdict::NotEnoughSlots => format!(
+            "Whether the program gains cannot be told from {slots} have such requests, and {LEAST_SLOTS} of each are \
+             needed: {}.",
+            suggested.map_or_else(|| "run it for longer".to_owned(), |option| format!("{option}, or a longer run"))
+        ),
+        Verdict::IterationsTooLong => format!(
+            "Whether the program gains cannot be told: its iterations of about {} are longer than {slots}; {} could tell.",
+            time(whole.iteration_ns.unwrap_or_default()),
+            suggested.unwrap_or_default()
+        ),
+    }
+}
+
+/// Writes the table of call sites.
+///
+/// # Errors
+/// Of the writer.
+pub fn write_sites(out: &mut dyn Write, injection: &Injection, style: Style) -> io::Result<()> {
+    if injection.sites.is_empty() {
+        return Ok(());
+    }
+    if injection.whole.is_some() {
+        let note = "saved: exposed time of a request without injection, less that with it and less the cost of its tests \
+                    and interrupts; from, to: its 95 % confidence interval; in all: had it been on throughout";
+        writeln!(out, "{}", style.dim(&style.wrap(note, "  ", "  ")))?;
+    }
+    let mut table = Table::new(&[
+        ("requests", Align::Right),
+        ("tests", Align::Right),
+        ("found", Align::Right),
+        ("cost", Align::Right),
+        ("saved", Align::Right),
+        ("from", Align::Right),
+        ("to", Align::Right),
+        ("in all", Align::Right),
+        ("call", Align::Left),
+    ]);
+    for site in &injection.sites {
+        table.row(cells(site), Some(place(site)));
+    }
+    table.write(out, style)
+}
+
+fn cells(site: &SiteInjection) -> Vec<String> {
+    let gain = site.gain.as_ref();
+    let of_gain =
+        |value: fn(&Gain) -> Option<Nanos>| gain.and_then(value).map(time).unwrap_or_default();
+    let requests = gain.map_or(site.tests.windows, |gain| gain.requests_on + gain.requests_off);
+    vec![
+        count(requests),
+        count(site.tests.tests),
+        count(site.tests.found),
+        time(site.tests.cost()),
+        of_gain(|gain| gain.estimate_ns),
+        of_gain(|gain| gain.low_ns),
+        of_gain(|gain| gain.high_ns),
+        of_gain(|gain| gain.run_estimate_ns),
+        site.call.clone(),
+    ]
+}
+
+/// "post_exchange halo.c:76: gains"
+fn place(site: &SiteInjection) -> String {
+    let place = site.site.as_ref().map_or_else(|| "(no call path)".to_owned(), |site| site.short());
+    match &site.gain {
+        Some(gain) => format!("{place}: {}", verdict(gain)),
+        None if site.policy => place,
+        None => format!("{place}: left out by the policy"),
+    }
+}
+
+fn verdict(gain: &Gain) -> String {
+    match gain.verdict {
+        Verdict::Gain => "gains".to_owned(),
+        Verdict::Loss => "loses: better left out".to_owned(),
+        Verdict::NoMeasurableGain | Verdict::IterationsTooLong => "no measurable gain".to_owned(),
+        Verdict::SwitchedOff => "left out by the policy".to_owned(),
+        Verdict::NotEnoughSlots => format!(
+            "not enough slots: {} on and {} off have such requests, {LEAST_SLOTS} of each are needed",
+            gain.slots_on, gain.slots_off
+        ),
+    }
+}

@@ -11,7 +11,9 @@ mod places;
 mod read;
 #[cfg(test)]
 mod tests;
+mod windows;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::AddAssign;
 use std::path::PathBuf;
@@ -160,49 +162,71 @@ impl Injection {
 }
 
 fn build(files: &[FileInjection], places: &Places, names: &mut dyn NameFrames) -> Injection {
-    let sites = places.sites(names);
-    let site_of = |place: FilePlace| sites.of_file[&place];
-    let mut rows: BTreeMap<usize, (Tests, BTreeSet<Rank>, bool)> = BTreeMap::new();
-    let mut totals = Totals::default();
-    for (at, file) in files.iter().enumerate() {
-        for row in &file.rows {
-            let sum = rows.entry(site_of((at, row.site))).or_default();
-            sum.0 += row.tests;
-            sum.1.insert(row.rank);
-            sum.2 |= row.is_on;
-            totals.tests += row.tests;
-        }
-        totals.spent_ns += file.ranks.iter().map(|rank| rank.spent_ns).sum();
-        totals.run_ns += file.ranks.iter().map(|rank| rank.run_ns).sum();
-    }
+    let named = places.sites(names);
+    let site_of = |place: FilePlace| named.of_file[&place];
     let mut ranks: Vec<RankInjection> =
         files.iter().flat_map(|file| file.ranks.iter().cloned()).collect();
     ranks.sort_by_key(|rank| (rank.rank, rank.life));
     let arms = merge_arms(files, site_of);
+    let sums = sum_sites(files, site_of);
+    let totals = sum_totals(&ranks, &sums);
     // A thread of its own keeps the program from nothing: what it takes from it otherwise is in the gain of the whole.
     let is_beside = ranks.iter().all(|rank| rank.mode == "thread");
-    let mut sites: Vec<SiteInjection> = rows
-        .into_iter()
-        .map(|(site, (tests, ranks, policy))| {
-            let cost = if is_beside { Nanos(0) } else { tests.test_ns + tests.interrupt_ns };
-            let cost = cost.mean(tests.windows).unwrap_or_default();
-            let NamedSite { call, site: name, addresses } = sites.named[site].clone();
-            let gain = arms.as_ref().map(|arms| gain::of_site(&arms.of_site(site), cost, policy));
-            SiteInjection { call, site: name, addresses, ranks: ranks.len(), policy, tests, gain }
-        })
-        .collect();
-    let weight = |site: &SiteInjection| {
-        let gained = site.gain.as_ref().and_then(|gain| gain.run_estimate_ns);
-        (gained.map(|ns| ns.0.abs()), site.tests.tests)
+    let costs = arms.as_ref().filter(|_| !is_beside).map(|arms| share_costs(arms, &sums));
+    let site = |(site, sum): (usize, SiteSum)| {
+        let NamedSite { call, site: name, addresses } = named.named[site].clone();
+        let cost = costs.as_ref().and_then(|costs| costs.get(&site)).copied().unwrap_or(0.0);
+        let each = Nanos((cost / sum.tests.windows.max(1) as f64).round() as i64);
+        let gain = arms.as_ref().map(|arms| gain::of_site(&arms.of_site(site), each, sum.policy));
+        let (ranks, policy, tests) = (sum.ranks.len(), sum.policy, sum.tests);
+        SiteInjection { call, site: name, addresses, ranks, policy, tests, gain }
     };
-    sites.sort_by_key(|site| std::cmp::Reverse(weight(site)));
-    Injection {
-        ranks,
-        totals,
-        sites,
-        ab_slot_ns: arms.as_ref().map(Arms::slot),
-        whole: arms.as_ref().map(gain::of_program),
+    let mut sites: Vec<SiteInjection> = sums.into_iter().map(site).collect();
+    sites.sort_by_key(|site| {
+        let gained = site.gain.as_ref().and_then(|gain| gain.run_estimate_ns);
+        Reverse((gained.map(|ns| ns.0.abs()), site.tests.tests))
+    });
+    let ab_slot_ns = arms.as_ref().map(Arms::slot);
+    let whole = arms.as_ref().map(gain::of_program);
+    Injection { ranks, totals, sites, ab_slot_ns, whole }
+}
+
+/// A call site on all ranks.
+#[derive(Default)]
+struct SiteSum {
+    tests: Tests,
+    ranks: BTreeSet<Rank>,
+    policy: bool,
+}
+
+fn sum_sites(
+    files: &[FileInjection],
+    site_of: impl Fn(FilePlace) -> usize,
+) -> BTreeMap<usize, SiteSum> {
+    let mut sums: BTreeMap<usize, SiteSum> = BTreeMap::new();
+    for (at, file) in files.iter().enumerate() {
+        for row in &file.rows {
+            let sum = sums.entry(site_of((at, row.site))).or_default();
+            sum.tests += row.tests;
+            sum.ranks.insert(row.rank);
+            sum.policy |= row.is_on;
+        }
     }
+    sums
+}
+
+fn sum_totals(ranks: &[RankInjection], sums: &BTreeMap<usize, SiteSum>) -> Totals {
+    let mut totals = Totals::default();
+    sums.values().for_each(|sum| totals.tests += sum.tests);
+    totals.spent_ns = ranks.iter().map(|rank| rank.spent_ns).sum();
+    totals.run_ns = ranks.iter().map(|rank| rank.run_ns).sum();
+    totals
+}
+
+/// What tests and interrupts cost each site.
+fn share_costs(arms: &Arms<usize>, sums: &BTreeMap<usize, SiteSum>) -> BTreeMap<usize, f64> {
+    let cost = |tests: &Tests| (tests.test_ns + tests.interrupt_ns).0 as f64;
+    arms.share_out(&sums.iter().map(|(&site, sum)| (site, cost(&sum.tests))).collect())
 }
 
 fn merge_arms(

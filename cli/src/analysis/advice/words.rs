@@ -4,10 +4,13 @@ use super::judge::copied_by;
 use super::{Advice, Cause, Cure, Limit, Place, Setting};
 use crate::analysis::problem::{list_ranks, plural};
 use crate::model::{Nanos, Rank};
+use crate::options;
 use crate::render::units::{bytes, percent, round_bytes, time};
 
 /// A limit is worth raising for messages up to this many times as large.
 const NEAR_LIMIT: u64 = 16;
+/// What ends a sentence that tells to test.
+const INJECTION: &str = "; lapscope can do that: lapscope tune -- <launch line>";
 
 pub(super) fn sentence(advice: &Advice, collective: bool, setting: Setting<'_>) -> String {
     let limits = setting.limits;
@@ -54,11 +57,7 @@ fn test(advice: &Advice, collective: bool, setting: Setting<'_>) -> String {
         }
         _ => format!("{what} may stand still there; how long they take alone is not known"),
     };
-    let injects = if setting.is_injected {
-        ""
-    } else {
-        "; lapscope can do that: lapscope tune -- <launch line>"
-    };
+    let injects = if can_be_injected(advice, setting) { INJECTION } else { "" };
     let mut text = format!(
         "Call MPI_Test now and then in the computation between {} and {}{}: {why}{injects}.",
         place(from),
@@ -69,6 +68,12 @@ fn test(advice: &Advice, collective: bool, setting: Setting<'_>) -> String {
         text += &raise(advice, setting.limits);
     }
     text
+}
+
+/// Whether lapscope would make tests for such messages if it were asked to, and was not.
+fn can_be_injected(advice: &Advice, setting: Setting<'_>) -> bool {
+    let least = options::find("LAPSCOPE_INJECT_MIN_BYTES").and_then(|it| it.default.parse().ok());
+    !setting.is_injected && least.is_some_and(|least: u64| advice.evidence.max_bytes >= least)
 }
 
 /// The other cure for messages that are not far above the limit.

@@ -6,6 +6,8 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
+use super::windows::{Shares, Window};
+
 use crate::model::Nanos;
 
 /// A request that is injected for where its slot is on. `S` says where it was posted.
@@ -15,6 +17,8 @@ pub struct Posted<S> {
     pub is_on: bool,
     /// Of the post, in nanoseconds of CLOCK_REALTIME.
     pub moment: i64,
+    /// The begin of the call that completed it.
+    pub until: Option<i64>,
     /// In the post and in its share of the call that completed it; `None`: it is not known to have been completed.
     pub exposed: Option<f64>,
 }
@@ -50,9 +54,15 @@ struct Distances(BTreeMap<u32, i64>);
 
 impl Distances {
     const PER_OCTAVE: f64 = 8.0;
+    /// What happens to a site on a rank less often is no iteration: the program did something else, or stood still.
+    const LEAST: usize = 8;
 
-    fn add(&mut self, distance: i64) {
-        if distance > 0 {
+    /// Adds those of one site on one rank.
+    fn add(&mut self, mut distances: Vec<i64>) {
+        distances.sort_unstable();
+        let rare = (Self::LEAST - 1).min(distances.len() / Self::LEAST);
+        distances.truncate(distances.len() - rare);
+        for distance in distances.into_iter().filter(|distance| *distance > 0) {
             let class = ((distance as f64).log2() * Self::PER_OCTAVE) as u32;
             *self.0.entry(class).or_default() += distance;
         }
@@ -69,6 +79,8 @@ pub struct Arms<S> {
     cells: Vec<FxHashMap<i64, CellPair>>,
     distances: Distances,
     posts: Vec<Post>,
+    windows: Vec<Window>,
+    shares: Shares,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -88,6 +100,8 @@ impl<S: Copy + Eq + Hash> Arms<S> {
             cells: Vec::new(),
             distances: Distances::default(),
             posts: Vec::new(),
+            windows: Vec::new(),
+            shares: Shares::default(),
         }
     }
 
@@ -105,6 +119,9 @@ impl<S: Copy + Eq + Hash> Arms<S> {
         let site = self.site(request.site);
         let Posted { is_on, moment, .. } = request;
         self.posts.push(Post { moment, site, is_on });
+        if let Some(end) = request.until.filter(|_| is_on) {
+            self.windows.push(Window { begin: moment, end, site });
+        }
         if let Some(exposed_ns) = request.exposed {
             let cell = Cell { requests: 1, exposed_ns, ..Cell::default() };
             self.cell(site, moment, is_on).add(&cell);
@@ -137,23 +154,27 @@ impl<S: Copy + Eq + Hash> Arms<S> {
             self.cell(post.site, post.moment, post.is_on).add(&cell);
         }
         let mut last = vec![None; self.sites.len()];
+        let mut distances = vec![Vec::new(); self.sites.len()];
         for post in &posts {
             if let Some(before) = last[post.site as usize].replace(post.moment) {
-                self.distances.add(post.moment - before);
+                distances[post.site as usize].push(post.moment - before);
             }
         }
+        distances.into_iter().for_each(|of_site| self.distances.add(of_site));
+        self.shares = Shares::of(&std::mem::take(&mut self.windows));
         self
     }
 
     /// Adds those of another rank, whose slots are the same; `name` says what its sites are called here.
     pub fn merge<T>(&mut self, other: &Arms<T>, name: impl Fn(&T) -> S) {
-        for (site, cells) in other.sites.iter().zip(&other.cells) {
-            let site = self.site(name(site)) as usize;
+        let place: Vec<u32> = other.sites.iter().map(|site| self.site(name(site))).collect();
+        for (&site, cells) in place.iter().zip(&other.cells) {
             for (&pair, cells) in cells {
-                let sum = self.cells[site].entry(pair).or_default();
+                let sum = self.cells[site as usize].entry(pair).or_default();
                 sum.iter_mut().zip(cells).for_each(|(sum, cell)| sum.add(cell));
             }
         }
+        self.shares.merge(&other.shares, |site| place[site as usize]);
         for (&class, time) in &other.distances.0 {
             *self.distances.0.entry(class).or_default() += time;
         }
@@ -164,6 +185,16 @@ impl<S: Copy + Eq + Hash> Arms<S> {
     pub fn of_site(&self, site: S) -> BTreeMap<i64, CellPair> {
         let cells = self.index.get(&site).map(|&site| &self.cells[site as usize]);
         cells.into_iter().flatten().map(|(&pair, &cells)| (pair, cells)).collect()
+    }
+
+    /// Costs that are laid to the sites posted last, shared out to all whose requests were pending.
+    pub fn share_out(&self, laid: &BTreeMap<S, f64>) -> BTreeMap<S, f64>
+    where
+        S: Ord,
+    {
+        let numbered = laid.iter().filter_map(|(site, cost)| Some((*self.index.get(site)?, *cost)));
+        let shared = self.shares.share_out(&numbered.collect());
+        shared.into_iter().map(|(site, cost)| (self.sites[site as usize], cost)).collect()
     }
 
     /// From one post of a site to its next on the same rank: half of the run goes by in longer, half in shorter ones. To

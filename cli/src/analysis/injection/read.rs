@@ -220,6 +220,7 @@ fn read_arms(
                 site,
                 is_on: arm != 0,
                 moment: info.epoch_unix_ns + row.post_begin,
+                until: completion.map(|call| info.epoch_unix_ns + call.begin.0),
                 exposed: completion.and_then(|call| call.duration).map(|_| row.post as f64),
             };
             completed.requests.push((rank, request));

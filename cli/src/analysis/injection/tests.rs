@@ -96,7 +96,8 @@ impl Program {
                 if random.is(self.disturbed) { 10.0 * random.heavy_tailed() } else { 0.0 };
             let usual = self.wait * (0.5 + now / end) - gain;
             let wait = usual + of_slot + OF_ITERATION * random.exponential() + disturbance;
-            rank.add(Posted { site: 7, is_on, moment: now as i64, exposed: Some(wait * MS) });
+            let (moment, exposed) = (now as i64, Some(wait * MS));
+            rank.add(Posted { site: 7, is_on, moment, until: None, exposed });
             now += (self.compute + cost + wait) * MS;
         }
         let rank = rank.finish();

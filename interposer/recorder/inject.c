@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PERCENT = 100, SPINS = 1000 };
+enum { PERCENT = 100, SPINS = 1000, LONGEST_TEST_NS = 100000000 };
 
 struct injection injection __attribute__((visibility("hidden")));
 
@@ -405,9 +405,19 @@ void inject_start(struct thread *t, const char *job)
     errno = saved_errno;
 }
 
-void inject_abandon(void)
+static void switch_off(void)
 {
     __atomic_store_n(&injection.is_on, 0, __ATOMIC_SEQ_CST);
+}
+
+/* Not for long: it may be a test that the process ends in. */
+void inject_abandon(void)
+{
+    uint64_t begin = clock_nanoseconds(CLOCK_MONOTONIC);
+    switch_off();
+    while (__atomic_load_n(&injection.testers, __ATOMIC_SEQ_CST) &&
+           clock_nanoseconds(CLOCK_MONOTONIC) - begin < LONGEST_TEST_NS)
+        sched_yield();
 }
 
 void inject_stop(struct thread *t)
@@ -415,7 +425,7 @@ void inject_stop(struct thread *t)
     if (injection.mode == INJECT_OFF)
         return;
     int saved_errno = errno;
-    inject_abandon();
+    switch_off();
     if (injection.mode == INJECT_THREAD)
         thread_end();
     else if (injection.mode == INJECT_TIMER)

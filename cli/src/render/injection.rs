@@ -118,7 +118,7 @@ pub fn whole_sentence(whole: &WholeGain, slot: Nanos) -> String {
             interval(-high, -low)
         ),
         Verdict::NoMeasurableGain | Verdict::SwitchedOff => format!(
-            "No measurable gain for the program: with it it takes {} less time ({}), its cost included; {slots}.",
+            "No measurable gain for the program: it takes {} less time with it ({}), its cost included; {slots}.",
             percent(estimate),
             interval(low, high)
         ),

@@ -48,24 +48,31 @@ impl Cell {
 /// The slots of a pair: off, on.
 pub type CellPair = [Cell; 2];
 
-/// How long it takes from one post of a site to its next, by the time that goes by: a burst of posts hardly counts.
+/// How long it takes from one post of a site to its next. Each time counts by its root: posts in a burst are many and short,
+/// the times in which a program stands still few and long, and an iteration is neither.
 #[derive(Debug, Clone, Default)]
 struct Distances(BTreeMap<u32, i64>);
 
 impl Distances {
     const PER_OCTAVE: f64 = 8.0;
-    /// What happens to a site on a rank less often is no iteration: the program did something else, or stood still.
-    const LEAST: usize = 8;
 
-    /// Adds those of one site on one rank.
-    fn add(&mut self, mut distances: Vec<i64>) {
-        distances.sort_unstable();
-        let rare = (Self::LEAST - 1).min(distances.len() / Self::LEAST);
-        distances.truncate(distances.len() - rare);
-        for distance in distances.into_iter().filter(|distance| *distance > 0) {
+    fn add(&mut self, distance: i64) {
+        if distance > 0 {
             let class = ((distance as f64).log2() * Self::PER_OCTAVE) as u32;
-            *self.0.entry(class).or_default() += distance;
+            *self.0.entry(class).or_default() += (distance as f64).sqrt() as i64;
         }
+    }
+
+    /// The median, to a tenth of it.
+    fn usual(&self) -> Option<Nanos> {
+        let whole: i64 = self.0.values().sum();
+        let mut sum = 0;
+        let (class, _) = self.0.iter().find(|(_, weight)| {
+            sum += **weight;
+            2 * sum >= whole
+        })?;
+        let octaves = (f64::from(*class) + 0.5) / Self::PER_OCTAVE;
+        Some(Nanos(octaves.exp2().round() as i64))
     }
 }
 
@@ -154,13 +161,11 @@ impl<S: Copy + Eq + Hash> Arms<S> {
             self.cell(post.site, post.moment, post.is_on).add(&cell);
         }
         let mut last = vec![None; self.sites.len()];
-        let mut distances = vec![Vec::new(); self.sites.len()];
         for post in &posts {
             if let Some(before) = last[post.site as usize].replace(post.moment) {
-                distances[post.site as usize].push(post.moment - before);
+                self.distances.add(post.moment - before);
             }
         }
-        distances.into_iter().for_each(|of_site| self.distances.add(of_site));
         self.shares = Shares::of(&std::mem::take(&mut self.windows));
         self
     }
@@ -175,8 +180,8 @@ impl<S: Copy + Eq + Hash> Arms<S> {
             }
         }
         self.shares.merge(&other.shares, |site| place[site as usize]);
-        for (&class, time) in &other.distances.0 {
-            *self.distances.0.entry(class).or_default() += time;
+        for (&class, weight) in &other.distances.0 {
+            *self.distances.0.entry(class).or_default() += weight;
         }
     }
 
@@ -197,18 +202,70 @@ impl<S: Copy + Eq + Hash> Arms<S> {
         shared.into_iter().map(|(site, cost)| (self.sites[site as usize], cost)).collect()
     }
 
-    /// From one post of a site to its next on the same rank: half of the run goes by in longer, half in shorter ones. To
-    /// a tenth of it.
+    /// How long an iteration usually is: from one post of a site to its next on the same rank.
     pub fn iteration(&self) -> Option<Nanos> {
-        let whole: i64 = self.distances.0.values().sum();
-        let mut sum = 0;
-        let half = self.distances.0.iter().find(|(_, time)| {
-            sum += **time;
-            2 * sum >= whole
-        });
-        half.map(|(class, _)| {
-            let octaves = (f64::from(*class) + 0.5) / Distances::PER_OCTAVE;
-            Nanos(octaves.exp2().round() as i64)
-        })
+        self.distances.usual()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: i64 = 1_000;
+
+    fn posted(site: u8, is_on: bool, moment: i64) -> Posted<u8> {
+        Posted { site, is_on, moment, until: None, exposed: Some(10.0) }
+    }
+
+    /// Slots of 100 us, so pairs of 200. Steps: of a in pair 5 on 30, of b off 70 in pair 5, of a off 200 in pair 6; the last
+    /// post has none.
+    #[test]
+    fn steps_go_to_the_post_before() {
+        let mut arms = Arms::new(Nanos(100 * US));
+        let moments = [1_300, 1_030, 1_000, 1_100].map(|us| us * US);
+        arms.add(posted(b'a', true, moments[0]));
+        arms.add(posted(b'b', false, moments[1]));
+        arms.add(posted(b'a', true, moments[2]));
+        arms.add(posted(b'a', false, moments[3]));
+        let arms = arms.finish();
+        let cell = |requests, steps, us| Cell {
+            requests,
+            exposed_ns: 10.0 * requests as f64,
+            steps,
+            step_ns: (us * US) as f64,
+        };
+        let none = Cell::default();
+        let of_a =
+            BTreeMap::from([(5, [cell(1, 1, 200), cell(1, 1, 30)]), (6, [none, cell(1, 0, 0)])]);
+        assert_eq!(arms.of_site(b'a'), of_a);
+        assert_eq!(arms.of_site(b'b'), BTreeMap::from([(5, [cell(1, 1, 70), none])]));
+        assert_eq!(arms.of_site(b'c'), BTreeMap::new());
+    }
+
+    /// Three posts at once every 10 ms, and once the program stands still for a second.
+    #[test]
+    fn an_iteration_is_neither_a_burst_nor_a_stall() {
+        let mut arms = Arms::new(Nanos(100 * US));
+        for at in 0..60 {
+            let stall = if at < 30 { 0 } else { 1_000_000 };
+            for post in 0..3 {
+                arms.add(posted(b'a', true, (at * 10_000 + stall + post) * US));
+            }
+        }
+        let iteration = arms.finish().iteration().unwrap().0;
+        assert!((9_000 * US..11_000 * US).contains(&iteration), "{iteration}");
+    }
+
+    #[test]
+    fn ranks_are_added_up() {
+        let mut one = Arms::new(Nanos(100 * US));
+        one.add(posted(b'a', true, 5 * US));
+        let one = one.finish();
+        let mut run: Arms<char> = Arms::new(Nanos(100 * US));
+        run.merge(&one, |site| char::from(*site));
+        run.merge(&one, |site| char::from(*site));
+        let on = Cell { requests: 2, exposed_ns: 20.0, ..Cell::default() };
+        assert_eq!(run.of_site('a'), BTreeMap::from([(0, [Cell::default(), on])]));
     }
 }

@@ -77,7 +77,7 @@ pub struct WholeGain {
     pub estimate: Option<f64>,
     pub low: Option<f64>,
     pub high: Option<f64>,
-    /// From one post of a site to its next: in half of the run it takes longer.
+    /// How long an iteration usually is: from one post of a site to its next.
     pub iteration_ns: Option<Nanos>,
     /// `LAPSCOPE_INJECT_AB_MS` that would tell more, where there is one.
     pub suggested_ab_ms: Option<i64>,

@@ -142,10 +142,22 @@ overlap() {
 }
 
 inject() {
-    local mpi
+    local mpi mode bytes
     for mpi in "${mpis[@]}"; do "mpicc.$mpi" -O2 -w -o "$work/progress.$mpi" tests/bench/progress.c; done
     if [ -e build/mpi/mpich5/ready ]; then build/mpi/mpich5/bin/mpicc -O2 -w -o "$work/progress.mpich5" tests/bench/progress.c; fi
     python3 tests/bench/inject.py "$work" "$preload"
+    echo "== time added per call by injection with nothing to gain: messages of 8 bytes to self, as in overhead"
+    for mpi in "${mpis[@]}"; do
+        "mpicc.$mpi" -O2 -w -pthread -o "$work/overhead.$mpi" tests/bench/overhead.c
+        for mode in off calls timer thread; do
+            for bytes in 65536 0; do
+                echo "$mpi, LAPSCOPE_INJECT=$mode, LAPSCOPE_INJECT_MIN_BYTES=$bytes"
+                LAPSCOPE_QUIET=on LAPSCOPE_CONVERT=off LAPSCOPE_INJECT=$mode LAPSCOPE_INJECT_MIN_BYTES=$bytes LAPSCOPE_DIR=$work/run \
+                    launch "$mpi" 1 env LD_PRELOAD="$preload" "$work/overhead.$mpi" 8 1 41
+                rm -rf "$work/run"
+            done
+        done
+    done
 }
 
 for part in "${@:-overhead threads fortran finalize report overlap inject}"; do

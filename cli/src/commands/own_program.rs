@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
@@ -160,8 +159,7 @@ fn launch(line: &[OsString], settings: &Settings) -> Result<ExitStatus> {
 }
 
 fn failed(status: ExitStatus) -> ExitCode {
-    let code = status.code().or(status.signal().map(|signal| 128 + signal));
-    let code = code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
+    let code = child::exit_code(status);
     eprintln!("lapscope: the launch failed with exit code {code}: nothing was measured");
     eprintln!("lapscope: when the wrong MPI was loaded, name the right one: --mpi-library /path/to/libmpi.so");
     ExitCode::from(code)

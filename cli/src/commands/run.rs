@@ -3,9 +3,9 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{Command, ExitCode};
 
 use anyhow::Context;
 use clap::Parser;
@@ -31,7 +31,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let rank = environment::rank_variable().filter(|_| !line::is_launcher(&args.command[0]));
     let speaks = rank.map_or(true, |rank| std::env::var(rank).is_ok_and(|rank| rank == "0"));
     if speaks {
-        warn(args);
+        warn(&args.command);
     }
     match rank {
         Some(_) if args.dry_run => print_dry_run(&settings, &args.command),
@@ -40,14 +40,14 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// What would make the run record nothing, said while it can still be stopped.
-fn warn(args: &RunArgs) {
+/// What would make a run record nothing, said while it can still be stopped.
+pub fn warn(command: &[OsString]) {
     for unknown in unknown_variables() {
         let guess =
             unknown.nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
         eprintln!("lapscope: {} means nothing to lapscope{guess}", unknown.name);
     }
-    if let Some(obstacle) = line::program(&args.command).and_then(|path| obstacle(&path)) {
+    if let Some(obstacle) = line::program(command).and_then(|path| obstacle(&path)) {
         eprintln!("lapscope: {obstacle}");
     }
 }
@@ -134,12 +134,12 @@ fn around_launcher(
     };
     let runs = before.new_runs();
     if disabled && runs.is_empty() {
-        return Ok(exit_code(status));
+        return Ok(child::exit_code(status).into());
     }
     if let Err(error) = conclude(&runs, args, quiet) {
         eprintln!("lapscope: {error:#}"); // the exit code stays the program's
     }
-    Ok(exit_code(status))
+    Ok(child::exit_code(status).into())
 }
 
 fn is_on(value: &OsStr) -> bool {
@@ -148,12 +148,6 @@ fn is_on(value: &OsStr) -> bool {
 
 fn is_off(value: &OsStr) -> bool {
     ["off", "0", "no", "false"].iter().any(|word| value.eq_ignore_ascii_case(word))
-}
-
-/// As shells report it: 128 + N for a death by signal N.
-fn exit_code(status: ExitStatus) -> ExitCode {
-    let code = status.code().or(status.signal().map(|signal| 128 + signal));
-    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
 /// Recovers what killed ranks left, says what there is and what to type next.
@@ -200,39 +194,9 @@ fn no_data(args: &RunArgs) {
 fn print_dry_run(settings: &Settings, line: &[OsString]) -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
     for (name, value) in settings.iter() {
-        writeln!(out, "{}={} \\", name.to_string_lossy(), quote(value))?;
+        writeln!(out, "{}={} \\", name.to_string_lossy(), environment::quote(value))?;
     }
-    let words: Vec<String> = line.iter().map(|word| quote(word)).collect();
+    let words: Vec<String> = line.iter().map(|word| environment::quote(word)).collect();
     writeln!(out, "{}", words.join(" "))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// For pasting into a shell.
-fn quote(word: &OsStr) -> String {
-    let word = word.to_string_lossy();
-    let is_plain = |c: char| c.is_alphanumeric() || "_-+=:,./@%^".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.into_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn exit_codes_are_those_of_shells() {
-        let code = |raw| format!("{:?}", exit_code(ExitStatus::from_raw(raw)));
-        assert_eq!(code(3 << 8), format!("{:?}", ExitCode::from(3)));
-        assert_eq!(code(libc::SIGKILL), format!("{:?}", ExitCode::from(137)));
-    }
-
-    #[test]
-    fn words_are_quoted_for_shells() {
-        assert_eq!(quote(OsStr::new("./a-b.c")), "./a-b.c");
-        assert_eq!(quote(OsStr::new("it's $HOME")), r"'it'\''s $HOME'");
-        assert_eq!(quote(OsStr::new("")), "''");
-    }
 }

@@ -7,7 +7,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -22,55 +22,180 @@ const WITNESS_WAIT: Duration = Duration::from_millis(100);
 /// The same signal again so soon is the same event: `timeout` signals its child and then the group.
 const SAME_EVENT: Duration = Duration::from_millis(300);
 
+/// Signals by which somebody wants us to end.
+const ENDING: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+
+/// A child that was asked to end and has not after so long is killed.
+const GRACE: Duration = Duration::from_secs(10);
+
 /// Runs `command` and waits for its end; signals that reach this process are passed on meanwhile. To be called while
 /// this process has one thread.
 ///
 /// # Errors
 /// The command could not be started.
 pub fn run(command: &mut Command) -> io::Result<ExitStatus> {
-    let forwarded: Vec<c_int> =
-        FORWARDED.into_iter().filter(|&signal| !is_ignored(signal)).collect();
-    // SAFETY: SIGCHLD ignored (inherited) would make children unwaitable; signal() only resets that.
-    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
-    let waited_for = signal_set(forwarded.iter().copied().chain([libc::SIGCHLD]));
-    let before = block(&waited_for);
-    let witness = Witness::start(&signal_set(forwarded.iter().copied()));
-    let restore = move || {
-        // SAFETY: `before` is a valid set; sigprocmask is safe between fork and exec.
-        unsafe { libc::sigprocmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) };
-        Ok(())
-    };
-    // SAFETY: the closure makes one system call and allocates nothing.
-    let spawned = unsafe { command.pre_exec(restore) }.spawn();
-    let status = spawned.and_then(|mut child| wait(&mut child, &waited_for, witness.as_ref()));
-    drop(witness);
-    restore()?;
-    status
+    HeldSignals::hold().run(command, None).map(|ended| ended.status)
 }
 
-fn wait(child: &mut Child, set: &sigset_t, witness: Option<&Witness>) -> io::Result<ExitStatus> {
+/// As shells report it: 128 + N for a death by signal N.
+pub fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().or(status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
+/// How a child has ended.
+#[derive(Debug, Clone, Copy)]
+pub struct Ended {
+    pub status: ExitStatus,
+    /// Ctrl-C or the like reached this process meanwhile.
+    pub interrupted: bool,
+    /// It took longer than it was given, and was ended for that.
+    pub out_of_time: bool,
+}
+
+/// What is to happen while a child runs.
+pub struct Watch<'a> {
+    /// How long it may take; `None`: as long as it likes.
+    pub limit: Option<Duration>,
+    /// Called now and then.
+    pub tick: &'a dyn Fn(),
+}
+
+impl Watch<'_> {
+    /// Rare enough not to disturb what is measured meanwhile.
+    const EVERY: Duration = Duration::from_millis(500);
+}
+
+/// Signals that this process does not get at once, so that it can pass them on to children. To be made while the process has
+/// one thread: threads that are made later hold them too.
+pub struct HeldSignals {
+    before: sigset_t,
+    forwarded: sigset_t,
+    waited_for: sigset_t,
+}
+
+impl HeldSignals {
+    pub fn hold() -> HeldSignals {
+        let forwarded: Vec<c_int> =
+            FORWARDED.into_iter().filter(|&signal| !is_ignored(signal)).collect();
+        // SAFETY: SIGCHLD ignored (inherited) would make children unwaitable; signal() only resets that.
+        unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+        let waited_for = signal_set(forwarded.iter().copied().chain([libc::SIGCHLD]));
+        let before = block(&waited_for);
+        HeldSignals { before, forwarded: signal_set(forwarded.iter().copied()), waited_for }
+    }
+
+    /// Whether Ctrl-C or the like has come while no child was there.
+    pub fn is_interrupted(&self) -> bool {
+        // SAFETY: sigpending fills the set, which is then only read.
+        unsafe {
+            let mut pending: sigset_t = std::mem::zeroed();
+            libc::sigpending(&mut pending) == 0
+                && ENDING.iter().any(|&signal| libc::sigismember(&pending, signal) == 1)
+        }
+    }
+
+    /// Runs `command`, which gets its signals as this process got them before, and waits for its end.
+    ///
+    /// # Errors
+    /// The command could not be started.
+    pub fn run(&self, command: &mut Command, watch: Option<Watch<'_>>) -> io::Result<Ended> {
+        let witness = Witness::start(&self.forwarded);
+        let before = self.before;
+        let restore = move || {
+            set_mask(&before);
+            Ok(())
+        };
+        // SAFETY: the closure makes one system call and allocates nothing.
+        let mut child = unsafe { command.pre_exec(restore) }.spawn()?;
+        wait(&mut child, &self.waited_for, witness.as_ref(), watch)
+    }
+}
+
+impl Drop for HeldSignals {
+    fn drop(&mut self) {
+        set_mask(&self.before);
+    }
+}
+
+fn set_mask(mask: &sigset_t) {
+    // SAFETY: a valid set; safe between fork and exec.
+    unsafe { libc::sigprocmask(libc::SIG_SETMASK, mask, std::ptr::null_mut()) };
+}
+
+fn wait(
+    child: &mut Child,
+    set: &sigset_t,
+    witness: Option<&Witness>,
+    watch: Option<Watch<'_>>,
+) -> io::Result<Ended> {
     let mut last: Option<(c_int, Instant)> = None;
+    let mut timer = Timer { began: Instant::now(), asked: None };
+    let mut interrupted = false;
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok(status);
+            return Ok(Ended { status, interrupted, out_of_time: timer.asked.is_some() });
         }
-        // SAFETY: siginfo_t is plain data that the kernel fills in.
-        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-        // SAFETY: both point to live values.
-        let signal = unsafe { libc::sigwaitinfo(set, &mut info) };
+        if let Some(watch) = &watch {
+            (watch.tick)();
+            timer.look(child, watch.limit);
+        }
+        let (signal, code) = next_signal(set, watch.is_some().then_some(Watch::EVERY));
         if signal <= 0 || signal == libc::SIGCHLD {
             continue;
         }
+        interrupted |= ENDING.contains(&signal);
         let again = last.is_some_and(|(l, at)| l == signal && at.elapsed() < SAME_EVENT);
-        let group_got_it = again
-            || info.si_code == libc::SI_KERNEL
-            || witness.is_some_and(|witness| witness.saw(signal));
+        let group_got_it =
+            again || code == libc::SI_KERNEL || witness.is_some_and(|witness| witness.saw(signal));
         if !group_got_it {
-            // SAFETY: the child has not been waited for, so the pid is still its own.
-            unsafe { libc::kill(child.id() as libc::pid_t, signal) };
+            send(child, signal);
         }
         last = Some((signal, Instant::now()));
     }
+}
+
+/// The next signal of `set` and where it came from; not positive when none came in time.
+fn next_signal(set: &sigset_t, within: Option<Duration>) -> (c_int, c_int) {
+    // SAFETY: siginfo_t is plain data that the kernel fills in; all pointers are to live values.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let signal = match within {
+            None => libc::sigwaitinfo(set, &mut info),
+            Some(within) => {
+                let mut time: libc::timespec = std::mem::zeroed();
+                time.tv_sec = within.as_secs() as libc::time_t;
+                time.tv_nsec = within.subsec_nanos().into();
+                libc::sigtimedwait(set, &mut info, &time)
+            }
+        };
+        (signal, info.si_code)
+    }
+}
+
+/// Ends a child that takes too long: first asks, so that a launcher can end its ranks.
+struct Timer {
+    began: Instant,
+    asked: Option<Instant>,
+}
+
+impl Timer {
+    fn look(&mut self, child: &Child, limit: Option<Duration>) {
+        match self.asked {
+            None if limit.is_some_and(|limit| self.began.elapsed() > limit) => {
+                send(child, libc::SIGTERM);
+                self.asked = Some(Instant::now());
+            }
+            Some(asked) if asked.elapsed() > GRACE => send(child, libc::SIGKILL),
+            _ => {}
+        }
+    }
+}
+
+/// To a child that has not been waited for, so that the pid is still its own.
+fn send(child: &Child, signal: c_int) {
+    // SAFETY: a signal to a process that we have started.
+    unsafe { libc::kill(child.id() as libc::pid_t, signal) };
 }
 
 /// A process that does nothing but tell which signals it gets.
@@ -173,5 +298,16 @@ fn block(set: &sigset_t) -> sigset_t {
         let mut before: sigset_t = std::mem::zeroed();
         libc::sigprocmask(libc::SIG_BLOCK, set, &mut before);
         before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_those_of_shells() {
+        let code = |raw| exit_code(ExitStatus::from_raw(raw));
+        assert_eq!((code(3 << 8), code(libc::SIGKILL)), (3, 137));
     }
 }

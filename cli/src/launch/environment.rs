@@ -142,9 +142,27 @@ pub fn rank_variable() -> Option<&'static str> {
     VARIABLES.into_iter().find(|name| is_set(name)).or(in_step)
 }
 
+/// A word for pasting into a shell.
+pub fn quote(word: &OsStr) -> String {
+    let word = word.to_string_lossy();
+    let is_plain = |c: char| c.is_alphanumeric() || "_-+=:,./@%^".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.into_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_are_quoted_for_shells() {
+        assert_eq!(quote(OsStr::new("./a-b.c")), "./a-b.c");
+        assert_eq!(quote(OsStr::new("it's $HOME")), r"'it'\''s $HOME'");
+        assert_eq!(quote(OsStr::new("")), "''");
+    }
 
     #[test]
     fn other_preloads_are_kept_and_ours_is_there_once() {

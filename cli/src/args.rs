@@ -1,6 +1,7 @@
 //! What the user can type. Only shapes and help are here; each command's work is in `commands/`.
 
 mod measure;
+mod tune;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use crate::model::Rank;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use measure::{CalibrateArgs, DiffArgs, OverlapArgs, OverlapBy, ThresholdsArgs};
+pub use tune::{Mode, TuneArgs};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -17,7 +19,7 @@ Exit codes:
   1    lapscope failed; standard error says why
   2    the command line was not understood
   `run` passes on the exit code of the program it launched: 128 + N when signal N killed it,
-  126 when it may not be executed, 127 when it was not found";
+  126 when it may not be executed, 127 when it was not found; `tune` that of a run that failed";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,6 +49,7 @@ pub enum Command {
     Merge(MergeArgs),
     Recover(RecoverArgs),
     Calibrate(CalibrateArgs),
+    Tune(TuneArgs),
     Options(OptionsArgs),
     Doctor(DoctorArgs),
 }
@@ -98,6 +101,10 @@ pub struct RunArgs {
     /// Detail kept per rank, in MB; beyond it only summaries
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
     pub max_mb: Option<u64>,
+
+    /// Make tests while requests are pending, so that transfers go on during computation; see `lapscope tune`
+    #[arg(long, value_name = "MODE", value_enum)]
+    pub inject: Option<Mode>,
 
     /// Do not record call paths
     #[arg(long)]

@@ -20,3 +20,4 @@ pub mod schema;
 pub mod store;
 pub mod symbols;
 pub mod trace;
+pub mod tune;

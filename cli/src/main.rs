@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         Command::Merge(args) => commands::merge::run(args),
         Command::Recover(args) => commands::recover::run(args),
         Command::Calibrate(args) => commands::calibrate::run(args),
+        Command::Tune(args) => commands::tune::run(args),
         Command::Options(args) => commands::options::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
     };

@@ -1,27 +1,15 @@
 //! `lapscope run` on programs that know nothing of MPI: what they see, and what their exit tells.
 
+#[path = "fixture/library.rs"]
+mod library;
+
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::OnceLock;
 use std::time::Duration;
 
-/// A library that can be preloaded and does nothing.
-fn library() -> &'static Path {
-    static LIBRARY: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
-    let (_, path) = LIBRARY.get_or_init(|| {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("liblapscope.so");
-        let source = directory.path().join("empty.c");
-        std::fs::write(&source, "int lapscope_test_library;\n").unwrap();
-        let compiled =
-            Command::new("cc").args(["-shared", "-o"]).arg(&path).arg(&source).status().unwrap();
-        assert!(compiled.success());
-        (directory, path)
-    });
-    path
-}
+use library::library;
 
 fn lapscope(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lapscope"));
@@ -41,9 +29,12 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+fn code(arguments: &[&str]) -> Option<i32> {
+    output(arguments).status.code()
+}
+
 #[test]
 fn exit_codes_are_the_programs() {
-    let code = |arguments: &[&str]| output(arguments).status.code();
     assert_eq!(code(&["run", "--", "sh", "-c", "exit 7"]), Some(7));
     assert_eq!(code(&["run", "--", "sh", "-c", "kill -9 $$"]), Some(137));
     assert_eq!(code(&["run", "--", "./no-such-program"]), Some(127));
@@ -81,6 +72,13 @@ fn options_become_variables_and_other_preloads_stay() {
     assert_eq!(lines[1], "9 off on");
     assert!(lines[2].starts_with('/') && lines[2].contains("/lapscope-"), "{}", lines[2]);
     assert!(!Path::new(lines[2]).exists(), "the recorder makes the directory, not the command");
+}
+
+#[test]
+fn injection_is_an_option() {
+    let output = output(&["run", "--inject", "timer", "--", "sh", "-c", "echo $LAPSCOPE_INJECT"]);
+    assert_eq!(stdout(&output), "timer\n");
+    assert_eq!(code(&["run", "--inject", "hope", "--", "true"]), Some(2));
 }
 
 #[test]

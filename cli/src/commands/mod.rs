@@ -16,3 +16,4 @@ pub mod run;
 pub mod sites;
 pub mod sql;
 pub mod thresholds;
+pub mod tune;

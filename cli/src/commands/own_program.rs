@@ -106,6 +106,7 @@ impl OwnProgram<'_> {
             ("QUIET", "on"),
             ("CALLPATH", "off"),
             ("CONVERT", "on"),
+            ("INJECT", "off"),
             ("MAX_MB", "512"),
         ] {
             settings.set(format!("LAPSCOPE_{name}"), value);

@@ -231,7 +231,8 @@ fn is_newer(database: &Path, spool: &Path) -> bool {
     matches!((written(database), written(spool)), (Some(database), Some(spool)) if database >= spool)
 }
 
-fn host_name() -> String {
+/// As the recorder has it.
+pub fn host_name() -> String {
     let mut name = [0u8; 256];
     // SAFETY: one byte less than there is, so that the name ends with a zero in any case.
     unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };

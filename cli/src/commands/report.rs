@@ -74,7 +74,7 @@ pub fn build(open: &OpenRun, ranks: &[Rank], options: ReportOptions) -> Result<R
 }
 
 /// Overlap, thresholds, and what follows from them.
-fn in_detail(
+pub fn in_detail(
     open: &OpenRun,
     trace: &Trace,
     ranks: &[Rank],

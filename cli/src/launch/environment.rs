@@ -29,6 +29,9 @@ impl Settings {
         if let Some(max_mb) = args.max_mb {
             settings.set("LAPSCOPE_MAX_MB", max_mb.to_string());
         }
+        if let Some(mode) = args.inject {
+            settings.set("LAPSCOPE_INJECT", mode.word());
+        }
         if args.no_callpath {
             settings.set("LAPSCOPE_CALLPATH", "off");
         }

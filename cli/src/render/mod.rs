@@ -15,4 +15,5 @@ pub mod style;
 pub mod table;
 pub mod thresholds;
 pub mod tree;
+pub mod tune;
 pub mod units;

@@ -1,0 +1,112 @@
+//! Of the commands that inject tests.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use super::TextOrJson;
+use crate::launch::environment::assignment;
+
+/// What makes the tests; `LAPSCOPE_INJECT` without `off`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// The program's own calls of MPI
+    Calls,
+    /// Interrupts of its computation
+    Timer,
+    /// A thread beside it
+    Thread,
+}
+
+impl Mode {
+    /// As the variable has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Mode::Calls => "calls",
+            Mode::Timer => "timer",
+            Mode::Thread => "thread",
+        }
+    }
+}
+
+/// Find out whether injected tests make a program faster, with which settings, and by how much.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The program is run several times: first without injection, to see whether there is anything to gain; then with each
+mode at the first interval; then with the best mode at the others. While a run injects it does so only half of the
+time, in slots that are the same on all ranks, so that each run shows by itself what injection gains.
+
+Standard output gets the result: variables to set, and what was tried. What the program prints goes into files
+beside its recorded runs, which are removed at the end without --keep or --dir. Standard input, when it is a file, is
+read by every run from its beginning; else it is empty.
+
+Examples:
+  lapscope tune -- mpirun -n 4 ./app input.dat
+  lapscope tune --modes timer --intervals 1000 --dir tuning -- srun -n 64 ./app
+  lapscope tune --set INJECT_CLOCK=cputime -- mpiexec -n 4 python3 script.py")]
+pub struct TuneArgs {
+    /// Modes to try
+    #[arg(
+        long,
+        value_name = "MODE,...",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "timer,thread,calls"
+    )]
+    pub modes: Vec<Mode>,
+
+    /// Times between tests to try, in microseconds: the first with every mode, the others with the best
+    #[arg(long, value_name = "US,...", value_delimiter = ',', default_value = "1000,300,3000",
+          value_parser = clap::value_parser!(u32).range(20..=1_000_000))]
+    pub intervals: Vec<u32>,
+
+    /// Run the program at most so many times
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(2..=100))]
+    pub runs: u32,
+
+    /// Start no run that would end later than so many minutes from now
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub minutes: Option<u32>,
+
+    /// End a run that takes longer, in seconds [default: ten times as long as the first, and at least a minute more]
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout: Option<u64>,
+
+    /// Inject only while a request of at least so many bytes is pending [default: 65536]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(0..=1_099_511_627_776))]
+    pub min_bytes: Option<u64>,
+
+    /// Try it also when the first run shows nothing to gain
+    #[arg(long)]
+    pub anyway: bool,
+
+    /// File to write, for LAPSCOPE_INJECT_POLICY: call sites at which to inject or not
+    #[arg(long, value_name = "FILE", default_value = "lapscope-policy")]
+    pub policy: PathBuf,
+
+    /// Overwrite that file
+    #[arg(long)]
+    pub force: bool,
+
+    /// Keep the recorded runs
+    #[arg(long)]
+    pub keep: bool,
+
+    /// Keep them in this directory, which must not exist [default: lapscope-tune-DATE-TIME-PROGRAM here]
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+
+    /// Set any option that `lapscope options` lists, in all runs; LAPSCOPE_ in front may be left out
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = assignment)]
+    pub set: Vec<(String, String)>,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub format: TextOrJson,
+
+    /// The launch line, with the program
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}

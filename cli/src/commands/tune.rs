@@ -1,0 +1,299 @@
+//! `lapscope tune`: whether injected tests make a program faster, with which settings, and by how much.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{bail, Context, Result};
+
+use super::open::{print, print_json, OpenRun};
+use super::recover::host_name;
+use super::report::in_detail;
+use super::run::warn;
+use crate::analysis::advice::Advice;
+use crate::args::{TextOrJson, TuneArgs};
+use crate::launch::environment;
+use crate::options;
+use crate::render;
+use crate::render::style::Style;
+use crate::render::units::{percent, time};
+use crate::symbols::Symbols;
+use crate::tune::answer::{nanos, Answer, Best, Found, RunRow, SiteRow, Variable};
+use crate::tune::first::{FirstRun, Hopeless, Slots};
+use crate::tune::notes::{self, Crowd};
+use crate::tune::pace::{Pace, Posts};
+use crate::tune::search::{Search, Setting};
+use crate::tune::session::{Launched, Session, Stopped};
+use crate::tune::trial::{self, Trial};
+use crate::tune::{choice, Bar};
+
+/// Name of the run without injection.
+const FIRST: &str = "1-plain";
+
+/// Runs the program until it is known what to set, and prints that.
+///
+/// # Errors
+/// The program cannot be run or recorded, a run cannot be read, or the policy not be written.
+pub fn run(args: &TuneArgs) -> Result<ExitCode> {
+    if args.policy.exists() && !args.force {
+        let file = args.policy.display();
+        bail!("{file} is there already; name another with --policy, or overwrite it with --force");
+    }
+    let mut session = Session::begin(args)?;
+    warn(&args.command);
+    let answered = Tuning::new(args, &mut session).run();
+    if answered.is_err() {
+        session.keep();
+        let directory = session.directory().display().to_string();
+        eprintln!("lapscope: the runs so far are in {directory}; to read one: lapscope report {directory}/{FIRST}");
+    }
+    session.end();
+    match answered {
+        Ok(mut answer) => {
+            answer.directory = session.keeps().then(|| session.directory());
+            write(args, &answer)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(error) => {
+            let Stopped { code, sentence } = error.downcast()?;
+            eprintln!("lapscope: {sentence}");
+            Ok(code.into())
+        }
+    }
+}
+
+fn write(args: &TuneArgs, answer: &Answer) -> Result<()> {
+    match args.format {
+        TextOrJson::Json => print_json(answer),
+        TextOrJson::Text => print(|out| render::tune::write(out, answer, Style::for_stdout())),
+    }
+}
+
+/// A search under way.
+struct Tuning<'a, 's> {
+    args: &'a TuneArgs,
+    session: &'s mut Session<'a>,
+    search: Search,
+    bar: Bar,
+    began: Instant,
+    slot_ms: i64,
+    tried: Vec<Trial>,
+}
+
+/// What the first run leaves to the others.
+struct Known {
+    launched: Launched,
+    first: FirstRun,
+    advice: Vec<Advice>,
+    slots: Slots,
+    /// The user has said how long slots are to be.
+    is_given: bool,
+}
+
+impl<'a, 's> Tuning<'a, 's> {
+    fn new(args: &'a TuneArgs, session: &'s mut Session<'a>) -> Self {
+        let search = Search::new(&args.modes, &args.intervals, args.runs);
+        let bar = Bar::new(search.longest() as u32 + 1);
+        let (began, tried) = (Instant::now(), Vec::new());
+        Tuning { args, session, search, bar, began, slot_ms: 0, tried }
+    }
+
+    fn run(mut self) -> Result<Answer> {
+        self.bar.say(&[format!(
+            "lapscope: at most {} runs, the first without injection; what they print is in {}/*.stdout and *.stderr",
+            self.search.longest() + 1,
+            self.session.directory().display()
+        )]);
+        let known = self.first()?;
+        let mut answer = Answer::new(&self.args.command, known.first.clone());
+        answer.hopeless = self.hopeless(&known.first);
+        if answer.hopeless.is_none() {
+            answer.slots = Some(known.slots);
+            self.slot_ms = known.slots.ms;
+            while let Some(setting) =
+                self.search.next(&self.tried).filter(|_| self.has_time(&known))
+            {
+                let trial = self.try_out(setting, &known, None)?;
+                self.learn(&trial, &known);
+                self.tried.push(trial);
+            }
+            self.conclude(&known, &mut answer)?;
+        }
+        if answer.best.is_none() {
+            answer.advise(known.advice);
+        }
+        Ok(answer)
+    }
+
+    // --- the first run -----------------------------------------------------------------------------------------------
+
+    fn first(&mut self) -> Result<Known> {
+        self.bar.begin("without injection");
+        let off = ["LAPSCOPE_INJECT", "LAPSCOPE_INJECT_AB"].map(|name| (name, "off".to_owned()));
+        let launched = self.session.launch(FIRST, &off, &self.bar)?;
+        self.bar.end();
+        let min_bytes = self.count("LAPSCOPE_INJECT_MIN_BYTES")?;
+        let (first, advice) = read_first(&launched, min_bytes as u64)?;
+        let is_given = self.session.setting("LAPSCOPE_INJECT_AB_MS").is_some();
+        let wanted = is_given.then(|| self.count("LAPSCOPE_INJECT_AB_MS")).transpose()?;
+        let slots = first.slots(wanted);
+        self.say_first(&first, &slots, launched.wall);
+        Ok(Known { launched, first, advice, slots, is_given })
+    }
+
+    /// The number that runs get.
+    fn count(&self, name: &str) -> Result<i64> {
+        let default = options::find(name).map_or("", |option| option.default).into();
+        let value = self.session.setting(name).unwrap_or(default);
+        let value = value.to_string_lossy();
+        value.trim().parse().with_context(|| format!("{name}={value}"))
+    }
+
+    fn hopeless(&self, first: &FirstRun) -> Option<Hopeless> {
+        first.hopeless().filter(|_| !self.args.anyway)
+    }
+
+    fn say_first(&self, first: &FirstRun, slots: &Slots, wall: Duration) {
+        let at_stake = percent(first.stake_ns.share_of(first.run_ns));
+        let took = time(nanos(wall));
+        let mut lines =
+            vec![format!("lapscope: {FIRST}: {took}, at most {at_stake} of the run time to gain")];
+        if self.hopeless(first).is_none() {
+            let more = self.search.longest() as u32;
+            lines.push(format!(
+                "lapscope: at most {more} more of about as long ({}), injecting in half of all slots of {} ms",
+                time(nanos(wall * more)),
+                slots.ms
+            ));
+        }
+        self.bar.say(&lines);
+    }
+
+    // --- runs with injection -----------------------------------------------------------------------------------------
+
+    fn has_time(&self, known: &Known) -> bool {
+        let minutes = self.args.minutes.map(|minutes| Duration::from_secs(60 * u64::from(minutes)));
+        minutes.map_or(true, |most| self.began.elapsed() + known.launched.wall <= most)
+    }
+
+    fn try_out(&mut self, setting: Setting, known: &Known, policy: Option<&Path>) -> Result<Trial> {
+        let Setting { mode, interval_us } = setting;
+        let with = if policy.is_some() { "-policy" } else { "" };
+        let name = format!("{}-{}-{interval_us}us{with}", self.tried.len() + 2, mode.word());
+        self.bar.begin(&format!("{} every {interval_us} us", mode.word()));
+        let policy_file = policy.map(|path| path.to_string_lossy().into_owned());
+        let variables = [
+            ("LAPSCOPE_INJECT", mode.word().to_owned()),
+            ("LAPSCOPE_INJECT_INTERVAL_US", interval_us.to_string()),
+            ("LAPSCOPE_INJECT_AB", "on".to_owned()),
+            ("LAPSCOPE_INJECT_AB_MS", self.slot_ms.to_string()),
+            ("LAPSCOPE_INJECT_POLICY", policy_file.unwrap_or_default()),
+        ];
+        let launched = self.session.launch(&name, &variables, &self.bar)?;
+        self.bar.end();
+        let trial = Trial {
+            setting,
+            name,
+            with_policy: policy.is_some(),
+            wall: launched.wall,
+            injection: trial::read(&launched.directory)?,
+            idle_slowdown: self.idle_slowdown(&launched, known)?,
+        };
+        self.bar.say(&[format!("lapscope: {}", render::tune::line(&trial))]);
+        Ok(trial)
+    }
+
+    fn idle_slowdown(&self, launched: &Launched, known: &Known) -> Result<Option<f64>> {
+        let slot_ns = self.slot_ms * 1_000_000;
+        let posts = Posts::AtLeast(known.first.min_bytes);
+        let first = Pace::of_run(&known.launched.directory, posts, slot_ns)?;
+        Ok(Pace::of_run(&launched.directory, Posts::Off, slot_ns)?.slowdown_against(&first))
+    }
+
+    /// Runs may be shorter or longer than the first: then other slots tell more.
+    fn learn(&mut self, trial: &Trial, known: &Known) {
+        let whole = trial.injection.whole.as_ref().filter(|_| !known.is_given);
+        self.slot_ms = whole.and_then(|whole| whole.suggested_ab_ms).unwrap_or(self.slot_ms);
+    }
+
+    // --- what follows ------------------------------------------------------------------------------------------------
+
+    fn conclude(&mut self, known: &Known, answer: &mut Answer) -> Result<()> {
+        let checked = self.check_policy(known)?;
+        let tried = &self.tried;
+        let all = || tried.iter().chain(&checked);
+        answer.found = Found::NoGain;
+        answer.notes.extend(notes::on_slots(&known.slots));
+        answer.notes.extend(all().flat_map(notes::on_trial));
+        answer.notes.extend(notes::on_threads(tried, known.first.crowd));
+        answer.runs = all().map(|trial| RunRow::of(trial, tried)).collect();
+        let Some(best) = choice::best(tried) else { return Ok(()) };
+        let confirmed = checked.as_ref().filter(|checked| choice::is_no_worse(checked, best));
+        let policy =
+            choice::policy(best, known.first.run_ns, self.heading(best), confirmed.is_some());
+        std::fs::write(&self.args.policy, policy.to_string())
+            .with_context(|| format!("{} cannot be written", self.args.policy.display()))?;
+        let shown = confirmed.unwrap_or(best);
+        answer.found = Found::Gain;
+        answer.sites = best.injection.sites.iter().map(|site| SiteRow::of(site, &policy)).collect();
+        answer.best = Some(Best {
+            run: shown.name.clone(),
+            setting: best.setting,
+            gain: shown.gain().context("what is best gains")?,
+            hidden_cost: choice::hidden_cost(best.setting, tried),
+            environment: self.environment(best.setting)?,
+            policy: self.args.policy.clone(),
+        });
+        Ok(())
+    }
+
+    /// Runs the best setting without the call sites that gain nothing, if there are any and another run is allowed.
+    fn check_policy(&mut self, known: &Known) -> Result<Option<Trial>> {
+        let Some(best) = choice::best(&self.tried) else { return Ok(None) };
+        let policy = choice::policy(best, known.first.run_ns, self.heading(best), true);
+        let is_allowed = self.search.has_room(&self.tried) && self.has_time(known);
+        if !is_allowed || policy.rules.iter().all(|rule| rule.on) {
+            return Ok(None);
+        }
+        let setting = best.setting;
+        let file = self.session.file("policy");
+        std::fs::write(&file, policy.to_string()).with_context(|| file.display().to_string())?;
+        self.try_out(setting, known, Some(&file)).map(Some)
+    }
+
+    fn heading(&self, best: &Trial) -> Vec<String> {
+        let words = self.args.command.iter().map(|word| environment::quote(word));
+        let line = words.collect::<Vec<_>>().join(" ");
+        let Setting { mode, interval_us } = best.setting;
+        vec![
+            format!("For LAPSCOPE_INJECT_POLICY, made by: lapscope tune -- {line}"),
+            format!("with {} every {interval_us} us", mode.word()),
+        ]
+    }
+
+    /// What to set so that injection is as in the best run, all the time.
+    fn environment(&self, setting: Setting) -> Result<Vec<Variable>> {
+        let policy = std::path::absolute(&self.args.policy)?.to_string_lossy().into_owned();
+        let mut variables = vec![
+            Variable::new("LAPSCOPE_INJECT", setting.mode.word().to_owned()),
+            Variable::new("LAPSCOPE_INJECT_INTERVAL_US", setting.interval_us.to_string()),
+            Variable::new("LAPSCOPE_INJECT_POLICY", policy),
+        ];
+        for name in ["MIN_BYTES", "BUDGET", "CLOCK", "SIGNAL"] {
+            let name = format!("LAPSCOPE_INJECT_{name}");
+            let value = self.session.setting(&name);
+            variables
+                .extend(value.map(|value| Variable::new(&name, value.to_string_lossy().into())));
+        }
+        Ok(variables)
+    }
+}
+
+fn read_first(launched: &Launched, min_bytes: u64) -> Result<(FirstRun, Vec<Advice>)> {
+    let open = OpenRun::open(Some(&launched.directory))?;
+    let (trace, _) = open.trace(&[])?;
+    let mut symbols = Symbols::new(trace.modules.clone());
+    let advice = in_detail(&open, &trace, &[], None, &mut symbols).advice;
+    let crowd = Crowd::of(&trace, &host_name());
+    Ok((FirstRun { crowd, ..FirstRun::new(&trace, &advice, min_bytes) }, advice))
+}

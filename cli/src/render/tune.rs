@@ -1,0 +1,205 @@
+//! What a search has found, as text.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::io::{self, Write};
+
+use super::style::Style;
+use super::table::{Align, Table};
+use super::units::{bytes, count, percent, time};
+use crate::analysis::injection::{SiteInjection, Verdict};
+use crate::launch::environment::quote;
+use crate::model::Nanos;
+use crate::tune::answer::{Answer, Best, Found, RunRow, SiteRow};
+use crate::tune::first::{FirstRun, Hopeless};
+use crate::tune::trial::{Interval, Trial};
+
+/// One run, while others are still to come.
+pub fn line(trial: &Trial) -> String {
+    let gain = match trial.gain() {
+        Some(gain) => format!("gain {}", between(gain)),
+        None => "gain not known".to_owned(),
+    };
+    format!("{}: {gain}, cost {}", trial.name, percent(trial.cost()))
+}
+
+/// # Errors
+/// Of the writer.
+pub fn write(out: &mut dyn Write, answer: &Answer, style: Style) -> io::Result<()> {
+    writeln!(out, "{}  {}", style.bold("lapscope tune"), answer.command.join(" "))?;
+    writeln!(out, "{}", style.wrap(&verdict(answer), "", ""))?;
+    if let Some(best) = &answer.best {
+        write_environment(out, best, &answer.command)?;
+    }
+    write_runs(out, answer, style)?;
+    write_sites(out, answer, style)?;
+    if !answer.notes.is_empty() {
+        writeln!(out, "\n{}", style.bold("TO KNOW"))?;
+        for note in &answer.notes {
+            writeln!(out, "{}", style.wrap(note, "  ", "    "))?;
+        }
+    }
+    super::advice::write(out, &answer.advice, style)?;
+    match &answer.directory {
+        Some(directory) => writeln!(out, "\nThe runs are in {}", directory.display()),
+        None => Ok(()),
+    }
+}
+
+fn verdict(answer: &Answer) -> String {
+    match (answer.found, &answer.best, answer.hopeless) {
+        (Found::Gain, Some(best), _) => format!(
+            "{} every {} us saves {} of the run time ({}, with a confidence of 95 %), its cost included{}.",
+            best.setting.mode.word(),
+            best.setting.interval_us,
+            percent(best.gain.estimate),
+            limits(best.gain),
+            match best.hidden_cost {
+                0.0 => String::new(),
+                cost => format!("; {} of it go for what MPI_THREAD_MULTIPLE costs", percent(cost)),
+            }
+        ),
+        (_, _, Some(hopeless)) => format!("Nothing to gain: {}", why(hopeless, &answer.first)),
+        _ => "No measurable gain: no setting that was tried makes the program surely faster.".to_owned(),
+    }
+}
+
+fn why(hopeless: Hopeless, first: &FirstRun) -> String {
+    let limit = bytes(first.min_bytes);
+    let smaller = first
+        .smaller_bytes
+        .map(|bytes| format!(" Smaller ones wait, though: try --min-bytes {bytes}."));
+    let smaller = smaller.unwrap_or_default();
+    match hopeless {
+        Hopeless::OnlySmall if first.largest_bytes.0 == 0 => {
+            "no request carries any bytes, and so there is no transfer that could go on meanwhile.".to_owned()
+        }
+        Hopeless::OnlySmall => format!(
+            "no request is as large as {limit} (--min-bytes), the largest is of {}.{smaller}",
+            bytes(first.largest_bytes.0)
+        ),
+        Hopeless::NoWindow => format!(
+            "hardly anything is computed while requests of at least {limit} are pending ({} in all ranks), so there is nothing \
+             to hide behind.{smaller}",
+            time(first.windows_ns)
+        ),
+        Hopeless::NothingLost => format!(
+            "at most {} of the run time is spent waiting for what could have moved during computation.{smaller}",
+            percent(first.stake_ns.share_of(first.run_ns))
+        ),
+    }
+}
+
+/// "22.1 to 26.3 %"
+fn limits(gain: Interval) -> String {
+    format!("{:.1} to {:.1} %", 100.0 * gain.low, 100.0 * gain.high)
+}
+
+fn between(gain: Interval) -> String {
+    format!("{:.1} % ({})", 100.0 * gain.estimate, limits(gain))
+}
+
+/// For pasting into a shell.
+fn write_environment(out: &mut dyn Write, best: &Best, command: &[String]) -> io::Result<()> {
+    let word = |word: &String| quote(OsStr::new(word));
+    writeln!(out)?;
+    for variable in &best.environment {
+        writeln!(out, "export {}={}", variable.name, word(&variable.value))?;
+    }
+    let line: Vec<String> = command.iter().map(word).collect();
+    writeln!(out, "lapscope run -- {}", line.join(" "))
+}
+
+// --- tables ----------------------------------------------------------------------------------------------------------
+
+fn write_runs(out: &mut dyn Write, answer: &Answer, style: Style) -> io::Result<()> {
+    if answer.runs.is_empty() {
+        return Ok(());
+    }
+    let slots: BTreeSet<Nanos> = answer.runs.iter().filter_map(|run| run.ab_slot_ns).collect();
+    let slots: Vec<String> = slots.into_iter().map(time).collect();
+    let slots = format!("on and off in slots of {}", slots.join(", "));
+    writeln!(out, "\n{}  {}", style.bold("RUNS"), style.dim(&slots))?;
+    let legend = "gain: of the run time, cost included; cost: interrupts and tests that found nothing; moved: tests that moved \
+                  something; while off: how much longer steps took, while nothing was injected, than in the run without it";
+    writeln!(out, "{}", style.dim(&style.wrap(legend, "  ", "  ")))?;
+    let mut table = Table::new(&[
+        ("run", Align::Left),
+        ("gain", Align::Right),
+        ("between", Align::Left),
+        ("cost", Align::Right),
+        ("tests", Align::Right),
+        ("moved", Align::Right),
+        ("while off", Align::Right),
+    ]);
+    answer.runs.iter().for_each(|run| table.row(run_cells(run), None));
+    table.write(out, style)
+}
+
+fn run_cells(run: &RunRow) -> Vec<String> {
+    let [gain, between] = gain_cells(run);
+    let while_off = run.idle_slowdown.map(|slowdown| format!("{:+.1} %", 100.0 * slowdown));
+    vec![
+        run.run.clone(),
+        gain,
+        between,
+        percent(run.cost),
+        count(run.tests),
+        count(run.found),
+        while_off.unwrap_or_default(),
+    ]
+}
+
+fn gain_cells(run: &RunRow) -> [String; 2] {
+    let Some(whole) = &run.whole else { return Default::default() };
+    match (whole.estimate, whole.low, whole.high) {
+        (Some(estimate), Some(low), Some(high)) => {
+            [format!("{:.1} %", 100.0 * estimate), limits(Interval { low, estimate, high })]
+        }
+        _ => [String::new(), unknown(whole.verdict).to_owned()],
+    }
+}
+
+fn unknown(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::IterationsTooLong => "steps longer than slots",
+        _ => "too few slots",
+    }
+}
+
+fn write_sites(out: &mut dyn Write, answer: &Answer, style: Style) -> io::Result<()> {
+    let (Some(best), false) = (&answer.best, answer.sites.is_empty()) else { return Ok(()) };
+    let file = best.policy.display().to_string();
+    writeln!(out, "\n{}  {}", style.bold("POLICY"), style.dim(&file))?;
+    let mut table = Table::new(&[
+        ("", Align::Left),
+        ("call", Align::Left),
+        ("requests", Align::Right),
+        ("gain of one", Align::Right),
+        ("between", Align::Left),
+        ("tests", Align::Right),
+        ("moved", Align::Right),
+    ]);
+    for row in &answer.sites {
+        let name = row.injection.site.as_ref().map(|name| name.short());
+        table.row(site_cells(row), name);
+    }
+    table.write(out, style)
+}
+
+fn site_cells(SiteRow { on, injection }: &SiteRow) -> Vec<String> {
+    let SiteInjection { call, tests, gain, .. } = injection;
+    let requests = gain.as_ref().map(|gain| count(gain.requests_on + gain.requests_off));
+    let times =
+        gain.as_ref().and_then(|gain| Some((gain.estimate_ns?, gain.low_ns?, gain.high_ns?)));
+    let each = |time: fn((Nanos, Nanos, Nanos)) -> String| times.map(time).unwrap_or_default();
+    vec![
+        if *on { "on" } else { "off" }.to_owned(),
+        call.clone(),
+        requests.unwrap_or_default(),
+        each(|(estimate, _, _)| time(estimate)),
+        each(|(_, low, high)| format!("{} to {}", time(low), time(high))),
+        count(tests.tests),
+        count(tests.found),
+    ]
+}

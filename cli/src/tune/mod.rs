@@ -1,0 +1,16 @@
+//! The search for a setting of injection that makes a program faster. [`first`] says what a run without injection tells, [`search`]
+//! what to try, [`trial`] what a run with injection showed, [`pace`] what injection costs while it is off, [`choice`] what
+//! follows, [`policy`] how that is kept.
+
+pub mod answer;
+mod bar;
+pub mod choice;
+pub mod first;
+pub mod notes;
+pub mod pace;
+pub mod policy;
+pub mod search;
+pub mod session;
+pub mod trial;
+
+pub use bar::Bar;

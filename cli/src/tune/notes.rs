@@ -1,0 +1,133 @@
+//! What to know before believing the numbers of a search.
+
+use std::collections::BTreeMap;
+
+use super::choice::cost_of_threads;
+use super::first::Slots;
+use super::trial::Trial;
+use crate::analysis::injection::Tests;
+use crate::analysis::problem::{list_ranks, plural};
+use crate::args::Mode;
+use crate::model::Rank;
+use crate::render::units::percent;
+use crate::trace::Trace;
+
+/// Below this fraction of the time of a step two runs differ anyway.
+const USUAL_DIFFERENCE: f64 = 0.01;
+
+/// Of interrupts that found MPI closed to them, this fraction is worth a word.
+const MANY_DEFERRED: f64 = 0.5;
+
+/// Of the slots.
+pub fn on_slots(slots: &Slots) -> Option<String> {
+    slots.too_few.then(|| {
+        format!(
+            "The run is short for this: {} slots of {} ms fit into it, and a confidence interval needs some with and some \
+             without injection. Run it for longer.",
+            slots.count, slots.ms
+        )
+    })
+}
+
+/// Of a run with injection.
+pub fn on_trial(trial: &Trial) -> Vec<String> {
+    let problems = on_problems(trial);
+    let idle = on_tests(trial).filter(|_| problems.is_empty());
+    let notes = problems.into_iter().chain(idle).chain(on_deferred(trial));
+    notes.map(|note| format!("{}: {note}", trial.name)).collect()
+}
+
+/// What the ranks say, each sentence once.
+fn on_problems(trial: &Trial) -> Vec<String> {
+    let mut ranks_of: BTreeMap<&str, Vec<Rank>> = BTreeMap::new();
+    for rank in &trial.injection.ranks {
+        if let Some(problem) = &rank.problem {
+            ranks_of.entry(problem).or_default().push(rank.rank);
+        }
+    }
+    let all = trial.injection.ranks.len();
+    let whose = |ranks: &[Rank]| match ranks.len() == all {
+        true => "every rank".to_owned(),
+        false => format!("rank{} {}", plural(ranks.len() as u64), list_ranks(ranks)),
+    };
+    ranks_of.iter().map(|(problem, ranks)| format!("{}: {problem}", whose(ranks))).collect()
+}
+
+fn on_tests(trial: &Trial) -> Option<String> {
+    match (trial.tests(), trial.found()) {
+        (0, _) => Some(format!("no test was made: {}.", why_no_test(trial.setting.mode))),
+        (tests, 0) => Some(format!(
+            "none of {tests} tests moved anything: transfers were complete, or go on without them."
+        )),
+        _ => None,
+    }
+}
+
+fn on_deferred(trial: &Trial) -> Option<String> {
+    let Tests { deferred, interrupts, .. } = trial.injection.totals.tests;
+    (deferred as f64 > MANY_DEFERRED * interrupts as f64).then(|| {
+        format!(
+            "{deferred} of {interrupts} interrupts came where MPI cannot be entered, as inside the C library or MPI itself: \
+             thread does not mind."
+        )
+    })
+}
+
+fn why_no_test(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Calls => "the program calls nothing of MPI while large requests are pending",
+        Mode::Timer => "large requests are not pending for long enough",
+        Mode::Thread => {
+            "large requests are not pending for long enough, or the thread got no processor"
+        }
+    }
+}
+
+/// Of what the runs with mode thread have in common.
+pub fn on_threads(tried: &[Trial], crowd: Option<Crowd>) -> Vec<String> {
+    let threads: Vec<&Trial> =
+        tried.iter().filter(|trial| trial.setting.mode == Mode::Thread).collect();
+    let slowdowns = threads.iter().filter_map(|trial| trial.idle_slowdown);
+    let slowdowns: Vec<String> =
+        slowdowns.map(|slowdown| format!("{:+.1} %", 100.0 * slowdown)).collect();
+    let price = (!slowdowns.is_empty()).then(|| on_price(&slowdowns.join(", "), tried));
+    let crowded = crowd.filter(|crowd| !threads.is_empty() && crowd.ranks >= crowd.processors);
+    let crowded = crowded.map(|Crowd { ranks, processors }| {
+        format!(
+            "thread: no processor was free for the threads, with {ranks} ranks on {processors} processors here."
+        )
+    });
+    price.into_iter().chain(crowded).collect()
+}
+
+/// What no run can see by itself.
+fn on_price(slowdowns: &str, tried: &[Trial]) -> String {
+    let verdict = match cost_of_threads(tried) {
+        cost if cost < USUAL_DIFFERENCE => {
+            "which is nothing that runs do not differ by anyway.".to_owned()
+        }
+        cost => {
+            format!("{} more than in other modes: that is taken off its gain.", percent(cost))
+        }
+    };
+    format!(
+        "thread: it asks for MPI_THREAD_MULTIPLE, which may slow down every call, also while nothing is injected; a run by \
+         itself cannot see that. Against the first run its steps without injection took {slowdowns} time, {verdict}"
+    )
+}
+
+/// Ranks on this machine, and its processors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Crowd {
+    pub ranks: usize,
+    pub processors: usize,
+}
+
+impl Crowd {
+    /// `None`: the ranks were elsewhere.
+    pub fn of(trace: &Trace, host: &str) -> Option<Crowd> {
+        let ranks = trace.ranks.iter().filter(|rank| rank.info().host == host).count();
+        let processors = std::thread::available_parallelism().ok()?.get();
+        (ranks > 0).then_some(Crowd { ranks, processors })
+    }
+}

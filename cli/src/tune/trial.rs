@@ -1,0 +1,71 @@
+//! What a run that injected half of the time showed.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use serde::Serialize;
+
+use super::search::Setting;
+use crate::analysis::injection::Injection;
+use crate::db::list_files;
+use crate::symbols::Symbols;
+
+/// A number and where it lies with a confidence of 95 %.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Interval {
+    pub low: f64,
+    pub estimate: f64,
+    pub high: f64,
+}
+
+/// A run.
+#[derive(Debug)]
+pub struct Trial {
+    pub setting: Setting,
+    /// Name of its directory among those of the other runs.
+    pub name: String,
+    /// Whether some call sites were left out.
+    pub with_policy: bool,
+    pub wall: Duration,
+    pub injection: Injection,
+    /// How much longer steps took in slots without injection than in the run without it, as a fraction.
+    pub idle_slowdown: Option<f64>,
+}
+
+impl Trial {
+    /// What injection gains, as a fraction of the time without it, cost included. `None`: it could not be told.
+    pub fn gain(&self) -> Option<Interval> {
+        let whole = self.injection.whole.as_ref()?;
+        Some(Interval { low: whole.low?, estimate: whole.estimate?, high: whole.high? })
+    }
+
+    /// Interrupts, and tests that found nothing, as a fraction of the run time of all ranks.
+    pub fn cost(&self) -> f64 {
+        self.injection.totals.spent_ns.share_of(self.injection.totals.run_ns)
+    }
+
+    pub fn tests(&self) -> u64 {
+        self.injection.totals.tests.tests
+    }
+
+    /// Tests that moved something.
+    pub fn found(&self) -> u64 {
+        self.injection.totals.tests.found
+    }
+}
+
+/// What a run directory says of its injection.
+///
+/// # Errors
+/// It cannot be read, or no rank was asked to inject: its recorder is another one.
+pub fn read(directory: &Path) -> anyhow::Result<Injection> {
+    let files = list_files(directory)?.databases;
+    let injection = Injection::of_run(&files, &[], &mut Symbols::new(Vec::new()))?;
+    injection.with_context(|| {
+        format!(
+            "{}: no rank knows of injection: is the recorder of this lapscope?",
+            directory.display()
+        )
+    })
+}

@@ -91,7 +91,15 @@ impl Bed {
         program: impl Into<OsString>,
         place: &'a Path,
     ) -> Job<'a> {
-        let job = Job::new(mpi, ranks, program, Form::Preload, place);
+        self.around(mpi, Job::new(mpi, ranks, program, Form::Preload, place))
+    }
+
+    /// A job whose ranks of `mpi` are to be on this bed.
+    ///
+    /// # Panics
+    /// When the bed [is not there](Self::is_there).
+    #[must_use]
+    pub fn around<'a>(self, mpi: &Mpi, job: Job<'a>) -> Job<'a> {
         if self == Self::SharedMemory {
             return job;
         }

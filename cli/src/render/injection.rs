@@ -118,9 +118,10 @@ pub fn whole_sentence(whole: &WholeGain, slot: Nanos) -> String {
             interval(-high, -low)
         ),
         Verdict::NoMeasurableGain | Verdict::SwitchedOff => format!(
-            "No measurable gain for the program: it takes {} less time with it ({}), its cost included; {slots}.",
-            percent(estimate),
-            interval(low, high)
+            "No measurable gain for the program: what it saves lies between {} and {} of its time (95 % confidence), cost \
+             included; {slots}.",
+            percent(low),
+            percent(high)
         ),
         Verdict::NotEnoughSlots => format!(
             "Whether the program gains cannot be told from {slots} have such requests, and {LEAST_SLOTS} of each are \

@@ -98,27 +98,28 @@ static void adapt(struct inject_site *site, int found)
     }
 }
 
-uint64_t injector_test(struct injector *injector)
+struct tested injector_test(struct injector *injector)
 {
     struct inject_site *site = injector->site;
     struct spool_injection *sums = site->sums;
-    uint64_t total = 0;
+    struct tested total = {0, 0};
     int found = 0, again = 0;
     do {
         struct progress progress = progress_test(again);
-        if (progress.ticks == 0) {
+        if (progress.failed) {
             injection_fails("MPI returned an error to a test");
             break;
         }
         again = progress.found;
         found |= again;
-        total += progress.ticks;
+        total.used += progress.used;
+        total.passed += progress.passed;
         sums->tests++;
-        sums->test_ticks += progress.ticks;
+        sums->test_ticks += progress.used;
         sums->found += (uint64_t)again;
-        sums->idle_ticks += again ? 0 : progress.ticks;
-        injection_spend(again ? progress_idle() : progress.ticks);
-    } while (again && total < injection.interval && injector_pending(injector));
+        sums->idle_ticks += again ? 0 : progress.used;
+        injection_spend(again ? progress_idle() : progress.used);
+    } while (again && total.passed < injection.interval && injector_pending(injector));
     adapt(site, found);
     return total;
 }
@@ -131,7 +132,7 @@ static void test_on_entry(struct injector *injector)
         return;
     struct thread *self = current_thread;
     thread_step_aside();
-    self->state->mpi_ticks += injector_test(injector);
+    self->state->mpi_ticks += injector_test(injector).passed;
     current_thread = self;
     injector->next_test = clock_now() + injector_interval(injector);
 }

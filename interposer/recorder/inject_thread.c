@@ -71,7 +71,7 @@ static uint64_t test_for_somebody(uint64_t *tests, int *windows)
     if (over)
         return over > injection.interval ? over : injection.interval;
     if (injection_may_test(NULL)) {
-        *tests = injector_test(injector);
+        *tests = injector_test(injector).used;
         injection_tested();
     }
     return injector_interval(injector);

@@ -71,8 +71,13 @@ static inline void injection_spend(uint64_t ticks)
 int injection_may_test(const struct thread *self);
 void injection_tested(void);
 
-/* Tests until nothing more moves; returns the time that took. */
-uint64_t injector_test(struct injector *injector);
+/* What tests took, as in struct progress. */
+struct tested {
+    uint64_t used, passed;
+};
+
+/* Tests until nothing more moves. */
+struct tested injector_test(struct injector *injector);
 
 /* The interval until the next test. */
 static inline uint64_t injector_interval(const struct injector *injector)

@@ -50,15 +50,16 @@ struct progress progress_test(int again)
 {
     struct idle *idle = again ? &after_test : &after_computation;
     int saved_errno = errno, flag = 0;
-    uint64_t begin = clock_now();
+    uint64_t begin = clock_now(), cpu_begin = clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID);
     int error = mpi.Request_get_status(never, &flag, MPI_STATUS_IGNORE);
-    uint64_t ticks = clock_now() - begin;
+    uint64_t cpu_ns = clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID) - cpu_begin;
+    struct progress progress = {.used = (uint64_t)((double)cpu_ns * spool_header()->nominal_ticks_per_ns),
+                                .passed = clock_now() - begin,
+                                .failed = error != MPI_SUCCESS};
     errno = saved_errno;
-    if (error != MPI_SUCCESS)
-        return (struct progress){0, 0};
-    int found = ticks > FACTOR * shortest(idle) + idle->margin;
-    note(idle, ticks);
-    return (struct progress){ticks ? ticks : 1, found};
+    progress.found = progress.used > FACTOR * shortest(idle) + idle->margin;
+    note(idle, progress.used);
+    return progress;
 }
 
 static void expect(struct idle *idle, double ticks_per_ns, double idle_ns, double margin_ns)

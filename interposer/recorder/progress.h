@@ -14,15 +14,18 @@
 const char *progress_open(void);
 void progress_close(void);
 
+/* What a test took, in ticks: of the processor, and from its begin to its end. The two differ where the thread had to let others
+ * have the processor, or MPI let them (Open MPI's mpi_yield_when_idle). */
 struct progress {
-    uint64_t ticks;          /* that the test took; 0: MPI returned an error */
-    int found;               /* so long that something moved */
+    uint64_t used, passed;
+    int found;               /* it used so much that something moved */
+    int failed;              /* MPI returned an error */
 };
 
 /* Not while this thread is inside MPI. `again`: directly behind another test. Leaves errno alone. */
 struct progress progress_test(int again);
 
-/* What a test behind computation takes that finds nothing, as last seen, or before the first as expected; ticks. */
+/* What a test behind computation uses that finds nothing, as last seen, or before the first as expected; ticks. */
 uint64_t progress_idle(void);
 int progress_idle_is_known(void);
 

@@ -22,6 +22,21 @@ const FLAGS: &[&str] = &[
     "-Wno-stringop-overflow",
 ];
 
+/// As [`FLAGS`]. The C++ bindings that some MPIs once had are left out: C++ programs call the C functions.
+const CPP_FLAGS: &[&str] = &[
+    "-std=c++17",
+    "-D_GNU_SOURCE",
+    "-DOMPI_SKIP_MPICXX",
+    "-DMPICH_SKIP_MPICXX",
+    "-O1",
+    "-g",
+    "-Wall",
+    "-Wextra",
+    "-Wshadow",
+    "-Werror",
+    "-pthread",
+];
+
 /// Modules and headers by which Fortran programs get at MPI: one source serves all (`tests/apps/binding.h`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Binding {
@@ -82,6 +97,7 @@ fn is_current(binary: &Path, sources: &[PathBuf]) -> bool {
 /// The headers that programs share.
 fn headers() -> Vec<PathBuf> {
     let mut all = rows::files(&paths::apps());
+    all.extend(rows::files(&paths::apps().join("torture")));
     all.retain(|path| path.extension().is_some_and(|end| end == "h"));
     all
 }
@@ -110,8 +126,7 @@ pub fn missing(mpi: &Mpi, functions: &[String]) -> Vec<String> {
 
 /// Runs a compiler to make `binary`. The file appears whole, so that tests at work at the same time do not meet.
 fn compile(
-    compiler: &str,
-    flags: &[&str],
+    compiler: &mut Command,
     source: &Path,
     binary: &Path,
     options: &[&str],
@@ -120,17 +135,11 @@ fn compile(
     fs::create_dir_all(directory).expect("a directory for test programs");
     let name = binary.file_name().expect("a binary has a name").to_string_lossy();
     let unfinished = directory.join(format!(".{name}.{}", process::id()));
-    let output = Command::new(compiler)
-        .args(flags)
-        .arg("-o")
-        .arg(&unfinished)
-        .arg(source)
-        .args(options)
-        .output()
-        .unwrap_or_else(|error| panic!("{compiler}: {error}"));
+    compiler.arg("-o").arg(&unfinished).arg(source).args(options);
+    let output = compiler.output().unwrap_or_else(|error| panic!("{compiler:?}: {error}"));
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{compiler} cannot build {}:\n{said}", source.display()));
+        return Err(format!("{compiler:?}:\n{said}"));
     }
     fs::rename(&unfinished, binary).expect("the finished program");
     Ok(())
@@ -141,7 +150,8 @@ fn compile(
 /// # Panics
 /// When it cannot be built.
 fn compile_c(compiler: &str, source: &Path, binary: &Path, options: &[&str]) {
-    compile(compiler, FLAGS, source, binary, options).unwrap_or_else(|said| panic!("{said}"));
+    compile(Command::new(compiler).args(FLAGS), source, binary, options)
+        .unwrap_or_else(|said| panic!("{said}"));
 }
 
 /// The binary of `tests/apps/<app>.c` for an MPI, built anew when the source is newer.
@@ -168,6 +178,24 @@ pub fn app_with(mpi: &Mpi, app: &str, libraries: &[&str]) -> PathBuf {
     binary
 }
 
+/// The binary of `tests/apps/<app>.cpp` for an MPI. Its C compiler wrapper is told to run another compiler.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn cpp(mpi: &Mpi, app: &str) -> PathBuf {
+    let _turn = turn();
+    let source = paths::apps().join(format!("{app}.cpp"));
+    let binary = paths::built(mpi.name).join(app);
+    let mut sources = headers();
+    sources.push(source.clone());
+    if !is_current(&binary, &sources) {
+        let mut compiler = Command::new(mpi.compiler);
+        compiler.envs([("OMPI_CC", "g++"), ("MPICH_CC", "g++")]).args(CPP_FLAGS);
+        compile(&mut compiler, &source, &binary, &[]).unwrap_or_else(|said| panic!("{said}"));
+    }
+    binary
+}
+
 /// The binary of `tests/apps/<app>.f90` for an MPI, with one of its bindings. `extra` are flags of one's own, which go into
 /// its name.
 ///
@@ -181,7 +209,8 @@ pub fn fortran(mpi: &Mpi, app: &str, binding: Binding, extra: &[&str]) -> PathBu
     sources.push(source.clone());
     if !is_current(&binary, &sources) {
         let flags = [FORTRAN_FLAGS, binding.flags(), extra].concat();
-        compile(mpi.fortran[0], &flags, &source, &binary, &mpi.fortran[1..])
+        let mut compiler = Command::new(mpi.fortran[0]);
+        compile(compiler.args(flags), &source, &binary, &mpi.fortran[1..])
             .unwrap_or_else(|said| panic!("{said}"));
     }
     binary
@@ -199,7 +228,8 @@ pub fn has_fortran(mpi: &Mpi, binding: Binding) -> bool {
     };
     fs::write(&source, text).expect("a source to compile");
     mpi.fortran.first().is_some_and(|compiler| {
-        compile(compiler, &[], &source, &place.path().join("probe"), &mpi.fortran[1..]).is_ok()
+        let binary = place.path().join("probe");
+        compile(&mut Command::new(compiler), &source, &binary, &mpi.fortran[1..]).is_ok()
     })
 }
 
@@ -210,7 +240,8 @@ pub fn has_fortran(mpi: &Mpi, binding: Binding) -> bool {
 pub fn library(mpi: &Mpi, library: &str) -> PathBuf {
     let _turn = turn();
     let source = paths::apps().join(format!("{library}.c"));
-    let binary = paths::built(mpi.name).join(format!("lib{library}.so"));
+    let stem = source.file_stem().expect("a name").to_string_lossy();
+    let binary = paths::built(mpi.name).join(library).with_file_name(format!("lib{stem}.so"));
     if !is_current(&binary, std::slice::from_ref(&source)) {
         compile_c(mpi.compiler, &source, &binary, &["-shared", "-fPIC"]);
     }

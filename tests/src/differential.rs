@@ -128,13 +128,15 @@ fn job<'a>(
     job
 }
 
-/// Runs `program` bare and in the forms given under one MPI and compares.
+/// A way to run a program with lapscope: the form, and variables of lapscope.
+pub type Way<'a> = (Form, &'a [(&'a str, &'a str)]);
+
+/// Runs `program` bare and in the ways given under one MPI and compares.
 fn differences(
     mpi: &Mpi,
     program: &[OsString],
     expectation: &Expectation,
-    forms: &[Form],
-    options: &[(&str, &str)],
+    ways: &[Way],
 ) -> Vec<String> {
     let bare_place = place();
     let bare = job(mpi, program, expectation, Form::Bare, bare_place.path()).run();
@@ -145,17 +147,23 @@ fn differences(
             mpi.name, bare.code, bare.stderr
         )];
     }
-    for &form in forms {
+    for &(form, options) in ways {
         let place = place();
         let mut job = job(mpi, program, expectation, form, place.path());
         for (name, value) in options {
-            job = job.env(name, value);
+            job = job.env(name, *value);
         }
-        let with = job.run();
-        let mut found = outcome_differences(&bare, &with);
-        found.extend(said_differences(&with, form));
-        found.extend(row_differences(expectation, &job.run_directory()));
-        all.extend(found.into_iter().map(|text| format!("{} {form:?}: {text}", mpi.name)));
+        let found = match job.try_run() {
+            Err(hung) => vec![hung],
+            Ok(with) => {
+                let mut found = outcome_differences(&bare, &with);
+                found.extend(said_differences(&with, form));
+                found.extend(row_differences(expectation, &job.run_directory()));
+                found
+            }
+        };
+        let way = format!("{} {form:?} {options:?}", mpi.name);
+        all.extend(found.into_iter().map(|text| format!("{way}: {text}")));
     }
     all
 }
@@ -173,20 +181,24 @@ pub fn check_app(app: &str, forms: &[Form]) {
 /// # Panics
 /// As [`check_app`].
 pub fn check_app_with(app: &str, forms: &[Form], options: &[(&str, &str)]) {
-    let expect = paths::apps().join(format!("{app}.expect"));
-    let found: Vec<String> = mpi::all()
-        .iter()
-        .flat_map(|mpi| {
-            let expectation = Expectation::read(&expect, mpi);
-            if let Some(reason) = obstacle(mpi, &expectation) {
-                say_not_tested(app, mpi, &reason);
-                return Vec::new();
-            }
-            let program = [build::app(mpi, app).into_os_string()];
-            differences(mpi, &program, &expectation, forms, options)
-        })
-        .collect();
-    assert!(found.is_empty(), "{app} {options:?}:\n{}", found.join("\n\n"));
+    let ways: Vec<Way> = forms.iter().map(|&form| (form, options)).collect();
+    let found: Vec<String> =
+        mpi::all().iter().flat_map(|mpi| app_differences(mpi, app, &ways)).collect();
+    assert!(found.is_empty(), "{app}:\n{}", found.join("\n\n"));
+}
+
+/// What differs of `tests/apps/<app>.c` under one MPI.
+///
+/// # Panics
+/// When it cannot be built or run.
+pub fn app_differences(mpi: &Mpi, app: &str, ways: &[Way]) -> Vec<String> {
+    let expectation = Expectation::read(&paths::apps().join(format!("{app}.expect")), mpi);
+    if let Some(reason) = obstacle(mpi, &expectation) {
+        say_not_tested(app, mpi, &reason);
+        return Vec::new();
+    }
+    let program = [build::app(mpi, app).into_os_string()];
+    differences(mpi, &program, &expectation, ways)
 }
 
 /// Why a program cannot be tested under an MPI.
@@ -204,23 +216,39 @@ fn obstacle(mpi: &Mpi, expectation: &Expectation) -> Option<String> {
 /// # Panics
 /// As [`check_app`].
 pub fn check_fortran(app: &str, bindings: &[Binding], flags: &[&str]) {
-    let expect = paths::apps().join(format!("{app}.expect"));
-    let mut found = Vec::new();
-    for mpi in mpi::all() {
-        for &binding in bindings {
-            let expectation = Expectation::read(&expect, mpi);
-            if !build::has_fortran(mpi, binding) {
-                say_not_tested(app, mpi, &format!("it has no Fortran binding {}", binding.word()));
-            } else if let Some(reason) = obstacle(mpi, &expectation) {
-                say_not_tested(app, mpi, &reason);
-            } else {
-                let program = [build::fortran(mpi, app, binding, flags).into_os_string()];
-                let differences = differences(mpi, &program, &expectation, &[Form::Preload], &[]);
-                found.extend(differences.iter().map(|text| format!("{} {text}", binding.word())));
-            }
-        }
-    }
+    let found: Vec<String> = mpi::all()
+        .iter()
+        .flat_map(|mpi| bindings.iter().map(move |&binding| (mpi, binding)))
+        .flat_map(|(mpi, binding)| {
+            fortran_differences(mpi, app, binding, flags, &[(Form::Preload, &[])])
+        })
+        .collect();
     assert!(found.is_empty(), "{app}.f90 {flags:?}:\n{}", found.join("\n\n"));
+}
+
+/// What differs of `tests/apps/<app>.f90` under one MPI, by one of its bindings.
+///
+/// # Panics
+/// When it cannot be built or run.
+pub fn fortran_differences(
+    mpi: &Mpi,
+    app: &str,
+    binding: Binding,
+    flags: &[&str],
+    ways: &[Way],
+) -> Vec<String> {
+    let expectation = Expectation::read(&paths::apps().join(format!("{app}.expect")), mpi);
+    if !build::has_fortran(mpi, binding) {
+        say_not_tested(app, mpi, &format!("it has no Fortran binding {}", binding.word()));
+        return Vec::new();
+    }
+    if let Some(reason) = obstacle(mpi, &expectation) {
+        say_not_tested(app, mpi, &reason);
+        return Vec::new();
+    }
+    let program = [build::fortran(mpi, app, binding, flags).into_os_string()];
+    let found = differences(mpi, &program, &expectation, ways);
+    found.iter().map(|text| format!("{} {text}", binding.word())).collect()
 }
 
 /// Says it in the output of the tests, also when they pass: printing by macros would be kept back.
@@ -234,14 +262,19 @@ fn say_not_tested(app: &str, mpi: &Mpi, reason: &str) {
 /// # Panics
 /// As [`check_app`].
 pub fn check_script(script: &str, forms: &[Form]) {
-    let expect = paths::apps().join(format!("{script}.expect"));
-    let found: Vec<String> = mpi::with_python()
-        .iter()
-        .flat_map(|mpi| {
-            let file = paths::apps().join(format!("{script}.py"));
-            let program = [paths::python(mpi.name).into_os_string(), file.into_os_string()];
-            differences(mpi, &program, &Expectation::read(&expect, mpi), forms, &[])
-        })
-        .collect();
+    let ways: Vec<Way> = forms.iter().map(|&form| (form, &[][..])).collect();
+    let found: Vec<String> =
+        mpi::with_python().iter().flat_map(|mpi| script_differences(mpi, script, &ways)).collect();
     assert!(found.is_empty(), "{script}.py:\n{}", found.join("\n\n"));
+}
+
+/// What differs of `tests/apps/<script>.py` with one MPI's mpi4py.
+///
+/// # Panics
+/// When it cannot be run.
+pub fn script_differences(mpi: &Mpi, script: &str, ways: &[Way]) -> Vec<String> {
+    let expectation = Expectation::read(&paths::apps().join(format!("{script}.expect")), mpi);
+    let file = paths::apps().join(format!("{script}.py"));
+    let program = [paths::python(mpi.name).into_os_string(), file.into_os_string()];
+    differences(mpi, &program, &expectation, ways)
 }

@@ -75,24 +75,31 @@ fn left_out(mpi: &Mpi, ranks: u32) -> Vec<String> {
     options
 }
 
-fn run(
-    mpi: &Mpi,
-    ranks: u32,
-    form: Form,
-    place: &Path,
-    options: &[String],
-    limit: Duration,
-) -> Run {
+/// Which of the tests are run, and how.
+pub struct Selection<'a> {
+    pub ranks: u32,
+    /// Options of their `main.py`: `-i` and `-e` with a module's name.
+    pub modules: &'a [&'a str],
+    /// Variables of lapscope.
+    pub options: &'a [(&'a str, &'a str)],
+    pub limit: Duration,
+}
+
+fn run(mpi: &Mpi, selection: &Selection, form: Form, place: &Path) -> Run {
     let script = paths::root().join("tests/mpi4py/run_suite.py");
-    let job = Job::new(mpi, ranks, paths::python(mpi.name), form, place)
+    let mut job = Job::new(mpi, selection.ranks, paths::python(mpi.name), form, place)
         .args([script.as_path(), &tests(), place])
-        .args(options)
-        .limit(limit);
+        .args(left_out(mpi, selection.ranks))
+        .args(selection.modules)
+        .limit(selection.limit);
+    for (name, value) in selection.options {
+        job = job.env(name, *value);
+    }
     let outcome = job.try_run();
     let read =
         |rank| fs::read_to_string(place.join(format!("rank-{rank}.txt"))).unwrap_or_default();
     Run {
-        ranks: (0..ranks).map(|rank| read_rank(&read(rank))).collect(),
+        ranks: (0..selection.ranks).map(|rank| read_rank(&read(rank))).collect(),
         stderr: outcome.as_ref().map(|outcome| outcome.stderr.clone()).unwrap_or_default(),
         code: outcome.map(|outcome| outcome.code),
     }
@@ -158,37 +165,31 @@ fn numbers(run: &Run) -> String {
     counts.iter().map(|(word, count)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Runs them on `ranks` ranks, without those of some modules, and compares. Says the numbers on standard error.
+/// Runs a selection of them under one MPI, and compares. Says the numbers on standard error.
 ///
 /// # Errors
 /// A line for each difference.
 ///
 /// # Panics
 /// When something stops the tests without lapscope: that has to be named in `tests/mpi4py/left_out`.
-pub fn check(mpi: &Mpi, ranks: u32, without: &[&str], limit: Duration) -> Result<(), String> {
-    let mut options = left_out(mpi, ranks);
-    options.extend(without.iter().flat_map(|module| ["-e".to_owned(), (*module).to_owned()]));
+pub fn check(mpi: &Mpi, selection: &Selection) -> Result<(), String> {
+    let name = format!("{} on {} {:?}", mpi.name, selection.ranks, selection.options);
     let (bare_place, with_place) = (place(), place());
-    let bare = run(mpi, ranks, Form::Bare, bare_place.path(), &options, limit);
+    let bare = run(mpi, selection, Form::Bare, bare_place.path());
     if let Some(text) = stopped(&bare) {
-        panic!("{} on {ranks} without lapscope, {text}", mpi.name);
+        panic!("{name} without lapscope, {text}");
     }
-    let with = run(mpi, ranks, Form::Preload, with_place.path(), &options, limit);
+    let with = run(mpi, selection, Form::Preload, with_place.path());
     let mut differences: Vec<String> = stopped(&with).into_iter().collect();
     differences.extend(compare(&bare, &with));
     if differences.is_empty() {
-        differences = recorded(mpi, &with_place.path().join("run"), ranks);
+        differences = recorded(mpi, &with_place.path().join("run"), selection.ranks);
     }
-    eprintln!(
-        "mpi4py's tests, {} on {ranks}: {}; differences {}",
-        mpi.name,
-        numbers(&bare),
-        differences.len()
-    );
+    eprintln!("mpi4py's tests, {name}: {}; differences {}", numbers(&bare), differences.len());
     if differences.is_empty() {
         return Ok(());
     }
-    let text = format!("{} on {ranks}:\n{}", mpi.name, differences.join("\n"));
+    let text = format!("{name}:\n{}", differences.join("\n"));
     eprintln!("{text}"); // at once: the other MPIs take minutes
     Err(text)
 }

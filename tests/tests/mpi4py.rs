@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use lapscope_tests::differential::check_script;
 use lapscope_tests::launch::Form;
-use lapscope_tests::{mpi, suite};
+use lapscope_tests::mpi;
+use lapscope_tests::suite::{self, Selection};
 
 #[test]
 fn messages_and_collectives() {
@@ -21,14 +22,18 @@ fn under_lapscope_run() {
     check_script("python_exchange", &[Form::Outer, Form::Inner]);
 }
 
-fn check_suite(ranks: &[u32], without: &[&str], limit: Duration) {
+fn check_suite(ranks: &[u32], modules: &[&str], limit: Duration) {
     if !suite::is_there() {
         return;
     }
     let mpis = mpi::with_python();
     let jobs = ranks.iter().flat_map(|&ranks| mpis.iter().map(move |mpi| (mpi, ranks)));
-    let found: Vec<String> =
-        jobs.filter_map(|(mpi, ranks)| suite::check(mpi, ranks, without, limit).err()).collect();
+    let found: Vec<String> = jobs
+        .filter_map(|(mpi, ranks)| {
+            let selection = Selection { ranks, modules, options: &[], limit };
+            suite::check(mpi, &selection).err()
+        })
+        .collect();
     assert!(found.is_empty(), "{}", found.join("\n\n"));
 }
 
@@ -42,7 +47,8 @@ fn ranks_or(usual: &str) -> Vec<u32> {
 /// which take nearly as long.
 #[test]
 fn own_tests_on_two_ranks() {
-    check_suite(&ranks_or("2"), &["test_datatype", "test_spawn"], Duration::from_secs(240));
+    let without = ["-e", "test_datatype", "-e", "test_spawn"];
+    check_suite(&ranks_or("2"), &without, Duration::from_secs(240));
 }
 
 /// All of them: `make mpi4py-suite`, half an hour.

@@ -3,7 +3,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 JOBS ?= $(shell nproc)
 
-.PHONY: build help demo check coverage bench sanitize install clean
+.PHONY: build help demo check coverage mpi4py-suite torture bench sanitize install clean
 
 build:
 	@tests/setup.sh build
@@ -17,6 +17,7 @@ help:
 	@echo "make check                  every test; the last line is the total"
 	@echo "make coverage               docs/coverage.md: what is recorded of each function of the MPI standard"
 	@echo "make mpi4py-suite           mpi4py's own tests with and without lapscope under every MPI, half an hour"
+	@echo "make torture MINUTES=10     programs that interruptions could break, with tests injected as often as can be, over and over"
 	@echo "make bench                  what lapscope costs on this machine"
 	@echo "make sanitize               the C unit tests under AddressSanitizer with UndefinedBehaviorSanitizer, and under ThreadSanitizer"
 	@echo "make install PREFIX=/usr/local"
@@ -45,6 +46,13 @@ mpi4py-suite:
 	@tests/mpis.sh
 	@$(MAKE) --no-print-directory build
 	$(CARGO) test -p lapscope-tests --test mpi4py -- --ignored --nocapture own_tests_in_full
+
+MINUTES ?= 10
+torture:
+	@tests/setup.sh check
+	@tests/mpis.sh
+	@$(MAKE) --no-print-directory build
+	LAPSCOPE_TEST_MINUTES=$(MINUTES) $(CARGO) test -p lapscope-tests --test inject -- --ignored --nocapture over_and_over
 
 bench: build
 	@tests/bench/run.sh

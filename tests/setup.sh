@@ -43,6 +43,7 @@ look() {
             need "Open MPI" "libopenmpi-dev openmpi-bin" has mpicc.openmpi
             need MPICH "libmpich-dev mpich" has mpicc.mpich
             need gfortran gfortran has gfortran
+            need "a C++ compiler" build-essential has g++
             need "a cross compiler for aarch64" "gcc-aarch64-linux-gnu libc6-dev-arm64-cross" has aarch64-linux-gnu-gcc
             need "an emulator of aarch64" qemu-user has qemu-aarch64
             need PAPI libpapi-dev has_header papi.h

@@ -67,6 +67,16 @@ const RULES: &[(&str, &str)] = &[
         "SELECT count(*) FROM thread t WHERE t.mpi_ns * 1.001 + 100000 <
             (SELECT ifnull(sum(duration_ns), 0) FROM call WHERE thread_id = t.id)",
     ),
+    (
+        "injected tests that found something are some of them, and so are interrupts that came too early",
+        "SELECT count(*) FROM injection WHERE found > tests OR idle_ns > test_ns OR deferred > interrupts",
+    ),
+    (
+        "requests are injected for where an injector is, as often as its windows say, and not where the policy is against it",
+        "SELECT (SELECT count(*) FROM request WHERE injection_arm IS NOT NULL AND NOT EXISTS (SELECT 1 FROM injector))
+              + (SELECT count(*) FROM injection WHERE policy = 0 AND (windows > 0 OR tests > 0))
+              + ((SELECT ifnull(sum(windows), 0) FROM injection) <> (SELECT count(*) FROM request WHERE injection_arm = 1))",
+    ),
     ("nothing was summarized", "SELECT count(*) FROM rank WHERE summarized <> 0"),
 ];
 

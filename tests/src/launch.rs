@@ -157,6 +157,17 @@ impl<'a> Job<'a> {
         self.inside.iter().cloned().chain(line).collect()
     }
 
+    /// What to type to do it again.
+    pub fn shell_line(&self) -> String {
+        let quote = |word: &OsStr| format!("'{}'", word.to_string_lossy().replace('\'', r"'\''"));
+        let command = self.command();
+        let set = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        let set = set.map(|(name, value)| format!("{}={}", name.to_string_lossy(), quote(value)));
+        let line = self.line();
+        let line = line.iter().map(|word| quote(word));
+        ["env".to_owned()].into_iter().chain(set).chain(line).collect::<Vec<_>>().join(" ")
+    }
+
     fn command(&self) -> Command {
         let line = self.line();
         let mut command = Command::new(&line[0]);

@@ -15,4 +15,5 @@ pub mod paths;
 pub mod pattern;
 pub mod rows;
 pub mod suite;
+pub mod torture;
 pub mod truth;

@@ -1,0 +1,6 @@
+//! Programs with tests injected as often as can be: nothing of what they do changes.
+//!
+//! `make check` runs a share of all programs, MPIs and modes, which takes minutes; what is ignored there runs all of them,
+//! and `make torture` those of `tests/apps/torture` over and over.
+
+mod torture;

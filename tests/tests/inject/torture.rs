@@ -1,0 +1,160 @@
+//! The programs of `tests/apps/torture`.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::time::{Duration, Instant};
+
+use lapscope_tests::build;
+use lapscope_tests::launch::Outcome;
+use lapscope_tests::mpi::{self, Mpi};
+use lapscope_tests::torture::{programs, Injected, Mode, Run};
+
+/// Rounds of a program in `make check`: some hundredths of a second without lapscope.
+const FEW: u32 = 12;
+
+/// The MPIs that every program is run under in `make check`.
+const MAIN: &[&str] = &["openmpi", "mpich"];
+
+/// Programs that `timer` does not interrupt, and a word of what it says why.
+const REFUSED: &[(&str, &str)] = &[("allocator", "malloc"), ("urgent", "signal")];
+
+/// In `make check`: everything under the MPIs of Debian; under the others half of the programs, each in one mode.
+fn share(program: usize, mpi: usize, name: &str) -> &'static [Mode] {
+    match ((program + mpi) % 4, MAIN.contains(&name)) {
+        (_, true) => &[Mode::Calls, Mode::Timer, Mode::Thread],
+        (0, _) => &[Mode::Timer],
+        (2, _) => &[Mode::Thread],
+        _ => &[],
+    }
+}
+
+/// What is wrong with a run that changed nothing: nothing was injected where it should have been, or the other way round.
+fn wrong(run: &Run, injected: &Injected) -> Option<String> {
+    let refused = REFUSED.iter().find(|(program, _)| *program == run.program);
+    let fits = match (run.mode, refused) {
+        (Some(Mode::Off), _) => injected.problems.iter().all(|problem| problem == "none"),
+        (Some(Mode::Timer | Mode::CpuTime), Some((_, word))) => {
+            injected.problems.len() == 2
+                && injected.problems.iter().all(|problem| problem.contains(word))
+        }
+        _ => injected.problems.is_empty() && injected.said.len() == 1,
+    };
+    (!fits).then(|| format!("{run}: {injected:#?}"))
+}
+
+/// What was found out by several runs.
+#[derive(Default)]
+struct Findings {
+    found: Vec<String>,
+    /// Runs and the tests that were injected in them, by MPI and mode.
+    made: BTreeMap<(&'static str, Mode), (u32, u64)>,
+}
+
+impl Findings {
+    fn check(&mut self, run: &Run, bare: &Outcome) {
+        match run.check(bare) {
+            Err(text) => self.found.push(text),
+            Ok(injected) => {
+                let mode = run.mode.expect("with lapscope");
+                let sum = self.made.entry((run.mpi.name, mode)).or_default();
+                *sum = (sum.0 + 1, sum.1 + injected.tests);
+                self.found.extend(wrong(run, &injected));
+            }
+        }
+    }
+
+    /// Nothing was changed, and tests were injected under every MPI in every mode.
+    fn assert(&mut self) {
+        for ((mpi, mode), (runs, tests)) in &self.made {
+            let line = format!("{mpi}, {mode:?}: {runs} runs, {tests} tests injected");
+            eprintln!("{line}");
+            if (*tests == 0) != (*mode == Mode::Off) {
+                self.found.push(line);
+            }
+        }
+        assert!(!self.made.is_empty(), "nothing was run");
+        assert!(self.found.is_empty(), "{}", self.found.join("\n\n"));
+    }
+}
+
+/// Runs programs in few rounds, in the modes that are chosen by their number, the number of the MPI, and its name.
+fn torture(modes_of: impl Fn(usize, usize, &str) -> &'static [Mode]) {
+    let mut findings = Findings::default();
+    for (number, mpi) in mpi::all().iter().enumerate() {
+        for (index, program) in programs().iter().enumerate() {
+            let modes = modes_of(index, number, mpi.name);
+            let run = |mode| Run::new(mpi, program, mode).rounds(FEW);
+            let bare = if modes.is_empty() { None } else { run(None).bare() };
+            for (&mode, bare) in modes.iter().zip(bare.iter().cycle()) {
+                findings.check(&run(Some(mode)), bare);
+            }
+        }
+    }
+    findings.assert();
+}
+
+#[test]
+fn a_share_of_all() {
+    torture(share);
+}
+
+/// Where nothing is injected the programs are what they are with injection, or those tests would say nothing.
+#[test]
+fn without_injection() {
+    torture(|_, mpi, _| if mpi == 0 { &[Mode::Off] } else { &[] });
+}
+
+#[test]
+#[ignore = "half an hour"]
+fn all_in_full() {
+    torture(|_, _, _| &[Mode::Off, Mode::Calls, Mode::Timer, Mode::CpuTime, Mode::Thread]);
+}
+
+/// An allocator that is known by no name, which notices when it is entered from within itself.
+#[test]
+fn allocator_of_another_library() {
+    let mut findings = Findings::default();
+    for mpi in mpi::all().iter().filter(|mpi| MAIN.contains(&mpi.name)) {
+        let library = build::library(mpi, "torture/tripwire");
+        for program in ["heap", "stdio", "exceptions"] {
+            let run = |mode| Run::new(mpi, program, mode).rounds(FEW).beside(&library);
+            let bare = run(None).bare().expect("no program in Fortran");
+            findings.check(&run(Some(Mode::Timer)), &bare);
+            findings.check(&run(Some(Mode::Thread)), &bare);
+        }
+    }
+    findings.assert();
+}
+
+/// What `make torture` does: all programs under all MPIs, as long as they like, until `LAPSCOPE_TEST_MINUTES` are over or
+/// something changes.
+#[test]
+#[ignore = "ten minutes: make torture"]
+fn over_and_over() {
+    let minutes =
+        env::var("LAPSCOPE_TEST_MINUTES").map_or(10, |text| text.parse().expect("minutes"));
+    let end = Instant::now() + Duration::from_secs(60 * minutes);
+    let (mut findings, mut outcomes, all) = (Findings::default(), BTreeMap::new(), programs());
+    for (mode, program, mpi) in in_turn(&all).cycle().take_while(|_| Instant::now() < end) {
+        let run = Run::new(mpi, program, Some(mode));
+        if let Some(bare) = outcomes.entry((program, mpi.name)).or_insert_with(|| run.bare()) {
+            findings.check(&run, bare);
+        }
+        if !findings.found.is_empty() {
+            break;
+        }
+    }
+    findings.assert();
+}
+
+/// All that can be run, so that what was run until any moment is a bit of everything.
+fn in_turn(programs: &[String]) -> impl Iterator<Item = (Mode, &str, &'static Mpi)> + Clone + '_ {
+    let (mpis, modes) = (mpi::all(), Mode::MOST);
+    let steps = programs.len() * mpis.len() * modes.len();
+    (0..steps).map(move |step| {
+        let (program, rest) = (step % programs.len(), step / programs.len());
+        let mpi = mpis[(rest + program) % mpis.len()];
+        let mode = modes[(rest / mpis.len() + program) % modes.len()];
+        (mode, programs[program].as_str(), mpi)
+    })
+}

@@ -3,4 +3,5 @@
 //! `make check` runs a share of all programs, MPIs and modes, which takes minutes; what is ignored there runs all of them,
 //! and `make torture` those of `tests/apps/torture` over and over.
 
+mod known;
 mod torture;

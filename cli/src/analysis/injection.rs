@@ -5,6 +5,7 @@
 //! [`estimate`].
 
 mod arms;
+pub mod distances;
 pub mod estimate;
 mod gain;
 mod places;

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::notes::Crowd;
 use crate::analysis::advice::{Advice, Cure};
+use crate::analysis::injection::distances::Distances;
 use crate::analysis::injection::LEAST_SLOTS;
 use crate::model::{Bytes, Nanos};
 use crate::trace::{Half, Trace};
@@ -156,31 +157,15 @@ fn step(trace: &Trace, min_bytes: u64) -> Option<Nanos> {
         }
         let all: u64 = sites.values().map(|(bytes, _)| bytes).sum();
         let matters = |(bytes, _): &(u64, Vec<i64>)| *bytes as f64 >= MATTERS * all as f64;
-        sites.into_values().filter(matters).filter_map(|(_, posts)| usual_distance(posts)).max()
+        sites
+            .into_values()
+            .filter(matters)
+            .filter_map(|(_, posts)| Distances::of(posts).usual())
+            .max()
     });
-    let mut steps: Vec<i64> = of_ranks.collect();
+    let mut steps: Vec<Nanos> = of_ranks.collect();
     steps.sort_unstable();
-    steps.get(steps.len() / 2).copied().map(Nanos)
-}
-
-/// A distance that comes as often is a step; one that comes less often may be a pause between parts of the program, or of the
-/// machine, however long it is.
-const OFTEN: i64 = 16;
-
-/// The mean of the distances that differ by less than a factor of two and make up most of the time: a loop over neighbours makes
-/// many short ones and one that counts.
-pub fn usual_distance(mut posts: Vec<i64>) -> Option<i64> {
-    posts.sort_unstable();
-    let mut octaves: [(i64, i64); 64] = [(0, 0); 64];
-    for pair in posts.windows(2) {
-        let distance = (pair[1] - pair[0]).max(1);
-        let (count, time) = &mut octaves[distance.ilog2() as usize];
-        *count += 1;
-        *time = time.saturating_add(distance);
-    }
-    let weight = |&(count, time): &(i64, i64)| time as f64 * count.min(OFTEN) as f64;
-    let most = octaves.into_iter().max_by(|a, b| weight(a).total_cmp(&weight(b)));
-    most.filter(|(count, _)| *count > 0).map(|(count, time)| time / count)
+    steps.get(steps.len() / 2).copied()
 }
 
 #[cfg(test)]
@@ -200,16 +185,6 @@ mod tests {
             smaller_bytes: None,
             crowd: None,
         }
-    }
-
-    #[test]
-    fn a_burst_of_posts_is_one_step() {
-        let bursts = (0..10).flat_map(|step| (0..6).map(move |post| step * 1_000_000 + post * 10));
-        assert_eq!(usual_distance(bursts.collect()), Some(1_000_000 - 50));
-        let paused = (0..30).map(|step| step * 100 + i64::from(step > 20) * 20_000);
-        assert_eq!(usual_distance(paused.collect()), Some(100), "one pause of the machine");
-        assert_eq!(usual_distance(vec![5]), None);
-        assert_eq!(usual_distance(vec![]), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
-use super::first::usual_distance;
+use crate::analysis::injection::distances::Distances;
 use crate::db::{for_each_file, list_files, DbError, Definitions};
 use crate::model::RankKey;
 
@@ -105,7 +105,8 @@ fn read_posts(
 /// Steps with nothing injected, and the time that they took.
 fn steps(mut posts: Vec<Post>, slot_ns: i64) -> (u64, i64) {
     posts.sort_unstable();
-    let usual = usual_distance(posts.iter().map(|&(moment, _)| moment).collect()).unwrap_or(0);
+    let usual = Distances::of(posts.iter().map(|&(moment, _)| moment).collect()).usual();
+    let usual = usual.unwrap_or_default().0;
     let mut sum = (0, 0);
     for pair in posts.windows(2) {
         let ((from, was_off), (to, is_off)) = (pair[0], pair[1]);

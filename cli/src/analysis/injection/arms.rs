@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::windows::{Shares, Window};
 
+use super::distances::Distances;
 use crate::model::Nanos;
 
 /// A request that is injected for where its slot is on. `S` says where it was posted.
@@ -47,34 +48,6 @@ impl Cell {
 
 /// The slots of a pair: off, on.
 pub type CellPair = [Cell; 2];
-
-/// How long it takes from one post of a site to its next. Each time counts by its root: posts in a burst are many and short,
-/// the times in which a program stands still few and long, and an iteration is neither.
-#[derive(Debug, Clone, Default)]
-struct Distances(BTreeMap<u32, i64>);
-
-impl Distances {
-    const PER_OCTAVE: f64 = 8.0;
-
-    fn add(&mut self, distance: i64) {
-        if distance > 0 {
-            let class = ((distance as f64).log2() * Self::PER_OCTAVE) as u32;
-            *self.0.entry(class).or_default() += (distance as f64).sqrt() as i64;
-        }
-    }
-
-    /// The median, to a tenth of it.
-    fn usual(&self) -> Option<Nanos> {
-        let whole: i64 = self.0.values().sum();
-        let mut sum = 0;
-        let (class, _) = self.0.iter().find(|(_, weight)| {
-            sum += **weight;
-            2 * sum >= whole
-        })?;
-        let octaves = (f64::from(*class) + 0.5) / Self::PER_OCTAVE;
-        Some(Nanos(octaves.exp2().round() as i64))
-    }
-}
 
 /// The requests of a rank, or of a run, in which sites are numbered as they come.
 #[derive(Debug)]
@@ -180,9 +153,7 @@ impl<S: Copy + Eq + Hash> Arms<S> {
             }
         }
         self.shares.merge(&other.shares, |site| place[site as usize]);
-        for (&class, weight) in &other.distances.0 {
-            *self.distances.0.entry(class).or_default() += weight;
-        }
+        self.distances.merge(&other.distances);
     }
 
     /// The pairs in which a site has requests, by their numbers; in order, as sums of floating-point numbers must not depend

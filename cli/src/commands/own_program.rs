@@ -134,7 +134,7 @@ impl OwnProgram<'_> {
 }
 
 /// Other programs on this machine make every time too long and ranks late, which no statistics can mend.
-fn warn_of_load() {
+pub fn warn_of_load() {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = text.split(' ').next().and_then(|load| load.parse::<f64>().ok()).unwrap_or(0.0);
     let processors = std::thread::available_parallelism().map_or(1, usize::from);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{bail, Context, Result};
 
 use super::open::{print, print_json, OpenRun};
+use super::own_program::warn_of_load;
 use super::recover::host_name;
 use super::report::in_detail;
 use super::run::warn;
@@ -41,6 +42,7 @@ pub fn run(args: &TuneArgs) -> Result<ExitCode> {
     }
     let mut session = Session::begin(args)?;
     warn(&args.command);
+    warn_of_load();
     let answered = Tuning::new(args, &mut session).run();
     if answered.is_err() {
         session.keep();
@@ -227,7 +229,10 @@ impl<'a, 's> Tuning<'a, 's> {
         answer.notes.extend(all().flat_map(notes::on_trial));
         answer.notes.extend(notes::on_threads(tried, known.first.crowd));
         answer.runs = all().map(|trial| RunRow::of(trial, tried)).collect();
-        let Some(best) = choice::best(tried) else { return Ok(()) };
+        let Some(best) = choice::best(tried) else {
+            answer.notes.extend(notes::on_unsure(tried));
+            return Ok(());
+        };
         let confirmed = checked.as_ref().filter(|checked| choice::is_no_worse(checked, best));
         let policy =
             choice::policy(best, known.first.run_ns, self.heading(best), confirmed.is_some());

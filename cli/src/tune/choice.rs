@@ -10,6 +10,9 @@ use crate::model::Nanos;
 /// Gains this near to each other, as fractions of the run time, count as equal.
 const EQUAL: f64 = 0.005;
 
+/// Less than this fraction of a step is no difference between two runs.
+const USUAL_DIFFERENCE: f64 = 0.01;
+
 /// A call site that cannot gain more than this fraction of the run time of all ranks gains nothing.
 const NEGLIGIBLE: f64 = 0.002;
 
@@ -28,7 +31,7 @@ pub fn cost_of_threads(tried: &[Trial]) -> f64 {
     let slowest = others.iter().copied().fold(0.0, f64::max);
     let usual = median(others).unwrap_or(0.0);
     median(slowdowns(|mode| mode == Mode::Thread))
-        .filter(|slowdown| *slowdown > slowest)
+        .filter(|slowdown| *slowdown > slowest + USUAL_DIFFERENCE)
         .map_or(0.0, |slowdown| slowdown - usual)
 }
 
@@ -42,7 +45,8 @@ pub fn hidden_cost(setting: Setting, tried: &[Trial]) -> f64 {
 
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
+    let upper = values.get(values.len() / 2)?;
+    Some((values[(values.len() - 1) / 2] + upper) / 2.0)
 }
 
 /// Gain less what the run cannot see.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::choice::cost_of_threads;
+use super::choice::{self, cost_of_threads};
 use super::first::Slots;
 use super::trial::Trial;
 use crate::analysis::injection::Tests;
@@ -11,9 +11,6 @@ use crate::args::Mode;
 use crate::model::Rank;
 use crate::render::units::percent;
 use crate::trace::Trace;
-
-/// Below this fraction of the time of a step two runs differ anyway.
-const USUAL_DIFFERENCE: f64 = 0.01;
 
 /// Of interrupts that found MPI closed to them, this fraction is worth a word.
 const MANY_DEFERRED: f64 = 0.5;
@@ -27,6 +24,19 @@ pub fn on_slots(slots: &Slots) -> Option<String> {
             slots.count, slots.ms
         )
     })
+}
+
+/// Of a gain that may be one.
+pub fn on_unsure(tried: &[Trial]) -> Option<String> {
+    let highest = choice::highest(tried.iter())?;
+    let gain = highest.gain().filter(|gain| gain.low <= 0.0)?;
+    Some(format!(
+        "{} may gain {}, but that is not sure ({:.1} to {:.1} %): a longer run, or processors without other work, tell more.",
+        highest.name,
+        percent(gain.estimate),
+        100.0 * gain.low,
+        100.0 * gain.high
+    ))
 }
 
 /// Of a run with injection.
@@ -102,17 +112,14 @@ pub fn on_threads(tried: &[Trial], crowd: Option<Crowd>) -> Vec<String> {
 
 /// What no run can see by itself.
 fn on_price(slowdowns: &str, tried: &[Trial]) -> String {
-    let verdict = match cost_of_threads(tried) {
-        cost if cost < USUAL_DIFFERENCE => {
-            "which is nothing that runs do not differ by anyway.".to_owned()
-        }
-        cost => {
-            format!("{} more than in other modes: that is taken off its gain.", percent(cost))
-        }
+    let taken_off = match cost_of_threads(tried) {
+        0.0 => "Nothing is taken off its gain for that: it is no more than runs differ by anyway."
+            .to_owned(),
+        cost => format!("{} more than in other modes are taken off its gain.", percent(cost)),
     };
     format!(
         "thread: it asks for MPI_THREAD_MULTIPLE, which may slow down every call, also while nothing is injected; a run by \
-         itself cannot see that. Against the first run its steps without injection took {slowdowns} time, {verdict}"
+         itself cannot see that. Against the first run its steps without injection took {slowdowns} time. {taken_off}"
     )
 }
 

@@ -19,7 +19,8 @@ pub struct Bar {
 impl Bar {
     pub fn new(runs: u32) -> Bar {
         // stderr() draws nothing where standard error is no terminal
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
+            .with_style(style("{spinner} {msg}, {elapsed}"));
         let began = Cell::new(Instant::now());
         Bar { bar, done: Cell::new(0), runs: Cell::new(runs), usual: Cell::new(None), began }
     }
@@ -48,8 +49,7 @@ impl Bar {
         self.done.set(self.done.get() + 1);
         if self.usual.get().is_none() {
             self.usual.set(Some(self.began.get().elapsed()));
-            let style = ProgressStyle::with_template("{msg} {wide_bar} {eta} left");
-            self.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            self.bar.set_style(style("{msg} {wide_bar} {eta} left"));
         }
         self.expect(self.runs.get());
     }
@@ -67,6 +67,10 @@ impl Bar {
     pub fn say<S: AsRef<str>>(&self, lines: &[S]) {
         self.bar.suspend(|| lines.iter().for_each(|line| eprintln!("{}", line.as_ref())));
     }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 impl Drop for Bar {

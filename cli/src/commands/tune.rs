@@ -159,7 +159,7 @@ impl<'a, 's> Tuning<'a, 's> {
         let at_stake = percent(first.stake_ns.share_of(first.run_ns));
         let took = time(nanos(wall));
         let mut lines =
-            vec![format!("lapscope: {FIRST}: {took}, at most {at_stake} of the run time to gain")];
+            vec![format!("lapscope: {FIRST}: {took}, {at_stake} of the run time at stake")];
         if self.hopeless(first).is_none() {
             let more = self.search.longest() as u32;
             lines.push(format!(

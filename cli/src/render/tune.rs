@@ -84,7 +84,7 @@ fn why(hopeless: Hopeless, first: &FirstRun) -> String {
             time(first.windows_ns)
         ),
         Hopeless::NothingLost => format!(
-            "at most {} of the run time is spent waiting for what could have moved during computation.{smaller}",
+            "only {} of the run time goes by waiting for what could have moved during computation.{smaller}",
             percent(first.stake_ns.share_of(first.run_ns))
         ),
     }

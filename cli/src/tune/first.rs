@@ -37,7 +37,7 @@ pub struct FirstRun {
     pub windows_ns: Nanos,
     /// Time between posts of large requests at one place.
     pub step_ns: Option<Nanos>,
-    /// An upper bound of what tests in computation can save, summed over ranks.
+    /// Time of waits that tests in computation may save, summed over ranks.
     pub stake_ns: Nanos,
     /// `min_bytes` with which something could be gained where there is nothing with this one.
     pub smaller_bytes: Option<u64>,
@@ -130,7 +130,7 @@ impl FirstRun {
     }
 }
 
-/// What tests in computation are said to save at most.
+/// What is waited for where advice is to test.
 fn stake(advice: &[Advice], min_bytes: u64) -> Nanos {
     let is_one =
         |advice: &&Advice| advice.cure == Cure::Test && advice.evidence.max_bytes >= min_bytes;

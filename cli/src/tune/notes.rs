@@ -101,7 +101,9 @@ pub fn on_threads(tried: &[Trial], crowd: Option<Crowd>) -> Vec<String> {
     let slowdowns: Vec<String> =
         slowdowns.map(|slowdown| format!("{:+.1} %", 100.0 * slowdown)).collect();
     let price = (!slowdowns.is_empty()).then(|| on_price(&slowdowns.join(", "), tried));
-    let crowded = crowd.filter(|crowd| !threads.is_empty() && crowd.ranks >= crowd.processors);
+    let gains = |trial: &&Trial| trial.gain().is_some_and(|gain| gain.low > 0.0);
+    let is_in_vain = !threads.is_empty() && !threads.iter().any(gains);
+    let crowded = crowd.filter(|crowd| is_in_vain && crowd.ranks >= crowd.processors);
     let crowded = crowded.map(|Crowd { ranks, processors }| {
         format!(
             "thread: no processor was free for the threads, with {ranks} ranks on {processors} processors here."

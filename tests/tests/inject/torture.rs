@@ -18,9 +18,11 @@ const MAIN: &[&str] = &["openmpi", "mpich"];
 /// Programs that `timer` does not interrupt, and a word of what it says why.
 const REFUSED: &[(&str, &str)] = &[("allocator", "malloc"), ("urgent", "signal")];
 
-/// In `make check`: everything under the MPIs of Debian; under the others half of the programs, each in one mode.
+/// In `make check`: everything under the MPIs of Debian, by turns with the other clock; under the others half of the programs,
+/// each in one mode.
 fn share(program: usize, mpi: usize, name: &str) -> &'static [Mode] {
     match ((program + mpi) % 4, MAIN.contains(&name)) {
+        (0 | 2, true) => &[Mode::CpuTime, Mode::Timer, Mode::Thread],
         (_, true) => &[Mode::Calls, Mode::Timer, Mode::Thread],
         (0, _) => &[Mode::Timer],
         (2, _) => &[Mode::Thread],

@@ -1,7 +1,7 @@
 //! What a program is known to do: `tests/apps/<app>.expect`, and its comparison with what was recorded.
 //!
 //! A file has a head (`ranks 2`, `exit 3`, `args one two`, `unbalanced`, `needs MPI_Psend_init`, `broken
-//! reason`, `env NAME=VALUE`, `spawned 2`) and one line for each distinct row:
+//! reason`, `unsure reason`, `env NAME=VALUE`, `spawned 2`) and one line for each distinct row:
 //!
 //! ```text
 //! rank=0 request MPI_Isend send bytes=400 peer=1 tag=7 ended=waited by=MPI_Waitall x10
@@ -51,6 +51,8 @@ pub struct Expectation {
     pub needs: Vec<String>,
     /// Why the program does not run under this MPI, with or without lapscope.
     pub broken: Option<String>,
+    /// Why the program fails now and then under this MPI, with or without lapscope: it is tried again.
+    pub unsure: Option<String>,
     /// Variables that the program needs, with or without lapscope.
     pub environment: Vec<(String, String)>,
     /// Some messages were recorded on one side only, or not received as they were sent.
@@ -99,10 +101,20 @@ impl Expectation {
                 self.environment.push((name.to_owned(), value.to_owned()));
             }
             ("broken", value) => self.broken = Some(value.to_owned()),
+            ("unsure", value) => self.unsure = Some(value.to_owned()),
             ("args", value) => self.args = value.split(' ').map(str::to_owned).collect(),
             _ => self.patterns.extend(Pattern::parse(line)?),
         }
         Some(())
+    }
+
+    /// How often the program may be tried.
+    pub fn attempts(&self) -> usize {
+        if self.unsure.is_some() {
+            5
+        } else {
+            1
+        }
     }
 
     /// Compares rows with this. `Err` has a line for each difference: `-` expected and not there, `+` there and not

@@ -124,16 +124,22 @@ struct tested injector_test(struct injector *injector)
     return total;
 }
 
+uint64_t injector_test_here(struct injector *injector)
+{
+    struct thread *self = thread_step_aside();
+    uint64_t passed = injector_test(injector).passed;
+    current_thread = self;
+    self->state->mpi_ticks += passed;
+    return passed;
+}
+
 /* LAPSCOPE_INJECT=calls: the application has called MPI, which may do whatever it does in any call. */
 static void test_on_entry(struct injector *injector)
 {
     uint64_t now = clock_now();
     if (!injection.is_on || now < injector->next_test || !injector_pending(injector) || injection_over_budget(now))
         return;
-    struct thread *self = current_thread;
-    thread_step_aside();
-    self->state->mpi_ticks += injector_test(injector).passed;
-    current_thread = self;
+    injector_test_here(injector);
     injector->next_test = clock_now() + injector_interval(injector);
 }
 
@@ -272,7 +278,7 @@ static const struct {
 
 enum { LEVEL_VARIABLES = sizeof level_variables / sizeof level_variables[0] };
 
-static char *levels_before[LEVEL_VARIABLES];
+static int level_is_ours[LEVEL_VARIABLES]; /* we have set that variable */
 static int asked = -1; /* what the application asked for, where we asked for more */
 
 static int wants_threads(void)
@@ -292,15 +298,13 @@ int inject_before_start(int level)
 
 void inject_before_plain_start(void)
 {
-    if (config.inject == INJECT_TIMER)
-        timer_before_start();
+    inject_before_start(MPI_THREAD_MULTIPLE); /* for which there is nothing more to ask for */
     for (int i = 0; wants_threads() && i < LEVEL_VARIABLES; i++) {
-        const char *before = getenv(level_variables[i].name);
-        if (before) /* the user asks for something: it stays, and if it is too little we say so */
+        if (getenv(level_variables[i].name)) /* the user asks for something: it stays, and if it is too little we say so */
             continue;
         asked = MPI_THREAD_SINGLE;
         setenv(level_variables[i].name, level_variables[i].most, 1);
-        levels_before[i] = (char *)level_variables[i].name;
+        level_is_ours[i] = 1;
     }
 }
 
@@ -309,8 +313,8 @@ void inject_behind_start(void)
     if (config.inject == INJECT_TIMER)
         timer_behind_start();
     for (int i = 0; i < LEVEL_VARIABLES; i++)
-        if (levels_before[i])
-            unsetenv(levels_before[i]);
+        if (level_is_ours[i])
+            unsetenv(level_variables[i].name);
 }
 
 int inject_tells(int level)

@@ -90,11 +90,8 @@ static uint64_t consider(struct injector *injector, uintptr_t address, uint64_t 
         return over > injection.interval ? over : injection.interval;
     if (!injection_may_test(t))
         return injection_ticks(SOON_NS);
-    struct thread *self = thread_step_aside();
-    *tests = injector_test(injector).passed;
-    current_thread = self;
+    *tests = injector_test_here(injector);
     injection_tested();
-    t->state->mpi_ticks += *tests;
     return injector_interval(injector);
 }
 

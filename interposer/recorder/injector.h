@@ -78,6 +78,8 @@ struct tested {
 
 /* Tests until nothing more moves. */
 struct tested injector_test(struct injector *injector);
+/* The same in the application's own thread: the time is inside MPI. Returns how much passed. */
+uint64_t injector_test_here(struct injector *injector);
 
 /* The interval until the next test. */
 static inline uint64_t injector_interval(const struct injector *injector)

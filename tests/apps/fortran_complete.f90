@@ -47,14 +47,7 @@ program complete
 
 contains
 
-    subroutine check(condition, line)
-        logical, intent(in) :: condition
-        integer, intent(in) :: line
-        if (.not. condition) then
-            print *, 'not so: line', line
-            call MPI_Abort(MPI_COMM_WORLD, 99, ierror)
-        end if
-    end subroutine
+#include "check_fortran.h"
 
     ! Lets the other rank send two messages.
     subroutine next_two()

@@ -9,33 +9,15 @@ use std::time::SystemTime;
 use crate::mpi::Mpi;
 use crate::{paths, rows};
 
-/// gcc takes MPICH's `MPI_STATUSES_IGNORE`, an address of 1, for an array of size 0: hence the last flag.
-const FLAGS: &[&str] = &[
-    "-std=c11",
-    "-D_GNU_SOURCE",
-    "-O1",
-    "-g",
-    "-Wall",
-    "-Wextra",
-    "-Wshadow",
-    "-Werror",
-    "-Wno-stringop-overflow",
-];
+/// Of C and of C++.
+const COMMON_FLAGS: &[&str] =
+    &["-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Wshadow", "-Werror"];
 
-/// As [`FLAGS`]. The C++ bindings that some MPIs once had are left out: C++ programs call the C functions.
-const CPP_FLAGS: &[&str] = &[
-    "-std=c++17",
-    "-D_GNU_SOURCE",
-    "-DOMPI_SKIP_MPICXX",
-    "-DMPICH_SKIP_MPICXX",
-    "-O1",
-    "-g",
-    "-Wall",
-    "-Wextra",
-    "-Wshadow",
-    "-Werror",
-    "-pthread",
-];
+/// gcc takes MPICH's `MPI_STATUSES_IGNORE`, an address of 1, for an array of size 0: hence the last flag.
+const FLAGS: &[&str] = &["-std=c11", "-Wno-stringop-overflow"];
+
+/// The C++ bindings that some MPIs once had are left out: C++ programs call the C functions.
+const CPP_FLAGS: &[&str] = &["-std=c++17", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", "-pthread"];
 
 /// Modules and headers by which Fortran programs get at MPI: one source serves all (`tests/apps/binding.h`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,7 +132,7 @@ fn compile(
 /// # Panics
 /// When it cannot be built.
 fn compile_c(compiler: &str, source: &Path, binary: &Path, options: &[&str]) {
-    compile(Command::new(compiler).args(FLAGS), source, binary, options)
+    compile(Command::new(compiler).args(COMMON_FLAGS).args(FLAGS), source, binary, options)
         .unwrap_or_else(|said| panic!("{said}"));
 }
 
@@ -190,7 +172,7 @@ pub fn cpp(mpi: &Mpi, app: &str) -> PathBuf {
     sources.push(source.clone());
     if !is_current(&binary, &sources) {
         let mut compiler = Command::new(mpi.compiler);
-        compiler.envs([("OMPI_CC", "g++"), ("MPICH_CC", "g++")]).args(CPP_FLAGS);
+        compiler.envs([("OMPI_CC", "g++"), ("MPICH_CC", "g++")]).args(COMMON_FLAGS).args(CPP_FLAGS);
         compile(&mut compiler, &source, &binary, &[]).unwrap_or_else(|said| panic!("{said}"));
     }
     binary

@@ -86,11 +86,8 @@ static void prepare(void)
 
 int main(int argc, char **argv)
 {
-    int provided;
     pthread_t thread;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
-    CHECK(provided >= MPI_THREAD_FUNNELED && comm_size(MPI_COMM_WORLD) == 2);
-    check_watch();
+    start_funneled(&argc, &argv);
     prepare();
     CHECK(pthread_create(&thread, NULL, echo, NULL) == 0);
     under_traffic(argc, argv, ROUNDS, work);

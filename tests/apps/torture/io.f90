@@ -29,14 +29,7 @@ program io
 
 contains
 
-    subroutine check(condition, line)
-        logical, intent(in) :: condition
-        integer, intent(in) :: line
-        if (.not. condition) then
-            print *, 'not so: line', line
-            call MPI_Abort(MPI_COMM_WORLD, 99, ierror)
-        end if
-    end subroutine
+#include "../check_fortran.h"
 
     ! Words of a message; the third message is short.
     integer function words(message)

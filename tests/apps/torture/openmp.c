@@ -66,10 +66,7 @@ static void work(int round)
 
 int main(int argc, char **argv)
 {
-    int provided;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
-    CHECK(provided >= MPI_THREAD_FUNNELED && comm_size(MPI_COMM_WORLD) == 2);
-    check_watch();
+    start_funneled(&argc, &argv);
     omp_set_num_threads(THREADS);
     under_traffic(argc, argv, ROUNDS, work);
     if (traffic.rank == 0)

@@ -58,4 +58,13 @@ static inline void check_watch(void)
     CHECK(sigaction(SIGUSR2, &before, NULL) == 0);
 }
 
+/* Starts MPI where only this one of several threads calls it. */
+static inline void start_funneled(int *argc, char ***argv)
+{
+    int provided;
+    MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided);
+    CHECK(provided >= MPI_THREAD_FUNNELED && comm_size(MPI_COMM_WORLD) == 2);
+    check_watch();
+}
+
 #endif

@@ -1,22 +1,17 @@
 //! Runs of chance whose gain is known: does the interval hold it as often as it says?
 
+#[path = "../../../tests/fixture/random.rs"]
+#[allow(dead_code)] // other tests need more of it
+mod random;
+
+use self::random::Random;
 use super::arms::{Arms, Posted};
 use super::estimate::Interval;
 use super::gain::{of_program, of_site};
 use crate::model::Nanos;
 
-/// Numbers without order, the same for the same seed (splitmix64).
-struct Random(u64);
-
+/// Of chances.
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
     /// Above 0, up to 1.
     fn share(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64

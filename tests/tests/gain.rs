@@ -99,11 +99,11 @@ fn what_stands_still_gains() {
 #[test]
 fn where_there_is_nothing_to_gain_nothing_is_found() {
     for mpi in known() {
-        for args in [["1000", "2", "1000"], ["1048576", "0", "1500"]] {
+        for args in [["1000", "2", "1000"], ["1048576", "0", "6000"]] {
             let settings = [
                 ("LAPSCOPE_INJECT", "timer"),
                 ("LAPSCOPE_INJECT_MIN_BYTES", "0"),
-                ("LAPSCOPE_INJECT_AB_MS", "50"),
+                ("LAPSCOPE_INJECT_AB_MS", "20"),
             ];
             let none = (0..TRIALS).any(|_| {
                 let place = place();

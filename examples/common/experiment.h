@@ -1,0 +1,178 @@
+/*
+ * What the experiments share: computation in fixed amounts, medians with spread, checked messages, and tables that people
+ * and `lapscope bench` read alike (README.md beside this directory).
+ *
+ * Computation is a number of rounds, calibrated once at the start, never "until a deadline": a deadline hides the time that
+ * others take from the processor, and flatters every result. How long it took is measured each time.
+ */
+#ifndef EXPERIMENT_H
+#define EXPERIMENT_H
+
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST_REPETITIONS 1001
+
+/* --- ranks -------------------------------------------------------------------------------------------------------- */
+
+static inline int rank_in(MPI_Comm comm)
+{
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    return rank;
+}
+
+static inline int size_of(MPI_Comm comm)
+{
+    int size;
+    MPI_Comm_size(comm, &size);
+    return size;
+}
+
+/* Says why on standard error, once, and ends the job with code 2. */
+static inline void give_up(const char *program, const char *why)
+{
+    if (rank_in(MPI_COMM_WORLD) == 0)
+        fprintf(stderr, "%s: %s\n", program, why);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Abort(MPI_COMM_WORLD, 2);
+}
+
+/* --- computation -------------------------------------------------------------------------------------------------- */
+
+static double rounds_per_us;
+
+/* Microseconds of a clock that the ranks of one machine share. */
+static inline double now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+static inline void do_rounds(int64_t rounds)
+{
+    static volatile double result;
+    double x = 0.3;
+    for (int64_t i = 0; i < rounds; i++)
+        x = 3.7 * x * (1.0 - x);
+    result = x;
+    (void)result;
+}
+
+/* Finds how much work a microsecond is while all ranks compute; the best of several, as others may run meanwhile. */
+static inline void calibrate_work(void)
+{
+    enum { ROUNDS = 400000, TRIALS = 9 };
+    double best = 1e30;
+    for (int trial = 0; trial < TRIALS; trial++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        double begin = now_us();
+        do_rounds(ROUNDS);
+        double took = now_us() - begin;
+        best = took < best ? took : best;
+    }
+    MPI_Allreduce(MPI_IN_PLACE, &best, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD); /* the same work on all ranks */
+    rounds_per_us = ROUNDS / best;
+}
+
+/* Computes what takes `us` on a processor of one's own; returns how long it took. */
+static inline double compute(double us)
+{
+    double begin = now_us();
+    do_rounds((int64_t)(us * rounds_per_us));
+    return now_us() - begin;
+}
+
+/* --- spread ------------------------------------------------------------------------------------------------------- */
+
+/* Median, first and third quartile. */
+struct spread {
+    double median, low, high;
+};
+
+static inline int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static inline double quantile(const double *sorted, int count, double fraction)
+{
+    double place = fraction * (count - 1);
+    int below = (int)place;
+    double above = below + 1 < count ? sorted[below + 1] : sorted[below];
+    return sorted[below] + (place - below) * (above - sorted[below]);
+}
+
+static inline struct spread spread_of(const double *values, int count)
+{
+    double sorted[MOST_REPETITIONS];
+    memcpy(sorted, values, (size_t)count * sizeof *values);
+    qsort(sorted, (size_t)count, sizeof *sorted, compare_doubles);
+    return (struct spread){quantile(sorted, count, 0.5), quantile(sorted, count, 0.25), quantile(sorted, count, 0.75)};
+}
+
+/* --- messages ----------------------------------------------------------------------------------------------------- */
+
+/* Room for a message whose pages are there already. */
+static inline char *make_buffer(size_t bytes)
+{
+    char *buffer = malloc(bytes + 1);
+    if (!buffer) {
+        fprintf(stderr, "no memory for %zu bytes\n", bytes);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+        abort();
+    }
+    memset(buffer, 0, bytes + 1);
+    return buffer;
+}
+
+/* A message is one value over and over, another one each time. */
+static inline void fill_message(char *buffer, size_t bytes, int number)
+{
+    memset(buffer, number % 100 + 1, bytes);
+}
+
+/* Ends the job when the message is not the one that was sent. */
+static inline void check_message(const char *buffer, size_t bytes, int number)
+{
+    if (bytes && (buffer[0] != (char)(number % 100 + 1) || memcmp(buffer, buffer + 1, bytes - 1) != 0)) {
+        fprintf(stderr, "message %d of %zu bytes is not what was sent\n", number, bytes);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+}
+
+/* --- options ------------------------------------------------------------------------------------------------------ */
+
+/* Reads "1024,65536" or "1K,64K,4M"; returns how many there are, 0 when the text is no such list or longer than `most`. */
+static inline int read_sizes(const char *text, size_t *sizes, int most)
+{
+    int count = 0;
+    for (const char *at = text; *at && count < most; count++) {
+        char *end;
+        double size = strtod(at, &end);
+        if (end == at || size < 0)
+            return 0;
+        if (*end == 'K' || *end == 'M') {
+            size *= *end == 'K' ? 1024 : 1048576;
+            end++;
+        }
+        if (*end && *end != ',')
+            return 0;
+        if (*end == ',' && !end[1])
+            return 0;
+        sizes[count] = (size_t)size;
+        at = *end ? end + 1 : end;
+        if (!*at)
+            return count + 1;
+    }
+    return 0;
+}
+
+#endif

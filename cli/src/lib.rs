@@ -2,6 +2,7 @@
 
 pub mod analysis;
 pub mod args;
+pub mod bench;
 pub mod calendar;
 pub mod calibration;
 pub mod commands;

@@ -175,4 +175,85 @@ static inline int read_sizes(const char *text, size_t *sizes, int most)
     return 0;
 }
 
+/* Reads a whole number from `least` to `most`; returns whether the text is one. */
+static inline int read_count(const char *text, int least, int most, int *count)
+{
+    char *end;
+    long number = strtol(text, &end, 10);
+    if (end == text || *end || number < least || number > most)
+        return 0;
+    *count = (int)number;
+    return 1;
+}
+
+/* --- tables ------------------------------------------------------------------------------------------------------- */
+
+static int column_widths[40], column; /* of the table that is being printed; the one that comes next */
+
+static inline void print_cell(const char *text)
+{
+    printf("  %*s", column_widths[column++], text);
+}
+
+/* Names of columns, separated by single blanks; "X*" is X with its quartiles. */
+static inline void print_columns(const char *names)
+{
+    enum { LEAST_WIDTH = 8 };
+    char name[48], full[64];
+    int count = 0;
+    for (int length; sscanf(names, "%47s%n", name, &length) == 1; names += length) {
+        char *star = strchr(name, '*');
+        static const char *const ends[] = {"", "_lo", "_hi"};
+        if (star)
+            *star = 0;
+        for (int i = 0; i < (star ? 3 : 1); i++) {
+            int width = snprintf(full, sizeof full, "%s%s", name, ends[i]);
+            column = count;
+            column_widths[count++] = width > LEAST_WIDTH ? width : LEAST_WIDTH;
+            print_cell(full);
+        }
+    }
+    printf("\n");
+    column = 0;
+}
+
+static inline void print_count(size_t count)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%zu", count);
+    print_cell(text);
+}
+
+static inline void print_value(double value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.2f", value);
+    print_cell(text);
+}
+
+static inline void print_spread(struct spread of)
+{
+    print_value(of.median);
+    print_value(of.low);
+    print_value(of.high);
+}
+
+static inline void end_row(void)
+{
+    printf("\n");
+    column = 0;
+}
+
+/* Ranks that poll take the processor from each other where there are more of them than processors; a comment says so. */
+static inline void note_crowding(void)
+{
+    MPI_Comm node;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    int ranks = size_of(node);
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    MPI_Comm_free(&node);
+    if (rank_in(MPI_COMM_WORLD) == 0 && ranks > processors)
+        printf("# %d ranks on %ld processors: who waits takes the time of who computes\n", ranks, processors);
+}
+
 #endif

@@ -377,14 +377,14 @@ static inline void end_row(void)
 }
 
 /* Ranks that poll take the processor from each other where there are more of them than processors; a comment says so. */
-static inline void note_crowding(void)
+static inline void note_crowding(MPI_Comm comm)
 {
     MPI_Comm node;
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
     int ranks = size_of(node);
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     MPI_Comm_free(&node);
-    if (rank_in(MPI_COMM_WORLD) == 0 && ranks > processors)
+    if (rank_in(comm) == 0 && ranks > processors)
         printf("# %d ranks on %ld processors: who waits takes the time of who computes\n", ranks, processors);
 }
 

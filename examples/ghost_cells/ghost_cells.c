@@ -365,7 +365,7 @@ static void run(void)
     neighbour[UP] = (rank + ranks - 1) % ranks;
     neighbour[DOWN] = (rank + 1) % ranks;
     calibrate_work();
-    note_crowding();
+    note_crowding(MPI_COMM_WORLD);
     for (int form = options.first; form <= options.last; form++)
         make_slab(&slabs[form], (enum form)form);
     for (int done = 0; done < options.steps; done += BLOCK)

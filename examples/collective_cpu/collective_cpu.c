@@ -263,8 +263,7 @@ static int read_options(int argc, char **argv)
                 give_up(name, "-m takes milliseconds: 10 or more, as getrusage is no finer");
             break;
         case 'h':
-            if (rank == 0)
-                fputs(help, stdout);
+            print_help(help);
             return 0;
         default: give_up(name, "no such option, or one without its value; -h lists them");
         }

@@ -305,15 +305,11 @@ static void print_gain(const struct slab *plain, const struct slab *slab)
 
 static void read_form(const char *name)
 {
-    for (int form = 0; form < FORMS; form++)
-        if (strcmp(name, form_names[form]) == 0) {
-            options.first = options.last = form;
-            return;
-        }
-    if (strcmp(name, "all") != 0)
+    int form = index_of_name(name, form_names, FORMS);
+    if (form < 0 && strcmp(name, "all") != 0)
         give_up("ghost_cells", "-f takes plain, test, waitall, both or all");
-    options.first = PLAIN;
-    options.last = BOTH;
+    options.first = form < 0 ? PLAIN : form;
+    options.last = form < 0 ? BOTH : form;
 }
 
 /* Returns whether there is something to run. */
@@ -348,8 +344,7 @@ static int read_options(int argc, char **argv)
                 give_up("ghost_cells", "-s takes 1 or 2");
             break;
         case 'h':
-            if (rank == 0)
-                fputs(help, stdout);
+            print_help(help);
             return 0;
         default: give_up("ghost_cells", "no such option, or one without its value; -h lists them");
         }

@@ -148,91 +148,6 @@ static inline void check_message(const char *buffer, size_t bytes, int number)
     }
 }
 
-/* --- pairs: one process sends, another receives -------------------------------------------------------------------- */
-
-enum { SENDER, RECEIVER };                                  /* ranks */
-enum { SIDE_SEND, SIDE_RECEIVE, SIDES };                    /* whose communication is non-blocking */
-enum { NOBODY_FIRST, SENDER_FIRST, RECEIVER_FIRST, FIRSTS }; /* who posts first on purpose */
-
-/* By how much the other one of two processes is first, where it is on purpose: enough for what it announces to arrive. */
-#define LATE_US 500.0
-
-static const char *const side_names[] = {"send", "receive"};
-static const char *const first_names[] = {"none", "sender", "receiver"};
-
-static inline int posts_late(int rank, int first)
-{
-    return (first == SENDER_FIRST && rank == RECEIVER) || (first == RECEIVER_FIRST && rank == SENDER);
-}
-
-/*
- * How long a link rests between messages. One that a token bucket limits (traffic shaping, clouds) lets a burst pass at full
- * speed when it was idle: a message after a long computation would find that, one after a short computation would not, and
- * the difference would look like overlap. So warm_ups() messages one after the other empty such a bucket, and after that
- * each message has the rest that it takes to fill it again by as much as one message takes out: all find the same.
- */
-static inline int warm_ups(size_t bytes)
-{
-    enum { BUCKET_BYTES = 1 << 20, FEWEST = 4 };
-    int count = (int)(BUCKET_BYTES / bytes);
-    return count > FEWEST ? count : FEWEST;
-}
-
-/* `took_us` is what the warm-ups took all together; both ranks get the same. */
-static inline double rest_us(double took_us, size_t bytes)
-{
-    MPI_Allreduce(MPI_IN_PLACE, &took_us, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    return 1.5 * took_us / warm_ups(bytes);
-}
-
-/* After a rest, both leave this at about the same time: a barrier lets one go a little before the other, and is over then. */
-static inline void start_together(double rest)
-{
-    compute(rest);
-    MPI_Barrier(MPI_COMM_WORLD);
-    compute(20);
-}
-
-/* How far the other's clock is ahead of this one: 0 on one machine, else from the quickest of several questions. */
-static inline double clock_ahead_us(void)
-{
-    enum { QUESTIONS = 40 };
-    MPI_Comm machine;
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine);
-    int together = size_of(machine) == size_of(MPI_COMM_WORLD), rank = rank_in(MPI_COMM_WORLD);
-    MPI_Comm_free(&machine);
-    double ahead = 0, quickest = 1e30;
-    for (int i = 0; i < QUESTIONS && !together; i++) {
-        double asked = now_us(), theirs = asked;
-        if (rank == 0)
-            MPI_Send(NULL, 0, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
-        else
-            MPI_Recv(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        if (rank == 1) {
-            theirs = now_us();
-            MPI_Send(&theirs, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD);
-            continue;
-        }
-        MPI_Recv(&theirs, 1, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        double answered = now_us();
-        if (answered - asked < quickest) {
-            quickest = answered - asked;
-            ahead = theirs - (asked + answered) / 2;
-        }
-    }
-    MPI_Bcast(&ahead, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-    return rank == 0 ? ahead : -ahead;
-}
-
-/* Tells the other process of a moment here; returns its moment, by the clock of this one. */
-static inline double exchange_moment(double mine, double ahead_us)
-{
-    double theirs;
-    int other = 1 - rank_in(MPI_COMM_WORLD);
-    MPI_Sendrecv(&mine, 1, MPI_DOUBLE, other, 0, &theirs, 1, MPI_DOUBLE, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    return theirs - ahead_us;
-}
-
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
 /* Reads "1024,65536" or "1K,64K,4M"; returns how many there are, 0 when the text is no such list or longer than `most`. */
@@ -289,12 +204,6 @@ static inline void refuse_option(const char *program, int option, const char *va
     else
         snprintf(why, sizeof why, "no option -%c, or its value is missing; -h lists them", option);
     give_up(program, why);
-}
-
-static inline void need_two_ranks(const char *program)
-{
-    if (size_of(MPI_COMM_WORLD) != 2)
-        give_up(program, "it measures two processes; start it with mpirun -n 2");
 }
 
 /* Help, on one rank. */

@@ -18,30 +18,9 @@
  * After that l0 is measured again: when it is not what it was, the machine has changed meanwhile (somebody else runs, a
  * clock is faster), nothing can be told from the difference, and the search begins again with the new l0.
  */
-#include "../common/experiment.h"
+#include "../common/pair.h"
 
-enum { MOST_SIZES = 32, MOST_TENTHS = 20, AGAIN = 2, SEARCHES = 3 };
-
-static const char help[] =
-    "overlap: how much of a send, and of a receive, is hidden behind computation; two ranks\n"
-    "  -b SIZES        bytes of the messages, such as 1K,64K,1M\n"
-    "  -r REPETITIONS  of every step, 1 to 1001 (11)\n"
-    "  -d SIDE         send or receive: the side that computes meanwhile (both, one after the other)\n"
-    "  -a FIRST        none, sender or receiver: who posts first on purpose (none)\n";
-
-struct options {
-    size_t sizes[MOST_SIZES];
-    int size_count, repetitions, side, first; /* side SIDES: both */
-};
-
-/* What is measured: a size in a direction. */
-struct point {
-    int side, first, repetitions;
-    size_t bytes;
-    char *buffer;
-    double ahead_us; /* the other's clock */
-    double rest;     /* between messages, in us */
-};
+enum { MOST_TENTHS = 20, AGAIN = 2, SEARCHES = 3 };
 
 struct timing {
     double work_us, latency_us, post_us, wait_us;
@@ -60,60 +39,14 @@ struct result {
     struct step start, reached, equal; /* c = 0; the last step within 1.1 l0; c = l0 */
 };
 
-/* --- one message -------------------------------------------------------------------------------------------------- */
-
-static void communicate_blocking(const struct point *p, int rank, int tag)
+/* What is returned has a meaning on the side in question. */
+static struct timing time_transfer(const struct pair *p, double work_us, int tag)
 {
-    if (rank == SENDER)
-        MPI_Ssend(p->buffer, (int)p->bytes, MPI_BYTE, RECEIVER, tag, MPI_COMM_WORLD);
-    else
-        MPI_Recv(p->buffer, (int)p->bytes, MPI_BYTE, SENDER, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-}
-
-static void post(const struct point *p, int rank, int tag, MPI_Request *request)
-{
-    if (rank == SENDER)
-        MPI_Issend(p->buffer, (int)p->bytes, MPI_BYTE, RECEIVER, tag, MPI_COMM_WORLD, request);
-    else
-        MPI_Irecv(p->buffer, (int)p->bytes, MPI_BYTE, SENDER, tag, MPI_COMM_WORLD, request);
-}
-
-/* One message with so much work; what is returned has a meaning on the side in question. */
-static struct timing transfer(const struct point *p, double work_us, int tag)
-{
-    static int number;
-    int rank = rank_in(MPI_COMM_WORLD);
-    int measured = rank == (p->side == SIDE_SEND ? SENDER : RECEIVER);
-    double until_other_posts = posts_late(1 - rank, p->first) ? LATE_US : 0;
-    MPI_Request request;
-    number++;
-    if (rank == SENDER)
-        fill_message(p->buffer, p->bytes, number);
-
-    start_together(p->rest);
-    if (posts_late(rank, p->first))
-        compute(LATE_US);
-    double begin = now_us(), posted = begin, computed = begin;
-    if (measured) {
-        post(p, rank, tag, &request);
-        posted = now_us();
-        if (work_us > 0)
-            compute(until_other_posts + work_us);
-        computed = now_us();
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-    } else
-        communicate_blocking(p, rank, tag);
-    double end = now_us();
-
-    if (rank == RECEIVER)
-        check_message(p->buffer, p->bytes, number);
-    double other = exchange_moment(begin, p->ahead_us);
-    double both_posted = begin > other ? begin : other;
-    double work_begin = posted > both_posted ? posted : both_posted;
-    return (struct timing){.work_us = computed > work_begin ? computed - work_begin : 0,
-                           .latency_us = end - both_posted,
-                           .post_us = posted - begin,
-                           .wait_us = end - computed};
+    struct moments m = transfer(p, work_us, tag);
+    return (struct timing){.work_us = worked_us(&m),
+                           .latency_us = m.end - m.both_posted,
+                           .post_us = m.posted - m.begin,
+                           .wait_us = m.end - m.worked};
 }
 
 /* --- steps -------------------------------------------------------------------------------------------------------- */
@@ -153,13 +86,12 @@ static void print_step(const struct step *s, size_t bytes)
 }
 
 /* Both ranks get the same step. l0_us is 0 for the step that finds it. */
-static struct step measure(const struct point *p, double work_us, double l0_us, int tag)
+static struct step measure(const struct pair *p, int count, double work_us, double l0_us, int tag)
 {
     struct timing timings[MOST_REPETITIONS];
-    int count = p->repetitions;
     for (int i = 0; i < count; i++)
-        timings[i] = transfer(p, work_us, tag);
-    MPI_Bcast(timings, count * TIMING_DOUBLES, MPI_DOUBLE, p->side == SIDE_SEND ? SENDER : RECEIVER, MPI_COMM_WORLD);
+        timings[i] = time_transfer(p, work_us, tag);
+    MPI_Bcast(timings, count * TIMING_DOUBLES, MPI_DOUBLE, working_rank(p), MPI_COMM_WORLD);
     struct step s = {.tag = tag,
                      .work = spread_of_member(timings, count, 0),
                      .latency = spread_of_member(timings, count, 1),
@@ -171,24 +103,16 @@ static struct step measure(const struct point *p, double work_us, double l0_us, 
     return s;
 }
 
-static void warm_up(struct point *p)
-{
-    double begin = now_us();
-    for (int i = 0; i < warm_ups(p->bytes); i++)
-        transfer(p, 0, 0);
-    p->rest = rest_us(now_us() - begin, p->bytes);
-}
-
 /* Raises the work step by step, from a reference that is there; returns the next tag. */
-static int search(const struct point *p, struct result *r, int tag)
+static int search(const struct pair *p, int repetitions, struct result *r, int tag)
 {
     double l0 = r->start.latency.median;
     int equal_measured = 0;
     r->reached = r->start;
     for (int tenths = 1; tenths <= MOST_TENTHS; tenths++) {
-        struct step s = measure(p, tenths * l0 / 10, l0, tag++);
+        struct step s = measure(p, repetitions, tenths * l0 / 10, l0, tag++);
         for (int again = 0; again < AGAIN && s.latency.median > 1.1 * l0; again++)
-            s = measure(p, tenths * l0 / 10, l0, tag++);
+            s = measure(p, repetitions, tenths * l0 / 10, l0, tag++);
         if (tenths == 10) {
             r->equal = s;
             equal_measured = 1;
@@ -198,16 +122,16 @@ static int search(const struct point *p, struct result *r, int tag)
         r->reached = s;
     }
     if (!equal_measured)
-        r->equal = measure(p, l0, l0, tag++);
+        r->equal = measure(p, repetitions, l0, l0, tag++);
     return tag;
 }
 
-static struct result find_overlap(const struct point *p, int tag)
+static struct result find_overlap(const struct pair *p, int repetitions, int tag)
 {
-    struct result r = {.bytes = p->bytes, .start = measure(p, 0, 0, tag++)};
+    struct result r = {.bytes = p->bytes, .start = measure(p, repetitions, 0, 0, tag++)};
     for (int i = 0; i < SEARCHES; i++) {
-        tag = search(p, &r, tag);
-        struct step later = measure(p, 0, 0, tag++);
+        tag = search(p, repetitions, &r, tag);
+        struct step later = measure(p, repetitions, 0, 0, tag++);
         double ratio = later.latency.median / r.start.latency.median;
         if (ratio > 1 / 1.15 && ratio < 1.15)
             break;
@@ -238,7 +162,7 @@ static void print_results(const struct result *results, int count, int side, int
     fflush(stdout);
 }
 
-static void run_side(const struct options *o, int side)
+static void run_side(const struct pair_options *o, int side)
 {
     struct result results[MOST_SIZES];
     int rank = rank_in(MPI_COMM_WORLD);
@@ -247,62 +171,17 @@ static void run_side(const struct options *o, int side)
         print_columns("tag bytes work_us* latency_us* post_us wait_us*");
     }
     for (int i = 0; i < o->size_count; i++) {
-        struct point p = {side, o->first, o->repetitions, o->sizes[i], make_buffer(o->sizes[i]), clock_ahead_us(), 0};
+        struct pair p = make_pair(side, o->first, 0, o->sizes[i]);
         warm_up(&p);
-        results[i] = find_overlap(&p, 10000 * side + 250 * (i + 1));
+        results[i] = find_overlap(&p, o->repetitions, 10000 * side + 250 * (i + 1));
         free(p.buffer);
     }
     if (rank == 0)
         print_results(results, o->size_count, side, o->first);
 }
 
-/* --- options ------------------------------------------------------------------------------------------------------ */
-
-/* Returns 0 when help is all that is wanted. */
-static int read_options(int argc, char **argv, struct options *o)
-{
-    int option;
-    opterr = 0;
-    while ((option = getopt(argc, argv, "b:r:d:a:h")) != -1)
-        switch (option) {
-        case 'b':
-            o->size_count = read_sizes(optarg, o->sizes, MOST_SIZES);
-            if (!sizes_fit(o->sizes, o->size_count))
-                refuse_option("overlap", option, optarg, "up to 32 sizes of 1 byte to 2 GB, such as 1K,64K,1M");
-            break;
-        case 'r':
-            if (!read_count(optarg, 1, MOST_REPETITIONS, &o->repetitions))
-                refuse_option("overlap", option, optarg, "a number of repetitions from 1 to 1001");
-            break;
-        case 'd':
-            o->side = index_of_name(optarg, side_names, SIDES);
-            if (o->side < 0)
-                refuse_option("overlap", option, optarg, "send or receive");
-            break;
-        case 'a':
-            o->first = index_of_name(optarg, first_names, FIRSTS);
-            if (o->first < 0)
-                refuse_option("overlap", option, optarg, "none, sender or receiver");
-            break;
-        case 'h': return 0;
-        default: refuse_option("overlap", optopt, NULL, NULL);
-        }
-    return 1;
-}
-
 int main(int argc, char **argv)
 {
-    struct options o = {.repetitions = 11, .side = SIDES};
-    MPI_Init(&argc, &argv);
-    o.size_count = read_sizes("1K,4K,16K,64K,256K,1M", o.sizes, MOST_SIZES);
-    if (read_options(argc, argv, &o)) {
-        need_two_ranks("overlap");
-        calibrate_work();
-        for (int side = 0; side < SIDES; side++)
-            if (o.side == side || o.side == SIDES)
-                run_side(&o, side);
-    } else
-        print_help(help);
-    MPI_Finalize();
-    return 0;
+    return run_pair(argc, argv, "overlap", "overlap: how much of a send, and of a receive, is hidden behind computation; two ranks\n",
+                    11, "1K,4K,16K,64K,256K,1M", run_side);
 }

@@ -15,6 +15,7 @@ pub mod merged;
 pub mod model;
 pub mod options;
 pub mod options_def;
+pub mod plot;
 pub mod program;
 pub mod render;
 pub mod schema;

@@ -1,0 +1,94 @@
+//! What the programs measured themselves against what lapscope says of the same runs.
+
+use std::collections::BTreeMap;
+
+use crate::bench::results::{Results, Value};
+
+use super::chart::{Axis, Chart, Guide, Panel, Point, Series};
+use super::palette::Dash;
+use super::scale::Quantity;
+use super::sheet::{Heading, Key, Look};
+use super::{words, Figure};
+
+const COLUMNS: usize = 3;
+
+pub fn figure(results: &Results) -> Option<Figure> {
+    let series = by_program(results);
+    let deviations: Vec<f64> = series
+        .iter()
+        .flat_map(|series| &series.points)
+        .map(|point| (point.y / point.x - 1.0).abs())
+        .collect();
+    let median = median(deviations.clone())?;
+    let subtitle = format!(
+        "{} medians of durations in {} programs, each measured by the program itself and by lapscope from outside in the same \
+         run. Half of them differ by less than {:.1} %.",
+        deviations.len(),
+        series.len(),
+        median * 100.0
+    );
+    let panels = series.into_iter().enumerate().map(|(place, series)| panel(place, series));
+    let chart = Chart {
+        heading: Heading {
+            title: "Measured inside and from outside".to_owned(),
+            subtitle,
+            facts: facts(results),
+        },
+        legend: vec![Key::line("the same", Look::guide(Dash::Solid))],
+        x: Axis::new(Quantity::TimeLog, "as the program measured it"),
+        y: Axis::new(Quantity::TimeLog, "as lapscope has it"),
+        size: (270.0, 250.0),
+        panels: panels.collect(),
+    };
+    Some(Figure::of("agreement", &chart))
+}
+
+/// One program, as one would hide the others.
+fn panel(place: usize, series: Series) -> Panel {
+    Panel {
+        row: place / COLUMNS,
+        column: place % COLUMNS,
+        title: series.label.clone(),
+        series: vec![series],
+        guides: vec![Guide { look: Look::guide(Dash::Solid), function: |x| x }],
+        ..Panel::default()
+    }
+}
+
+fn facts(results: &Results) -> String {
+    let mpis: Vec<&str> = results.mpis.iter().map(words::mpi).collect();
+    let parts = [mpis.join(", "), words::facts(results, "")];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
+}
+
+fn by_program(results: &Results) -> Vec<Series> {
+    let mut programs: BTreeMap<&str, Vec<Point>> = BTreeMap::new();
+    for run in &results.runs {
+        let rows = run.tables.iter().flat_map(|table| &table.rows);
+        let values = rows.flat_map(|row| &row.values);
+        let points = values.filter_map(|(quantity, value)| pair(quantity, value));
+        programs.entry(&run.program).or_default().extend(points);
+    }
+    programs.retain(|_, points| !points.is_empty());
+    let series = |(place, (program, points)): (usize, (&str, Vec<Point>))| Series {
+        label: program.to_owned(),
+        look: Look::series(place).points().open(),
+        points,
+    };
+    programs.into_iter().enumerate().map(series).collect()
+}
+
+/// A duration that both have.
+fn pair(quantity: &str, value: &Value) -> Option<Point> {
+    if !quantity.ends_with("_us") {
+        return None;
+    }
+    let (x, y) = (value.program?.median, value.outside?.median);
+    let is_duration = |us: f64| us.is_finite() && us > 0.0;
+    (is_duration(x) && is_duration(y)).then_some(Point { x, y, spread: None })
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}

@@ -1,0 +1,219 @@
+//! [RA07]: does a transfer go on while nobody calls MPI?
+
+use crate::bench::results::{Inject, Results, Row, Run, Spread, Table};
+
+use super::chart::{Axis, Chart, Function, Guide, Panel, Point, Series};
+use super::palette::Dash;
+use super::panels::{self, Placed};
+use super::scale::Quantity;
+use super::sheet::{Heading, Key, Look};
+use super::{overlap, words, Figure};
+
+const PANEL: (f64, f64) = (360.0, 260.0);
+const AFTER: &str = "Rashti and Afsahi 2007";
+/// More lines cannot be told apart.
+const MOST_SIZES: usize = 4;
+/// Longest delay, in latencies without one, that a linear axis shows well.
+const LINEAR_UP_TO: f64 = 12.0;
+/// What a latency may be at a delay, both in latencies without delay.
+const GUIDES: [(Dash, &str, Function); 3] = [
+    (Dash::Solid, "no progress: begins after the delay", |delay| 1.0 + delay),
+    (Dash::Dashed, "ends with the delay", |delay| delay.max(1.0)),
+    (Dash::Dotted, "independent progress", |_| 1.0),
+];
+
+pub fn figures(results: &Results) -> Vec<Figure> {
+    let send = latency(
+        results,
+        "send",
+        "progress-send",
+        "Sends: does the transfer go on without MPI calls?",
+    );
+    let receive = latency(
+        results,
+        "receive",
+        "progress-receive",
+        "Receives: does the transfer go on without MPI calls?",
+    );
+    [send, receive, post_delay(results)].into_iter().flatten().collect()
+}
+
+/// Tables of a side in which neither is first on purpose.
+fn tables<'a>(
+    results: &'a Results,
+    side: &'a str,
+) -> impl Iterator<Item = (&'a Run, &'a Table)> + 'a {
+    results.tables("progress").filter(move |(_, table)| {
+        table.attribute("side") == side && matches!(table.attribute("first"), "none" | "")
+    })
+}
+
+/// Of a row's messages; some programs say it once for a table.
+fn bytes(table: &Table, row: &Row) -> Option<f64> {
+    let bytes = row.number("bytes").or_else(|| table.attribute("bytes").parse().ok());
+    bytes.filter(|bytes| bytes.is_finite() && *bytes >= 0.0)
+}
+
+fn sizes(table: &Table) -> Vec<u64> {
+    panels::distinct(table.rows.iter().filter_map(|row| bytes(table, row)).map(|size| size as u64))
+}
+
+/// Latency against delay, both in latencies without delay.
+fn latency(results: &Results, side: &str, name: &str, title: &str) -> Option<Figure> {
+    let shown = |run: &Run| run.inject != Inject::Thread;
+    let measured: Vec<_> = tables(results, side).filter(|(run, _)| shown(run)).collect();
+    let all = panels::distinct(measured.iter().flat_map(|(_, table)| sizes(table)));
+    let chosen = spread_out(&all);
+    let mut placed = Vec::new();
+    for (run, table) in &measured {
+        for (place, size) in chosen.iter().enumerate() {
+            placed.push(Placed::new(run, line(table, *size, place, run.inject)));
+        }
+    }
+    let mut panels = panels::arrange(results, placed);
+    if panels.is_empty() {
+        return None;
+    }
+    let legend = latency_legend(&panels, &chosen);
+    let quantity = ratio_of(&panels);
+    for panel in &mut panels {
+        panel.guides = guides();
+    }
+    let chart = Chart {
+        heading: latency_heading(results, side, title),
+        legend,
+        x: Axis::new(quantity, "delay before the wait, in latencies without delay"),
+        y: Axis::new(quantity, "latency, in latencies without delay"),
+        size: PANEL,
+        panels,
+    };
+    Some(Figure::of(name, &chart))
+}
+
+fn latency_heading(results: &Results, side: &str, title: &str) -> Heading {
+    let who = if side == "send" { "sender" } else { "receiver" };
+    let subtitle = format!(
+        "The {who} posts, then stays away from MPI. Latency that grows with the delay: nothing moved meanwhile. \
+         Latency that stays: the transfer went on by itself."
+    );
+    Heading { title: title.to_owned(), subtitle, facts: words::facts(results, AFTER) }
+}
+
+/// A line of one size.
+fn line(table: &Table, size: u64, place: usize, inject: Inject) -> Series {
+    let rows = || table.rows.iter().filter(|row| bytes(table, row) == Some(size as f64));
+    let alone = alone(rows());
+    let mut points: Vec<Point> = rows().filter_map(|row| normalised(row, alone?)).collect();
+    panels::sort(&mut points);
+    let look = Look::series(place);
+    let look = if inject == Inject::Off { look } else { look.dashed(Dash::Dashed).open() };
+    Series { label: format!("{size} {}", inject.key()), look, points }
+}
+
+/// Latency without delay: as told, or that of the row whose delay is 0.
+fn alone<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<f64> {
+    let of_row = |row: &Row| {
+        let without = (row.number("delay_us") == Some(0.0)).then(|| row.number("latency_us"));
+        row.number("l0_us").or(without.flatten())
+    };
+    rows.filter_map(of_row).find(|alone| alone.is_finite() && *alone > 0.0)
+}
+
+fn normalised(row: &Row, alone: f64) -> Option<Point> {
+    let latency = row.program("latency_us")?;
+    let share = |us: f64| us / alone;
+    let spread = Spread {
+        median: share(latency.median),
+        low: latency.low.map(share),
+        high: latency.high.map(share),
+    };
+    panels::point(share(row.number("delay_us")?), spread)
+}
+
+fn ratio_of(panels: &[Panel]) -> Quantity {
+    let points = panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
+    let longest = points.map(|point| point.x).fold(0.0, f64::max);
+    if longest > LINEAR_UP_TO {
+        Quantity::RatioLog
+    } else {
+        Quantity::Ratio
+    }
+}
+
+fn guides() -> Vec<Guide> {
+    GUIDES.map(|(dash, _, function)| Guide { look: Look::guide(dash), function }).to_vec()
+}
+
+/// Sizes by colour and marker, injection by dash.
+fn latency_legend(panels: &[Panel], chosen: &[u64]) -> Vec<Key> {
+    let of_size =
+        |(place, size): (usize, &u64)| Key::line(words::size(*size as f64), Look::series(place));
+    let mut legend: Vec<Key> = chosen.iter().enumerate().map(of_size).collect();
+    let labels = || panels.iter().flat_map(|panel| &panel.series).map(|series| &series.label);
+    if labels().any(|label| label.ends_with(Inject::Timer.key())) {
+        legend.push(Key::line(words::inject(Inject::Off), Look::plain(Dash::Solid)));
+        legend.push(Key::line(words::inject(Inject::Timer), Look::plain(Dash::Dashed)));
+    }
+    legend.extend(GUIDES.map(|(dash, label, _)| Key::line(label, Look::guide(dash))));
+    legend
+}
+
+/// Up to [`MOST_SIZES`], with the smallest and the largest.
+fn spread_out(sizes: &[u64]) -> Vec<u64> {
+    if sizes.len() <= MOST_SIZES {
+        return sizes.to_vec();
+    }
+    let place = |number: usize| sizes[number * (sizes.len() - 1) / (MOST_SIZES - 1)];
+    (0..MOST_SIZES).map(place).collect()
+}
+
+/// What is left after the longest delay.
+fn post_delay(results: &Results) -> Option<Figure> {
+    let mut placed = Vec::new();
+    for inject in Inject::ALL {
+        for side in ["send", "receive"] {
+            let measured = tables(results, side).filter(|(run, _)| run.inject == inject);
+            placed.extend(
+                measured.map(|(run, table)| Placed::new(run, left_over(table, side, inject))),
+            );
+        }
+    }
+    let panels = panels::arrange(results, placed);
+    if panels.is_empty() {
+        return None;
+    }
+    let subtitle = "After the longest delay: the time that the transfer still takes, as a share of what it takes without delay. \
+                    100 %: nothing had been done; 0 %: all.";
+    let chart = Chart {
+        heading: Heading {
+            title: "Work that is left after a delay".to_owned(),
+            subtitle: subtitle.to_owned(),
+            facts: words::facts(results, AFTER),
+        },
+        legend: panels::legend(&panels),
+        x: Axis::new(Quantity::Bytes, "message size"),
+        y: Axis::new(Quantity::Percent, "post-delay work"),
+        size: (360.0, 220.0),
+        panels,
+    };
+    Some(Figure::of("post-delay", &chart))
+}
+
+/// The row with the longest delay of each size.
+fn left_over(table: &Table, side: &str, inject: Inject) -> Series {
+    let delay = |row: &&Row| row.number("delay_us").unwrap_or(0.0);
+    let of_size = |size: u64| {
+        let rows = table.rows.iter().filter(|row| {
+            bytes(table, row) == Some(size as f64) && row.program("post_delay_percent").is_some()
+        });
+        let longest = rows.max_by(|a, b| delay(a).total_cmp(&delay(b)))?;
+        panels::point(size as f64, longest.program("post_delay_percent")?)
+    };
+    let look = overlap::injection_look(inject);
+    let look = if side == "send" { look } else { look.open() };
+    Series {
+        label: format!("{side}, {}", words::inject(inject)),
+        look,
+        points: sizes(table).into_iter().filter_map(of_size).collect(),
+    }
+}

@@ -1,5 +1,6 @@
 //! What the user can type. Only shapes and help are here; each command's work is in `commands/`.
 
+mod bench;
 mod measure;
 mod tune;
 
@@ -10,6 +11,7 @@ use crate::launch::environment::assignment;
 use crate::model::Rank;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use bench::{BenchArgs, Experiment, LinkChoice};
 pub use measure::{CalibrateArgs, DiffArgs, OverlapArgs, OverlapBy, ThresholdsArgs};
 pub use tune::{Mode, TuneArgs};
 
@@ -51,6 +53,7 @@ pub enum Command {
     Recover(RecoverArgs),
     Calibrate(CalibrateArgs),
     Tune(TuneArgs),
+    Bench(BenchArgs),
     Options(OptionsArgs),
     Doctor(DoctorArgs),
 }

@@ -10,6 +10,20 @@ pub fn local() -> libc::tm {
     now(libc::localtime_r)
 }
 
+/// Now, as "2026-01-31T23:59:59Z".
+pub fn utc_text() -> String {
+    let tm = utc();
+    format!(
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z",
+        tm.tm_year + 1900,
+        tm.tm_mon + 1,
+        tm.tm_mday,
+        tm.tm_hour,
+        tm.tm_min,
+        tm.tm_sec
+    )
+}
+
 type TakeApart = unsafe extern "C" fn(*const libc::time_t, *mut libc::tm) -> *mut libc::tm;
 
 fn now(take_apart: TakeApart) -> libc::tm {

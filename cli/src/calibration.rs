@@ -170,7 +170,7 @@ impl Calibration {
     ) -> Self {
         Calibration {
             format: FORMAT,
-            created: utc_now(),
+            created: crate::calendar::utc_text(),
             lapscope_version: env!("CARGO_PKG_VERSION").to_owned(),
             launch,
             ranks,
@@ -222,19 +222,6 @@ impl Calibration {
         let name: String = format!("{host}-{mpi}").chars().map(plain).take(80).collect();
         format!("{name}-{created}.json")
     }
-}
-
-fn utc_now() -> String {
-    let tm = crate::calendar::utc();
-    format!(
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z",
-        tm.tm_year + 1900,
-        tm.tm_mon + 1,
-        tm.tm_mday,
-        tm.tm_hour,
-        tm.tm_min,
-        tm.tm_sec
-    )
 }
 
 #[cfg(test)]

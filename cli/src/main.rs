@@ -22,6 +22,7 @@ fn main() -> ExitCode {
         Command::Recover(args) => commands::recover::run(args),
         Command::Calibrate(args) => commands::calibrate::run(args),
         Command::Tune(args) => commands::tune::run(args),
+        Command::Bench(args) => commands::bench::run(args),
         Command::Options(args) => commands::options::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
     };

@@ -1,3 +1,13 @@
 //! `lapscope bench`: the published experiments under each MPI, what they measured themselves held against what lapscope saw.
 
+pub mod compare;
+pub mod database;
+pub mod link;
+pub mod mpi;
+pub mod outside;
+pub mod plan;
+pub mod program;
 pub mod results;
+pub mod session;
+pub mod table;
+pub mod timeline;

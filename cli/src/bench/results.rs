@@ -142,7 +142,7 @@ pub struct Spread {
 /// From which size sends wait, as lapscope sees it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Threshold {
-    /// post: MPI_Isend itself blocks; completion: it waits for its receiver.
+    /// post: MPI_Isend itself blocks; completion: it waits for its receiver; cumulative: bytes on their way together.
     pub what: String,
     pub largest_buffered_bytes: Option<u64>,
     pub smallest_waiting_bytes: Option<u64>,

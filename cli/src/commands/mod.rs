@@ -1,5 +1,6 @@
 //! One file a subcommand. Each has `pub fn run(args: &…Args) -> anyhow::Result<std::process::ExitCode>`.
 
+pub mod bench;
 pub mod calibrate;
 pub mod diff;
 pub mod doctor;

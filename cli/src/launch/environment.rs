@@ -111,7 +111,8 @@ pub fn default_directory(program: &str) -> anyhow::Result<PathBuf> {
     Ok(std::env::current_dir()?.join(format!("lapscope-{}-{program}", local_time())))
 }
 
-fn local_time() -> String {
+/// Now, as "20260131-235959".
+pub fn local_time() -> String {
     let tm = crate::calendar::local();
     format!(
         "{:04}{:02}{:02}-{:02}{:02}{:02}",

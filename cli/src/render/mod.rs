@@ -1,6 +1,7 @@
 //! One file per renderer; all write to any [`std::io::Write`].
 
 pub mod advice;
+pub mod bench;
 pub mod calibration;
 pub mod csv;
 pub mod diff;

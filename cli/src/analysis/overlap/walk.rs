@@ -86,6 +86,14 @@ struct Place {
     transfer: Option<i64>,
 }
 
+/// What was hidden of one request.
+struct Measured {
+    index: u32,
+    cell: u32,
+    is_other_side_known: bool,
+    hidden: Hidden,
+}
+
 pub(super) struct Walk<'a, W> {
     witness: W,
     trace: &'a Trace,
@@ -94,8 +102,8 @@ pub(super) struct Walk<'a, W> {
     places: Vec<Place>,
     slices: Slices,
     found: RankFound,
-    /// Of the call that is being looked at: cell, whether the other side is known, and what was hidden.
-    measured: Vec<(u32, bool, Hidden)>,
+    /// Of the call that is being looked at.
+    measured: Vec<Measured>,
 }
 
 impl<'a, W: Witness> Walk<'a, W> {
@@ -209,7 +217,8 @@ impl<'a, W: Witness> Walk<'a, W> {
             let is_known = half.operation.ended == Ended::Completed && call.returned;
             if let Some(transfer) = place.transfer.filter(|_| is_known) {
                 let hidden = self.hidden(&half, transfer, ready, side.as_ref());
-                measured.push((place.cell, ready.is_some(), hidden));
+                let is_other_side_known = ready.is_some();
+                measured.push(Measured { index, cell: place.cell, is_other_side_known, hidden });
             }
             let cell = &mut self.found.cells[place.cell as usize].1.requests;
             *cell += &sums;
@@ -227,7 +236,8 @@ impl<'a, W: Witness> Walk<'a, W> {
         if members.len() > 1 && are_all_known {
             limit_together(&mut measured, exposed.own_window + exposed.transfer);
         }
-        for (cell, _, hidden) in measured.drain(..) {
+        for Measured { index, cell, hidden, .. } in measured.drain(..) {
+            self.witness.request(&self.trace.half(self.rank, index as usize), &hidden);
             self.found.cells[cell as usize].1.requests.add_hidden(&hidden);
             self.found.slices[slice].requests.add_hidden(&hidden);
         }
@@ -354,15 +364,15 @@ impl<'a, W: Witness> Walk<'a, W> {
 
 /// What requests that one call ended can have hidden at most, all of them together, shared out to them in proportion.
 /// `moving`: how long that call waited while all other sides were there, nanoseconds.
-fn limit_together(measured: &mut [(u32, bool, Hidden)], moving: i64) {
-    let all: i64 = measured.iter().map(|(_, _, hidden)| hidden.transfer).sum();
-    let high: i64 = measured.iter().map(|(_, _, hidden)| hidden.high).sum();
+fn limit_together(measured: &mut [Measured], moving: i64) {
+    let all: i64 = measured.iter().map(|request| request.hidden.transfer).sum();
+    let high: i64 = measured.iter().map(|request| request.hidden.high).sum();
     let limit = (all - moving).max(0);
     if high <= limit {
         return;
     }
     let share = limit as f64 / high as f64;
-    for (_, is_other_side_known, hidden) in measured {
+    for Measured { hidden, is_other_side_known, .. } in measured {
         hidden.limit((hidden.high as f64 * share) as i64, *is_other_side_known);
     }
 }

@@ -1,6 +1,7 @@
-//! Call by call what was waited for, for analyses that go on from there.
+//! Call by call what was waited for, and request by request what was hidden, for analyses that go on from there.
 
 use super::exposure::Exposure;
+use super::request::Hidden;
 use crate::trace::Half;
 
 /// A completing or blocking call, and what its time is laid to.
@@ -28,11 +29,11 @@ pub enum Awaited<'a> {
     Unknown,
 }
 
-/// Is told of every call of one rank.
+/// Is told of every call of one rank, and of every request that has a reference time and an end.
 pub trait Witness: Send {
-    fn call(&mut self, waited: &Waited<'_>);
+    fn call(&mut self, _: &Waited<'_>) {}
+
+    fn request(&mut self, _: &Half<'_>, _: &Hidden) {}
 }
 
-impl Witness for () {
-    fn call(&mut self, _: &Waited<'_>) {}
-}
+impl Witness for () {}

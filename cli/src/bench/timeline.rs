@@ -1,0 +1,64 @@
+//! What the ranks did in one repetition, call by call: for drawing.
+
+use std::collections::HashSet;
+
+use super::outside::Outside;
+use super::results::{Segment, Table};
+use crate::trace::Half;
+
+/// Segments of the repetition in the middle of each row of the table.
+pub fn segments(table: &Table, outside: &Outside) -> Vec<Segment> {
+    let messages = table.attribute("messages").parse().unwrap_or(1usize).max(1);
+    let both: usize = if table.attribute("both") == "1" { 2 } else { 1 };
+    let tags = table.rows.iter().filter_map(|row| row.tag());
+    tags.flat_map(|tag| of_tag(outside, tag, messages * both)).collect()
+}
+
+fn of_tag(outside: &Outside, tag: i64, messages: usize) -> Vec<Segment> {
+    let mut segments = Vec::new();
+    for rank in 0..outside.trace.ranks.len() {
+        let halves = outside.halves(rank, tag);
+        let repetitions: Vec<&[Half<'_>]> = halves.chunks_exact(messages).collect();
+        if let Some(middle) = repetitions.get(repetitions.len() / 2) {
+            segments.extend(of_repetition(outside, rank, tag, middle));
+        }
+    }
+    let begin = segments.iter().map(|segment| segment.begin_ns).min().unwrap_or(0);
+    for segment in &mut segments {
+        segment.begin_ns -= begin;
+        segment.end_ns -= begin;
+    }
+    segments
+}
+
+/// Posts, completing calls, and computation in between, in the order of time.
+fn of_repetition(outside: &Outside, rank: usize, tag: i64, halves: &[Half<'_>]) -> Vec<Segment> {
+    let segment = |what: &str, begin_ns, end_ns| Segment {
+        tag,
+        rank: rank as u32,
+        begin_ns,
+        end_ns,
+        what: what.to_owned(),
+    };
+    let mut calls = Vec::new();
+    let mut seen = HashSet::new();
+    for half in halves {
+        let name = |call: u32| outside.trace.calls[call as usize].name.as_str();
+        calls.push(segment(name(half.operation.call), half.post_begin, half.post_end));
+        let Some((begin, end)) = half.completion_begin.zip(half.completion_end) else { continue };
+        if let Some(call) = half.call.filter(|&call| seen.insert(call)) {
+            let trace = &outside.trace.ranks[rank];
+            let operation = &trace.operations[trace.calls[call as usize].operation as usize];
+            calls.push(segment(name(operation.call), begin, end));
+        }
+    }
+    calls.sort_by_key(|call| call.begin_ns);
+    let gaps: Vec<Segment> = calls
+        .windows(2)
+        .filter(|pair| pair[1].begin_ns > pair[0].end_ns)
+        .map(|pair| segment("compute", pair[0].end_ns, pair[1].begin_ns))
+        .collect();
+    calls.extend(gaps);
+    calls.sort_by_key(|call| call.begin_ns);
+    calls
+}

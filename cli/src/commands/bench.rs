@@ -1,0 +1,302 @@
+//! `lapscope bench`: the published experiments under the MPIs of this machine.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{bail, Context, Result};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::open::{print, print_json};
+use super::own_program::warn_of_load;
+use super::recover::host_name;
+use crate::args::{BenchArgs, Experiment, LinkChoice, TextOrJson};
+use crate::bench::database::{self, Writer};
+use crate::bench::link::slow_link;
+use crate::bench::mpi::{self, Mpi};
+use crate::bench::plan::{self, Job, Scope};
+use crate::bench::program::{self, Program};
+use crate::bench::results::{Link, Results};
+use crate::bench::session::{Done, Session};
+use crate::calendar;
+use crate::install;
+use crate::launch::child::HeldSignals;
+use crate::launch::environment;
+use crate::plot;
+use crate::render;
+use crate::render::style::Style;
+
+/// Of a shell that was interrupted.
+const INTERRUPTED: u8 = 128 + libc::SIGINT as u8;
+
+/// Runs the experiments, or reads what they gave before; prints the report card and draws.
+///
+/// # Errors
+/// There is no MPI, its compiler fails, something of lapscope is missing, or a file cannot be written. A run that fails is
+/// none: it is named in the report card.
+pub fn run(args: &BenchArgs) -> Result<ExitCode> {
+    let (results, code) = match &args.read {
+        Some(file) => (database::read(file)?, ExitCode::SUCCESS),
+        None => measure(args)?,
+    };
+    if let Some(directory) = &args.plot {
+        draw(&results, directory)?;
+    }
+    match args.format {
+        TextOrJson::Text => {
+            print(|out| render::bench::write(out, &results, Style::for_stdout()))?;
+        }
+        TextOrJson::Json => print_json(&results)?,
+    }
+    Ok(code)
+}
+
+fn draw(results: &Results, directory: &Path) -> Result<()> {
+    let figures = plot::draw(results, directory)?;
+    match figures.len() {
+        0 => eprintln!("lapscope: nothing to draw: no experiment gave a result"),
+        count => eprintln!("lapscope: {count} figures in {}", directory.display()),
+    }
+    Ok(())
+}
+
+// --- measuring -------------------------------------------------------------------------------------------------------
+
+fn measure(args: &BenchArgs) -> Result<(Results, ExitCode)> {
+    if let Some(rank) = environment::rank_variable() {
+        bail!("lapscope bench starts launchers itself, and this is a rank of a job already ({rank} is set)");
+    }
+    let signals = HeldSignals::hold();
+    let preload = install::preload_library()?;
+    let place = Place::make(args)?;
+    warn_of_load();
+    let front = link_fronts(args)?;
+    let scope = scope(args, &front);
+    let mpis = mpis(args, &place.directory, &scope.programs)?;
+    let jobs = plan::jobs(&mpis, &scope);
+    if jobs.is_empty() {
+        bail!("nothing to run: how to send over TCP is not known of this MPI; try --link shared");
+    }
+    let mut results = Results {
+        facts: facts(&scope),
+        mpis: mpis.iter().map(Mpi::facts).collect(),
+        runs: Vec::new(),
+    };
+    let output = output(args);
+    let mut writer = Writer::create(&output, &results)?;
+    let session = Session {
+        mpis: &mpis,
+        processors: scope.processors,
+        directory: &place.directory,
+        preload: &preload,
+        slow_link: &front.unwrap_or_default(),
+        signals: &signals,
+        keeps: args.dir.is_some(),
+    };
+    let is_whole = run_all(&session, &jobs, &mut results, &mut writer)?;
+    eprintln!(
+        "lapscope: results in {}; to see them again: lapscope bench --read {0}",
+        output.display()
+    );
+    let code = if is_whole { ExitCode::SUCCESS } else { ExitCode::from(INTERRUPTED) };
+    Ok((results, code))
+}
+
+/// Whether it got to the end.
+fn run_all(
+    session: &Session<'_>,
+    jobs: &[Job],
+    results: &mut Results,
+    writer: &mut Writer,
+) -> Result<bool> {
+    let bar = Bar::new(jobs.len());
+    for (number, job) in jobs.iter().enumerate() {
+        let mpi = &results.mpis[job.mpi];
+        bar.begin(&format!("{}, {}: {}", mpi.version, job.link.words(), describe(job)));
+        match session.run(job, number, &|| bar.tick()) {
+            Done::Interrupted => {
+                bar.say("lapscope: interrupted: the report card is of what was measured until now");
+                return Ok(false);
+            }
+            Done::Run(run) => {
+                if let Some(problem) = &run.problem {
+                    let (mpi, link) = (&mpi.version, job.link.words());
+                    bar.say(&format!("lapscope: {mpi}, {link}: {}: {problem}", describe(job)));
+                }
+                writer.add(&run)?;
+                results.runs.push(run);
+            }
+        }
+        bar.end();
+    }
+    Ok(true)
+}
+
+fn describe(job: &Job) -> String {
+    let injected = match job.inject.key() {
+        "off" => String::new(),
+        mode => format!(", injected by {mode}"),
+    };
+    format!("{} {}{injected}", job.program.name, job.arguments.join(" "))
+}
+
+// --- what there is -----------------------------------------------------------------------------------------------------
+
+/// Where programs and runs are.
+struct Place {
+    directory: PathBuf,
+    /// Removed with everything in it.
+    _temporary: Option<tempfile::TempDir>,
+}
+
+impl Place {
+    fn make(args: &BenchArgs) -> Result<Place> {
+        if let Some(named) = &args.dir {
+            std::fs::create_dir(named)
+                .with_context(|| format!("{} cannot be made", named.display()))?;
+            return Ok(Place { directory: named.canonicalize()?, _temporary: None });
+        }
+        let temporary = tempfile::Builder::new().prefix("lapscope-bench-").tempdir();
+        let temporary =
+            temporary.context("no directory for programs and runs; name one with --dir")?;
+        Ok(Place { directory: temporary.path().to_owned(), _temporary: Some(temporary) })
+    }
+}
+
+/// The MPIs asked for, or all in PATH, with every experiment compiled.
+fn mpis(args: &BenchArgs, directory: &Path, programs: &[Program]) -> Result<Vec<Mpi>> {
+    let mut mpis = match args.mpis.as_slice() {
+        [] => mpi::in_path(),
+        names => names.iter().map(|name| mpi::named(name)).collect::<Result<_>>()?,
+    };
+    if mpis.is_empty() {
+        bail!("no MPI in PATH; on Debian: apt-get install libopenmpi-dev openmpi-bin; or name one: --mpi /where/it/is");
+    }
+    program::write_sources(directory)?;
+    let is_asked_for = !args.mpis.is_empty();
+    let mut troubles = Vec::new();
+    mpis.retain_mut(|mpi| {
+        let compiled = mpi
+            .ask(directory)
+            .and_then(|()| programs.iter().try_for_each(|program| program.compile(directory, mpi)));
+        compiled.map_err(|error| troubles.push(format!("{error:#}"))).is_ok()
+    });
+    if mpis.is_empty() || (is_asked_for && !troubles.is_empty()) {
+        bail!("{}", troubles.join("\n"));
+    }
+    troubles.iter().for_each(|trouble| eprintln!("lapscope: left out: {trouble}"));
+    Ok(mpis)
+}
+
+/// The front of command lines over the slow link; `None`: it is not wanted, or not to be had and not asked for.
+fn link_fronts(args: &BenchArgs) -> Result<Option<Vec<OsString>>> {
+    let is_asked_for = args.links.contains(&LinkChoice::Slow);
+    if !args.links.is_empty() && !is_asked_for {
+        return Ok(None);
+    }
+    match slow_link() {
+        Ok(front) => Ok(Some(front)),
+        Err(why) if is_asked_for => bail!("the slow link {why}"),
+        Err(why) => {
+            eprintln!("lapscope: left out: the slow link {why}");
+            Ok(None)
+        }
+    }
+}
+
+fn scope(args: &BenchArgs, front: &Option<Vec<OsString>>) -> Scope {
+    let is_wanted = |link: &Link| match link {
+        Link::SharedMemory => args.links.is_empty() || args.links.contains(&LinkChoice::Shared),
+        Link::SlowLink => front.is_some(),
+    };
+    let programs = match args.only.as_slice() {
+        [] => program::ALL.to_vec(),
+        only => only.iter().map(|&experiment| program_of(experiment)).collect(),
+    };
+    let processors = std::thread::available_parallelism().map_or(1, usize::from) as u32;
+    Scope {
+        links: Link::ALL.into_iter().filter(is_wanted).collect(),
+        programs,
+        is_quick: args.quick,
+        processors,
+    }
+}
+
+fn program_of(experiment: Experiment) -> Program {
+    match experiment {
+        Experiment::Overlap => program::OVERLAP,
+        Experiment::Progress => program::PROGRESS,
+        Experiment::T0T3 => program::T0_T3,
+        Experiment::CollectiveCpu => program::COLLECTIVE_CPU,
+        Experiment::GhostCells => program::GHOST_CELLS,
+        Experiment::Wavefront => program::WAVEFRONT,
+    }
+}
+
+fn output(args: &BenchArgs) -> PathBuf {
+    let default = || PathBuf::from(format!("lapscope-bench-{}.db", environment::local_time()));
+    args.output.clone().unwrap_or_else(default)
+}
+
+/// What the results depend on besides MPI and link.
+fn facts(scope: &Scope) -> BTreeMap<String, String> {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let cpuinfo = read("/proc/cpuinfo");
+    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name"));
+    let model = model.map(|model| model.trim_start_matches([' ', '\t', ':']).to_owned());
+    let load = read("/proc/loadavg").split(' ').next().unwrap_or_default().to_owned();
+    let facts = [
+        ("created", calendar::utc_text()),
+        ("lapscope", env!("CARGO_PKG_VERSION").to_owned()),
+        ("host", host_name()),
+        ("processors", scope.processors.to_string()),
+        ("processor", model.unwrap_or_default()),
+        ("kernel", read("/proc/sys/kernel/osrelease").trim().to_owned()),
+        ("load", load),
+        ("quick", if scope.is_quick { "yes" } else { "no" }.to_owned()),
+    ];
+    facts.map(|(name, value)| (name.to_owned(), value)).into()
+}
+
+// --- progress ----------------------------------------------------------------------------------------------------------
+
+/// Shown on a terminal only.
+struct Bar(ProgressBar);
+
+impl Bar {
+    fn new(runs: usize) -> Bar {
+        let bar = ProgressBar::with_draw_target(Some(runs as u64), ProgressDrawTarget::stderr());
+        let style =
+            ProgressStyle::with_template("{msg}\n{wide_bar} {pos}/{len}, {elapsed}, {eta} left");
+        let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.reset_eta();
+        Bar(bar)
+    }
+
+    fn begin(&self, what: &str) {
+        self.0.set_message(what.to_owned());
+    }
+
+    fn tick(&self) {
+        if self.0.elapsed() > Duration::from_secs(1) {
+            self.0.tick();
+        }
+    }
+
+    fn end(&self) {
+        self.0.inc(1);
+    }
+
+    /// A line of standard error.
+    fn say(&self, line: &str) {
+        self.0.suspend(|| eprintln!("{line}"));
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}

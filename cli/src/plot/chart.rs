@@ -235,8 +235,6 @@ fn draw_series(svg: &mut Svg, series: &Series, plane: &Plane) {
         svg.path(&places, look.pen());
     }
     if let Some(marker) = look.marker {
-        for place in places {
-            svg.marker(place, marker, look.tone, look.is_open);
-        }
+        svg.markers(&places, marker, look.tone, look.is_open);
     }
 }

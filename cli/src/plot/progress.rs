@@ -13,7 +13,9 @@ const PANEL: (f64, f64) = (360.0, 260.0);
 const AFTER: &str = "Rashti and Afsahi 2007";
 /// More lines cannot be told apart.
 const MOST_SIZES: usize = 4;
-/// Longest delay, in latencies without one, that a linear axis shows well.
+/// Below, there was none; in latencies without delay.
+const LEAST_DELAY: f64 = 0.05;
+/// Longest delay and latency, in latencies without delay, that a linear axis shows well.
 const LINEAR_UP_TO: f64 = 12.0;
 /// What a latency may be at a delay, both in latencies without delay.
 const GUIDES: [(Dash, &str, Function); 3] = [
@@ -110,13 +112,12 @@ fn line(table: &Table, size: u64, place: usize, inject: Inject) -> Series {
     Series { label: format!("{size} {}", inject.key()), look, points }
 }
 
-/// Latency without delay: as told, or that of the row whose delay is 0.
+/// Latency without delay: as told, or that of the row with the shortest delay. What is measured of none is not quite 0.
 fn alone<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<f64> {
-    let of_row = |row: &Row| {
-        let without = (row.number("delay_us") == Some(0.0)).then(|| row.number("latency_us"));
-        row.number("l0_us").or(without.flatten())
-    };
-    rows.filter_map(of_row).find(|alone| alone.is_finite() && *alone > 0.0)
+    let delay = |row: &&Row| row.number("delay_us").unwrap_or(f64::INFINITY);
+    let row = rows.min_by(|a, b| delay(a).total_cmp(&delay(b)))?;
+    let alone = row.number("l0_us").or_else(|| row.number("latency_us"))?;
+    (alone.is_finite() && alone > 0.0).then_some(alone)
 }
 
 fn normalised(row: &Row, alone: f64) -> Option<Point> {
@@ -127,12 +128,13 @@ fn normalised(row: &Row, alone: f64) -> Option<Point> {
         low: latency.low.map(share),
         high: latency.high.map(share),
     };
-    panels::point(share(row.number("delay_us")?), spread)
+    let delay = share(row.number("delay_us")?);
+    panels::point(if delay < LEAST_DELAY { 0.0 } else { delay }, spread)
 }
 
 fn ratio_of(panels: &[Panel]) -> Quantity {
     let points = panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
-    let longest = points.map(|point| point.x).fold(0.0, f64::max);
+    let longest = points.map(|point| point.x.max(point.y)).fold(0.0, f64::max);
     if longest > LINEAR_UP_TO {
         Quantity::RatioLog
     } else {

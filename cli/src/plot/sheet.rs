@@ -137,7 +137,7 @@ fn draw_sample(svg: &mut Svg, sample: Sample, (x, y): (f64, f64)) {
                 svg.line((x, y), (x + SWATCH, y), look.pen());
             }
             if let Some(marker) = look.marker {
-                svg.marker((x + SWATCH / 2.0, y), marker, look.tone, look.is_open);
+                svg.markers(&[(x + SWATCH / 2.0, y)], marker, look.tone, look.is_open);
             }
         }
         Sample::Bar(tone, opacity) => {

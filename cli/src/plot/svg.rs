@@ -173,16 +173,16 @@ impl Svg {
         ));
     }
 
-    /// A marker around a place; an open one has an edge alone.
-    pub fn marker(&mut self, place: (f64, f64), marker: Marker, tone: Tone, open: bool) {
-        let points: Vec<_> =
-            marker.outline().iter().map(|(x, y)| (place.0 + x, place.1 + y)).collect();
-        if open {
-            let pen = Pen::new(tone, 1.4).attributes();
-            self.element(format_args!(r#"<path d="{}Z" {pen}/>"#, path(&points)));
-        } else {
-            self.polygon(&points, tone, 1.0);
-        }
+    /// Markers around places; open ones have an edge alone.
+    pub fn markers(&mut self, places: &[(f64, f64)], marker: Marker, tone: Tone, open: bool) {
+        let outline = marker.outline();
+        let around = |place: &(f64, f64)| {
+            let points: Vec<_> = outline.iter().map(|(x, y)| (place.0 + x, place.1 + y)).collect();
+            path(&points) + "Z"
+        };
+        let all: String = places.iter().map(around).collect();
+        let paint = if open { Pen::new(tone, 1.4).attributes() } else { fill(tone, 1.0) };
+        self.element(format_args!(r#"<path d="{all}" {paint}/>"#));
     }
 
     /// Begins a part with a name of its own for those who hear the image.

@@ -16,8 +16,8 @@ const BLOCKED: f64 = 0.1;
 #[derive(Debug, Clone)]
 struct Case<'a> {
     inject: Inject,
-    /// Whether the receiver's computation has tests in it.
-    has_tests: bool,
+    /// In the receiver's computation.
+    tests: u32,
     bytes: u64,
     segments: Vec<&'a Segment>,
 }
@@ -56,21 +56,27 @@ fn figure(results: &Results, mpi: usize, link: Link) -> Option<Figure> {
 
 /// Rows that there is a timeline of.
 fn cases(run: &Run) -> Vec<Case<'_>> {
-    let tables = run.tables.iter().filter(|table| table.name == PROGRAM);
+    let tables = run.tables.iter().filter(|table| table.name == PROGRAM && is_single(table));
     let rows = tables.flat_map(|table| table.rows.iter().map(move |row| (table, row)));
     let case = |(table, row): (&Table, &Row)| {
         let tag = row.tag()?;
         let of_row = |segment: &&Segment| segment.tag == tag && segment.end_ns >= segment.begin_ns;
         let segments: Vec<&Segment> = run.segments.iter().filter(of_row).collect();
         let bytes = row.bytes()?;
-        let case = Case { inject: run.inject, has_tests: has_tests(table), bytes, segments };
+        let case = Case { inject: run.inject, tests: number(table, "tests"), bytes, segments };
         (!case.segments.is_empty()).then_some(case)
     };
     rows.filter_map(case).collect()
 }
 
-fn has_tests(table: &Table) -> bool {
-    !matches!(table.attribute("tests"), "" | "0" | "none" | "no")
+/// One message in one direction.
+fn is_single(table: &Table) -> bool {
+    number(table, "messages") <= 1 && number(table, "both") == 0
+}
+
+/// An attribute; 0 when it is none.
+fn number(table: &Table, attribute: &str) -> u32 {
+    table.attribute(attribute).parse().unwrap_or(0)
 }
 
 impl Case<'_> {
@@ -88,7 +94,7 @@ impl Case<'_> {
     }
 
     fn is_plain(&self) -> bool {
-        self.inject == Inject::Off && !self.has_tests
+        self.inject == Inject::Off && self.tests == 0
     }
 }
 
@@ -108,7 +114,7 @@ fn choose<'a, 'b>(cases: &'b [Case<'a>]) -> Vec<&'b Case<'a>> {
     };
     let of_subject = |inject: Inject, has_tests: bool| {
         cases.iter().find(move |case| {
-            case.inject == inject && case.has_tests == has_tests && case.bytes == subject.bytes
+            case.inject == inject && (case.tests > 0) == has_tests && case.bytes == subject.bytes
         })
     };
     let cures = [
@@ -120,10 +126,11 @@ fn choose<'a, 'b>(cases: &'b [Case<'a>]) -> Vec<&'b Case<'a>> {
 }
 
 fn lanes_of<'a>(case: &Case<'a>) -> Lanes<'a> {
-    let how = match (case.inject, case.has_tests) {
-        (Inject::Off, false) => "no test",
-        (Inject::Off, true) => "a test in the receiver's computation",
-        (inject, _) => words::inject(inject),
+    let how = match (case.inject, case.tests) {
+        (Inject::Off, 0) => "no test".to_owned(),
+        (Inject::Off, 1) => "a test in the receiver's computation".to_owned(),
+        (Inject::Off, tests) => format!("{tests} tests in the receiver's computation"),
+        (inject, _) => words::inject(inject).to_owned(),
     };
     let blocked = scale::time(case.blocked_ns() as f64 / 1e3);
     let title =
@@ -143,20 +150,20 @@ mod tests {
     fn one_size_that_blocks_and_what_cures_it() {
         let free = [segment(0, 1, "MPI_Isend"), segment(1, 100, lanes::COMPUTE)];
         let held = [segment(0, 50, lanes::COMPUTE), segment(50, 100, "MPI_Wait")];
-        let case = |inject, has_tests, bytes, segments| Case { inject, has_tests, bytes, segments };
+        let case = |inject, tests, bytes, segments| Case { inject, tests, bytes, segments };
         let (free, held): (Vec<_>, Vec<_>) = (free.iter().collect(), held.iter().collect());
         let cases = [
-            case(Inject::Off, false, 64, free.clone()),
-            case(Inject::Off, false, 1024, free.clone()),
-            case(Inject::Off, false, 65536, held.clone()),
-            case(Inject::Off, false, 131072, held),
-            case(Inject::Timer, false, 131072, free.clone()),
-            case(Inject::Off, true, 131072, free),
+            case(Inject::Off, 0, 64, free.clone()),
+            case(Inject::Off, 0, 1024, free.clone()),
+            case(Inject::Off, 0, 65536, held.clone()),
+            case(Inject::Off, 0, 131072, held),
+            case(Inject::Timer, 0, 131072, free.clone()),
+            case(Inject::Off, 8, 131072, free),
         ];
         let chosen = choose(&cases);
         let sizes: Vec<u64> = chosen.iter().map(|case| case.bytes).collect();
         assert_eq!(sizes, [1024, 131072, 131072, 131072]);
-        assert!(chosen[2].has_tests);
+        assert_eq!(chosen[2].tests, 8);
         assert_eq!(chosen[3].inject, Inject::Timer);
     }
 }

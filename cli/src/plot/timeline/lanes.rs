@@ -2,7 +2,7 @@
 
 use crate::bench::results::Segment;
 
-use super::super::palette::{Dash, Tone};
+use super::super::palette::Tone;
 use super::super::panels;
 use super::super::scale::{self, Quantity, Scale};
 use super::super::sheet::{self, Heading, Key, Sample, MARGIN};
@@ -200,8 +200,7 @@ fn label(svg: &mut Svg, segment: &Segment, area: Area, is_last: bool) {
 }
 
 fn mark(svg: &mut Svg, x: f64, top: f64, name: &str) {
-    let pen = Pen::new(Tone::Ink, 1.2).dashed(Dash::Solid);
-    svg.line((x, top - 4.0), (x, top + BAR), pen);
+    svg.line((x, top - 4.0), (x, top), Pen::new(Tone::Ink, 1.2));
     let font = Font { size: 10.0, ..SMALL };
     svg.text((x, top - 5.0), name, font.at(Anchor::Middle));
 }

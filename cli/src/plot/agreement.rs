@@ -37,6 +37,7 @@ pub fn figure(results: &Results) -> Option<Figure> {
         legend: vec![Key::line("the same", Look::guide(Dash::Solid))],
         x: Axis::new(Quantity::TimeLog, "as the program measured it"),
         y: Axis::new(Quantity::TimeLog, "as lapscope has it"),
+        y_spans_x: true,
         size: (270.0, 250.0),
         panels: panels.collect(),
     };

@@ -12,6 +12,8 @@ pub struct Chart {
     pub legend: Vec<Key>,
     pub x: Axis,
     pub y: Axis,
+    /// Whether the y axis has room for all that the x axis has: values of both are compared.
+    pub y_spans_x: bool,
     /// Of the area in which a panel's lines are.
     pub size: (f64, f64),
     pub panels: Vec<Panel>,
@@ -113,7 +115,9 @@ pub fn draw(chart: &Chart) -> String {
     let x = Scale::new(chart.x.quantity, xs);
     for panel in &chart.panels {
         let of_row = chart.panels.iter().filter(|other| other.row == panel.row);
-        let y = Scale::new(chart.y.quantity, of_row.flat_map(Panel::ys));
+        let compared = chart.panels.iter().filter(|_| chart.y_spans_x).flat_map(Panel::xs);
+        let compared = compared.filter(|x| *x > 0.0);
+        let y = Scale::new(chart.y.quantity, of_row.flat_map(Panel::ys).chain(compared));
         let area = Area {
             left: MARGIN + LEFT + wide * panel.column as f64,
             top: top + TOP + high * panel.row as f64,
@@ -199,9 +203,8 @@ fn draw_grid(svg: &mut Svg, plane: &Plane) {
 fn draw_guide(svg: &mut Svg, guide: &Guide, plane: &Plane) {
     const STEPS: usize = 96;
     let value = |step: usize| plane.x.value(step as f64 / STEPS as f64);
-    let inside = |y: f64| (0.0..1.0).contains(&plane.y.place(y));
     let points = (0..=STEPS).map(value).map(|x| (x, (guide.function)(x)));
-    let points: Vec<_> = points.filter(|(_, y)| inside(*y) && plane.y.takes(*y)).collect();
+    let points: Vec<_> = points.filter(|(_, y)| plane.y.contains(*y)).collect();
     let points: Vec<_> = points.into_iter().map(|(x, y)| plane.place(x, y)).collect();
     if points.len() > 1 {
         svg.path(&points, guide.look.pen());
@@ -219,7 +222,7 @@ fn draw_spread(svg: &mut Svg, series: &Series, plane: &Plane) {
     if ends.len() > 1 && series.look.has_line {
         let above = ends.iter().map(|(x, _, high)| (*x, *high));
         let below = ends.iter().rev().map(|(x, low, _)| (*x, *low));
-        svg.polygon(&above.chain(below).collect::<Vec<_>>(), series.look.tone, 0.16);
+        svg.polygon(&above.chain(below).collect::<Vec<_>>(), series.look.tone, 0.14);
     } else {
         for (x, low, high) in ends {
             svg.line((x, low), (x, high), Pen::new(series.look.tone, 1.2));

@@ -30,6 +30,7 @@ pub fn figure(results: &Results) -> Option<Figure> {
         legend: legend(&panels, &worlds),
         x: Axis::new(Quantity::Bytes, "message size"),
         y: Axis::new(Quantity::Percent, "share of wall time"),
+        y_spans_x: false,
         size: (270.0, 130.0),
         panels,
     };

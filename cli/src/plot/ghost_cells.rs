@@ -17,8 +17,8 @@ const QUANTITIES: [(&str, &str, Tone, f64); 2] = [
 /// Forms and how they are run, from left to right.
 const WAYS: [(&str, Inject, [&str; 2]); 6] = [
     ("plain", Inject::Off, ["plain", ""]),
-    ("test", Inject::Off, ["test", "in between"]),
-    ("waitall", Inject::Off, ["one Waitall", "at the end"]),
+    ("test", Inject::Off, ["test", ""]),
+    ("waitall", Inject::Off, ["waitall", ""]),
     ("both", Inject::Off, ["both", ""]),
     ("plain", Inject::Timer, ["plain,", "timer tests"]),
     ("plain", Inject::Thread, ["plain,", "thread tests"]),
@@ -54,9 +54,9 @@ pub fn figure(results: &Results) -> Option<Figure> {
 }
 
 fn heading(results: &Results) -> Heading {
-    let subtitle = "Time of a step and of the communication in it, as the program was written (plain), with a Testall in the middle of \
-                    its computation, with one Waitall at the end, with both; and the plain program with tests that lapscope injects. \
-                    Whiskers: quartiles.";
+    let subtitle = "Time of a step and of the communication in it: as the program was written (plain), with tests in its \
+                    computation (test), with one Waitall for sends and receives (waitall), with both, and plain with tests that \
+                    lapscope injects. Whiskers: quartiles.";
     Heading {
         title: "Ghost cells: what waiting later and testing save".to_owned(),
         subtitle: subtitle.to_owned(),

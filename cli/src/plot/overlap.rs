@@ -91,6 +91,7 @@ fn figure(
         legend: panels::legend(&panels),
         x: Axis::new(Quantity::Bytes, "message size"),
         y: Axis::new(Quantity::Percent, "overlap"),
+        y_spans_x: false,
         size: PANEL,
         panels,
     };

@@ -86,6 +86,7 @@ fn latency(results: &Results, side: &str, name: &str, title: &str) -> Option<Fig
         legend,
         x: Axis::new(quantity, "delay before the wait, in latencies without delay"),
         y: Axis::new(quantity, "latency, in latencies without delay"),
+        y_spans_x: true,
         size: PANEL,
         panels,
     };
@@ -195,6 +196,7 @@ fn post_delay(results: &Results) -> Option<Figure> {
         legend: panels::legend(&panels),
         x: Axis::new(Quantity::Bytes, "message size"),
         y: Axis::new(Quantity::Percent, "post-delay work"),
+        y_spans_x: false,
         size: (360.0, 220.0),
         panels,
     };
@@ -217,5 +219,37 @@ fn left_over(table: &Table, side: &str, inject: Inject) -> Series {
         label: format!("{side}, {}", words::inject(inject)),
         look,
         points: sizes(table).into_iter().filter_map(of_size).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::results::Value;
+
+    fn row(delay: f64, latency: f64) -> Row {
+        let value = |median| {
+            let program = Some(Spread { median, low: None, high: None });
+            Value { program, outside: None }
+        };
+        let columns = [("bytes", 1024.0), ("delay_us", delay), ("latency_us", latency)];
+        let values = columns.map(|(name, number)| (name.to_owned(), value(number)));
+        Row { values: values.into() }
+    }
+
+    #[test]
+    fn latencies_are_shares_of_that_without_delay() {
+        let rows = vec![row(100.0, 60.0), row(0.03, 50.0), row(200.0, 250.0)];
+        let table = Table { rows, ..Table::default() };
+        let line = line(&table, 1024, 0, Inject::Off);
+        let points: Vec<_> = line.points.iter().map(|point| (point.x, point.y)).collect();
+        assert_eq!(points, [(0.0, 1.0), (2.0, 1.2), (4.0, 5.0)]);
+    }
+
+    #[test]
+    fn few_sizes_with_the_ends() {
+        assert_eq!(spread_out(&[1, 2, 3]), [1, 2, 3]);
+        assert_eq!(spread_out(&[1, 2, 3, 4, 5, 6, 7]), [1, 3, 5, 7]);
+        assert!(spread_out(&[]).is_empty());
     }
 }

@@ -88,14 +88,23 @@ impl Scale {
         value.is_finite() && (self.quantity.base().is_none() || value > 0.0 || self.has_zero)
     }
 
+    /// Whether a value is between the ends.
+    pub fn contains(&self, value: f64) -> bool {
+        self.takes(value) && (-1e-9..=1.0 + 1e-9).contains(&self.share(value))
+    }
+
     /// 0 at the low end, 1 at the high end; what is beyond is put there.
     pub fn place(&self, value: f64) -> f64 {
+        self.share(value).clamp(0.0, 1.0)
+    }
+
+    fn share(&self, value: f64) -> f64 {
         let value = match self.quantity.base() {
             Some(_) if value <= 0.0 => return 0.0,
             Some(base) => value.log(base),
             None => value,
         };
-        ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
+        (value - self.low) / (self.high - self.low)
     }
 
     /// The value that has that place.
@@ -263,6 +272,7 @@ mod tests {
     fn outliers_are_drawn_at_the_edge() {
         let scale = Scale::new(Quantity::Percent, [5.0, 900.0]);
         assert_eq!(scale.place(900.0), 1.0);
+        assert!(!scale.contains(900.0) && scale.contains(5.0));
         assert_eq!(labels(&scale, 6), ["0 %", "25 %", "50 %", "75 %", "100 %"]);
     }
 }

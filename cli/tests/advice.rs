@@ -255,6 +255,11 @@ fn sends_waited_for_one_by_one_are_to_be_waited_for_together() {
     assert_eq!(ns(together, "time_ns"), 275_000);
     let change = together["change"].as_array().unwrap();
     assert_eq!((address(&change[0]), address(&change[1])), (0x300, 0x600));
+    // The receiver could test as well, of which there is one sentence, and no second promise of the same time.
+    let or_test = &together["or_test"];
+    let places = or_test["change"].as_array().unwrap();
+    assert_eq!((address(&places[0]), address(&places[1])), (0x200, 0x400));
+    assert_eq!(or_test["sentence"], json!("Or call MPI_Test now and then in the computation between MPI_Irecv app+0x200 and MPI_Waitall app+0x400, where receivers are meanwhile; lapscope can do that: lapscope tune -- <launch line>."));
     // The other wait is the receiver's matter.
     assert_eq!(ns(&find(&report, "test")["evidence"], "exposed_partner_outside_ns"), 275_000);
 }

@@ -105,11 +105,27 @@ pub struct Advice {
     pub waiting_ranks: Vec<Rank>,
     /// Where the code would change: from one call to another, or one call alone.
     pub change: Vec<Place>,
+    /// Another cure for the same time.
+    pub or_test: Option<OrTest>,
     pub change_ranks: Vec<Rank>,
     /// Whether these are all ranks of a run of several.
     pub everywhere: bool,
     pub sentence: String,
     pub evidence: Evidence,
+}
+
+/// MPI_Test in the computation from a post to a completing call, where that saves most of what another cure does.
+#[derive(Debug, Clone, Serialize)]
+pub struct OrTest {
+    pub change: [Place; 2],
+    pub sentence: String,
+}
+
+impl Advice {
+    /// Whether tests, which can be injected, are the cure or would do as well.
+    pub fn is_for_tests(&self) -> bool {
+        self.cure == Cure::Test || self.or_test.is_some()
+    }
 }
 
 /// A call in the program.

@@ -35,7 +35,9 @@ fn write_all(out: &mut dyn Write, advice: &[&Advice], most: usize, style: Style)
     const INDENT: &str = "                     ";
     for advice in advice.iter().take(most) {
         let head = format!("  {:>7}{:>10}  ", percent(advice.share), time(advice.time_ns));
-        writeln!(out, "{}", style.wrap(&advice.sentence, &head, INDENT))?;
+        let other = advice.or_test.iter().map(|other| format!(" {}", other.sentence));
+        let text = advice.sentence.clone() + &other.collect::<String>();
+        writeln!(out, "{}", style.wrap(&text, &head, INDENT))?;
     }
     if let Some(more) = advice.len().checked_sub(most).filter(|&more| more > 0) {
         writeln!(out, "{INDENT}and {more} more in --format json")?;

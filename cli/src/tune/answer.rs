@@ -146,11 +146,14 @@ impl Answer {
         }
     }
 
-    /// What helps where injection does not: the call of MPI_Test that is advised is what was injected, if it was.
+    /// What helps where injection does not: calls of MPI_Test that are advised are what was injected, if it was.
     pub fn advise(&mut self, advice: Vec<Advice>) {
         let was_tested = self.runs.iter().any(|run| run.tests > 0);
         self.advice = advice;
-        self.advice.retain(|advice| !(was_tested && advice.cure == Cure::Test));
+        if was_tested {
+            self.advice.retain(|advice| advice.cure != Cure::Test);
+            self.advice.iter_mut().for_each(|advice| advice.or_test = None);
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::notes::Crowd;
-use crate::analysis::advice::{Advice, Cure};
+use crate::analysis::advice::Advice;
 use crate::analysis::injection::distances::Distances;
 use crate::analysis::injection::LEAST_SLOTS;
 use crate::model::{Bytes, Nanos};
@@ -100,7 +100,7 @@ impl FirstRun {
 
     /// The size of the smallest of the messages for which most is at stake.
     fn smaller(&self, advice: &[Advice]) -> Option<u64> {
-        let tests = advice.iter().filter(|advice| advice.cure == Cure::Test);
+        let tests = advice.iter().filter(|advice| advice.is_for_tests());
         let most = tests.max_by_key(|advice| advice.time_ns)?;
         let bytes = most.evidence.min_bytes;
         (bytes < self.min_bytes && !self.is_nothing(most.time_ns)).then_some(bytes)
@@ -130,10 +130,9 @@ impl FirstRun {
     }
 }
 
-/// What is waited for where advice is to test.
+/// What is waited for where advice is to test, or that tests would do as well.
 fn stake(advice: &[Advice], min_bytes: u64) -> Nanos {
-    let is_one =
-        |advice: &&Advice| advice.cure == Cure::Test && advice.evidence.max_bytes >= min_bytes;
+    let is_one = |advice: &&Advice| advice.is_for_tests() && advice.evidence.max_bytes >= min_bytes;
     advice.iter().filter(is_one).map(|advice| advice.time_ns).sum()
 }
 

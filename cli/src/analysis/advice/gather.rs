@@ -43,6 +43,8 @@ pub(super) struct Sums {
     /// The calls that wait, and the posts whose windows would change, by the time laid to them.
     pub waiting: BTreeMap<Spot, i64>,
     pub posts: BTreeMap<Spot, i64>,
+    /// Post and completing call around computations in which a test would help as well, by the time it would help against.
+    pub or_test: BTreeMap<(Spot, Spot), i64>,
     pub ranks: BTreeMap<u32, i64>,
     /// Ranks on which something would change.
     pub change_ranks: BTreeMap<u32, i64>,
@@ -113,6 +115,7 @@ struct Booking {
     changed: Option<u32>,
     compute: Option<i64>,
     late: Option<(u32, Late)>,
+    or_test: Option<(Spot, Spot)>,
 }
 
 impl<'a> Gatherer<'a> {
@@ -138,7 +141,10 @@ impl<'a> Gatherer<'a> {
         if later != NONE && waited > 0 {
             let finding = Finding::WaitTogether(waiting, self.call_spot(self.rank, later));
             let parts = Exposure { own_window: 0, transfer: 0, ..parts };
-            bookings.push(self.own_booking(finding, waited_for, parts));
+            bookings.push(Booking {
+                or_test: self.region_of_partner(waited_for, waiting),
+                ..self.own_booking(finding, waited_for, parts)
+            });
         } else {
             bookings.extend(self.late(waited_for, waiting));
             bookings.extend(self.outside(waited_for, waiting));
@@ -174,6 +180,7 @@ impl<'a> Gatherer<'a> {
             changed: Some(self.rank as u32),
             compute: has_window(&waited_for.half).then_some(waited_for.compute),
             late: None,
+            or_test: None,
         }
     }
 
@@ -237,7 +244,18 @@ impl<'a> Gatherer<'a> {
             changed: Some(changed),
             compute: compute(&half),
             late: None,
+            or_test: None,
         })
+    }
+
+    /// The post and the completing call between which the partner computed.
+    fn region_of_partner(&self, waited_for: &Waited<'_>, waiting: Spot) -> Option<(Spot, Spot)> {
+        match self.outside(waited_for, waiting)? {
+            Booking { finding: Finding::Test(region), post: Some(post), .. } => {
+                Some((post, region))
+            }
+            _ => None,
+        }
     }
 
     /// An exchange needs what its partner sends, however it is called.
@@ -256,6 +274,9 @@ impl<'a> Gatherer<'a> {
         *sums.waiting.entry(waiting).or_default() += total;
         if let Some(post) = booking.post {
             *sums.posts.entry(post).or_default() += total;
+        }
+        if let Some(region) = booking.or_test {
+            *sums.or_test.entry(region).or_default() += booking.parts.partner_outside;
         }
         if let Some((partner, late)) = &booking.late {
             *sums.change_ranks.entry(*partner).or_default() += late.ns;
@@ -345,6 +366,7 @@ impl Sums {
         self.bytes = join_ranges(self.bytes, other.bytes);
         add_all(&mut self.waiting, other.waiting);
         add_all(&mut self.posts, other.posts);
+        add_all(&mut self.or_test, other.or_test);
         add_all(&mut self.ranks, other.ranks);
         add_all(&mut self.change_ranks, other.change_ranks);
         self.compute += other.compute;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::gather::{join_ranges, Finding, Gathered, Late, Spot, Sums};
-use super::{words, Advice, Cause, Cure, Evidence, Limit, Place, Setting};
+use super::{words, Advice, Cause, Cure, Evidence, Limit, OrTest, Place, Setting};
 use crate::analysis::combine::same_places;
 use crate::analysis::overlap::exposure::Exposure;
 use crate::analysis::sites::Grouping;
@@ -46,7 +46,9 @@ impl Gathered {
         let mut frames: BTreeSet<Frame> = BTreeSet::new();
         for (finding, sums) in &self.findings {
             let spots = finding.spots().into_iter().flatten();
-            let all = spots.chain(sums.waiting.keys().copied()).chain(sums.posts.keys().copied());
+            let all = spots
+                .chain(sums.waiting.keys().chain(sums.posts.keys()).copied())
+                .chain(sums.or_test.keys().flat_map(|&(post, region)| [post, region]));
             frames.extend(all.filter_map(|(_, frame)| frame));
         }
         let same = same_places(frames, Grouping::Frame, names);
@@ -92,11 +94,21 @@ impl Sums {
         self.parts.total() + self.posting
     }
 
+    /// The computation in which tests would save most, if those would save most of the time.
+    fn test_instead(&self) -> Option<(Spot, Spot)> {
+        let all: i64 = self.or_test.values().sum();
+        let most = self.or_test.iter().max_by_key(|(_, ns)| **ns).map(|(region, _)| *region);
+        most.filter(|_| all * 2 >= self.time())
+    }
+
     fn move_spots(&mut self, moved: &impl Fn(Spot) -> Spot) {
         for spots in [&mut self.waiting, &mut self.posts] {
             for (spot, ns) in std::mem::take(spots) {
                 *spots.entry(moved(spot)).or_default() += ns;
             }
+        }
+        for ((post, region), ns) in std::mem::take(&mut self.or_test) {
+            *self.or_test.entry((moved(post), moved(region))).or_default() += ns;
         }
     }
 }
@@ -205,6 +217,9 @@ impl Judge<'_> {
             _ => vec![first, second],
         };
         let change = change.into_iter().flatten().map(|spot| self.place(Some(spot))).collect();
+        let or_test = sums
+            .test_instead()
+            .map(|(post, region)| [self.place(Some(post)), self.place(Some(region))]);
         let waiting_ranks = most_of(&sums.ranks);
         let changed = most_of(&sums.change_ranks);
         let mut advice = Advice {
@@ -216,12 +231,17 @@ impl Judge<'_> {
             waiting,
             waiting_ranks: self.ranks(&waiting_ranks),
             change,
+            or_test: None,
             change_ranks: self.ranks(&changed),
             everywhere: changed.len() > 1 && changed.len() == self.trace.ranks.len(),
             sentence: String::new(),
             evidence: sums.evidence(&waiting_ranks, &changed, waited),
         };
         advice.sentence = words::sentence(&advice, sums.collective, self.setting);
+        advice.or_test = or_test.map(|change| OrTest {
+            sentence: words::or_test(&advice, &change, self.setting),
+            change,
+        });
         advice
     }
 

@@ -16,15 +16,7 @@ pub(super) fn sentence(advice: &Advice, collective: bool, setting: Setting<'_>) 
     let limits = setting.limits;
     match advice.cure {
         Cure::Test => test(advice, collective, setting),
-        Cure::WaitTogether => format!(
-            "{} in the {} that ends the receives: each keeps the next send from being posted{}.",
-            match advice.waiting.call.contains("end") {
-                true => format!("Make {} an MPI_Isend and complete it", place(&advice.waiting)),
-                false => format!("Complete the sends of {}", place(&advice.waiting)),
-            },
-            place(advice.change.last().unwrap_or(&advice.waiting)),
-            on(advice)
-        ),
+        Cure::WaitTogether => wait_together(advice),
         Cure::PostReceiveEarlier => post_receive_earlier(advice),
         Cure::MakeNonblocking => format!(
             "Make {} an MPI_Isend that is completed later: it blocks until the receive is posted{}.",
@@ -36,6 +28,27 @@ pub(super) fn sentence(advice: &Advice, collective: bool, setting: Setting<'_>) 
         Cure::NothingToHideBehind => nothing(advice, collective),
         Cure::SlowTransfer => slow(advice, collective),
     }
+}
+
+fn wait_together(advice: &Advice) -> String {
+    format!(
+        "{} in the {} that ends the receives, or later: each keeps the next send from being posted{}.",
+        match advice.waiting.call.contains("end") {
+            true => format!("Make {} an MPI_Isend and complete it", place(&advice.waiting)),
+            false => format!("Complete the sends of {}", place(&advice.waiting)),
+        },
+        place(advice.change.last().unwrap_or(&advice.waiting)),
+        on(advice)
+    )
+}
+
+pub(super) fn or_test(advice: &Advice, [from, to]: &[Place; 2], setting: Setting<'_>) -> String {
+    format!(
+        "Or call MPI_Test now and then in the computation between {} and {}, where receivers are meanwhile{}.",
+        place(from),
+        place(to),
+        if can_be_injected(advice, setting) { INJECTION } else { "" }
+    )
 }
 
 fn test(advice: &Advice, collective: bool, setting: Setting<'_>) -> String {

@@ -289,4 +289,5 @@ def main():
         parts[name](bench)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -2,7 +2,7 @@
 # What lapscope costs, measured: `make bench`. Every figure is a ratio or difference taken within one run; absolute times
 # are of this machine. Takes half an hour, of which `inject` is the greater part.
 #
-#   tests/bench/run.sh [overhead] [threads] [fortran] [finalize] [report] [overlap] [inject]      default: all
+#   tests/bench/run.sh [overhead] [threads] [fortran] [finalize] [report] [overlap] [inject] [ghost]      default: all
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -160,6 +160,12 @@ inject() {
     done
 }
 
-for part in "${@:-overhead threads fortran finalize report overlap inject}"; do
+ghost() {
+    local mpi
+    for mpi in "${mpis[@]}"; do "mpicc.$mpi" -std=gnu11 -O2 -w -o "$work/ghost_cells.$mpi" examples/ghost_cells/ghost_cells.c; done
+    python3 tests/bench/ghost.py "$work" "$preload"
+}
+
+for part in "${@:-overhead threads fortran finalize report overlap inject ghost}"; do
     for one in $part; do "$one"; done
 done

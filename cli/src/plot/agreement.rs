@@ -11,6 +11,8 @@ use super::sheet::{Heading, Key, Look};
 use super::{words, Figure};
 
 const COLUMNS: usize = 3;
+/// Programs print hundredths of a microsecond: below, digits are lost.
+const LEAST_US: f64 = 1.0;
 
 pub fn figure(results: &Results) -> Option<Figure> {
     let series = by_program(results);
@@ -21,7 +23,7 @@ pub fn figure(results: &Results) -> Option<Figure> {
         .collect();
     let median = median(deviations.clone())?;
     let subtitle = format!(
-        "{} medians of durations in {} programs, each measured by the program itself and by lapscope from outside in the same \
+        "{} medians of 1 µs and more in {} programs, each measured by the program itself and by lapscope from outside in the same \
          run. Half of them differ by less than {:.1} %.",
         deviations.len(),
         series.len(),
@@ -85,8 +87,8 @@ fn pair(quantity: &str, value: &Value) -> Option<Point> {
         return None;
     }
     let (x, y) = (value.program?.median, value.outside?.median);
-    let is_duration = |us: f64| us.is_finite() && us > 0.0;
-    (is_duration(x) && is_duration(y)).then_some(Point { x, y, spread: None })
+    let is_shown = x.is_finite() && y.is_finite() && x >= LEAST_US && y > 0.0;
+    is_shown.then_some(Point { x, y, spread: None })
 }
 
 fn median(mut values: Vec<f64>) -> Option<f64> {

@@ -53,22 +53,27 @@ pub fn facts(results: &Results, after: &str) -> String {
         fact => format!("{before}{fact}{behind}"),
     };
     let parts = [
-        fact("created").to_owned(),
+        day(fact("created")).to_owned(),
         prefixed("", fact("processor"), ""),
         prefixed("", fact("processors"), " processors"),
-        fact("kernel").to_owned(),
-        prefixed(version_of(fact("lapscope")), fact("lapscope"), ""),
+        versioned("Linux", fact("kernel").split('-').next().unwrap_or_default()),
+        versioned("lapscope", fact("lapscope")),
         prefixed("after ", after, ""),
     ];
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join(" · ")
 }
 
+/// "2026-11-21T20:15:00Z": the hour says nothing to who reads this later.
+fn day(created: &str) -> &str {
+    created.split(['T', ' ']).next().unwrap_or_default()
+}
+
 /// A bare version needs its name in front.
-fn version_of(fact: &str) -> &'static str {
-    match fact.starts_with(|c: char| c.is_ascii_digit()) {
-        true => "lapscope ",
-        false => "",
+fn versioned(name: &str, version: &str) -> String {
+    match version.starts_with(|c: char| c.is_ascii_digit()) {
+        true => format!("{name} {version}"),
+        false => version.to_owned(),
     }
 }
 
@@ -95,6 +100,15 @@ mod tests {
     fn versions_are_cut() {
         assert_eq!(mpi(&facts_of("Open MPI v4.1.4, package: x")), "Open MPI v4.1.4");
         assert_eq!(mpi(&facts_of("")), "openmpi");
+    }
+
+    #[test]
+    fn facts_that_there_are() {
+        let given = [("created", "2026-11-21T20:15:00Z"), ("kernel", "6.1.0-18-amd64")];
+        let facts = given.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let results = Results { facts, ..Results::default() };
+        assert_eq!(super::facts(&results, "x 2007"), "2026-11-21 · Linux 6.1.0 · after x 2007");
+        assert_eq!(super::facts(&Results::default(), ""), "");
     }
 
     #[test]

@@ -186,7 +186,7 @@ fn post_delay(results: &Results) -> Option<Figure> {
         return None;
     }
     let subtitle = "After the longest delay: the time that the transfer still takes, as a share of what it takes without delay. \
-                    100 %: nothing had been done; 0 %: all.";
+                    100 %: nothing had been done; 0 %: all. What is above 140 % is at the edge.";
     let chart = Chart {
         heading: Heading {
             title: "Work that is left after a delay".to_owned(),

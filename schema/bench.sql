@@ -60,7 +60,7 @@ CREATE TABLE point (
 
 CREATE TABLE threshold (               -- what `lapscope thresholds` says of a run
   run                    INTEGER NOT NULL REFERENCES run (run),
-  what                   TEXT    NOT NULL, -- post: MPI_Isend itself blocks; completion: it waits for its receiver; cumulative: bytes on their way together
+  what                   TEXT    NOT NULL, -- post: MPI_Isend itself blocks; attention: it waits for its receiver to be inside MPI; completion: for its receive; cumulative: bytes on their way together
   largest_buffered_bytes INTEGER,
   smallest_waiting_bytes INTEGER,
   verdict                TEXT    NOT NULL,

@@ -28,6 +28,7 @@ Examples:
   lapscope run -- mpirun -n 4 ./app input.dat    record a run; works on the unmodified program
   lapscope report                                read the newest run in this directory
   lapscope tune -- mpirun -n 4 ./app input.dat   whether it runs faster with injected tests, and what to set
+  lapscope bench --quick                         what the MPIs of this machine overlap, and what not
   lapscope doctor ./app                          what is missing on this machine, or about this program";
 
 /// How much MPI communication was hidden behind computation, and why the rest was not.

@@ -218,7 +218,12 @@ fn of_path(path: PathClass, cells: &Cells, library: &str, declared: &[Declared])
         let cumulative = cumulative::find(&together, view);
         (completion_of_one(&together, &sizes, view, &cumulative), cumulative)
     };
-    let count = |evidence| sizes.iter().map(|cell| cell.completion(&[evidence])).sum::<u64>();
+    // far above the limit another protocol may be at work, which tells nothing of this one
+    let near = completion.smallest_waiting.map_or(u64::MAX, |limit| limit.saturating_mul(WIDE));
+    let is_near = |cell: &&Cell| cell.bytes.least <= near;
+    let count = |evidence| {
+        sizes.iter().filter(is_near).map(|cell| cell.completion(&[evidence])).sum::<u64>()
+    };
     let (receive, receiver) =
         (count(Completion::WaitedForReceive), count(Completion::WaitedForReceiver));
     let is_certain = is_apart || receive as f64 > SHARE_CERTAIN * receiver as f64;

@@ -6,8 +6,9 @@ use super::outside::{spread, CollectiveKey, CpuTimes, Outside};
 use super::results::{Row, Spread, Table};
 use crate::trace::{Direction, Half};
 
-/// The least that two clock readings in different places may differ by, microseconds.
-const CLOSE_US: f64 = 2.0;
+/// Times may differ by so many microseconds: the program reads its clock before lapscope is entered and after it is left, which
+/// takes some when what both need has left the caches.
+const CLOSE_US: f64 = 5.0;
 /// The least for shares, percent.
 const CLOSE_PERCENT: f64 = 5.0;
 /// Medians may differ by so much of the larger one: clocks are read a call apart.
@@ -258,6 +259,9 @@ fn of_sweeps(outside: &Outside, rank: usize, tag: i64, blocks: usize) -> Vec<(us
 
 // --- collectives ------------------------------------------------------------------------------------------------------
 
+/// Calls that are shorter are not compared, nanoseconds: reading the CPU time of a thread takes half a microsecond, in and out.
+const LONG_CALL: i64 = 20_000;
+
 fn add_collectives(table: &mut Table, outside: &Outside) -> anyhow::Result<()> {
     let found = outside.collectives()?;
     let Ok(ranks) = table.attribute("ranks").parse() else { return Ok(()) };
@@ -269,11 +273,13 @@ fn add_collectives(table: &mut Table, outside: &Outside) -> anyhow::Result<()> {
     for row in &mut table.rows {
         let Some(in_batch) = row.number("calls").filter(|&calls| calls >= 1.0) else { continue };
         let key = CollectiveKey { ranks, call: call.into(), bytes: row.bytes().unwrap_or(0) };
-        if let Some(ranks) = found.get(&key) {
-            let share = |of| spread(batch_means(ranks, in_batch as usize, of));
-            set(row, "idle_percent", share(|sum| sum.wall - sum.user - sum.system));
-            set(row, "user_percent", share(|sum| sum.user));
-            set(row, "system_percent", share(|sum| sum.system));
+        let Some(ranks) = found.get(&key) else { continue };
+        let calls = ranks.iter().flatten().count().max(1) as i64;
+        if ranks.iter().flatten().map(|call| call.wall).sum::<i64>() >= LONG_CALL * calls {
+            // the kernel splits user from system time by ticks, which are too few in a batch
+            let idle =
+                batch_means(ranks, in_batch as usize, |sum| sum.wall - sum.user - sum.system);
+            set(row, "idle_percent", spread(idle));
         }
     }
     Ok(())

@@ -123,15 +123,17 @@ impl Place<'_> {
             Job { asks: timeline, ..job(Inject::Timer, "") },
         ];
         if !self.scope.is_quick {
-            let several = Job {
-                asks: Asks { thresholds: true, ..Asks::default() },
-                ..job(Inject::Off, "-k 8")
-            };
+            let asks = Asks { thresholds: true, ..Asks::default() };
+            let several = Job { asks, ..job(Inject::Off, "-k 8") };
             jobs.push(several.clone());
             if self.link == Link::SlowLink && self.family == Family::OpenMpi {
-                let small = ["sndbuf", "rcvbuf"]
-                    .map(|what| (format!("OMPI_MCA_btl_tcp_{what}"), "16384".to_owned()));
-                jobs.push(Job { settings: small.to_vec(), ..several });
+                let set = |name: &str, value: &str| {
+                    (format!("OMPI_MCA_btl_tcp_{name}"), value.to_owned())
+                };
+                let small = vec![set("sndbuf", "16384"), set("rcvbuf", "16384")];
+                jobs.push(Job { settings: small, ..several });
+                let limit = vec![set("eager_limit", "16384")];
+                jobs.push(Job { asks, settings: limit, ..job(Inject::Off, "") });
             }
             jobs.push(job(Inject::Off, "-2"));
         }

@@ -142,7 +142,8 @@ pub struct Spread {
 /// From which size sends wait, as lapscope sees it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Threshold {
-    /// post: MPI_Isend itself blocks; completion: it waits for its receiver; cumulative: bytes on their way together.
+    /// post: MPI_Isend itself blocks; attention: it waits for its receiver to be inside MPI; completion: for its receive;
+    /// cumulative: for others on their way.
     pub what: String,
     pub largest_buffered_bytes: Option<u64>,
     pub smallest_waiting_bytes: Option<u64>,

@@ -44,7 +44,7 @@ pub struct Session<'a> {
 
 /// What becomes of a job.
 pub enum Done {
-    Run(Run),
+    Run(Box<Run>),
     /// Somebody wants us to end.
     Interrupted,
 }
@@ -66,12 +66,12 @@ impl Session<'_> {
                 let _ = std::fs::remove_dir_all(&place); // a directory of temporary files, removed with them
             }
             match result {
-                Ok(true) => return Done::Run(Run { problem: None, ..run }),
+                Ok(true) => return Done::Run(Box::new(Run { problem: None, ..run })),
                 Ok(false) => return Done::Interrupted,
                 Err(error) => run = Run { problem: Some(format!("{error:#}")), ..self.blank(job) },
             }
         }
-        Done::Run(run)
+        Done::Run(Box::new(run))
     }
 
     fn blank(&self, job: &Job) -> Run {
@@ -199,6 +199,7 @@ fn thresholds(outside: &Outside) -> Vec<Threshold> {
     let cumulative = &path.cumulative;
     vec![
         limit("post", &path.post),
+        limit("attention", &path.attention),
         limit("completion", &path.completion),
         Threshold {
             what: "cumulative".into(),

@@ -126,7 +126,7 @@ fn run_all(
                     bar.say(&format!("lapscope: {mpi}, {link}: {}: {problem}", describe(job)));
                 }
                 writer.add(&run)?;
-                results.runs.push(run);
+                results.runs.push(*run);
             }
         }
         bar.end();

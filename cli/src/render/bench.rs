@@ -15,7 +15,7 @@ const LISTED: usize = 12;
 
 /// The runs of one MPI on one link.
 #[derive(Clone, Copy)]
-pub(self) struct Section<'a> {
+struct Section<'a> {
     results: &'a Results,
     mpi: usize,
     link: Link,

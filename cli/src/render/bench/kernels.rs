@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::super::style::Style;
 use super::super::table::{Align, Table as Lines};
 use super::{cell, heading, injected, BySize, Section};
-use crate::bench::results::{Inject, Row, Run, Table};
+use crate::bench::results::{Inject, Row, Run, Table, Threshold};
 
 pub fn write(out: &mut dyn Write, section: Section<'_>, style: Style) -> io::Result<()> {
     write_overlap(out, section, style)?;
@@ -117,7 +117,8 @@ fn write_blocking(out: &mut dyn Write, section: Section<'_>, style: Style) -> io
     let title = |run: &Run, table: &Table| -> Option<(&'static str, &'static str)> {
         let attribute = |name| table.attribute(name);
         match (attribute("messages"), attribute("tests"), attribute("both"), run.inject) {
-            ("1", "0", "0", Inject::Off) => Some(("Isend", "Wait")),
+            ("1", "0", "0", Inject::Off) if run.settings.is_empty() => Some(("Isend", "Wait")),
+            ("1", "0", "0", Inject::Off) => Some(("lower limit: Isend", "Wait")),
             ("1", "0", "0", Inject::Timer) => Some(("timer: Isend", "Wait")),
             ("1", _, "0", Inject::Off) => Some(("receiver tests: Isend", "Wait")),
             ("1", "0", _, Inject::Off) => Some(("both send: Isend", "Wait")),
@@ -139,6 +140,9 @@ fn write_blocking(out: &mut dyn Write, section: Section<'_>, style: Style) -> io
     write_thresholds(out, section, style)
 }
 
+/// Verdicts that say nothing.
+const SILENT: [&str; 2] = ["not_enough", "no_evidence"];
+
 fn write_thresholds(out: &mut dyn Write, section: Section<'_>, style: Style) -> io::Result<()> {
     for run in section.runs().filter(|run| run.program == "t0_t3" && !run.thresholds.is_empty()) {
         let found = run.tables.iter().find(|table| table.name == "thresholds");
@@ -151,7 +155,10 @@ fn write_thresholds(out: &mut dyn Write, section: Section<'_>, style: Style) -> 
             bracket(row, "wait_buffered_bytes", "wait_blocking_bytes")
         );
         writeln!(out, "{}", style.wrap(&program, "    ", "      "))?;
-        for threshold in run.thresholds.iter().filter(|threshold| !threshold.sentence.is_empty()) {
+        let tells = |found: &&Threshold| {
+            !found.sentence.is_empty() && !SILENT.contains(&found.verdict.as_str())
+        };
+        for threshold in run.thresholds.iter().filter(tells) {
             let line = format!("lapscope: {}", threshold.sentence);
             writeln!(out, "{}", style.wrap(&line, "    ", "      "))?;
         }

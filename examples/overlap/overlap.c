@@ -3,9 +3,12 @@
  *
  * Rank 0 sends to rank 1, synchronously, so that a send is complete only when the receive has begun. The side in question
  * posts (MPI_Issend or MPI_Irecv), computes c, and waits; the other side blocks (MPI_Recv or MPI_Ssend). l0 is the
- * latency with c = 0. c is raised by a tenth of l0 until the latency l exceeds 1.1 l0. At the last step that did not, the
+ * latency with c = 0. c is raised by a tenth of l0 a step. At the last step whose latency l does not exceed 1.1 l0, the
  * overlap is (c - (l - l0)) / l0: what was computed without making it longer, as a share of what the transfer takes.
  * "Achieved" is the same at c = l0, when there is enough to hide all of it behind.
+ *
+ * The paper stops at the first step that exceeds 1.1 l0. Here all steps up to 1.2 l0 are done: what makes progress now and
+ * then only (a timer, a thread that wakes up) may hide nothing of a short computation and all of a longer one.
  *
  * When a transfer begins. l runs, in every scenario, from the moment when both sides have posted, and c is the
  * computation after that moment. For the side that posts later this is its own post, as published. Where the side in
@@ -14,13 +17,13 @@
  * there it computes as long as the other is late and then c, and both c and l begin with the other's post. With c = 0 it
  * waits at once.
  *
- * A step that exceeds 1.1 l0 is done again, twice at most, before it is believed; each attempt is a row of its own.
- * After that l0 is measured again: when it is not what it was, the machine has changed meanwhile (somebody else runs, a
- * clock is faster), nothing can be told from the difference, and the search begins again with the new l0.
+ * A step that exceeds 1.1 l0 is done again before it is believed; each attempt is a row of its own. At the end l0
+ * is measured again: when it is not what it was, the machine has changed meanwhile (somebody else runs, a clock is faster),
+ * nothing can be told from the difference, and the search begins again with the new l0.
  */
 #include "../common/pair.h"
 
-enum { MOST_TENTHS = 20, AGAIN = 2, SEARCHES = 3 };
+enum { MOST_TENTHS = 12, SEARCHES = 3 };
 
 struct timing {
     double work_us, latency_us, post_us, wait_us;
@@ -107,22 +110,16 @@ static struct step measure(const struct pair *p, int count, double work_us, doub
 static int search(const struct pair *p, int repetitions, struct result *r, int tag)
 {
     double l0 = r->start.latency.median;
-    int equal_measured = 0;
     r->reached = r->start;
     for (int tenths = 1; tenths <= MOST_TENTHS; tenths++) {
         struct step s = measure(p, repetitions, tenths * l0 / 10, l0, tag++);
-        for (int again = 0; again < AGAIN && s.latency.median > 1.1 * l0; again++)
-            s = measure(p, repetitions, tenths * l0 / 10, l0, tag++);
-        if (tenths == 10) {
-            r->equal = s;
-            equal_measured = 1;
-        }
         if (s.latency.median > 1.1 * l0)
-            break;
-        r->reached = s;
+            s = measure(p, repetitions, tenths * l0 / 10, l0, tag++);
+        if (tenths == 10)
+            r->equal = s;
+        if (s.latency.median <= 1.1 * l0)
+            r->reached = s;
     }
-    if (!equal_measured)
-        r->equal = measure(p, repetitions, l0, l0, tag++);
     return tag;
 }
 

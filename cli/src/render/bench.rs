@@ -48,8 +48,9 @@ pub fn write(out: &mut dyn Write, results: &Results, style: Style) -> io::Result
         for link in Link::ALL {
             let section = Section { results, mpi, link };
             if section.runs().next().is_some() {
-                let title = format!("{}, {}", results.mpis[mpi].version, link.words());
-                writeln!(out, "\n{}", style.bold(&title.to_uppercase()))?;
+                let title =
+                    format!("{}, {}", results.mpis[mpi].version, link.words().to_uppercase());
+                writeln!(out, "\n{}", style.bold(&title))?;
                 kernels::write(out, section, style)?;
                 applications::write(out, section, style)?;
             }

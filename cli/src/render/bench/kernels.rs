@@ -114,30 +114,45 @@ fn write_blocking(out: &mut dyn Write, section: Section<'_>, style: Style) -> io
         "BLOCKING SENDS",
         "µs in MPI_Isend and in the wait of a sender whose receiver computes for long [SP04]",
     )?;
-    let title = |run: &Run, table: &Table| -> Option<(&'static str, &'static str)> {
-        let attribute = |name| table.attribute(name);
-        match (attribute("messages"), attribute("tests"), attribute("both"), run.inject) {
-            ("1", "0", "0", Inject::Off) if run.settings.is_empty() => Some(("Isend", "Wait")),
-            ("1", "0", "0", Inject::Off) => Some(("lower limit: Isend", "Wait")),
-            ("1", "0", "0", Inject::Timer) => Some(("timer: Isend", "Wait")),
-            ("1", _, "0", Inject::Off) => Some(("receiver tests: Isend", "Wait")),
-            ("1", "0", _, Inject::Off) => Some(("both send: Isend", "Wait")),
-            (_, "0", "0", Inject::Off) if run.settings.is_empty() => {
-                Some(("8 messages: Isend", "Wait"))
+    for part in [Part::Freed, Part::Varied] {
+        let mut lines = BySize::new();
+        for (run, table) in &tables {
+            if let Some((_, isend, wait)) = title(run, table).filter(|title| title.0 == part) {
+                lines.add(isend, Some(table), "isend_us");
+                lines.add(wait, Some(table), "wait0_us");
             }
-            (_, "0", "0", Inject::Off) => Some(("small buffers: Isend", "Wait")),
-            _ => None,
         }
-    };
-    let mut lines = BySize::new();
-    for (run, table) in &tables {
-        if let Some((isend, wait)) = title(run, table) {
-            lines.add(isend, Some(table), "isend_us");
-            lines.add(wait, Some(table), "wait0_us");
+        if !lines.columns.is_empty() {
+            lines.write(out, style)?;
         }
     }
-    lines.write(out, style)?;
     write_thresholds(out, section, style)
+}
+
+/// What is shown side by side.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// What frees the sender.
+    Freed,
+    /// Other messages, other limits.
+    Varied,
+}
+
+/// How the columns of a variation are headed: MPI_Isend, and its wait.
+fn title(run: &Run, table: &Table) -> Option<(Part, &'static str, &'static str)> {
+    use Part::{Freed, Varied};
+    let attribute = |name| table.attribute(name);
+    let is_plain = run.settings.is_empty();
+    match (attribute("messages"), attribute("tests"), attribute("both"), run.inject) {
+        ("1", "0", "0", Inject::Off) if is_plain => Some((Freed, "Isend", "Wait")),
+        ("1", "0", "0", Inject::Off) => Some((Varied, "lower limit: Isend", "Wait")),
+        ("1", "0", "0", Inject::Timer) => Some((Freed, "timer: Isend", "Wait")),
+        ("1", _, "0", Inject::Off) => Some((Freed, "receiver tests: Isend", "Wait")),
+        ("1", "0", _, Inject::Off) => Some((Varied, "both send: Isend", "Wait")),
+        (_, "0", "0", Inject::Off) if is_plain => Some((Varied, "8 messages: Isend", "Wait")),
+        (_, "0", "0", Inject::Off) => Some((Varied, "8, small buffers: Isend", "Wait")),
+        _ => None,
+    }
 }
 
 /// Verdicts that say nothing.

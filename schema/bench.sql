@@ -66,7 +66,7 @@ CREATE TABLE threshold (               -- what `lapscope thresholds` says of a r
   verdict                TEXT    NOT NULL,
   sentence               TEXT    NOT NULL,
   PRIMARY KEY (run, what)
-) WITHOUT ROWID;
+);
 
 CREATE TABLE segment (                 -- timelines: what a rank did in one repetition, on a clock that the ranks share
   run      INTEGER NOT NULL REFERENCES run (run),

@@ -95,6 +95,7 @@ fn examples_compile_without_a_warning() {
                 "-Wextra",
                 "-Wshadow",
                 "-Werror",
+                "-Wno-stringop-overflow", // gcc takes MPICH's MPI_STATUSES_IGNORE for an array
                 "-o",
             ]);
             command.arg(place.path().join(example)).arg(source).arg("-lm");
@@ -123,7 +124,7 @@ fn every_experiment_under_every_mpi() {
     check_both_numbers(&results);
 
     let read = bench(place.path(), &["--read", "b.db", "--format", "json"]);
-    assert_eq!(answer(&read), results, "read again");
+    assert!(answer(&read) == results, "read again it is something else");
     let card = bench(place.path(), &["--read", "b.db"]);
     for name in [
         "OVERLAP",
@@ -176,7 +177,7 @@ fn check_both_numbers(results: &Value) {
 /// Large messages do not move while nobody calls MPI; with injected tests they do, in the same program.
 #[test]
 fn injection_turns_no_overlap_into_overlap() {
-    const LARGE: Option<u64> = Some(1 << 20);
+    const LARGE: Option<u64> = Some(4 << 20);
     let Some(mpi) = mpi::named("openmpi").filter(|mpi| Bed::SlowLink.is_there(mpi)) else { return };
     let turns = (0..TRIALS).any(|_| {
         let results = measured(mpi, "slow", "overlap,progress");
@@ -237,12 +238,10 @@ fn ghost_cells_gain_by_what_is_advised() {
     let Some(mpi) = mpi::named("openmpi") else { return };
     let gains = (0..TRIALS).any(|_| {
         let results = measured(mpi, "shared", "ghost_cells");
-        let advised: Vec<&str> = rows(&results, "runs")
-            .iter()
-            .flat_map(|run| rows(run, "advice"))
-            .map(|advice| text(advice, "cure"))
-            .collect();
-        println!("advised: {advised:?}");
+        let advice: Vec<&Value> =
+            rows(&results, "runs").iter().flat_map(|run| rows(run, "advice")).collect();
+        advice.iter().for_each(|advice| println!("{}", text(advice, "sentence")));
+        let says = |words: &str| advice.iter().any(|advice| text(advice, "sentence").contains(words));
         let time = |form, inject| program(table(&results, "steps", inject, &[("form", form)]), None, "communication_us");
         let [plain, first, second] = ["plain", "test", "waitall"].map(|form| time(form, "off"));
         let injected = time("plain", "timer");
@@ -250,8 +249,8 @@ fn ghost_cells_gain_by_what_is_advised() {
             "in MPI: {plain:.0} us a step, strategy 1 {first:.0}, strategy 2 {second:.0}, injection alone {injected:.0}: {:.0} % of what strategy 1 gains",
             100.0 * (plain - injected) / (plain - first)
         );
-        advised.contains(&"wait_together")
-            && advised.contains(&"test")
+        advice.iter().any(|advice| text(advice, "cure") == "wait_together")
+            && says("all MPI_Test now and then")
             && first < 0.7 * plain
             && second < 0.7 * plain
             && injected < 0.7 * plain

@@ -3,12 +3,14 @@
 use std::collections::HashSet;
 
 use super::outside::{spread, CollectiveKey, CpuTimes, Outside};
-use super::results::{Row, Spread, Table};
+use super::results::{Inject, Row, Spread, Table};
 use crate::trace::{Direction, Half};
 
 /// Times may differ by so many microseconds: the program reads its clock before lapscope is entered and after it is left, which
 /// takes some when what both need has left the caches.
 const CLOSE_US: f64 = 5.0;
+/// With injection lapscope's work for its timer or thread lies there, too.
+const CLOSE_INJECTED_US: f64 = 25.0;
 /// The least for shares, percent.
 const CLOSE_PERCENT: f64 = 5.0;
 /// Medians may differ by so much of the larger one: clocks are read a call apart.
@@ -35,8 +37,12 @@ pub fn add_outside(program: &str, tables: &mut [Table], outside: &Outside) -> an
 }
 
 /// Whether two measurements of the same agree: their quartiles overlap, or they are as close as clocks allow.
-pub fn agree(quantity: &str, program: Spread, outside: Spread) -> bool {
-    let least = if quantity.ends_with("_percent") { CLOSE_PERCENT } else { CLOSE_US };
+pub fn agree(inject: Inject, quantity: &str, program: Spread, outside: Spread) -> bool {
+    let least = match inject {
+        _ if quantity.ends_with("_percent") => CLOSE_PERCENT,
+        Inject::Off => CLOSE_US,
+        Inject::Timer | Inject::Thread => CLOSE_INJECTED_US,
+    };
     let slack = least.max(CLOSE_SHARE * program.median.abs().max(outside.median.abs()));
     let distance = (program.median - outside.median).abs();
     let ends = |spread: Spread| {
@@ -314,13 +320,15 @@ mod tests {
 
     #[test]
     fn medians_agree_within_their_spread() {
-        let agree_us = |a, b| agree("latency_us", a, b);
+        let agree_us = |a, b| agree(Inject::Off, "latency_us", a, b);
         assert!(agree_us(spread(90.0, 100.0, 120.0), spread(115.0, 130.0, 140.0)));
         assert!(!agree_us(spread(90.0, 100.0, 110.0), spread(115.0, 130.0, 140.0)));
         assert!(agree_us(spread(1.0, 1.0, 1.0), spread(2.5, 2.5, 2.5)), "two clock readings");
+        let (long, short) = (spread(30.0, 30.0, 30.0), spread(10.0, 10.0, 10.0));
+        assert!(!agree_us(long, short) && agree(Inject::Timer, "post_us", long, short));
         assert!(agree_us(spread(1e3, 1e3, 1e3), spread(1.04e3, 1.04e3, 1.04e3)));
         let value = |median| Spread { median, low: None, high: None };
-        assert!(agree("idle_percent", value(3.0), value(7.5)));
-        assert!(!agree("idle_percent", value(3.0), value(18.5)));
+        assert!(agree(Inject::Off, "idle_percent", value(3.0), value(7.5)));
+        assert!(!agree(Inject::Off, "idle_percent", value(3.0), value(18.5)));
     }
 }

@@ -254,7 +254,7 @@ fn read_point(row: &rusqlite::Row<'_>) -> rusqlite::Result<(i64, String, Value)>
 }
 
 fn read_answers(connection: &Connection, id: i64, run: &mut Run) -> rusqlite::Result<()> {
-    let query = format!("SELECT * FROM threshold WHERE run = {id} ORDER BY what DESC");
+    let query = format!("SELECT * FROM threshold WHERE run = {id} ORDER BY rowid");
     run.thresholds = collect(connection, &query, |row| {
         Ok(Threshold {
             what: row.get("what")?,

@@ -92,7 +92,7 @@ impl Place<'_> {
         // over the slow link messages up to its burst of 256 KB are as quick as its processors
         let (options, large) = match (self.scope.is_quick, self.link) {
             (true, Link::SharedMemory) => ("-r 5 -b 1K,16K,256K", ""),
-            (true, Link::SlowLink) => ("-r 5 -b 1K,64K,1M", ""),
+            (true, Link::SlowLink) => ("-r 5 -b 1K,64K,4M", ""),
             (false, Link::SharedMemory) => ("-r 11 -b 1K,4K,16K,64K,256K,1M", ",4M"),
             (false, Link::SlowLink) => ("-r 7 -b 1K,4K,16K,64K,256K,1M", ",4M"),
         };

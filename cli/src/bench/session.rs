@@ -215,10 +215,13 @@ fn advice(recorded: &Path) -> anyhow::Result<Vec<AdviceGiven>> {
     let open = OpenRun::open(Some(recorded))?;
     let report = report::build(&open, &[], ReportOptions::default())?;
     let given = report.advice.iter().filter(|advice| advice.helps).take(ADVICE);
-    let given = given.map(|advice| AdviceGiven {
-        cure: word(&advice.cure),
-        share: advice.share,
-        sentence: advice.sentence.clone(),
+    let given = given.map(|advice| {
+        let other = advice.or_test.iter().map(|other| format!(" {}", other.sentence));
+        AdviceGiven {
+            cure: word(&advice.cure),
+            share: advice.share,
+            sentence: std::iter::once(advice.sentence.clone()).chain(other).collect(),
+        }
     });
     Ok(given.collect())
 }

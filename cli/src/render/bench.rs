@@ -178,11 +178,13 @@ fn pairs(results: &Results) -> impl Iterator<Item = Pair<'_>> {
 
 fn write_agreement(out: &mut dyn Write, results: &Results, style: Style) -> io::Result<()> {
     let all: Vec<Pair<'_>> = pairs(results).collect();
-    let differ: Vec<&Pair<'_>> =
-        all.iter().filter(|pair| !agree(pair.quantity, pair.program, pair.outside)).collect();
+    let differ: Vec<&Pair<'_>> = all
+        .iter()
+        .filter(|pair| !agree(pair.run.inject, pair.quantity, pair.program, pair.outside))
+        .collect();
     writeln!(out, "\n{}", style.bold("PROGRAM AND LAPSCOPE"))?;
     let sentence = format!(
-        "{} quantities were measured by a program and seen by lapscope: {} agree within their quartiles (or 5 %, 2 µs, 5 points), \
+        "{} quantities were measured by a program and seen by lapscope: {} agree within their quartiles (or 5 %, 5 µs, 25 µs with injection, 5 points), \
          {} do not.",
         all.len(),
         all.len() - differ.len(),

@@ -206,11 +206,13 @@ static inline double worked_us(const struct moments *m)
     return m->worked > begin ? m->worked - begin : 0;
 }
 
+/* With a little work in each: who watches from outside is not to take what these take for what a message takes alone. */
 static inline void warm_up(struct pair *p)
 {
+    enum { WORK_US = 20 };
     double begin = now_us();
     for (int i = 0; i < warm_ups(p->bytes); i++)
-        transfer(p, 0, 0);
+        transfer(p, WORK_US, 0);
     p->rest = rest_us(now_us() - begin, p->bytes);
 }
 

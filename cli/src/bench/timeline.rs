@@ -6,7 +6,7 @@ use super::outside::Outside;
 use super::results::{Segment, Table};
 use crate::trace::Half;
 
-/// Segments of the repetition in the middle of each row of the table.
+/// Segments of a usual repetition of each row of the table.
 pub fn segments(table: &Table, outside: &Outside) -> Vec<Segment> {
     let messages = table.attribute("messages").parse().unwrap_or(1usize).max(1);
     let both: usize = if table.attribute("both") == "1" { 2 } else { 1 };
@@ -16,11 +16,12 @@ pub fn segments(table: &Table, outside: &Outside) -> Vec<Segment> {
 
 fn of_tag(outside: &Outside, tag: i64, messages: usize) -> Vec<Segment> {
     let mut segments = Vec::new();
+    let shown = usual(&outside.halves(0, tag), messages);
     for rank in 0..outside.trace.ranks.len() {
         let halves = outside.halves(rank, tag);
         let repetitions: Vec<&[Half<'_>]> = halves.chunks_exact(messages).collect();
-        if let Some(middle) = repetitions.get(repetitions.len() / 2) {
-            segments.extend(of_repetition(outside, rank, tag, middle));
+        if let Some(shown) = repetitions.get(shown.unwrap_or(0)) {
+            segments.extend(of_repetition(outside, rank, tag, shown));
         }
     }
     let begin = segments.iter().map(|segment| segment.begin_ns).min().unwrap_or(0);
@@ -29,6 +30,19 @@ fn of_tag(outside: &Outside, tag: i64, messages: usize) -> Vec<Segment> {
         segment.end_ns -= begin;
     }
     segments
+}
+
+/// The repetition whose time from the first post to the end of the last wait is the median.
+fn usual(halves: &[Half<'_>], messages: usize) -> Option<usize> {
+    let lasted = |(number, halves): (usize, &[Half<'_>])| {
+        let begin = halves.iter().map(|half| half.post_begin).min()?;
+        let end = halves.iter().filter_map(|half| half.completion_end).max()?;
+        Some((end - begin, number))
+    };
+    let mut times: Vec<(i64, usize)> =
+        halves.chunks_exact(messages).enumerate().filter_map(lasted).collect();
+    times.sort_unstable();
+    times.get(times.len() / 2).map(|&(_, number)| number)
 }
 
 /// Posts, completing calls, and computation in between, in the order of time.

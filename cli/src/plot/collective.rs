@@ -14,8 +14,10 @@ const SHARES: [(&str, &str); 3] =
     [("user_percent", "user"), ("system_percent", "system"), ("idle_percent", "idle")];
 
 pub fn figure(results: &Results) -> Option<Figure> {
-    let measured: Vec<(&Run, &Table)> =
-        results.tables("collective_cpu").filter(|(run, _)| run.inject == Inject::Off).collect();
+    let measured: Vec<(&Run, &Table)> = results
+        .tables("collective_cpu")
+        .filter(|(run, _)| run.inject == Inject::Off && run.settings.is_empty())
+        .collect();
     let processors = results.facts.get("processors").and_then(|fact| fact.trim().parse().ok());
     let worlds = Worlds::of(&measured, processors)?;
     let mut panels = Vec::new();

@@ -3,6 +3,7 @@
 mod lanes;
 
 use crate::bench::results::{Inject, Link, Results, Row, Run, Segment, Table};
+use crate::options;
 
 use super::scale;
 use super::sheet::Heading;
@@ -98,6 +99,12 @@ impl Case<'_> {
     }
 }
 
+/// For smaller messages nothing is injected.
+fn injected_from() -> u64 {
+    let option = options::find("LAPSCOPE_INJECT_MIN_BYTES");
+    option.and_then(|option| option.default.parse().ok()).unwrap_or(0)
+}
+
 /// The largest size whose sender goes on at once; a size whose sender is blocked, plain, with tests, and with injection.
 fn choose<'a, 'b>(cases: &'b [Case<'a>]) -> Vec<&'b Case<'a>> {
     let plain = || cases.iter().filter(|case| case.is_plain());
@@ -105,7 +112,10 @@ fn choose<'a, 'b>(cases: &'b [Case<'a>]) -> Vec<&'b Case<'a>> {
     let cured =
         |bytes: u64| cases.iter().filter(|case| !case.is_plain() && case.bytes == bytes).count();
     let blocked = plain().filter(|case| case.is_blocked());
-    let blocked = blocked.max_by_key(|case| (cured(case.bytes), std::cmp::Reverse(case.bytes)));
+    let least = injected_from();
+    let worth =
+        |case: &&Case<'_>| (cured(case.bytes), case.bytes >= least, std::cmp::Reverse(case.bytes));
+    let blocked = blocked.max_by_key(worth);
     let largest = plain().max_by_key(|case| case.bytes);
     let waiting =
         blocked.or(largest.filter(|largest| eager.is_some_and(|e| e.bytes < largest.bytes)));

@@ -202,7 +202,8 @@ fn write_collectives(out: &mut dyn Write, section: Section<'_>, style: Style) ->
         out,
         style,
         "PROCESSOR TIME OF BLOCKING COLLECTIVES",
-        "percent of the time of a call [HO07]: a library that polls has no idle time, whatever the network does",
+        "percent of the time of a call [HO07]: a library that polls has no idle time, whatever the network does; watched: with \
+         LAPSCOPE_CPU_TIME",
     )?;
     let mut lines = Lines::new(&[
         ("call", Align::Left),
@@ -222,7 +223,9 @@ fn write_collectives(out: &mut dyn Write, section: Section<'_>, style: Style) ->
         for row in &table.rows {
             let of = |quantity| cell(Some(row), quantity);
             let bytes = row.bytes().unwrap_or(0).to_string();
-            let mut cells = vec![table.attribute("op").to_owned(), ranks.to_owned(), bytes];
+            let watched = if run.settings.is_empty() { "" } else { ", watched" };
+            let mut cells =
+                vec![format!("{}{watched}", table.attribute("op")), ranks.to_owned(), bytes];
             cells.extend(["call_us", "user_percent", "system_percent", "idle_percent"].map(of));
             lines.row(cells, None);
         }

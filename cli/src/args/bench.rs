@@ -39,7 +39,7 @@ Without --mpi all MPIs in PATH are taken. The slow link is a network namespace i
 transfers take time while processors are free, and nothing outside of it changes.
 
 The results are written to a SQLite file (schema/bench.sql) while they come in, so that those of an interrupted bench can be
-read, too. A whole bench takes five minutes for each MPI and link, --quick less than one.
+read, too. A whole bench takes two to three minutes for each MPI and link, --quick half a minute.
 
 Examples:
   lapscope bench --quick

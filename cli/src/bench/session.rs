@@ -22,7 +22,7 @@ use crate::launch::child::{exit_code, HeldSignals, Watch};
 use crate::launch::environment;
 
 /// An experiment that takes longer hangs.
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: Duration = Duration::from_secs(90);
 /// Launches before a run counts as failed: launchers and transports have their own moods.
 const TRIALS: usize = 2;
 /// Pieces of advice that are kept.
@@ -68,7 +68,10 @@ impl Session<'_> {
             match result {
                 Ok(true) => return Done::Run(Box::new(Run { problem: None, ..run })),
                 Ok(false) => return Done::Interrupted,
-                Err(error) => run = Run { problem: Some(format!("{error:#}")), ..self.blank(job) },
+                Err(error) => {
+                    let (problem, seconds) = (Some(format!("{error:#}")), run.seconds);
+                    run = Run { problem, seconds, ..self.blank(job) };
+                }
             }
         }
         Done::Run(Box::new(run))

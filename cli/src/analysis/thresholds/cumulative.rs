@@ -10,6 +10,8 @@ use super::{by_size, View};
 
 /// Messages that have to be explained by others on their way before that is believed.
 const FEWEST: u64 = 3;
+/// This share of the messages behind others is more than chance makes wait.
+const MANY: f64 = 0.05;
 
 /// What the limit is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -19,6 +21,8 @@ pub enum CumulativeVerdict {
     PerMessage,
     /// They do, from so many bytes on.
     Cumulative,
+    /// Some do and some do not, and neither their size nor the bytes on their way tell which.
+    Unclear,
     /// Such messages were never sent behind others that the receiver had not come for.
     NotEnough,
 }
@@ -70,6 +74,9 @@ pub(super) fn find(cells: &[Cell], view: View) -> Cumulative {
         found.smallest_blocking_bytes = parts.smallest_waiting;
         found.waiting = parts.waiting;
         found.contradictions = parts.contradictions;
+    } else if waited >= FEWEST && waited as f64 > MANY * behind as f64 {
+        found.verdict = CumulativeVerdict::Unclear;
+        found.waiting = waited;
     } else if parts.largest_buffered.is_some() {
         found.verdict = CumulativeVerdict::PerMessage;
         found.contradictions = parts.contradictions + parts.waiting;

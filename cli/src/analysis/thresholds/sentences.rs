@@ -163,6 +163,11 @@ fn cumulative(of: &Cumulative, path: &str) -> String {
             of.contradictions,
             of.contradictions_per_message
         ),
+        CumulativeVerdict::Unclear => format!(
+            "{} messages {path} waited behind others and would not have waited alone, and neither their size nor the bytes on \
+             their way tell which do",
+            of.waiting
+        ),
         CumulativeVerdict::NotEnough => format!(
             "nothing shows whether the limit {path} is one for each message or for all on their way: never were several on \
              their way to a receiver that was not there"

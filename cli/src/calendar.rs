@@ -1,37 +1,43 @@
-//! The date and time of day, taken apart.
+//! The date and time of day, as text.
 
-/// Now, in UTC.
-pub fn utc() -> libc::tm {
-    now(libc::gmtime_r)
-}
+use std::ffi::CStr;
 
-/// Now, in the time zone of the user.
-pub fn local() -> libc::tm {
-    now(libc::localtime_r)
-}
-
-/// Now, as "2026-01-31T23:59:59Z".
+/// Now in UTC, as "2026-01-31T23:59:59Z".
 pub fn utc_text() -> String {
-    let tm = utc();
-    format!(
-        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z",
-        tm.tm_year + 1900,
-        tm.tm_mon + 1,
-        tm.tm_mday,
-        tm.tm_hour,
-        tm.tm_min,
-        tm.tm_sec
-    )
+    now(libc::gmtime_r, c"%Y-%m-%dT%H:%M:%SZ")
+}
+
+/// Now in the time zone of the user, as "20260131-235959": for names of files.
+pub fn local_stamp() -> String {
+    now(libc::localtime_r, c"%Y%m%d-%H%M%S")
 }
 
 type TakeApart = unsafe extern "C" fn(*const libc::time_t, *mut libc::tm) -> *mut libc::tm;
 
-fn now(take_apart: TakeApart) -> libc::tm {
-    // SAFETY: time() and its companions write only to what they are given; tm is plain numbers.
-    unsafe {
+fn now(take_apart: TakeApart, pattern: &CStr) -> String {
+    let mut text = [0u8; 32];
+    // SAFETY: all write only to what they are given, strftime at most as much as fits; tm is plain numbers.
+    let length = unsafe {
         let now = libc::time(std::ptr::null_mut());
         let mut tm: libc::tm = std::mem::zeroed();
         take_apart(&now, &mut tm);
-        tm
+        libc::strftime(text.as_mut_ptr().cast(), text.len(), pattern.as_ptr(), &tm)
+    };
+    String::from_utf8_lossy(&text[..length]).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The text with every digit as 9.
+    fn shape(text: &str) -> String {
+        text.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect()
+    }
+
+    #[test]
+    fn moments_as_text() {
+        assert_eq!(shape(&utc_text()), "9999-99-99T99:99:99Z");
+        assert_eq!(shape(&local_stamp()), "99999999-999999");
     }
 }

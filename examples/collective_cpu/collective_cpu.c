@@ -267,8 +267,7 @@ static int read_options(int argc, char **argv)
             return 0;
         default: give_up(name, "no such option, or one without its value; -h lists them");
         }
-    if (optind < argc)
-        give_up(name, "only options are understood; -h lists them");
+    refuse_words(name, argc);
     for (int i = 0; i < options.sizes; i++)
         options.bytes[i] -= options.bytes[i] % sizeof(double); /* whole elements */
     return 1;

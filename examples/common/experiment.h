@@ -195,6 +195,15 @@ static inline int index_of_name(const char *name, const char *const *names, int 
     return -1;
 }
 
+/* Reads the name of a form, or "all"; returns 0 when the text is neither. */
+static inline int read_forms(const char *text, const char *const *names, int count, int *first, int *last)
+{
+    int form = index_of_name(text, names, count);
+    *first = form < 0 ? 0 : form;
+    *last = form < 0 ? count - 1 : form;
+    return form >= 0 || strcmp(text, "all") == 0;
+}
+
 /* Gives up over a value that is none of what the option takes, or over an option that there is not. */
 static inline void refuse_option(const char *program, int option, const char *value, const char *takes)
 {
@@ -204,6 +213,13 @@ static inline void refuse_option(const char *program, int option, const char *va
     else
         snprintf(why, sizeof why, "no option -%c, or its value is missing; -h lists them", option);
     give_up(program, why);
+}
+
+/* Gives up over words behind the options, which nobody would read. */
+static inline void refuse_words(const char *program, int argc)
+{
+    if (optind < argc)
+        give_up(program, "only options are understood; -h lists them");
 }
 
 /* Help, on one rank. */

@@ -265,6 +265,7 @@ static inline int read_pair_options(int argc, char **argv, const char *program, 
             return 0;
         read_pair_option(program, option, o);
     }
+    refuse_words(program, argc);
     return 1;
 }
 

@@ -303,15 +303,6 @@ static void print_gain(const struct slab *plain, const struct slab *slab)
 
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
-static void read_form(const char *name)
-{
-    int form = index_of_name(name, form_names, FORMS);
-    if (form < 0 && strcmp(name, "all") != 0)
-        give_up("ghost_cells", "-f takes plain, test, waitall, both or all");
-    options.first = form < 0 ? PLAIN : form;
-    options.last = form < 0 ? BOTH : form;
-}
-
 /* Returns whether there is something to run. */
 static int read_options(int argc, char **argv)
 {
@@ -320,7 +311,10 @@ static int read_options(int argc, char **argv)
     opterr = 0;
     while ((option = getopt(argc, argv, "f:b:i:l:t:s:h")) != -1)
         switch (option) {
-        case 'f': read_form(optarg); break;
+        case 'f':
+            if (!read_forms(optarg, form_names, FORMS, &options.first, &options.last))
+                give_up("ghost_cells", "-f takes plain, test, waitall, both or all");
+            break;
         case 'b':
             if (read_sizes(optarg, &bytes, 1) != 1 || bytes < sizeof(double) || bytes > INT32_MAX)
                 give_up("ghost_cells", "-b takes one size from 8 bytes to 2047M");
@@ -348,8 +342,7 @@ static int read_options(int argc, char **argv)
             return 0;
         default: give_up("ghost_cells", "no such option, or one without its value; -h lists them");
         }
-    if (optind < argc)
-        give_up("ghost_cells", "only options are understood; -h lists them");
+    refuse_words("ghost_cells", argc);
     return 1;
 }
 

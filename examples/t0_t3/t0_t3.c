@@ -335,6 +335,7 @@ static int read_options(int argc, char **argv, struct options *o)
             return 0;
         read_option(option, o);
     }
+    refuse_words("t0_t3", argc);
     for (int i = 0; i < o->size_count; i++)
         if (o->sizes[i] < (size_t)o->messages)
             give_up("t0_t3", "a size of -b is less than a byte for each message of -k");

@@ -271,15 +271,6 @@ static void run(void)
 
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
-static void read_form(const char *name)
-{
-    int form = index_of_name(name, form_names, FORMS);
-    if (form < 0 && strcmp(name, "all") != 0)
-        give_up("wavefront", "-f takes blocking, overlapped or all");
-    options.first = form < 0 ? BLOCKING : form;
-    options.last = form < 0 ? OVERLAPPED : form;
-}
-
 /* Returns whether there is something to run. */
 static int read_options(int argc, char **argv)
 {
@@ -289,7 +280,10 @@ static int read_options(int argc, char **argv)
     opterr = 0;
     while ((option = getopt(argc, argv, "f:n:w:u:b:r:h")) != -1)
         switch (option) {
-        case 'f': read_form(optarg); break;
+        case 'f':
+            if (!read_forms(optarg, form_names, FORMS, &options.first, &options.last))
+                give_up(name, "-f takes blocking, overlapped or all");
+            break;
         case 'n':
             if (!read_count(optarg, 1, 1000000, &options.blocks))
                 give_up(name, "-n takes a number of blocks");
@@ -316,8 +310,7 @@ static int read_options(int argc, char **argv)
             return 0;
         default: give_up(name, "no such option, or one without its value; -h lists them");
         }
-    if (optind < argc)
-        give_up(name, "only options are understood; -h lists them");
+    refuse_words(name, argc);
     return 1;
 }
 

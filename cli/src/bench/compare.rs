@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::outside::{spread, CollectiveKey, CpuTimes, Outside};
+use super::outside::{spread, CollectiveKey, Collectives, CpuTimes, Outside};
 use super::results::{Inject, Row, Spread, Table};
 use crate::trace::{Direction, Half};
 
@@ -21,13 +21,18 @@ const CLOSE_SHARE: f64 = 0.05;
 /// # Errors
 /// A database of the run cannot be read.
 pub fn add_outside(program: &str, tables: &mut [Table], outside: &Outside) -> anyhow::Result<()> {
+    // one reading of all calls serves all tables
+    let collectives = match program {
+        "collective_cpu" => outside.collectives()?,
+        _ => Collectives::new(),
+    };
     for table in tables {
         match (program, table.name.as_str()) {
             ("overlap", "steps") => add_steps(table, outside),
             ("overlap", "overlap") => add_overlap(table, outside),
             ("progress", "progress") => add_progress(table, outside),
             ("t0_t3", "t0_t3") => add_t0_t3(table, outside),
-            ("collective_cpu", "collective_cpu") => add_collectives(table, outside)?,
+            ("collective_cpu", "collective_cpu") => add_collectives(table, &collectives),
             ("ghost_cells", "steps") => add_ghost_cells(table, outside),
             ("wavefront", "wavefront") => add_wavefront(table, outside),
             _ => (),
@@ -268,9 +273,8 @@ fn of_sweeps(outside: &Outside, rank: usize, tag: i64, blocks: usize) -> Vec<(us
 /// Calls that are shorter are not compared, nanoseconds: reading the CPU time of a thread takes half a microsecond, in and out.
 const LONG_CALL: i64 = 20_000;
 
-fn add_collectives(table: &mut Table, outside: &Outside) -> anyhow::Result<()> {
-    let found = outside.collectives()?;
-    let Ok(ranks) = table.attribute("ranks").parse() else { return Ok(()) };
+fn add_collectives(table: &mut Table, found: &Collectives) {
+    let Ok(ranks) = table.attribute("ranks").parse() else { return };
     let call = match table.attribute("op") {
         "allreduce" => "MPI_Allreduce",
         "bcast" => "MPI_Bcast",
@@ -288,7 +292,6 @@ fn add_collectives(table: &mut Table, outside: &Outside) -> anyhow::Result<()> {
             set(row, "idle_percent", spread(idle));
         }
     }
-    Ok(())
 }
 
 /// Percent of the time in the calls of each batch, a mean over ranks.

@@ -1,6 +1,5 @@
 //! The MPIs that experiments can be compiled and launched with.
 
-use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,6 +7,7 @@ use std::process::Command;
 use anyhow::{bail, Context};
 
 use super::results::{Link, MpiFacts};
+use crate::launch::line::find_executable;
 
 /// What settings depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,8 @@ pub fn in_path() -> Vec<Mpi> {
         let same = |known: &Mpi| target(&known.launcher) == target(&mpi.launcher);
         !found.iter().any(same)
     };
-    let plain = find_in_path("mpicc").and_then(|compiler| Mpi::of_compiler("mpi", &compiler));
+    let plain =
+        find_executable("mpicc".as_ref()).and_then(|compiler| Mpi::of_compiler("mpi", &compiler));
     found.extend(plain.filter(is_new));
     found
 }
@@ -82,14 +83,9 @@ pub fn named(text: &str) -> anyhow::Result<Mpi> {
 }
 
 fn side_by_side(name: &str) -> Option<Mpi> {
-    let compiler = find_in_path(&format!("mpicc.{name}"))?;
-    let launcher = find_in_path(&format!("mpirun.{name}"))?;
+    let compiler = find_executable(format!("mpicc.{name}").as_ref())?;
+    let launcher = find_executable(format!("mpirun.{name}").as_ref())?;
     Some(Mpi { name: name.into(), compiler, launcher, prefix: None, version: String::new() })
-}
-
-fn find_in_path(name: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file())
 }
 
 fn target(path: &Path) -> PathBuf {

@@ -78,8 +78,8 @@ impl Outside {
     ///
     /// # Errors
     /// A database cannot be read.
-    pub fn collectives(&self) -> anyhow::Result<BTreeMap<CollectiveKey, Vec<Vec<CpuTimes>>>> {
-        let mut found = BTreeMap::new();
+    pub fn collectives(&self) -> anyhow::Result<Collectives> {
+        let mut found = Collectives::new();
         for path in &self.databases {
             let database = Database::open(path)?;
             read_collectives(&database, &mut found).with_context(|| path.display().to_string())?;
@@ -97,6 +97,9 @@ pub struct CollectiveKey {
     pub bytes: u64,
 }
 
+/// Calls, rank by rank in the order in which they were made.
+pub type Collectives = BTreeMap<CollectiveKey, Vec<Vec<CpuTimes>>>;
+
 /// Of one call on one rank, nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTimes {
@@ -105,10 +108,7 @@ pub struct CpuTimes {
     pub system: i64,
 }
 
-fn read_collectives(
-    database: &Database,
-    found: &mut BTreeMap<CollectiveKey, Vec<Vec<CpuTimes>>>,
-) -> rusqlite::Result<()> {
+fn read_collectives(database: &Database, found: &mut Collectives) -> rusqlite::Result<()> {
     const QUERY: &str = "\
         SELECT m.size, n.name, o.bytes, c.duration_ns, c.user_ns, c.system_ns
         FROM call c JOIN operation o ON o.id = c.operation_id JOIN call_name n ON n.id = o.call_id

@@ -236,7 +236,7 @@ fn program_of(experiment: Experiment) -> Program {
 }
 
 fn output(args: &BenchArgs) -> PathBuf {
-    let default = || PathBuf::from(format!("lapscope-bench-{}.db", environment::local_time()));
+    let default = || PathBuf::from(format!("lapscope-bench-{}.db", calendar::local_stamp()));
     args.output.clone().unwrap_or_else(default)
 }
 

@@ -108,21 +108,8 @@ pub fn preload(library: &Path, existing: Option<&OsStr>) -> OsString {
 /// # Errors
 /// The working directory is gone.
 pub fn default_directory(program: &str) -> anyhow::Result<PathBuf> {
-    Ok(std::env::current_dir()?.join(format!("lapscope-{}-{program}", local_time())))
-}
-
-/// Now, as "20260131-235959".
-pub fn local_time() -> String {
-    let tm = crate::calendar::local();
-    format!(
-        "{:04}{:02}{:02}-{:02}{:02}{:02}",
-        tm.tm_year + 1900,
-        tm.tm_mon + 1,
-        tm.tm_mday,
-        tm.tm_hour,
-        tm.tm_min,
-        tm.tm_sec
-    )
+    Ok(std::env::current_dir()?
+        .join(format!("lapscope-{}-{program}", crate::calendar::local_stamp())))
 }
 
 /// The variable that says that this process is itself a rank which a launcher has started; `None` when it is not.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::bench::outside::spread;
 use crate::bench::results::{Inject, Results, Value};
 
 use super::chart::{Axis, Chart, Guide, Panel, Point, Series};
@@ -21,11 +22,12 @@ pub fn figure(results: &Results) -> Option<Figure> {
         .flat_map(|series| &series.points)
         .map(|point| (point.y / point.x - 1.0).abs())
         .collect();
-    let median = median(deviations.clone())?;
+    let count = deviations.len();
+    let median = spread(deviations)?.median;
     let subtitle = format!(
         "{} medians of 1 µs and more in {} programs, each measured by the program itself and by lapscope from outside in the same \
          run, without injection. Half of them differ by less than {:.1} %.",
-        deviations.len(),
+        count,
         series.len(),
         median * 100.0
     );
@@ -90,9 +92,4 @@ fn pair(quantity: &str, value: &Value) -> Option<Point> {
     let (x, y) = (value.program?.median, value.outside?.median);
     let is_shown = x.is_finite() && y.is_finite() && x >= LEAST_US && y > 0.0;
     is_shown.then_some(Point { x, y, spread: None })
-}
-
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
 }

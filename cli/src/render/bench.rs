@@ -6,9 +6,9 @@ mod kernels;
 use std::io::{self, Write};
 
 use super::style::Style;
-use super::table::{Align, Table};
+use super::table::{Align, Table as Lines};
 use crate::bench::compare::agree;
-use crate::bench::results::{Inject, Link, Results, Row, Run, Spread};
+use crate::bench::results::{Link, Results, Row, Run, Spread, Table};
 
 /// Disagreements that are listed one by one.
 const LISTED: usize = 12;
@@ -27,11 +27,7 @@ impl<'a> Section<'a> {
         self.results.runs.iter().filter(is_ours)
     }
 
-    fn tables(
-        self,
-        program: &'a str,
-        name: &'a str,
-    ) -> impl Iterator<Item = (&'a Run, &'a crate::bench::results::Table)> {
+    fn tables(self, program: &'a str, name: &'a str) -> impl Iterator<Item = (&'a Run, &'a Table)> {
         let runs = self.runs().filter(move |run| run.program == program);
         runs.flat_map(move |run| {
             let named = run.tables.iter().filter(move |table| table.name == name);
@@ -103,7 +99,7 @@ fn cell(row: Option<&Row>, quantity: &str) -> String {
 
 /// A table of sizes: each column is a quantity of one of the tables that an experiment printed.
 struct BySize<'a> {
-    columns: Vec<(&'static str, &'a crate::bench::results::Table, &'static str)>,
+    columns: Vec<(&'static str, &'a Table, &'static str)>,
 }
 
 impl<'a> BySize<'a> {
@@ -112,12 +108,7 @@ impl<'a> BySize<'a> {
     }
 
     /// Nothing is added where there is no table.
-    fn add(
-        &mut self,
-        title: &'static str,
-        table: Option<&'a crate::bench::results::Table>,
-        quantity: &'static str,
-    ) {
+    fn add(&mut self, title: &'static str, table: Option<&'a Table>, quantity: &'static str) {
         self.columns.extend(table.map(|table| (title, table, quantity)));
     }
 
@@ -131,9 +122,9 @@ impl<'a> BySize<'a> {
         sizes.dedup();
         let mut columns = vec![("bytes", Align::Right)];
         columns.extend(self.columns.iter().map(|(title, ..)| (*title, Align::Right)));
-        let mut lines = Table::new(&columns);
+        let mut lines = Lines::new(&columns);
         for size in sizes {
-            let value = |(_, table, quantity): &(_, &crate::bench::results::Table, &str)| {
+            let value = |(_, table, quantity): &(_, &Table, &str)| {
                 // the longest delay of a size is the last
                 let row = table.rows.iter().rev().find(|row| row.bytes() == Some(size));
                 cell(row, quantity)
@@ -144,11 +135,6 @@ impl<'a> BySize<'a> {
         }
         lines.write(out, style)
     }
-}
-
-/// As a column is headed.
-fn injected(inject: Inject) -> &'static str {
-    inject.key()
 }
 
 // --- both numbers ----------------------------------------------------------------------------------------------------
@@ -191,7 +177,7 @@ fn write_agreement(out: &mut dyn Write, results: &Results, style: Style) -> io::
         differ.len()
     );
     writeln!(out, "{}", style.wrap(&sentence, "  ", "  "))?;
-    let mut lines = Table::new(&[
+    let mut lines = Lines::new(&[
         ("run", Align::Left),
         ("quantity", Align::Left),
         ("bytes", Align::Right),

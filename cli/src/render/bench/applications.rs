@@ -122,8 +122,7 @@ fn write_wavefront(out: &mut dyn Write, section: Section<'_>, style: Style) -> i
         ("ideal", Align::Right),
         ("in MPI", Align::Right),
     ]);
-    for (run, table) in tables.iter().filter(|(run, _)| run.arguments.ends_with("-f all")) {
-        let _ = run;
+    for (_, table) in tables.iter().filter(|(run, _)| run.arguments.ends_with("-f all")) {
         let of = |quantity| cell(only_row(table), quantity);
         let mut cells = vec![table.attribute("form").to_owned()];
         cells.extend(["sweep_us", "ideal_us", "communication_us"].map(of));

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::super::style::Style;
 use super::super::table::{Align, Table as Lines};
-use super::{cell, heading, injected, BySize, Section};
+use super::{cell, heading, BySize, Section};
 use crate::bench::results::{Inject, Row, Run, Table, Threshold};
 
 pub fn write(out: &mut dyn Write, section: Section<'_>, style: Style) -> io::Result<()> {
@@ -48,7 +48,7 @@ fn write_overlap(out: &mut dyn Write, section: Section<'_>, style: Style) -> io:
         let of = |inject| find(section, OVERLAP, inject, side, "none");
         table.add("l0 µs", of(Inject::Off), "l0_us");
         for inject in Inject::ALL {
-            table.add(injected(inject), of(inject), "overlap_percent");
+            table.add(inject.key(), of(inject), "overlap_percent");
         }
         table.add("off, at l0", of(Inject::Off), "achieved_percent");
         table.add("timer, at l0", of(Inject::Timer), "achieved_percent");

@@ -95,22 +95,21 @@ fn measure(args: &BenchArgs) -> Result<(Results, ExitCode)> {
         signals: &signals,
         keeps: args.dir.is_some(),
     };
-    let is_whole = run_all(&session, &jobs, &mut results, &mut writer)?;
+    let code = run_all(&session, &jobs, &mut results, &mut writer);
     eprintln!(
         "lapscope: results in {}; to see them again: lapscope bench --read {0}",
         output.display()
     );
-    let code = if is_whole { ExitCode::SUCCESS } else { ExitCode::from(INTERRUPTED) };
     Ok((results, code))
 }
 
-/// Whether it got to the end.
+/// How it ended; what was measured until then is in `results`.
 fn run_all(
     session: &Session<'_>,
     jobs: &[Job],
     results: &mut Results,
     writer: &mut Writer,
-) -> Result<bool> {
+) -> ExitCode {
     let bar = Bar::new(jobs.len());
     for (number, job) in jobs.iter().enumerate() {
         let mpi = &results.mpis[job.mpi];
@@ -118,20 +117,26 @@ fn run_all(
         match session.run(job, number, &|| bar.tick()) {
             Done::Interrupted => {
                 bar.say("lapscope: interrupted: the report card is of what was measured until now");
-                return Ok(false);
+                return ExitCode::from(INTERRUPTED);
             }
             Done::Run(run) => {
                 if let Some(problem) = &run.problem {
                     let (mpi, link) = (&mpi.version, job.link.words());
                     bar.say(&format!("lapscope: {mpi}, {link}: {}: {problem}", describe(job)));
                 }
-                writer.add(&run)?;
+                let written = writer.add(&run);
                 results.runs.push(*run);
+                if let Err(error) = written {
+                    bar.say(&format!(
+                        "lapscope: {error:#}: the report card is of what was measured until now"
+                    ));
+                    return ExitCode::FAILURE;
+                }
             }
         }
         bar.end();
     }
-    Ok(true)
+    ExitCode::SUCCESS
 }
 
 fn describe(job: &Job) -> String {

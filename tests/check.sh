@@ -38,12 +38,16 @@ count_ctest() {
 sanitized() { # sanitized SANITIZERS
     cmake -S interposer/test -B "build/sanitize-${1%%,*}" -DLAPSCOPE_SANITIZE="$1" >/dev/null &&
         cmake --build "build/sanitize-${1%%,*}" -j 2 >/dev/null &&
-        ctest --test-dir "build/sanitize-${1%%,*}" --output-on-failure
+        tests/hostile.sh ctest --test-dir "build/sanitize-${1%%,*}" --output-on-failure
 }
+
+# Tests are run as by a user who has set everything that they could trip over.
+host=$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
+export "CARGO_TARGET_${host}_RUNNER=$PWD/tests/hostile.sh"
 
 suite "rustfmt" count_one cargo fmt --all --check
 suite "clippy" count_one cargo clippy --workspace --all-targets --quiet -- -D warnings
-suite "units in C" count_ctest ctest --test-dir build/interposer --output-on-failure
+suite "units in C" count_ctest tests/hostile.sh ctest --test-dir build/interposer --output-on-failure
 suite "units in C, AddressSanitizer and UndefinedBehaviorSanitizer" count_ctest sanitized address,undefined
 suite "units in C, ThreadSanitizer" count_ctest sanitized thread
 suite "generator" count_cargo cargo test -p lapscope-generate --no-fail-fast

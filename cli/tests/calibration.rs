@@ -3,7 +3,7 @@
 mod fixture;
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ const CALIBRATION: &str = r#"{
 
 fn run(arguments: &[&str], calibrations: &Path) -> Output {
     let run = fixture::small_run();
-    Command::new(env!("CARGO_BIN_EXE_lapscope"))
+    fixture::child::command(env!("CARGO_BIN_EXE_lapscope"))
         .args(arguments)
         .arg(run.path())
         .env("LAPSCOPE_CALIBRATION_DIR", calibrations)

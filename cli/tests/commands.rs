@@ -3,8 +3,11 @@
 use std::io::Read;
 use std::process::{Command, Stdio};
 
+#[path = "../../tests/src/child.rs"]
+mod child;
+
 fn lapscope(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lapscope"));
+    let mut command = child::command(env!("CARGO_BIN_EXE_lapscope"));
     command.args(arguments);
     command
 }

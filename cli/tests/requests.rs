@@ -2,7 +2,7 @@
 
 mod fixture;
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use fixture::{answer, json, small_run};
 
@@ -66,9 +66,7 @@ fn csv_has_one_line_a_request() {
 fn a_reader_that_went_away() {
     let run = small_run();
     for command in ["report", "sites", "requests", "pending"] {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_lapscope"))
-            .args([command, "."])
-            .current_dir(run.path())
+        let mut child = fixture::command(run.path(), &[command, "."])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

@@ -1,5 +1,7 @@
 //! `lapscope run` on programs that know nothing of MPI: what they see, and what their exit tells.
 
+#[path = "../../tests/src/child.rs"]
+mod child;
 #[path = "fixture/library.rs"]
 mod library;
 
@@ -12,8 +14,8 @@ use std::time::Duration;
 use library::library;
 
 fn lapscope(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lapscope"));
-    command.args(arguments).env("LAPSCOPE_LIBRARY", library()).env_remove("LD_PRELOAD");
+    let mut command = child::command(env!("CARGO_BIN_EXE_lapscope"));
+    command.args(arguments).env("LAPSCOPE_LIBRARY", library());
     command
 }
 
@@ -161,7 +163,7 @@ fn a_static_program_is_warned_about() {
     let directory = tempfile::tempdir().unwrap();
     let (source, program) = (directory.path().join("a.c"), directory.path().join("a"));
     std::fs::write(&source, "int main(void) { return 3; }\n").unwrap();
-    let mut compiler = Command::new("cc");
+    let mut compiler = child::command("cc");
     if !compiler.arg("-static").arg("-o").arg(&program).arg(&source).status().unwrap().success() {
         return; // no static C library here
     }

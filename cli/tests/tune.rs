@@ -14,7 +14,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use fixture::Rank;
+use fixture::{child, Rank};
 use library::library;
 use rows::Rows;
 use serde_json::Value;
@@ -146,7 +146,7 @@ fn gaining() -> TempDir {
 }
 
 fn command(place: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lapscope"));
+    let mut command = child::command(env!("CARGO_BIN_EXE_lapscope"));
     command
         .arg("tune")
         .args(arguments)
@@ -154,7 +154,6 @@ fn command(place: &Path, arguments: &[&str]) -> Command {
         .current_dir(place)
         .env("LAPSCOPE_LIBRARY", library())
         .env("LAPSCOPE_CALIBRATION_DIR", place.join("calibrations"))
-        .env_remove("LD_PRELOAD")
         .stdin(Stdio::null());
     command
 }

@@ -1,5 +1,6 @@
 /*
- * An allocator in LD_PRELOAD: hands everything to libc's, and says at the end of an MPI program that it was used.
+ * An allocator in LD_PRELOAD: hands everything to libc's, and says at the end of an MPI program whether it has served the
+ * thousand pieces of allocating.c. MPIs may allocate fewer than a hundred themselves: Intel's does.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -37,5 +38,5 @@ void free(void *old)
 __attribute__((destructor)) static void say(void)
 {
     if (MPI_Initialized)
-        puts(served > 100 ? "the allocator was used" : "the allocator was not used");
+        puts(served >= 1000 ? "the allocator was used" : "the allocator was not used");
 }

@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::OnceLock;
 
+use crate::child;
 use crate::launch::{Form, Job};
 use crate::mpi::Mpi;
 
@@ -25,7 +26,7 @@ fn unshare() -> Option<&'static [&'static str]> {
     *FOUND.get_or_init(|| {
         let forms: [&[&str]; 2] = [&["unshare", "-n"], &["unshare", "-rn"]];
         let found = forms.into_iter().find(|form| {
-            Command::new(form[0])
+            child::command(form[0])
                 .args(&form[1..])
                 .args(["sh", "-c", SLOW_LINK])
                 .stdout(Stdio::null())

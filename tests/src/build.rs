@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use crate::mpi::Mpi;
-use crate::{paths, rows};
+use crate::{child, paths, rows};
 
 /// Of C and of C++.
 const COMMON_FLAGS: &[&str] =
@@ -95,7 +95,7 @@ pub fn missing(mpi: &Mpi, functions: &[String]) -> Vec<String> {
             "#include <mpi.h>\nint main(void) {{ void (*volatile there)(void) = (void (*)(void)){function}; return !there; }}\n"
         );
         fs::write(&source, text).expect("a source to compile");
-        let output = Command::new(mpi.compiler)
+        let output = child::command(mpi.compiler)
             .arg(&source)
             .arg("-o")
             .arg(place.path().join("probe"))
@@ -132,7 +132,7 @@ fn compile(
 /// # Panics
 /// When it cannot be built.
 fn compile_c(compiler: &str, source: &Path, binary: &Path, options: &[&str]) {
-    compile(Command::new(compiler).args(COMMON_FLAGS).args(FLAGS), source, binary, options)
+    compile(child::command(compiler).args(COMMON_FLAGS).args(FLAGS), source, binary, options)
         .unwrap_or_else(|said| panic!("{said}"));
 }
 
@@ -171,7 +171,7 @@ pub fn cpp(mpi: &Mpi, app: &str) -> PathBuf {
     let mut sources = headers();
     sources.push(source.clone());
     if !is_current(&binary, &sources) {
-        let mut compiler = Command::new(mpi.compiler);
+        let mut compiler = child::command(mpi.compiler);
         compiler.envs([("OMPI_CC", "g++"), ("MPICH_CC", "g++")]).args(COMMON_FLAGS).args(CPP_FLAGS);
         compile(&mut compiler, &source, &binary, &[]).unwrap_or_else(|said| panic!("{said}"));
     }
@@ -191,7 +191,7 @@ pub fn fortran(mpi: &Mpi, app: &str, binding: Binding, extra: &[&str]) -> PathBu
     sources.push(source.clone());
     if !is_current(&binary, &sources) {
         let flags = [FORTRAN_FLAGS, binding.flags(), extra].concat();
-        let mut compiler = Command::new(mpi.fortran[0]);
+        let mut compiler = child::command(mpi.fortran[0]);
         compile(compiler.args(flags), &source, &binary, &mpi.fortran[1..])
             .unwrap_or_else(|said| panic!("{said}"));
     }
@@ -211,7 +211,7 @@ pub fn has_fortran(mpi: &Mpi, binding: Binding) -> bool {
     fs::write(&source, text).expect("a source to compile");
     mpi.fortran.first().is_some_and(|compiler| {
         let binary = place.path().join("probe");
-        compile(&mut Command::new(compiler), &source, &binary, &mpi.fortran[1..]).is_ok()
+        compile(&mut child::command(compiler), &source, &binary, &mpi.fortran[1..]).is_ok()
     })
 }
 

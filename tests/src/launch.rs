@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::mpi::Mpi;
-use crate::paths;
+use crate::{child, paths};
 
 /// Ways to run a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,18 +165,19 @@ impl<'a> Job<'a> {
         let set = set.map(|(name, value)| format!("{}={}", name.to_string_lossy(), quote(value)));
         let line = self.line();
         let line = line.iter().map(|word| quote(word));
-        ["env".to_owned()].into_iter().chain(set).chain(line).collect::<Vec<_>>().join(" ")
+        ["env", "-i"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain(set)
+            .chain(line)
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     fn command(&self) -> Command {
         let line = self.line();
-        let mut command = Command::new(&line[0]);
-        command.args(&line[1..]).current_dir(self.place).process_group(0).env_remove("LD_PRELOAD");
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("LAPSCOPE_") {
-                command.env_remove(name);
-            }
-        }
+        let mut command = child::command(&line[0]);
+        command.args(&line[1..]).current_dir(self.place).process_group(0);
         if let Some(mpi) = self.mpi {
             command.envs(mpi.environment.iter().copied());
             if let Some(variable) = mpi.timeout_variable {
@@ -283,7 +284,7 @@ fn wait(mut child: Child, limit: Duration) -> Option<ExitStatus> {
 /// # Errors
 /// When its exit code is not 0.
 pub fn try_lapscope<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Result<String, String> {
-    let mut command = Command::new(paths::lapscope());
+    let mut command = child::command(paths::lapscope());
     command.args(args).env("NO_COLOR", "1");
     let output = command.output().expect("lapscope runs");
     let (stdout, stderr) =

@@ -4,6 +4,7 @@
 pub mod answer;
 pub mod bed;
 pub mod build;
+pub mod child;
 pub mod differential;
 pub mod expect;
 pub mod invariants;

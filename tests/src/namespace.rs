@@ -2,7 +2,9 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
+
+use crate::child;
 
 /// Mounts, runs the rest of the line, copies what is left in the file system for the test to see.
 const SCRIPT: &str = r#"
@@ -19,7 +21,7 @@ exit "$code"
 
 /// Whether this user may make mount namespaces here; says loudly when not.
 pub fn permitted(what: &str) -> bool {
-    let allowed = Command::new("unshare")
+    let allowed = child::command("unshare")
         .args(["-m", "true"])
         .stderr(Stdio::null())
         .status()

@@ -3,7 +3,7 @@
 //! have the processors for a while, such questions are asked up to three times.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -12,7 +12,7 @@ use lapscope_tests::answer::{number, rows, text};
 use lapscope_tests::bed::Bed;
 use lapscope_tests::launch::{place, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::paths;
+use lapscope_tests::{child, paths};
 
 /// A bench ends within this, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(1500);
@@ -86,7 +86,7 @@ fn examples_compile_without_a_warning() {
             ["overlap", "progress", "t0_t3", "collective_cpu", "ghost_cells", "wavefront", "halo"]
         {
             let source = paths::root().join(format!("examples/{example}/{example}.c"));
-            let mut command = Command::new(mpi.compiler);
+            let mut command = child::command(mpi.compiler);
             command.args([
                 "-std=gnu11",
                 "-O2",
@@ -284,7 +284,7 @@ fn what_is_wrong_is_named() {
 fn an_interrupted_bench_keeps_what_it_has() {
     let place = place();
     let mpi = mpi_option(mpi::all()[0]);
-    let mut command = Command::new(paths::lapscope());
+    let mut command = child::command(paths::lapscope());
     command
         .args(["bench", "--quick", "--link", "shared", "--only", "overlap,progress", "--mpi", mpi])
         .args(["--output", "b.db"])

@@ -2,14 +2,12 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use lapscope_tests::bed::slow_link;
-use lapscope_tests::build;
 use lapscope_tests::launch::{lapscope, place, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::paths;
+use lapscope_tests::{build, child, paths};
 use serde_json::Value;
 
 /// Calibrations of all tests, each in a directory of its own.
@@ -34,7 +32,7 @@ fn calibrate(mpi: &Mpi, place: &Path, inside: Vec<OsString>, extra: &[&str]) -> 
 
 /// Where a run says that its reference times are from, and what it notes of them.
 fn source(run: &Path, place: &Path) -> (String, String) {
-    let output = Command::new(paths::lapscope())
+    let output = child::command(paths::lapscope())
         .args(["overlap".as_ref(), run.as_os_str(), "--format".as_ref(), "json".as_ref()])
         .env(DIRECTORY, place.join("calibrations"))
         .output()

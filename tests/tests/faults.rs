@@ -253,16 +253,20 @@ fn exec_before_mpi_starts() {
     }
 }
 
-/// A library of `tests/apps` preloaded beside lapscope: what it says on each of two ranks, it says with lapscope too.
-fn stays_in_force(library: &str, said: &str) {
+/// A library of `tests/apps` preloaded beside lapscope: what it says on each of two ranks of a program, it says with lapscope
+/// too.
+fn stays_in_force(library: &str, app: &str, said: &str) {
     for mpi in mpi::all() {
         let other = build::library(mpi, library);
+        let app = build::app(mpi, app);
         let place_of_bare = place();
-        let bare = alone(mpi, Form::Bare, place_of_bare.path()).env("LD_PRELOAD", &other).run();
+        let bare =
+            Job::new(mpi, 2, &app, Form::Bare, place_of_bare.path()).env("LD_PRELOAD", &other);
+        let bare = bare.run();
         assert_eq!(bare.stdout.matches(said).count(), 2, "{}", bare.stdout);
         for form in [Form::Preload, Form::Outer, Form::Inner] {
             let place = place();
-            let mut job = alone(mpi, form, place.path()).env("LD_PRELOAD", &other);
+            let mut job = Job::new(mpi, 2, &app, form, place.path()).env("LD_PRELOAD", &other);
             if form == Form::Preload {
                 let both: OsString =
                     format!("{}:{}", paths::preload_library().display(), other.display()).into();
@@ -279,12 +283,12 @@ fn stays_in_force(library: &str, said: &str) {
 
 #[test]
 fn another_profiler_stays_in_force() {
-    stays_in_force("other_library", "saw 100 sends");
+    stays_in_force("other_library", "alone", "saw 100 sends");
 }
 
 #[test]
 fn an_allocator_stays_in_force() {
-    stays_in_force("other_allocator", "the allocator was used");
+    stays_in_force("other_allocator", "allocating", "the allocator was used");
 }
 
 /// Functions of others under names that MPI's would have with other Fortran compilers.

@@ -2,11 +2,11 @@
 //! that real programs do not notice.
 
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use lapscope_tests::answer::{ask, number, rows, site, text};
 use lapscope_tests::launch::{place, Form, Job};
-use lapscope_tests::{build, mpi};
+use lapscope_tests::{build, child, mpi};
 
 /// Lets rank 1 run on another node.
 const APART: &str = r#"#!/bin/sh
@@ -17,7 +17,7 @@ esac
 "#;
 
 fn is_permitted() -> bool {
-    let made = Command::new("unshare")
+    let made = child::command("unshare")
         .args(["-u", "-T", "--monotonic", "7", "--fork", "hostname", "elsewhere"])
         .stderr(Stdio::null())
         .status();

@@ -59,10 +59,14 @@ impl OwnProgram<'_> {
     }
 
     fn check(&self) -> Result<()> {
-        let example = format!("as in: {} mpirun -n 2", self.used_as);
         if let Some(rank) = environment::rank_variable() {
             bail!("{} starts the launcher itself, and this is a rank of a job already ({rank} is set)", self.used_as);
         }
+        self.check_line()
+    }
+
+    fn check_line(&self) -> Result<()> {
+        let example = format!("as in: {} mpirun -n 2", self.used_as);
         let Some(launcher) = self.command.first() else {
             bail!("a launch line is missing, {example}")
         };
@@ -127,7 +131,10 @@ impl OwnProgram<'_> {
     /// The user's line with our program behind it.
     fn launch_line(&self, program: &Path, settings: &Settings) -> Vec<OsString> {
         let exported = nodes::with_exported(self.command, &settings.names());
-        let mut line = exported.unwrap_or_else(|| self.command.to_vec());
+        self.behind(exported.unwrap_or_else(|| self.command.to_vec()), program)
+    }
+
+    fn behind(&self, mut line: Vec<OsString>, program: &Path) -> Vec<OsString> {
         line.extend([program.into(), self.mode.into(), self.seconds.to_string().into()]);
         line
     }
@@ -188,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_program_in_the_launch_line_is_an_error() {
-        let check = |line: &[&str]| program(&words(line)).check();
+        let check = |line: &[&str]| program(&words(line)).check_line();
         let error = check(&["/bin/sh", "-n", "2", "/bin/ls"]).unwrap_err().to_string();
         assert!(error.contains("leave out the program (/bin/ls)"), "{error}");
         let error = check(&["no-such-launcher", "-n", "2"]).unwrap_err().to_string();
@@ -201,7 +208,7 @@ mod tests {
     fn the_program_stands_behind_the_line() {
         let command = words(&["mpirun", "-n", "2", "--mca", "btl", "tcp,self"]);
         let own = Path::new("/lib/lapscope-calibrate");
-        let line = program(&command).launch_line(own, &Settings::default());
+        let line = program(&command).behind(command.clone(), own);
         let expected = "mpirun -n 2 --mca btl tcp,self /lib/lapscope-calibrate transfers 10";
         assert_eq!(line.join(OsStr::new(" ")), expected);
     }

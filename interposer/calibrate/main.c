@@ -3,7 +3,6 @@
  *
  *   transfers   an MPI program for a launcher: messages and collectives over a spread of sizes
  *   limits      an MPI program for a launcher: sends to receivers who are elsewhere
- *   cvars       prints the control variables of the MPI
  *
  * The MPI is the file that LAPSCOPE_MPI_LIBRARY names, else the first that the loader finds.
  */
@@ -57,7 +56,7 @@ static void *load_part(const char *abi)
 int main(int argc, char **argv)
 {
     if (argc < 2 || argc > 3) {
-        fprintf(stderr, "usage: lapscope-calibrate transfers|limits|cvars [SECONDS]; `lapscope calibrate` and `lapscope thresholds --probe` run it\n");
+        fprintf(stderr, "usage: lapscope-calibrate transfers|limits [SECONDS]; `lapscope calibrate` and `lapscope thresholds --probe` run it\n");
         return 2;
     }
     void *mpi = load_mpi();

@@ -47,8 +47,6 @@ int lapscope_calibrate(const char *mode, double seconds)
         return measure(transfers_and_collectives, seconds);
     if (!strcmp(mode, "limits"))
         return measure(probe_limits, seconds);
-    if (!strcmp(mode, "cvars"))
-        return print_control_variables();
-    fprintf(stderr, "lapscope-calibrate: no mode %s: transfers, limits, cvars\n", mode);
+    fprintf(stderr, "lapscope-calibrate: no mode %s: transfers, limits\n", mode);
     return 2;
 }

@@ -2,6 +2,7 @@
 #include "facts.h"
 
 #include "config.h"
+#include "control_variables.h"
 #include "counters.h"
 #include "modules.h"
 #include "mpi_api.h"
@@ -99,4 +100,5 @@ void facts_write(struct thread *t, const char *job)
     write_options(t);
     write_counters(t);
     write_environment(t);
+    control_variables_define(t);
 }

@@ -1,0 +1,77 @@
+//! Runs whose files were made by somebody who means harm: what SECURITY.md promises of them.
+
+mod fixture;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use fixture::{lapscope, small_run, Rank, RANK_0};
+use rusqlite::Connection;
+
+/// Every command that reads a run.
+const READING: [&[&str]; 9] = [
+    &["report", "."],
+    &["overlap", "."],
+    &["thresholds", "."],
+    &["sites", "."],
+    &["requests", "."],
+    &["pending", "."],
+    &["diff", ".", "."],
+    &["sql", ".", "SELECT count(*) FROM request"],
+    &["merge", ".", "-o", "merged.db"],
+];
+
+/// A shared library that leaves a file `was-run` behind when anything loads it; and its build id.
+fn booby_trap(directory: &Path, name: &str) -> (PathBuf, String) {
+    let (source, library) = (directory.join("trap.c"), directory.join(name));
+    let marker = directory.join("was-run");
+    let code = format!(
+        "#include <fcntl.h>\n__attribute__((constructor)) static void go(void) {{ open({marker:?}, O_CREAT | O_WRONLY, 0600); }}\n\
+         int PMPI_Init(void) {{ return 0; }}\n"
+    );
+    std::fs::write(&source, code).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-Wl,--build-id", "-o"]).arg(&library).arg(&source);
+    assert!(compiler.status().unwrap().success());
+    let id = lapscope::symbols::build_id(&library).expect("it was linked with one");
+    (library, id)
+}
+
+/// The run names a library as its MPI, which is there, has the build id that the run says, and belongs to the reader, as
+/// what was unpacked from an archive does; its environment names the working directory as one of plug-ins.
+#[test]
+fn reading_a_run_loads_nothing_that_it_names() {
+    let run = small_run();
+    let (library, id) = booby_trap(run.path(), "libmpi.so.40");
+    for rank in [0, 1] {
+        let database = Connection::open(run.path().join(format!("rank-{rank}.db"))).unwrap();
+        let named = rusqlite::params![library.to_str(), id];
+        database.execute("UPDATE module SET path = ?1, build_id = ?2 WHERE id = 2", named).unwrap();
+        let variables = "INSERT INTO environment VALUES (?1, 'OMPI_MCA_mca_base_component_path', '.'),
+             (?1, 'LD_PRELOAD', ?2), (?1, 'OMPI_MCA_mca_base_param_files', '.')";
+        database.execute(variables, rusqlite::params![rank, library.to_str()]).unwrap();
+    }
+    for arguments in READING {
+        let output = lapscope(run.path(), arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {said}");
+        assert!(!run.path().join("was-run").exists(), "{arguments:?} has run code of the run's");
+    }
+}
+
+/// What is known of the MPI's limits is what the recorder has written.
+#[test]
+fn control_variables_come_from_the_run_alone() {
+    let run = tempfile::tempdir().unwrap();
+    let path = Rank::new(0).write(run.path(), RANK_0);
+    let found = lapscope(run.path(), &["thresholds", ".", "--format", "json"]);
+    let said = String::from_utf8_lossy(&found.stderr).into_owned();
+    assert!(said.contains("MPI's control variables are not in this run"), "{said}");
+    let database = Connection::open(path).unwrap();
+    database.execute("INSERT INTO cvar VALUES (0, 'btl_vader_eager_limit', '4321')", []).unwrap();
+    let found = lapscope(run.path(), &["thresholds", ".", "--format", "json"]);
+    let text = String::from_utf8_lossy(&found.stdout).into_owned();
+    assert!(text.contains("\"btl_vader_eager_limit\"") && text.contains("4321"), "{text}");
+    let said = String::from_utf8_lossy(&found.stderr).into_owned();
+    assert!(!said.contains("control variables"), "{said}");
+}

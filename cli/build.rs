@@ -9,7 +9,8 @@ use std::path::Path;
 mod options_def;
 
 /// Files of interposer/recorder that the conversion is made of, and all that begin with `store`.
-const CONVERSION: [&str; 4] = ["call.c", "embedded.c", "spool_definitions.c", "spool_reader.c"];
+const CONVERSION: [&str; 5] =
+    ["call.c", "embedded.c", "secrets.c", "spool_definitions.c", "spool_reader.c"];
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

@@ -39,7 +39,7 @@ CREATE TABLE rank (
 CREATE TABLE option      (rank INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, source TEXT NOT NULL,  -- default, environment, rejected
                           PRIMARY KEY (rank, name)) WITHOUT ROWID;
 CREATE TABLE environment (rank INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (rank, name)) WITHOUT ROWID;
-CREATE TABLE cvar        (rank INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (rank, name)) WITHOUT ROWID;  -- MPI_T control variables about protocols
+CREATE TABLE cvar        (rank INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (rank, name)) WITHOUT ROWID;  -- control variables about protocols
 
 CREATE TABLE thread (
   id       INTEGER PRIMARY KEY,

@@ -21,13 +21,20 @@ pub fn declared(databases: &[PathBuf]) -> Result<(Vec<Declared>, Option<String>)
     let database = Database::open(path)?;
     let environment = recorded_environment(&database)?;
     let mut all = recorded(&database).map_err(DbError::reading(path))?;
-    let trouble = all.is_empty().then(|| NONE_RECORDED.to_owned());
+    let is_missing = all.is_empty() && is_open_mpi(&database).map_err(DbError::reading(path))?;
+    let trouble = is_missing.then(|| NONE_RECORDED.to_owned());
     all.extend(of_environment(environment));
     all.retain(Declared::concerns_sends);
     Ok((all, trouble))
 }
 
-const NONE_RECORDED: &str = "MPI's control variables are not in this run: an older lapscope recorded it, or the MPI has none; a new run has them";
+const NONE_RECORDED: &str = "MPI's control variables are not in this run, which an older lapscope has recorded: declared limits are those of the environment alone";
+
+/// Other MPIs take their variables from the environment alone.
+fn is_open_mpi(database: &Database) -> rusqlite::Result<bool> {
+    let sql = "SELECT count(*) FROM rank WHERE mpi_abi = 'openmpi'";
+    database.connection.query_row(sql, [], |row| Ok(row.get::<_, i64>(0)? > 0))
+}
 
 /// What was set by hand. UCX and libfabric have no control variables; what is set for them, they obey.
 fn of_environment(environment: BTreeMap<String, String>) -> impl Iterator<Item = Declared> {

@@ -47,7 +47,8 @@ fn reading_a_run_loads_nothing_that_it_names() {
         let database = Connection::open(run.path().join(format!("rank-{rank}.db"))).unwrap();
         let named = rusqlite::params![library.to_str(), id];
         database.execute("UPDATE module SET path = ?1, build_id = ?2 WHERE id = 2", named).unwrap();
-        let variables = "INSERT INTO environment VALUES (?1, 'OMPI_MCA_mca_base_component_path', '.'),
+        let variables =
+            "INSERT INTO environment VALUES (?1, 'OMPI_MCA_mca_base_component_path', '.'),
              (?1, 'LD_PRELOAD', ?2), (?1, 'OMPI_MCA_mca_base_param_files', '.')";
         database.execute(variables, rusqlite::params![rank, library.to_str()]).unwrap();
     }
@@ -74,4 +75,34 @@ fn control_variables_come_from_the_run_alone() {
     assert!(text.contains("\"btl_vader_eager_limit\"") && text.contains("4321"), "{text}");
     let said = String::from_utf8_lossy(&found.stderr).into_owned();
     assert!(!said.contains("control variables"), "{said}");
+}
+
+/// Runs of older recorders have secrets in them; what is shown of such a run has not.
+#[test]
+fn secrets_in_old_runs_are_not_shown() {
+    let (old, new) = (small_run(), small_run());
+    for (run, secret) in [(&old, "open-sesame"), (&new, "sesame-open")] {
+        let database = Connection::open(run.path().join("rank-0.db")).unwrap();
+        let variable =
+            "INSERT INTO environment VALUES (0, 'FI_AUTH_KEY', ?1), (0, 'UCX_PASSWORD', ?1)";
+        database.execute(variable, [secret]).unwrap();
+        let command = format!("./app --password {secret} --mode={secret} token={secret}");
+        let command = command.replace(&format!("--mode={secret}"), "--mode=fast");
+        database.execute("UPDATE rank SET command = ?1", [command]).unwrap();
+    }
+    let commands: [&[&str]; 4] =
+        [&["report", "."], &["overlap", "."], &["thresholds", "."], &["diff", "."]];
+    for arguments in commands {
+        for format in ["text", "json"] {
+            let other = new.path().to_str().unwrap();
+            let second: &[&str] = if arguments[0] == "diff" { &[other] } else { &[] };
+            let output = lapscope(old.path(), &[arguments, second, &["--format", format]].concat());
+            let text = [output.stdout, output.stderr].concat();
+            let text = String::from_utf8_lossy(&text).into_owned();
+            assert!(output.status.success(), "{arguments:?}: {text}");
+            assert!(!text.contains("sesame"), "{arguments:?}: {text}");
+        }
+    }
+    let report = fixture::answer(old.path(), &["report", "."]);
+    assert!(report.contains("--password (withheld) --mode=fast token=(withheld)"), "{report}");
 }

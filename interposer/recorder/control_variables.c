@@ -5,14 +5,6 @@
 #include "spool_definitions.h"
 
 #include <stdio.h>
-#include <string.h>
-
-static void define(struct thread *t, const char *name, const char *value)
-{
-    char key[128];
-    snprintf(key, sizeof key, "cvar.%s", name);
-    spool_define_meta(&t->stream, key, value);
-}
 
 #ifdef OPEN_MPI
 
@@ -51,6 +43,13 @@ static const void *find(const char *name)
     return get_value(index, &storage, NULL, NULL) == OPAL_SUCCESS ? storage : NULL;
 }
 
+static void define(struct thread *t, const char *name, const char *value)
+{
+    char key[128];
+    snprintf(key, sizeof key, "cvar.%s", name);
+    spool_define_meta(&t->stream, key, value);
+}
+
 #define EACH(i, names) (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 
 void control_variables_define(struct thread *t)
@@ -77,71 +76,14 @@ void control_variables_define(struct thread *t)
 
 #else
 
-/* MPICH and its relatives: MPI's tools interface, whose start counts up a number there, as MPI_Init has made its tables. */
-static const char *const names[] = {
-    "MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE",     "MPIR_CVAR_NEMESIS_SHM_EAGER_MAX_SZ", "MPIR_CVAR_NEMESIS_SHM_READY_EAGER_MAX_SZ",
-    "MPIR_CVAR_NEMESIS_NETMOD",             "MPIR_CVAR_CH4_NETMOD",               "MPIR_CVAR_CH4_SHM_POSIX_EAGER",
-    "MPIR_CVAR_CH4_OFI_EAGER_MAX_MSG_SIZE", "MPIR_CVAR_CH4_OFI_EAGER_THRESHOLD",  "MPIR_CVAR_CH4_OFI_RNDV_PROTOCOL",
-    "MPIR_CVAR_INTEL_SHM_EAGER_THRESHOLD",  "MPIR_CVAR_INTEL_SHM_EAGER_NUM",      "MPIR_CVAR_INTEL_ENABLE_RNDV_SSEND"};
-
-enum { TEXT_BYTES = 1024 };
-
-/* NULL in an MPI without them. */
-static struct {
-    __typeof__(&MPI_T_init_thread) init;
-    __typeof__(&MPI_T_finalize) finalize;
-    __typeof__(&MPI_T_cvar_get_index) get_index;
-    __typeof__(&MPI_T_cvar_get_info) get_info;
-    __typeof__(&MPI_T_cvar_handle_alloc) open;
-    __typeof__(&MPI_T_cvar_read) read;
-    __typeof__(&MPI_T_cvar_handle_free) close;
-} tools;
-
-static int find_tools(void)
-{
-#define FIND(field, name) (tools.field = (__typeof__(tools.field))mpi.lookup("PMPI_T_" #name))
-    return FIND(init, init_thread) && FIND(finalize, finalize) && FIND(get_index, cvar_get_index) &&
-           FIND(get_info, cvar_get_info) && FIND(open, cvar_handle_alloc) && FIND(read, cvar_read) &&
-           FIND(close, cvar_handle_free);
-#undef FIND
-}
-
-/* One value, or the text of a variable of characters, as text; 0 for what is neither. */
-static int read_variable(int index, char *text, size_t bytes)
-{
-    union {
-        char text[TEXT_BYTES];
-        int integer;
-    } value = {.text = ""};
-    char name[128], description[8];
-    int name_bytes = sizeof name, description_bytes = sizeof description, verbosity, bind, scope, count = 0;
-    MPI_Datatype type;
-    MPI_T_enum words;
-    MPI_T_cvar_handle handle;
-    if (tools.get_info(index, name, &name_bytes, &verbosity, &type, &words, description, &description_bytes, &bind, &scope) !=
-            MPI_SUCCESS ||
-        bind != MPI_T_BIND_NO_OBJECT || tools.open(index, NULL, &handle, &count) != MPI_SUCCESS)
-        return 0;
-    int is_text = type == MPI_CHAR, known = is_text ? count < TEXT_BYTES : type == MPI_INT && count == 1;
-    known = known && tools.read(handle, &value) == MPI_SUCCESS;
-    tools.close(&handle);
-    if (is_text)
-        snprintf(text, bytes, "%s", value.text);
-    else
-        snprintf(text, bytes, "%d", value.integer);
-    return known;
-}
-
+/*
+ * MPICH and its relatives: nothing. They take their variables from the environment alone, which is recorded anyway, and the
+ * only way to ask is MPI's tools interface: in MPICH 4.0, whoever ends that leaves it broken for the application, which
+ * crashes when it starts it again; and left open it would answer an application that has not started it.
+ */
 void control_variables_define(struct thread *t)
 {
-    char text[TEXT_BYTES];
-    int provided, index;
-    if (!find_tools() || tools.init(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
-        return;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (tools.get_index(names[i], &index) == MPI_SUCCESS && read_variable(index, text, sizeof text))
-            define(t, names[i], text);
-    tools.finalize();
+    (void)t;
 }
 
 #endif

@@ -6,6 +6,7 @@
 #include "counters.h"
 #include "modules.h"
 #include "mpi_api.h"
+#include "secrets.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,23 +18,17 @@
 
 extern char **environ;
 
-/* Variables that concern MPI, by how they begin. */
-static const char *const environment_prefixes[] = {"OMPI_",  "PMIX_MCA_", "PRTE_",    "MPICH_",      "MPIR_CVAR_", "HYDRA_",
-                                                   "I_MPI_", "UCX_",      "FI_",      "PSM",         "MV2_",       "SLURM_",
-                                                   "OMP_",   "LAPSCOPE_", "KMP_",     "LD_PRELOAD=", "GOMP_",      "MPI_"};
-
 static void write_environment(struct thread *t)
 {
-    char key[256 + 16];
+    static const char prefix[] = "environment.";
+    char key[256 + sizeof prefix], value[4096];
     for (char **variable = environ; variable && *variable; variable++) {
         const char *equals = strchr(*variable, '=');
-        int wanted = 0;
-        for (size_t i = 0; i < sizeof environment_prefixes / sizeof environment_prefixes[0]; i++)
-            wanted |= !strncmp(*variable, environment_prefixes[i], strlen(environment_prefixes[i]));
-        if (!wanted || !equals || equals - *variable > 255)
+        if (!equals || equals - *variable > 255 || !secrets_may_record(*variable, (size_t)(equals - *variable)))
             continue;
-        snprintf(key, sizeof key, "environment.%.*s", (int)(equals - *variable), *variable);
-        spool_define_meta(&t->stream, key, equals + 1);
+        snprintf(key, sizeof key, "%s%.*s", prefix, (int)(equals - *variable), *variable);
+        secrets_hide_value(key + strlen(prefix), equals + 1, value, sizeof value);
+        spool_define_meta(&t->stream, key, value);
     }
 }
 
@@ -61,18 +56,19 @@ static void write_counters(struct thread *t)
 
 static void write_program(struct thread *t)
 {
-    char text[16384];
+    char text[16384], words[16384];
     ssize_t length = readlink("/proc/self/exe", text, sizeof text - 1);
     text[length > 0 ? length : 0] = '\0';
     spool_define_meta(&t->stream, "executable", text);
 
     int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    length = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    length = fd >= 0 ? read(fd, words, sizeof words - 1) : 0;
     if (fd >= 0)
         close(fd);
-    for (ssize_t i = 0; i + 1 < length; i++)
-        text[i] = text[i] ? text[i] : ' ';
-    text[length > 0 ? length : 0] = '\0';
+    words[length > 0 ? length : 0] = '\0';
+    if (!config.command_line)
+        length = (ssize_t)strlen(words);
+    secrets_hide(words, length > 0 ? (size_t)length : 0, '\0', text, sizeof text);
     spool_define_meta(&t->stream, "command", text);
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::db::{Database, DbError};
+use crate::secrets;
 use crate::trace::Trace;
 
 /// What reference times depend on.
@@ -76,7 +77,11 @@ pub fn recorded_environment(database: &Database) -> Result<BTreeMap<String, Stri
         "SELECT name, value FROM environment WHERE rank = (SELECT min(rank) FROM environment)";
     let read = || -> rusqlite::Result<_> {
         let mut statement = database.connection.prepare(sql)?;
-        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows = statement.query_map([], |row| {
+            let (name, value): (String, String) = (row.get(0)?, row.get(1)?);
+            let value = secrets::hide_in_value(&name, &value);
+            Ok((name, value))
+        })?;
         rows.collect()
     };
     read().map_err(DbError::reading(&database.path))

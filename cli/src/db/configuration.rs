@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Database, DbError};
+use crate::secrets;
 
 /// Names and values.
 pub type Settings = BTreeMap<String, String>;
@@ -47,6 +48,9 @@ fn read(database: &Database) -> rusqlite::Result<Configuration> {
         build_id: None,
     };
     configuration.environment.retain(|name, _| is_setting(name));
+    for (name, value) in &mut configuration.environment {
+        *value = secrets::hide_in_value(name, value);
+    }
     let mut statement = connection.prepare(
         "SELECT build_id FROM module JOIN rank USING (rank)
          WHERE rank = ?1 AND module.path = rank.executable AND build_id <> '' LIMIT 1",

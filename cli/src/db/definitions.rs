@@ -6,6 +6,7 @@ use rusqlite::Row;
 
 use super::{Database, DbError};
 use crate::model::{CallName, CallPath, Frame, Module, Rank, RankInfo, RankKey};
+use crate::secrets;
 
 /// Everything in a file but operations, calls, requests and tallies.
 #[derive(Debug, Clone, Default)]
@@ -86,7 +87,7 @@ fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
         world_size: row.get(4)?,
         host: row.get(5)?,
         pid: row.get(6)?,
-        command: row.get(7)?,
+        command: secrets::hide_in_command(&row.get::<_, String>(7)?),
         executable: row.get(8)?,
         mpi_abi: row.get(9)?,
         mpi_library: row.get(10)?,

@@ -1,0 +1,99 @@
+/* What is kept out of a recording, and what is not. */
+#include "check.h"
+
+#include "../recorder/secrets.h"
+
+#include <string.h>
+
+static char text[4096];
+
+/* As in /proc/self/cmdline: words that end with a zero, given here with | for it. */
+static const char *hidden(const char *words)
+{
+    char copy[1024];
+    size_t bytes = strlen(words);
+    for (size_t i = 0; i <= bytes; i++)
+        copy[i] = words[i] == '|' ? '\0' : words[i];
+    size_t length = secrets_hide(copy, bytes, '\0', text, sizeof text);
+    CHECK_EQUAL(length, strlen(text));
+    return text;
+}
+
+static void test_names(void)
+{
+    static const char *const secret[] = {"SLURM_JWT",   "FI_AUTH_KEY",   "I_MPI_HYDRA_PASSWORD", "aws_secret_access_key",
+                                         "GitHub_Token", "--credentials", "PASSPHRASE"};
+    static const char *const plain[] = {"OMPI_MCA_btl", "UCX_TLS", "KMP_AFFINITY", "--input", "n"};
+    for (size_t i = 0; i < sizeof secret / sizeof secret[0]; i++)
+        CHECK(secrets_in_name(secret[i], strlen(secret[i])));
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
+        CHECK(!secrets_in_name(plain[i], strlen(plain[i])));
+}
+
+static void test_which_variables(void)
+{
+    static const char *const taken[] = {"OMPI_MCA_btl_tcp_eager_limit", "UCX_TLS", "I_MPI_FABRICS", "MPIR_CVAR_ASYNC_PROGRESS",
+                                        "SLURM_NTASKS", "OMP_NUM_THREADS", "LD_PRELOAD"};
+    static const char *const left[] = {"SLURM_JWT", "OMPI_MCA_orte_hnp_uri", "I_MPI_HYDRA_PASSWORD", "PMIX_SERVER_URI", "HOME",
+                                       "AWS_SECRET_ACCESS_KEY", "OMPI_MCA_ess_base_jobid", "PATH", "HYDRA_PROXY_STRING"};
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
+        CHECK(secrets_may_record(taken[i], strlen(taken[i])));
+    for (size_t i = 0; i < sizeof left / sizeof left[0]; i++)
+        CHECK(!secrets_may_record(left[i], strlen(left[i])));
+}
+
+static void test_command_lines(void)
+{
+    CHECK_TEXT(hidden("./app|-n|4|input.dat|"), "./app -n 4 input.dat");
+    CHECK_TEXT(hidden("./app|--password=geheim|-n|4"), "./app --password=(withheld) -n 4");
+    CHECK_TEXT(hidden("./app|--password|geheim|-n|4|"), "./app --password (withheld) -n 4");
+    CHECK_TEXT(hidden("./app|--api-key|-geheim|x|"), "./app --api-key (withheld) x");
+    CHECK_TEXT(hidden("./app|TOKEN=geheim"), "./app TOKEN=(withheld)");
+    CHECK_TEXT(hidden("./app|--opt|host=a,password=geheim,b"), "./app --opt host=a,password=(withheld)");
+    CHECK_TEXT(hidden("./app|{\"api_key\":\"geheim\"}|"), "./app {\"api_key\":(withheld)");
+    CHECK_TEXT(hidden("./app|--out|s3://me:geheim@host/b?x=y|https://h/p@q"), "./app --out s3://(withheld)@host/b?x=y https://h/p@q");
+    CHECK_TEXT(hidden("./app||x|"), "./app  x");
+    CHECK_TEXT(hidden(""), "");
+    CHECK_TEXT(hidden("./app|--token"), "./app --token");
+}
+
+static void test_lines_of_old_databases(void)
+{
+    static const char line[] = "./app --password geheim -n 4";
+    secrets_hide(line, strlen(line), ' ', text, sizeof text);
+    CHECK_TEXT(text, "./app --password (withheld) -n 4");
+}
+
+static void test_values(void)
+{
+    secrets_hide_value("FI_AUTH_KEY", "geheim", text, sizeof text);
+    CHECK_TEXT(text, SECRETS_WITHHELD);
+    secrets_hide_value("OMPI_MCA_btl", "tcp,self", text, sizeof text);
+    CHECK_TEXT(text, "tcp,self");
+    secrets_hide_value("UCX_X", "tcp://me:geheim@node:80", text, sizeof text);
+    CHECK_TEXT(text, "tcp://(withheld)@node:80");
+}
+
+/* Whatever the room, nothing of a secret comes out, and the text ends. */
+static void test_little_room(void)
+{
+    static const char line[] = "./app\0--password\0geheim\0ftp://u:geheim@h\0token=geheim\0--out\0x";
+    for (size_t room = 1; room < sizeof line + 40; room++) {
+        char small[128];
+        memset(small, '!', sizeof small);
+        size_t length = secrets_hide(line, sizeof line - 1, '\0', small, room);
+        CHECK(length < room && small[length] == '\0' && small[room] == '!');
+        CHECK(!strstr(small, "geheim") && !strstr(small, "u:"));
+    }
+}
+
+int main(void)
+{
+    test_names();
+    test_which_variables();
+    test_command_lines();
+    test_lines_of_old_databases();
+    test_values();
+    test_little_room();
+    return check_summary();
+}

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "abi.h"
+#include "by_handle.h"
 #include "host.h"
 #include "symbols.h"
 
@@ -101,7 +102,7 @@ static void *find_in_local_scopes(const char *symbol)
                            ? NULL
                            : dlopen(loaded->names[i], RTLD_LAZY | RTLD_NOLOAD);
         if (handle) {
-            found = dlsym(handle, symbol);
+            found = next_dlsym()(handle, symbol);
             Dl_info info;
             if (found && dladdr(found, &info) && info.dli_fname && !strcmp(info.dli_fname, own_path))
                 found = NULL; /* the search went through us: this object only asks for it */
@@ -115,19 +116,20 @@ static void *find_in_local_scopes(const char *symbol)
 
 static int find_mpi(void)
 {
-    return adopt_mpi(dlsym(RTLD_DEFAULT, "PMPI_Init")) || adopt_mpi(find_in_local_scopes("PMPI_Init"));
+    return adopt_mpi(next_dlsym()(RTLD_DEFAULT, "PMPI_Init")) || adopt_mpi(first_told_by_handle()) ||
+           adopt_mpi(find_in_local_scopes("PMPI_Init"));
 }
 
 static void *lookup(const char *symbol)
 {
-    return dlsym(mpi_handle, symbol);
+    return next_dlsym()(mpi_handle, symbol);
 }
 
 /* The next of that name behind us: another tool's wrapper where one is loaded, else the MPI's. Fortran bindings are in a
  * library of their own, which the MPI does not know. */
 static void *next_in_line(const char *name)
 {
-    void *next = dlsym(RTLD_NEXT, name);
+    void *next = next_dlsym()(RTLD_NEXT, name);
     if (!next && mpi_handle)
         next = lookup(name);
     return next ? next : find_in_local_scopes(name);
@@ -161,7 +163,7 @@ static int is_mpi_function(const char *name, void *found)
         return 1;
     snprintf(profiled, sizeof profiled, "%c%s", upper ? 'P' : 'p', name);
     void *handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    void *beside = handle ? dlsym(handle, profiled) : NULL;
+    void *beside = handle ? next_dlsym()(handle, profiled) : NULL;
     if (handle)
         dlclose(handle);
     return beside && dladdr(beside, &other) && other.dli_fbase == info.dli_fbase;
@@ -209,13 +211,21 @@ static void find_and_load(void)
         load_recorder();
 }
 
+int resolve_may_serve(unsigned symbol, const void *found)
+{
+    const void *served = __atomic_load_n(&real[function_of[symbol]], __ATOMIC_ACQUIRE);
+    return (!served || served == found) && !is_off(getenv("LAPSCOPE_ENABLE"));
+}
+
 /* Called by the trampolines; returns where to jump. */
 void *lapscope_resolve(unsigned symbol)
 {
     int saved_errno = errno;
     pthread_once(&resolve_once, find_and_load);
     const char *name = name_of(symbol);
-    void *found = next_in_line(name), *none = NULL;
+    void *found = told_by_handle(symbol), *none = NULL;
+    if (!found)
+        found = next_in_line(name);
     if (!found) {
         log_line("symbol lookup error: the MPI of this process (%s) has no %s", *mpi_path ? mpi_path : "none found", name);
         _exit(127); /* what the loader does without us */

@@ -20,4 +20,7 @@ enum { LAPSCOPE_PROBE_BYTES = 16 };
 extern char lapscope_probes[] __attribute__((visibility("hidden")));
 void *lapscope_probe(unsigned symbol) __attribute__((visibility("hidden")));
 
+/* Where the trampolines of C functions are, by number; NULL for Fortran's, and before our constructor has run (probe.c). */
+extern void *lapscope_entries[SYMBOL_COUNT] __attribute__((visibility("hidden")));
+
 #endif

@@ -71,6 +71,8 @@ slot_\name:
 /* What the loader calls when it binds a symbol, 16 bytes each (probe.c). */
         .section .text.probes, "ax", %progbits
         .p2align 4
+        .hidden lapscope_next_dlsym
+        .hidden lapscope_by_handle
         .hidden lapscope_probes
         .globl  lapscope_probes
         .hidden lapscope_probe
@@ -147,6 +149,33 @@ first_call:
         .cfi_endproc
         .size   first_call, . - first_call
 
+/* dlsym(handle, name): by_handle.c answers, or the next dlsym, as if it had been called in our stead. */
+        .globl  dlsym
+        .type   dlsym, @function
+dlsym:
+        .cfi_startproc
+        endbr64
+        pushq   %rdi
+        .cfi_def_cfa_offset 16
+        pushq   %rsi
+        .cfi_def_cfa_offset 24
+        subq    $8, %rsp
+        .cfi_def_cfa_offset 32
+        movq    24(%rsp), %rdx          /* the caller */
+        call    lapscope_by_handle
+        addq    $8, %rsp
+        .cfi_def_cfa_offset 24
+        popq    %rsi
+        .cfi_def_cfa_offset 16
+        popq    %rdi
+        .cfi_def_cfa_offset 8
+        testq   %rax, %rax
+        jz      1f
+        ret
+1:      jmp     *lapscope_next_dlsym(%rip)
+        .cfi_endproc
+        .size   dlsym, . - dlsym
+
 #elif defined(__aarch64__)
 
 /* On entry: the symbol's number in x17. */
@@ -184,6 +213,32 @@ first_call:
         br      x16
         .cfi_endproc
         .size   first_call, . - first_call
+
+/* dlsym(handle, name): by_handle.c answers, or the next dlsym, as if it had been called in our stead. */
+        .globl  dlsym
+        .type   dlsym, %function
+dlsym:
+        .cfi_startproc
+        hint    #34                     /* bti c */
+        stp     x29, x30, [sp, #-32]!
+        .cfi_def_cfa_offset 32
+        .cfi_offset x29, -32
+        .cfi_offset x30, -24
+        stp     x0, x1, [sp, #16]
+        mov     x2, x30                 /* the caller */
+        bl      lapscope_by_handle
+        mov     x2, x0
+        ldp     x0, x1, [sp, #16]
+        ldp     x29, x30, [sp], #32
+        .cfi_def_cfa_offset 0
+        cbz     x2, 1f
+        mov     x0, x2
+        ret
+1:      adrp    x16, lapscope_next_dlsym
+        ldr     x16, [x16, #:lo12:lapscope_next_dlsym]
+        br      x16
+        .cfi_endproc
+        .size   dlsym, . - dlsym
 
 #endif
         .section .note.GNU-stack, "", %progbits

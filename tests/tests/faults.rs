@@ -286,6 +286,12 @@ fn another_profiler_stays_in_force() {
     stays_in_force("other_library", "alone", "saw 100 sends");
 }
 
+/// A tool that looks for MPI's functions by a handle gets MPI's, not our wrappers, which would call it again.
+#[test]
+fn another_profiler_that_asks_by_handle_stays_in_force() {
+    stays_in_force("by_handle_library", "alone", "saw 100 sends");
+}
+
 #[test]
 fn an_allocator_stays_in_force() {
     stays_in_force("other_allocator", "allocating", "the allocator was used");

@@ -18,6 +18,11 @@ fn mpi_loaded_inside_a_function() {
 }
 
 #[test]
+fn functions_asked_for_by_handle() {
+    check_script("python_by_handle", &[Form::Preload]);
+}
+
+#[test]
 fn under_lapscope_run() {
     check_script("python_exchange", &[Form::Outer, Form::Inner]);
 }

@@ -1,0 +1,127 @@
+/*
+ * Programs that open their MPI and ask for its functions one by one, dlsym(handle, "MPI_Isend"), never meet our symbols: Julia,
+ * Python's ctypes, bindings that choose among several MPIs. So we answer such questions too: dlsym is ours, and every one that
+ * is not for a function of MPI by a handle goes on to the next dlsym by a jump, so that it sees the caller it would have seen
+ * (RTLD_NEXT goes by that). Trampoline.S has the entry.
+ */
+#define _GNU_SOURCE
+#include "by_handle.h"
+
+#include "elf_table.h"
+#include "symbols.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* In front of which the entry jumps. */
+dlsym_fn *lapscope_next_dlsym __attribute__((visibility("hidden")));
+
+/* What programs were told of by a handle: the MPI's functions that our trampolines stand for. */
+static void *told[SYMBOL_COUNT];
+static void *first_told;
+
+void *told_by_handle(unsigned symbol)
+{
+    return __atomic_load_n(&told[symbol], __ATOMIC_ACQUIRE);
+}
+
+void *first_told_by_handle(void)
+{
+    return __atomic_load_n(&first_told, __ATOMIC_ACQUIRE);
+}
+
+static int find_by_table(struct dl_phdr_info *object, size_t size, void *found)
+{
+    (void)size;
+    *(void **)found = is_own_object(object) ? NULL : defined_in_object(object, "dlsym", hash_of("dlsym"));
+    return *(void **)found != NULL;
+}
+
+dlsym_fn *next_dlsym(void)
+{
+    static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};
+    void *found = lapscope_next_dlsym;
+    for (size_t i = 0; i < sizeof versions / sizeof versions[0] && !found; i++)
+        found = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+    if (!found)
+        dl_iterate_phdr(find_by_table, &found);
+    lapscope_next_dlsym = (dlsym_fn *)found;
+    return lapscope_next_dlsym;
+}
+
+static int number_of(const char *name)
+{
+    const char *at = lapscope_symbols;
+    for (int i = 0; i < SYMBOL_COUNT; i++, at += strlen(at) + 1)
+        if (!strcmp(at, name))
+            return i;
+    return -1;
+}
+
+struct asker {
+    ElfW(Addr) address;
+    const char *name;
+    int is_mpi; /* it defines that function itself */
+};
+
+static int look_at_asker(struct dl_phdr_info *object, size_t size, void *context)
+{
+    (void)size;
+    struct asker *asker = context;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+        if (segment->p_type != PT_LOAD || asker->address - object->dlpi_addr - segment->p_vaddr >= segment->p_memsz)
+            continue;
+        asker->is_mpi = defined_in_object(object, asker->name, hash_of(asker->name)) != NULL;
+        return 1;
+    }
+    return 0;
+}
+
+/* An MPI made of two layers, or another tool, looks for what stands behind its own function of that name: it must get that. */
+static int is_asked_by_mpi(const void *caller, const char *name)
+{
+    struct asker asker = {(ElfW(Addr))caller, name, 0};
+    dl_iterate_phdr(look_at_asker, &asker);
+    return asker.is_mpi;
+}
+
+/* Our entry for a function that `handle` leads to, if it leads on to just that one: not where another tool stands between us
+ * and it, or where another MPI was told of before. */
+static void *entry_for(void *handle, const char *name, const void *caller)
+{
+    dlsym_fn *next = next_dlsym();
+    char profiled[80];
+    int symbol = number_of(name);
+    if (symbol < 0 || !lapscope_entries[symbol] || strlen(name) >= sizeof profiled - 1)
+        return NULL;
+    snprintf(profiled, sizeof profiled, "P%s", name);
+    void *found = next(handle, profiled) ? next(handle, name) : NULL, *none = NULL;
+    if (!found || found == lapscope_entries[symbol] || is_asked_by_mpi(caller, name))
+        return NULL;
+    void *in_line = next(RTLD_NEXT, name);
+    if ((in_line && in_line != found) || !resolve_may_serve(symbol, found))
+        return NULL;
+    __atomic_compare_exchange_n(&first_told, &none, found, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+    none = NULL;
+    __atomic_compare_exchange_n(&told[symbol], &none, found, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+    return none && none != found ? NULL : lapscope_entries[symbol];
+}
+
+/* Called by our dlsym with what it was called with, and by whom. NULL: the next dlsym answers. */
+void *lapscope_by_handle(void *handle, const char *name, const void *caller) __attribute__((visibility("hidden")));
+
+void *lapscope_by_handle(void *handle, const char *name, const void *caller)
+{
+    int saved_errno = errno;
+    void *entry = NULL;
+    next_dlsym();
+    if (handle != RTLD_DEFAULT && handle != RTLD_NEXT && name && !strncmp(name, "MPI_", 4)) {
+        entry = entry_for(handle, name, caller);
+        dlerror(); /* of our own questions nothing is left */
+    }
+    errno = saved_errno;
+    return entry;
+}

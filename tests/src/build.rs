@@ -1,13 +1,14 @@
 //! Builds the programs of `tests/apps`, one binary for each MPI.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use crate::mpi::Mpi;
-use crate::{child, paths, rows};
+use crate::{child, paths, rows, turn};
 
 /// Of C and of C++.
 const COMMON_FLAGS: &[&str] =
@@ -60,12 +61,6 @@ const FORTRAN_FLAGS: &[&str] = &[
     "-Wno-unused-dummy-argument",
 ];
 
-/// One compiler at a time: tests that need the same program must not build it twice at once.
-fn turn() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn changed(path: &Path) -> Option<SystemTime> {
     fs::metadata(path).and_then(|facts| facts.modified()).ok()
 }
@@ -84,26 +79,41 @@ fn headers() -> Vec<PathBuf> {
     all
 }
 
+/// Answers to questions about an MPI that take a compiler, by its name and the question.
+fn asked(mpi: &Mpi, question: &str, ask: impl FnOnce() -> bool) -> bool {
+    static KNOWN: Mutex<BTreeMap<(&str, String), bool>> = Mutex::new(BTreeMap::new());
+    let _turn = turn::of_compilers(mpi.name);
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = (mpi.name, question.to_owned());
+    let answer = known().get(&key).copied();
+    answer.unwrap_or_else(|| {
+        let answer = ask();
+        known().insert(key, answer);
+        answer
+    })
+}
+
 /// The functions that an MPI does not have, of those that a program needs: a program that takes its address does not
 /// compile, or does not link.
 pub fn missing(mpi: &Mpi, functions: &[String]) -> Vec<String> {
-    let _turn = turn();
-    let place = tempfile::tempdir().expect("a temporary directory");
-    let lacks = |function: &&String| {
-        let source = place.path().join("probe.c");
-        let text = format!(
-            "#include <mpi.h>\nint main(void) {{ void (*volatile there)(void) = (void (*)(void)){function}; return !there; }}\n"
-        );
-        fs::write(&source, text).expect("a source to compile");
-        let output = child::command(mpi.compiler)
-            .arg(&source)
-            .arg("-o")
-            .arg(place.path().join("probe"))
-            .output()
-            .unwrap_or_else(|error| panic!("{}: {error}", mpi.compiler));
-        !output.status.success()
-    };
+    let lacks = |function: &&String| !asked(mpi, function, || has_function(mpi, function));
     functions.iter().filter(lacks).cloned().collect()
+}
+
+fn has_function(mpi: &Mpi, function: &str) -> bool {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let source = place.path().join("probe.c");
+    let text = format!(
+        "#include <mpi.h>\nint main(void) {{ void (*volatile there)(void) = (void (*)(void)){function}; return !there; }}\n"
+    );
+    fs::write(&source, text).expect("a source to compile");
+    let output = child::command(mpi.compiler)
+        .arg(&source)
+        .arg("-o")
+        .arg(place.path().join("probe"))
+        .output()
+        .unwrap_or_else(|error| panic!("{}: {error}", mpi.compiler));
+    output.status.success()
 }
 
 /// Runs a compiler to make `binary`. The file appears whole, so that tests at work at the same time do not meet.
@@ -149,7 +159,7 @@ pub fn app(mpi: &Mpi, app: &str) -> PathBuf {
 /// # Panics
 /// As [`app`].
 pub fn app_with(mpi: &Mpi, app: &str, libraries: &[&str]) -> PathBuf {
-    let _turn = turn();
+    let _turn = turn::of_compilers(mpi.name);
     let source = paths::apps().join(format!("{app}.c"));
     let binary = paths::built(mpi.name).join(app);
     let mut sources = headers();
@@ -165,7 +175,7 @@ pub fn app_with(mpi: &Mpi, app: &str, libraries: &[&str]) -> PathBuf {
 /// # Panics
 /// When it cannot be built.
 pub fn cpp(mpi: &Mpi, app: &str) -> PathBuf {
-    let _turn = turn();
+    let _turn = turn::of_compilers(mpi.name);
     let source = paths::apps().join(format!("{app}.cpp"));
     let binary = paths::built(mpi.name).join(app);
     let mut sources = headers();
@@ -184,7 +194,7 @@ pub fn cpp(mpi: &Mpi, app: &str) -> PathBuf {
 /// # Panics
 /// When it cannot be built.
 pub fn fortran(mpi: &Mpi, app: &str, binding: Binding, extra: &[&str]) -> PathBuf {
-    let _turn = turn();
+    let _turn = turn::of_compilers(mpi.name);
     let source = paths::apps().join(format!("{app}.f90"));
     let binary = paths::built(mpi.name).join(format!("{app}-{}{}", binding.word(), extra.concat()));
     let mut sources = headers();
@@ -200,16 +210,16 @@ pub fn fortran(mpi: &Mpi, app: &str, binding: Binding, extra: &[&str]) -> PathBu
 
 /// Whether an MPI has a Fortran binding at all: a program that does nothing else than use it compiles.
 pub fn has_fortran(mpi: &Mpi, binding: Binding) -> bool {
-    let _turn = turn();
-    let place = tempfile::tempdir().expect("a temporary directory");
-    let source = place.path().join("probe.f90");
-    let text = match binding {
-        Binding::F08 => "use mpi_f08\nend\n",
-        Binding::Module => "use mpi\nend\n",
-        Binding::Header => "include 'mpif.h'\nend\n",
-    };
-    fs::write(&source, text).expect("a source to compile");
-    mpi.fortran.first().is_some_and(|compiler| {
+    let Some(compiler) = mpi.fortran.first() else { return false };
+    asked(mpi, binding.word(), || {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let source = place.path().join("probe.f90");
+        let text = match binding {
+            Binding::F08 => "use mpi_f08\nend\n",
+            Binding::Module => "use mpi\nend\n",
+            Binding::Header => "include 'mpif.h'\nend\n",
+        };
+        fs::write(&source, text).expect("a source to compile");
         let binary = place.path().join("probe");
         compile(&mut child::command(compiler), &source, &binary, &mpi.fortran[1..]).is_ok()
     })
@@ -220,7 +230,7 @@ pub fn has_fortran(mpi: &Mpi, binding: Binding) -> bool {
 /// # Panics
 /// When it cannot be built.
 pub fn library(mpi: &Mpi, library: &str) -> PathBuf {
-    let _turn = turn();
+    let _turn = turn::of_compilers(mpi.name);
     let source = paths::apps().join(format!("{library}.c"));
     let stem = source.file_stem().expect("a name").to_string_lossy();
     let binary = paths::built(mpi.name).join(library).with_file_name(format!("lib{stem}.so"));
@@ -235,7 +245,7 @@ pub fn library(mpi: &Mpi, library: &str) -> PathBuf {
 /// # Panics
 /// When they cannot be built.
 pub fn unknown_mpi_program() -> PathBuf {
-    let _turn = turn();
+    let _turn = turn::of_compilers("unknown");
     let directory = paths::built("unknown");
     let (library, program) = (directory.join("libmpi.so"), directory.join("program"));
     compile_c(

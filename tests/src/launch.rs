@@ -5,14 +5,13 @@ use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
 use crate::mpi::Mpi;
-use crate::{child, paths};
+use crate::{child, paths, turn};
 
 /// Ways to run a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,12 +61,6 @@ pub const LIMIT: Duration = Duration::from_secs(60);
 /// When it cannot be made.
 pub fn place() -> TempDir {
     tempfile::Builder::new().prefix("lapscope-test-").tempdir().expect("a temporary directory")
-}
-
-/// One launch at a time: the machine may have no more cores than one job has ranks.
-fn turn() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<'a> Job<'a> {
@@ -198,7 +191,7 @@ impl<'a> Job<'a> {
     /// # Panics
     /// When it cannot be started, or takes longer than its limit.
     pub fn run(&self) -> Outcome {
-        let _turn = turn();
+        let _turn = turn::of_launches();
         self.run_beside_others()
     }
 
@@ -218,7 +211,7 @@ impl<'a> Job<'a> {
     /// # Panics
     /// When it cannot be started.
     pub fn try_run(&self) -> Result<Outcome, String> {
-        let _turn = turn();
+        let _turn = turn::of_launches();
         self.start_and_wait()
     }
 

@@ -15,6 +15,8 @@ pub mod namespace;
 pub mod paths;
 pub mod pattern;
 pub mod rows;
+pub mod share;
 pub mod suite;
 pub mod torture;
 pub mod truth;
+pub mod turn;

@@ -87,6 +87,7 @@ const KNOWN: &[Mpi] = &[
             ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
             ("OMPI_MCA_mpi_yield_when_idle", "1"),
             ("OMPI_MCA_osc", "^ucx"), // complains on machines without its network
+            ("OMPI_MCA_btl", "^ofi"), // sleeps a second in each rank, looking for networks
         ],
         ..OPENMPI
     },

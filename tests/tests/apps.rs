@@ -2,31 +2,49 @@
 
 use std::collections::BTreeSet;
 
-use lapscope_tests::differential::{check_app, check_app_with};
+use lapscope_tests::differential::{check_app, check_app_under};
 use lapscope_tests::launch::{place, Form};
-use lapscope_tests::{paths, rows};
+use lapscope_tests::{paths, rows, share};
 
 macro_rules! apps {
-    ($($app:ident)*) => {
-        const TESTED: &[&str] = &[$(stringify!($app)),*];
+    (under_every_mpi: $($core:ident)*; in_turn: $($other:ident)*;) => {
+        const IN_TURN: &[&str] = &[$(stringify!($other)),*];
+        const UNDER_EVERY_MPI: &[&str] = &[$(stringify!($core)),*];
         $(
             #[test]
-            fn $app() {
-                check_app(stringify!($app), &[Form::Preload]);
+            fn $core() {
+                check_app(stringify!($core), &[Form::Preload]);
+            }
+        )*
+        $(
+            #[test]
+            fn $other() {
+                check_in_turn(stringify!($other));
             }
         )*
     };
 }
 
+/// Under the MPIs of Debian and one of the others; under all by `make check-all`.
+fn check_in_turn(app: &str) {
+    let number = IN_TURN.iter().position(|&name| name == app).expect("its place");
+    let mpis = share::of_mpis(number, &format!("{} programs of tests/apps", IN_TURN.len()));
+    check_app_under(&mpis, app, &[Form::Preload], &[]);
+}
+
 apps! {
-    any_source blocking buffer_detach buffer_flush cancel collectives collectives_in_place collectives_persistent
-    collectives_v comm_groups comm_idup comm_idup_info comm_recreate comm_self communicators datatypes environment
-    error_jump errors_return exit_code files files_nonblocking files_split fork_exec get_status get_status_many
-    grequest handle_reuse icollectives in_flight ineighbors intercomm intercomm_groups isendrecv large_collectives
-    large_count large_families large_neighbors matched_probe modes_wait neighbors neighbors_persistent partitioned
-    pcontrol pcontrol_arguments persistent persistent_kinds ports probe proc_null request_free rma_blocking
-    rma_requests sendrecv sessions sessions_again spawn status_ignore test_loop testall testany testsome threads
-    threads_requests waitall waitany waitsome windows zero_bytes
+    // one of each kind, and what MPIs do in ways of their own
+    under_every_mpi:
+    any_source cancel collectives collectives_persistent comm_idup communicators environment error_jump errors_return
+    exit_code files_nonblocking fork_exec handle_reuse icollectives intercomm isendrecv large_count matched_probe
+    partitioned persistent rma_requests sessions spawn status_ignore test_loop testsome threads waitall waitany;
+
+    in_turn:
+    blocking buffer_detach buffer_flush collectives_in_place collectives_v comm_groups comm_idup_info comm_recreate
+    comm_self datatypes files files_split get_status get_status_many grequest in_flight ineighbors intercomm_groups
+    large_collectives large_families large_neighbors modes_wait neighbors neighbors_persistent pcontrol
+    pcontrol_arguments persistent_kinds ports probe proc_null request_free rma_blocking sendrecv sessions_again testall
+    testany threads_requests waitsome windows zero_bytes;
 }
 
 /// `lapscope run` around the launcher and inside it does what plain LD_PRELOAD does.
@@ -53,16 +71,19 @@ mod run {
 fn options_change_no_row() {
     let spools = place();
     let spools = spools.path().to_str().expect("a path");
-    for option in [
+    let options = [
         ("LAPSCOPE_CLOCK", "monotonic"),
         ("LAPSCOPE_CPU_TIME", "on"),
         ("LAPSCOPE_TEST_CLOCK", "0:-3000000:40,1:7000000:-90"),
         ("LAPSCOPE_CALLPATH", "off"),
         ("LAPSCOPE_CALLPATH_DEPTH", "1"),
         ("LAPSCOPE_SPOOL_DIR", spools),
-    ] {
-        check_app_with("handle_reuse", &[Form::Preload], &[option]);
-        check_app_with("communicators", &[Form::Preload], &[option]);
+    ];
+    for (number, option) in options.into_iter().enumerate() {
+        let mpis = share::of_mpis(number, "rows with six options of the recorder");
+        for app in ["handle_reuse", "communicators"] {
+            check_app_under(&mpis, app, &[Form::Preload], &[option]);
+        }
     }
 }
 
@@ -76,5 +97,6 @@ fn every_expectation_is_tested() {
         })
         .map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned())
         .collect();
-    assert_eq!(with_expectation, TESTED.iter().map(|&app| app.to_owned()).collect());
+    let tested = [UNDER_EVERY_MPI, IN_TURN].concat();
+    assert_eq!(with_expectation, tested.iter().map(|&app| app.to_owned()).collect());
 }

@@ -1,17 +1,18 @@
 //! What is wrong around a program: the program must not notice, and its user must be told once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{lchown, symlink, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use lapscope_tests::differential::outcome_differences;
 use lapscope_tests::launch::{lapscope, place, recover, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
 use lapscope_tests::namespace::{permitted, with_tmpfs};
-use lapscope_tests::{build, paths, rows};
+use lapscope_tests::{build, paths, rows, share};
 
 /// Messages that `alone.c` sends on each rank, and so its requests of each kind.
 const ROUNDS: &str = "100";
@@ -26,11 +27,22 @@ fn alone<'a>(mpi: &'a Mpi, form: Form, place: &'a Path) -> Job<'a> {
     Job::new(mpi, 2, build::app(mpi, "alone"), form, place)
 }
 
-fn bare(mpi: &Mpi) -> Outcome {
-    let place = place();
-    let bare = alone(mpi, Form::Bare, place.path()).run();
-    assert_eq!(bare.code, 0, "{}", bare.stderr);
-    bare
+/// What comes of it without lapscope, once for each MPI.
+fn bare(mpi: &Mpi) -> Arc<Outcome> {
+    static KNOWN: Mutex<BTreeMap<&str, Arc<Outcome>>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let run = || {
+        let place = place();
+        let bare = alone(mpi, Form::Bare, place.path()).run();
+        assert_eq!(bare.code, 0, "{}", bare.stderr);
+        Arc::new(bare)
+    };
+    Arc::clone(known.entry(mpi.name).or_insert_with(run))
+}
+
+/// Whether to run a case of this number under an MPI: see [`share`].
+fn in_turn(mpi: &Mpi, number: usize, what: &str) -> bool {
+    share::of_mpis(number, what).iter().any(|chosen| chosen.name == mpi.name)
 }
 
 /// The data of a run of `alone.c` are all there.
@@ -92,11 +104,15 @@ fn full_disk() {
     if !permitted("full disk") {
         return;
     }
+    let sizes = ["4k", "64k", "256k", "1m", "4m", "8m"];
     for mpi in mpi::all() {
         let app = build::app(mpi, "in_flight");
         let bare_place = place();
         let bare = Job::new(mpi, 2, &app, Form::Bare, bare_place.path()).run();
-        for size in ["4k", "64k", "256k", "1m", "4m", "8m"] {
+        for (number, size) in sizes.into_iter().enumerate() {
+            if !in_turn(mpi, number, "disks that become full at six moments") {
+                continue;
+            }
             let (place, mounted, copy) = (place(), place(), place());
             let with = Job::new(mpi, 2, &app, Form::Preload, place.path())
                 .env("LAPSCOPE_DIR", mounted.path().join("run"))
@@ -139,7 +155,11 @@ fn bad_value_in_every_variable() {
     assert!(checked.len() >= 8, "options.def is not understood any more: {checked:?}");
     for mpi in mpi::all() {
         let bare = bare(mpi);
-        for value in ["nonsense", "-1", "99999999999999999999", " "] {
+        let values = ["nonsense", "-1", "99999999999999999999", " "];
+        for (number, value) in values.into_iter().enumerate() {
+            if !in_turn(mpi, number, "four bad values of variables") {
+                continue;
+            }
             let place = place();
             let mut job = alone(mpi, Form::Preload, place.path());
             for (name, ..) in &checked {
@@ -349,7 +369,10 @@ fn recorder_missing() {
 #[test]
 fn switched_off() {
     for mpi in mpi::all() {
-        for off in ["off", "0", "no", "FALSE"] {
+        for (number, off) in ["off", "0", "no", "FALSE"].into_iter().enumerate() {
+            if !in_turn(mpi, number, "four words for off") {
+                continue;
+            }
             let place = place();
             let with = alone(mpi, Form::Preload, place.path()).env("LAPSCOPE_ENABLE", off).run();
             assert_unharmed(&bare(mpi), &with);

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::reference::{ends, Reference, Source};
+use crate::analysis::reference::{ends, Reference, Source, TakenPath};
+use crate::render::units::bytes;
 use crate::trace::Trace;
 
 mod circumstances;
@@ -45,8 +46,8 @@ pub struct Found {
     pub notes: Vec<String>,
 }
 
-/// The reference times for a run: of a calibration where one fits, completed by the run's own transfers for paths and
-/// collectives that it does not have; else of the run alone. With sentences for the report.
+/// The reference times for a run: of a calibration where one fits, completed by the run's own transfers for what it does not
+/// cover, size by size; else of the run alone. With sentences for the report.
 pub fn reference_for(trace: &Trace, databases: &[PathBuf]) -> (Reference, Vec<String>) {
     let own = Reference::of_run(trace);
     let circumstances = match Circumstances::of_run(trace, databases) {
@@ -55,13 +56,32 @@ pub fn reference_for(trace: &Trace, databases: &[PathBuf]) -> (Reference, Vec<St
     };
     let mut found = find(&circumstances);
     let Some(mut reference) = found.reference else { return (own, found.notes) };
-    for path in reference.complete_with(own) {
-        let path = ends(path);
-        found.notes.push(format!(
-            "the calibration has no transfers between {path}: these times are from the run itself"
+    found.notes.extend(complete(&mut reference, own));
+    (reference, found.notes)
+}
+
+/// Lets a calibration take from the run what it does not cover. Sentences that say what.
+pub fn complete(calibration: &mut Reference, run: Reference) -> Vec<String> {
+    let taken = calibration.complete_with(run);
+    let mut notes: Vec<String> = taken.paths.iter().map(path_note).collect();
+    if !taken.collectives.is_empty() {
+        let calls = taken.collectives.join(", ");
+        notes.push(format!(
+            "the calibration does not cover all sizes and numbers of ranks of {calls}: those times are from the run itself"
         ));
     }
-    (reference, found.notes)
+    notes
+}
+
+fn path_note(taken: &TakenPath) -> String {
+    let between = ends(taken.path);
+    if taken.whole {
+        return format!("the calibration has no transfers between {between}: these times are from the run itself");
+    }
+    let [least, most] = taken.bytes.map(bytes);
+    let lacking =
+        if least == most { format!(", {least},") } else { format!(" of {least} to {most}") };
+    format!("the calibration does not cover all sizes between {between}: what it lacks{lacking} is from the run itself")
 }
 
 /// Where calibration files are.

@@ -123,19 +123,26 @@ impl Reference {
         fit.finish(source)
     }
 
-    /// Takes from `other` the paths and collectives that it does not have. The paths that it took.
-    pub fn complete_with(&mut self, other: Reference) -> Vec<PathClass> {
-        let mut taken = Vec::new();
-        for (path, curve) in other.paths {
-            self.paths.entry(path).or_insert_with(|| {
-                taken.push(path);
-                curve
-            });
+    /// Takes from the run itself what it does not cover: paths, collectives, numbers of ranks, and sizes below and above
+    /// those that it has. Says what it took.
+    pub fn complete_with(&mut self, run: Reference) -> Completed {
+        let mut taken = Completed::default();
+        for (path, curve) in run.paths {
+            let known = self.paths.entry(path).or_default();
+            let whole = known.points().is_empty();
+            let bytes = known.extend(&curve);
+            taken.paths.extend(bytes.map(|bytes| TakenPath {
+                path,
+                whole,
+                bytes: bytes.map(|n| n.round() as u64),
+            }));
         }
-        for (call, curves) in other.collectives {
-            let known = self.collectives.entry(call).or_default();
-            for (ranks, curve) in curves {
-                known.entry(ranks).or_insert(curve);
+        for (call, curves) in run.collectives {
+            let known = self.collectives.entry(call.clone()).or_default();
+            let extended =
+                |(ranks, curve)| known.entry(ranks).or_default().extend(&curve).is_some();
+            if curves.into_iter().map(extended).fold(false, |any, one| any | one) {
+                taken.collectives.push(call);
             }
         }
         taken
@@ -197,6 +204,23 @@ impl Reference {
     }
 }
 
+/// What a reference has taken from a run.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Completed {
+    pub paths: Vec<TakenPath>,
+    /// Blocking calls.
+    pub collectives: Vec<String>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct TakenPath {
+    pub path: PathClass,
+    /// All of the path, or sizes that were missing.
+    pub whole: bool,
+    /// The smallest and the largest size that was taken.
+    pub bytes: [u64; 2],
+}
+
 /// Samples on their way to a [`Reference`].
 #[derive(Debug, Default)]
 struct Fit<'a> {
@@ -226,18 +250,24 @@ impl<'a> Fit<'a> {
     }
 
     fn finish(self, source: Source) -> Reference {
+        let is_run = source == Source::Run;
+        let curve_of = |points: Vec<Point>| {
+            let mut curve = Curve::from(points);
+            curve.mark(is_run);
+            curve
+        };
         let mut reference = Reference { source, ..Reference::default() };
         for (path, mut bins) in PathClass::ALL.into_iter().zip(self.paths) {
             let points = bins.points();
             if !points.is_empty() {
-                reference.paths.insert(path, points.into());
+                reference.paths.insert(path, curve_of(points));
             }
         }
         for ((call, ranks), mut bins) in self.collectives {
             let points = bins.points();
             if !points.is_empty() {
                 let curves = reference.collectives.entry(call.to_owned()).or_default();
-                curves.insert(ranks, points.into());
+                curves.insert(ranks, curve_of(points));
             }
         }
         if reference.is_empty() {
@@ -274,6 +304,16 @@ pub struct Coverage {
     pub max_bytes: u64,
     /// Median over the sizes of the distance between quartiles, as a share of the median; `None` without samples.
     pub spread: Option<f64>,
+    /// What of that is from the run itself; `None`: nothing.
+    pub of_run: Option<OfRun>,
+}
+
+/// The sizes of a [`Coverage`] that were measured in the run itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct OfRun {
+    pub sizes: u64,
+    pub min_bytes: u64,
+    pub max_bytes: u64,
 }
 
 impl Coverage {
@@ -283,12 +323,19 @@ impl Coverage {
             points.iter().map(|point| (point.high_ns - point.low_ns) / point.ns).collect();
         spreads.sort_by(f64::total_cmp);
         let bytes = |point: &&Point| point.bytes.round() as u64;
+        let own = || points.iter().copied().filter(|point| point.of_run);
+        let of_run = own().map(|point| bytes(&point)).min().map(|min_bytes| OfRun {
+            sizes: own().count() as u64,
+            min_bytes,
+            max_bytes: own().map(|point| bytes(&point)).max().unwrap_or(min_bytes),
+        });
         Coverage {
             samples: points.iter().map(|point| point.samples).sum(),
             sizes: points.len() as u64,
             min_bytes: points.iter().map(bytes).min().unwrap_or(0),
             max_bytes: points.iter().map(bytes).max().unwrap_or(0),
             spread: spreads.get(spreads.len() / 2).copied(),
+            of_run,
         }
     }
 }

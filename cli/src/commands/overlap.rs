@@ -81,5 +81,6 @@ fn reference(
     };
     let Calibration { created, mut times, .. } = Calibration::read(file)?;
     times.source = Source::Calibration { file: file.into(), created };
-    Ok((times, Vec::new()))
+    let notes = calibration::complete(&mut times, Reference::of_run(trace));
+    Ok((times, notes))
 }

@@ -20,6 +20,9 @@ pub struct Point {
     /// Third quartile.
     pub high_ns: f64,
     pub samples: u64,
+    /// From transfers of the run that it is applied to, not from a calibration.
+    #[serde(skip)]
+    pub of_run: bool,
 }
 
 /// A uniform sample of what was added (Vitter's algorithm R), the same for the same input.
@@ -72,6 +75,7 @@ impl Bin {
             low_ns: quantile(&self.kept, 0.25),
             high_ns: quantile(&self.kept, 0.75),
             samples: self.count,
+            of_run: false,
         })
     }
 }

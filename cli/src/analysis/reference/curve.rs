@@ -17,6 +17,13 @@ pub struct Curve {
     points: Vec<Point>,
 }
 
+impl Point {
+    fn bounded(self, by: &Point, bound: fn(f64, f64) -> f64) -> Point {
+        let (ns, low_ns) = (bound(self.ns, by.ns), bound(self.low_ns, by.low_ns));
+        Point { ns, low_ns, high_ns: bound(self.high_ns, by.high_ns), ..self }
+    }
+}
+
 impl From<Vec<Point>> for Curve {
     /// Larger transfers do not take less: where noise says so, neighbours are brought to their median (isotonic regression,
     /// by pooling adjacent violators). It keeps order between curves, so quartiles stay on their side of the median.
@@ -80,6 +87,37 @@ impl Curve {
         &self.points
     }
 
+    /// Says of all points whether they are the run's own.
+    pub(super) fn mark(&mut self, of_run: bool) {
+        self.points.iter_mut().for_each(|point| point.of_run = of_run);
+    }
+
+    /// Whether this size lies within what was measured.
+    fn covers(&self, bytes: f64) -> bool {
+        let small = |a: f64| a <= SMALL_BYTES;
+        let (Some(first), Some(last)) = (self.points.first(), self.points.last()) else {
+            return false;
+        };
+        let is_above = bytes >= first.bytes || small(first.bytes);
+        is_above && (bytes <= last.bytes || (small(bytes) && small(last.bytes)))
+    }
+
+    /// Takes from `other` the points of sizes below and above its own; the smallest and the largest of their sizes. What was
+    /// measured here stands: no larger transfer takes less, no smaller one more.
+    pub(super) fn extend(&mut self, other: &Curve) -> Option<[f64; 2]> {
+        let beyond = other.points.iter().filter(|point| !self.covers(point.bytes));
+        let beyond: Vec<Point> = beyond.copied().collect();
+        let sizes = [beyond.first()?.bytes, beyond.last()?.bytes];
+        let ends = self.points.first().copied().zip(self.points.last().copied());
+        self.points.extend(beyond.into_iter().map(|point| match ends {
+            Some((first, _)) if point.bytes < first.bytes => point.bounded(&first, f64::min),
+            Some((_, last)) => point.bounded(&last, f64::max),
+            None => point,
+        }));
+        self.points.sort_by(|a, b| a.bytes.total_cmp(&b.bytes));
+        Some(sizes)
+    }
+
     /// The time of a transfer of this size; `None` too far from what was measured.
     pub fn at(&self, bytes: u64) -> Option<Estimate> {
         let bytes = bytes as f64;
@@ -141,7 +179,7 @@ mod tests {
     use super::*;
 
     fn point(bytes: f64, ns: f64) -> Point {
-        Point { bytes, ns, low_ns: ns * 0.9, high_ns: ns * 1.2, samples: 10 }
+        Point { bytes, ns, low_ns: ns * 0.9, high_ns: ns * 1.2, samples: 10, of_run: false }
     }
 
     #[test]
@@ -177,6 +215,53 @@ mod tests {
         assert_eq!(curve.at(2001), None);
         let half = curve.at(500).unwrap();
         assert!(half.low_ns <= 50 && half.high_ns >= 100, "{half:?}");
+    }
+
+    fn times(curve: &Curve) -> Vec<(f64, f64)> {
+        curve.points().iter().map(|point| (point.bytes, point.ns)).collect()
+    }
+
+    #[test]
+    fn another_curve_goes_on_where_one_ends() {
+        let mut curve = Curve::from(vec![point(1000.0, 100.0), point(4000.0, 400.0)]);
+        let own =
+            [(500.0, 70.0), (2000.0, 9.0), (4000.0, 9.0), (16_000.0, 1600.0), (32_000.0, 3200.0)];
+        let own = Curve::from(own.map(|(bytes, ns)| point(bytes, ns)).to_vec());
+        assert_eq!(curve.extend(&own), Some([500.0, 32_000.0]));
+        let expected = [
+            (500.0, own.points()[0].ns),
+            (1000.0, 100.0),
+            (4000.0, 400.0),
+            (16_000.0, 1600.0),
+            (32_000.0, 3200.0),
+        ];
+        assert_eq!(times(&curve), expected);
+        // in between as between any two sizes, and on from the last of all
+        assert_eq!(curve.at(10_000).unwrap().ns, 1000);
+        assert_eq!(curve.at(64_000).unwrap().ns, 6400);
+        assert_eq!(curve.extend(&own), None);
+    }
+
+    #[test]
+    fn what_was_measured_stands_and_times_do_not_fall() {
+        let mut curve = Curve::from(vec![point(1000.0, 100.0), point(4000.0, 400.0)]);
+        let own =
+            Curve::from(vec![point(500.0, 150.0), point(8000.0, 300.0), point(9000.0, 500.0)]);
+        curve.extend(&own);
+        assert_eq!(
+            times(&curve),
+            [(500.0, 100.0), (1000.0, 100.0), (4000.0, 400.0), (8000.0, 400.0), (9000.0, 500.0)]
+        );
+        let quartiles = |points: &[Point]| {
+            points
+                .windows(2)
+                .all(|two| two[0].low_ns <= two[1].low_ns && two[0].high_ns <= two[1].high_ns)
+        };
+        assert!(quartiles(curve.points()), "{curve:?}");
+        let mut small = Curve::from(vec![point(1.0, 50.0), point(64.0, 60.0)]);
+        assert_eq!(small.extend(&Curve::from(vec![point(0.0, 900.0), point(32.0, 900.0)])), None);
+        let mut nothing = Curve::default();
+        assert_eq!(nothing.extend(&own), Some([500.0, 9000.0]));
     }
 
     #[test]

@@ -117,6 +117,47 @@ fn collectives_between_measured_numbers_of_ranks() {
     assert_eq!(fitted.collective("MPI_Bcast", 2, 8), None);
 }
 
+/// A calibration up to 4 MiB, and a run of 32 MiB: each has its sizes.
+#[test]
+fn what_a_calibration_does_not_cover_comes_from_the_run() {
+    let (mib, kib) = (1u64 << 20, 1u64 << 10);
+    let calibrated = [node(kib, 1_000), node(4 * mib, 400_000)].repeat(3);
+    let barrier = |ranks, bytes, ns| CollectiveSample { call: "MPI_Bcast", ranks, bytes, ns };
+    let mut reference = Reference::fit(
+        calibrated,
+        [barrier(2, 8, 500), barrier(2, kib, 900)].repeat(3),
+        Source::None,
+    );
+    let own = |bytes, ns| [node(bytes, ns)].repeat(3);
+    let network = Sample { path: PathClass::Network, bytes: kib, ns: 70_000 };
+    let samples = [own(2 * mib, 9), own(32 * mib, 3_600_000), vec![network; 3]].concat();
+    let run =
+        Reference::fit(samples, [barrier(2, mib, 90_000), barrier(2, 8, 1)].repeat(3), Source::Run);
+    assert_eq!(reference.transfer(PathClass::Node, 32 * mib), None);
+
+    let taken = reference.complete_with(run);
+    let of = |bytes| reference.transfer(PathClass::Node, bytes).map(|estimate| estimate.ns);
+    assert_eq!(of(32 * mib), Some(3_600_000));
+    assert_eq!(of(18 * mib), Some(2_000_000), "between the two as between any");
+    assert_eq!((of(kib), of(4 * mib)), (Some(1_000), Some(400_000)), "what was measured stands");
+    assert_eq!(reference.transfer(PathClass::Network, kib).unwrap().ns, 70_000);
+    let bcast = |bytes| reference.collective("MPI_Bcast", 2, bytes).unwrap().ns;
+    assert_eq!((bcast(8), bcast(mib)), (500, 90_000));
+
+    let paths = [
+        TakenPath { path: PathClass::Node, whole: false, bytes: [32 * mib; 2] },
+        TakenPath { path: PathClass::Network, whole: true, bytes: [kib; 2] },
+    ];
+    assert_eq!((taken.paths, taken.collectives), (paths.into(), vec!["MPI_Bcast".to_owned()]));
+    let of_run: Vec<Option<u64>> = reference
+        .describe()
+        .paths
+        .iter()
+        .map(|path| path.coverage.of_run.map(|run| run.min_bytes))
+        .collect();
+    assert_eq!(of_run, [Some(32 * mib), Some(kib)]);
+}
+
 #[test]
 fn a_description_says_what_is_covered() {
     let samples = [node(100, 1000), node(100, 1100), node(100, 1200), node(4096, 5000)];

@@ -55,6 +55,10 @@ struct spool_file_header {
     uint64_t unknown_requests;
     uint32_t summarized;
     uint32_t chunks;                  /* chunks in place; only a hint, the chunks' own headers decide */
+    /* Whose it is: zero in spools that were written before these were. */
+    char job[256];                    /* what the run directory was claimed with: recorder/job.h */
+    char launch[64];                  /* the `lapscope run` that it belongs to; empty: none */
+    uint64_t pid_namespace;           /* in which pid is meant: inode of /proc/self/ns/pid */
 };
 
 enum spool_chunk_kind { SPOOL_CHUNK_STREAM = 1, SPOOL_CHUNK_LIVE = 2, SPOOL_CHUNK_TALLY = 3 };

@@ -377,14 +377,20 @@ pub struct MergeArgs {
 /// Turn the spools that killed ranks left into databases.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-`lapscope report` does this by itself. Ranks that are still running are left alone.
+`lapscope report` does this by itself. Ranks that are still running are left alone, and so are those that may still
+run on other nodes, which cannot be seen from here.
 
 Examples:
   lapscope recover                      the newest run in this directory
-  lapscope recover runs/a")]
+  lapscope recover runs/a
+  lapscope recover --ended runs/a       of a job that has ended on all its nodes")]
 pub struct RecoverArgs {
     /// Run directory [default: the newest lapscope-* here]
     pub run: Option<PathBuf>,
+
+    /// The job has ended: also convert what it left on other nodes
+    #[arg(long)]
+    pub ended: bool,
 }
 
 /// Every LAPSCOPE_ variable: what it does, its default, its value now.

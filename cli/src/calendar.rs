@@ -1,26 +1,33 @@
 //! The date and time of day, as text.
 
 use std::ffi::CStr;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Now in UTC, as "2026-01-31T23:59:59Z".
 pub fn utc_text() -> String {
     now(libc::gmtime_r, c"%Y-%m-%dT%H:%M:%SZ")
 }
 
-/// Now in the time zone of the user, as "20260131-235959": for names of files.
+/// Now in the time zone of the user to the millisecond, as "20260131-235959.123": for names of files.
 pub fn local_stamp() -> String {
-    now(libc::localtime_r, c"%Y%m%d-%H%M%S")
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seconds = at(now.as_secs() as libc::time_t, libc::localtime_r, c"%Y%m%d-%H%M%S");
+    format!("{seconds}.{:03}", now.subsec_millis())
 }
 
 type TakeApart = unsafe extern "C" fn(*const libc::time_t, *mut libc::tm) -> *mut libc::tm;
 
 fn now(take_apart: TakeApart, pattern: &CStr) -> String {
+    // SAFETY: nothing is written.
+    at(unsafe { libc::time(std::ptr::null_mut()) }, take_apart, pattern)
+}
+
+fn at(moment: libc::time_t, take_apart: TakeApart, pattern: &CStr) -> String {
     let mut text = [0u8; 32];
     // SAFETY: all write only to what they are given, strftime at most as much as fits; tm is plain numbers.
     let length = unsafe {
-        let now = libc::time(std::ptr::null_mut());
         let mut tm: libc::tm = std::mem::zeroed();
-        take_apart(&now, &mut tm);
+        take_apart(&moment, &mut tm);
         libc::strftime(text.as_mut_ptr().cast(), text.len(), pattern.as_ptr(), &tm)
     };
     String::from_utf8_lossy(&text[..length]).into_owned()
@@ -38,6 +45,6 @@ mod tests {
     #[test]
     fn moments_as_text() {
         assert_eq!(shape(&utc_text()), "9999-99-99T99:99:99Z");
-        assert_eq!(shape(&local_stamp()), "99999999-999999");
+        assert_eq!(shape(&local_stamp()), "99999999-999999.999");
     }
 }

@@ -1,12 +1,14 @@
 //! The `LAPSCOPE_*` variables: the table that `interposer/options.def` makes, and the checks that the recorder does.
 
+use crate::launch::runs::LAUNCH_VARIABLE;
 use crate::options_def::{OptionDef, OptionKind};
 
 /// Every variable of the recorder, in the order of `options.def`.
 pub const OPTIONS: &[OptionDef<&str>] = include!(concat!(env!("OUT_DIR"), "/options_table.rs"));
 
-/// Variables that only the command line reads.
-pub const OWN_VARIABLES: [&str; 2] = ["LAPSCOPE_LIBRARY", "LAPSCOPE_CALIBRATION_DIR"];
+/// Variables that only the command line reads, or sets.
+pub const OWN_VARIABLES: [&str; 3] =
+    ["LAPSCOPE_LIBRARY", "LAPSCOPE_CALIBRATION_DIR", LAUNCH_VARIABLE];
 
 /// The option that `name` means; the prefix may be left out, and small letters are fine.
 pub fn find(name: &str) -> Option<&'static OptionDef<&'static str>> {

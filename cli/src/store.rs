@@ -46,14 +46,19 @@ struct SpoolInfo {
     pid_start: u64,
     host: [c_char; 256],
     boot_id: [c_char; 40],
+    pid_namespace: u64,
+    began_unix_ns: i64,
+    job: [c_char; 256],
+    launch: [c_char; 64],
 }
 
 // As store_layout.c, which the C compiler checks.
 const _: () = {
     assert!(size_of::<Converted>() == 64 && offset_of!(Converted, world) == 12);
     assert!(offset_of!(Converted, lost) == 40 && offset_of!(Converted, damaged_at) == 56);
-    assert!(size_of::<SpoolInfo>() == 328 && offset_of!(SpoolInfo, end) == 12);
+    assert!(size_of::<SpoolInfo>() == 664 && offset_of!(SpoolInfo, end) == 12);
     assert!(offset_of!(SpoolInfo, pid) == 16 && offset_of!(SpoolInfo, boot_id) == 288);
+    assert!(offset_of!(SpoolInfo, pid_namespace) == 328 && offset_of!(SpoolInfo, launch) == 600);
 };
 
 extern "C" {
@@ -79,30 +84,74 @@ extern "C" {
 pub struct Owner {
     pub host: String,
     pub pid: i64,
+    /// Identity of the job; empty in spools of earlier versions.
+    pub job: String,
+    /// The `lapscope run` that it belongs to; empty: none.
+    pub launch: String,
     pid_start: u64,
+    pid_namespace: u64,
     boot_id: String,
+    began_unix_ns: i64,
+}
+
+/// What can be told from here of the process that writes a spool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    Runs,
+    Ended,
+    /// It may still run: on another node, or in another process name space of this one.
+    Unknown,
 }
 
 impl Owner {
-    /// Whether the spool was written on this host since it was last booted.
-    pub fn is_of_this_boot(&self) -> bool {
+    /// A process that was given its pid later is told by the time of its start. The same name with another boot is this
+    /// host before it was booted, or another host of that name: it is this one when the process began before that.
+    pub fn fate(&self) -> Fate {
         let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
-        boot_id.is_ok_and(|boot_id| boot_id.trim() == self.boot_id)
-    }
-
-    /// Whether the process that wrote the spool still runs on this host; a process that was given its pid later is
-    /// told by the time of its start.
-    pub fn is_alive_here(&self) -> bool {
-        self.is_of_this_boot() && start_time(self.pid) == Some(self.pid_start)
+        let is_this_boot = boot_id.is_ok_and(|boot_id| boot_id.trim() == self.boot_id);
+        if !is_this_boot {
+            let was_here = self.host == host_name() && !self.boot_id.is_empty();
+            let is_over = was_here && boot_unix_ns().is_some_and(|boot| self.began_unix_ns < boot);
+            return if is_over { Fate::Ended } else { Fate::Unknown };
+        }
+        if self.pid_namespace != 0 && Some(self.pid_namespace) != own_pid_namespace() {
+            return Fate::Unknown;
+        }
+        match start_time(self.pid) {
+            Some(start) if start == self.pid_start => Fate::Runs,
+            _ => Fate::Ended,
+        }
     }
 }
 
-/// Field 22 of /proc/PID/stat; `None` for a zombie, which writes no more.
+fn own_pid_namespace() -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self/ns/pid").ok().map(|facts| facts.ino())
+}
+
+/// When this host was booted; proc(5), `btime` of /proc/stat.
+fn boot_unix_ns() -> Option<i64> {
+    let text = std::fs::read_to_string("/proc/stat").ok()?;
+    let seconds = text.lines().find_map(|line| line.strip_prefix("btime "))?;
+    seconds.trim().parse::<i64>().ok()?.checked_mul(1_000_000_000)
+}
+
+/// As the recorder has it.
+pub fn host_name() -> String {
+    let mut name = [0u8; 256];
+    // SAFETY: one byte less than there is, so that the name ends with a zero in any case.
+    unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
+    let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
+    String::from_utf8_lossy(&name[..end]).into_owned()
+}
+
+/// Field 22 of /proc/PID/stat; `None` for a zombie, which writes no more unless further threads of it live on.
 fn start_time(pid: i64) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let behind_name = &text[text.rfind(')')? + 1..]; // the name may hold blanks and brackets
     let fields: Vec<&str> = behind_name.split_whitespace().collect();
-    let is_dead = matches!(*fields.first()?, "Z" | "X");
+    let threads: u64 = fields.get(17)?.parse().ok()?;
+    let is_dead = matches!(*fields.first()?, "Z" | "X") && threads <= 1;
     fields.get(19).filter(|_| !is_dead)?.parse().ok()
 }
 
@@ -123,8 +172,12 @@ pub fn owner(spool: &Path) -> anyhow::Result<Owner> {
     Ok(Owner {
         host: text(&info.host),
         pid: info.pid,
+        job: text(&info.job),
+        launch: text(&info.launch),
         pid_start: info.pid_start,
+        pid_namespace: info.pid_namespace,
         boot_id: text(&info.boot_id),
+        began_unix_ns: info.began_unix_ns,
     })
 }
 

@@ -17,7 +17,7 @@ LAYOUT(store_result, lost, 40);
 LAYOUT(store_result, damaged, 48);
 LAYOUT(store_result, damaged_at, 56);
 
-_Static_assert(sizeof(struct spool_info) == 328, "cli/src/store.rs: SpoolInfo");
+_Static_assert(sizeof(struct spool_info) == 664, "cli/src/store.rs: SpoolInfo");
 LAYOUT(spool_info, rank, 0);
 LAYOUT(spool_info, world_size, 4);
 LAYOUT(spool_info, life, 8);
@@ -26,3 +26,7 @@ LAYOUT(spool_info, pid, 16);
 LAYOUT(spool_info, pid_start, 24);
 LAYOUT(spool_info, host, 32);
 LAYOUT(spool_info, boot_id, 288);
+LAYOUT(spool_info, pid_namespace, 328);
+LAYOUT(spool_info, began_unix_ns, 336);
+LAYOUT(spool_info, job, 344);
+LAYOUT(spool_info, launch, 600);

@@ -168,9 +168,14 @@ static int job_of_hydra(struct job *job)
     return 1;
 }
 
-void job_find(struct job *job)
+int job_is(const struct job *job, const char *identity, const char *launch)
 {
-    job->world = 1;
+    return !strcmp(job->identity, identity) && (!*job->launch || !*launch || !strcmp(job->launch, launch));
+}
+
+static void find_identity(struct job *job)
+{
+    struct timespec now;
     if (job_of_orte(job) || job_of_prterun(job) || job_of_intel(job))
         return;
     for (size_t i = 0; i < sizeof job_variables / sizeof job_variables[0]; i++) {
@@ -181,6 +186,16 @@ void job_find(struct job *job)
             return;
         }
     }
-    if (!job_of_hydra(job)) /* no launcher: a job of one rank */
-        snprintf(job->identity, sizeof job->identity, "pid-%ld-%lld", (long)getpid(), (long long)time(NULL));
+    if (job_of_hydra(job))
+        return;
+    clock_gettime(CLOCK_REALTIME, &now); /* no launcher: a job of one rank; pids alone are the same on many nodes */
+    snprintf(job->identity, sizeof job->identity, "pid-%ld-%lld.%09ld", (long)getpid(), (long long)now.tv_sec, now.tv_nsec);
+}
+
+void job_find(struct job *job)
+{
+    const char *launch = getenv("LAPSCOPE_LAUNCH");
+    *job = (struct job){.world = 1};
+    snprintf(job->launch, sizeof job->launch, "%s", launch ? launch : "");
+    find_identity(job);
 }

@@ -57,6 +57,8 @@ static int open_spool(const struct spool_identity *identity)
     struct spool_identity named = *identity;
     named.world = dir.job.world;
     named.life = dir.life;
+    named.job = dir.job.identity;
+    named.launch = dir.job.launch;
     error = spool_create(dir.spool, (uint64_t)config.max_mb << 20, &named);
     if (error)
         log_line("rank %d is not recorded: its spool %s cannot be made (%s); LAPSCOPE_DIR or LAPSCOPE_SPOOL_DIR can name "

@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { MAX_RUNS = 1000, MAX_LIVES = 1000 };
+enum { MAX_RUNS = 1000, MAX_LIVES = 1000, LONGEST_DIRECTORY = 3900 }; /* names of files stand behind it */
 
 /* A file name of it: at most 24 characters that need no quoting. */
 static void job_as_name(const char *job, char *name, size_t bytes)
@@ -49,38 +50,47 @@ static int check_owner(const char *path)
     return !S_ISDIR(facts.st_mode) ? ENOTDIR : facts.st_uid != geteuid() ? EPERM : 0;
 }
 
-/* Reads whose job a directory is; 0 when nobody has claimed it. */
-static int read_claim(const char *path, char *job, size_t bytes)
+/* Reads whose a directory is: the job's identity and, on a second line, its launch. 0 when nobody has claimed it. */
+static int read_claim(const char *path, struct job *owner)
 {
+    char text[sizeof owner->identity + sizeof owner->launch];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    ssize_t length = fd >= 0 ? read(fd, job, bytes - 1) : -1;
+    ssize_t length = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
     if (fd >= 0)
         close(fd);
-    job[length > 0 ? length : 0] = '\0';
+    text[length > 0 ? length : 0] = '\0';
+    char *line_end = strchr(text, '\n');
+    snprintf(owner->launch, sizeof owner->launch, "%s", line_end ? line_end + 1 : "");
+    if (line_end)
+        *line_end = '\0';
+    snprintf(owner->identity, sizeof owner->identity, "%.255s", text);
     return length > 0;
 }
 
 /* Claims a directory for `job`, or finds that it is this job's already: 0. EEXIST: another job's. All ranks of a job
  * come here at once: the claim appears whole, by link(). */
-static int claim(const char *directory, const char *job)
+static int claim(const char *directory, const struct job *job)
 {
-    char path[RUNDIR_PATH_BYTES + 32], ours[RUNDIR_PATH_BYTES + 64], owner[256];
+    char path[RUNDIR_PATH_BYTES + 32], ours[RUNDIR_PATH_BYTES + 64], text[sizeof job->identity + sizeof job->launch];
+    struct job owner;
     snprintf(path, sizeof path, "%s/job", directory);
-    if (read_claim(path, owner, sizeof owner))
-        return strcmp(owner, job) ? EEXIST : 0;
-    snprintf(ours, sizeof ours, "%s/.job.%ld", directory, (long)getpid());
+    if (read_claim(path, &owner))
+        return job_is(job, owner.identity, owner.launch) ? 0 : EEXIST;
+    struct timespec now; /* pids alone are not enough: other nodes have the same */
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(ours, sizeof ours, "%s/.job.%ld.%ld", directory, (long)getpid(), now.tv_nsec);
     int fd = open(ours, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return errno;
-    size_t length = strlen(job);
-    int error = write(fd, job, length) == (ssize_t)length ? 0 : errno ? errno : ENOSPC;
+    size_t length = (size_t)snprintf(text, sizeof text, "%s%s%s", job->identity, *job->launch ? "\n" : "", job->launch);
+    int error = write(fd, text, length) == (ssize_t)length ? 0 : errno ? errno : ENOSPC;
     close(fd);
     if (!error && link(ours, path) != 0)
         error = errno;
     unlink(ours);
     if (error != EEXIST)
         return error;
-    return read_claim(path, owner, sizeof owner) && !strcmp(owner, job) ? 0 : EEXIST;
+    return read_claim(path, &owner) && job_is(job, owner.identity, owner.launch) ? 0 : EEXIST;
 }
 
 static int open_directory(struct rundir *dir, const char *wanted)
@@ -89,7 +99,7 @@ static int open_directory(struct rundir *dir, const char *wanted)
     for (int run = 1; run <= MAX_RUNS && error == EEXIST; run++) {
         int length = run == 1 ? snprintf(dir->path, sizeof dir->path, "%s", wanted)
                               : snprintf(dir->path, sizeof dir->path, "%s-%d", wanted, run);
-        if (length >= (int)sizeof dir->path - 64)
+        if (length >= LONGEST_DIRECTORY)
             return ENAMETOOLONG;
         error = make_parents(dir->path);
         if (!error && mkdir(dir->path, 0700) != 0 && errno != EEXIST)
@@ -97,9 +107,20 @@ static int open_directory(struct rundir *dir, const char *wanted)
         if (!error)
             error = check_owner(dir->path);
         if (!error)
-            error = claim(dir->path, dir->job.identity);
+            error = claim(dir->path, &dir->job);
     }
     return error;
+}
+
+/* Of a job, for names that are cut off: FNV-1a. */
+static uint32_t hash_of(const struct job *job)
+{
+    uint32_t hash = 2166136261u;
+    for (const char *at = job->identity; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * 16777619u;
+    for (const char *at = job->launch; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * 16777619u;
+    return hash;
 }
 
 /* The names of this rank's files. A rank that was here before (it has called exec) gets another life. */
@@ -114,11 +135,11 @@ static void name_files(struct rundir *dir, int rank)
         if (dir->life > 1)
             snprintf(life, sizeof life, "-%u", dir->life);
         snprintf(name, sizeof name, "%srank-%d%s", world, rank, life);
-        snprintf(dir->database, sizeof dir->database, "%.3900s/%s.db", dir->path, name);
+        snprintf(dir->database, sizeof dir->database, "%.3899s/%s.db", dir->path, name);
         if (*config.spool_dir)
-            snprintf(dir->spool, sizeof dir->spool, "%.3900s/lapscope-%s-%s.spool", at, job, name);
+            snprintf(dir->spool, sizeof dir->spool, "%.3899s/lapscope-%s-%08x-%s.spool", at, job, hash_of(&dir->job), name);
         else
-            snprintf(dir->spool, sizeof dir->spool, "%.3900s/%s.spool", at, name);
+            snprintf(dir->spool, sizeof dir->spool, "%.3899s/%s.spool", at, name);
         if (access(dir->database, F_OK) != 0 && access(dir->spool, F_OK) != 0)
             return;
     }
@@ -126,19 +147,17 @@ static void name_files(struct rundir *dir, int rank)
 
 int rundir_open(struct rundir *dir, int rank, char *error, size_t error_bytes)
 {
-    char wanted[RUNDIR_PATH_BYTES], name[32], here[RUNDIR_PATH_BYTES / 2] = "";
+    char wanted[RUNDIR_PATH_BYTES], name[32], here[RUNDIR_PATH_BYTES] = "";
     job_find(&dir->job);
     job_as_name(dir->job.identity, name, sizeof name);
     if (*config.dir != '/' && !getcwd(here, sizeof here)) {
         snprintf(error, error_bytes, "the working directory cannot be named (%s)", strerror(errno));
         return errno;
     }
-    const char *slash = *here ? "/" : "";
-    if (*config.dir)
-        snprintf(wanted, sizeof wanted, "%s%s%.1900s", here, slash, config.dir);
-    else
-        snprintf(wanted, sizeof wanted, "%s%slapscope-%s", here, slash, name);
-    int code = open_directory(dir, wanted);
+    const char *slash = *here ? "/" : "", *prefix = *config.dir ? config.dir : "lapscope-";
+    int length = snprintf(wanted, sizeof wanted, "%s%s%s%s", here, slash, prefix, *config.dir ? "" : name);
+    int code = length < LONGEST_DIRECTORY && strlen(config.spool_dir) < LONGEST_DIRECTORY ? open_directory(dir, wanted)
+                                                                                          : ENAMETOOLONG;
     if (code)
         snprintf(error, error_bytes, "the run directory %s cannot be used (%s); name another with LAPSCOPE_DIR", wanted,
                  code == EPERM ? "it belongs to another user" : strerror(code));

@@ -278,9 +278,13 @@ int spool_inspect(const char *path, struct spool_info *info, char *error, size_t
                                 .life = header->life,
                                 .end = header->end,
                                 .pid = header->pid,
-                                .pid_start = header->pid_start};
+                                .pid_start = header->pid_start,
+                                .pid_namespace = header->pid_namespace,
+                                .began_unix_ns = header->epoch_unix_ns};
     memcpy(info->host, header->host, sizeof info->host - 1);
     memcpy(info->boot_id, header->boot_id, sizeof info->boot_id - 1);
+    memcpy(info->job, header->job, sizeof info->job - 1);
+    memcpy(info->launch, header->launch, sizeof info->launch - 1);
     spool_file_close(&file);
     return 0;
 }

@@ -75,6 +75,9 @@ struct spool_info {
     int64_t pid;
     uint64_t pid_start;                      /* of the process that wrote it: see struct spool_file_header */
     char host[256], boot_id[40];             /* terminated */
+    uint64_t pid_namespace;
+    int64_t began_unix_ns;
+    char job[256], launch[64];               /* terminated */
 };
 int spool_inspect(const char *path, struct spool_info *info, char *error, size_t error_bytes);
 

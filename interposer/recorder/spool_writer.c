@@ -69,6 +69,13 @@ static uint64_t own_start_time(void)
     return start;
 }
 
+/* Pids of another name space mean nothing. 0: not known. */
+static uint64_t own_pid_namespace(void)
+{
+    struct stat facts;
+    return stat("/proc/self/ns/pid", &facts) == 0 ? (uint64_t)facts.st_ino : 0;
+}
+
 static void fill_header(struct spool_file_header *header, const struct spool_identity *identity)
 {
     struct spool_clock_pair now = clock_pair();
@@ -82,6 +89,9 @@ static void fill_header(struct spool_file_header *header, const struct spool_ide
     header->life = identity->life;
     header->pid = getpid();
     header->pid_start = own_start_time();
+    header->pid_namespace = own_pid_namespace();
+    snprintf(header->job, sizeof header->job, "%s", identity->job ? identity->job : "");
+    snprintf(header->launch, sizeof header->launch, "%s", identity->launch ? identity->launch : "");
     gethostname(header->host, sizeof header->host - 1);
     read_word("/proc/sys/kernel/random/boot_id", header->boot_id, sizeof header->boot_id);
     header->first = identity->first;

@@ -13,6 +13,7 @@
 struct spool_identity {
     int rank, world_size, thread_level;
     unsigned world, life;
+    const char *job, *launch;      /* see struct job; NULL: none */
     struct spool_clock_pair first; /* when recording began */
     int64_t epoch_unix_ns;         /* CLOCK_REALTIME then */
     uint64_t init_end;             /* ticks */

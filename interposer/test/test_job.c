@@ -110,6 +110,70 @@ static void test_names(void)
     CHECK_EQUAL(rmdir(directory), 0);
 }
 
+/* Launchers' names for jobs come round again: launches tell such jobs apart, where both are known. */
+static void test_same_name_in_another_launch(void)
+{
+    char directory[] = "/tmp/lapscope-test-XXXXXX", error[256] = "", second[64], file[4200];
+    static struct rundir dir;
+    CHECK(mkdtemp(directory) != NULL);
+    snprintf(second, sizeof second, "%s-2", directory);
+    config.dir = directory;
+    config.spool_dir = "";
+    LOOK("PMIX_NAMESPACE", "prterun-vm-893@1", "LAPSCOPE_LAUNCH", "aa");
+    CHECK_EQUAL(rundir_open(&dir, 0, error, sizeof error), 0);
+    CHECK_TEXT(dir.path, directory);
+    CHECK_EQUAL(rundir_open(&dir, 1, error, sizeof error), 0);
+    CHECK_TEXT(dir.path, directory);
+    CHECK_TEXT(dir.job.launch, "aa");
+    LOOK("PMIX_NAMESPACE", "prterun-vm-893@1");
+    CHECK_EQUAL(rundir_open(&dir, 2, error, sizeof error), 0);
+    CHECK_TEXT(dir.path, directory);
+    LOOK("PMIX_NAMESPACE", "prterun-vm-893@1", "LAPSCOPE_LAUNCH", "bb");
+    CHECK_EQUAL(rundir_open(&dir, 0, error, sizeof error), 0);
+    CHECK_TEXT(dir.path, second);
+    for (int i = 0; i < 2; i++) {
+        snprintf(file, sizeof file, "%s/job", i ? second : directory);
+        CHECK_EQUAL(unlink(file), 0);
+        CHECK_EQUAL(rmdir(i ? second : directory), 0);
+    }
+}
+
+/* Spools of jobs whose names begin alike lie in one directory. */
+static void test_names_cut_off(void)
+{
+    char directory[] = "/tmp/lapscope-test-XXXXXX", error[256] = "", first[4200], file[4200];
+    static struct rundir dir;
+    CHECK(mkdtemp(directory) != NULL);
+    config.dir = directory;
+    config.spool_dir = "/tmp";
+    LOOK("PMIX_NAMESPACE", "prterun-a-node-with-a-long-name-893@1");
+    CHECK_EQUAL(rundir_open(&dir, 0, error, sizeof error), 0);
+    snprintf(first, sizeof first, "%s", dir.spool);
+    snprintf(file, sizeof file, "%s/job", directory);
+    CHECK_EQUAL(unlink(file), 0);
+    LOOK("PMIX_NAMESPACE", "prterun-a-node-with-a-long-name-894@1");
+    CHECK_EQUAL(rundir_open(&dir, 0, error, sizeof error), 0);
+    CHECK(strcmp(first, dir.spool) != 0);
+    CHECK_EQUAL(unlink(file), 0);
+    CHECK_EQUAL(rmdir(directory), 0);
+    config.spool_dir = "";
+}
+
+/* Nothing is cut off in silence: another directory would be written into. */
+static void test_directory_too_long(void)
+{
+    static char directory[4200];
+    char error[8192] = "";
+    static struct rundir dir;
+    memset(directory, 'x', sizeof directory - 1);
+    for (size_t i = 0; i < sizeof directory - 1; i += 100)
+        directory[i] = '/';
+    config.dir = directory;
+    LOOK("PMIX_NAMESPACE", "prterun-vm-893@1");
+    CHECK(rundir_open(&dir, 0, error, sizeof error) != 0);
+    CHECK(strstr(error, "File name too long") != NULL);
+}
+
 /* Runs this program again in place of a proxy, whose child runs test_hydra(). */
 static int below_proxy(const char *program, const char *group)
 {
@@ -145,5 +209,8 @@ int main(int argc, char **argv)
     test_open_mpi_5();
     test_other_launchers();
     test_names();
+    test_same_name_in_another_launch();
+    test_names_cut_off();
+    test_directory_too_long();
     return check_summary();
 }

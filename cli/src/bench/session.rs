@@ -20,6 +20,7 @@ use crate::commands::recover::recover_ended_run;
 use crate::commands::report;
 use crate::launch::child::{exit_code, HeldSignals, Watch};
 use crate::launch::environment;
+use crate::launch::runs::Claim;
 
 /// An experiment that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(90);
@@ -171,7 +172,8 @@ impl Session<'_> {
             let name = &self.mpis[job.mpi].name;
             bail!("nothing was recorded under {name}: `lapscope doctor` says whether there is a recorder for it");
         }
-        recover_ended_run(&recorded, false)?;
+        let launch = Claim::read(&recorded).map_or_else(String::new, |claim| claim.launch);
+        recover_ended_run(&recorded, false, &launch)?; // nobody else writes there
         let outside = Outside::read(&recorded)?;
         add_outside(job.program.name, &mut run.tables, &outside)?;
         if job.asks.thresholds {

@@ -11,7 +11,6 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::open::{print, print_json};
 use super::own_program::warn_of_load;
-use super::recover::host_name;
 use crate::args::{BenchArgs, Experiment, LinkChoice, TextOrJson};
 use crate::bench::database::{self, Writer};
 use crate::bench::link::slow_link;
@@ -27,6 +26,7 @@ use crate::launch::environment;
 use crate::plot;
 use crate::render;
 use crate::render::style::Style;
+use crate::store;
 
 /// Of a shell that was interrupted.
 const INTERRUPTED: u8 = 128 + libc::SIGINT as u8;
@@ -255,7 +255,7 @@ fn facts(scope: &Scope) -> BTreeMap<String, String> {
     let facts = [
         ("created", calendar::utc_text()),
         ("lapscope", env!("CARGO_PKG_VERSION").to_owned()),
-        ("host", host_name()),
+        ("host", store::host_name()),
         ("processors", scope.processors.to_string()),
         ("processor", model.unwrap_or_default()),
         ("kernel", read("/proc/sys/kernel/osrelease").trim().to_owned()),

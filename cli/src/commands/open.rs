@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::recover::recover_run;
+use super::recover::{recover_run, Copies};
 use crate::analysis::aggregate::{Aggregator, FileSums};
 use crate::analysis::combine::RunSums;
 use crate::analysis::measures::FileMeasures;
@@ -22,6 +22,8 @@ pub struct OpenRun {
     pub files: RunFiles,
     /// Spools that could not be turned into databases, and why.
     pub problems: Vec<Problem>,
+    /// Of spools whose ranks may still run elsewhere.
+    _copies: Copies,
 }
 
 impl OpenRun {
@@ -30,21 +32,25 @@ impl OpenRun {
     pub fn open(named: Option<&Path>) -> Result<OpenRun> {
         let root = find_run(named)?;
         let mut files = list_files(&root)?;
-        let mut problems = Vec::new();
+        let (mut problems, mut copies) = (Vec::new(), Copies::default());
         if !files.spools.is_empty() {
             let left = match recover_run(&root, true) {
-                Ok(summary) => summary.left,
+                Ok(summary) => {
+                    copies = summary.copies;
+                    summary.left
+                }
                 Err(error) => vec![format!("{error:#}")],
             };
             let not_recovered = |line| Problem::new(ProblemKind::NotRecovered, line, vec![]);
             problems.extend(left.into_iter().map(not_recovered));
             files = list_files(&root)?;
+            files.databases.extend(copies.databases.iter().cloned());
         }
         if files.databases.is_empty() {
             let why: Vec<String> = problems.into_iter().map(|problem| problem.message).collect();
             anyhow::bail!("{}: no data yet: {}", root.display(), why.join("; "));
         }
-        Ok(OpenRun { files, problems })
+        Ok(OpenRun { files, problems, _copies: copies })
     }
 
     /// The name of the run as the user would type it.

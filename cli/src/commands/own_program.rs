@@ -10,6 +10,7 @@ use anyhow::{bail, Context, Result};
 use super::recover::recover_ended_run;
 use crate::install;
 use crate::launch::environment::{self, Settings};
+use crate::launch::runs::{Launch, LAUNCH_VARIABLE};
 use crate::launch::{child, line, mpi_library, nodes};
 
 /// What to launch.
@@ -44,17 +45,20 @@ impl OwnProgram<'_> {
         self.check()?;
         let preload = install::preload_library()?;
         let program = install::calibrator(&preload)?;
-        let run = self.place()?;
-        let settings = self.settings(&preload, &run.directory)?;
+        let mut run = self.place()?;
+        let mut settings = self.settings(&preload, &run.directory)?;
+        let own = Launch::into_directory(&run.directory);
+        settings.set(LAUNCH_VARIABLE, own.token());
         warn_of_load();
         let status = launch(&self.launch_line(&program, &settings), &settings)?;
         if !status.success() {
             return Ok(Err(failed(status)));
         }
-        if !run.directory.is_dir() {
+        let Some(recorded) = own.runs().into_iter().next() else {
             bail!("nothing was recorded: the launcher did not pass LD_PRELOAD on, or there is no recorder for this MPI; `lapscope doctor` says");
-        }
-        recover_ended_run(&run.directory, true)?;
+        };
+        recover_ended_run(&recorded.directory, true, &recorded.launch)?;
+        run.directory = recorded.directory;
         Ok(Ok(run))
     }
 

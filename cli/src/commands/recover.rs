@@ -13,7 +13,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args::RecoverArgs;
 use crate::db;
-use crate::store::{self, Converted};
+use crate::launch::runs::Claim;
+use crate::store::{self, Converted, Fate, Owner};
 
 /// How long ranks may take to die when their launcher has ended already, as after MPI_Abort.
 const LAST_BREATH: Duration = Duration::from_secs(3);
@@ -21,13 +22,23 @@ const LAST_BREATH: Duration = Duration::from_secs(3);
 /// Spools converted at a time: each is one thread of computation and one file written.
 const WORKERS: usize = 2;
 
-/// What [`recover_run`] did.
+/// What became of the spools of a run directory.
 #[derive(Debug, Default)]
 pub struct RecoverSummary {
     /// Spools that became databases.
     pub recovered: Vec<Recovered>,
+    /// Databases made of spools that stay where they are, as their ranks may still run on other nodes; in a temporary
+    /// directory, which goes when this goes.
+    pub copies: Copies,
     /// One sentence each: spools left alone, and why (still running, on another host, damaged).
     pub left: Vec<String>,
+}
+
+/// Databases in a temporary directory.
+#[derive(Debug, Default)]
+pub struct Copies {
+    pub databases: Vec<PathBuf>,
+    directory: Option<tempfile::TempDir>,
 }
 
 /// A spool that became a database.
@@ -37,6 +48,17 @@ pub struct Recovered {
     pub content: Converted,
 }
 
+/// Why spools are looked at, and so what is known of their ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Intent<'a> {
+    /// `lapscope recover`. `ended`: the user says that the job has ended, on all nodes.
+    Recover { ended: bool },
+    /// A run is read: spools of ranks that may run on other nodes are read, and stay.
+    Read,
+    /// The launcher has ended, and so have its ranks, or they will by then. With `launch`, only they are touched.
+    Conclude { by: Instant, launch: &'a str },
+}
+
 /// # Errors
 /// No run there, or the directory cannot be listed.
 pub fn run(args: &RecoverArgs) -> anyhow::Result<ExitCode> {
@@ -44,7 +66,7 @@ pub fn run(args: &RecoverArgs) -> anyhow::Result<ExitCode> {
     if !directory.is_dir() {
         bail!("{}: not a run directory", directory.display());
     }
-    let summary = recover_run(&directory, true)?;
+    let summary = recover(&directory, true, Intent::Recover { ended: args.ended })?;
     let mut out = io::stdout().lock();
     for recovered in &summary.recovered {
         writeln!(out, "{}", describe(recovered))?;
@@ -74,28 +96,29 @@ fn describe(recovered: &Recovered) -> String {
 }
 
 /// Turns every leftover spool of the run directory `directory` into a database, and removes the spool. Ranks that
-/// still run on this host are left alone. With `progress`, a bar on standard error where that is a terminal.
+/// still run on this host are left alone; of those that may run on another, copies are made. With `progress`, a bar on
+/// standard error where that is a terminal.
 ///
 /// # Errors
 /// The directory cannot be listed. A spool that cannot be converted is no error; it is named in the summary.
 pub fn recover_run(directory: &Path, progress: bool) -> anyhow::Result<RecoverSummary> {
-    recover(directory, progress, None)
+    recover(directory, progress, Intent::Read)
 }
 
-/// As [`recover_run`], when the launcher has ended: so have its ranks, on other hosts too, or they will in a moment.
+/// As [`recover_run`], when the launcher has ended: so have its ranks on this host, or they will in a moment. `launch` is
+/// what they were told by LAPSCOPE_LAUNCH: spools of others are left alone.
 ///
 /// # Errors
 /// As [`recover_run`].
-pub fn recover_ended_run(directory: &Path, progress: bool) -> anyhow::Result<RecoverSummary> {
-    recover(directory, progress, Some(Instant::now() + LAST_BREATH))
-}
-
-/// `ended_by`: when all ranks should have ended; `None` when nothing is known of that.
-fn recover(
+pub fn recover_ended_run(
     directory: &Path,
     progress: bool,
-    ended_by: Option<Instant>,
+    launch: &str,
 ) -> anyhow::Result<RecoverSummary> {
+    recover(directory, progress, Intent::Conclude { by: Instant::now() + LAST_BREATH, launch })
+}
+
+fn recover(directory: &Path, progress: bool, intent: Intent) -> anyhow::Result<RecoverSummary> {
     if !directory.is_dir() || find_leftovers(directory)?.is_empty() {
         return Ok(RecoverSummary::default());
     }
@@ -107,7 +130,7 @@ fn recover(
         for _ in 0..WORKERS.min(leftovers.len()) {
             scope.spawn(|| {
                 while let Some(leftover) = leftovers.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let result = leftover.recover(ended_by, &bar);
+                    let result = leftover.recover(intent, &bar, &summary);
                     let mut summary = summary.lock().expect("no worker panics with the lock held");
                     match result {
                         Ok(recovered) => summary.recovered.extend(recovered),
@@ -123,6 +146,7 @@ fn recover(
         let Converted { world, rank, life, .. } = recovered.content;
         (world, rank, life)
     });
+    summary.copies.databases.sort();
     summary.left.sort();
     Ok(summary)
 }
@@ -181,34 +205,91 @@ impl Leftover {
     /// Converts and tidies up. `None`: there was nothing to do.
     fn recover(
         &self,
-        ended_by: Option<Instant>,
+        intent: Intent,
         bar: &ProgressBar,
+        summary: &Mutex<RecoverSummary>,
     ) -> anyhow::Result<Option<Recovered>> {
         if let Some((pointer, host)) = self.elsewhere.as_ref().filter(|_| !self.spool.exists()) {
             return self.without_spool(pointer, host).map(|()| None);
         }
         let owner = store::owner(&self.spool)?;
-        while ended_by.is_some_and(|by| Instant::now() < by) && owner.is_alive_here() {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        if owner.is_alive_here() {
-            bail!("{}: still running (pid {}), left alone", self.spool.display(), owner.pid);
-        }
-        // On another host the process may run on, and then it needs its spool: take a copy of what is there so far.
-        let keep = ended_by.is_none() && !owner.is_of_this_boot() && owner.host != host_name();
-        if keep && is_newer(&self.database, &self.spool) {
-            return Ok(None);
-        }
-        let mut progress = |bytes| bar.inc(bytes);
-        let content = store::convert(&self.spool, &self.database, &mut progress)?;
-        if !keep {
-            std::fs::remove_file(&self.spool)
-                .with_context(|| format!("{} cannot be removed", self.spool.display()))?;
-            if let Some((pointer, _)) = &self.elsewhere {
-                let _ = std::fs::remove_file(pointer); // it only pointed to what is no more
+        self.check_job(&owner, intent)?;
+        let fate = match (last_fate(&owner, intent), intent) {
+            (Fate::Unknown, Intent::Recover { ended: true }) => Fate::Ended,
+            (fate, _) => fate,
+        };
+        match fate {
+            Fate::Runs => {
+                bail!("{}: still running (pid {}), left alone", self.spool.display(), owner.pid)
+            }
+            Fate::Ended => self.convert(bar).map(Some),
+            Fate::Unknown => {
+                let was_read = intent != (Intent::Recover { ended: false });
+                // Its rank may write the database at this moment: nothing in its directory is touched.
+                if was_read && !self.database.exists() {
+                    self.copy(bar, summary)?;
+                }
+                bail!(self.may_run(&owner, was_read))
             }
         }
-        Ok(Some(Recovered { database: self.database.clone(), content }))
+    }
+
+    /// Whether it is of the job that the directory belongs to, and of the launch that has ended.
+    fn check_job(&self, owner: &Owner, intent: Intent) -> anyhow::Result<()> {
+        let is_others = match intent {
+            Intent::Conclude { launch, .. } => owner.launch != launch,
+            _ => {
+                let claim = self.database.parent().and_then(Claim::read);
+                claim.is_some_and(|claim| !owner.job.is_empty() && owner.job != claim.job)
+            }
+        };
+        if is_others {
+            let (spool, rank) = (self.spool.display(), self.rank());
+            bail!("{rank}: the spool {spool} is of another job, left alone");
+        }
+        Ok(())
+    }
+
+    fn convert(&self, bar: &ProgressBar) -> anyhow::Result<Recovered> {
+        let mut progress = |bytes| bar.inc(bytes);
+        let content = store::convert(&self.spool, &self.database, &mut progress)?;
+        std::fs::remove_file(&self.spool)
+            .with_context(|| format!("{} cannot be removed", self.spool.display()))?;
+        if let Some((pointer, _)) = &self.elsewhere {
+            let _ = std::fs::remove_file(pointer); // it only pointed to what is no more
+        }
+        Ok(Recovered { database: self.database.clone(), content })
+    }
+
+    /// Of what the spool holds so far.
+    fn copy(&self, bar: &ProgressBar, summary: &Mutex<RecoverSummary>) -> anyhow::Result<()> {
+        let place = summary.lock().expect("no worker panics with the lock held").copies.place()?;
+        let copy = place.join(self.database.file_name().unwrap_or_default());
+        store::convert(&self.spool, &copy, &mut |bytes| bar.inc(bytes))?;
+        let mut summary = summary.lock().expect("no worker panics with the lock held");
+        summary.copies.databases.push(copy);
+        Ok(())
+    }
+
+    fn may_run(&self, owner: &Owner, was_read: bool) -> String {
+        let directory = self.database.parent().unwrap_or(&self.database);
+        let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.into());
+        let (rank, host, directory) = (self.rank(), &owner.host, directory.display());
+        let so_far = if was_read { ", and what it holds so far was read" } else { "" };
+        let place = if owner.host == store::host_name() {
+            "in another name space of processes or on a node of the same name".to_owned()
+        } else {
+            format!("on {host}")
+        };
+        format!(
+            "{rank} may still run {place}, which cannot be seen from here: its spool stays{so_far}. When it has ended, there: \
+             lapscope recover {directory}; or here: lapscope recover --ended {directory}"
+        )
+    }
+
+    /// `rank-3`, as its files are called.
+    fn rank(&self) -> String {
+        self.database.file_stem().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     fn without_spool(&self, pointer: &Path, host: &str) -> anyhow::Result<()> {
@@ -218,26 +299,35 @@ impl Leftover {
             return Ok(());
         }
         let directory = pointer.parent().unwrap_or(pointer).display();
-        let rank = self.database.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        if host == host_name() {
+        let rank = self.rank();
+        if host == store::host_name() {
             bail!("{rank}: its spool {spool} is gone, and with it what it recorded");
         }
         bail!("{rank}: its spool is on {host} in {spool}; there: lapscope recover {directory}")
     }
 }
 
-fn is_newer(database: &Path, spool: &Path) -> bool {
-    let written = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).ok();
-    matches!((written(database), written(spool)), (Some(database), Some(spool)) if database >= spool)
+impl Copies {
+    fn place(&mut self) -> anyhow::Result<PathBuf> {
+        if self.directory.is_none() {
+            let made = tempfile::Builder::new().prefix("lapscope-copies-").tempdir();
+            self.directory = Some(made.context("no temporary directory for copies")?);
+        }
+        Ok(self.directory.as_ref().map(|made| made.path().into()).unwrap_or_default())
+    }
 }
 
-/// As the recorder has it.
-pub fn host_name() -> String {
-    let mut name = [0u8; 256];
-    // SAFETY: one byte less than there is, so that the name ends with a zero in any case.
-    unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
-    let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
-    String::from_utf8_lossy(&name[..end]).into_owned()
+/// What can be told of a rank, when one that is about to die has had its time.
+fn last_fate(owner: &Owner, intent: Intent) -> Fate {
+    loop {
+        let fate = owner.fate();
+        match intent {
+            Intent::Conclude { by, .. } if fate == Fate::Runs && Instant::now() < by => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            _ => return fate,
+        }
+    }
 }
 
 #[cfg(test)]

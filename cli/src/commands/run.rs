@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use anyhow::Context;
@@ -14,6 +14,7 @@ use crate::args::{Cli, Command as Subcommand, RunArgs};
 use crate::commands::options::unknown_variables;
 use crate::install;
 use crate::launch::environment::{self, Settings};
+use crate::launch::runs::{Launch, Run, LAUNCH_VARIABLE};
 use crate::launch::{child, line, nodes, outcome};
 use crate::program::{self, Kind};
 
@@ -113,6 +114,8 @@ fn around_launcher(
         None => environment::default_directory(&line::display_name(&args.command))?,
     };
     settings.set("LAPSCOPE_DIR", &directory);
+    let launch = Launch::into_directory(&directory);
+    settings.set(LAUNCH_VARIABLE, launch.token());
     let quiet = settings.get("LAPSCOPE_QUIET").is_some_and(|value| is_on(&value));
     settings.set("LAPSCOPE_QUIET", "on"); // we say what rank 0 would, and more
     let disabled = settings.get("LAPSCOPE_ENABLE").is_some_and(|value| is_off(&value));
@@ -127,12 +130,11 @@ fn around_launcher(
     if args.dry_run {
         return print_dry_run(&settings, line);
     }
-    let before = outcome::Snapshot::take(&directory);
     let status = match child::run(&mut command(line, &settings)) {
         Ok(status) => status,
         Err(error) => return Ok(cannot_execute(&line[0], &error)),
     };
-    let runs = before.new_runs();
+    let runs = launch.runs();
     if disabled && runs.is_empty() {
         return Ok(child::exit_code(status).into());
     }
@@ -151,17 +153,17 @@ fn is_off(value: &OsStr) -> bool {
 }
 
 /// Recovers what killed ranks left, says what there is and what to type next.
-fn conclude(runs: &[PathBuf], args: &RunArgs, quiet: bool) -> anyhow::Result<()> {
+fn conclude(runs: &[Run], args: &RunArgs, quiet: bool) -> anyhow::Result<()> {
     if runs.is_empty() {
         no_data(args);
     }
     for run in runs {
         let outcome = outcome::read(run)?;
         if !quiet {
-            outcome.print(&mut io::stderr().lock(), run, args.report)?;
+            outcome.print(&mut io::stderr().lock(), &run.directory, args.report)?;
         }
         if args.report {
-            print_report(run)?;
+            print_report(&run.directory)?;
         }
     }
     Ok(())

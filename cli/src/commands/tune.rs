@@ -8,7 +8,6 @@ use anyhow::{bail, Context, Result};
 
 use super::open::{print, print_json, OpenRun};
 use super::own_program::warn_of_load;
-use super::recover::host_name;
 use super::report::in_detail;
 use super::run::warn;
 use crate::analysis::advice::Advice;
@@ -18,6 +17,7 @@ use crate::options;
 use crate::render;
 use crate::render::style::Style;
 use crate::render::units::{percent, time};
+use crate::store;
 use crate::symbols::Symbols;
 use crate::tune::answer::{nanos, Answer, Best, Found, RunRow, SiteRow, Variable};
 use crate::tune::first::{FirstRun, Hopeless, Slots};
@@ -299,6 +299,6 @@ fn read_first(launched: &Launched, min_bytes: u64) -> Result<(FirstRun, Vec<Advi
     let (trace, _) = open.trace(&[])?;
     let mut symbols = Symbols::new(trace.modules.clone());
     let advice = in_detail(&open, &trace, &[], None, &mut symbols).advice;
-    let crowd = Crowd::of(&trace, &host_name());
+    let crowd = Crowd::of(&trace, &store::host_name());
     Ok((FirstRun { crowd, ..FirstRun::new(&trace, &advice, min_bytes) }, advice))
 }

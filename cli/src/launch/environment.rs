@@ -103,7 +103,7 @@ pub fn preload(library: &Path, existing: Option<&OsStr>) -> OsString {
     value
 }
 
-/// The run directory for a launch at this moment: `lapscope-<YYYYmmdd-HHMMSS>-<program>` here.
+/// The run directory for a launch at this moment: `lapscope-<YYYYmmdd-HHMMSS.mmm>-<program>` here.
 ///
 /// # Errors
 /// The working directory is gone.

@@ -6,3 +6,4 @@ pub mod line;
 pub mod mpi_library;
 pub mod nodes;
 pub mod outcome;
+pub mod runs;

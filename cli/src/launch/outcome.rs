@@ -1,63 +1,15 @@
-//! What a launch left: which run directories are new, and what is in them.
+//! What a launch left in a run directory.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
 use crate::commands::recover::recover_ended_run;
-use crate::db::{list_files, parse_name, Database, DbError};
+use crate::db::{list_files, Database, DbError};
+use crate::launch::runs::Run;
 use crate::model::Rank;
-
-/// The rank files in a run directory and its numbered siblings, at one moment. A launch that makes several jobs gives
-/// the first `DIR`, the next `DIR-2`, and so on; and so does a launch into a directory that another job had before.
-#[derive(Debug)]
-pub struct Snapshot {
-    directory: PathBuf,
-    files: BTreeMap<PathBuf, BTreeSet<OsString>>,
-}
-
-impl Snapshot {
-    pub fn take(directory: &Path) -> Snapshot {
-        Snapshot { directory: directory.into(), files: rank_files(directory) }
-    }
-
-    /// Run directories that have gained files since.
-    pub fn new_runs(&self) -> Vec<PathBuf> {
-        let now = rank_files(&self.directory);
-        let is_new = |(path, files): &(&PathBuf, &BTreeSet<OsString>)| {
-            self.files.get(*path).map_or(!files.is_empty(), |before| !files.is_subset(before))
-        };
-        now.iter().filter(is_new).map(|(path, _)| path.clone()).collect()
-    }
-}
-
-fn rank_files(directory: &Path) -> BTreeMap<PathBuf, BTreeSet<OsString>> {
-    let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let parent = directory.parent().unwrap_or(directory);
-    let siblings = std::fs::read_dir(parent).into_iter().flatten().flatten();
-    let is_ours = |candidate: &str| {
-        candidate.strip_prefix(&name).is_some_and(|rest| {
-            rest.is_empty() || rest.strip_prefix('-').is_some_and(|n| n.parse::<u32>().is_ok())
-        })
-    };
-    siblings
-        .filter(|entry| is_ours(&entry.file_name().to_string_lossy()))
-        .map(|entry| (parent.join(entry.file_name()), names_in(&entry.path())))
-        .collect()
-}
-
-/// Names of the files of ranks: spools become databases, so without what is behind the last dot.
-fn names_in(directory: &Path) -> BTreeSet<OsString> {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let stem = |path: PathBuf| path.file_stem().map(OsString::from);
-    entries
-        .filter(|entry| parse_name(&entry.file_name().to_string_lossy()).is_some())
-        .filter_map(|entry| stem(entry.path()))
-        .collect()
-}
 
 /// What the ranks of one job left.
 #[derive(Debug, Default)]
@@ -75,18 +27,19 @@ pub struct Outcome {
     pub trouble: Vec<String>,
 }
 
-/// Recovers leftover spools of a run whose processes have all ended, and counts what is there.
+/// Recovers leftover spools of a run whose launcher has ended, and counts what is there.
 ///
 /// # Errors
 /// The directory cannot be listed.
-pub fn read(run: &Path) -> anyhow::Result<Outcome> {
-    let recovered = recover_ended_run(run, true)?;
+pub fn read(run: &Run) -> anyhow::Result<Outcome> {
+    let recovered = recover_ended_run(&run.directory, true, &run.launch)?;
     let mut outcome = Outcome { trouble: recovered.left, ..Outcome::default() };
-    let files = match list_files(run) {
+    let mut files = match list_files(&run.directory) {
         Ok(files) => files.databases,
         Err(DbError::Empty(_)) => Vec::new(),
         Err(error) => return Err(error.into()),
     };
+    files.extend(recovered.copies.databases.iter().cloned());
     for path in files {
         let counted = Database::open(&path)
             .map_err(anyhow::Error::from)
@@ -195,25 +148,6 @@ pub fn relative(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_directories_that_gained_files_are_new() {
-        let parent = tempfile::tempdir().unwrap();
-        let path = |name: &str| parent.path().join(name);
-        for old in ["run", "run-3", "run-other"] {
-            std::fs::create_dir(path(old)).unwrap();
-        }
-        std::fs::write(path("run").join("rank-0.spool"), "").unwrap();
-        let before = Snapshot::take(&path("run"));
-        assert!(before.new_runs().is_empty());
-        std::fs::rename(path("run").join("rank-0.spool"), path("run").join("rank-0.db")).unwrap();
-        assert!(before.new_runs().is_empty(), "an old spool that was recovered is no new data");
-        std::fs::create_dir(path("run-2")).unwrap();
-        std::fs::write(path("run-2").join("rank-0.db"), "").unwrap();
-        std::fs::write(path("run-3").join("rank-0.spool-at"), "").unwrap();
-        std::fs::write(path("run-other").join("rank-0.db"), "").unwrap();
-        assert_eq!(before.new_runs(), [path("run-2"), path("run-3")]);
-    }
 
     #[test]
     fn the_last_lines_name_the_dead_and_the_next_command() {

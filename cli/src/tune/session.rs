@@ -17,6 +17,7 @@ use crate::commands::recover::recover_ended_run;
 use crate::install;
 use crate::launch::child::{exit_code, Ended, HeldSignals, Watch};
 use crate::launch::environment::{self, Settings};
+use crate::launch::runs::{Launch, LAUNCH_VARIABLE};
 use crate::launch::{line, nodes, outcome};
 
 /// A program that takes longer than this many times its first run hangs, if that is also [`LEAST_PATIENCE`] more.
@@ -125,6 +126,8 @@ impl<'a> Session<'a> {
             self.settings.set(variable, value);
         }
         self.settings.set("LAPSCOPE_DIR", &directory);
+        let launch = Launch::into_directory(&directory);
+        self.settings.set(LAUNCH_VARIABLE, launch.token());
         if self.signals.is_interrupted() {
             return Err(interrupted(None).into());
         }
@@ -134,12 +137,12 @@ impl<'a> Session<'a> {
         let warnings = self.warnings(name);
         bar.say(&warnings);
         self.check(name, &ended)?;
-        if !directory.is_dir() {
+        let Some(run) = launch.runs().into_iter().next() else {
             bail!("nothing was recorded: the program did not reach MPI_Init, or uses an MPI for which there is no recorder, or its launcher did not pass LD_PRELOAD on; to find out: lapscope doctor");
-        }
-        recover_ended_run(&directory, false)?;
+        };
+        recover_ended_run(&run.directory, false, &run.launch)?;
         self.usual.get_or_insert(wall);
-        Ok(Launched { directory, wall })
+        Ok(Launched { directory: run.directory, wall })
     }
 
     fn run_child(&self, name: &str, bar: &Bar) -> anyhow::Result<Ended> {

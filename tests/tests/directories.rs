@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use lapscope_tests::child;
 use lapscope_tests::launch::{place, try_lapscope, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
 use lapscope_tests::namespace::Nodes;
@@ -114,7 +114,7 @@ fn recover(front: &[OsString], arguments: &[&str], run: &Path) -> (bool, String)
     line.push(paths::lapscope().into());
     line.extend(["recover"].iter().chain(arguments).map(OsString::from));
     line.push(run.into());
-    let output = Command::new(&line[0]).args(&line[1..]).output().expect("lapscope runs");
+    let output = child::command(&line[0]).args(&line[1..]).output().expect("lapscope runs");
     let said = [output.stdout, output.stderr].concat();
     (output.status.success(), String::from_utf8_lossy(&said).into_owned())
 }
@@ -161,7 +161,7 @@ fn a_spool_whose_rank_may_live_on_another_node_stays() {
     assert_eq!(spools(&run), [run.join("rank-1.spool")]);
 
     let copy = place.path().join("copy");
-    let copied = Command::new("cp").arg("-a").args([&run, &copy]).status();
+    let copied = child::command("cp").arg("-a").args([&run, &copy]).status();
     assert!(copied.expect("cp runs").success());
     assert!(recover(&[], &["--ended"], &copy).0, "the user knows that it has ended");
     assert_complete(&copy, &rounds(&outcome), ["killed", "killed"]);
@@ -176,20 +176,23 @@ fn runs_that_begin_together_tell_of_their_own_directory() {
     for mpi in mpi::all() {
         let place = place();
         let gate = place.path().join("gate");
-        let job = || {
+        let job = |number: usize| {
+            let own = place.path().join(format!("temporary-{number}"));
+            fs::create_dir(&own).expect("a directory for the launcher"); // Open MPI's fail where two make one at once
             let program = [build::app(mpi, "until").into_os_string(), gate.clone().into()];
             let mut job = Job::alone(paths::lapscope(), Form::Bare, place.path())
                 .args(["run", "--"])
                 .args(mpi.launch_line(2, &program));
             job.environment.extend(mpi.environment.iter().map(|&(n, v)| (n.into(), v.into())));
-            job
+            job.env("TMPDIR", own)
         };
         let runs = || -> Vec<PathBuf> {
             let is_run = |path: &PathBuf| path.join("rank-1.spool").exists();
             rows::files(place.path()).into_iter().filter(is_run).collect()
         };
         let outcomes: Vec<Outcome> = thread::scope(|scope| {
-            let all: Vec<_> = (0..3).map(|_| scope.spawn(|| job().run_beside_others())).collect();
+            let all: Vec<_> =
+                (0..3).map(|i| scope.spawn(move || job(i).run_beside_others())).collect();
             let begin = Instant::now();
             while runs().len() < 3 && begin.elapsed() < Duration::from_secs(40) {
                 thread::sleep(Duration::from_millis(5));

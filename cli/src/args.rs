@@ -1,6 +1,7 @@
 //! What the user can type. Only shapes and help are here; each command's work is in `commands/`.
 
 mod bench;
+mod help;
 mod measure;
 mod tune;
 
@@ -12,6 +13,7 @@ use crate::model::Rank;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use bench::{BenchArgs, Experiment, LinkChoice};
+pub use help::parse;
 pub use measure::{CalibrateArgs, DiffArgs, OverlapArgs, OverlapBy, ThresholdsArgs};
 pub use tune::{Mode, TuneArgs};
 
@@ -20,8 +22,9 @@ Exit codes:
   0    fine
   1    lapscope failed; standard error says why
   2    the command line was not understood
-  `run` passes on the exit code of the program it launched: 128 + N when signal N killed it,
-  126 when it may not be executed, 127 when it was not found; `tune` that of a run that failed";
+
+`run` passes on the exit code of the program it launched: 128 + N when signal N killed it,
+126 when it may not be executed, 127 when it was not found; `tune` that of a run that failed.";
 
 const EXAMPLES: &str = "\
 Examples:

@@ -18,6 +18,7 @@ pub mod merged;
 pub mod model;
 pub mod options;
 pub mod options_def;
+pub mod output;
 pub mod plot;
 pub mod program;
 pub mod render;

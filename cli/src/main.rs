@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use lapscope::args::{Cli, Command};
+use lapscope::args::Command;
 use lapscope::commands;
+use lapscope::{args, say};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = args::parse();
     let result = match &cli.command {
         Command::Run(args) => commands::run::run(args),
         Command::Report(args) => commands::report::run(args),
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("lapscope: {error:#}");
+            say!("{error:#}");
             ExitCode::FAILURE
         }
     }

@@ -21,6 +21,28 @@ fn orders() {
     assert_eq!(ids(&["--top", "0"]), [1, 2, 3]);
 }
 
+/// Ranks have epochs of their own; from the return of MPI_Init they can be put in one order, as `pending` does.
+#[test]
+fn moments_count_from_the_return_of_mpi_init() {
+    let run = tempfile::tempdir().unwrap();
+    fixture::Rank::new(0).write(run.path(), fixture::RANK_0);
+    // 1.0 us after its MPI_Init at 5 us: before all of rank 0, whose first is posted 1.0 us after its own at 1 us, by 1 ns.
+    let rank_1 = fixture::Rank { init_end_ns: 5_000, ..fixture::Rank::new(1) };
+    let row = "INSERT INTO request VALUES (1, 7, NULL, 1, 5999, 500, 0, 0, 0, NULL, NULL, NULL, NULL, NULL);";
+    rank_1.write(run.path(), row);
+    let found = json(run.path(), &["requests", ".", "--sort", "begin"]);
+    let first = &found["requests"][0];
+    assert_eq!((&first["rank"], &first["post_begin_after_init_ns"]), (&1.into(), &999.into()));
+    let pending = json(run.path(), &["pending", "."]);
+    let pending = &pending["pending"][0];
+    assert_eq!(pending["begin_after_init_ns"], first["post_begin_after_init_ns"]);
+    assert_eq!(pending["begin_ns"], first["post_begin_ns"]);
+    let text = answer(run.path(), &["requests", ".", "--sort", "begin", "--top", "1"]);
+    assert!(text.contains("since MPI_Init returned") && text.contains("0.000001 s"), "{text}");
+    let csv = answer(run.path(), &["requests", ".", "--format", "csv"]);
+    assert!(csv.lines().next().unwrap().contains(",post_begin_after_init_ns,"), "{csv}");
+}
+
 #[test]
 fn filters() {
     assert_eq!(ids(&["--call", "irecv"]), [3]);
@@ -41,9 +63,9 @@ fn a_request_in_full() {
     let expected = serde_json::json!({
         "rank": 0, "id": 2, "thread": 0, "call": "MPI_Isend", "init_call": null, "kind": "send", "bytes": 1000,
         "peer": 1, "tag": 7, "receive_bytes": null, "receive_peer": null, "receive_tag": null,
-        "communicator": "MPI_COMM_WORLD", "ended": "waited", "post_begin_ns": 2500, "post_ns": 300,
+        "communicator": "MPI_COMM_WORLD", "ended": "waited", "post_begin_ns": 2500, "post_begin_after_init_ns": 1500, "post_ns": 300,
         "window_ns": 17200, "mpi_ns": 300, "compute_ns": 16900, "completion_call": "MPI_Waitall",
-        "completion_begin_ns": 20000, "completion_ns": 10001, "completed_together": 3, "outstanding_bytes": 1000,
+        "completion_begin_ns": 20000, "completion_begin_after_init_ns": 19000, "completion_ns": 10001, "completed_together": 3, "outstanding_bytes": 1000,
         "polls": 2, "first_poll_ns": 100, "last_poll_ns": 200, "last_incomplete_ns": 200, "first_complete_ns": null,
         "posted_peer": 1, "posted_tag": 7, "posted_bytes": 1000, "injection_arm": null, "counters": null, "site": "app+0x100",
         "completion_site": "app+0x300",

@@ -49,7 +49,8 @@ pub enum Order {
     Stored,
 }
 
-/// Everything about one request; keys are documented in `docs/json.md`. Moments are since the rank's epoch.
+/// Everything about one request; keys are documented in `docs/json.md`. Moments are since the rank's epoch, as in the
+/// database, but those that say after what.
 #[derive(Debug, Clone, Serialize)]
 pub struct Request {
     pub rank: Rank,
@@ -69,12 +70,15 @@ pub struct Request {
     pub communicator: Option<String>,
     pub ended: Option<String>,
     pub post_begin_ns: Nanos,
+    /// From the return of MPI_Init, as in `lapscope pending`.
+    pub post_begin_after_init_ns: Nanos,
     pub post_ns: Nanos,
     pub window_ns: Option<Nanos>,
     pub mpi_ns: Option<Nanos>,
     pub compute_ns: Option<Nanos>,
     pub completion_call: Option<String>,
     pub completion_begin_ns: Option<Nanos>,
+    pub completion_begin_after_init_ns: Option<Nanos>,
     pub completion_ns: Option<Nanos>,
     pub completed_together: Option<u64>,
     pub outstanding_bytes: u64,

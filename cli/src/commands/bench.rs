@@ -9,7 +9,6 @@ use std::time::Duration;
 use anyhow::{bail, Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::open::{print, print_json};
 use super::own_program::warn_of_load;
 use crate::args::{BenchArgs, Experiment, LinkChoice, TextOrJson};
 use crate::bench::database::{self, Writer};
@@ -23,9 +22,12 @@ use crate::calendar;
 use crate::install;
 use crate::launch::child::HeldSignals;
 use crate::launch::environment;
+use crate::output::visible::visible;
+use crate::output::{print, print_json};
 use crate::plot;
 use crate::render;
 use crate::render::style::Style;
+use crate::say;
 use crate::store;
 
 /// Of a shell that was interrupted.
@@ -56,8 +58,8 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
 fn draw(results: &Results, directory: &Path) -> Result<()> {
     let figures = plot::draw(results, directory)?;
     match figures.len() {
-        0 => eprintln!("lapscope: nothing to draw: no experiment gave a result"),
-        count => eprintln!("lapscope: {count} figures in {}", directory.display()),
+        0 => say!("nothing to draw: no experiment gave a result"),
+        count => say!("{count} figures in {}", directory.display()),
     }
     Ok(())
 }
@@ -96,10 +98,7 @@ fn measure(args: &BenchArgs) -> Result<(Results, ExitCode)> {
         keeps: args.dir.is_some(),
     };
     let code = run_all(&session, &jobs, &mut results, &mut writer);
-    eprintln!(
-        "lapscope: results in {}; to see them again: lapscope bench --read {0}",
-        output.display()
-    );
+    say!("results in {}; to see them again: lapscope bench --read {0}", output.display());
     Ok((results, code))
 }
 
@@ -116,19 +115,19 @@ fn run_all(
         bar.begin(&format!("{}, {}: {}", mpi.version, job.link.words(), describe(job)));
         match session.run(job, number, &|| bar.tick()) {
             Done::Interrupted => {
-                bar.say("lapscope: interrupted: the report card is of what was measured until now");
+                bar.say("interrupted: the report card is of what was measured until now");
                 return ExitCode::from(INTERRUPTED);
             }
             Done::Run(run) => {
                 if let Some(problem) = &run.problem {
                     let (mpi, link) = (&mpi.version, job.link.words());
-                    bar.say(&format!("lapscope: {mpi}, {link}: {}: {problem}", describe(job)));
+                    bar.say(&format!("{mpi}, {link}: {}: {problem}", describe(job)));
                 }
                 let written = writer.add(&run);
                 results.runs.push(*run);
                 if let Err(error) = written {
                     bar.say(&format!(
-                        "lapscope: {error:#}: the report card is of what was measured until now"
+                        "{error:#}: the report card is of what was measured until now"
                     ));
                     return ExitCode::FAILURE;
                 }
@@ -191,7 +190,7 @@ fn mpis(args: &BenchArgs, directory: &Path, programs: &[Program]) -> Result<Vec<
     if mpis.is_empty() || (is_asked_for && !troubles.is_empty()) {
         bail!("{}", troubles.join("\n"));
     }
-    troubles.iter().for_each(|trouble| eprintln!("lapscope: left out: {trouble}"));
+    troubles.iter().for_each(|trouble| say!("left out: {trouble}"));
     Ok(mpis)
 }
 
@@ -205,7 +204,7 @@ fn link_fronts(args: &BenchArgs) -> Result<Option<Vec<OsString>>> {
         Ok(front) => Ok(Some(front)),
         Err(why) if is_asked_for => bail!("the slow link {why}"),
         Err(why) => {
-            eprintln!("lapscope: left out: the slow link {why}");
+            say!("left out: the slow link {why}");
             Ok(None)
         }
     }
@@ -281,7 +280,7 @@ impl Bar {
     }
 
     fn begin(&self, what: &str) {
-        self.0.set_message(what.to_owned());
+        self.0.set_message(visible(what).into_owned());
     }
 
     fn tick(&self) {
@@ -296,7 +295,7 @@ impl Bar {
 
     /// A line of standard error.
     fn say(&self, line: &str) {
-        self.0.suspend(|| eprintln!("{line}"));
+        self.0.suspend(|| say!("{line}"));
     }
 }
 

@@ -1,6 +1,5 @@
 //! `lapscope calibrate`: runs lapscope's own MPI program under the user's launcher, and keeps how long its transfers took.
 
-use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -11,8 +10,10 @@ use crate::analysis::reference::Reference;
 use crate::args::{CalibrateArgs, TextOrJson};
 use crate::calibration::{self, Calibration, Circumstances};
 use crate::db::list_files;
+use crate::output;
 use crate::render;
 use crate::render::style::Style;
+use crate::say;
 use crate::trace::Trace;
 
 /// # Errors
@@ -39,10 +40,10 @@ pub fn run(args: &CalibrateArgs) -> anyhow::Result<ExitCode> {
     calibration.write(&path)?;
     print(args, &calibration)?;
     let hosts: Vec<&str> = calibration.circumstances.hosts.iter().map(String::as_str).collect();
-    eprintln!("lapscope: calibration in {}", path.display());
+    say!("calibration in {}", path.display());
     if args.output.is_none() {
-        eprintln!(
-            "lapscope: used from now on for runs on {} with this MPI and the same transport settings",
+        say!(
+            "used from now on for runs on {} with this MPI and the same transport settings",
             hosts.join(", ")
         );
     }
@@ -66,13 +67,10 @@ fn measured(run: &Path, args: &CalibrateArgs) -> anyhow::Result<Calibration> {
 }
 
 fn print(args: &CalibrateArgs, calibration: &Calibration) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
     match args.format {
-        TextOrJson::Json => {
-            serde_json::to_writer_pretty(&mut out, calibration)?;
-            writeln!(out)?;
+        TextOrJson::Json => output::print_json(calibration),
+        TextOrJson::Text => {
+            output::print(|out| render::calibration::write(out, calibration, Style::for_stdout()))
         }
-        TextOrJson::Text => render::calibration::write(&mut out, calibration, Style::for_stdout())?,
     }
-    Ok(())
 }

@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 
-use super::open::{print, print_json, OpenRun};
+use super::open::OpenRun;
 use super::report::build;
 use crate::analysis::diff::{Diff, Side};
 use crate::analysis::report::ReportOptions;
 use crate::args::{DiffArgs, Format};
 use crate::db::{Configuration, Database};
+use crate::output::{print, print_json};
 use crate::render;
 use crate::render::style::Style;
 

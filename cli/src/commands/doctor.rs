@@ -8,6 +8,8 @@ use anyhow::{bail, Context};
 use crate::args::{DoctorArgs, TextOrJson};
 use crate::doctor::{libraries, machine, mpi, subject, Finding, Status};
 use crate::launch::line::find_executable;
+use crate::output;
+use crate::render::style::Style;
 
 /// # Errors
 /// The program that was named does not exist.
@@ -26,19 +28,14 @@ pub fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     findings.extend(libraries::look());
     findings.extend(mpi::look());
     findings.extend(machine::look());
-    let mut out = io::stdout().lock();
     match args.format {
-        TextOrJson::Json => {
-            let answer = serde_json::json!({ "findings": findings });
-            serde_json::to_writer_pretty(&mut out, &answer)?;
-            writeln!(out)?;
-        }
-        TextOrJson::Text => print(&mut out, &findings)?,
+        TextOrJson::Json => output::print_json(&serde_json::json!({ "findings": findings }))?,
+        TextOrJson::Text => output::print(|out| write(out, &findings, Style::for_stdout()))?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn print(out: &mut impl Write, findings: &[Finding]) -> io::Result<()> {
+fn write(out: &mut dyn Write, findings: &[Finding], style: Style) -> io::Result<()> {
     let mut topic = "";
     for finding in findings {
         if finding.topic != topic {
@@ -50,9 +47,10 @@ fn print(out: &mut impl Write, findings: &[Finding]) -> io::Result<()> {
             Status::Warn => "warn",
             Status::Missing => "missing",
         };
-        writeln!(out, "  {status:<8} {}: {}", finding.name, finding.says)?;
+        let text = format!("{}: {}", finding.name, finding.says);
+        writeln!(out, "{}", style.wrap(&text, &format!("  {status:<8} "), "           "))?;
         if let Some(advice) = &finding.advice {
-            writeln!(out, "           -> {advice}")?;
+            writeln!(out, "{}", style.wrap(advice, "           -> ", "              "))?;
         }
     }
     let count = |status| findings.iter().filter(|finding| finding.status == status).count();

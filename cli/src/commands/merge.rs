@@ -1,6 +1,5 @@
 //! `lapscope merge`: the databases of all ranks in one file.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,6 +9,9 @@ use super::recover::recover_run;
 use crate::args::MergeArgs;
 use crate::db::{self, Database};
 use crate::merged;
+use crate::output::print;
+use crate::render::style::Style;
+use crate::say;
 
 /// # Errors
 /// There is no run, or the file cannot be written, or exists.
@@ -24,7 +26,8 @@ pub fn run(args: &MergeArgs) -> anyhow::Result<ExitCode> {
     merged::merge(&files, &output, &|rows| bar.inc(rows))?;
     bar.finish_and_clear();
     let plural = if files.len() == 1 { "file" } else { "files" };
-    writeln!(io::stdout(), "{}: {} {plural} merged", output.display(), files.len())?;
+    let merged = format!("{}: {} {plural} merged", output.display(), files.len());
+    print(|out| writeln!(out, "{}", Style::for_stdout().wrap(&merged, "", "  ")))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -48,7 +51,7 @@ pub fn databases(roots: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     for root in roots {
         let root = db::find_run(Some(root))?;
         for sentence in recover_run(&root, true)?.left {
-            eprintln!("lapscope: {sentence}");
+            say!("{sentence}");
         }
         files.extend(db::list_files(&root)?.databases);
     }

@@ -1,9 +1,8 @@
 //! What the commands that read a run have in common.
 
-use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::recover::{recover_run, Copies};
 use crate::analysis::aggregate::{Aggregator, FileSums};
@@ -14,6 +13,7 @@ use crate::analysis::problem::{find_problems_of, Problem, ProblemKind};
 use crate::db::{find_run, for_each_file, list_files, rows_to_scan, scan, DbError, RunFiles};
 use crate::model::{Module, Rank, RankInfo};
 use crate::render::progress::Progress;
+use crate::say;
 use crate::symbols::Symbols;
 use crate::trace::Trace;
 
@@ -127,29 +127,9 @@ pub struct Pending {
     pub failed: Vec<DbError>,
 }
 
-/// Writes data to standard output through a buffer.
-///
-/// # Errors
-/// Of the writer; a reader that went away is one, which `main` takes for success.
-pub fn print(write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    write(&mut out).and_then(|()| out.flush()).context("standard output")
-}
-
-/// Writes one JSON document.
-///
-/// # Errors
-/// As [`print`].
-pub fn print_json(value: &impl serde::Serialize) -> Result<()> {
-    print(|out| {
-        serde_json::to_writer_pretty(&mut *out, value)?;
-        out.write_all(b"\n")
-    })
-}
-
 /// Says on standard error what must be known, for output formats that have no place for it.
 pub fn warn(problems: &[Problem]) {
     for problem in problems {
-        eprintln!("lapscope: {}", problem.message);
+        say!("{}", problem.message);
     }
 }

@@ -7,6 +7,8 @@ use serde::Serialize;
 
 use crate::args::{OptionsArgs, TextOrJson};
 use crate::options::{is_valid, nearest, OPTIONS, OWN_VARIABLES};
+use crate::output;
+use crate::render::style::Style;
 
 #[derive(Serialize)]
 struct OptionNow {
@@ -39,13 +41,9 @@ pub struct Unknown {
 /// Standard output cannot be written.
 pub fn run(args: &OptionsArgs) -> anyhow::Result<ExitCode> {
     let answer = Answer { options: options_now(), unknown: unknown_variables() };
-    let mut out = io::stdout().lock();
     match args.format {
-        TextOrJson::Json => {
-            serde_json::to_writer_pretty(&mut out, &answer)?;
-            writeln!(out)?;
-        }
-        TextOrJson::Text => print_text(&mut out, &answer)?,
+        TextOrJson::Json => output::print_json(&answer)?,
+        TextOrJson::Text => output::print(|out| write_text(out, &answer, Style::for_stdout()))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -80,56 +78,27 @@ pub fn unknown_variables() -> Vec<Unknown> {
     unknown
 }
 
-fn print_text(out: &mut impl Write, answer: &Answer) -> io::Result<()> {
-    let width =
-        terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0)).max(40);
+fn write_text(out: &mut dyn Write, answer: &Answer, style: Style) -> io::Result<()> {
+    let mut line = |text: &str, first: &str| writeln!(out, "{}", style.wrap(text, first, "    "));
     for option in &answer.options {
         let default = if option.default.is_empty() { "not set" } else { option.default };
-        writeln!(out, "{}  ({}; default: {default})", option.name, option.unit)?;
-        for line in wrap(option.doc, width - 4) {
-            writeln!(out, "    {line}")?;
-        }
+        line(&format!("{}  ({}; default: {default})", option.name, option.unit), "")?;
+        line(option.doc, "    ")?;
         match (&option.value, option.valid) {
             (None, _) => {}
-            (Some(value), true) => writeln!(out, "    now: {value}")?,
+            (Some(value), true) => line(&format!("now: {value}"), "    ")?,
             (Some(value), false) => {
-                writeln!(out, "    now: {value}, which is not valid: the default will be used")?;
+                let text = format!("now: {value}, which is not valid: the default will be used");
+                line(&text, "    ")?;
             }
         }
     }
     for unknown in &answer.unknown {
         let guess =
             unknown.nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
-        writeln!(out, "{} is set but means nothing to lapscope{guess}", unknown.name)?;
+        line(&format!("{} is set but means nothing to lapscope{guess}", unknown.name), "")?;
     }
-    writeln!(
-        out,
-        "\nSet them in the environment, or for one run: lapscope run --set NAME=VALUE -- ..."
-    )
-}
-
-/// Breaks `text` at blanks into lines of at most `width` characters, where words allow.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = vec![String::new()];
-    for word in text.split_whitespace() {
-        let line = lines.last_mut().expect("never empty");
-        if line.is_empty() {
-            line.push_str(word);
-        } else if line.len() + 1 + word.len() <= width {
-            line.push(' ');
-            line.push_str(word);
-        } else {
-            lines.push(word.to_owned());
-        }
-    }
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn wrapping_keeps_words_whole() {
-        assert_eq!(super::wrap("one two three", 8), ["one two", "three"]);
-        assert_eq!(super::wrap("incomprehensible", 4), ["incomprehensible"]);
-    }
+    let how = "Set them in the environment, or for one run: lapscope run --set NAME=VALUE -- ...";
+    line(how, "\n")?;
+    line("Sizes and times may have a unit: 64k, 2M (times 1024), 300us, 1ms, 2s.", "")
 }

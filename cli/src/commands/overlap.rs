@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{bail, Result};
 
-use super::open::{print, print_json, warn, OpenRun};
+use super::open::{warn, OpenRun};
 use crate::analysis::injection::Injection;
 use crate::analysis::overlap::{measure, EagerLimits, Options, Overlap};
 use crate::analysis::problem::module_problems;
@@ -13,6 +13,7 @@ use crate::analysis::reference::{Reference, Source};
 use crate::analysis::thresholds::Thresholds;
 use crate::args::{Format, OverlapArgs, OverlapBy};
 use crate::calibration::{self, Calibration};
+use crate::output::{print, print_json};
 use crate::render;
 use crate::render::progress::Progress;
 use crate::render::style::Style;

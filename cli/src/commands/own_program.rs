@@ -12,6 +12,7 @@ use crate::install;
 use crate::launch::environment::{self, Settings};
 use crate::launch::runs::{Launch, LAUNCH_VARIABLE};
 use crate::launch::{child, line, mpi_library, nodes};
+use crate::say;
 
 /// What to launch.
 #[derive(Debug, Clone, Copy)]
@@ -104,6 +105,7 @@ impl OwnProgram<'_> {
         Ok(OwnRun { directory: temporary.path().join("run"), _temporary: Some(temporary) })
     }
 
+    #[allow(clippy::disallowed_methods)] // only asked what it is
     fn settings(&self, preload: &Path, run: &Path) -> Result<Settings> {
         let mut settings = Settings::default();
         let existing = std::env::var_os("LD_PRELOAD");
@@ -150,14 +152,15 @@ pub fn warn_of_load() {
     let load = text.split(' ').next().and_then(|load| load.parse::<f64>().ok()).unwrap_or(0.0);
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     if load > 0.5 * processors as f64 {
-        eprintln!(
-            "lapscope: other programs run here (load {load} on {processors} processors): times will be too long, \
+        say!(
+            "other programs run here (load {load} on {processors} processors): times will be too long, \
              better measure again when they have ended"
         );
     }
 }
 
 /// Standard output is for our own data.
+#[allow(clippy::disallowed_methods)] // what the launcher says is not ours
 fn launch(line: &[OsString], settings: &Settings) -> Result<ExitStatus> {
     let stderr = io::stderr().lock();
     let to_stderr = std::os::fd::AsFd::as_fd(&stderr).try_clone_to_owned().map(Stdio::from);
@@ -172,8 +175,8 @@ fn launch(line: &[OsString], settings: &Settings) -> Result<ExitStatus> {
 
 fn failed(status: ExitStatus) -> ExitCode {
     let code = child::exit_code(status);
-    eprintln!("lapscope: the launch failed with exit code {code}: nothing was measured");
-    eprintln!("lapscope: when the wrong MPI was loaded, name the right one: --mpi-library /path/to/libmpi.so");
+    say!("the launch failed with exit code {code}: nothing was measured");
+    say!("when the wrong MPI was loaded, name the right one: --mpi-library /path/to/libmpi.so");
     ExitCode::from(code)
 }
 

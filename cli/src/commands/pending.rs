@@ -5,11 +5,12 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::open::{print, print_json, warn, OpenRun};
+use super::open::{warn, OpenRun};
 use crate::analysis::pending::PendingItem;
 use crate::analysis::problem::{module_problems, Problem, ProblemKind};
 use crate::analysis::report::JSON_VERSION;
 use crate::args::{Format, PendingArgs};
+use crate::output::{print, print_json};
 use crate::render;
 use crate::render::style::Style;
 

@@ -1,6 +1,5 @@
 //! `lapscope recover`: spools that killed ranks left become databases.
 
-use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,6 +13,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::args::RecoverArgs;
 use crate::db;
 use crate::launch::runs::Claim;
+use crate::output::print;
+use crate::render::style::Style;
+use crate::say;
 use crate::store::{self, Converted, Fate, Owner};
 
 /// How long ranks may take to die when their launcher has ended already, as after MPI_Abort.
@@ -67,15 +69,19 @@ pub fn run(args: &RecoverArgs) -> anyhow::Result<ExitCode> {
         bail!("{}: not a run directory", directory.display());
     }
     let summary = recover(&directory, true, Intent::Recover { ended: args.ended })?;
-    let mut out = io::stdout().lock();
-    for recovered in &summary.recovered {
-        writeln!(out, "{}", describe(recovered))?;
-    }
+    let style = Style::for_stdout();
+    print(|out| {
+        for recovered in &summary.recovered {
+            writeln!(out, "{}", style.wrap(&describe(recovered), "", "  "))?;
+        }
+        Ok(())
+    })?;
     for sentence in &summary.left {
-        eprintln!("lapscope: {sentence}");
+        say!("{sentence}");
     }
     if summary.recovered.is_empty() && summary.left.is_empty() {
-        writeln!(out, "{}: nothing to recover", directory.display())?;
+        let nothing = format!("{}: nothing to recover", directory.display());
+        print(|out| writeln!(out, "{}", style.wrap(&nothing, "", "  ")))?;
     }
     Ok(if summary.left.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

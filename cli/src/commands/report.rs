@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use super::open::{print, print_json, warn, OpenRun};
+use super::open::{warn, OpenRun};
 use crate::analysis::advice::{Gathered, Gatherer, Limit, Setting};
 use crate::analysis::injection::Injection;
 use crate::analysis::overlap::{measure_with, EagerLimits, Options, Overlap};
@@ -16,6 +16,7 @@ use crate::args::{Format, ReportArgs};
 use crate::calibration;
 use crate::cvars;
 use crate::model::Rank;
+use crate::output::{print, print_json};
 use crate::render;
 use crate::render::progress::Progress;
 use crate::render::style::Style;

@@ -8,12 +8,13 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde_json::json;
 
-use super::open::{print, warn, OpenRun};
+use super::open::{warn, OpenRun};
 use crate::analysis::problem::{module_problems, Problem, ProblemKind};
 use crate::analysis::report::JSON_VERSION;
 use crate::analysis::requests::{merge_top, Filter, Order, PlaceNames, Request, Requests};
 use crate::args::{EndedFilter, Format, KindFilter, RequestSort, RequestsArgs};
 use crate::db::{for_each_file, Database, DbError, Definitions};
+use crate::output::print_in;
 use crate::render;
 use crate::render::csv::CsvWriter;
 use crate::render::style::Style;
@@ -143,7 +144,7 @@ fn show_top(
     for request in &mut requests {
         places[request.file].fill_in(request, &mut selection.symbols);
     }
-    print(|out| match args.format {
+    print_in(args.format, |out| match args.format {
         Format::Text => render::requests::write(out, &requests, found, Style::for_stdout()),
         Format::Json | Format::Csv => {
             let mut writer = RowWriter::begin(args.format, &open.name(), out)?;
@@ -162,7 +163,7 @@ fn stream(
 ) -> Result<()> {
     let limit = if args.top == 0 { u64::MAX } else { args.top as u64 };
     let mut read = 0;
-    print(|out| {
+    print_in(args.format, |out| {
         let mut writer = RowWriter::begin(args.format, &open.name(), out)?;
         let mut found = 0;
         for path in &open.files.databases {

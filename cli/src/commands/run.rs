@@ -2,7 +2,7 @@
 //! started (inner form: this process becomes the program).
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -16,7 +16,9 @@ use crate::install;
 use crate::launch::environment::{self, Settings};
 use crate::launch::runs::{Launch, Run, LAUNCH_VARIABLE};
 use crate::launch::{child, line, nodes, outcome};
+use crate::output;
 use crate::program::{self, Kind};
+use crate::say;
 
 const NOT_FOUND: u8 = 127;
 const NOT_EXECUTABLE: u8 = 126;
@@ -46,10 +48,10 @@ pub fn warn(command: &[OsString]) {
     for unknown in unknown_variables() {
         let guess =
             unknown.nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
-        eprintln!("lapscope: {} means nothing to lapscope{guess}", unknown.name);
+        say!("{} means nothing to lapscope{guess}", unknown.name);
     }
     if let Some(obstacle) = line::program(command).and_then(|path| obstacle(&path)) {
-        eprintln!("lapscope: {obstacle}");
+        say!("{obstacle}");
     }
 }
 
@@ -90,12 +92,12 @@ fn not_found(command: &OsStr) -> ExitCode {
         return cannot_execute(command, &io::ErrorKind::PermissionDenied.into());
     }
     let place = if name.contains('/') { "no such file" } else { "not in PATH" };
-    eprintln!("lapscope: {name}: {place}");
+    say!("{name}: {place}");
     ExitCode::from(NOT_FOUND)
 }
 
 fn cannot_execute(command: &OsStr, error: &io::Error) -> ExitCode {
-    eprintln!("lapscope: {}: cannot be executed ({error})", command.to_string_lossy());
+    say!("{}: cannot be executed ({error})", command.to_string_lossy());
     ExitCode::from(if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE })
 }
 
@@ -121,8 +123,8 @@ fn around_launcher(
     let disabled = settings.get("LAPSCOPE_ENABLE").is_some_and(|value| is_off(&value));
     let exported = nodes::with_exported(&args.command, &settings.names());
     if exported.is_some() {
-        eprintln!(
-            "lapscope: adding -x {} to the launch line: Open MPI does not take the environment to other nodes",
+        say!(
+            "adding -x {} to the launch line: Open MPI does not take the environment to other nodes",
             settings.names().join(OsStr::new(" -x ")).to_string_lossy()
         );
     }
@@ -139,7 +141,7 @@ fn around_launcher(
         return Ok(child::exit_code(status).into());
     }
     if let Err(error) = conclude(&runs, args, quiet) {
-        eprintln!("lapscope: {error:#}"); // the exit code stays the program's
+        say!("{error:#}"); // the exit code stays the program's
     }
     Ok(child::exit_code(status).into())
 }
@@ -160,7 +162,10 @@ fn conclude(runs: &[Run], args: &RunArgs, quiet: bool) -> anyhow::Result<()> {
     for run in runs {
         let outcome = outcome::read(run)?;
         if !quiet {
-            outcome.print(&mut io::stderr().lock(), &run.directory, args.report)?;
+            outcome
+                .lines(&run.directory, args.report)
+                .iter()
+                .for_each(|line| say!("{line}"));
         }
         if args.report {
             print_report(&run.directory)?;
@@ -187,18 +192,19 @@ fn no_data(args: &RunArgs) {
             .into()
     });
     let program = program.map(|path| format!(" {}", path.display())).unwrap_or_default();
-    eprintln!("lapscope: nothing was recorded: {reason}");
-    eprintln!("lapscope: to find out: lapscope doctor{program}");
+    say!("nothing was recorded: {reason}");
+    say!("to find out: lapscope doctor{program}");
 }
 
 // --- dry run ---------------------------------------------------------------------------------------------------------
 
 fn print_dry_run(settings: &Settings, line: &[OsString]) -> anyhow::Result<ExitCode> {
-    let mut out = io::stdout().lock();
-    for (name, value) in settings.iter() {
-        writeln!(out, "{}={} \\", name.to_string_lossy(), environment::quote(value))?;
-    }
-    let words: Vec<String> = line.iter().map(|word| environment::quote(word)).collect();
-    writeln!(out, "{}", words.join(" "))?;
+    output::print(|out| {
+        for (name, value) in settings.iter() {
+            writeln!(out, "{}={} \\", name.to_string_lossy(), environment::quote(value))?;
+        }
+        let words: Vec<String> = line.iter().map(|word| environment::quote(word)).collect();
+        writeln!(out, "{}", words.join(" "))
+    })?;
     Ok(ExitCode::SUCCESS)
 }

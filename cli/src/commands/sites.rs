@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::open::{print, print_json, warn, OpenRun};
+use super::open::{warn, OpenRun};
 use crate::analysis::combine::RunSums;
 use crate::analysis::problem::{find_problems, module_problems};
 use crate::analysis::report::JSON_VERSION;
@@ -13,6 +13,7 @@ use crate::analysis::requests::is_wanted_call;
 use crate::analysis::sites::{group_sites, name_path, name_site, Grouping, Order, Site};
 use crate::args::{Format, SiteSort, SitesArgs};
 use crate::model::Nanos;
+use crate::output::{print, print_json};
 use crate::render;
 use crate::render::style::Style;
 use crate::symbols::{NameFrames, Symbols};

@@ -1,7 +1,7 @@
 //! `lapscope sql`: a query over all ranks, or the list of what can be queried.
 
 use std::cell::OnceCell;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -14,6 +14,11 @@ use super::merge::{databases, rows_bar};
 use crate::args::{Format, SqlArgs};
 use crate::db;
 use crate::merged;
+use crate::output;
+use crate::render::csv::write_line;
+use crate::render::style::Style;
+use crate::render::table::{Align, Table};
+use crate::say;
 use crate::schema::{self, Relation};
 
 /// # Errors
@@ -23,29 +28,31 @@ pub fn run(args: &SqlArgs) -> anyhow::Result<ExitCode> {
         (Some(word), None) if is_query(word) => (None, word.to_str()),
         (run, query) => (run.as_deref(), query.as_deref()),
     };
-    let mut out = BufWriter::new(io::stdout().lock());
     match query {
-        None => print_schema(&mut out, args.format)?,
-        Some(query) => {
-            let files = databases(&[find(run)?])?;
-            let bar = OnceCell::new();
-            let copying = |copy: &Path| {
-                eprintln!(
-                    "lapscope: {} files are more than SQLite can attach: merging them into {}",
-                    files.len(),
-                    copy.display()
-                );
-            };
-            let progress = |rows| bar.get_or_init(|| rows_bar(&files)).inc(rows);
-            let together = merged::open_together(&files, &copying, &progress)?;
-            if let Some(bar) = bar.get() {
-                bar.finish_and_clear();
-            }
-            execute(&together.connection, query, &mut out, args.format).map_err(plain)?;
-        }
+        None => output::print_with(args.format, |out| print_schema(out, args.format))?,
+        Some(query) => answer(run, query, args.format)?,
     }
-    out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn answer(run: Option<&Path>, query: &str, format: Format) -> anyhow::Result<()> {
+    let files = databases(&[find(run)?])?;
+    let bar = OnceCell::new();
+    let copying = |copy: &Path| {
+        say!(
+            "{} files are more than SQLite can attach: merging them into {}",
+            files.len(),
+            copy.display()
+        );
+    };
+    let progress = |rows| bar.get_or_init(|| rows_bar(&files)).inc(rows);
+    let together = merged::open_together(&files, &copying, &progress)?;
+    if let Some(bar) = bar.get() {
+        bar.finish_and_clear();
+    }
+    output::print_with(format, |out| {
+        execute(&together.connection, query, out, format).map_err(plain)
+    })
 }
 
 /// A single word may be a run or, for the newest run, the query.
@@ -70,7 +77,7 @@ fn plain(error: anyhow::Error) -> anyhow::Error {
 fn execute(
     connection: &Connection,
     query: &str,
-    out: &mut impl Write,
+    out: &mut dyn Write,
     format: Format,
 ) -> anyhow::Result<()> {
     let mut statements = Batch::new(connection, query);
@@ -102,32 +109,20 @@ fn as_text(value: ValueRef<'_>) -> String {
     }
 }
 
-fn write_csv(statement: &mut Statement<'_>, out: &mut impl Write) -> anyhow::Result<()> {
+fn write_csv(statement: &mut Statement<'_>, out: &mut dyn Write) -> anyhow::Result<()> {
     let names = column_names(statement);
-    write_csv_line(out, &names)?;
+    write_line(out, names.iter().map(String::as_str))?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let cells = (0..names.len()).map(|i| row.get_ref(i).map(as_text));
-        write_csv_line(out, &cells.collect::<Result<Vec<_>, _>>()?)?;
+        let cells = cells.collect::<Result<Vec<_>, _>>()?;
+        write_line(out, cells.iter().map(String::as_str))?;
     }
     Ok(())
 }
 
-/// RFC 4180, with the line ends of Unix.
-fn write_csv_line(out: &mut impl Write, cells: &[String]) -> io::Result<()> {
-    for (i, cell) in cells.iter().enumerate() {
-        let comma = if i > 0 { "," } else { "" };
-        if cell.contains(['"', ',', '\n', '\r']) {
-            write!(out, "{comma}\"{}\"", cell.replace('"', "\"\""))?;
-        } else {
-            write!(out, "{comma}{cell}")?;
-        }
-    }
-    writeln!(out)
-}
-
 /// One object a row, written as it comes: the rows of a run may not fit into memory.
-fn write_json(statement: &mut Statement<'_>, out: &mut impl Write) -> anyhow::Result<()> {
+fn write_json(statement: &mut Statement<'_>, out: &mut dyn Write) -> anyhow::Result<()> {
     let names = column_names(statement);
     let mut rows = statement.query([])?;
     let mut before = "[\n";
@@ -151,37 +146,28 @@ fn write_json(statement: &mut Statement<'_>, out: &mut impl Write) -> anyhow::Re
 }
 
 /// Aligned columns; numbers to the right.
-fn write_text(statement: &mut Statement<'_>, out: &mut impl Write) -> anyhow::Result<()> {
+fn write_text(statement: &mut Statement<'_>, out: &mut dyn Write) -> anyhow::Result<()> {
     let names = column_names(statement);
-    let mut widths: Vec<usize> = names.iter().map(|name| name.chars().count()).collect();
     let mut numeric = vec![true; names.len()];
-    let mut table = Vec::new();
+    let mut lines = Vec::new();
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let mut cells = Vec::with_capacity(names.len());
-        for i in 0..names.len() {
+        for (i, numeric) in numeric.iter_mut().enumerate() {
             let value = row.get_ref(i)?;
-            numeric[i] &=
-                matches!(value, ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_));
-            let text = as_text(value);
-            widths[i] = widths[i].max(text.chars().count());
-            cells.push(text);
+            *numeric &= matches!(value, ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_));
+            cells.push(as_text(value));
         }
-        table.push(cells);
+        lines.push(cells);
     }
-    for cells in std::iter::once(&names).chain(&table) {
-        let mut line = String::new();
-        for ((cell, width), numeric) in cells.iter().zip(&widths).zip(&numeric) {
-            let pad = " ".repeat(width - cell.chars().count());
-            let (left, right) = if *numeric { (pad.as_str(), "") } else { ("", pad.as_str()) };
-            line.push_str(&format!("{left}{cell}{right}  "));
-        }
-        writeln!(out, "{}", line.trim_end())?;
-    }
-    Ok(())
+    let align = |numeric| if numeric { Align::Right } else { Align::Left };
+    let heads: Vec<_> = names.into_iter().zip(numeric.into_iter().map(align)).collect();
+    let mut table = Table::with_heads(&heads);
+    lines.into_iter().for_each(|cells| table.row(cells, None));
+    Ok(table.write(out, Style::for_rows())?)
 }
 
-fn print_schema(out: &mut impl Write, format: Format) -> anyhow::Result<()> {
+fn print_schema(out: &mut dyn Write, format: Format) -> anyhow::Result<()> {
     let relations = schema::relations()?;
     match format {
         Format::Json => {
@@ -189,11 +175,11 @@ fn print_schema(out: &mut impl Write, format: Format) -> anyhow::Result<()> {
             writeln!(out)?;
         }
         Format::Csv => {
-            write_csv_line(out, &["relation", "kind", "column", "comment"].map(String::from))?;
+            write_line(out, ["relation", "kind", "column", "comment"])?;
             for relation in &relations {
                 for column in &relation.columns {
                     let line = [&relation.name, &relation.kind, &column.name, &column.comment];
-                    write_csv_line(out, &line.map(String::clone))?;
+                    write_line(out, line.map(String::as_str))?;
                 }
             }
         }
@@ -202,27 +188,30 @@ fn print_schema(out: &mut impl Write, format: Format) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn print_relations(out: &mut impl Write, relations: &[Relation]) -> io::Result<()> {
+fn print_relations(out: &mut dyn Write, relations: &[Relation]) -> io::Result<()> {
+    let style = Style::for_stdout();
+    let mut line =
+        |text: &str, first: &str, rest: &str| writeln!(out, "{}", style.wrap(text, first, rest));
     for relation in relations {
-        writeln!(out, "{} {}", relation.kind, relation.name)?;
+        line(&format!("{} {}", relation.kind, relation.name), "", "  ")?;
         if !relation.comment.is_empty() {
-            writeln!(out, "  {}", relation.comment)?;
+            line(&relation.comment, "  ", "  ")?;
         }
-        let commented = |column: &&schema::Column| !column.comment.is_empty();
+        let is_commented = relation.columns.iter().any(|column| !column.comment.is_empty());
         let width = relation.columns.iter().map(|column| column.name.len()).max().unwrap_or(0);
-        if !relation.columns.iter().any(|column| commented(&column)) {
-            writeln!(out, "    {}", relation.column_names().join(", "))?;
-        } else {
-            for column in &relation.columns {
-                let line = format!("    {:width$}  {}", column.name, column.comment);
-                writeln!(out, "{}", line.trim_end())?;
-            }
+        if !is_commented {
+            line(&relation.column_names().join(", "), "    ", "    ")?;
         }
-        writeln!(out)?;
+        for column in relation.columns.iter().filter(|_| is_commented) {
+            let first = format!("    {:width$}  ", column.name);
+            line(&column.comment, &first, &" ".repeat(first.len()))?;
+        }
+        line("", "", "")?;
     }
-    writeln!(
-        out,
-        "Times are nanoseconds, sizes are bytes; *_begin_ns counts from the rank's epoch."
+    line(
+        "Times are nanoseconds, sizes are bytes; *_begin_ns counts from the rank's epoch.",
+        "",
+        "",
     )?;
-    writeln!(out, "Query: lapscope sql . 'SELECT rank, call, count, ns FROM time_by_call ORDER BY ns DESC LIMIT 10'")
+    line("Query: lapscope sql . 'SELECT rank, call, count, ns FROM time_by_call ORDER BY ns DESC LIMIT 10'", "", "  ")
 }

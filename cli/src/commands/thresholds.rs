@@ -6,15 +6,17 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::open::{print, print_json, warn, OpenRun};
+use super::open::{warn, OpenRun};
 use super::own_program::OwnProgram;
 use crate::analysis::report::JSON_VERSION;
 use crate::analysis::thresholds::{Declared, Thresholds};
 use crate::args::{Format, ThresholdsArgs};
 use crate::calibration;
 use crate::cvars;
+use crate::output::{print, print_json};
 use crate::render;
 use crate::render::style::Style;
+use crate::say;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -71,7 +73,7 @@ fn of_run(args: &ThresholdsArgs, run: Option<&Path>) -> Result<ExitCode> {
 fn declared(databases: &[PathBuf]) -> Result<Vec<Declared>> {
     let (declared, trouble) = cvars::declared(databases)?;
     if let Some(trouble) = trouble {
-        eprintln!("lapscope: {trouble}");
+        say!("{trouble}");
     }
     Ok(declared)
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{bail, Context, Result};
 
-use super::open::{print, print_json, OpenRun};
+use super::open::OpenRun;
 use super::own_program::warn_of_load;
 use super::report::in_detail;
 use super::run::warn;
@@ -14,9 +14,11 @@ use crate::analysis::advice::Advice;
 use crate::args::{TextOrJson, TuneArgs};
 use crate::launch::environment;
 use crate::options;
+use crate::output::{print, print_json};
 use crate::render;
 use crate::render::style::Style;
 use crate::render::units::{percent, time};
+use crate::say;
 use crate::store;
 use crate::symbols::Symbols;
 use crate::tune::answer::{nanos, Answer, Best, Found, RunRow, SiteRow, Variable};
@@ -47,7 +49,9 @@ pub fn run(args: &TuneArgs) -> Result<ExitCode> {
     if answered.is_err() {
         session.keep();
         let directory = session.directory().display().to_string();
-        eprintln!("lapscope: the runs so far are in {directory}; to read one: lapscope report {directory}/{FIRST}");
+        say!(
+            "the runs so far are in {directory}; to read one: lapscope report {directory}/{FIRST}"
+        );
     }
     session.end();
     match answered {
@@ -58,7 +62,7 @@ pub fn run(args: &TuneArgs) -> Result<ExitCode> {
         }
         Err(error) => {
             let Stopped { code, sentence } = error.downcast()?;
-            eprintln!("lapscope: {sentence}");
+            say!("{sentence}");
             Ok(code.into())
         }
     }
@@ -102,7 +106,7 @@ impl<'a, 's> Tuning<'a, 's> {
 
     fn run(mut self) -> Result<Answer> {
         self.bar.say(&[format!(
-            "lapscope: at most {} runs, the first without injection; what they print is in {}/*.stdout and *.stderr",
+            "at most {} runs, the first without injection; what they print is in {}/*.stdout and *.stderr",
             self.search.longest() + 1,
             self.session.directory().display()
         )]);
@@ -158,12 +162,11 @@ impl<'a, 's> Tuning<'a, 's> {
     fn say_first(&self, first: &FirstRun, slots: &Slots, wall: Duration) {
         let at_stake = percent(first.stake_ns.share_of(first.run_ns));
         let took = time(nanos(wall));
-        let mut lines =
-            vec![format!("lapscope: {FIRST}: {took}, {at_stake} of the run time at stake")];
+        let mut lines = vec![format!("{FIRST}: {took}, {at_stake} of the run time at stake")];
         if self.hopeless(first).is_none() {
             let more = self.search.longest() as u32;
             lines.push(format!(
-                "lapscope: at most {more} more of about as long ({}), injecting in half of all slots of {} ms",
+                "at most {more} more of about as long ({}), injecting in half of all slots of {} ms",
                 time(nanos(wall * more)),
                 slots.ms
             ));
@@ -201,7 +204,7 @@ impl<'a, 's> Tuning<'a, 's> {
             injection: trial::read(&launched.directory)?,
             idle_slowdown: self.idle_slowdown(&launched, known)?,
         };
-        self.bar.say(&[format!("lapscope: {}", render::tune::line(&trial))]);
+        self.bar.say(&[render::tune::line(&trial)]);
         Ok(trial)
     }
 

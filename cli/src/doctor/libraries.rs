@@ -3,14 +3,15 @@
 use std::path::Path;
 
 use super::Finding;
+use crate::db::USER_VERSION;
 use crate::install::{self, ABIS};
 use crate::program::libraries_of_object;
 
 const TOPIC: &str = "lapscope";
 
 pub fn look() -> Vec<Finding> {
-    let mut findings =
-        vec![Finding::ok(TOPIC, "version", concat!(env!("CARGO_PKG_VERSION"), ", format 1"))];
+    let version = format!("{}, database format {USER_VERSION}", env!("CARGO_PKG_VERSION"));
+    let mut findings = vec![Finding::ok(TOPIC, "version", version)];
     match install::preload_library() {
         Err(error) => findings.push(Finding::missing(
             TOPIC,

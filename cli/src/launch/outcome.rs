@@ -1,7 +1,6 @@
 //! What a launch left in a run directory.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
@@ -80,10 +79,7 @@ impl Outcome {
     }
 
     /// The last lines of a run. `reported`: a report follows, so none needs to be recommended.
-    ///
-    /// # Errors
-    /// `out` cannot be written.
-    pub fn print(&self, out: &mut impl Write, run: &Path, reported: bool) -> io::Result<()> {
+    pub fn lines(&self, run: &Path, reported: bool) -> Vec<String> {
         let run = relative(run);
         let run = run.display();
         let ranks = self.ranks.len();
@@ -93,9 +89,8 @@ impl Outcome {
             0 | 1 => String::new(),
             count => format!(" in {count} worlds"),
         };
-        writeln!(
-            out,
-            "lapscope: data in {run}: {ranks}{of} rank{}{worlds}, {} requests, {} calls, {} lost{}",
+        let mut lines = vec![format!(
+            "data in {run}: {ranks}{of} rank{}{worlds}, {} requests, {} calls, {} lost{}",
             if ranks == 1 && of.is_empty() { "" } else { "s" },
             self.requests,
             self.calls,
@@ -105,18 +100,18 @@ impl Outcome {
             } else {
                 ""
             }
-        )?;
+        )];
         for sentence in &self.trouble {
-            writeln!(out, "lapscope: {sentence}")?;
+            lines.push(sentence.clone());
         }
         if !self.died.is_empty() {
-            writeln!(out, "lapscope: ended before MPI_Finalize: {}", self.dead())?;
-            writeln!(out, "lapscope: what they were waiting for: lapscope pending {run}")?;
+            lines.push(format!("ended before MPI_Finalize: {}", self.dead()));
+            lines.push(format!("what they were waiting for: lapscope pending {run}"));
         }
         if !reported {
-            writeln!(out, "lapscope: next: lapscope report {run}")?;
+            lines.push(format!("next: lapscope report {run}"));
         }
-        Ok(())
+        lines
     }
 
     /// `ranks 1 (killed), 2 (MPI_Abort)`
@@ -160,12 +155,10 @@ mod tests {
             died: [(rank("1"), "killed".to_owned()), (rank("2:0"), "abort".to_owned())].into(),
             ..Outcome::default()
         };
-        let mut out = Vec::new();
-        outcome.print(&mut out, Path::new("/data/run"), false).unwrap();
-        let text = String::from_utf8(out).unwrap();
+        let text = outcome.lines(Path::new("/data/run"), false).join("\n");
         assert!(text
             .contains("data in /data/run: 3 of 4 ranks in 2 worlds, 10 requests, 5 calls, 0 lost"));
         assert!(text.contains("ranks 1 (killed), 2:0 (MPI_Abort)"), "{text}");
-        assert!(text.ends_with("next: lapscope report /data/run\n"));
+        assert!(text.ends_with("next: lapscope report /data/run"));
     }
 }

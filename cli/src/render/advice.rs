@@ -21,7 +21,7 @@ pub fn write(out: &mut dyn Write, advice: &[Advice], style: Style) -> io::Result
         advice.iter().filter(worth).partition(|advice| advice.helps);
     if !cures.is_empty() {
         let note = "the time at stake, summed over ranks: an upper bound of what can be won";
-        writeln!(out, "\n{}  {}", style.bold("ADVICE"), style.dim(note))?;
+        writeln!(out, "\n{}", style.headed_dimly("ADVICE", note))?;
         write_all(out, &cures, MOST_CURES, style)?;
     }
     if !others.is_empty() {
@@ -40,7 +40,8 @@ fn write_all(out: &mut dyn Write, advice: &[&Advice], most: usize, style: Style)
         writeln!(out, "{}", style.wrap(&text, &head, INDENT))?;
     }
     if let Some(more) = advice.len().checked_sub(most).filter(|&more| more > 0) {
-        writeln!(out, "{INDENT}and {more} more in --format json")?;
+        let text = format!("and {more} more in --format json");
+        writeln!(out, "{}", style.wrap(&text, INDENT, INDENT))?;
     }
     Ok(())
 }

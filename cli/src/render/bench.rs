@@ -46,7 +46,7 @@ pub fn write(out: &mut dyn Write, results: &Results, style: Style) -> io::Result
             if section.runs().next().is_some() {
                 let title =
                     format!("{}, {}", results.mpis[mpi].version, link.words().to_uppercase());
-                writeln!(out, "\n{}", style.bold(&title))?;
+                writeln!(out, "\n{}", style.bold(&style.wrap(&title, "", "  ")))?;
                 kernels::write(out, section, style)?;
                 applications::write(out, section, style)?;
             }
@@ -59,10 +59,8 @@ pub fn write(out: &mut dyn Write, results: &Results, style: Style) -> io::Result
 fn write_head(out: &mut dyn Write, results: &Results, style: Style) -> io::Result<()> {
     let fact = |name: &str| results.facts.get(name).map_or("", String::as_str);
     let seconds: f64 = results.runs.iter().map(|run| run.seconds).sum();
-    writeln!(
-        out,
-        "{}  {} runs in {:.0} min {:.0} s · {} · {} processors ({}) · {}",
-        style.bold("lapscope bench"),
+    let about = format!(
+        "{} runs in {:.0} min {:.0} s · {} · {} processors ({}) · {}",
         results.runs.len(),
         (seconds / 60.0).floor(),
         seconds % 60.0,
@@ -70,7 +68,8 @@ fn write_head(out: &mut dyn Write, results: &Results, style: Style) -> io::Resul
         fact("processors"),
         fact("processor"),
         fact("created")
-    )?;
+    );
+    writeln!(out, "{}", style.headed("lapscope bench", &about))?;
     let how = "Medians of what the programs measured themselves; after | what lapscope saw of the same run from outside. off, \
                timer and thread: LAPSCOPE_INJECT. Programs, methods and sources: examples/README.md.";
     writeln!(out, "{}", style.wrap(how, "", ""))
@@ -208,7 +207,8 @@ fn write_agreement(out: &mut dyn Write, results: &Results, style: Style) -> io::
         lines.write(out, style)?;
     }
     if differ.len() > LISTED {
-        writeln!(out, "  … and {} more: --format json has all", differ.len() - LISTED)?;
+        let more = format!("… and {} more: --format json has all", differ.len() - LISTED);
+        writeln!(out, "{}", style.wrap(&more, "  ", "    "))?;
     }
     Ok(())
 }

@@ -26,9 +26,9 @@ pub fn write(out: &mut dyn Write, calibration: &Calibration, style: Style) -> io
         hosts.join(", "),
         circumstances.mpi_library
     );
-    writeln!(out, "{}", style.bold(&Style::cut(&head, style.width)))?;
+    writeln!(out, "{}", style.bold(&style.wrap(&head, "", "  ")))?;
     for (name, value) in &circumstances.environment {
-        writeln!(out, "  {name}={value}")?;
+        writeln!(out, "{}", style.wrap(&format!("{name}={value}"), "  ", "    "))?;
     }
     let description = calibration.times.describe();
     for path in &description.paths {
@@ -47,7 +47,8 @@ fn write_path(
     let spread =
         coverage.spread.map(|spread| format!(", spread {}", percent(spread))).unwrap_or_default();
     let title = format!("Between {}", ends(path.path));
-    writeln!(out, "\n{}: {} transfers{spread}", style.bold(&title), count(coverage.samples))?;
+    let about = format!("{} transfers{spread}", count(coverage.samples));
+    writeln!(out, "\n{}", style.headed(&title, &about))?;
     let mut table = Table::new(&[
         ("size", Align::Right),
         ("time", Align::Right),
@@ -93,11 +94,8 @@ fn write_collectives(out: &mut dyn Write, reference: &Reference, style: Style) -
         any = true;
     }
     if any {
-        writeln!(
-            out,
-            "\n{}, all ranks entering together, by what a rank contributes",
-            style.bold("Collectives")
-        )?;
+        let about = "all ranks entering together, by what a rank contributes";
+        writeln!(out, "\n{}", style.headed("Collectives", about))?;
         table.write(out, style)?;
     }
     Ok(())

@@ -9,6 +9,7 @@ use crate::analysis::diff::SitePair;
 use crate::analysis::overlap::sums::Cause;
 use crate::analysis::pending::PendingItem;
 use crate::analysis::sites::Site;
+use crate::output::visible::visible;
 use crate::symbols::FrameName;
 
 /// Writes flat rows one after the other; the head comes with the first, or from `columns` when there is none.
@@ -41,18 +42,34 @@ fn plain(value: &Value) -> String {
     }
 }
 
-fn write_line<'a>(out: &mut dyn Write, cells: impl Iterator<Item = &'a str>) -> io::Result<()> {
-    for (column, cell) in cells.enumerate() {
+/// Writes one line. Control characters of a cell are shown (`\x1b`), so that a line of the file is a row. What a spreadsheet
+/// would take for a formula, as it begins with `=`, `+`, `-` or `@` and is no number, gets an apostrophe in front.
+///
+/// # Errors
+/// Of the writer.
+pub fn write_line<'a>(
+    out: &mut dyn Write,
+    cells: impl IntoIterator<Item = &'a str>,
+) -> io::Result<()> {
+    for (column, cell) in cells.into_iter().enumerate() {
         if column > 0 {
             out.write_all(b",")?;
         }
-        if cell.contains([',', '"', '\n', '\r']) {
-            write!(out, "\"{}\"", cell.replace('"', "\"\""))?;
+        let cell = visible(cell);
+        let apostrophe = if is_formula(&cell) { "'" } else { "" };
+        if cell.contains([',', '"']) {
+            write!(out, "\"{apostrophe}{}\"", cell.replace('"', "\"\""))?;
         } else {
-            out.write_all(cell.as_bytes())?;
+            write!(out, "{apostrophe}{cell}")?;
         }
     }
     out.write_all(b"\n")
+}
+
+fn is_formula(cell: &str) -> bool {
+    let is_digit = |letter: char| letter.is_ascii_digit() || "+-.eE".contains(letter);
+    let is_number = || cell.chars().all(is_digit) && cell.parse::<f64>().is_ok();
+    cell.trim_start().starts_with(['=', '+', '-', '@']) && !is_number()
 }
 
 /// Call sites. Keys are those of the JSON; a place is function, file and line, a call path one cell.
@@ -188,5 +205,15 @@ mod tests {
         csv.write(&mut out, &Row { a: "x,\"y\"", b: None }).unwrap();
         csv.write(&mut out, &Row { a: "z", b: Some(1) }).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "a,b\n\"x,\"\"y\"\"\",\nz,1\n");
+    }
+
+    #[test]
+    fn names_are_no_formulas_and_one_row_is_one_line() {
+        let mut out = Vec::new();
+        let cells =
+            ["=1+2", "@SUM(1,2)", "-cmd", "+x", " =y", "-5", "+1.5e-3", "a=b", "two\nlines"];
+        write_line(&mut out, cells).unwrap();
+        let expected = "'=1+2,\"'@SUM(1,2)\",'-cmd,'+x,' =y,-5,+1.5e-3,a=b,two\\nlines\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 }

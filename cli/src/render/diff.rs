@@ -14,7 +14,7 @@ use crate::analysis::problem::plural;
 use crate::model::Nanos;
 
 /// Values of settings are cut to so many columns.
-const LONGEST_VALUE: usize = 60;
+const LONGEST_VALUE: usize = 400;
 
 /// Writes the whole comparison.
 ///
@@ -42,10 +42,8 @@ pub fn write(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()> {
 fn write_configuration(out: &mut dyn Write, changes: &[Change], style: Style) -> io::Result<()> {
     writeln!(out, "\n{}", style.bold("WHAT CHANGED"))?;
     if changes.is_empty() {
-        return writeln!(
-            out,
-            "  nothing that was recorded: command, ranks, hosts, MPI, environment, options"
-        );
+        let text = "nothing that was recorded: command, ranks, hosts, MPI, environment, options";
+        return writeln!(out, "{}", style.wrap(text, "  ", "  "));
     }
     for change in changes {
         let what = match change.kind {
@@ -53,13 +51,13 @@ fn write_configuration(out: &mut dyn Write, changes: &[Change], style: Style) ->
             ChangeKind::Environment => " (environment)",
             ChangeKind::Cvar => " (MPI variable)",
         };
-        writeln!(out, "  {}{what}", change.name)?;
+        writeln!(out, "{}", style.wrap(&format!("{}{what}", change.name), "  ", "    "))?;
         for (name, value) in [("A", &change.a), ("B", &change.b)] {
             let value = value.as_ref().map_or("not set".to_owned(), |value| match value.as_str() {
                 "" => "empty".to_owned(),
-                value => Style::cut(value, LONGEST_VALUE.max(style.width.saturating_sub(6))),
+                value => Style::cut(value, LONGEST_VALUE),
             });
-            writeln!(out, "    {name} {value}")?;
+            writeln!(out, "{}", style.wrap(&value, &format!("    {name} "), "      "))?;
         }
     }
     Ok(())
@@ -117,7 +115,7 @@ fn write_totals(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()
         ("other_ns", "other MPI"),
     ];
     let scale = Scale::of(diff);
-    writeln!(out, "\n{}  {}", style.bold("TIME"), style.dim(scale.what()))?;
+    writeln!(out, "\n{}", style.headed_dimly("TIME", scale.what()))?;
     let mut table = Table::new(&[
         ("", Align::Left),
         ("A", Align::Right),
@@ -176,8 +174,8 @@ fn write_overlap(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<(
             let hidden = if hidden.is_empty() { "not known".to_owned() } else { hidden };
             format!("hidden {hidden}, possible {}", share(&overlap.possible))
         };
-        writeln!(out, "  A {}", side(|pair| pair.a))?;
-        writeln!(out, "  B {}", side(|pair| pair.b))?;
+        writeln!(out, "{}", style.wrap(&side(|pair| pair.a), "  A ", "    "))?;
+        writeln!(out, "{}", style.wrap(&side(|pair| pair.b), "  B ", "    "))?;
     }
     times.write(out, style)
 }
@@ -195,12 +193,8 @@ fn write_sites(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()>
         (0, 0) => String::new(),
         (a, b) => format!(", {a} in A only, {b} in B only"),
     };
-    writeln!(
-        out,
-        "\n{}  {shown}{only}  {}",
-        style.bold("CALL SITES"),
-        style.dim(&format!("largest differences first; time {}", scale.what()))
-    )?;
+    let about = format!("{shown}{only}  largest differences first; time {}", scale.what());
+    writeln!(out, "\n{}", style.headed_dimly("CALL SITES", &about))?;
     let mut table = Table::new(&[
         ("difference", Align::Right),
         ("of A", Align::Right),

@@ -16,11 +16,10 @@ use crate::model::{Nanos, Rank};
 /// Of the writer.
 pub fn write(out: &mut dyn Write, injection: Option<&Injection>, style: Style) -> io::Result<()> {
     let Some(injection) = injection else { return Ok(()) };
-    writeln!(out, "\n{}  {}", style.bold("INJECTION"), modes(injection))?;
+    writeln!(out, "\n{}", style.headed("INJECTION", &modes(injection)))?;
     for (problem, ranks) in problems(injection) {
         let text = format!("rank{} {}: {problem}", plural(ranks.len() as u64), list_ranks(&ranks));
-        let text = style.wrap(&text, "! ", "  ");
-        writeln!(out, "{}", text.replacen("! ", &format!("{} ", style.alert("!")), 1))?;
+        writeln!(out, "{}", style.warning(&text))?;
     }
     for sentence in [Some(found(injection)), cost(injection), Some(gained(injection))] {
         let Some(sentence) = sentence else { continue };

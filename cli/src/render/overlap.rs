@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::csv::CsvWriter;
 use super::injection;
-use super::style::{bar, Style};
-use super::table::{Align, Table};
+use super::style::Style;
+use super::table::{Align, Cell, Table};
 use super::units::{bytes, count, percent, round_bytes, time};
 use crate::analysis::overlap::groups::{BlockingRow, SiteRow, TimeRow, WaitedFor};
 use crate::analysis::overlap::sums::{BlockingNumbers, Cause, Numbers};
@@ -42,12 +42,8 @@ pub fn write(
     if overlap.totals.numbers.requests > 0 {
         write_hidden(out, &overlap.totals.numbers, style)?;
         write_exposed(out, overlap, style)?;
-        writeln!(
-            out,
-            "\n{}  {}",
-            style.bold("CALL SITES"),
-            shown(overlap.sites.len(), overlap.site_count)
-        )?;
+        let shown = shown(overlap.sites.len(), overlap.site_count);
+        writeln!(out, "\n{}", style.headed("CALL SITES", &shown))?;
         write_table(out, overlap, OverlapBy::Site, style)?;
         writeln!(out, "\n{}", style.bold("MESSAGE SIZES"))?;
         write_table(out, overlap, OverlapBy::Size, style)?;
@@ -108,22 +104,21 @@ fn write_hidden(out: &mut dyn Write, numbers: &Numbers, style: Style) -> io::Res
     if numbers.measured == 0 {
         return Ok(());
     }
-    writeln!(
-        out,
-        "\n{}  of {} that the transfers of {} request{} take with nothing in between",
-        style.bold("OVERLAP"),
+    let about = format!(
+        "of {} that the transfers of {} request{} take with nothing in between",
         time(numbers.transfer_ns),
         count(numbers.measured),
         plural(numbers.measured)
-    )?;
+    );
+    writeln!(out, "\n{}", style.headed("OVERLAP", &about))?;
+    let mut table = Table::new(&[("", Align::Left), ("", Align::Right), ("", Align::Bar(40))]);
     let mut line = |label: &str, low: Option<f64>, high: Option<f64>| {
-        let share = interval(low, high);
-        let text = format!("  {label:<24}{share:>18}  {}", bar(high.unwrap_or(0.0), 40));
-        writeln!(out, "{}", text.trim_end())
+        let bar = Cell::Bar(high.unwrap_or(0.0));
+        table.row(vec![label.into(), interval(low, high).into(), bar], None);
     };
-    line("achieved", numbers.achieved_low, numbers.achieved_high)?;
-    line("possible", numbers.possible, numbers.possible)?;
-    line("lost", numbers.lost_low, numbers.lost_high)?;
+    line("achieved", numbers.achieved_low, numbers.achieved_high);
+    line("possible", numbers.possible, numbers.possible);
+    line("lost", numbers.lost_low, numbers.lost_high);
     let share = |part: Nanos| Some(part.share_of(numbers.transfer_ns));
     for (label, part) in [
         ("  late partner", numbers.lost_late_partner_ns),
@@ -131,10 +126,23 @@ fn write_hidden(out: &mut dyn Write, numbers: &Numbers, style: Style) -> io::Res
         ("  rest", numbers.lost_rest_ns),
     ] {
         if part.0 > 0 {
-            line(label, share(part), share(part))?;
+            line(label, share(part), share(part));
         }
     }
-    Ok(())
+    table.write(out, style)
+}
+
+/// Of causes: how much, and what each means.
+pub(super) fn causes_table(bar: usize) -> Table {
+    let columns = [Align::Left, Align::Right, Align::Right, Align::Bar(bar), Align::Left];
+    Table::new(&columns.map(|align| ("", align)))
+}
+
+pub(super) fn cause_cells(cause: Cause, share: f64, part: Nanos, meaning: &str) -> Vec<Cell> {
+    let texts = [cause_name(cause).to_owned(), percent(share), time(part)];
+    let mut cells: Vec<Cell> = texts.into_iter().map(Cell::from).collect();
+    cells.extend([Cell::Bar(share), meaning.into()]);
+    cells
 }
 
 pub(super) fn cause_name(cause: Cause) -> &'static str {
@@ -157,13 +165,13 @@ pub(super) fn exposed_of(numbers: &Numbers, cause: Cause) -> Nanos {
 
 fn write_exposed(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Result<()> {
     let numbers = &overlap.totals.numbers;
-    writeln!(
-        out,
-        "\n{}  {} in calls that completed requests ({} of the run time)",
-        style.bold("EXPOSED"),
+    let about = format!(
+        "{} in calls that completed requests ({} of the run time)",
         time(numbers.exposed_ns),
         percent(numbers.exposed_ns.share_of(overlap.totals.run_ns))
-    )?;
+    );
+    writeln!(out, "\n{}", style.headed("EXPOSED", &about))?;
+    let mut causes = causes_table(24);
     for (cause, meaning) in [
         (Cause::LatePartner, "it had not posted yet"),
         (Cause::PartnerOutside, "it had posted, and was outside MPI"),
@@ -173,16 +181,16 @@ fn write_exposed(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Re
         let part = exposed_of(numbers, cause);
         if part.0 > 0 {
             let share = part.share_of(numbers.exposed_ns);
-            let head = format!("  {:<24}{:>8}{:>9}", cause_name(cause), percent(share), time(part));
-            writeln!(out, "{head}  {:<24} {}", bar(share, 24), style.dim(meaning))?;
+            causes.row(cause_cells(cause, share, part, meaning), None);
         }
     }
+    causes.write(out, style)?;
     if overlap.totals.unattributed_ns.0 > 0 {
-        writeln!(
-            out,
-            "  and {} for requests whose start was not seen",
+        let text = format!(
+            "and {} for requests whose start was not seen",
             time(overlap.totals.unattributed_ns)
-        )?;
+        );
+        writeln!(out, "{}", style.wrap(&text, "  ", "  "))?;
     }
     writeln!(out, "  posting took {}", time(numbers.post_ns))
 }
@@ -226,11 +234,11 @@ fn write_table(
     by: OverlapBy,
     style: Style,
 ) -> io::Result<()> {
-    let mut table = Table::new(&COLUMNS);
+    let mut table = Table::new(&COLUMNS).giving_up(&["reference", "bytes", "requests"]);
     match by {
         OverlapBy::Site => {
             for site in &overlap.sites {
-                table.row(cells(site.call.clone(), &site.numbers), Some(place(site)));
+                table.row(cells(site.call.clone(), &site.numbers), place(site));
             }
         }
         OverlapBy::Size => {
@@ -272,7 +280,10 @@ fn write_table(
 fn write_injection(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Result<()> {
     match &overlap.injection {
         Some(injection) => injection::write_sites(out, injection, style),
-        None => writeln!(out, "No rank was asked to inject tests (LAPSCOPE_INJECT)."),
+        None => {
+            let text = "No rank was asked to inject tests (LAPSCOPE_INJECT).";
+            writeln!(out, "{}", style.wrap(text, "", ""))
+        }
     }
 }
 
@@ -290,28 +301,27 @@ fn short(frame: Option<&FrameName>) -> String {
 }
 
 /// "exchange halo.c:42, completed in MPI_Waitall exchange halo.c:57", and below it whom that waited for.
-fn place(site: &SiteRow) -> String {
+fn place(site: &SiteRow) -> Vec<String> {
     let mut text = short(site.site.as_ref());
     if let Some(by) = site.completed_in.as_ref().filter(|by| by.exposed_ns.0 > 0) {
         text += &format!(", completed in {} {}", by.call, short(by.site.as_ref()));
     }
     let numbers = &site.numbers;
     let waited = numbers.exposed_late_partner_ns + numbers.exposed_partner_outside_ns;
-    text + &waited_for(site.waited_for.as_ref(), waited, numbers.exposed_ns)
+    let other = waited_for(site.waited_for.as_ref(), waited, numbers.exposed_ns);
+    [Some(text), other].into_iter().flatten().collect()
 }
 
-/// "\nwaited for MPI_Irecv exchange halo.c:40 of ranks 1, 3", where that is a good part of the time.
-fn waited_for(other: Option<&WaitedFor>, waited: Nanos, all: Nanos) -> String {
+/// "waited for MPI_Irecv exchange halo.c:40 of ranks 1, 3", where that is a good part of the time.
+fn waited_for(other: Option<&WaitedFor>, waited: Nanos, all: Nanos) -> Option<String> {
     const WORTH_SAYING: f64 = 0.1;
-    let Some(other) = other.filter(|_| waited.share_of(all) >= WORTH_SAYING) else {
-        return String::new();
-    };
+    let other = other.filter(|_| waited.share_of(all) >= WORTH_SAYING)?;
     let ranks: Vec<String> = other.ranks.iter().map(ToString::to_string).collect();
     let what = match &other.call {
         Some(call) => format!("{call} {} of ", short(other.site.as_ref())),
         None => String::new(),
     };
-    format!("\nwaited for {what}rank{} {}", plural(ranks.len() as u64), ranks.join(", "))
+    Some(format!("waited for {what}rank{} {}", plural(ranks.len() as u64), ranks.join(", ")))
 }
 
 fn ranks_differ(overlap: &Overlap) -> bool {
@@ -326,15 +336,14 @@ fn write_blocking(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::R
     if blocking.totals.calls == 0 {
         return Ok(());
     }
-    writeln!(
-        out,
-        "\n{}  {} in {} call{} that can hide nothing ({} of the run time)",
-        style.bold("BLOCKING CALLS"),
+    let about = format!(
+        "{} in {} call{} that can hide nothing ({} of the run time)",
         time(blocking.totals.blocked_ns),
         count(blocking.totals.calls),
         plural(blocking.totals.calls),
         percent(blocking.totals.blocked_ns.share_of(overlap.totals.run_ns))
-    )?;
+    );
+    writeln!(out, "\n{}", style.headed("BLOCKING CALLS", &about))?;
     let mut table = Table::new(&[
         ("time", Align::Right),
         ("late partner", Align::Right),
@@ -347,7 +356,8 @@ fn write_blocking(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::R
         let numbers = &site.numbers;
         let waited = numbers.late_partner_ns + numbers.partner_outside_ns;
         let whom = waited_for(site.waited_for.as_ref(), waited, numbers.blocked_ns);
-        table.row(blocking_cells(site), Some(short(site.site.as_ref()) + &whom));
+        let below = [Some(short(site.site.as_ref())), whom];
+        table.row(blocking_cells(site), below.into_iter().flatten());
     }
     table.write(out, style)
 }
@@ -364,42 +374,53 @@ fn blocking_cells(site: &BlockingRow) -> Vec<String> {
     ]
 }
 
-/// Exposed time over the run: how much, and what of it most.
+/// Exposed time over the run: how much, and what of it most. Where the output is narrow a column is several parts.
 fn write_time(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Result<()> {
-    let exposed = |row: &TimeRow| row.numbers.exposed_ns.0 + row.blocking.blocked_ns.0;
-    let most = overlap.over_time.iter().map(exposed).max().unwrap_or(0);
+    let rows = &overlap.over_time;
+    let parts_of_column = rows.len().div_ceil(style.width.saturating_sub(2).max(1)).max(1);
+    let columns: Vec<[Nanos; 4]> = rows.chunks(parts_of_column).map(exposed_together).collect();
+    let exposed = |column: &[Nanos; 4]| column.iter().map(|ns| ns.0).sum::<i64>();
+    let most = columns.iter().map(exposed).max().unwrap_or(0);
     if most == 0 {
         return Ok(());
     }
     const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let height = |row: &TimeRow| HEIGHTS[((exposed(row) * 8 + most - 1) / most) as usize];
-    let letter = |row: &TimeRow| match largest(row) {
-        Some(Cause::LatePartner) => 'l',
-        Some(Cause::PartnerOutside) => 'c',
-        Some(Cause::OwnWindow) => 'w',
-        Some(Cause::Transfer) => 't',
-        None => ' ',
-    };
-    let heights: String = overlap.over_time.iter().map(height).collect();
-    let letters: String = overlap.over_time.iter().map(letter).collect();
-    let end = overlap.over_time.last().map_or(Nanos(0), |row| row.end_ns);
-    writeln!(out, "\n{}  waiting in completing and blocking calls", style.bold("OVER TIME"))?;
+    let height = |column: &[Nanos; 4]| HEIGHTS[((exposed(column) * 8 + most - 1) / most) as usize];
+    let heights: String = columns.iter().map(height).collect();
+    let letters: String = columns.iter().map(letter).collect();
+    let end = time(rows.last().map_or(Nanos(0), |row| row.end_ns));
+    let about = "waiting in completing and blocking calls";
+    writeln!(out, "\n{}", style.headed("OVER TIME", about))?;
     writeln!(out, "  {heights}")?;
     writeln!(out, "  {}", letters.trim_end())?;
     let note = "most of it: l late partner, c partner computing, w own window unused, t transfer";
-    writeln!(out, "  0{:>59}", time(end))?;
+    writeln!(out, "  0{end:>width$}", width = columns.len().saturating_sub(1))?;
     writeln!(out, "{}", style.dim(&style.wrap(note, "  ", "  ")))
 }
 
-fn largest(row: &TimeRow) -> Option<Cause> {
-    let blocking = |cause| match cause {
+/// By cause, in the order of [`Cause::ALL`].
+fn exposed_together(rows: &[TimeRow]) -> [Nanos; 4] {
+    let blocking = |row: &TimeRow, cause| match cause {
         Cause::LatePartner => row.blocking.late_partner_ns,
         Cause::PartnerOutside => row.blocking.partner_outside_ns,
         Cause::OwnWindow => Nanos(0),
         Cause::Transfer => row.blocking.transfer_ns,
     };
-    let all = |cause| exposed_of(&row.numbers, cause) + blocking(cause);
-    Cause::ALL.into_iter().rev().max_by_key(|&cause| all(cause)).filter(|&cause| all(cause).0 > 0)
+    Cause::ALL.map(|cause| {
+        rows.iter().map(|row| exposed_of(&row.numbers, cause) + blocking(row, cause)).sum()
+    })
+}
+
+/// Of the largest cause; the first of equal ones.
+fn letter(column: &[Nanos; 4]) -> char {
+    let causes = Cause::ALL.into_iter().zip(column).rev();
+    match causes.max_by_key(|(_, ns)| **ns).filter(|(_, ns)| ns.0 > 0) {
+        Some((Cause::LatePartner, _)) => 'l',
+        Some((Cause::PartnerOutside, _)) => 'c',
+        Some((Cause::OwnWindow, _)) => 'w',
+        Some((Cause::Transfer, _)) => 't',
+        None => ' ',
+    }
 }
 
 fn write_pairs(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Result<()> {
@@ -409,14 +430,14 @@ fn write_pairs(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Resu
     }
     writeln!(out, "\n{}", style.bold("WHO WAITED FOR WHOM LONGEST"))?;
     for pair in overlap.late_pairs.iter().take(SHOWN) {
-        writeln!(
-            out,
-            "  rank {} for rank {}: {} until it had posted, {} while it was outside MPI",
+        let text = format!(
+            "rank {} for rank {}: {} until it had posted, {} while it was outside MPI",
             pair.rank,
             pair.waited_for,
             time(pair.late_partner_ns),
             time(pair.partner_outside_ns)
-        )?;
+        );
+        writeln!(out, "{}", style.wrap(&text, "  ", "    "))?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use super::units::time;
 use crate::analysis::pending::{PendingItem, What};
 use crate::analysis::problem::plural;
 use crate::model::Ended;
+use crate::output::visible::visible;
 
 /// `top` items of each rank; 0 means all.
 ///
@@ -46,13 +47,11 @@ fn write_rank(
         Ended::Killed => "was killed",
     };
     let requests = items.iter().filter(|item| item.what == What::Request).count();
-    writeln!(
-        out,
-        "{} on {} {ended}; {requests} request{} pending",
-        style.bold(&format!("rank {}", first.rank)),
-        first.host,
-        plural(requests as u64)
-    )?;
+    let text =
+        format!("on {} {ended}; {requests} request{} pending", first.host, plural(requests as u64));
+    let title = style.bold(&format!("rank\u{a0}{}", first.rank));
+    let text = style.wrap_painted(&format!("{title} {}", visible(&text)), "", "  ");
+    writeln!(out, "{}", text.replacen('\u{a0}', " ", 1))?;
     let shown = if top == 0 { items.len() } else { top.min(items.len()) };
     for item in &items[..shown] {
         // How long it then hung is not known: the end of a process that was killed is not recorded.

@@ -17,6 +17,7 @@ pub struct Progress {
     bar: OnceLock<ProgressBar>,
 }
 
+#[allow(clippy::disallowed_methods)] // only asked what it is
 impl Default for Progress {
     fn default() -> Self {
         Progress {

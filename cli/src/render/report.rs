@@ -3,15 +3,18 @@
 mod overlap;
 mod sites;
 
+use std::ffi::OsStr;
 use std::io::{self, Write};
 
-use super::style::{bar, Style};
+use super::style::{display_width, Style};
+use super::table::{Align, Cell, Table};
 use super::units::{bytes, count, percent, time};
 use crate::analysis::insight::Insight;
 use crate::analysis::problem::{plural, ProblemKind};
 use crate::analysis::report::{Report, Totals};
 use crate::analysis::thresholds::{PathThresholds, Verdict};
 use crate::analysis::transfers::KindRow;
+use crate::launch::environment::quote;
 use crate::model::{Ended, Kind, Nanos};
 
 pub use sites::{site_label, write_site_table};
@@ -37,7 +40,7 @@ pub fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<(
 
 fn write_head(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
     let head = &report.head;
-    writeln!(out, "{}  {}", style.bold("lapscope report"), report.run)?;
+    writeln!(out, "{}", style.headed("lapscope report", &report.run))?;
     writeln!(out, "{}", style.wrap(&head.command, "", "  "))?;
     let hosts = match head.hosts.as_slice() {
         [host] => format!("on {}", host.name),
@@ -101,10 +104,7 @@ fn write_problems(out: &mut dyn Write, report: &Report, style: Style) -> io::Res
     }
     writeln!(out)?;
     for problem in &report.problems {
-        let text = style.wrap(&problem.message, "! ", "  ");
-        // Colour after breaking the lines: escape codes have no width.
-        let text = text.replacen("! ", &format!("{} ", style.alert("!")), 1);
-        writeln!(out, "{text}")?;
+        writeln!(out, "{}", style.warning(&problem.message))?;
     }
     Ok(())
 }
@@ -131,9 +131,7 @@ fn write_finding(out: &mut dyn Write, report: &Report, style: Style) -> io::Resu
             plural(report.head.threaded_ranks)
         );
     }
-    let text = style.wrap(&sentence, "", "");
-    let lines: Vec<String> = text.lines().map(|line| style.bold(line)).collect();
-    writeln!(out, "\n{}", lines.join("\n"))
+    writeln!(out, "\n{}", style.bold(&style.wrap(&sentence, "", "")))
 }
 
 struct Part {
@@ -162,15 +160,20 @@ fn write_split(out: &mut dyn Write, report: &Report, style: Style) -> io::Result
     let totals = &report.totals;
     let outside = Nanos((totals.run_ns - totals.mpi_ns).0.max(0));
     writeln!(out)?;
+    let columns =
+        [Align::Left, Align::Right, Align::Right, Align::Bar(40)].map(|align| ("", align));
+    let mut table = Table::new(&columns);
     let mut line = |label: &str, part: Nanos| {
         let share = part.share_of(totals.run_ns);
-        let numbers = format!("  {label:<24}{:>8}{:>9}", percent(share), time(part));
-        writeln!(out, "{}", format!("{numbers}  {}", bar(share, 40)).trim_end())
+        let numbers = [percent(share), time(part)].map(Cell::from);
+        let [share_text, time_text] = numbers;
+        table.row(vec![label.into(), share_text, time_text, Cell::Bar(share)], None);
     };
     for (part, ns) in split(totals).iter().filter(|(_, ns)| ns.0 > 0) {
-        line(part.label, *ns)?;
+        line(part.label, *ns);
     }
-    line("outside MPI", outside)?;
+    line("outside MPI", outside);
+    table.write(out, style)?;
     let transferred: Vec<String> = report.kinds.iter().filter_map(transferred).collect();
     if !transferred.is_empty() {
         let text = format!("transferred: {}", transferred.join(", "));
@@ -312,7 +315,7 @@ fn sentence(insight: &Insight) -> String {
 }
 
 fn write_next(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
-    let run = shell_word(&report.run);
+    let run = quote(OsStr::new(&report.run));
     let mut next = Vec::new();
     let is_stuck = |kind: ProblemKind| matches!(kind, ProblemKind::Died | ProblemKind::Pending);
     if report.problems.iter().any(|problem| is_stuck(problem.kind)) {
@@ -333,19 +336,16 @@ fn write_next(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<
     }
     next.push((format!("lapscope sql {run}"), "the tables, to ask your own questions"));
     writeln!(out, "\n{}", style.bold("NEXT"))?;
-    let width = next.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
+    let width = next.iter().map(|(command, _)| display_width(command)).max().unwrap_or(0);
+    let longest = next.iter().map(|(_, what)| display_width(what)).max().unwrap_or(0);
     for (command, what) in next {
-        writeln!(out, "  {command:<width$}  {}", style.dim(what))?;
+        if 2 + width + 2 + longest <= style.width {
+            let pad = " ".repeat(width - display_width(&command));
+            writeln!(out, "  {command}{pad}  {}", style.dim(what))?;
+        } else {
+            // A command stays whole, to be copied.
+            writeln!(out, "  {command}\n{}", style.dim(&style.wrap(what, "      ", "      ")))?;
+        }
     }
     Ok(())
-}
-
-/// A word that a shell reads back as it is.
-fn shell_word(text: &str) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+,:@%=~".contains(letter);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
 }

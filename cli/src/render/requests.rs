@@ -36,13 +36,13 @@ pub fn write(
     if requests.is_empty() {
         return writeln!(out, "no such request");
     }
-    let mut table = Table::new(&COLUMNS);
+    let mut table = Table::new(&COLUMNS).giving_up(&["polls", "ended", "post", "computing", "tag"]);
     for request in requests {
         table.row(cells(request), Some(places(request)));
     }
     table.write(out, style)?;
     let note = format!(
-        "{} of {found} requests. at: since recording began on that rank; completing: the whole \
+        "{} of {found} requests. at: since MPI_Init returned on that rank; completing: the whole \
          call, also when it completed several (of N)",
         requests.len()
     );
@@ -59,7 +59,7 @@ fn cells(request: &Request) -> Vec<String> {
     let computing = request.window_ns.zip(request.compute_ns).filter(|(window, _)| window.0 > 0);
     vec![
         request.rank.to_string(),
-        format!("{:.6} s", request.post_begin_ns.seconds()),
+        format!("{:.6} s", request.post_begin_after_init_ns.seconds()),
         match &request.init_call {
             Some(init) => format!("{} of {init}", request.call),
             None => request.call.clone(),

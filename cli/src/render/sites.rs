@@ -17,11 +17,15 @@ pub fn write(out: &mut dyn Write, sites: &[Site], style: Style) -> io::Result<()
         }
         write_site_table(out, std::slice::from_ref(site), style)?;
         for measure in measures(&site.measures) {
-            writeln!(out, "        {measure}")?;
+            writeln!(out, "{}", style.wrap(&measure, "        ", "          "))?;
         }
         write_frames(out, site.frames.as_deref().unwrap_or_default(), "        ", style)?;
         if site.truncated {
-            writeln!(out, "        … (cut by LAPSCOPE_CALLPATH_DEPTH)")?;
+            writeln!(
+                out,
+                "{}",
+                style.wrap("… (cut by LAPSCOPE_CALLPATH_DEPTH)", "        ", "          ")
+            )?;
         }
     }
     Ok(())
@@ -60,9 +64,8 @@ pub fn write_frames(
 ) -> io::Result<()> {
     for frame in frames {
         let inlined = if frame.inlined { " (inlined)" } else { "" };
-        let line =
-            Style::cut(&full(frame), style.width.saturating_sub(indent.len() + inlined.len()));
-        writeln!(out, "{indent}{line}{inlined}")?;
+        let line = format!("{}{inlined}", full(frame));
+        writeln!(out, "{}", style.wrap(&line, indent, &format!("{indent}  ")))?;
     }
     Ok(())
 }

@@ -2,6 +2,10 @@
 
 use std::io::IsTerminal;
 
+use unicode_width::UnicodeWidthChar;
+
+use crate::output::visible::{visible, STYLE_MARKS};
+
 /// How text is laid out.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
@@ -10,48 +14,75 @@ pub struct Style {
     pub width: usize,
 }
 
+/// Columns where nothing says how many there are.
+const DEFAULT_WIDTH: usize = 100;
+/// No output is laid out for less.
+const LEAST_WIDTH: usize = 30;
+/// Longer lines of prose are hard to read.
+const MOST_PROSE: usize = 160;
+
 impl Style {
-    /// For standard output: colour only on a terminal and without NO_COLOR; 100 columns when piped.
+    /// For standard output: colour only on a terminal and without NO_COLOR. As wide as the terminal; elsewhere as COLUMNS
+    /// says, else 100 columns.
     pub fn for_stdout() -> Style {
-        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-        let is_terminal = std::io::stdout().is_terminal();
-        Style {
-            color: is_terminal && !no_color,
-            width: width.filter(|_| is_terminal).map_or(100, |width| width.clamp(60, 160)),
-        }
+        Style { width: stdout_columns().unwrap_or(DEFAULT_WIDTH), color: is_coloured() }
+    }
+
+    /// For rows of data: one line each, however long, where neither a terminal nor COLUMNS has a width.
+    pub fn for_rows() -> Style {
+        Style { width: stdout_columns().unwrap_or(usize::MAX), color: is_coloured() }
     }
 
     pub fn bold(self, text: &str) -> String {
-        self.paint("1", text)
+        self.paint(1, text)
     }
 
     pub fn dim(self, text: &str) -> String {
-        self.paint("2", text)
+        self.paint(2, text)
     }
 
     pub fn alert(self, text: &str) -> String {
-        self.paint("1;31", text)
+        self.paint(3, text)
     }
 
-    fn paint(self, code: &str, text: &str) -> String {
-        if self.color {
-            format!("\x1b[{code}m{text}\x1b[0m")
-        } else {
-            text.to_owned()
+    /// By marks, which have no width and become colours where text goes out.
+    fn paint(self, mark: usize, text: &str) -> String {
+        let (begin, end) = (STYLE_MARKS[mark].0, STYLE_MARKS[0].0);
+        match text {
+            "" => String::new(),
+            text if self.color => {
+                let lines: Vec<String> =
+                    text.split('\n').map(|line| format!("{begin}{line}{end}")).collect();
+                lines.join("\n")
+            }
+            text => text.to_owned(),
         }
     }
 
-    /// Breaks `text` at blanks; `first` and `rest` go in front of the first line and of the others.
+    /// Breaks `text` at blanks; `first` and `rest` go in front of the first line and of the others. A word that is wider
+    /// than its line is left whole. Control characters of `text`, line ends among them, are shown.
     pub fn wrap(self, text: &str, first: &str, rest: &str) -> String {
+        self.wrap_painted(&visible(text), first, rest)
+    }
+
+    /// As [`Style::wrap`], of text that may be painted and is made visible already.
+    pub fn wrap_painted(self, text: &str, first: &str, rest: &str) -> String {
+        let width = self.width.min(MOST_PROSE);
+        // Text that stands far to the right has no room on a narrow terminal: it begins on a line of its own.
+        let is_deep = display_width(rest) > width / 3 && rest.trim().is_empty();
+        let (first, rest) = if is_deep { (first.trim_end(), "    ") } else { (first, rest) };
         let mut lines = vec![String::from(first)];
-        let mut used = first.chars().count();
+        if is_deep {
+            lines.push(rest.to_owned());
+            lines.retain(|line| !line.is_empty());
+        }
+        let mut used = lines.last().map_or(0, |line| display_width(line));
         let mut is_line_empty = true;
         for word in text.split(' ') {
-            let length = word.chars().count();
-            if !is_line_empty && used + 1 + length > self.width {
+            let length = display_width(word);
+            if !is_line_empty && used + 1 + length > width && length > 0 {
                 lines.push(rest.to_owned());
-                used = rest.chars().count();
+                used = display_width(rest);
                 is_line_empty = true;
             }
             let line = lines.last_mut().expect("there is a first line");
@@ -63,18 +94,79 @@ impl Style {
             used += length;
             is_line_empty = false;
         }
+        let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
         lines.join("\n")
+    }
+
+    /// A title, and beside it what it is about; the latter goes on below where there is no room.
+    pub fn headed(self, title: &str, about: &str) -> String {
+        let mark = title.replace(' ', "\u{a0}"); // one word, so that it is painted whole
+        let text = self.wrap(&format!("{mark}  {about}"), "", "  ");
+        text.replacen(&mark, &self.bold(title), 1)
+    }
+
+    /// As [`Style::headed`], with what it is about in the background.
+    pub fn headed_dimly(self, title: &str, about: &str) -> String {
+        let text = self.headed(title, about);
+        let title = self.bold(title);
+        let about = text.strip_prefix(title.as_str()).unwrap_or(&text);
+        let lines: Vec<String> = about.split('\n').map(|line| self.dim_words(line)).collect();
+        format!("{title}{}", lines.join("\n"))
+    }
+
+    fn dim_words(self, line: &str) -> String {
+        let words = line.trim_start();
+        format!("{}{}", &line[..line.len() - words.len()], self.dim(words))
+    }
+
+    /// A sentence behind an exclamation mark.
+    pub fn warning(self, text: &str) -> String {
+        let text = self.wrap(text, "! ", "  ");
+        format!("{}{}", self.alert("!"), &text[1..])
     }
 
     /// Cuts `text` to `width` columns, with an ellipsis.
     pub fn cut(text: &str, width: usize) -> String {
-        if text.chars().count() <= width {
+        if display_width(text) <= width {
             return text.to_owned();
         }
-        let mut cut: String = text.chars().take(width.saturating_sub(1)).collect();
+        let mut room = width.saturating_sub(1);
+        let fits = |letter: &char| {
+            let columns = letter.width().unwrap_or(0);
+            let has_room = columns <= room;
+            room = room.saturating_sub(columns);
+            has_room
+        };
+        let mut cut: String = text.chars().take_while(fits).collect();
         cut.push('…');
         cut
     }
+}
+
+/// Columns that `text` takes; painting takes none.
+pub fn display_width(text: &str) -> usize {
+    let width = |letter: char| match STYLE_MARKS.iter().any(|(mark, _)| *mark == letter) {
+        true => 0,
+        false => letter.width().unwrap_or(0),
+    };
+    text.chars().map(width).sum()
+}
+
+#[allow(clippy::disallowed_methods)] // only asked what it is
+fn is_coloured() -> bool {
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    std::io::stdout().is_terminal() && !no_color
+}
+
+/// Of the terminal that standard output is, else by COLUMNS; `None` where neither says.
+#[allow(clippy::disallowed_methods)] // only asked what it is
+pub fn stdout_columns() -> Option<usize> {
+    let stdout = std::io::stdout();
+    let of_terminal =
+        || terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0));
+    let of_variable = || std::env::var("COLUMNS").ok()?.trim().parse::<u16>().ok().map(usize::from);
+    let columns = stdout.is_terminal().then(of_terminal).flatten().or_else(of_variable);
+    columns.filter(|&columns| columns > 0).map(|columns| columns.max(LEAST_WIDTH))
 }
 
 /// A bar of eighths of a column, `columns` long for a fraction of 1.
@@ -92,6 +184,32 @@ mod tests {
     fn text_is_broken_at_blanks() {
         let style = Style { color: false, width: 12 };
         assert_eq!(style.wrap("one two three four", "- ", "  "), "- one two\n  three four");
+        assert_eq!(
+            style.wrap("\u{5bbd}\u{5bbd} \u{5bbd}\u{5bbd}\u{5bbd}\u{5bbd}", "", ""),
+            "宽宽\n宽宽宽宽"
+        );
+        assert_eq!(style.wrap("forged\nline", "", ""), "forged\\nline");
+    }
+
+    #[test]
+    fn deep_text_goes_below_where_there_is_no_room() {
+        let style = Style { color: false, width: 24 };
+        assert_eq!(
+            style.wrap("one two three four five", "   12 %  ", "         "),
+            "   12 %\n    one two three four\n    five"
+        );
+    }
+
+    #[test]
+    fn painting_takes_no_room() {
+        let style = Style { color: true, width: 12 };
+        let painted = style.wrap_painted(&format!("{} word", style.bold("bold")), "", "");
+        assert_eq!(painted.lines().count(), 1);
+        assert_eq!(display_width(&painted), "bold word".len());
+        assert!(style
+            .headed_dimly("TITLE", "one two three")
+            .lines()
+            .all(|line| display_width(line) <= 12));
     }
 
     #[test]

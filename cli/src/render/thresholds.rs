@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::csv::CsvWriter;
-use super::style::{bar, Style};
-use super::table::{Align, Table};
+use super::style::Style;
+use super::table::{Align, Cell, Table};
 use super::units::count;
 use crate::analysis::thresholds::{
     attention_differs, path_words, CumulativeVerdict, Governing, PathThresholds, SizeCounts,
@@ -67,23 +67,23 @@ fn write_sizes(out: &mut dyn Write, sizes: &[SizeCounts], style: Style) -> io::R
     let mut table = Table::new(&[
         ("bytes", Align::Right),
         ("no wait", Align::Right),
-        ("", Align::Left),
+        ("", Align::Bar(BAR)),
         ("until a look", Align::Right),
-        ("", Align::Left),
+        ("", Align::Bar(BAR)),
         ("for the receiver", Align::Right),
         ("for the receive", Align::Right),
-        ("", Align::Left),
+        ("", Align::Bar(BAR)),
         ("posts that wait", Align::Right),
     ]);
-    let nonzero = |number: u64| if number == 0 { String::new() } else { count(number) };
+    let nonzero = |number: u64| Cell::from(if number == 0 { String::new() } else { count(number) });
     for row in &rows {
         let no_wait = row.early + row.unattended + row.kept;
         let waited = row.waited_for_receiver + row.waited_for_receive;
         let all = (no_wait + row.attended + waited).max(1) as f64;
-        let part = |number: u64| bar(number as f64 / all, BAR);
+        let part = |number: u64| Cell::Bar(number as f64 / all);
         table.row(
             vec![
-                size_range(row),
+                size_range(row).into(),
                 nonzero(no_wait),
                 part(no_wait),
                 nonzero(row.attended),

@@ -4,11 +4,12 @@ use std::io::{self, Write};
 
 use super::report::site_label;
 use super::sites::measures;
-use super::style::Style;
+use super::style::{display_width, Style};
 use super::units::{bytes, count, percent, time};
 use crate::analysis::problem::plural;
 use crate::analysis::sites::Site;
 use crate::model::Nanos;
+use crate::output::visible::visible;
 use crate::symbols::FrameName;
 
 /// A place and everything that was called from there.
@@ -73,7 +74,10 @@ pub fn write(out: &mut dyn Write, sites: &[Site], style: Style) -> io::Result<()
         child.collapse();
     }
     root.children.sort_by_key(|child| std::cmp::Reverse(child.time));
-    let head = format!("{:>7}  {:>8}  call path", "share", "time");
+    let head = match is_narrow(style) {
+        false => format!("{:>7}  {:>8}  call path", "share", "time"),
+        true => "call path  share, time".to_owned(),
+    };
     writeln!(out, "{}", style.dim(&head))?;
     for child in &root.children {
         write_node(out, child, "", "", style)?;
@@ -114,7 +118,12 @@ fn write_node(
     Ok(())
 }
 
-/// One line: numbers, place, and the calls there when there is only one kind of them.
+/// Numbers in front of places leave too little room.
+fn is_narrow(style: Style) -> bool {
+    style.width < 60
+}
+
+/// Numbers, place, and the calls there when there is only one kind of them; on several lines where one has no room.
 fn write_line(
     out: &mut dyn Write,
     node: &Node<'_>,
@@ -122,16 +131,36 @@ fn write_line(
     site: Option<&Site>,
     style: Style,
 ) -> io::Result<()> {
-    let numbers = format!("{:>7}  {:>8}  ", percent(node.share), time(node.time));
+    let (share, time) = (percent(node.share), time(node.time));
     let label = site.map(site_label).unwrap_or_default();
-    let facts = site.map(|site| format!("  {}", facts(site))).unwrap_or_default();
-    let used = [&numbers, guide, &label, &facts].into_iter().map(|part| part.chars().count());
-    let room = style.width.saturating_sub(used.sum::<usize>() + 2).max(20);
-    let mut place = cut_front(&node.label, room);
-    if !place.is_empty() && site.is_some() {
-        place.push_str("  ");
+    let facts = site.map(facts).unwrap_or_default();
+    let (numbers, facts) = match (is_narrow(style), facts.as_str()) {
+        (false, _) => (format!("{share:>7}  {time:>8}  "), facts),
+        (true, "") => (String::new(), format!("{share}, {time}")),
+        (true, facts) => (String::new(), format!("{share}, {time}, {facts}")),
+    };
+    let guide = shortened(guide, (style.width - display_width(&numbers)) / 3);
+    let (place, label) = (visible(&node.label), style.bold(&visible(&label)));
+    let parts: Vec<&str> = [&place, label.as_str(), facts.as_str()]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect();
+    let first = format!("{numbers}{guide}");
+    // Whatever stands below is deeper; a guide has no part in text that goes on.
+    let room = Style { width: style.width.saturating_sub(display_width(&first)), ..style };
+    let text = room.wrap_painted(&parts.join("  "), "", "  ");
+    let rest = format!("\n{}", " ".repeat(display_width(&first)));
+    writeln!(out, "{numbers}{}{}", style.dim(&guide), text.replace('\n', &rest))
+}
+
+/// The last `columns` of a guide that is longer: its begin is the same in all lines around.
+fn shortened(guide: &str, columns: usize) -> String {
+    let length = guide.chars().count();
+    if length <= columns {
+        return guide.to_owned();
     }
-    writeln!(out, "{numbers}{}{place}{}{facts}", style.dim(guide), style.bold(&label))
+    let tail: String = guide.chars().skip(length + 1 - columns.max(1)).collect();
+    format!("…{tail}")
 }
 
 fn facts(site: &Site) -> String {
@@ -148,14 +177,4 @@ fn facts(site: &Site) -> String {
     }
     facts.extend(measures(&site.measures));
     facts.join(", ")
-}
-
-/// Cuts at the front: of a collapsed chain the innermost frames tell most.
-fn cut_front(text: &str, width: usize) -> String {
-    let length = text.chars().count();
-    if length <= width {
-        return text.to_owned();
-    }
-    let tail: String = text.chars().skip(length + 1 - width.max(1)).collect();
-    format!("…{tail}")
 }

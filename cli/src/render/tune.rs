@@ -26,7 +26,7 @@ pub fn line(trial: &Trial) -> String {
 /// # Errors
 /// Of the writer.
 pub fn write(out: &mut dyn Write, answer: &Answer, style: Style) -> io::Result<()> {
-    writeln!(out, "{}  {}", style.bold("lapscope tune"), answer.command.join(" "))?;
+    writeln!(out, "{}", style.headed("lapscope tune", &answer.command.join(" ")))?;
     writeln!(out, "{}", style.wrap(&verdict(answer), "", ""))?;
     if let Some(best) = &answer.best {
         write_environment(out, best, &answer.command)?;
@@ -41,7 +41,10 @@ pub fn write(out: &mut dyn Write, answer: &Answer, style: Style) -> io::Result<(
     }
     super::advice::write(out, &answer.advice, style)?;
     match &answer.directory {
-        Some(directory) => writeln!(out, "\nThe runs are in {}", directory.display()),
+        Some(directory) => {
+            let text = format!("The runs are in {}", directory.display());
+            writeln!(out, "\n{}", style.wrap(&text, "", "  "))
+        }
         None => Ok(()),
     }
 }
@@ -119,7 +122,7 @@ fn write_runs(out: &mut dyn Write, answer: &Answer, style: Style) -> io::Result<
     let slots: BTreeSet<Nanos> = answer.runs.iter().filter_map(|run| run.ab_slot_ns).collect();
     let slots: Vec<String> = slots.into_iter().map(time).collect();
     let slots = format!("on and off in slots of {}", slots.join(", "));
-    writeln!(out, "\n{}  {}", style.bold("RUNS"), style.dim(&slots))?;
+    writeln!(out, "\n{}", style.headed_dimly("RUNS", &slots))?;
     let legend = "gain: of the run time, cost included; cost: interrupts and tests that found nothing; moved: tests that moved \
                   something; while off: how much longer steps took, while nothing was injected, than in the run without it";
     writeln!(out, "{}", style.dim(&style.wrap(legend, "  ", "  ")))?;
@@ -170,7 +173,7 @@ fn unknown(verdict: Verdict) -> &'static str {
 fn write_sites(out: &mut dyn Write, answer: &Answer, style: Style) -> io::Result<()> {
     let (Some(best), false) = (&answer.best, answer.sites.is_empty()) else { return Ok(()) };
     let file = best.policy.display().to_string();
-    writeln!(out, "\n{}  {}", style.bold("POLICY"), style.dim(&file))?;
+    writeln!(out, "\n{}", style.headed_dimly("POLICY", &file))?;
     let mut table = Table::new(&[
         ("", Align::Left),
         ("call", Align::Left),

@@ -5,6 +5,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::output::say;
+use crate::output::visible::visible;
+
 /// Progress through runs that take about as long as the first.
 pub struct Bar {
     bar: ProgressBar,
@@ -29,7 +32,7 @@ impl Bar {
     pub fn begin(&self, what: &str) {
         self.began.set(Instant::now());
         let (number, runs) = (self.done.get() + 1, self.runs.get());
-        self.bar.set_message(format!("run {number} of at most {runs}: {what}"));
+        self.bar.set_message(format!("run {number} of at most {runs}: {}", visible(what)));
         self.tick();
     }
 
@@ -65,7 +68,7 @@ impl Bar {
 
     /// Lines of standard error.
     pub fn say<S: AsRef<str>>(&self, lines: &[S]) {
-        self.bar.suspend(|| lines.iter().for_each(|line| eprintln!("{}", line.as_ref())));
+        self.bar.suspend(|| lines.iter().for_each(|line| say(line.as_ref())));
     }
 }
 

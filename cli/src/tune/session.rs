@@ -19,6 +19,7 @@ use crate::launch::child::{exit_code, Ended, HeldSignals, Watch};
 use crate::launch::environment::{self, Settings};
 use crate::launch::runs::{Launch, LAUNCH_VARIABLE};
 use crate::launch::{line, nodes, outcome};
+use crate::say;
 
 /// A program that takes longer than this many times its first run hangs, if that is also [`LEAST_PATIENCE`] more.
 const PATIENCE: u32 = 10;
@@ -178,7 +179,7 @@ impl<'a> Session<'a> {
         let text = std::fs::read(self.output(name, "stderr")).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let mut new = Vec::new();
-        for line in text.lines().filter(|line| line.starts_with("lapscope: ")) {
+        for line in text.lines().filter_map(|line| line.strip_prefix("lapscope: ")) {
             if !self.said.iter().any(|said| said == line) {
                 self.said.push(line.to_owned());
                 new.push(line.to_owned());
@@ -212,6 +213,7 @@ impl<'a> Session<'a> {
     }
 
     /// The end of what a run printed, on standard error: standard output is for the result.
+    #[allow(clippy::disallowed_methods)] // the user's own program, as it would have looked without lapscope
     fn show_output(&self, name: &str) {
         for kind in ["stdout", "stderr"] {
             let end = end_of(&self.output(name, kind)).unwrap_or_default();
@@ -223,7 +225,7 @@ impl<'a> Session<'a> {
     pub fn end(&self) {
         if !self.keeps {
             if let Err(error) = std::fs::remove_dir_all(&self.directory) {
-                eprintln!("lapscope: {} cannot be removed: {error}", self.directory().display());
+                say!("{} cannot be removed: {error}", self.directory().display());
             }
         }
     }

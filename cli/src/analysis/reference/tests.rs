@@ -198,5 +198,5 @@ fn ten_million_samples() {
         .collect();
     let begin = std::time::Instant::now();
     let fitted = fit(samples);
-    eprintln!("{:?} for {} samples", begin.elapsed(), fitted.describe().samples);
+    crate::say!("{:?} for {} samples", begin.elapsed(), fitted.describe().samples);
 }

@@ -94,14 +94,23 @@ impl FromRow for Row {
     }
 }
 
+/// What order depends on, of an operation.
+#[derive(Debug, Clone, Copy)]
+struct Wanted {
+    bytes: u64,
+    init_end: Nanos,
+}
+
 /// Reads the requests of one file. A program may make as many operations as requests, so of those only the ids and sizes
 /// of the wanted ones are kept.
 pub struct Requests<'a> {
     database: &'a Database,
     definitions: &'a Definitions,
     ranks: FxHashMap<RankKey, Rank>,
-    /// Bytes by operation id.
-    wanted: FxHashMap<i64, u64>,
+    /// When MPI_Init returned.
+    init_ends: FxHashMap<RankKey, Nanos>,
+    /// By operation id.
+    wanted: FxHashMap<i64, Wanted>,
     /// Something was counted in this file.
     has_counters: bool,
 }
@@ -119,7 +128,9 @@ impl<'a> Requests<'a> {
     ) -> Result<Self, DbError> {
         let ranks: FxHashMap<RankKey, Rank> =
             definitions.ranks.iter().map(|info| (info.key, info.rank)).collect();
-        let read = || -> rusqlite::Result<FxHashMap<i64, u64>> {
+        let init_ends: FxHashMap<RankKey, Nanos> =
+            definitions.ranks.iter().map(|info| (info.key, info.init_end)).collect();
+        let read = || -> rusqlite::Result<FxHashMap<i64, Wanted>> {
             let sql = format!("SELECT {OPERATION_COLUMNS} FROM operation");
             let mut statement = database.connection.prepare(&sql)?;
             let mut rows = statement.query([])?;
@@ -130,7 +141,8 @@ impl<'a> Requests<'a> {
                 if is_wanted(&operation, rank, filter, definitions)
                     && is_wanted_path(operation.path_id)
                 {
-                    wanted.insert(row.get(0)?, operation.bytes);
+                    let init_end = init_ends.get(&operation.rank).copied().unwrap_or_default();
+                    wanted.insert(row.get(0)?, Wanted { bytes: operation.bytes, init_end });
                 }
             }
             Ok(wanted)
@@ -138,7 +150,7 @@ impl<'a> Requests<'a> {
         let wanted = read().map_err(DbError::reading(&database.path))?;
         let has_counters =
             has_counters(&database.connection).map_err(DbError::reading(&database.path))?;
-        Ok(Requests { database, definitions, ranks, wanted, has_counters })
+        Ok(Requests { database, definitions, ranks, init_ends, wanted, has_counters })
     }
 
     fn counters_of(&self, request: i64) -> rusqlite::Result<Option<BTreeMap<String, i64>>> {
@@ -185,8 +197,8 @@ impl<'a> Requests<'a> {
     pub fn top(&self, order: Order, limit: usize) -> Result<(Vec<(i64, Request)>, u64), DbError> {
         let mut top = Top::new(order, limit);
         let on_request = |top: &mut Top, row: Row, call: Option<&CallRow>| {
-            if let Some(bytes) = self.wanted.get(&row.operation_id) {
-                top.add(row, call.copied(), *bytes);
+            if let Some(&Wanted { bytes, init_end }) = self.wanted.get(&row.operation_id) {
+                top.add(row, call.copied(), bytes, init_end);
             }
             true
         };
@@ -220,6 +232,7 @@ impl<'a> Requests<'a> {
         let window = call.map(|call| call.begin - row.post_begin - row.post);
         let communicator = operation.communicator_id;
         let rank = rank_of(&self.ranks, operation.rank);
+        let init_end = self.init_ends.get(&operation.rank).copied().unwrap_or_default();
         Ok(Request {
             rank,
             id: row.id,
@@ -240,12 +253,14 @@ impl<'a> Requests<'a> {
                 .and_then(|id| self.definitions.communicators.get(&id).cloned()),
             ended: operation.ended,
             post_begin_ns: row.post_begin,
+            post_begin_after_init_ns: row.post_begin - init_end,
             post_ns: row.post,
             window_ns: window,
             mpi_ns: row.mpi,
             compute_ns: window.zip(row.mpi).map(|(window, mpi)| window - mpi),
             completion_call,
             completion_begin_ns: call.map(|call| call.begin),
+            completion_begin_after_init_ns: call.map(|call| call.begin - init_end),
             completion_ns: call.and_then(|call| call.duration),
             completed_together: call.map(|call| call.completed),
             outstanding_bytes: row.outstanding_bytes as u64,

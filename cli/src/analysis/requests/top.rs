@@ -52,10 +52,14 @@ impl Top {
         Top { order, limit, heap: BinaryHeap::new(), seen: 0 }
     }
 
-    /// `bytes` are those of the request's operation.
-    pub fn add(&mut self, row: Row, call: Option<CallRow>, bytes: u64) {
+    /// `bytes` are those of the request's operation; `init_end` is when its rank's MPI_Init returned.
+    pub fn add(&mut self, row: Row, call: Option<CallRow>, bytes: u64, init_end: Nanos) {
         self.seen += 1;
-        let weight = weight(self.order, &row, call.as_ref(), bytes);
+        let weight = match self.order {
+            // Ranks have epochs of their own, which say nothing.
+            Order::Begin => (init_end - row.post_begin).0,
+            order => weight(order, &row, call.as_ref(), bytes),
+        };
         if self.heap.len() >= self.limit {
             // Most rows end here. Equal to the worst is not better: it came later.
             if self.heap.peek().is_some_and(|Reverse(worst)| weight <= worst.weight) {
@@ -83,8 +87,7 @@ fn weight(order: Order, row: &Row, call: Option<&CallRow>, bytes: u64) -> i64 {
         Order::Window => ns(call.map(|call| call.begin - row.post_begin - row.post)),
         Order::Bytes => bytes as i64,
         Order::Polls => row.polls,
-        Order::Begin => -row.post_begin.0,
-        Order::Stored => 0,
+        Order::Begin | Order::Stored => 0,
     }
 }
 

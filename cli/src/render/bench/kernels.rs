@@ -163,7 +163,8 @@ fn write_thresholds(out: &mut dyn Write, section: Section<'_>, style: Style) -> 
         let found = run.tables.iter().find(|table| table.name == "thresholds");
         let Some(row) = found.and_then(|table| table.rows.first()) else { continue };
         let settings = if run.settings.is_empty() { "" } else { ", " };
-        writeln!(out, "  {} {}{settings}{}", run.program, run.arguments, run.settings)?;
+        let title = format!("{} {}{settings}{}", run.program, run.arguments, run.settings);
+        writeln!(out, "{}", style.wrap(&title, "  ", "    "))?;
         let program = format!(
             "the program: MPI_Isend {}; its wait {}",
             bracket(row, "isend_buffered_bytes", "isend_blocking_bytes"),

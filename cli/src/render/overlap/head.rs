@@ -12,14 +12,13 @@ use crate::render::units::{bytes, count, percent, time};
 /// # Errors
 /// Of the writer.
 pub(super) fn write(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Result<()> {
-    writeln!(out, "{}  {}", style.bold("lapscope overlap"), overlap.run)?;
+    writeln!(out, "{}", style.headed("lapscope overlap", &overlap.run))?;
     for line in [reference_line(overlap), matching_line(overlap), clock_line(overlap)] {
         writeln!(out, "{}", style.wrap(&line, "", "  "))?;
     }
     let notes = overlap.reference.notes.iter();
     for note in notes.chain(overlap.problems.iter().map(|problem| &problem.message)) {
-        let text = style.wrap(note, "! ", "  ");
-        writeln!(out, "{}", text.replacen("! ", &format!("{} ", style.alert("!")), 1))?;
+        writeln!(out, "{}", style.warning(note))?;
     }
     Ok(())
 }

@@ -7,8 +7,8 @@ use crate::analysis::problem::plural;
 use crate::analysis::reference::Source;
 use crate::analysis::report::{OverlapSummary, Report};
 use crate::model::Nanos;
-use crate::render::overlap::{cause_name, exposed_of, interval};
-use crate::render::style::{bar, Style};
+use crate::render::overlap::{cause_cells, causes_table, exposed_of, interval};
+use crate::render::style::{display_width, Style};
 use crate::render::units::{count, percent, time};
 
 pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
@@ -17,12 +17,17 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
     if numbers.requests == 0 && overlap.blocking.calls == 0 {
         return Ok(());
     }
-    writeln!(out, "\n{}{}", style.bold("OVERLAP"), style.dim(&source(overlap)))?;
+    writeln!(out, "\n{}", style.headed_dimly("OVERLAP", &source(overlap)))?;
     for note in notes(report) {
         writeln!(out, "{}", style.wrap(&note, "  ", "  "))?;
     }
     if numbers.measured > 0 {
-        writeln!(out, "  {}  {}", picture(numbers), style.dim(&legend(numbers)))?;
+        let (picture, legend) = (picture(numbers, style.width.saturating_sub(2)), legend(numbers));
+        if 4 + display_width(&picture) + display_width(&legend) <= style.width {
+            writeln!(out, "  {picture}  {}", style.dim(&legend))?;
+        } else {
+            writeln!(out, "  {picture}\n{}", style.dim(&style.wrap(&legend, "  ", "  ")))?;
+        }
         writeln!(out, "{}", style.wrap(&hidden(numbers), "  ", "  "))?;
     }
     if numbers.exposed_ns.0 > 0 {
@@ -34,9 +39,9 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
 fn source(overlap: &OverlapSummary) -> String {
     match &overlap.reference.description.source {
         Source::Calibration { created, .. } => {
-            format!("  reference times: lapscope calibrate of {created}")
+            format!("reference times: lapscope calibrate of {created}")
         }
-        Source::Run => "  reference times: from this run's own transfers".to_owned(),
+        Source::Run => "reference times: from this run's own transfers".to_owned(),
         Source::None => String::new(),
     }
 }
@@ -61,14 +66,15 @@ fn notes(report: &Report) -> Vec<String> {
 const COLUMNS: usize = 48;
 
 /// One bar for the time that transfers take alone: achieved, perhaps achieved, lost, nothing to hide behind.
-fn picture(numbers: &Numbers) -> String {
+fn picture(numbers: &Numbers, room: usize) -> String {
+    let columns = COLUMNS.min(room);
     let at = |fraction: Option<f64>| {
-        (fraction.unwrap_or(0.0).clamp(0.0, 1.0) * COLUMNS as f64).round() as usize
+        (fraction.unwrap_or(0.0).clamp(0.0, 1.0) * columns as f64).round() as usize
     };
     let low = at(numbers.achieved_low);
     let high = at(numbers.achieved_high).max(low);
     let possible = at(numbers.possible).max(high);
-    let parts = [("█", low), ("▓", high - low), ("▒", possible - high), ("░", COLUMNS - possible)];
+    let parts = [("█", low), ("▓", high - low), ("▒", possible - high), ("░", columns - possible)];
     parts.iter().map(|(letter, columns)| letter.repeat(*columns)).collect()
 }
 
@@ -104,11 +110,10 @@ fn hidden(numbers: &Numbers) -> String {
 }
 
 fn write_exposed(out: &mut dyn Write, numbers: &Numbers, style: Style) -> io::Result<()> {
-    writeln!(
-        out,
-        "  Exposed {} in calls that completed requests, by cause:",
-        time(numbers.exposed_ns)
-    )?;
+    let title =
+        format!("Exposed {} in calls that completed requests, by cause:", time(numbers.exposed_ns));
+    writeln!(out, "{}", style.wrap(&title, "  ", "  "))?;
+    let mut causes = causes_table(20).indented(4);
     for cause in Cause::ALL {
         let part = exposed_of(numbers, cause);
         if part.0 > 0 {
@@ -119,12 +124,10 @@ fn write_exposed(out: &mut dyn Write, numbers: &Numbers, style: Style) -> io::Re
                 Cause::OwnWindow => "could have moved before, in their own windows",
                 Cause::Transfer => "nothing to hide behind, copying, contention",
             };
-            let head =
-                format!("    {:<22}{:>8}{:>9}", cause_name(cause), percent(share), time(part));
-            writeln!(out, "{head}  {:<20} {}", bar(share, 20), style.dim(meaning))?;
+            causes.row(cause_cells(cause, share, part, meaning), None);
         }
     }
-    Ok(())
+    causes.write(out, style)
 }
 
 fn write_blocking(out: &mut dyn Write, blocking: &BlockingNumbers, style: Style) -> io::Result<()> {

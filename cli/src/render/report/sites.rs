@@ -28,6 +28,9 @@ const NUMBER_COLUMNS: [(&str, Align); 12] = [
     ("possible", Align::Right),
 ];
 
+/// What goes below its row first where the output is narrow.
+const LESS_IMPORTANT: [&str; 3] = ["other MPI", "in call", "calls"];
+
 /// What was hidden of a row.
 #[derive(Clone, Copy)]
 struct Hides<'a> {
@@ -84,7 +87,7 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
         format!("{shown}")
     };
     write_completing(out, report, style)?;
-    writeln!(out, "\n{}  {which}", style.bold("CALL SITES"))?;
+    writeln!(out, "\n{}", style.headed("CALL SITES", &which))?;
     let note = if report.overlap.totals.numbers.measured > 0 {
         "completing: each request's equal share of the call that completed it; window: from the post to that call, mean; \
          hidden and possible: of the time that its transfers take alone; last: what was mostly waited for"
@@ -94,14 +97,14 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
     };
     writeln!(out, "{}", style.dim(&style.wrap(note, "  ", "  ")))?;
     let is_known = report.overlap.totals.numbers.measured > 0;
-    site_table(&report.sites, is_known, style).write(out, style)?;
+    site_table(&report.sites, is_known).write(out, style)?;
     let unattributed = report.totals.unattributed_waiting_ns;
     if unattributed.0 > 0 {
-        writeln!(
-            out,
-            "  {} of the completing time is of requests whose start was not seen",
+        let text = format!(
+            "{} of the completing time is of requests whose start was not seen",
             time(unattributed)
-        )?;
+        );
+        writeln!(out, "{}", style.wrap(&text, "  ", "  "))?;
     }
     Ok(())
 }
@@ -140,16 +143,16 @@ fn write_completing(out: &mut dyn Write, report: &Report, style: Style) -> io::R
 /// # Errors
 /// Of the writer.
 pub fn write_site_table(out: &mut dyn Write, sites: &[Site], style: Style) -> io::Result<()> {
-    site_table(sites, false, style).write(out, style)
+    site_table(sites, false).write(out, style)
 }
 
-fn site_table(sites: &[Site], is_known: bool, style: Style) -> Table {
-    let mut table = Table::new(&NUMBER_COLUMNS);
+fn site_table(sites: &[Site], is_known: bool) -> Table {
+    let mut table = Table::new(&NUMBER_COLUMNS).giving_up(&LESS_IMPORTANT);
     for site in sites {
         let is_request = site.kind == SiteKind::Request;
         let hides = Hides { part: site.overlap.as_ref(), is_known };
         let cells = cells(site_label(site), &site.numbers, is_request, hides);
-        table.row(cells, Some(place_and_cause(site, style)));
+        table.row(cells, Some(place_and_cause(site)));
     }
     table
 }
@@ -165,16 +168,12 @@ pub fn site_label(site: &Site) -> String {
 const COMPLETED_IN: &str = ", completed in ";
 
 /// Place, and what was mostly waited for.
-fn place_and_cause(site: &Site, style: Style) -> String {
+fn place_and_cause(site: &Site) -> String {
     if site.overlap.is_none() {
         return place(site);
     }
-    const INDENT: usize = 6;
     let cause = site.overlap.as_ref().and_then(mostly).map(|cause| format!("; {cause}"));
-    let cause = cause.unwrap_or_default();
-    let width = style.width.saturating_sub(INDENT + cause.chars().count());
-    let place = place(site).replace(COMPLETED_IN, " → ");
-    format!("{}{cause}", Style::cut(&place, width))
+    place(site).replace(COMPLETED_IN, " → ") + &cause.unwrap_or_default()
 }
 
 /// "late partner 83 %"
@@ -212,7 +211,7 @@ pub(super) fn write_sizes(out: &mut dyn Write, report: &Report, style: Style) ->
     ] {
         let mut columns = NUMBER_COLUMNS;
         columns[2].0 = "size";
-        let mut table = Table::new(&columns);
+        let mut table = Table::new(&columns).giving_up(&LESS_IMPORTANT);
         let mut rows = 0;
         for class in report.size_classes.iter().filter(|class| class.kind == kind) {
             let label = match (class.from_bytes, class.below_bytes) {

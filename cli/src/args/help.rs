@@ -1,0 +1,138 @@
+//! Help as wide as the terminal. Here clap breaks lines; what stands behind the options (`after_help`) it would break once
+//! more where the source does, so that is laid out beforehand.
+
+use clap::{Command, CommandFactory, FromArgMatches};
+
+use super::Cli;
+use crate::output::visible::is_hostile;
+use crate::output::write_stderr;
+use crate::render::style::{display_width, stdout_columns, Style};
+
+/// Longer lines are hard to read.
+const MOST_COLUMNS: usize = 120;
+const DEFAULT_COLUMNS: usize = 100;
+/// An explanation beside its entry has at least so many columns; else it goes below.
+const LEAST_COLUMNS: usize = 30;
+
+/// The command line, or the end of the process with what is wrong about it, with help, or with the version.
+pub fn parse() -> Cli {
+    let columns = stdout_columns().unwrap_or(DEFAULT_COLUMNS).min(MOST_COLUMNS);
+    let parsed =
+        command(columns).try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    parsed.unwrap_or_else(|error| {
+        let text = error.to_string();
+        // An argument may be the name of somebody's directory.
+        if error.use_stderr() && text.chars().any(|letter| is_hostile(letter) && letter != '\n') {
+            write_stderr(&text);
+            std::process::exit(error.exit_code());
+        }
+        error.exit()
+    })
+}
+
+fn command(columns: usize) -> Command {
+    let laid_out = |command: Command| {
+        let text = command.get_after_help().map(|text| layout(&text.to_string(), columns));
+        match text {
+            Some(text) => command.after_help(text),
+            None => command,
+        }
+    };
+    laid_out(Cli::command()).mut_subcommands(laid_out).term_width(columns)
+}
+
+/// Paragraphs broken into lines of `columns`; indented lines are entries, whose explanations stand beside or below them.
+fn layout(text: &str, columns: usize) -> String {
+    let style = Style { color: false, width: columns };
+    let mut blocks: Vec<String> = Vec::new();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        if line.starts_with(' ') {
+            let mut entries = vec![line];
+            while let Some(entry) = lines.next_if(|line| line.starts_with(' ')) {
+                entries.push(entry);
+            }
+            blocks.push(entries_laid_out(&entries, style));
+            continue;
+        }
+        let mut paragraph = line.to_owned();
+        while let Some(more) =
+            lines.next_if(|more| !line.is_empty() && !more.is_empty() && !more.starts_with(' '))
+        {
+            paragraph += " ";
+            paragraph += more;
+        }
+        blocks.push(style.wrap(&paragraph, "", ""));
+    }
+    blocks.join("\n")
+}
+
+fn entries_laid_out(entries: &[&str], style: Style) -> String {
+    let split = |line: &&str| {
+        let line = line.trim_start();
+        let (entry, explanation) = line.split_once("  ").unwrap_or((line, ""));
+        (entry.to_owned(), explanation.trim_start().to_owned())
+    };
+    let entries: Vec<(String, String)> = entries.iter().map(split).collect();
+    let explained = entries.iter().filter(|(_, explanation)| !explanation.is_empty());
+    let column = 2 + explained.map(|(entry, _)| display_width(entry)).max().unwrap_or(0) + 2;
+    let is_beside = column + LEAST_COLUMNS <= style.width;
+    let lines = entries.iter().map(|(entry, explanation)| {
+        if explanation.is_empty() {
+            style.wrap(entry, "  ", "      ")
+        } else if is_beside {
+            let first = format!("  {entry:<width$}", width = column - 2);
+            beside(style, &first, explanation)
+        } else {
+            let entry = style.wrap(entry, "  ", "      ");
+            format!("{entry}\n{}", style.wrap(explanation, "      ", "      "))
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Style::wrap would put so deep a text below.
+fn beside(style: Style, first: &str, text: &str) -> String {
+    let indent = display_width(first);
+    let narrow = Style { width: style.width - indent, ..style };
+    let text = narrow.wrap(text, "", "");
+    format!("{first}{}", text.replace('\n', &format!("\n{}", " ".repeat(indent))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "One paragraph that the source\nbreaks somewhere.\n\nExamples:\n  lapscope a    what it does\n  lapscope b c";
+
+    #[test]
+    fn paragraphs_are_broken_once() {
+        let wide = layout(TEXT, 80);
+        assert!(
+            wide.starts_with("One paragraph that the source breaks somewhere.\n\nExamples:\n"),
+            "{wide}"
+        );
+        assert!(wide.ends_with("  lapscope a  what it does\n  lapscope b c"), "{wide}");
+        let narrow = layout(TEXT, 30);
+        assert!(narrow.contains("\n  lapscope a\n      what it does\n"), "{narrow}");
+    }
+
+    #[test]
+    fn help_fits_at_every_width() {
+        for columns in [40, 60, 80, 100, 120] {
+            let mut root = command(columns);
+            for sub in root.get_subcommands_mut() {
+                let name = sub.get_name().to_owned();
+                let after = sub.get_after_help().map(ToString::to_string).unwrap_or_default();
+                for line in after.lines().filter(|line| line.trim_start().contains(' ')) {
+                    assert!(display_width(line) <= columns, "{name} at {columns}: {line}");
+                }
+                let help = sub.clone().term_width(columns).render_help().to_string();
+                assert!(
+                    help.contains(after.trim_end()),
+                    "{name} at {columns} is broken twice:\n{help}"
+                );
+            }
+        }
+    }
+}

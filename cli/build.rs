@@ -1,5 +1,7 @@
 //! Turns options.def into a table, and compiles the conversion from spool to SQLite, which the recorder shares.
 
+#![allow(clippy::disallowed_macros)] // what cargo is told
+
 use std::fmt::Write as _;
 use std::path::Path;
 

@@ -7,7 +7,7 @@ mod full;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fixture::{lapscope, small_run};
+use fixture::{child, lapscope, small_run};
 use lapscope::output::visible::is_hostile;
 use rusqlite::Connection;
 
@@ -194,7 +194,7 @@ fn names_of_files_and_arguments() {
 fn a_dry_run_quotes_control_characters() {
     let directory = tempfile::tempdir().unwrap();
     let word = "it's\x1b[2J\n\u{9b}\\é";
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_lapscope"))
+    let output = child::command(env!("CARGO_BIN_EXE_lapscope"))
         .args(["run", "--dry-run", "--", "/bin/echo", word])
         .env("LAPSCOPE_LIBRARY", library::library())
         .current_dir(&directory)
@@ -207,7 +207,7 @@ fn a_dry_run_quotes_control_characters() {
         .last()
         .unwrap()
         .replace("/bin/echo", "printf %s");
-    let echoed = std::process::Command::new("bash").args(["-c", &line]).output().unwrap();
+    let echoed = child::command("bash").args(["-c", &line]).output().unwrap();
     assert_eq!(String::from_utf8(echoed.stdout).unwrap(), word, "{line}");
 }
 

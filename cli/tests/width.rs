@@ -5,7 +5,6 @@ mod fixture;
 mod full;
 
 use std::path::Path;
-use std::process::Command;
 
 use fixture::Rank;
 use lapscope::render::style::display_width;
@@ -13,11 +12,8 @@ use lapscope::render::style::display_width;
 const WIDTHS: [usize; 6] = [40, 60, 80, 100, 120, 200];
 
 fn printed(directory: &Path, arguments: &[&str], columns: usize) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_lapscope"))
-        .args(arguments)
-        .current_dir(directory)
+    let output = fixture::command(directory, arguments)
         .env("COLUMNS", columns.to_string())
-        .env("LAPSCOPE_CALIBRATION_DIR", directory.join("calibrations"))
         .output()
         .unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -146,8 +142,7 @@ fn deep_trees() {
 fn pipes() {
     let run = fixture::small_run();
     let output = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lapscope"));
-        command.args(arguments).current_dir(run.path()).env_remove("COLUMNS");
+        let mut command = fixture::command(run.path(), arguments);
         String::from_utf8(command.output().unwrap().stdout).unwrap()
     };
     let widest = |text: &str| text.lines().map(display_width).max().unwrap_or(0);

@@ -162,10 +162,7 @@ fn conclude(runs: &[Run], args: &RunArgs, quiet: bool) -> anyhow::Result<()> {
     for run in runs {
         let outcome = outcome::read(run)?;
         if !quiet {
-            outcome
-                .lines(&run.directory, args.report)
-                .iter()
-                .for_each(|line| say!("{line}"));
+            outcome.lines(&run.directory, args.report).iter().for_each(|line| say!("{line}"));
         }
         if args.report {
             print_report(&run.directory)?;

@@ -2,7 +2,7 @@
  * From which size on does a send wait for its receiver? Rank 0 sends and waits at once, while rank 1 computes for much
  * longer than a transfer takes: a send that needs nothing of the receiver is complete before that.
  *
- *   overlap_spread [-r ROUNDS] [-k OUTSTANDING] [-w MS] [BYTES ...]
+ *   overlap_spread [-r ROUNDS] [-k OUTSTANDING] [-w MS] [-i] [BYTES ...]
  *
  * A round is three times the same message, to a receiver who
  *   posts, computes, waits;
@@ -10,6 +10,8 @@
  *   computes, looks into MPI (MPI_Probe), computes, posts and waits.
  * The last tells sends that wait for the receive from those that wait for the receiver to take the message out of their
  * way: of Open MPI 4.1 on shared memory the latter are all above btl_vader_max_inline_send, whatever the eager limit is.
+ * With -i it looks by MPI_Iprobe for something that is not there, as programs do that wait for many things: of such a look no
+ * record says when it was.
  *
  * Without BYTES a spread of sizes from 64 bytes to 1 MiB, each 1.2 times the one before. With -k also 2, 4, ... up to
  * OUTSTANDING messages of each size at once, each waited for in turn: an MPI may keep one message of a size and not so
@@ -39,6 +41,7 @@ struct presence {
 };
 
 static char *buffer[MAX_OUTSTANDING];
+static int looks_elsewhere;
 
 /* Sends `count` messages at once and finds out how many of them had to wait for the receiver. */
 static void send_messages(int bytes, int count, enum receiver receiver, struct evidence *evidence)
@@ -71,6 +74,21 @@ static void post_receives(int bytes, int count, MPI_Request *requests)
         MPI_Irecv(buffer[i], bytes, MPI_BYTE, 0, MESSAGE, MPI_COMM_WORLD, &requests[i]);
 }
 
+/* Into MPI, without a receive for the message. */
+static void look(void)
+{
+    enum { LOOKS = 100, NOTHING = 99 };
+    int is_there;
+    if (!looks_elsewhere) {
+        MPI_Probe(0, MESSAGE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        return;
+    }
+    for (int i = 0; i < LOOKS; i++) {
+        MPI_Iprobe(0, NOTHING, MPI_COMM_WORLD, &is_there, MPI_STATUS_IGNORE);
+        CHECK(!is_there);
+    }
+}
+
 static void receive_messages(int bytes, int count, enum receiver receiver, int64_t window_ns)
 {
     MPI_Request requests[MAX_OUTSTANDING];
@@ -81,7 +99,7 @@ static void receive_messages(int bytes, int count, enum receiver receiver, int64
     compute(window_ns);
     presence.back = now_ns();
     if (receiver == LOOKS_FIRST) {
-        MPI_Probe(0, MESSAGE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        look();
         compute(window_ns);
     }
     presence.there = now_ns();
@@ -147,11 +165,12 @@ int main(int argc, char **argv)
     int sizes[MAX_SIZES], count = 0, rounds = 3, outstanding = 1, option, largest = 0;
     double window_ms = 4;
     start(&argc, &argv, 2);
-    while ((option = getopt(argc, argv, "r:k:w:")) != -1)
+    while ((option = getopt(argc, argv, "r:k:w:i")) != -1)
         switch (option) {
         case 'r': rounds = atoi(optarg); break;
         case 'k': outstanding = atoi(optarg); break;
         case 'w': window_ms = atof(optarg); break;
+        case 'i': looks_elsewhere = 1; break;
         default: MPI_Abort(MPI_COMM_WORLD, 2);
         }
     for (; optind < argc && count < MAX_SIZES; optind++)

@@ -151,6 +151,27 @@ mod blind {
         mpich5_shared_memory 6;
     }
 
+    /// Receivers look into MPI for something else, of which no record says when. Up to 256 bytes a send needs nobody, to the
+    /// eager limit it needs the receiver inside MPI, beyond it the receive: both limits are found.
+    #[test]
+    fn two_limits_where_looks_leave_no_record() {
+        let knob = &KNOBS[0];
+        for limit in [3000_u64, 9111, 20_000, 70_001] {
+            let environment = [(knob.variables[0], limit.to_string())];
+            let Some((printed, answer)) = measure(knob, &environment, &["-i"]) else { return };
+            let found = path(&answer);
+            let (buffered, waiting) = bracket(&found["completion"]);
+            let sentence = text(&found["completion"], "sentence");
+            println!("{limit}: {buffered} to {waiting}; {sentence}");
+            assert!(buffered <= limit && limit <= waiting, "{limit}: {found:#}\n{printed}");
+            assert!(waiting <= buffered * 2, "{limit}: {found:#}\n{printed}");
+            assert_eq!(text(found, "waits_for"), "receive", "{found:#}");
+            assert_ne!(found["declared"]["agrees"], false, "{found:#}");
+            let (alone, attended) = bracket(&found["attention"]);
+            assert!(alone <= 256 && (256..=512).contains(&attended), "{limit}: {found:#}");
+        }
+    }
+
     /// The clock of a rank decides nothing.
     #[test]
     fn with_a_shifted_clock() {

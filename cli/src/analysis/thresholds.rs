@@ -96,6 +96,8 @@ pub struct SizeCounts {
     pub kept: u64,
     /// The same, and not before the receiver was inside MPI.
     pub attended: u64,
+    /// Complete without a receive and not at once, while no record says that the receiver was inside MPI.
+    pub unseen: u64,
     /// Complete only when the receiver was inside MPI with the receive posted.
     pub waited_for_receiver: u64,
     /// Complete only when the receive was posted, though the receiver had been inside MPI before.
@@ -112,6 +114,7 @@ impl SizeCounts {
         self.unattended += other.unattended;
         self.kept += other.kept;
         self.attended += other.attended;
+        self.unseen += other.unseen;
         self.waited_for_receiver += other.waited_for_receiver;
         self.waited_for_receive += other.waited_for_receive;
     }
@@ -161,7 +164,10 @@ impl Thresholds {
 }
 
 /// Sends that did not wait for their receive.
-const BEFORE_RECEIVE: [Completion; 3] = [Completion::Early, Completion::Kept, Completion::Attended];
+const BEFORE_RECEIVE: [Completion; 4] =
+    [Completion::Early, Completion::Kept, Completion::Attended, Completion::Unseen];
+/// Of these, the ones that were not done at once: they may have needed the receiver inside MPI.
+const NOT_AT_ONCE: [Completion; 2] = [Completion::Attended, Completion::Unseen];
 /// Sends that did not wait for the receiver to be inside MPI.
 const BEFORE_RECEIVER: [Completion; 2] = [Completion::Early, Completion::Unattended];
 /// Sends that waited, whatever for.
@@ -218,6 +224,7 @@ fn of_path(path: PathClass, cells: &Cells, library: &str, declared: &[Declared])
         let cumulative = cumulative::find(&together, view);
         (completion_of_one(&together, &sizes, view, &cumulative), cumulative)
     };
+    let completion = completion.of_several();
     // far above the limit another protocol may be at work, which tells nothing of this one
     let near = completion.smallest_waiting.map_or(u64::MAX, |limit| limit.saturating_mul(WIDE));
     let is_near = |cell: &&Cell| cell.bytes.least <= near;
@@ -238,8 +245,8 @@ fn of_path(path: PathClass, cells: &Cells, library: &str, declared: &[Declared])
         .collect();
     let mut found = PathThresholds {
         path,
-        post: threshold(&split(&post)),
-        attention: threshold(&attention),
+        post: threshold(&split(&post).of_several()),
+        attention: threshold(&attention.of_several()),
         completion: threshold(&completion),
         waits_for: if is_certain { WaitsFor::Receive } else { WaitsFor::Receiver },
         cumulative,
@@ -280,12 +287,12 @@ fn by_size(cells: &[Cell]) -> Vec<Cell> {
     sizes
 }
 
-/// Whether sends were seen to need the receiver inside MPI and yet no receive.
+/// Whether sends were seen to be done later than at once, and yet without a receive.
 fn is_apart(sizes: &[Cell]) -> bool {
     let count =
         |evidence: &[Completion]| sizes.iter().map(|cell| cell.completion(evidence)).sum::<u64>();
-    let (attended, kept) = (count(&[Completion::Attended]), count(&BEFORE_RECEIVE));
-    attended >= FEW_ATTENDED && attended as f64 >= SHARE_ATTENDED * kept as f64
+    let (later, kept) = (count(&NOT_AT_ONCE), count(&BEFORE_RECEIVE));
+    later >= FEW_ATTENDED && later as f64 >= SHARE_ATTENDED * kept as f64
 }
 
 /// Sends that were done while a receiver who had posted was computing are left out where they contradict the others: then
@@ -336,6 +343,7 @@ fn size_counts(cell: &Cell) -> SizeCounts {
         unattended: count(Completion::Unattended),
         kept: count(Completion::Kept),
         attended: count(Completion::Attended),
+        unseen: count(Completion::Unseen),
         waited_for_receiver: count(Completion::WaitedForReceiver),
         waited_for_receive: count(Completion::WaitedForReceive),
     }

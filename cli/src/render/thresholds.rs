@@ -79,15 +79,16 @@ fn write_sizes(out: &mut dyn Write, sizes: &[SizeCounts], style: Style) -> io::R
     for row in &rows {
         let no_wait = row.early + row.unattended + row.kept;
         let waited = row.waited_for_receiver + row.waited_for_receive;
-        let all = (no_wait + row.attended + waited).max(1) as f64;
+        let later = row.attended + row.unseen;
+        let all = (no_wait + later + waited).max(1) as f64;
         let part = |number: u64| Cell::Bar(number as f64 / all);
         table.row(
             vec![
                 size_range(row).into(),
                 nonzero(no_wait),
                 part(no_wait),
-                nonzero(row.attended),
-                part(row.attended),
+                nonzero(later),
+                part(later),
                 nonzero(row.waited_for_receiver),
                 nonzero(row.waited_for_receive),
                 part(waited),

@@ -37,7 +37,7 @@ impl Extent {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Cell {
     post: [u64; 2],
-    completion: [u64; 6],
+    completion: [u64; 7],
     /// One size, but where there were too many.
     pub bytes: Extent,
     /// Bytes on their way, the message's own included.

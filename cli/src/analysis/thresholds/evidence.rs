@@ -21,6 +21,9 @@ pub enum Completion {
     /// Done before its receive was posted, but not at once, though the sender gave it the time: the receiver was inside MPI
     /// for a moment, of which there is no record when it was a test or a probe that said no.
     Attended,
+    /// Done before its receive was posted, but not at once, and long before the receiver was seen inside MPI: a slow network,
+    /// or a look that left no record of when it was. It needed no receive; what else it needed is not known.
+    Unseen,
     /// Not done before the receiver was there, by which time the receive was posted too.
     WaitedForReceiver,
     /// Not done before the receive was posted, though both sides were inside MPI before, and had the time.
@@ -88,9 +91,8 @@ impl Message {
         let done = self.done.unwrap_or(i64::MAX);
         if self.is_before(done, self.receive_posted) {
             if self.gave_time(i64::MIN, done.min(self.first_inside)) {
-                // long before the receiver came: a slow network, or a look that left no record of when it was
                 let is_unseen = self.is_before(done.saturating_add(self.slack), self.first_inside);
-                return (!is_unseen).then_some(Completion::Attended);
+                return Some(if is_unseen { Completion::Unseen } else { Completion::Attended });
             }
             return Some(if self.is_before(done, self.first_inside) {
                 Completion::Early
@@ -186,8 +188,8 @@ mod tests {
         assert_eq!(message(MS + 3_000).completion(), Some(Completion::Early));
         // not at once: somebody had to look
         assert_eq!(message(10 * MS - 2_000).completion(), Some(Completion::Attended));
-        // after a while, and by nobody that was seen
-        assert_eq!(message(5 * MS).completion(), None);
+        // after a while, and by nobody that was seen: not for the receive, in any case
+        assert_eq!(message(5 * MS).completion(), Some(Completion::Unseen));
         let posted_before = Message { receive_posted: 0, ..message(MS + 3_000) };
         assert_eq!(posted_before.completion(), Some(Completion::Unattended));
     }

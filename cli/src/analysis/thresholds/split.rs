@@ -10,6 +10,8 @@ use super::cells::Extent;
 const ODDS: f64 = 1000.0;
 /// Beyond this share of messages on the wrong side no limit explains them.
 const MOST_CONTRADICTIONS: f64 = 0.25;
+/// Fewer messages than this show no limit: a rank that loses its processor for a moment looks like one that waits.
+const SEVERAL: u64 = 3;
 /// A single message, or two, say nothing against so many, or twice as many.
 const MANY: f64 = 1000.0;
 
@@ -48,6 +50,19 @@ pub struct Split {
 impl Split {
     pub fn evidence(&self) -> u64 {
         self.buffered + self.waiting + self.contradictions + self.unsettled
+    }
+
+    /// Without a side that only one or two messages speak for.
+    pub fn of_several(mut self) -> Split {
+        if !self.is_unclear && self.waiting < SEVERAL {
+            self.unsettled += std::mem::take(&mut self.waiting);
+            self.smallest_waiting = None;
+        }
+        if !self.is_unclear && self.buffered < SEVERAL {
+            self.unsettled += std::mem::take(&mut self.buffered);
+            self.largest_buffered = None;
+        }
+        self
     }
 }
 
@@ -126,6 +141,16 @@ mod tests {
         assert_eq!(edges(&[row(10, 3, 0), row(20, 4, 0)]), (Some(20), None));
         assert_eq!(edges(&[row(10, 0, 3), row(20, 0, 4)]), (None, Some(10)));
         assert_eq!(edges(&[]), (None, None));
+    }
+
+    #[test]
+    fn one_message_is_no_limit() {
+        let several = |rows: &[Row]| split(rows).of_several();
+        let found = several(&[row(10, 10, 0), row(448, 0, 1)]);
+        assert_eq!((found.largest_buffered, found.smallest_waiting), (Some(10), None));
+        assert_eq!((found.buffered, found.waiting, found.unsettled), (10, 0, 1));
+        let found = several(&[row(10, 2, 0), row(448, 0, 3)]);
+        assert_eq!((found.largest_buffered, found.smallest_waiting), (None, Some(448)));
     }
 
     #[test]

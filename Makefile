@@ -3,7 +3,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 JOBS ?= $(shell nproc)
 
-.PHONY: build help demo check check-all coverage mpi4py-suite torture bench sanitize install clean
+.PHONY: build help demo check check-all coverage mpi4py-suite torture bench sanitize install uninstall clean
 
 build:
 	@tests/setup.sh build
@@ -22,6 +22,7 @@ help:
 	@echo "make bench                  what lapscope costs on this machine"
 	@echo "make sanitize               the C unit tests under AddressSanitizer with UndefinedBehaviorSanitizer, and under ThreadSanitizer"
 	@echo "make install PREFIX=/usr/local"
+	@echo "make uninstall PREFIX=/usr/local    what install has put there, and nothing else"
 	@echo "make clean"
 	@echo "As root on Debian or Ubuntu each installs what it needs and does not find; else it says what to install."
 
@@ -69,8 +70,10 @@ sanitize:
 	done
 
 install: build
-	DESTDIR="$(DESTDIR)" cmake --install build/interposer --prefix "$(PREFIX)"
-	install -D -m 755 target/release/lapscope "$(DESTDIR)$(PREFIX)/bin/lapscope"
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" interposer/install.sh install
+
+uninstall:
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" interposer/install.sh uninstall
 
 clean:
 	rm -rf build

@@ -4,6 +4,7 @@ mod bench;
 mod help;
 mod measure;
 mod tune;
+mod units;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -106,8 +107,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "DIR")]
     pub spool_dir: Option<PathBuf>,
 
-    /// Detail kept per rank, in MB; beyond it only summaries
-    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
+    /// Detail kept per rank, in MB or with a unit (2G); beyond it only summaries
+    #[arg(long, value_name = "MB", value_parser = units::max_mb)]
     pub max_mb: Option<u64>,
 
     /// Make tests while requests are pending, so that transfers go on during computation; see `lapscope tune`
@@ -269,7 +270,7 @@ pub enum KindFilter {
 #[command(after_help = "\
 Examples:
   lapscope requests --top 5
-  lapscope requests --kind send --min-bytes 65536 --sort post
+  lapscope requests --kind send --min-bytes 64k --sort post
   lapscope requests --rank 0 --peer 1 --top 0 --format csv > requests.csv")]
 pub struct RequestsArgs {
     /// Run directory or database [default: the newest lapscope-* here]
@@ -304,10 +305,12 @@ pub struct RequestsArgs {
     #[arg(long, value_name = "TAG", allow_negative_numbers = true)]
     pub tag: Option<i64>,
 
-    #[arg(long, value_name = "BYTES")]
+    /// Only of at least so many bytes, as 65536 or 64k
+    #[arg(long, value_name = "BYTES", value_parser = units::bytes)]
     pub min_bytes: Option<u64>,
 
-    #[arg(long, value_name = "BYTES")]
+    /// Only of at most so many bytes
+    #[arg(long, value_name = "BYTES", value_parser = units::bytes)]
     pub max_bytes: Option<u64>,
 
     /// Only requests whose post's call path has this text in a function or file name

@@ -42,12 +42,56 @@ pub fn is_valid(option: &OptionDef<&str>, value: &str) -> bool {
         OptionKind::Choice => is_word(option.unit),
         OptionKind::String => true,
         OptionKind::Clocks => value.split(',').all(is_clock),
-        OptionKind::Count => {
-            let (low, high) = count_range(option.unit).unwrap_or((0, i64::MAX));
-            let digits = value.trim_start();
-            digits.parse::<i64>().is_ok_and(|number| (low..=high).contains(&number))
-        }
+        OptionKind::Count => count(option, value).is_some(),
     }
+}
+
+/// The number that the recorder takes `value` for; `None`: it will not take it.
+pub fn count(option: &OptionDef<&str>, value: &str) -> Option<i64> {
+    let (low, high) = count_range(option.unit).unwrap_or((0, i64::MAX));
+    let own = option.unit.split(' ').nth(1).unwrap_or_default();
+    scaled(value, own).filter(|number| (low..=high).contains(number))
+}
+
+/// What may stand behind a number: sizes in bytes, and times in microseconds; as in `config.c`.
+const SIZES: [(&str, i64); 14] = [
+    ("b", 1),
+    ("bytes", 1),
+    ("k", 1 << 10),
+    ("kb", 1 << 10),
+    ("kib", 1 << 10),
+    ("m", 1 << 20),
+    ("mb", 1 << 20),
+    ("mib", 1 << 20),
+    ("g", 1 << 30),
+    ("gb", 1 << 30),
+    ("gib", 1 << 30),
+    ("t", 1 << 40),
+    ("tb", 1 << 40),
+    ("tib", 1 << 40),
+];
+const TIMES: [(&str, i64); 5] =
+    [("us", 1), ("ms", 1_000), ("s", 1_000_000), ("min", 60_000_000), ("h", 3_600_000_000)];
+
+/// "64k" in bytes, "1ms" in us: a whole number of `own` units, with a unit of its kind or without one. `None`: it is none.
+pub fn scaled(value: &str, own: &str) -> Option<i64> {
+    let value = value.trim_start();
+    let end = value
+        .char_indices()
+        .find(|&(at, c)| !(c.is_ascii_digit() || (at == 0 && "+-".contains(c))));
+    let (number, suffix) = value.split_at(end.map_or(value.len(), |(at, _)| at));
+    let number: i64 = number.parse().ok()?;
+    if suffix.is_empty() {
+        return Some(number);
+    }
+    [&SIZES[..], &TIMES].iter().find_map(|units| {
+        let size = |name: &str| {
+            units.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, size)| *size)
+        };
+        let number = number.checked_mul(size(suffix)?)?;
+        let own = size(own)?;
+        (number % own == 0).then(|| number / own)
+    })
 }
 
 /// `RANK:MICROSECONDS:PPM`, within the bounds of `clock.c`.
@@ -68,7 +112,7 @@ fn count_range(unit: &str) -> Option<(i64, i64)> {
 }
 
 /// Edits between two names (Levenshtein): insertions, deletions and replacements of a letter.
-fn distance(a: &str, b: &str) -> usize {
+pub fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, from) in a.chars().enumerate() {
@@ -91,7 +135,7 @@ mod tests {
     fn values_are_judged_as_the_recorder_does() {
         let valid = |name: &str, value: &str| is_valid(find(name).unwrap(), value);
         assert!(valid("max_mb", "512") && valid("LAPSCOPE_MAX_MB", "1"));
-        assert!(!valid("max_mb", "0") && !valid("max_mb", "12MB") && !valid("max_mb", ""));
+        assert!(!valid("max_mb", "0") && !valid("max_mb", "12 MB") && !valid("max_mb", ""));
         assert!(valid("clock", "TSC") && !valid("clock", "sundial"));
         assert!(valid("enable", "Yes") && !valid("enable", "maybe"));
         assert!(valid("dir", "anything at all"));
@@ -101,6 +145,20 @@ mod tests {
                 && !valid("test_clock", "-1:0:0")
                 && !valid("test_clock", "1:0:100001")
         );
+    }
+
+    /// The recorder's test reads the same file.
+    #[test]
+    fn numbers_with_units_are_read_as_the_recorder_does() {
+        let vectors = include_str!("../../interposer/test/units.txt");
+        let lines: Vec<&str> = vectors.lines().filter(|line| !line.starts_with('#')).collect();
+        assert!(lines.len() >= 40);
+        for line in lines {
+            let [name, value, number] = line.split(' ').collect::<Vec<_>>()[..] else {
+                panic!("{line}")
+            };
+            assert_eq!(count(find(name).unwrap(), value), number.parse().ok(), "{line}");
+        }
     }
 
     #[test]

@@ -28,6 +28,18 @@ fn options_say_what_is_set_and_whether_it_is_valid() {
     assert_eq!((&clock["value"], &clock["valid"]), (&serde_json::Value::Null, &true.into()));
 }
 
+/// The one that is read, not another.
+#[test]
+fn doctor_names_the_format_of_databases() {
+    let answer = json(&["doctor", "--format", "json"]);
+    let findings = answer["findings"].as_array().unwrap();
+    let version = findings.iter().find(|finding| finding["name"] == "version").unwrap();
+    let format = format!("database format {}", lapscope::db::USER_VERSION);
+    assert!(version["says"].as_str().unwrap().ends_with(&format), "{version}");
+    assert!(include_str!("../../schema/schema.sql")
+        .contains(&format!("PRAGMA user_version = {}", lapscope::db::USER_VERSION)));
+}
+
 #[test]
 fn doctor_looks_at_programs() {
     let answer = json(&["doctor", env!("CARGO_BIN_EXE_lapscope"), "--format", "json"]);

@@ -54,6 +54,42 @@ fn filters() {
     assert_eq!(ids(&["--source", "app+0x200", "--top", "0"]), [3]);
 }
 
+/// What a filter names and nobody has is told, with what was meant.
+#[test]
+fn filters_that_match_nothing() {
+    let run = small_run();
+    let failure = |arguments: &[&str]| fixture::failure(run.path(), arguments);
+    for command in ["sites", "requests"] {
+        let said = failure(&[command, ".", "--call", "MPI_Isned"]);
+        assert!(
+            said.contains(
+                "--call MPI_Isned: there is no such call in MPI; did you mean MPI_Isend?"
+            ),
+            "{said}"
+        );
+        let output = fixture::lapscope(run.path(), &[command, ".", "--call", "ibsend"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.contains("this run has no such call"), "{said}");
+    }
+    for command in ["report", "sites", "requests", "overlap", "thresholds", "pending"] {
+        let said = failure(&[command, ".", "--rank", "2"]);
+        assert_eq!(said, "lapscope: --rank 2: . has ranks 0-1\n", "{command}");
+    }
+    let said = failure(&["requests", ".", "--peer", "7"]);
+    assert!(said.contains("--peer 7: . has ranks 0-1"), "{said}");
+}
+
+#[test]
+fn sizes_have_units() {
+    assert_eq!(ids(&["--max-bytes", "1k"]), [1, 2, 3]);
+    assert_eq!(ids(&["--min-bytes", "1k"]), [] as [i64; 0]);
+    let run = small_run();
+    let output = fixture::lapscope(run.path(), &["requests", ".", "--min-bytes", "64x"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said.contains("64x") && said.contains("as 64k or 2M"), "{said}");
+}
+
 #[test]
 fn a_request_in_full() {
     let run = small_run();

@@ -53,15 +53,48 @@ static int parse_bool(const char *value, int *parsed)
     return 1;
 }
 
-/* `unit` starts with the range, "1..128 frames". */
+/* What may stand behind a number, of two kinds: sizes in bytes, and times in microseconds. cli/src/options.rs has the same,
+ * and interposer/test/units.txt says what both make of it. */
+static const struct suffix {
+    const char *name;
+    int is_time;
+    int64_t size;
+} suffixes[] = {
+    {"b", 0, 1},          {"bytes", 0, 1},       {"k", 0, 1 << 10},        {"kb", 0, 1 << 10},     {"kib", 0, 1 << 10},
+    {"m", 0, 1 << 20},    {"mb", 0, 1 << 20},    {"mib", 0, 1 << 20},      {"g", 0, 1 << 30},      {"gb", 0, 1 << 30},
+    {"gib", 0, 1 << 30},  {"t", 0, 1LL << 40},   {"tb", 0, 1LL << 40},     {"tib", 0, 1LL << 40},  {"us", 1, 1},
+    {"ms", 1, 1000},      {"s", 1, 1000000},     {"min", 1, 60000000},     {"h", 1, 3600000000LL},
+};
+
+static const struct suffix *find_suffix(const char *name)
+{
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
+        if (!strcasecmp(suffixes[i].name, name))
+            return &suffixes[i];
+    return NULL;
+}
+
+/* `number`, which has `suffix`, in units of `own`; 0 when that is no whole number of them. */
+static int convert(long long *number, const char *suffix, const char *own)
+{
+    const struct suffix *from = find_suffix(suffix), *to = find_suffix(own);
+    if (!from || !to || from->is_time != to->is_time || __builtin_mul_overflow(*number, from->size, number) ||
+        *number % to->size)
+        return 0;
+    *number /= to->size;
+    return 1;
+}
+
+/* `unit` starts with the range, "1..128 frames"; "64k" and "1ms" are fine where it is one of sizes or times. */
 static int parse_count(const char *value, const char *unit, int64_t *parsed)
 {
     long long low = 0, high = INT64_MAX;
-    sscanf(unit, "%lld..%lld", &low, &high);
+    char own[16] = "";
+    sscanf(unit, "%lld..%lld %15s", &low, &high, own);
     char *end;
     errno = 0;
     long long number = strtoll(value, &end, 10);
-    if (errno || end == value || *end || number < low || number > high)
+    if (errno || end == value || (*end && !convert(&number, end, own)) || number < low || number > high)
         return 0;
     *parsed = number;
     return 1;

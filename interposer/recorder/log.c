@@ -23,18 +23,58 @@ static void write_quietly(const char *line, size_t bytes)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+/* Bytes of the character at `text` when it is one that a terminal prints; 0 when it is none (UTF-8 that is damaged or
+ * ends early among them) or could command one: C0, DEL, C1, what turns the direction of text, separators of lines. */
+static size_t printable(const unsigned char *text)
+{
+    if (text[0] < 0x80)
+        return text[0] >= ' ' && text[0] != 0x7f;
+    size_t bytes = text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
+    if (text[0] < 0xc2 || text[0] > 0xf4)
+        return 0;
+    unsigned letter = text[0] & (0x7fu >> bytes);
+    for (size_t i = 1; i < bytes; i++) {
+        if ((text[i] & 0xc0) != 0x80) /* the end of the text, too */
+            return 0;
+        letter = letter << 6 | (text[i] & 0x3f);
+    }
+    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
+    int is_text = letter >= least[bytes] && letter <= 0x10ffff && (letter < 0xd800 || letter > 0xdfff);
+    int is_hostile = letter < 0xa0 || letter == 0x61c || letter == 0x200e || letter == 0x200f ||
+                     (letter >= 0x2028 && letter <= 0x202e) || (letter >= 0x2066 && letter <= 0x2069) || letter == 0xfeff;
+    return is_text && !is_hostile ? bytes : 0;
+}
+
+/* Names in a message are somebody else's: what is not printable is shown as \x1b. Returns the bytes written. */
+static size_t show(char *out, size_t room, const char *message)
+{
+    size_t used = 0;
+    for (const unsigned char *text = (const unsigned char *)message; *text;) {
+        size_t bytes = printable(text);
+        if (used + 5 > room) /* an escape and its zero, or any character */
+            break;
+        if (bytes) {
+            memcpy(out + used, text, bytes);
+            used += bytes;
+        } else {
+            used += (size_t)snprintf(out + used, room - used, "\\x%02x", *text);
+        }
+        text += bytes ? bytes : 1;
+    }
+    return used;
+}
+
 /* One write a line, so that ranks sharing a terminal do not cut each other's words. */
 static void write_line(const char *format, va_list args)
 {
-    char line[4096 + 256];
+    char message[4096 + 256], line[sizeof message];
     int saved_errno = errno;
-    int used = snprintf(line, sizeof line, "lapscope: ");
-    int said = vsnprintf(line + used, sizeof line - (size_t)used - 1, format, args);
-    used += said < 0 ? 0 : said;
-    if (used > (int)sizeof line - 2)
-        used = (int)sizeof line - 2;
+    if (vsnprintf(message, sizeof message, format, args) < 0)
+        message[0] = '\0';
+    size_t used = (size_t)snprintf(line, sizeof line, "lapscope: ");
+    used += show(line + used, sizeof line - used - 1, message);
     line[used++] = '\n';
-    write_quietly(line, (size_t)used);
+    write_quietly(line, used);
     errno = saved_errno;
 }
 

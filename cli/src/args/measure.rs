@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::{Format, TextOrJson};
+use super::{units, Format, TextOrJson};
 use crate::model::Rank;
 use clap::{Args, ValueEnum};
 
@@ -38,7 +38,7 @@ pub struct ThresholdsArgs {
     pub probe: bool,
 
     /// With --probe: how long to look, for each kind of neighbours
-    #[arg(long, value_name = "S", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=3600), requires = "probe")]
+    #[arg(long, value_name = "S", default_value_t = 20, value_parser = units::seconds, requires = "probe")]
     pub seconds: u32,
 
     /// With --probe: the MPI library [default: the one beside the launcher, else the loader's]
@@ -147,7 +147,7 @@ Examples:
   lapscope calibrate --mpi-library /opt/mpi/lib/libmpi.so.12 -- srun -N 2 -n 4")]
 pub struct CalibrateArgs {
     /// How long to measure
-    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    #[arg(long, value_name = "S", default_value_t = 10, value_parser = units::seconds)]
     pub seconds: u32,
 
     /// The MPI library [default: the one beside the launcher, else the loader's]

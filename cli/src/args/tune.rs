@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::TextOrJson;
+use super::{units, TextOrJson};
 use crate::launch::environment::assignment;
 
 /// What makes the tests; `LAPSCOPE_INJECT` without `off`.
@@ -58,9 +58,9 @@ pub struct TuneArgs {
     )]
     pub modes: Vec<Mode>,
 
-    /// Times between tests to try, in microseconds: the first with every mode, the others with the best
+    /// Times between tests to try, in microseconds or with a unit (1ms): the first with every mode, the others with the best
     #[arg(long, value_name = "US,...", value_delimiter = ',', default_value = "1000,300,3000",
-          value_parser = clap::value_parser!(u32).range(20..=1_000_000))]
+          value_parser = units::interval_us)]
     pub intervals: Vec<u32>,
 
     /// Run the program at most so many times
@@ -68,15 +68,15 @@ pub struct TuneArgs {
     pub runs: u32,
 
     /// Start no run that would end later than so many minutes from now
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = units::minutes)]
     pub minutes: Option<u32>,
 
     /// End a run that takes longer, in seconds [default: ten times as long as the first, and at least a minute more]
-    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "S", value_parser = units::timeout)]
     pub timeout: Option<u64>,
 
     /// Inject only while a request of at least so many bytes is pending [default: 65536]
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(0..=1_099_511_627_776))]
+    #[arg(long, value_name = "BYTES", value_parser = units::min_bytes)]
     pub min_bytes: Option<u64>,
 
     /// Try it also when the first run shows nothing to gain

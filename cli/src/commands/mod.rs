@@ -4,6 +4,7 @@ pub mod bench;
 pub mod calibrate;
 pub mod diff;
 pub mod doctor;
+pub mod filters;
 pub mod merge;
 pub mod open;
 pub mod options;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use super::filters::check_ranks;
 use super::recover::{recover_run, Copies};
 use crate::analysis::aggregate::{Aggregator, FileSums};
 use crate::analysis::combine::RunSums;
@@ -94,10 +95,8 @@ impl OpenRun {
     /// No file could be read, or one of `ranks` is not in it.
     pub fn trace(&self, ranks: &[Rank]) -> Result<(Trace, Vec<Problem>)> {
         let (trace, failed) = Trace::read(&self.files.databases)?;
-        let known = |rank| trace.ranks.iter().any(|trace| trace.info().rank == rank);
-        for &rank in ranks {
-            anyhow::ensure!(known(rank), "rank {rank} is not in {}", self.name());
-        }
+        let known = trace.ranks.iter().map(|trace| trace.info().rank);
+        check_ranks("--rank", ranks.iter().copied(), known, &self.name())?;
         let infos: Vec<&RankInfo> = trace.ranks.iter().map(|rank| rank.info()).collect();
         let mut problems = self.problems.clone();
         problems.extend(find_problems_of(&infos, &failed, &[]));
@@ -113,15 +112,19 @@ impl OpenRun {
             let rows = read_pending(database, &definitions)?;
             Ok(FilePending { definitions, rows })
         })?;
+        let ranks = per_file.read.iter().flat_map(|file| &file.definitions.ranks);
+        let ranks = ranks.map(|info| info.rank).collect();
         let (items, symbols) =
             collect_pending(&per_file.read, |modules: Vec<Module>| Symbols::new(modules));
-        Ok(Pending { items, symbols, failed: per_file.failed })
+        Ok(Pending { items, ranks, symbols, failed: per_file.failed })
     }
 }
 
 /// What did not end.
 pub struct Pending {
     pub items: Vec<PendingItem>,
+    /// Of which files could be read.
+    pub ranks: Vec<Rank>,
     /// Knows which modules could not be used.
     pub symbols: Symbols,
     pub failed: Vec<DbError>,

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 
+use super::filters::check_ranks;
 use super::open::{warn, OpenRun};
 use crate::analysis::pending::PendingItem;
 use crate::analysis::problem::{module_problems, Problem, ProblemKind};
@@ -28,6 +29,8 @@ struct Document<'a> {
 pub fn run(args: &PendingArgs) -> Result<ExitCode> {
     let open = OpenRun::open(args.run.as_deref())?;
     let found = open.pending()?;
+    let known = found.ranks.iter().copied();
+    check_ranks("--rank", args.ranks.iter().copied(), known, &open.name())?;
     let mut items = found.items;
     items.retain(|item| args.ranks.is_empty() || args.ranks.contains(&item.rank));
     let mut problems = open.problems.clone();

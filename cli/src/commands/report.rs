@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
+use super::filters::check_ranks;
 use super::open::{warn, OpenRun};
 use crate::analysis::advice::{Gathered, Gatherer, Limit, Setting};
 use crate::analysis::injection::Injection;
@@ -58,8 +59,9 @@ pub fn build(open: &OpenRun, ranks: &[Rank], options: ReportOptions) -> Result<R
         Vec::new()
     };
     problems.extend(find_problems(&sums.ranks, &failed, &pending));
+    let known = sums.ranks.iter().map(|rank| rank.info.rank);
+    check_ranks("--rank", ranks.iter().copied(), known, &open.name())?;
     sums.retain_ranks(ranks);
-    anyhow::ensure!(!sums.ranks.is_empty(), "none of the ranks asked for is in {}", open.name());
     let mut symbols = Symbols::new(sums.modules.clone());
     let injection = Injection::of_run(&open.files.databases, ranks, &mut symbols)?;
     let detail = in_detail(open, &trace, ranks, injection, &mut symbols);

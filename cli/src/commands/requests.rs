@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde_json::json;
 
+use super::filters::{check_calls, check_ranks};
 use super::open::{warn, OpenRun};
 use crate::analysis::problem::{module_problems, Problem, ProblemKind};
 use crate::analysis::report::JSON_VERSION;
@@ -20,12 +21,16 @@ use crate::render::csv::CsvWriter;
 use crate::render::style::Style;
 use crate::symbols::Symbols;
 
+/// No world has more.
+const MOST_RANKS: i64 = 10_000_000;
+
 /// Prints requests: the first in an order, or all, streamed.
 ///
 /// # Errors
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &RequestsArgs) -> Result<ExitCode> {
     let open = OpenRun::open(args.run.as_deref())?;
+    check(args, &open)?;
     let mut selection = Selection::new(args, &open.files.databases)?;
     let mut problems = open.problems.clone();
     if order(args) == Order::Stored && args.format != Format::Text {
@@ -36,6 +41,32 @@ pub fn run(args: &RequestsArgs) -> Result<ExitCode> {
     problems.extend(module_problems(selection.symbols.troubles()));
     warn(&problems);
     Ok(ExitCode::SUCCESS)
+}
+
+/// # Errors
+/// A filter names what there is not.
+fn check(args: &RequestsArgs, open: &OpenRun) -> Result<()> {
+    if args.ranks.is_empty() && args.calls.is_empty() && args.peer.is_none() {
+        return Ok(());
+    }
+    // Files that cannot be read are named when their requests are read.
+    let database = |path: &PathBuf| Database::open(path).ok();
+    let read = open.files.databases.iter().filter_map(database);
+    let files: Vec<Definitions> =
+        read.filter_map(|database| Definitions::read(&database).ok()).collect();
+    if files.is_empty() {
+        return Ok(());
+    }
+    let infos = || files.iter().flat_map(|file| &file.ranks);
+    let ranks = infos().map(|info| info.rank);
+    check_ranks("--rank", args.ranks.iter().copied(), ranks, &open.name())?;
+    // The other end may have left no file.
+    let worlds = infos().flat_map(|info| {
+        (0..info.world_size.clamp(0, MOST_RANKS)).map(|number| info.rank.neighbor(number))
+    });
+    check_ranks("--peer", args.peer, worlds.chain(infos().map(|info| info.rank)), &open.name())?;
+    let calls = files.iter().flat_map(|file| file.calls.values());
+    check_calls(&args.calls, calls.map(|call| call.name.as_str()))
 }
 
 /// Which requests are wanted, and what names their places.

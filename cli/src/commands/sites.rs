@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 
+use super::filters::{check_calls, check_ranks};
 use super::open::{warn, OpenRun};
 use crate::analysis::combine::RunSums;
 use crate::analysis::problem::{find_problems, module_problems};
@@ -48,6 +49,9 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
     let (mut sums, failed) = open.sum()?;
     let mut problems = open.problems.clone();
     problems.extend(find_problems(&sums.ranks, &failed, &[]));
+    let ranks = sums.ranks.iter().map(|rank| rank.info.rank);
+    check_ranks("--rank", args.ranks.iter().copied(), ranks, &open.name())?;
+    check_calls(&args.calls, sums.calls.iter().map(|call| call.name.as_str()))?;
     sums.retain_ranks(&args.ranks);
     let run_time: Nanos = sums.ranks.iter().map(|rank| rank.info.run_time()).sum();
     let mut symbols = Symbols::new(sums.modules.clone());

@@ -149,10 +149,11 @@ impl<'a, 's> Tuning<'a, 's> {
 
     /// The number that runs get.
     fn count(&self, name: &str) -> Result<i64> {
-        let default = options::find(name).map_or("", |option| option.default).into();
-        let value = self.session.setting(name).unwrap_or(default);
+        let option = options::find(name).with_context(|| format!("no option {name}"))?;
+        let value = self.session.setting(name).unwrap_or(option.default.into());
         let value = value.to_string_lossy();
-        value.trim().parse().with_context(|| format!("{name}={value}"))
+        options::count(option, &value)
+            .with_context(|| format!("{name}={value}: expected {}", option.unit))
     }
 
     fn hopeless(&self, first: &FirstRun) -> Option<Hopeless> {

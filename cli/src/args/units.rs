@@ -1,0 +1,79 @@
+//! Sizes and times as a user types them: with a unit, or without one in that of the option.
+
+use std::ops::RangeInclusive;
+
+use crate::options::scaled;
+
+fn within<T: TryFrom<i64>>(text: &str, own: &str, range: RangeInclusive<i64>) -> Result<T, String> {
+    let number = scaled(text, own).filter(|number| range.contains(number));
+    let (low, high) = range.into_inner();
+    let example = match own {
+        "bytes" => "64k or 2M",
+        "mb" => "512 or 2G",
+        "us" => "300 or 1ms",
+        _ => "90 or 2min",
+    };
+    let unit = if own == "mb" { "MB" } else { own };
+    let text = number.and_then(|number| T::try_from(number).ok());
+    text.ok_or_else(|| match high {
+        i64::MAX => {
+            format!("expected a number of {unit} from {low} on, or one with a unit, as {example}")
+        }
+        _ => format!("expected {low} to {high} {unit}, or a number with a unit, as {example}"),
+    })
+}
+
+/// A number of bytes: 65536, 64k, 2MiB.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    within(text, "bytes", 0..=i64::MAX)
+}
+
+/// As LAPSCOPE_INJECT_MIN_BYTES.
+pub fn min_bytes(text: &str) -> Result<u64, String> {
+    within(text, "bytes", 0..=1 << 40)
+}
+
+/// As LAPSCOPE_MAX_MB.
+pub fn max_mb(text: &str) -> Result<u64, String> {
+    within(text, "mb", 1..=1 << 20)
+}
+
+/// As LAPSCOPE_INJECT_INTERVAL_US.
+pub fn interval_us(text: &str) -> Result<u32, String> {
+    within(text, "us", 20..=1_000_000)
+}
+
+/// How long to measure.
+pub fn seconds(text: &str) -> Result<u32, String> {
+    within(text, "s", 1..=3600)
+}
+
+/// How long to wait, in seconds.
+pub fn timeout(text: &str) -> Result<u64, String> {
+    within(text, "s", 1..=i64::MAX)
+}
+
+/// How long to go on.
+pub fn minutes(text: &str) -> Result<u32, String> {
+    within(text, "min", 1..=i64::from(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_those_of_the_option_or_its_own() {
+        assert_eq!(
+            (bytes("64k"), bytes("65536"), min_bytes("2T").is_err()),
+            (Ok(65536), Ok(65536), true)
+        );
+        assert_eq!(
+            (max_mb("2G"), interval_us("1ms"), minutes("2h")),
+            (Ok(2048), Ok(1000), Ok(120))
+        );
+        assert_eq!((seconds("2min"), timeout("1h"), seconds("90")), (Ok(120), Ok(3600), Ok(90)));
+        let error = bytes("64x").unwrap_err();
+        assert!(error.contains("bytes") && error.contains("64k"), "{error}");
+    }
+}

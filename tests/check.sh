@@ -11,6 +11,7 @@ cd "$(dirname "$0")/.."
 kept=build/check
 rm -rf $kept build/check-total
 mkdir -p $kept
+TIMEFORMAT=%U+%S
 : >$kept/summary
 
 # suite NAME COUNTER command...: COUNTER finds the names of failed tests and the numbers in the output, which is kept, and
@@ -19,7 +20,7 @@ suite() {
     local name=$1 counter=$2 begin=$SECONDS status p f s
     local log=$kept/${name//[^a-zA-Z0-9]/-}
     shift 2
-    "$@" >"$log.log" 2>&1 </dev/null
+    { time "$@" >"$log.log" 2>&1 </dev/null; } 2>"$log.time"
     status=$?
     "$counter" "$name" "$status" <"$log.log" >"$log.found"
     read -r p f s < <(tail -n 1 "$log.found")
@@ -30,7 +31,7 @@ suite() {
         echo "$name: ended with code $status" >>"$log.failed"
     fi
     if [ "$f" != 0 ]; then printf '== %s\n%s\n' "$name" "$(cat "$log.log")"; fi
-    echo "$((SECONDS - begin)) $p $f $s $name" >>$kept/summary
+    echo "$((SECONDS - begin)) $(cat "$log.time") $p $f $s $name" >>$kept/summary
     echo "-- $name: $p passed, $f failed, $((SECONDS - begin)) s"
 }
 
@@ -144,9 +145,9 @@ said() {
 
 summary() {
     echo
-    echo "seconds  passed  failed  suite"
-    sort -rn $kept/summary | while read -r seconds p f _ name; do
-        printf '%7d  %6d  %6d  %s\n' "$seconds" "$p" "$f" "$name"
+    echo "seconds  processor  passed  failed  suite"
+    sort -rn $kept/summary | while read -r seconds processor p f _ name; do
+        printf '%7d  %9.0f  %6d  %6d  %s\n' "$seconds" "$(awk -F+ '{ print $1 + $2 }' <<<"$processor")" "$p" "$f" "$name"
     done
     echo
     echo "the longest tests:"
@@ -157,7 +158,7 @@ summary() {
     said 'LEFT TO make check-all'
     sed 's/^/failed: /' $kept/*.failed
     awk -v seconds=$SECONDS '
-        { p += $2; f += $3; s += $4 }
+        { p += $3; f += $4; s += $5 }
         END { printf "%d min %d s\n%d passed, %d failed, %d skipped\n", seconds / 60, seconds % 60, p, f, s }
         ' $kept/summary | tee $kept/total
     tail -n 1 $kept/total >build/check-total

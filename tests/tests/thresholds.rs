@@ -9,7 +9,7 @@ use lapscope_tests::answer::{ask, number, rows, text};
 use lapscope_tests::bed::Bed;
 use lapscope_tests::build;
 use lapscope_tests::launch::place;
-use lapscope_tests::mpi;
+use lapscope_tests::{mpi, share};
 
 /// Bytes. The program's sizes grow in steps of 1.2, and none lies so little below one of these that the header, which MPIs
 /// count in, makes the difference.
@@ -175,9 +175,12 @@ mod blind {
     /// The clock of a rank decides nothing.
     #[test]
     fn with_a_shifted_clock() {
-        for shift in ["1:5000:100", "1:-30000:100"] {
-            for knob in [&KNOBS[0], &KNOBS[4]] {
-                check_limits(knob, &[("LAPSCOPE_TEST_CLOCK", shift.to_owned())]);
+        let all = share::includes("every clock ahead as well as behind");
+        for (turn, shift) in ["1:5000:100", "1:-30000:100"].into_iter().enumerate() {
+            for (number, knob) in [&KNOBS[0], &KNOBS[4]].into_iter().enumerate() {
+                if all || turn == number {
+                    check_limits(knob, &[("LAPSCOPE_TEST_CLOCK", shift.to_owned())]);
+                }
             }
         }
     }

@@ -10,7 +10,7 @@ use lapscope_tests::bed::Bed;
 use lapscope_tests::build;
 use lapscope_tests::launch::{place, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::paths;
+use lapscope_tests::{paths, share};
 use rusqlite::Connection;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -150,7 +150,8 @@ fn switched_off(mpi: &Mpi, place: &Path, variables: &[(String, String)]) {
 
 #[test]
 fn where_there_is_nothing_to_gain_it_says_so() {
-    for mpi in mpi::all().iter().filter(|mpi| mpi.name != "mpiabi") {
+    let mpis = share::of_mpis(0, "searches of tune that find nothing");
+    for mpi in mpis.into_iter().filter(|mpi| mpi.name != "mpiabi") {
         let place = place();
         let of =
             |program: &[&str]| answer(&tune(mpi, Bed::SharedMemory, place.path(), &[], program));

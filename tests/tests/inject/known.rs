@@ -8,7 +8,7 @@ use lapscope_tests::launch::Form;
 use lapscope_tests::mpi::{self, Mpi};
 use lapscope_tests::suite::{self, Selection};
 use lapscope_tests::torture::Mode;
-use lapscope_tests::{paths, rows};
+use lapscope_tests::{paths, rows, share};
 
 /// Programs that an MPI does not get through once it was asked for `MPI_THREAD_MULTIPLE`, by lapscope or by a variable of its own.
 const NOT_WITH_THREADS: &[(&str, &str, &str)] = &[
@@ -73,11 +73,14 @@ fn check(modes: &[Mode], is_chosen: impl Fn(usize, usize) -> bool) {
     assert!(found.is_empty() && count > 0, "{}", found.join("\n\n"));
 }
 
-/// Every program under one MPI, those in turn.
+/// Every program under one MPI, those in turn; in `make check` in one of the modes, each.
 #[test]
 fn rows_of_a_share() {
     let mpis = mpi::all().len();
-    check(&[Mode::Timer, Mode::Thread], |program, mpi| program % mpis == mpi);
+    let all = share::includes("rows of all programs with both modes of injection");
+    for (turn, mode) in [Mode::Timer, Mode::Thread].into_iter().enumerate() {
+        check(&[mode], |program, mpi| program % mpis == mpi && (all || program / mpis % 2 == turn));
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use lapscope_tests::build;
 use lapscope_tests::launch::Outcome;
 use lapscope_tests::mpi::{self, Mpi};
+use lapscope_tests::share;
 use lapscope_tests::torture::{programs, Injected, Mode, Run};
 
 /// Rounds of a program in `make check`: some hundredths of a second without lapscope.
@@ -18,14 +19,19 @@ const MAIN: &[&str] = &["openmpi", "mpich"];
 /// Programs that `timer` does not interrupt, and a word of what it says why.
 const REFUSED: &[(&str, &str)] = &[("allocator", "malloc"), ("urgent", "signal")];
 
-/// In `make check`: everything under the MPIs of Debian, by turns with the other clock; under the others half of the programs,
-/// each in one mode.
+/// In `make check-all`: everything under the MPIs of Debian, by turns with the other clock; under the others half of the
+/// programs, each in one mode. In `make check`: under the MPIs of Debian each program in two modes, which are others under the
+/// second; under the others a quarter of them.
 fn share(program: usize, mpi: usize, name: &str) -> &'static [Mode] {
+    let all = share::includes("programs of tests/apps/torture in half of the modes");
     match ((program + mpi) % 4, MAIN.contains(&name)) {
-        (0 | 2, true) => &[Mode::CpuTime, Mode::Timer, Mode::Thread],
-        (_, true) => &[Mode::Calls, Mode::Timer, Mode::Thread],
-        (0, _) => &[Mode::Timer],
-        (2, _) => &[Mode::Thread],
+        (0 | 2, true) if all => &[Mode::CpuTime, Mode::Timer, Mode::Thread],
+        (_, true) if all => &[Mode::Calls, Mode::Timer, Mode::Thread],
+        (0, true) => &[Mode::CpuTime, Mode::Thread],
+        (2, true) => &[Mode::Calls, Mode::Timer],
+        (_, true) => &[Mode::Timer, Mode::Thread],
+        (0, _) if all || program % 8 < 4 => &[Mode::Timer],
+        (2, _) if all || program % 8 >= 4 => &[Mode::Thread],
         _ => &[],
     }
 }

@@ -155,6 +155,7 @@ summary() {
     echo
     said 'NOT TESTED'
     said 'SKIPPED: '
+    said 'ASKED AGAIN'
     said 'LEFT TO make check-all'
     sed 's/^/failed: /' $kept/*.failed
     awk -v seconds=$SECONDS '

@@ -18,5 +18,6 @@ pub mod rows;
 pub mod share;
 pub mod suite;
 pub mod torture;
+pub mod trials;
 pub mod truth;
 pub mod turn;

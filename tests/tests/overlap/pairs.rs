@@ -8,8 +8,8 @@ use lapscope_tests::build;
 use lapscope_tests::launch::place;
 use lapscope_tests::mpi::Mpi;
 use lapscope_tests::rows as recorded;
-use lapscope_tests::share;
 use lapscope_tests::truth::{Side, Truth};
+use lapscope_tests::{share, trials};
 
 use super::{measure, on_beds, Shift, LONG};
 
@@ -169,6 +169,11 @@ fn recorded_times() {
 
 /// One situation of `overlap_pair.c`: the answers for its sends and its receives.
 fn pair(bed: (&Mpi, Bed), args: &[&str], shift: Shift, check: impl Fn(&Answer, &Answer)) {
+    let what = format!("overlap_pair {args:?} under {}, {}", bed.0.name, bed.1.word());
+    trials::up_to_three(&what, || pair_once(bed, args, shift, &check));
+}
+
+fn pair_once(bed: (&Mpi, Bed), args: &[&str], shift: Shift, check: impl Fn(&Answer, &Answer)) {
     let (truth, overlap) = measure(bed, "overlap_pair", 2, args, shift);
     let answer = |name, call: &str| Answer {
         truth: Side::of_pair(&truth, name),

@@ -219,6 +219,12 @@ impl<'a> Job<'a> {
         let output = tempfile::tempdir_in(self.place).expect("a directory for output");
         let (stdout, stderr) = (output.path().join("stdout"), output.path().join("stderr"));
         let mut command = self.command();
+        if !self.environment.iter().any(|(name, _)| name == "TMPDIR") {
+            // Open MPI's fail now and then where two make their directory in one place
+            let temporary = output.path().join("tmp");
+            fs::create_dir(&temporary).expect("a directory for the launcher");
+            command.env("TMPDIR", temporary);
+        }
         command
             .stdin(Stdio::null())
             .stdout(File::create(&stdout).expect("a file for output"))

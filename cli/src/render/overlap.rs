@@ -391,7 +391,7 @@ fn write_time(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Resul
     let end = time(rows.last().map_or(Nanos(0), |row| row.end_ns));
     let about = "waiting in completing and blocking calls";
     writeln!(out, "\n{}", style.headed("OVER TIME", about))?;
-    writeln!(out, "  {heights}")?;
+    writeln!(out, "  {}", heights.trim_end())?;
     writeln!(out, "  {}", letters.trim_end())?;
     let note = "most of it: l late partner, c partner computing, w own window unused, t transfer";
     writeln!(out, "  0{end:>width$}", width = columns.len().saturating_sub(1))?;

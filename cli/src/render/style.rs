@@ -78,7 +78,7 @@ impl Style {
         }
         let mut used = lines.last().map_or(0, |line| display_width(line));
         let mut is_line_empty = true;
-        for word in text.split(' ') {
+        for word in words_of(text) {
             let length = display_width(word);
             if !is_line_empty && used + 1 + length > width && length > 0 {
                 lines.push(rest.to_owned());
@@ -143,6 +143,24 @@ impl Style {
     }
 }
 
+/// What blanks separate; a number and its unit are one.
+fn words_of(text: &str) -> impl Iterator<Item = &str> {
+    const UNITS: [&str; 14] =
+        ["ns", "µs", "ms", "s", "h", "%", "B", "KiB", "MiB", "GiB", "TiB", "M", "G", "bytes"];
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let end = text.find(' ').unwrap_or(text.len());
+        let behind = text.get(end + 1..).unwrap_or_default();
+        let next = &behind[..behind.find(' ').unwrap_or(behind.len())];
+        let is_unit = UNITS.contains(&next.trim_end_matches([',', '.', ';', ':', ')']));
+        let is_number = text[..end].ends_with(|letter: char| letter.is_ascii_digit());
+        let end = if is_number && is_unit { end + 1 + next.len() } else { end };
+        rest = text.get(end + 1..);
+        Some(&text[..end])
+    })
+}
+
 /// Columns that `text` takes; painting takes none.
 pub fn display_width(text: &str) -> usize {
     let width = |letter: char| match STYLE_MARKS.iter().any(|(mark, _)| *mark == letter) {
@@ -189,6 +207,14 @@ mod tests {
             "宽宽\n宽宽宽宽"
         );
         assert_eq!(style.wrap("forged\nline", "", ""), "forged\\nline");
+    }
+
+    #[test]
+    fn a_number_keeps_its_unit() {
+        let style = Style { color: false, width: 12 };
+        assert_eq!(style.wrap("in all 25.3 ms, 40 calls", "", ""), "in all\n25.3 ms, 40\ncalls");
+        assert_eq!(words_of("a  b 5 %").collect::<Vec<_>>(), ["a", "", "b", "5 %"]);
+        assert_eq!(words_of("").count(), 1);
     }
 
     #[test]

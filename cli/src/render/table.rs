@@ -247,9 +247,12 @@ impl Table {
             |head: &&str| used.iter().copied().find(|&column| self.columns[column].head == **head);
         let least = self.less_important.iter().find_map(named);
         least.or_else(|| {
-            // A last column of text says what the row is about.
+            // A last column of text says what the row is about, where the first does not.
+            let is_named = self.columns[used[0]].align == Align::Left;
             let is_label = |column: usize| {
-                Some(&column) == used.last() && self.columns[column].align == Align::Left
+                !is_named
+                    && Some(&column) == used.last()
+                    && self.columns[column].align == Align::Left
             };
             used.iter().rev().copied().find(|&column| !is_label(column))
         })

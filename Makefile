@@ -3,7 +3,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 JOBS ?= $(shell nproc)
 
-.PHONY: build help demo check check-all coverage mpi4py-suite torture bench sanitize install uninstall clean
+.PHONY: build help demo check check-all coverage mpi4py-suite torture bench sanitize prefix install uninstall clean
 
 build:
 	@tests/setup.sh build
@@ -69,7 +69,13 @@ sanitize:
 	    ctest --test-dir build/sanitize-$${kind%%,*} --output-on-failure || exit 1; \
 	done
 
-install: build
+# ld.so splits LD_PRELOAD at blanks and colons, and nothing keeps it from that
+prefix:
+	@case '$(PREFIX)' in *[[:space:]:]*) \
+	    echo "PREFIX=$(PREFIX): LD_PRELOAD cannot hold a path with blanks or colons; name another PREFIX" >&2; exit 1;; \
+	esac
+
+install: prefix build
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" interposer/install.sh install
 
 uninstall:

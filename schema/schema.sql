@@ -32,7 +32,7 @@ CREATE TABLE rank (
   ended          TEXT    NOT NULL CHECK (ended IN ('finalize', 'abort', 'exit', 'killed')),
   lost_records   INTEGER NOT NULL,       -- records that could not be kept (spool could not grow); 0 in a healthy run
   unknown_requests INTEGER NOT NULL,     -- requests completed whose start lapscope did not see
-  summarized     INTEGER NOT NULL,       -- 1 when LAPSCOPE_MAX_MB was reached and the tally holds the rest
+  summarized     INTEGER NOT NULL,       -- not 0: the tally holds the rest, as 1 LAPSCOPE_MAX_MB was reached, 2 the disk was full, 3 the limit on file sizes was reached
   spool_bytes    INTEGER NOT NULL
 );
 

@@ -20,6 +20,7 @@
 #define SPOOL_CHUNK_ALIGN 65536u   /* chunk sizes are multiples of this; the first chunk follows the header */
 
 enum spool_end { SPOOL_OPEN = 0, SPOOL_FINALIZED = 1, SPOOL_ABORTED = 2, SPOOL_EXITED = 3 };
+enum spool_full { SPOOL_FULL_MAX_MB = 1, SPOOL_FULL_DISK = 2, SPOOL_FULL_FILE_SIZE = 3 };
 enum spool_clock { SPOOL_CLOCK_MONOTONIC = 0, SPOOL_CLOCK_TSC = 1 };
 
 /* The same instant on both clocks. */
@@ -53,7 +54,7 @@ struct spool_file_header {
     uint64_t finalize_begin;          /* ticks; 0: not reached */
     uint64_t lost_records;
     uint64_t unknown_requests;
-    uint32_t summarized;
+    uint32_t summarized;              /* enum spool_full: why only sums are kept from some moment on; 0: they are not */
     uint32_t chunks;                  /* chunks in place; only a hint, the chunks' own headers decide */
     /* Whose it is: zero in spools that were written before these were. */
     char job[256];                    /* what the run directory was claimed with: recorder/job.h */

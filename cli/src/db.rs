@@ -12,6 +12,8 @@ use std::sync::Mutex;
 use rusqlite::{Connection, OpenFlags};
 use thiserror::Error;
 
+use crate::store;
+
 pub use configuration::{Configuration, Settings};
 pub use definitions::Definitions;
 pub use locate::{find_run, list_files, parse_name, FileKey, RunFiles};
@@ -65,8 +67,8 @@ impl Database {
     pub fn open(path: &Path) -> Result<Database, DbError> {
         check_header(path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection =
-            Connection::open_with_flags(path, flags).map_err(DbError::reading(path))?;
+        let connection = Connection::open_with_flags_and_vfs(path, flags, store::vfs())
+            .map_err(DbError::reading(path))?;
         let pragma = |name: &str| -> rusqlite::Result<i64> {
             connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
         };

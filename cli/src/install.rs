@@ -1,8 +1,11 @@
 //! Where lapscope's own libraries are.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Context};
+
+use crate::launch::environment::quote;
 
 /// What LD_PRELOAD names.
 pub const PRELOAD: &str = "liblapscope.so";
@@ -20,15 +23,19 @@ pub fn preload_library() -> anyhow::Result<PathBuf> {
         Some(named) => named_library(Path::new(&named))?,
         None => search()?,
     };
-    let path = path.canonicalize().with_context(|| path.display().to_string())?;
-    if path.to_string_lossy().contains([' ', ':', '\t', '\n']) {
-        bail!(
-            "{}: LD_PRELOAD cannot hold a path with blanks or colons; put the libraries elsewhere and name \
-             {PRELOAD} with LAPSCOPE_LIBRARY",
-            path.display()
-        );
+    let real = path.canonicalize().with_context(|| path.display().to_string())?;
+    let as_named = std::path::absolute(&path)?; // perhaps a link
+    let fits =
+        |path: &PathBuf| !path.as_os_str().as_bytes().iter().any(|byte| b" :\t\n".contains(byte));
+    if let Some(path) = [&real, &as_named].into_iter().find(|&path| fits(path)) {
+        return Ok(path.clone());
     }
-    Ok(path)
+    bail!(
+        "{}: LD_PRELOAD cannot hold a path with blanks or colons; make a link to its directory whose path has none, and \
+         name that with LAPSCOPE_LIBRARY: ln -s {} /tmp/lapscope-lib; export LAPSCOPE_LIBRARY=/tmp/lapscope-lib",
+        real.display(),
+        quote(real.parent().unwrap_or(&real).as_os_str())
+    )
 }
 
 fn named_library(path: &Path) -> anyhow::Result<PathBuf> {

@@ -2,6 +2,7 @@
 //! look as one (`lapscope sql`).
 
 use std::collections::HashSet;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::db::{Database, Definitions};
 use crate::model::{Rank, RankInfo};
 use crate::schema::{self, Offsets, Relation, SCHEMA_SQL, SHARED, VIEWS_SQL};
+use crate::store;
 
 /// Copies `files` into the new database `output`, which appears whole or not at all. `progress` is told how many rows
 /// were copied.
@@ -104,9 +106,10 @@ fn copy_all(
     output: &Path,
     progress: &dyn Fn(u64),
 ) -> anyhow::Result<()> {
-    let connection = Connection::open_with_flags(
+    let connection = Connection::open_with_flags_and_vfs(
         output,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI,
+        store::vfs(),
     )?;
     // Nobody sees the file before it is whole, so nothing needs to survive a crash.
     connection.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")?;
@@ -159,9 +162,16 @@ fn attach(connection: &Connection, path: &Path, name: &str) -> anyhow::Result<()
 
 fn read_only_uri(path: &Path) -> anyhow::Result<String> {
     let path = std::path::absolute(path)?;
-    let text = path.to_str().with_context(|| format!("{}: not in UTF-8", path.display()))?;
-    let text = text.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-    Ok(format!("file://{text}?mode=ro"))
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
+    let mut uri = String::from("file://");
+    for &byte in path.as_os_str().as_bytes() {
+        if plain(byte) {
+            uri.push(char::from(byte));
+        } else {
+            uri += &format!("%{byte:02x}"); // names of files are bytes, of no encoding
+        }
+    }
+    Ok(format!("{uri}?mode=ro&vfs={}", store::vfs()))
 }
 
 /// Several files open as one database.

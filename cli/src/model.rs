@@ -113,6 +113,35 @@ impl FromSql for Ended {
     }
 }
 
+/// What was full when a rank went on with sums; `rank.summarized`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Full {
+    MaxMb,
+    Disk,
+    FileSize,
+}
+
+impl Full {
+    /// Of the column's number; 0 is `None`.
+    pub fn of(number: i64) -> Option<Full> {
+        match number {
+            0 => None,
+            2 => Some(Full::Disk),
+            3 => Some(Full::FileSize),
+            _ => Some(Full::MaxMb),
+        }
+    }
+
+    /// A sentence's beginning.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Full::MaxMb => "LAPSCOPE_MAX_MB was reached",
+            Full::Disk => "the disk was full",
+            Full::FileSize => "the limit on the size of files (ulimit -f) was reached",
+        }
+    }
+}
+
 /// A row of `rank`: one process that was one rank. Times are since its epoch.
 #[derive(Debug, Clone)]
 pub struct RankInfo {
@@ -136,7 +165,8 @@ pub struct RankInfo {
     pub ended: Ended,
     pub lost_records: u64,
     pub unknown_requests: u64,
-    pub summarized: bool,
+    /// Why it kept only sums from some moment on; `None`: it did not.
+    pub summarized: Option<Full>,
     /// Processes that it started as rank 0 of the communicator that did.
     pub spawned: i64,
 }

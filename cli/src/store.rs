@@ -71,12 +71,19 @@ extern "C" {
         error: *mut c_char,
         error_bytes: usize,
     ) -> c_int;
+    fn store_vfs(locks: c_int) -> *const c_char;
     fn spool_inspect(
         path: *const c_char,
         info: *mut SpoolInfo,
         error: *mut c_char,
         error_bytes: usize,
     ) -> c_int;
+}
+
+/// The name of SQLite's way to files, without its limit of 512 bytes on their names: for opening databases.
+pub fn vfs() -> &'static str {
+    // SAFETY: a constant text that ends with a zero.
+    unsafe { CStr::from_ptr(store_vfs(1)) }.to_str().unwrap_or("unix")
 }
 
 /// Whose a spool is.

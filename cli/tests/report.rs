@@ -23,6 +23,21 @@ const PARTS: [&str; 8] = [
     "other_ns",
 ];
 
+/// Killed before anything was recorded: no time is measured then.
+#[test]
+fn nothing_recorded_is_no_time_of_zero() {
+    let run = tempfile::tempdir().unwrap();
+    let dead =
+        Rank { world_size: 1, ended: "killed", end_ns: 1_000, summarized: false, ..Rank::new(0) };
+    dead.write(run.path(), "");
+    let report = answer(run.path(), &["report", "."]);
+    assert!(report.contains("nothing recorded behind MPI_Init"), "{report}");
+    assert!(
+        !report.contains("0 ns from MPI_Init") && !report.contains("0.000 s after"),
+        "{report}"
+    );
+}
+
 #[test]
 fn every_nanosecond_once() {
     let run = small_run();

@@ -11,7 +11,7 @@
 #ifndef LAPSCOPE_HOST_H
 #define LAPSCOPE_HOST_H
 
-#define LAPSCOPE_HOST_VERSION 2u
+#define LAPSCOPE_HOST_VERSION 3u
 
 struct lapscope_host {
     unsigned version;           /* LAPSCOPE_HOST_VERSION */
@@ -19,6 +19,7 @@ struct lapscope_host {
     void *const *real;          /* the next in line: MPI's own, or another tool's; NULL until the function is first called */
     void *(*lookup)(const char *symbol); /* a symbol of the MPI itself (PMPI_X, predefined objects); NULL if it has none */
     const char *mpi_path;       /* the MPI's shared object */
+    void (**exit_hook)(void);   /* called by _exit() and _Exit() */
 };
 
 /* Exported by each recorder. Returns a wrapper for each function, or NULL: then nothing is recorded. */

@@ -195,7 +195,8 @@ static void load_recorder(void)
                  "`lapscope doctor` says what is missing", room < (int)sizeof path ? dlerror() : "path too long");
         return;
     }
-    static const struct lapscope_host host = {LAPSCOPE_HOST_VERSION, FUNCTION_COUNT, real, lookup, mpi_path};
+    static const struct lapscope_host host = {LAPSCOPE_HOST_VERSION, FUNCTION_COUNT, real, lookup, mpi_path,
+                                             &lapscope_exit_hook};
     lapscope_attach_fn *attach = (lapscope_attach_fn *)dlsym(recorder, LAPSCOPE_ATTACH_SYMBOL);
     wrappers = attach ? attach(&host) : NULL;
     if (!attach)

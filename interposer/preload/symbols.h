@@ -23,4 +23,7 @@ void *lapscope_probe(unsigned symbol) __attribute__((visibility("hidden")));
 /* Where the trampolines of C functions are, by number; NULL for Fortran's, and before our constructor has run (probe.c). */
 extern void *lapscope_entries[SYMBOL_COUNT] __attribute__((visibility("hidden")));
 
+/* What _exit() calls before it leaves (exit.c). */
+extern void (*lapscope_exit_hook)(void) __attribute__((visibility("hidden")));
+
 #endif

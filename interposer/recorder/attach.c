@@ -3,6 +3,7 @@
 #include "config.h"
 #include "log.h"
 #include "mpi_api.h"
+#include "recorder.h"
 
 #pragma GCC visibility push(hidden)
 static void *const wrappers[FUNCTION_COUNT] = {
@@ -32,5 +33,6 @@ __attribute__((visibility("default"))) void *const *lapscope_attach(const struct
     if (!clock_select((enum clock_choice)config.clock) && speak)
         log_line("LAPSCOPE_CLOCK=tsc: this processor's time-stamp counter is not invariant: using CLOCK_MONOTONIC");
     callsite_configure();
+    *host->exit_hook = recorder_left;
     return wrappers;
 }

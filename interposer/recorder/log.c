@@ -1,26 +1,23 @@
 #define _GNU_SOURCE
 #include "log.h"
 
+#include "held.h"
+
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Writes without dying of a closed standard error: SIGPIPE is for the application's own writes. */
+/* Writes without dying of a closed standard error, or of a file at its limit. */
 static void write_quietly(const char *line, size_t bytes)
 {
-    sigset_t pipe_signal, before, pending;
-    sigemptyset(&pipe_signal);
-    sigaddset(&pipe_signal, SIGPIPE);
-    sigpending(&pending);
-    pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
-    if (write(STDERR_FILENO, line, bytes) < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE))
-        sigtimedwait(&pipe_signal, NULL, &(struct timespec){0, 0});
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    struct held held;
+    held_begin(&held);
+    ssize_t written = write(STDERR_FILENO, line, bytes);
+    (void)written; /* there is nobody left to tell */
+    held_end(&held);
 }
 
 /* Bytes of the character at `text` when it is one that a terminal prints; 0 when it is none (UTF-8 that is damaged or

@@ -7,6 +7,7 @@
 #include "config.h"
 #include "counters.h"
 #include "facts.h"
+#include "held.h"
 #include "inject.h"
 #include "log.h"
 #include "meter.h"
@@ -18,6 +19,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -61,12 +63,13 @@ static int open_spool(const struct spool_identity *identity)
     named.launch = dir.job.launch;
     error = spool_create(dir.spool, (uint64_t)config.max_mb << 20, &named);
     if (error)
-        log_line("rank %d is not recorded: its spool %s cannot be made (%s); LAPSCOPE_DIR or LAPSCOPE_SPOOL_DIR can name "
-                 "another place", identity->rank, dir.spool, strerror(error));
+        log_line("rank %d is not recorded: its spool %s cannot be made (%s); %s", identity->rank, dir.spool, strerror(error),
+                 error == EFBIG ? "the limit on the size of files has to be higher (ulimit -f)"
+                                : "LAPSCOPE_DIR or LAPSCOPE_SPOOL_DIR can name another place");
     return !error;
 }
 
-void recorder_start(struct spool_clock_pair began, int64_t began_unix_ns, const struct recorder_place *place)
+static void start(struct spool_clock_pair began, int64_t began_unix_ns, const struct recorder_place *place)
 {
     struct clock_shift shift;
     clock_shift_of(config.test_clock, place->rank, &shift);
@@ -77,12 +80,9 @@ void recorder_start(struct spool_clock_pair began, int64_t began_unix_ns, const 
                                       .rank = place->rank,
                                       .world_size = place->world_size,
                                       .thread_level = place->thread_level};
-    int saved_errno = errno;
     recorder_multiple = place->thread_level == 3;
-    if (!open_spool(&identity)) {
-        errno = saved_errno;
+    if (!open_spool(&identity))
         return;
-    }
     if (*config.counters)
         counters_open(config.counters, log_first_on_node());
     stamps_are_plain = clock_is_tsc && !meters_wanted();
@@ -90,15 +90,24 @@ void recorder_start(struct spool_clock_pair began, int64_t began_unix_ns, const 
     if (!t) {
         log_line("rank %d is not recorded: no room for the first records in %s", identity.rank, dir.spool);
         unlink(dir.spool);
-        errno = saved_errno;
         return;
     }
     owner = getpid();
+    at_quick_exit(recorder_left);
     pthread_atfork(NULL, NULL, forget_in_child);
     facts_write(t, dir.job.identity);
     point_to_spool();
     spool_refresh_clock();
     recorder_state = RECORDER_ON;
+}
+
+void recorder_start(struct spool_clock_pair began, int64_t began_unix_ns, const struct recorder_place *place)
+{
+    int saved_errno = errno;
+    struct held held;
+    held_begin(&held);
+    start(began, began_unix_ns, place);
+    held_end(&held);
     errno = saved_errno;
 }
 
@@ -135,7 +144,7 @@ static int is_speaker(const struct spool_file_header *header)
 
 static void convert(void)
 {
-    char error[1024] = "";
+    char error[2 * RUNDIR_PATH_BYTES + 256] = "";
     struct store_result result;
     const struct spool_file_header *header = spool_header();
     if (!config.convert) {
@@ -168,8 +177,19 @@ void recorder_stop(enum spool_end end)
     recorder_state = RECORDER_OFF;
     inject_abandon();
     spool_finish(end);
+    struct held held;
+    held_begin(&held);
     convert();
+    held_end(&held);
     errno = saved_errno;
+}
+
+/* Also called in children of vfork, which share our memory: hence the owner. */
+void recorder_left(void)
+{
+    if (recorder_state == RECORDER_OFF || owner != getpid() || spool_header()->end != SPOOL_OPEN)
+        return;
+    spool_header()->end = all_ended ? SPOOL_FINALIZED : SPOOL_EXITED;
 }
 
 /* exit() without MPI_Finalize, or behind the last session */

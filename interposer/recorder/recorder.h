@@ -25,4 +25,7 @@ void recorder_go_on(void);
 /* Ends recording and turns the spool into SQLite, if this process still records. */
 void recorder_stop(enum spool_end end);
 
+/* The process leaves by _exit(), perhaps in a signal handler: that is noted, and the spool stays. */
+void recorder_left(void);
+
 #endif

@@ -23,6 +23,7 @@ static struct {
     struct spool_file_header *header;
     uint64_t end, max_bytes; /* of the file */
     uint64_t clock_refreshed; /* ticks */
+    enum spool_full full;     /* why the last chunk was refused */
     pthread_mutex_t lock;
 } spool = {.fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -160,11 +161,13 @@ struct spool_chunk *spool_new_chunk(enum spool_chunk_kind kind, unsigned thread,
     pthread_mutex_lock(&spool.lock);
     if (exempt || spool.end + bytes <= spool.max_bytes) {
         int error = reserve(spool.end, bytes);
+        spool.full = error == EFBIG ? SPOOL_FULL_FILE_SIZE : SPOOL_FULL_DISK;
         void *mapped = error ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, spool.fd, (off_t)spool.end);
         if (mapped == MAP_FAILED) {
-            log_once(&said, "the spool cannot grow (%s): rank %d goes on recording summaries only; more room, or "
-                            "LAPSCOPE_SPOOL_DIR on another disk, keeps the detail",
-                     strerror(error ? error : errno), spool.header->rank);
+            log_once(&said, "the spool cannot grow (%s): rank %d goes on recording summaries only; %s keeps the detail",
+                     strerror(error ? error : errno), spool.header->rank,
+                     error == EFBIG ? "a higher limit on the size of files (ulimit -f)"
+                                    : "more room, or LAPSCOPE_SPOOL_DIR on another disk,");
         } else {
             chunk = mapped;
             chunk->kind = (uint16_t)kind;
@@ -175,6 +178,8 @@ struct spool_chunk *spool_new_chunk(enum spool_chunk_kind kind, unsigned thread,
             spool.end += bytes;
             spool.header->chunks++;
         }
+    } else {
+        spool.full = SPOOL_FULL_MAX_MB;
     }
     pthread_mutex_unlock(&spool.lock);
     errno = saved_errno;
@@ -201,7 +206,8 @@ int spool_stream_grow(struct spool_stream *stream, uint64_t bytes, int exempt)
         spool_new_chunk(SPOOL_CHUNK_STREAM, stream->thread, wanted > needed ? wanted : needed, base, exempt);
     if (!chunk) {
         stream->full = 1;
-        spool.header->summarized = 1;
+        if (!spool.header->summarized)
+            spool.header->summarized = (uint32_t)spool.full;
         return 0;
     }
     stream->chunk = chunk;

@@ -3,6 +3,7 @@
 #include "call.h"
 #include "embedded.h"
 #include "store_sql.h"
+#include "store_vfs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,6 +106,20 @@ static void respect_file_size_limit(struct store_tables *tables)
     store_check(tables, sqlite3_exec(tables->db, pragma, NULL, NULL, NULL));
 }
 
+/* Whether that is what filled it up. */
+static int is_at_file_size_limit(struct store_tables *tables)
+{
+    struct rlimit limit;
+    sqlite3_stmt *count = NULL;
+    int64_t pages = 0;
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return 0;
+    if (sqlite3_prepare_v2(tables->db, "PRAGMA page_count", -1, &count, NULL) == SQLITE_OK && sqlite3_step(count) == SQLITE_ROW)
+        pages = sqlite3_column_int64(count, 0);
+    sqlite3_finalize(count);
+    return limit.rlim_cur < PAGE_BYTES || ((uint64_t)pages + 1) * PAGE_BYTES > limit.rlim_cur;
+}
+
 static void write_call_names(struct store_tables *tables)
 {
     for (int i = 0; i < CALL_COUNT; i++) {
@@ -124,7 +139,7 @@ void store_tables_open(struct store_tables *tables, const char *path, int rank)
                                     .pending_operations.entry_bytes = sizeof(int64_t)};
     /* The file is ours alone until it is renamed: no locks, which some parallel file systems refuse, and no journal,
      * which would protect nothing. */
-    store_check(tables, sqlite3_open_v2(path, &tables->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, "unix-none"));
+    store_check(tables, sqlite3_open_v2(path, &tables->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, store_vfs(0)));
     const char *const setup[] = {"PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
                                  "PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-4096",
                                  "BEGIN", embedded_schema, embedded_views};
@@ -149,6 +164,7 @@ int store_tables_close(struct store_tables *tables, const char *path, char *erro
         sqlite3_finalize(tables->statements[i]);
     if (!tables->failed)
         store_check(tables, sqlite3_exec(tables->db, "COMMIT", NULL, NULL, NULL));
+    int limited = tables->failed == SQLITE_FULL && is_at_file_size_limit(tables);
     sqlite3_close(tables->db);
     store_rows_close(tables);
     free(tables->call_operations.entries);
@@ -156,7 +172,8 @@ int store_tables_close(struct store_tables *tables, const char *path, char *erro
     free(tables->pending_operations.entries);
     if (!tables->failed)
         return 0;
-    const char *advice = tables->failed == SQLITE_FULL     ? ": free some space there"
+    const char *advice = limited                           ? ": the limit on the size of files is reached, raise it (ulimit -f)"
+                         : tables->failed == SQLITE_FULL   ? ": free some space there"
                          : tables->failed == SQLITE_NOMEM  ? ": convert it where there is more memory"
                                                            : "";
     snprintf(error, error_bytes, "%s cannot be written (%s)%s", path, tables->trouble, advice);
@@ -237,7 +254,7 @@ void store_rank(struct store_tables *tables, const struct spool_definitions *def
     store_words(tables, STORE_RANK, 21, ends[row->end <= SPOOL_EXITED ? row->end : SPOOL_OPEN]);
     store_integer(tables, STORE_RANK, 22, (int64_t)header->lost_records + row->damaged);
     store_integer(tables, STORE_RANK, 23, (int64_t)header->unknown_requests);
-    store_integer(tables, STORE_RANK, 24, header->summarized != 0);
+    store_integer(tables, STORE_RANK, 24, header->summarized <= SPOOL_FULL_FILE_SIZE ? header->summarized : SPOOL_FULL_MAX_MB);
     store_integer(tables, STORE_RANK, 25, row->spool_bytes);
     store_run(tables, STORE_RANK);
 }

@@ -134,7 +134,7 @@ static int convert_under_limit(void)
             return 10;
         if (convert_to(support_path("rank-3.db")) != -1)
             return 11;
-        if (!mentions("free some space") || support_files() != 1)
+        if (!mentions("ulimit -f") || support_files() != 1)
             return 12;
     }
     return 0;

@@ -3,9 +3,14 @@
 #include "check.h"
 
 #include "../recorder/config.h"
+#include "../recorder/held.h"
+#include "../recorder/log.h"
 #include "../recorder/rundir.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -174,6 +179,40 @@ static void test_directory_too_long(void)
     CHECK(strstr(error, "File name too long") != NULL);
 }
 
+/* With no room for any byte in any file: SIGXFSZ is for the application's own writes. */
+static int write_at_the_limit(void)
+{
+    char directory[] = "/tmp/lapscope-test-XXXXXX", error[8192] = "";
+    static struct rundir dir;
+    struct held held;
+    FILE *file = tmpfile();
+    if (!file || !mkdtemp(directory) || dup2(fileno(file), STDERR_FILENO) < 0 ||
+        setrlimit(RLIMIT_FSIZE, &(struct rlimit){0, 0}) != 0)
+        return 10;
+    log_line("a word");
+    config.dir = directory;
+    LOOK("PMIX_NAMESPACE", "prterun-vm-893@1");
+    held_begin(&held);
+    int code = rundir_open(&dir, 0, error, sizeof error);
+    held_end(&held);
+    if (code != EFBIG || rmdir(directory) != 0)
+        return 11;
+    ssize_t written = write(STDERR_FILENO, "x", 1);
+    (void)written;
+    return 12; /* not reached: this one was the application's */
+}
+
+static void test_limit_on_files(void)
+{
+    int status = 0;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(write_at_the_limit());
+    waitpid(child, &status, 0);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ);
+}
+
 /* Runs this program again in place of a proxy, whose child runs test_hydra(). */
 static int below_proxy(const char *program, const char *group)
 {
@@ -212,5 +251,6 @@ int main(int argc, char **argv)
     test_same_name_in_another_launch();
     test_names_cut_off();
     test_directory_too_long();
+    test_limit_on_files();
     return check_summary();
 }

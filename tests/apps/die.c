@@ -37,6 +37,10 @@ static void die(const char *how)
         exit(8);
     if (!strcmp(how, "_exit"))
         _exit(8);
+    if (!strcmp(how, "_Exit"))
+        _Exit(8);
+    if (!strcmp(how, "quick_exit"))
+        quick_exit(8);
     raise(!strcmp(how, "kill")   ? SIGKILL
           : !strcmp(how, "term") ? SIGTERM
                                  : SIGSEGV);

@@ -134,7 +134,20 @@ fn exit_without_finalize() {
 
 #[test]
 fn exit_without_destructors() {
-    check_death("_exit", ["killed", "killed"], &[]);
+    check_death("_exit", ["exit", "killed"], &[]);
+}
+
+/// A process that leaves by itself was not killed, whatever the C library calls it.
+#[test]
+fn exit_under_other_names() {
+    for how in ["_Exit", "quick_exit"] {
+        let place = place();
+        let app = build::app(mpi::all()[0], "die");
+        let job = Job::new(mpi::all()[0], 2, &app, Form::Preload, place.path()).args([how]);
+        assert_ne!(job.run().code, 0);
+        recover(&job.run_directory());
+        check_rows(mpi::all()[0], &job.run_directory(), ["exit", "killed"]);
+    }
 }
 
 #[test]

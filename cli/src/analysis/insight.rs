@@ -45,7 +45,7 @@ pub(super) fn find_insights(run: &RunSums, totals: &Totals, ranks: &[RankRow]) -
             waiting_ns: totals.waiting_ns,
             completing_calls: totals.completing_calls,
             hideable_ns: totals.hideable_ns,
-            in_detail: !run.ranks.iter().any(|rank| rank.info.summarized),
+            in_detail: !run.ranks.iter().any(|rank| rank.info.summarized.is_some()),
         });
     }
     if let Some(mean_ns) =

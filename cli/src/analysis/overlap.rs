@@ -24,7 +24,7 @@ use super::injection::Injection;
 use super::problem::{plural, Problem};
 use super::reference::{Description, Reference, Source};
 use super::report::JSON_VERSION;
-use crate::model::{Nanos, Rank};
+use crate::model::{Full, Nanos, Rank};
 use crate::symbols::NameFrames;
 use crate::trace::{Clocks, Matching, Trace};
 
@@ -204,10 +204,12 @@ impl Overlap {
 
 /// Sums that stand for requests have no partners.
 fn summary_note(trace: &Trace) -> Option<String> {
-    let summarized = trace.ranks.iter().filter(|rank| rank.info().summarized).count() as u64;
-    (summarized > 0).then(|| {
+    let full: Vec<Full> = trace.ranks.iter().filter_map(|rank| rank.info().summarized).collect();
+    full.first().map(|first| {
+        let summarized = full.len() as u64;
         format!(
-            "LAPSCOPE_MAX_MB was reached on {summarized} rank{}: what came after that is not in these numbers",
+            "{} on {summarized} rank{}: what came after that is not in these numbers",
+            first.sentence(),
             plural(summarized)
         )
     })

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::combine::RankSums;
 use super::pending::{PendingItem, What};
 use crate::db::DbError;
-use crate::model::{Ended, Module, Rank, RankInfo};
+use crate::model::{Ended, Full, Module, Nanos, Rank, RankInfo};
 use crate::symbols::ModuleTrouble;
 
 /// Kinds of problems; their names are stable.
@@ -154,7 +154,10 @@ fn describe_death(info: &RankInfo, pending: &[PendingItem]) -> Problem {
     // When it died is not recorded: a killed process writes nothing more.
     let calls: Vec<&&PendingItem> = mine.iter().filter(|item| item.what == What::Call).collect();
     if calls.is_empty() {
-        message += &format!("; last recorded {:.3} s after MPI_Init", info.run_time().seconds());
+        message += &match info.run_time() {
+            Nanos(0) => "; nothing recorded behind MPI_Init".to_owned(),
+            time => format!("; last recorded {:.3} s after MPI_Init", time.seconds()),
+        };
     }
     for call in calls {
         let entered = call.begin_after_init_ns.seconds();
@@ -196,15 +199,18 @@ fn pending_after_finalize(ranks: &[&RankInfo], pending: &[PendingItem]) -> Optio
 }
 
 fn incomplete_records(ranks: &[&RankInfo]) -> Vec<Problem> {
-    let summarized: Vec<Rank> =
-        ranks.iter().filter(|rank| rank.summarized).map(|rank| rank.rank).collect();
     let lost = sum_where(ranks, |rank| rank.lost_records);
     let unknown = sum_where(ranks, |rank| rank.unknown_requests);
     let mut problems = Vec::new();
-    if !summarized.is_empty() {
+    let mut summarized: BTreeMap<Full, Vec<Rank>> = BTreeMap::new();
+    for (full, rank) in ranks.iter().filter_map(|rank| Some((rank.summarized?, rank.rank))) {
+        summarized.entry(full).or_default().push(rank);
+    }
+    for (full, summarized) in summarized {
         let message = format!(
-            "LAPSCOPE_MAX_MB was reached on rank{} {}: after that only sums per call site and size were kept. \
+            "{} on rank{} {}: after that only sums per call site and size were kept. \
              Totals are complete; `requests` lists the part in detail",
+            full.sentence(),
             plural(summarized.len() as u64),
             list_ranks(&summarized)
         );

@@ -316,7 +316,7 @@ fn rank_row(rank: &RankSums, mut totals: Totals, shared_out: Nanos) -> RankRow {
         ended: info.ended,
         lost_records: info.lost_records,
         unknown_requests: info.unknown_requests,
-        summarized: info.summarized,
+        summarized: info.summarized.is_some(),
         totals,
     }
 }

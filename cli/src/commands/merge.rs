@@ -35,8 +35,9 @@ pub fn run(args: &MergeArgs) -> anyhow::Result<ExitCode> {
 fn default_output(root: &Path) -> PathBuf {
     let root = root.canonicalize().unwrap_or_else(|_| root.into());
     if root.is_dir() {
-        let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        root.with_file_name(format!("{name}.db"))
+        let mut name = root.file_name().unwrap_or_default().to_owned();
+        name.push(".db");
+        root.with_file_name(name)
     } else {
         root.with_extension("merged.db")
     }

@@ -121,6 +121,7 @@ fn around_launcher(
     let quiet = settings.get("LAPSCOPE_QUIET").is_some_and(|value| is_on(&value));
     settings.set("LAPSCOPE_QUIET", "on"); // we say what rank 0 would, and more
     let disabled = settings.get("LAPSCOPE_ENABLE").is_some_and(|value| is_off(&value));
+    let converts = !settings.get("LAPSCOPE_CONVERT").is_some_and(|value| is_off(&value));
     let exported = nodes::with_exported(&args.command, &settings.names());
     if exported.is_some() {
         say!(
@@ -140,7 +141,7 @@ fn around_launcher(
     if disabled && runs.is_empty() {
         return Ok(child::exit_code(status).into());
     }
-    if let Err(error) = conclude(&runs, args, quiet) {
+    if let Err(error) = conclude(&runs, args, quiet, converts) {
         say!("{error:#}"); // the exit code stays the program's
     }
     Ok(child::exit_code(status).into())
@@ -155,11 +156,17 @@ fn is_off(value: &OsStr) -> bool {
 }
 
 /// Recovers what killed ranks left, says what there is and what to type next.
-fn conclude(runs: &[Run], args: &RunArgs, quiet: bool) -> anyhow::Result<()> {
+fn conclude(runs: &[Run], args: &RunArgs, quiet: bool, converts: bool) -> anyhow::Result<()> {
     if runs.is_empty() {
         no_data(args);
     }
     for run in runs {
+        if !converts && !args.report {
+            if !quiet {
+                say!("{}", outcome::describe_unconverted(run)?);
+            }
+            continue;
+        }
         let outcome = outcome::read(run)?;
         if !quiet {
             outcome.lines(&run.directory, args.report).iter().for_each(|line| say!("{line}"));

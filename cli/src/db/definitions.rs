@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rusqlite::Row;
 
 use super::{Database, DbError};
-use crate::model::{CallName, CallPath, Frame, Module, Rank, RankInfo, RankKey};
+use crate::model::{CallName, CallPath, Frame, Full, Module, Rank, RankInfo, RankKey};
 use crate::secrets;
 
 /// Everything in a file but operations, calls, requests and tallies.
@@ -101,7 +101,7 @@ fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
         ended: row.get(18)?,
         lost_records: row.get::<_, i64>(19)?.max(0) as u64,
         unknown_requests: row.get::<_, i64>(20)?.max(0) as u64,
-        summarized: row.get(21)?,
+        summarized: Full::of(row.get(21)?),
         spawned: row.get(22)?,
     })
 }

@@ -95,8 +95,9 @@ pub fn assignment(text: &str) -> Result<(String, String), String> {
 /// everything twice.
 pub fn preload(library: &Path, existing: Option<&OsStr>) -> OsString {
     let mut value = library.as_os_str().to_owned();
-    let existing = existing.unwrap_or_default().to_string_lossy().into_owned();
-    for entry in existing.split([':', ' ']).filter(|entry| !entry.is_empty()) {
+    let existing = existing.unwrap_or_default().as_bytes();
+    for entry in existing.split(|byte| b": ".contains(byte)).filter(|entry| !entry.is_empty()) {
+        let entry = OsStr::from_bytes(entry);
         if Path::new(entry).file_name() != library.file_name() {
             value.push(":");
             value.push(entry);

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use rusqlite::Connection;
 
 use crate::commands::recover::recover_ended_run;
-use crate::db::{list_files, Database, DbError};
+use crate::db::{list_files, parse_name, Database, DbError};
 use crate::launch::runs::Run;
-use crate::model::Rank;
+use crate::model::{Full, Rank};
 
 /// What the ranks of one job left.
 #[derive(Debug, Default)]
@@ -19,7 +20,7 @@ pub struct Outcome {
     pub requests: u64,
     pub calls: u64,
     pub lost: u64,
-    pub summarized: bool,
+    pub summarized: Option<Full>,
     /// `rank.ended` of the ranks that did not end in MPI_Finalize.
     pub died: BTreeMap<Rank, String>,
     /// Sentences about what could not be read.
@@ -50,6 +51,24 @@ pub fn read(run: &Run) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
+/// Of a run whose spools are to stay as they are.
+///
+/// # Errors
+/// The directory cannot be listed.
+pub fn describe_unconverted(run: &Run) -> anyhow::Result<String> {
+    let entries =
+        std::fs::read_dir(&run.directory).with_context(|| run.directory.display().to_string())?;
+    let is_spool =
+        |name: &str| parse_name(name).is_some_and(|(_, extension)| extension.starts_with("spool"));
+    let names = entries.flatten().map(|entry| entry.file_name());
+    let count = names.filter(|name| is_spool(&name.to_string_lossy())).count();
+    let (run, plural) = (relative(&run.directory), if count == 1 { "" } else { "s" });
+    let run = run.display();
+    Ok(format!(
+        "data in {run}: {count} spool{plural}, not converted (LAPSCOPE_CONVERT=off); next: lapscope recover {run}"
+    ))
+}
+
 impl Outcome {
     fn add(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         // max(id) is a look-up where count(*) would read everything; ids have no gaps
@@ -69,7 +88,7 @@ impl Outcome {
             let size = self.worlds.entry(rank.world).or_default();
             *size = row.get::<_, i64>(2)?.max(*size);
             self.lost += row.get::<_, i64>(3)?.max(0) as u64;
-            self.summarized |= row.get::<_, bool>(4)?;
+            self.summarized = self.summarized.or(Full::of(row.get(4)?));
             let ended: String = row.get(5)?;
             if ended != "finalize" {
                 self.died.insert(rank, ended);
@@ -95,11 +114,9 @@ impl Outcome {
             self.requests,
             self.calls,
             self.lost,
-            if self.summarized {
-                "; LAPSCOPE_MAX_MB was reached, the rest is summaries"
-            } else {
-                ""
-            }
+            self.summarized.map_or_else(String::new, |full| {
+                format!("; {}, the rest is summaries", full.sentence())
+            })
         )];
         for sentence in &self.trouble {
             lines.push(sentence.clone());

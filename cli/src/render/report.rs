@@ -57,12 +57,15 @@ fn write_head(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<
     };
     let has_deaths = report.ranks.iter().any(|rank| rank.ended != Ended::Finalize);
     let end = if has_deaths { "the last record" } else { "MPI_Finalize" };
+    let length = match head.longest_run_ns {
+        Nanos(0) if has_deaths => "nothing recorded behind MPI_Init".to_owned(),
+        longest => format!("{} from MPI_Init to {end}", time(longest)),
+    };
     let facts = format!(
-        "{} rank{ranks}{spawned} {hosts} · {} (MPI {}) · {} from MPI_Init to {end}",
+        "{} rank{ranks}{spawned} {hosts} · {} (MPI {}) · {length}",
         head.world_size,
         library_name(&head.mpi_library),
         head.mpi_standard,
-        time(head.longest_run_ns)
     );
     writeln!(out, "{}", style.wrap(&facts, "", "  "))
 }

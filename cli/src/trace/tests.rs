@@ -35,7 +35,7 @@ fn info(rank: usize, host: &str) -> RankInfo {
         ended: RankEnded::Finalize,
         lost_records: 0,
         unknown_requests: 0,
-        summarized: false,
+        summarized: None,
         spawned: 0,
     }
 }

@@ -1,8 +1,5 @@
 //! The library behind the `lapscope` command: everything but argument parsing and exit codes.
 
-// clippy.toml forbids it for tests; the command itself runs programs in the user's environment
-#![allow(clippy::disallowed_methods)]
-
 pub mod analysis;
 pub mod args;
 pub mod bench;

@@ -75,3 +75,22 @@ fn a_missing_run_is_told_with_what_to_do() {
         assert!(said.contains("lapscope run --"), "{command}: {said}");
     }
 }
+
+/// Tests start children by `child::command`, which takes nothing of the user's environment along. (Clippy sees to it in the
+/// other crate of tests; here the command itself starts programs too.)
+#[test]
+fn children_of_tests_have_an_environment_of_their_own() {
+    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let sources = ["", "fixture"].into_iter().flat_map(|part| {
+        let entries = std::fs::read_dir(directory.join(part)).unwrap();
+        entries.map(|entry| entry.unwrap().path())
+    });
+    let other_way = concat!("Command::", "new(");
+    let mut count = 0;
+    for path in sources.filter(|path| path.extension().is_some_and(|end| end == "rs")) {
+        count += 1;
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(!text.contains(other_way), "{}: {other_way}...)", path.display());
+    }
+    assert!(count > 20, "{count} sources");
+}

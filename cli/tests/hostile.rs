@@ -3,7 +3,6 @@
 mod fixture;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use fixture::{lapscope, small_run, Rank, RANK_0};
 use rusqlite::Connection;
@@ -30,7 +29,7 @@ fn booby_trap(directory: &Path, name: &str) -> (PathBuf, String) {
          int PMPI_Init(void) {{ return 0; }}\n"
     );
     std::fs::write(&source, code).unwrap();
-    let mut compiler = Command::new("cc");
+    let mut compiler = fixture::child::command("cc");
     compiler.args(["-shared", "-fPIC", "-Wl,--build-id", "-o"]).arg(&library).arg(&source);
     assert!(compiler.status().unwrap().success());
     let id = lapscope::symbols::build_id(&library).expect("it was linked with one");

@@ -35,7 +35,7 @@ fn unshare() -> Option<&'static [&'static str]> {
                 .is_ok_and(|status| status.success())
         });
         if found.is_none() {
-            eprintln!(
+            crate::say!(
                 "NOT TESTED over a slow link: network namespaces or tc are not permitted here"
             );
         }
@@ -75,7 +75,7 @@ impl Bed {
     /// Whether programs can be run here; says loudly when not.
     pub fn is_there(self, mpi: &Mpi) -> bool {
         if self == Self::SlowLink && through_the_network(mpi).is_empty() {
-            eprintln!("NOT TESTED over a slow link: {}", mpi.name);
+            crate::say!("NOT TESTED over a slow link: {}", mpi.name);
             return false;
         }
         self == Self::SharedMemory || unshare().is_some()

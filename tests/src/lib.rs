@@ -1,6 +1,18 @@
 //! Support for the tests under real MPI launchers: which MPIs there are, how a program is built and launched with and
 //! without lapscope, and how what lapscope wrote is compared with what a program is known to do.
 
+/// Says a line on standard error at once: what a test prints in other ways is kept back where it passes.
+///
+/// # Panics
+/// When there is no standard error.
+#[macro_export]
+macro_rules! say {
+    ($($words:tt)*) => {
+        std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{}\n", format_args!($($words)*)))
+            .expect("standard error")
+    };
+}
+
 pub mod answer;
 pub mod bed;
 pub mod build;

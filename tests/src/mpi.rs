@@ -159,9 +159,11 @@ pub fn all() -> &'static [&'static Mpi] {
         let (found, missing): (Vec<&Mpi>, Vec<&Mpi>) =
             KNOWN.iter().filter(|mpi| is_wanted(mpi.name)).partition(|mpi| mpi.is_there());
         for mpi in &missing {
-            eprintln!(
+            crate::say!(
                 "NOT TESTED under {}: {} or {} is not there",
-                mpi.name, mpi.compiler, mpi.launcher
+                mpi.name,
+                mpi.compiler,
+                mpi.launcher
             );
         }
         let names: Vec<_> = found.iter().map(|mpi| mpi.name).collect();
@@ -182,7 +184,7 @@ pub fn with_python() -> Vec<&'static Mpi> {
     let (found, missing): (Vec<&Mpi>, Vec<&Mpi>) =
         all().iter().partition(|mpi| paths::python(mpi.name).is_file());
     for mpi in &missing {
-        eprintln!("NOT TESTED under {}: no mpi4py in build/mpi", mpi.name);
+        crate::say!("NOT TESTED under {}: no mpi4py in build/mpi", mpi.name);
     }
     assert!(!found.is_empty(), "no Python with mpi4py: `tests/mpis.sh` makes it");
     found

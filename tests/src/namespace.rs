@@ -28,7 +28,7 @@ pub fn permitted(what: &str) -> bool {
         .status()
         .is_ok_and(|status| status.success());
     if !allowed {
-        eprintln!("SKIPPED: {what}: `unshare -m` is not permitted here");
+        crate::say!("SKIPPED: {what}: `unshare -m` is not permitted here");
     }
     allowed
 }
@@ -77,7 +77,7 @@ impl<'a> Nodes<'a> {
             child::command(&line[0]).args(&line[1..]).arg("true").stderr(Stdio::null()).status();
         let is_permitted = tried.is_ok_and(|status| status.success());
         if !is_permitted {
-            eprintln!("SKIPPED: nodes of our own: name spaces are not permitted here");
+            crate::say!("SKIPPED: nodes of our own: name spaces are not permitted here");
         }
         is_permitted.then_some(nodes)
     }

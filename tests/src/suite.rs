@@ -51,7 +51,7 @@ fn tests() -> PathBuf {
 pub fn is_there() -> bool {
     let there = tests().join("main.py").exists();
     if !there {
-        eprintln!("NOT TESTED: mpi4py's own tests are not in build/mpi/suite: `tests/mpis.sh` fetches them");
+        crate::say!("NOT TESTED: mpi4py's own tests are not in build/mpi/suite: `tests/mpis.sh` fetches them");
     }
     there
 }

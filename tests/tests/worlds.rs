@@ -36,7 +36,7 @@ fn spawning() -> impl Iterator<Item = &'static Mpi> {
     mpi::all().iter().copied().filter(|mpi| {
         let can = !CANNOT_SPAWN.contains(&mpi.name);
         if !can {
-            eprintln!("NOT TESTED under {}: its MPI_Comm_spawn fails", mpi.name);
+            lapscope_tests::say!("NOT TESTED under {}: its MPI_Comm_spawn fails", mpi.name);
         }
         can
     })

@@ -36,7 +36,7 @@ fn possible<'a>(ways: &[Way<'a>], mpi: &Mpi, name: &str) -> Vec<Way<'a>> {
         .find(|(program, word, _)| *program == name && mpi.words.contains(word));
     let with_threads = |way: &Way| way.1.contains(&("LAPSCOPE_INJECT", "thread"));
     if let Some((_, _, reason)) = obstacle {
-        eprintln!("NOT TESTED: {name} under {} with threads: it {reason}", mpi.name);
+        lapscope_tests::say!("NOT TESTED: {name} under {} with threads: it {reason}", mpi.name);
     }
     ways.iter().copied().filter(|way| obstacle.is_none() || !with_threads(way)).collect()
 }

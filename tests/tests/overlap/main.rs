@@ -214,7 +214,10 @@ const STRICT: &[&str] = &["mpich5", "mpiabi"];
 fn unmatched() {
     for mpi in mpi::all() {
         if STRICT.contains(&mpi.name) {
-            eprintln!("NOT TESTED under {}: it does not let messages go unmatched", mpi.name);
+            lapscope_tests::say!(
+                "NOT TESTED under {}: it does not let messages go unmatched",
+                mpi.name
+            );
             continue;
         }
         let (truth, overlap) = measure((mpi, Bed::SharedMemory), "overlap_unmatched", 2, &[], None);

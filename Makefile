@@ -3,7 +3,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 JOBS ?= $(shell nproc)
 
-.PHONY: build help demo check check-all coverage mpi4py-suite torture bench sanitize prefix install uninstall clean
+.PHONY: build help demo check check-all coverage mpi4py-suite torture fuzz bench sanitize prefix install uninstall clean
 
 build:
 	@tests/setup.sh build
@@ -19,6 +19,7 @@ help:
 	@echo "make coverage               docs/coverage.md: what is recorded of each function of the MPI standard"
 	@echo "make mpi4py-suite           mpi4py's own tests with and without lapscope under every MPI, half an hour"
 	@echo "make torture MINUTES=10     programs that interruptions could break, with tests injected as often as can be, over and over"
+	@echo "make fuzz SECONDS=600       damaged and hostile run directories for every command that reads; LAPSCOPE_FUZZ_SEED repeats"
 	@echo "make bench                  what lapscope costs on this machine"
 	@echo "make sanitize               the C unit tests under AddressSanitizer with UndefinedBehaviorSanitizer, and under ThreadSanitizer"
 	@echo "make install PREFIX=/usr/local"
@@ -57,6 +58,9 @@ torture:
 	@tests/mpis.sh
 	@$(MAKE) --no-print-directory build
 	LAPSCOPE_TEST_MINUTES=$(MINUTES) $(CARGO) test -p lapscope-tests --test inject -- --ignored --nocapture over_and_over
+
+fuzz:
+	LAPSCOPE_FUZZ_SECONDS=$(or $(SECONDS),600) $(CARGO) test -p lapscope --test fuzz -- --ignored --nocapture over_and_over
 
 bench: build
 	@tests/bench/run.sh

@@ -176,6 +176,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = entries
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .filter(|path| !path.exists() || path.is_file()) // a FIFO would be waited for
         .collect();
     files.sort();
     files

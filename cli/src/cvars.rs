@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use crate::analysis::thresholds::{Declared, DeclaredBy};
 use crate::calibration::recorded_environment;
 use crate::db::{Database, DbError};
+use crate::model::Text;
 
 /// Control variables about protocols and the recorded environment's, by name; with a sentence when there are no control
 /// variables.
@@ -48,7 +49,8 @@ fn recorded(database: &Database) -> rusqlite::Result<Vec<Declared>> {
         "SELECT name, value FROM cvar WHERE rank = (SELECT min(rank) FROM cvar) ORDER BY name";
     let mut statement = database.connection.prepare(sql)?;
     let rows = statement.query_map([], |row| {
-        Ok(Declared { name: row.get(0)?, value: row.get(1)?, by: DeclaredBy::ControlVariable })
+        let (Text(name), Text(value)) = (row.get(0)?, row.get(1)?);
+        Ok(Declared { name, value, by: DeclaredBy::ControlVariable })
     })?;
     rows.collect()
 }

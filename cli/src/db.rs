@@ -1,8 +1,12 @@
 //! Opens runs: finds their files, checks that they are ours, reads definitions. Everything is read-only.
 
+mod census;
+pub mod check;
 mod configuration;
 mod definitions;
+mod guard;
 mod locate;
+pub mod rules;
 mod scan;
 
 use std::path::{Path, PathBuf};
@@ -12,10 +16,14 @@ use std::sync::Mutex;
 use rusqlite::{Connection, OpenFlags};
 use thiserror::Error;
 
+use crate::model::Rank;
 use crate::store;
+use check::BadValue;
 
+pub use census::Census;
 pub use configuration::{Configuration, Settings};
 pub use definitions::Definitions;
+pub use guard::{guard, unlimited};
 pub use locate::{find_run, list_files, parse_name, FileKey, RunFiles};
 pub use scan::{rows_to_scan, scan, scan_operations, scan_rows, scan_tallies, FromRow, RowSink};
 
@@ -41,6 +49,16 @@ pub enum DbError {
     Older { path: PathBuf, found: i64 },
     #[error("{path}: damaged ({source}); if its spool is still there, delete this file and run: lapscope recover")]
     Damaged { path: PathBuf, source: rusqlite::Error },
+    #[error("{path}: {bad}. The file was changed or damaged; if its spool is still there, delete this file and run: lapscope recover")]
+    BadValue { path: PathBuf, bad: BadValue },
+    #[error("{path}: {what}, which lapscope never writes: the file was changed or made to mislead; if its spool is still there, delete this file and run: lapscope recover")]
+    Foreign { path: PathBuf, what: String },
+    #[error("{0}: reading it takes far more steps than a file of its size has rows: it was damaged or made to mislead; if its spool is still there, delete this file and run: lapscope recover")]
+    Runaway(PathBuf),
+    #[error("{path}: rank {rank} is in {first} already; keep one of the two in the directory")]
+    RankTwice { path: PathBuf, rank: Rank, first: PathBuf },
+    #[error("{0}: not a regular file")]
+    NotRegular(PathBuf),
     #[error("{path}: {source}")]
     Io { path: PathBuf, source: std::io::Error },
 }
@@ -48,7 +66,30 @@ pub enum DbError {
 impl DbError {
     /// Turns what SQLite says while reading `path` into an error that names the file.
     pub fn reading(path: &Path) -> impl Fn(rusqlite::Error) -> DbError + '_ {
-        move |source| DbError::Damaged { path: path.into(), source }
+        move |source| match check::bad_value(&source) {
+            Some(bad) => DbError::BadValue { path: path.into(), bad: bad.clone() },
+            None if guard::is_stopped(&source) => DbError::Runaway(path.into()),
+            None => DbError::Damaged { path: path.into(), source },
+        }
+    }
+
+    /// The file that could not be read; `None` where it is not about one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            DbError::NoRun => None,
+            DbError::NotFound(path)
+            | DbError::Empty(path)
+            | DbError::NotLapscope(path)
+            | DbError::Runaway(path)
+            | DbError::NotRegular(path)
+            | DbError::Newer { path, .. }
+            | DbError::Older { path, .. }
+            | DbError::Damaged { path, .. }
+            | DbError::BadValue { path, .. }
+            | DbError::Foreign { path, .. }
+            | DbError::RankTwice { path, .. }
+            | DbError::Io { path, .. } => Some(path),
+        }
     }
 }
 
@@ -60,15 +101,18 @@ pub struct Database {
 }
 
 impl Database {
-    /// Opens `path` read-only and checks that it is a lapscope database of this format.
+    /// Opens `path` read-only and checks that it is a lapscope database of this format, whose tables are tables. Statements
+    /// end where they take more than a file of its size can need.
     ///
     /// # Errors
     /// [`DbError`] naming the file: not found, not ours, of another format, or damaged.
     pub fn open(path: &Path) -> Result<Database, DbError> {
-        check_header(path)?;
+        let bytes = check_header(path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags_and_vfs(path, flags, store::vfs())
             .map_err(DbError::reading(path))?;
+        guard(&connection).map_err(DbError::reading(path))?;
+        guard::limit_work(&connection, bytes);
         let pragma = |name: &str| -> rusqlite::Result<i64> {
             connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
         };
@@ -80,24 +124,40 @@ impl Database {
         match found.cmp(&USER_VERSION) {
             std::cmp::Ordering::Less => Err(DbError::Older { path: path.into(), found }),
             std::cmp::Ordering::Greater => Err(DbError::Newer { path: path.into(), found }),
-            std::cmp::Ordering::Equal => Ok(Database { path: path.into(), connection }),
+            std::cmp::Ordering::Equal => {
+                let database = Database { path: path.into(), connection };
+                guard::only_tables(&database)?;
+                Ok(database)
+            }
         }
     }
 }
 
-/// SQLite opens anything and complains at the first query, and an empty file is to it an empty database.
-fn check_header(path: &Path) -> Result<(), DbError> {
-    use std::io::Read;
+/// SQLite opens anything and complains at the first query, and an empty file is to it an empty database. A FIFO would hold
+/// it for ever, also one with the name of the file's journal. Returns the file's size.
+fn check_header(path: &Path) -> Result<u64, DbError> {
+    use std::io::{ErrorKind, Read};
     let io = |source| DbError::Io { path: path.into(), source };
     let mut magic = [0u8; 16];
-    let mut file = std::fs::File::open(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => DbError::NotFound(path.into()),
+    let mut file = crate::files::open_regular(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => DbError::NotFound(path.into()),
+        ErrorKind::InvalidInput => DbError::NotRegular(path.into()),
         _ => io(error),
     })?;
+    for suffix in ["-journal", "-wal", "-shm"] {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(suffix);
+        let beside = PathBuf::from(beside);
+        if std::fs::metadata(&beside).is_ok_and(|facts| !facts.is_file()) {
+            return Err(DbError::NotRegular(beside));
+        }
+    }
     match file.read_exact(&mut magic) {
-        Ok(()) if &magic == b"SQLite format 3\0" => Ok(()),
+        Ok(()) if &magic == b"SQLite format 3\0" => {
+            file.metadata().map(|facts| facts.len()).map_err(io)
+        }
         Ok(()) => Err(DbError::NotLapscope(path.into())),
-        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
             Err(DbError::NotLapscope(path.into()))
         }
         Err(error) => Err(io(error)),
@@ -120,11 +180,22 @@ where
     T: Send,
     F: Fn(&Database, Definitions) -> Result<T, DbError> + Sync,
 {
-    let one = |path: &Path| -> Result<T, DbError> {
+    let (read, mut failed) = side_by_side(paths, |path| {
         let database = Database::open(path)?;
         let definitions = Definitions::read(&database)?;
         work(&database, definitions)
-    };
+    });
+    if read.is_empty() && !failed.is_empty() {
+        return Err(failed.swap_remove(0));
+    }
+    Ok(PerFile { read, failed })
+}
+
+/// What `one` makes of every file, in their order, and why of some it makes nothing.
+fn side_by_side<T: Send>(
+    paths: &[PathBuf],
+    one: impl Fn(&Path) -> Result<T, DbError> + Sync,
+) -> (Vec<T>, Vec<DbError>) {
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::with_capacity(paths.len()));
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(paths.len());
@@ -147,10 +218,7 @@ where
             Err(error) => failed.push(error),
         }
     }
-    if read.is_empty() && !failed.is_empty() {
-        return Err(failed.swap_remove(0));
-    }
-    Ok(PerFile { read, failed })
+    (read, failed)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ pub mod commands;
 pub mod cvars;
 pub mod db;
 pub mod doctor;
+pub mod files;
 pub mod install;
 pub mod launch;
 pub mod merged;

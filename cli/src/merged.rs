@@ -10,7 +10,7 @@ use anyhow::{bail, Context};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::db::{Database, Definitions};
+use crate::db::{check, guard, Database, DbError, Definitions};
 use crate::model::{Rank, RankInfo};
 use crate::schema::{self, Offsets, Relation, SCHEMA_SQL, SHARED, VIEWS_SQL};
 use crate::store;
@@ -18,9 +18,15 @@ use crate::store;
 /// Copies `files` into the new database `output`, which appears whole or not at all. `progress` is told how many rows
 /// were copied.
 ///
+/// Files with rows that cannot be are left out; returns why.
+///
 /// # Errors
-/// `output` exists or cannot be written; a file cannot be read, or is of another job or format.
-pub fn merge(files: &[PathBuf], output: &Path, progress: &dyn Fn(u64)) -> anyhow::Result<()> {
+/// `output` exists or cannot be written; no file can be read, or one is of another job or format.
+pub fn merge(
+    files: &[PathBuf],
+    output: &Path,
+    progress: &dyn Fn(u64),
+) -> anyhow::Result<Vec<DbError>> {
     if output.symlink_metadata().is_ok() {
         bail!("{} exists already; name another with --output", output.display());
     }
@@ -30,8 +36,9 @@ pub fn merge(files: &[PathBuf], output: &Path, progress: &dyn Fn(u64)) -> anyhow
     let create =
         || std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part);
     create().with_context(|| part.display().to_string())?;
-    let result = copy_all(files, &ranks, &part, progress)
-        .and_then(|()| publish(&part, output).with_context(|| output.display().to_string()));
+    let result = copy_all(files, &ranks, &part, progress).and_then(|left_out| {
+        publish(&part, output).with_context(|| output.display().to_string()).map(|()| left_out)
+    });
     if result.is_err() {
         let _ = std::fs::remove_file(&part);
     }
@@ -59,8 +66,12 @@ fn check(files: &[PathBuf]) -> anyhow::Result<Vec<i64>> {
     let mut seen = HashSet::new();
     let mut ranks_of_files = Vec::with_capacity(files.len());
     for path in files {
-        let definitions = Definitions::read(&Database::open(path)?)?;
-        for info in &definitions.ranks {
+        let ranks = Definitions::read_ranks(&Database::open(path)?)?;
+        for info in &ranks {
+            // a spool that was cut may have lost the name of its job
+            if info.job.is_empty() {
+                continue;
+            }
             let (job, first) = first.get_or_insert_with(|| (info.job.clone(), path));
             if *job != info.job {
                 bail!(
@@ -69,11 +80,13 @@ fn check(files: &[PathBuf]) -> anyhow::Result<Vec<i64>> {
                     path.display()
                 );
             }
+        }
+        for info in &ranks {
             if !seen.insert((info.rank, info.life)) {
                 bail!("{}: rank {} is in another of the files already", path.display(), info.rank);
             }
         }
-        ranks_of_files.push(definitions.ranks);
+        ranks_of_files.push(ranks);
     }
     Ok(rank_offsets(&ranks_of_files))
 }
@@ -105,29 +118,56 @@ fn copy_all(
     ranks: &[i64],
     output: &Path,
     progress: &dyn Fn(u64),
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Vec<DbError>> {
     let connection = Connection::open_with_flags_and_vfs(
         output,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI,
         store::vfs(),
     )?;
-    // Nobody sees the file before it is whole, so nothing needs to survive a crash.
-    connection.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")?;
+    guard(&connection)?;
+    // Nobody sees the file before it is whole, so nothing needs to survive a crash; but what was copied of a file goes again
+    // when a row of it cannot be.
+    connection.execute_batch("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF")?;
     connection.execute_batch(SCHEMA_SQL)?;
     connection.execute_batch(VIEWS_SQL)?;
     let relations = schema::relations()?;
     let tables: Vec<&Relation> =
         relations.iter().filter(|relation| relation.kind == "table").collect();
     let mut offsets = Offsets::default();
+    let mut left_out = Vec::new();
     for (path, &rank) in files.iter().zip(ranks) {
         attach(&connection, path, "source")?;
         let current = offsets.with_rank(rank);
-        copy(&connection, &tables, &current, progress)
-            .with_context(|| path.display().to_string())?;
-        offsets = offsets.behind(&connection, "source")?;
+        let copied = copy(&connection, &tables, &current, progress)
+            .and_then(|()| offsets.behind(&connection, "source"));
+        match copied {
+            Ok(next) => {
+                connection.execute_batch("COMMIT")?;
+                offsets = next;
+            }
+            Err(error) => {
+                // the disk may be full, too; then nothing else can be copied either
+                if is_of_output(&error) {
+                    return Err(error).with_context(|| output.display().to_string());
+                }
+                connection.execute_batch("ROLLBACK")?;
+                left_out.push(DbError::reading(path)(error));
+            }
+        }
         connection.execute_batch("DETACH source")?;
     }
-    connection.close().map_err(|(_, error)| error.into())
+    if left_out.len() == files.len() {
+        return Err(left_out.swap_remove(0).into());
+    }
+    connection.close().map_err(|(_, error)| error)?;
+    Ok(left_out)
+}
+
+/// Whether an error says that the output cannot be written.
+fn is_of_output(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{CannotOpen, DiskFull, ReadOnly, SystemIoFailure};
+    let code = error.sqlite_error_code();
+    code.is_some_and(|code| [CannotOpen, DiskFull, ReadOnly, SystemIoFailure].contains(&code))
 }
 
 fn copy(
@@ -138,18 +178,31 @@ fn copy(
 ) -> rusqlite::Result<()> {
     connection.execute_batch("BEGIN")?;
     for table in tables {
+        let there = |of: &str| -> rusqlite::Result<i64> {
+            let sql = format!("SELECT count(*) FROM {of}");
+            connection.query_row(&sql, [], |row| row.get(0))
+        };
         let verb =
             if SHARED.contains(&table.name.as_str()) { "INSERT OR IGNORE" } else { "INSERT" };
         let columns = table.column_names();
         let sql = format!(
-            "{verb} INTO main.{name} ({into}) SELECT {from} FROM source.{name}",
+            "{verb} INTO main.{name} ({into}) SELECT {from} FROM source.{name} WHERE {valid}",
             name = table.name,
             into = columns.join(", "),
-            from = offsets.select_list(&table.name, &columns)
+            from = offsets.select_list(&table.name, &columns),
+            valid = check::valid_row("source", &table.name),
         );
-        progress(connection.execute(&sql, [])? as u64);
+        let copied = connection.execute(&sql, [])?;
+        let is_shared = SHARED.contains(&table.name.as_str());
+        if !is_shared && copied as i64 != there(&format!("source.{}", table.name))? {
+            return Err(check::first_bad_row(connection, "source", &table.name)?);
+        }
+        if ["call", "request"].contains(&table.name.as_str()) {
+            check::complete(connection, &format!("source.{}", table.name), copied as u64)?;
+        }
+        progress(copied as u64);
     }
-    connection.execute_batch("COMMIT")
+    Ok(())
 }
 
 fn attach(connection: &Connection, path: &Path, name: &str) -> anyhow::Result<()> {
@@ -177,6 +230,10 @@ fn read_only_uri(path: &Path) -> anyhow::Result<String> {
 /// Several files open as one database.
 pub struct Together {
     pub connection: Connection,
+    /// Why some files are not in it.
+    pub left_out: Vec<DbError>,
+    /// Files in which rows are missing.
+    pub incomplete: Vec<DbError>,
     /// Where they were copied together because there are too many to attach; goes when this goes.
     _copy: Option<tempfile::TempDir>,
 }
@@ -193,23 +250,44 @@ pub fn open_together(
 ) -> anyhow::Result<Together> {
     let ranks = check(files)?;
     if let [file] = files {
-        return Ok(Together { connection: Database::open(file)?.connection, _copy: None });
+        let database = Database::open(file)?;
+        let incomplete = rows_missing(&database.connection, "main", file).into_iter().collect();
+        let connection = database.connection;
+        return Ok(Together { connection, left_out: Vec::new(), incomplete, _copy: None });
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_MEMORY
         | OpenFlags::SQLITE_OPEN_URI
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(":memory:", flags)?;
+    guard(&connection)?;
     if files.len() <= connection.limit(Limit::SQLITE_LIMIT_ATTACHED).max(0) as usize {
         side_by_side(&connection, files, &ranks)?;
+        let missing = |(index, path): (usize, &PathBuf)| {
+            rows_missing(&connection, &format!("file{index}"), path)
+        };
+        let incomplete = files.iter().enumerate().filter_map(missing).collect();
         connection.execute_batch("PRAGMA query_only = on")?;
-        return Ok(Together { connection, _copy: None });
+        return Ok(Together { connection, left_out: Vec::new(), incomplete, _copy: None });
     }
     let directory = tempfile::Builder::new().prefix("lapscope-merged-").tempdir()?;
     let copy = directory.path().join("merged.db");
     copying(&copy);
-    merge(files, &copy, progress)?;
-    Ok(Together { connection: Database::open(&copy)?.connection, _copy: Some(directory) })
+    let left_out = merge(files, &copy, progress)?;
+    let connection = Database::open(&copy)?.connection;
+    Ok(Together { connection, left_out, incomplete: Vec::new(), _copy: Some(directory) })
+}
+
+/// Why a file has fewer rows than it should. It is shown all the same: a query is how one looks at what is wrong.
+fn rows_missing(connection: &Connection, schema: &str, path: &Path) -> Option<DbError> {
+    let missing = |table: &str| {
+        let table = format!("{schema}.{table}");
+        let sql = format!("SELECT count(*) FROM {table}"); // counts pages' rows, looks at none
+        let rows: i64 = connection.query_row(&sql, [], |row| row.get(0))?;
+        check::complete(connection, &table, rows as u64)
+    };
+    let found = ["call", "request"].into_iter().map(missing).find_map(Result::err);
+    found.map(|error| DbError::reading(path)(error))
 }
 
 /// A view for each relation of the schema. Those of the schema that are views themselves are evaluated in each file and

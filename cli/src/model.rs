@@ -5,8 +5,10 @@ mod rank;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub};
 
-use rusqlite::types::{FromSql, FromSqlResult, ValueRef};
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 use serde::Serialize;
+
+use crate::db::check::{LONGEST_NS, MOST, MOST_BYTES};
 
 pub use rank::{Rank, RankKey};
 
@@ -62,9 +64,44 @@ impl Sum for Nanos {
     }
 }
 
+/// A time of a file: a duration, or a moment since its rank's epoch.
 impl FromSql for Nanos {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        i64::column_result(value).map(Nanos)
+        within(value, LONGEST_NS).map(Nanos)
+    }
+}
+
+/// Believed from there on.
+#[inline]
+fn within(value: ValueRef<'_>, most: i64) -> FromSqlResult<i64> {
+    let number = i64::column_result(value)?;
+    if (0..=most).contains(&number) {
+        Ok(number)
+    } else {
+        Err(FromSqlError::OutOfRange(number))
+    }
+}
+
+/// Text as a file has it: command lines and paths need not be UTF-8, and what is not is shown as such.
+#[derive(Debug, Clone)]
+pub struct Text(pub String);
+
+impl FromSql for Text {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        match value {
+            ValueRef::Text(bytes) => Ok(Text(String::from_utf8_lossy(bytes).into_owned())),
+            _ => Err(FromSqlError::InvalidType),
+        }
+    }
+}
+
+/// How many, as a file has it.
+#[derive(Debug, Clone, Copy)]
+pub struct Count(pub u64);
+
+impl FromSql for Count {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        within(value, MOST).map(|count| Count(count as u64))
     }
 }
 
@@ -88,7 +125,7 @@ impl AddAssign for Bytes {
 
 impl FromSql for Bytes {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        i64::column_result(value).map(|bytes| Bytes(bytes.max(0) as u64))
+        within(value, MOST_BYTES).map(|bytes| Bytes(bytes as u64))
     }
 }
 
@@ -163,7 +200,10 @@ pub struct RankInfo {
     pub init_end: Nanos,
     pub end: Nanos,
     pub ended: Ended,
+    /// With those that were in the damaged pieces of its spool.
     pub lost_records: u64,
+    /// Chunks and records of its spool that could not be read.
+    pub damaged_pieces: u64,
     pub unknown_requests: u64,
     /// Why it kept only sums from some moment on; `None`: it did not.
     pub summarized: Option<Full>,

@@ -4,6 +4,8 @@
 use rusqlite::Connection;
 use serde::Serialize;
 
+use crate::db::check::MOST_ROWS;
+
 pub const SCHEMA_SQL: &str = include_str!("../../schema/schema.sql");
 pub const VIEWS_SQL: &str = include_str!("../../schema/views.sql");
 
@@ -50,7 +52,8 @@ impl Offsets {
         let mut next = Offsets { rank: 0, ..*self };
         for (offset, table) in next.ids.iter_mut().zip(NUMBERED) {
             let sql = format!("SELECT coalesce(max(id), 0) FROM {schema}.{table}");
-            *offset += connection.query_row(&sql, [], |row| row.get::<_, i64>(0))?;
+            let last: i64 = connection.query_row(&sql, [], |row| row.get(0))?;
+            *offset = offset.saturating_add(last.clamp(0, MOST_ROWS));
         }
         Ok(next)
     }

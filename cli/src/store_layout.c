@@ -1,7 +1,12 @@
 /* store.rs writes these structs down a second time: a change on either side must not build. */
 #include "../../interposer/recorder/store.h"
 
+#include "../../interposer/recorder/spool_definitions.h"
+
 #include <stddef.h>
+
+_Static_assert(SPOOL_LONGEST_NS == INT64_C(1) << 56 && SPOOL_LATEST_EPOCH_NS == 7000000000000000000 &&
+               SPOOL_MOST == (uint64_t)1 << 48 && SPOOL_MOST_BYTES == (uint64_t)INT64_MAX >> 1, "cli/src/db/check.rs");
 
 #define LAYOUT(type, field, offset) _Static_assert(offsetof(struct type, field) == (offset), "cli/src/store.rs: " #field)
 

@@ -58,7 +58,7 @@ fn times_differ_where_they_were_changed() {
 #[test]
 fn sites_of_one_run_only() {
     let (a, b) = (small_run(), small_run());
-    change(&b, 0, "DELETE FROM call WHERE id = 3");
+    change(&b, 0, "DELETE FROM call WHERE id = 3; UPDATE call SET id = 3 WHERE id = 4");
     let found = diff(&a, &b);
     let site = &found["sites"][0];
     assert_eq!((&site["call"], &site["presence"]), (&json!("MPI_Send"), &json!("a")));

@@ -160,7 +160,7 @@ fn requests_out_of_order_are_still_joined() {
     let database = rusqlite::Connection::open(path).unwrap();
     let earlier = "INSERT INTO call VALUES (5, 3, 1, 60000, 700, NULL, NULL, 1, NULL);
         UPDATE request SET id = id + 10; INSERT INTO request VALUES
-        (1, 1, 5, 1, 55000, 100, 0, 0, 0, NULL, NULL, NULL, NULL, NULL)";
+        (1, 1, 5, 1, 55000, 100, 0, 0, 0, NULL, NULL, NULL, NULL, NULL); UPDATE request SET id = id - 9 WHERE id > 10";
     database.execute_batch(earlier).unwrap();
     let report = json(directory.path(), &["report", "."]);
     assert_eq!(pick(&report["totals"], &["waiting_ns", "completing_calls"]), [11_701, 3]);

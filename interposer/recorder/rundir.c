@@ -54,7 +54,7 @@ static int check_owner(const char *path)
 static int read_claim(const char *path, struct job *owner)
 {
     char text[sizeof owner->identity + sizeof owner->launch];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     ssize_t length = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
     if (fd >= 0)
         close(fd);

@@ -156,9 +156,14 @@ static void keep(struct collection *c, struct id_table *table, uint64_t id, size
 
 static int comm_is_sound(const struct spool_comm *comm)
 {
-    return comm->size >= 0 && comm->remote_size >= 0 &&
+    return comm->size >= 0 && comm->remote_size >= 0 && comm->comm_rank >= 0 && comm->ordinal <= INT32_MAX &&
            (comm->members == 0 || comm->members == UINT32_MAX ||
             comm->members == (uint64_t)comm->size + (uint64_t)comm->remote_size);
+}
+
+static int operation_is_sound(const struct spool_operation *operation)
+{
+    return operation->call < CALL_COUNT && operation->bytes <= SPOOL_MOST_BYTES && operation->actual_bytes <= SPOOL_MOST_BYTES;
 }
 
 static void collect_record(struct collection *c, const struct spool_view *view)
@@ -181,11 +186,12 @@ static void collect_record(struct collection *c, const struct spool_view *view)
              &(struct comm_definition){view->comm, first, second}, first);
         break;
     case SPOOL_OPERATION:
-        keep(c, &d->operations, view->operation.call < CALL_COUNT ? view->operation.id : 0, sizeof view->operation,
+        keep(c, &d->operations, operation_is_sound(&view->operation) ? view->operation.id : 0, sizeof view->operation,
              &view->operation, first);
         break;
     case SPOOL_OUTCOME:
-        keep(c, &d->outcomes, view->outcome.id, sizeof view->outcome, &view->outcome, first);
+        keep(c, &d->outcomes, view->outcome.bytes <= SPOOL_MOST_BYTES ? view->outcome.id : 0, sizeof view->outcome,
+             &view->outcome, first);
         break;
     case SPOOL_THREAD: {
         struct thread_definition *thread = id_table_at(&d->threads, view->thread.number + (uint64_t)1);
@@ -229,7 +235,7 @@ static void collect_threads(struct collection *c)
             spool_live_entries(part, &count, &state);
         if (state) {
             thread->mpi_ticks = state->mpi_ticks;
-            thread->calls = state->calls;
+            thread->calls = state->calls < SPOOL_MOST ? state->calls : SPOOL_MOST;
         }
     }
 }

@@ -90,11 +90,17 @@ int64_t spool_member(const struct comm_definition *comm, uint64_t at);
 /* World rank of the peer that a communicator's rank names; WORLD_RANK_UNKNOWN for wildcards and the like. */
 int64_t spool_peer_world(const struct comm_definition *comm, int32_t peer);
 
+/* What readers of databases believe (cli/src/db/check.rs): times up to 2^56 ns, counts up to one a microsecond for ten years. */
+#define SPOOL_LONGEST_NS (INT64_C(1) << 56)
+#define SPOOL_LATEST_EPOCH_NS INT64_C(7000000000000000000)
+#define SPOOL_MOST ((uint64_t)1 << 48)
+#define SPOOL_MOST_BYTES (UINT64_MAX >> 2)
+
 /* A duration in nanoseconds. Exact to the clock's calibration: the product has 128 bits. No sane value reaches the
- * bounds (2.3 and 36 years); they keep sums of damaged ones from overflowing. */
+ * bounds (2.3 years); they keep sums of damaged ones from overflowing. */
 static inline int64_t spool_ns(const struct spool_definitions *definitions, uint64_t ticks)
 {
-    const uint64_t most_ticks = (uint64_t)1 << 56, most_ns = (uint64_t)1 << 60;
+    const uint64_t most_ticks = (uint64_t)1 << 56, most_ns = SPOOL_LONGEST_NS;
     ticks = ticks < most_ticks ? ticks : most_ticks;
     uint64_t ns = (uint64_t)((unsigned __int128)ticks * definitions->ns_per_tick >> 56);
     return (int64_t)(ns < most_ns ? ns : most_ns);

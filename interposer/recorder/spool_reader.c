@@ -2,6 +2,7 @@
 #include "spool_reader.h"
 
 #include "spool_codec.h"
+#include "spool_definitions.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +31,10 @@ static const char *header_trouble(const struct spool_file_header *header)
         return "is not a lapscope spool: its first 8 bytes are not " SPOOL_MAGIC;
     if (header->version != SPOOL_VERSION)
         return "was written by another version of lapscope: convert it with that version";
-    if (header->header_bytes != SPOOL_HEADER_BYTES || header->rank < 0 || header->rank >= header->world_size)
+    if (header->header_bytes != SPOOL_HEADER_BYTES || header->rank < 0 || header->rank >= header->world_size ||
+        header->world - 1u >= INT32_MAX || header->life - 1u >= INT32_MAX ||
+        (uint64_t)header->first.monotonic_ns > SPOOL_LATEST_EPOCH_NS || (uint64_t)header->epoch_unix_ns > SPOOL_LATEST_EPOCH_NS ||
+        header->lost_records > SPOOL_MOST || header->unknown_requests > SPOOL_MOST)
         return "has a damaged header (bytes 0 to 4095): nothing can be read from it";
     return NULL;
 }
@@ -39,10 +43,15 @@ static int map_file(struct spool_file *file, const char *path, char *error, size
 {
     struct stat facts;
     *file = (struct spool_file){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    /* What a name is of is known when it is open; a FIFO without a writer must not be waited for until then. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return complain(error, error_bytes, path, "cannot be opened", errno);
-    int code = fstat(fd, &facts) != 0 ? errno : S_ISREG(facts.st_mode) ? 0 : EINVAL;
+    int code = fstat(fd, &facts) != 0 ? errno : 0;
+    if (!code && !S_ISREG(facts.st_mode)) {
+        close(fd);
+        return complain(error, error_bytes, path, "cannot be read: it is not a regular file, and so no spool", 0);
+    }
     void *mapped = MAP_FAILED;
     if (!code && facts.st_size >= (off_t)SPOOL_HEADER_BYTES) {
         mapped = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -97,6 +106,7 @@ static size_t read_chunk(struct spool_file *file, size_t at, struct spool_part *
         spool_file_damaged(file, cut ? file->data + file->bytes : file->data + at);
     *part = (struct spool_part){.data = data,
                                 .bytes = head.kind == SPOOL_CHUNK_STREAM && head.used < room ? (size_t)head.used : room,
+                                .room = room,
                                 .base = head.base,
                                 .kind = head.kind,
                                 .thread = head.thread,
@@ -236,6 +246,18 @@ int spool_next_record(struct spool_file *file, struct spool_cursor *cursor, stru
         spool_file_damaged(file, cursor->at);
     cursor->at = next ? next : cursor->end;
     return next ? 1 : -1;
+}
+
+int spool_goes_on(const struct spool_part *part)
+{
+    enum { EXPLAINED = 4 };
+    const unsigned char *at = part->data + part->bytes, *end = part->data + part->room;
+    unsigned records = 0;
+    while (at && at < end && is_hot(*at) && records <= EXPLAINED) {
+        at = spool_skip(at, end);
+        records += at != NULL;
+    }
+    return records > EXPLAINED;
 }
 
 int spool_next_definition(struct spool_cursor *cursor, struct spool_view *view)

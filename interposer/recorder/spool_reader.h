@@ -13,6 +13,7 @@
 struct spool_part {
     const unsigned char *data;  /* behind the chunk's header */
     size_t bytes;               /* STREAM: those in use; else all there are */
+    size_t room;                /* to the end of the chunk */
     uint64_t base;
     uint16_t kind, thread;
     uint8_t has_state;
@@ -59,6 +60,8 @@ struct spool_cursor {
 struct spool_cursor spool_records(const struct spool_part *part);
 /* Returns 1 with the next record, 0 at the end, -1 at damage, which is counted in `file` and ends the chunk. */
 int spool_next_record(struct spool_file *file, struct spool_cursor *cursor, struct spool_view *view);
+/* Whether records go on behind those that are in use, further than a kill in the middle of writing one explains. */
+int spool_goes_on(const struct spool_part *part);
 /* Returns 1 with the next definition, passing over the hot records without decoding them; 0 at the end and at damage,
  * which is left to spool_next_record() to count. */
 int spool_next_definition(struct spool_cursor *cursor, struct spool_view *view);

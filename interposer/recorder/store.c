@@ -151,7 +151,7 @@ static int take_request(struct conversion *c, const uint64_t fields[SPOOL_HOT_FI
     if (c->has_extra)
         fill_extra(c, &row);
     c->has_extra = c->has_foreign = 0;
-    if (!c->has_call || !row.operation || (poster != thread && !spool_has_thread(d, poster)))
+    if (!c->has_call || !row.operation || row.polls > (int64_t)SPOOL_MOST || row.injection_arm > 1 || (poster != thread && !spool_has_thread(d, poster)))
         return 0;
     store_request(&c->tables, &row);
     c->result->requests++;
@@ -207,6 +207,8 @@ static void take_stream(struct conversion *c, const struct spool_part *part)
         if (!take_record(c, &view, &begin, part->thread))
             spool_file_damaged(c->file, at);
     }
+    if (found == 0 && (cursor.at < cursor.end || spool_goes_on(part))) /* padding stands behind what is in use */
+        spool_file_damaged(c->file, cursor.at);
     forget_prefixes(c);
     if (found < 0) /* requests in the next chunk may have been ended by a call that cannot be read */
         flush_call(c);
@@ -292,7 +294,8 @@ static int take_pending(struct conversion *c, const struct spool_live *live)
         .last_incomplete_ns = since_post_ns(c, live, polled && live->last_incomplete, live->last_incomplete),
         .first_complete_ns = since_post_ns(c, live, live->flags & SPOOL_LIVE_SEEN_COMPLETE, live->seen_complete),
         .injection_arm = live->injection_arm - 1};
-    if (!row.operation || !spool_has_thread(&c->definitions, live->thread))
+    if (!row.operation || !spool_has_thread(&c->definitions, live->thread) || live->outstanding_bytes > SPOOL_MOST_BYTES ||
+        live->injection_arm > 2)
         return 0;
     store_request(&c->tables, &row);
     notice(c, row.post_begin_ns + row.post_ns);
@@ -314,17 +317,28 @@ static void take_live(struct conversion *c, const struct spool_part *part)
             spool_file_damaged(c->file, &live[i]);
 }
 
+static int tally_is_sound(const struct spool_tally *tally)
+{
+    if (tally->call_plus_1 > CALL_COUNT)
+        return 0;
+    if (tally->reason == SPOOL_TALLY_INJECTION) {
+        const struct spool_injection *injection = (const struct spool_injection *)tally;
+        return injection->windows <= SPOOL_MOST && injection->tests <= SPOOL_MOST && injection->found <= SPOOL_MOST;
+    }
+    return tally->size_class <= 64 && tally->count <= SPOOL_MOST && tally->bytes <= SPOOL_MOST_BYTES;
+}
+
 static void take_tally(struct conversion *c, const struct spool_part *part)
 {
     size_t count;
     const struct spool_tally *tally = spool_tally_entries(part, &count);
     for (size_t i = 0; i < count && tally[i].call_plus_1 && !c->tables.failed; i++) {
-        if (tally[i].call_plus_1 <= CALL_COUNT && tally[i].reason == SPOOL_TALLY_INJECTION)
-            store_injection(&c->tables, &c->definitions, part->thread + 1u, (const struct spool_injection *)&tally[i]);
-        else if (tally[i].call_plus_1 <= CALL_COUNT)
-            store_tally(&c->tables, &c->definitions, part->thread + 1u, &tally[i]);
-        else
+        if (!tally_is_sound(&tally[i]))
             spool_file_damaged(c->file, &tally[i]);
+        else if (tally[i].reason == SPOOL_TALLY_INJECTION)
+            store_injection(&c->tables, &c->definitions, part->thread + 1u, (const struct spool_injection *)&tally[i]);
+        else
+            store_tally(&c->tables, &c->definitions, part->thread + 1u, &tally[i]);
     }
 }
 
@@ -355,6 +369,8 @@ static void take_rank(struct conversion *c)
         .end_ns = header->finalize_begin ? spool_moment_ns(&c->definitions, header->finalize_begin) : c->last_ns,
         .spool_bytes = (int64_t)c->file->bytes,
         .damaged = (int64_t)c->file->damaged};
+    if (row.end_ns > SPOOL_LONGEST_NS)
+        row.end_ns = SPOOL_LONGEST_NS;
     if (row.end_ns < row.init_end_ns)
         row.end_ns = row.init_end_ns;
     store_rank(&c->tables, &c->definitions, &row);

@@ -36,7 +36,9 @@ static void store_injector(struct store_tables *tables, const struct meta_defini
         }
         if (given)
             memcpy(number, texts[i], bytes[i]);
-        store_integer_or_null(tables, STORE_INJECTOR, i + 2, i >= TEXTS && (given || i == FIELDS - 1), atoll(number));
+        int64_t value = atoll(number);
+        given = given && value >= 0 && value <= SPOOL_LONGEST_NS;
+        store_integer_or_null(tables, STORE_INJECTOR, i + 2, i >= TEXTS && (given || i == FIELDS - 1), given ? value : 0);
     }
     store_run(tables, STORE_INJECTOR);
 }

@@ -226,6 +226,18 @@ static void store_fact(struct store_tables *tables, const struct spool_definitio
     store_words(tables, STORE_RANK, at, "");
 }
 
+/* What the disk had no room for is told from what could not be read of the spool, although both are lost_records. */
+static void store_damage(struct store_tables *tables, int64_t pieces)
+{
+    char number[24];
+    snprintf(number, sizeof number, "%lld", (long long)pieces);
+    store_integer(tables, STORE_OPTION, 1, tables->rank);
+    store_words(tables, STORE_OPTION, 2, "damaged_pieces");
+    store_text(tables, STORE_OPTION, 3, number, strlen(number));
+    store_words(tables, STORE_OPTION, 4, "conversion");
+    store_run(tables, STORE_OPTION);
+}
+
 void store_rank(struct store_tables *tables, const struct spool_definitions *definitions, const struct rank_row *row)
 {
     static const char *const ends[] = {
@@ -257,4 +269,6 @@ void store_rank(struct store_tables *tables, const struct spool_definitions *def
     store_integer(tables, STORE_RANK, 24, header->summarized <= SPOOL_FULL_FILE_SIZE ? header->summarized : SPOOL_FULL_MAX_MB);
     store_integer(tables, STORE_RANK, 25, row->spool_bytes);
     store_run(tables, STORE_RANK);
+    if (row->damaged)
+        store_damage(tables, row->damaged);
 }

@@ -25,7 +25,7 @@ void build_spool(struct spool_builder *b)
     header->clock = SPOOL_CLOCK_MONOTONIC;
     header->rank = 3;
     header->world_size = 8;
-    header->life = 1;
+    header->world = header->life = 1;
     header->pid = 4711;
     header->pid_start = 99;
     header->thread_level = 3;

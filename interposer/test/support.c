@@ -134,6 +134,17 @@ static const char *const rules[] = {
     " lag(ifnull(completion_id, 1 << 60)) OVER (ORDER BY id) b FROM request) WHERE c < b",
     "SELECT 'completed', id FROM call LEFT JOIN (SELECT completion_id c, count(*) n FROM request GROUP BY 1) ON c = id"
     " WHERE completed <> ifnull(n, 0)",
+    /* what readers refuse, cli/src/db/rules.rs */
+    "SELECT 'call time', id FROM call WHERE begin_ns NOT BETWEEN 0 AND 1 << 56 OR duration_ns NOT BETWEEN 0 AND 1 << 56",
+    "SELECT 'request time', id FROM request WHERE post_begin_ns NOT BETWEEN 0 AND 1 << 56"
+    " OR post_ns NOT BETWEEN 0 AND 1 << 56 OR mpi_ns NOT BETWEEN 0 AND 1 << 56 OR injection_arm NOT BETWEEN 0 AND 1",
+    "SELECT 'rank time', rank FROM rank WHERE init_end_ns NOT BETWEEN 0 AND 1 << 56 OR end_ns NOT BETWEEN 0 AND 1 << 56"
+    " OR world < 1 OR life < 1 OR epoch_ns NOT BETWEEN 0 AND 7000000000000000000",
+    "SELECT 'operation bytes', id FROM operation WHERE bytes NOT BETWEEN 0 AND 1 << 62 OR posted_bytes NOT BETWEEN 0 AND 1 << 62",
+    "SELECT 'tally', call_id FROM tally WHERE size_class NOT BETWEEN 0 AND 64 OR count NOT BETWEEN 0 AND 1 << 48"
+    " OR bytes NOT BETWEEN 0 AND 1 << 62",
+    "SELECT 'thread', id FROM thread WHERE calls NOT BETWEEN 0 AND 1 << 48 OR mpi_ns NOT BETWEEN 0 AND 1 << 56",
+    "SELECT 'communicator', id FROM communicator WHERE comm_rank < 0 OR ordinal NOT BETWEEN 0 AND 2147483647",
     "SELECT 'ended', r.id FROM request r JOIN operation o ON o.id = r.operation_id"
     " WHERE o.ended IS NULL OR (o.ended = 'pending') <> (r.completion_id IS NULL)",
 };

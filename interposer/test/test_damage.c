@@ -6,6 +6,8 @@
 #include "../recorder/store.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static struct store_result result;
 static char error[1024];
@@ -114,6 +116,28 @@ static void test_every_commit(void)
     build_free(&b);
 }
 
+/* More records behind the place that was committed than a kill leaves: the header is damaged. */
+static void test_commit_set_back(void)
+{
+    struct spool_builder b;
+    build_spool(&b);
+    chunk_at chunk = build_chunk(&b, SPOOL_CHUNK_STREAM, 0, SPOOL_CHUNK_ALIGN, 1000);
+    build_thread(&b, chunk, 0, 1);
+    size_t used = build_operation(&b, chunk, (struct spool_operation){.id = 1, .call = 3}) - chunk - sizeof(struct spool_chunk);
+    for (unsigned i = 0; i < 20; i++)
+        BUILD_HOT(&b, chunk, SPOOL_CALL, 1, 1000 + i, 300, 0);
+    CHECK_EQUAL(convert(&b, b.bytes), 0);
+    CHECK_EQUAL(result.damaged, 0);
+    build_chunk_head(&b, chunk)->used = used;
+    CHECK_EQUAL(convert(&b, b.bytes), 0);
+    CHECK_EQUAL(result.damaged, 1);
+    build_chunk_head(&b, chunk)->used = used + 20;
+    b.data[chunk + sizeof(struct spool_chunk) + used] = SPOOL_END; /* was a CALL */
+    CHECK_EQUAL(convert(&b, b.bytes), 0);
+    CHECK_EQUAL(result.damaged, 1);
+    build_free(&b);
+}
+
 /* A chunk whose header is spoiled is lost with its records; the chunks behind it are found again. */
 static void test_lost_chunk(void)
 {
@@ -199,16 +223,33 @@ static void test_random_damage(void)
     CHECK(refused < 500);
 }
 
+/* A FIFO has no bytes to be read, and nobody who writes. */
+static void test_fifo(void)
+{
+    struct spool_info info;
+    unlink(support_path("rank-3.spool"));
+    CHECK_EQUAL(mkfifo(support_path("rank-3.spool"), 0600), 0);
+    alarm(20);
+    CHECK_EQUAL(spool_inspect(support_path("rank-3.spool"), &info, error, sizeof error), -1);
+    CHECK(strstr(error, "not a regular file"));
+    CHECK_EQUAL(store_convert(support_path("rank-3.spool"), support_path("rank-3.db"), NULL, NULL, &result, error,
+                              sizeof error), -1);
+    alarm(0);
+    unlink(support_path("rank-3.spool"));
+}
+
 int main(void)
 {
     support_begin();
     test_cut_everywhere();
     test_cut_rows();
     test_every_commit();
+    test_commit_set_back();
     test_lost_chunk();
     test_orphans();
     test_bad_headers();
     test_random_damage();
+    test_fifo();
     support_end();
     return check_summary();
 }

@@ -38,7 +38,7 @@ impl Cell {
 
     /// Adds a call that blocked or completed something.
     pub fn add_call(&mut self, bytes: Bytes, call: &CallRow) {
-        self.count += 1;
+        self.count = self.count.saturating_add(1);
         self.bytes += bytes;
         match call.duration {
             Some(duration) => self.inside += duration,
@@ -53,20 +53,20 @@ impl Cell {
         request: &RequestRow,
         completion: Option<(&CallRow, Nanos)>,
     ) {
-        self.count += 1;
+        self.count = self.count.saturating_add(1);
         self.bytes += bytes;
         self.inside += request.post;
-        self.polls += request.polls;
+        self.polls = self.polls.saturating_add(request.polls);
         let Some((call, share)) = completion else {
             self.pending += 1;
             return;
         };
         let window = request_window(request, call);
         self.completion += share;
-        self.ended += 1;
+        self.ended = self.ended.saturating_add(1);
         self.window += window;
         if let Some(mpi) = request.mpi {
-            self.timed += 1;
+            self.timed = self.timed.saturating_add(1);
             self.mpi += mpi;
             self.compute += window - mpi;
         }
@@ -74,13 +74,13 @@ impl Cell {
 
     /// Adds calls that were kept as sums only.
     pub fn add_tally(&mut self, tally: &TallyRow, is_post: bool) {
-        self.count += tally.count;
+        self.count = self.count.saturating_add(tally.count);
         self.bytes += tally.bytes;
         self.inside += tally.inside;
         self.completion += tally.completion;
         if is_post {
-            self.ended += tally.count;
-            self.timed += tally.count;
+            self.ended = self.ended.saturating_add(tally.count);
+            self.timed = self.timed.saturating_add(tally.count);
             self.window += tally.window;
             self.mpi += tally.mpi;
             self.compute += tally.window - tally.mpi;
@@ -95,16 +95,16 @@ pub fn request_window(request: &RequestRow, completion: &CallRow) -> Nanos {
 
 impl AddAssign<&Cell> for Cell {
     fn add_assign(&mut self, other: &Cell) {
-        self.count += other.count;
+        self.count = self.count.saturating_add(other.count);
         self.bytes += other.bytes;
         self.inside += other.inside;
         self.completion += other.completion;
-        self.ended += other.ended;
+        self.ended = self.ended.saturating_add(other.ended);
         self.window += other.window;
-        self.timed += other.timed;
+        self.timed = self.timed.saturating_add(other.timed);
         self.mpi += other.mpi;
         self.compute += other.compute;
-        self.polls += other.polls;
+        self.polls = self.polls.saturating_add(other.polls);
         self.pending += other.pending;
     }
 }

@@ -142,23 +142,20 @@ pub struct SiteInjection {
 }
 
 impl Injection {
-    /// What the files say of these ranks, of all when there are none. `None`: none of them was asked to inject. Files that
-    /// cannot be read are left out, if one can.
-    ///
-    /// # Errors
-    /// None of the files in which a rank was asked can be read.
+    /// What the files say of these ranks, of all when there are none; also why some could not be read. `None`: none of the
+    /// ranks was asked to inject.
     pub fn of_run(
         databases: &[PathBuf],
         ranks: &[Rank],
         symbols: &mut Symbols,
-    ) -> Result<Option<Injection>, DbError> {
-        let files = read_files(databases, ranks)?;
+    ) -> (Option<Injection>, Vec<DbError>) {
+        let (files, failed) = read_files(databases, ranks);
         if files.iter().all(|file| file.ranks.is_empty()) {
-            return Ok(None);
+            return (None, failed);
         }
         let places = Places::new(&files);
         let mut names = Renumbered::new(symbols, &places.modules);
-        Ok(Some(build(&files, &places, &mut names)))
+        (Some(build(&files, &places, &mut names)), failed)
     }
 }
 

@@ -4,7 +4,7 @@
 use rusqlite::Connection;
 
 use crate::db::Definitions;
-use crate::model::RankKey;
+use crate::model::{RankKey, Text};
 
 /// An event that was counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -147,7 +147,8 @@ impl Reader<'_> {
         let mut rows = statement.query([])?;
         let mut numbers = Vec::new();
         while let Some(row) = rows.next()? {
-            let counter = Counter { name: row.get(2)?, unit: row.get(3)? };
+            let counter =
+                Counter { name: row.get::<_, Text>(2)?.0, unit: row.get::<_, Text>(3)?.0 };
             let counters = &mut self.found.counters;
             let at = counters.iter().position(|known| *known == counter).unwrap_or_else(|| {
                 counters.push(counter);

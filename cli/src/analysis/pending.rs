@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::combine::Paths;
 use super::sites::name_path;
 use crate::db::{Database, DbError, Definitions};
-use crate::model::{CallPath, Ended, Module, Nanos, Rank, RankInfo, RankKey};
+use crate::model::{Bytes, CallPath, Ended, Module, Nanos, Rank, RankInfo, RankKey};
 use crate::symbols::{FrameName, NameFrames};
 
 /// What it is that did not end.
@@ -66,7 +66,7 @@ fn pending_row(row: &rusqlite::Row<'_>, definitions: &Definitions) -> rusqlite::
             .calls
             .get(&call_id)
             .map_or_else(|| format!("call {call_id}"), |call| call.name.clone()),
-        bytes: row.get::<_, i64>(4)? as u64,
+        bytes: row.get::<_, Bytes>(4)?.0,
         peer: row.get(5)?,
         tag: row.get(6)?,
         posted_peer: row.get(7)?,

@@ -118,7 +118,9 @@ fn unrecorded_children(ranks: &[&RankInfo]) -> Option<Problem> {
 }
 
 fn several_jobs(ranks: &[&RankInfo]) -> Option<Problem> {
-    let jobs: BTreeSet<&str> = ranks.iter().map(|rank| rank.job.as_str()).collect();
+    // a spool that was cut may have lost the name of its job
+    let named = ranks.iter().map(|rank| rank.job.as_str()).filter(|job| !job.is_empty());
+    let jobs: BTreeSet<&str> = named.collect();
     (jobs.len() > 1).then(|| {
         let message = format!(
             "these files are of {} different jobs, added up here: name one file, or keep one job in a directory",
@@ -176,9 +178,10 @@ fn describe_death(info: &RankInfo, pending: &[PendingItem]) -> Problem {
 }
 
 fn pending_after_finalize(ranks: &[&RankInfo], pending: &[PendingItem]) -> Option<Problem> {
+    // of a damaged spool the ends of requests may be missing
     let finalized: BTreeSet<(Rank, i64)> = ranks
         .iter()
-        .filter(|rank| rank.ended == Ended::Finalize)
+        .filter(|rank| rank.ended == Ended::Finalize && rank.damaged_pieces == 0)
         .map(|rank| (rank.rank, rank.life))
         .collect();
     let mut counts: BTreeMap<Rank, u64> = BTreeMap::new();
@@ -199,7 +202,8 @@ fn pending_after_finalize(ranks: &[&RankInfo], pending: &[PendingItem]) -> Optio
 }
 
 fn incomplete_records(ranks: &[&RankInfo]) -> Vec<Problem> {
-    let lost = sum_where(ranks, |rank| rank.lost_records);
+    let lost = sum_where(ranks, |rank| rank.lost_records.saturating_sub(rank.damaged_pieces));
+    let damaged = sum_where(ranks, |rank| rank.damaged_pieces);
     let unknown = sum_where(ranks, |rank| rank.unknown_requests);
     let mut problems = Vec::new();
     let mut summarized: BTreeMap<Full, Vec<Rank>> = BTreeMap::new();
@@ -225,6 +229,18 @@ fn incomplete_records(ranks: &[&RankInfo]) -> Vec<Problem> {
             list_ranks(&lost.1)
         );
         problems.push(Problem::new(ProblemKind::LostRecords, message, lost.1));
+    }
+    if damaged.0 > 0 {
+        let message = format!(
+            "{} piece{} of the spool{} of rank{} {} could not be read when it became a database: it was damaged or cut off. \
+             What stood there is missing, and all sums are too small",
+            damaged.0,
+            plural(damaged.0),
+            plural(damaged.1.len() as u64),
+            plural(damaged.1.len() as u64),
+            list_ranks(&damaged.1)
+        );
+        problems.push(Problem::new(ProblemKind::LostRecords, message, damaged.1));
     }
     if unknown.0 > 0 {
         let message = format!(

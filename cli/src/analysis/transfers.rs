@@ -103,7 +103,7 @@ pub(super) fn kinds(run: &RunSums) -> Vec<KindRow> {
         *bytes += entry.cell.bytes;
     }
     rows.into_iter()
-        .filter(|(_, (requests, calls, bytes))| requests + calls + bytes.0 > 0)
+        .filter(|(_, (requests, calls, bytes))| *requests > 0 || *calls > 0 || bytes.0 > 0)
         .map(|(kind, (requests, calls, bytes))| KindRow { kind, requests, calls, bytes: bytes.0 })
         .collect()
 }

@@ -217,8 +217,8 @@ fn thresholds(outside: &Outside) -> Vec<Threshold> {
 }
 
 fn advice(recorded: &Path) -> anyhow::Result<Vec<AdviceGiven>> {
-    let open = OpenRun::open(Some(recorded))?;
-    let report = report::build(&open, &[], ReportOptions::default())?;
+    let mut open = OpenRun::open(Some(recorded))?;
+    let report = report::build(&mut open, &[], ReportOptions::default())?;
     let given = report.advice.iter().filter(|advice| advice.helps).take(ADVICE);
     let given = given.map(|advice| {
         let other = advice.or_test.iter().map(|other| format!(" {}", other.sentence));

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::db::{Database, DbError};
+use crate::model::Text;
 use crate::secrets;
 use crate::trace::Trace;
 
@@ -78,7 +79,7 @@ pub fn recorded_environment(database: &Database) -> Result<BTreeMap<String, Stri
     let read = || -> rusqlite::Result<_> {
         let mut statement = database.connection.prepare(sql)?;
         let rows = statement.query_map([], |row| {
-            let (name, value): (String, String) = (row.get(0)?, row.get(1)?);
+            let (Text(name), Text(value)) = (row.get(0)?, row.get(1)?);
             let value = secrets::hide_in_value(&name, &value);
             Ok((name, value))
         })?;

@@ -1,9 +1,9 @@
 //! `lapscope diff`: two runs side by side.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::open::OpenRun;
 use super::report::build;
@@ -31,10 +31,21 @@ pub fn run(args: &DiffArgs) -> Result<ExitCode> {
 }
 
 fn side(path: &Path) -> Result<Side> {
-    let open = OpenRun::open(Some(path))?;
+    let mut open = OpenRun::open(Some(path))?;
     let all = ReportOptions { top: 0, ..ReportOptions::default() };
-    let report = build(&open, &[], all)?;
-    let first = open.files.databases.first().context("no data")?;
-    let configuration = Configuration::read(&Database::open(first)?)?;
+    let report = build(&mut open, &[], all)?;
+    let configuration = configuration(&open.files.databases)?;
     Ok(Side { report, configuration })
+}
+
+/// That of the first file in which it can be read.
+fn configuration(databases: &[PathBuf]) -> Result<Configuration> {
+    let mut error = anyhow::anyhow!("no data");
+    for path in databases {
+        match Database::open(path).and_then(|database| Configuration::read(&database)) {
+            Ok(configuration) => return Ok(configuration),
+            Err(why) => error = why.into(),
+        }
+    }
+    Err(error)
 }

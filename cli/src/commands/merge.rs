@@ -5,13 +5,12 @@ use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::recover::recover_run;
+use super::open::{warn, OpenRun};
 use crate::args::MergeArgs;
 use crate::db::{self, Database};
 use crate::merged;
 use crate::output::print;
 use crate::render::style::Style;
-use crate::say;
 
 /// # Errors
 /// There is no run, or the file cannot be written, or exists.
@@ -20,11 +19,15 @@ pub fn run(args: &MergeArgs) -> anyhow::Result<ExitCode> {
         [] => vec![db::find_run(None)?],
         named => named.to_vec(),
     };
-    let files = databases(&roots)?;
+    let mut open = open_all(&roots)?;
+    let files = open.files.databases.clone();
     let output = args.output.clone().unwrap_or_else(|| default_output(&roots[0]));
     let bar = rows_bar(&files);
-    merged::merge(&files, &output, &|rows| bar.inc(rows))?;
+    let left_out = merged::merge(&files, &output, &|rows| bar.inc(rows))?;
     bar.finish_and_clear();
+    open.leave_out(left_out)?;
+    warn(&open.problems(&[]));
+    let files = &open.files.databases;
     let plural = if files.len() == 1 { "file" } else { "files" };
     let merged = format!("{}: {} {plural} merged", output.display(), files.len());
     print(|out| writeln!(out, "{}", Style::for_stdout().wrap(&merged, "", "  ")))?;
@@ -43,20 +46,14 @@ fn default_output(root: &Path) -> PathBuf {
     }
 }
 
-/// The databases of the runs `roots`, after recovering what killed ranks left.
+/// The runs that were named, as one.
 ///
 /// # Errors
-/// Nothing there, or it cannot be listed.
-pub fn databases(roots: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for root in roots {
-        let root = db::find_run(Some(root))?;
-        for sentence in recover_run(&root, true)?.left {
-            say!("{sentence}");
-        }
-        files.extend(db::list_files(&root)?.databases);
-    }
-    Ok(files)
+/// One of them is not there, or nothing in them can be read.
+fn open_all(roots: &[PathBuf]) -> anyhow::Result<OpenRun> {
+    let found: Result<Vec<PathBuf>, _> =
+        roots.iter().map(|root| db::find_run(Some(root))).collect();
+    OpenRun::open_all(&found?)
 }
 
 /// A progress bar for copying `files`, on standard error where that is a terminal.

@@ -1,6 +1,6 @@
 //! What the commands that read a run have in common.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
@@ -8,50 +8,87 @@ use super::filters::check_ranks;
 use super::recover::{recover_run, Copies};
 use crate::analysis::aggregate::{Aggregator, FileSums};
 use crate::analysis::combine::RunSums;
+use crate::analysis::injection::Injection;
 use crate::analysis::measures::FileMeasures;
 use crate::analysis::pending::{collect_pending, read_pending, FilePending, PendingItem};
 use crate::analysis::problem::{find_problems_of, Problem, ProblemKind};
-use crate::db::{find_run, for_each_file, list_files, rows_to_scan, scan, DbError, RunFiles};
-use crate::model::{Module, Rank, RankInfo};
+use crate::db::{
+    find_run, for_each_file, list_files, rows_to_scan, scan, Census, DbError, RunFiles,
+};
+use crate::model::{Module, Rank};
 use crate::render::progress::Progress;
 use crate::say;
 use crate::symbols::Symbols;
 use crate::trace::Trace;
 
-/// The files of a run, after what killed ranks left was turned into databases.
+/// The files of a run, after what killed ranks left was turned into databases, and after every file was checked. All
+/// commands that read a run do so through this, and tell of the same problems.
 pub struct OpenRun {
+    /// The databases among them are those that can be believed.
     pub files: RunFiles,
+    census: Census,
     /// Spools that could not be turned into databases, and why.
-    pub problems: Vec<Problem>,
+    not_recovered: Vec<Problem>,
+    in_part: Vec<Problem>,
     /// Of spools whose ranks may still run elsewhere.
-    _copies: Copies,
+    _copies: Vec<Copies>,
 }
 
 impl OpenRun {
     /// # Errors
     /// There is no run, or nothing in it can be read yet.
     pub fn open(named: Option<&Path>) -> Result<OpenRun> {
-        let root = find_run(named)?;
-        let mut files = list_files(&root)?;
-        let (mut problems, mut copies) = (Vec::new(), Copies::default());
-        if !files.spools.is_empty() {
-            let left = match recover_run(&root, true) {
-                Ok(summary) => {
-                    copies = summary.copies;
-                    summary.left
-                }
-                Err(error) => vec![format!("{error:#}")],
-            };
-            let not_recovered = |line| Problem::new(ProblemKind::NotRecovered, line, vec![]);
-            problems.extend(left.into_iter().map(not_recovered));
-            files = list_files(&root)?;
-            files.databases.extend(copies.databases.iter().cloned());
+        OpenRun::open_all(&[find_run(named)?])
+    }
+
+    /// As [`OpenRun::open`], several of them as one run.
+    ///
+    /// # Errors
+    /// As [`OpenRun::open`].
+    pub fn open_all(roots: &[PathBuf]) -> Result<OpenRun> {
+        let mut files = RunFiles { root: PathBuf::new(), databases: vec![], spools: vec![] };
+        let (mut not_recovered, mut all_copies) = (Vec::new(), Vec::new());
+        for root in roots {
+            let (of_root, copies, problems) = with_recovered(root)?;
+            files.root = of_root.root;
+            files.databases.extend(of_root.databases);
+            all_copies.push(copies);
+            not_recovered.extend(problems);
         }
         if files.databases.is_empty() {
-            let why: Vec<String> = problems.into_iter().map(|problem| problem.message).collect();
-            anyhow::bail!("{}: no data yet: {}", root.display(), why.join("; "));
+            let why: Vec<&str> =
+                not_recovered.iter().map(|problem| problem.message.as_str()).collect();
+            anyhow::bail!("{}: no data yet: {}", files.root.display(), why.join("; "));
         }
-        Ok(OpenRun { files, problems, _copies: copies })
+        let mut census = Census::take(&files.databases);
+        if census.files.is_empty() {
+            return Err(census.failed.swap_remove(0).into());
+        }
+        files.databases.clone_from(&census.files);
+        Ok(OpenRun { files, census, not_recovered, in_part: Vec::new(), _copies: all_copies })
+    }
+
+    /// What to know before believing what was read: of all files, of what reading them found, and of what had not ended.
+    pub fn problems(&self, pending: &[PendingItem]) -> Vec<Problem> {
+        let mut problems = self.not_recovered.clone();
+        problems.extend(self.in_part.iter().cloned());
+        let found = find_problems_of(&self.census.infos(), &self.census.failed, pending);
+        problems.extend(found);
+        problems
+    }
+
+    /// Leaves out files that turned out to be unreadable.
+    ///
+    /// # Errors
+    /// The first of them, when no file is left.
+    pub fn leave_out(&mut self, mut failed: Vec<DbError>) -> Result<()> {
+        self.census.without(&failed);
+        self.files.databases.clone_from(&self.census.files);
+        if self.census.files.is_empty() && !failed.is_empty() {
+            return Err(failed.swap_remove(0).into());
+        }
+        self.census.failed.append(&mut failed);
+        Ok(())
     }
 
     /// The name of the run as the user would type it.
@@ -59,11 +96,11 @@ impl OpenRun {
         self.files.root.to_string_lossy().into_owned()
     }
 
-    /// Reads everything once and sums it up; also why some files could not be read.
+    /// Reads everything once and sums it up. Files that cannot be read are among the problems from then on.
     ///
     /// # Errors
     /// No file could be read.
-    pub fn sum(&self) -> Result<(RunSums, Vec<DbError>)> {
+    pub fn sum(&mut self) -> Result<RunSums> {
         let progress = Progress::default();
         let per_file = for_each_file(&self.files.databases, |database, definitions| {
             let mut aggregator = Aggregator::new(&definitions);
@@ -76,48 +113,81 @@ impl OpenRun {
             let sums = sums().map_err(DbError::reading(&database.path))?;
             Ok((definitions, sums))
         })?;
-        Ok((RunSums::combine(per_file.read), per_file.failed))
+        self.leave_out(per_file.failed)?;
+        Ok(RunSums::combine(per_file.read))
     }
 
     /// As [`OpenRun::sum`], and puts the same rows together across ranks.
     ///
     /// # Errors
     /// No file could be read.
-    pub fn sum_and_trace(&self) -> Result<(RunSums, Trace, Vec<DbError>)> {
+    pub fn sum_and_trace(&mut self) -> Result<(RunSums, Trace)> {
         let read = Trace::read_with(&self.files.databases, Some(Aggregator::new))?;
         let sums = read.sinks.into_iter().map(|(definitions, sums)| (definitions, sums.finish()));
-        Ok((RunSums::combine(sums.collect()), read.trace, read.failed))
+        self.leave_out(read.failed)?;
+        Ok((RunSums::combine(sums.collect()), read.trace))
     }
 
-    /// Reads everything once and puts it together across ranks; also what to know before believing it.
+    /// Reads everything once and puts it together across ranks.
     ///
     /// # Errors
     /// No file could be read, or one of `ranks` is not in it.
-    pub fn trace(&self, ranks: &[Rank]) -> Result<(Trace, Vec<Problem>)> {
+    pub fn trace(&mut self, ranks: &[Rank]) -> Result<Trace> {
         let (trace, failed) = Trace::read(&self.files.databases)?;
+        self.leave_out(failed)?;
         let known = trace.ranks.iter().map(|trace| trace.info().rank);
         check_ranks("--rank", ranks.iter().copied(), known, &self.name())?;
-        let infos: Vec<&RankInfo> = trace.ranks.iter().map(|rank| rank.info()).collect();
-        let mut problems = self.problems.clone();
-        problems.extend(find_problems_of(&infos, &failed, &[]));
-        Ok((trace, problems))
+        Ok(trace)
     }
 
     /// Reads and names what did not end.
     ///
     /// # Errors
     /// No file could be read.
-    pub fn pending(&self) -> Result<Pending> {
+    pub fn pending(&mut self) -> Result<Pending> {
         let per_file = for_each_file(&self.files.databases, |database, definitions| {
             let rows = read_pending(database, &definitions)?;
             Ok(FilePending { definitions, rows })
         })?;
+        self.leave_out(per_file.failed)?;
         let ranks = per_file.read.iter().flat_map(|file| &file.definitions.ranks);
         let ranks = ranks.map(|info| info.rank).collect();
         let (items, symbols) =
             collect_pending(&per_file.read, |modules: Vec<Module>| Symbols::new(modules));
-        Ok(Pending { items, ranks, symbols, failed: per_file.failed })
+        Ok(Pending { items, ranks, symbols })
     }
+
+    /// Reads what was injected, where ranks were asked to. Files of which that cannot be read are among the problems; what
+    /// else they hold counts.
+    pub fn injection(&mut self, ranks: &[Rank], symbols: &mut Symbols) -> Option<Injection> {
+        let (injection, failed) = Injection::of_run(&self.files.databases, ranks, symbols);
+        self.read_in_part("what was injected is not read", failed);
+        injection
+    }
+
+    /// Has files among the problems whose other rows count.
+    pub fn read_in_part(&mut self, what: &str, failed: Vec<DbError>) {
+        let problem = |error: DbError| {
+            Problem::new(ProblemKind::DamagedFile, format!("{what}: {error}"), vec![])
+        };
+        self.in_part.extend(failed.into_iter().map(problem));
+    }
+}
+
+/// The files of a run, what killed ranks left among them.
+fn with_recovered(root: &Path) -> Result<(RunFiles, Copies, Vec<Problem>)> {
+    let files = list_files(root)?;
+    if files.spools.is_empty() {
+        return Ok((files, Copies::default(), Vec::new()));
+    }
+    let (copies, left) = match recover_run(root, true) {
+        Ok(summary) => (summary.copies, summary.left),
+        Err(error) => (Copies::default(), vec![format!("{error:#}")]),
+    };
+    let not_recovered = |line| Problem::new(ProblemKind::NotRecovered, line, vec![]);
+    let mut files = list_files(root)?;
+    files.databases.extend(copies.databases.iter().cloned());
+    Ok((files, copies, left.into_iter().map(not_recovered).collect()))
 }
 
 /// What did not end.
@@ -127,7 +197,6 @@ pub struct Pending {
     pub ranks: Vec<Rank>,
     /// Knows which modules could not be used.
     pub symbols: Symbols,
-    pub failed: Vec<DbError>,
 }
 
 /// Says on standard error what must be known, for output formats that have no place for it.

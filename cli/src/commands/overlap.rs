@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use anyhow::{bail, Result};
 
 use super::open::{warn, OpenRun};
-use crate::analysis::injection::Injection;
 use crate::analysis::overlap::{measure, EagerLimits, Options, Overlap};
 use crate::analysis::problem::module_problems;
 use crate::analysis::reference::{Reference, Source};
@@ -41,8 +40,8 @@ pub fn run(args: &OverlapArgs) -> Result<ExitCode> {
 }
 
 fn build(args: &OverlapArgs) -> Result<Overlap> {
-    let open = OpenRun::open(args.run.as_deref())?;
-    let (trace, mut problems) = open.trace(&args.ranks)?;
+    let mut open = OpenRun::open(args.run.as_deref())?;
+    let trace = open.trace(&args.ranks)?;
     let (reference, notes) = reference(args.reference.as_deref(), &trace, &open.files.databases)?;
     let eager = EagerLimits::of(&Thresholds::find(&trace, &reference, &[], Vec::new()));
     let progress = Progress::default();
@@ -54,7 +53,8 @@ fn build(args: &OverlapArgs) -> Result<Overlap> {
     let options = Options { top: args.top, ranks: &args.ranks };
     let mut overlap =
         Overlap::build(&open.name(), &trace, &reference, &measured, options, &mut symbols);
-    overlap.injection = Injection::of_run(&open.files.databases, &args.ranks, &mut symbols)?;
+    overlap.injection = open.injection(&args.ranks, &mut symbols);
+    let mut problems = open.problems(&[]);
     problems.extend(module_problems(symbols.troubles()));
     overlap.reference.notes.extend(notes);
     overlap.problems = problems;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::filters::check_ranks;
 use super::open::{warn, OpenRun};
 use crate::analysis::pending::PendingItem;
-use crate::analysis::problem::{module_problems, Problem, ProblemKind};
+use crate::analysis::problem::module_problems;
 use crate::analysis::report::JSON_VERSION;
 use crate::args::{Format, PendingArgs};
 use crate::output::{print, print_json};
@@ -27,18 +27,13 @@ struct Document<'a> {
 /// # Errors
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &PendingArgs) -> Result<ExitCode> {
-    let open = OpenRun::open(args.run.as_deref())?;
+    let mut open = OpenRun::open(args.run.as_deref())?;
     let found = open.pending()?;
     let known = found.ranks.iter().copied();
     check_ranks("--rank", args.ranks.iter().copied(), known, &open.name())?;
     let mut items = found.items;
     items.retain(|item| args.ranks.is_empty() || args.ranks.contains(&item.rank));
-    let mut problems = open.problems.clone();
-    problems.extend(
-        found.failed.iter().map(|error| {
-            Problem::new(ProblemKind::DamagedFile, format!("not read: {error}"), vec![])
-        }),
-    );
+    let mut problems = open.problems(&[]);
     problems.extend(module_problems(found.symbols.troubles()));
     warn(&problems);
     match args.format {

@@ -12,6 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args::RecoverArgs;
 use crate::db;
+use crate::files::read_short_text;
 use crate::launch::runs::Claim;
 use crate::output::print;
 use crate::render::style::Style;
@@ -21,8 +22,14 @@ use crate::store::{self, Converted, Fate, Owner};
 /// How long ranks may take to die when their launcher has ended already, as after MPI_Abort.
 const LAST_BREATH: Duration = Duration::from_secs(3);
 
+/// How long another recover is waited for. It may take minutes, and whoever only reads has the files that there are.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
 /// Spools converted at a time: each is one thread of computation and one file written.
 const WORKERS: usize = 2;
+
+/// Bytes of a `rank-N.spool-at`: a host and a path.
+const LONGEST_POINTER: u64 = 8192;
 
 /// What became of the spools of a run directory.
 #[derive(Debug, Default)]
@@ -128,7 +135,7 @@ fn recover(directory: &Path, progress: bool, intent: Intent) -> anyhow::Result<R
     if !directory.is_dir() || find_leftovers(directory)?.is_empty() {
         return Ok(RecoverSummary::default());
     }
-    let _lock = lock(directory);
+    let _lock = lock(directory, LONGEST_WAIT)?;
     let leftovers = find_leftovers(directory)?; // again: another recover may have had the lock
     let bar = progress_bar(&leftovers, progress);
     let (next, summary) = (AtomicUsize::new(0), Mutex::new(RecoverSummary::default()));
@@ -158,11 +165,48 @@ fn recover(directory: &Path, progress: bool, intent: Intent) -> anyhow::Result<R
 }
 
 /// Two at once would write the same files. On file systems without locks there is none to hold.
-fn lock(directory: &Path) -> Option<std::fs::File> {
-    let file = std::fs::File::open(directory).ok()?;
-    // SAFETY: the descriptor is open.
-    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) };
-    Some(file)
+///
+/// # Errors
+/// Another process held the lock for all of `longest`.
+fn lock(directory: &Path, longest: Duration) -> anyhow::Result<Option<std::fs::File>> {
+    let Ok(file) = std::fs::File::open(directory) else { return Ok(None) };
+    let begin = Instant::now();
+    loop {
+        // SAFETY: the descriptor is open.
+        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+            return Ok(Some(file));
+        }
+        if std::io::Error::last_os_error().kind() != std::io::ErrorKind::WouldBlock {
+            return Ok(Some(file));
+        }
+        if begin.elapsed() >= longest {
+            bail!(
+                "{}: its spools were not recovered: {} has locked the directory for {} s. Try again when it has ended",
+                directory.display(),
+                holder(&file).unwrap_or_else(|| "another process".to_owned()),
+                longest.as_secs()
+            );
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Who holds the lock of an open directory, as far as the kernel tells: a process of this host.
+fn holder(directory: &std::fs::File) -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    let inode = format!(":{}", directory.metadata().ok()?.ino());
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    // "1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF"
+    let pid = locks.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let is_held = fields.get(1) == Some(&"FLOCK") && fields.get(5)?.ends_with(&inode);
+        fields.get(4).filter(|_| is_held).copied()
+    })?;
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    Some(match name.trim() {
+        "" => format!("process {pid}"),
+        name => format!("process {pid} ({name})"),
+    })
 }
 
 fn progress_bar(leftovers: &[Leftover], wanted: bool) -> ProgressBar {
@@ -195,7 +239,11 @@ fn find_leftovers(directory: &Path) -> anyhow::Result<Vec<Leftover>> {
         match db::parse_name(&name).map(|(_, extension)| extension) {
             Some("spool") => leftovers.push(Leftover { spool: path, database, elsewhere: None }),
             Some("spool-at") => {
-                let text = std::fs::read_to_string(&path).unwrap_or_default();
+                let Ok(text) = read_short_text(&path, LONGEST_POINTER) else {
+                    // no pointer, and no spool: which is said of it
+                    leftovers.push(Leftover { spool: path, database, elsewhere: None });
+                    continue;
+                };
                 let (host, spool) = text.trim_end().split_once('\t').unwrap_or_default();
                 let elsewhere = Some((path.clone(), host.to_owned()));
                 leftovers.push(Leftover { spool: spool.into(), database, elsewhere });
@@ -350,6 +398,17 @@ mod tests {
         std::fs::write(directory.path().join("rank-3.db"), "").unwrap();
         assert!(recover_run(directory.path(), false).unwrap().left.is_empty());
         assert!(!pointer.exists(), "a pointer to what was converted is of no use");
+    }
+
+    #[test]
+    fn a_lock_that_is_held_is_not_waited_for_without_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let held = lock(directory.path(), Duration::ZERO).unwrap();
+        let error = lock(directory.path(), Duration::from_millis(50)).unwrap_err().to_string();
+        assert!(error.contains("were not recovered"), "{error}");
+        assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
+        drop(held);
+        assert!(lock(directory.path(), Duration::ZERO).is_ok());
     }
 
     #[test]

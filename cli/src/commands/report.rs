@@ -9,7 +9,7 @@ use super::open::{warn, OpenRun};
 use crate::analysis::advice::{Gathered, Gatherer, Limit, Setting};
 use crate::analysis::injection::Injection;
 use crate::analysis::overlap::{measure_with, EagerLimits, Options, Overlap};
-use crate::analysis::problem::{find_problems, module_problems, Problem};
+use crate::analysis::problem::{module_problems, Problem};
 use crate::analysis::report::{InDetail, Report, ReportOptions};
 use crate::analysis::sites::Grouping;
 use crate::analysis::thresholds::Thresholds;
@@ -29,9 +29,9 @@ use crate::trace::Trace;
 /// # Errors
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
-    let open = OpenRun::open(args.run.as_deref())?;
+    let mut open = OpenRun::open(args.run.as_deref())?;
     let options = ReportOptions { top: args.top, order: args.sort.into() };
-    let report = build(&open, &args.ranks, options)?;
+    let report = build(&mut open, &args.ranks, options)?;
     match args.format {
         Format::Text => print(|out| render::report::write(out, &report, Style::for_stdout()))?,
         Format::Json => print_json(&report)?,
@@ -47,9 +47,8 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
 ///
 /// # Errors
 /// No file of it can be read, or it has none of these ranks.
-pub fn build(open: &OpenRun, ranks: &[Rank], options: ReportOptions) -> Result<Report> {
-    let (mut sums, trace, failed) = open.sum_and_trace()?;
-    let mut problems = open.problems.clone();
+pub fn build(open: &mut OpenRun, ranks: &[Rank], options: ReportOptions) -> Result<Report> {
+    let (mut sums, trace) = open.sum_and_trace()?;
     let mut troubles: Vec<Problem> = Vec::new();
     let pending = if sums.entries.iter().any(|entry| entry.cell.pending > 0) {
         let pending = open.pending()?;
@@ -58,12 +57,12 @@ pub fn build(open: &OpenRun, ranks: &[Rank], options: ReportOptions) -> Result<R
     } else {
         Vec::new()
     };
-    problems.extend(find_problems(&sums.ranks, &failed, &pending));
     let known = sums.ranks.iter().map(|rank| rank.info.rank);
     check_ranks("--rank", ranks.iter().copied(), known, &open.name())?;
     sums.retain_ranks(ranks);
     let mut symbols = Symbols::new(sums.modules.clone());
-    let injection = Injection::of_run(&open.files.databases, ranks, &mut symbols)?;
+    let injection = open.injection(ranks, &mut symbols);
+    let problems = open.problems(&pending);
     let detail = in_detail(open, &trace, ranks, injection, &mut symbols);
     drop(trace);
     sums.unify(Grouping::Frame, &mut symbols);

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::filters::{check_calls, check_ranks};
 use super::open::{warn, OpenRun};
-use crate::analysis::problem::{module_problems, Problem, ProblemKind};
+use crate::analysis::problem::module_problems;
 use crate::analysis::report::JSON_VERSION;
 use crate::analysis::requests::{merge_top, Filter, Order, PlaceNames, Request, Requests};
 use crate::args::{EndedFilter, Format, KindFilter, RequestSort, RequestsArgs};
@@ -29,15 +29,15 @@ const MOST_RANKS: i64 = 10_000_000;
 /// # Errors
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &RequestsArgs) -> Result<ExitCode> {
-    let open = OpenRun::open(args.run.as_deref())?;
+    let mut open = OpenRun::open(args.run.as_deref())?;
     check(args, &open)?;
     let mut selection = Selection::new(args, &open.files.databases)?;
-    let mut problems = open.problems.clone();
     if order(args) == Order::Stored && args.format != Format::Text {
-        stream(args, &open, &mut selection, &mut problems)?;
+        stream(args, &mut open, &mut selection)?;
     } else {
-        show_top(args, &open, &mut selection, &mut problems)?;
+        show_top(args, &mut open, &mut selection)?;
     }
+    let mut problems = open.problems(&[]);
     problems.extend(module_problems(selection.symbols.troubles()));
     warn(&problems);
     Ok(ExitCode::SUCCESS)
@@ -149,16 +149,7 @@ fn order(args: &RequestsArgs) -> Order {
     }
 }
 
-fn not_read(error: &DbError) -> Problem {
-    Problem::new(ProblemKind::DamagedFile, format!("not read: {error}"), vec![])
-}
-
-fn show_top(
-    args: &RequestsArgs,
-    open: &OpenRun,
-    selection: &mut Selection,
-    problems: &mut Vec<Problem>,
-) -> Result<()> {
+fn show_top(args: &RequestsArgs, open: &mut OpenRun, selection: &mut Selection) -> Result<()> {
     let (filter, paths) = (&selection.filter, selection.paths.as_ref());
     let per_file = for_each_file(&open.files.databases, |database, definitions| {
         let is_wanted = Selection::is_wanted_path(paths, &database.path);
@@ -166,7 +157,7 @@ fn show_top(
         let top = requests.top(order(args), args.top)?;
         Ok((definitions, top))
     })?;
-    problems.extend(per_file.failed.iter().map(not_read));
+    open.leave_out(per_file.failed)?;
     let (definitions, tops): (Vec<_>, Vec<_>) = per_file.read.into_iter().unzip();
     let (tops, found): (Vec<_>, Vec<u64>) = tops.into_iter().unzip();
     let found: u64 = found.into_iter().sum();
@@ -186,33 +177,21 @@ fn show_top(
 }
 
 /// Rows go out as they are read, so that memory does not depend on how many there are.
-fn stream(
-    args: &RequestsArgs,
-    open: &OpenRun,
-    selection: &mut Selection,
-    problems: &mut Vec<Problem>,
-) -> Result<()> {
+fn stream(args: &RequestsArgs, open: &mut OpenRun, selection: &mut Selection) -> Result<()> {
     let limit = if args.top == 0 { u64::MAX } else { args.top as u64 };
-    let mut read = 0;
+    let mut failed = Vec::new();
     print_in(args.format, |out| {
         let mut writer = RowWriter::begin(args.format, &open.name(), out)?;
         let mut found = 0;
         for path in &open.files.databases {
             match stream_file(path, selection, limit, &mut found, &mut writer) {
-                Ok(result) => {
-                    result?;
-                    read += 1;
-                }
-                Err(error) => problems.push(not_read(&error)),
+                Ok(result) => result?,
+                Err(error) => failed.push(error),
             }
         }
         writer.end(found)
     })?;
-    if read == 0 {
-        warn(problems);
-        anyhow::bail!("no file of {} could be read", open.name());
-    }
-    Ok(())
+    open.leave_out(failed)
 }
 
 /// The outer error is of the file, the inner one of the output.

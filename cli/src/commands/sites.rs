@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::filters::{check_calls, check_ranks};
 use super::open::{warn, OpenRun};
 use crate::analysis::combine::RunSums;
-use crate::analysis::problem::{find_problems, module_problems};
+use crate::analysis::problem::module_problems;
 use crate::analysis::report::JSON_VERSION;
 use crate::analysis::requests::is_wanted_call;
 use crate::analysis::sites::{group_sites, name_path, name_site, Grouping, Order, Site};
@@ -45,10 +45,9 @@ struct Document<'a> {
 /// # Errors
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &SitesArgs) -> Result<ExitCode> {
-    let open = OpenRun::open(args.run.as_deref())?;
-    let (mut sums, failed) = open.sum()?;
-    let mut problems = open.problems.clone();
-    problems.extend(find_problems(&sums.ranks, &failed, &[]));
+    let mut open = OpenRun::open(args.run.as_deref())?;
+    let mut sums = open.sum()?;
+    let mut problems = open.problems(&[]);
     let ranks = sums.ranks.iter().map(|rank| rank.info.rank);
     check_ranks("--rank", args.ranks.iter().copied(), ranks, &open.name())?;
     check_calls(&args.calls, sums.calls.iter().map(|call| call.name.as_str()))?;

@@ -10,7 +10,8 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Batch, Connection, Statement};
 use serde_json::Value;
 
-use super::merge::{databases, rows_bar};
+use super::merge::rows_bar;
+use super::open::{warn, OpenRun};
 use crate::args::{Format, SqlArgs};
 use crate::db;
 use crate::merged;
@@ -36,7 +37,8 @@ pub fn run(args: &SqlArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn answer(run: Option<&Path>, query: &str, format: Format) -> anyhow::Result<()> {
-    let files = databases(&[find(run)?])?;
+    let mut open = OpenRun::open_all(&[find(run)?])?;
+    let files = open.files.databases.clone();
     let bar = OnceCell::new();
     let copying = |copy: &Path| {
         say!(
@@ -50,6 +52,10 @@ fn answer(run: Option<&Path>, query: &str, format: Format) -> anyhow::Result<()>
     if let Some(bar) = bar.get() {
         bar.finish_and_clear();
     }
+    open.leave_out(together.left_out)?;
+    open.read_in_part("some rows are missing", together.incomplete);
+    warn(&open.problems(&[]));
+    db::unlimited(&together.connection);
     output::print_with(format, |out| {
         execute(&together.connection, query, out, format).map_err(plain)
     })

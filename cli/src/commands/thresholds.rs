@@ -49,10 +49,10 @@ pub fn run(args: &ThresholdsArgs) -> Result<ExitCode> {
 }
 
 fn of_run(args: &ThresholdsArgs, run: Option<&Path>) -> Result<ExitCode> {
-    let open = OpenRun::open(run)?;
-    let (trace, problems) = open.trace(&args.ranks)?;
-    warn(&problems);
-    let declared = declared(&open.files.databases)?;
+    let mut open = OpenRun::open(run)?;
+    let trace = open.trace(&args.ranks)?;
+    warn(&open.problems(&[]));
+    let declared = declared(&open.files.databases);
     let (reference, _) = calibration::reference_for(&trace, &open.files.databases);
     let thresholds = Thresholds::find(&trace, &reference, &args.ranks, declared);
     match args.format {
@@ -70,10 +70,11 @@ fn of_run(args: &ThresholdsArgs, run: Option<&Path>) -> Result<ExitCode> {
 }
 
 /// Variables that set limits, and which transports are used; says where they could not be asked for.
-fn declared(databases: &[PathBuf]) -> Result<Vec<Declared>> {
-    let (declared, trouble) = cvars::declared(databases)?;
+fn declared(databases: &[PathBuf]) -> Vec<Declared> {
+    let (declared, trouble) = cvars::declared(databases)
+        .unwrap_or_else(|error| (Vec::new(), Some(format!("settings are not known: {error}"))));
     if let Some(trouble) = trouble {
         say!("{trouble}");
     }
-    Ok(declared)
+    declared
 }

@@ -299,8 +299,8 @@ impl<'a, 's> Tuning<'a, 's> {
 }
 
 fn read_first(launched: &Launched, min_bytes: u64) -> Result<(FirstRun, Vec<Advice>)> {
-    let open = OpenRun::open(Some(&launched.directory))?;
-    let (trace, _) = open.trace(&[])?;
+    let mut open = OpenRun::open(Some(&launched.directory))?;
+    let trace = open.trace(&[])?;
     let mut symbols = Symbols::new(trace.modules.clone());
     let advice = in_detail(&open, &trace, &[], None, &mut symbols).advice;
     let crowd = Crowd::of(&trace, &store::host_name());

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use rusqlite::Row;
+
 use super::{Database, DbError};
+use crate::model::Text;
 use crate::secrets;
 
 /// Names and values.
@@ -36,9 +39,12 @@ fn read(database: &Database) -> rusqlite::Result<Configuration> {
     let sql = "SELECT rank FROM rank ORDER BY world, world_rank, life LIMIT 1";
     let rank: i64 = connection.query_row(sql, [], |row| row.get(0))?;
     let settings = |table: &str| -> rusqlite::Result<Settings> {
-        let sql = format!("SELECT name, value FROM {table} WHERE rank = ?1");
+        // what the conversion says of the spool is no option
+        let sql =
+            format!("SELECT name, value FROM {table} WHERE rank = ?1 AND name <> 'damaged_pieces'");
         let mut statement = connection.prepare(&sql)?;
-        let rows = statement.query_map([rank], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let text = |row: &Row<'_>, at| row.get::<_, Text>(at).map(|text| text.0);
+        let rows = statement.query_map([rank], |row| Ok((text(row, 0)?, text(row, 1)?)))?;
         rows.collect()
     };
     let mut configuration = Configuration {

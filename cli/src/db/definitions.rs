@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rusqlite::Row;
 
 use super::{Database, DbError};
-use crate::model::{CallName, CallPath, Frame, Full, Module, Rank, RankInfo, RankKey};
+use crate::model::{CallName, CallPath, Count, Frame, Full, Module, Rank, RankInfo, RankKey, Text};
 use crate::secrets;
 
 /// Everything in a file but operations, calls, requests and tallies.
@@ -36,6 +36,19 @@ impl Definitions {
         read_all(database).map_err(DbError::reading(&database.path))
     }
 
+    /// Reads who the ranks are, alone.
+    ///
+    /// # Errors
+    /// As [`Definitions::read`]; there are none.
+    pub fn read_ranks(database: &Database) -> Result<Vec<RankInfo>, DbError> {
+        let ranks: Vec<RankInfo> =
+            collect(database, RANK_SQL, rank_info).map_err(DbError::reading(&database.path))?;
+        match ranks.is_empty() {
+            true => Err(DbError::reading(&database.path)(rusqlite::Error::QueryReturnedNoRows)),
+            false => Ok(ranks),
+        }
+    }
+
     /// The ranks by what other rows call them.
     pub fn ranks_by_key(&self) -> HashMap<RankKey, &RankInfo> {
         self.ranks.iter().map(|info| (info.key, info)).collect()
@@ -51,11 +64,12 @@ fn read_all(database: &Database) -> rusqlite::Result<Definitions> {
     definitions.thread_numbers =
         collect(database, "SELECT id, number FROM thread", |row| Ok((row.get(0)?, row.get(1)?)))?;
     definitions.calls = collect(database, "SELECT id, name, family, role FROM call_name", |row| {
-        let call = CallName { name: row.get(1)?, family: row.get(2)?, role: row.get(3)? };
+        let [name, family, role] = [row.get(1)?, row.get(2)?, row.get(3)?].map(|Text(text)| text);
+        let call = CallName { name, family, role };
         Ok((row.get(0)?, call))
     })?;
     definitions.communicators = collect(database, "SELECT id, name FROM communicator", |row| {
-        Ok((row.get(0)?, row.get(1)?))
+        Ok((row.get(0)?, row.get::<_, Text>(1)?.0))
     })?;
     read_paths(database, &mut definitions)?;
     if definitions.ranks.is_empty() {
@@ -76,7 +90,9 @@ const RANK_SQL: &str = "SELECT rank, world, world_rank, life, world_size, host, 
   mpi_standard, thread_level, lapscope_version, job, epoch_unix_ns, init_end_ns, end_ns, ended, lost_records,
   unknown_requests, summarized,
   (SELECT coalesce(sum(remote_size), 0) FROM communicator
-   WHERE communicator.rank = rank.rank AND comm_rank = 0 AND kind = 'inter' AND name LIKE 'MPI_Comm_spawn%')
+   WHERE communicator.rank = rank.rank AND comm_rank = 0 AND kind = 'inter' AND name LIKE 'MPI_Comm_spawn%'),
+  coalesce((SELECT CAST(value AS INTEGER) FROM option
+   WHERE option.rank = rank.rank AND name = 'damaged_pieces' AND source = 'conversion'), 0)
   FROM rank ORDER BY world, world_rank, life";
 
 fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
@@ -85,24 +101,25 @@ fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
         rank: Rank { world: row.get(1)?, number: row.get(2)? },
         life: row.get(3)?,
         world_size: row.get(4)?,
-        host: row.get(5)?,
+        host: row.get::<_, Text>(5)?.0,
         pid: row.get(6)?,
-        command: secrets::hide_in_command(&row.get::<_, String>(7)?),
-        executable: row.get(8)?,
-        mpi_abi: row.get(9)?,
-        mpi_library: row.get(10)?,
-        mpi_standard: row.get(11)?,
+        command: secrets::hide_in_command(&row.get::<_, Text>(7)?.0),
+        executable: row.get::<_, Text>(8)?.0,
+        mpi_abi: row.get::<_, Text>(9)?.0,
+        mpi_library: row.get::<_, Text>(10)?.0,
+        mpi_standard: row.get::<_, Text>(11)?.0,
         thread_level: row.get(12)?,
-        lapscope_version: row.get(13)?,
-        job: row.get(14)?,
+        lapscope_version: row.get::<_, Text>(13)?.0,
+        job: row.get::<_, Text>(14)?.0,
         epoch_unix_ns: row.get(15)?,
         init_end: row.get(16)?,
         end: row.get(17)?,
         ended: row.get(18)?,
-        lost_records: row.get::<_, i64>(19)?.max(0) as u64,
-        unknown_requests: row.get::<_, i64>(20)?.max(0) as u64,
+        lost_records: row.get::<_, Count>(19)?.0,
+        unknown_requests: row.get::<_, Count>(20)?.0,
         summarized: Full::of(row.get(21)?),
         spawned: row.get(22)?,
+        damaged_pieces: row.get::<_, Count>(23)?.0,
     })
 }
 
@@ -114,7 +131,8 @@ fn count_threaded(database: &Database) -> rusqlite::Result<u64> {
 fn read_paths(database: &Database, definitions: &mut Definitions) -> rusqlite::Result<()> {
     let modules: Vec<(i64, Module)> =
         collect(database, "SELECT id, path, build_id FROM module ORDER BY id", |row| {
-            Ok((row.get(0)?, Module { path: row.get(1)?, build_id: row.get(2)? }))
+            let [path, build_id] = [row.get(1)?, row.get(2)?].map(|Text(text)| text);
+            Ok((row.get(0)?, Module { path, build_id }))
         })?;
     let index: HashMap<i64, u32> =
         modules.iter().enumerate().map(|(index, (id, _))| (*id, index as u32)).collect();

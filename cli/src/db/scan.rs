@@ -6,7 +6,8 @@
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, Rows};
 
-use crate::model::{CallRow, OperationRow, RequestRow, TallyRow};
+use super::check::{self, bad_row, locate, Ids, LONGEST_NS, MOST_ROWS};
+use crate::model::{CallRow, Count, Nanos, OperationRow, RequestRow, TallyRow};
 
 /// Takes rows in the order of the file: all operations, then calls and requests, then tallies.
 pub trait RowSink {
@@ -25,7 +26,10 @@ pub trait FromRow: Sized {
     /// # Errors
     /// A column is not of the type that the schema declares.
     fn read(row: &Row<'_>) -> rusqlite::Result<Self>;
+    fn operation_id(&self) -> i64;
     fn completion_id(&self) -> Option<i64>;
+    /// Nanoseconds in the posting call.
+    fn post_ns(&self) -> i64;
 }
 
 impl FromRow for RequestRow {
@@ -39,12 +43,20 @@ impl FromRow for RequestRow {
             post_begin: row.get(2)?,
             post: row.get(3)?,
             mpi: row.get(4)?,
-            polls: row.get::<_, i64>(5)? as u64,
+            polls: row.get::<_, Count>(5)?.0,
         })
+    }
+
+    fn operation_id(&self) -> i64 {
+        self.operation_id
     }
 
     fn completion_id(&self) -> Option<i64> {
         self.completion_id
+    }
+
+    fn post_ns(&self) -> i64 {
+        self.post.0
     }
 }
 
@@ -53,11 +65,12 @@ impl FromRow for RequestRow {
 /// # Errors
 /// What SQLite says when the tables are unreadable.
 pub fn rows_to_scan(connection: &Connection) -> rusqlite::Result<u64> {
-    let last = |table: &str| -> rusqlite::Result<i64> {
-        let sql = format!("SELECT coalesce(max(id) - min(id) + 1, 0) FROM {table}");
-        connection.query_row(&sql, [], |row| row.get(0))
+    let rows = |table: &str| -> rusqlite::Result<i64> {
+        let sql = format!("SELECT coalesce(min(id), 1), coalesce(max(id), 0) FROM {table}");
+        let ends = connection.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?)));
+        ends.map(|(first, last): (i64, i64)| last.saturating_sub(first).clamp(-1, MOST_ROWS) + 1)
     };
-    Ok((last("call")? + last("request")?).max(0) as u64)
+    Ok((rows("call")? + rows("request")?) as u64)
 }
 
 /// Gives every row of the file's big tables to `sink`; `progress` is told now and then how many more rows were read.
@@ -88,39 +101,77 @@ pub fn scan(
 }
 
 /// Walks calls and requests side by side. `on_request` gets each request with the call that ended it, and says whether
-/// to go on.
+/// to go on. What it gets is checked: times are in their range, and what rows refer to is there.
 ///
 /// # Errors
-/// What SQLite says while reading.
+/// What SQLite says while reading; [`super::check::BadValue`].
 pub fn scan_rows<R: FromRow, S>(
     connection: &Connection,
     state: &mut S,
     mut on_call: impl FnMut(&mut S, &CallRow),
     mut on_request: impl FnMut(&mut S, R, Option<&CallRow>) -> bool,
 ) -> rusqlite::Result<()> {
+    let operations = Ids::read(connection, "operation")?;
     let mut call_statement =
         connection.prepare(&format!("SELECT {CALL_COLUMNS} FROM call ORDER BY id"))?;
-    let mut calls =
-        CallCursor { rows: call_statement.query([])?, current: None, position: i64::MIN };
-    let mut lookup =
+    let lookup =
         connection.prepare_cached(&format!("SELECT {CALL_COLUMNS} FROM call WHERE id = ?1"))?;
+    let mut calls = CallCursor {
+        connection,
+        operations: &operations,
+        rows: call_statement.query([])?,
+        lookup,
+        current: None,
+        position: i64::MIN,
+        read: 0,
+        completed: 0,
+        left_ns: most_ns(connection)?,
+    };
     let mut statement =
         connection.prepare(&format!("SELECT {} FROM request ORDER BY id", R::COLUMNS))?;
     let mut rows = statement.query([])?;
+    let mut read = 0;
+    let mut ended = 0;
     while let Some(row) = rows.next()? {
-        let request = R::read(row)?;
+        let request =
+            R::read(row).map_err(|error| locate(connection, "request", read, row, error))?;
+        let operation = request.operation_id();
+        let refuse = |column, id: i64| bad_row(connection, "request", read, column, id.to_string());
+        if !operations.contains(operation) {
+            return Err(refuse("operation_id", operation));
+        }
         let completion = match request.completion_id() {
-            Some(id) => calls.seek(id, &mut lookup, |call| on_call(state, call))?,
+            Some(id) => {
+                let found = calls.seek(id, |call| on_call(state, call))?;
+                Some(found.ok_or_else(|| refuse("completion_id", id))?)
+            }
             None => None,
         };
+        ended += u64::from(completion.is_some());
+        calls.left_ns -= request.post_ns();
+        if calls.left_ns < 0 {
+            return Err(calls.too_long());
+        }
         if !on_request(state, request, completion.as_ref()) {
             return Ok(());
         }
+        read += 1;
     }
     while let Some(call) = calls.next()? {
         on_call(state, &call);
     }
-    Ok(())
+    check::complete(connection, "call", calls.read)?;
+    check::complete(connection, "request", read)?;
+    match calls.completed == ended {
+        true => Ok(()),
+        false => Err(check::impossible(
+            "request",
+            format!(
+                "rows are missing: calls completed {} of them, and {ended} are there",
+                calls.completed
+            ),
+        )),
+    }
 }
 
 const CALL_COLUMNS: &str =
@@ -133,30 +184,81 @@ fn read_call(row: &Row<'_>) -> rusqlite::Result<CallRow> {
         thread_id: row.get(2)?,
         begin: row.get(3)?,
         duration: row.get(4)?,
-        completed: row.get::<_, i64>(5)? as u64,
+        completed: row.get::<_, Count>(5)?.0,
         receive_id: row.get(6)?,
     })
 }
 
 /// Walks the call table; `position` is the id it stands at, `i64::MAX` behind the end.
 struct CallCursor<'a> {
+    connection: &'a Connection,
+    operations: &'a Ids,
     rows: Rows<'a>,
+    lookup: CachedStatement<'a>,
     current: Option<CallRow>,
     position: i64,
+    /// Rows that were read.
+    read: u64,
+    /// Requests that these say they completed.
+    completed: u64,
+    /// What calls and posts may still take.
+    left_ns: i64,
+}
+
+/// What the calls and posts of a file's ranks may take together.
+fn most_ns(connection: &Connection) -> rusqlite::Result<i64> {
+    let ranks: i64 = connection.query_row("SELECT count(*) FROM rank", [], |row| row.get(0))?;
+    Ok(LONGEST_NS.saturating_mul(ranks.max(1)))
 }
 
 impl CallCursor<'_> {
     fn next(&mut self) -> rusqlite::Result<Option<CallRow>> {
-        self.current = self.rows.next()?.map(read_call).transpose()?;
+        let before = self.read;
+        self.current = match self.rows.next()? {
+            Some(row) => Some(
+                read_call(row)
+                    .map_err(|error| locate(self.connection, "call", before, row, error))?,
+            ),
+            None => None,
+        };
+        if let Some(call) = &self.current {
+            self.read += 1;
+            self.completed = self.completed.saturating_add(call.completed);
+            self.left_ns -= call.duration.map_or(0, |duration| duration.0);
+            if self.left_ns < 0 {
+                return Err(self.too_long());
+            }
+            self.check(call, before)?;
+        }
         self.position = self.current.map_or(i64::MAX, |call| call.id);
         Ok(self.current)
+    }
+
+    fn too_long(&self) -> rusqlite::Error {
+        let why = "calls and posts take more than 2^56 ns, 2 years, for each rank";
+        check::impossible("call", why.to_owned())
+    }
+
+    /// Pages that are in the table twice would show its rows over and over.
+    fn check(&self, call: &CallRow, before: u64) -> rusqlite::Result<()> {
+        let refuse =
+            |column, id: i64| Err(bad_row(self.connection, "call", before, column, id.to_string()));
+        if call.id <= self.position {
+            return refuse("id", call.id);
+        }
+        if !self.operations.contains(call.operation_id) {
+            return refuse("operation_id", call.operation_id);
+        }
+        match call.receive_id.filter(|id| !self.operations.contains(*id)) {
+            Some(id) => refuse("receive_operation_id", id),
+            None => Ok(()),
+        }
     }
 
     /// The call `id`; calls that are passed on the way are shown to `passed`.
     fn seek(
         &mut self,
         id: i64,
-        lookup: &mut CachedStatement<'_>,
         mut passed: impl FnMut(&CallRow),
     ) -> rusqlite::Result<Option<CallRow>> {
         while self.position < id {
@@ -166,7 +268,7 @@ impl CallCursor<'_> {
         }
         match self.current {
             Some(call) if call.id == id => Ok(Some(call)),
-            _ => lookup.query_row([id], read_call).optional(),
+            _ => self.lookup.query_row([id], read_call).optional(),
         }
     }
 }
@@ -216,12 +318,12 @@ pub fn scan_tallies(
             path_id: row.get(2)?,
             is_poll: row.get(3)?,
             size_class: row.get(4)?,
-            count: row.get::<_, i64>(5)? as u64,
+            count: row.get::<_, Count>(5)?.0,
             bytes: row.get(6)?,
             inside: row.get(7)?,
             completion: row.get(8)?,
-            mpi: row.get(9)?,
-            window: row.get(10)?,
+            mpi: Nanos(row.get(9)?), // of several, as the next: may be negative
+            window: Nanos(row.get(10)?),
         });
     }
     Ok(())

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::db::parse_name;
+use crate::files::read_short;
 
 /// What tells the ranks which launch they are of; the recorder's job.c reads it.
 pub const LAUNCH_VARIABLE: &str = "LAPSCOPE_LAUNCH";
@@ -19,10 +20,13 @@ pub struct Claim {
     pub launch: String,
 }
 
+/// Bytes of the file `job`.
+const LONGEST: u64 = 4096;
+
 impl Claim {
     /// `None` where nobody has claimed it.
     pub fn read(run: &Path) -> Option<Claim> {
-        let bytes = std::fs::read(run.join("job")).ok().filter(|bytes| !bytes.is_empty())?;
+        let bytes = read_short(&run.join("job"), LONGEST).ok().filter(|bytes| !bytes.is_empty())?;
         let text = String::from_utf8_lossy(&bytes);
         let (job, launch) = text.split_once('\n').unwrap_or((&text, ""));
         Some(Claim { job: job.to_owned(), launch: launch.to_owned() })

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use object::read::ReadCache;
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 
+use crate::files::open_regular;
+
 fn with_object<T>(
     path: &Path,
     read: impl FnOnce(&object::File<'_, &ReadCache<File>>) -> T,
 ) -> Option<T> {
-    let cache = ReadCache::new(File::open(path).ok()?);
+    let cache = ReadCache::new(open_regular(path).ok()?);
     let object = object::File::parse(&cache).ok()?;
     Some(read(&object))
 }
@@ -41,7 +43,7 @@ pub fn supplementary_file(path: &Path) -> Option<PathBuf> {
         Some(PathBuf::from(String::from_utf8_lossy(name).into_owned()))
     })??;
     let link = path.parent()?.join(link);
-    link.exists().then_some(link)
+    link.is_file().then_some(link)
 }
 
 /// Function symbols of one module, sorted by address.

@@ -101,12 +101,12 @@ impl Presence {
         const MOST: usize = 4_096;
         let first = self.place(begin + 1);
         let mut left = begin;
-        let mut absent = 0;
+        let mut absent = 0i64;
         for interval in self.intervals[first..].iter().take(MOST) {
             if interval.0 > end {
                 break;
             }
-            absent += (interval.0 - left).max(0);
+            absent = absent.saturating_add((interval.0 - left).max(0));
             left = interval.1;
         }
         absent

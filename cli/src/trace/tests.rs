@@ -34,6 +34,7 @@ fn info(rank: usize, host: &str) -> RankInfo {
         end: Nanos(0),
         ended: RankEnded::Finalize,
         lost_records: 0,
+        damaged_pieces: 0,
         unknown_requests: 0,
         summarized: None,
         spawned: 0,

@@ -61,7 +61,7 @@ impl Trial {
 /// It cannot be read, or no rank was asked to inject: its recorder is another one.
 pub fn read(directory: &Path) -> anyhow::Result<Injection> {
     let files = list_files(directory)?.databases;
-    let injection = Injection::of_run(&files, &[], &mut Symbols::new(Vec::new()))?;
+    let injection = Injection::of_run(&files, &[], &mut Symbols::new(Vec::new())).0;
     injection.with_context(|| {
         format!(
             "{}: no rank knows of injection: is the recorder of this lapscope?",

@@ -96,9 +96,9 @@ impl Sums {
 
     /// The computation in which tests would save most, if those would save most of the time.
     fn test_instead(&self) -> Option<(Spot, Spot)> {
-        let all: i64 = self.or_test.values().sum();
+        let all: i64 = self.or_test.values().copied().fold(0, i64::saturating_add);
         let most = self.or_test.iter().max_by_key(|(_, ns)| **ns).map(|(region, _)| *region);
-        most.filter(|_| all * 2 >= self.time())
+        most.filter(|_| all.saturating_mul(2) >= self.time())
     }
 
     fn move_spots(&mut self, moved: &impl Fn(Spot) -> Spot) {
@@ -178,7 +178,7 @@ fn most_of(ranks: &BTreeMap<u32, i64>) -> BTreeSet<u32> {
     const NEARLY_ALL: f64 = 0.95;
     let mut by_time: Vec<(u32, i64)> = ranks.iter().map(|(&rank, &ns)| (rank, ns)).collect();
     by_time.sort_by_key(|&(rank, ns)| (std::cmp::Reverse(ns), rank));
-    let all: i64 = by_time.iter().map(|(_, ns)| ns).sum();
+    let all: i64 = by_time.iter().map(|&(_, ns)| ns).fold(0, i64::saturating_add);
     let mut named = 0;
     by_time
         .into_iter()
@@ -279,7 +279,11 @@ impl Sums {
         waited: &BTreeMap<u32, i64>,
     ) -> Evidence {
         let mean = |ranks: &BTreeSet<u32>| {
-            let sum: i64 = ranks.iter().filter_map(|rank| waited.get(rank)).sum();
+            let sum: i64 = ranks
+                .iter()
+                .filter_map(|rank| waited.get(rank))
+                .copied()
+                .fold(0, i64::saturating_add);
             Nanos(sum).mean(ranks.len() as u64)
         };
         let (late, outside) =

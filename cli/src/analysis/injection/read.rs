@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::arms::{Arms, Posted};
 use super::{RankInjection, Tests};
 use crate::db::{for_each_file, scan_rows, Database, DbError, Definitions, FromRow};
-use crate::model::{CallRow, Nanos, Rank, RankInfo, RankKey};
+use crate::model::{CallRow, Nanos, Rank, RankInfo, RankKey, Text};
 
 /// Where requests are posted, by the file's ids: `call_id` and `path_id`.
 pub type FileSite = (i64, Option<i64>);
@@ -34,22 +34,19 @@ pub struct SiteRow {
     pub tests: Tests,
 }
 
-/// Reads the files in which a rank was asked to inject.
-///
-/// # Errors
-/// No file could be read. Those that cannot be read while others can are left out.
-pub fn read_files(databases: &[PathBuf], ranks: &[Rank]) -> Result<Vec<FileInjection>, DbError> {
+/// Reads the files in which a rank was asked to inject; also why some could not be read.
+pub fn read_files(databases: &[PathBuf], ranks: &[Rank]) -> (Vec<FileInjection>, Vec<DbError>) {
     let has_injector = |path: &PathBuf| Database::open(path).is_ok_and(|file| was_asked(&file));
     let files: Vec<PathBuf> = databases.iter().filter(|path| has_injector(path)).cloned().collect();
     let read = for_each_file(&files, |database, definitions| {
         read_file(database, definitions, ranks).map_err(DbError::reading(&database.path))
-    })?;
-    Ok(read.read)
+    });
+    read.map_or_else(|error| (Vec::new(), vec![error]), |read| (read.read, read.failed))
 }
 
 fn was_asked(database: &Database) -> bool {
     let sql = "SELECT EXISTS (SELECT 1 FROM injector)";
-    database.connection.query_row(sql, [], |row| row.get(0)).unwrap_or(false)
+    database.connection.query_row(sql, [], |row| row.get(0)).unwrap_or(true) // why not is said by who reads it
 }
 
 fn read_file(
@@ -92,9 +89,9 @@ fn read_ranks(
         let rank = RankInjection {
             rank: info.rank,
             life: info.life,
-            mode: row.get(1)?,
-            problem: row.get(2)?,
-            clock: row.get(3)?,
+            mode: row.get::<_, Text>(1)?.0,
+            problem: row.get::<_, Option<Text>>(2)?.map(|text| text.0),
+            clock: row.get::<_, Option<Text>>(3)?.map(|text| text.0),
             ab_slot_ns: row.get(4)?,
             test_ns: row.get(5)?,
             interrupt_ns: row.get(6)?,
@@ -164,14 +161,22 @@ impl FromRow for ArmRow {
         Ok(ArmRow {
             operation_id: row.get(0)?,
             completion_id: row.get(1)?,
-            post_begin: row.get(2)?,
-            post: row.get(3)?,
+            post_begin: row.get::<_, Nanos>(2)?.0,
+            post: row.get::<_, Nanos>(3)?.0,
             arm: row.get(4)?,
         })
     }
 
+    fn operation_id(&self) -> i64 {
+        self.operation_id
+    }
+
     fn completion_id(&self) -> Option<i64> {
         self.completion_id
+    }
+
+    fn post_ns(&self) -> i64 {
+        self.post
     }
 }
 

@@ -36,10 +36,10 @@ impl Exposure {
 
 impl AddAssign for Exposure {
     fn add_assign(&mut self, other: Exposure) {
-        self.late_partner += other.late_partner;
-        self.partner_outside += other.partner_outside;
-        self.own_window += other.own_window;
-        self.transfer += other.transfer;
+        self.late_partner = self.late_partner.saturating_add(other.late_partner);
+        self.partner_outside = self.partner_outside.saturating_add(other.partner_outside);
+        self.own_window = self.own_window.saturating_add(other.own_window);
+        self.transfer = self.transfer.saturating_add(other.transfer);
     }
 }
 

@@ -31,13 +31,13 @@ pub struct Sums {
 impl Sums {
     pub(super) fn add_hidden(&mut self, hidden: &Hidden) {
         self.measured += 1;
-        self.transfer += hidden.transfer;
-        self.possible += hidden.possible;
-        self.hidden_low += hidden.low;
-        self.hidden_high += hidden.high;
-        self.late_partner += hidden.late_partner;
-        self.no_progress += hidden.no_progress;
-        self.rest += hidden.rest;
+        self.transfer = self.transfer.saturating_add(hidden.transfer);
+        self.possible = self.possible.saturating_add(hidden.possible);
+        self.hidden_low = self.hidden_low.saturating_add(hidden.low);
+        self.hidden_high = self.hidden_high.saturating_add(hidden.high);
+        self.late_partner = self.late_partner.saturating_add(hidden.late_partner);
+        self.no_progress = self.no_progress.saturating_add(hidden.no_progress);
+        self.rest = self.rest.saturating_add(hidden.rest);
     }
 }
 
@@ -46,14 +46,14 @@ impl AddAssign<&Sums> for Sums {
         self.requests += other.requests;
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.measured += other.measured;
-        self.transfer += other.transfer;
-        self.possible += other.possible;
-        self.hidden_low += other.hidden_low;
-        self.hidden_high += other.hidden_high;
-        self.late_partner += other.late_partner;
-        self.no_progress += other.no_progress;
-        self.rest += other.rest;
-        self.post += other.post;
+        self.transfer = self.transfer.saturating_add(other.transfer);
+        self.possible = self.possible.saturating_add(other.possible);
+        self.hidden_low = self.hidden_low.saturating_add(other.hidden_low);
+        self.hidden_high = self.hidden_high.saturating_add(other.hidden_high);
+        self.late_partner = self.late_partner.saturating_add(other.late_partner);
+        self.no_progress = self.no_progress.saturating_add(other.no_progress);
+        self.rest = self.rest.saturating_add(other.rest);
+        self.post = self.post.saturating_add(other.post);
         self.exposed += other.exposed;
     }
 }

@@ -168,9 +168,13 @@ impl<'a, W: Witness> Walk<'a, W> {
             self.add_call(&members);
         }
         let completing = rank.calls.iter().filter(|call| call.completed > 0 && call.returned);
-        let all: i64 = completing.map(|call| call.duration).sum();
-        let attributed: i64 =
-            self.found.cells.iter().map(|(_, cell)| cell.requests.exposed.total()).sum();
+        let all: i64 = completing.map(|call| call.duration).fold(0, i64::saturating_add);
+        let attributed: i64 = self
+            .found
+            .cells
+            .iter()
+            .map(|(_, cell)| cell.requests.exposed.total())
+            .fold(0, i64::saturating_add);
         self.found.unattributed = all - attributed;
         (self.found, self.witness)
     }
@@ -284,7 +288,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         for &index in members {
             let half = self.trace.half(self.rank, index as usize);
             let place = self.places[self.operation_of(index as usize)];
-            sums.bytes += half.bytes().0;
+            sums.bytes = sums.bytes.saturating_add(half.bytes().0);
             group.add(&half, place.transfer, 0);
             if group.is_worth_it() {
                 group.offer(self.sides, &half, self.sides.other(&half));
@@ -365,8 +369,9 @@ impl<'a, W: Witness> Walk<'a, W> {
 /// What requests that one call ended can have hidden at most, all of them together, shared out to them in proportion.
 /// `moving`: how long that call waited while all other sides were there, nanoseconds.
 fn limit_together(measured: &mut [Measured], moving: i64) {
-    let all: i64 = measured.iter().map(|request| request.hidden.transfer).sum();
-    let high: i64 = measured.iter().map(|request| request.hidden.high).sum();
+    let all: i64 =
+        measured.iter().map(|request| request.hidden.transfer).fold(0, i64::saturating_add);
+    let high: i64 = measured.iter().map(|request| request.hidden.high).fold(0, i64::saturating_add);
     let limit = (all - moving).max(0);
     if high <= limit {
         return;

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::top::Top;
 use super::{is_wanted_call, Filter, Order, Request};
 use crate::db::{scan_rows, Database, DbError, Definitions, FromRow};
-use crate::model::{CallRow, Nanos, Rank, RankKey};
+use crate::model::{Bytes, CallRow, Count, Nanos, Rank, RankKey};
 
 /// An `operation` row in full.
 #[derive(Debug, Clone)]
@@ -41,12 +41,12 @@ fn read_operation(row: &rusqlite::Row<'_>) -> rusqlite::Result<Operation> {
         path_id: row.get(3)?,
         communicator_id: row.get(4)?,
         kind: row.get(5)?,
-        bytes: row.get::<_, i64>(6)? as u64,
+        bytes: row.get::<_, Bytes>(6)?.0,
         peer: row.get(7)?,
         tag: row.get(8)?,
         posted_peer: row.get(9)?,
         posted_tag: row.get(10)?,
-        posted_bytes: row.get::<_, i64>(11)? as u64,
+        posted_bytes: row.get::<_, Bytes>(11)?.0,
         ended: row.get(12)?,
         receive_id: row.get(13)?,
         init_call_id: row.get(14)?,
@@ -63,8 +63,8 @@ pub(super) struct Row {
     pub(super) post_begin: Nanos,
     pub(super) post: Nanos,
     mpi: Option<Nanos>,
-    outstanding_bytes: i64,
-    pub(super) polls: i64,
+    outstanding_bytes: Bytes,
+    pub(super) polls: u64,
     observed: [Option<Nanos>; 4],
     injection_arm: Option<i64>,
 }
@@ -83,14 +83,22 @@ impl FromRow for Row {
             post: row.get(5)?,
             mpi: row.get(6)?,
             outstanding_bytes: row.get(7)?,
-            polls: row.get(8)?,
+            polls: row.get::<_, Count>(8)?.0,
             observed: [row.get(9)?, row.get(10)?, row.get(11)?, row.get(12)?],
             injection_arm: row.get(13)?,
         })
     }
 
+    fn operation_id(&self) -> i64 {
+        self.operation_id
+    }
+
     fn completion_id(&self) -> Option<i64> {
         self.completion_id
+    }
+
+    fn post_ns(&self) -> i64 {
+        self.post.0
     }
 }
 
@@ -263,8 +271,8 @@ impl<'a> Requests<'a> {
             completion_begin_after_init_ns: call.map(|call| call.begin - init_end),
             completion_ns: call.and_then(|call| call.duration),
             completed_together: call.map(|call| call.completed),
-            outstanding_bytes: row.outstanding_bytes as u64,
-            polls: row.polls as u64,
+            outstanding_bytes: row.outstanding_bytes.0,
+            polls: row.polls,
             first_poll_ns: row.observed[0],
             last_poll_ns: row.observed[1],
             last_incomplete_ns: row.observed[2],

@@ -1,0 +1,255 @@
+//! Values from files are checked once, where they are read, and believed from there on: times that sums of them do not
+//! overflow, ids of rows that exist, words that the schema has. A file with a value that cannot be is left out as a whole
+//! and named: somebody or something has changed it, and its other values are no better.
+
+use std::fmt;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, Row};
+use rustc_hash::FxHashSet;
+
+use super::rules::{conditions, describe, BIG_TABLES, TABLES};
+
+/// The longest time that a row may hold, 2^56 ns or 2 years and 3 months, and that the calls and posts of a rank may take
+/// together. A moment, the duration of what began then, and the difference of two hosts' clocks add up to less than an i64
+/// holds, and so do the calls of a hundred such ranks.
+pub const LONGEST_NS: i64 = 1 << 56;
+/// The latest moment since 1970 that is believed, in nanoseconds.
+pub const LATEST_EPOCH_NS: i64 = 7_000_000_000_000_000_000;
+/// The most calls, requests or tests that a row may hold: 10 years of one a microsecond.
+pub const MOST: i64 = 1 << 48;
+/// The most bytes that a row may hold.
+pub const MOST_BYTES: i64 = i64::MAX >> 1;
+
+/// The highest id of a row: those of many files are put behind each other.
+pub const MOST_ROWS: i64 = 1 << 40;
+
+/// A value that cannot be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadValue {
+    pub table: String,
+    /// Key of the row; of tables without one, how many rows stand in front of it.
+    pub row: String,
+    pub column: String,
+    pub value: String,
+}
+
+impl fmt::Display for BadValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BadValue { table, row, column, value } = self;
+        if row.is_empty() {
+            return write!(f, "table {table}: {value}");
+        }
+        write!(f, "table {table}, row {row}: {column} is {value}, ")?;
+        f.write_str(&describe(table, column))
+    }
+}
+
+impl std::error::Error for BadValue {}
+
+impl From<BadValue> for rusqlite::Error {
+    fn from(bad: BadValue) -> rusqlite::Error {
+        // the one variant that carries an error of anybody's
+        rusqlite::Error::ToSqlConversionFailure(Box::new(bad))
+    }
+}
+
+/// The value that an error is about, when it is about one.
+pub fn bad_value(error: &rusqlite::Error) -> Option<&BadValue> {
+    match error {
+        rusqlite::Error::ToSqlConversionFailure(error) => error.downcast_ref(),
+        _ => None,
+    }
+}
+
+/// A value as an error shows it.
+pub fn shown(value: ValueRef<'_>) -> String {
+    const LONGEST: usize = 40;
+    match value {
+        ValueRef::Null => "NULL".to_owned(),
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Real(number) => number.to_string(),
+        ValueRef::Blob(bytes) => format!("{} bytes", bytes.len()),
+        ValueRef::Text(text) => {
+            let text = String::from_utf8_lossy(text);
+            let short: String = text.chars().take(LONGEST).flat_map(char::escape_default).collect();
+            format!("'{short}{}'", if text.chars().count() > LONGEST { "…" } else { "" })
+        }
+    }
+}
+
+/// SQL that is true of the rows of a table of `schema` that can be.
+pub fn valid_row(schema: &str, table: &str) -> String {
+    let rules = TABLES.iter().chain(BIG_TABLES).find(|(name, _)| *name == table);
+    rules.map_or_else(|| "1".to_owned(), |(_, columns)| conditions(schema, columns).0)
+}
+
+/// The first row of a table that cannot be, as an error.
+///
+/// # Errors
+/// What SQLite says; there is none.
+pub fn first_bad_row(
+    connection: &Connection,
+    schema: &str,
+    table: &str,
+) -> rusqlite::Result<rusqlite::Error> {
+    let (_, columns) = TABLES
+        .iter()
+        .chain(BIG_TABLES)
+        .find(|(name, _)| *name == table)
+        .ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+    let (all, first) = conditions(schema, columns);
+    let key = columns[0].0;
+    let sql =
+        format!("SELECT {key}, {first}, * FROM {schema}.{table} WHERE ({all}) IS NOT TRUE LIMIT 1");
+    connection.query_row(&sql, [], |row| of_row(table, row)).map(rusqlite::Error::from)
+}
+
+/// Checks every table but the big ones, whose rows are checked as they are read.
+///
+/// # Errors
+/// [`BadValue`] for the first value that cannot be; what SQLite says of unreadable tables.
+pub fn small_tables(connection: &Connection) -> rusqlite::Result<()> {
+    for (table, _) in TABLES {
+        match first_bad_row(connection, "main", table) {
+            Ok(bad) => return Err(bad),
+            Err(rusqlite::Error::QueryReturnedNoRows) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    within_world(connection)?;
+    once(connection)
+}
+
+/// The key, the column's name, and then all columns.
+fn of_row(table: &str, row: &Row<'_>) -> rusqlite::Result<BadValue> {
+    let column: String = row.get(1)?;
+    let at = (2..row.as_ref().column_count())
+        .find(|&at| row.as_ref().column_name(at).is_ok_and(|name| name == column));
+    Ok(BadValue {
+        table: table.to_owned(),
+        row: shown(row.get_ref(0)?),
+        value: shown(row.get_ref(at.unwrap_or(1))?),
+        column,
+    })
+}
+
+fn within_world(connection: &Connection) -> rusqlite::Result<()> {
+    let sql =
+        "SELECT rank, world_rank, world_size FROM rank WHERE world_rank >= world_size LIMIT 1";
+    let found = connection.query_row(sql, [], |row| {
+        let (key, rank, size): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(BadValue {
+            table: "rank".to_owned(),
+            row: key.to_string(),
+            column: "world_rank".to_owned(),
+            value: format!("{rank} of {size}"),
+        })
+    });
+    found.optional()?.map_or(Ok(()), |bad| Err(bad.into()))
+}
+
+/// A rank is once in a file.
+fn once(connection: &Connection) -> rusqlite::Result<()> {
+    let sql = "SELECT max(rank), world_rank FROM rank GROUP BY world, world_rank, life HAVING count(*) > 1 LIMIT 1";
+    let found = connection.query_row(sql, [], |row| {
+        Ok(BadValue {
+            table: "rank".to_owned(),
+            row: shown(row.get_ref(0)?),
+            column: "world_rank".to_owned(),
+            value: format!("{}, as in another row", shown(row.get_ref(1)?)),
+        })
+    });
+    found.optional()?.map_or(Ok(()), |bad| Err(bad.into()))
+}
+
+/// Whether as many rows were read as have ids: rows are numbered without gaps, and a page that lost some of its rows is no
+/// less a page to SQLite.
+///
+/// # Errors
+/// [`BadValue`] where some are missing; what SQLite says.
+pub fn complete(connection: &Connection, table: &str, read: u64) -> rusqlite::Result<()> {
+    let sql = format!("SELECT coalesce(min(id), 1), coalesce(max(id), 0) FROM {table}");
+    let (first, last): (i64, i64) =
+        connection.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    if i128::from(last) - i128::from(first) + 1 == i128::from(read) {
+        return Ok(());
+    }
+    let why = format!("rows are missing: ids are {first} to {last}, and {read} rows are there");
+    let name = table.rsplit('.').next().unwrap_or(table); // of an attached file
+    Err(impossible(name, why))
+}
+
+/// An error about a table as a whole.
+pub fn impossible(table: &str, why: String) -> rusqlite::Error {
+    let bad =
+        BadValue { table: table.to_owned(), row: String::new(), column: String::new(), value: why };
+    bad.into()
+}
+
+/// Ids of a table. The recorder numbers rows without gaps, so that the first and the last tell all; the ids of files that
+/// were put together otherwise are kept.
+#[derive(Debug)]
+pub struct Ids {
+    first: i64,
+    last: i64,
+    others: Option<FxHashSet<i64>>,
+}
+
+impl Ids {
+    /// # Errors
+    /// What SQLite says.
+    pub fn read(connection: &Connection, table: &str) -> rusqlite::Result<Ids> {
+        // counting looks at no row
+        let sql = format!("SELECT coalesce(min(id), 1), coalesce(max(id), 0) FROM {table}");
+        let (first, last): (i64, i64) =
+            connection.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let count: i64 =
+            connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))?;
+        if i128::from(last) - i128::from(first) + 1 == i128::from(count) {
+            return Ok(Ids { first, last, others: None });
+        }
+        let mut statement = connection.prepare(&format!("SELECT id FROM {table}"))?;
+        let ids = statement.query_map([], |row| row.get(0))?;
+        Ok(Ids { first, last, others: Some(ids.collect::<Result<_, _>>()?) })
+    }
+
+    #[inline]
+    pub fn contains(&self, id: i64) -> bool {
+        let within = self.first <= id && id <= self.last;
+        within && self.others.as_ref().map_or(true, |ids| ids.contains(&id))
+    }
+}
+
+/// Says which value of row number `before` of a big table, counted in the order of ids, an error is about.
+pub fn locate(
+    connection: &Connection,
+    table: &str,
+    before: u64,
+    row: &Row<'_>,
+    error: rusqlite::Error,
+) -> rusqlite::Error {
+    let at = match &error {
+        rusqlite::Error::IntegralValueOutOfRange(at, _)
+        | rusqlite::Error::InvalidColumnType(at, ..)
+        | rusqlite::Error::FromSqlConversionFailure(at, ..) => *at,
+        _ => return error,
+    };
+    let column = row.as_ref().column_name(at).unwrap_or("?").to_owned();
+    let value = row.get_ref(at).map_or_else(|_| "?".to_owned(), shown);
+    bad_row(connection, table, before, column, value)
+}
+
+/// As [`locate`], where the value is known.
+pub fn bad_row(
+    connection: &Connection,
+    table: &str,
+    before: u64,
+    column: impl Into<String>,
+    value: impl Into<String>,
+) -> rusqlite::Error {
+    let sql = format!("SELECT id FROM {table} ORDER BY id LIMIT 1 OFFSET {before}");
+    let id = connection.query_row(&sql, [], |row| row.get::<_, i64>(0));
+    let row = id.map_or_else(|_| format!("behind {before} others"), |id| id.to_string());
+    BadValue { table: table.to_owned(), row, column: column.into(), value: value.into() }.into()
+}

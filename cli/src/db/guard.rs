@@ -1,0 +1,97 @@
+//! What a database may do to whoever reads it: nothing. It is data, and may be somebody else's; SQLite takes views, triggers,
+//! functions in them and pages that lead in circles for granted.
+
+use std::path::Path;
+
+use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, ErrorCode};
+
+use super::rules::{BIG_TABLES, TABLES};
+use super::{Database, DbError};
+
+/// Steps of SQLite's machine that reading may take: for each byte of the file, and besides. A row of `request` has 25 bytes
+/// and takes 40 steps a pass; a command makes ten passes at the most. A view without an end in a small file ends in a second.
+const STEPS_A_BYTE: u64 = 60;
+const STEPS: u64 = 20_000_000;
+/// Steps after which they are counted.
+const EVERY: i32 = 100_000;
+/// No text that lapscope writes is as long as that; a file may claim any length.
+const LONGEST_VALUE: u64 = 16 << 20;
+
+/// Takes from a connection what a file could do by being read.
+///
+/// # Errors
+/// What SQLite says; it knows all of these since 3.31.
+pub fn guard(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    // a page that claims to be of another kind is found when it is read, not when it misleads
+    connection.execute_batch(
+        "PRAGMA trusted_schema = off; PRAGMA cell_size_check = on; PRAGMA mmap_size = 0",
+    )
+}
+
+/// Statements end when they have taken more steps than a file of `bytes` needs.
+pub(super) fn limit_work(connection: &Connection, bytes: u64) {
+    let longest = bytes.clamp(1 << 16, LONGEST_VALUE);
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, longest as i32);
+    let most = STEPS.saturating_add(bytes.saturating_mul(STEPS_A_BYTE));
+    let mut taken = 0u64;
+    connection.progress_handler(
+        EVERY,
+        Some(move || {
+            taken += EVERY as u64;
+            taken > most
+        }),
+    );
+}
+
+/// For statements of the user's own, which may be long: Ctrl-C is theirs.
+pub fn unlimited(connection: &Connection) {
+    connection.progress_handler(0, None::<fn() -> bool>);
+}
+
+/// Whether an error is the end that [`limit_work`] puts.
+pub(super) fn is_stopped(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted)
+}
+
+/// Where lapscope has tables, the file has tables, with columns that hold values and are not computed.
+pub(super) fn only_tables(database: &Database) -> Result<(), DbError> {
+    let Database { path, connection } = database;
+    let names = || TABLES.iter().chain(BIG_TABLES).map(|(name, _)| name);
+    let check = || -> rusqlite::Result<Option<String>> {
+        let mut kinds = connection.prepare(
+            "SELECT name, type, rootpage FROM sqlite_schema WHERE type IN ('table', 'view') AND lower(name) = ?1",
+        )?;
+        // columns of a virtual table would be asked of whatever implements it
+        for name in names() {
+            let mut rows = kinds.query([name])?;
+            while let Some(row) = rows.next()? {
+                let (kind, root): (String, Option<i64>) = (row.get(1)?, row.get(2)?);
+                if kind != "table" || root.unwrap_or(0) <= 0 {
+                    return Ok(Some(format!("{name} is no table but a {kind} of another kind")));
+                }
+            }
+        }
+        let sql = "SELECT name FROM pragma_table_xinfo(?1) WHERE hidden <> 0";
+        let mut computed = connection.prepare(sql)?;
+        for name in names() {
+            let mut rows = computed.query([name])?;
+            if let Some(row) = rows.next()? {
+                let column: String = row.get(0)?;
+                return Ok(Some(format!("column {column} of table {name} is computed")));
+            }
+        }
+        Ok(None)
+    };
+    match check().map_err(DbError::reading(path))? {
+        Some(what) => Err(foreign(path, what)),
+        None => Ok(()),
+    }
+}
+
+fn foreign(path: &Path, what: String) -> DbError {
+    DbError::Foreign { path: path.into(), what }
+}

@@ -1,0 +1,67 @@
+//! Opens what a run directory or a database names: regular files only, and never a wait. A FIFO without a writer would
+//! hold a reader for ever, and devices answer without an end.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Opens a regular file for reading.
+///
+/// # Errors
+/// Of open(2); [`io::ErrorKind::InvalidInput`] for what is no regular file.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    // Of a name one knows what it is when it is open: until then it may change. O_NONBLOCK is nothing to regular files.
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
+}
+
+/// What is in a regular file of at most `most` bytes.
+///
+/// # Errors
+/// As [`open_regular`]; the file is longer.
+pub fn read_short(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    use io::Read;
+    let mut bytes = Vec::new();
+    open_regular(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let why = format!("longer than {most} bytes");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+    }
+    Ok(bytes)
+}
+
+/// As [`read_short`], of text.
+///
+/// # Errors
+/// As [`read_short`]; it is not UTF-8.
+pub fn read_short_text(path: &Path, most: u64) -> io::Result<String> {
+    let text = String::from_utf8(read_short(path, most)?);
+    text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_fifos_nor_devices_nor_directories() {
+        let directory = tempfile::tempdir().unwrap();
+        let fifo = directory.path().join("fifo");
+        let name = std::ffi::CString::new(fifo.to_str().unwrap()).unwrap();
+        // SAFETY: the name ends with a zero.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        for path in [&*fifo, Path::new("/dev/zero"), directory.path()] {
+            let error = open_regular(path).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{}", path.display());
+        }
+        let file = directory.path().join("file");
+        std::fs::write(&file, "text").unwrap();
+        assert_eq!(read_short_text(&file, 4).unwrap(), "text");
+        assert!(read_short_text(&file, 3).is_err());
+    }
+}

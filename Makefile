@@ -14,8 +14,8 @@ build:
 help:
 	@echo "make build                  the libraries into build/lib, the command into target/release"
 	@echo "make demo                   a halo exchange that should hide its communication and does not, with its report"
-	@echo "make check                  tests everything in under half an hour; the last lines name what failed and give the total"
-	@echo "make check-all              the same, under every MPI what make check runs under some in turn"
+	@echo "make check                  every test, of what repeats under every MPI a share; the last lines name what failed and give the total"
+	@echo "make check-all              the same without leaving anything out"
 	@echo "make coverage               docs/coverage.md: what is recorded of each function of the MPI standard"
 	@echo "make mpi4py-suite           mpi4py's own tests with and without lapscope under every MPI, half an hour"
 	@echo "make torture MINUTES=10     programs that interruptions could break, with tests injected as often as can be, over and over"

@@ -87,8 +87,8 @@ static void append_addresses(struct text *text, const char *word, size_t bytes)
 {
     const char *end = word + bytes;
     while (word < end) {
-        const char *scheme = memmem(word, (size_t)(end - word), "://", 3);
-        const char *host = scheme ? scheme + 3 : end, *stop = host;
+        const char *scheme = memmem(word, (size_t)(end - word), "//", 2);
+        const char *host = scheme ? scheme + 2 : end, *stop = host;
         while (stop < end && !strchr("/?# ,;\"'", *stop))
             stop++;
         const char *at = scheme ? memrchr(host, '@', (size_t)(stop - host)) : NULL;

@@ -105,3 +105,39 @@ fn secrets_in_old_runs_are_not_shown() {
     let report = fixture::answer(old.path(), &["report", "."]);
     assert!(report.contains("--password (withheld) --mode=fast token=(withheld)"), "{report}");
 }
+
+/// A spool of another run, killed or copied, to which a hostile run directory points.
+#[test]
+fn a_spool_that_a_run_points_to_is_not_taken() {
+    let (hostile, victim) = (small_run(), tempfile::tempdir().unwrap());
+    let spool = victim.path().join("rank-2.spool");
+    std::fs::write(&spool, "what another job has recorded").unwrap();
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let pointer = format!("{}\t{}\n", host.trim(), spool.display());
+    std::fs::write(hostile.path().join("rank-2.spool-at"), pointer).unwrap();
+    for arguments in [&["report", "."][..], &["recover", "."], &["recover", "--ended", "."]] {
+        let output = lapscope(hostile.path(), arguments);
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said).replace('\n', " ");
+        let words: Vec<&str> = said.split_whitespace().collect();
+        let is_named = words.join(" ").contains("no name that a recorder gives");
+        assert!(is_named || arguments[0] == "report", "{arguments:?}: {said}");
+        assert!(spool.exists() && !hostile.path().join("rank-2.db").exists(), "{arguments:?}");
+    }
+}
+
+/// A database is made under a name of its own, and takes the place of what has the name.
+#[test]
+fn links_in_a_run_are_not_written_through() {
+    let (run, elsewhere) = (small_run(), tempfile::tempdir().unwrap());
+    let target = elsewhere.path().join("precious");
+    std::fs::write(&target, "precious").unwrap();
+    std::fs::write(run.path().join("rank-2.spool"), "no spool").unwrap();
+    for name in ["rank-2.db", "rank-2.db.part", "rank-2.db-journal", "merged.db"] {
+        std::os::unix::fs::symlink(&target, run.path().join(name)).unwrap();
+    }
+    for arguments in [&["recover", "."][..], &["report", "."], &["merge", ".", "-o", "merged.db"]] {
+        lapscope(run.path(), arguments);
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious", "{arguments:?}");
+    }
+}

@@ -266,6 +266,7 @@ impl Leftover {
         if let Some((pointer, host)) = self.elsewhere.as_ref().filter(|_| !self.spool.exists()) {
             return self.without_spool(pointer, host).map(|()| None);
         }
+        self.check_name()?;
         let owner = store::owner(&self.spool)?;
         self.check_job(&owner, intent)?;
         let fate = match (last_fate(&owner, intent), intent) {
@@ -286,6 +287,20 @@ impl Leftover {
                 bail!(self.may_run(&owner, was_read))
             }
         }
+    }
+
+    /// Whether a spool elsewhere has a name that recorders give there, `lapscope-JOB-rank-N.spool`: a run directory that
+    /// somebody else made may point to anything, and spools are removed when they are databases.
+    fn check_name(&self) -> anyhow::Result<()> {
+        let name = self.spool.file_name().unwrap_or_default().to_string_lossy();
+        let rank = self.rank();
+        let is_recorders =
+            name.starts_with("lapscope-") && name.ends_with(&format!("-{rank}.spool"));
+        if self.elsewhere.is_some() && !is_recorders {
+            let spool = self.spool.display();
+            bail!("{rank}: its spool is said to be {spool}, which is no name that a recorder gives, left alone");
+        }
+        Ok(())
     }
 
     /// Whether it is of the job that the directory belongs to, and of the launch that has ended.

@@ -6,7 +6,7 @@
 -- A row's rank is that of its operation. NULL means not known or not applicable, never zero.
 
 PRAGMA application_id = 1279349584;  -- 'LAPP'
-PRAGMA user_version = 4;             -- format; raised by every change that an older reader would misread
+PRAGMA user_version = 5;             -- format; raised by every change that an older reader would misread
 
 CREATE TABLE rank (
   rank           INTEGER PRIMARY KEY,    -- key in this file; the world rank, but in a file of several worlds or lives
@@ -34,6 +34,16 @@ CREATE TABLE rank (
   unknown_requests INTEGER NOT NULL,     -- requests completed whose start lapscope did not see
   summarized     INTEGER NOT NULL,       -- not 0: the tally holds the rest, as 1 LAPSCOPE_MAX_MB was reached, 2 the disk was full, 3 the limit on file sizes was reached
   spool_bytes    INTEGER NOT NULL
+);
+
+CREATE TABLE processor (                 -- what the thread that called MPI_Init got, from there to MPI_Finalize; no row: not known
+  rank         INTEGER PRIMARY KEY,
+  run_ns       INTEGER NOT NULL,         -- on a processor
+  wait_ns      INTEGER NOT NULL,         -- able to run, and without one
+  switches     INTEGER NOT NULL,         -- times it let go of the processor
+  preemptions  INTEGER NOT NULL,         -- times it was taken away
+  allowed      INTEGER NOT NULL,         -- processors that it may use
+  online       INTEGER NOT NULL          -- processors of the host
 );
 
 CREATE TABLE option      (rank INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, source TEXT NOT NULL,  -- default, environment, rejected

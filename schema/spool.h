@@ -124,7 +124,7 @@ struct spool_meta {
  * "option.NAME" (value: "value\tsource"), "environment.NAME", "cvar.NAME", "counter.NUMBER" (value:
  * "name\tunit\tproblem\tdescription"; an empty problem says that it is counted), "injector" (value:
  * "mode\tproblem\tclock\tab_slot_ns\ttest_ns\tinterrupt_ns\tcheck_ns\tspent_ns", empty where not known; the last one
- * written counts). */
+ * written counts), "processor" (value: the columns of the table of that name but the first). */
 
 struct spool_module {
     uint32_t id;

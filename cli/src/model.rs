@@ -179,6 +179,17 @@ impl Full {
     }
 }
 
+/// A row of `processor`: what a rank's thread that called MPI_Init got, from there to MPI_Finalize.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Processor {
+    /// On a processor.
+    pub run: Nanos,
+    /// Able to run, and without one.
+    pub wait: Nanos,
+    /// Processors of the host.
+    pub online: i64,
+}
+
 /// A row of `rank`: one process that was one rank. Times are since its epoch.
 #[derive(Debug, Clone)]
 pub struct RankInfo {
@@ -204,6 +215,8 @@ pub struct RankInfo {
     pub lost_records: u64,
     /// Chunks and records of its spool that could not be read.
     pub damaged_pieces: u64,
+    /// `None`: not known, as of ranks that were killed.
+    pub processor: Option<Processor>,
     pub unknown_requests: u64,
     /// Why it kept only sums from some moment on; `None`: it did not.
     pub summarized: Option<Full>,

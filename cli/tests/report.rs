@@ -246,3 +246,27 @@ fn colour_is_for_terminals() {
     let run = small_run();
     assert!(!lapscope(run.path(), &["report", "."]).stdout.contains(&0x1b));
 }
+
+/// Ranks that waited for a processor: said before anything else, with what they shared; a little is not said.
+#[test]
+fn ranks_without_a_processor_are_told() {
+    let run = small_run();
+    let set = |wait: i64| {
+        for rank in [0, 1] {
+            let database =
+                rusqlite::Connection::open(run.path().join(format!("rank-{rank}.db"))).unwrap();
+            let row = "INSERT OR REPLACE INTO processor VALUES (?1, 10000, ?2, 3, 4, 1, 1)";
+            database.execute(row, [rank, wait]).unwrap();
+        }
+    };
+    set(30_000);
+    let report = json(run.path(), &["report", "."]);
+    let first = &report["problems"][0];
+    assert_eq!(first["kind"], "starved", "{report:#}");
+    let message = first["message"].as_str().unwrap();
+    assert!(message.contains("only 25 % of the time"), "{message}");
+    assert!(message.contains("2 ranks on 1 processor of node1"), "{message}");
+    set(3_000);
+    let report = json(run.path(), &["report", "."]);
+    assert_ne!(report["problems"][0]["kind"], "starved", "{report:#}");
+}

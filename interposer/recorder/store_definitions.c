@@ -19,6 +19,23 @@ static void store_counter_definition(struct store_tables *tables, const struct c
     store_run(tables, STORE_COUNTER);
 }
 
+/* Numbers. */
+static void store_processor(struct store_tables *tables, const struct meta_definition *meta)
+{
+    enum { FIELDS = 6 };
+    const char *texts[FIELDS];
+    size_t bytes[FIELDS];
+    spool_meta_fields(meta, texts, bytes, FIELDS);
+    store_integer(tables, STORE_PROCESSOR, 1, tables->rank);
+    for (int i = 0; i < FIELDS; i++) {
+        char number[24] = "0";
+        if (bytes[i] < sizeof number)
+            memcpy(number, texts[i], bytes[i]);
+        store_integer(tables, STORE_PROCESSOR, i + 2, atoll(number));
+    }
+    store_run(tables, STORE_PROCESSOR);
+}
+
 /* "mode problem clock" and then numbers. */
 static void store_injector(struct store_tables *tables, const struct meta_definition *meta)
 {
@@ -51,6 +68,10 @@ static void store_meta(struct store_tables *tables, const struct meta_definition
     struct counter_definition counter;
     if (spool_counter(meta, &counter)) {
         store_counter_definition(tables, &counter);
+        return;
+    }
+    if (spool_meta_is(meta, "processor")) {
+        store_processor(tables, meta);
         return;
     }
     if (spool_meta_is(meta, "injector")) {

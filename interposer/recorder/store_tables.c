@@ -13,6 +13,7 @@ enum { PAGE_BYTES = 4096 };
 
 static const char *const statement_texts[STORE_STATEMENTS] = {
     [STORE_RANK] = "INSERT INTO rank VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [STORE_PROCESSOR] = "INSERT OR REPLACE INTO processor VALUES(?,?,?,?,?,?,?)",
     [STORE_OPTION] = "INSERT OR REPLACE INTO option VALUES(?,?,?,?)",
     [STORE_ENVIRONMENT] = "INSERT OR REPLACE INTO environment VALUES(?,?,?)",
     [STORE_CVAR] = "INSERT OR REPLACE INTO cvar VALUES(?,?,?)",

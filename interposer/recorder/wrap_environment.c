@@ -2,6 +2,7 @@
 #include "wrap_fortran.h"
 
 #include "inject.h"
+#include "processor.h"
 #include "recorder.h"
 
 #include <pthread.h>
@@ -78,6 +79,7 @@ static void initialized(const struct start *start, enum call call, struct caller
     recorder_start(start->pair, start->unix_ns, &place);
     world_is_there();
     record_first_call(start, call, caller);
+    processor_begin();
 }
 
 /* MPI_Init of a process that has sessions already. */
@@ -382,6 +384,7 @@ void wrap_F08_MPI_Session_finalize(MPI_Fint *session, MPI_Fint *ierror)
 static void begin_finalize(struct span *span, struct thread *t, struct caller caller)
 {
     inject_stop(t);
+    processor_define(t);
     call_begin(span, t, CALL_MPI_Finalize, caller, NULL);
     if (!state.open_sessions)
         spool_header()->finalize_begin = span->begin;

@@ -16,5 +16,6 @@ pub mod reference;
 pub mod report;
 pub mod requests;
 pub mod sites;
+mod starved;
 pub mod thresholds;
 pub mod transfers;

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::combine::RankSums;
 use super::pending::{PendingItem, What};
+use super::starved::starved;
 use crate::db::DbError;
 use crate::model::{Ended, Full, Module, Nanos, Rank, RankInfo};
 use crate::symbols::ModuleTrouble;
@@ -16,6 +17,7 @@ use crate::symbols::ModuleTrouble;
 pub enum ProblemKind {
     DamagedFile,
     MissingRanks,
+    Starved,
     UnrecordedChildren,
     NotRecovered,
     SeveralJobs,
@@ -66,6 +68,7 @@ pub fn find_problems_of(
         .iter()
         .map(|error| Problem::new(ProblemKind::DamagedFile, format!("not read: {error}"), vec![]))
         .collect();
+    problems.extend(starved(ranks));
     problems.extend(missing_ranks(ranks));
     problems.extend(unrecorded_children(ranks));
     problems.extend(several_jobs(ranks));

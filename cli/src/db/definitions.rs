@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use rusqlite::Row;
 
 use super::{Database, DbError};
-use crate::model::{CallName, CallPath, Count, Frame, Full, Module, Rank, RankInfo, RankKey, Text};
+use crate::model::{
+    CallName, CallPath, Count, Frame, Full, Module, Processor, Rank, RankInfo, RankKey, Text,
+};
 use crate::secrets;
 
 /// Everything in a file but operations, calls, requests and tallies.
@@ -92,8 +94,9 @@ const RANK_SQL: &str = "SELECT rank, world, world_rank, life, world_size, host, 
   (SELECT coalesce(sum(remote_size), 0) FROM communicator
    WHERE communicator.rank = rank.rank AND comm_rank = 0 AND kind = 'inter' AND name LIKE 'MPI_Comm_spawn%'),
   coalesce((SELECT CAST(value AS INTEGER) FROM option
-   WHERE option.rank = rank.rank AND name = 'damaged_pieces' AND source = 'conversion'), 0)
-  FROM rank ORDER BY world, world_rank, life";
+   WHERE option.rank = rank.rank AND name = 'damaged_pieces' AND source = 'conversion'), 0),
+  run_ns, wait_ns, online
+  FROM rank LEFT JOIN processor USING (rank) ORDER BY world, world_rank, life";
 
 fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
     Ok(RankInfo {
@@ -120,6 +123,10 @@ fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
         summarized: Full::of(row.get(21)?),
         spawned: row.get(22)?,
         damaged_pieces: row.get::<_, Count>(23)?.0,
+        processor: match row.get(24)? {
+            Some(run) => Some(Processor { run, wait: row.get(25)?, online: row.get(26)? }),
+            None => None,
+        },
     })
 }
 

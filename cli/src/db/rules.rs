@@ -82,6 +82,18 @@ pub const TABLES: &[(&str, &[Column])] = &[
             ("summarized", Number),
         ],
     ),
+    (
+        "processor",
+        &[
+            ("rank", Rank),
+            ("run_ns", Time),
+            ("wait_ns", Time),
+            ("switches", Count),
+            ("preemptions", Count),
+            ("allowed", Number),
+            ("online", Number),
+        ],
+    ),
     ("call_name", &[("id", Key), ("name", Text), ("family", Text), ("role", Text)]),
     ("option", SETTING),
     ("environment", SETTING),

@@ -35,6 +35,7 @@ fn info(rank: usize, host: &str) -> RankInfo {
         ended: RankEnded::Finalize,
         lost_records: 0,
         damaged_pieces: 0,
+        processor: None,
         unknown_requests: 0,
         summarized: None,
         spawned: 0,

@@ -1,0 +1,46 @@
+//! Ranks that did not get a processor when they could have run: their times are mostly that.
+
+use std::collections::BTreeMap;
+
+use super::problem::{plural, Problem, ProblemKind};
+use crate::model::{Nanos, RankInfo};
+
+/// Share of the run time that ranks waited for a processor, from which on times mean something else.
+const MUCH: f64 = 0.1;
+
+/// What ranks waited for processors, when it was much.
+pub(super) fn starved(ranks: &[&RankInfo]) -> Option<Problem> {
+    let known: Vec<&RankInfo> =
+        ranks.iter().copied().filter(|rank| rank.processor.is_some()).collect();
+    let of = |rank: &RankInfo| rank.processor.map_or((Nanos(0), Nanos(0)), |it| (it.run, it.wait));
+    let wait: Nanos = known.iter().map(|rank| of(rank).1).sum();
+    let ran: Nanos = known.iter().map(|rank| of(rank).0).sum();
+    let run_time: Nanos = known.iter().map(|rank| rank.run_time()).sum();
+    if wait.share_of(run_time) < MUCH {
+        return None;
+    }
+    let message = format!(
+        "ranks had a processor for only {:.0} % of the time in which they could have run{}. What calls and transfers took is \
+         mostly that; run with a processor for each rank before believing times, limits or advice",
+        100.0 * ran.share_of(ran + wait),
+        why(&known)
+    );
+    Some(Problem::new(ProblemKind::Starved, message, vec![]))
+}
+
+/// ": 8 ranks on 2 processors of node1"; other processes, where there were enough.
+fn why(ranks: &[&RankInfo]) -> String {
+    let mut hosts: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
+    for rank in ranks {
+        let (count, online) = hosts.entry(&rank.host).or_default();
+        *count += 1;
+        *online = rank.processor.map_or(*online, |it| it.online.max(*online));
+    }
+    let crowded = hosts.iter().filter(|(_, (count, online))| count > online);
+    match crowded.max_by_key(|(_, (count, _))| *count) {
+        Some((host, (count, online))) => {
+            format!(": {count} ranks on {online} processor{} of {host}", plural(*online as u64))
+        }
+        None => ", as other processes used them too or several ranks are bound to one".to_owned(),
+    }
+}

@@ -1,0 +1,15 @@
+/* What a rank got of a processor: its times mean little where it had to share one. */
+#ifndef LAPSCOPE_PROCESSOR_H
+#define LAPSCOPE_PROCESSOR_H
+
+#include "thread.h"
+
+/* Notes what the calling thread has had so far; MPI_Init has returned. */
+void processor_begin(void);
+
+/* Defines "processor": what that thread has got since, nanoseconds on a processor and nanoseconds able to run without one, how
+ * often it let go of it and how often it was taken away, how many processors it may use and how many there are, with tabs
+ * between them. MPI_Finalize is about to begin. Nothing where the kernel does not tell. */
+void processor_define(struct thread *t);
+
+#endif

@@ -161,7 +161,7 @@ pub enum SiteSort {
 /// Summary of a run: where the time went, what was hidden, thresholds, what to do, the worst call sites.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Advice is ranked by the time at stake, an upper bound; no two pieces of it count the same time. Shares are of the
+Advice is ranked by the time at stake; no two pieces of it count the same time. Shares are of the
 run time of all ranks, hidden and possible of the time that transfers take with nothing in between.
 
 Examples:

@@ -1,7 +1,8 @@
 //! What to do about the time that communication costs: for each place one sentence that a person can act on.
 //!
 //! Every waiting or blocking call is explained once ([`Waited`](super::overlap::witness::Waited)), and each part of its time goes to one piece of advice, so
-//! that no two pieces promise the same nanosecond. What is promised is an upper bound: the cure may move a wait elsewhere.
+//! that no two pieces promise the same nanosecond. What is said is at stake, not promised: the cure may move a wait
+//! elsewhere, or free a processor that somebody else waits for.
 
 mod gather;
 mod judge;
@@ -96,7 +97,7 @@ pub struct Advice {
     pub cure: Cure,
     pub helps: bool,
     pub cause: Cause,
-    /// At stake, summed over ranks: an upper bound of what can be saved.
+    /// At stake, summed over ranks.
     pub time_ns: Nanos,
     /// Of the run time of all ranks.
     pub share: f64,

@@ -168,7 +168,7 @@ pub struct Segment {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AdviceGiven {
     pub cure: String,
-    /// Of the run time of all ranks, an upper bound.
+    /// At stake, of the run time of all ranks.
     pub share: f64,
     pub sentence: String,
 }

@@ -20,7 +20,7 @@ pub fn write(out: &mut dyn Write, advice: &[Advice], style: Style) -> io::Result
     let (cures, others): (Vec<&Advice>, Vec<&Advice>) =
         advice.iter().filter(worth).partition(|advice| advice.helps);
     if !cures.is_empty() {
-        let note = "the time at stake, summed over ranks: an upper bound of what can be won";
+        let note = "the time at stake, summed over ranks";
         writeln!(out, "\n{}", style.headed_dimly("ADVICE", note))?;
         write_all(out, &cures, MOST_CURES, style)?;
     }

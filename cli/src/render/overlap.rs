@@ -187,7 +187,7 @@ fn write_exposed(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Re
     causes.write(out, style)?;
     if overlap.totals.unattributed_ns.0 > 0 {
         let text = format!(
-            "and {} for requests whose start was not seen",
+            "and {} in calls that had nothing to complete, or for requests whose start was not seen",
             time(overlap.totals.unattributed_ns)
         );
         writeln!(out, "{}", style.wrap(&text, "  ", "  "))?;

@@ -101,7 +101,7 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
     let unattributed = report.totals.unattributed_waiting_ns;
     if unattributed.0 > 0 {
         let text = format!(
-            "{} of the completing time is of requests whose start was not seen",
+            "{} of the completing time is of calls that had nothing to complete, or of requests whose start was not seen",
             time(unattributed)
         );
         writeln!(out, "{}", style.wrap(&text, "  ", "  "))?;

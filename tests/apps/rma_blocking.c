@@ -33,13 +33,14 @@ int main(int argc, char **argv)
     MPI_Win_fence(0, window);
     CHECK(result[1] == 2 * (10 * rank + 1) && result[3] == 10 * rank + 3);
     memory[5] = 0;
+    memory[4] = 1; /* a place of its own: a rank may swap while its peer still looks at what was fetched */
     MPI_Win_fence(0, window);
     MPI_Fetch_and_op(&one, &old, MPI_INT, peer, 5, MPI_SUM, window);
     MPI_Win_fence(0, window);
     CHECK(memory[5] == 1 && old == 0);
-    MPI_Compare_and_swap(&zero, &one, &old, MPI_INT, peer, 5, window);
+    MPI_Compare_and_swap(&zero, &one, &old, MPI_INT, peer, 4, window);
     MPI_Win_fence(0, window);
-    CHECK(memory[5] == 0 && old == 1);
+    CHECK(memory[4] == 0 && old == 1);
     MPI_Win_free(&window);
     MPI_Comm_free(&turned);
     if (rank == 0)

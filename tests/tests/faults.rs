@@ -445,7 +445,7 @@ fn more_than_max_mb() {
             assert_eq!(rows::value(&database, "SELECT summarized || lost_records FROM rank"), "10");
         }
         let report = lapscope(["report".as_ref(), job.run_directory().as_os_str()]);
-        assert!(report.lines().take(8).any(|line| line.contains("LAPSCOPE_MAX_MB")), "{report}");
+        assert!(report.lines().take(12).any(|line| line.contains("LAPSCOPE_MAX_MB")), "{report}");
     }
 }
 

@@ -144,6 +144,22 @@ said() {
     cat $kept/*.log | tr '\r' '\n' | grep -ohE "$1.*" | sort -u
 }
 
+# Of programs that an MPI cannot have one line for each MPI and reason: "NOT TESTED under MPI, REASON: PROGRAM PROGRAM".
+by_reason() {
+    awk '
+        match($0, /^NOT TESTED: [^ ]+ under [^:]+: /) {
+            split(substr($0, 13), words, " ")
+            mpi = substr($0, 13 + length(words[1]) + 7)
+            reason = mpi
+            sub(/:.*/, "", mpi)
+            sub(/^[^:]*: /, "", reason)
+            programs[mpi ", " reason] = programs[mpi ", " reason] " " words[1]
+            next
+        }
+        { print }
+        END { for (why in programs) print "NOT TESTED under " why ":" programs[why] }' | sort
+}
+
 summary() {
     echo
     echo "seconds  processor  passed  failed  suite"
@@ -154,7 +170,7 @@ summary() {
     echo "the longest tests:"
     sed -n 's/^test \(.*\) \.\.\. .*<\([0-9.]*\)s>$/\2 s  \1/p' $kept/*.log | sort -rn | head -n 12
     echo
-    said 'NOT TESTED'
+    said 'NOT TESTED' | by_reason
     said 'SKIPPED: '
     said 'ASKED AGAIN'
     said 'LEFT TO make check-all'

@@ -62,7 +62,7 @@ count_ctest() {
 
 # Time is bounded, whatever hangs. With times of tests, which libtest prints where RUSTC_BOOTSTRAP is set for it alone.
 cargo_test() {
-    timeout -k 30 3600 cargo test --no-fail-fast --lib --bins --tests "$@" -- -Z unstable-options --report-time
+    timeout -k 30 3600 cargo test --no-fail-fast "$@" -- -Z unstable-options --report-time
 }
 
 unit_tests() { # unit_tests BUILD_DIRECTORY
@@ -81,13 +81,13 @@ without_launchers() {
     suite "units in C" count_ctest unit_tests build/interposer
     suite "units in C, AddressSanitizer and UndefinedBehaviorSanitizer" count_ctest sanitized address,undefined
     suite "units in C, ThreadSanitizer" count_ctest sanitized thread
-    suite "generator" count_cargo cargo_test -p lapscope-generate
+    suite "generator" count_cargo cargo_test -p lapscope-generate --lib --bins
     if [ -x build/mpi/standard/bin/python ]; then
         suite "calls against the standard" count_one build/mpi/standard/bin/python tests/coverage.py --check
     else
         echo "NOT TESTED: calls against the standard (no pympistandard)" | tee $kept/standard.log
     fi
-    suite "command line" count_cargo cargo_test -p lapscope
+    suite "command line" count_cargo cargo_test -p lapscope --lib --bins --tests
     suite "support of tests" count_cargo cargo_test -p lapscope-tests --lib
 }
 

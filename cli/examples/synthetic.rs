@@ -164,7 +164,8 @@ fn write_plain_messages(connection: &Connection, rank: i64, shape: &Shape) -> Re
         let (size, begin_ns) = (number % SIZES, (shape.requests + 100 * number) * 2_000);
         let early_ns = if is_sender { 0 } else { 2_000 };
         let duration_ns = early_ns + 1_000 + (1i64 << size) / 10;
-        let id = shape.requests + 1 + number;
+        // behind those of the requests, without a gap: readers take one for missing rows
+        let id = (shape.requests + shape.together - 1) / shape.together + 1 + number;
         row.execute([id, first + size, begin_ns - early_ns, duration_ns])?;
     }
     Ok(())

@@ -6,7 +6,7 @@
 -- A row's rank is that of its operation. NULL means not known or not applicable, never zero.
 
 PRAGMA application_id = 1279349584;  -- 'LAPP'
-PRAGMA user_version = 5;             -- format; raised by every change that an older reader would misread
+PRAGMA user_version = 6;             -- format; raised by every change that an older reader would misread
 
 CREATE TABLE rank (
   rank           INTEGER PRIMARY KEY,    -- key in this file; the world rank, but in a file of several worlds or lives
@@ -44,6 +44,14 @@ CREATE TABLE processor (                 -- what the thread that called MPI_Init
   preemptions  INTEGER NOT NULL,         -- times it was taken away
   allowed      INTEGER NOT NULL,         -- processors that it may use
   online       INTEGER NOT NULL          -- processors of the host
+);
+
+CREATE TABLE starvation (                -- intervals in which that thread was able to run and did not; none where it always ran
+  id           INTEGER PRIMARY KEY,
+  rank         INTEGER NOT NULL,
+  begin_ns     INTEGER NOT NULL,
+  end_ns       INTEGER NOT NULL,
+  wait_ns      INTEGER NOT NULL          -- able to run, and without a processor, in all of the interval; where in it is not known
 );
 
 CREATE TABLE option      (rank INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, source TEXT NOT NULL,  -- default, environment, rejected

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #define SPOOL_MAGIC "LAPSPOOL"
-#define SPOOL_VERSION 4u
+#define SPOOL_VERSION 5u
 #define SPOOL_HEADER_BYTES 4096u
 #define SPOOL_CHUNK_ALIGN 65536u   /* chunk sizes are multiples of this; the first chunk follows the header */
 
@@ -106,9 +106,11 @@ enum spool_record {
     SPOOL_FOREIGN = 19,  /* belongs to the REQUEST behind it (and stands before an EXTRA): it was posted by another
                             thread, so its ticks inside MPI are not known. Fields: that thread, injection arm plus 1 */
     SPOOL_CPU = 20,      /* belongs to the CALL behind it. Fields: CPU time in ns, user and system */
-    SPOOL_COUNTERS = 21  /* belongs to the CALL or REQUEST behind it: see call_counter and request_counter in schema.sql.
+    SPOOL_COUNTERS = 21, /* belongs to the CALL or REQUEST behind it: see call_counter and request_counter in schema.sql.
                             Fields: place of the first among the counters that are counted, and the values of up to
                             SPOOL_COUNTERS_A_RECORD of them from there on, zigzag (spool_codec.h) */
+    SPOOL_STARVED = 22   /* a row of the table starvation, of the thread that called MPI_Init. Fields: its end minus the
+                            header's first.ticks, its length in ticks, nanoseconds without a processor */
 };
 
 #define SPOOL_HOT_FIELDS 5

@@ -30,7 +30,7 @@ pub use scan::{rows_to_scan, scan, scan_operations, scan_rows, scan_tallies, Fro
 /// `PRAGMA application_id` of every lapscope database.
 pub const APPLICATION_ID: i64 = 1_279_349_584;
 /// `PRAGMA user_version` that this program reads.
-pub const USER_VERSION: i64 = 5;
+pub const USER_VERSION: i64 = 6;
 
 /// Why a run, or one of its files, cannot be read.
 #[derive(Debug, Error)]

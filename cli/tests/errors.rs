@@ -18,10 +18,10 @@ fn other_formats() {
     let path = Rank::new(0).write(directory.path(), "");
     set_version(&path, 6);
     let newer = failure(directory.path(), &["report", "rank-0.db"]);
-    assert!(newer.contains("rank-0.db: format 6, newer than format 5"), "{newer}");
+    assert!(newer.contains("rank-0.db: format 7, newer than format 6"), "{newer}");
     set_version(&path, 1);
     let older = failure(directory.path(), &["sites", "rank-0.db"]);
-    assert!(older.contains("rank-0.db: format 1, older than format 5"), "{older}");
+    assert!(older.contains("rank-0.db: format 1, older than format 6"), "{older}");
 }
 
 #[test]

@@ -19,6 +19,12 @@ struct share {
 
 static struct share begun;
 static pid_t thread_id; /* 0: not known */
+static struct thread *owner;
+
+static struct {
+    uint64_t ticks;
+    long long wait_ns;
+} looked; /* last */
 
 static int read_file(const char *name, char *text, size_t bytes)
 {
@@ -38,10 +44,16 @@ static long long number_behind(const char *text, const char *name)
     return at ? atoll(at + strlen(name)) : 0;
 }
 
+static int read_times(struct share *share)
+{
+    char text[64];
+    return read_file("schedstat", text, sizeof text) && sscanf(text, "%lld %lld", &share->run_ns, &share->wait_ns) == 2;
+}
+
 static int read_share(struct share *share)
 {
     char text[4096];
-    if (!read_file("schedstat", text, sizeof text) || sscanf(text, "%lld %lld", &share->run_ns, &share->wait_ns) != 2)
+    if (!read_times(share))
         return 0;
     read_file("status", text, sizeof text);
     share->switches = number_behind(text, "\nvoluntary_ctxt_switches:");
@@ -49,12 +61,37 @@ static int read_share(struct share *share)
     return 1;
 }
 
-void processor_begin(void)
+void processor_begin(struct thread *t)
 {
     int saved_errno = errno;
+    owner = t;
     thread_id = (pid_t)syscall(SYS_gettid);
     if (!read_share(&begun))
         thread_id = 0;
+    looked.wait_ns = begun.wait_ns;
+    looked.ticks = clock_now();
+    errno = saved_errno;
+}
+
+/* The part of an interval from which on it was disturbed: less is what any thread waits after each time that it slept. */
+static int is_much(uint64_t ticks, long long wait_ns)
+{
+    enum { SHARE = 50, LEAST_NS = 100000 };
+    return wait_ns >= LEAST_NS && (double)wait_ns * SHARE * spool_header()->nominal_ticks_per_ns >= (double)ticks;
+}
+
+void processor_look(struct thread *t, uint64_t now)
+{
+    struct share share;
+    struct spool_stream *stream = &t->stream;
+    int saved_errno = errno;
+    if (thread_id && t == owner && now > looked.ticks && read_times(&share)) {
+        uint64_t fields[] = {now - spool_header()->first.ticks, now - looked.ticks, (uint64_t)(share.wait_ns - looked.wait_ns)};
+        if (is_much(fields[1], (long long)fields[2]) && !stream->full && spool_stream_room(stream, SPOOL_RECORD_ROOM, 0))
+            spool_stream_commit(stream, spool_put(stream->at, SPOOL_STARVED, fields, 3));
+        looked.ticks = now;
+        looked.wait_ns = share.wait_ns;
+    }
     errno = saved_errno;
 }
 
@@ -69,6 +106,7 @@ void processor_define(struct thread *t)
     struct share now;
     char text[160];
     int saved_errno = errno;
+    processor_look(t, clock_now());
     if (thread_id && read_share(&now)) {
         snprintf(text, sizeof text, "%lld\t%lld\t%lld\t%lld\t%d\t%ld", now.run_ns - begun.run_ns, now.wait_ns - begun.wait_ns,
                  now.switches - begun.switches, now.preemptions - begun.preemptions, allowed_processors(),

@@ -4,8 +4,12 @@
 
 #include "thread.h"
 
-/* Notes what the calling thread has had so far; MPI_Init has returned. */
-void processor_begin(void);
+/* Notes what the calling thread has had so far; MPI_Init has returned. From then on its `starvation` is recorded. */
+void processor_begin(struct thread *t);
+
+/* Records the interval since the last time, when the thread could have run in it and had no processor. Opens, reads and
+ * closes a file, 5 us: for now and then. `now` in ticks. Nothing for other threads than that of processor_begin(). */
+void processor_look(struct thread *t, uint64_t now);
 
 /* Defines "processor": what that thread has got since, nanoseconds on a processor and nanoseconds able to run without one, how
  * often it let go of it and how often it was taken away, how many processors it may use and how many there are, with tabs

@@ -3,6 +3,7 @@
 #include "comm.h"
 #include "meter.h"
 #include "operation.h"
+#include "processor.h"
 #include "spool_codec.h"
 #include "tally.h"
 
@@ -33,6 +34,17 @@ static inline struct operation *announced_operation(struct span *span, const str
     return operation_of(t, last, span->call, span->site->path, comm, message, message);
 }
 
+/* Now and then: what the thread gets of a processor, and the clock, that a run which is killed can be put on the wall
+ * clock. Every 10 ms, and some thousand times at the most for each doubling of the run time. */
+static __attribute__((noinline, cold)) void look_around(struct thread *t, uint64_t now)
+{
+    const struct spool_file_header *header = spool_header();
+    uint64_t pause = (uint64_t)(1e7 * header->nominal_ticks_per_ns), share = (now - header->first.ticks) / 4096;
+    processor_look(t, now);
+    spool_refresh_clock();
+    t->next_look = now + (share > pause ? share : pause);
+}
+
 void call_begin(struct span *span, struct thread *t, enum call call, struct caller caller, const struct message *message)
 {
     span->thread = t;
@@ -40,16 +52,15 @@ void call_begin(struct span *span, struct thread *t, enum call call, struct call
     span->site = callsite_of(t, caller);
     span->completed = 1;
     struct operation *operation = announced_operation(span, message);
-    t->state->current_begin = span->begin = stamp_begin(t);
+    span->begin = stamp_begin(t);
+    if (UNLIKELY(span->begin > t->next_look) && stamps_are_plain) {
+        look_around(t, span->begin);
+        span->begin = stamp_begin(t); /* that looking is not in the call */
+    }
+    t->state->current_begin = span->begin;
     __atomic_store_n(&t->state->current_operation, operation ? operation->id : 0, __ATOMIC_RELEASE);
 }
 
-/* Once a second or so, that a run which is killed can be put on the wall clock. */
-static __attribute__((noinline, cold)) void refresh_clock(struct thread *t, uint64_t now)
-{
-    spool_refresh_clock();
-    t->next_clock_refresh = now + (uint64_t)(1e9 * spool_header()->nominal_ticks_per_ns);
-}
 
 /* Back from the call that call_begin announced. */
 static inline void call_over(struct span *span)
@@ -57,8 +68,8 @@ static inline void call_over(struct span *span)
     struct thread *t = span->thread;
     t->state->current_operation = 0;
     thread_was_inside(t, span->end - span->begin);
-    if (UNLIKELY(span->end > t->next_clock_refresh))
-        refresh_clock(t, span->end);
+    if (UNLIKELY(span->end > t->next_look))
+        look_around(t, span->end);
 }
 
 void record_nothing(struct span *span)

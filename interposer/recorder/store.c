@@ -161,6 +161,18 @@ static int take_request(struct conversion *c, const uint64_t fields[SPOOL_HOT_FI
     return 1;
 }
 
+/* Returns 0 where the interval is none. */
+static int take_starvation(struct conversion *c, const uint64_t fields[SPOOL_HOT_FIELDS])
+{
+    const struct spool_definitions *d = &c->definitions;
+    int64_t length = spool_ns(d, fields[1]);
+    if (fields[0] < fields[1] || fields[2] == 0 || fields[2] > (uint64_t)SPOOL_LONGEST_NS)
+        return 0;
+    int64_t end = spool_moment_ns(d, d->first_ticks + fields[0]);
+    store_starvation(&c->tables, end - length, end, (int64_t)fields[2] < length ? (int64_t)fields[2] : length);
+    return 1;
+}
+
 static int take_record(struct conversion *c, const struct spool_view *view, uint64_t *begin, unsigned thread)
 {
     int sound = 1;
@@ -184,6 +196,8 @@ static int take_record(struct conversion *c, const struct spool_view *view, uint
         memcpy(c->extra, view->fields, sizeof c->extra);
         c->has_extra = 1;
         return 1;
+    case SPOOL_STARVED:
+        return take_starvation(c, view->fields);
     case SPOOL_FOREIGN:
         memcpy(c->foreign, view->fields, sizeof c->foreign);
         c->has_foreign = 1;

@@ -19,6 +19,17 @@ static void store_counter_definition(struct store_tables *tables, const struct c
     store_run(tables, STORE_COUNTER);
 }
 
+/* The number that a field of a META value holds; -1 where it holds none that a column can. */
+static int64_t field_number(const char *text, size_t bytes)
+{
+    char number[24] = "";
+    if (bytes == 0 || bytes >= sizeof number)
+        return -1;
+    memcpy(number, text, bytes);
+    int64_t value = atoll(number);
+    return value <= SPOOL_LONGEST_NS ? value : -1;
+}
+
 /* Numbers. */
 static void store_processor(struct store_tables *tables, const struct meta_definition *meta)
 {
@@ -28,10 +39,8 @@ static void store_processor(struct store_tables *tables, const struct meta_defin
     spool_meta_fields(meta, texts, bytes, FIELDS);
     store_integer(tables, STORE_PROCESSOR, 1, tables->rank);
     for (int i = 0; i < FIELDS; i++) {
-        char number[24] = "0";
-        if (bytes[i] < sizeof number)
-            memcpy(number, texts[i], bytes[i]);
-        store_integer(tables, STORE_PROCESSOR, i + 2, atoll(number));
+        int64_t value = field_number(texts[i], bytes[i]);
+        store_integer(tables, STORE_PROCESSOR, i + 2, value > 0 ? value : 0);
     }
     store_run(tables, STORE_PROCESSOR);
 }
@@ -45,17 +54,13 @@ static void store_injector(struct store_tables *tables, const struct meta_defini
     spool_meta_fields(meta, texts, bytes, FIELDS);
     store_integer(tables, STORE_INJECTOR, 1, tables->rank);
     for (int i = 0; i < FIELDS; i++) {
-        char number[24] = "0";
-        int given = bytes[i] > 0 && bytes[i] < sizeof number;
         if (i < TEXTS && (bytes[i] || i == 0)) {
             store_text(tables, STORE_INJECTOR, i + 2, texts[i], bytes[i]);
             continue;
         }
-        if (given)
-            memcpy(number, texts[i], bytes[i]);
-        int64_t value = atoll(number);
-        given = given && value >= 0 && value <= SPOOL_LONGEST_NS;
-        store_integer_or_null(tables, STORE_INJECTOR, i + 2, i >= TEXTS && (given || i == FIELDS - 1), given ? value : 0);
+        int64_t value = field_number(texts[i], bytes[i]);
+        store_integer_or_null(tables, STORE_INJECTOR, i + 2, i >= TEXTS && (value >= 0 || i == FIELDS - 1),
+                              value > 0 ? value : 0);
     }
     store_run(tables, STORE_INJECTOR);
 }

@@ -14,6 +14,7 @@ enum { PAGE_BYTES = 4096 };
 static const char *const statement_texts[STORE_STATEMENTS] = {
     [STORE_RANK] = "INSERT INTO rank VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_PROCESSOR] = "INSERT OR REPLACE INTO processor VALUES(?,?,?,?,?,?,?)",
+    [STORE_STARVATION] = "INSERT INTO starvation VALUES(NULL,?,?,?,?)",
     [STORE_OPTION] = "INSERT OR REPLACE INTO option VALUES(?,?,?,?)",
     [STORE_ENVIRONMENT] = "INSERT OR REPLACE INTO environment VALUES(?,?,?)",
     [STORE_CVAR] = "INSERT OR REPLACE INTO cvar VALUES(?,?,?)",
@@ -212,6 +213,11 @@ void store_injection(struct store_tables *tables, const struct spool_definitions
                                spool_ns(definitions, injection->idle_ticks), injection->interrupts, injection->deferred,
                                spool_ns(definitions, injection->interrupt_ticks)},
                    13, 3);
+}
+
+void store_starvation(struct store_tables *tables, int64_t begin_ns, int64_t end_ns, int64_t wait_ns)
+{
+    store_integers(tables, STORE_STARVATION, (int64_t[]){tables->rank, begin_ns, end_ns, wait_ns}, 4, 4);
 }
 
 /* The value of a META key; empty when the spool has none. */

@@ -11,7 +11,7 @@ struct sqlite3_stmt;
 struct store_batch;
 
 enum store_statement {
-    STORE_RANK, STORE_PROCESSOR, STORE_OPTION, STORE_ENVIRONMENT, STORE_CVAR, STORE_THREAD, STORE_CALL_NAME, STORE_MODULE, STORE_PATH,
+    STORE_RANK, STORE_PROCESSOR, STORE_STARVATION, STORE_OPTION, STORE_ENVIRONMENT, STORE_CVAR, STORE_THREAD, STORE_CALL_NAME, STORE_MODULE, STORE_PATH,
     STORE_FRAME, STORE_COMM, STORE_MEMBER, STORE_OPERATION, STORE_CALLS, STORE_REQUESTS, STORE_REQUESTS_POLLED,
     STORE_COUNTER, STORE_CALL_COUNTERS, STORE_REQUEST_COUNTERS, STORE_TALLY, STORE_INJECTOR, STORE_INJECTION, STORE_STATEMENTS
 };
@@ -69,6 +69,9 @@ void store_request(struct store_tables *tables, const struct request_row *row);
 /* Values of counters, in the order of rows. */
 void store_call_counter(struct store_tables *tables, int64_t call, unsigned number, int64_t value);
 void store_request_counter(struct store_tables *tables, int64_t request, unsigned number, int64_t value);
+/* A row of starvation. */
+void store_starvation(struct store_tables *tables, int64_t begin_ns, int64_t end_ns, int64_t wait_ns);
+
 void store_tally(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
                  const struct spool_tally *tally);
 void store_injection(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,

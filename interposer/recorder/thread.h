@@ -66,7 +66,7 @@ struct thread {
         struct comm *comm;
     } comms[COMM_CACHE];
     struct nesting nestings[NESTINGS];
-    uint64_t next_clock_refresh; /* ticks */
+    uint64_t next_look;      /* ticks: when record.c looks around again */
     void *scratch;           /* copies of the application's request arrays, and statuses that it did not want */
     uint64_t scratch_bytes;
 };

@@ -79,7 +79,7 @@ static void initialized(const struct start *start, enum call call, struct caller
     recorder_start(start->pair, start->unix_ns, &place);
     world_is_there();
     record_first_call(start, call, caller);
-    processor_begin();
+    processor_begin(current_thread);
 }
 
 /* MPI_Init of a process that has sessions already. */

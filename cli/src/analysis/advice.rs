@@ -54,6 +54,8 @@ pub struct Setting<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cure {
+    /// Ranks were able to run and had no processor.
+    GiveProcessors,
     /// Call MPI_Test, or inject it, in a computation ([SP04] strategy 1).
     Test,
     /// Complete sends together with the receives, not one by one before them ([SP04] strategy 2).
@@ -88,6 +90,7 @@ pub enum Cause {
     PartnerOutside,
     OwnWindow,
     Transfer,
+    NoProcessor,
     Posting,
 }
 
@@ -149,6 +152,7 @@ pub struct Evidence {
     pub exposed_partner_outside_ns: Nanos,
     pub exposed_own_window_ns: Nanos,
     pub exposed_transfer_ns: Nanos,
+    pub exposed_no_processor_ns: Nanos,
     /// In posting calls.
     pub posting_ns: Nanos,
     /// Computation in the windows that would change, a mean per call.

@@ -115,14 +115,15 @@ pub struct CausePair {
     pub partner_outside: TimePair,
     pub own_window: TimePair,
     pub transfer: TimePair,
+    pub no_processor: TimePair,
 }
 
 impl CausePair {
     /// In the order of [`Cause::ALL`].
-    fn new(a: [Nanos; 4], b: [Nanos; 4]) -> CausePair {
-        let [late_partner, partner_outside, own_window, transfer] =
+    fn new(a: [Nanos; 5], b: [Nanos; 5]) -> CausePair {
+        let [late_partner, partner_outside, own_window, transfer, no_processor] =
             std::array::from_fn(|cause| TimePair::new(a[cause], b[cause]));
-        CausePair { late_partner, partner_outside, own_window, transfer }
+        CausePair { late_partner, partner_outside, own_window, transfer, no_processor }
     }
 
     pub fn of(&self, cause: Cause) -> TimePair {
@@ -131,6 +132,7 @@ impl CausePair {
             Cause::PartnerOutside => self.partner_outside,
             Cause::OwnWindow => self.own_window,
             Cause::Transfer => self.transfer,
+            Cause::NoProcessor => self.no_processor,
         }
     }
 }
@@ -139,18 +141,9 @@ impl OverlapPair {
     fn new(a: &OverlapSummary, b: &OverlapSummary) -> OverlapPair {
         let (old, new) = (&a.totals.numbers, &b.totals.numbers);
         let fraction = |of: fn(&Numbers) -> Option<f64>| FractionPair { a: of(old), b: of(new) };
-        let exposed = |numbers: &Numbers| {
-            [
-                numbers.exposed_late_partner_ns,
-                numbers.exposed_partner_outside_ns,
-                numbers.exposed_own_window_ns,
-                numbers.exposed_transfer_ns,
-            ]
-        };
-        let blocked = |numbers: &BlockingNumbers| {
-            let (late, outside) = (numbers.late_partner_ns, numbers.partner_outside_ns);
-            [late, outside, Nanos(0), numbers.transfer_ns]
-        };
+        let exposed = |numbers: &Numbers| Cause::ALL.map(|cause| numbers.exposed_of(cause));
+        let blocked =
+            |numbers: &BlockingNumbers| Cause::ALL.map(|cause| numbers.blocked_by(cause));
         OverlapPair {
             transfer: TimePair::new(old.transfer_ns, new.transfer_ns),
             achieved_low: fraction(|numbers| numbers.achieved_low),
@@ -321,7 +314,7 @@ impl SitePair {
         let total = time(|site| site.numbers.time_ns);
         let causes = |site: Option<&Site>| {
             let part = site.and_then(|site| site.overlap);
-            part.map_or([Nanos(0); 4], |part| part.exposed().1)
+            part.map_or([Nanos(0); 5], |part| part.exposed().1)
         };
         let mean = |sum: Nanos, ranks: usize| sum.mean(ranks as u64).unwrap_or_default();
         SitePair {

@@ -25,6 +25,7 @@ pub struct Part {
     pub exposed_partner_outside_ns: Nanos,
     pub exposed_own_window_ns: Nanos,
     pub exposed_transfer_ns: Nanos,
+    pub exposed_no_processor_ns: Nanos,
 }
 
 impl Part {
@@ -38,21 +39,24 @@ impl Part {
         self.exposed_partner_outside_ns += numbers.exposed_partner_outside_ns;
         self.exposed_own_window_ns += numbers.exposed_own_window_ns;
         self.exposed_transfer_ns += numbers.exposed_transfer_ns;
+        self.exposed_no_processor_ns += numbers.exposed_no_processor_ns;
     }
 
     fn add_blocking(&mut self, numbers: &BlockingNumbers) {
         self.exposed_late_partner_ns += numbers.late_partner_ns;
         self.exposed_partner_outside_ns += numbers.partner_outside_ns;
         self.exposed_transfer_ns += numbers.transfer_ns;
+        self.exposed_no_processor_ns += numbers.no_processor_ns;
     }
 
     /// The exposed time, all of it and by cause.
-    pub fn exposed(&self) -> (Nanos, [Nanos; 4]) {
+    pub fn exposed(&self) -> (Nanos, [Nanos; 5]) {
         let causes = [
             self.exposed_late_partner_ns,
             self.exposed_partner_outside_ns,
             self.exposed_own_window_ns,
             self.exposed_transfer_ns,
+            self.exposed_no_processor_ns,
         ];
         (causes.into_iter().sum(), causes)
     }

@@ -151,15 +151,7 @@ pub(super) fn cause_name(cause: Cause) -> &'static str {
         Cause::PartnerOutside => "partner computing",
         Cause::OwnWindow => "own window unused",
         Cause::Transfer => "transfer",
-    }
-}
-
-pub(super) fn exposed_of(numbers: &Numbers, cause: Cause) -> Nanos {
-    match cause {
-        Cause::LatePartner => numbers.exposed_late_partner_ns,
-        Cause::PartnerOutside => numbers.exposed_partner_outside_ns,
-        Cause::OwnWindow => numbers.exposed_own_window_ns,
-        Cause::Transfer => numbers.exposed_transfer_ns,
+        Cause::NoProcessor => "no processor",
     }
 }
 
@@ -177,8 +169,9 @@ fn write_exposed(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Re
         (Cause::PartnerOutside, "it had posted, and was outside MPI"),
         (Cause::OwnWindow, "could have been hidden in the requests' own windows"),
         (Cause::Transfer, "no computation to hide behind, copying, contention"),
+        (Cause::NoProcessor, "this rank or its partner could have run, and had none"),
     ] {
-        let part = exposed_of(numbers, cause);
+        let part = numbers.exposed_of(cause);
         if part.0 > 0 {
             let share = part.share_of(numbers.exposed_ns);
             causes.row(cause_cells(cause, share, part, meaning), None);
@@ -210,7 +203,7 @@ const COLUMNS: [(&str, Align); 9] = [
 fn cells(label: String, numbers: &Numbers) -> Vec<String> {
     vec![
         time(numbers.exposed_ns),
-        mostly(numbers.cause.map(|cause| (cause, exposed_of(numbers, cause))), numbers.exposed_ns),
+        mostly(numbers.cause.map(|cause| (cause, numbers.exposed_of(cause))), numbers.exposed_ns),
         label,
         count(numbers.requests),
         if numbers.bytes > 0 { bytes(numbers.bytes) } else { String::new() },
@@ -349,6 +342,7 @@ fn write_blocking(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::R
         ("late partner", Align::Right),
         ("computing", Align::Right),
         ("transfer", Align::Right),
+        ("no processor", Align::Right),
         ("call", Align::Left),
         ("calls", Align::Right),
     ]);
@@ -369,6 +363,7 @@ fn blocking_cells(site: &BlockingRow) -> Vec<String> {
         percent(numbers.late_partner_ns.share_of(numbers.blocked_ns)),
         percent(numbers.partner_outside_ns.share_of(numbers.blocked_ns)),
         percent(numbers.transfer_ns.share_of(numbers.blocked_ns)),
+        percent(numbers.no_processor_ns.share_of(numbers.blocked_ns)),
         site.call.clone(),
         count(numbers.calls),
     ]
@@ -378,14 +373,14 @@ fn blocking_cells(site: &BlockingRow) -> Vec<String> {
 fn write_time(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Result<()> {
     let rows = &overlap.over_time;
     let parts_of_column = rows.len().div_ceil(style.width.saturating_sub(2).max(1)).max(1);
-    let columns: Vec<[Nanos; 4]> = rows.chunks(parts_of_column).map(exposed_together).collect();
-    let exposed = |column: &[Nanos; 4]| column.iter().map(|ns| ns.0).sum::<i64>();
+    let columns: Vec<ByCause> = rows.chunks(parts_of_column).map(exposed_together).collect();
+    let exposed = |column: &ByCause| column.iter().map(|ns| ns.0).sum::<i64>();
     let most = columns.iter().map(exposed).max().unwrap_or(0);
     if most == 0 {
         return Ok(());
     }
     const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let height = |column: &[Nanos; 4]| HEIGHTS[((exposed(column) * 8 + most - 1) / most) as usize];
+    let height = |column: &ByCause| HEIGHTS[((exposed(column) * 8 + most - 1) / most) as usize];
     let heights: String = columns.iter().map(height).collect();
     let letters: String = columns.iter().map(letter).collect();
     let end = time(rows.last().map_or(Nanos(0), |row| row.end_ns));
@@ -393,32 +388,28 @@ fn write_time(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Resul
     writeln!(out, "\n{}", style.headed("OVER TIME", about))?;
     writeln!(out, "  {}", heights.trim_end())?;
     writeln!(out, "  {}", letters.trim_end())?;
-    let note = "most of it: l late partner, c partner computing, w own window unused, t transfer";
+    let note = "most of it: l late partner, c partner computing, w own window unused, t transfer, p no processor";
     writeln!(out, "  0{end:>width$}", width = columns.len().saturating_sub(1))?;
     writeln!(out, "{}", style.dim(&style.wrap(note, "  ", "  ")))
 }
 
-/// By cause, in the order of [`Cause::ALL`].
-fn exposed_together(rows: &[TimeRow]) -> [Nanos; 4] {
-    let blocking = |row: &TimeRow, cause| match cause {
-        Cause::LatePartner => row.blocking.late_partner_ns,
-        Cause::PartnerOutside => row.blocking.partner_outside_ns,
-        Cause::OwnWindow => Nanos(0),
-        Cause::Transfer => row.blocking.transfer_ns,
-    };
-    Cause::ALL.map(|cause| {
-        rows.iter().map(|row| exposed_of(&row.numbers, cause) + blocking(row, cause)).sum()
-    })
+/// In the order of [`Cause::ALL`].
+type ByCause = [Nanos; Cause::ALL.len()];
+
+fn exposed_together(rows: &[TimeRow]) -> ByCause {
+    let of = |row: &TimeRow, cause| row.numbers.exposed_of(cause) + row.blocking.blocked_by(cause);
+    Cause::ALL.map(|cause| rows.iter().map(|row| of(row, cause)).sum())
 }
 
 /// Of the largest cause; the first of equal ones.
-fn letter(column: &[Nanos; 4]) -> char {
+fn letter(column: &ByCause) -> char {
     let causes = Cause::ALL.into_iter().zip(column).rev();
     match causes.max_by_key(|(_, ns)| **ns).filter(|(_, ns)| ns.0 > 0) {
         Some((Cause::LatePartner, _)) => 'l',
         Some((Cause::PartnerOutside, _)) => 'c',
         Some((Cause::OwnWindow, _)) => 'w',
         Some((Cause::Transfer, _)) => 't',
+        Some((Cause::NoProcessor, _)) => 'p',
         None => ' ',
     }
 }

@@ -8,7 +8,7 @@ use super::endpoint::NONE;
 use super::matching::LaneKey;
 use super::operation::{blocking_name, mode_of, Direction, Ended, Mode, Operation};
 use super::read::{FileOperation, FileTrace, RankRows};
-use super::{RankTrace, Trace};
+use super::{RankTrace, Starvation, Trace};
 use crate::analysis::combine::{unknown_call, Interner, Paths};
 use crate::model::{CallName, Ended as RankEnded, Kind, Rank};
 
@@ -76,6 +76,7 @@ impl Combiner {
             calls: rows.calls,
             observations: rows.observations,
             presence: rows.presence,
+            starvation: Starvation::new(rows.starved),
             node: 0,
             info: Some(info),
         }
@@ -218,6 +219,7 @@ impl RankTrace {
             call.begin = correct(call.begin);
         }
         self.presence.map(&correct);
+        self.starvation.map(&correct);
         self.init_end = correct(self.init_end);
         self.end = correct(self.end);
     }

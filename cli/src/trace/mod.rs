@@ -13,6 +13,7 @@ pub mod operation;
 pub mod presence;
 mod read;
 mod row;
+pub mod starvation;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,7 @@ pub use endpoint::{Call, Endpoint, Observation, Span, NONE};
 pub use matching::Matching;
 pub use operation::{Direction, Ended, Mode, Operation};
 pub use presence::Presence;
+pub use starvation::{Starvation, Starved};
 
 /// Between which processes a message goes.
 #[derive(
@@ -58,6 +60,7 @@ pub struct Trace {
     pub members: Members,
     pub matching: Matching,
     pub clocks: Clocks,
+    is_starved: bool,
 }
 
 /// What one rank did.
@@ -71,6 +74,7 @@ pub struct RankTrace {
     pub calls: Vec<Call>,
     pub observations: Vec<Observation>,
     pub presence: Presence,
+    pub starvation: Starvation,
     /// Host, as a number.
     pub node: u32,
     /// Moments of its epoch, of the return of MPI_Init, and of the entry of MPI_Finalize or of the last record.
@@ -126,6 +130,11 @@ impl Half<'_> {
 }
 
 impl Trace {
+    /// Whether some rank had to do without a processor at times.
+    pub fn is_starved(&self) -> bool {
+        self.is_starved
+    }
+
     pub fn half(&self, rank: usize, index: usize) -> Half<'_> {
         let trace = &self.ranks[rank];
         let endpoint = &trace.endpoints[index];

@@ -76,6 +76,11 @@ impl Presence {
         self.intervals.get(self.place(moment)).map(|&(begin, _)| begin.max(moment))
     }
 
+    /// When it had left MPI last, before `moment`; `None` when it had not been there.
+    pub fn left_before(&self, moment: i64) -> Option<i64> {
+        self.place(moment).checked_sub(1).map(|before| self.intervals[before].1)
+    }
+
     /// Whether it was inside MPI at some moment from `begin` to `end`.
     pub fn any(&self, begin: i64, end: i64) -> bool {
         self.next(begin).is_some_and(|moment| moment <= end)

@@ -11,7 +11,7 @@ use super::endpoint::{Call, Endpoint, Observation, Span, NONE};
 use super::operation::Ended;
 use super::presence::Presence;
 use super::row::TraceRow;
-use super::{clock, collective, matching, Trace};
+use super::{clock, collective, matching, Starved, Trace};
 use crate::analysis::aggregate::Aggregator;
 use crate::db::{
     for_each_file, rows_to_scan, scan_operations, scan_rows, scan_tallies, DbError, Definitions,
@@ -59,6 +59,7 @@ impl Trace {
     fn combine(files: Vec<FileTrace>) -> Trace {
         let mut trace = Trace::default();
         let lanes = Combiner::new(&files).combine(files, &mut trace);
+        trace.is_starved = trace.ranks.iter().any(|rank| !rank.starvation.is_empty());
         let orders = matching::orders(&trace.ranks);
         let mut matched = matching::pair(&mut trace.ranks, &lanes, &orders);
         let groups = collective::assemble(&mut trace, &lanes, &orders);
@@ -121,6 +122,7 @@ pub(super) struct RankRows {
     pub observations: Vec<Observation>,
     pub inside: Vec<(i64, i64)>,
     pub presence: Presence,
+    pub starved: Vec<Starved>,
 }
 
 /// Where an operation of a file is: the rank's place, its place there, and how its rows are taken.
@@ -148,6 +150,7 @@ impl FileTrace {
         for (rank, info) in file.ranks.iter_mut().zip(&file.definitions.ranks) {
             rank.end = info.end.0;
         }
+        file.read_starvation(connection)?;
         let places = file.read_operations(connection)?;
         if let Some(sink) = sink.as_deref_mut() {
             scan_operations(connection, sink)?;
@@ -182,9 +185,26 @@ impl FileTrace {
         Ok(file)
     }
 
+    fn slots(&self) -> HashMap<RankKey, u32> {
+        (0..).zip(&self.definitions.ranks).map(|(slot, info)| (info.key, slot)).collect()
+    }
+
+    fn read_starvation(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let slots = self.slots();
+        let mut statement =
+            connection.prepare("SELECT rank, begin_ns, end_ns, wait_ns FROM starvation")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let starved = Starved { begin: row.get(1)?, end: row.get(2)?, wait: row.get(3)? };
+            if let Some(&slot) = slots.get(&row.get(0)?) {
+                self.ranks[slot as usize].starved.push(starved);
+            }
+        }
+        Ok(())
+    }
+
     fn read_operations(&mut self, connection: &Connection) -> rusqlite::Result<Places> {
-        let slots: HashMap<RankKey, u32> =
-            (0..).zip(&self.definitions.ranks).map(|(slot, info)| (info.key, slot)).collect();
+        let slots = self.slots();
         let mut statement = connection.prepare(
             "SELECT o.id, o.rank, o.call_id, coalesce(i.call_id, o.call_id), o.path_id, o.communicator_id, o.kind, o.bytes, o.peer,
                     o.tag, o.posted_peer, o.ended, o.receive_operation_id

@@ -31,6 +31,8 @@ pub(super) enum Finding {
     /// Transferring, much longer than alone or with computation enough beside it.
     Slow(Spot),
     Posts(Spot),
+    /// Ranks that could have run and had no processor, wherever they waited.
+    NoProcessor,
 }
 
 /// What is known of a finding. Ranks are places in [`Trace::ranks`], times nanoseconds.
@@ -140,7 +142,7 @@ impl<'a> Gatherer<'a> {
         let mut bookings = Vec::with_capacity(3);
         if later != NONE && waited > 0 {
             let finding = Finding::WaitTogether(waiting, self.call_spot(self.rank, later));
-            let parts = Exposure { own_window: 0, transfer: 0, ..parts };
+            let parts = Exposure { own_window: 0, transfer: 0, no_processor: 0, ..parts };
             bookings.push(Booking {
                 or_test: self.region_of_partner(waited_for, waiting),
                 ..self.own_booking(finding, waited_for, parts)
@@ -164,6 +166,10 @@ impl<'a> Gatherer<'a> {
                 waited_for,
                 transfer,
             ));
+        }
+        if parts.no_processor > 0 {
+            let missing = Exposure { no_processor: parts.no_processor, ..Exposure::default() };
+            bookings.push(self.own_booking(Finding::NoProcessor, waited_for, missing));
         }
         for (index, booking) in bookings.iter().enumerate() {
             let is_first = bookings[..index].iter().all(|old| old.finding != booking.finding);

@@ -16,8 +16,15 @@ const WORTH_LISTING: f64 = 0.001;
 /// A post that takes less is not worth a sentence, nanoseconds.
 const CHEAP_POST: i64 = 5_000;
 
+/// From this share of the run time on, ranks without a processor distort everything else.
+const DISTORTS: f64 = 0.05;
+
+fn is_first(advice: &Advice) -> bool {
+    advice.cure == Cure::GiveProcessors && advice.share >= DISTORTS
+}
+
 impl Gathered {
-    /// Advice on all that was gathered: first what helps, then what does not, each by time. `run_time` is that of all
+    /// Advice on all that was gathered: first missing processors where they distort the rest, then what helps, then what does not, each by time. `run_time` is that of all
     /// ranks together.
     pub fn advise(
         mut self,
@@ -36,7 +43,11 @@ impl Gathered {
             .map(|((cure, finding), sums)| judge.word(cure, finding, &sums, &self.waited))
             .collect();
         advice.sort_by(|a, b| {
-            b.helps.cmp(&a.helps).then(b.time_ns.cmp(&a.time_ns)).then(a.cure.cmp(&b.cure))
+            is_first(b)
+                .cmp(&is_first(a))
+                .then(b.helps.cmp(&a.helps))
+                .then(b.time_ns.cmp(&a.time_ns))
+                .then(a.cure.cmp(&b.cure))
         });
         advice
     }
@@ -72,6 +83,7 @@ impl Finding {
             | Finding::Nothing(a)
             | Finding::Slow(a)
             | Finding::Posts(a) => [Some(a), None],
+            Finding::NoProcessor => [None, None],
         }
     }
 
@@ -85,6 +97,7 @@ impl Finding {
             Finding::Nothing(a) => Finding::Nothing(moved(a)),
             Finding::Slow(a) => Finding::Slow(moved(a)),
             Finding::Posts(a) => Finding::Posts(moved(a)),
+            Finding::NoProcessor => self,
         }
     }
 }
@@ -119,6 +132,7 @@ fn judge_findings(gathered: &Gathered, limits: &[Limit]) -> BTreeMap<(Cure, Find
     let mut judged: BTreeMap<(Cure, Finding), Sums> = BTreeMap::new();
     for (&finding, sums) in &gathered.findings {
         let cure = match finding {
+            Finding::NoProcessor => Cure::GiveProcessors,
             Finding::Test(_) => Cure::Test,
             Finding::WaitTogether(..) => Cure::WaitTogether,
             Finding::Blocking(_) => Cure::MakeNonblocking,
@@ -260,12 +274,14 @@ impl Judge<'_> {
 
 impl Sums {
     fn cause(&self) -> Cause {
-        let Exposure { late_partner, partner_outside, own_window, transfer } = self.parts;
+        let Exposure { late_partner, partner_outside, own_window, transfer, no_processor } =
+            self.parts;
         let causes = [
             (late_partner, Cause::LatePartner),
             (partner_outside, Cause::PartnerOutside),
             (own_window, Cause::OwnWindow),
             (transfer, Cause::Transfer),
+            (no_processor, Cause::NoProcessor),
             (self.posting, Cause::Posting),
         ];
         let largest = causes.into_iter().rev().max_by_key(|(ns, _)| *ns);
@@ -297,6 +313,7 @@ impl Sums {
             exposed_partner_outside_ns: Nanos(self.parts.partner_outside),
             exposed_own_window_ns: Nanos(self.parts.own_window),
             exposed_transfer_ns: Nanos(self.parts.transfer),
+            exposed_no_processor_ns: Nanos(self.parts.no_processor),
             posting_ns: Nanos(self.posting),
             mean_compute_ns: Nanos(self.compute).mean(self.windows),
             mean_transfer_ns: Nanos(self.transfer).mean(self.transfers),

@@ -15,6 +15,12 @@ const INJECTION: &str = "; lapscope can do that: lapscope tune -- <launch line>"
 pub(super) fn sentence(advice: &Advice, collective: bool, setting: Setting<'_>) -> String {
     let limits = setting.limits;
     match advice.cure {
+        Cure::GiveProcessors => format!(
+            "Give each rank a processor of its own: in these waits, most of them in {}, ranks or those that they waited for were \
+             able to run and had none. Start fewer ranks on a node, or see how the launcher binds them. What else is said here \
+             may be due to that.",
+            place(&advice.waiting)
+        ),
         Cure::Test => test(advice, collective, setting),
         Cure::WaitTogether => wait_together(advice),
         Cure::PostReceiveEarlier => post_receive_earlier(advice),

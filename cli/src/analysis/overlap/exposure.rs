@@ -4,6 +4,8 @@
 //! 2. partner outside: the other side had posted and was not inside MPI, so that nobody there moved the message;
 //! 3. own window: the rest, as far as it could have been hidden behind computation that the requests' own windows held;
 //! 4. transfer: what is left. Nothing to hide behind, copying, contention.
+//!
+//! Of each of these, what this rank or the one that it waited for had no processor, though able to run, is a cause of its own.
 
 use std::ops::AddAssign;
 
@@ -14,11 +16,37 @@ pub struct Exposure {
     pub partner_outside: i64,
     pub own_window: i64,
     pub transfer: i64,
+    pub no_processor: i64,
+}
+
+/// How long ranks were able to run and had no processor during the parts of a wait, nanoseconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Starved {
+    /// The late partner, since it was last inside MPI.
+    pub late: i64,
+    /// The partner, while it was outside MPI.
+    pub outside: i64,
+    /// This rank or its partner, during the rest.
+    pub rest: i64,
 }
 
 impl Exposure {
     pub fn total(&self) -> i64 {
-        self.late_partner + self.partner_outside + self.own_window + self.transfer
+        self.late_partner + self.partner_outside + self.own_window + self.transfer + self.no_processor
+    }
+
+    /// Takes out of every part what was the want of a processor.
+    pub fn lay_to_processors(&mut self, starved: Starved) {
+        let take = |part: &mut i64, most: i64| {
+            let taken = most.clamp(0, *part);
+            *part -= taken;
+            taken
+        };
+        self.no_processor += take(&mut self.late_partner, starved.late);
+        self.no_processor += take(&mut self.partner_outside, starved.outside);
+        let from_transfer = take(&mut self.transfer, starved.rest);
+        let from_window = take(&mut self.own_window, starved.rest - from_transfer);
+        self.no_processor += from_transfer + from_window;
     }
 
     /// The part of number `number` of `of` equal parts. They add up exactly: what does not divide goes to the first.
@@ -30,6 +58,7 @@ impl Exposure {
             partner_outside: share(self.partner_outside),
             own_window: share(self.own_window),
             transfer: share(self.transfer),
+            no_processor: share(self.no_processor),
         }
     }
 }
@@ -40,6 +69,7 @@ impl AddAssign for Exposure {
         self.partner_outside = self.partner_outside.saturating_add(other.partner_outside);
         self.own_window = self.own_window.saturating_add(other.own_window);
         self.transfer = self.transfer.saturating_add(other.transfer);
+        self.no_processor = self.no_processor.saturating_add(other.no_processor);
     }
 }
 
@@ -152,9 +182,26 @@ mod tests {
     }
 
     #[test]
+    fn a_missing_processor_is_a_cause_of_its_own() {
+        let mut found = wait(120, 170).split(|_| 0); // 20 late, 50 outside, 30 transfer
+        found.lay_to_processors(Starved { late: 100, outside: 10, rest: 5 });
+        assert_eq!((parts(found), found.no_processor), ([0, 40, 0, 25], 35));
+        let hideable = Wait { hideable: 25, ..wait(50, 60) };
+        let mut found = hideable.split(|_| 0); // 25 of the own window, 75 transfer
+        found.lay_to_processors(Starved { rest: 80, ..Starved::default() });
+        assert_eq!((parts(found), found.no_processor), ([0, 0, 20, 0], 80));
+        assert_eq!(found.total(), 100);
+    }
+
+    #[test]
     fn shares_add_up() {
-        let whole =
-            Exposure { late_partner: 10, partner_outside: 1, own_window: 0, transfer: 10_001 };
+        let whole = Exposure {
+            late_partner: 10,
+            partner_outside: 1,
+            own_window: 0,
+            transfer: 10_001,
+            no_processor: 6,
+        };
         let mut sum = Exposure::default();
         for number in 0..7 {
             sum += whole.share(number, 7);

@@ -66,11 +66,17 @@ pub enum Cause {
     PartnerOutside,
     OwnWindow,
     Transfer,
+    NoProcessor,
 }
 
 impl Cause {
-    pub const ALL: [Cause; 4] =
-        [Cause::LatePartner, Cause::PartnerOutside, Cause::OwnWindow, Cause::Transfer];
+    pub const ALL: [Cause; 5] = [
+        Cause::LatePartner,
+        Cause::PartnerOutside,
+        Cause::OwnWindow,
+        Cause::Transfer,
+        Cause::NoProcessor,
+    ];
 }
 
 impl Exposure {
@@ -80,6 +86,7 @@ impl Exposure {
             Cause::PartnerOutside => self.partner_outside,
             Cause::OwnWindow => self.own_window,
             Cause::Transfer => self.transfer,
+            Cause::NoProcessor => self.no_processor,
         })
     }
 
@@ -117,7 +124,21 @@ pub struct Numbers {
     pub exposed_partner_outside_ns: Nanos,
     pub exposed_own_window_ns: Nanos,
     pub exposed_transfer_ns: Nanos,
+    pub exposed_no_processor_ns: Nanos,
     pub cause: Option<Cause>,
+}
+
+impl Numbers {
+    /// The exposed time that is laid to a cause.
+    pub fn exposed_of(&self, cause: Cause) -> Nanos {
+        match cause {
+            Cause::LatePartner => self.exposed_late_partner_ns,
+            Cause::PartnerOutside => self.exposed_partner_outside_ns,
+            Cause::OwnWindow => self.exposed_own_window_ns,
+            Cause::Transfer => self.exposed_transfer_ns,
+            Cause::NoProcessor => self.exposed_no_processor_ns,
+        }
+    }
 }
 
 impl From<&Sums> for Numbers {
@@ -150,6 +171,7 @@ impl From<&Sums> for Numbers {
             exposed_partner_outside_ns: Nanos(sums.exposed.partner_outside),
             exposed_own_window_ns: Nanos(sums.exposed.own_window),
             exposed_transfer_ns: Nanos(sums.exposed.transfer),
+            exposed_no_processor_ns: Nanos(sums.exposed.no_processor),
             cause: sums.exposed.cause(),
         }
     }
@@ -180,7 +202,21 @@ pub struct BlockingNumbers {
     pub late_partner_ns: Nanos,
     pub partner_outside_ns: Nanos,
     pub transfer_ns: Nanos,
+    pub no_processor_ns: Nanos,
     pub cause: Option<Cause>,
+}
+
+impl BlockingNumbers {
+    /// The time that is laid to a cause; there is no window of their own.
+    pub fn blocked_by(&self, cause: Cause) -> Nanos {
+        match cause {
+            Cause::LatePartner => self.late_partner_ns,
+            Cause::PartnerOutside => self.partner_outside_ns,
+            Cause::OwnWindow => Nanos(0),
+            Cause::Transfer => self.transfer_ns,
+            Cause::NoProcessor => self.no_processor_ns,
+        }
+    }
 }
 
 impl From<&BlockingSums> for BlockingNumbers {
@@ -192,6 +228,7 @@ impl From<&BlockingSums> for BlockingNumbers {
             late_partner_ns: Nanos(sums.exposed.late_partner),
             partner_outside_ns: Nanos(sums.exposed.partner_outside),
             transfer_ns: Nanos(sums.exposed.own_window + sums.exposed.transfer),
+            no_processor_ns: Nanos(sums.exposed.no_processor),
             cause: sums.exposed.cause(),
         }
     }

@@ -1,6 +1,6 @@
 //! What one call waited for: the requests that it completed, taken together.
 
-use super::exposure::{Exposure, Partner, Wait};
+use super::exposure::{Exposure, Partner, Starved, Wait};
 use super::side::{Culprit, Side, Sides};
 use crate::trace::{Direction, Half};
 
@@ -78,12 +78,13 @@ impl<'a> Group<'a> {
     }
 
     /// The time of the call by cause, and who is to blame: the one that came last, or the one that was away longest.
-    pub fn split(mut self, sides: Sides<'a>) -> (Exposure, Option<(u32, Culprit<'a>)>) {
+    /// `own`: this rank's place.
+    pub fn split(mut self, sides: Sides<'a>, own: usize) -> (Exposure, Option<(u32, Culprit<'a>)>) {
         self.wait.hideable = self.hideable.min(self.compute);
         let end = self.wait.end;
         let came_last = self.critical.filter(|critical| critical.since > self.wait.begin);
         let mut away_longest = None;
-        let exposed = self.wait.split(|from| {
+        let mut exposed = self.wait.split(|from| {
             let absences =
                 self.sides.iter().map(|(half, side)| (*half, sides.absent(side, from, end)));
             let longest = absences.max_by_key(|(_, (absent, _))| *absent);
@@ -92,6 +93,40 @@ impl<'a> Group<'a> {
             away_longest = culprit;
             absent
         });
-        (exposed, came_last.map(|critical| (critical.half, critical.culprit)).or(away_longest))
+        let blamed = came_last.map(|critical| (critical.half, critical.culprit)).or(away_longest);
+        let partner = blamed.map(|(_, (rank, _))| rank as usize);
+        exposed.lay_to_processors(self.wait.starved(&exposed, sides, own, partner));
+        (exposed, blamed)
+    }
+}
+
+impl Wait {
+    /// What this rank and the one that it waited for had to do without a processor. A late partner is late by what it lacked
+    /// since it had last been inside MPI, too.
+    fn starved(
+        &self,
+        exposed: &Exposure,
+        sides: Sides<'_>,
+        own: usize,
+        partner: Option<usize>,
+    ) -> Starved {
+        if !sides.trace.is_starved() || self.end - self.begin < SHORT_WAIT {
+            return Starved::default();
+        }
+        let ranks = &sides.trace.ranks;
+        let of = |rank: usize, from: i64, to: i64| ranks[rank].starvation.within(from, to);
+        let came = self.begin + exposed.late_partner;
+        let moving = came + exposed.partner_outside;
+        let late = partner.filter(|_| exposed.late_partner > 0).map(|partner| {
+            let left = ranks[partner].presence.left_before(came).unwrap_or(self.begin);
+            of(partner, left.min(self.begin), came)
+        });
+        let outside = partner.filter(|_| exposed.partner_outside > 0);
+        let other = partner.map_or(0, |partner| of(partner, moving, self.end));
+        Starved {
+            late: late.unwrap_or(0),
+            outside: outside.map_or(0, |partner| of(partner, came, self.end)),
+            rest: of(own, moving, self.end).max(other),
+        }
     }
 }

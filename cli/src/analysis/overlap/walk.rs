@@ -233,7 +233,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             }
         }
         let known = (group.compute, group.wait.transfer, group.longest.1);
-        let (exposed, blamed) = group.split(self.sides);
+        let (exposed, blamed) = group.split(self.sides, self.rank);
         self.blame(blamed, &exposed);
         self.tell(blamed, known, exposed);
         let are_all_known = measured.len() >= members.len().max(call.completed as usize);
@@ -295,7 +295,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             }
         }
         let known = (group.compute, group.wait.transfer, group.longest.1);
-        let (exposed, blamed) = group.split(self.sides);
+        let (exposed, blamed) = group.split(self.sides, self.rank);
         self.blame(blamed, &exposed);
         self.tell(blamed, known, exposed);
         sums.exposed = exposed;

@@ -7,7 +7,7 @@ use crate::analysis::problem::plural;
 use crate::analysis::reference::Source;
 use crate::analysis::report::{OverlapSummary, Report};
 use crate::model::Nanos;
-use crate::render::overlap::{cause_cells, causes_table, exposed_of, interval};
+use crate::render::overlap::{cause_cells, causes_table, interval};
 use crate::render::style::{display_width, Style};
 use crate::render::units::{count, percent, time};
 
@@ -115,7 +115,7 @@ fn write_exposed(out: &mut dyn Write, numbers: &Numbers, style: Style) -> io::Re
     writeln!(out, "{}", style.wrap(&title, "  ", "  "))?;
     let mut causes = causes_table(20).indented(4);
     for cause in Cause::ALL {
-        let part = exposed_of(numbers, cause);
+        let part = numbers.exposed_of(cause);
         if part.0 > 0 {
             let share = part.share_of(numbers.exposed_ns);
             let meaning = match cause {
@@ -123,6 +123,7 @@ fn write_exposed(out: &mut dyn Write, numbers: &Numbers, style: Style) -> io::Re
                 Cause::PartnerOutside => "it had posted and was outside MPI",
                 Cause::OwnWindow => "could have moved before, in their own windows",
                 Cause::Transfer => "nothing to hide behind, copying, contention",
+                Cause::NoProcessor => "it or its partner could have run, and had none",
             };
             causes.row(cause_cells(cause, share, part, meaning), None);
         }
@@ -137,11 +138,15 @@ fn write_blocking(out: &mut dyn Write, blocking: &BlockingNumbers, style: Style)
     let share = |part: Nanos| percent(part.share_of(blocking.blocked_ns));
     let text = format!(
         "Blocking sends, receives and collectives: {}, of it {} for late partners, {} for partners that computed, {} \
-         transferring.",
+         transferring{}.",
         time(blocking.blocked_ns),
         share(blocking.late_partner_ns),
         share(blocking.partner_outside_ns),
-        share(blocking.transfer_ns)
+        share(blocking.transfer_ns),
+        match blocking.no_processor_ns {
+            Nanos(0) => String::new(),
+            missing => format!(", {} without a processor", share(missing)),
+        }
     );
     writeln!(out, "{}", style.wrap(&text, "  ", "  "))
 }

@@ -133,6 +133,30 @@ fn sends_wait_for_their_receiver_to_come_and_to_look() {
     );
 }
 
+/// As [`sends_wait_for_their_receiver_to_come_and_to_look`], but the receiver of 20 ms had no processor for 400 us of the
+/// 500 before it posted, and the sender of 10 ms for 30 us while the message moved.
+#[test]
+fn a_missing_processor_is_a_cause_of_its_own() {
+    let run = run();
+    for (rank, rows) in
+        [(0, "(NULL, 0, 10300500, 10350500, 30000)"), (1, "(NULL, 1, 20000000, 20500000, 400000)")]
+    {
+        let database =
+            rusqlite::Connection::open(run.path().join(format!("rank-{rank}.db"))).unwrap();
+        database.execute(&format!("INSERT INTO starvation VALUES {rows}"), []).unwrap();
+    }
+    let overlap = json(run.path(), &["overlap", "."]);
+    let sends = row(&overlap["kinds"], "kind", "send");
+    let by_cause = numbers(sends, EXPOSED);
+    assert_eq!(by_cause, [918_000, 108_000, 49_500, 70_000, 260_500]);
+    assert_eq!(sends["exposed_no_processor_ns"], 430_000);
+    assert_eq!(sends["cause"], "no_processor");
+    let report = json(run.path(), &["report", "."]);
+    let first = &report["advice"][0];
+    assert_eq!((&first["cure"], &first["helps"]), (&"give_processors".into(), &true.into()));
+    assert_eq!(first["waiting"]["call"], "MPI_Waitall");
+}
+
 #[test]
 fn blocking_calls_are_told_apart_from_requests() {
     let overlap = json(run().path(), &["overlap", "."]);

@@ -121,6 +121,7 @@ void build_sample(struct spool_builder *b, struct sample_ends *ends)
     BUILD_HOT(b, first, SPOOL_COUNTERS, 4);
     ends->requests[0] = BUILD_HOT(b, first, SPOOL_REQUEST, 1, 400, 20, 30, 64);
     ends->requests[1] = BUILD_HOT(b, first, SPOOL_REQUEST, 2, 350, 10, 0, 0);
+    BUILD_HOT(b, first, SPOOL_STARVED, 1450, 1000, 600);
     BUILD_HOT(b, first, SPOOL_CPU, 30, 10);
     ends->calls[1] = BUILD_HOT(b, first, SPOOL_CALL, OP_RECV, 1000, 50, 0);
     ends->calls[2] = BUILD_HOT(b, third, SPOOL_CALL, OP_BCAST, 4000, 70, 0);

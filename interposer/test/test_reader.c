@@ -46,7 +46,7 @@ static void test_records(void)
     for (size_t i = 0; i < 6; i++)
         CHECK(file.parts[i].kind == kinds[i] && file.parts[i].thread == threads[i]);
     CHECK_TEXT(records_of(&file.parts[0], 0), "7 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 4 4 3 5 6 5 21(0,9) 21(4,28) 16(3,500) 17(3,51) "
-                                              "21(0,-2) 21(4,0) 18(1,400) 18(2,350) 20(30,10) 16(4,1000) ");
+                                              "21(0,-2) 21(4,0) 18(1,400) 18(2,350) 22(1450,1000) 20(30,10) 16(4,1000) ");
     CHECK_TEXT(records_of(&file.parts[0], 1), "7 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 4 4 3 5 6 5 ");
     CHECK_TEXT(records_of(&file.parts[3], 0), "4 5 5 16(7,4000) 16(8,100) ");
     CHECK_TEXT(records_of(&file.parts[4], 0), "7 2 5 6 6 5 5 5 16(3,700) 19(0,2) 18(3,650) 16(5,10) ");

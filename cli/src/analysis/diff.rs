@@ -142,8 +142,7 @@ impl OverlapPair {
         let (old, new) = (&a.totals.numbers, &b.totals.numbers);
         let fraction = |of: fn(&Numbers) -> Option<f64>| FractionPair { a: of(old), b: of(new) };
         let exposed = |numbers: &Numbers| Cause::ALL.map(|cause| numbers.exposed_of(cause));
-        let blocked =
-            |numbers: &BlockingNumbers| Cause::ALL.map(|cause| numbers.blocked_by(cause));
+        let blocked = |numbers: &BlockingNumbers| Cause::ALL.map(|cause| numbers.blocked_by(cause));
         OverlapPair {
             transfer: TimePair::new(old.transfer_ns, new.transfer_ns),
             achieved_low: fraction(|numbers| numbers.achieved_low),

@@ -96,13 +96,7 @@ pub const TABLES: &[(&str, &[Column])] = &[
     ),
     (
         "starvation",
-        &[
-            ("id", Key),
-            ("rank", Rank),
-            ("begin_ns", Time),
-            ("end_ns", Time),
-            ("wait_ns", Time),
-        ],
+        &[("id", Key), ("rank", Rank), ("begin_ns", Time), ("end_ns", Time), ("wait_ns", Time)],
     ),
     ("call_name", &[("id", Key), ("name", Text), ("family", Text), ("role", Text)]),
     ("option", SETTING),

@@ -23,7 +23,8 @@ impl Starvation {
         intervals.sort_unstable_by_key(|interval| (interval.begin, interval.end));
         let mut end = i64::MIN;
         intervals.retain(|interval| {
-            let is_sound = interval.begin >= end && interval.end > interval.begin && interval.wait > 0;
+            let is_sound =
+                interval.begin >= end && interval.end > interval.begin && interval.wait > 0;
             end = if is_sound { interval.end } else { end };
             is_sound
         });
@@ -60,8 +61,11 @@ mod tests {
     #[test]
     fn a_part_has_its_share() {
         let starved = |begin, end, wait| Starved { begin, end, wait };
-        let starvation =
-            Starvation::new(vec![starved(300, 400, 100), starved(100, 200, 50), starved(150, 210, 9)]);
+        let starvation = Starvation::new(vec![
+            starved(300, 400, 100),
+            starved(100, 200, 50),
+            starved(150, 210, 9),
+        ]);
         assert_eq!(starvation.within(0, 1_000), 150);
         assert_eq!(starvation.within(150, 160), 5);
         assert_eq!(starvation.within(190, 310), 15);

@@ -32,7 +32,11 @@ pub struct Starved {
 
 impl Exposure {
     pub fn total(&self) -> i64 {
-        self.late_partner + self.partner_outside + self.own_window + self.transfer + self.no_processor
+        self.late_partner
+            + self.partner_outside
+            + self.own_window
+            + self.transfer
+            + self.no_processor
     }
 
     /// Takes out of every part what was the want of a processor.

@@ -184,6 +184,11 @@ pub struct ReportArgs {
     /// Only this rank, WORLD:RANK of spawned processes; may be given several times
     #[arg(long = "rank", value_name = "RANK")]
     pub ranks: Vec<Rank>,
+
+    /// Functions that only pass on to MPI, named by their callers: besides those that are found, NAME (`*` stands for any
+    /// letters); none finds no others; may be given several times
+    #[arg(long = "wrapper", value_name = "NAME")]
+    pub wrappers: Vec<String>,
 }
 
 /// Every call site: calls, bytes, time in posting, in completing, in other MPI, and its call path.
@@ -222,6 +227,11 @@ pub struct SitesArgs {
     /// Show sites one by one with their whole call paths, in place of the tree
     #[arg(long, alias = "path")]
     pub paths: bool,
+
+    /// Functions that only pass on to MPI, named by their callers: besides those that are found, NAME (`*` stands for any
+    /// letters); none finds no others; may be given several times
+    #[arg(long = "wrapper", value_name = "NAME")]
+    pub wrappers: Vec<String>,
 }
 
 /// Order of requests, largest first.
@@ -320,6 +330,11 @@ pub struct RequestsArgs {
     /// Only requests that ended in this way
     #[arg(long, value_enum)]
     pub ended: Option<EndedFilter>,
+
+    /// Functions that only pass on to MPI, named by their callers: besides those that are found, NAME (`*` stands for any
+    /// letters); none finds no others; may be given several times
+    #[arg(long = "wrapper", value_name = "NAME")]
+    pub wrappers: Vec<String>,
 }
 
 /// What had not ended when the processes did: requests, and the calls they were inside of.

@@ -367,6 +367,8 @@ pub fn is_mpi_library(path: &str) -> bool {
 pub struct Frame {
     pub module: Option<u32>,
     pub address: u64,
+    /// Of the functions that were inlined there: how many inner ones are left out. 0 of what was recorded.
+    pub level: u32,
 }
 
 /// A call path, innermost frame first.
@@ -374,14 +376,22 @@ pub struct Frame {
 pub struct CallPath {
     pub frames: Vec<Frame>,
     pub truncated: bool,
+    /// The caller of the wrappers, where functions only pass on to MPI; see [`site_frame`].
+    pub caller: Option<Frame>,
 }
 
-/// The frame that a call site is named by: the innermost outside of the MPI libraries. `modules` are those that frames
-/// index into.
+/// The frame that a call site is named by: the caller of wrappers, or the innermost outside of the MPI libraries. `modules`
+/// are those that frames index into.
 pub fn site_frame(path: &CallPath, modules: &[Module]) -> Option<Frame> {
+    path.caller.or_else(|| innermost_own(path, modules).map(|at| path.frames[at]))
+}
+
+/// Which frame calls MPI: the innermost outside of the MPI libraries. `None` of an empty path.
+pub fn innermost_own(path: &CallPath, modules: &[Module]) -> Option<usize> {
     let is_own =
-        |frame: &&Frame| frame.module.map_or(true, |module| !modules[module as usize].is_mpi());
-    path.frames.iter().find(is_own).or_else(|| path.frames.first()).copied()
+        |frame: &Frame| frame.module.map_or(true, |module| !modules[module as usize].is_mpi());
+    let own = path.frames.iter().position(is_own);
+    own.or((!path.frames.is_empty()).then_some(0))
 }
 
 /// The columns of `operation` that every analysis needs.

@@ -16,8 +16,11 @@ pub use name::{base_name, FrameName};
 
 /// What names frames. A trait so that analyses can be tested without object files.
 pub trait NameFrames {
-    /// Names of a frame, innermost inlined function first; never empty.
+    /// Names of a frame, innermost inlined function first, from its level on; never empty.
     fn name(&mut self, frame: Frame) -> Vec<FrameName>;
+
+    /// Size in bytes of the function that holds a frame's address, where a symbol table tells.
+    fn code_bytes(&mut self, frame: Frame) -> Option<u64>;
 }
 
 /// Why a module could not be used.
@@ -89,9 +92,17 @@ impl NameFrames for Symbols {
         if let Some(names) = self.names.get(&frame) {
             return names.clone();
         }
-        let names = self.look_up(frame);
+        let mut names = self.look_up(frame);
+        let inner = (frame.level as usize).min(names.len() - 1);
+        names.drain(..inner);
         self.names.insert(frame, names.clone());
         names
+    }
+
+    fn code_bytes(&mut self, frame: Frame) -> Option<u64> {
+        let (module, loaded) = self.modules.get_mut(frame.module? as usize)?;
+        let loaded = loaded.get_or_insert_with(|| LoadedModule::load(module));
+        loaded.elf().find(frame.address.saturating_sub(1)).map(|found| found.size)
     }
 }
 
@@ -106,12 +117,20 @@ impl<'a> Renumbered<'a> {
         let modules = modules.iter().map(|module| symbols.module(module)).collect();
         Renumbered { symbols, modules }
     }
+
+    fn renumber(&self, frame: Frame) -> Frame {
+        let module = frame.module.and_then(|module| self.modules.get(module as usize).copied());
+        Frame { module, ..frame }
+    }
 }
 
 impl NameFrames for Renumbered<'_> {
     fn name(&mut self, frame: Frame) -> Vec<FrameName> {
-        let module = frame.module.and_then(|module| self.modules.get(module as usize).copied());
-        self.symbols.name(Frame { module, ..frame })
+        self.symbols.name(self.renumber(frame))
+    }
+
+    fn code_bytes(&mut self, frame: Frame) -> Option<u64> {
+        self.symbols.code_bytes(self.renumber(frame))
     }
 }
 
@@ -197,15 +216,19 @@ impl LoadedModule {
 
     /// The function and how far behind its begin the address is.
     fn elf_name(&mut self, address: u64) -> Option<(String, u64)> {
+        let found = self.elf().find(address)?;
+        let name = addr2line::demangle_auto(found.name.into(), None).into_owned();
+        Some((name, found.offset))
+    }
+
+    fn elf(&mut self) -> &ElfSymbols {
         let files = &self.files;
-        let symbols = self.elf.get_or_insert_with(|| ElfSymbols::read(files));
-        let (name, offset) = symbols.find(address)?;
-        Some((addr2line::demangle_auto(name.into(), None).into_owned(), offset))
+        self.elf.get_or_insert_with(|| ElfSymbols::read(files))
     }
 }
 
 fn blank() -> FrameName {
-    unnamed(Frame { module: None, address: 0 }, None)
+    unnamed(Frame { module: None, address: 0, level: 0 }, None)
 }
 
 /// Where distributions put debug files: /usr/lib/debug/.build-id/ab/cdef….debug.
@@ -222,7 +245,7 @@ mod tests {
     #[test]
     fn unknown_addresses_still_say_where() {
         let module = Module { path: "/opt/app/bin/solver".into(), build_id: String::new() };
-        let frame = Frame { module: Some(0), address: 0x1234 };
+        let frame = Frame { module: Some(0), address: 0x1234, level: 0 };
         assert_eq!(unnamed(frame, Some(&module)).short(), "solver+0x1234");
         let mut symbols = Symbols::new(vec![module]);
         assert_eq!(symbols.name(frame)[0].short(), "solver+0x1234");

@@ -25,7 +25,7 @@ fn landmark_frame() -> (Module, Frame) {
     let build_id = id.iter().map(|byte| format!("{byte:02x}")).collect();
     // One behind the first instruction, as a return address is behind its call.
     let address = landmark as *const () as u64 - base + 1;
-    (Module { path, build_id }, Frame { module: Some(0), address })
+    (Module { path, build_id }, Frame { module: Some(0), address, level: 0 })
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn stripped_libraries_have_dynamic_symbols() {
         .map(|byte| format!("{byte:02x}"))
         .collect();
     let mut symbols = Symbols::new(vec![Module { path: path.to_owned(), build_id: id }]);
-    let frame = Frame { module: Some(0), address: symbol.address() + 2 };
+    let frame = Frame { module: Some(0), address: symbol.address() + 2, level: 0 };
     let name = symbols.name(frame).pop().unwrap();
     assert!(name.function.unwrap().contains("qsort"));
 }

@@ -160,8 +160,9 @@ struct path {
     uintptr_t frames[];
 };
 
-enum { PATH_BUCKETS = 4096 };
+enum { PATH_BUCKETS = 4096, PAGE_PATHS = 4096, PATH_PAGES = 4096 };
 static struct path *paths[PATH_BUCKETS];
+static struct path **pages[PATH_PAGES]; /* paths by id */
 static uint32_t path_count;
 static pthread_mutex_t path_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -175,6 +176,25 @@ static struct path **find_path(const struct unwound *u)
                      memcmp((*link)->frames, u->frames, u->frame_count * sizeof u->frames[0]) != 0))
         link = &(*link)->next;
     return link;
+}
+
+/* Beyond what the pages hold, a path is only not found by its id. */
+static void number_path(struct path *path)
+{
+    uint32_t page = path->id / PAGE_PATHS;
+    if (page < PATH_PAGES && !pages[page])
+        pages[page] = arena_alloc(PAGE_PATHS * sizeof *pages[page]);
+    if (page < PATH_PAGES && pages[page])
+        pages[page][path->id % PAGE_PATHS] = path;
+}
+
+/* Whoever knows an id has it from intern_path, which has numbered the path before. */
+unsigned callsite_path(uint32_t path, const uintptr_t **frames)
+{
+    uint32_t page = path / PAGE_PATHS;
+    const struct path *found = page < PATH_PAGES && pages[page] ? pages[page][path % PAGE_PATHS] : NULL;
+    *frames = found ? found->frames : NULL;
+    return found ? found->frame_count : 0;
 }
 
 static uint32_t define_path(struct thread *t, const struct unwound *u, struct path **link)
@@ -191,6 +211,7 @@ static uint32_t define_path(struct thread *t, const struct unwound *u, struct pa
     if (!spool_define(&t->stream, SPOOL_PATH, &head, sizeof head, u->frames, frame_bytes, NULL, 0))
         return 0;
     path_count++;
+    number_path(path);
     *link = path;
     return path->id;
 }

@@ -52,6 +52,9 @@ struct callsite *callsite_miss(struct thread *t, struct caller caller, unsigned 
 /* Whether a function of ours whose frame holds that address is among the callers: slow. */
 int callsite_passes(uintptr_t frame);
 
+/* The return addresses of a path, innermost first; returns how many, 0 where they are not known. */
+unsigned callsite_path(uint32_t path, const uintptr_t **frames);
+
 /* Reads LAPSCOPE_CALLPATH and LAPSCOPE_CALLPATH_DEPTH. Without paths, call sites are still told apart by return address,
  * for what they remember, but all have path 0. */
 void callsite_configure(void);

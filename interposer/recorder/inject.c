@@ -1,6 +1,7 @@
 #include "injector.h"
 
 #include "arena.h"
+#include "callsite.h"
 #include "clock.h"
 #include "config.h"
 #include "inject_policy.h"
@@ -175,7 +176,11 @@ static struct inject_site *new_site(struct injector *injector, const struct oper
         return NULL;
     *site = (struct inject_site){.hash = hash, .key = {operation->key.path, operation->key.call},
                                  .sums = (struct spool_injection *)place};
-    site->sums->is_off = (uint8_t)inject_policy_is_off(call_names[operation->key.call], caller);
+    const uintptr_t *path;
+    unsigned count = callsite_path(operation->key.path, &path);
+    if (!count) /* without call paths there are no callers to tell apart */
+        path = &caller, count = 1;
+    site->sums->is_off = (uint8_t)inject_policy_is_off(call_names[operation->key.call], path, count);
     return site;
 }
 

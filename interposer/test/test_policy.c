@@ -35,26 +35,52 @@ static void write_policy(const char *path)
     fprintf(file, "on\tMPI_Irecv\t%s+0x%llx\t%s\n", place.name, (unsigned long long)place.offset + 1, id);
     fprintf(file, "on MPI_Ibcast %s+0x%llx 00ff\n", place.name, (unsigned long long)place.offset);
     fprintf(file, "on MPI_Isend another+0x%llx %s\n", (unsigned long long)place.offset + 2, id);
+    fprintf(file, "off MPI_Ssend %s+0x%llx %s %s+0x%llx %s # by way of a wrapper\n", place.name,
+            (unsigned long long)place.offset, id, place.name, (unsigned long long)place.offset + 3, id);
+    fprintf(file, "on MPI_Ssend %s+0x%llx %s %s+0x%llx\n", place.name, (unsigned long long)place.offset, id, place.name,
+            (unsigned long long)place.offset + 3); /* a build id is missing */
     fprintf(file, "off MPI_Isend\nperhaps MPI_Isend %s+0x0 %s\non MPI_Isend nowhere %s\n", place.name, id, id);
     fclose(file);
+}
+
+/* Adds to what was read. */
+static void write_default_on(const char *path)
+{
+    FILE *file = fopen(path, "w");
+    fputs("default on\n", file);
+    fclose(file);
+    CHECK(inject_policy_read(path, 0) == NULL);
+    unlink(path);
+}
+
+static int is_off(const char *call, uintptr_t from, uintptr_t caller)
+{
+    const uintptr_t path[] = {from, caller, address(9)};
+    return inject_policy_is_off(call, path, caller ? 3 : 1);
 }
 
 int main(void)
 {
     char path[] = "policy-XXXXXX";
-    CHECK(!inject_policy_is_off("MPI_Isend", address(0))); /* without a file everything is on */
+    CHECK(!is_off("MPI_Isend", address(0), 0)); /* without a file everything is on */
     CHECK(inject_policy_read("", 1) == NULL);
     CHECK(inject_policy_read("no-such-file", 0) != NULL);
     close(mkstemp(path));
     write_policy(path);
     CHECK(inject_policy_read(path, 0) == NULL);
     unlink(path);
-    CHECK(!inject_policy_is_off("MPI_Isend", address(0)));
-    CHECK(inject_policy_is_off("MPI_Irecv", address(0)));  /* another call at the same place */
-    CHECK(!inject_policy_is_off("MPI_Irecv", address(1))); /* of two rules the later one */
-    CHECK(inject_policy_is_off("MPI_Isend", address(1)));
-    CHECK(inject_policy_is_off("MPI_Isend", address(2)));  /* another module */
-    CHECK(inject_policy_is_off("MPI_Ibcast", address(0))); /* another build */
-    CHECK(inject_policy_is_off("MPI_Isend", 0));
+    CHECK(!is_off("MPI_Isend", address(0), 0));
+    CHECK(is_off("MPI_Irecv", address(0), 0));  /* another call at the same place */
+    CHECK(!is_off("MPI_Irecv", address(1), 0)); /* of two rules the later one */
+    CHECK(is_off("MPI_Isend", address(1), 0));
+    CHECK(is_off("MPI_Isend", address(2), 0));  /* another module */
+    CHECK(is_off("MPI_Ibcast", address(0), 0)); /* another build */
+    CHECK(is_off("MPI_Isend", 0, 0));
+    CHECK(!is_off("MPI_Isend", address(0), address(3))); /* whoever calls it */
+    write_default_on(path);
+    CHECK(is_off("MPI_Ssend", address(0), address(3)));
+    CHECK(!is_off("MPI_Ssend", address(0), address(4))); /* another caller */
+    CHECK(!is_off("MPI_Ssend", address(0), 0));          /* no caller known */
+    CHECK(!is_off("MPI_Ssend", address(1), address(3)));
     return check_summary();
 }

@@ -153,7 +153,10 @@ impl RunSums {
             Grouping::Frame => {
                 (0..self.paths.len()).filter_map(|path| self.site_frame(Some(path))).collect()
             }
-            Grouping::Path => self.paths.iter().flat_map(|path| &path.frames).copied().collect(),
+            Grouping::Path => {
+                let frames = |path: &CallPath| path.frames.clone().into_iter().chain(path.caller);
+                self.paths.iter().flat_map(frames).collect()
+            }
         };
         if grouped.len() > MOST {
             return;
@@ -163,7 +166,7 @@ impl RunSums {
         let place: Vec<usize> = std::mem::take(&mut self.paths)
             .into_iter()
             .map(|mut path| {
-                for frame in &mut path.frames {
+                for frame in path.frames.iter_mut().chain(&mut path.caller) {
                     *frame = same.get(frame).copied().unwrap_or(*frame);
                 }
                 paths.intern(path)
@@ -187,7 +190,7 @@ impl RunSums {
         }
     }
 
-    /// The frame that a call site is named by: the innermost outside of the MPI libraries.
+    /// The frame that a call site is named by.
     pub fn site_frame(&self, path: Option<usize>) -> Option<Frame> {
         site_frame(&self.paths[path?], &self.modules)
     }
@@ -268,7 +271,7 @@ impl Paths {
             });
             Frame { module, ..*frame }
         });
-        let path = CallPath { frames: frames.collect(), truncated: path.truncated };
+        let path = CallPath { frames: frames.collect(), truncated: path.truncated, caller: None };
         Some(self.paths.intern(path))
     }
 

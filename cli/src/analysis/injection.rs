@@ -25,6 +25,7 @@ use self::arms::Arms;
 pub use self::gain::{Gain, Verdict, WholeGain, LEAST_SLOTS};
 use self::places::{FilePlace, NamedSite, Places};
 use self::read::{read_files, FileInjection};
+use super::wrappers::Wrappers;
 use crate::db::DbError;
 use crate::model::{Nanos, Rank};
 use crate::symbols::{FrameName, NameFrames, Renumbered, Symbols};
@@ -114,7 +115,7 @@ pub struct Totals {
     pub run_ns: Nanos,
 }
 
-/// Where a post is, as a line of a policy file names it.
+/// A return address in a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct PostAddress {
     /// Path of the executable or library.
@@ -125,13 +126,23 @@ pub struct PostAddress {
     pub address: u64,
 }
 
+/// Where requests are posted, as a rule of a policy file names it: the call's own address and, where only functions lie
+/// there that pass on to MPI, those that follow in the call path up to the caller.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct PostPath {
+    #[serde(flatten)]
+    pub call: PostAddress,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub callers: Vec<PostAddress>,
+}
+
 /// Requests that are posted at one place.
 #[derive(Debug, Clone, Serialize)]
 pub struct SiteInjection {
     pub call: String,
     pub site: Option<FrameName>,
     /// Return addresses that are this site: several where a compiler has unrolled a loop, or ranks run different programs.
-    pub addresses: Vec<PostAddress>,
+    pub addresses: Vec<PostPath>,
     pub ranks: usize,
     /// Whether the policy lets it be injected for, on any rank.
     pub policy: bool,
@@ -147,14 +158,17 @@ impl Injection {
     pub fn of_run(
         databases: &[PathBuf],
         ranks: &[Rank],
+        wrappers: &Wrappers,
         symbols: &mut Symbols,
     ) -> (Option<Injection>, Vec<DbError>) {
         let (files, failed) = read_files(databases, ranks);
         if files.iter().all(|file| file.ranks.is_empty()) {
             return (None, failed);
         }
-        let places = Places::new(&files);
-        let mut names = Renumbered::new(symbols, &places.modules);
+        let mut places = Places::new(&files);
+        let modules = places.modules.clone();
+        let mut names = Renumbered::new(symbols, &modules);
+        wrappers.set_callers(&mut places.paths, &modules, &mut names);
         (Some(build(&files, &places, &mut names)), failed)
     }
 }

@@ -19,3 +19,4 @@ pub mod sites;
 mod starved;
 pub mod thresholds;
 pub mod transfers;
+pub mod wrappers;

@@ -16,6 +16,7 @@ use super::problem::Problem;
 use super::sites::{group_completing, group_sites, name_site, Grouping, Order, Site};
 use super::thresholds::Thresholds;
 use super::transfers::{kinds, size_classes, KindRow, SizeClass};
+use super::wrappers::Wrapper;
 use crate::model::{Category, Ended, Nanos, Rank, RankInfo};
 use crate::symbols::NameFrames;
 use crate::trace::{Clocks, Matching};
@@ -40,6 +41,8 @@ pub struct Report {
     pub sites: Vec<Site>,
     /// Call sites in all.
     pub site_count: usize,
+    /// Functions that only pass on to MPI: sites are named by their callers.
+    pub wrappers: Vec<Wrapper>,
     pub size_classes: Vec<SizeClass>,
     /// What was transferred, by kind.
     pub kinds: Vec<KindRow>,
@@ -220,6 +223,7 @@ impl Report {
             completing_sites: completing,
             sites,
             site_count: sums.len(),
+            wrappers: Vec::new(),
             size_classes,
             kinds: kinds(run),
             overlap: OverlapSummary::new(detail.overlap),

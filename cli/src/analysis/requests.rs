@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::db::Definitions;
-use crate::model::{CallPath, Frame, Nanos, Rank};
+use crate::model::{site_frame, CallPath, Frame, Nanos, Rank};
 use crate::symbols::{FrameName, NameFrames, Symbols};
 
 pub use read::Requests;
@@ -127,13 +127,8 @@ impl<'a> PlaceNames<'a> {
         if let Some(place) = self.known.get(&id) {
             return place.clone();
         }
-        let is_own = |frame: &&Frame| {
-            let module = frame.module.map(|module| &self.definitions.modules[module as usize]);
-            module.map_or(true, |module| !module.is_mpi())
-        };
         let path = self.definitions.paths.get(&id);
-        let frames = path.map_or(&[][..], |path| &path.frames);
-        let frame = frames.iter().find(is_own).or(frames.first()).copied();
+        let frame = path.and_then(|path| site_frame(path, &self.definitions.modules));
         let named = frame.map(|frame| self.name(frame, symbols));
         let place = named.and_then(|names| names.first().map(FrameName::short));
         self.known.insert(id, place.clone());

@@ -78,6 +78,11 @@ pub struct DiffArgs {
     /// Call sites shown; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 15)]
     pub top: usize,
+
+    /// Functions that only pass on to MPI, named by their callers: besides those that are found, NAME (`*` stands for any
+    /// letters); none finds no others; may be given several times
+    #[arg(long = "wrapper", value_name = "NAME")]
+    pub wrappers: Vec<String>,
 }
 
 /// What a table of `lapscope overlap` has a row for.
@@ -133,6 +138,11 @@ pub struct OverlapArgs {
     /// Only requests of this rank, WORLD:RANK of spawned processes; may be given several times
     #[arg(long = "rank", value_name = "RANK")]
     pub ranks: Vec<Rank>,
+
+    /// Functions that only pass on to MPI, named by their callers: besides those that are found, NAME (`*` stands for any
+    /// letters); none finds no others; may be given several times
+    #[arg(long = "wrapper", value_name = "NAME")]
+    pub wrappers: Vec<String>,
 }
 
 /// Measure how long transfers take here when nothing disturbs them, for later reports to compare with.

@@ -218,6 +218,7 @@ fn thresholds(outside: &Outside) -> Vec<Threshold> {
 
 fn advice(recorded: &Path) -> anyhow::Result<Vec<AdviceGiven>> {
     let mut open = OpenRun::open(Some(recorded))?;
+    open.find_wrappers(&[])?;
     let report = report::build(&mut open, &[], ReportOptions::default())?;
     let given = report.advice.iter().filter(|advice| advice.helps).take(ADVICE);
     let given = given.map(|advice| {

@@ -20,7 +20,11 @@ use crate::render::style::Style;
 /// # Errors
 /// One of them is no run, no file of it can be read, or standard output fails.
 pub fn run(args: &DiffArgs) -> Result<ExitCode> {
-    let (a, b) = (side(&args.a)?, side(&args.b)?);
+    let (mut a, mut b) = (open(&args.a, &args.wrappers)?, open(&args.b, &args.wrappers)?);
+    // What is a wrapper in one of them is one in both, or its callers would have no counterparts.
+    a.wrappers.join(&b.wrappers);
+    b.wrappers = a.wrappers.clone();
+    let (a, b) = (side(a)?, side(b)?);
     let diff = Diff::new(&a, &b, args.top);
     match args.format {
         Format::Text => print(|out| render::diff::write(out, &diff, Style::for_stdout()))?,
@@ -30,8 +34,13 @@ pub fn run(args: &DiffArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn side(path: &Path) -> Result<Side> {
+fn open(path: &Path, wrappers: &[String]) -> Result<OpenRun> {
     let mut open = OpenRun::open(Some(path))?;
+    open.find_wrappers(wrappers)?;
+    Ok(open)
+}
+
+fn side(mut open: OpenRun) -> Result<Side> {
     let all = ReportOptions { top: 0, ..ReportOptions::default() };
     let report = build(&mut open, &[], all)?;
     let configuration = configuration(&open.files.databases)?;

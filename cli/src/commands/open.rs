@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use rusqlite::Connection;
 
 use super::filters::check_ranks;
 use super::recover::{recover_run, Copies};
@@ -12,13 +13,14 @@ use crate::analysis::injection::Injection;
 use crate::analysis::measures::FileMeasures;
 use crate::analysis::pending::{collect_pending, read_pending, FilePending, PendingItem};
 use crate::analysis::problem::{find_problems_of, Problem, ProblemKind};
+use crate::analysis::wrappers::{Asked, Uses, Wrappers};
 use crate::db::{
     find_run, for_each_file, list_files, rows_to_scan, scan, Census, DbError, RunFiles,
 };
 use crate::model::{Module, Rank};
 use crate::render::progress::Progress;
 use crate::say;
-use crate::symbols::Symbols;
+use crate::symbols::{Renumbered, Symbols};
 use crate::trace::Trace;
 
 /// The files of a run, after what killed ranks left was turned into databases, and after every file was checked. All
@@ -30,6 +32,10 @@ pub struct OpenRun {
     /// Spools that could not be turned into databases, and why.
     not_recovered: Vec<Problem>,
     in_part: Vec<Problem>,
+    /// What functions only pass on to MPI, once [`OpenRun::find_wrappers`] has looked.
+    pub wrappers: Wrappers,
+    /// Names frames; what was looked up once is kept.
+    pub symbols: Symbols,
     /// Of spools whose ranks may still run elsewhere.
     _copies: Vec<Copies>,
 }
@@ -65,7 +71,35 @@ impl OpenRun {
             return Err(census.failed.swap_remove(0).into());
         }
         files.databases.clone_from(&census.files);
-        Ok(OpenRun { files, census, not_recovered, in_part: Vec::new(), _copies: all_copies })
+        Ok(OpenRun {
+            files,
+            census,
+            not_recovered,
+            in_part: Vec::new(),
+            wrappers: Wrappers::default(),
+            symbols: Symbols::default(),
+            _copies: all_copies,
+        })
+    }
+
+    /// Looks for functions that only pass on to MPI: from then on what is read names their callers. `typed`: what `--wrapper`
+    /// said.
+    ///
+    /// # Errors
+    /// No file could be read.
+    pub fn find_wrappers(&mut self, typed: &[String]) -> Result<()> {
+        let per_file = for_each_file(&self.files.databases, |database, definitions| {
+            let pairs =
+                used_paths(&database.connection).map_err(DbError::reading(&database.path))?;
+            Ok((definitions, pairs))
+        })?;
+        self.leave_out(per_file.failed)?;
+        let asked = Asked::new(typed);
+        self.wrappers = Wrappers::find(&Uses::new(&per_file.read), &asked, &mut self.symbols);
+        for name in asked.names.iter().filter(|name| !self.wrappers.has(name)) {
+            say!("--wrapper {name}: no such function was seen to call MPI");
+        }
+        Ok(())
     }
 
     /// What to know before believing what was read: of all files, of what reading them found, and of what had not ended.
@@ -114,7 +148,7 @@ impl OpenRun {
             Ok((definitions, sums))
         })?;
         self.leave_out(per_file.failed)?;
-        Ok(RunSums::combine(per_file.read))
+        Ok(self.with_callers(RunSums::combine(per_file.read)))
     }
 
     /// As [`OpenRun::sum`], and puts the same rows together across ranks.
@@ -125,7 +159,20 @@ impl OpenRun {
         let read = Trace::read_with(&self.files.databases, Some(Aggregator::new))?;
         let sums = read.sinks.into_iter().map(|(definitions, sums)| (definitions, sums.finish()));
         self.leave_out(read.failed)?;
-        Ok((RunSums::combine(sums.collect()), read.trace))
+        let sums = self.with_callers(RunSums::combine(sums.collect()));
+        Ok((sums, self.trace_with_callers(read.trace)))
+    }
+
+    fn with_callers(&mut self, mut sums: RunSums) -> RunSums {
+        let mut names = Renumbered::new(&mut self.symbols, &sums.modules);
+        self.wrappers.set_callers(&mut sums.paths, &sums.modules, &mut names);
+        sums
+    }
+
+    fn trace_with_callers(&mut self, mut trace: Trace) -> Trace {
+        let mut names = Renumbered::new(&mut self.symbols, &trace.modules);
+        self.wrappers.set_callers(&mut trace.paths, &trace.modules, &mut names);
+        trace
     }
 
     /// Reads everything once and puts it together across ranks.
@@ -137,7 +184,7 @@ impl OpenRun {
         self.leave_out(failed)?;
         let known = trace.ranks.iter().map(|trace| trace.info().rank);
         check_ranks("--rank", ranks.iter().copied(), known, &self.name())?;
-        Ok(trace)
+        Ok(self.trace_with_callers(trace))
     }
 
     /// Reads and names what did not end.
@@ -159,8 +206,9 @@ impl OpenRun {
 
     /// Reads what was injected, where ranks were asked to. Files of which that cannot be read are among the problems; what
     /// else they hold counts.
-    pub fn injection(&mut self, ranks: &[Rank], symbols: &mut Symbols) -> Option<Injection> {
-        let (injection, failed) = Injection::of_run(&self.files.databases, ranks, symbols);
+    pub fn injection(&mut self, ranks: &[Rank]) -> Option<Injection> {
+        let (injection, failed) =
+            Injection::of_run(&self.files.databases, ranks, &self.wrappers, &mut self.symbols);
         self.read_in_part("what was injected is not read", failed);
         injection
     }
@@ -172,6 +220,13 @@ impl OpenRun {
         };
         self.in_part.extend(failed.into_iter().map(problem));
     }
+}
+
+/// `call_id` and `path_id` of everything that a file has rows of.
+fn used_paths(connection: &Connection) -> rusqlite::Result<Vec<(i64, i64)>> {
+    let sql = "SELECT DISTINCT call_id, path_id FROM operation WHERE path_id IS NOT NULL
+               UNION SELECT call_id, path_id FROM tally WHERE path_id IS NOT NULL";
+    connection.prepare(sql)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
 /// The files of a run, what killed ranks left among them.

@@ -16,7 +16,7 @@ use crate::output::{print, print_json};
 use crate::render;
 use crate::render::progress::Progress;
 use crate::render::style::Style;
-use crate::symbols::Symbols;
+use crate::symbols::Renumbered;
 use crate::trace::Trace;
 
 /// Reads the run, recovering what killed ranks left, and prints its overlap.
@@ -41,6 +41,7 @@ pub fn run(args: &OverlapArgs) -> Result<ExitCode> {
 
 fn build(args: &OverlapArgs) -> Result<Overlap> {
     let mut open = OpenRun::open(args.run.as_deref())?;
+    open.find_wrappers(&args.wrappers)?;
     let trace = open.trace(&args.ranks)?;
     let (reference, notes) = reference(args.reference.as_deref(), &trace, &open.files.databases)?;
     let eager = EagerLimits::of(&Thresholds::find(&trace, &reference, &[], Vec::new()));
@@ -49,13 +50,12 @@ fn build(args: &OverlapArgs) -> Result<Overlap> {
     let progressed = |requests| progress.add(requests);
     let measured = measure(&trace, &reference, eager, &args.ranks, &progressed);
     drop(progress);
-    let mut symbols = Symbols::new(trace.modules.clone());
-    let options = Options { top: args.top, ranks: &args.ranks };
-    let mut overlap =
-        Overlap::build(&open.name(), &trace, &reference, &measured, options, &mut symbols);
-    overlap.injection = open.injection(&args.ranks, &mut symbols);
+    let (name, options) = (open.name(), Options { top: args.top, ranks: &args.ranks });
+    let mut names = Renumbered::new(&mut open.symbols, &trace.modules);
+    let mut overlap = Overlap::build(&name, &trace, &reference, &measured, options, &mut names);
+    overlap.injection = open.injection(&args.ranks);
     let mut problems = open.problems(&[]);
-    problems.extend(module_problems(symbols.troubles()));
+    problems.extend(module_problems(open.symbols.troubles()));
     overlap.reference.notes.extend(notes);
     overlap.problems = problems;
     Ok(overlap)

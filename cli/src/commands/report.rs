@@ -21,7 +21,7 @@ use crate::output::{print, print_json};
 use crate::render;
 use crate::render::progress::Progress;
 use crate::render::style::Style;
-use crate::symbols::{Renumbered, Symbols};
+use crate::symbols::Renumbered;
 use crate::trace::Trace;
 
 /// Reads the run, recovering what killed ranks left, and prints the report.
@@ -30,6 +30,7 @@ use crate::trace::Trace;
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let mut open = OpenRun::open(args.run.as_deref())?;
+    open.find_wrappers(&args.wrappers)?;
     let options = ReportOptions { top: args.top, order: args.sort.into() };
     let report = build(&mut open, &args.ranks, options)?;
     match args.format {
@@ -60,14 +61,17 @@ pub fn build(open: &mut OpenRun, ranks: &[Rank], options: ReportOptions) -> Resu
     let known = sums.ranks.iter().map(|rank| rank.info.rank);
     check_ranks("--rank", ranks.iter().copied(), known, &open.name())?;
     sums.retain_ranks(ranks);
-    let mut symbols = Symbols::new(sums.modules.clone());
-    let injection = open.injection(ranks, &mut symbols);
+    let injection = open.injection(ranks);
     let problems = open.problems(&pending);
-    let detail = in_detail(open, &trace, ranks, injection, &mut symbols);
+    let detail = in_detail(open, &trace, ranks, injection);
     drop(trace);
-    sums.unify(Grouping::Frame, &mut symbols);
-    let mut report = Report::build(&open.name(), &sums, problems, options, detail, &mut symbols);
-    for problem in troubles.into_iter().chain(module_problems(symbols.troubles())) {
+    let name = open.name();
+    let modules = sums.modules.clone();
+    let mut names = Renumbered::new(&mut open.symbols, &modules);
+    sums.unify(Grouping::Frame, &mut names);
+    let mut report = Report::build(&name, &sums, problems, options, detail, &mut names);
+    report.wrappers = open.wrappers.iter().cloned().collect();
+    for problem in troubles.into_iter().chain(module_problems(open.symbols.troubles())) {
         if !report.problems.contains(&problem) {
             report.problems.push(problem);
         }
@@ -77,11 +81,10 @@ pub fn build(open: &mut OpenRun, ranks: &[Rank], options: ReportOptions) -> Resu
 
 /// Overlap, thresholds, and what follows from them.
 pub fn in_detail(
-    open: &OpenRun,
+    open: &mut OpenRun,
     trace: &Trace,
     ranks: &[Rank],
     injection: Option<Injection>,
-    symbols: &mut Symbols,
 ) -> InDetail {
     let databases = &open.files.databases;
     let (declared, _) = cvars::declared(databases).unwrap_or_default();
@@ -98,9 +101,10 @@ pub fn in_detail(
     for gatherer in gatherers {
         gathered.merge(gatherer.finish());
     }
-    let mut names = Renumbered::new(symbols, &trace.modules);
+    let name = open.name();
+    let mut names = Renumbered::new(&mut open.symbols, &trace.modules);
     let all = Options { top: 0, ranks };
-    let mut overlap = Overlap::build(&open.name(), trace, &reference, &measured, all, &mut names);
+    let mut overlap = Overlap::build(&name, trace, &reference, &measured, all, &mut names);
     overlap.reference.notes.extend(notes);
     let limits: Vec<Limit> = thresholds.paths.iter().map(Limit::of).collect();
     let setting = Setting { limits: &limits, is_injected: injection.is_some() };

@@ -13,13 +13,14 @@ use super::open::{warn, OpenRun};
 use crate::analysis::problem::module_problems;
 use crate::analysis::report::JSON_VERSION;
 use crate::analysis::requests::{merge_top, Filter, Order, PlaceNames, Request, Requests};
+use crate::analysis::wrappers::Wrappers;
 use crate::args::{EndedFilter, Format, KindFilter, RequestSort, RequestsArgs};
 use crate::db::{for_each_file, Database, DbError, Definitions};
 use crate::output::print_in;
 use crate::render;
 use crate::render::csv::CsvWriter;
 use crate::render::style::Style;
-use crate::symbols::Symbols;
+use crate::symbols::{Renumbered, Symbols};
 
 /// No world has more.
 const MOST_RANKS: i64 = 10_000_000;
@@ -30,8 +31,9 @@ const MOST_RANKS: i64 = 10_000_000;
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &RequestsArgs) -> Result<ExitCode> {
     let mut open = OpenRun::open(args.run.as_deref())?;
+    open.find_wrappers(&args.wrappers)?;
     check(args, &open)?;
-    let mut selection = Selection::new(args, &open.files.databases)?;
+    let mut selection = Selection::new(args, &mut open)?;
     if order(args) == Order::Stored && args.format != Format::Text {
         stream(args, &mut open, &mut selection)?;
     } else {
@@ -74,16 +76,17 @@ struct Selection {
     filter: Filter,
     /// With --source: the call paths wanted, of each file.
     paths: Option<HashMap<PathBuf, HashSet<i64>>>,
+    wrappers: Wrappers,
     symbols: Symbols,
 }
 
 impl Selection {
-    fn new(args: &RequestsArgs, files: &[PathBuf]) -> Result<Selection> {
-        let mut symbols = Symbols::default();
+    fn new(args: &RequestsArgs, open: &mut OpenRun) -> Result<Selection> {
+        let mut symbols = std::mem::take(&mut open.symbols);
         let mut paths = None;
         if let Some(text) = &args.source {
             let of_files = paths.insert(HashMap::new());
-            for path in files {
+            for path in &open.files.databases {
                 // Files that cannot be read are named when their requests are read.
                 let Ok(database) = Database::open(path) else { continue };
                 let Ok(definitions) = Definitions::read(&database) else { continue };
@@ -91,7 +94,13 @@ impl Selection {
                 of_files.insert(path.clone(), wanted);
             }
         }
-        Ok(Selection { filter: filter(args), paths, symbols })
+        Ok(Selection { filter: filter(args), paths, wrappers: open.wrappers.clone(), symbols })
+    }
+
+    fn set_callers(&mut self, definitions: &mut Definitions) {
+        let Definitions { modules, paths, .. } = definitions;
+        let mut names = Renumbered::new(&mut self.symbols, modules);
+        self.wrappers.set_callers(paths.values_mut(), modules, &mut names);
     }
 
     fn is_wanted_path<'a>(
@@ -158,7 +167,10 @@ fn show_top(args: &RequestsArgs, open: &mut OpenRun, selection: &mut Selection) 
         Ok((definitions, top))
     })?;
     open.leave_out(per_file.failed)?;
-    let (definitions, tops): (Vec<_>, Vec<_>) = per_file.read.into_iter().unzip();
+    let (mut definitions, tops): (Vec<_>, Vec<_>) = per_file.read.into_iter().unzip();
+    for definitions in &mut definitions {
+        selection.set_callers(definitions);
+    }
     let (tops, found): (Vec<_>, Vec<u64>) = tops.into_iter().unzip();
     let found: u64 = found.into_iter().sum();
     let mut requests = merge_top(tops, args.top);
@@ -203,10 +215,11 @@ fn stream_file(
     writer: &mut RowWriter<'_>,
 ) -> Result<std::io::Result<()>, DbError> {
     let database = Database::open(path)?;
-    let definitions = Definitions::read(&database)?;
+    let mut definitions = Definitions::read(&database)?;
+    selection.set_callers(&mut definitions);
     let mut places = PlaceNames::new(&definitions);
     let mut written = Ok(());
-    let Selection { filter, paths, symbols } = selection;
+    let Selection { filter, paths, symbols, .. } = selection;
     let is_wanted = Selection::is_wanted_path(paths.as_ref(), path);
     Requests::new(&database, &definitions, filter, is_wanted)?.read(|mut request| {
         if *found >= limit {

@@ -12,12 +12,13 @@ use crate::analysis::problem::module_problems;
 use crate::analysis::report::JSON_VERSION;
 use crate::analysis::requests::is_wanted_call;
 use crate::analysis::sites::{group_sites, name_path, name_site, Grouping, Order, Site};
+use crate::analysis::wrappers::Wrapper;
 use crate::args::{Format, SiteSort, SitesArgs};
 use crate::model::Nanos;
 use crate::output::{print, print_json};
 use crate::render;
 use crate::render::style::Style;
-use crate::symbols::{NameFrames, Symbols};
+use crate::symbols::{NameFrames, Renumbered};
 
 impl From<SiteSort> for Order {
     fn from(sort: SiteSort) -> Order {
@@ -38,6 +39,7 @@ struct Document<'a> {
     run: String,
     run_ns: Nanos,
     sites: &'a [Site],
+    wrappers: Vec<&'a Wrapper>,
 }
 
 /// Prints the sites, grouped by whole call path.
@@ -46,6 +48,7 @@ struct Document<'a> {
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &SitesArgs) -> Result<ExitCode> {
     let mut open = OpenRun::open(args.run.as_deref())?;
+    open.find_wrappers(&args.wrappers)?;
     let mut sums = open.sum()?;
     let mut problems = open.problems(&[]);
     let ranks = sums.ranks.iter().map(|rank| rank.info.rank);
@@ -53,10 +56,11 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
     check_calls(&args.calls, sums.calls.iter().map(|call| call.name.as_str()))?;
     sums.retain_ranks(&args.ranks);
     let run_time: Nanos = sums.ranks.iter().map(|rank| rank.info.run_time()).sum();
-    let mut symbols = Symbols::new(sums.modules.clone());
-    sums.unify(Grouping::Path, &mut symbols);
-    let sites = wanted_sites(args, &sums, run_time, &mut symbols);
-    problems.extend(module_problems(symbols.troubles()));
+    let modules = sums.modules.clone();
+    let mut names = Renumbered::new(&mut open.symbols, &modules);
+    sums.unify(Grouping::Path, &mut names);
+    let sites = wanted_sites(args, &sums, run_time, &mut names);
+    problems.extend(module_problems(open.symbols.troubles()));
     warn(&problems);
     let style = Style::for_stdout();
     match args.format {
@@ -65,6 +69,7 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
             run: open.name(),
             run_ns: run_time,
             sites: &sites,
+            wrappers: open.wrappers.iter().collect(),
         })?,
         Format::Csv => print(|out| render::csv::write_sites(out, &sites))?,
         Format::Text if sites.is_empty() => print(|out| writeln!(out, "no such call site"))?,

@@ -11,6 +11,7 @@ use super::own_program::warn_of_load;
 use super::report::in_detail;
 use super::run::warn;
 use crate::analysis::advice::Advice;
+use crate::analysis::injection::Injection;
 use crate::args::{TextOrJson, TuneArgs};
 use crate::launch::environment;
 use crate::options;
@@ -20,14 +21,13 @@ use crate::render::style::Style;
 use crate::render::units::{percent, time};
 use crate::say;
 use crate::store;
-use crate::symbols::Symbols;
 use crate::tune::answer::{nanos, Answer, Best, Found, RunRow, SiteRow, Variable};
 use crate::tune::first::{FirstRun, Hopeless, Slots};
 use crate::tune::notes::{self, Crowd};
 use crate::tune::pace::{Pace, Posts};
 use crate::tune::search::{Search, Setting};
 use crate::tune::session::{Launched, Session, Stopped};
-use crate::tune::trial::{self, Trial};
+use crate::tune::trial::Trial;
 use crate::tune::{choice, Bar};
 
 /// Name of the run without injection.
@@ -202,7 +202,7 @@ impl<'a, 's> Tuning<'a, 's> {
             name,
             with_policy: policy.is_some(),
             wall: launched.wall,
-            injection: trial::read(&launched.directory)?,
+            injection: read_injection(&launched.directory)?,
             idle_slowdown: self.idle_slowdown(&launched, known)?,
         };
         self.bar.say(&[render::tune::line(&trial)]);
@@ -298,11 +298,22 @@ impl<'a, 's> Tuning<'a, 's> {
     }
 }
 
+/// # Errors
+/// It cannot be read, or no rank was asked to inject: its recorder is another one.
+fn read_injection(directory: &Path) -> Result<Injection> {
+    let mut open = OpenRun::open(Some(directory))?;
+    open.find_wrappers(&[])?;
+    open.injection(&[]).with_context(|| {
+        let directory = directory.display();
+        format!("{directory}: no rank knows of injection: is the recorder of this lapscope?")
+    })
+}
+
 fn read_first(launched: &Launched, min_bytes: u64) -> Result<(FirstRun, Vec<Advice>)> {
     let mut open = OpenRun::open(Some(&launched.directory))?;
+    open.find_wrappers(&[])?;
     let trace = open.trace(&[])?;
-    let mut symbols = Symbols::new(trace.modules.clone());
-    let advice = in_detail(&open, &trace, &[], None, &mut symbols).advice;
+    let advice = in_detail(&mut open, &trace, &[], None).advice;
     let crowd = Crowd::of(&trace, &store::host_name());
     Ok((FirstRun { crowd, ..FirstRun::new(&trace, &advice, min_bytes) }, advice))
 }

@@ -145,7 +145,7 @@ fn read_paths(database: &Database, definitions: &mut Definitions) -> rusqlite::R
         modules.iter().enumerate().map(|(index, (id, _))| (*id, index as u32)).collect();
     definitions.modules = modules.into_iter().map(|(_, module)| module).collect();
     definitions.paths = collect(database, "SELECT id, truncated FROM call_path", |row| {
-        Ok((row.get(0)?, CallPath { frames: Vec::new(), truncated: row.get(1)? }))
+        Ok((row.get(0)?, CallPath { truncated: row.get(1)?, ..CallPath::default() }))
     })?;
     let mut statement = database
         .connection
@@ -153,7 +153,7 @@ fn read_paths(database: &Database, definitions: &mut Definitions) -> rusqlite::R
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let module = row.get::<_, Option<i64>>(1)?.and_then(|id| index.get(&id).copied());
-        let frame = Frame { module, address: row.get::<_, i64>(2)? as u64 };
+        let frame = Frame { module, address: row.get::<_, i64>(2)? as u64, level: 0 };
         definitions.paths.entry(row.get(0)?).or_default().frames.push(frame);
     }
     Ok(())

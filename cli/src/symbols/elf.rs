@@ -46,6 +46,14 @@ pub fn supplementary_file(path: &Path) -> Option<PathBuf> {
     link.is_file().then_some(link)
 }
 
+/// The function that holds an address. In bytes: how far behind its begin that is, and its size.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Found<'a> {
+    pub name: &'a str,
+    pub offset: u64,
+    pub size: u64,
+}
+
 /// Function symbols of one module, sorted by address.
 #[derive(Debug, Default)]
 pub struct ElfSymbols {
@@ -84,17 +92,19 @@ impl ElfSymbols {
         ElfSymbols { functions }
     }
 
-    /// The function that holds `address`, and how far behind its begin that is. A stripped file names only some of its functions, so the nearest symbol in
+    /// The function that holds `address`. A stripped file names only some of its functions, so the nearest symbol in
     /// front of an address is not good enough: the address must lie within its size.
-    pub fn find(&self, address: u64) -> Option<(&str, u64)> {
+    pub fn find(&self, address: u64) -> Option<Found<'_>> {
         let behind = self.functions.partition_point(|function| function.address <= address);
         let mut candidates = self.functions[..behind].iter().rev();
         // A few steps back: aliases and functions of size zero may stand between.
-        candidates
-            .by_ref()
-            .take(8)
-            .find(|function| address - function.address < function.size)
-            .map(|function| (function.name.as_str(), address - function.address))
+        candidates.by_ref().take(8).find(|function| address - function.address < function.size).map(
+            |function| Found {
+                name: &function.name,
+                offset: address - function.address,
+                size: function.size,
+            },
+        )
     }
 }
 
@@ -107,9 +117,9 @@ mod tests {
         let function =
             |address, size, name: &str| Function { address, size, name: name.to_owned() };
         let symbols = ElfSymbols { functions: vec![function(16, 8, "a"), function(64, 8, "b")] };
-        assert_eq!(symbols.find(23), Some(("a", 7)));
+        assert_eq!(symbols.find(23), Some(Found { name: "a", offset: 7, size: 8 }));
         assert_eq!(symbols.find(24), None);
         assert_eq!(symbols.find(8), None);
-        assert_eq!(symbols.find(64), Some(("b", 0)));
+        assert_eq!(symbols.find(64), Some(Found { name: "b", offset: 0, size: 8 }));
     }
 }

@@ -191,7 +191,7 @@ impl Trace {
         }
     }
 
-    /// The frame that a call site is named by: the innermost outside of the MPI libraries.
+    /// The frame that a call site is named by.
     pub fn site_frame(&self, path: Option<u32>) -> Option<Frame> {
         crate::model::site_frame(&self.paths[path? as usize], &self.modules)
     }

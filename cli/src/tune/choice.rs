@@ -114,7 +114,7 @@ mod tests {
 
     use super::super::search::Search;
     use super::*;
-    use crate::analysis::injection::{Injection, PostAddress, Totals, WholeGain};
+    use crate::analysis::injection::{Injection, PostAddress, PostPath, Totals, WholeGain};
 
     fn whole(low: f64, estimate: f64) -> WholeGain {
         let high = Some(2.0 * estimate - low);
@@ -172,15 +172,14 @@ mod tests {
             run_low_ns: Some(Nanos(low)),
             run_high_ns: Some(Nanos(high)),
         };
-        let address = |address| PostAddress {
-            module: "/opt/bin/app".into(),
-            build_id: "aa11".into(),
-            address,
+        let post = |address| {
+            let (module, build_id) = ("/opt/bin/app".into(), "aa11".into());
+            PostPath { call: PostAddress { module, build_id, address }, callers: Vec::new() }
         };
         SiteInjection {
             call: "MPI_Irecv".into(),
             site: None,
-            addresses: vec![address(0x100 + found), address(0x200 + found)],
+            addresses: vec![post(0x100 + found), post(0x200 + found)],
             ranks: 2,
             policy: true,
             tests: Tests { tests, found, ..Tests::default() },

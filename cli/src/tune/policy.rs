@@ -4,11 +4,12 @@
 //! ```text
 //! default on
 //! off MPI_Irecv halo+0x1a2b 4f3c2a  # post_exchange at halo.c:76
+//! on MPI_Isend halo+0x1c00 4f3c2a halo+0x2f10 4f3c2a  # step at halo.c:120, by way of a wrapper
 //! ```
 
 use std::fmt;
 
-use crate::analysis::injection::PostAddress;
+use crate::analysis::injection::{PostAddress, PostPath};
 use crate::render::style::Style;
 use crate::symbols::{base_name, FrameName};
 
@@ -34,22 +35,41 @@ pub struct Rule {
 pub struct Place {
     /// MPI function.
     pub call: String,
+    /// The call's return address, then those of its callers, as far as they tell it from others.
+    pub addresses: Vec<Address>,
+}
+
+/// A return address.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Address {
     /// Name of the executable or library without its directory.
     pub module: String,
-    /// Return address of the call in the module's own numbering.
+    /// In the module's own numbering.
     pub offset: u64,
     /// Hexadecimal; empty when the module has none.
     pub build_id: String,
 }
 
+/// As many addresses as a rule has room for; MOST_ADDRESSES of inject_policy.c.
+const MOST_ADDRESSES: usize = 8;
+
 impl Place {
-    /// `None` where a rule cannot say it: blanks separate its words.
-    pub fn of(call: &str, address: &PostAddress) -> Option<Place> {
+    /// `None` where a rule cannot say it.
+    pub fn of(call: &str, path: &PostPath) -> Option<Place> {
+        let addresses: Option<Vec<Address>> =
+            [&path.call].into_iter().chain(&path.callers).map(Address::of).collect();
+        let addresses = addresses.filter(|addresses| addresses.len() <= MOST_ADDRESSES)?;
+        Some(Place { call: call.to_owned(), addresses })
+    }
+}
+
+impl Address {
+    /// Blanks separate the words of a rule.
+    fn of(address: &PostAddress) -> Option<Address> {
         let module = base_name(&address.module);
         let is_sayable =
             !module.is_empty() && !module.contains(|c: char| c.is_whitespace() || c == '#');
-        is_sayable.then(|| Place {
-            call: call.to_owned(),
+        is_sayable.then(|| Address {
             module: module.to_owned(),
             offset: address.address,
             build_id: address.build_id.clone(),
@@ -109,13 +129,15 @@ impl fmt::Display for Rule {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { call, module, offset, build_id } = self;
-        let build_id = if build_id.is_empty() { BUILD_ID_UNKNOWN } else { build_id };
-        write!(f, "{call} {module}+{offset:#x} {build_id}")
+        write!(f, "{}", self.call)?;
+        self.addresses.iter().try_for_each(|Address { module, offset, build_id }| {
+            let build_id = if build_id.is_empty() { BUILD_ID_UNKNOWN } else { build_id };
+            write!(f, " {module}+{offset:#x} {build_id}")
+        })
     }
 }
 
-/// A comment ends with its line, and lines are not read beyond 1023 bytes.
+/// A comment ends with its line, and lines are not read beyond 4095 bytes.
 fn one_line(text: &str) -> String {
     const MOST: usize = 200;
     Style::cut(&text.replace(['\n', '\r'], " "), MOST)
@@ -126,8 +148,8 @@ mod tests {
     use super::*;
 
     fn place(module: &str, offset: u64, build_id: &str) -> Place {
-        let (call, module, build_id) = ("MPI_Irecv".into(), module.into(), build_id.into());
-        Place { call, module, offset, build_id }
+        let address = Address { module: module.into(), offset, build_id: build_id.into() };
+        Place { call: "MPI_Irecv".into(), addresses: vec![address] }
     }
 
     #[test]
@@ -164,7 +186,7 @@ mod tests {
     #[test]
     fn lines_are_as_long_as_the_recorder_reads_them() {
         let policy = Policy { heading: vec!["ü".repeat(2_000)], rules: Vec::new() };
-        assert!(policy.to_string().len() < 1024, "LINE_BYTES of inject_policy.c");
+        assert!(policy.to_string().len() < 4096, "LINE_BYTES of inject_policy.c");
     }
 
     #[test]
@@ -174,8 +196,17 @@ mod tests {
             build_id: "aa11".into(),
             address: 0x40,
         };
-        let place = Place::of("MPI_Isend", &address("/opt/app/lib/libsolver.so.2")).unwrap();
-        assert_eq!(place.to_string(), "MPI_Isend libsolver.so.2+0x40 aa11");
-        assert_eq!(Place::of("MPI_Isend", &address("/opt/my app")), None);
+        let path = |module, callers: &[&str]| PostPath {
+            call: address(module),
+            callers: callers.iter().map(|caller| address(caller)).collect(),
+        };
+        let said = |path| Place::of("MPI_Isend", &path).map(|place| place.to_string());
+        let library = "/opt/app/lib/libsolver.so.2";
+        assert_eq!(said(path(library, &[])).unwrap(), "MPI_Isend libsolver.so.2+0x40 aa11");
+        let called = "MPI_Isend libsolver.so.2+0x40 aa11 app+0x40 aa11";
+        assert_eq!(said(path(library, &["/opt/app/app"])).unwrap(), called);
+        assert_eq!(said(path("/opt/my app", &[])), None);
+        assert_eq!(said(path(library, &["/opt/my app"])), None);
+        assert_eq!(said(path(library, &["/opt/app/app"; MOST_ADDRESSES])), None);
     }
 }

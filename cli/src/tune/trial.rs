@@ -1,15 +1,11 @@
 //! What a run that injected half of the time showed.
 
-use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Context;
 use serde::Serialize;
 
 use super::search::Setting;
 use crate::analysis::injection::Injection;
-use crate::db::list_files;
-use crate::symbols::Symbols;
 
 /// A number and where it lies with a confidence of 95 %.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -53,19 +49,4 @@ impl Trial {
     pub fn found(&self) -> u64 {
         self.injection.totals.tests.found
     }
-}
-
-/// What a run directory says of its injection.
-///
-/// # Errors
-/// It cannot be read, or no rank was asked to inject: its recorder is another one.
-pub fn read(directory: &Path) -> anyhow::Result<Injection> {
-    let files = list_files(directory)?.databases;
-    let injection = Injection::of_run(&files, &[], &mut Symbols::new(Vec::new())).0;
-    injection.with_context(|| {
-        format!(
-            "{}: no rank knows of injection: is the recorder of this lapscope?",
-            directory.display()
-        )
-    })
 }

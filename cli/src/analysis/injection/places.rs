@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::arms::Arms;
 use super::read::{FileInjection, FileSite};
-use super::PostAddress;
+use super::{PostAddress, PostPath};
 use crate::analysis::combine::{same_places, unknown_call, Paths};
 use crate::analysis::sites::Grouping;
 use crate::model::{site_frame, CallPath, Frame, Module};
@@ -17,7 +17,7 @@ pub type FilePlace = (usize, FileSite);
 pub struct Places {
     posts: HashMap<FilePlace, Post>,
     pub modules: Vec<Module>,
-    paths: Vec<CallPath>,
+    pub paths: Vec<CallPath>,
 }
 
 struct Post {
@@ -35,7 +35,7 @@ pub struct Sites {
 pub struct NamedSite {
     pub call: String,
     pub site: Option<FrameName>,
-    pub addresses: Vec<PostAddress>,
+    pub addresses: Vec<PostPath>,
 }
 
 impl Places {
@@ -61,8 +61,19 @@ impl Places {
         site_frame(&self.paths[post.path?], &self.modules)
     }
 
-    fn address(&self, post: &Post) -> Option<PostAddress> {
-        let frame = self.paths[post.path?].frames.first()?;
+    /// Of a wrapper's caller the whole way there: the wrapper's own address is that of all its callers.
+    fn path(&self, post: &Post) -> Option<PostPath> {
+        let path = &self.paths[post.path?];
+        let is_caller = |frame: &Frame| {
+            path.caller.is_some_and(|it| (it.module, it.address) == (frame.module, frame.address))
+        };
+        let last = path.frames.iter().position(is_caller).unwrap_or(0);
+        let (call, callers) = path.frames.get(..=last)?.split_first()?;
+        let callers = callers.iter().map(|frame| self.address(frame));
+        Some(PostPath { call: self.address(call)?, callers: callers.collect::<Option<_>>()? })
+    }
+
+    fn address(&self, frame: &Frame) -> Option<PostAddress> {
         let module = &self.modules[frame.module? as usize];
         let (path, build_id) = (module.path.clone(), module.build_id.clone());
         Some(PostAddress { module: path, build_id, address: frame.address })
@@ -81,8 +92,8 @@ impl Places {
         let mut sites = Sites { named: Vec::new(), of_file: HashMap::new() };
         for ((call, frame), places) in grouped {
             let site = frame.and_then(|frame| names.name(frame).into_iter().next());
-            let addresses: BTreeSet<PostAddress> =
-                places.iter().filter_map(|place| self.address(&self.posts[place])).collect();
+            let addresses: BTreeSet<PostPath> =
+                places.iter().filter_map(|place| self.path(&self.posts[place])).collect();
             sites.of_file.extend(places.into_iter().map(|place| (place, sites.named.len())));
             let addresses = addresses.into_iter().collect();
             sites.named.push(NamedSite { call: call.to_owned(), site, addresses });

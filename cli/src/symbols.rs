@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::model::{Frame, Module};
 pub use elf::build_id;
 use elf::ElfSymbols;
-pub use name::{base_name, FrameName};
+pub use name::{base_name, short_function, FrameName};
 
 /// What names frames. A trait so that analyses can be tested without object files.
 pub trait NameFrames {

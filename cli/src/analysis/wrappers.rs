@@ -2,7 +2,7 @@
 //!
 //! Found in the call paths of the run: a small function in which each MPI call stands at one place, one call, or several that
 //! all post, which was called from at least two places and called nothing else that came to MPI. What calls only such
-//! functions may be one in its turn.
+//! functions may be one in its turn, and what only a wrapper calls is one.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -55,6 +55,15 @@ pub struct Wrapper {
     pub asked: bool,
 }
 
+/// A function's name and its module's.
+type Function<'a> = (&'a String, &'a String);
+
+impl Wrapper {
+    fn function(&self) -> Function<'_> {
+        (&self.function, &self.module)
+    }
+}
+
 /// The wrappers of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Wrappers {
@@ -77,22 +86,35 @@ impl Wrappers {
         let steps: Vec<Vec<Step>> =
             uses.paths.iter().map(|path| steps(path, &uses.modules, names)).collect();
         let mut at = vec![0; steps.len()];
+        let mut called_by_one: Vec<(Wrapper, Function<'_>)> = Vec::new();
         loop {
-            let mut seen = look(uses, &steps, &at);
-            seen.retain(|(function, module), seen| {
-                let is_asked = asked.names(function);
+            let known = wrappers.found.len();
+            for ((function, module), seen) in look(uses, &steps, &at) {
+                let is_asked = asked.names(function) && !seen.places.is_empty();
                 let is_found = !asked.none_found && seen.passes_on() && seen.is_small(names);
-                let (function, module) = (function.to_string(), module.to_string());
-                (is_asked || is_found)
-                    && wrappers.found.insert(Wrapper { function, module, asked: is_asked })
-            });
-            if seen.is_empty() {
-                return wrappers;
+                if !is_asked && !is_found {
+                    continue;
+                }
+                let (function, module) = (function.clone(), module.clone());
+                let wrapper = Wrapper { function, module, asked: is_asked };
+                let caller = seen.only_caller().filter(|_| !is_asked);
+                called_by_one.extend(caller.map(|caller| (wrapper.clone(), caller)));
+                wrappers.found.insert(wrapper);
+            }
+            if wrappers.found.len() == known {
+                break;
             }
             for (at, steps) in at.iter_mut().zip(&steps) {
                 *at = wrappers.caller(steps);
             }
         }
+        // From the outermost inwards: callers were found later.
+        for (wrapper, caller) in called_by_one.iter().rev() {
+            if !wrappers.found.iter().any(|found| found.function() == *caller) {
+                wrappers.found.remove(wrapper);
+            }
+        }
+        wrappers
     }
 
     /// Names every path by the caller of the wrappers that it ends in. `modules` are those that frames index into.
@@ -137,9 +159,7 @@ impl Wrappers {
     }
 
     fn passes_on(&self, step: &Step, caller: &Step) -> bool {
-        let of_step =
-            |wrapper: &&Wrapper| step.function() == Some((&wrapper.function, &wrapper.module));
-        let wrapper = self.found.iter().find(of_step);
+        let wrapper = self.found.iter().find(|it| step.function() == Some(it.function()));
         wrapper.is_some_and(|it| {
             !caller.name.is_start_code() && (it.asked || step.is_named_by(caller))
         })
@@ -182,7 +202,7 @@ struct Step {
 }
 
 impl Step {
-    fn function(&self) -> Option<(&String, &String)> {
+    fn function(&self) -> Option<Function<'_>> {
         self.name.function.as_ref().map(|function| (function, &self.module))
     }
 
@@ -220,7 +240,7 @@ fn steps(path: &CallPath, modules: &[Module], names: &mut dyn NameFrames) -> Vec
 struct Seen<'a> {
     /// Lines by call.
     places: HashMap<&'a str, HashSet<(Option<u32>, u64)>>,
-    callers: HashSet<(Option<&'a String>, (Option<u32>, u64))>,
+    callers: HashSet<(Function<'a>, (Option<u32>, u64))>,
     /// Of the machine code that it is part of, where it was not inlined.
     codes: HashSet<Frame>,
     /// Something that it does besides passing on, or a caller that says less than it does.
@@ -228,14 +248,20 @@ struct Seen<'a> {
     waits: bool,
 }
 
-impl Seen<'_> {
+impl<'a> Seen<'a> {
+    /// Wherever it is called from.
     fn passes_on(&self) -> bool {
-        const FEWEST_CALLERS: usize = 2;
         let mut places = self.places.values();
         !self.does_more
-            && self.callers.len() >= FEWEST_CALLERS
+            && !self.places.is_empty()
             && places.all(|places| places.len() == 1)
             && (self.places.len() == 1 || !self.waits)
+    }
+
+    /// The caller of what is called at one place: that has to be a wrapper, too.
+    fn only_caller(&self) -> Option<Function<'a>> {
+        let only = self.callers.iter().next().filter(|_| self.callers.len() == 1);
+        only.map(|(function, _)| *function)
     }
 
     fn is_small(&self, names: &mut dyn NameFrames) -> bool {
@@ -249,7 +275,7 @@ fn look<'a>(
     uses: &'a Uses,
     steps: &'a [Vec<Step>],
     at: &[usize],
-) -> BTreeMap<(&'a String, &'a String), Seen<'a>> {
+) -> BTreeMap<Function<'a>, Seen<'a>> {
     let mut functions: BTreeMap<_, Seen<'a>> = BTreeMap::new();
     for &(call, path) in &uses.pairs {
         let call = &uses.calls[call];
@@ -268,10 +294,9 @@ fn look<'a>(
         if !step.name.inlined {
             seen.codes.insert(step.frame);
         }
-        match caller.first().filter(|caller| step.is_named_by(caller)) {
-            Some(caller) => {
-                seen.callers.insert((caller.name.function.as_ref(), caller.place()));
-            }
+        let caller = caller.first().filter(|caller| step.is_named_by(caller));
+        match caller.and_then(|caller| Some((caller.function()?, caller.place()))) {
+            Some(caller) => seen.callers.extend([caller]),
             None => seen.does_more = true,
         }
     }
@@ -405,6 +430,12 @@ mod tests {
             ("MPI_Isend", &["mpi_isend:3", "third:9", "main:2"]),
         ];
         assert_eq!(named(&[], calls), ["step", "other", "third"]);
+        let calls: &[(&str, &[&str])] = &[
+            ("MPI_Waitall", &["waitall:3", "finish:5", "step:10", "main:1"]),
+            ("MPI_Waitall", &["waitall:3", "finish:5", "other:20", "main:1"]),
+        ];
+        assert_eq!(named(&[], calls), ["step", "other"], "one function calls the inner one");
+        assert_eq!(named(&[], &calls[..1]), ["waitall"]);
     }
 
     #[test]

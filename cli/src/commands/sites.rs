@@ -73,8 +73,13 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
         })?,
         Format::Csv => print(|out| render::csv::write_sites(out, &sites))?,
         Format::Text if sites.is_empty() => print(|out| writeln!(out, "no such call site"))?,
-        Format::Text if args.paths => print(|out| render::sites::write(out, &sites, style))?,
-        Format::Text => print(|out| render::tree::write(out, &sites, style))?,
+        Format::Text => print(|out| {
+            match args.paths {
+                true => render::sites::write(out, &sites, style)?,
+                false => render::tree::write(out, &sites, style)?,
+            }
+            render::report::write_wrappers(out, open.wrappers.iter(), style)
+        })?,
     }
     Ok(ExitCode::SUCCESS)
 }

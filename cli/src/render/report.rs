@@ -17,7 +17,7 @@ use crate::analysis::transfers::KindRow;
 use crate::launch::environment::quote;
 use crate::model::{Ended, Kind, Nanos};
 
-pub use sites::{site_label, write_site_table};
+pub use sites::{site_label, write_site_table, write_wrappers};
 
 /// Writes the whole report.
 ///

@@ -94,7 +94,7 @@ pub fn base_name(path: &str) -> &str {
 }
 
 /// A C++ or Rust function without its parameter list and with template arguments left out.
-fn short_function(name: &str) -> String {
+pub fn short_function(name: &str) -> String {
     let name =
         name.replace("(anonymous namespace)", "{anonymous}").replace("operator()", "operator{}");
     let is_operator = name.contains("operator");

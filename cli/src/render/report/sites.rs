@@ -7,11 +7,13 @@ use crate::analysis::part::Part;
 use crate::analysis::report::Report;
 use crate::analysis::sites::{Numbers, Site, SiteKind};
 use crate::analysis::transfers::SizeKind;
+use crate::analysis::wrappers::Wrapper;
 use crate::model::Nanos;
 use crate::render::overlap::cause_name;
 use crate::render::style::Style;
 use crate::render::table::{Align, Table};
 use crate::render::units::{bytes, count, percent, round_bytes, time};
+use crate::symbols::short_function;
 
 const NUMBER_COLUMNS: [(&str, Align); 12] = [
     ("share", Align::Right),
@@ -106,7 +108,34 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
         );
         writeln!(out, "{}", style.wrap(&text, "  ", "  "))?;
     }
-    Ok(())
+    write_wrappers(out, report.wrappers.iter(), style)
+}
+
+/// Says which functions are left out of the names of call sites.
+///
+/// # Errors
+/// Of the writer.
+pub fn write_wrappers<'a>(
+    out: &mut dyn Write,
+    wrappers: impl Iterator<Item = &'a Wrapper>,
+    style: Style,
+) -> io::Result<()> {
+    const SHOWN: usize = 4;
+    let functions: Vec<String> =
+        wrappers.map(|wrapper| short_function(&wrapper.function)).collect();
+    if functions.is_empty() {
+        return Ok(());
+    }
+    let more = match functions.len().checked_sub(SHOWN) {
+        None | Some(0) => String::new(),
+        Some(more) => format!(" and {more} more"),
+    };
+    let named = functions[..functions.len().min(SHOWN)].join(", ");
+    let text = format!(
+        "functions that only pass on to MPI are left out, their callers are the call sites (--wrapper none: not so): \
+         {named}{more}"
+    );
+    writeln!(out, "{}", style.dim(&style.wrap(&text, "  ", "  ")))
 }
 
 /// Where the program stands still: each completing call once, whatever it completed.

@@ -1,0 +1,129 @@
+//! Calls through functions that only pass on to MPI: sites are their callers, in what is reported and in what policies name.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use lapscope_tests::answer::{ask, number, rows, site, text};
+use lapscope_tests::build;
+use lapscope_tests::launch::{lapscope, place, Form, Job};
+use lapscope_tests::mpi::{self, Mpi};
+
+const MPIS: &[&str] = &["openmpi", "mpich"];
+/// Calls of `halo` and of `transpose` on each of two ranks; of `exchange` there are two.
+const ARGS: [&str; 2] = ["20", "10"];
+
+fn known() -> impl Iterator<Item = &'static Mpi> {
+    MPIS.iter().filter_map(|name| mpi::named(name))
+}
+
+/// Runs the program in `place`; what it printed, and its run directory.
+fn run(mpi: &Mpi, form: Form, settings: &[(&str, &str)], place: &Path) -> (String, PathBuf) {
+    let mut job = Job::new(mpi, 2, build::app(mpi, "layers"), form, place).args(ARGS);
+    job = settings.iter().fold(job, |job, (name, value)| job.env(name, *value));
+    let outcome = job.run();
+    assert_eq!(outcome.code, 0, "layers under {}: {}", mpi.name, outcome.stderr);
+    assert!(!outcome.said.iter().any(|line| line.contains("POLICY")), "{outcome:?}");
+    (outcome.stdout.clone(), job.run_directory())
+}
+
+/// Calls of one MPI function, by the function that the site is in.
+fn calls(answer: &Value, call: &str) -> Vec<(String, u64)> {
+    let wanted = rows(answer, "sites").iter().filter(|row| text(row, "call") == call);
+    let function = |row: &Value| text(&row["site"], "function").to_owned();
+    let mut calls: Vec<(String, u64)> =
+        wanted.map(|row| (function(row), number(row, "calls") as u64)).collect();
+    calls.sort_unstable();
+    calls
+}
+
+/// As [`calls`], with the functions' names known to the compiler.
+fn expected(calls: &[(&str, u64)]) -> Vec<(String, u64)> {
+    calls.iter().map(|&(function, calls)| (function.to_owned(), calls)).collect()
+}
+
+#[test]
+fn callers_of_a_layer_are_the_sites() {
+    for mpi in known() {
+        let place = place();
+        let (_, run) = run(mpi, Form::Preload, &[], place.path());
+        let report = ask("report", &run);
+        let by_caller = expected(&[("exchange", 4), ("halo", 40), ("transpose", 20)]);
+        for call in ["MPI_Irecv", "MPI_Isend"] {
+            assert_eq!(calls(&report, call), by_caller, "{call} under {}", mpi.name);
+        }
+        let wrappers: Vec<&str> =
+            rows(&report, "wrappers").iter().map(|wrapper| text(wrapper, "function")).collect();
+        assert_eq!(wrappers, ["finish", "layer_irecv", "layer_isend", "layer_waitall"]);
+        let completed = &site(&report, "MPI_Irecv", "halo")["completed_in"];
+        assert_eq!(text(&completed["site"], "function"), "halo", "{completed:#}");
+        let overlap = ask("overlap", &run);
+        assert_eq!(number(site(&overlap, "MPI_Isend", "transpose"), "requests"), 20.0);
+        unfolded(&run);
+        as_asked(&run);
+    }
+}
+
+/// Whole call paths still have the layer.
+fn unfolded(run: &Path) {
+    let sites = ask("sites", run);
+    let sends = rows(&sites, "sites").iter().filter(|row| text(row, "call") == "MPI_Isend");
+    for row in sends.filter(|row| text(&row["site"], "function") == "halo") {
+        let frames = rows(row, "frames").iter().map(|frame| text(frame, "function"));
+        assert_eq!(frames.take(3).collect::<Vec<_>>(), ["layer_isend", "halo", "main"]);
+    }
+}
+
+fn as_asked(run: &Path) {
+    let report = |wrapper: &str| -> Value {
+        let words = ["report", "--format", "json", "--wrapper", wrapper].map(AsRef::as_ref);
+        let printed = lapscope(words.into_iter().chain([run.as_os_str()]));
+        serde_json::from_str(&printed).expect("JSON")
+    };
+    let as_called = expected(&[("exchange", 4), ("layer_isend", 60)]);
+    assert_eq!(calls(&report("none"), "MPI_Isend"), as_called);
+    let outermost = expected(&[("halo", 40), ("main", 2), ("main", 2), ("transpose", 20)]);
+    assert_eq!(calls(&report("exch*"), "MPI_Isend"), outermost);
+}
+
+/// A policy that leaves one caller out leaves the others in, and the program computes the same.
+#[test]
+fn policies_tell_callers_apart() {
+    for mpi in known() {
+        let place = place();
+        let (bare, _) = run(mpi, Form::Bare, &[], place.path());
+        let mode = ("LAPSCOPE_INJECT", "calls");
+        let (with, first) = run(mpi, Form::Preload, &[mode], place.path());
+        assert_eq!(with, bare, "under {}", mpi.name);
+        let injection = ask("report", &first)["injection"].take();
+        let line = |post: &Value| {
+            let callers = rows(post, "callers");
+            assert_eq!(callers.len(), 1, "{post:#}");
+            let place = |address: &Value| {
+                let module = Path::new(text(address, "module")).file_name().expect("a file");
+                let (module, offset) =
+                    (module.to_string_lossy(), number(address, "address") as u64);
+                format!(" {module}+{offset:#x} {}", text(address, "build_id"))
+            };
+            let places: String = [post].into_iter().chain(callers).map(place).collect();
+            format!("off MPI_Isend{places}\n")
+        };
+        let lines = rows(site(&injection, "MPI_Isend", "halo"), "addresses").iter().map(line);
+        let policy = place.path().join("policy");
+        fs::write(&policy, lines.collect::<String>()).expect("a policy");
+        fs::remove_dir_all(&first).expect("the first run");
+        let file = policy.to_str().expect("a path of letters");
+        let settings = [mode, ("LAPSCOPE_INJECT_POLICY", file)];
+        let (with, second) = run(mpi, Form::Preload, &settings, place.path());
+        assert_eq!(with, bare, "under {} with a policy", mpi.name);
+        let injection = ask("report", &second)["injection"].take();
+        let windows = |call, function| {
+            let site = site(&injection, call, function);
+            (number(site, "windows"), site["policy"].clone())
+        };
+        assert_eq!(windows("MPI_Isend", "halo"), (0.0, Value::Bool(false)));
+        assert_eq!(windows("MPI_Isend", "transpose"), (20.0, Value::Bool(true)));
+        assert_eq!(windows("MPI_Irecv", "halo"), (40.0, Value::Bool(true)));
+    }
+}

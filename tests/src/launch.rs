@@ -256,16 +256,17 @@ fn exit_code(status: ExitStatus) -> i32 {
 }
 
 /// Waits for a child that leads a process group; past the limit ends the group: first asks, so that a launcher can end
-/// its ranks, which may have groups of their own. `None` when the limit was passed.
+/// its ranks, which may have groups of their own. `None` when the limit was passed. On a machine that is busy with other
+/// things time counts for less, as the child has less of it.
 fn wait(mut child: Child, limit: Duration) -> Option<ExitStatus> {
+    const TICK: Duration = Duration::from_millis(5);
     let group = -libc::pid_t::try_from(child.id()).expect("a process id");
-    let begin = Instant::now();
+    let (mut over, mut crowd, mut ticks) = (Duration::ZERO, 1.0, 0u32);
     let mut asked = false;
     loop {
         if let Some(status) = child.try_wait().expect("a child to wait for") {
             return (!asked).then_some(status);
         }
-        let over = begin.elapsed();
         if over > limit + Duration::from_secs(5) {
             // SAFETY: signals only the group that this child leads
             unsafe { libc::kill(group, libc::SIGKILL) };
@@ -274,8 +275,22 @@ fn wait(mut child: Child, limit: Duration) -> Option<ExitStatus> {
             // SAFETY: as above
             unsafe { libc::kill(group, libc::SIGTERM) };
         }
-        thread::sleep(Duration::from_millis(5));
+        if ticks % 200 == 0 {
+            crowd = runnable_per_processor();
+        }
+        ticks += 1;
+        let begin = Instant::now();
+        thread::sleep(TICK);
+        over += begin.elapsed().div_f64(crowd);
     }
+}
+
+/// Processes that want a processor, for each that there is, of late: from 1 to 5, that a limit remains one.
+fn runnable_per_processor() -> f64 {
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load: f64 = load.split(' ').next().and_then(|it| it.parse().ok()).unwrap_or(1.0);
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    (load / processors as f64).clamp(1.0, 5.0)
 }
 
 /// Runs `lapscope` with these arguments; its standard output, or what it printed when it failed.

@@ -47,7 +47,6 @@ CREATE TABLE processor (                 -- what the thread that called MPI_Init
 );
 
 CREATE TABLE starvation (                -- intervals in which that thread was able to run and did not; none where it always ran
-  id           INTEGER PRIMARY KEY,
   rank         INTEGER NOT NULL,
   begin_ns     INTEGER NOT NULL,
   end_ns       INTEGER NOT NULL,

@@ -16,7 +16,7 @@ fn set_version(path: &Path, version: i64) {
 fn other_formats() {
     let directory = tempfile::tempdir().unwrap();
     let path = Rank::new(0).write(directory.path(), "");
-    set_version(&path, 6);
+    set_version(&path, 7);
     let newer = failure(directory.path(), &["report", "rank-0.db"]);
     assert!(newer.contains("rank-0.db: format 7, newer than format 6"), "{newer}");
     set_version(&path, 1);

@@ -105,10 +105,10 @@ fn receives_lose_what_stood_still_and_what_one_waitall_leaves_open() {
     assert_eq!(receives["measured"], 4);
     // at 10 ms: 0 of 100000 hidden, 500 for the post, the rest stood still; at 20 ms: nothing possible;
     // at 30 ms: 39000 to 99000, and 39500 to 99500, but together no more than the 200000 that both take less the 60000 of the
-    // call that ended them (rounded down for each): 58501 stood still
+    // call that ended them (rounded down for each): 58501 stood still; the 500 that one spent in posting the other cost it nothing
     assert_eq!(
         numbers(receives, LOST),
-        [400_000, 300_000, 78_500, 139_999, 221_500, 0, 158_001, 63_499]
+        [400_000, 300_000, 78_500, 139_999, 221_000, 0, 158_001, 62_999]
     );
     // all three waits are as long as the transfer, or shorter: two could have been hidden, one had no window
     assert_eq!(numbers(receives, EXPOSED), [259_500, 0, 0, 160_000, 99_500]);
@@ -139,7 +139,7 @@ fn sends_wait_for_their_receiver_to_come_and_to_look() {
 fn a_missing_processor_is_a_cause_of_its_own() {
     let run = run();
     for (rank, rows) in
-        [(0, "(NULL, 0, 10300500, 10350500, 30000)"), (1, "(NULL, 1, 20000000, 20500000, 400000)")]
+        [(0, "(0, 10300500, 10350500, 30000)"), (1, "(1, 20000000, 20500000, 400000)")]
     {
         let database =
             rusqlite::Connection::open(run.path().join(format!("rank-{rank}.db"))).unwrap();
@@ -203,7 +203,9 @@ fn check_row(row: &Value) {
     assert_eq!(lost, of("lost_high_ns"), "{row:#}");
     let rising = ["achieved_low_ns", "achieved_high_ns", "possible_ns", "transfer_ns"].map(of);
     assert!(0 <= rising[0] && rising.windows(2).all(|pair| pair[0] <= pair[1]), "{row:#}");
-    assert_eq!(of("possible_ns") - of("achieved_low_ns"), of("lost_high_ns"));
+    assert!(of("possible_low_ns") <= of("possible_ns"));
+    assert!(of("lost_low_ns") <= of("lost_high_ns"));
+    assert!(of("lost_high_ns") <= of("possible_ns") - of("achieved_low_ns"));
     assert!(EXPOSED.iter().chain(&LOST).all(|key| of(key) >= 0), "{row:#}");
 }
 

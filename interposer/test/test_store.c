@@ -39,7 +39,7 @@ static void check_sample_definitions(void)
                     " summarized FROM rank"),
                "1000|1700000000000000000|monotonic|10|5000|killed|1|2|0\n");
     CHECK_TEXT(rows("SELECT * FROM option"), "3|LAPSCOPE_MAX_MB|512|default\n");
-    CHECK_TEXT(rows("SELECT * FROM starvation"), "1|3|450|1450|600\n");
+    CHECK_TEXT(rows("SELECT * FROM starvation"), "3|450|1450|600\n");
     CHECK_TEXT(rows("SELECT * FROM environment"), "3|OMPI_MCA_btl|tcp,self\n");
     CHECK_TEXT(rows("SELECT * FROM cvar"), "3|btl_tcp_eager_limit|65536\n");
     CHECK_TEXT(rows("SELECT * FROM counter"), "3|0|sde:::app::WORK|work done|items|NULL\n"

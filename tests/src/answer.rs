@@ -57,7 +57,7 @@ pub fn check_sums(row: &Value) {
     let get = |key: &str| number(row, key);
     let about = |a: f64, b: f64, scale: f64| (a - b).abs() <= 1e-6 * scale.abs() + 64.0;
     let exposed = get("exposed_ns");
-    let parts = ["late_partner", "partner_outside", "own_window", "transfer"];
+    let parts = ["late_partner", "partner_outside", "own_window", "transfer", "no_processor"];
     let sum: f64 = parts.iter().map(|part| get(&format!("exposed_{part}_ns"))).sum();
     assert!(about(sum, exposed, exposed), "parts of exposed: {sum}, {row:#}");
     assert_eq!(get("requests"), get("measured") + get("unmeasured"), "{row:#}");
@@ -66,8 +66,9 @@ pub fn check_sums(row: &Value) {
     let (possible, lost) = (get("possible_ns"), get("lost_high_ns"));
     assert!(0.0 <= low && low <= high + 64.0, "{row:#}");
     assert!(high <= possible + 64.0 && possible <= transfer + 64.0, "{row:#}");
-    assert!(about(possible - low, lost, transfer), "{row:#}");
-    assert!(about(possible - high, get("lost_low_ns"), transfer), "{row:#}");
+    let (least, lost_low) = (get("possible_low_ns"), get("lost_low_ns"));
+    assert!(least <= possible && high <= least + 64.0, "{row:#}");
+    assert!(lost <= possible - low + 64.0 && lost_low <= lost, "{row:#}");
     let causes = ["late_partner", "no_progress", "rest"];
     let sum: f64 = causes.iter().map(|cause| get(&format!("lost_{cause}_ns"))).sum();
     assert!(about(sum, lost, lost), "parts of lost: {sum}, {row:#}");

@@ -4,6 +4,7 @@
 
 pub mod exposure;
 pub mod groups;
+mod later;
 pub mod request;
 mod side;
 pub mod sums;

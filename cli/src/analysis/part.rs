@@ -14,11 +14,12 @@ use crate::symbols::FrameName;
 /// Sums over requests and blocking calls that have something in common; keys as in `lapscope overlap`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Part {
-    /// Of so many requests a reference time is known; the next four are sums over these.
+    /// Of so many requests a reference time is known; the next five are sums over these.
     pub measured: u64,
     pub transfer_ns: Nanos,
     pub achieved_low_ns: Nanos,
     pub achieved_high_ns: Nanos,
+    pub possible_low_ns: Nanos,
     pub possible_ns: Nanos,
     /// Exposed time by cause: of requests their shares of the completing calls, of blocking calls their own time.
     pub exposed_late_partner_ns: Nanos,
@@ -34,6 +35,7 @@ impl Part {
         self.transfer_ns += numbers.transfer_ns;
         self.achieved_low_ns += numbers.achieved_low_ns;
         self.achieved_high_ns += numbers.achieved_high_ns;
+        self.possible_low_ns += numbers.possible_low_ns;
         self.possible_ns += numbers.possible_ns;
         self.exposed_late_partner_ns += numbers.exposed_late_partner_ns;
         self.exposed_partner_outside_ns += numbers.exposed_partner_outside_ns;

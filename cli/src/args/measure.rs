@@ -108,8 +108,10 @@ pub enum OverlapBy {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Of each request: its transfer takes so long with nothing in between (reference); hidden is what of that did not
-show up as time inside MPI; possible is what the computation between post and wait could have hidden; lost is
-the difference. Where only an interval is known, an interval is printed. Waiting is counted once for each call.
+show up as time inside MPI; possible is what the computation between post and wait could have hidden; lost is the
+difference, as far as the request itself cost time inside MPI. Where only an interval is known, an interval is
+printed: so is possible where a test completed a request, and computation went on. Waiting is counted once for
+each call.
 
 Examples:
   lapscope overlap                      the newest run in this directory

@@ -94,10 +94,7 @@ pub const TABLES: &[(&str, &[Column])] = &[
             ("online", Number),
         ],
     ),
-    (
-        "starvation",
-        &[("id", Key), ("rank", Rank), ("begin_ns", Time), ("end_ns", Time), ("wait_ns", Time)],
-    ),
+    ("starvation", &[("rank", Rank), ("begin_ns", Time), ("end_ns", Time), ("wait_ns", Time)]),
     ("call_name", &[("id", Key), ("name", Text), ("family", Text), ("role", Text)]),
     ("option", SETTING),
     ("environment", SETTING),

@@ -128,7 +128,7 @@ pub fn write_site_pairs(out: &mut dyn Write, sites: &[SitePair]) -> io::Result<(
         time_difference_ns,inside_a_ns,inside_b_ns,inside_difference_ns,completion_a_ns,completion_b_ns,\
         completion_difference_ns,late_partner_a_ns,late_partner_b_ns,late_partner_difference_ns,partner_outside_a_ns,\
         partner_outside_b_ns,partner_outside_difference_ns,own_window_a_ns,own_window_b_ns,own_window_difference_ns,\
-        transfer_a_ns,transfer_b_ns,transfer_difference_ns";
+        transfer_a_ns,transfer_b_ns,transfer_difference_ns,no_processor_a_ns,no_processor_b_ns,no_processor_difference_ns";
     writeln!(out, "{HEAD}")?;
     for site in sites {
         let place = site.site_a.as_ref().or(site.site_b.as_ref());

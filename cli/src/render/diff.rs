@@ -169,10 +169,13 @@ fn write_overlap(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<(
     writeln!(out, "\n{}", style.bold("OVERLAP"))?;
     if known(overlap.possible) {
         let side = |of: fn(&FractionPair) -> Option<f64>| {
-            let share = |pair: &FractionPair| of(pair).map_or("not known".to_owned(), percent);
-            let hidden = interval(of(&overlap.achieved_low), of(&overlap.achieved_high));
-            let hidden = if hidden.is_empty() { "not known".to_owned() } else { hidden };
-            format!("hidden {hidden}, possible {}", share(&overlap.possible))
+            let share = |low: &FractionPair, high: &FractionPair| match interval(of(low), of(high))
+            {
+                unknown if unknown.is_empty() => "not known".to_owned(),
+                share => share,
+            };
+            let hidden = share(&overlap.achieved_low, &overlap.achieved_high);
+            format!("hidden {hidden}, possible {}", share(&overlap.possible_low, &overlap.possible))
         };
         writeln!(out, "{}", style.wrap(&side(|pair| pair.a), "  A ", "    "))?;
         writeln!(out, "{}", style.wrap(&side(|pair| pair.b), "  B ", "    "))?;

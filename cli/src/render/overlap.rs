@@ -40,8 +40,8 @@ pub fn write(
         return write_table(out, overlap, by, style);
     }
     if overlap.totals.numbers.requests > 0 {
-        write_hidden(out, &overlap.totals.numbers, style)?;
         write_exposed(out, overlap, style)?;
+        write_hidden(out, &overlap.totals.numbers, style)?;
         let shown = shown(overlap.sites.len(), overlap.site_count);
         writeln!(out, "\n{}", style.headed("CALL SITES", &shown))?;
         write_table(out, overlap, OverlapBy::Site, style)?;
@@ -100,6 +100,16 @@ pub(super) fn interval(low: Option<f64>, high: Option<f64>) -> String {
     }
 }
 
+/// "4.1 ms", or "1.2 to 4.1 ms".
+pub(super) fn times(low: Nanos, high: Nanos) -> String {
+    let (low, high) = (time(low), time(high));
+    match (low.split_once(' '), high.split_once(' ')) {
+        _ if low == high => high,
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} to {high}"),
+        _ => format!("{low} to {high}"),
+    }
+}
+
 fn write_hidden(out: &mut dyn Write, numbers: &Numbers, style: Style) -> io::Result<()> {
     if numbers.measured == 0 {
         return Ok(());
@@ -111,22 +121,24 @@ fn write_hidden(out: &mut dyn Write, numbers: &Numbers, style: Style) -> io::Res
         plural(numbers.measured)
     );
     writeln!(out, "\n{}", style.headed("OVERLAP", &about))?;
-    let mut table = Table::new(&[("", Align::Left), ("", Align::Right), ("", Align::Bar(40))]);
-    let mut line = |label: &str, low: Option<f64>, high: Option<f64>| {
-        let bar = Cell::Bar(high.unwrap_or(0.0));
-        table.row(vec![label.into(), interval(low, high).into(), bar], None);
-    };
-    line("achieved", numbers.achieved_low, numbers.achieved_high);
-    line("possible", numbers.possible, numbers.possible);
-    line("lost", numbers.lost_low, numbers.lost_high);
+    let columns = [Align::Left, Align::Right, Align::Right, Align::Bar(32)];
+    let mut table = Table::new(&columns.map(|align| ("", align)));
     let share = |part: Nanos| Some(part.share_of(numbers.transfer_ns));
+    let mut line = |label: &str, low: Nanos, high: Nanos| {
+        let bar = Cell::Bar(share(high).unwrap_or(0.0));
+        let shares = interval(share(low), share(high));
+        table.row(vec![label.into(), times(low, high).into(), shares.into(), bar], None);
+    };
+    line("achieved", numbers.achieved_low_ns, numbers.achieved_high_ns);
+    line("possible", numbers.possible_low_ns, numbers.possible_ns);
+    line("lost", numbers.lost_low_ns, numbers.lost_high_ns);
     for (label, part) in [
         ("  late partner", numbers.lost_late_partner_ns),
         ("  no progress", numbers.lost_no_progress_ns),
         ("  rest", numbers.lost_rest_ns),
     ] {
         if part.0 > 0 {
-            line(label, share(part), share(part));
+            line(label, part, part);
         }
     }
     table.write(out, style)
@@ -209,7 +221,7 @@ fn cells(label: String, numbers: &Numbers) -> Vec<String> {
         if numbers.bytes > 0 { bytes(numbers.bytes) } else { String::new() },
         if numbers.measured > 0 { time(numbers.transfer_ns) } else { String::new() },
         interval(numbers.achieved_low, numbers.achieved_high),
-        numbers.possible.map(percent).unwrap_or_default(),
+        interval(numbers.possible_low, numbers.possible),
         interval(numbers.lost_low, numbers.lost_high),
     ]
 }

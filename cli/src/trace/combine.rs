@@ -129,6 +129,7 @@ impl Combiner {
             is_untraceable: is_message && is_matched && lane.is_none(),
             comm_size: communicator.map_or(0, |communicator| communicator.size),
             ended: row.ended,
+            is_tested: row.is_tested,
         }
     }
 

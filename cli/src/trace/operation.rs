@@ -49,6 +49,8 @@ pub struct Operation {
     /// Processes in the communicator of a collective, its remote group included.
     pub comm_size: u32,
     pub ended: Ended,
+    /// Completed by a test, not by a call that waits.
+    pub is_tested: bool,
 }
 
 /// How a request ended.

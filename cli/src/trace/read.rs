@@ -93,6 +93,7 @@ pub(super) struct FileOperation {
     pub tag: Option<i64>,
     pub posted_peer: Option<i64>,
     pub ended: Ended,
+    pub is_tested: bool,
     pub receive: Option<i64>,
     pub is_second_half: bool,
 }
@@ -226,6 +227,7 @@ impl FileTrace {
                 tag: row.get(9)?,
                 posted_peer: row.get(10)?,
                 ended: Ended::parse(row.get_ref(11)?.as_str_or_null()?),
+                is_tested: row.get_ref(11)?.as_str_or_null()? == Some("tested"),
                 receive: row.get(12)?,
                 is_second_half: false,
             };

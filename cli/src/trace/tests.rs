@@ -119,6 +119,7 @@ impl World {
             is_untraceable: false,
             comm_size: 0,
             ended,
+            is_tested: false,
         };
         self.add(rank, operation, begin, end);
     }
@@ -162,6 +163,7 @@ impl World {
                 is_untraceable: false,
                 comm_size: entered.len() as u32,
                 ended: Ended::Completed,
+                is_tested: false,
             };
             self.add(rank, operation, begin, left);
         }

@@ -4,7 +4,12 @@
 //! `m` the time inside MPI during the life of the request. Time inside MPI is not hidden, so
 //!
 //! - hidden = X - m, not below 0 (divided by X the overlap ratio (c - (l - X)) / X of [RA07], since l = c + m);
-//! - possible = the smaller of X and c: nothing can hide behind more computation than there was.
+//! - possible = the smaller of X and c: nothing can hide behind more computation than there was;
+//! - lost = possible - hidden, as far as the request itself cost time: what passed in other calls of MPI, which waited for
+//!   something else, cost nobody anything on its account.
+//!
+//! A test that completes a request ends its window, though the program may not have needed the data yet: it went on computing.
+//! So possible is an interval, too: with the computation before that test, and with that until the next call that is no test.
 //!
 //! `m` is not always known, so there are two of it, and hidden is an interval (the bounds of [SH05]):
 //!
@@ -44,28 +49,48 @@ pub struct Life {
     pub needs_partner: bool,
     /// From the end of the post to the first time that a test saw it complete without ending it.
     pub seen_complete: Option<i64>,
+    /// Tests said no to it in the window: they may be all of `mpi`.
+    pub is_polled: bool,
+    /// Computation behind a test that completed it, before the program can have needed it.
+    pub later_compute: i64,
 }
 
 /// What was hidden and what not; parts of `transfer`, nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Hidden {
     pub transfer: i64,
-    pub possible: i64,
+    pub possible_low: i64,
+    pub possible_high: i64,
     pub low: i64,
     pub high: i64,
+    /// What is lost when `high` was hidden and only `possible_low` was possible.
+    pub lost_low: i64,
     /// What is lost when `low` was hidden, by cause: the partner came too late for it.
     pub late_partner: i64,
     /// Both sides were there and nothing moved until one of them entered MPI.
     pub no_progress: i64,
     /// The rest: contention, queueing, and what cannot be told apart.
     pub rest: i64,
+    /// Inside MPI on its own account, at most.
+    own_cost: i64,
 }
 
 impl Hidden {
+    /// What is lost when `low` was hidden.
+    pub fn lost_high(&self) -> i64 {
+        self.late_partner + self.no_progress + self.rest
+    }
+
+    fn bound_loss(&mut self) {
+        let least = self.possible_low - self.high;
+        self.lost_low = least.min(self.own_cost).clamp(0, self.lost_high());
+    }
+
     /// Hides at most `high`. What is so known to be lost stood still when the other side is known to have been there.
     pub fn limit(&mut self, high: i64, is_other_side_known: bool) {
         let cut = self.high - high.clamp(self.low, self.high);
         self.high -= cut;
+        self.bound_loss();
         if is_other_side_known {
             let stood_still = cut.min(self.rest);
             self.no_progress += stood_still;
@@ -84,7 +109,8 @@ impl Life {
     pub fn hidden(&self, standstill: impl FnOnce() -> Option<i64>) -> Hidden {
         let transfer = self.transfer.max(0);
         let compute = self.compute();
-        let possible = transfer.min(compute);
+        let possible_low = transfer.min(compute);
+        let possible = transfer.min(compute + self.later_compute);
         let is_done_before = self.seen_complete.is_some();
         let own_call = if is_done_before { 0 } else { self.completion };
         let most = self.post + self.mpi.unwrap_or(self.window) + own_call;
@@ -93,15 +119,17 @@ impl Life {
             (false, true) => self.post + self.mpi.unwrap_or(0),
             (false, false) => self.post + self.mpi.unwrap_or(0) + self.completion,
         };
-        let mut cap = possible.min(self.seen_complete.unwrap_or(i64::MAX).max(0));
+        let mut cap = possible_low.min(self.seen_complete.unwrap_or(i64::MAX).max(0));
         if self.needs_partner {
             cap = cap.min(self.ready_compute.unwrap_or(i64::MAX).max(0));
         }
         let high = (transfer - least).clamp(0, cap);
         let low = (transfer - most).clamp(0, high);
-        let lost = possible - low;
+        let polls = if self.is_polled { self.mpi.unwrap_or(self.window) } else { 0 };
+        let own_cost = self.post + polls + self.completion;
+        let lost = (possible - low).min(own_cost.max(0));
         let late_partner = match self.ready_compute {
-            Some(ready) => lost.min(possible - possible.min(ready.max(0))),
+            Some(ready) => lost.min(possible - possible.min(ready.max(0) + self.later_compute)),
             None => 0,
         };
         let left = lost - late_partner;
@@ -114,15 +142,20 @@ impl Life {
             (_, _, 0) => waited,
             _ => waited.min(standstill().unwrap_or(0).max(0)),
         };
-        Hidden {
+        let mut found = Hidden {
             transfer,
-            possible,
+            possible_low,
+            possible_high: possible,
             low,
             high,
+            lost_low: 0,
             late_partner,
             no_progress,
             rest: left - no_progress,
-        }
+            own_cost,
+        };
+        found.bound_loss();
+        found
     }
 }
 
@@ -145,12 +178,15 @@ mod tests {
         ready_compute: Some(200_000),
         needs_partner: true,
         seen_complete: None,
+        is_polled: false,
+        later_compute: 0,
     };
 
     #[test]
     fn hidden_but_for_what_posting_and_waiting_took() {
         let found = hidden(LIFE);
-        assert_eq!((found.low, found.high, found.possible), (98_500, 98_500, 100_000));
+        assert_eq!((found.low, found.high, found.possible_low), (98_500, 98_500, 100_000));
+        assert_eq!((found.lost_low, found.possible_high), (1_500, 100_000));
         assert_eq!((found.late_partner, found.no_progress, found.rest), (0, 0, 1_500));
     }
 
@@ -165,14 +201,14 @@ mod tests {
             ready_compute: Some(50_000),
             ..LIFE
         });
-        assert_eq!((half.possible, half.high, half.no_progress), (50_000, 0, 50_000));
+        assert_eq!((half.possible_low, half.high, half.no_progress), (50_000, 0, 50_000));
     }
 
     #[test]
     fn small_messages_lose_what_calls_take() {
         let small = Life { transfer: 900, post: 600, completion: 400, ..LIFE };
         let found = hidden(small);
-        assert_eq!((found.low, found.possible), (0, 900));
+        assert_eq!((found.low, found.possible_low), (0, 900));
         assert_eq!((found.no_progress, found.rest), (0, 900));
     }
 
@@ -217,6 +253,35 @@ mod tests {
     }
 
     #[test]
+    fn computation_goes_on_counting_behind_the_test_that_completes() {
+        // 20 us were computed until a test moved all of it, and 300 us behind that test
+        let tested = Life {
+            window: 20_000,
+            completion: 100_000,
+            ready_compute: Some(20_000),
+            later_compute: 300_000,
+            ..LIFE
+        };
+        let found = hidden(tested);
+        assert_eq!((found.possible_low, found.possible_high), (20_000, 100_000));
+        assert_eq!((found.low, found.high), (0, 0));
+        assert_eq!((found.lost_low, found.lost_high()), (20_000, 100_000));
+        assert_eq!((found.no_progress, found.rest), (99_000, 1_000));
+    }
+
+    #[test]
+    fn what_other_calls_waited_for_is_no_loss() {
+        // 140 of the window's 150 us passed in other calls
+        let elsewhere = Life { window: 150_000, mpi: Some(140_000), ..LIFE };
+        let found = hidden(elsewhere);
+        assert_eq!((found.low, found.high, found.possible_high), (0, 0, 10_000));
+        assert_eq!((found.lost_low, found.lost_high()), (1_500, 1_500));
+        // or in tests of its own
+        let polled = hidden(Life { is_polled: true, ..elsewhere });
+        assert_eq!((polled.lost_low, polled.lost_high()), (10_000, 10_000));
+    }
+
+    #[test]
     fn another_threads_completion_leaves_its_computation_open() {
         let found = hidden(Life { mpi: None, ..LIFE });
         assert_eq!((found.low, found.high), (0, 98_500));
@@ -225,7 +290,7 @@ mod tests {
     #[test]
     fn without_a_window_nothing_was_possible() {
         let found = hidden(Life { window: 0, ready_compute: Some(0), ..LIFE });
-        assert_eq!((found.possible, found.high, found.rest), (0, 0, 0));
+        assert_eq!((found.possible_high, found.high, found.rest), (0, 0, 0));
     }
 
     #[test]
@@ -248,14 +313,19 @@ mod tests {
                 ready_compute: (known & 4 == 0).then(|| random(2_000).min(window)),
                 needs_partner: known & 8 == 0,
                 seen_complete: (known & 48 == 0).then(|| random(2_000)),
+                is_polled: random(2) == 0,
+                later_compute: random(3) * random(1_000),
             };
             let standstill = random(2_500);
             let found = life.hidden(|| Some(standstill));
             assert!(0 <= found.low && found.low <= found.high, "{life:?} {found:?}");
-            assert!(found.high <= found.possible && found.possible <= found.transfer, "{life:?}");
+            assert!(found.high <= found.possible_low, "{life:?} {found:?}");
+            assert!(found.possible_low <= found.possible_high, "{life:?} {found:?}");
+            assert!(found.possible_high <= found.transfer, "{life:?} {found:?}");
+            assert!(0 <= found.lost_low && found.lost_low <= found.lost_high(), "{life:?}");
             let parts = [found.late_partner, found.no_progress, found.rest];
             assert!(parts.iter().all(|&part| part >= 0), "{life:?} {found:?}");
-            assert_eq!(parts.iter().sum::<i64>(), found.possible - found.low, "{life:?}");
+            assert!(found.lost_high() <= found.possible_high - found.low, "{life:?}");
         }
     }
 }

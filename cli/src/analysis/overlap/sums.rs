@@ -13,10 +13,12 @@ use crate::model::Nanos;
 pub struct Sums {
     pub requests: u64,
     pub bytes: u64,
-    /// Requests with a reference time whose end is known; the next seven are sums over these.
+    /// Requests with a reference time whose end is known; the next nine are sums over these.
     pub measured: u64,
     pub transfer: i64,
-    pub possible: i64,
+    pub possible_low: i64,
+    pub possible_high: i64,
+    pub lost_low: i64,
     pub hidden_low: i64,
     pub hidden_high: i64,
     pub late_partner: i64,
@@ -32,7 +34,9 @@ impl Sums {
     pub(super) fn add_hidden(&mut self, hidden: &Hidden) {
         self.measured += 1;
         self.transfer = self.transfer.saturating_add(hidden.transfer);
-        self.possible = self.possible.saturating_add(hidden.possible);
+        self.possible_low = self.possible_low.saturating_add(hidden.possible_low);
+        self.possible_high = self.possible_high.saturating_add(hidden.possible_high);
+        self.lost_low = self.lost_low.saturating_add(hidden.lost_low);
         self.hidden_low = self.hidden_low.saturating_add(hidden.low);
         self.hidden_high = self.hidden_high.saturating_add(hidden.high);
         self.late_partner = self.late_partner.saturating_add(hidden.late_partner);
@@ -47,7 +51,9 @@ impl AddAssign<&Sums> for Sums {
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.measured += other.measured;
         self.transfer = self.transfer.saturating_add(other.transfer);
-        self.possible = self.possible.saturating_add(other.possible);
+        self.possible_low = self.possible_low.saturating_add(other.possible_low);
+        self.possible_high = self.possible_high.saturating_add(other.possible_high);
+        self.lost_low = self.lost_low.saturating_add(other.lost_low);
         self.hidden_low = self.hidden_low.saturating_add(other.hidden_low);
         self.hidden_high = self.hidden_high.saturating_add(other.hidden_high);
         self.late_partner = self.late_partner.saturating_add(other.late_partner);
@@ -107,11 +113,13 @@ pub struct Numbers {
     pub transfer_ns: Nanos,
     pub achieved_low: Option<f64>,
     pub achieved_high: Option<f64>,
+    pub possible_low: Option<f64>,
     pub possible: Option<f64>,
     pub lost_low: Option<f64>,
     pub lost_high: Option<f64>,
     pub achieved_low_ns: Nanos,
     pub achieved_high_ns: Nanos,
+    pub possible_low_ns: Nanos,
     pub possible_ns: Nanos,
     pub lost_low_ns: Nanos,
     pub lost_high_ns: Nanos,
@@ -144,8 +152,8 @@ impl Numbers {
 impl From<&Sums> for Numbers {
     fn from(sums: &Sums) -> Numbers {
         let fraction = |part: i64| (sums.transfer > 0).then(|| part as f64 / sums.transfer as f64);
-        let (lost_low, lost_high) =
-            (sums.possible - sums.hidden_high, sums.possible - sums.hidden_low);
+        let lost_low = sums.lost_low;
+        let lost_high = sums.late_partner + sums.no_progress + sums.rest;
         Numbers {
             requests: sums.requests,
             bytes: sums.bytes,
@@ -154,12 +162,14 @@ impl From<&Sums> for Numbers {
             transfer_ns: Nanos(sums.transfer),
             achieved_low: fraction(sums.hidden_low),
             achieved_high: fraction(sums.hidden_high),
-            possible: fraction(sums.possible),
+            possible_low: fraction(sums.possible_low),
+            possible: fraction(sums.possible_high),
             lost_low: fraction(lost_low),
             lost_high: fraction(lost_high),
             achieved_low_ns: Nanos(sums.hidden_low),
             achieved_high_ns: Nanos(sums.hidden_high),
-            possible_ns: Nanos(sums.possible),
+            possible_low_ns: Nanos(sums.possible_low),
+            possible_ns: Nanos(sums.possible_high),
             lost_low_ns: Nanos(lost_low),
             lost_high_ns: Nanos(lost_high),
             lost_late_partner_ns: Nanos(sums.late_partner),

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::exposure::Exposure;
+use super::later::Later;
 use super::request::{Hidden, Life};
 use super::side::{Culprit, Side, Sides};
 use super::sums::{BlockingSums, Sums};
@@ -102,6 +103,7 @@ pub(super) struct Walk<'a, W> {
     places: Vec<Place>,
     slices: Slices,
     found: RankFound,
+    later: Later<'a>,
     /// Of the call that is being looked at.
     measured: Vec<Measured>,
 }
@@ -127,7 +129,8 @@ impl<'a, W: Witness> Walk<'a, W> {
             Place { cell, transfer: reference_time(trace, reference, operation, key.class) }
         };
         let places = trace.ranks[rank].operations.iter().map(&mut place).collect();
-        Walk { witness, trace, rank, sides, places, slices, found, measured: Vec::new() }
+        let later = Later::new(&trace.ranks[rank]);
+        Walk { witness, trace, rank, sides, places, slices, found, later, measured: Vec::new() }
     }
 
     /// Every endpoint once; `progress` is told now and then how many more were looked at.
@@ -227,7 +230,8 @@ impl<'a, W: Witness> Walk<'a, W> {
             let cell = &mut self.found.cells[place.cell as usize].1.requests;
             *cell += &sums;
             self.found.slices[slice].requests += &sums;
-            group.add(&half, place.transfer, ready.unwrap_or(compute(&half)));
+            let ready = ready.unwrap_or(compute(&half)).saturating_add(self.later.compute(&half));
+            group.add(&half, place.transfer, ready);
             if group.is_worth_it() {
                 group.offer(self.sides, &half, side);
             }
@@ -361,6 +365,8 @@ impl<'a, W: Witness> Walk<'a, W> {
             ready_compute,
             needs_partner: half.operation.direction == Direction::Receive,
             seen_complete: seen.map(|since_begin| since_begin - post),
+            is_polled: half.observed.is_some_and(|observed| observed.polls > 0),
+            later_compute: self.later.compute(half),
         };
         life.hidden(|| side.and_then(|side| self.sides.standstill(half, side)))
     }

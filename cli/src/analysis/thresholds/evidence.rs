@@ -60,6 +60,10 @@ pub struct Message {
     pub slack: i64,
     /// How exact moments of the two ranks compare.
     pub tolerance: i64,
+    /// The sender had a processor while it posted, and the receiver while it was inside MPI without the receive: else they look as if
+    /// they waited for something else.
+    pub sender_ran: bool,
+    pub receiver_ran: bool,
 }
 
 impl Message {
@@ -73,17 +77,21 @@ impl Message {
     ) -> Option<Message> {
         let inside = |moment: i64| trace.next_inside(receive, moment);
         let ready = inside(send.post_begin.max(receive.post_begin))?;
+        let looked = inside(send.post_begin + slack).unwrap_or(i64::MAX);
+        let sender_ran = |interval: &(i64, i64)| ran(trace, send.rank, *interval);
         Some(Message {
             post_begin: send.post_begin,
             post_end: send.operation.is_request.then_some(send.post_end),
-            incomplete: [waited(trace, send), tested(send)],
+            incomplete: [waited(trace, send), tested(send)].map(|it| it.filter(sender_ran)),
             done: done(send),
             receive_posted: receive.post_begin,
             first_inside: inside(send.post_begin)?,
-            looked: inside(send.post_begin + slack).unwrap_or(i64::MAX),
+            looked,
             ready,
             slack,
             tolerance: SAME_CLOCK + margin,
+            sender_ran: sender_ran(&(send.post_begin, send.post_end)),
+            receiver_ran: ran(trace, receive.rank, (looked, receive.post_begin)),
         })
     }
 
@@ -107,9 +115,8 @@ impl Message {
             return None;
         }
         if self.is_before(self.looked, self.receive_posted) {
-            return self
-                .gave_time(self.looked, self.receive_posted)
-                .then_some(Completion::WaitedForReceive);
+            let had_time = self.receiver_ran && self.gave_time(self.looked, self.receive_posted);
+            return had_time.then_some(Completion::WaitedForReceive);
         }
         self.gave_time(i64::MIN, self.ready).then_some(Completion::WaitedForReceiver)
     }
@@ -121,7 +128,7 @@ impl Message {
         }
         let has_waited =
             end >= self.ready && self.is_before(self.post_begin + self.slack, self.ready);
-        has_waited.then_some(Post::Waited)
+        (has_waited && self.sender_ran).then_some(Post::Waited)
     }
 
     /// Whether the sender was inside MPI for longer than a transfer takes, between these moments.
@@ -134,6 +141,12 @@ impl Message {
     fn is_before(&self, earlier: i64, later: i64) -> bool {
         earlier.saturating_add(self.tolerance) < later
     }
+}
+
+/// Whether a rank had a processor for nearly all of an interval.
+fn ran(trace: &Trace, rank: usize, (begin, end): (i64, i64)) -> bool {
+    const NEARLY: i64 = 10;
+    trace.ranks[rank].starvation.within(begin, end) <= (end.saturating_sub(begin)).max(0) / NEARLY
 }
 
 /// Inside the call that ended this send and nothing else.
@@ -180,6 +193,8 @@ mod tests {
             ready: 10 * MS,
             slack: 50_000,
             tolerance: 1_000,
+            sender_ran: true,
+            receiver_ran: true,
         }
     }
 
@@ -242,6 +257,19 @@ mod tests {
         assert_eq!(tested(2 * MS, 8 * MS).completion(), Some(Completion::WaitedForReceiver));
         assert_eq!(tested(2 * MS, 2 * MS + 10_000).completion(), None);
         assert_eq!(tested(10 * MS, 11 * MS).completion(), None);
+    }
+
+    #[test]
+    fn who_had_no_processor_tells_nothing() {
+        let looked = Message {
+            first_inside: 5 * MS,
+            looked: 5 * MS,
+            receiver_ran: false,
+            ..message(10 * MS + 3_000)
+        };
+        assert_eq!(looked.completion(), None);
+        let stuck = Message { post_end: Some(10 * MS + 4_000), ..message(10 * MS + 5_000) };
+        assert_eq!(Message { sender_ran: false, ..stuck }.post(), None);
     }
 
     #[test]

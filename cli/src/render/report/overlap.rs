@@ -7,7 +7,7 @@ use crate::analysis::problem::plural;
 use crate::analysis::reference::Source;
 use crate::analysis::report::{OverlapSummary, Report};
 use crate::model::Nanos;
-use crate::render::overlap::{cause_cells, causes_table, interval};
+use crate::render::overlap::{cause_cells, causes_table, interval, times};
 use crate::render::style::{display_width, Style};
 use crate::render::units::{count, percent, time};
 
@@ -21,6 +21,9 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
     for note in notes(report) {
         writeln!(out, "{}", style.wrap(&note, "  ", "  "))?;
     }
+    if numbers.exposed_ns.0 > 0 {
+        write_exposed(out, numbers, report.totals.run_ns, style)?;
+    }
     if numbers.measured > 0 {
         let (picture, legend) = (picture(numbers, style.width.saturating_sub(2)), legend(numbers));
         if 4 + display_width(&picture) + display_width(&legend) <= style.width {
@@ -29,9 +32,6 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
             writeln!(out, "  {picture}\n{}", style.dim(&style.wrap(&legend, "  ", "  ")))?;
         }
         writeln!(out, "{}", style.wrap(&hidden(numbers), "  ", "  "))?;
-    }
-    if numbers.exposed_ns.0 > 0 {
-        write_exposed(out, numbers, style)?;
     }
     write_blocking(out, &overlap.blocking, style)
 }
@@ -97,21 +97,30 @@ fn hidden(numbers: &Numbers) -> String {
     .into_iter()
     .flatten()
     .collect();
-    let why = if lost.is_empty() { String::new() } else { format!(" ({})", lost.join(", ")) };
+    let why = if lost.is_empty() { String::new() } else { format!(": {}", lost.join(", ")) };
     format!(
-        "Of {} that the transfers of {} request{} take alone: hidden {}, possible {}, lost {}{why}.",
+        "Of {} that the transfers of {} request{} take alone: hidden {}, possible {}, lost {} ({}){why}.",
         time(numbers.transfer_ns),
         count(numbers.measured),
         plural(numbers.measured),
         interval(numbers.achieved_low, numbers.achieved_high),
-        numbers.possible.map(percent).unwrap_or_default(),
+        interval(numbers.possible_low, numbers.possible),
+        times(numbers.lost_low_ns, numbers.lost_high_ns),
         interval(numbers.lost_low, numbers.lost_high)
     )
 }
 
-fn write_exposed(out: &mut dyn Write, numbers: &Numbers, style: Style) -> io::Result<()> {
-    let title =
-        format!("Exposed {} in calls that completed requests, by cause:", time(numbers.exposed_ns));
+fn write_exposed(
+    out: &mut dyn Write,
+    numbers: &Numbers,
+    run_time: Nanos,
+    style: Style,
+) -> io::Result<()> {
+    let title = format!(
+        "Exposed {} ({} of the run time) in calls that completed requests, by cause:",
+        time(numbers.exposed_ns),
+        percent(numbers.exposed_ns.share_of(run_time))
+    );
     writeln!(out, "{}", style.wrap(&title, "  ", "  "))?;
     let mut causes = causes_table(20).indented(4);
     for cause in Cause::ALL {

@@ -59,14 +59,22 @@ fn cells(label: String, numbers: &Numbers, has_requests: bool, hides: Hides<'_>)
         of_windows(numbers.compute_share().map(percent)),
         of_windows(numbers.mpi_ns.mean(numbers.timed_requests).map(time)),
         part.map(hidden).unwrap_or_default(),
-        part.map(|part| whole_percent(part.possible_ns, part)).unwrap_or_default(),
+        part.map(possible).unwrap_or_default(),
     ]
 }
 
-/// "62 %", "12-41 %"
 fn hidden(part: &Part) -> String {
-    let low = whole_percent(part.achieved_low_ns, part);
-    let high = whole_percent(part.achieved_high_ns, part);
+    whole_percents(part.achieved_low_ns, part.achieved_high_ns, part)
+}
+
+fn possible(part: &Part) -> String {
+    whole_percents(part.possible_low_ns, part.possible_ns, part)
+}
+
+/// "62 %", "12-41 %"
+fn whole_percents(low: Nanos, high: Nanos, part: &Part) -> String {
+    let low = whole_percent(low, part);
+    let high = whole_percent(high, part);
     if low == high {
         low
     } else {

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::reference::{ends, Reference, Source, TakenPath};
-use crate::render::units::bytes;
+use crate::analysis::reference::{ends, Disagreement, Reference, Source, TakenPath, Which};
+use crate::model::Nanos;
+use crate::render::units::{bytes, percent, time};
 use crate::trace::Trace;
 
 mod circumstances;
@@ -18,7 +19,7 @@ pub use circumstances::{recorded_environment, Circumstances};
 use circumstances::Hosts;
 
 /// Format of the files; raised when an older lapscope would misread them.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Names the directory of the files.
 pub const DIRECTORY_VARIABLE: &str = "LAPSCOPE_CALIBRATION_DIR";
@@ -47,21 +48,84 @@ pub struct Found {
 }
 
 /// The reference times for a run: of a calibration where one fits, completed by the run's own transfers for what it does not
-/// cover, size by size; else of the run alone. With sentences for the report.
+/// cover, size by size, and corrected by those that were quicker; else of the run alone. With sentences for the report.
 pub fn reference_for(trace: &Trace, databases: &[PathBuf]) -> (Reference, Vec<String>) {
-    let own = Reference::of_run(trace);
-    let circumstances = match Circumstances::of_run(trace, databases) {
-        Ok(circumstances) => circumstances,
-        Err(error) => return (own, vec![format!("no calibration was looked for: {error}")]),
+    let Found { reference, mut notes } = match Circumstances::of_run(trace, databases) {
+        Ok(circumstances) => find(&circumstances),
+        Err(error) => Found {
+            reference: None,
+            notes: vec![format!("no calibration was looked for: {error}")],
+        },
     };
-    let mut found = find(&circumstances);
-    let Some(mut reference) = found.reference else { return (own, found.notes) };
-    found.notes.extend(complete(&mut reference, own));
-    (reference, found.notes)
+    if let Some(reference) = reference {
+        return completed((reference, notes), trace);
+    }
+    let (own, more) = reference_of_run(trace);
+    notes.extend(more);
+    (own, notes)
+}
+
+/// The run's own transfers alone.
+pub fn reference_of_run(trace: &Trace) -> (Reference, Vec<String>) {
+    let own = Reference::of_run(trace);
+    let notes = disturbed_note(&own).into_iter().collect();
+    (own, notes)
+}
+
+/// A calibration corrected and completed by a run. With the sentences that say what changed.
+pub fn completed(
+    (mut calibration, mut notes): (Reference, Vec<String>),
+    trace: &Trace,
+) -> (Reference, Vec<String>) {
+    notes.extend(disturbed_note(&calibration));
+    let own = Reference::of_run(trace);
+    notes.extend(calibration.correct_by(&own).iter().map(disagreement_note));
+    notes.extend(complete(&mut calibration, own));
+    (calibration, notes)
+}
+
+/// Times of ranks that lacked processors are no undisturbed ones.
+fn disturbed_note(reference: &Reference) -> Option<String> {
+    let share = percent(reference.processor_share?);
+    let (of, cure) = match reference.source {
+        Source::None => return None,
+        Source::Run => (
+            "this run",
+            "measure with a processor for each rank: lapscope calibrate -- <launch line>",
+        ),
+        Source::Calibration { .. } => {
+            ("a calibration", "calibrate again with a processor for each rank")
+        }
+    };
+    Some(format!(
+        "reference times are from {of} whose ranks had a processor for only {share} of the time in which they could have run: \
+         undisturbed, transfers may take less; {cure}"
+    ))
+}
+
+fn disagreement_note(found: &Disagreement) -> String {
+    let what = match &found.which {
+        Which::Path(path) => format!("transfers between {}", ends(*path)),
+        Which::Collective(call, ranks) => format!("{call} of {ranks} ranks"),
+    };
+    let (run, calibrated) = (time(Nanos(found.run_ns)), time(Nanos(found.calibrated_ns)));
+    let which = match found.sizes {
+        1 => bytes(found.bytes),
+        sizes => format!("{} (and {} more sizes)", bytes(found.bytes), sizes - 1),
+    };
+    let so = if found.is_quicker {
+        "they cannot be quicker than undisturbed, so these times are from the run itself"
+    } else {
+        "the calibration is believed; what slows them down, such as contention, counts as exposed"
+    };
+    format!(
+        "{what}: of {which} this run's own {} with nothing in between take {run}, calibrated were {calibrated}: {so}",
+        found.samples
+    )
 }
 
 /// Lets a calibration take from the run what it does not cover. Sentences that say what.
-pub fn complete(calibration: &mut Reference, run: Reference) -> Vec<String> {
+fn complete(calibration: &mut Reference, run: Reference) -> Vec<String> {
     let taken = calibration.complete_with(run);
     let mut notes: Vec<String> = taken.paths.iter().map(path_note).collect();
     if !taken.collectives.is_empty() {
@@ -102,7 +166,7 @@ pub fn directory() -> anyhow::Result<PathBuf> {
     Ok(data.join("lapscope/calibration"))
 }
 
-/// The newest calibration that fits a run. Such of other settings are named in the notes.
+/// The best calibration that fits a run: undisturbed, the newest. Such of other settings are named in the notes.
 pub fn find(run: &Circumstances) -> Found {
     match directory() {
         Ok(directory) => find_in(&directory, run),
@@ -152,8 +216,10 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn order(&self) -> (Hosts, &str) {
-        (self.hosts, &self.calibration.created)
+    /// Undisturbed ones before others, then the newest.
+    fn order(&self) -> (Hosts, bool, &str) {
+        let is_undisturbed = self.calibration.times.processor_share.is_none();
+        (self.hosts, is_undisturbed, &self.calibration.created)
     }
 
     fn take(self, found: &mut Found) {
@@ -263,8 +329,9 @@ mod tests {
     }
 
     fn calibration(circumstances: Circumstances, created: &str, ns: i64) -> Calibration {
-        let sample = Sample { path: PathClass::Node, bytes: 1024, ns };
-        let collective = CollectiveSample { call: "MPI_Bcast", ranks: 2, bytes: 8, ns };
+        let sample = Sample { path: PathClass::Node, bytes: 1024, ns, is_upwards: true };
+        let collective =
+            CollectiveSample { call: "MPI_Bcast", is_request: false, ranks: 2, bytes: 8, ns };
         let reference = Reference::fit([sample; 3], [collective; 3], Source::None);
         let calibration = Calibration::new(vec![], 2, circumstances, reference);
         Calibration { created: created.into(), ..calibration }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 /// As docs/json.md describes it: 2 µs for 1000 bytes between ranks of one node.
 const CALIBRATION: &str = r#"{
-  "format": 1, "created": "2026-05-04T12:30:00Z", "lapscope_version": "0.1.0",
+  "format": 2, "created": "2026-05-04T12:30:00Z", "lapscope_version": "0.1.0",
   "launch": ["mpirun", "-n", "2"], "ranks": 2,
   "hosts": ["HOST"], "mpi_library": "Open MPI v4.1.4, package: x", "environment": {ENVIRONMENT},
   "times": {
@@ -83,21 +83,20 @@ fn a_damaged_file_is_named_and_does_no_harm() {
     assert!(output.status.success() && text.contains("torn.json"), "{text}");
 }
 
-/// Four messages of 32 MiB, which nothing delays: rank 1 is there early, rank 0 waits at once. 12 ms each.
-fn run_of_large_messages(directory: &Path) {
-    const BYTES: i64 = 32 << 20;
+/// Messages that nothing delays: rank 1 is there early, rank 0 waits at once. So many of that size, each so many nanoseconds.
+fn run_of(directory: &Path, messages: i64, bytes: i64, ns: i64) {
     let (mut sender, mut receiver) = (rows::Rows::new(0), rows::Rows::new(1));
-    for t in (0..4).map(|round| round * 20_000_000) {
-        let request = ((1, "send", BYTES, 1, 7), t + 500_000, 1_000, 0);
-        sender.complete(3, t + 501_100, 11_998_900, &[request]);
-        let request = ((2, "recv", BYTES, 0, 7), t + 490_000, 1_000, 0);
-        receiver.complete(3, t + 491_100, 12_008_900, &[request]);
+    for t in (0..messages).map(|round| round * 20_000_000) {
+        let request = ((1, "send", bytes, 1, 7), t + 500_000, 1_000, 0);
+        sender.complete(3, t + 501_100, ns - 1_100, &[request]);
+        let request = ((2, "recv", bytes, 0, 7), t + 490_000, 1_000, 0);
+        receiver.complete(3, t + 491_100, ns + 8_900, &[request]);
     }
     for (number, rows) in [(0, &sender), (1, &receiver)] {
         let rank = Rank {
             epoch_ns: 0,
             init_end_ns: 0,
-            end_ns: 100_000_000,
+            end_ns: 200_000_000,
             summarized: false,
             ..Rank::new(1)
         };
@@ -109,7 +108,7 @@ fn run_of_large_messages(directory: &Path) {
 #[test]
 fn sizes_that_a_calibration_does_not_have_are_the_runs_own() {
     let run = tempfile::tempdir().unwrap();
-    run_of_large_messages(run.path());
+    run_of(run.path(), 4, 32 << 20, 12_000_000);
     let ask =
         |arguments: &[&str]| fixture::json(run.path(), &[&["overlap", "."], arguments].concat());
     let alone = ask(&[]);
@@ -134,4 +133,55 @@ fn sizes_that_a_calibration_does_not_have_are_the_runs_own() {
         let notes = reference["notes"].to_string();
         assert!(notes.contains("what it lacks, 32.0 MiB, is from the run itself"), "{notes}");
     }
+}
+
+/// Calibrated were 685 us. Eight of the run's own took 534 us with nothing in between, and so do all; of seven that may be
+/// chance, and 2 ms are no reason to believe that all take as long.
+#[test]
+fn of_a_calibration_and_a_run_the_quicker_is_believed() {
+    let calibrations = tempfile::tempdir().unwrap();
+    let text = CALIBRATION.replace("HOST", "node1").replace("ENVIRONMENT", "");
+    let point = r#""ns": 2000.0, "low_ns": 1500.0, "high_ns": 2600.0"#;
+    let slow = text.replace(point, r#""ns": 685000.0, "low_ns": 650000.0, "high_ns": 720000.0"#);
+    assert_ne!(text, slow);
+    let file = calibrations.path().join("some.json");
+    std::fs::write(&file, slow).unwrap();
+    let ask = |messages, ns| {
+        let run = tempfile::tempdir().unwrap();
+        run_of(run.path(), messages, 1_000, ns);
+        let wanted = ["overlap", ".", "--reference", file.to_str().unwrap()];
+        let answer = fixture::json(run.path(), &wanted);
+        assert_eq!(answer["reference"]["source"]["kind"], "calibration");
+        let taken = answer["totals"]["transfer_ns"].as_i64().unwrap() / (2 * messages);
+        (taken, answer["reference"]["notes"].to_string())
+    };
+    let (taken, notes) = ask(8, 534_000);
+    assert_eq!(taken, 534_000);
+    assert!(notes.contains("this run's own 8 with nothing in between take 534 µs"), "{notes}");
+    assert!(notes.contains("calibrated were 685 µs: they cannot be quicker"), "{notes}");
+    let (taken, notes) = ask(7, 534_000);
+    assert_eq!((taken, notes.contains("calibrated were")), (685_000, false), "{notes}");
+    let (taken, notes) = ask(8, 2_000_000);
+    assert_eq!((taken, notes.contains("the calibration is believed")), (685_000, true), "{notes}");
+}
+
+/// Times of ranks that lacked a processor are told to be such, and say nothing of how little a transfer takes.
+#[test]
+fn reference_times_of_a_disturbed_run_are_said_to_be_such() {
+    let run = tempfile::tempdir().unwrap();
+    run_of(run.path(), 8, 1_000, 534_000);
+    let spread = |answer: &Value| answer["reference"]["paths"][0]["spread"].as_f64().unwrap();
+    let quiet = fixture::json(run.path(), &["overlap", "."]);
+    assert_eq!((&quiet["reference"]["processor_share"], spread(&quiet)), (&Value::Null, 0.0));
+    for rank in [0, 1] {
+        let database =
+            rusqlite::Connection::open(run.path().join(format!("rank-{rank}.db"))).unwrap();
+        let row = "INSERT OR REPLACE INTO processor VALUES (?1, 50000000, 150000000, 3, 4, 1, 1)";
+        database.execute(row, [rank]).unwrap();
+    }
+    let disturbed = fixture::json(run.path(), &["overlap", "."]);
+    assert_eq!(disturbed["reference"]["processor_share"], 0.25);
+    assert!(spread(&disturbed) > 0.99, "{:#}", disturbed["reference"]);
+    let notes = disturbed["reference"]["notes"].to_string();
+    assert!(notes.contains("had a processor for only 25.0 % of the time"), "{notes}");
 }

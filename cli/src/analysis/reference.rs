@@ -1,11 +1,13 @@
 //! Reference transfer times: how long a transfer of a given size takes on a given path with nothing in between.
 //!
 //! A sample is the time from the post of a send to the completion of its receive, both sides being there (l0 of Rashti
-//! and Afsahi 2007). Samples of near sizes are put together and their medians taken, so that ranks that were not running
-//! for a moment do not count; larger transfers take no less; in between time is linear in bytes.
+//! and Afsahi 2007). Samples of near sizes are put together. Whatever disturbs a transfer makes it longer, so what it takes
+//! undisturbed is the low end of what is seen, however many of the others ran into ranks without a processor. Larger
+//! transfers take no less; in between time is linear in bytes.
 
 mod bins;
 mod curve;
+mod quicker;
 mod samples;
 
 use std::collections::BTreeMap;
@@ -17,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use bins::Bins;
 pub use bins::Point;
 pub use curve::Curve;
+pub use quicker::{Disagreement, Which};
 
 use crate::trace::PathClass;
 
@@ -36,13 +39,17 @@ pub struct Sample {
     pub bytes: u64,
     /// From the post of the send to the completion of its receive.
     pub ns: i64,
+    /// From a rank to one with a higher number.
+    pub is_upwards: bool,
 }
 
-/// A blocking collective that all ranks had entered.
+/// A collective that all ranks had entered, and that they did nothing but wait for.
 #[derive(Debug, Clone, Copy)]
 pub struct CollectiveSample<'a> {
     /// Name of the blocking call, `MPI_Allreduce`.
     pub call: &'a str,
+    /// It was the non-blocking call that does the same, `MPI_Iallreduce`: MPIs have algorithms of their own for these.
+    pub is_request: bool,
     /// Size of the communicator.
     pub ranks: u32,
     pub bytes: u64,
@@ -70,15 +77,20 @@ pub enum Source {
 /// A time and how sure it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// Median.
+    /// What a transfer takes undisturbed.
     pub ns: i64,
-    /// First quartile; less where the size lies outside of what was measured.
+    /// It hardly takes less; less where the size lies outside of what was measured.
     pub low_ns: i64,
-    /// Third quartile.
+    /// What it takes usually, disturbances included.
     pub high_ns: i64,
 }
 
 impl Estimate {
+    /// A time without spread, nanoseconds.
+    pub const fn exactly(ns: i64) -> Estimate {
+        Estimate { ns, low_ns: ns, high_ns: ns }
+    }
+
     fn new(ns: f64, low_ns: f64, high_ns: f64) -> Estimate {
         let whole = |ns: f64| (ns.round() as i64).max(1);
         let ns = whole(ns);
@@ -101,8 +113,12 @@ impl Estimate {
 pub struct Reference {
     #[serde(skip)]
     pub source: Source,
+    /// Of the time in which the ranks that were measured could have run, the share in which they had a processor; `None`:
+    /// nearly all of it, or it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor_share: Option<f64>,
     paths: BTreeMap<PathClass, Curve>,
-    /// By blocking call, then by ranks.
+    /// By call, blocking ones apart from non-blocking ones, then by ranks.
     collectives: BTreeMap<String, BTreeMap<u32, Curve>>,
 }
 
@@ -148,6 +164,12 @@ impl Reference {
         taken
     }
 
+    /// Of ranks that lacked processors: perhaps not one transfer was undisturbed, so all may take much less.
+    fn bound_from_above_only(&mut self) {
+        let collectives = self.collectives.values_mut().flat_map(BTreeMap::values_mut);
+        self.paths.values_mut().chain(collectives).for_each(Curve::bound_from_above_only);
+    }
+
     /// Whether it knows anything at all.
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty() && self.collectives.is_empty()
@@ -158,8 +180,15 @@ impl Reference {
         self.paths.get(&path)?.at(bytes)
     }
 
-    /// How long a blocking collective takes, by its name (`MPI_Allreduce`); between measured numbers of ranks linear in
-    /// their logarithm, as the rounds of a tree are.
+    /// How long a non-blocking collective takes, by the name of the blocking call that does the same (`MPI_Allreduce`): what
+    /// was measured of it, else what that call takes.
+    pub fn nonblocking_collective(&self, call: &str, ranks: u32, bytes: u64) -> Option<Estimate> {
+        let own = self.collective(&nonblocking_name(call), ranks, bytes);
+        own.or_else(|| self.collective(call, ranks, bytes))
+    }
+
+    /// How long a collective takes, by its name (`MPI_Allreduce`); between measured numbers of ranks linear in their
+    /// logarithm, as the rounds of a tree are.
     pub fn collective(&self, call: &str, ranks: u32, bytes: u64) -> Option<Estimate> {
         let curves = self.collectives.get(call)?;
         if let Some(curve) = curves.get(&ranks) {
@@ -177,7 +206,7 @@ impl Reference {
         self.paths.get(&path).map_or(&[], Curve::points)
     }
 
-    /// Every collective that was measured: its blocking call, its ranks, its points.
+    /// Every collective that was measured: its call, its ranks, its points.
     pub fn collective_points(&self) -> impl Iterator<Item = (&str, u32, &[Point])> {
         self.collectives.iter().flat_map(|(call, curves)| {
             curves.iter().map(|(ranks, curve)| (call.as_str(), *ranks, curve.points()))
@@ -197,6 +226,7 @@ impl Reference {
         let all = self.collective_points().flat_map(|(_, _, points)| points);
         Description {
             source: self.source.clone(),
+            processor_share: self.processor_share,
             samples: paths.iter().map(|path| path.coverage.samples).sum(),
             paths,
             collectives: Coverage::of(all),
@@ -208,7 +238,7 @@ impl Reference {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Completed {
     pub paths: Vec<TakenPath>,
-    /// Blocking calls.
+    /// Calls.
     pub collectives: Vec<String>,
 }
 
@@ -221,26 +251,38 @@ pub struct TakenPath {
     pub bytes: [u64; 2],
 }
 
+/// `MPI_Iallreduce` of `MPI_Allreduce`.
+fn nonblocking_name(call: &str) -> String {
+    let name = call.strip_prefix("MPI_").unwrap_or(call);
+    let (first, rest) = name.split_at(name.len().min(1));
+    format!("MPI_I{}{rest}", first.to_ascii_lowercase())
+}
+
 /// Samples on their way to a [`Reference`].
 #[derive(Debug, Default)]
 struct Fit<'a> {
-    paths: [Bins; 3],
-    collectives: FxHashMap<(&'a str, u32), Bins>,
+    /// Messages to ranks with higher numbers, and to others.
+    paths: [[Bins; 2]; 3],
+    /// By blocking call, whether it was the non-blocking one, and ranks.
+    collectives: FxHashMap<(&'a str, bool, u32), Bins>,
 }
 
 impl<'a> Fit<'a> {
     fn add(&mut self, sample: Sample) {
-        self.paths[sample.path as usize].add(sample.bytes, sample.ns);
+        // ranks of one node have one clock, so their directions differ in nothing that a mean would mend
+        let is_back = sample.path == PathClass::Network && !sample.is_upwards;
+        self.paths[sample.path as usize][usize::from(is_back)].add(sample.bytes, sample.ns);
     }
 
     fn add_collective(&mut self, sample: CollectiveSample<'a>) {
-        let bins = self.collectives.entry((sample.call, sample.ranks)).or_default();
+        let key = (sample.call, sample.is_request, sample.ranks);
+        let bins = self.collectives.entry(key).or_default();
         bins.add(sample.bytes, sample.ns);
     }
 
     /// What both have seen.
     fn merge(mut self, other: Fit<'a>) -> Fit<'a> {
-        for (bins, more) in self.paths.iter_mut().zip(other.paths) {
+        for (bins, more) in self.paths.iter_mut().flatten().zip(other.paths.into_iter().flatten()) {
             bins.merge(more);
         }
         for (key, more) in other.collectives {
@@ -257,16 +299,17 @@ impl<'a> Fit<'a> {
             curve
         };
         let mut reference = Reference { source, ..Reference::default() };
-        for (path, mut bins) in PathClass::ALL.into_iter().zip(self.paths) {
-            let points = bins.points();
+        for (path, [mut there, mut back]) in PathClass::ALL.into_iter().zip(self.paths) {
+            let points = there.points_with(&mut back);
             if !points.is_empty() {
                 reference.paths.insert(path, curve_of(points));
             }
         }
-        for ((call, ranks), mut bins) in self.collectives {
+        for ((call, is_request, ranks), mut bins) in self.collectives {
             let points = bins.points();
             if !points.is_empty() {
-                let curves = reference.collectives.entry(call.to_owned()).or_default();
+                let name = if is_request { nonblocking_name(call) } else { call.to_owned() };
+                let curves = reference.collectives.entry(name).or_default();
                 curves.insert(ranks, curve_of(points));
             }
         }
@@ -281,6 +324,8 @@ impl<'a> Fit<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Description {
     pub source: Source,
+    /// As [`Reference::processor_share`].
+    pub processor_share: Option<f64>,
     /// Transfers measured, on all paths.
     pub samples: u64,
     pub paths: Vec<PathDescription>,
@@ -302,7 +347,7 @@ pub struct Coverage {
     pub sizes: u64,
     pub min_bytes: u64,
     pub max_bytes: u64,
-    /// Median over the sizes of the distance between quartiles, as a share of the median; `None` without samples.
+    /// Median over the sizes of the distance from the quickest to the median, as a share of the time; `None` without samples.
     pub spread: Option<f64>,
     /// What of that is from the run itself; `None`: nothing.
     pub of_run: Option<OfRun>,

@@ -8,21 +8,24 @@ use crate::model::{Nanos, RankInfo};
 /// Share of the run time that ranks waited for a processor, from which on times mean something else.
 const MUCH: f64 = 0.1;
 
+/// Of the time in which ranks could have run the share in which they had a processor, when they lacked one for long.
+pub(super) fn processor_share(ranks: &[&RankInfo]) -> Option<f64> {
+    let known = || ranks.iter().filter_map(|rank| Some((rank.run_time(), rank.processor?)));
+    let wait: Nanos = known().map(|(_, it)| it.wait).sum();
+    let ran: Nanos = known().map(|(_, it)| it.run).sum();
+    let run_time: Nanos = known().map(|(run_time, _)| run_time).sum();
+    (wait.share_of(run_time) >= MUCH).then(|| ran.share_of(ran + wait))
+}
+
 /// What ranks waited for processors, when it was much.
 pub(super) fn starved(ranks: &[&RankInfo]) -> Option<Problem> {
     let known: Vec<&RankInfo> =
         ranks.iter().copied().filter(|rank| rank.processor.is_some()).collect();
-    let of = |rank: &RankInfo| rank.processor.map_or((Nanos(0), Nanos(0)), |it| (it.run, it.wait));
-    let wait: Nanos = known.iter().map(|rank| of(rank).1).sum();
-    let ran: Nanos = known.iter().map(|rank| of(rank).0).sum();
-    let run_time: Nanos = known.iter().map(|rank| rank.run_time()).sum();
-    if wait.share_of(run_time) < MUCH {
-        return None;
-    }
+    let share = processor_share(ranks)?;
     let message = format!(
         "ranks had a processor for only {:.0} % of the time in which they could have run{}. What calls and transfers took is \
          mostly that; run with a processor for each rank before believing times, limits or advice",
-        100.0 * ran.share_of(ran + wait),
+        100.0 * share,
         why(&known)
     );
     Some(Problem::new(ProblemKind::Starved, message, vec![]))

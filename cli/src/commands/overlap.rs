@@ -69,7 +69,7 @@ fn reference(
 ) -> Result<(Reference, Vec<String>)> {
     let file = match wanted {
         None => return Ok(calibration::reference_for(trace, databases)),
-        Some("run") => return Ok((Reference::of_run(trace), Vec::new())),
+        Some("run") => return Ok(calibration::reference_of_run(trace)),
         Some("calibration") => {
             let (reference, notes) = calibration::reference_for(trace, databases);
             if !matches!(reference.source, Source::Calibration { .. }) {
@@ -82,6 +82,5 @@ fn reference(
     };
     let Calibration { created, mut times, .. } = Calibration::read(file)?;
     times.source = Source::Calibration { file: file.into(), created };
-    let notes = calibration::complete(&mut times, Reference::of_run(trace));
-    Ok((times, notes))
+    Ok(calibration::completed((times, Vec::new()), trace))
 }

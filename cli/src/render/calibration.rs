@@ -52,7 +52,7 @@ fn write_path(
     let mut table = Table::new(&[
         ("size", Align::Right),
         ("time", Align::Right),
-        ("half of them within", Align::Left),
+        ("quickest to median", Align::Left),
         ("bandwidth", Align::Right),
     ]);
     let sizes = (0..64).step_by(SHOWN_FACTOR as usize).map(|exponent| 1u64 << exponent);

@@ -81,6 +81,28 @@ fn waitall_on(bed: (&Mpi, Bed)) {
     }
 }
 
+/// What is waited for at once is the reference of what is not: of every request it is known how long it takes.
+#[test]
+fn waited_for_at_once() {
+    for mpi in mpi::all() {
+        trials::up_to_three("overlap_at_once", || at_once_under(mpi));
+    }
+}
+
+fn at_once_under(mpi: &Mpi) {
+    let arguments = ["32768", "500", "60"];
+    let bed = (mpi, Bed::SharedMemory);
+    let (_, overlap) = measure(bed, "overlap_at_once", 2, &arguments, None);
+    let reference = &overlap["reference"];
+    assert_eq!(text(&reference["source"], "kind"), "run", "{reference:#}");
+    for kind in ["send", "recv", "collective"] {
+        let mut of_kind = rows(&overlap, "kinds").iter().filter(|row| text(row, "kind") == kind);
+        let row = of_kind.next().unwrap_or_else(|| panic!("no {kind} in {:#}", overlap["kinds"]));
+        assert_eq!(number(row, "requests"), 2.0 * 2.0 * 60.0);
+        assert_eq!(number(row, "measured"), number(row, "requests"), "{reference:#}, {row:#}");
+    }
+}
+
 /// The sizes tell what the call site does not.
 #[test]
 fn mixed_sizes() {

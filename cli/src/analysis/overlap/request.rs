@@ -24,15 +24,20 @@
 //! A receive cannot have moved before its message was sent, so of its computation only what came after that can have
 //! hidden it; of a request that was seen complete only what came before that. A test that said no narrows nothing: all but
 //! the last byte may have arrived by then.
+//!
+//! X is not known exactly either. What of it was hidden is worked out for the least and for the most that it may be, too:
+//! of a transfer that is longer than thought a larger part was hidden.
+
+use crate::analysis::reference::Estimate;
 
 /// A completing call that is shorter waited for nothing, nanoseconds: this much a call takes.
 const SHORT_CALL: i64 = 1_000;
 
 /// What is known of one request. Nanoseconds.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct Life {
     /// X
-    pub transfer: i64,
+    pub transfer: Estimate,
     /// In the posting call.
     pub post: i64,
     /// From the end of the post to the begin of the completing call.
@@ -59,6 +64,8 @@ pub struct Life {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Hidden {
     pub transfer: i64,
+    /// What the transfer takes at most, undisturbed.
+    pub most: i64,
     pub possible_low: i64,
     pub possible_high: i64,
     pub low: i64,
@@ -107,24 +114,14 @@ impl Life {
     /// The interval. `standstill` says how long after both sides were there neither was inside MPI; it is asked for only
     /// where it matters, and `None` says that it is not known.
     pub fn hidden(&self, standstill: impl FnOnce() -> Option<i64>) -> Hidden {
-        let transfer = self.transfer.max(0);
+        let transfer = self.transfer.ns.max(0);
         let compute = self.compute();
         let possible_low = transfer.min(compute);
         let possible = transfer.min(compute + self.later_compute);
         let is_done_before = self.seen_complete.is_some();
         let own_call = if is_done_before { 0 } else { self.completion };
         let most = self.post + self.mpi.unwrap_or(self.window) + own_call;
-        let least = match (is_done_before, self.is_shared) {
-            (true, _) => self.post,
-            (false, true) => self.post + self.mpi.unwrap_or(0),
-            (false, false) => self.post + self.mpi.unwrap_or(0) + self.completion,
-        };
-        let mut cap = possible_low.min(self.seen_complete.unwrap_or(i64::MAX).max(0));
-        if self.needs_partner {
-            cap = cap.min(self.ready_compute.unwrap_or(i64::MAX).max(0));
-        }
-        let high = (transfer - least).clamp(0, cap);
-        let low = (transfer - most).clamp(0, high);
+        let (low, high) = self.interval(most);
         let polls = if self.is_polled { self.mpi.unwrap_or(self.window) } else { 0 };
         let own_cost = self.post + polls + self.completion;
         let lost = (possible - low).min(own_cost.max(0));
@@ -144,6 +141,7 @@ impl Life {
         };
         let mut found = Hidden {
             transfer,
+            most: self.transfer.high_ns.max(transfer),
             possible_low,
             possible_high: possible,
             low,
@@ -157,6 +155,37 @@ impl Life {
         found.bound_loss();
         found
     }
+
+    /// The least and the most that can have been hidden, for all that the transfer may take, as a part of what it is taken
+    /// to. `most`: time inside MPI.
+    fn interval(&self, most: i64) -> (i64, i64) {
+        let is_done_before = self.seen_complete.is_some();
+        let least = match (is_done_before, self.is_shared) {
+            (true, _) => self.post,
+            (false, true) => self.post + self.mpi.unwrap_or(0),
+            (false, false) => self.post + self.mpi.unwrap_or(0) + self.completion,
+        };
+        let mut behind = self.compute().min(self.seen_complete.unwrap_or(i64::MAX).max(0));
+        if self.needs_partner {
+            behind = behind.min(self.ready_compute.unwrap_or(i64::MAX).max(0));
+        }
+        let of = |transfer: i64| {
+            let high = (transfer - least).clamp(0, behind.min(transfer));
+            ((transfer - most).clamp(0, high), high)
+        };
+        let taken = self.transfer.ns.max(0);
+        let part = |(low, high): (i64, i64), transfer: i64| {
+            let scale =
+                |ns: i64| (i128::from(ns) * i128::from(taken) / i128::from(transfer)) as i64;
+            (scale(low), scale(high))
+        };
+        let bounds = [self.transfer.low_ns, self.transfer.high_ns];
+        let others = bounds.into_iter().filter(|&ns| ns > 0 && ns != taken);
+        let (low, high) = others
+            .map(|ns| part(of(ns), ns))
+            .fold(of(taken), |(low, high), other| (low.min(other.0), high.max(other.1)));
+        (low, high.min(taken.min(self.compute())))
+    }
 }
 
 #[cfg(test)]
@@ -169,7 +198,7 @@ mod tests {
 
     /// 100 us of transfer, 1 us of post, both sides there from the begin.
     const LIFE: Life = Life {
-        transfer: 100_000,
+        transfer: Estimate::exactly(100_000),
         post: 1_000,
         window: 200_000,
         mpi: Some(0),
@@ -206,7 +235,7 @@ mod tests {
 
     #[test]
     fn small_messages_lose_what_calls_take() {
-        let small = Life { transfer: 900, post: 600, completion: 400, ..LIFE };
+        let small = Life { transfer: Estimate::exactly(900), post: 600, completion: 400, ..LIFE };
         let found = hidden(small);
         assert_eq!((found.low, found.possible_low), (0, 900));
         assert_eq!((found.no_progress, found.rest), (0, 900));
@@ -235,6 +264,32 @@ mod tests {
         );
         found.limit(0, false);
         assert_eq!((found.high, found.no_progress, found.rest), (39_000, 49_000, 12_000));
+    }
+
+    /// It waits for 534 us behind 2 ms of computation. Calibrated were 685 us, the quickest took 530 us.
+    #[test]
+    fn a_reference_that_is_too_long_does_not_make_anything_hidden_for_certain() {
+        let transfer = Estimate { ns: 685_000, low_ns: 530_000, high_ns: 700_000 };
+        let waited =
+            Life { window: 2_000_000, completion: 534_000, ready_compute: Some(2_000_000), ..LIFE };
+        let exact = hidden(Life { transfer: Estimate::exactly(685_000), ..waited });
+        assert_eq!((exact.low, exact.high), (150_000, 150_000));
+        let found = hidden(Life { transfer, ..waited });
+        // of 700 us 165 would be hidden, 23.6 %
+        assert_eq!((found.low, found.high, found.possible_low), (0, 161_464, 685_000));
+        let parts = found.late_partner + found.no_progress + found.rest;
+        assert_eq!((parts, found.most), (535_000, 700_000));
+    }
+
+    #[test]
+    fn what_waits_for_nothing_is_hidden_whatever_it_takes() {
+        let transfer = Estimate { ns: 100_000, low_ns: 80_000, high_ns: 150_000 };
+        let found = hidden(Life { transfer, post: 0, completion: 0, ..LIFE });
+        assert_eq!((found.low, found.high), (100_000, 100_000));
+        let short = Life { window: 50_000, ready_compute: Some(50_000), ..LIFE };
+        let found = hidden(Life { transfer, post: 0, completion: 0, ..short });
+        // 50 of 150 are the least part
+        assert_eq!((found.low, found.high, found.possible_low), (33_333, 50_000, 50_000));
     }
 
     #[test]
@@ -303,8 +358,11 @@ mod tests {
         for _ in 0..100_000 {
             let window = random(2_000);
             let known = random(64);
+            let transfer = random(1_000);
+            let (low_ns, high_ns) =
+                (transfer - random(transfer as u64 + 1), transfer + random(500));
             let life = Life {
-                transfer: random(1_000),
+                transfer: Estimate { ns: transfer, low_ns, high_ns },
                 post: random(300),
                 window,
                 mpi: (known & 1 == 0).then(|| random(1_000).min(window)),

@@ -9,7 +9,7 @@ use super::side::{Culprit, Side, Sides};
 use super::sums::{BlockingSums, Sums};
 use super::waited::Group;
 use super::witness::{Awaited, Waited, Witness};
-use crate::analysis::reference::Reference;
+use crate::analysis::reference::{Estimate, Reference};
 use crate::model::Kind;
 use crate::trace::{Direction, Ended, Half, Mode, Operation, PathClass, Trace, NONE};
 
@@ -84,7 +84,7 @@ pub(super) struct RankFound {
 #[derive(Debug, Clone, Copy)]
 struct Place {
     cell: u32,
-    transfer: Option<i64>,
+    transfer: Option<Estimate>,
 }
 
 /// What was hidden of one request.
@@ -231,7 +231,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             *cell += &sums;
             self.found.slices[slice].requests += &sums;
             let ready = ready.unwrap_or(compute(&half)).saturating_add(self.later.compute(&half));
-            group.add(&half, place.transfer, ready);
+            group.add(&half, place.transfer.map(|it| it.ns), ready);
             if group.is_worth_it() {
                 group.offer(self.sides, &half, side);
             }
@@ -293,7 +293,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             let half = self.trace.half(self.rank, index as usize);
             let place = self.places[self.operation_of(index as usize)];
             sums.bytes = sums.bytes.saturating_add(half.bytes().0);
-            group.add(&half, place.transfer, 0);
+            group.add(&half, place.transfer.map(|it| it.ns), 0);
             if group.is_worth_it() {
                 group.offer(self.sides, &half, self.sides.other(&half));
             }
@@ -348,7 +348,7 @@ impl<'a, W: Witness> Walk<'a, W> {
     fn hidden(
         &self,
         half: &Half<'_>,
-        transfer: i64,
+        transfer: Estimate,
         ready_compute: Option<i64>,
         side: Option<&Side<'a>>,
     ) -> Hidden {
@@ -375,10 +375,12 @@ impl<'a, W: Witness> Walk<'a, W> {
 /// What requests that one call ended can have hidden at most, all of them together, shared out to them in proportion.
 /// `moving`: how long that call waited while all other sides were there, nanoseconds.
 fn limit_together(measured: &mut [Measured], moving: i64) {
-    let all: i64 =
-        measured.iter().map(|request| request.hidden.transfer).fold(0, i64::saturating_add);
-    let high: i64 = measured.iter().map(|request| request.hidden.high).fold(0, i64::saturating_add);
-    let limit = (all - moving).max(0);
+    let sum = |of: fn(&Hidden) -> i64| {
+        measured.iter().map(|request| of(&request.hidden)).fold(0, i64::saturating_add)
+    };
+    let (all, most, high) = (sum(|it| it.transfer), sum(|it| it.most), sum(|it| it.high));
+    let hidden_of_most = (most - moving).max(0) as f64 / most.max(1) as f64;
+    let limit = (hidden_of_most * all as f64) as i64;
     if high <= limit {
         return;
     }
@@ -435,16 +437,20 @@ fn reference_time(
     reference: &Reference,
     operation: &Operation,
     class: Option<PathClass>,
-) -> Option<i64> {
-    let estimate = match operation.direction {
+) -> Option<Estimate> {
+    match operation.direction {
         Direction::Send | Direction::Receive if operation.mode != Mode::Partitioned => {
             reference.transfer(class?, operation.bytes.0)
         }
         Direction::Collective => {
             let call = &trace.calls[operation.blocking_call as usize].name;
-            reference.collective(call, operation.comm_size, operation.bytes.0)
+            let (ranks, bytes) = (operation.comm_size, operation.bytes.0);
+            if operation.is_request {
+                reference.nonblocking_collective(call, ranks, bytes)
+            } else {
+                reference.collective(call, ranks, bytes)
+            }
         }
         _ => None,
-    };
-    estimate.map(|estimate| estimate.ns)
+    }
 }

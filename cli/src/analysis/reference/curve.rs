@@ -9,6 +9,8 @@ const SMALL_BYTES: f64 = 64.0;
 const DOWNWARDS: f64 = 2.0;
 /// How far above the largest, and over which part of the curve its slope is taken.
 const UPWARDS: f64 = 4.0;
+/// Sizes that differ by no more than this factor take as long, but for the limits of protocols.
+const NEAR: f64 = 1.09;
 
 /// Points with rising sizes and times that do not fall.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -92,8 +94,24 @@ impl Curve {
         self.points.iter_mut().for_each(|point| point.of_run = of_run);
     }
 
+    pub(super) fn bound_from_above_only(&mut self) {
+        self.points.iter_mut().for_each(|point| point.low_ns = 1.0);
+    }
+
+    /// Puts a point in place of those of nearly its size. Smaller transfers then take no more than it.
+    pub(super) fn replace(&mut self, point: &Point) {
+        let is_near =
+            |other: &Point| other.bytes <= point.bytes * NEAR && point.bytes <= other.bytes * NEAR;
+        self.points.retain(|other| !is_near(other));
+        for smaller in self.points.iter_mut().filter(|other| other.bytes < point.bytes) {
+            *smaller = smaller.bounded(point, f64::min);
+        }
+        self.points.push(*point);
+        self.points.sort_by(|a, b| a.bytes.total_cmp(&b.bytes));
+    }
+
     /// Whether this size lies within what was measured.
-    fn covers(&self, bytes: f64) -> bool {
+    pub(super) fn covers(&self, bytes: f64) -> bool {
         let small = |a: f64| a <= SMALL_BYTES;
         let (Some(first), Some(last)) = (self.points.first(), self.points.last()) else {
             return false;

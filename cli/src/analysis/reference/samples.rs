@@ -4,7 +4,9 @@
 use rayon::prelude::*;
 
 use super::{CollectiveSample, Fit, Reference, Sample, Source};
-use crate::trace::{Direction, Half, PathClass, Trace};
+use crate::analysis::starved::processor_share;
+use crate::model::RankInfo;
+use crate::trace::{Collective, Direction, Half, PathClass, Trace};
 
 /// Between two calls, nanoseconds: what a program needs to make the next one.
 const SHORT_GAP: i64 = 1_000;
@@ -28,14 +30,20 @@ impl Reference {
             fit
         };
         let ranks = (0..trace.ranks.len()).into_par_iter();
-        ranks.map(fit).reduce(Fit::default, Fit::merge).finish(Source::Run)
+        let mut fitted = ranks.map(fit).reduce(Fit::default, Fit::merge).finish(Source::Run);
+        let infos: Vec<&RankInfo> = trace.ranks.iter().map(|rank| rank.info()).collect();
+        fitted.processor_share = processor_share(&infos);
+        if fitted.processor_share.is_some() {
+            fitted.bound_from_above_only();
+        }
+        fitted
     }
 }
 
 /// The message of a send, when the receiver was already waiting for it alone and the sender did nothing else. A receiver that
 /// says that it is ready enters its wait at the moment at which the send is posted, so a little later will do.
 fn transfer(trace: &Trace, send: &Half<'_>) -> Option<Sample> {
-    let is_alone = |half: &Half<'_>| half.completed_together == 1;
+    let is_alone = |half: &Half<'_>| half.completed_together == 1 || is_exchange(trace, half);
     if !send.operation.is_send() || send.outstanding > 0 || !is_alone(send) {
         return None;
     }
@@ -44,31 +52,79 @@ fn transfer(trace: &Trace, send: &Half<'_>) -> Option<Sample> {
     let (sent, received) = (send.completion_end?, receive.completion_end?);
     let waited_for = receive.completion_begin?;
     let ns = received - send.post_begin;
-    let little = SHORT_GAP.max(ns / LITTLE);
+    let little = little_of(ns);
     let is_awaited = match path {
         // nobody can wait and send; so at once behind the send
         PathClass::SelfRank => receive.post_begin <= send.post_begin && waited_for <= sent + little,
         _ => waited_for <= send.post_begin + little,
     };
-    let computed = send.window()? - send.mpi.unwrap_or(0);
-    (is_awaited && computed <= little).then(|| Sample { path, bytes: send.bytes().0, ns })
+    let is_upwards = send.rank < receive.rank;
+    let sample = Sample { path, bytes: send.bytes().0, ns, is_upwards };
+    (is_awaited && computed(send)? <= little).then_some(sample)
 }
 
-/// A rank's part of a blocking collective which all members entered together: nobody was longer in it before the last one
-/// came than after.
+/// Computation that is as good as none beside a transfer, nanoseconds.
+fn little_of(transfer: i64) -> i64 {
+    SHORT_GAP.max(transfer / LITTLE)
+}
+
+/// Computation between the post of a request and the call that completed it.
+fn computed(half: &Half<'_>) -> Option<i64> {
+    Some(half.window()? - half.mpi.unwrap_or(0))
+}
+
+/// Whether one call completed this request and one the other way between the same ranks, of no more bytes. As an
+/// MPI_Sendrecv it takes what a message takes, or somewhat more.
+fn is_exchange(trace: &Trace, half: &Half<'_>) -> bool {
+    use Direction::{Receive, Send};
+    let endpoints = &trace.ranks[half.rank].endpoints;
+    // requests that one call completed are neighbours
+    let is_same = |&index: &usize| {
+        endpoints.get(index).is_some_and(|other| half.call.is_some_and(|call| other.call == call))
+    };
+    let neighbours = [half.index.wrapping_sub(1), half.index + 1];
+    let Some(other) =
+        neighbours.into_iter().find(is_same).map(|index| trace.half(half.rank, index))
+    else {
+        return false;
+    };
+    let directions = (half.operation.direction, other.operation.direction);
+    half.completed_together == 2
+        && matches!(directions, (Send, Receive) | (Receive, Send))
+        && half.operation.peer.is_some_and(|peer| other.operation.peer == Some(peer))
+        && other.bytes() <= half.bytes()
+}
+
+/// A collective that all members entered together, and of a non-blocking one waited for at once, alone. It takes as long as
+/// half of the members do from the entry of the last one: a root that sends is done at once, somebody may be held up. The
+/// member that came last tells for all.
 fn collective<'a>(trace: &'a Trace, half: &Half<'_>) -> Option<CollectiveSample<'a>> {
     let operation = half.operation;
-    if operation.is_request {
-        return None;
-    }
     let collective = trace.collective(half)?;
     let is_complete = collective.agrees && collective.members == collective.comm_size;
-    let ns = half.completion_end? - collective.last_begin;
-    let together = collective.last_begin - half.post_begin <= ns;
-    (is_complete && together && ns > 0).then(|| CollectiveSample {
+    if !is_complete || collective.last_rank as usize != half.rank {
+        return None;
+    }
+    let parts: Option<Vec<(i64, u64)>> =
+        trace.members(half).map(|member| part(&member, collective)).collect();
+    let mut parts = parts.filter(|parts| !parts.is_empty())?;
+    let middle = parts.len() / 2;
+    let (_, &mut (ns, bytes), _) = parts.select_nth_unstable(middle);
+    Some(CollectiveSample {
         call: &trace.calls[operation.blocking_call as usize].name,
+        is_request: operation.is_request,
         ranks: operation.comm_size,
-        bytes: half.bytes().0,
+        bytes,
         ns,
     })
+}
+
+/// How long a member took from the entry of the last one, nanoseconds, and its bytes; `None` when it was longer in it before,
+/// or computed, or waited for other requests too.
+fn part(member: &Half<'_>, collective: &Collective) -> Option<(i64, u64)> {
+    let ns = member.completion_end? - collective.last_begin;
+    let together = ns > 0 && collective.last_begin - member.post_begin <= ns;
+    let waits =
+        || member.completed_together == 1 && computed(member).is_some_and(|it| it <= little_of(ns));
+    (together && (!member.operation.is_request || waits())).then(|| (ns, member.bytes().0))
 }

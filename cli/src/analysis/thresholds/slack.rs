@@ -18,7 +18,7 @@ impl Slack<'_> {
     pub fn of_transfer(&self, path: PathClass, bytes: u64, earlier: u64) -> i64 {
         let measured = self.reference.transfer(path, bytes);
         let guess = || (bytes.min(1 << 50) as f64 * ns_per_byte(path)) as i64;
-        let own = measured.map_or_else(guess, |estimate| TIMES * estimate.ns);
+        let own = measured.map_or_else(guess, |estimate| TIMES * estimate.high_ns);
         let behind = own as f64 * (earlier.min(1 << 50) as f64 / bytes.max(1) as f64);
         (base(path) + own).saturating_add(behind as i64)
     }

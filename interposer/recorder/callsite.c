@@ -273,13 +273,15 @@ static void move_to_front(struct callsite **ways, struct callsite *site)
 static struct callsite *remember(struct callsite_cache *cache, const struct unwound *u, struct caller caller, uint32_t path,
                                  unsigned bucket)
 {
-    struct callsite *site = arena_alloc(sizeof *site + u->check_count * sizeof u->checks[0]);
+    unsigned checks = (u->check_count + CHECKS_AT_ONCE - 1) / CHECKS_AT_ONCE * CHECKS_AT_ONCE;
+    struct callsite *site = arena_alloc(sizeof *site + checks * sizeof u->checks[0]);
     if (!site)
         return NULL;
     site->caller = caller;
     site->path = path;
-    site->checks = u->check_count;
-    memcpy(site->check, u->checks, u->check_count * sizeof u->checks[0]);
+    site->checks = checks;
+    for (unsigned i = 0; i < checks; i++)
+        site->check[i] = u->checks[i < u->check_count ? i : u->check_count - 1];
     move_to_front(cache->bucket[bucket], site);
     return site;
 }

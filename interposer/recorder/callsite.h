@@ -26,10 +26,12 @@ struct callsite_check {
     uintptr_t value;
 };
 
+enum { CHECKS_AT_ONCE = 4 };
+
 struct callsite {
     struct caller caller;
     uint32_t path;                     /* id in the spool; 0: none */
-    uint32_t checks;
+    uint32_t checks;                   /* a multiple of CHECKS_AT_ONCE: the last one is repeated */
     struct operation *last_operation;  /* what was last done from here: most often the next one too */
     struct operation *last_announced;  /* the same for what call_begin says, and for the receive of MPI_Sendrecv */
     struct operation *last_receive;
@@ -65,8 +67,11 @@ static inline __attribute__((no_sanitize("address"))) int callsite_matches(const
     if (site->caller.return_address != caller.return_address || site->caller.frame != caller.frame)
         return 0;
     uintptr_t differing = 0;
-    for (uint32_t i = 0; i < site->checks; i++)
-        differing |= *site->check[i].word ^ site->check[i].value;
+    const struct callsite_check *check = site->check;
+    for (const struct callsite_check *end = check + site->checks; check < end; check += CHECKS_AT_ONCE)
+#pragma GCC unroll 4
+        for (int i = 0; i < CHECKS_AT_ONCE; i++)
+            differing |= *check[i].word ^ check[i].value;
     return differing == 0;
 }
 

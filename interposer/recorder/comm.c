@@ -198,7 +198,9 @@ static void remove_locked(uint64_t key)
     struct comm **link = find(key);
     if (!*link)
         return;
-    *link = (*link)->next;
+    struct comm *gone = *link;
+    *link = gone->next;
+    __atomic_store_n(&gone->key, COMM_GONE, __ATOMIC_RELAXED); /* the handle may come to mean another */
     __atomic_fetch_add(&comm_generation, 1, __ATOMIC_RELEASE);
 }
 

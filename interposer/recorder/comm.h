@@ -9,9 +9,11 @@
 #include "mpi_api.h"
 #include "thread.h"
 
+#define COMM_GONE UINT64_MAX     /* no MPI's handle */
+
 struct comm {
     struct comm *next;           /* in its bucket */
-    uint64_t key;                /* handle; its life ends at comm_forget, but operations may still point here */
+    uint64_t key;                /* handle; COMM_GONE from comm_forget on, where operations may still point here */
     uint64_t identity;
     uint32_t ordinal;
     uint32_t id;                 /* in the spool */

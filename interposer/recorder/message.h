@@ -24,15 +24,16 @@ struct scope {
 #define WINDOW_KEY(win) win_key(win)
 #define FILE_KEY(file) file_key(file)
 
-/* Arguments of a communication as the application gave them, or as they came. */
+/* Arguments of a communication as the application gave them, or as they came. Pointers come first: what is cleared in one go
+ * is then not read back across two stores, which would have to reach memory before. */
 struct message {
-    enum spool_kind kind;
-    int32_t peer, tag;             /* see peer_code, tag_code */
-    struct scope scope;
-    uint64_t bytes;
     const struct comm *comm;       /* where it is known already: the scope is then not looked up */
     const struct message *receive; /* the receiving half of a call that also sends; its bytes may follow later */
     const struct operation *related; /* see struct operation */
+    uint64_t bytes;
+    struct scope scope;
+    enum spool_kind kind;
+    int32_t peer, tag;             /* see peer_code, tag_code */
 };
 
 /* From an MPI rank argument: ranks as they are, MPI's constants (which differ between ABIs) as the spool's. */

@@ -4,8 +4,9 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-void *const *real_functions __attribute__((visibility("hidden")));
-struct mpi_api mpi __attribute__((visibility("hidden")));
+void *const *real_functions;
+struct mpi_api mpi;
+uint64_t known_types[KNOWN_TYPES];
 
 /* wrap_fortran.c takes counts that Fortran passes for those of C. */
 _Static_assert(sizeof(MPI_Fint) == sizeof(int), "Fortran's default integers are C's");
@@ -91,4 +92,26 @@ const char *mpi_api_load(const struct lapscope_host *host)
     mpi.errors_return = PREDEFINED(MPI_Errhandler, MPI_ERRORS_RETURN, "ompi_mpi_errors_return");
     mpi.byte = PREDEFINED(MPI_Datatype, MPI_BYTE, "ompi_mpi_byte");
     return NULL;
+}
+
+/* What is asked only of a datatype whose place is free: whether its size may be kept there. */
+static void learn_type(uint64_t *place, MPI_Datatype type, MPI_Count size)
+{
+    int integers, addresses, types, combiner;
+    uint64_t key = type_key(type);
+    if (key >> 56 || mpi.Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS)
+        return;
+    int constant = combiner == MPI_COMBINER_NAMED && size < SIZE_VARIES;
+    __atomic_store_n(place, key << 8 | (constant ? (uint64_t)size : SIZE_VARIES), __ATOMIC_RELAXED);
+}
+
+uint64_t bytes_of_slow(uint64_t count, MPI_Datatype type)
+{
+    uint64_t *place = &known_types[known_type_at(type)];
+    MPI_Count size = 0;
+    if (count == 0 || mpi.Type_size_x(type, &size) != MPI_SUCCESS || size < 0)
+        return 0;
+    if (!__atomic_load_n(place, __ATOMIC_RELAXED))
+        learn_type(place, type, size);
+    return count * (uint64_t)size;
 }

@@ -31,6 +31,7 @@ typedef int MPI_Fint; /* the ABI speaks of C alone; MPI_Abi_get_fortran_info wou
 
 #include "prototypes.h"
 
+#pragma GCC visibility push(hidden) /* on the declarations: no way round through a table of addresses */
 extern void *const *real_functions;
 
 /* The next function in line: REAL(C_MPI_Isend), REAL(F08_MPI_Wait). */
@@ -66,6 +67,7 @@ extern void *const *real_functions;
     NEED(Request_get_status)           \
     NEED(Test_cancelled)               \
     NEED(Topo_test)                    \
+    NEED(Type_get_envelope)            \
     NEED(Type_size_x)                  \
     NEED(Wait)                         \
     NEED(Win_get_group)
@@ -177,6 +179,7 @@ DEFINE_KEY(win, MPI_Win)
 DEFINE_KEY(file, MPI_File)
 DEFINE_KEY(request, MPI_Request)
 DEFINE_KEY(message, MPI_Message)
+DEFINE_KEY(type, MPI_Datatype)
 #undef DEFINE_KEY
 
 /* Whether several live requests may have this handle: the constant, already complete ones that MPIs return for what was
@@ -207,13 +210,25 @@ static inline int isendrecv_has_status(void)
 #endif
 }
 
+/* Sizes of MPI's own datatypes, which never change: a handle above the lowest byte, its size in that. A handle that the
+ * application made, and may free and be given again, has SIZE_VARIES there. */
+enum { KNOWN_TYPES = 64, SIZE_VARIES = 255 };
+extern uint64_t known_types[KNOWN_TYPES];
+
+static inline unsigned known_type_at(MPI_Datatype type)
+{
+    return (unsigned)((type_key(type) * 0x9e3779b97f4a7c15u) >> 58);
+}
+
+uint64_t bytes_of_slow(uint64_t count, MPI_Datatype type);
+
 /* count elements of a datatype in bytes of data (MPI-4.1 5.1.5: the size, not the extent). */
 static inline uint64_t bytes_of(uint64_t count, MPI_Datatype type)
 {
-    MPI_Count size = 0;
-    if (count == 0 || mpi.Type_size_x(type, &size) != MPI_SUCCESS || size < 0)
-        return 0;
-    return count * (uint64_t)size;
+    uint64_t known = __atomic_load_n(&known_types[known_type_at(type)], __ATOMIC_RELAXED), size = known & 255;
+    if (__builtin_expect(known >> 8 == type_key(type) && size != SIZE_VARIES, 1))
+        return count * size;
+    return bytes_of_slow(count, type);
 }
 
 /* Bytes that a status says have come or gone. */
@@ -225,5 +240,19 @@ static inline uint64_t bytes_received(const MPI_Status *status)
     MPI_Count large = 0; /* 2 GiB and more */
     return mpi.Get_elements_x(status, mpi.byte, &large) == MPI_SUCCESS && large > 0 ? (uint64_t)large : 0;
 }
+
+/* Whether bytes_received would say so; quicker where the ABI lays down in which fields of a status they are. */
+static inline int status_has_bytes(const MPI_Status *status, uint64_t bytes)
+{
+#if defined(OPEN_MPI)
+    return status->_ucount == bytes;
+#elif defined(MPI_ABI_VERSION)
+    return bytes_received(status) == bytes;
+#else
+    return ((uint64_t)(unsigned)status->count_hi_and_cancelled >> 1 << 32 | (unsigned)status->count_lo) == bytes;
+#endif
+}
+
+#pragma GCC visibility pop
 
 #endif

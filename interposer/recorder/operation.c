@@ -7,6 +7,14 @@ _Static_assert(sizeof(struct operation_key) % 8 == 0 && sizeof(struct outcome_ke
 
 static uint32_t operation_count, outcome_count; /* ids are per process, so that any thread can complete any request */
 
+static enum told told_by_status(const struct operation_key *key, const struct operation *related)
+{
+    if (key->kind == SPOOL_RECV && key->peer != SPOOL_PROC_NULL) /* see message_received */
+        return TOLD_RECEIVED;
+    int receives = key->kind == SPOOL_RECV || (key->kind == SPOOL_SEND && related && related->key.kind == SPOOL_RECV);
+    return receives || key->kind == SPOOL_IO ? TOLD_OTHER : TOLD_NOTHING;
+}
+
 static struct operation *define_operation(struct thread *t, const struct operation_key *key, uint64_t hash,
                                           const struct comm *comm, const struct message *posted)
 {
@@ -18,6 +26,7 @@ static struct operation *define_operation(struct thread *t, const struct operati
     operation->comm = comm;
     operation->related = posted->related;
     operation->peer_world = comm_world_rank(comm, key->peer);
+    operation->told = told_by_status(key, posted->related);
     operation->id = __atomic_add_fetch(&operation_count, 1, __ATOMIC_RELAXED);
     struct spool_operation head = {.id = operation->id,
                                    .call = key->call,

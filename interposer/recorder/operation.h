@@ -37,14 +37,19 @@ struct outcome {
     uint32_t id;
 };
 
+/* What a status tells of an operation's request that its post did not. */
+enum told { TOLD_NOTHING, TOLD_RECEIVED, TOLD_OTHER };
+
 struct operation {                     /* in the arena: stays where it is */
     uint64_t hash;
     struct operation_key key;
     uint32_t id;
     int32_t peer_world;                /* world rank of key.peer; -1 where there is none */
+    enum told told;
     const struct comm *comm;
     const struct operation *related;   /* of MPI_Start: what made the request; of requests that also receive: that half, as posted */
     struct inject_site *inject_site;   /* see inject.h; NULL: not met */
+    struct operation *followed_by;     /* what was posted after it from its call site; NULL: not known */
     struct outcome last_outcome;       /* of requests that the posting thread itself completed; id 0: none yet */
 };
 
@@ -76,6 +81,20 @@ static inline struct operation *operation_of(struct thread *t, struct operation 
     if (LIKELY((wide | narrow) == 0))
         return *last;
     return operation_intern_slow(t, last, call, path, comm, posted, actual);
+}
+
+/* Whether the operation, last posted from a call site, is posted from there again. What posts ask for is all they know, so
+ * what came need not be compared, nor what a call site is. */
+static inline int operation_repeats(const struct operation *known, enum call call, const struct message *message)
+{
+    if (UNLIKELY(!known || !known->comm))
+        return 0;
+    const struct operation_key *key = &known->key;
+    uint64_t wide = (key->bytes ^ message->bytes) | (known->comm->key ^ message->scope.key) |
+                    ((uintptr_t)known->related ^ (uintptr_t)message->related) | (uintptr_t)message->receive;
+    uint32_t narrow = (uint32_t)(key->peer ^ message->peer) | (uint32_t)(key->tag ^ message->tag) |
+                      (key->call ^ (uint32_t)call) | (key->kind ^ (uint32_t)message->kind);
+    return (wide | narrow) == 0;
 }
 
 uint32_t outcome_intern_slow(struct thread *t, struct operation *own, const struct outcome_key *key);

@@ -99,12 +99,6 @@ void record_nothing(struct span *span);
  * seen. */
 struct spool_live *known_request(struct thread *t, MPI_Request handle, const void *variable);
 
-/* A request, detached from its index, was ended by the call just recorded. `status` may be NULL for sends that were not
- * cancelled. The caller releases the entry. */
-void record_completion(const struct span *span, struct spool_live *live, const MPI_Status *status, enum spool_ended ended);
-/* The same for a request that is not known. */
-void record_unknown_completion(void);
-
 /* A test that said no: one poll of this call site, and of each known request that it covered. */
 void record_poll(struct span *span);
 void record_incomplete(const struct span *span, struct spool_live *live, int certain);

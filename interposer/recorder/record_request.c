@@ -5,26 +5,17 @@
 #include "inject.h"
 #include "meter.h"
 #include "operation.h"
+#include "outstanding.h"
 #include "request.h"
 #include "spool_codec.h"
 #include "tally.h"
 
-static int64_t *outstanding; /* bytes of sends not yet complete, by world rank of the destination */
+int64_t *outstanding __attribute__((visibility("hidden")));
 
 int record_init_world(int world_size)
 {
     outstanding = arena_alloc((size_t)world_size * sizeof *outstanding);
     return outstanding != NULL;
-}
-
-static inline int64_t add_outstanding(int32_t world_rank, int64_t bytes)
-{
-    if (LIKELY(!recorder_multiple)) {
-        int64_t before = outstanding[world_rank];
-        outstanding[world_rank] = before + bytes;
-        return before;
-    }
-    return __atomic_fetch_add(&outstanding[world_rank], bytes, __ATOMIC_RELAXED);
 }
 
 /* --- posts -------------------------------------------------------------------------------------------------------- */
@@ -39,8 +30,8 @@ static __attribute__((noinline)) void post_slowly(struct thread *t, struct spool
         inject_posted(t->injector, live, operation, caller);
 }
 
-static void fill_live(struct thread *t, struct spool_live *live, struct operation *operation, uintptr_t caller, uint64_t begin,
-                      uint64_t end)
+static inline ALWAYS_INLINE void fill_live(struct thread *t, struct spool_live *live, struct operation *operation,
+                                           uintptr_t caller, uint64_t begin, uint64_t end)
 {
     live->thread = (uint16_t)t->number;
     live->flags &= SPOOL_LIVE_PERSISTENT | SPOOL_LIVE_CHAINED | SPOOL_LIVE_REDUCES;
@@ -80,14 +71,30 @@ static const struct operation *posted_receive(struct thread *t, struct callsite 
     return operation_of(t, &site->last_receive, call, site->path, comm_of_message(t, receive), receive, receive);
 }
 
+/* An operation that is not the one which was last posted from there. Loops over neighbours post the same ones in turn, so that
+ * which followed the last one before is tried first. */
+static __attribute__((noinline)) struct operation *next_operation(struct thread *t, struct callsite *site, enum call call,
+                                                                  struct message *message)
+{
+    struct operation *last = site->last_operation;
+    if (last && operation_repeats(last->followed_by, call, message))
+        return site->last_operation = last->followed_by;
+    const struct comm *comm = comm_of_message(t, message);
+    if (message->receive)
+        message->related = posted_receive(t, site, call, message->receive);
+    struct operation *operation = operation_of(t, &site->last_operation, call, site->path, comm, message, message);
+    if (last)
+        last->followed_by = operation;
+    return operation;
+}
+
 struct spool_live *record_post(struct thread *t, enum call call, struct caller caller, uint64_t begin, uint64_t end,
                                struct message *message, MPI_Request handle, const void *variable)
 {
     struct callsite *site = callsite_of(t, caller);
-    const struct comm *comm = comm_of_message(t, message);
-    if (UNLIKELY(message->receive != NULL))
-        message->related = posted_receive(t, site, call, message->receive);
-    struct operation *operation = operation_of(t, &site->last_operation, call, site->path, comm, message, message);
+    struct operation *operation = site->last_operation;
+    if (UNLIKELY(!operation_repeats(operation, call, message)))
+        operation = next_operation(t, site, call, message);
     thread_was_inside(t, end - begin);
     struct spool_live *live = operation ? request_new(t) : NULL;
     if (UNLIKELY(!live)) {
@@ -100,6 +107,14 @@ struct spool_live *record_post(struct thread *t, enum call call, struct caller c
     if (UNLIKELY(stale != NULL))
         drop_stale(t, stale);
     return live;
+}
+
+void request_makes_comm(struct spool_live *live, const void *handle, int fortran)
+{
+    if (!live)
+        return;
+    live->definition = (uintptr_t)handle;
+    live->flags |= (uint8_t)(SPOOL_LIVE_MAKES_COMM | (fortran ? SPOOL_LIVE_FORTRAN : 0));
 }
 
 /* --- persistent requests -------------------------------------------------------------------------------------------- */
@@ -186,168 +201,13 @@ void record_startall(struct thread *t, struct caller caller, uint64_t begin, uin
     }
 }
 
-/* --- completions -------------------------------------------------------------------------------------------------- */
+/* --- tests that said no, or ended nothing -------------------------------------------------------------------------- */
 
 struct spool_live *known_request(struct thread *t, MPI_Request handle, const void *variable)
 {
     struct spool_live *live = handle == mpi.request_null ? NULL : request_find(t, request_key(handle), variable);
     return live && request_is_active(live) ? live : NULL;
 }
-
-/* The operation of what the receiving half of a request got, as far as it is known; 0 when it could not be kept. */
-static uint32_t received_operation(struct thread *t, const struct operation *posted, const MPI_Status *status)
-{
-    const struct operation_key *key = &posted->key;
-    if (!isendrecv_has_status() && key->peer != SPOOL_PROC_NULL)
-        return posted->id;
-    struct message receive = message_of(SPOOL_RECV, key->peer, key->tag, NO_SCOPE);
-    receive.bytes = key->bytes;
-    struct message came = message_received(&receive, status);
-    struct operation *last = NULL;
-    struct operation *operation = operation_of(t, &last, key->call, key->path, posted->comm, &receive, &came);
-    return operation ? operation->id : 0;
-}
-
-/* What a status tells of a receive. */
-static void fill_received(struct outcome_key *key, const struct operation *operation, const MPI_Status *status)
-{
-    if (UNLIKELY(operation->key.peer == SPOOL_PROC_NULL)) { /* see message_received */
-        key->tag = SPOOL_ANY_TAG;
-        key->bytes = 0;
-        return;
-    }
-    key->source = peer_code(status->MPI_SOURCE);
-    key->tag = tag_code(status->MPI_TAG);
-    key->bytes = bytes_received(status);
-    if (UNLIKELY(key->bytes > operation->key.bytes)) /* truncated: Open MPI tells the size that was sent */
-        key->bytes = operation->key.bytes;
-}
-
-static inline uint32_t outcome_of_request(struct thread *t, const struct spool_live *live, struct operation *operation,
-                                          const MPI_Status *status, enum spool_ended ended, uint64_t *bytes)
-{
-    struct operation *own = live->thread == t->number ? operation : NULL;
-    struct outcome_key key = {.bytes = operation->key.bytes,
-                              .operation = operation->id,
-                              .source = operation->key.peer,
-                              .tag = operation->key.tag};
-    int cancelled = 0;
-    /* another thread's MPI_Cancel may have come while this one was waiting */
-    if (UNLIKELY((live->flags & SPOOL_LIVE_CANCELLED || recorder_multiple) && status))
-        mpi.Test_cancelled(status, &cancelled);
-    if (UNLIKELY(cancelled)) {
-        key.bytes = 0;
-        ended = SPOOL_CANCELLED;
-    } else if (status && ended != SPOOL_FREED) {
-        if (operation->key.kind == SPOOL_RECV)
-            fill_received(&key, operation, status);
-        else if (UNLIKELY(operation->key.kind == SPOOL_IO))
-            key.bytes = bytes_received(status);
-        else if (UNLIKELY(operation->related && operation->related->key.kind == SPOOL_RECV &&
-                          operation->key.kind == SPOOL_SEND))
-            key.receive_operation = received_operation(t, operation->related, status);
-    }
-    key.ended = (uint8_t)ended;
-    *bytes = key.bytes;
-    return outcome_of(t, own, &key);
-}
-
-static uint64_t since(uint64_t moment, uint64_t begin)
-{
-    return moment ? moment - begin + 1 : 0;
-}
-
-/* The records that may stand in front of a REQUEST; returns where to go on. */
-static unsigned char *put_extras(struct thread *t, unsigned char *at, const struct spool_live *live)
-{
-    if (UNLIKELY(live->thread != t->number || live->injection_arm)) {
-        uint64_t foreign[] = {live->thread, live->injection_arm};
-        at = spool_put(at, SPOOL_FOREIGN, foreign, 2);
-    }
-    if (UNLIKELY(t->meter != NULL) && live->thread == t->number)
-        at = meter_put_request(t->meter, live, at);
-    int seen_complete = live->flags & SPOOL_LIVE_SEEN_COMPLETE;
-    if (live->polls || seen_complete) {
-        uint64_t begin = live->post_begin, seen = seen_complete ? since(live->seen_complete, begin) : 0;
-        uint64_t none[SPOOL_HOT_FIELDS] = {0, 0, 0, 0, seen};
-        uint64_t extra[SPOOL_HOT_FIELDS] = {live->polls, since(live->first_poll, begin), since(live->last_poll, begin),
-                                            since(live->last_incomplete, begin), seen};
-        at = spool_put(at, SPOOL_EXTRA, live->polls ? extra : none, SPOOL_HOT_FIELDS);
-    }
-    return at;
-}
-
-static void summarize_request(const struct span *span, const struct spool_live *live, const struct operation *operation,
-                              uint64_t bytes, uint64_t mpi_ticks)
-{
-    struct spool_tally *tally = tally_find(span->thread, operation->key.call, operation->key.path, bytes, SPOOL_TALLY_SUMMARY);
-    if (!tally) {
-        record_lost();
-        return;
-    }
-    tally->count++;
-    tally->bytes += bytes;
-    tally->inside_ticks += live->post_ticks;
-    tally->completion_ticks += (span->end - span->begin) / span->completed;
-    tally->mpi_ticks += mpi_ticks;
-    tally->window_ticks += span->begin - live->post_begin - live->post_ticks;
-}
-
-void record_unknown_completion(void)
-{
-    if (recorder_state == RECORDER_PAUSED)
-        return; /* it was left out on purpose */
-    __atomic_fetch_add(&spool_header()->unknown_requests, 1, __ATOMIC_RELAXED);
-}
-
-/* MPI_Comm_idup is done: now the new communicator may be asked for its members. */
-static __attribute__((noinline, cold)) void define_made_comm(struct thread *t, const struct spool_live *live,
-                                                            const struct operation *operation)
-{
-    const void *handle = (const void *)(uintptr_t)live->definition;
-    MPI_Comm made = live->flags & SPOOL_LIVE_FORTRAN ? comm_f2c(*(const MPI_Fint *)handle) : *(const MPI_Comm *)handle;
-    comm_define(t, SCOPE(made), call_names[operation->key.call], operation->comm, 0);
-}
-
-static __attribute__((noinline)) void complete_slowly(struct thread *t, struct spool_live *live,
-                                                      const struct operation *operation)
-{
-    inject_ended(live);
-    if (live->flags & SPOOL_LIVE_MAKES_COMM)
-        define_made_comm(t, live, operation);
-}
-
-void request_makes_comm(struct spool_live *live, const void *handle, int fortran)
-{
-    if (!live)
-        return;
-    live->definition = (uintptr_t)handle;
-    live->flags |= (uint8_t)(SPOOL_LIVE_MAKES_COMM | (fortran ? SPOOL_LIVE_FORTRAN : 0));
-}
-
-void record_completion(const struct span *span, struct spool_live *live, const MPI_Status *status, enum spool_ended ended)
-{
-    struct thread *t = span->thread;
-    struct operation *operation = (struct operation *)(uintptr_t)live->owner;
-    uint64_t bytes, inside = 0;
-    if (LIKELY(live->thread == t->number)) /* record_call has already counted the completing call itself */
-        inside = t->state->mpi_ticks - live->mpi_ticks_at_post - (span->end - span->begin);
-    uint32_t outcome = outcome_of_request(t, live, operation, status, ended, &bytes);
-    if (live->peer_slot != UINT32_MAX)
-        add_outstanding((int32_t)live->peer_slot, -(int64_t)operation->key.bytes);
-    if (UNLIKELY(t->stream.full || !outcome || !spool_stream_room(&t->stream, t->record_room, 0))) {
-        summarize_request(span, live, operation, bytes, inside);
-    } else {
-        unsigned char *at = put_extras(t, t->stream.at, live);
-        uint64_t since_post = span->begin > live->post_begin ? span->begin - live->post_begin : 0;
-        uint64_t fields[SPOOL_HOT_FIELDS] = {outcome, since_post, live->post_ticks, inside, live->outstanding_bytes};
-        spool_stream_commit(&t->stream, spool_put(at, SPOOL_REQUEST, fields, SPOOL_HOT_FIELDS));
-    }
-    if (UNLIKELY(live->flags & (SPOOL_LIVE_MAKES_COMM | SPOOL_LIVE_INJECTED | SPOOL_LIVE_REDUCES)))
-        complete_slowly(t, live, operation);
-}
-
-/* --- tests that said no, or ended nothing -------------------------------------------------------------------------- */
 
 void record_incomplete(const struct span *span, struct spool_live *live, int certain)
 {

@@ -74,14 +74,6 @@ static void set_next(struct spool_live *live, struct spool_live *next)
     live->flags = (uint8_t)(next ? live->flags | SPOOL_LIVE_CHAINED : live->flags & ~SPOOL_LIVE_CHAINED);
 }
 
-static struct request_slot *slot_of(struct request_index *index, uint64_t key)
-{
-    unsigned at = request_slot_of(index, key);
-    while (index->slots[at].live && index->slots[at].key != key)
-        at = (at + 1) & index->mask;
-    return &index->slots[at];
-}
-
 static void append(struct spool_live *head, struct spool_live *live)
 {
     struct spool_live *last = next_of(head) ? (struct spool_live *)(uintptr_t)head->last_same : head;
@@ -106,49 +98,45 @@ void request_clear_slot(struct request_index *index, unsigned at)
     index->slots[at].live = NULL;
 }
 
-static void remove_from_chain(struct request_index *index, uint64_t key, const struct spool_live *live)
+static void remove_from_chain(struct request_index *index, uint64_t key, struct spool_live *live)
 {
-    struct request_slot *slot = slot_of(index, key);
-    struct spool_live *head = slot->live, *before = NULL, *at = head;
+    unsigned place = request_place(index, key);
+    struct spool_live *head = index->slots[place].live, *before = NULL, *at = head;
     while (at && at != live) {
         before = at;
         at = next_of(at);
     }
     if (!at)
         return;
-    if (before) {
-        set_next(before, next_of(at));
-        if (head->last_same == (uintptr_t)at)
-            head->last_same = (uintptr_t)before;
-    } else if (UNLIKELY(next_of(at) != NULL)) {
-        slot->live = next_of(at);
-        slot->live->last_same = at->last_same;
-    } else {
-        request_clear_slot(index, (unsigned)(slot - index->slots));
+    if (!before) {
+        request_unlink_first(index, place, at);
+        return;
     }
+    set_next(before, next_of(at));
+    if (head->last_same == (uintptr_t)at)
+        head->last_same = (uintptr_t)before;
+    at->flags &= (uint8_t)~SPOOL_LIVE_CHAINED;
 }
 
-/* Under the key, behind those that have it already; 0 when the index cannot grow. The index is locked. */
-static int put(struct request_index *index, uint64_t key, struct spool_live *live)
+/* Under the key, behind those that have it already; not at all when the index cannot grow. The index is locked. */
+static inline void put(struct request_index *index, uint64_t key, struct spool_live *live)
 {
     if (UNLIKELY(index->count * 2 > index->mask) && !grow_index(index))
-        return 0;
-    struct request_slot *slot = slot_of(index, key);
-    if (UNLIKELY(slot->live != NULL)) {
+        return;
+    struct request_slot *slot = &index->slots[request_place(index, key)];
+    if (slot->live) {
         append(slot->live, live);
     } else {
         *slot = (struct request_slot){key, live};
         index->count++;
     }
-    return 1;
 }
 
-struct spool_live *request_insert(struct thread *t, uint64_t key, int shared, const void *variable, struct spool_live *live)
+struct spool_live *request_insert_slow(struct thread *t, uint64_t key, int shared, struct spool_live *live)
 {
     struct request_index *index = &t->index;
-    live->variable = (uintptr_t)variable;
     request_lock(index);
-    struct spool_live *stale = shared ? NULL : slot_of(index, key)->live;
+    struct spool_live *stale = shared ? NULL : request_chain(index, key);
     if (UNLIKELY(stale != NULL))
         remove_from_chain(index, key, stale);
     put(index, key, live);
@@ -187,13 +175,16 @@ struct spool_live *request_find_slow(struct thread *t, uint64_t key, const void 
     return oldest;
 }
 
-void request_detach(uint64_t key, struct spool_live *live)
+struct spool_live *request_take_slow(struct thread *t, uint64_t key, const void *variable)
 {
+    struct spool_live *live = request_find_slow(t, key, variable);
+    if (!live)
+        return NULL;
     struct request_index *index = &threads[request_home(live)]->index;
     request_lock(index);
     remove_from_chain(index, key, live);
-    live->flags &= (uint8_t)~SPOOL_LIVE_CHAINED;
     request_unlock(index);
+    return live;
 }
 
 void request_attach(uint64_t key, struct spool_live *live)

@@ -35,11 +35,6 @@ static inline struct spool_live *request_new(struct thread *t)
     return live;
 }
 
-/* Makes the entry findable under the handle in the application's `variable`. Where the handle is not one that live
- * requests share, an entry that still has it belonged to a request whose end was not seen: it is taken out and returned,
- * else NULL. */
-struct spool_live *request_insert(struct thread *t, uint64_t key, int shared, const void *variable, struct spool_live *live);
-
 /* The live request with that handle in that variable, whichever thread posted it; NULL when it is not known. */
 struct spool_live *request_find_slow(struct thread *t, uint64_t key, const void *variable);
 
@@ -61,13 +56,19 @@ static inline void request_unlock(struct request_index *index)
         __atomic_store_n(&index->lock, 0, __ATOMIC_RELEASE);
 }
 
-/* The chain of a handle; the index is locked by the caller. */
-static inline struct spool_live *request_chain(const struct request_index *index, uint64_t key)
+/* The slot of a handle, or the empty one where it would be put; the index is locked by the caller. */
+static inline unsigned request_place(const struct request_index *index, uint64_t key)
 {
     unsigned at = request_slot_of(index, key);
     while (index->slots[at].live && index->slots[at].key != key)
         at = (at + 1) & index->mask;
-    return index->slots[at].live;
+    return at;
+}
+
+/* The chain of a handle; the index is locked by the caller. */
+static inline struct spool_live *request_chain(const struct request_index *index, uint64_t key)
+{
+    return index->slots[request_place(index, key)].live;
 }
 
 static inline struct spool_live *request_find(struct thread *t, uint64_t key, const void *variable)
@@ -80,35 +81,58 @@ static inline struct spool_live *request_find(struct thread *t, uint64_t key, co
     return request_find_slow(t, key, variable);
 }
 
+/* The same as request_insert where there are several threads, the handle is there already, or the index has to grow. */
+struct spool_live *request_insert_slow(struct thread *t, uint64_t key, int shared, struct spool_live *live);
+
+/* Makes the entry findable under the handle in the application's `variable`. Where the handle is not one that live
+ * requests share, an entry that still has it belonged to a request whose end was not seen: it is taken out and returned,
+ * else NULL. */
+static inline struct spool_live *request_insert(struct thread *t, uint64_t key, int shared, const void *variable,
+                                                struct spool_live *live)
+{
+    struct request_index *index = &t->index;
+    struct request_slot *slot = &index->slots[request_slot_of(index, key)];
+    live->variable = (uintptr_t)variable;
+    if (UNLIKELY(slot->live || index->count * 2 > index->mask || recorder_multiple))
+        return request_insert_slow(t, key, shared, live);
+    *slot = (struct request_slot){key, live};
+    index->count++;
+    return NULL;
+}
+
 /* Empties a slot of a locked index, closing the gap. */
 void request_clear_slot(struct request_index *index, unsigned at);
-/* Takes an entry out of its owner's index; it stays live in the spool. */
-void request_detach(uint64_t key, struct spool_live *live);
+
+/* Takes the first of a handle's entries, `live`, out of its slot of a locked index. */
+static inline void request_unlink_first(struct request_index *index, unsigned at, struct spool_live *live)
+{
+    if (live->flags & SPOOL_LIVE_CHAINED) {
+        struct spool_live *next = (struct spool_live *)(uintptr_t)live->next_same;
+        next->last_same = live->last_same;
+        index->slots[at].live = next;
+        live->flags &= (uint8_t)~SPOOL_LIVE_CHAINED;
+    } else if (LIKELY(!index->slots[(at + 1) & index->mask].live)) {
+        index->slots[at].live = NULL;
+        index->count--;
+    } else {
+        request_clear_slot(index, at);
+    }
+}
+
+/* The same as request_take where there are several threads, or it is not the first of its handle's entries. */
+struct spool_live *request_take_slow(struct thread *t, uint64_t key, const void *variable);
 
 /* Finds an entry and detaches it; NULL when it is not known. */
 static inline struct spool_live *request_take(struct thread *t, uint64_t key, const void *variable)
 {
     struct request_index *index = &t->index;
-    request_lock(index);
-    unsigned at = request_slot_of(index, key);
-    while (index->slots[at].live && index->slots[at].key != key)
-        at = (at + 1) & index->mask;
+    if (UNLIKELY(recorder_multiple))
+        return request_take_slow(t, key, variable);
+    unsigned at = request_place(index, key);
     struct spool_live *live = index->slots[at].live;
-    int alone = live && live->variable == (uintptr_t)variable && !(live->flags & SPOOL_LIVE_CHAINED);
-    if (LIKELY(alone)) {
-        if (LIKELY(!index->slots[(at + 1) & index->mask].live)) {
-            index->slots[at].live = NULL;
-            index->count--;
-        } else {
-            request_clear_slot(index, at);
-        }
-    }
-    request_unlock(index);
-    if (LIKELY(alone))
-        return live;
-    live = request_find_slow(t, key, variable);
-    if (live)
-        request_detach(key, live);
+    if (UNLIKELY(!live || live->variable != (uintptr_t)variable))
+        return request_take_slow(t, key, variable);
+    request_unlink_first(index, at, live);
     return live;
 }
 

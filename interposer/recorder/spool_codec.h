@@ -29,7 +29,8 @@ static inline int64_t spool_unzigzag(uint64_t code)
 /* Bytes that a value below 2^56 takes; 0 for 0. */
 static inline unsigned spool_field_bytes(uint64_t value)
 {
-    return (70u - (unsigned)__builtin_clzll(value << 1 | 1)) >> 3;
+    unsigned highest_bit = 63u ^ (unsigned)__builtin_clzll(value << 1 | 1); /* of twice the value: one instruction */
+    return (highest_bit + 7) >> 3;
 }
 
 static inline unsigned char *spool_put_unchecked(unsigned char *at, enum spool_record type, const uint64_t *fields,

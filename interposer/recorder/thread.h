@@ -73,12 +73,14 @@ struct thread {
 
 enum recorder_state { RECORDER_OFF, RECORDER_ON, RECORDER_PAUSED }; /* paused by MPI_Pcontrol(0) */
 
+#pragma GCC visibility push(hidden) /* on the declarations: no way round through a table of addresses */
 extern enum recorder_state recorder_state;
 extern int stamps_are_plain;                   /* the time-stamp counter, no meters, nothing injected */
 extern int recorder_multiple;                  /* MPI_THREAD_MULTIPLE was granted */
 extern struct thread *threads[MAX_THREADS];
 extern unsigned thread_count;
 extern __thread struct thread *current_thread __attribute__((tls_model("initial-exec")));
+#pragma GCC visibility pop
 
 /* What injection does in each thread, where there is any: makes a thread's injector when the thread is first met, and is told
  * of real calls, outside of their stamps. */

@@ -1,0 +1,20 @@
+/* Bytes of sends that are not complete yet, by world rank of the destination. */
+#ifndef LAPSCOPE_OUTSTANDING_H
+#define LAPSCOPE_OUTSTANDING_H
+
+#include "thread.h"
+
+extern int64_t *outstanding;
+
+/* Returns what was outstanding before. */
+static inline int64_t add_outstanding(int32_t world_rank, int64_t bytes)
+{
+    if (LIKELY(!recorder_multiple)) {
+        int64_t before = outstanding[world_rank];
+        outstanding[world_rank] = before + bytes;
+        return before;
+    }
+    return __atomic_fetch_add(&outstanding[world_rank], bytes, __ATOMIC_RELAXED);
+}
+
+#endif

@@ -1,13 +1,14 @@
 /*
- * What lapscope adds to a call, measured within one process: batches through MPI_* (which the preload library sees) and
- * batches through PMPI_* (which nothing sees) in turn, so that both meet the same noise.
+ * What lapscope adds to a request, that is to its post and its share of the call that completes it, measured within one
+ * process: batches through MPI_* (which the preload library sees) and batches through PMPI_* (which nothing sees) in turn, so
+ * that both meet the same noise.
  *
  *   overhead MESSAGE_BYTES IN_FLIGHT ROUNDS [THREADS]
  *
  * A batch posts IN_FLIGHT receives and sends to a partner (itself on one rank, the other rank on two) and waits for all
  * in one MPI_Waitall, again and again for 20000 messages. Rank 0 prints the median over the rounds of the time added per
- * intercepted call, with the first and third quartile, in nanoseconds. With two and more threads, under
- * MPI_THREAD_MULTIPLE and on one rank, each does that for itself at the same time, on a communicator of its own.
+ * request, with the first and third quartile, in nanoseconds. With two and more threads, under MPI_THREAD_MULTIPLE and on
+ * one rank, each does that for itself at the same time, on a communicator of its own.
  */
 #include <mpi.h>
 
@@ -87,7 +88,7 @@ static void prepare(struct exchange *x)
 /* The rounds of one thread; fills bare and added. */
 static void measure(const struct exchange *x, double *bare, double *added)
 {
-    double operations = 2.0 * MESSAGES + (double)MESSAGES / x->in_flight;
+    double posted = 2.0 * MESSAGES;
     unseen(x);
     seen(x); /* warm */
     for (int round = 0; round < rounds; round++) {
@@ -99,8 +100,8 @@ static void measure(const struct exchange *x, double *bare, double *added)
             else
                 with = seen(x);
         }
-        bare[round] = without / operations * 1e9;
-        added[round] = (with - without) / operations * 1e9;
+        bare[round] = without / posted * 1e9;
+        added[round] = (with - without) / posted * 1e9;
     }
 }
 
@@ -141,8 +142,8 @@ int main(int argc, char **argv)
     for (int i = 1; i < threads; i++)
         pthread_join(others[i], NULL);
     if (rank == 0) {
-        print_quartiles("bare, per call", bare, rounds, "ns");
-        print_quartiles("added by lapscope, per call", added, rounds, "ns");
+        print_quartiles("bare, per request", bare, rounds, "ns");
+        print_quartiles("added by lapscope, per request", added, rounds, "ns");
     }
     MPI_Finalize();
     return 0;

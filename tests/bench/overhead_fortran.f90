@@ -1,4 +1,4 @@
-! The batches of overhead.c with `use mpi_f08`, to self: prints the median time of a call in nanoseconds. PMPI calls are no
+! The batches of overhead.c with `use mpi_f08`, to self: prints the median time of a request in nanoseconds. PMPI calls are no
 ! way around a profiler here (some MPIs' Fortran functions call C's), so run it with and without, in turn.
 !
 !   overhead_fortran IN_FLIGHT ROUNDS
@@ -29,8 +29,8 @@ program overhead_fortran
 
 contains
 
-   function batch() result(ns_per_call)
-      real(real64) :: ns_per_call
+   function batch() result(ns_per_request)
+      real(real64) :: ns_per_request
       integer(int64) :: begin, finish, rate
       integer :: done, i
       call system_clock(begin, rate)
@@ -44,7 +44,7 @@ contains
          call MPI_Waitall(2*in_flight, requests, MPI_STATUSES_IGNORE)
       end do
       call system_clock(finish)
-      ns_per_call = real(finish - begin, real64)/real(rate, real64)*1e9_real64/(2*messages + messages/in_flight)
+      ns_per_request = real(finish - begin, real64)/real(rate, real64)*1e9_real64/(2*messages)
    end function batch
 
    subroutine sort(values)

@@ -2,11 +2,12 @@
 # What lapscope costs, measured: `make bench`. Every figure is a ratio or difference taken within one run; absolute times
 # are of this machine. Takes half an hour, of which `inject` is the greater part.
 #
-#   tests/bench/run.sh [overhead] [threads] [fortran] [finalize] [report] [overlap] [inject] [ghost]      default: all
+#   tests/bench/run.sh [rate] [instructions] [overhead] [threads] [fortran] [finalize] [report] [overlap] [inject] [ghost]      default: all
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-preload=$PWD/build/lib/liblapscope.so
+libraries=${LAPSCOPE_LIB_DIR:-$PWD/build/lib} # those of another commit, to compare with
+preload=$libraries/liblapscope.so
 lapscope=${LAPSCOPE_BIN:-$PWD/target/release/lapscope}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -14,7 +15,7 @@ if [ "$(id -u)" = 0 ]; then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_RO
 
 mpis=()
 for mpi in openmpi mpich; do
-    if command -v "mpicc.$mpi" >/dev/null && [ -e "build/lib/liblapscope-$mpi.so" ]; then mpis+=("$mpi"); fi
+    if command -v "mpicc.$mpi" >/dev/null && [ -e "$libraries/liblapscope-$mpi.so" ]; then mpis+=("$mpi"); fi
 done
 if [ ${#mpis[@]} = 0 ]; then echo "no MPI with a recorder: run \`make build\` first" >&2; exit 1; fi
 
@@ -26,8 +27,53 @@ launch() { # launch MPI RANKS command...
     "mpirun.$mpi" "${more[@]}" -n "$ranks" "$@"
 }
 
+rate() {
+    echo "== nanoseconds a message, one rank to another: bare (PMPI_*) and recorded (MPI_*) windows in turn within one process"
+    local mpi bytes window
+    for mpi in "${mpis[@]}"; do
+        "mpicc.$mpi" -O2 -w -o "$work/message_rate.$mpi" tests/bench/message_rate.c
+        for window in 64 1000; do
+            for bytes in 8 64 512 4096 16384 65536; do
+                printf '  %-8s' "$mpi"
+                LAPSCOPE_QUIET=on LAPSCOPE_CONVERT=off LAPSCOPE_DIR=$work/run \
+                    launch "$mpi" 2 env LD_PRELOAD="$preload" "$work/message_rate.$mpi" "$bytes" "$window" 41
+                rm -rf "$work/run"
+            done
+        done
+    done
+}
+
+count() { # count PRELOAD PROGRAM WINDOW WINDOWS: what callgrind counts, one line
+    LAPSCOPE_QUIET=on LAPSCOPE_CONVERT=off LAPSCOPE_DIR=$work/run LD_PRELOAD=$1 \
+        valgrind --tool=callgrind --callgrind-out-file=/dev/null --cache-sim=yes "$2" 8 "$3" "$4" seen 2>&1 | sed -n 's/.*Collected : //p'
+    rm -rf "$work/run"
+}
+
+instructions() {
+    echo "== instructions, memory accesses and cache misses added per request: messages of 8 bytes to self, windows of that many requests"
+    if ! command -v valgrind >/dev/null; then echo "  no valgrind"; return; fi
+    local mpi window windows
+    for mpi in "${mpis[@]}"; do
+        "mpicc.$mpi" -O2 -w -o "$work/message_rate.$mpi" tests/bench/message_rate.c
+        for window in 64 1000; do
+            windows=$((16000 / window))
+            # twice as many windows less these many: what starting and ending costs is in both
+            { count "" "$work/message_rate.$mpi" $window $windows
+              count "" "$work/message_rate.$mpi" $window $((2 * windows))
+              count "$preload" "$work/message_rate.$mpi" $window $windows
+              count "$preload" "$work/message_rate.$mpi" $window $((2 * windows)); } |
+                awk -v mpi="$mpi" -v window=$window -v requests=$((window * windows)) '
+                    { for (i = 1; i <= 6; i++) v[NR, i] = $i }
+                    function bare(i) { return (v[2, i] - v[1, i]) / requests }
+                    function added(i) { return (v[4, i] - v[3, i]) / requests - bare(i) }
+                    END { printf "  %-8s %4d in flight: %4.0f instructions added to %.0f, %.0f loads, %.0f stores, %.1f misses of the first cache\n",
+                                 mpi, window, added(1), bare(1), added(2), added(3), added(5) + added(6) }'
+        done
+    done
+}
+
 overhead() {
-    echo "== time added per intercepted call: bare (PMPI_*) and recorded (MPI_*) batches in turn within one process"
+    echo "== time added per request: bare (PMPI_*) and recorded (MPI_*) batches in turn within one process"
     local mpi paths ranks flight
     for mpi in "${mpis[@]}"; do
         "mpicc.$mpi" -O2 -w -pthread -o "$work/overhead.$mpi" tests/bench/overhead.c
@@ -79,8 +125,8 @@ fortran() {
                 awk -v b="$bare" -v w="$with" 'BEGIN { print w - b }' >>"$work/added"
             done
             echo "$mpi, $flight in flight"
-            printf '  bare, per call                %s\n' "$(quartiles <"$work/bare")"
-            printf '  added by lapscope, per call   %s\n' "$(quartiles <"$work/added")"
+            printf '  bare, per request             %s\n' "$(quartiles <"$work/bare")"
+            printf '  added by lapscope, per request%s\n' "$(quartiles <"$work/added")"
         done
     done
 }
@@ -146,7 +192,7 @@ inject() {
     for mpi in "${mpis[@]}"; do "mpicc.$mpi" -O2 -w -o "$work/progress.$mpi" tests/bench/progress.c; done
     if [ -e build/mpi/mpich5/ready ]; then build/mpi/mpich5/bin/mpicc -O2 -w -o "$work/progress.mpich5" tests/bench/progress.c; fi
     python3 tests/bench/inject.py "$work" "$preload"
-    echo "== time added per call by injection with nothing to gain: messages of 8 bytes to self, as in overhead"
+    echo "== time added per request by injection with nothing to gain: messages of 8 bytes to self, as in overhead"
     for mpi in "${mpis[@]}"; do
         "mpicc.$mpi" -O2 -w -pthread -o "$work/overhead.$mpi" tests/bench/overhead.c
         for mode in off calls timer thread; do
@@ -166,6 +212,6 @@ ghost() {
     python3 tests/bench/ghost.py "$work" "$preload"
 }
 
-for part in "${@:-overhead threads fortran finalize report overlap inject ghost}"; do
+for part in "${@:-rate instructions overhead threads fortran finalize report overlap inject ghost}"; do
     for one in $part; do "$one"; done
 done

@@ -37,7 +37,7 @@ apps! {
     under_every_mpi:
     any_source cancel collectives collectives_persistent comm_idup communicators environment error_jump errors_return
     exit_code files_nonblocking fork_exec handle_reuse icollectives intercomm isendrecv large_count matched_probe
-    partitioned persistent rma_requests sessions spawn status_ignore test_loop testsome threads waitall waitany;
+    partitioned persistent rma_requests sessions spawn status_ignore test_loop testsome threads type_reuse waitall waitany;
 
     in_turn:
     blocking buffer_detach buffer_flush collectives_in_place collectives_v comm_groups comm_idup_info comm_recreate

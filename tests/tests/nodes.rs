@@ -4,7 +4,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-use lapscope_tests::answer::{ask, number, rows, site, text};
+use lapscope_tests::answer::{ask_without_processors, number, rows, site, text};
 use lapscope_tests::launch::{place, Form, Job};
 use lapscope_tests::{build, child, mpi};
 
@@ -46,7 +46,7 @@ fn clocks_of_two_nodes_are_brought_together() {
         let outcome = job.run();
         assert_eq!(outcome.code, 0, "{}: {}", mpi.name, outcome.stderr);
 
-        let overlap = ask("overlap", &job.run_directory());
+        let overlap = ask_without_processors("overlap", &job.run_directory());
         let clocks = &overlap["clocks"];
         println!("{}: {clocks}", mpi.name);
         assert_eq!(number(clocks, "clocks"), 2.0);

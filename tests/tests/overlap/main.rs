@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use lapscope_tests::answer::{ask, check_sums, number, rows, site, text};
+use lapscope_tests::answer::{ask_without_processors, check_sums, number, rows, site, text};
 use lapscope_tests::bed::Bed;
 use lapscope_tests::build;
 use lapscope_tests::launch::place;
@@ -43,7 +43,7 @@ fn measure(
     job = job.limit(LONG);
     let outcome = job.run();
     assert_eq!(outcome.code, 0, "{app} {args:?} under {}: {}", mpi.name, outcome.stderr);
-    let overlap = ask("overlap", &job.run_directory());
+    let overlap = ask_without_processors("overlap", &job.run_directory());
     check_sums(&overlap["totals"]);
     for table in ["kinds", "sites", "sizes", "paths", "ranks", "over_time"] {
         rows(&overlap, table).iter().for_each(check_sums);

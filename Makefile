@@ -1,5 +1,6 @@
 # make            builds; make help lists the rest
-PREFIX ?= /usr/local
+export PREFIX ?= /usr/local
+export DESTDIR ?=
 CARGO ?= cargo
 JOBS ?= $(shell nproc)
 
@@ -75,15 +76,15 @@ sanitize:
 
 # ld.so splits LD_PRELOAD at blanks and colons, and nothing keeps it from that
 prefix:
-	@case '$(PREFIX)' in *[[:space:]:]*) \
-	    echo "PREFIX=$(PREFIX): LD_PRELOAD cannot hold a path with blanks or colons; name another PREFIX" >&2; exit 1;; \
+	@case "$$PREFIX" in *[[:space:]:]*) \
+	    echo "PREFIX=$$PREFIX: LD_PRELOAD cannot hold a path with blanks or colons; name another PREFIX" >&2; exit 1;; \
 	esac
 
 install: prefix build
-	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" interposer/install.sh install
+	@interposer/install.sh install
 
 uninstall:
-	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" interposer/install.sh uninstall
+	@interposer/install.sh uninstall
 
 clean:
 	rm -rf build

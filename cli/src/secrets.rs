@@ -1,5 +1,5 @@
-//! What may be a secret is not shown: `interposer/recorder/secrets.c`, by which the recorder withholds it already. Runs of
-//! lapscope 0.1.0 and older still have it.
+//! What may be a secret is not shown: `interposer/recorder/secrets.c`, by which the recorder withholds it already. A file
+//! that somebody changed, or made by other means, may still have it.
 
 use std::ffi::{c_char, CString};
 

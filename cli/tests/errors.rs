@@ -99,3 +99,13 @@ fn the_newest_run_is_taken() {
     let report = json(here.path(), &["report"]);
     assert_eq!((&report["head"]["command"], &report["run"]), (&"new".into(), &"lapscope-a".into()));
 }
+
+/// Ranks that kept their spools on a node's own disk, and were killed: the run directory only says where they are.
+#[test]
+fn a_run_of_which_only_pointers_are_there_says_where_its_spools_are() {
+    let run = tempfile::tempdir().unwrap();
+    let pointer = "node9.elsewhere\t/local/lapscope/rank-2.spool\n";
+    std::fs::write(run.path().join("rank-2.spool-at"), pointer).unwrap();
+    let said = failure(run.path(), &["report", "."]);
+    assert!(said.contains("node9.elsewhere") && said.contains("lapscope recover"), "{said}");
+}

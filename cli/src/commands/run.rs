@@ -190,13 +190,14 @@ fn print_report(run: &Path) -> anyhow::Result<()> {
 
 fn no_data(args: &RunArgs) {
     let program = line::program(&args.command);
-    let reason = program.as_deref().and_then(obstacle).unwrap_or_else(|| {
-        "unless a line above says why: the program did not reach MPI_Init, or it uses an MPI for \
+    let obstacle = program.as_deref().and_then(obstacle).map(|reason| format!(": {reason}"));
+    let reason = obstacle.unwrap_or_else(|| {
+        ". Unless a line above says why, the program did not reach MPI_Init, or it uses an MPI for \
          which there is no recorder, or its launcher did not pass LD_PRELOAD on"
             .into()
     });
     let program = program.map(|path| format!(" {}", path.display())).unwrap_or_default();
-    say!("nothing was recorded: {reason}");
+    say!("nothing was recorded{reason}");
     say!("to find out: lapscope doctor{program}");
 }
 

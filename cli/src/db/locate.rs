@@ -12,7 +12,7 @@ pub struct RunFiles {
     pub root: PathBuf,
     /// In the order of worlds and ranks; second lives (`rank-N-2.db`) behind their first.
     pub databases: Vec<PathBuf>,
-    /// Spools not yet turned into databases: of killed ranks, or of ranks still running.
+    /// Spools not yet turned into databases, or what says where they are: of killed ranks, or of ranks still running.
     pub spools: Vec<PathBuf>,
 }
 
@@ -66,7 +66,7 @@ pub fn list_files(root: &Path) -> Result<RunFiles, DbError> {
         let name = entry.map_err(io)?.file_name();
         match parse_name(&name.to_string_lossy()) {
             Some((key, "db")) => databases.push((key, root.join(&name))),
-            Some((key, "spool")) => spools.push((key, root.join(&name))),
+            Some((key, "spool" | "spool-at")) => spools.push((key, root.join(&name))),
             _ => {}
         }
     }

@@ -2,6 +2,7 @@
 
 mod fixture;
 
+use fixture::program::Program;
 use fixture::{answer, json, Rank};
 use serde_json::{json, Value};
 use tempfile::TempDir;
@@ -353,4 +354,103 @@ fn long_posts_are_told() {
         .as_str()
         .unwrap()
         .contains("a lower btl_vader_eager_limit (4096) avoids that"));
+}
+
+/// Rank 0 waits for its send from 15 to 300, then for the first of two receives, computes with it from 310 to 500, and waits for the
+/// second: from 300 to 500 it is 195 us outside MPI, behind which so much of the wait could have been hidden.
+#[test]
+fn a_wait_for_sends_could_come_behind_the_receives() {
+    let mut ranks = [Calls::default(), Calls::default()];
+    let first = ranks[0].post(IRECV, 2, 64, 5);
+    let second = ranks[0].post(IRECV, 2, 64, 7);
+    let send = ranks[0].post(ISEND, 1, LARGE, 10);
+    ranks[0].wait(3, 15, 300, &[send]);
+    ranks[0].wait(4, 305, 310, &[first]);
+    ranks[0].wait(6, 500, 510, &[second]);
+    let one = ranks[1].post(IRECV, 2, LARGE, 6);
+    let replies = [ranks[1].post(ISEND, 1, 64, 8), ranks[1].post(ISEND, 1, 64, 9)];
+    ranks[1].wait(4, 290, 300, &[one]);
+    ranks[1].wait(5, 301, 302, &replies);
+    let report = report(&run([&ranks[0], &ranks[1]]));
+    let behind = find(&report, "wait_behind");
+    assert_eq!((ns(behind, "time_ns"), &behind["helps"]), (195_000, &json!(true)));
+    let change = behind["change"].as_array().unwrap();
+    assert_eq!((address(&change[0]), address(&change[1])), (0x300, 0x600));
+    let sentence = behind["sentence"].as_str().unwrap();
+    let expected = "Complete the sends of MPI_Waitall app+0x300 behind the receives, after MPI_Waitall app+0x600: what is computed \
+                    on the way there needs no send to be complete, as long as it leaves their buffers alone, on rank 0.";
+    assert_eq!(sentence, expected);
+    // What is left of the wait, 275 in all, is the receiver's matter.
+    assert_eq!(ns(&find(&report, "test")["evidence"], "exposed_partner_outside_ns"), 80_000);
+}
+
+/// Two messages, each posted and waited for on a line of its own, as exchanges in several directions do: one piece of advice.
+#[test]
+fn one_cure_in_one_function_is_one_piece_of_advice() {
+    let program = Program::new(
+        "void f(int);\nvoid post(void) {\n f(1);\n f(2);\n}\nvoid finish(void) {\n f(3);\n f(4);\n}\nvoid other(void) {\n f(5);\n}\n",
+    );
+    let mut ranks = [Calls::default(), Calls::default()];
+    let sends = [ranks[0].post(ISEND, 1, LARGE, 10), ranks[0].post(ISEND, 1, LARGE, 12)];
+    ranks[0].wait(3, 15, 520, &sends[..1]);
+    ranks[0].wait(4, 521, 560, &sends[1..]);
+    ranks[1].block(COMM_DUP, 6, 0, 10, 499);
+    let first = ranks[1].post(IRECV, 3, LARGE, 500);
+    ranks[1].block(COMM_DUP, 6, 0, 502, 529);
+    let second = ranks[1].post(IRECV, 4, LARGE, 530);
+    ranks[1].wait(5, 532, 560, &[first, second]);
+    let directory = run([&ranks[0], &ranks[1]]);
+    let at = |rank: i64, lines: &[(i64, u32)]| {
+        let file = directory.path().join(format!("rank-{rank}.db"));
+        rusqlite::Connection::open(file).unwrap().execute_batch(&program.frames_at(lines)).unwrap();
+    };
+    at(0, &[(1, 3), (3, 7), (4, 8)]);
+    at(1, &[(3, 3), (4, 4), (5, 11), (6, 11)]);
+    let report = report(&directory);
+    let earlier: Vec<&Value> =
+        advice(&report).iter().filter(|it| it["cure"] == "post_receive_earlier").collect();
+    assert_eq!(earlier.len(), 1, "{earlier:#?}");
+    // Late by 500 - 15 and by 530 - 521.
+    assert_eq!((ns(earlier[0], "time_ns"), &earlier[0]["waiting_sites"]), (494_000, &json!(2)));
+    let expected = "Post MPI_Irecv post x.c:3, 4 earlier, on rank 1: rank 0 waits for it in MPI_Waitall finish x.c:7, 8; the \
+                    receiver was inside MPI and could have taken them.";
+    assert_eq!(earlier[0]["sentence"], json!(expected));
+    assert_eq!(earlier[0]["waiting"]["other_lines"], json!([8]));
+}
+
+/// Rank 0 waits for rank 1, which waits for rank 2, which computes until 700 and then sends.
+#[test]
+fn a_chain_of_waits_is_followed_to_where_it_began() {
+    let mut ranks = [Calls::default(), Calls::default(), Calls::default()];
+    let message = |ranks: &mut [Calls; 3], rank: usize, call, path, peer: &str, begin| {
+        let kind = if call == ISEND { "send" } else { "recv" };
+        let operation = ranks[rank].operation(call, path, kind, 64, peer);
+        ranks[rank].requests.push((operation, begin, 1, None));
+        ranks[rank].requests.len() - 1
+    };
+    let last = message(&mut ranks, 2, ISEND, 1, "1", 700);
+    ranks[2].wait(3, 702, 720, &[last]);
+    let taken = message(&mut ranks, 1, IRECV, 5, "2", 5);
+    ranks[1].wait(6, 10, 720, &[taken]);
+    let on = message(&mut ranks, 1, ISEND, 3, "0", 722);
+    ranks[1].wait(3, 724, 740, &[on]);
+    let end = message(&mut ranks, 0, IRECV, 5, "1", 5);
+    ranks[0].wait(4, 10, 740, &[end]);
+    let directory = tempfile::tempdir().unwrap();
+    for (rank, calls) in (0..).zip(&ranks) {
+        let (world_size, end_ns) = (3, 1_000_000);
+        let times = Rank { epoch_ns: 0, init_end_ns: 0, end_ns, world_size, ..Rank::new(1) };
+        Rank { rank, ..times }.write(directory.path(), &calls.sql(rank));
+    }
+    let report = report(&directory);
+    let late = advice(&report).iter().filter(|it| it["cure"] == "partner_late");
+    let late: Vec<&Value> = late.filter(|it| address(&it["waiting"]) == 0x400).collect();
+    assert_eq!(late.len(), 1, "{:#}", report["advice"]);
+    assert_eq!((ns(late[0], "time_ns"), &late[0]["change_ranks"]), (712_000, &json!([1])));
+    let began = &late[0]["began"];
+    assert_eq!((&began["rank"], &began["doing"]), (&json!(2), &json!("computing")));
+    assert_eq!((address(&began["place"]), &began["share"]), (0x100, &json!(1.0)));
+    let expected = "MPI_Waitall app+0x400 waits for rank 1, inside MPI for 99.7 % of that time, mostly waiting as well: 100.0 % of \
+                    it began with rank 2, which came late from computing to MPI_Isend app+0x100.";
+    assert_eq!(late[0]["sentence"], json!(expected));
 }

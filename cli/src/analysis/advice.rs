@@ -4,8 +4,11 @@
 //! that no two pieces promise the same nanosecond. What is said is at stake, not promised: the cure may move a wait
 //! elsewhere, or free a processor that somebody else waits for.
 
+mod chain;
 mod gather;
 mod judge;
+mod merge;
+mod ranks;
 mod serial;
 mod words;
 
@@ -16,6 +19,7 @@ use crate::model::{Nanos, Rank};
 use crate::symbols::FrameName;
 use crate::trace::PathClass;
 
+pub use chain::Doing;
 pub use gather::{Gathered, Gatherer};
 
 /// From which size sends of a path wait for their receiver, as far as that is known.
@@ -60,6 +64,8 @@ pub enum Cure {
     Test,
     /// Complete sends together with the receives, not one by one before them ([SP04] strategy 2).
     WaitTogether,
+    /// Complete sends behind the receives, and behind what is computed with these.
+    WaitBehind,
     PostReceiveEarlier,
     MakeNonblocking,
     /// Posting takes long because messages are copied, which a limit decides.
@@ -106,6 +112,8 @@ pub struct Advice {
     pub share: f64,
     /// Where the time goes by: the call that waits, blocks or posts, and the ranks that do.
     pub waiting: Place,
+    /// Call sites where that is.
+    pub waiting_sites: usize,
     pub waiting_ranks: Vec<Rank>,
     /// Where the code would change: from one call to another, or one call alone.
     pub change: Vec<Place>,
@@ -114,6 +122,10 @@ pub struct Advice {
     pub change_ranks: Vec<Rank>,
     /// Whether these are all ranks of a run of several.
     pub everywhere: bool,
+    /// Ranks of the run.
+    pub of_ranks: usize,
+    /// Where waits for ranks began that were inside MPI themselves.
+    pub began: Option<Began>,
     pub sentence: String,
     pub evidence: Evidence,
 }
@@ -132,11 +144,35 @@ impl Advice {
     }
 }
 
-/// A call in the program.
+/// The end of a chain of waits, each for the next.
+#[derive(Debug, Clone, Serialize)]
+pub struct Began {
+    pub rank: Rank,
+    pub doing: Doing,
+    /// The call that the next one waited for.
+    pub place: Place,
+    /// Of the waits that this is said of: those that began there.
+    pub share: f64,
+}
+
+/// A call in the program, or the same call on several lines of a function.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Place {
     pub call: String,
+    /// Where most of the time is.
     pub site: Option<FrameName>,
+    /// The other lines of the function with that call, sorted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_lines: Vec<u32>,
+}
+
+impl Place {
+    /// Whether that is the same call in the same function.
+    fn is_beside(&self, other: &Place) -> bool {
+        let function = |place: &Place| place.site.as_ref().and_then(|site| site.function.clone());
+        let is_same_function = function(self).is_some() && function(self) == function(other);
+        self.call == other.call && (is_same_function || self.site == other.site)
+    }
 }
 
 /// The numbers that a piece of advice follows from.

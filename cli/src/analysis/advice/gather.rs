@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::serial::calls_to_join;
+use super::chain::Wait;
+use super::serial::{joins, Join};
 use crate::analysis::overlap::exposure::Exposure;
 use crate::analysis::overlap::witness::{Awaited, Waited, Witness};
 use crate::model::Frame;
@@ -20,6 +21,8 @@ pub(super) enum Finding {
     Test(Spot),
     /// This wait could be part of a later one.
     WaitTogether(Spot, Spot),
+    /// This wait for sends could come behind that call, the last that completes receives, and computation on the way there.
+    WaitBehind(Spot, Spot),
     /// Waiting for a receive that was posted late, there.
     LateReceive(Spot, Spot),
     /// Waiting for a send or for a member of a collective.
@@ -47,6 +50,8 @@ pub(super) struct Sums {
     pub posts: BTreeMap<Spot, i64>,
     /// Post and completing call around computations in which a test would help as well, by the time it would help against.
     pub or_test: BTreeMap<(Spot, Spot), i64>,
+    /// The time of waits for sends that could come behind these calls, though little is computed on the way there.
+    pub behind: BTreeMap<Spot, i64>,
     pub ranks: BTreeMap<u32, i64>,
     /// Ranks on which something would change.
     pub change_ranks: BTreeMap<u32, i64>,
@@ -80,6 +85,8 @@ pub struct Gathered {
     pub(super) findings: FxHashMap<Finding, Sums>,
     /// Waiting for partners, by rank.
     pub(super) waited: BTreeMap<u32, i64>,
+    /// Single waits, by rank.
+    pub(super) waits: BTreeMap<u32, Vec<Wait>>,
 }
 
 impl Gathered {
@@ -90,6 +97,9 @@ impl Gathered {
         for (rank, waited) in other.waited {
             *self.waited.entry(rank).or_default() += waited;
         }
+        for (rank, waits) in other.waits {
+            self.waits.entry(rank).or_default().extend(waits);
+        }
     }
 }
 
@@ -98,7 +108,7 @@ impl Gathered {
 pub struct Gatherer<'a> {
     trace: &'a Trace,
     rank: usize,
-    join: Vec<u32>,
+    joins: Vec<Join>,
     gathered: Gathered,
 }
 
@@ -118,13 +128,14 @@ struct Booking {
     compute: Option<i64>,
     late: Option<(u32, Late)>,
     or_test: Option<(Spot, Spot)>,
+    behind: Option<Spot>,
 }
 
 impl<'a> Gatherer<'a> {
     /// `rank` is a place in [`Trace::ranks`].
     pub fn new(trace: &'a Trace, rank: usize) -> Gatherer<'a> {
-        let join = calls_to_join(&trace.ranks[rank]);
-        Gatherer { trace, rank, join, gathered: Gathered::default() }
+        let joins = joins(&trace.ranks[rank]);
+        Gatherer { trace, rank, joins, gathered: Gathered::default() }
     }
 
     pub fn finish(mut self) -> Gathered {
@@ -137,20 +148,19 @@ impl<'a> Gatherer<'a> {
         let parts = waited_for.exposed;
         let waited = parts.late_partner + parts.partner_outside;
         *self.gathered.waited.entry(self.rank as u32).or_default() += waited;
+        self.keep(waited_for, call, waited);
         let waiting = self.call_spot(self.rank, call);
-        let later = self.join[call as usize];
-        let mut bookings = Vec::with_capacity(3);
-        if later != NONE && waited > 0 {
-            let finding = Finding::WaitTogether(waiting, self.call_spot(self.rank, later));
-            let parts = Exposure { own_window: 0, transfer: 0, no_processor: 0, ..parts };
-            bookings.push(Booking {
-                or_test: self.region_of_partner(waited_for, waiting),
-                ..self.own_booking(finding, waited_for, parts)
-            });
-        } else {
-            bookings.extend(self.late(waited_for, waiting));
-            bookings.extend(self.outside(waited_for, waiting));
-        }
+        let mut bookings = Vec::with_capacity(4);
+        let joined = self.joined(waited_for, waiting, call);
+        let left = joined.as_ref().map_or(parts, |joined| Exposure {
+            late_partner: parts.late_partner - joined.parts.late_partner,
+            partner_outside: parts.partner_outside - joined.parts.partner_outside,
+            ..parts
+        });
+        let left = Waited { exposed: left, ..*waited_for };
+        bookings.extend(joined);
+        bookings.extend(self.late(&left, waiting));
+        bookings.extend(self.outside(&left, waiting));
         if parts.own_window > 0 {
             let own = Exposure { own_window: parts.own_window, ..Exposure::default() };
             let post = Some(self.post_spot(&waited_for.half));
@@ -177,6 +187,58 @@ impl<'a> Gatherer<'a> {
         }
     }
 
+    /// Remembers a single wait for another rank, if it is long enough to matter: few of them are, so they need little memory.
+    fn keep(&mut self, waited_for: &Waited<'_>, call: u32, waited: i64) {
+        /// Nanoseconds.
+        const SHORT: i64 = 1_000;
+        /// Of the run's time.
+        const PART: i64 = 100_000;
+        let rank = &self.trace.ranks[self.rank];
+        if waited < SHORT.max((rank.end - rank.init_end) / PART) {
+            return;
+        }
+        let (whom, post) = match waited_for.awaited {
+            Awaited::Partner(half) => {
+                let endpoint = &self.trace.ranks[half.rank].endpoints[half.index];
+                (half.rank as u32, endpoint.operation)
+            }
+            Awaited::Member(member) => (member, NONE),
+            Awaited::Unknown => return,
+        };
+        let begin = waited_for.half.completion_begin.unwrap_or(waited_for.half.post_begin);
+        let by = rank.calls[call as usize].operation;
+        let wait = Wait { begin, end: begin + waited, by, whom, post };
+        self.gathered.waits.entry(self.rank as u32).or_default().push(wait);
+    }
+
+    /// What joining the call with a later one is a cure for: all the time that it waited for others where that kept sends from
+    /// being posted, else what computation would have hidden.
+    fn joined(&self, waited_for: &Waited<'_>, waiting: Spot, call: u32) -> Option<Booking> {
+        /// Behind so little computation nothing is hidden: this part of the wait.
+        const LITTLE: i64 = 10;
+        let Exposure { late_partner, partner_outside, .. } = waited_for.exposed;
+        let waited = late_partner + partner_outside;
+        let (later, most, is_together) = match self.joins[call as usize] {
+            Join::Together(later) => (later, waited, true),
+            Join::Behind { call, room } if room.saturating_mul(LITTLE) >= waited => {
+                (call, room, false)
+            }
+            Join::Behind { .. } | Join::Nothing => return None,
+        };
+        let later = self.call_spot(self.rank, later);
+        let late_partner = late_partner.min(most);
+        let partner_outside = partner_outside.min(most - late_partner);
+        let parts = Exposure { late_partner, partner_outside, ..Exposure::default() };
+        let finding = match is_together {
+            true => Finding::WaitTogether(waiting, later),
+            false => Finding::WaitBehind(waiting, later),
+        };
+        (parts.total() > 0).then(|| Booking {
+            or_test: self.region_of_partner(waited_for, waiting),
+            ..self.own_booking(finding, waited_for, parts)
+        })
+    }
+
     /// What would change is where this rank waits.
     fn own_booking(&self, finding: Finding, waited_for: &Waited<'_>, parts: Exposure) -> Booking {
         Booking {
@@ -187,6 +249,7 @@ impl<'a> Gatherer<'a> {
             compute: has_window(&waited_for.half).then_some(waited_for.compute),
             late: None,
             or_test: None,
+            behind: self.behind(waited_for),
         }
     }
 
@@ -251,7 +314,16 @@ impl<'a> Gatherer<'a> {
             compute: compute(&half),
             late: None,
             or_test: None,
+            behind: self.behind(waited_for),
         })
+    }
+
+    /// The call behind which the one that waited could come as well.
+    fn behind(&self, waited_for: &Waited<'_>) -> Option<Spot> {
+        match self.joins[waited_for.half.call? as usize] {
+            Join::Behind { call, .. } => Some(self.call_spot(self.rank, call)),
+            Join::Together(_) | Join::Nothing => None,
+        }
     }
 
     /// The post and the completing call between which the partner computed.
@@ -280,6 +352,9 @@ impl<'a> Gatherer<'a> {
         *sums.waiting.entry(waiting).or_default() += total;
         if let Some(post) = booking.post {
             *sums.posts.entry(post).or_default() += total;
+        }
+        if let Some(behind) = booking.behind {
+            *sums.behind.entry(behind).or_default() += total;
         }
         if let Some(region) = booking.or_test {
             *sums.or_test.entry(region).or_default() += booking.parts.partner_outside;
@@ -373,6 +448,7 @@ impl Sums {
         add_all(&mut self.waiting, other.waiting);
         add_all(&mut self.posts, other.posts);
         add_all(&mut self.or_test, other.or_test);
+        add_all(&mut self.behind, other.behind);
         add_all(&mut self.ranks, other.ranks);
         add_all(&mut self.change_ranks, other.change_ranks);
         self.compute += other.compute;

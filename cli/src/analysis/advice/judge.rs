@@ -1,14 +1,16 @@
 //! Turns what was gathered into advice: decides about late partners, names places, ranks by time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::chain::{Chains, Origin};
 use super::gather::{join_ranges, Finding, Gathered, Late, Spot, Sums};
-use super::{words, Advice, Cause, Cure, Evidence, Limit, OrTest, Place, Setting};
+use super::merge::{merge, Piece};
+use super::{words, Advice, Began, Cause, Cure, Evidence, Limit, OrTest, Place, Setting};
 use crate::analysis::combine::same_places;
 use crate::analysis::overlap::exposure::Exposure;
 use crate::analysis::sites::Grouping;
 use crate::model::{Frame, Nanos, Rank};
-use crate::symbols::NameFrames;
+use crate::symbols::{FrameName, NameFrames};
 use crate::trace::Trace;
 
 /// Advice on less than this fraction of the run time is left out.
@@ -33,15 +35,16 @@ impl Gathered {
         run_time: Nanos,
         names: &mut dyn NameFrames,
     ) -> Vec<Advice> {
-        self.unify(names);
-        let mut judge = Judge { trace, setting, run_time, names };
-        let judged = judge_findings(&self, setting.limits);
+        let same = self.unify(names);
+        for waits in self.waits.values_mut() {
+            waits.sort_by_key(|wait| wait.begin);
+        }
+        let origins = Chains::new(trace, &self.waits).origins();
+        let mut judge = Judge { trace, setting, run_time, names, origins, same };
+        let pieces = merge(judge_findings(&self, setting.limits), judge.names);
         let is_worth = |time: i64| Nanos(time).share_of(run_time) >= WORTH_LISTING;
-        let mut advice: Vec<Advice> = judged
-            .into_iter()
-            .filter(|(_, sums)| is_worth(sums.time()))
-            .map(|((cure, finding), sums)| judge.word(cure, finding, &sums, &self.waited))
-            .collect();
+        let worth = pieces.iter().filter(|piece| is_worth(piece.sums.time()));
+        let mut advice: Vec<Advice> = worth.map(|piece| judge.word(piece, &self.waited)).collect();
         advice.sort_by(|a, b| {
             is_first(b)
                 .cmp(&is_first(a))
@@ -53,12 +56,13 @@ impl Gathered {
     }
 
     /// Makes addresses one that have the same name, function and line.
-    fn unify(&mut self, names: &mut dyn NameFrames) {
+    fn unify(&mut self, names: &mut dyn NameFrames) -> HashMap<Frame, Frame> {
         let mut frames: BTreeSet<Frame> = BTreeSet::new();
         for (finding, sums) in &self.findings {
             let spots = finding.spots().into_iter().flatten();
             let all = spots
                 .chain(sums.waiting.keys().chain(sums.posts.keys()).copied())
+                .chain(sums.behind.keys().copied())
                 .chain(sums.or_test.keys().flat_map(|&(post, region)| [post, region]));
             frames.extend(all.filter_map(|(_, frame)| frame));
         }
@@ -70,13 +74,16 @@ impl Gathered {
             sums.move_spots(&move_spot);
             self.findings.entry(finding.map(&move_spot)).or_default().merge(sums);
         }
+        same
     }
 }
 
 impl Finding {
-    fn spots(&self) -> [Option<Spot>; 2] {
+    pub fn spots(&self) -> [Option<Spot>; 2] {
         match *self {
-            Finding::WaitTogether(a, b) | Finding::LateReceive(a, b) => [Some(a), Some(b)],
+            Finding::WaitTogether(a, b)
+            | Finding::WaitBehind(a, b)
+            | Finding::LateReceive(a, b) => [Some(a), Some(b)],
             Finding::Test(a)
             | Finding::Late(a)
             | Finding::Blocking(a)
@@ -91,6 +98,7 @@ impl Finding {
         match self {
             Finding::Test(a) => Finding::Test(moved(a)),
             Finding::WaitTogether(a, b) => Finding::WaitTogether(moved(a), moved(b)),
+            Finding::WaitBehind(a, b) => Finding::WaitBehind(moved(a), moved(b)),
             Finding::LateReceive(a, b) => Finding::LateReceive(moved(a), moved(b)),
             Finding::Late(a) => Finding::Late(moved(a)),
             Finding::Blocking(a) => Finding::Blocking(moved(a)),
@@ -103,7 +111,7 @@ impl Finding {
 }
 
 impl Sums {
-    fn time(&self) -> i64 {
+    pub fn time(&self) -> i64 {
         self.parts.total() + self.posting
     }
 
@@ -114,8 +122,14 @@ impl Sums {
         most.filter(|_| all.saturating_mul(2) >= self.time())
     }
 
+    /// Behind what most of these waits could come, though that hides little of them.
+    fn wait_behind(&self) -> Option<Spot> {
+        let all: i64 = self.behind.values().copied().fold(0, i64::saturating_add);
+        most(&self.behind).filter(|_| all.saturating_mul(2) >= self.time())
+    }
+
     fn move_spots(&mut self, moved: &impl Fn(Spot) -> Spot) {
-        for spots in [&mut self.waiting, &mut self.posts] {
+        for spots in [&mut self.waiting, &mut self.posts, &mut self.behind] {
             for (spot, ns) in std::mem::take(spots) {
                 *spots.entry(moved(spot)).or_default() += ns;
             }
@@ -135,6 +149,7 @@ fn judge_findings(gathered: &Gathered, limits: &[Limit]) -> BTreeMap<(Cure, Find
             Finding::NoProcessor => Cure::GiveProcessors,
             Finding::Test(_) => Cure::Test,
             Finding::WaitTogether(..) => Cure::WaitTogether,
+            Finding::WaitBehind(..) => Cure::WaitBehind,
             Finding::Blocking(_) => Cure::MakeNonblocking,
             Finding::Nothing(_) => Cure::NothingToHideBehind,
             Finding::Slow(_) => Cure::SlowTransfer,
@@ -151,7 +166,11 @@ fn judge_findings(gathered: &Gathered, limits: &[Limit]) -> BTreeMap<(Cure, Find
                     } else {
                         (Cure::PostReceiveEarlier, finding)
                     };
-                    judged.entry(to).or_default().add_pair((own, partner), late, waiting);
+                    let judged = judged.entry(to).or_default();
+                    judged.add_pair((own, partner), late, waiting);
+                    if let Some(behind) = sums.wait_behind() {
+                        *judged.behind.entry(behind).or_default() += late.ns;
+                    }
                 }
                 continue;
             }
@@ -187,22 +206,29 @@ impl Sums {
     }
 }
 
-/// The ranks with the most time, until they have nearly all of it: the others are left out of sentences.
+/// The ranks with the most time, until they have nearly all of it, and those that are like them: the others are left out of
+/// sentences.
 fn most_of(ranks: &BTreeMap<u32, i64>) -> BTreeSet<u32> {
     const NEARLY_ALL: f64 = 0.95;
     let mut by_time: Vec<(u32, i64)> = ranks.iter().map(|(&rank, &ns)| (rank, ns)).collect();
     by_time.sort_by_key(|&(rank, ns)| (std::cmp::Reverse(ns), rank));
     let all: i64 = by_time.iter().map(|&(_, ns)| ns).fold(0, i64::saturating_add);
     let mut named = 0;
-    by_time
-        .into_iter()
-        .take_while(|&(_, ns)| {
-            let is_needed = (named as f64) < NEARLY_ALL * all as f64;
-            named += ns;
-            is_needed
-        })
-        .map(|(rank, _)| rank)
-        .collect()
+    let mut count = 0;
+    for &(_, ns) in &by_time {
+        let mean = named / i64::max(count, 1);
+        if named as f64 >= NEARLY_ALL * all as f64 && (ns * 2 < mean || ns <= 0) {
+            break;
+        }
+        named += ns;
+        count += 1;
+    }
+    by_time.into_iter().take(count as usize).map(|(rank, _)| rank).collect()
+}
+
+/// Where most of the time is.
+fn most(spots: &BTreeMap<Spot, i64>) -> Option<Spot> {
+    spots.iter().max_by_key(|(_, ns)| **ns).map(|(spot, _)| *spot)
 }
 
 struct Judge<'a> {
@@ -210,48 +236,55 @@ struct Judge<'a> {
     setting: Setting<'a>,
     run_time: Nanos,
     names: &'a mut dyn NameFrames,
+    /// Where waits began, by the call that waited, as it is in the trace.
+    origins: BTreeMap<Spot, BTreeMap<Origin, i64>>,
+    /// For each frame the one that stands for its line.
+    same: HashMap<Frame, Frame>,
 }
 
 impl Judge<'_> {
-    fn word(
-        &mut self,
-        cure: Cure,
-        finding: Finding,
-        sums: &Sums,
-        waited: &BTreeMap<u32, i64>,
-    ) -> Advice {
-        let most = |spots: &BTreeMap<Spot, i64>| {
-            spots.iter().max_by_key(|(_, ns)| **ns).map(|(spot, _)| *spot)
-        };
+    fn word(&mut self, piece: &Piece, waited: &BTreeMap<u32, i64>) -> Advice {
+        let Piece { cure, finding, sums, spots, .. } = piece;
         let [first, second] = finding.spots();
-        let waiting = self.place(most(&sums.waiting).or(first));
-        let change: Vec<Option<Spot>> = match finding {
-            Finding::Test(region) => vec![most(&sums.posts), Some(region)],
-            Finding::LateReceive(_, post) if cure == Cure::PostReceiveEarlier => vec![Some(post)],
-            _ => vec![first, second],
+        let waiting = self.place(most(&sums.waiting).or(first), &sums.waiting);
+        let or_test = sums.test_instead().map(|(post, region)| {
+            [post, region].map(|spot| self.place(Some(spot), &BTreeMap::new()))
+        });
+        let behind = sums
+            .wait_behind()
+            .filter(|_| *cure != Cure::WaitBehind)
+            .map(|spot| self.place(Some(spot), &sums.behind));
+        let change = match finding {
+            Finding::Test(_) => vec![(most(&sums.posts), &sums.posts), (first, &spots[0])],
+            Finding::LateReceive(..) if *cure == Cure::PostReceiveEarlier => {
+                vec![(second, &spots[1])]
+            }
+            _ => vec![(first, &spots[0]), (second, &spots[1])],
         };
-        let change = change.into_iter().flatten().map(|spot| self.place(Some(spot))).collect();
-        let or_test = sums
-            .test_instead()
-            .map(|(post, region)| [self.place(Some(post)), self.place(Some(region))]);
+        let named = change.into_iter().filter(|(spot, _)| spot.is_some());
+        let change = named.map(|(spot, all)| self.place(spot, all)).collect();
         let waiting_ranks = most_of(&sums.ranks);
         let changed = most_of(&sums.change_ranks);
         let mut advice = Advice {
-            cure,
+            cure: *cure,
             helps: cure.helps(),
             cause: sums.cause(),
             time_ns: Nanos(sums.time()),
             share: Nanos(sums.time()).share_of(self.run_time),
             waiting,
+            waiting_sites: sums.waiting.len(),
             waiting_ranks: self.ranks(&waiting_ranks),
             change,
             or_test: None,
             change_ranks: self.ranks(&changed),
             everywhere: changed.len() > 1 && changed.len() == self.trace.ranks.len(),
+            of_ranks: self.trace.ranks.len(),
+            began: self.began(&sums.waiting).filter(|_| *cure == Cure::PartnerLate),
             sentence: String::new(),
             evidence: sums.evidence(&waiting_ranks, &changed, waited),
         };
         advice.sentence = words::sentence(&advice, sums.collective, self.setting);
+        advice.sentence += &behind.map(|behind| words::wait_behind(&behind)).unwrap_or_default();
         advice.or_test = or_test.map(|change| OrTest {
             sentence: words::or_test(&advice, &change, self.setting),
             change,
@@ -259,12 +292,44 @@ impl Judge<'_> {
         advice
     }
 
-    fn place(&mut self, spot: Option<Spot>) -> Place {
+    /// Where the waits of these calls began, for the most part of them.
+    fn began(&mut self, waiting: &BTreeMap<Spot, i64>) -> Option<Began> {
+        let mut origins: BTreeMap<Origin, i64> = BTreeMap::new();
+        for (spot, of_spot) in &self.origins {
+            let frame = spot.1.map(|frame| self.same.get(&frame).copied().unwrap_or(frame));
+            if waiting.contains_key(&(spot.0, frame)) {
+                for (origin, ns) in of_spot {
+                    *origins.entry(*origin).or_default() += ns;
+                }
+            }
+        }
+        let all: i64 = origins.values().copied().fold(0, i64::saturating_add);
+        let (origin, ns) = origins.into_iter().max_by_key(|&(_, ns)| ns)?;
+        Some(Began {
+            rank: self.trace.ranks[origin.rank as usize].info().rank,
+            doing: origin.doing,
+            place: self.place(Some(origin.spot), &BTreeMap::new()),
+            share: Nanos(ns).share_of(Nanos(all)),
+        })
+    }
+
+    /// `among`: where else the same is.
+    fn place(&mut self, spot: Option<Spot>, among: &BTreeMap<Spot, i64>) -> Place {
         let call = spot.map_or(String::new(), |(call, _)| {
             self.trace.calls.get(call as usize).map(|call| call.name.clone()).unwrap_or_default()
         });
-        let frame = spot.and_then(|(_, frame)| frame);
-        Place { call, site: frame.and_then(|frame| self.names.name(frame).into_iter().next()) }
+        let mut name = |(_, frame): Spot| Some(self.names.name(frame?).swap_remove(0));
+        let site = spot.and_then(&mut name);
+        let is_beside = |other: &FrameName| {
+            site.as_ref().is_some_and(|site| {
+                (&site.function, &site.file) == (&other.function, &other.file)
+                    && site.line != other.line
+            })
+        };
+        let same_call = among.keys().filter(|other| spot.is_some_and(|spot| spot.0 == other.0));
+        let others = same_call.filter_map(|&other| name(other)).filter(is_beside);
+        let other_lines: BTreeSet<u32> = others.filter_map(|other| other.line).collect();
+        Place { call, site, other_lines: other_lines.into_iter().collect() }
     }
 
     fn ranks(&self, places: &BTreeSet<u32>) -> Vec<Rank> {
@@ -336,6 +401,7 @@ mod tests {
         assert_eq!(named(&[96, 4]), [0]);
         assert_eq!(named(&[4, 90, 6]), [1, 2]);
         assert_eq!(named(&[25, 25, 25, 25]), [0, 1, 2, 3]);
+        assert_eq!(named(&[10; 40]).len(), 40, "all alike: none is left out");
         assert!(named(&[]).is_empty());
     }
 

@@ -1,44 +1,72 @@
-//! Sends that are waited for one after the other while receives are still under way: each wait keeps the next send from
-//! being posted ([SP04] strategy 2: complete them all together).
+//! Sends that are waited for while receives are still under way: each wait keeps the next send from being posted ([SP04]
+//! strategy 2: complete them all together), or what was received from being worked on.
 
-use crate::trace::{Direction, RankTrace, NONE};
+use crate::trace::{Direction, RankTrace};
 
-/// For every call of a rank: the later call that completes receives which were already under way, when this call waits for
-/// sends only and further sends are posted before that one. [`NONE`] for all others.
-pub(super) fn calls_to_join(rank: &RankTrace) -> Vec<u32> {
+/// What a call that waits for sends only could be joined with, where receives were under way already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Join {
+    #[default]
+    Nothing,
+    /// The call that completes the receives; further sends are posted before it.
+    Together(u32),
+    /// The last call that completes such receives, without a post in between, and how much is computed on the way there,
+    /// nanoseconds: so much of the wait would be hidden behind it.
+    Behind { call: u32, room: i64 },
+}
+
+/// What each call of a rank could be joined with.
+pub(super) fn joins(rank: &RankTrace) -> Vec<Join> {
     let ended = ended_by_call(rank);
-    let mut posts: Vec<i64> = rank
-        .endpoints
-        .iter()
-        .filter(|endpoint| direction(rank, endpoint.operation) == Direction::Send)
-        .map(|endpoint| endpoint.begin)
-        .collect();
-    posts.sort_unstable();
+    let sends = posts(rank, |direction| direction == Direction::Send);
+    let all = posts(rank, |_| true);
     let mut by_time: Vec<u32> = (0..rank.calls.len() as u32).collect();
     if rank.calls.windows(2).any(|pair| pair[1].begin < pair[0].begin) {
         by_time.sort_by_key(|&call| rank.calls[call as usize].begin);
     }
-    let mut join = vec![NONE; rank.calls.len()];
-    let mut next_receives: Option<u32> = None;
-    for &at in by_time.iter().rev() {
-        let call = &rank.calls[at as usize];
-        let Ended { sends, first_receive } = ended[at as usize];
+    let mut joins = vec![Join::Nothing; rank.calls.len()];
+    let mut next_receives: Option<usize> = None;
+    for (place, &at) in by_time.iter().enumerate().rev() {
+        let Ended { sends: is_of_sends, first_receive } = ended[at as usize];
         if first_receive.is_some() {
-            next_receives = Some(at).filter(|_| !call_blocks(rank, at));
-        } else if sends {
-            let later = next_receives.filter(|&later| {
-                let first = ended[later as usize].first_receive;
-                first.is_some_and(|posted| posted < call.begin)
-                    && any_between(
-                        &posts,
-                        call.begin + call.duration,
-                        rank.calls[later as usize].begin,
-                    )
-            });
-            join[at as usize] = later.unwrap_or(NONE);
+            next_receives = Some(place).filter(|_| !call_blocks(rank, at));
+        } else if let Some(next) = next_receives.filter(|_| is_of_sends) {
+            let call = &rank.calls[at as usize];
+            let end = call.begin + call.duration;
+            let was_under_way = |later: u32| {
+                ended[later as usize].first_receive.is_some_and(|posted| posted < call.begin)
+            };
+            let later = by_time[next];
+            if !was_under_way(later) {
+                continue;
+            }
+            let until = |later: u32| rank.calls[later as usize].begin;
+            joins[at as usize] = match any_between(&sends, end, until(later)) {
+                true => Join::Together(later),
+                false => {
+                    let same_phase = |later: &&u32| {
+                        was_under_way(**later) && !any_between(&all, end, until(**later))
+                    };
+                    let last = by_time[next..].iter().take_while(same_phase).last();
+                    let behind = |&call| Join::Behind {
+                        call,
+                        room: rank.presence.outside(end, until(call)),
+                    };
+                    last.map_or(Join::Nothing, behind)
+                }
+            };
         }
     }
-    join
+    joins
+}
+
+/// Moments of posts, sorted.
+fn posts(rank: &RankTrace, is_wanted: impl Fn(Direction) -> bool) -> Vec<i64> {
+    let is_wanted = |operation| is_wanted(direction(rank, operation));
+    let wanted = rank.endpoints.iter().filter(|endpoint| is_wanted(endpoint.operation));
+    let mut posts: Vec<i64> = wanted.map(|endpoint| endpoint.begin).collect();
+    posts.sort_unstable();
+    posts
 }
 
 #[derive(Clone, Copy, Default)]

@@ -1,9 +1,9 @@
 //! Advice in words.
 
 use super::judge::copied_by;
-use super::{Advice, Cause, Cure, Limit, Place, Setting};
-use crate::analysis::problem::{list_ranks, plural};
-use crate::model::{Nanos, Rank};
+use super::ranks;
+use super::{Advice, Began, Cause, Cure, Doing, Limit, Place, Setting};
+use crate::model::Nanos;
 use crate::options;
 use crate::render::units::{bytes, percent, round_bytes, time};
 
@@ -23,6 +23,13 @@ pub(super) fn sentence(advice: &Advice, collective: bool, setting: Setting<'_>) 
         ),
         Cure::Test => test(advice, collective, setting),
         Cure::WaitTogether => wait_together(advice),
+        Cure::WaitBehind => format!(
+            "Complete the sends of {} behind the receives, after {}: what is computed on the way there needs no send to be \
+             complete, as long as it leaves their buffers alone{}.",
+            place(&advice.waiting),
+            place(advice.change.last().unwrap_or(&advice.waiting)),
+            on(advice)
+        ),
         Cure::PostReceiveEarlier => post_receive_earlier(advice),
         Cure::MakeNonblocking => format!(
             "Make {} an MPI_Isend that is completed later: it blocks until the receive is posted{}.",
@@ -48,6 +55,15 @@ fn wait_together(advice: &Advice) -> String {
     )
 }
 
+/// Of waits that another cure is for, or none.
+pub(super) fn wait_behind(behind: &Place) -> String {
+    format!(
+        " These sends need not be complete before the receives: they could be completed behind {}, though little is computed \
+         on the way there.",
+        place(behind)
+    )
+}
+
 pub(super) fn or_test(advice: &Advice, [from, to]: &[Place; 2], setting: Setting<'_>) -> String {
     format!(
         "Or call MPI_Test now and then in the computation between {} and {}, where receivers are meanwhile{}.",
@@ -63,12 +79,12 @@ fn test(advice: &Advice, collective: bool, setting: Setting<'_>) -> String {
     let what = if collective { "collectives" } else { "messages" };
     let what = format!("{what} of {}", sizes(advice));
     let why = match advice.cause {
-        Cause::PartnerOutside if advice.waiting == *to => {
+        Cause::PartnerOutside if advice.waiting.is_beside(to) => {
             format!("{what} stand still there while the other side waits for them")
         }
         Cause::PartnerOutside => format!(
             "{what} stand still there while {} for them in {}",
-            wait(&advice.waiting_ranks),
+            wait(advice),
             place(&advice.waiting)
         ),
         _ if advice.evidence.mean_transfer_ns.is_some() => {
@@ -126,7 +142,7 @@ fn post_receive_earlier(advice: &Advice) -> String {
         "Post {} earlier{}: {} for it in {}; {how}.",
         place(receive),
         on(advice),
-        wait(&advice.waiting_ranks),
+        wait(advice),
         place(&advice.waiting)
     )
 }
@@ -158,13 +174,13 @@ fn partner_late(advice: &Advice) -> String {
     let Some(computing) = evidence.partner_computing else {
         return format!("{at} waits for a partner that is not known.");
     };
-    let (whom, s) = (ranks_in_words(&advice.change_ranks), third_person(&advice.change_ranks));
+    let whom = ranks::in_words(&advice.change_ranks, advice.of_ranks);
+    let s = ranks::third_person(&advice.change_ranks);
     let waited = evidence.partner_waited_ns.unwrap_or_default();
     if computing < 0.5 {
         let inside = percent(1.0 - computing);
-        return format!(
-            "{at} waits for {whom}, inside MPI for {inside} of that time: look at what is waited for there."
-        );
+        let began = advice.began.as_ref().map(began).unwrap_or_default();
+        return format!("{at} waits for {whom}, inside MPI for {inside} of that time{began}.");
     }
     if waited.0 * 2 < evidence.waited_ns.0 {
         let (waited, others) = (time(waited), time(evidence.waited_ns));
@@ -177,6 +193,23 @@ fn partner_late(advice: &Advice) -> String {
         "{at} waits for {whom}, which come{s} late from computing, at other times the others do: uneven steps, no cure in \
          the communication."
     )
+}
+
+/// Where a chain of waits began.
+fn began(began: &Began) -> String {
+    let (rank, at) = (began.rank, place(&began.place));
+    let share = percent(began.share);
+    match began.doing {
+        Doing::Computing => format!(
+            ", mostly waiting as well: {share} of it began with rank {rank}, which came late from computing to {at}"
+        ),
+        Doing::WaitingInCircle => {
+            format!(", waiting for each other: {share} of it in a circle that rank {rank} is in, with {at}")
+        }
+        Doing::InMpi => format!(
+            ": {share} of it began with rank {rank}, inside MPI until it came to {at}, and waiting for nobody that is known"
+        ),
+    }
 }
 
 fn nothing(advice: &Advice, collective: bool) -> String {
@@ -257,11 +290,17 @@ fn slow(advice: &Advice, collective: bool) -> String {
     }
 }
 
-/// "MPI_Waitall wait_exchange halo.c:84"
+/// "MPI_Waitall wait_exchange halo.c:84", "MPI_Wait exchange halo.c:84, 90, 96 and 5 more"
 pub fn place(place: &Place) -> String {
-    match &place.site {
-        Some(site) => format!("{} {}", place.call, site.short()),
-        None => place.call.clone(),
+    const SHOWN: usize = 3;
+    let Some(site) = &place.site else { return place.call.clone() };
+    let mut text = format!("{} {}", place.call, site.short());
+    for line in place.other_lines.iter().take(SHOWN) {
+        text += &format!(", {line}");
+    }
+    match place.other_lines.len().saturating_sub(SHOWN) {
+        0 => text,
+        more => text + &format!(" and {more} more"),
     }
 }
 
@@ -288,23 +327,11 @@ fn on(advice: &Advice) -> String {
     match advice.change_ranks.as_slice() {
         [] => String::new(),
         _ if advice.everywhere => ", on every rank".to_owned(),
-        ranks => format!(", on {}", ranks_in_words(ranks)),
+        ranks => format!(", on {}", ranks::in_words(ranks, advice.of_ranks)),
     }
 }
 
-fn wait(ranks: &[Rank]) -> String {
-    format!("{} wait{}", ranks_in_words(ranks), third_person(ranks))
-}
-
-fn ranks_in_words(ranks: &[Rank]) -> String {
-    format!("rank{} {}", plural(ranks.len() as u64), list_ranks(ranks))
-}
-
-/// The s of "rank 0 waits".
-fn third_person(ranks: &[Rank]) -> &'static str {
-    if ranks.len() == 1 {
-        "s"
-    } else {
-        ""
-    }
+fn wait(advice: &Advice) -> String {
+    let ranks = &advice.waiting_ranks;
+    format!("{} wait{}", ranks::in_words(ranks, advice.of_ranks), ranks::third_person(ranks))
 }

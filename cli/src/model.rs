@@ -308,12 +308,13 @@ impl CallName {
 
     /// Whether the bytes of this call's rows went over in it. Others tell of bytes that are counted where they do: what
     /// a persistent request is for, what a probe found, what of a partitioned request is ready, and what the end of a
-    /// split collective file operation will say.
+    /// split collective file operation will say. A generalized request is whatever the program makes of it.
     pub fn transfers(&self) -> bool {
         let is_begin =
             self.family == "FILE" && self.name.trim_end_matches("_c").ends_with("_begin");
         match self.role.as_str() {
             "INIT" | "PROBE" => false,
+            _ if self.family == "GENERALIZED" => false,
             "BLOCK" => self.family != "PARTITIONED" && !is_begin,
             _ => true,
         }

@@ -19,6 +19,12 @@ pub trait NameFrames {
     /// Names of a frame, innermost inlined function first, from its level on; never empty.
     fn name(&mut self, frame: Frame) -> Vec<FrameName>;
 
+    /// In which column of its line the call is, where that is known.
+    fn column(&mut self, frame: Frame) -> Option<u32>;
+
+    /// Has the column in the name from now on.
+    fn show_column(&mut self, frame: Frame);
+
     /// Size in bytes of the function that holds a frame's address, where a symbol table tells.
     fn code_bytes(&mut self, frame: Frame) -> Option<u64>;
 }
@@ -99,6 +105,21 @@ impl NameFrames for Symbols {
         names
     }
 
+    fn column(&mut self, frame: Frame) -> Option<u32> {
+        let (module, loaded) = self.modules.get_mut(frame.module? as usize)?;
+        let loaded = loaded.get_or_insert_with(|| LoadedModule::load(module));
+        let columns = loaded.columns(frame.address.saturating_sub(1));
+        columns.get(frame.level as usize).copied().flatten()
+    }
+
+    fn show_column(&mut self, frame: Frame) {
+        let column = self.column(frame);
+        self.name(frame);
+        if let Some(names) = self.names.get_mut(&frame) {
+            names[0].column = column;
+        }
+    }
+
     fn code_bytes(&mut self, frame: Frame) -> Option<u64> {
         let (module, loaded) = self.modules.get_mut(frame.module? as usize)?;
         let loaded = loaded.get_or_insert_with(|| LoadedModule::load(module));
@@ -129,6 +150,14 @@ impl NameFrames for Renumbered<'_> {
         self.symbols.name(self.renumber(frame))
     }
 
+    fn column(&mut self, frame: Frame) -> Option<u32> {
+        self.symbols.column(self.renumber(frame))
+    }
+
+    fn show_column(&mut self, frame: Frame) {
+        self.symbols.show_column(self.renumber(frame));
+    }
+
     fn code_bytes(&mut self, frame: Frame) -> Option<u64> {
         self.symbols.code_bytes(self.renumber(frame))
     }
@@ -141,6 +170,7 @@ pub fn unnamed(frame: Frame, module: Option<&Module>) -> FrameName {
         offset: None,
         file: None,
         line: None,
+        column: None,
         module: module.map(|module| module.path.clone()),
         address: frame.address,
         inlined: false,
@@ -212,6 +242,17 @@ impl LoadedModule {
             });
         }
         names
+    }
+
+    /// Innermost inlined function first.
+    fn columns(&self, address: u64) -> Vec<Option<u32>> {
+        let frames = self.dwarf.as_ref().and_then(|dwarf| dwarf.find_frames(address).ok());
+        let Some(mut frames) = frames else { return Vec::new() };
+        let mut columns = Vec::new();
+        while let Ok(Some(frame)) = frames.next() {
+            columns.push(frame.location.and_then(|location| location.column));
+        }
+        columns
     }
 
     /// The function and how far behind its begin the address is.

@@ -454,3 +454,49 @@ fn a_chain_of_waits_is_followed_to_where_it_began() {
                     it began with rank 2, which came late from computing to MPI_Isend app+0x100.";
     assert_eq!(late[0]["sentence"], json!(expected));
 }
+
+/// Two calls of one line are told apart by their columns; of a loop that was unrolled all copies have the same.
+#[test]
+fn two_calls_of_one_line_are_two_sites() {
+    let program = Program::new("void f(int);\nvoid finish(void) {\n f(3);      f(4);\n}\n");
+    let mut ranks = [Calls::default(), Calls::default()];
+    let sends = [ranks[0].post(ISEND, 1, LARGE, 10), ranks[0].post(ISEND, 1, LARGE, 12)];
+    ranks[0].wait(3, 15, 520, &sends[..1]);
+    ranks[0].wait(4, 521, 560, &sends[1..]);
+    ranks[0].wait(5, 570, 580, &[]);
+    let directory = run([&ranks[0], &ranks[1]]);
+    let file = rusqlite::Connection::open(directory.path().join("rank-0.db")).unwrap();
+    let places = [(3, 0), (4, 8), (5, 0)];
+    let frames = places.map(|(path, column)| program.frame_at(path, 3, column));
+    file.execute_batch(&frames.concat()).unwrap();
+    let report = json(directory.path(), &["report", "."]);
+    let completing = report["completing_sites"].as_array().unwrap().iter();
+    let sites: Vec<(&Value, &Value)> =
+        completing.map(|site| (&site["site"]["column"], &site["time_ns"])).collect();
+    assert_eq!(sites, [(&json!(2), &json!(515_000)), (&json!(13), &json!(39_000))]);
+    let text = answer(directory.path(), &["report", "."]);
+    assert!(text.contains("finish x.c:3:2") && text.contains("finish x.c:3:13"), "{text}");
+}
+
+/// The program itself completes them: nothing is transferred, and nothing is to be done in the communication.
+#[test]
+fn generalized_requests_transfer_nothing() {
+    let mut ranks = [Calls::default(), Calls::default()];
+    const GREQUEST_START: i64 = 9;
+    let operation = ranks[0].operation(GREQUEST_START, 1, "generalized", 6, "NULL");
+    ranks[0].requests.push((operation, 10, 1, None));
+    ranks[0].wait(3, 15, 520, &[0]);
+    let directory = run([&ranks[0], &ranks[1]]);
+    for rank in [0, 1] {
+        let file = directory.path().join(format!("rank-{rank}.db"));
+        let name = "INSERT INTO call_name VALUES (9, 'MPI_Grequest_start', 'GENERALIZED', 'POST')";
+        rusqlite::Connection::open(file).unwrap().execute_batch(name).unwrap();
+    }
+    let report = report(&directory);
+    assert_eq!(advice(&report), &Vec::<Value>::new());
+    assert_eq!(report["kinds"], json!([]));
+    assert_eq!(report["overlap"]["reference"]["notes"], json!([]));
+    let overlap = json(directory.path(), &["overlap", "."]);
+    assert_eq!(overlap["totals"]["measured"], json!(0));
+    assert_eq!(overlap["reference"]["notes"], json!([]));
+}

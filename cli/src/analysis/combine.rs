@@ -196,8 +196,8 @@ impl RunSums {
     }
 }
 
-/// For each frame the one that stands for its line: the place is what counts for [`Grouping::Frame`], not into what it was
-/// inlined.
+/// For each frame the one that stands for its place: the line and column is what counts for [`Grouping::Frame`], not into what
+/// it was inlined. Where one line has several, their names have columns from then on.
 pub(crate) fn same_places(
     frames: impl IntoIterator<Item = Frame>,
     grouping: Grouping,
@@ -205,8 +205,8 @@ pub(crate) fn same_places(
 ) -> HashMap<Frame, Frame> {
     let mut frames: Vec<Frame> = frames.into_iter().collect();
     frames.sort_unstable();
-    let mut first: HashMap<Vec<FrameName>, Frame> = HashMap::new();
-    frames
+    let mut first: HashMap<Vec<FrameName>, Vec<(Option<u32>, Frame)>> = HashMap::new();
+    let same = frames
         .into_iter()
         .map(|frame| {
             let mut key = names.name(frame);
@@ -216,9 +216,22 @@ pub(crate) fn same_places(
             }
             let has_lines = key.iter().all(|name| name.line.is_some());
             key.iter_mut().filter(|_| has_lines).for_each(|name| name.address = 0);
-            (frame, *first.entry(key).or_insert(frame))
+            key[0].column = None;
+            let (column, of_line) = (names.column(frame), first.entry(key).or_default());
+            let known = of_line.iter().find(|(known, _)| *known == column).map(|known| known.1);
+            (
+                frame,
+                known.unwrap_or_else(|| {
+                    of_line.push((column, frame));
+                    frame
+                }),
+            )
         })
-        .collect()
+        .collect();
+    for (_, frame) in first.values().filter(|of_line| of_line.len() > 1).flatten() {
+        names.show_column(*frame);
+    }
+    same
 }
 
 /// For each element its index among those that stay; `None` when it goes.

@@ -25,7 +25,7 @@ use super::injection::Injection;
 use super::problem::{plural, Problem};
 use super::reference::{Description, Reference, Source};
 use super::report::JSON_VERSION;
-use crate::model::{Full, Nanos, Rank};
+use crate::model::{Full, Kind, Nanos, Rank};
 use crate::symbols::NameFrames;
 use crate::trace::{Clocks, Matching, Trace};
 
@@ -171,7 +171,12 @@ impl Overlap {
             sites.truncate(options.top);
             blocking_sites.truncate(options.top);
         }
-        let mut notes = reference_notes(reference, &totals);
+        let cells = measured.ranks.iter().flat_map(|(_, found)| &found.cells);
+        let generalized: u64 = cells
+            .filter(|(key, _)| key.kind == Kind::Generalized)
+            .map(|(_, cell)| cell.requests.requests)
+            .sum();
+        let mut notes = reference_notes(reference, &totals, generalized);
         notes.extend(summary_note(trace));
         Overlap {
             json_version: JSON_VERSION,
@@ -216,20 +221,24 @@ fn summary_note(trace: &Trace) -> Option<String> {
     })
 }
 
-fn reference_notes(reference: &Reference, totals: &Sums) -> Vec<String> {
+/// `generalized`: so many requests transfer nothing.
+fn reference_notes(reference: &Reference, totals: &Sums, generalized: u64) -> Vec<String> {
     let mut notes = Vec::new();
-    let without = totals.requests - totals.measured;
+    let transfers = totals.requests - generalized;
+    let without = transfers.saturating_sub(totals.measured);
+    if transfers == 0 && generalized > 0 {
+        return notes;
+    }
     if reference.source == Source::None || reference.is_empty() {
         notes.push(
             "not enough data for reference times: how much was hidden is not known; measure them with: lapscope calibrate -- \
              <launch line>"
                 .to_owned(),
         );
-    } else if without * 20 > totals.requests {
+    } else if without * 20 > transfers {
         notes.push(format!(
-            "{without} of {} requests have no reference time (their size or path was not measured, or their end is not \
-             known); measure more with: lapscope calibrate -- <launch line>",
-            totals.requests
+            "{without} of {transfers} requests have no reference time (their size or path was not measured, or their end is \
+             not known); measure more with: lapscope calibrate -- <launch line>"
         ));
     }
     notes

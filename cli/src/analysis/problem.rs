@@ -45,6 +45,18 @@ impl Problem {
     }
 }
 
+/// What the time in completing calls is of that is at no request.
+pub fn unattributed_in_words(problems: &[Problem]) -> &'static str {
+    let may_lack = |problem: &Problem| {
+        use ProblemKind::{DamagedFile, LostRecords, Summarized, UnknownRequests};
+        matches!(problem.kind, DamagedFile | LostRecords | Summarized | UnknownRequests)
+    };
+    match problems.iter().any(may_lack) {
+        true => "calls that had nothing to complete, or of requests whose start was not seen",
+        false => "calls that had nothing to complete",
+    }
+}
+
 /// Ranks that died are described one by one up to this many.
 const DEATHS_IN_FULL: usize = 4;
 

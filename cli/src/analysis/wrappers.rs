@@ -336,6 +336,7 @@ mod tests {
                     offset: None,
                     file: None,
                     line: line.parse().ok(),
+                    column: None,
                     module: Some("/opt/app".into()),
                     address: frame.address,
                     inlined: at + 1 < all.len(),
@@ -343,6 +344,12 @@ mod tests {
             };
             all.iter().enumerate().map(name).skip(frame.level as usize).collect()
         }
+
+        fn column(&mut self, _: Frame) -> Option<u32> {
+            None
+        }
+
+        fn show_column(&mut self, _: Frame) {}
 
         fn code_bytes(&mut self, frame: Frame) -> Option<u64> {
             let name = self.0[frame.address as usize];

@@ -15,7 +15,7 @@ use super::units::{bytes, count, percent, round_bytes, time};
 use crate::analysis::overlap::groups::{BlockingRow, SiteRow, TimeRow, WaitedFor};
 use crate::analysis::overlap::sums::{BlockingNumbers, Cause, Numbers};
 use crate::analysis::overlap::Overlap;
-use crate::analysis::problem::plural;
+use crate::analysis::problem::{plural, unattributed_in_words};
 use crate::args::OverlapBy;
 use crate::model::{Kind, Nanos};
 use crate::symbols::FrameName;
@@ -192,8 +192,9 @@ fn write_exposed(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Re
     causes.write(out, style)?;
     if overlap.totals.unattributed_ns.0 > 0 {
         let text = format!(
-            "and {} in calls that had nothing to complete, or for requests whose start was not seen",
-            time(overlap.totals.unattributed_ns)
+            "and {} of {}",
+            time(overlap.totals.unattributed_ns),
+            unattributed_in_words(&overlap.problems)
         );
         writeln!(out, "{}", style.wrap(&text, "  ", "  "))?;
     }

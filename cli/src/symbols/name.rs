@@ -14,6 +14,9 @@ pub struct FrameName {
     /// As the compiler recorded it.
     pub file: Option<String>,
     pub line: Option<u32>,
+    /// Only where another call site is on that line, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
     /// Path of the executable or shared object; `None` outside of all.
     pub module: Option<String>,
     /// The return address in the module's own numbering.
@@ -40,7 +43,10 @@ impl FrameName {
     /// For trees, whose branches say the rest: without offset and module where there is a function.
     pub fn brief(&self) -> String {
         let place = match (&self.file, self.line) {
-            (Some(file), Some(line)) => Some(format!("{}:{line}", base_name(file))),
+            (Some(file), Some(line)) => {
+                let column = self.column.map(|column| format!(":{column}")).unwrap_or_default();
+                Some(format!("{}:{line}{column}", base_name(file)))
+            }
             (Some(file), None) => Some(base_name(file).to_owned()),
             (None, _) => None,
         };

@@ -8,7 +8,7 @@ use super::chain::Wait;
 use super::serial::{joins, Join};
 use crate::analysis::overlap::exposure::Exposure;
 use crate::analysis::overlap::witness::{Awaited, Waited, Witness};
-use crate::model::Frame;
+use crate::model::{Frame, Kind};
 use crate::trace::{Direction, Half, Operation, Trace, NONE};
 
 /// A call of the program, not named yet: index into [`Trace::calls`], and its place.
@@ -169,7 +169,9 @@ impl<'a> Gatherer<'a> {
                 ..self.own_booking(Finding::Test(waiting), waited_for, own)
             });
         }
-        if parts.transfer > 0 {
+        // A generalized request waits for the program itself, which transfers nothing.
+        let transfers = waited_for.half.operation.kind != Kind::Generalized;
+        if parts.transfer > 0 && transfers {
             let transfer = Exposure { transfer: parts.transfer, ..Exposure::default() };
             bookings.push(self.own_booking(
                 transfer_finding(waited_for, waiting),

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use crate::analysis::overlap::sums::Cause;
 use crate::analysis::part::Part;
+use crate::analysis::problem::unattributed_in_words;
 use crate::analysis::report::Report;
 use crate::analysis::sites::{Numbers, Site, SiteKind};
 use crate::analysis::transfers::SizeKind;
@@ -111,8 +112,9 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
     let unattributed = report.totals.unattributed_waiting_ns;
     if unattributed.0 > 0 {
         let text = format!(
-            "{} of the completing time is of calls that had nothing to complete, or of requests whose start was not seen",
-            time(unattributed)
+            "{} of the completing time is of {}",
+            time(unattributed),
+            unattributed_in_words(&report.problems)
         );
         writeln!(out, "{}", style.wrap(&text, "  ", "  "))?;
     }

@@ -127,3 +127,31 @@ fn policies_tell_callers_apart() {
         assert_eq!(windows("MPI_Irecv", "halo"), (40.0, Value::Bool(true)));
     }
 }
+
+/// Advice on four lines of one function is one piece, whatever the cure.
+#[test]
+fn one_cure_is_one_line() {
+    for mpi in known() {
+        let place = place();
+        let program = build::app(mpi, "directions");
+        let job = Job::new(mpi, 2, program, Form::Preload, place.path()).args(["262144", "20"]);
+        let outcome = job.run();
+        assert_eq!(outcome.code, 0, "directions under {}: {}", mpi.name, outcome.stderr);
+        let report = ask("report", &job.run_directory());
+        println!("{}", lapscope(["report".as_ref(), job.run_directory().as_os_str()]));
+        let function = |place: &Value| text(&place["site"], "function").to_owned();
+        let mut said: Vec<(String, String, Vec<String>)> = rows(&report, "advice")
+            .iter()
+            .map(|advice| {
+                let change = rows(advice, "change").iter().chain([&advice["waiting"]]);
+                let change = change.map(|place| text(place, "call").to_owned() + &function(place));
+                (text(advice, "cure").to_owned(), function(&advice["waiting"]), change.collect())
+            })
+            .collect();
+        assert!(!said.is_empty(), "{report:#}");
+        let all = said.len();
+        said.sort_unstable();
+        said.dedup();
+        assert_eq!(said.len(), all, "{:#}", report["advice"]);
+    }
+}

@@ -152,12 +152,8 @@ impl<'a> Gatherer<'a> {
         let waiting = self.call_spot(self.rank, call);
         let mut bookings = Vec::with_capacity(4);
         let joined = self.joined(waited_for, waiting, call);
-        let left = joined.as_ref().map_or(parts, |joined| Exposure {
-            late_partner: parts.late_partner - joined.parts.late_partner,
-            partner_outside: parts.partner_outside - joined.parts.partner_outside,
-            ..parts
-        });
-        let left = Waited { exposed: left, ..*waited_for };
+        let parts = joined.as_ref().map_or(parts, |joined| parts.without(&joined.parts));
+        let left = Waited { exposed: parts, ..*waited_for };
         bookings.extend(joined);
         bookings.extend(self.late(&left, waiting));
         bookings.extend(self.outside(&left, waiting));
@@ -218,19 +214,18 @@ impl<'a> Gatherer<'a> {
     fn joined(&self, waited_for: &Waited<'_>, waiting: Spot, call: u32) -> Option<Booking> {
         /// Behind so little computation nothing is hidden: this part of the wait.
         const LITTLE: i64 = 10;
-        let Exposure { late_partner, partner_outside, .. } = waited_for.exposed;
-        let waited = late_partner + partner_outside;
-        let (later, most, is_together) = match self.joins[call as usize] {
-            Join::Together(later) => (later, waited, true),
-            Join::Behind { call, room } if room.saturating_mul(LITTLE) >= waited => {
-                (call, room, false)
+        let Exposure { late_partner, partner_outside, transfer, .. } = waited_for.exposed;
+        let parts = Exposure { late_partner, partner_outside, ..Exposure::default() };
+        let (later, parts, is_together) = match self.joins[call as usize] {
+            Join::Together(later) => (later, parts, true),
+            Join::Behind { call, room } => {
+                let parts = Exposure { transfer, ..parts };
+                let is_little = room.saturating_mul(LITTLE) < parts.total();
+                (call, if is_little { Exposure::default() } else { parts.at_most(room) }, false)
             }
-            Join::Behind { .. } | Join::Nothing => return None,
+            Join::Nothing => return None,
         };
         let later = self.call_spot(self.rank, later);
-        let late_partner = late_partner.min(most);
-        let partner_outside = partner_outside.min(most - late_partner);
-        let parts = Exposure { late_partner, partner_outside, ..Exposure::default() };
         let finding = match is_together {
             true => Finding::WaitTogether(waiting, later),
             false => Finding::WaitBehind(waiting, later),

@@ -53,6 +53,33 @@ impl Exposure {
         self.no_processor += from_transfer + from_window;
     }
 
+    /// As much of it as lasts so long: first what others were waited for.
+    pub fn at_most(self, mut ns: i64) -> Exposure {
+        let mut take = |part: i64| {
+            let taken = part.min(ns).max(0);
+            ns -= taken;
+            taken
+        };
+        Exposure {
+            late_partner: take(self.late_partner),
+            partner_outside: take(self.partner_outside),
+            own_window: take(self.own_window),
+            transfer: take(self.transfer),
+            no_processor: take(self.no_processor),
+        }
+    }
+
+    /// What is left of it.
+    pub fn without(self, part: &Exposure) -> Exposure {
+        Exposure {
+            late_partner: self.late_partner - part.late_partner,
+            partner_outside: self.partner_outside - part.partner_outside,
+            own_window: self.own_window - part.own_window,
+            transfer: self.transfer - part.transfer,
+            no_processor: self.no_processor - part.no_processor,
+        }
+    }
+
     /// The part of number `number` of `of` equal parts. They add up exactly: what does not divide goes to the first.
     pub fn share(&self, number: u64, of: u64) -> Exposure {
         let of = of.max(1) as i64;

@@ -226,6 +226,12 @@ fn most_of(ranks: &BTreeMap<u32, i64>) -> BTreeSet<u32> {
     by_time.into_iter().take(count as usize).map(|(rank, _)| rank).collect()
 }
 
+/// Cures beside which it is worth a sentence that a wait could come later.
+fn may_come_later(cure: Cure) -> bool {
+    use Cure::{NothingToHideBehind, PartnerLate, PostReceiveEarlier, SlowTransfer, Test};
+    matches!(cure, NothingToHideBehind | PartnerLate | PostReceiveEarlier | SlowTransfer | Test)
+}
+
 /// Where most of the time is.
 fn most(spots: &BTreeMap<Spot, i64>) -> Option<Spot> {
     spots.iter().max_by_key(|(_, ns)| **ns).map(|(spot, _)| *spot)
@@ -252,7 +258,7 @@ impl Judge<'_> {
         });
         let behind = sums
             .wait_behind()
-            .filter(|_| *cure != Cure::WaitBehind)
+            .filter(|_| may_come_later(*cure))
             .map(|spot| self.place(Some(spot), &sums.behind));
         let change = match finding {
             Finding::Test(_) => vec![(most(&sums.posts), &sums.posts), (first, &spots[0])],

@@ -58,8 +58,7 @@ fn wait_together(advice: &Advice) -> String {
 /// Of waits that another cure is for, or none.
 pub(super) fn wait_behind(behind: &Place) -> String {
     format!(
-        " These sends need not be complete before the receives: they could be completed behind {}, though little is computed \
-         on the way there.",
+        " These sends need not be complete before the receives: they could be completed behind {}, as well.",
         place(behind)
     )
 }
@@ -169,6 +168,8 @@ fn expensive_posts(advice: &Advice, limits: &[Limit]) -> String {
 }
 
 fn partner_late(advice: &Advice) -> String {
+    /// Where fewer of the waits began than that says little.
+    const FEW: f64 = 0.25;
     let evidence = &advice.evidence;
     let at = place(&advice.waiting);
     let Some(computing) = evidence.partner_computing else {
@@ -179,7 +180,8 @@ fn partner_late(advice: &Advice) -> String {
     let waited = evidence.partner_waited_ns.unwrap_or_default();
     if computing < 0.5 {
         let inside = percent(1.0 - computing);
-        let began = advice.began.as_ref().map(began).unwrap_or_default();
+        let known = advice.began.as_ref().filter(|began| began.share >= FEW);
+        let began = known.map(began).unwrap_or_default();
         return format!("{at} waits for {whom}, inside MPI for {inside} of that time{began}.");
     }
     if waited.0 * 2 < evidence.waited_ns.0 {

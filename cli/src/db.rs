@@ -3,9 +3,11 @@
 mod census;
 pub mod check;
 mod configuration;
+mod copied;
 mod definitions;
 mod guard;
 mod locate;
+mod rows;
 pub mod rules;
 mod scan;
 
@@ -25,6 +27,7 @@ pub use configuration::{Configuration, Settings};
 pub use definitions::Definitions;
 pub use guard::{guard, unlimited};
 pub use locate::{find_run, list_files, parse_name, FileKey, RunFiles};
+pub use rows::{BadColumn, Rows};
 pub use scan::{rows_to_scan, scan, scan_operations, scan_rows, scan_tallies, FromRow, RowSink};
 
 /// `PRAGMA application_id` of every lapscope database.

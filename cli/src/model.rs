@@ -413,7 +413,6 @@ pub struct OperationRow {
 pub struct CallRow {
     pub id: i64,
     pub operation_id: i64,
-    pub thread_id: i64,
     pub begin: Nanos,
     /// `None`: had not returned when the process ended.
     pub duration: Option<Nanos>,

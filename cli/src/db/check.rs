@@ -8,6 +8,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row};
 use rustc_hash::FxHashSet;
 
+use super::copied::rule_of_rows;
 use super::rules::{conditions, describe, BIG_TABLES, TABLES};
 
 /// The longest time that a row may hold, 2^56 ns or 2 years and 3 months, and that the calls and posts of a rank may take
@@ -78,10 +79,16 @@ pub fn shown(value: ValueRef<'_>) -> String {
     }
 }
 
-/// SQL that is true of the rows of a table of `schema` that can be.
-pub fn valid_row(schema: &str, table: &str) -> String {
-    let rules = TABLES.iter().chain(BIG_TABLES).find(|(name, _)| *name == table);
-    rules.map_or_else(|| "1".to_owned(), |(_, columns)| conditions(schema, columns).0)
+/// SQL that is true of the rows of a table of `schema` that can be, for one pass over them in their order.
+///
+/// # Errors
+/// What SQLite says of the tables that they refer to.
+pub fn valid_row(connection: &Connection, schema: &str, table: &str) -> rusqlite::Result<String> {
+    if let Some(rule) = rule_of_rows(connection, schema, table)? {
+        return Ok(rule);
+    }
+    let rules = TABLES.iter().find(|(name, _)| *name == table);
+    Ok(rules.map_or_else(|| "1".to_owned(), |(_, columns)| conditions(schema, columns).0))
 }
 
 /// The first row of a table that cannot be, as an error.
@@ -169,10 +176,8 @@ fn once(connection: &Connection) -> rusqlite::Result<()> {
 /// # Errors
 /// [`BadValue`] where some are missing; what SQLite says.
 pub fn complete(connection: &Connection, table: &str, read: u64) -> rusqlite::Result<()> {
-    let sql = format!("SELECT coalesce(min(id), 1), coalesce(max(id), 0) FROM {table}");
-    let (first, last): (i64, i64) =
-        connection.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    if i128::from(last) - i128::from(first) + 1 == i128::from(read) {
+    let Ends { first, last } = Ends::read(connection, table)?;
+    if (Ends { first, last }).holds(read) {
         return Ok(());
     }
     let why = format!("rows are missing: ids are {first} to {last}, and {read} rows are there");
@@ -185,6 +190,30 @@ pub fn impossible(table: &str, why: String) -> rusqlite::Error {
     let bad =
         BadValue { table: table.to_owned(), row: String::new(), column: String::new(), value: why };
     bad.into()
+}
+
+/// The first and the last id of a table; 1 and 0 when it is empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ends {
+    pub first: i64,
+    pub last: i64,
+}
+
+impl Ends {
+    /// # Errors
+    /// What SQLite says.
+    pub fn read(connection: &Connection, table: &str) -> rusqlite::Result<Ends> {
+        // two queries: SQLite looks both up in the tree, but goes through all rows for one that asks for both
+        let sql = format!(
+            "SELECT coalesce((SELECT min(id) FROM {table}), 1), coalesce((SELECT max(id) FROM {table}), 0)"
+        );
+        connection.query_row(&sql, [], |row| Ok(Ends { first: row.get(0)?, last: row.get(1)? }))
+    }
+
+    /// Whether so many rows leave no gap.
+    pub fn holds(self, rows: u64) -> bool {
+        i128::from(self.last) - i128::from(self.first) + 1 == i128::from(rows)
+    }
 }
 
 /// Ids of a table. The recorder numbers rows without gaps, so that the first and the last tell all; the ids of files that
@@ -200,18 +229,25 @@ impl Ids {
     /// # Errors
     /// What SQLite says.
     pub fn read(connection: &Connection, table: &str) -> rusqlite::Result<Ids> {
+        let Ends { first, last } = Ends::read(connection, table)?;
         // counting looks at no row
-        let sql = format!("SELECT coalesce(min(id), 1), coalesce(max(id), 0) FROM {table}");
-        let (first, last): (i64, i64) =
-            connection.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let count: i64 =
             connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))?;
-        if i128::from(last) - i128::from(first) + 1 == i128::from(count) {
+        if (Ends { first, last }).holds(count as u64) {
             return Ok(Ids { first, last, others: None });
         }
         let mut statement = connection.prepare(&format!("SELECT id FROM {table}"))?;
         let ids = statement.query_map([], |row| row.get(0))?;
         Ok(Ids { first, last, others: Some(ids.collect::<Result<_, _>>()?) })
+    }
+
+    pub fn ends(&self) -> (i64, i64) {
+        (self.first, self.last)
+    }
+
+    /// Whether every id from the first to the last is there.
+    pub fn are_dense(&self) -> bool {
+        self.others.is_none()
     }
 
     #[inline]
@@ -221,23 +257,16 @@ impl Ids {
     }
 }
 
-/// Says which value of row number `before` of a big table, counted in the order of ids, an error is about.
+/// An error about `column` of row number `before` of a big table, counted in the order of ids.
 pub fn locate(
     connection: &Connection,
     table: &str,
     before: u64,
-    row: &Row<'_>,
-    error: rusqlite::Error,
+    column: String,
 ) -> rusqlite::Error {
-    let at = match &error {
-        rusqlite::Error::IntegralValueOutOfRange(at, _)
-        | rusqlite::Error::InvalidColumnType(at, ..)
-        | rusqlite::Error::FromSqlConversionFailure(at, ..) => *at,
-        _ => return error,
-    };
-    let column = row.as_ref().column_name(at).unwrap_or("?").to_owned();
-    let value = row.get_ref(at).map_or_else(|_| "?".to_owned(), shown);
-    bad_row(connection, table, before, column, value)
+    let sql = format!("SELECT {column} FROM {table} ORDER BY id LIMIT 1 OFFSET {before}");
+    let value = connection.query_row(&sql, [], |row| row.get_ref(0).map(shown));
+    bad_row(connection, table, before, column, value.unwrap_or_else(|_| "?".to_owned()))
 }
 
 /// As [`locate`], where the value is known.

@@ -42,7 +42,7 @@ use Rule::{
 };
 
 /// A column: its name, with `?` behind it where NULL is a value, and what it may hold.
-type Column = (&'static str, Rule);
+pub type Column = (&'static str, Rule);
 
 const OPERATION: Rule = Row("operation");
 const PATH: Rule = Row("call_path");
@@ -266,30 +266,41 @@ pub const BIG_TABLES: &[(&str, &[Column])] = &[
 ];
 
 impl Rule {
+    /// The least and the greatest integer that it lets through; `None` where that does not tell all, or it is no integer.
+    pub fn bounds(self) -> Option<(i64, i64)> {
+        match self {
+            Time => Some((0, LONGEST_NS)),
+            TimeSum => Some((-LONGEST_NS, LONGEST_NS)),
+            Epoch => Some((0, LATEST_EPOCH_NS)),
+            Count => Some((0, MOST)),
+            Bytes => Some((0, MOST_BYTES)),
+            Number => Some((0, i64::from(i32::MAX))),
+            Ordinal => Some((1, i64::from(i32::MAX))),
+            Flag => Some((0, 1)),
+            SizeClass => Some((0, 64)),
+            Key => Some((0, MOST_ROWS)),
+            Integer => Some((i64::MIN, i64::MAX)),
+            Text | Word(_) | Row(_) | Rank => None,
+        }
+    }
+
     /// SQL that is true where `column` of a table in `schema` is as it should be.
     fn holds(self, schema: &str, column: &str) -> String {
-        let between = |least: i64, most: i64| {
-            format!("typeof({column}) = 'integer' AND {column} BETWEEN {least} AND {most}")
-        };
+        if let Some((least, most)) = self.bounds() {
+            let is_integer = format!("typeof({column}) = 'integer'");
+            return match (least, most) {
+                (i64::MIN, i64::MAX) => is_integer,
+                _ => format!("{is_integer} AND {column} BETWEEN {least} AND {most}"),
+            };
+        }
         match self {
-            Time => between(0, LONGEST_NS),
-            TimeSum => between(-LONGEST_NS, LONGEST_NS),
-            Epoch => between(0, LATEST_EPOCH_NS),
-            Count => between(0, MOST),
-            Bytes => between(0, MOST_BYTES),
-            Number => between(0, i64::from(i32::MAX)),
-            Ordinal => between(1, i64::from(i32::MAX)),
-            Flag => between(0, 1),
-            SizeClass => between(0, 64),
-            Key => between(0, MOST_ROWS),
-            Integer => format!("typeof({column}) = 'integer'"),
-            Text => format!("typeof({column}) = 'text'"),
             Word(words) => {
                 let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
                 format!("{column} IN ({})", words.join(", "))
             }
             Row(table) => format!("{column} IN (SELECT id FROM {schema}.{table})"),
             Rank => format!("{column} IN (SELECT rank FROM {schema}.rank)"),
+            _ => format!("typeof({column}) = 'text'"),
         }
     }
 }

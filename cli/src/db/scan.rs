@@ -4,9 +4,10 @@
 //! SQL would look every call up in its tree again. Rows out of that order (never written by the recorder, but a file
 //! may have been edited) are looked up one by one and cost time, not correctness.
 
-use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, Rows};
+use rusqlite::Connection;
 
-use super::check::{self, bad_row, locate, Ids, LONGEST_NS, MOST_ROWS};
+use super::check::{self, bad_row, locate, Ends, Ids, LONGEST_NS, MOST_ROWS};
+use super::rows::{BadColumn, Rows};
 use crate::model::{CallRow, Count, Nanos, OperationRow, RequestRow, TallyRow};
 
 /// Takes rows in the order of the file: all operations, then calls and requests, then tallies.
@@ -24,8 +25,8 @@ pub trait FromRow: Sized {
     /// Columns as SQL, in the order that [`FromRow::read`] takes them.
     const COLUMNS: &'static str;
     /// # Errors
-    /// A column is not of the type that the schema declares.
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self>;
+    /// A column holds what it cannot.
+    fn read(row: &Rows<'_>) -> Result<Self, BadColumn>;
     fn operation_id(&self) -> i64;
     fn completion_id(&self) -> Option<i64>;
     /// Nanoseconds in the posting call.
@@ -36,14 +37,14 @@ impl FromRow for RequestRow {
     const COLUMNS: &'static str =
         "operation_id, completion_id, post_begin_ns, post_ns, mpi_ns, polls";
 
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn read(row: &Rows<'_>) -> Result<Self, BadColumn> {
         Ok(RequestRow {
-            operation_id: row.get(0)?,
-            completion_id: row.get(1)?,
-            post_begin: row.get(2)?,
-            post: row.get(3)?,
-            mpi: row.get(4)?,
-            polls: row.get::<_, Count>(5)?.0,
+            operation_id: row.integer(0)?,
+            completion_id: row.optional(1)?,
+            post_begin: Nanos(row.time(2)?),
+            post: Nanos(row.time(3)?),
+            mpi: row.optional_time(4)?.map(Nanos),
+            polls: row.count(5)?,
         })
     }
 
@@ -66,9 +67,8 @@ impl FromRow for RequestRow {
 /// What SQLite says when the tables are unreadable.
 pub fn rows_to_scan(connection: &Connection) -> rusqlite::Result<u64> {
     let rows = |table: &str| -> rusqlite::Result<i64> {
-        let sql = format!("SELECT coalesce(min(id), 1), coalesce(max(id), 0) FROM {table}");
-        let ends = connection.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?)));
-        ends.map(|(first, last): (i64, i64)| last.saturating_sub(first).clamp(-1, MOST_ROWS) + 1)
+        let Ends { first, last } = Ends::read(connection, table)?;
+        Ok(last.saturating_sub(first).clamp(-1, MOST_ROWS) + 1)
     };
     Ok((rows("call")? + rows("request")?) as u64)
 }
@@ -112,29 +112,24 @@ pub fn scan_rows<R: FromRow, S>(
     mut on_request: impl FnMut(&mut S, R, Option<&CallRow>) -> bool,
 ) -> rusqlite::Result<()> {
     let operations = Ids::read(connection, "operation")?;
-    let mut call_statement =
-        connection.prepare(&format!("SELECT {CALL_COLUMNS} FROM call ORDER BY id"))?;
-    let lookup =
-        connection.prepare_cached(&format!("SELECT {CALL_COLUMNS} FROM call WHERE id = ?1"))?;
     let mut calls = CallCursor {
         connection,
         operations: &operations,
-        rows: call_statement.query([])?,
-        lookup,
+        rows: Rows::new(connection, &format!("SELECT {CALL_COLUMNS} FROM call ORDER BY id"))?,
+        lookup: Rows::new(connection, &format!("SELECT {CALL_COLUMNS} FROM call WHERE id = ?1"))?,
         current: None,
         position: i64::MIN,
         read: 0,
         completed: 0,
         left_ns: most_ns(connection)?,
     };
-    let mut statement =
-        connection.prepare(&format!("SELECT {} FROM request ORDER BY id", R::COLUMNS))?;
-    let mut rows = statement.query([])?;
+    let mut rows =
+        Rows::new(connection, &format!("SELECT {} FROM request ORDER BY id", R::COLUMNS))?;
     let mut read = 0;
     let mut ended = 0;
-    while let Some(row) = rows.next()? {
-        let request =
-            R::read(row).map_err(|error| locate(connection, "request", read, row, error))?;
+    while rows.step()? {
+        let request = R::read(&rows)
+            .map_err(|column| locate(connection, "request", read, rows.name(column)))?;
         let operation = request.operation_id();
         let refuse = |column, id: i64| bad_row(connection, "request", read, column, id.to_string());
         if !operations.contains(operation) {
@@ -175,17 +170,17 @@ pub fn scan_rows<R: FromRow, S>(
 }
 
 const CALL_COLUMNS: &str =
-    "id, operation_id, thread_id, begin_ns, duration_ns, completed, receive_operation_id";
+    "id, operation_id, begin_ns, duration_ns, completed, receive_operation_id, thread_id";
 
-fn read_call(row: &Row<'_>) -> rusqlite::Result<CallRow> {
+fn read_call(row: &Rows<'_>) -> Result<CallRow, BadColumn> {
+    row.integer(6)?;
     Ok(CallRow {
-        id: row.get(0)?,
-        operation_id: row.get(1)?,
-        thread_id: row.get(2)?,
-        begin: row.get(3)?,
-        duration: row.get(4)?,
-        completed: row.get::<_, Count>(5)?.0,
-        receive_id: row.get(6)?,
+        id: row.integer(0)?,
+        operation_id: row.integer(1)?,
+        begin: Nanos(row.time(2)?),
+        duration: row.optional_time(3)?.map(Nanos),
+        completed: row.count(4)?,
+        receive_id: row.optional(5)?,
     })
 }
 
@@ -194,7 +189,7 @@ struct CallCursor<'a> {
     connection: &'a Connection,
     operations: &'a Ids,
     rows: Rows<'a>,
-    lookup: CachedStatement<'a>,
+    lookup: Rows<'a>,
     current: Option<CallRow>,
     position: i64,
     /// Rows that were read.
@@ -214,12 +209,11 @@ fn most_ns(connection: &Connection) -> rusqlite::Result<i64> {
 impl CallCursor<'_> {
     fn next(&mut self) -> rusqlite::Result<Option<CallRow>> {
         let before = self.read;
-        self.current = match self.rows.next()? {
-            Some(row) => Some(
-                read_call(row)
-                    .map_err(|error| locate(self.connection, "call", before, row, error))?,
-            ),
-            None => None,
+        self.current = match self.rows.step()? {
+            true => Some(read_call(&self.rows).map_err(|column| {
+                locate(self.connection, "call", before, self.rows.name(column))
+            })?),
+            false => None,
         };
         if let Some(call) = &self.current {
             self.read += 1;
@@ -268,8 +262,20 @@ impl CallCursor<'_> {
         }
         match self.current {
             Some(call) if call.id == id => Ok(Some(call)),
-            _ => self.lookup.query_row([id], read_call).optional(),
+            _ => self.look_up(id),
         }
+    }
+
+    fn look_up(&mut self, id: i64) -> rusqlite::Result<Option<CallRow>> {
+        self.lookup.begin_with(id)?;
+        if !self.lookup.step()? {
+            return Ok(None);
+        }
+        let refuse = |column| {
+            let why = format!("{} of row {id} cannot be", self.lookup.name(column));
+            check::impossible("call", why)
+        };
+        read_call(&self.lookup).map(Some).map_err(refuse)
     }
 }
 

@@ -45,7 +45,7 @@ fn place_around(intervals: &[(i64, i64)], moment: i64, near: usize) -> usize {
 impl Presence {
     /// From calls in any order, each from its begin to its end.
     pub fn new(mut calls: Vec<(i64, i64)>) -> Presence {
-        calls.sort_unstable(); // of one thread they are nearly in order, which the sort makes use of
+        calls.sort(); // stretches that are in order, as of one thread, are found and merged
         let mut last = 0;
         for index in 1..calls.len() {
             if calls[index].0 <= calls[last].1 + SHORT_GAP {

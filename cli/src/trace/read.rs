@@ -121,9 +121,21 @@ pub(super) struct RankRows {
     pub calls: Vec<Call>,
     pub call_ids: Vec<i64>,
     pub observations: Vec<Observation>,
+    /// From begin to end: calls, and posts, each nearly in order.
     pub inside: Vec<(i64, i64)>,
+    pub posts: Vec<(i64, i64)>,
     pub presence: Presence,
     pub starved: Vec<Starved>,
+}
+
+impl RankRows {
+    /// The place of a call in `calls`: mostly the last, as requests stand in the order of the calls that completed them.
+    fn call_of(&self, id: i64) -> Option<usize> {
+        match self.call_ids.last() {
+            Some(&last) if last == id => Some(self.call_ids.len() - 1),
+            _ => self.call_ids.binary_search(&id).ok(),
+        }
+    }
 }
 
 /// Where an operation of a file is: the rank's place, its place there, and how its rows are taken.
@@ -180,6 +192,7 @@ impl FileTrace {
             scan_tallies(connection, sink)?;
         }
         for rank in &mut file.ranks {
+            rank.inside.append(&mut rank.posts);
             rank.presence = Presence::new(std::mem::take(&mut rank.inside));
             rank.call_ids = Vec::new();
         }
@@ -353,12 +366,12 @@ fn add_request(
     let Some(place) = places.get(row.operation_id) else { return };
     let rank = &mut ranks[place.rank as usize];
     let post_end = row.post_begin + row.post.max(0);
-    rank.inside.push((row.post_begin, post_end));
+    rank.posts.push((row.post_begin, post_end));
     let observed = row.observation.map_or(NONE, |observation| {
         rank.observations.push(observation);
         (rank.observations.len() - 1) as u32
     });
-    let call = completion.and_then(|call| rank.call_ids.binary_search(&call.id).ok());
+    let call = completion.and_then(|call| rank.call_of(call.id));
     let received = places.receives.get(&row.operation_id).and_then(|&id| places.get(id));
     for half in [Some(place), received].into_iter().flatten() {
         rank.endpoints.push(Endpoint {

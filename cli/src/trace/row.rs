@@ -1,10 +1,8 @@
 //! A row of the table `request` as a trace takes it.
 
-use rusqlite::Row;
-
 use super::endpoint::Observation;
-use crate::db::FromRow;
-use crate::model::{Bytes, Count, Nanos, RequestRow};
+use crate::db::{BadColumn, FromRow, Rows};
+use crate::model::{Nanos, RequestRow};
 
 /// The columns of `request` that a trace keeps.
 pub(super) struct TraceRow {
@@ -17,35 +15,31 @@ pub(super) struct TraceRow {
     pub observation: Option<Observation>,
 }
 
-fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<i64>> {
-    Ok(row.get::<_, Option<Nanos>>(column)?.map(|time| time.0))
-}
-
 impl FromRow for TraceRow {
     const COLUMNS: &'static str =
         "operation_id, completion_id, post_begin_ns, post_ns, mpi_ns, outstanding_bytes, polls, \
          first_complete_ns, first_poll_ns, last_poll_ns, last_incomplete_ns";
 
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let (Count(polls), first_complete) = (row.get(6)?, time(row, 7)?);
+    fn read(row: &Rows<'_>) -> Result<Self, BadColumn> {
+        let (polls, first_complete) = (row.count(6)?, row.optional_time(7)?);
         let observation = if polls > 0 || first_complete.is_some() {
             Some(Observation {
                 polls,
-                first_poll: time(row, 8)?,
-                last_poll: time(row, 9)?,
-                last_incomplete: time(row, 10)?,
+                first_poll: row.optional_time(8)?,
+                last_poll: row.optional_time(9)?,
+                last_incomplete: row.optional_time(10)?,
                 first_complete,
             })
         } else {
             None
         };
         Ok(TraceRow {
-            operation_id: row.get(0)?,
-            completion_id: row.get(1)?,
-            post_begin: row.get::<_, Nanos>(2)?.0,
-            post: row.get::<_, Nanos>(3)?.0,
-            mpi: time(row, 4)?,
-            outstanding: row.get::<_, Bytes>(5)?.0 as i64,
+            operation_id: row.integer(0)?,
+            completion_id: row.optional(1)?,
+            post_begin: row.time(2)?,
+            post: row.time(3)?,
+            mpi: row.optional_time(4)?,
+            outstanding: row.bytes(5)? as i64,
             observation,
         })
     }

@@ -4,12 +4,14 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::FxHashMap;
 
 use super::arms::{Arms, Posted};
 use super::{RankInjection, Tests};
-use crate::db::{for_each_file, scan_rows, Database, DbError, Definitions, FromRow};
+use crate::db::{
+    for_each_file, scan_rows, BadColumn, Database, DbError, Definitions, FromRow, Rows,
+};
 use crate::model::{CallRow, Nanos, Rank, RankInfo, RankKey, Text};
 
 /// Where requests are posted, by the file's ids: `call_id` and `path_id`.
@@ -157,13 +159,13 @@ impl FromRow for ArmRow {
     const COLUMNS: &'static str =
         "operation_id, completion_id, post_begin_ns, post_ns, injection_arm";
 
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn read(row: &Rows<'_>) -> Result<Self, BadColumn> {
         Ok(ArmRow {
-            operation_id: row.get(0)?,
-            completion_id: row.get(1)?,
-            post_begin: row.get::<_, Nanos>(2)?.0,
-            post: row.get::<_, Nanos>(3)?.0,
-            arm: row.get(4)?,
+            operation_id: row.integer(0)?,
+            completion_id: row.optional(1)?,
+            post_begin: row.time(2)?,
+            post: row.time(3)?,
+            arm: row.optional(4)?,
         })
     }
 

@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 
 use super::top::Top;
 use super::{is_wanted_call, Filter, Order, Request};
-use crate::db::{scan_rows, Database, DbError, Definitions, FromRow};
-use crate::model::{Bytes, CallRow, Count, Nanos, Rank, RankKey};
+use crate::db::{scan_rows, BadColumn, Database, DbError, Definitions, FromRow, Rows};
+use crate::model::{Bytes, CallRow, Nanos, Rank, RankKey};
 
 /// An `operation` row in full.
 #[derive(Debug, Clone)]
@@ -73,19 +73,20 @@ impl FromRow for Row {
     const COLUMNS: &'static str = "id, operation_id, completion_id, thread_id, post_begin_ns, post_ns, mpi_ns,
         outstanding_bytes, polls, first_poll_ns, last_poll_ns, last_incomplete_ns, first_complete_ns, injection_arm";
 
-    fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+    fn read(row: &Rows<'_>) -> Result<Self, BadColumn> {
+        let time = |column| row.optional_time(column).map(|time| time.map(Nanos));
         Ok(Row {
-            id: row.get(0)?,
-            operation_id: row.get(1)?,
-            completion_id: row.get(2)?,
-            thread_id: row.get(3)?,
-            post_begin: row.get(4)?,
-            post: row.get(5)?,
-            mpi: row.get(6)?,
-            outstanding_bytes: row.get(7)?,
-            polls: row.get::<_, Count>(8)?.0,
-            observed: [row.get(9)?, row.get(10)?, row.get(11)?, row.get(12)?],
-            injection_arm: row.get(13)?,
+            id: row.integer(0)?,
+            operation_id: row.integer(1)?,
+            completion_id: row.optional(2)?,
+            thread_id: row.integer(3)?,
+            post_begin: Nanos(row.time(4)?),
+            post: Nanos(row.time(5)?),
+            mpi: time(6)?,
+            outstanding_bytes: Bytes(row.bytes(7)?),
+            polls: row.count(8)?,
+            observed: [time(9)?, time(10)?, time(11)?, time(12)?],
+            injection_arm: row.optional(13)?,
         })
     }
 

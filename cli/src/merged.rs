@@ -7,13 +7,18 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Context};
-use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::db::{check, guard, Database, DbError, Definitions};
+use crate::db::check::{self, Ends};
+use crate::db::{guard, Database, DbError, Definitions};
 use crate::model::{Rank, RankInfo};
 use crate::schema::{self, Offsets, Relation, SCHEMA_SQL, SHARED, VIEWS_SQL};
 use crate::store;
+
+mod kept;
+mod together;
+
+pub use together::{open_together, Together};
 
 /// Copies `files` into the new database `output`, which appears whole or not at all. `progress` is told how many rows
 /// were copied.
@@ -178,31 +183,49 @@ fn copy(
 ) -> rusqlite::Result<()> {
     connection.execute_batch("BEGIN")?;
     for table in tables {
-        let there = |of: &str| -> rusqlite::Result<i64> {
-            let sql = format!("SELECT count(*) FROM {of}");
-            connection.query_row(&sql, [], |row| row.get(0))
-        };
-        let verb =
-            if SHARED.contains(&table.name.as_str()) { "INSERT OR IGNORE" } else { "INSERT" };
-        let columns = table.column_names();
-        let sql = format!(
-            "{verb} INTO main.{name} ({into}) SELECT {from} FROM source.{name} WHERE {valid}",
-            name = table.name,
-            into = columns.join(", "),
-            from = offsets.select_list(&table.name, &columns),
-            valid = check::valid_row("source", &table.name),
-        );
-        let copied = connection.execute(&sql, [])?;
-        let is_shared = SHARED.contains(&table.name.as_str());
-        if !is_shared && copied as i64 != there(&format!("source.{}", table.name))? {
-            return Err(check::first_bad_row(connection, "source", &table.name)?);
-        }
-        if ["call", "request"].contains(&table.name.as_str()) {
-            check::complete(connection, &format!("source.{}", table.name), copied as u64)?;
-        }
-        progress(copied as u64);
+        progress(copy_table(connection, table, offsets)?);
     }
     Ok(())
+}
+
+/// Copies the rows of `source` that can be, which must be all. Returns how many there are.
+fn copy_table(
+    connection: &Connection,
+    table: &Relation,
+    offsets: &Offsets,
+) -> rusqlite::Result<u64> {
+    let name = table.name.as_str();
+    let source = format!("source.{name}");
+    let is_shared = SHARED.contains(&name);
+    let there: i64 =
+        connection.query_row(&format!("SELECT count(*) FROM {source}"), [], |row| row.get(0))?;
+    let mut columns = table.column_names();
+    if ["call", "request"].contains(&name) {
+        check::complete(connection, &source, there as u64)?;
+        // Their ids count up from 1, and so does SQLite where it is not told any, in less time.
+        let continues = Ends::read(connection, &format!("main.{name}"))?.last == offsets.of(name);
+        if continues && Ends::read(connection, &source)?.first == 1 {
+            columns.retain(|column| column != "id");
+        }
+    }
+    let sql = format!(
+        "{verb} INTO main.{name} ({into}) SELECT {from} FROM {source} WHERE {valid}",
+        verb = if is_shared { "INSERT OR IGNORE" } else { "INSERT" },
+        into = columns.join(", "),
+        from = offsets.select_list(name, &columns),
+        valid = check::valid_row(connection, "source", name)?,
+    );
+    let copied = connection.execute(&sql, [])? as i64;
+    if !is_shared && copied != there {
+        return Err(match check::first_bad_row(connection, "source", name) {
+            Ok(bad) => bad,
+            Err(rusqlite::Error::QueryReturnedNoRows) => {
+                check::impossible(name, "ids do not count up".to_owned())
+            }
+            Err(error) => error,
+        });
+    }
+    Ok(copied as u64)
 }
 
 fn attach(connection: &Connection, path: &Path, name: &str) -> anyhow::Result<()> {
@@ -227,201 +250,5 @@ fn read_only_uri(path: &Path) -> anyhow::Result<String> {
     Ok(format!("{uri}?mode=ro&vfs={}", store::vfs()))
 }
 
-/// Several files open as one database.
-pub struct Together {
-    pub connection: Connection,
-    /// Why some files are not in it.
-    pub left_out: Vec<DbError>,
-    /// Files in which rows are missing.
-    pub incomplete: Vec<DbError>,
-    /// Where they were copied together because there are too many to attach; goes when this goes.
-    _copy: Option<tempfile::TempDir>,
-}
-
-/// Opens `files` for reading, as one database with the names of the schema. More than SQLite can attach are copied
-/// together first, into a file under TMPDIR; `copying` is told before that.
-///
-/// # Errors
-/// As [`merge`].
-pub fn open_together(
-    files: &[PathBuf],
-    copying: &dyn Fn(&Path),
-    progress: &dyn Fn(u64),
-) -> anyhow::Result<Together> {
-    let ranks = check(files)?;
-    if let [file] = files {
-        let database = Database::open(file)?;
-        let incomplete = rows_missing(&database.connection, "main", file).into_iter().collect();
-        let connection = database.connection;
-        return Ok(Together { connection, left_out: Vec::new(), incomplete, _copy: None });
-    }
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-        | OpenFlags::SQLITE_OPEN_MEMORY
-        | OpenFlags::SQLITE_OPEN_URI
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(":memory:", flags)?;
-    guard(&connection)?;
-    if files.len() <= connection.limit(Limit::SQLITE_LIMIT_ATTACHED).max(0) as usize {
-        side_by_side(&connection, files, &ranks)?;
-        let missing = |(index, path): (usize, &PathBuf)| {
-            rows_missing(&connection, &format!("file{index}"), path)
-        };
-        let incomplete = files.iter().enumerate().filter_map(missing).collect();
-        connection.execute_batch("PRAGMA query_only = on")?;
-        return Ok(Together { connection, left_out: Vec::new(), incomplete, _copy: None });
-    }
-    let directory = tempfile::Builder::new().prefix("lapscope-merged-").tempdir()?;
-    let copy = directory.path().join("merged.db");
-    copying(&copy);
-    let left_out = merge(files, &copy, progress)?;
-    let connection = Database::open(&copy)?.connection;
-    Ok(Together { connection, left_out, incomplete: Vec::new(), _copy: Some(directory) })
-}
-
-/// Why a file has fewer rows than it should. It is shown all the same: a query is how one looks at what is wrong.
-fn rows_missing(connection: &Connection, schema: &str, path: &Path) -> Option<DbError> {
-    let missing = |table: &str| {
-        let table = format!("{schema}.{table}");
-        let sql = format!("SELECT count(*) FROM {table}"); // counts pages' rows, looks at none
-        let rows: i64 = connection.query_row(&sql, [], |row| row.get(0))?;
-        check::complete(connection, &table, rows as u64)
-    };
-    let found = ["call", "request"].into_iter().map(missing).find_map(Result::err);
-    found.map(|error| DbError::reading(path)(error))
-}
-
-/// A view for each relation of the schema. Those of the schema that are views themselves are evaluated in each file and
-/// then put together: a join within a file finds its rows by id, one over all files could not.
-fn side_by_side(connection: &Connection, files: &[PathBuf], ranks: &[i64]) -> anyhow::Result<()> {
-    let mut offsets = Vec::with_capacity(files.len());
-    let mut next = Offsets::default();
-    for (index, (path, &rank)) in files.iter().zip(ranks).enumerate() {
-        let name = format!("file{index}");
-        attach(connection, path, &name)?;
-        offsets.push(next.with_rank(rank));
-        next = next.behind(connection, &name)?;
-    }
-    for relation in schema::relations()? {
-        let columns = relation.column_names();
-        let is_shared = SHARED.contains(&relation.name.as_str());
-        let parts: Vec<String> = offsets
-            .iter()
-            .enumerate()
-            .take(if is_shared { 1 } else { files.len() })
-            .map(|(index, offsets)| {
-                let list = offsets.select_list(&relation.name, &columns);
-                format!("SELECT {list} FROM file{index}.{}", relation.name)
-            })
-            .collect();
-        let sql = format!("CREATE TEMP VIEW {} AS {}", relation.name, parts.join(" UNION ALL "));
-        connection.execute_batch(&sql)?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A run of one rank with a send, whose ids are the same in every file.
-    fn file(directory: &Path, rank: i64, life: i64, job: &str) -> PathBuf {
-        file_of_world(directory, 1, rank, life, job)
-    }
-
-    fn file_of_world(directory: &Path, world: i64, rank: i64, life: i64, job: &str) -> PathBuf {
-        let path = directory.join(format!("world-{world}-rank-{rank}-{life}.db"));
-        let connection = Connection::open(&path).unwrap();
-        connection.execute_batch(SCHEMA_SQL).unwrap();
-        connection.execute_batch(VIEWS_SQL).unwrap();
-        let sql = format!(
-            "INSERT INTO rank VALUES ({rank}, {world}, {rank}, {life}, 2, 'h', 1, 'c', '/c', 'openmpi', 'l', '3.1', 0, '0', '{job}',
-                                      0, 0, 'tsc', 1, 9, 'finalize', 0, 0, 0, 0);
-             INSERT INTO call_name VALUES (0, 'MPI_Isend', 'POINT_TO_POINT', 'POST'),
-                                          (1, 'MPI_Wait', 'POINT_TO_POINT', 'COMPLETE');
-             INSERT INTO thread VALUES (1, {rank}, 0, 7, 5, 2);
-             INSERT INTO operation VALUES (1, {rank}, 0, NULL, NULL, 'send', {rank} + 10, 1, 0, 1, 0, 8, 'waited', NULL, NULL),
-                                          (2, {rank}, 1, NULL, NULL, 'other', 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL);
-             INSERT INTO call VALUES (1, 2, 1, 4, 2, NULL, NULL, 1, NULL);
-             INSERT INTO request VALUES (1, 1, 1, 1, 1, 1, 0, 0, 0, NULL, NULL, NULL, NULL, NULL);"
-        );
-        connection.execute_batch(&sql).unwrap();
-        path
-    }
-
-    fn rows(connection: &Connection) -> Vec<(i64, i64, i64, i64, String)> {
-        let sql =
-            "SELECT id, rank, bytes, completion_id, completion_call FROM requests ORDER BY id";
-        let mut statement = connection.prepare(sql).unwrap();
-        let rows = statement.query_map([], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
-        });
-        rows.unwrap().collect::<Result<_, _>>().unwrap()
-    }
-
-    #[test]
-    fn side_by_side_and_merged_are_the_same() {
-        let directory = tempfile::tempdir().unwrap();
-        let files = [file(directory.path(), 0, 1, "j"), file(directory.path(), 1, 1, "j")];
-        let expected = [(1, 0, 10, 1, "MPI_Wait".to_owned()), (2, 1, 11, 2, "MPI_Wait".to_owned())];
-        let together = open_together(&files, &|_| (), &|_| ()).unwrap();
-        assert_eq!(rows(&together.connection), expected);
-        let output = directory.path().join("all.db");
-        merge(&files, &output, &|_| ()).unwrap();
-        assert_eq!(rows(&Database::open(&output).unwrap().connection), expected);
-        let again = merge(&files, &output, &|_| ()).unwrap_err().to_string();
-        assert!(again.contains("exists already"), "{again}");
-    }
-
-    #[test]
-    fn a_second_life_has_a_key_behind_all_ranks() {
-        let directory = tempfile::tempdir().unwrap();
-        let files = [file(directory.path(), 1, 1, "j"), file(directory.path(), 1, 2, "j")];
-        let together = open_together(&files, &|_| (), &|_| ()).unwrap();
-        let ranks: Vec<i64> = rows(&together.connection).iter().map(|row| row.1).collect();
-        assert_eq!(ranks, [1, 2]);
-    }
-
-    #[test]
-    fn worlds_have_keys_behind_all_ranks_of_the_first_however_files_are_merged() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = |name: &str| directory.path().join(name);
-        let of = |world, rank| file_of_world(directory.path(), world, rank, 1, "j");
-        let files = [of(1, 0), of(1, 1), of(2, 0), of(2, 1), of(3, 1)];
-        merge(&files[1..4], &path("some.db"), &|_| ()).unwrap();
-        merge(&[path("some.db"), files[4].clone(), files[0].clone()], &path("all.db"), &|_| ())
-            .unwrap();
-        let sql = "SELECT group_concat(rank || '=' || world || ':' || world_rank || ' sends ' || bytes, ', ')
-                   FROM (SELECT * FROM rank JOIN requests USING (rank) ORDER BY rank)";
-        let ranks = |connection: &Connection| -> String {
-            connection.query_row(sql, [], |row| row.get(0)).unwrap()
-        };
-        let expected =
-            "0=1:0 sends 10, 1=1:1 sends 11, 2=2:0 sends 10, 3=2:1 sends 11, 4=3:1 sends 11";
-        assert_eq!(ranks(&Database::open(&path("all.db")).unwrap().connection), expected);
-        assert_eq!(ranks(&open_together(&files, &|_| (), &|_| ()).unwrap().connection), expected);
-    }
-
-    #[test]
-    fn more_files_than_can_be_attached_are_copied_together() {
-        let directory = tempfile::tempdir().unwrap();
-        let files: Vec<PathBuf> =
-            (0..130).map(|rank| file(directory.path(), rank, 1, "j")).collect();
-        let copied = std::cell::Cell::new(false);
-        let together = open_together(&files, &|_| copied.set(true), &|_| ()).unwrap();
-        assert!(copied.get(), "SQLite attaches 125 files at the most");
-        assert_eq!(rows(&together.connection).len(), 130);
-    }
-
-    #[test]
-    fn different_runs_and_ranks_twice_are_refused() {
-        let directory = tempfile::tempdir().unwrap();
-        let other = tempfile::tempdir().unwrap();
-        let first = file(directory.path(), 0, 1, "j");
-        let refused = |second: PathBuf| {
-            let output = directory.path().join("out.db");
-            merge(&[first.clone(), second], &output, &|_| ()).unwrap_err().to_string()
-        };
-        assert!(refused(file(other.path(), 1, 1, "k")).contains("different runs"));
-        assert!(refused(file(other.path(), 0, 1, "j")).contains("rank 0 is in another"));
-    }
-}
+mod tests;

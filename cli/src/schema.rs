@@ -58,6 +58,11 @@ impl Offsets {
         Ok(next)
     }
 
+    /// What is added to the ids of a numbered table.
+    pub fn of(&self, table: &str) -> i64 {
+        NUMBERED.iter().position(|name| *name == table).map_or(0, |at| self.ids[at])
+    }
+
     pub fn with_rank(self, rank: i64) -> Offsets {
         Offsets { rank, ..self }
     }

@@ -42,7 +42,7 @@ fn answer(run: Option<&Path>, query: &str, format: Format) -> anyhow::Result<()>
     let bar = OnceCell::new();
     let copying = |copy: &Path| {
         say!(
-            "{} files are more than SQLite can attach: merging them into {}",
+            "{} files are more than SQLite can attach: merging them into {}, for this and later queries",
             files.len(),
             copy.display()
         );

@@ -1,0 +1,110 @@
+use super::*;
+
+/// A run of one rank with a send, whose ids are the same in every file.
+fn file(directory: &Path, rank: i64, life: i64, job: &str) -> PathBuf {
+    file_of_world(directory, 1, rank, life, job)
+}
+
+fn file_of_world(directory: &Path, world: i64, rank: i64, life: i64, job: &str) -> PathBuf {
+    let path = directory.join(format!("world-{world}-rank-{rank}-{life}.db"));
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch(SCHEMA_SQL).unwrap();
+    connection.execute_batch(VIEWS_SQL).unwrap();
+    let sql = format!(
+        "INSERT INTO rank VALUES ({rank}, {world}, {rank}, {life}, 2, 'h', 1, 'c', '/c', 'openmpi', 'l', '3.1', 0, '0', '{job}',
+                                  0, 0, 'tsc', 1, 9, 'finalize', 0, 0, 0, 0);
+         INSERT INTO call_name VALUES (0, 'MPI_Isend', 'POINT_TO_POINT', 'POST'),
+                                      (1, 'MPI_Wait', 'POINT_TO_POINT', 'COMPLETE');
+         INSERT INTO thread VALUES (1, {rank}, 0, 7, 5, 2);
+         INSERT INTO operation VALUES (1, {rank}, 0, NULL, NULL, 'send', {rank} + 10, 1, 0, 1, 0, 8, 'waited', NULL, NULL),
+                                      (2, {rank}, 1, NULL, NULL, 'other', 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL);
+         INSERT INTO call VALUES (1, 2, 1, 4, 2, NULL, NULL, 1, NULL);
+         INSERT INTO request VALUES (1, 1, 1, 1, 1, 1, 0, 0, 0, NULL, NULL, NULL, NULL, NULL);"
+    );
+    connection.execute_batch(&sql).unwrap();
+    path
+}
+
+fn rows(connection: &Connection) -> Vec<(i64, i64, i64, i64, String)> {
+    let sql = "SELECT id, rank, bytes, completion_id, completion_call FROM requests ORDER BY id";
+    let mut statement = connection.prepare(sql).unwrap();
+    let rows = statement
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)));
+    rows.unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+#[test]
+fn side_by_side_and_merged_are_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = [file(directory.path(), 0, 1, "j"), file(directory.path(), 1, 1, "j")];
+    let expected = [(1, 0, 10, 1, "MPI_Wait".to_owned()), (2, 1, 11, 2, "MPI_Wait".to_owned())];
+    let together = open_together(&files, &|_| (), &|_| ()).unwrap();
+    assert_eq!(rows(&together.connection), expected);
+    let output = directory.path().join("all.db");
+    merge(&files, &output, &|_| ()).unwrap();
+    assert_eq!(rows(&Database::open(&output).unwrap().connection), expected);
+    let again = merge(&files, &output, &|_| ()).unwrap_err().to_string();
+    assert!(again.contains("exists already"), "{again}");
+}
+
+#[test]
+fn a_second_life_has_a_key_behind_all_ranks() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = [file(directory.path(), 1, 1, "j"), file(directory.path(), 1, 2, "j")];
+    let together = open_together(&files, &|_| (), &|_| ()).unwrap();
+    let ranks: Vec<i64> = rows(&together.connection).iter().map(|row| row.1).collect();
+    assert_eq!(ranks, [1, 2]);
+}
+
+#[test]
+fn worlds_have_keys_behind_all_ranks_of_the_first_however_files_are_merged() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let of = |world, rank| file_of_world(directory.path(), world, rank, 1, "j");
+    let files = [of(1, 0), of(1, 1), of(2, 0), of(2, 1), of(3, 1)];
+    merge(&files[1..4], &path("some.db"), &|_| ()).unwrap();
+    merge(&[path("some.db"), files[4].clone(), files[0].clone()], &path("all.db"), &|_| ())
+        .unwrap();
+    let sql =
+        "SELECT group_concat(rank || '=' || world || ':' || world_rank || ' sends ' || bytes, ', ')
+               FROM (SELECT * FROM rank JOIN requests USING (rank) ORDER BY rank)";
+    let ranks = |connection: &Connection| -> String {
+        connection.query_row(sql, [], |row| row.get(0)).unwrap()
+    };
+    let expected = "0=1:0 sends 10, 1=1:1 sends 11, 2=2:0 sends 10, 3=2:1 sends 11, 4=3:1 sends 11";
+    assert_eq!(ranks(&Database::open(&path("all.db")).unwrap().connection), expected);
+    assert_eq!(ranks(&open_together(&files, &|_| (), &|_| ()).unwrap().connection), expected);
+}
+
+#[test]
+fn more_files_than_can_be_attached_are_copied_together() {
+    let directory = tempfile::tempdir().unwrap();
+    let files: Vec<PathBuf> = (0..130).map(|rank| file(directory.path(), rank, 1, "j")).collect();
+    let copied = std::cell::Cell::new(false);
+    let together = open_together(&files, &|_| copied.set(true), &|_| ()).unwrap();
+    assert!(copied.get(), "SQLite attaches 125 files at the most");
+    assert_eq!(rows(&together.connection).len(), 130);
+    copied.set(false);
+    let again = open_together(&files, &|_| copied.set(true), &|_| ()).unwrap();
+    assert!(!copied.get(), "a copy of the same files is there");
+    assert_eq!(rows(&again.connection).len(), 130);
+    let kept = PathBuf::from(again.connection.path().unwrap());
+    Connection::open(&files[7]).unwrap().execute("UPDATE call SET duration_ns = 3", []).unwrap();
+    let changed = open_together(&files, &|_| copied.set(true), &|_| ()).unwrap();
+    assert!(copied.get(), "one of the files has changed");
+    let copies = [kept, changed.connection.path().unwrap().into()];
+    copies.iter().for_each(|copy| std::fs::remove_file(copy).unwrap());
+}
+
+#[test]
+fn different_runs_and_ranks_twice_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let other = tempfile::tempdir().unwrap();
+    let first = file(directory.path(), 0, 1, "j");
+    let refused = |second: PathBuf| {
+        let output = directory.path().join("out.db");
+        merge(&[first.clone(), second], &output, &|_| ()).unwrap_err().to_string()
+    };
+    assert!(refused(file(other.path(), 1, 1, "k")).contains("different runs"));
+    assert!(refused(file(other.path(), 0, 1, "j")).contains("rank 0 is in another"));
+}

@@ -1,0 +1,101 @@
+//! Several files as one database without a copy: side by side, under views that look as one.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, OpenFlags};
+
+use super::kept::{self, Copy};
+use super::{attach, check};
+use crate::db::check::complete;
+use crate::db::{guard, Database, DbError};
+use crate::schema::{self, Offsets, SHARED};
+
+/// Several files open as one database.
+pub struct Together {
+    pub connection: Connection,
+    /// Why some files are not in it.
+    pub left_out: Vec<DbError>,
+    /// Files in which rows are missing.
+    pub incomplete: Vec<DbError>,
+    /// Where they were copied together because there are too many to attach; goes when this goes.
+    _copy: Option<tempfile::TempDir>,
+}
+
+/// Opens `files` for reading, as one database with the names of the schema. More than SQLite can attach are copied
+/// together, once: into a file under TMPDIR, which later calls find again; `copying` is told before that.
+///
+/// # Errors
+/// As [`merge`].
+pub fn open_together(
+    files: &[PathBuf],
+    copying: &dyn Fn(&Path),
+    progress: &dyn Fn(u64),
+) -> anyhow::Result<Together> {
+    let ranks = check(files)?;
+    if let [file] = files {
+        let database = Database::open(file)?;
+        let incomplete = rows_missing(&database.connection, "main", file).into_iter().collect();
+        let connection = database.connection;
+        return Ok(Together { connection, left_out: Vec::new(), incomplete, _copy: None });
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_MEMORY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(":memory:", flags)?;
+    guard(&connection)?;
+    if files.len() <= connection.limit(Limit::SQLITE_LIMIT_ATTACHED).max(0) as usize {
+        side_by_side(&connection, files, &ranks)?;
+        let missing = |(index, path): (usize, &PathBuf)| {
+            rows_missing(&connection, &format!("file{index}"), path)
+        };
+        let incomplete = files.iter().enumerate().filter_map(missing).collect();
+        connection.execute_batch("PRAGMA query_only = on")?;
+        return Ok(Together { connection, left_out: Vec::new(), incomplete, _copy: None });
+    }
+    let Copy { path, left_out, goes_with } = kept::copy(files, copying, progress)?;
+    let connection = Database::open(&path)?.connection;
+    Ok(Together { connection, left_out, incomplete: Vec::new(), _copy: goes_with })
+}
+
+/// Why a file has fewer rows than it should. It is shown all the same: a query is how one looks at what is wrong.
+fn rows_missing(connection: &Connection, schema: &str, path: &Path) -> Option<DbError> {
+    let missing = |table: &str| {
+        let table = format!("{schema}.{table}");
+        let sql = format!("SELECT count(*) FROM {table}"); // counts pages' rows, looks at none
+        let rows: i64 = connection.query_row(&sql, [], |row| row.get(0))?;
+        complete(connection, &table, rows as u64)
+    };
+    let found = ["call", "request"].into_iter().map(missing).find_map(Result::err);
+    found.map(|error| DbError::reading(path)(error))
+}
+
+/// A view for each relation of the schema. Those of the schema that are views themselves are evaluated in each file and
+/// then put together: a join within a file finds its rows by id, one over all files could not.
+fn side_by_side(connection: &Connection, files: &[PathBuf], ranks: &[i64]) -> anyhow::Result<()> {
+    let mut offsets = Vec::with_capacity(files.len());
+    let mut next = Offsets::default();
+    for (index, (path, &rank)) in files.iter().zip(ranks).enumerate() {
+        let name = format!("file{index}");
+        attach(connection, path, &name)?;
+        offsets.push(next.with_rank(rank));
+        next = next.behind(connection, &name)?;
+    }
+    for relation in schema::relations()? {
+        let columns = relation.column_names();
+        let is_shared = SHARED.contains(&relation.name.as_str());
+        let parts: Vec<String> = offsets
+            .iter()
+            .enumerate()
+            .take(if is_shared { 1 } else { files.len() })
+            .map(|(index, offsets)| {
+                let list = offsets.select_list(&relation.name, &columns);
+                format!("SELECT {list} FROM file{index}.{}", relation.name)
+            })
+            .collect();
+        let sql = format!("CREATE TEMP VIEW {} AS {}", relation.name, parts.join(" UNION ALL "));
+        connection.execute_batch(&sql)?;
+    }
+    Ok(())
+}

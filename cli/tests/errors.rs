@@ -66,7 +66,7 @@ fn one_damaged_file_does_not_hide_the_others() {
     spoil(&run.path().join("rank-0.db"));
     for command in ["report", "sites", "requests", "pending"] {
         let answer = json(run.path(), &[command, "."]);
-        assert_eq!(answer["json_version"], 1, "{command}");
+        assert_eq!(answer["json_version"], 2, "{command}");
     }
     let report = json(run.path(), &["report", "."]);
     let problems = report["problems"].as_array().unwrap();

@@ -29,7 +29,7 @@ const BYTES: i64 = 1 << 20;
 const ISEND: i64 = 1;
 const IRECV: i64 = 2;
 const WAITALL: i64 = 3;
-const ISSEND: i64 = 10;
+const ISSEND: i64 = 40;
 
 /// A program whose two ranks exchange a message in each step, which stands still while they compute.
 #[derive(Clone, Copy)]
@@ -125,16 +125,26 @@ fn launcher(script: &str) -> TempDir {
     place
 }
 
-const LEAVE_A_RUN: &str =
-    "mkdir \"$LAPSCOPE_DIR\" && cp runs/$LAPSCOPE_INJECT/*.db \"$LAPSCOPE_DIR\" && \
+/// Whole runs take as long as the files `bare` and `injected` say.
+const LEAVE_A_RUN: &str = "if [ -z \"$LAPSCOPE_DIR\" ]; then echo bare >>runs/whole; sleep $(cat runs/bare); exit; fi; \
+     if [ \"$LAPSCOPE_CONVERT\" = off ]; then echo $LAPSCOPE_INJECT $LAPSCOPE_INJECT_AB >>runs/whole; sleep $(cat runs/injected); fi; \
+     mkdir \"$LAPSCOPE_DIR\" && cp runs/$LAPSCOPE_INJECT/*.db \"$LAPSCOPE_DIR\" && \
      cat && echo printed with $LAPSCOPE_INJECT $LAPSCOPE_INJECT_INTERVAL_US $LAPSCOPE_INJECT_AB_MS";
 
 fn place_with(programs: &[Program]) -> TempDir {
     let place = launcher(LEAVE_A_RUN);
+    fs::create_dir(place.path().join("runs")).unwrap();
+    whole_runs_take(&place, ["0.4", "0.1"]);
     for program in programs {
         program.write(&place.path().join("runs").join(program.mode.unwrap_or("off")));
     }
     place
+}
+
+/// Seconds, without lapscope and with injection.
+fn whole_runs_take(place: &TempDir, [bare, injected]: [&str; 2]) {
+    fs::write(place.path().join("runs/bare"), bare).unwrap();
+    fs::write(place.path().join("runs/injected"), injected).unwrap();
 }
 
 /// The first gains most, the second loses all of it to what it costs while it is off, the third does nothing.
@@ -200,8 +210,17 @@ fn the_best_setting_is_found_and_kept() {
     assert_eq!(names, expected);
     let best = &answer["best"];
     assert_eq!((&best["mode"], &best["interval_us"]), (&"timer".into(), &1000.into()));
+    let promised = best["slots_gain"]["estimate"].as_f64().unwrap();
+    assert!((0.35..0.5).contains(&promised), "9 of 20 ms: {promised}");
+    let confirmation = &answer["confirmation"];
+    assert_eq!(confirmation["pairs"].as_array().unwrap().len(), 3);
+    assert_eq!((&confirmation["is_certain"], &confirmation["gain"]), (&true.into(), &best["gain"]));
     let gain = best["gain"]["estimate"].as_f64().unwrap();
-    assert!((0.35..0.5).contains(&gain), "9 of 20 ms: {gain}");
+    assert!(gain > 0.5, "whole runs take a quarter of the time: {gain}");
+    let whole = fs::read_to_string(place.path().join("runs/whole")).unwrap();
+    let in_turn = ["bare", "timer off", "timer off", "bare", "bare", "timer off"];
+    assert_eq!(whole.lines().collect::<Vec<_>>(), in_turn);
+    assert!(answer["notes"].to_string().contains("was at stake"), "half of it: {answer:#}");
     let hidden = runs[1]["hidden_cost"].as_f64().unwrap();
     assert!((0.4..0.6).contains(&hidden), "30 ms a step for 20: {hidden}");
     assert!(answer["notes"].to_string().contains("MPI_THREAD_MULTIPLE"), "{answer:#}");
@@ -233,9 +252,12 @@ fn the_text_can_be_pasted_and_says_where_the_runs_are() {
         assert!(out.lines().any(|found| found == line), "{out}");
     }
     assert!(
-        out.contains("timer every 1000 us saves 4") && out.ends_with("The runs are in kept\n"),
+        out.contains("timer every 1000 us saves") && out.ends_with("The runs are in kept\n"),
         "{out}"
     );
+    let said = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("WHOLE RUNS") && said.contains("in 3 pairs of whole runs"), "{out}");
+    assert!(err.contains("confirming by 3 pairs") && err.contains("pair 3: "), "{err}");
     assert!(err.contains("at most 4 runs") && err.contains("slots of 80 ms"), "{err}");
     assert!(!out.contains("printed with"), "what the program prints is no result");
     let printed = |run: &str| fs::read_to_string(place.path().join("kept").join(run)).unwrap();
@@ -245,11 +267,44 @@ fn the_text_can_be_pasted_and_says_where_the_runs_are() {
 }
 
 #[test]
+fn what_whole_runs_do_not_show_is_no_gain() {
+    let place = gaining();
+    whole_runs_take(&place, ["0.1", "0.4"]);
+    let arguments = ["--modes", "timer", "--intervals", "1000", "--pairs", "1"];
+    let output = tune(&place, &arguments);
+    let out = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("No certain gain: slots of one run promised 4"), "{out}");
+    assert!(said.contains("in 1 pair of whole runs") && !said.contains("export"), "{out}");
+    assert!(left(&place).is_empty(), "no policy: {:?}", left(&place));
+    let answer = answer(&place, &arguments);
+    assert_eq!(
+        (&answer["found"], &answer["confirmation"]["is_certain"]),
+        (&"unconfirmed".into(), &false.into())
+    );
+}
+
+#[test]
+fn without_whole_runs_what_slots_promise_is_called_so() {
+    let place = gaining();
+    let arguments = ["--modes", "timer", "--intervals", "1000", "--pairs", "0"];
+    let out = text(&tune(&place, &arguments).stdout);
+    let said = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("may save 4") && said.contains("not confirmed by whole runs"), "{out}");
+    assert!(said.contains("export LAPSCOPE_INJECT=timer") && !said.contains("WHOLE RUNS"), "{out}");
+    let answer = answer(&place, &[&arguments[..], &["--force"]].concat());
+    assert!(answer["best"]["gain"].is_null() && answer["confirmation"].is_null(), "{answer:#}");
+    assert!(!place.path().join("runs/whole").exists());
+}
+
+#[test]
 fn every_run_reads_standard_input_from_its_beginning() {
     let place = gaining();
     fs::write(place.path().join("runs/input"), "input\n").unwrap();
     let input = fs::File::open(place.path().join("runs/input")).unwrap();
-    let mut command = command(place.path(), &["--dir", "kept", "--modes", "timer,calls"]);
+    let arguments = ["--dir", "kept", "--modes", "timer,calls", "--pairs", "0"];
+    let mut command = command(place.path(), &arguments);
     assert!(command.stdin(input).status().unwrap().success());
     for run in ["1-plain", "2-timer-1000us", "3-calls-1000us"] {
         let printed = place.path().join("kept").join(format!("{run}.stdout"));
@@ -261,7 +316,7 @@ fn every_run_reads_standard_input_from_its_beginning() {
 fn a_bounded_search_is_shorter() {
     let place = gaining();
     let runs = |arguments: &[&str]| {
-        let arguments = [arguments, &["--force"]].concat();
+        let arguments = [arguments, &["--force", "--pairs", "0"]].concat();
         answer(&place, &arguments)["runs"].as_array().unwrap().len()
     };
     assert_eq!(runs(&["--runs", "2"]), 1);

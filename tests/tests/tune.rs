@@ -65,6 +65,11 @@ fn where_transfers_stand_still_it_finds_what_moves_them() {
         100.0 * number(&best["gain"], "high")
     );
     assert!(number(&best["gain"], "low") > 0.0, "{answer:#}");
+    assert_eq!(rows(&answer["confirmation"], "pairs").len(), 3, "{answer:#}");
+    for pair in ["pair-1-bare", "pair-1-injected"] {
+        let is_recorded = place.path().join("kept").join(pair).is_dir();
+        assert_eq!(is_recorded, pair.ends_with("injected"), "{pair}");
+    }
 
     let before = waited(&place.path().join("kept/1-plain"));
     let variables = variables(best);
@@ -96,7 +101,8 @@ fn gain(mpi: &Mpi) -> (TempDir, Value) {
         if answer["found"] == "gain" {
             return (place, answer);
         }
-        assert!(attempt < 3 && answer["found"] == "no_gain", "{answer:#}");
+        let found = text(&answer, "found");
+        assert!(attempt < 3 && ["no_gain", "unconfirmed"].contains(&found), "{answer:#}");
     }
     unreachable!("an attempt is the last one")
 }
@@ -161,7 +167,8 @@ fn where_there_is_nothing_to_gain_it_says_so() {
         // What a busy machine puts beside these messages may look like a window: then it tries, in vain.
         let exposed = of(&["exposed", "1000000", "20"]);
         let found = text(&exposed, "found");
-        assert!(["nothing_to_gain", "no_gain"].contains(&found), "{}: {exposed:#}", mpi.name);
+        let none = ["nothing_to_gain", "no_gain", "unconfirmed"];
+        assert!(none.contains(&found), "{}: {exposed:#}", mpi.name);
         let left: Vec<_> =
             std::fs::read_dir(place.path()).expect("a directory").flatten().collect();
         assert!(left.is_empty(), "{}: {left:?}", mpi.name);

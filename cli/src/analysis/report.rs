@@ -22,7 +22,7 @@ use crate::symbols::NameFrames;
 use crate::trace::{Clocks, Matching};
 
 /// Version of the JSON keys; raised when one changes its meaning or goes.
-pub const JSON_VERSION: u32 = 1;
+pub const JSON_VERSION: u32 = 2;
 
 /// What `lapscope report` says.
 #[derive(Debug, Serialize)]

@@ -37,7 +37,8 @@ impl Mode {
 #[command(after_help = "\
 The program is run several times: first without injection, to see whether there is anything to gain; then with each
 mode at the first interval; then with the best mode at the others. While a run injects it does so only half of the
-time, in slots that are the same on all ranks, so that each run shows by itself what injection gains.
+time, in slots that are the same on all ranks, so that each run shows by itself what injection gains. That chooses the
+setting. What it gains is then told by pairs of whole runs, one without lapscope and one with the setting, in turn.
 
 Standard output gets the result: variables to set, and what was tried. What the program prints goes into files
 beside its recorded runs, which are removed at the end without --keep or --dir. Standard input, when it is a file, is
@@ -63,11 +64,15 @@ pub struct TuneArgs {
           value_parser = units::interval_us)]
     pub intervals: Vec<u32>,
 
-    /// Run the program at most so many times
+    /// Search with at most so many runs; those that confirm what was found come on top
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(2..=100))]
     pub runs: u32,
 
-    /// Start no run that would end later than so many minutes from now
+    /// Confirm what was found by so many pairs of whole runs, without lapscope and with the setting in turn
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub pairs: u32,
+
+    /// Start no run that would end later than so many minutes from now; the pairs have up to half of the time
     #[arg(long, value_name = "N", value_parser = units::minutes)]
     pub minutes: Option<u32>,
 

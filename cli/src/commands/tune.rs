@@ -22,9 +22,11 @@ use crate::render::units::{percent, time};
 use crate::say;
 use crate::store;
 use crate::tune::answer::{nanos, Answer, Best, Found, RunRow, SiteRow, Variable};
+use crate::tune::confirm::{self, Confirmation, Pair};
 use crate::tune::first::{FirstRun, Hopeless, Slots};
 use crate::tune::notes::{self, Crowd};
 use crate::tune::pace::{Pace, Posts};
+use crate::tune::policy::Policy;
 use crate::tune::search::{Search, Setting};
 use crate::tune::session::{Launched, Session, Stopped};
 use crate::tune::trial::Trial;
@@ -99,15 +101,17 @@ struct Known {
 impl<'a, 's> Tuning<'a, 's> {
     fn new(args: &'a TuneArgs, session: &'s mut Session<'a>) -> Self {
         let search = Search::new(&args.modes, &args.intervals, args.runs);
-        let bar = Bar::new(search.longest() as u32 + 1);
+        let bar = Bar::new(search.longest() as u32 + 1 + 2 * args.pairs);
         let (began, tried) = (Instant::now(), Vec::new());
         Tuning { args, session, search, bar, began, slot_ms: 0, tried }
     }
 
     fn run(mut self) -> Result<Answer> {
         self.bar.say(&[format!(
-            "at most {} runs, the first without injection; what they print is in {}/*.stdout and *.stderr",
+            "at most {} runs, the first without injection, and {} pairs of whole runs to confirm what is found; what they print \
+             is in {}/*.stdout and *.stderr",
             self.search.longest() + 1,
+            self.args.pairs,
             self.session.directory().display()
         )]);
         let known = self.first()?;
@@ -125,7 +129,7 @@ impl<'a, 's> Tuning<'a, 's> {
             }
             self.conclude(&known, &mut answer)?;
         }
-        if answer.best.is_none() {
+        if answer.found != Found::Gain {
             answer.advise(known.advice);
         }
         Ok(answer)
@@ -177,9 +181,24 @@ impl<'a, 's> Tuning<'a, 's> {
 
     // --- runs with injection -----------------------------------------------------------------------------------------
 
+    fn most_time(&self) -> Option<Duration> {
+        self.args.minutes.map(|minutes| Duration::from_secs(60 * u64::from(minutes)))
+    }
+
+    /// Until no run may go on.
+    fn left(&self) -> Option<Duration> {
+        self.most_time().map(|most| most.saturating_sub(self.began.elapsed()))
+    }
+
+    /// Whether another run fits into the time, less what is kept for those that confirm: up to half of it.
     fn has_time(&self, known: &Known) -> bool {
-        let minutes = self.args.minutes.map(|minutes| Duration::from_secs(60 * u64::from(minutes)));
-        minutes.map_or(true, |most| self.began.elapsed() + known.launched.wall <= most)
+        let usual = known.launched.wall;
+        let Some((most, left)) = self.most_time().zip(self.left()) else { return true };
+        let kept = match self.tried.is_empty() {
+            true => Duration::ZERO,
+            false => (usual * 2 * self.args.pairs).min(most / 2),
+        };
+        usual + kept <= left
     }
 
     fn try_out(&mut self, setting: Setting, known: &Known, policy: Option<&Path>) -> Result<Trial> {
@@ -240,20 +259,87 @@ impl<'a, 's> Tuning<'a, 's> {
         let confirmed = checked.as_ref().filter(|checked| choice::is_no_worse(checked, best));
         let policy =
             choice::policy(best, known.first.run_ns, self.heading(best), confirmed.is_some());
-        std::fs::write(&self.args.policy, policy.to_string())
-            .with_context(|| format!("{} cannot be written", self.args.policy.display()))?;
         let shown = confirmed.unwrap_or(best);
-        answer.found = Found::Gain;
         answer.sites = best.injection.sites.iter().map(|site| SiteRow::of(site, &policy)).collect();
-        answer.best = Some(Best {
+        let mut best = Best {
             run: shown.name.clone(),
             setting: best.setting,
-            gain: shown.gain().context("what is best gains")?,
+            gain: None,
+            slots_gain: shown.gain().context("what is best gains")?,
             hidden_cost: choice::hidden_cost(best.setting, tried),
-            environment: self.environment(best.setting)?,
+            environment: self.environment(best.setting, &self.args.policy)?,
             policy: self.args.policy.clone(),
-        });
+        };
+        let confirmation = self.confirm(best.setting, &policy, known.launched.wall)?;
+        best.gain = confirmation.as_ref().map(|confirmation| confirmation.gain);
+        answer.notes.extend(notes::on_stake(best.gain.unwrap_or(best.slots_gain), &known.first));
+        answer.found = match &confirmation {
+            Some(confirmation) if !confirmation.is_certain => Found::Unconfirmed,
+            _ => Found::Gain,
+        };
+        if answer.found == Found::Gain {
+            std::fs::write(&self.args.policy, policy.to_string())
+                .with_context(|| format!("{} cannot be written", self.args.policy.display()))?;
+        }
+        (answer.best, answer.confirmation) = (Some(best), confirmation);
         Ok(())
+    }
+
+    // --- whole runs --------------------------------------------------------------------------------------------------
+
+    /// Pairs of whole runs, without lapscope and with the setting, as many as are asked for and fit into the time. `usual`: how
+    /// long a run takes.
+    fn confirm(
+        &mut self,
+        setting: Setting,
+        policy: &Policy,
+        usual: Duration,
+    ) -> Result<Option<Confirmation>> {
+        let fitting = confirm::that_fit(self.left(), usual) / 2;
+        let pairs = self.args.pairs.min(fitting);
+        self.bar.expect_more(2 * pairs);
+        if pairs == 0 {
+            return Ok(None);
+        }
+        self.bar.say(&[format!(
+            "{} every {} us: confirming by {pairs} pairs of whole runs, without lapscope and with it, for about {}",
+            setting.mode.word(),
+            setting.interval_us,
+            time(nanos(usual * 2 * pairs))
+        )]);
+        let file = self.session.file("chosen-policy");
+        std::fs::write(&file, policy.to_string()).with_context(|| file.display().to_string())?;
+        let environment = self.environment(setting, &file)?;
+        let mut variables: Vec<(String, String)> =
+            environment.into_iter().map(|variable| (variable.name, variable.value)).collect();
+        variables.push(("LAPSCOPE_INJECT_AB".to_owned(), "off".to_owned()));
+        let mut made = Vec::new();
+        for number in 0..pairs as usize {
+            if confirm::that_fit(self.left(), usual) < 2 {
+                break; // these runs take longer than the first
+            }
+            made.push(self.pair(number, &variables)?);
+        }
+        Ok(Confirmation::of(made))
+    }
+
+    fn pair(&mut self, number: usize, variables: &[(String, String)]) -> Result<Pair> {
+        let mut walls = [Duration::ZERO; 2];
+        for is_injected in confirm::order(number) {
+            let (what, with) = match is_injected {
+                true => ("injected", "with injection"),
+                false => ("bare", "without lapscope"),
+            };
+            self.bar.begin(&format!("pair {} of whole runs, {with}", number + 1));
+            let name = format!("pair-{}-{what}", number + 1);
+            let variables = is_injected.then_some(variables);
+            walls[usize::from(is_injected)] =
+                self.session.time_whole(&name, variables, &self.bar)?;
+            self.bar.end();
+        }
+        let pair = Pair::new(walls[0], walls[1]);
+        self.bar.say(&[render::tune::pair_line(number + 1, &pair)]);
+        Ok(pair)
     }
 
     /// Runs the best setting without the call sites that gain nothing, if there are any and another run is allowed.
@@ -281,8 +367,8 @@ impl<'a, 's> Tuning<'a, 's> {
     }
 
     /// What to set so that injection is as in the best run, all the time.
-    fn environment(&self, setting: Setting) -> Result<Vec<Variable>> {
-        let policy = std::path::absolute(&self.args.policy)?.to_string_lossy().into_owned();
+    fn environment(&self, setting: Setting, policy: &Path) -> Result<Vec<Variable>> {
+        let policy = std::path::absolute(policy)?.to_string_lossy().into_owned();
         let mut variables = vec![
             Variable::new("LAPSCOPE_INJECT", setting.mode.word().to_owned()),
             Variable::new("LAPSCOPE_INJECT_INTERVAL_US", setting.interval_us.to_string()),

@@ -9,7 +9,7 @@ use crate::options::{self, is_valid};
 use crate::output::visible::is_hostile;
 
 /// Variables to set, in the order in which they were asked for; a later one wins.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Settings(Vec<(OsString, OsString)>);
 
 impl Settings {

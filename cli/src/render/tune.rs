@@ -11,6 +11,7 @@ use crate::analysis::injection::{SiteInjection, Verdict};
 use crate::launch::environment::quote;
 use crate::model::Nanos;
 use crate::tune::answer::{Answer, Best, Found, RunRow, SiteRow};
+use crate::tune::confirm::{Confirmation, Pair};
 use crate::tune::first::{FirstRun, Hopeless};
 use crate::tune::trial::{Interval, Trial};
 
@@ -23,14 +24,22 @@ pub fn line(trial: &Trial) -> String {
     format!("{}: {gain}, cost {}", trial.name, percent(trial.cost()))
 }
 
+/// A pair of whole runs, while others are still to come.
+pub fn pair_line(number: usize, pair: &Pair) -> String {
+    let (bare, injected) = (time(pair.bare_ns), time(pair.injected_ns));
+    let gain = signed_percent(pair.gain);
+    format!("pair {number}: {bare} without lapscope, {injected} with injection: gain {gain}")
+}
+
 /// # Errors
 /// Of the writer.
 pub fn write(out: &mut dyn Write, answer: &Answer, style: Style) -> io::Result<()> {
     writeln!(out, "{}", style.headed("lapscope tune", &answer.command.join(" ")))?;
     writeln!(out, "{}", style.wrap(&verdict(answer), "", ""))?;
-    if let Some(best) = &answer.best {
+    if let Some(best) = answer.best.as_ref().filter(|_| answer.found == Found::Gain) {
         write_environment(out, best, &answer.command)?;
     }
+    write_confirmation(out, answer, style)?;
     write_runs(out, answer, style)?;
     write_sites(out, answer, style)?;
     if !answer.notes.is_empty() {
@@ -51,20 +60,70 @@ pub fn write(out: &mut dyn Write, answer: &Answer, style: Style) -> io::Result<(
 
 fn verdict(answer: &Answer) -> String {
     match (answer.found, &answer.best, answer.hopeless) {
-        (Found::Gain, Some(best), _) => format!(
-            "{} every {} us saves {} of the run time ({}, with a confidence of 95 %), its cost included{}.",
-            best.setting.mode.word(),
-            best.setting.interval_us,
-            percent(best.gain.estimate),
-            limits(best.gain),
-            match best.hidden_cost {
-                0.0 => String::new(),
-                cost => format!("; {} of it go for what MPI_THREAD_MULTIPLE costs", percent(cost)),
-            }
-        ),
+        (Found::Gain, Some(best), _) => match &answer.confirmation {
+            Some(confirmation) => saves(best, confirmation),
+            None => promises(best),
+        },
+        (Found::Unconfirmed, Some(best), _) => does_not_show(best, answer.confirmation.as_ref()),
         (_, _, Some(hopeless)) => format!("Nothing to gain: {}", why(hopeless, &answer.first)),
-        _ => "No measurable gain: no setting that was tried makes the program surely faster.".to_owned(),
+        _ => "No measurable gain: no setting that was tried makes the program surely faster."
+            .to_owned(),
     }
+}
+
+fn setting(best: &Best) -> String {
+    format!("{} every {} us", best.setting.mode.word(), best.setting.interval_us)
+}
+
+fn saves(best: &Best, Confirmation { pairs, gain, .. }: &Confirmation) -> String {
+    format!(
+        "{} saves {} of the time from launch to end ({} in {}, one without lapscope and one with injection), its cost \
+         included; slots of one run promised {} of the run time.",
+        setting(best),
+        percent(gain.estimate),
+        limits(*gain),
+        pairs_of_runs(pairs.len()),
+        percent(best.slots_gain.estimate)
+    )
+}
+
+fn promises(best: &Best) -> String {
+    format!(
+        "{} may save {} of the run time ({}, with a confidence of 95 %), its cost included{}: so say slots of one run. It is not \
+         confirmed by whole runs, which often gain less: --pairs or --minutes left no room for them.",
+        setting(best),
+        percent(best.slots_gain.estimate),
+        limits(best.slots_gain),
+        match best.hidden_cost {
+            0.0 => String::new(),
+            cost => format!("; {} of it go for what MPI_THREAD_MULTIPLE costs", percent(cost)),
+        }
+    )
+}
+
+fn does_not_show(best: &Best, confirmation: Option<&Confirmation>) -> String {
+    let whole = confirmation.map(|Confirmation { pairs, gain, .. }| {
+        let median = signed_percent(gain.estimate);
+        format!(
+            " gained {} in {}, {median} in the median",
+            limits(*gain),
+            pairs_of_runs(pairs.len())
+        )
+    });
+    format!(
+        "No certain gain: slots of one run promised {} for {}, but whole runs{}, without lapscope and with injection in turn.",
+        percent(best.slots_gain.estimate),
+        setting(best),
+        whole.unwrap_or_default()
+    )
+}
+
+fn pairs_of_runs(pairs: usize) -> String {
+    format!("{pairs} pair{} of whole runs", if pairs == 1 { "" } else { "s" })
+}
+
+fn signed_percent(gain: f64) -> String {
+    format!("{:.1} %", 100.0 * gain)
 }
 
 fn why(hopeless: Hopeless, first: &FirstRun) -> String {
@@ -114,6 +173,19 @@ fn write_environment(out: &mut dyn Write, best: &Best, command: &[String]) -> io
 }
 
 // --- tables ----------------------------------------------------------------------------------------------------------
+
+fn write_confirmation(out: &mut dyn Write, answer: &Answer, style: Style) -> io::Result<()> {
+    let Some(confirmation) = &answer.confirmation else { return Ok(()) };
+    let legend = "from launch to end, in turn";
+    writeln!(out, "\n{}", style.headed_dimly("WHOLE RUNS", legend))?;
+    let heads = ["pair", "without lapscope", "with injection", "gain"];
+    let mut table = Table::new(&heads.map(|head| (head, Align::Right)));
+    for (number, pair) in (1..).zip(&confirmation.pairs) {
+        let (bare, injected) = (time(pair.bare_ns), time(pair.injected_ns));
+        table.row(vec![count(number), bare, injected, signed_percent(pair.gain)], None);
+    }
+    table.write(out, style)
+}
 
 fn write_runs(out: &mut dyn Write, answer: &Answer, style: Style) -> io::Result<()> {
     if answer.runs.is_empty() {
@@ -171,7 +243,8 @@ fn unknown(verdict: Verdict) -> &'static str {
 }
 
 fn write_sites(out: &mut dyn Write, answer: &Answer, style: Style) -> io::Result<()> {
-    let (Some(best), false) = (&answer.best, answer.sites.is_empty()) else { return Ok(()) };
+    let best = answer.best.as_ref().filter(|_| answer.found == Found::Gain);
+    let (Some(best), false) = (best, answer.sites.is_empty()) else { return Ok(()) };
     let file = best.policy.display().to_string();
     writeln!(out, "\n{}", style.headed_dimly("POLICY", &file))?;
     let mut table = Table::new(&[

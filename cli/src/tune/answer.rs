@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::choice::hidden_cost;
+use super::confirm::Confirmation;
 use super::first::{FirstRun, Hopeless, Slots};
 use super::policy::{Place, Policy};
 use super::search::Setting;
@@ -28,6 +29,8 @@ pub struct Answer {
     pub slots: Option<Slots>,
     pub runs: Vec<RunRow>,
     pub best: Option<Best>,
+    /// What whole runs with the best setting gained; `null`: none was made.
+    pub confirmation: Option<Confirmation>,
     pub sites: Vec<SiteRow>,
     /// Sentences on what to know of all this.
     pub notes: Vec<String>,
@@ -42,6 +45,8 @@ pub struct Answer {
 pub enum Found {
     /// A setting that makes the program faster.
     Gain,
+    /// Slots of one run promise a gain that whole runs do not show for certain.
+    Unconfirmed,
     /// None of those that were tried surely does.
     NoGain,
     /// The first run shows that none can.
@@ -54,7 +59,10 @@ pub struct Best {
     pub run: String,
     #[serde(flatten)]
     pub setting: Setting,
-    pub gain: Interval,
+    /// What whole runs gained; `null`: none was made.
+    pub gain: Option<Interval>,
+    /// What slots of one run promise, with a confidence of 95 %.
+    pub slots_gain: Interval,
     pub hidden_cost: f64,
     /// Variables to set.
     pub environment: Vec<Variable>,
@@ -139,6 +147,7 @@ impl Answer {
             slots: None,
             runs: Vec::new(),
             best: None,
+            confirmation: None,
             sites: Vec::new(),
             notes: Vec::new(),
             advice: Vec::new(),

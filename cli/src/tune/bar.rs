@@ -57,8 +57,13 @@ impl Bar {
         self.expect(self.runs.get());
     }
 
+    /// There will be so many more runs.
+    pub fn expect_more(&self, runs: u32) {
+        self.expect(self.done.get() + runs);
+    }
+
     /// There will be at most so many runs.
-    pub fn expect(&self, runs: u32) {
+    fn expect(&self, runs: u32) {
         self.runs.set(runs);
         if let Some(usual) = self.usual.get() {
             self.bar.set_length((usual * runs).as_millis() as u64);

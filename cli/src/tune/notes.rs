@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::choice::{self, cost_of_threads};
-use super::first::Slots;
-use super::trial::Trial;
+use super::first::{FirstRun, Slots};
+use super::trial::{Interval, Trial};
 use crate::analysis::injection::Tests;
 use crate::analysis::problem::{list_ranks, plural};
 use crate::args::Mode;
@@ -91,6 +91,19 @@ fn why_no_test(mode: Mode) -> &'static str {
             "large requests are not pending for long enough, or the thread got no processor"
         }
     }
+}
+
+/// More was gained than there was to gain.
+pub fn on_stake(gain: Interval, first: &FirstRun) -> Option<String> {
+    let stake = first.stake_ns.share_of(first.run_ns);
+    (gain.estimate > stake).then(|| {
+        format!(
+            "{} is more than the {} of the run time that was at stake in waits which tests may shorten: doubt it. Ranks that poll \
+             may have taken the processors of others, or something else differs between these runs.",
+            percent(gain.estimate),
+            percent(stake)
+        )
+    })
 }
 
 /// Of what the runs with mode thread have in common.

@@ -17,7 +17,7 @@ use crate::commands::recover::recover_ended_run;
 use crate::install;
 use crate::launch::child::{exit_code, Ended, HeldSignals, Watch};
 use crate::launch::environment::{self, Settings};
-use crate::launch::runs::{Launch, LAUNCH_VARIABLE};
+use crate::launch::runs::{Launch, Run, LAUNCH_VARIABLE};
 use crate::launch::{line, nodes, outcome};
 use crate::say;
 
@@ -133,21 +133,55 @@ impl<'a> Session<'a> {
             return Err(interrupted(None).into());
         }
         let began = Instant::now();
-        let ended = self.run_child(name, bar)?;
+        let ended = self.run_child(name, &self.settings, bar)?;
         let wall = began.elapsed();
         let warnings = self.warnings(name);
         bar.say(&warnings);
         self.check(name, &ended)?;
-        let Some(run) = launch.runs().into_iter().next() else {
-            bail!("nothing was recorded: the program did not reach MPI_Init, or uses an MPI for which there is no recorder, or its launcher did not pass LD_PRELOAD on; to find out: lapscope doctor");
-        };
+        let run = recorded(&launch)?;
         recover_ended_run(&run.directory, false, &run.launch)?;
         self.usual.get_or_insert(wall);
         Ok(Launched { directory: run.directory, wall })
     }
 
-    fn run_child(&self, name: &str, bar: &Bar) -> anyhow::Result<Ended> {
-        let exported = nodes::with_exported(&self.args.command, &self.settings.names());
+    /// How long the whole launch takes: without lapscope, or with these variables and nothing else to do behind MPI_Finalize.
+    ///
+    /// # Errors
+    /// As [`Session::launch`].
+    pub fn time_whole(
+        &mut self,
+        name: &str,
+        variables: Option<&[(String, String)]>,
+        bar: &Bar,
+    ) -> anyhow::Result<Duration> {
+        let mut settings = Settings::default();
+        let launch = Launch::into_directory(&self.directory.join(name));
+        if let Some(variables) = variables {
+            settings.clone_from(&self.settings);
+            for (variable, value) in variables {
+                settings.set(variable, value);
+            }
+            settings.set("LAPSCOPE_CONVERT", "off");
+            settings.set("LAPSCOPE_DIR", self.directory.join(name));
+            settings.set(LAUNCH_VARIABLE, launch.token());
+        }
+        if self.signals.is_interrupted() {
+            return Err(interrupted(None).into());
+        }
+        let began = Instant::now();
+        let ended = self.run_child(name, &settings, bar)?;
+        let wall = began.elapsed();
+        let warnings = self.warnings(name);
+        bar.say(&warnings);
+        self.check(name, &ended)?;
+        if variables.is_some() {
+            recorded(&launch)?;
+        }
+        Ok(wall)
+    }
+
+    fn run_child(&self, name: &str, settings: &Settings, bar: &Bar) -> anyhow::Result<Ended> {
+        let exported = nodes::with_exported(&self.args.command, &settings.names());
         let line = exported.as_deref().unwrap_or(&self.args.command);
         let output = |kind| {
             let path = self.output(name, kind);
@@ -156,7 +190,7 @@ impl<'a> Session<'a> {
         let mut command = Command::new(&line[0]);
         command
             .args(&line[1..])
-            .envs(self.settings.iter())
+            .envs(settings.iter())
             .stdin(input()?)
             .stdout(output("stdout")?)
             .stderr(output("stderr")?);
@@ -229,6 +263,14 @@ impl<'a> Session<'a> {
             }
         }
     }
+}
+
+/// The run directory of a launch.
+fn recorded(launch: &Launch) -> anyhow::Result<Run> {
+    launch.runs().into_iter().next().context(
+        "nothing was recorded: the program did not reach MPI_Init, or uses an MPI for which there is no recorder, or its \
+         launcher did not pass LD_PRELOAD on; to find out: lapscope doctor",
+    )
 }
 
 fn interrupted(code: Option<u8>) -> Stopped {

@@ -2,7 +2,7 @@
 # What lapscope costs, measured: `make bench`. Every figure is a ratio or difference taken within one run; absolute times
 # are of this machine. Takes half an hour, of which `inject` is the greater part.
 #
-#   tests/bench/run.sh [rate] [instructions] [overhead] [threads] [fortran] [finalize] [report] [overlap] [inject] [ghost]      default: all
+#   tests/bench/run.sh [rate] [instructions] [overhead] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [ghost]      default: all
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -187,6 +187,12 @@ overlap() {
     done
 }
 
+readers() {
+    echo "== processor time of the commands that read; LAPSCOPE_BENCH_BASE=OTHER/target/release is compared with, in turn"
+    cargo build --quiet --release -p lapscope --example synthetic
+    python3 tests/bench/read.py ${LAPSCOPE_BENCH_BASE:+"$LAPSCOPE_BENCH_BASE"} target/release
+}
+
 inject() {
     local mpi mode bytes
     for mpi in "${mpis[@]}"; do "mpicc.$mpi" -O2 -w -o "$work/progress.$mpi" tests/bench/progress.c; done
@@ -212,6 +218,6 @@ ghost() {
     python3 tests/bench/ghost.py "$work" "$preload"
 }
 
-for part in "${@:-rate instructions overhead threads fortran finalize report overlap inject ghost}"; do
+for part in "${@:-rate instructions overhead threads fortran finalize report overlap readers inject ghost}"; do
     for one in $part; do "$one"; done
 done

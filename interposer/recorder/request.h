@@ -91,9 +91,11 @@ static inline struct spool_live *request_insert(struct thread *t, uint64_t key, 
                                                 struct spool_live *live)
 {
     struct request_index *index = &t->index;
-    struct request_slot *slot = &index->slots[request_slot_of(index, key)];
     live->variable = (uintptr_t)variable;
-    if (UNLIKELY(slot->live || index->count * 2 > index->mask || recorder_multiple))
+    if (UNLIKELY(recorder_multiple)) /* nothing of the index may be read without its lock */
+        return request_insert_slow(t, key, shared, live);
+    struct request_slot *slot = &index->slots[request_slot_of(index, key)];
+    if (UNLIKELY(slot->live || index->count * 2 > index->mask))
         return request_insert_slow(t, key, shared, live);
     *slot = (struct request_slot){key, live};
     index->count++;
@@ -119,21 +121,21 @@ static inline void request_unlink_first(struct request_index *index, unsigned at
     }
 }
 
-/* The same as request_take where there are several threads, or it is not the first of its handle's entries. */
+/* The same as request_take for what is not the first of its handle's entries, or not in this thread's index. */
 struct spool_live *request_take_slow(struct thread *t, uint64_t key, const void *variable);
 
 /* Finds an entry and detaches it; NULL when it is not known. */
 static inline struct spool_live *request_take(struct thread *t, uint64_t key, const void *variable)
 {
     struct request_index *index = &t->index;
-    if (UNLIKELY(recorder_multiple))
-        return request_take_slow(t, key, variable);
+    request_lock(index);
     unsigned at = request_place(index, key);
     struct spool_live *live = index->slots[at].live;
-    if (UNLIKELY(!live || live->variable != (uintptr_t)variable))
-        return request_take_slow(t, key, variable);
-    request_unlink_first(index, at, live);
-    return live;
+    int is_first = live && live->variable == (uintptr_t)variable;
+    if (LIKELY(is_first))
+        request_unlink_first(index, at, live);
+    request_unlock(index);
+    return LIKELY(is_first) ? live : request_take_slow(t, key, variable);
 }
 
 /* The thread whose index and free list an entry belongs to: that which posted it, or made the persistent request. */

@@ -73,7 +73,7 @@ instructions() {
 }
 
 overhead() {
-    echo "== time added per request: bare (PMPI_*) and recorded (MPI_*) batches in turn within one process"
+    echo "== CPU time added per request: bare (PMPI_*) and recorded (MPI_*) batches in turn within one process"
     local mpi paths ranks flight
     for mpi in "${mpis[@]}"; do
         "mpicc.$mpi" -O2 -w -pthread -o "$work/overhead.$mpi" tests/bench/overhead.c
@@ -198,7 +198,7 @@ inject() {
     for mpi in "${mpis[@]}"; do "mpicc.$mpi" -O2 -w -o "$work/progress.$mpi" tests/bench/progress.c; done
     if [ -e build/mpi/mpich5/ready ]; then build/mpi/mpich5/bin/mpicc -O2 -w -o "$work/progress.mpich5" tests/bench/progress.c; fi
     python3 tests/bench/inject.py "$work" "$preload"
-    echo "== time added per request by injection with nothing to gain: messages of 8 bytes to self, as in overhead"
+    echo "== CPU time added per request by injection with nothing to gain: messages of 8 bytes to self, as in overhead"
     for mpi in "${mpis[@]}"; do
         "mpicc.$mpi" -O2 -w -pthread -o "$work/overhead.$mpi" tests/bench/overhead.c
         for mode in off calls timer thread; do

@@ -73,18 +73,16 @@ instructions() {
 }
 
 overhead() {
-    echo "== CPU time added per request: bare (PMPI_*) and recorded (MPI_*) batches in turn within one process"
-    local mpi paths ranks flight
+    echo "== CPU time added per request: bare (PMPI_*) and recorded (MPI_*) batches of messages to self in turn within one process"
+    local mpi paths flight
     for mpi in "${mpis[@]}"; do
         "mpicc.$mpi" -O2 -w -pthread -o "$work/overhead.$mpi" tests/bench/overhead.c
-        for ranks in 1 2; do
-            for flight in 1 1000; do
-                for paths in on off; do
-                    echo "$mpi, $([ "$ranks" = 1 ] && echo "messages to self" || echo "between two ranks"), $flight in flight, call paths $paths"
-                    LAPSCOPE_QUIET=on LAPSCOPE_CONVERT=off LAPSCOPE_CALLPATH=$paths LAPSCOPE_DIR=$work/run \
-                        launch "$mpi" "$ranks" env LD_PRELOAD="$preload" "$work/overhead.$mpi" 8 "$flight" 41
-                    rm -rf "$work/run"
-                done
+        for flight in 1 1000; do
+            for paths in on off; do
+                echo "$mpi, $flight in flight, call paths $paths"
+                LAPSCOPE_QUIET=on LAPSCOPE_CONVERT=off LAPSCOPE_CALLPATH=$paths LAPSCOPE_DIR=$work/run \
+                    launch "$mpi" 1 env LD_PRELOAD="$preload" "$work/overhead.$mpi" 8 "$flight" 41
+                rm -rf "$work/run"
             done
         done
     done

@@ -297,6 +297,47 @@ fn nothing_to_hide_behind() {
     }
 }
 
+/// Both are there from the begin. Rank 0 computes for 489 us and waits from 500 to 900, rank 1 waits for it. How long a
+/// transfer takes is not known: all of both waits may be the transfer, or nothing. A calibration of 100 us tells.
+#[test]
+fn without_reference_times_advice_has_bounds() {
+    let mut ranks = [Calls::default(), Calls::default()];
+    let receive = ranks[0].post(IRECV, 1, LARGE, 10);
+    ranks[0].wait(3, 500, 900, &[receive]);
+    let send = ranks[1].post(ISEND, 5, LARGE, 10);
+    ranks[1].wait(6, 11, 900, &[send]);
+    let run = run([&ranks[0], &ranks[1]]);
+    let bounds = |report: &Value| {
+        let advice = find(report, "test");
+        ["time_low_ns", "time_ns", "time_high_ns"].map(|key| ns(advice, key))
+    };
+    let vague = report(&run);
+    let totals = &vague["overlap"]["totals"];
+    let of_window = |totals: &Value| {
+        ["exposed_own_window_low_ns", "exposed_own_window_high_ns"].map(|key| ns(totals, key))
+    };
+    assert_eq!((bounds(&vague), of_window(totals)), ([0, 889_000, 889_000], [0, 400_000]));
+    let text = answer(run.path(), &["report", "."]);
+    assert!(text.contains("0 to 889 µs  Call MPI_Test"), "{text}");
+    assert!(text.contains("0 to 400 µs"), "{text}");
+    assert!(text.contains("NEXT\n  lapscope calibrate -- <launch line>"), "{text}");
+
+    let point = r#"{"bytes": 1048576.0, "ns": 100000.0, "low_ns": 90000.0, "high_ns": 105000.0, "samples": 36}"#;
+    let calibration = format!(
+        r#"{{"format": 2, "created": "2026-05-04T12:30:00Z", "lapscope_version": "0.1.0", "launch": [], "ranks": 2,
+        "hosts": ["node1"], "mpi_library": "Open MPI v4.1.4, package: x", "environment": {{}},
+        "times": {{"paths": {{"node": [{point}]}}, "collectives": {{}}}}}}"#
+    );
+    std::fs::create_dir(run.path().join("calibrations")).unwrap();
+    std::fs::write(run.path().join("calibrations/one.json"), calibration).unwrap();
+    let known = report(&run);
+    assert_eq!(known["overlap"]["reference"]["source"]["kind"], "calibration");
+    let [low, time, high] = bounds(&known);
+    assert_eq!([low, time, high], [489_000 + 90_000, 489_000 + 100_000, 489_000 + 105_000]);
+    let text = answer(run.path(), &["report", "."]);
+    assert!(text.contains("589 µs  Call MPI_Test") && !text.contains("calibrate -- "), "{text}");
+}
+
 #[test]
 fn ranks_that_help_come_first_and_little_is_left_out() {
     let [mut a, mut b] = receiver_computes();

@@ -14,6 +14,7 @@ mod words;
 
 use serde::Serialize;
 
+use super::overlap::sums::is_vague;
 use super::thresholds::PathThresholds;
 use crate::model::{Nanos, Rank};
 use crate::symbols::FrameName;
@@ -108,6 +109,9 @@ pub struct Advice {
     pub cause: Cause,
     /// At stake, summed over ranks.
     pub time_ns: Nanos,
+    /// The least and the most that it may be, as it hangs on how long transfers take undisturbed.
+    pub time_low_ns: Nanos,
+    pub time_high_ns: Nanos,
     /// Of the run time of all ranks.
     pub share: f64,
     /// Where the time goes by: the call that waits, blocks or posts, and the ranks that do.
@@ -138,6 +142,21 @@ pub struct OrTest {
 }
 
 impl Advice {
+    /// Whether its time is known to within a wide interval only, so that reference times would tell more.
+    pub fn is_vague(&self) -> bool {
+        is_vague(self.time_low_ns, self.time_high_ns)
+    }
+
+    /// Of the run time of all ranks, the most that it may be where that is vague.
+    pub fn share_at_most(&self) -> f64 {
+        let factor = self.time_high_ns.share_of(self.time_ns);
+        if self.is_vague() && self.time_ns.0 > 0 {
+            self.share * factor
+        } else {
+            self.share
+        }
+    }
+
     /// Whether tests, which can be injected, are the cure or would do as well.
     pub fn is_for_tests(&self) -> bool {
         self.cure == Cure::Test || self.or_test.is_some()

@@ -25,6 +25,8 @@ pub struct Part {
     pub exposed_late_partner_ns: Nanos,
     pub exposed_partner_outside_ns: Nanos,
     pub exposed_own_window_ns: Nanos,
+    pub exposed_own_window_low_ns: Nanos,
+    pub exposed_own_window_high_ns: Nanos,
     pub exposed_transfer_ns: Nanos,
     pub exposed_no_processor_ns: Nanos,
 }
@@ -40,6 +42,8 @@ impl Part {
         self.exposed_late_partner_ns += numbers.exposed_late_partner_ns;
         self.exposed_partner_outside_ns += numbers.exposed_partner_outside_ns;
         self.exposed_own_window_ns += numbers.exposed_own_window_ns;
+        self.exposed_own_window_low_ns += numbers.exposed_own_window_low_ns;
+        self.exposed_own_window_high_ns += numbers.exposed_own_window_high_ns;
         self.exposed_transfer_ns += numbers.exposed_transfer_ns;
         self.exposed_no_processor_ns += numbers.exposed_no_processor_ns;
     }

@@ -13,6 +13,7 @@ use super::overlap::sums::BlockingNumbers;
 use super::overlap::{self, Overlap, ReferenceSays};
 use super::part;
 use super::problem::Problem;
+use super::reference::Source;
 use super::sites::{group_completing, group_sites, name_site, Grouping, Order, Site};
 use super::thresholds::Thresholds;
 use super::transfers::{kinds, size_classes, KindRow, SizeClass};
@@ -231,6 +232,27 @@ impl Report {
             injection: detail.injection,
             advice: detail.advice,
         }
+    }
+}
+
+/// From this share of the run time on, time that is known to within an interval only is worth another measurement.
+const WORTH_CALIBRATING: f64 = 0.005;
+
+impl Report {
+    /// Whether reference times would tell more: much time is known to within wide bounds only, and there is no calibration, or
+    /// one of ranks that lacked processors.
+    pub fn would_calibrating_tell(&self) -> bool {
+        let reference = &self.overlap.reference.description;
+        let is_calibrated = matches!(reference.source, Source::Calibration { .. });
+        if is_calibrated && reference.processor_share.is_none() {
+            return false;
+        }
+        let numbers = &self.overlap.totals.numbers;
+        let window = numbers.exposed_own_window_high_ns - numbers.exposed_own_window_low_ns;
+        let advice = self.advice.iter().filter(|advice| advice.is_vague());
+        let most = advice.map(|advice| advice.time_high_ns - advice.time_low_ns).max();
+        let most = window.max(most.unwrap_or_default());
+        most.share_of(self.totals.run_ns) >= WORTH_CALIBRATING
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::style::Style;
-use super::units::{percent, time};
+use super::style::{display_width, Style};
+use super::units::{percent, time, time_range};
 use crate::analysis::advice::Advice;
 
 /// Below this fraction of the run time advice is left to the JSON.
@@ -32,16 +32,35 @@ pub fn write(out: &mut dyn Write, advice: &[Advice], style: Style) -> io::Result
 }
 
 fn write_all(out: &mut dyn Write, advice: &[&Advice], most: usize, style: Style) -> io::Result<()> {
-    const INDENT: &str = "                     ";
-    for advice in advice.iter().take(most) {
-        let head = format!("  {:>7}{:>10}  ", percent(advice.share), time(advice.time_ns));
+    let shown: Vec<&Advice> = advice.iter().copied().take(most).collect();
+    let times: Vec<String> = shown.iter().map(|advice| at_stake(advice)).collect();
+    let width = times.iter().map(|time| display_width(time) + 2).max().unwrap_or(0).max(10);
+    let indent = " ".repeat(9 + width + 2);
+    for (advice, time) in shown.iter().zip(times) {
+        let share = percent(advice.share_at_most());
+        let pad = " ".repeat(width - display_width(&time));
+        let head = format!("  {share:>7}{pad}{time}  ");
         let other = advice.or_test.iter().map(|other| format!(" {}", other.sentence));
         let text = advice.sentence.clone() + &other.collect::<String>();
-        writeln!(out, "{}", style.wrap(&text, &head, INDENT))?;
+        writeln!(out, "{}", style.wrap(&text, &head, &indent))?;
     }
     if let Some(more) = advice.len().checked_sub(most).filter(|&more| more > 0) {
         let text = format!("and {more} more in --format json");
-        writeln!(out, "{}", style.wrap(&text, INDENT, INDENT))?;
+        writeln!(out, "{}", style.wrap(&text, &indent, &indent))?;
+    }
+    if shown.iter().any(|advice| advice.is_vague()) {
+        let text = "Intervals: it hangs on how long transfers take undisturbed, and shares are of the most. Reference times tell: \
+                    lapscope calibrate -- <launch line>";
+        writeln!(out, "{}", style.dim(&style.wrap(text, "  ", "  ")))?;
     }
     Ok(())
+}
+
+/// "278 ms", or "0 to 496 ms" where only that is known.
+fn at_stake(advice: &Advice) -> String {
+    if advice.is_vague() {
+        time_range(advice.time_low_ns, advice.time_high_ns)
+    } else {
+        time(advice.time_ns)
+    }
 }

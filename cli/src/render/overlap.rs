@@ -11,7 +11,7 @@ use super::csv::CsvWriter;
 use super::injection;
 use super::style::Style;
 use super::table::{Align, Cell, Table};
-use super::units::{bytes, count, percent, round_bytes, time};
+use super::units::{bytes, count, percent, round_bytes, time, time_range};
 use crate::analysis::overlap::groups::{BlockingRow, SiteRow, TimeRow, WaitedFor};
 use crate::analysis::overlap::sums::{BlockingNumbers, Cause, Numbers};
 use crate::analysis::overlap::Overlap;
@@ -150,11 +150,30 @@ pub(super) fn causes_table(bar: usize) -> Table {
     Table::new(&columns.map(|align| ("", align)))
 }
 
-pub(super) fn cause_cells(cause: Cause, share: f64, part: Nanos, meaning: &str) -> Vec<Cell> {
-    let texts = [cause_name(cause).to_owned(), percent(share), time(part)];
+/// `None` where nothing is laid to that cause.
+pub(super) fn cause_cells(numbers: &Numbers, cause: Cause, meaning: &str) -> Option<Vec<Cell>> {
+    let part = numbers.exposed_of(cause);
+    let share = part.share_of(numbers.exposed_ns);
+    let (low, high) = (numbers.exposed_own_window_low_ns, numbers.exposed_own_window_high_ns);
+    let fraction = |part: Nanos| Some(part.share_of(numbers.exposed_ns));
+    let [share_text, text] = match cause {
+        Cause::OwnWindow if numbers.is_own_window_vague() => {
+            [interval(fraction(low), fraction(high)), time_range(low, high)]
+        }
+        _ => [percent(share), time(part)],
+    };
+    let texts = [cause_name(cause).to_owned(), share_text, text];
     let mut cells: Vec<Cell> = texts.into_iter().map(Cell::from).collect();
     cells.extend([Cell::Bar(share), meaning.into()]);
-    cells
+    (part.0 > 0).then_some(cells)
+}
+
+/// What most of some time is due to, whose own windows may be unused by much less than they are said to be.
+pub(super) fn main_cause_name(cause: Cause, is_own_window_vague: bool) -> &'static str {
+    match cause {
+        Cause::OwnWindow if is_own_window_vague => "own window or transfer",
+        _ => cause_name(cause),
+    }
 }
 
 pub(super) fn cause_name(cause: Cause) -> &'static str {
@@ -183,10 +202,8 @@ fn write_exposed(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Re
         (Cause::Transfer, "no computation to hide behind, copying, contention"),
         (Cause::NoProcessor, "this rank or its partner could have run, and had none"),
     ] {
-        let part = numbers.exposed_of(cause);
-        if part.0 > 0 {
-            let share = part.share_of(numbers.exposed_ns);
-            causes.row(cause_cells(cause, share, part, meaning), None);
+        if let Some(cells) = cause_cells(numbers, cause, meaning) {
+            causes.row(cells, None);
         }
     }
     causes.write(out, style)?;
@@ -216,7 +233,10 @@ const COLUMNS: [(&str, Align); 9] = [
 fn cells(label: String, numbers: &Numbers) -> Vec<String> {
     vec![
         time(numbers.exposed_ns),
-        mostly(numbers.cause.map(|cause| (cause, numbers.exposed_of(cause))), numbers.exposed_ns),
+        numbers.cause.map_or_else(String::new, |cause| {
+            let name = main_cause_name(cause, numbers.is_own_window_vague());
+            mostly(name, numbers.exposed_of(cause), numbers.exposed_ns)
+        }),
         label,
         count(numbers.requests),
         if numbers.bytes > 0 { bytes(numbers.bytes) } else { String::new() },
@@ -228,10 +248,8 @@ fn cells(label: String, numbers: &Numbers) -> Vec<String> {
 }
 
 /// "late partner 83 %"
-fn mostly(cause: Option<(Cause, Nanos)>, all: Nanos) -> String {
-    cause.map_or_else(String::new, |(cause, part)| {
-        format!("{} {:.0} %", cause_name(cause), part.share_of(all) * 100.0)
-    })
+fn mostly(cause: &str, part: Nanos, all: Nanos) -> String {
+    format!("{cause} {:.0} %", part.share_of(all) * 100.0)
 }
 
 fn write_table(

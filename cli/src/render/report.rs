@@ -324,6 +324,12 @@ fn write_next(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<
     if report.problems.iter().any(|problem| is_stuck(problem.kind)) {
         next.push((format!("lapscope pending {run}"), "what each rank was waiting for"));
     }
+    if report.would_calibrating_tell() {
+        next.push((
+            "lapscope calibrate -- <launch line>".to_owned(),
+            "how long transfers take undisturbed, then this report again: intervals hang on it",
+        ));
+    }
     if report.totals.requests > 0 {
         next.push((
             format!("lapscope overlap {run}"),

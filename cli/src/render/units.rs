@@ -63,6 +63,17 @@ fn three_digits(value: f64) -> String {
     }
 }
 
+/// "120 to 496 ms", "0 to 1.20 s", "87.0 µs to 496 ms".
+pub fn time_range(low: Nanos, high: Nanos) -> String {
+    let (least, most) = (time(low), time(high));
+    let split = |text: &str| text.split_once(' ').map(|(n, unit)| (n.to_owned(), unit.to_owned()));
+    match (split(&least), split(&most)) {
+        _ if low.0 == 0 => format!("0 to {most}"),
+        (Some((n, unit)), Some((_, other))) if unit == other => format!("{n} to {most}"),
+        _ => format!("{least} to {most}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,6 +84,9 @@ mod tests {
         assert_eq!(time(Nanos(3_200)), "3.20 µs");
         assert_eq!(time(Nanos(999_600)), "1.00 ms");
         assert_eq!(time(Nanos(12_345_000_000)), "12.3 s");
+        assert_eq!(time_range(Nanos(0), Nanos(496_000_000)), "0 to 496 ms");
+        assert_eq!(time_range(Nanos(120_000_000), Nanos(496_000_000)), "120 to 496 ms");
+        assert_eq!(time_range(Nanos(87_000), Nanos(496_000_000)), "87.0 µs to 496 ms");
         assert_eq!(bytes(1023), "1023 B");
         assert_eq!(bytes(4096), "4.00 KiB");
         assert_eq!(bytes(u64::MAX), "16.0 EiB");

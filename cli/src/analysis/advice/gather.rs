@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::chain::Wait;
 use super::serial::{joins, Join};
-use crate::analysis::overlap::exposure::Exposure;
+use crate::analysis::overlap::exposure::{Bounds, Exposure};
 use crate::analysis::overlap::witness::{Awaited, Waited, Witness};
 use crate::model::{Frame, Kind};
 use crate::trace::{Direction, Half, Operation, Trace, NONE};
@@ -42,6 +42,8 @@ pub(super) enum Finding {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sums {
     pub parts: Exposure,
+    /// What of these parts there is at least, and at most.
+    pub bounds: (i64, i64),
     pub posting: i64,
     pub calls: u64,
     pub bytes: Option<(u64, u64)>,
@@ -342,6 +344,7 @@ impl<'a> Gatherer<'a> {
         let sums = self.gathered.findings.entry(booking.finding).or_default();
         let total = booking.parts.total();
         sums.parts += booking.parts;
+        sums.add_bounds(booking.bounds(waited_for));
         *sums.ranks.entry(self.rank as u32).or_default() += total;
         if let Some(rank) = booking.changed {
             *sums.change_ranks.entry(rank).or_default() += total;
@@ -436,9 +439,34 @@ fn compute(half: &Half<'_>) -> Option<i64> {
     Some((window - half.mpi.unwrap_or(0)).max(0))
 }
 
+impl Booking {
+    /// What of its parts there is at least and at most, whatever the transfers take: in proportion, where it is a part of
+    /// the call's.
+    fn bounds(&self, waited_for: &Waited<'_>) -> (i64, i64) {
+        let Bounds { least, most } = waited_for.bounds;
+        let of = |bound: &Exposure| -> i64 {
+            let likely = waited_for.exposed.parts();
+            let parts = self.parts.parts().into_iter().zip(likely).zip(bound.parts());
+            let scaled =
+                parts.filter(|((_, whole), _)| *whole > 0).map(|((part, whole), bound)| {
+                    (i128::from(part) * i128::from(bound) / i128::from(whole)) as i64
+                });
+            scaled.fold(0, i64::saturating_add)
+        };
+        let likely = self.parts.total();
+        (of(&least).min(likely), of(&most).max(likely))
+    }
+}
+
 impl Sums {
+    pub fn add_bounds(&mut self, (least, most): (i64, i64)) {
+        self.bounds.0 = self.bounds.0.saturating_add(least);
+        self.bounds.1 = self.bounds.1.saturating_add(most);
+    }
+
     pub fn merge(&mut self, other: Sums) {
         self.parts += other.parts;
+        self.add_bounds(other.bounds);
         self.posting += other.posting;
         self.calls += other.calls;
         self.bytes = join_ranges(self.bytes, other.bytes);

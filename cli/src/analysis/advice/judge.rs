@@ -197,6 +197,7 @@ impl Sums {
     /// Adds what one rank waited for another.
     fn add_pair(&mut self, pair: (u32, u32), late: &Late, waiting: Spot) {
         self.parts.late_partner += late.ns;
+        self.add_bounds((late.ns, late.ns));
         self.calls += late.calls;
         self.bytes = join_ranges(self.bytes, late.bytes);
         *self.waiting.entry(waiting).or_default() += late.ns;
@@ -276,6 +277,8 @@ impl Judge<'_> {
             helps: cure.helps(),
             cause: sums.cause(),
             time_ns: Nanos(sums.time()),
+            time_low_ns: Nanos(sums.bounds.0 + sums.posting),
+            time_high_ns: Nanos(sums.bounds.1 + sums.posting),
             share: Nanos(sums.time()).share_of(self.run_time),
             waiting,
             waiting_sites: sums.waiting.len(),

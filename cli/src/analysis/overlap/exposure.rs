@@ -71,12 +71,22 @@ impl Exposure {
 
     /// What is left of it.
     pub fn without(self, part: &Exposure) -> Exposure {
+        self.each(part, |whole, part| whole - part)
+    }
+
+    /// All of it, in the order of the fields.
+    pub fn parts(&self) -> [i64; 5] {
+        [self.late_partner, self.partner_outside, self.own_window, self.transfer, self.no_processor]
+    }
+
+    /// Part by part.
+    pub fn each(&self, other: &Exposure, of: fn(i64, i64) -> i64) -> Exposure {
         Exposure {
-            late_partner: self.late_partner - part.late_partner,
-            partner_outside: self.partner_outside - part.partner_outside,
-            own_window: self.own_window - part.own_window,
-            transfer: self.transfer - part.transfer,
-            no_processor: self.no_processor - part.no_processor,
+            late_partner: of(self.late_partner, other.late_partner),
+            partner_outside: of(self.partner_outside, other.partner_outside),
+            own_window: of(self.own_window, other.own_window),
+            transfer: of(self.transfer, other.transfer),
+            no_processor: of(self.no_processor, other.no_processor),
         }
     }
 
@@ -96,11 +106,26 @@ impl Exposure {
 
 impl AddAssign for Exposure {
     fn add_assign(&mut self, other: Exposure) {
-        self.late_partner = self.late_partner.saturating_add(other.late_partner);
-        self.partner_outside = self.partner_outside.saturating_add(other.partner_outside);
-        self.own_window = self.own_window.saturating_add(other.own_window);
-        self.transfer = self.transfer.saturating_add(other.transfer);
-        self.no_processor = self.no_processor.saturating_add(other.no_processor);
+        *self = self.each(&other, i64::saturating_add);
+    }
+}
+
+/// What each part of a call's time is at least and at most, for all that its transfers may take undisturbed: how much of
+/// a wait a window could have hidden hangs on that.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bounds {
+    pub least: Exposure,
+    pub most: Exposure,
+}
+
+impl Bounds {
+    pub fn exactly(found: Exposure) -> Bounds {
+        Bounds { least: found, most: found }
+    }
+
+    pub fn include(&mut self, other: Exposure) {
+        self.least = self.least.each(&other, i64::min);
+        self.most = self.most.each(&other, i64::max);
     }
 }
 

@@ -28,9 +28,18 @@ pub struct Sums {
     pub post: i64,
     /// Shares of the completing calls.
     pub exposed: Exposure,
+    /// Of these what could at least, and at most, have been hidden in the requests' own windows.
+    pub own_window_low: i64,
+    pub own_window_high: i64,
 }
 
 impl Sums {
+    pub(super) fn add_exposed(&mut self, share: Exposure, [low, high]: [i64; 2]) {
+        self.exposed += share;
+        self.own_window_low = self.own_window_low.saturating_add(low);
+        self.own_window_high = self.own_window_high.saturating_add(high);
+    }
+
     pub(super) fn add_hidden(&mut self, hidden: &Hidden) {
         self.measured += 1;
         self.transfer = self.transfer.saturating_add(hidden.transfer);
@@ -60,7 +69,7 @@ impl AddAssign<&Sums> for Sums {
         self.no_progress = self.no_progress.saturating_add(other.no_progress);
         self.rest = self.rest.saturating_add(other.rest);
         self.post = self.post.saturating_add(other.post);
-        self.exposed += other.exposed;
+        self.add_exposed(other.exposed, [other.own_window_low, other.own_window_high]);
     }
 }
 
@@ -131,12 +140,30 @@ pub struct Numbers {
     pub exposed_late_partner_ns: Nanos,
     pub exposed_partner_outside_ns: Nanos,
     pub exposed_own_window_ns: Nanos,
+    /// Bounds of it, for all that transfers may take.
+    pub exposed_own_window_low_ns: Nanos,
+    pub exposed_own_window_high_ns: Nanos,
     pub exposed_transfer_ns: Nanos,
     pub exposed_no_processor_ns: Nanos,
     pub cause: Option<Cause>,
 }
 
+/// A time that may be less by this share is told as an interval.
+const VAGUE: f64 = 0.2;
+
+/// Whether a time between these bounds is told as an interval.
+pub fn is_vague(low: Nanos, high: Nanos) -> bool {
+    (high - low).share_of(high) >= VAGUE
+}
+
 impl Numbers {
+    /// Whether bounds of what the requests' own windows could have hidden are far apart, so that reference times would tell
+    /// more.
+    pub fn is_own_window_vague(&self) -> bool {
+        let (low, high) = (self.exposed_own_window_low_ns, self.exposed_own_window_high_ns);
+        is_vague(low, high)
+    }
+
     /// The exposed time that is laid to a cause.
     pub fn exposed_of(&self, cause: Cause) -> Nanos {
         match cause {
@@ -180,6 +207,8 @@ impl From<&Sums> for Numbers {
             exposed_late_partner_ns: Nanos(sums.exposed.late_partner),
             exposed_partner_outside_ns: Nanos(sums.exposed.partner_outside),
             exposed_own_window_ns: Nanos(sums.exposed.own_window),
+            exposed_own_window_low_ns: Nanos(sums.own_window_low),
+            exposed_own_window_high_ns: Nanos(sums.own_window_high),
             exposed_transfer_ns: Nanos(sums.exposed.transfer),
             exposed_no_processor_ns: Nanos(sums.exposed.no_processor),
             cause: sums.exposed.cause(),

@@ -1,7 +1,8 @@
 //! What one call waited for: the requests that it completed, taken together.
 
-use super::exposure::{Exposure, Partner, Starved, Wait};
+use super::exposure::{Bounds, Exposure, Partner, Starved, Wait};
 use super::side::{Culprit, Side, Sides};
+use crate::analysis::reference::Estimate;
 use crate::trace::{Direction, Half};
 
 /// Calls shorter than this waited for nobody, nanoseconds.
@@ -15,11 +16,28 @@ pub(super) struct Group<'a> {
     /// Most computation in one window, and what transfers could have hidden behind it.
     pub compute: i64,
     hideable: i64,
+    /// The same and what its transfers take, when all take the least that they may, and when all take the most.
+    quickest: Taken,
+    slowest: Taken,
     critical: Option<Critical<'a>>,
     /// Other sides whose absences may explain the call, and their requests.
     sides: Vec<(u32, Side<'a>)>,
     /// The request whose transfer takes longest, and how long.
     pub longest: (i64, u32),
+}
+
+/// What the transfers of a call take one after the other, and how much of it computation in their windows could have hidden.
+#[derive(Debug, Clone, Copy, Default)]
+struct Taken {
+    transfer: i64,
+    hideable: i64,
+}
+
+impl Taken {
+    fn add(&mut self, transfer: i64, window: i64) {
+        self.transfer = self.transfer.saturating_add(transfer);
+        self.hideable = self.hideable.saturating_add(transfer.min(window));
+    }
 }
 
 /// The request that could be completed last.
@@ -36,6 +54,8 @@ impl<'a> Group<'a> {
             wait: Wait { begin, end, ..Wait::default() },
             compute: 0,
             hideable: 0,
+            quickest: Taken::default(),
+            slowest: Taken::default(),
             critical: None,
             sides: Vec::new(),
             longest: (i64::MIN, 0),
@@ -46,15 +66,19 @@ impl<'a> Group<'a> {
         self.wait.end - self.wait.begin >= SHORT_WAIT
     }
 
-    pub fn add(&mut self, half: &Half<'_>, transfer: Option<i64>, ready_compute: i64) {
-        let alone = transfer.unwrap_or(0);
+    /// A transfer of which nothing is known may take any time.
+    pub fn add(&mut self, half: &Half<'_>, transfer: Option<Estimate>, ready_compute: i64) {
+        let alone = transfer.map_or(0, |estimate| estimate.ns);
+        let window = if half.operation.direction == Direction::None { 0 } else { ready_compute };
+        self.quickest.add(transfer.map_or(0, |estimate| estimate.low_ns), window);
+        self.slowest.add(transfer.map_or(i64::MAX, |estimate| estimate.high_ns), window);
         self.wait.transfer = self.wait.transfer.saturating_add(alone);
         if alone > self.longest.0 {
             self.longest = (alone, half.index as u32);
         }
         if half.operation.direction != Direction::None {
             self.compute = self.compute.max(ready_compute);
-            let hideable = transfer.unwrap_or(i64::MAX).min(ready_compute);
+            let hideable = transfer.map_or(i64::MAX, |estimate| estimate.ns).min(ready_compute);
             self.hideable = self.hideable.saturating_add(hideable);
         }
     }
@@ -77,26 +101,45 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// The time of the call by cause, and who is to blame: the one that came last, or the one that was away longest.
-    /// `own`: this rank's place.
-    pub fn split(mut self, sides: Sides<'a>, own: usize) -> (Exposure, Option<(u32, Culprit<'a>)>) {
+    /// The time of the call by cause, with bounds, and who is to blame: the one that came last, or the one that was away
+    /// longest. `own`: this rank's place.
+    pub fn split(
+        mut self,
+        sides: Sides<'a>,
+        own: usize,
+    ) -> (Exposure, Bounds, Option<(u32, Culprit<'a>)>) {
         self.wait.hideable = self.hideable.min(self.compute);
         let end = self.wait.end;
         let came_last = self.critical.filter(|critical| critical.since > self.wait.begin);
         let mut away_longest = None;
-        let mut exposed = self.wait.split(|from| {
-            let absences =
-                self.sides.iter().map(|(half, side)| (*half, sides.absent(side, from, end)));
-            let longest = absences.max_by_key(|(_, (absent, _))| *absent);
+        let mut absences: Option<(i64, i64)> = None; // since when, and how long
+        let mut outside = |from: i64| {
+            if let Some((_, known)) = absences.filter(|(since, _)| *since == from) {
+                return known;
+            }
+            let all = self.sides.iter().map(|(half, side)| (*half, sides.absent(side, from, end)));
+            let longest = all.max_by_key(|(_, (absent, _))| *absent);
             let (absent, culprit) =
                 longest.map_or((0, None), |(half, (absent, who))| (absent, Some((half, who))));
-            away_longest = culprit;
+            away_longest = away_longest.or(culprit);
+            absences = Some((from, absent));
             absent
+        };
+        let mut exposed = self.wait.split(&mut outside);
+        let taken = [self.quickest, self.slowest].map(|taken| Wait {
+            transfer: taken.transfer,
+            hideable: taken.hideable.min(self.compute),
+            ..self.wait
         });
+        let mut others = taken.map(|wait| wait.split(&mut outside));
         let blamed = came_last.map(|critical| (critical.half, critical.culprit)).or(away_longest);
         let partner = blamed.map(|(_, (rank, _))| rank as usize);
-        exposed.lay_to_processors(self.wait.starved(&exposed, sides, own, partner));
-        (exposed, blamed)
+        for found in others.iter_mut().chain([&mut exposed]) {
+            found.lay_to_processors(self.wait.starved(found, sides, own, partner));
+        }
+        let mut bounds = Bounds::exactly(exposed);
+        others.into_iter().for_each(|other| bounds.include(other));
+        (exposed, bounds, blamed)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::exposure::Exposure;
+use super::exposure::{Bounds, Exposure};
 use super::later::Later;
 use super::request::{Hidden, Life};
 use super::side::{Culprit, Side, Sides};
@@ -231,15 +231,15 @@ impl<'a, W: Witness> Walk<'a, W> {
             *cell += &sums;
             self.found.slices[slice].requests += &sums;
             let ready = ready.unwrap_or(compute(&half)).saturating_add(self.later.compute(&half));
-            group.add(&half, place.transfer.map(|it| it.ns), ready);
+            group.add(&half, place.transfer, ready);
             if group.is_worth_it() {
                 group.offer(self.sides, &half, side);
             }
         }
         let known = (group.compute, group.wait.transfer, group.longest.1);
-        let (exposed, blamed) = group.split(self.sides, self.rank);
+        let (exposed, bounds, blamed) = group.split(self.sides, self.rank);
         self.blame(blamed, &exposed);
-        self.tell(blamed, known, exposed);
+        self.tell(blamed, known, (exposed, bounds));
         let are_all_known = measured.len() >= members.len().max(call.completed as usize);
         if members.len() > 1 && are_all_known {
             limit_together(&mut measured, exposed.own_window + exposed.transfer);
@@ -250,7 +250,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             self.found.slices[slice].requests.add_hidden(&hidden);
         }
         self.measured = measured;
-        self.share_out(members, call.completed, call.operation, slice, &exposed);
+        self.share_out(members, (call.completed, call.operation), slice, &exposed, &bounds);
     }
 
     /// Every request gets an equal part of the call that completed it; the requests whose start was not seen too, so
@@ -258,10 +258,10 @@ impl<'a, W: Witness> Walk<'a, W> {
     fn share_out(
         &mut self,
         members: &[u32],
-        completed: u32,
-        by: u32,
+        (completed, by): (u32, u32),
         slice: usize,
         exposed: &Exposure,
+        bounds: &Bounds,
     ) {
         let is_request = |&&index: &&u32| {
             let operation = self.operation_of(index as usize);
@@ -276,10 +276,12 @@ impl<'a, W: Witness> Walk<'a, W> {
                 continue;
             }
             let share = exposed.share(number, of);
+            let window =
+                [bounds.least, bounds.most].map(|of_all| of_all.share(number, of).own_window);
             number += 1;
             let cell = self.places[operation].cell;
-            self.found.cells[cell as usize].1.requests.exposed += share;
-            self.found.slices[slice].requests.exposed += share;
+            self.found.cells[cell as usize].1.requests.add_exposed(share, window);
+            self.found.slices[slice].requests.add_exposed(share, window);
             *self.found.completed_in.entry((cell, by)).or_default() += share.total();
         }
     }
@@ -293,15 +295,15 @@ impl<'a, W: Witness> Walk<'a, W> {
             let half = self.trace.half(self.rank, index as usize);
             let place = self.places[self.operation_of(index as usize)];
             sums.bytes = sums.bytes.saturating_add(half.bytes().0);
-            group.add(&half, place.transfer.map(|it| it.ns), 0);
+            group.add(&half, place.transfer, 0);
             if group.is_worth_it() {
                 group.offer(self.sides, &half, self.sides.other(&half));
             }
         }
         let known = (group.compute, group.wait.transfer, group.longest.1);
-        let (exposed, blamed) = group.split(self.sides, self.rank);
+        let (exposed, bounds, blamed) = group.split(self.sides, self.rank);
         self.blame(blamed, &exposed);
-        self.tell(blamed, known, exposed);
+        self.tell(blamed, known, (exposed, bounds));
         sums.exposed = exposed;
         let cell = self.places[self.operation_of(members[0] as usize)].cell;
         self.found.cells[cell as usize].1.blocking += &sums;
@@ -312,7 +314,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         &mut self,
         blamed: Option<(u32, Culprit<'a>)>,
         (compute, transfer, longest): (i64, i64, u32),
-        exposed: Exposure,
+        (exposed, bounds): (Exposure, Bounds),
     ) {
         let half = blamed.map_or(longest, |(half, _)| half);
         let awaited = match blamed {
@@ -321,7 +323,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             None => Awaited::Unknown,
         };
         let half = self.trace.half(self.rank, half as usize);
-        self.witness.call(&Waited { half, awaited, exposed, compute, transfer });
+        self.witness.call(&Waited { half, awaited, exposed, bounds, compute, transfer });
     }
 
     fn blame(&mut self, culprit: Option<(u32, Culprit<'a>)>, exposed: &Exposure) {

@@ -1,6 +1,6 @@
 //! Call by call what was waited for, and request by request what was hidden, for analyses that go on from there.
 
-use super::exposure::Exposure;
+use super::exposure::{Bounds, Exposure};
 use super::request::Hidden;
 use crate::trace::Half;
 
@@ -12,6 +12,7 @@ pub struct Waited<'a> {
     pub awaited: Awaited<'a>,
     /// The parts add up to its duration.
     pub exposed: Exposure,
+    pub bounds: Bounds,
     /// Most computation in a window of its requests after their partners had posted; nanoseconds, as the next.
     pub compute: i64,
     /// What all its transfers take one after the other; 0 when not known.

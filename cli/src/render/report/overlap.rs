@@ -124,17 +124,15 @@ fn write_exposed(
     writeln!(out, "{}", style.wrap(&title, "  ", "  "))?;
     let mut causes = causes_table(20).indented(4);
     for cause in Cause::ALL {
-        let part = numbers.exposed_of(cause);
-        if part.0 > 0 {
-            let share = part.share_of(numbers.exposed_ns);
-            let meaning = match cause {
-                Cause::LatePartner => "it had not posted yet",
-                Cause::PartnerOutside => "it had posted and was outside MPI",
-                Cause::OwnWindow => "could have moved before, in their own windows",
-                Cause::Transfer => "nothing to hide behind, copying, contention",
-                Cause::NoProcessor => "it or its partner could have run, and had none",
-            };
-            causes.row(cause_cells(cause, share, part, meaning), None);
+        let meaning = match cause {
+            Cause::LatePartner => "it had not posted yet",
+            Cause::PartnerOutside => "it had posted and was outside MPI",
+            Cause::OwnWindow => "could have moved before, in their own windows",
+            Cause::Transfer => "nothing to hide behind, copying, contention",
+            Cause::NoProcessor => "it or its partner could have run, and had none",
+        };
+        if let Some(cells) = cause_cells(numbers, cause, meaning) {
+            causes.row(cells, None);
         }
     }
     causes.write(out, style)

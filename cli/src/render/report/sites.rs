@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::analysis::overlap::sums::Cause;
+use crate::analysis::overlap::sums::{is_vague, Cause};
 use crate::analysis::part::Part;
 use crate::analysis::problem::unattributed_in_words;
 use crate::analysis::report::Report;
@@ -10,7 +10,7 @@ use crate::analysis::sites::{Numbers, Site, SiteKind};
 use crate::analysis::transfers::SizeKind;
 use crate::analysis::wrappers::Wrapper;
 use crate::model::Nanos;
-use crate::render::overlap::cause_name;
+use crate::render::overlap::main_cause_name;
 use crate::render::style::Style;
 use crate::render::table::{Align, Table};
 use crate::render::units::{bytes, count, percent, round_bytes, time};
@@ -220,7 +220,8 @@ fn mostly(part: &Part) -> Option<String> {
     let (all, causes) = part.exposed();
     let (cause, most) = Cause::ALL.into_iter().zip(causes).max_by_key(|(_, ns)| *ns)?;
     let share = most.share_of(all) * 100.0;
-    (most.0 > 0).then(|| format!("{} {share:.0} %", cause_name(cause)))
+    let vague = is_vague(part.exposed_own_window_low_ns, part.exposed_own_window_high_ns);
+    (most.0 > 0).then(|| format!("{} {share:.0} %", main_cause_name(cause, vague)))
 }
 
 /// "exchange halo.c:42, completed in MPI_Waitall exchange halo.c:57".

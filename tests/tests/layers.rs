@@ -62,6 +62,7 @@ fn callers_of_a_layer_are_the_sites() {
         assert_eq!(number(site(&overlap, "MPI_Isend", "transpose"), "requests"), 20.0);
         unfolded(&run);
         as_asked(&run);
+        elsewhere(&run);
     }
 }
 
@@ -85,6 +86,26 @@ fn as_asked(run: &Path) {
     assert_eq!(calls(&report("none"), "MPI_Isend"), as_called);
     let outermost = expected(&[("halo", 40), ("main", 2), ("main", 2), ("transpose", 20)]);
     assert_eq!(calls(&report("exch*"), "MPI_Isend"), outermost);
+}
+
+/// Other commands name the same places.
+fn elsewhere(run: &Path) {
+    let answer = |words: &[&str], runs: &[&Path]| -> Value {
+        let words = words.iter().map(AsRef::as_ref).chain(runs.iter().map(|run| run.as_os_str()));
+        serde_json::from_str(&lapscope(words)).expect("JSON")
+    };
+    let diff = answer(&["diff", "--format", "json", "--top", "0"], &[run, run]);
+    let sends = rows(&diff, "sites").iter().filter(|row| text(row, "call") == "MPI_Isend");
+    let mut functions: Vec<&str> = sends.map(|row| text(&row["site_a"], "function")).collect();
+    functions.sort_unstable();
+    assert_eq!(functions, ["exchange", "halo", "transpose"]);
+    let words = ["requests", "--format", "json", "--top", "0", "--call", "isend"];
+    let requests = answer(&words, &[run]);
+    let posted = |function: &str| {
+        let starts = |row: &&Value| text(row, "site").starts_with(function);
+        rows(&requests, "requests").iter().filter(starts).count()
+    };
+    assert_eq!([posted("halo"), posted("transpose"), posted("layer_isend")], [40, 20, 0]);
 }
 
 /// A policy that leaves one caller out leaves the others in, and the program computes the same.

@@ -108,6 +108,11 @@ pub struct TuneArgs {
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
 
+    /// Functions that only pass on to MPI, named by their callers: besides those that are found, NAME (`*` stands for any
+    /// letters); none finds no others; may be given several times
+    #[arg(long = "wrapper", value_name = "NAME")]
+    pub wrappers: Vec<String>,
+
     #[arg(long, value_enum, default_value_t)]
     pub format: TextOrJson,
 

@@ -143,7 +143,7 @@ impl<'a, 's> Tuning<'a, 's> {
         let launched = self.session.launch(FIRST, &off, &self.bar)?;
         self.bar.end();
         let min_bytes = self.count("LAPSCOPE_INJECT_MIN_BYTES")?;
-        let (first, advice) = read_first(&launched, min_bytes as u64)?;
+        let (first, advice) = read_first(&launched, min_bytes as u64, &self.args.wrappers)?;
         let is_given = self.session.setting("LAPSCOPE_INJECT_AB_MS").is_some();
         let wanted = is_given.then(|| self.count("LAPSCOPE_INJECT_AB_MS")).transpose()?;
         let slots = first.slots(wanted);
@@ -221,7 +221,7 @@ impl<'a, 's> Tuning<'a, 's> {
             name,
             with_policy: policy.is_some(),
             wall: launched.wall,
-            injection: read_injection(&launched.directory)?,
+            injection: read_injection(&launched.directory, &self.args.wrappers)?,
             idle_slowdown: self.idle_slowdown(&launched, known)?,
         };
         self.bar.say(&[render::tune::line(&trial)]);
@@ -386,18 +386,22 @@ impl<'a, 's> Tuning<'a, 's> {
 
 /// # Errors
 /// It cannot be read, or no rank was asked to inject: its recorder is another one.
-fn read_injection(directory: &Path) -> Result<Injection> {
+fn read_injection(directory: &Path, wrappers: &[String]) -> Result<Injection> {
     let mut open = OpenRun::open(Some(directory))?;
-    open.find_wrappers(&[])?;
+    open.find_wrappers(wrappers)?;
     open.injection(&[]).with_context(|| {
         let directory = directory.display();
         format!("{directory}: no rank knows of injection: is the recorder of this lapscope?")
     })
 }
 
-fn read_first(launched: &Launched, min_bytes: u64) -> Result<(FirstRun, Vec<Advice>)> {
+fn read_first(
+    launched: &Launched,
+    min_bytes: u64,
+    wrappers: &[String],
+) -> Result<(FirstRun, Vec<Advice>)> {
     let mut open = OpenRun::open(Some(&launched.directory))?;
-    open.find_wrappers(&[])?;
+    open.find_wrappers(wrappers)?;
     let trace = open.trace(&[])?;
     let advice = in_detail(&mut open, &trace, &[], None).advice;
     let crowd = Crowd::of(&trace, &store::host_name());

@@ -329,9 +329,21 @@ mod tests {
     }
 
     fn calibration(circumstances: Circumstances, created: &str, ns: i64) -> Calibration {
-        let sample = Sample { path: PathClass::Node, bytes: 1024, ns, is_upwards: true };
-        let collective =
-            CollectiveSample { call: "MPI_Bcast", is_request: false, ranks: 2, bytes: 8, ns };
+        let sample = Sample {
+            path: PathClass::Node,
+            bytes: 1024,
+            ns,
+            is_upwards: true,
+            is_disturbed: false,
+        };
+        let collective = CollectiveSample {
+            call: "MPI_Bcast",
+            is_request: false,
+            is_disturbed: false,
+            ranks: 2,
+            bytes: 8,
+            ns,
+        };
         let reference = Reference::fit([sample; 3], [collective; 3], Source::None);
         let calibration = Calibration::new(vec![], 2, circumstances, reference);
         Calibration { created: created.into(), ..calibration }

@@ -184,4 +184,13 @@ fn reference_times_of_a_disturbed_run_are_said_to_be_such() {
     assert!(spread(&disturbed) > 0.99, "{:#}", disturbed["reference"]);
     let notes = disturbed["reference"]["notes"].to_string();
     assert!(notes.contains("had a processor for only 25.0 % of the time"), "{notes}");
+
+    // rank 1 lacked it in the first half alone: the four messages of the second half tell
+    let database = rusqlite::Connection::open(run.path().join("rank-1.db")).unwrap();
+    let row = "INSERT INTO starvation (rank, begin_ns, end_ns, wait_ns) VALUES (1, 0, 80000000, 60000000)";
+    database.execute(row, []).unwrap();
+    let half = fixture::json(run.path(), &["overlap", "."]);
+    let reference = &half["reference"];
+    assert_eq!((&reference["processor_share"], &reference["samples"]), (&Value::Null, &4.into()));
+    assert_eq!(spread(&half), 0.0);
 }

@@ -289,8 +289,13 @@ fn reference_times_are_chosen() {
     let (trace, _) = Trace::read(&files).unwrap();
     let circumstances = Circumstances::of_run(&trace, &files).unwrap();
     // twice as long as the run's own
-    let sample =
-        Sample { path: PathClass::Node, bytes: BYTES as u64, ns: 2 * TRANSFER, is_upwards: true };
+    let sample = Sample {
+        path: PathClass::Node,
+        bytes: BYTES as u64,
+        ns: 2 * TRANSFER,
+        is_upwards: true,
+        is_disturbed: false,
+    };
     let times = Reference::fit([sample; 9], [], Source::None);
     let file = run.path().join("slow.json");
     Calibration::new(Vec::new(), 2, circumstances, times).write(&file).unwrap();

@@ -41,6 +41,8 @@ pub struct Sample {
     pub ns: i64,
     /// From a rank to one with a higher number.
     pub is_upwards: bool,
+    /// One of the ranks lacked a processor meanwhile.
+    pub is_disturbed: bool,
 }
 
 /// A collective that all ranks had entered, and that they did nothing but wait for.
@@ -55,6 +57,8 @@ pub struct CollectiveSample<'a> {
     pub bytes: u64,
     /// From the last rank's entry to the end.
     pub ns: i64,
+    /// One of the ranks lacked a processor meanwhile.
+    pub is_disturbed: bool,
 }
 
 /// Where reference times come from.
@@ -113,8 +117,8 @@ impl Estimate {
 pub struct Reference {
     #[serde(skip)]
     pub source: Source,
-    /// Of the time in which the ranks that were measured could have run, the share in which they had a processor; `None`:
-    /// nearly all of it, or it is not known.
+    /// Of the time in which the ranks that were measured could have run, the share in which they had a processor, where times
+    /// are of transfers that this disturbed; `None`: none is, as far as is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor_share: Option<f64>,
     paths: BTreeMap<PathClass, Curve>,
@@ -162,12 +166,6 @@ impl Reference {
             }
         }
         taken
-    }
-
-    /// Of ranks that lacked processors: perhaps not one transfer was undisturbed, so all may take much less.
-    fn bound_from_above_only(&mut self) {
-        let collectives = self.collectives.values_mut().flat_map(BTreeMap::values_mut);
-        self.paths.values_mut().chain(collectives).for_each(Curve::bound_from_above_only);
     }
 
     /// Whether it knows anything at all.
@@ -271,13 +269,23 @@ impl<'a> Fit<'a> {
     fn add(&mut self, sample: Sample) {
         // ranks of one node have one clock, so their directions differ in nothing that a mean would mend
         let is_back = sample.path == PathClass::Network && !sample.is_upwards;
-        self.paths[sample.path as usize][usize::from(is_back)].add(sample.bytes, sample.ns);
+        self.paths[sample.path as usize][usize::from(is_back)].add(
+            sample.bytes,
+            sample.ns,
+            sample.is_disturbed,
+        );
     }
 
     fn add_collective(&mut self, sample: CollectiveSample<'a>) {
         let key = (sample.call, sample.is_request, sample.ranks);
         let bins = self.collectives.entry(key).or_default();
-        bins.add(sample.bytes, sample.ns);
+        bins.add(sample.bytes, sample.ns, sample.is_disturbed);
+    }
+
+    /// Whether times are of ranks that lacked processors, as there are no others.
+    fn is_disturbed(&self) -> bool {
+        let paths = self.paths.iter().flatten();
+        paths.chain(self.collectives.values()).any(Bins::is_disturbed)
     }
 
     /// What both have seen.

@@ -31,13 +31,13 @@ pub struct Point {
 
 /// A uniform sample of what was added (Vitter's algorithm R), the same for the same input.
 #[derive(Debug, Default)]
-struct Bin {
+struct Kept {
     count: u64,
     bytes: f64,
     kept: Vec<i64>,
 }
 
-impl Bin {
+impl Kept {
     fn add(&mut self, bytes: u64, ns: i64) {
         self.count += 1;
         self.bytes += bytes as f64;
@@ -52,7 +52,7 @@ impl Bin {
     }
 
     /// An even part of both: as much of each as there was of it.
-    fn merge(&mut self, other: Bin) {
+    fn merge(&mut self, other: Kept) {
         let of_both = self.count + other.count;
         if of_both <= KEPT as u64 {
             self.kept.extend(other.kept);
@@ -84,6 +84,32 @@ impl Bin {
     }
 }
 
+/// What was measured around one size, by whether its ranks had processors meanwhile.
+#[derive(Debug, Default)]
+struct Bin {
+    undisturbed: Kept,
+    disturbed: Kept,
+}
+
+impl Bin {
+    fn merge(&mut self, other: Bin) {
+        self.undisturbed.merge(other.undisturbed);
+        self.disturbed.merge(other.disturbed);
+    }
+
+    /// Of undisturbed samples, where there are enough. The others say how long a transfer takes at most: it may take much
+    /// less.
+    fn point(&mut self) -> Option<Point> {
+        let bounded = |point: Point| Point { low_ns: 1.0, ..point };
+        self.undisturbed.point().or_else(|| self.disturbed.point().map(bounded))
+    }
+
+    /// Whether nothing better is known than disturbed samples.
+    fn is_disturbed(&self) -> bool {
+        self.undisturbed.kept.len() < FEWEST && self.disturbed.kept.len() >= FEWEST
+    }
+}
+
 /// All bits of `n` mixed: a pseudo-random number for each count (the finalizer of splitmix64).
 fn scramble(n: u64) -> u64 {
     let n = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -106,12 +132,19 @@ fn quantile(sorted: &[i64], share: f64) -> f64 {
 pub(super) struct Bins(Vec<Bin>);
 
 impl Bins {
-    pub(super) fn add(&mut self, bytes: u64, ns: i64) {
+    pub(super) fn add(&mut self, bytes: u64, ns: i64, is_disturbed: bool) {
         let index = bin_of(bytes);
         if self.0.len() <= index {
             self.0.resize_with(index + 1, Bin::default);
         }
-        self.0[index].add(bytes, ns);
+        let bin = &mut self.0[index];
+        let kept = if is_disturbed { &mut bin.disturbed } else { &mut bin.undisturbed };
+        kept.add(bytes, ns);
+    }
+
+    /// Whether points of it are of disturbed samples alone.
+    pub(super) fn is_disturbed(&self) -> bool {
+        self.0.iter().any(Bin::is_disturbed)
     }
 
     pub(super) fn merge(&mut self, other: Bins) {
@@ -203,7 +236,7 @@ mod tests {
     fn a_bin_keeps_an_even_part() {
         let mut bins = Bins::default();
         for n in 0..100_000 {
-            bins.add(1000, n);
+            bins.add(1000, n, false);
         }
         let [point] = bins.points()[..] else { panic!("one bin") };
         assert_eq!((point.bytes, point.samples), (1000.0, 100_000));
@@ -216,7 +249,7 @@ mod tests {
     fn an_error_of_clocks_cancels_between_both_directions() {
         let filled = |ns: i64| {
             let mut bins = Bins::default();
-            (0..100).for_each(|_| bins.add(1000, ns));
+            (0..100).for_each(|_| bins.add(1000, ns, false));
             bins
         };
         let [point] = filled(30_000).points_with(&mut filled(50_000))[..] else { panic!() };
@@ -230,12 +263,12 @@ mod tests {
         for (first, second) in [(100u64, 200u64), (100, 10_000), (90_000, 10_000), (1000, 1000)] {
             let filled = |count: u64, ns: i64| {
                 let mut bins = Bins::default();
-                (0..count).for_each(|_| bins.add(1000, ns));
+                (0..count).for_each(|_| bins.add(1000, ns, false));
                 bins
             };
             let mut bins = filled(first, 1);
             bins.merge(filled(second, 2));
-            let bin = &bins.0[bin_of(1000)];
+            let bin = &bins.0[bin_of(1000)].undisturbed;
             let share =
                 bin.kept.iter().filter(|&&ns| ns == 2).count() as f64 / bin.kept.len() as f64;
             let expected = second as f64 / (first + second) as f64;
@@ -245,12 +278,24 @@ mod tests {
     }
 
     #[test]
+    fn disturbed_samples_count_where_there_are_no_others() {
+        let mut bins = Bins::default();
+        (0..100).for_each(|_| bins.add(1000, 90_000, true));
+        let [point] = bins.points()[..] else { panic!("one bin") };
+        assert_eq!((point.low_ns, point.ns, bins.is_disturbed()), (1.0, 90_000.0, true));
+        (0..3).for_each(|_| bins.add(1000, 20_000, false));
+        let [point] = bins.points()[..] else { panic!("one bin") };
+        assert_eq!((point.low_ns, point.ns), (20_000.0, 20_000.0));
+        assert_eq!((point.samples, bins.is_disturbed()), (3, false));
+    }
+
+    #[test]
     fn two_samples_are_too_few() {
         let mut bins = Bins::default();
-        bins.add(8, 100);
-        bins.add(8, 100);
+        bins.add(8, 100, false);
+        bins.add(8, 100, false);
         assert!(bins.points().is_empty());
-        bins.add(8, 300);
+        bins.add(8, 300, false);
         assert_eq!((bins.points()[0].ns, bins.points()[0].high_ns), (100.0, 100.0));
     }
 }

@@ -94,10 +94,6 @@ impl Curve {
         self.points.iter_mut().for_each(|point| point.of_run = of_run);
     }
 
-    pub(super) fn bound_from_above_only(&mut self) {
-        self.points.iter_mut().for_each(|point| point.low_ns = 1.0);
-    }
-
     /// Puts a point in place of those of nearly its size. Smaller transfers then take no more than it.
     pub(super) fn replace(&mut self, point: &Point) {
         let is_near =

@@ -16,33 +16,51 @@ const LITTLE: i64 = 50;
 impl Reference {
     /// From the run's own transfers; its source is [`Source::None`] when none will do.
     pub fn of_run(trace: &Trace) -> Reference {
+        let infos: Vec<&RankInfo> = trace.ranks.iter().map(|rank| rank.info()).collect();
+        let share = processor_share(&infos);
+        let processors =
+            Processors { trace, is_never_known: share.is_some() && !trace.is_starved() };
         let fit = |rank: usize| {
             let mut fit = Fit::default();
             for half in trace.halves(rank) {
                 match half.operation.direction {
-                    Direction::Send => transfer(trace, &half).into_iter().for_each(|s| fit.add(s)),
-                    Direction::Collective => {
-                        collective(trace, &half).into_iter().for_each(|s| fit.add_collective(s))
+                    Direction::Send => {
+                        transfer(&processors, &half).into_iter().for_each(|s| fit.add(s))
                     }
+                    Direction::Collective => collective(&processors, &half)
+                        .into_iter()
+                        .for_each(|s| fit.add_collective(s)),
                     _ => {}
                 }
             }
             fit
         };
         let ranks = (0..trace.ranks.len()).into_par_iter();
-        let mut fitted = ranks.map(fit).reduce(Fit::default, Fit::merge).finish(Source::Run);
-        let infos: Vec<&RankInfo> = trace.ranks.iter().map(|rank| rank.info()).collect();
-        fitted.processor_share = processor_share(&infos);
-        if fitted.processor_share.is_some() {
-            fitted.bound_from_above_only();
-        }
-        fitted
+        let fitted = ranks.map(fit).reduce(Fit::default, Fit::merge);
+        let processor_share = share.filter(|_| fitted.is_disturbed());
+        Reference { processor_share, ..fitted.finish(Source::Run) }
+    }
+}
+
+/// Knows when ranks had to do without a processor.
+struct Processors<'a> {
+    trace: &'a Trace,
+    /// They had to, and nothing tells when.
+    is_never_known: bool,
+}
+
+impl Processors<'_> {
+    /// Whether one of the ranks perhaps lacked one between these moments.
+    fn lacked(&self, ranks: &[usize], from: i64, to: i64) -> bool {
+        let is_starved = |rank: &usize| self.trace.ranks[*rank].starvation.within(from, to) > 0;
+        self.is_never_known || ranks.iter().any(is_starved)
     }
 }
 
 /// The message of a send, when the receiver was already waiting for it alone and the sender did nothing else. A receiver that
 /// says that it is ready enters its wait at the moment at which the send is posted, so a little later will do.
-fn transfer(trace: &Trace, send: &Half<'_>) -> Option<Sample> {
+fn transfer(processors: &Processors<'_>, send: &Half<'_>) -> Option<Sample> {
+    let trace = processors.trace;
     let is_alone = |half: &Half<'_>| half.completed_together == 1 || is_exchange(trace, half);
     if !send.operation.is_send() || send.outstanding > 0 || !is_alone(send) {
         return None;
@@ -59,7 +77,8 @@ fn transfer(trace: &Trace, send: &Half<'_>) -> Option<Sample> {
         _ => waited_for <= send.post_begin + little,
     };
     let is_upwards = send.rank < receive.rank;
-    let sample = Sample { path, bytes: send.bytes().0, ns, is_upwards };
+    let is_disturbed = processors.lacked(&[send.rank, receive.rank], send.post_begin, received);
+    let sample = Sample { path, bytes: send.bytes().0, ns, is_upwards, is_disturbed };
     (is_awaited && computed(send)? <= little).then_some(sample)
 }
 
@@ -98,7 +117,8 @@ fn is_exchange(trace: &Trace, half: &Half<'_>) -> bool {
 /// A collective that all members entered together, and of a non-blocking one waited for at once, alone. It takes as long as
 /// half of the members do from the entry of the last one: a root that sends is done at once, somebody may be held up. The
 /// member that came last tells for all.
-fn collective<'a>(trace: &'a Trace, half: &Half<'_>) -> Option<CollectiveSample<'a>> {
+fn collective<'a>(processors: &Processors<'a>, half: &Half<'_>) -> Option<CollectiveSample<'a>> {
+    let trace = processors.trace;
     let operation = half.operation;
     let collective = trace.collective(half)?;
     let is_complete = collective.agrees && collective.members == collective.comm_size;
@@ -110,7 +130,10 @@ fn collective<'a>(trace: &'a Trace, half: &Half<'_>) -> Option<CollectiveSample<
     let mut parts = parts.filter(|parts| !parts.is_empty())?;
     let middle = parts.len() / 2;
     let (_, &mut (ns, bytes), _) = parts.select_nth_unstable(middle);
+    let members: Vec<usize> = trace.members(half).map(|member| member.rank).collect();
+    let begin = collective.last_begin;
     Some(CollectiveSample {
+        is_disturbed: processors.lacked(&members, begin, begin + ns),
         call: &trace.calls[operation.blocking_call as usize].name,
         is_request: operation.is_request,
         ranks: operation.comm_size,

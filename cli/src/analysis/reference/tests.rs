@@ -28,11 +28,11 @@ fn ideal(bytes: u64, random: &mut Random) -> i64 {
 }
 
 fn node(bytes: u64, ns: i64) -> Sample {
-    Sample { path: PathClass::Node, bytes, ns, is_upwards: true }
+    Sample { path: PathClass::Node, bytes, ns, is_upwards: true, is_disturbed: false }
 }
 
 fn collective(call: &str, ranks: u32, bytes: u64, ns: i64) -> CollectiveSample<'_> {
-    CollectiveSample { call, is_request: false, ranks, bytes, ns }
+    CollectiveSample { call, is_request: false, is_disturbed: false, ranks, bytes, ns }
 }
 
 fn fit(samples: impl IntoIterator<Item = Sample>) -> Reference {
@@ -143,7 +143,7 @@ fn estimates_are_monotone_ordered_and_within_what_was_measured() {
 
 #[test]
 fn paths_do_not_mix() {
-    let sample = |path, ns| Sample { path, bytes: 100, ns, is_upwards: true };
+    let sample = |path, ns| Sample { path, bytes: 100, ns, is_upwards: true, is_disturbed: false };
     let samples = [
         sample(PathClass::Node, 300),
         sample(PathClass::Network, 20_000),
@@ -179,7 +179,13 @@ fn what_a_calibration_does_not_cover_comes_from_the_run() {
         Source::None,
     );
     let own = |bytes, ns| [node(bytes, ns)].repeat(3);
-    let network = Sample { path: PathClass::Network, bytes: kib, ns: 70_000, is_upwards: true };
+    let network = Sample {
+        path: PathClass::Network,
+        bytes: kib,
+        ns: 70_000,
+        is_upwards: true,
+        is_disturbed: false,
+    };
     let samples = [own(2 * mib, 9), own(32 * mib, 3_600_000), vec![network; 3]].concat();
     let run =
         Reference::fit(samples, [barrier(2, mib, 90_000), barrier(2, 8, 1)].repeat(3), Source::Run);

@@ -105,7 +105,7 @@ fn the_newest_run_is_taken() {
 fn a_run_of_which_only_pointers_are_there_says_where_its_spools_are() {
     let run = tempfile::tempdir().unwrap();
     let pointer = "node9.elsewhere\t/local/lapscope/rank-2.spool\n";
-    std::fs::write(run.path().join("rank-2.spool-at"), pointer).unwrap();
+    fs::write(run.path().join("rank-2.spool-at"), pointer).unwrap();
     let said = failure(run.path(), &["report", "."]);
     assert!(said.contains("node9.elsewhere") && said.contains("lapscope recover"), "{said}");
 }

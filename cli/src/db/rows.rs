@@ -80,10 +80,12 @@ impl<'c> Rows<'c> {
     #[inline]
     pub fn optional(&self, column: c_int) -> Result<Option<i64>, BadColumn> {
         let statement = self.statement.as_ptr();
-        // SAFETY: as in `step`; SQLite answers NULL for columns that are not there, and where there is no row.
+        // SAFETY: as in `step`. For columns that are not there, and where there is no row, the value is NULL. It is one that nobody
+        // else may change meanwhile, as a connection is used by one thread at a time.
         unsafe {
-            match ffi::sqlite3_column_type(statement, column) {
-                ffi::SQLITE_INTEGER => Ok(Some(ffi::sqlite3_column_int64(statement, column))),
+            let value = ffi::sqlite3_column_value(statement, column);
+            match ffi::sqlite3_value_type(value) {
+                ffi::SQLITE_INTEGER => Ok(Some(ffi::sqlite3_value_int64(value))),
                 ffi::SQLITE_NULL => Ok(None),
                 _ => Err(BadColumn(column)),
             }

@@ -7,8 +7,6 @@
 #include "operation.h"
 #include "outstanding.h"
 #include "request.h"
-#include "spool_codec.h"
-#include "tally.h"
 
 int64_t *outstanding __attribute__((visibility("hidden")));
 

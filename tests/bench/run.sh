@@ -77,7 +77,7 @@ overhead() {
     local mpi paths flight
     for mpi in "${mpis[@]}"; do
         "mpicc.$mpi" -O2 -w -pthread -o "$work/overhead.$mpi" tests/bench/overhead.c
-        for flight in 1 1000; do
+        for flight in 1 32 1000; do
             for paths in on off; do
                 echo "$mpi, $flight in flight, call paths $paths"
                 LAPSCOPE_QUIET=on LAPSCOPE_CONVERT=off LAPSCOPE_CALLPATH=$paths LAPSCOPE_DIR=$work/run \
@@ -93,7 +93,7 @@ threads() {
     local mpi flight
     for mpi in "${mpis[@]}"; do
         "mpicc.$mpi" -O2 -w -pthread -o "$work/overhead.$mpi" tests/bench/overhead.c
-        for flight in 1 1000; do
+        for flight in 1 32 1000; do
             echo "$mpi, $flight in flight"
             LAPSCOPE_QUIET=on LAPSCOPE_CONVERT=off LAPSCOPE_DIR=$work/run \
                 launch "$mpi" 1 env LD_PRELOAD="$preload" "$work/overhead.$mpi" 8 "$flight" 41 2
@@ -112,7 +112,7 @@ fortran() {
     for mpi in "${mpis[@]}"; do
         if ! command -v "mpifort.$mpi" >/dev/null; then echo "  no Fortran for $mpi"; continue; fi
         "mpifort.$mpi" -O2 -w -o "$work/fortran.$mpi" -J "$work" tests/bench/overhead_fortran.f90
-        for flight in 1 1000; do
+        for flight in 1 32 1000; do
             : >"$work/bare"; : >"$work/added"
             for turn in 1 2 3 4 5 6 7 8 9; do
                 bare=$(launch "$mpi" 1 "$work/fortran.$mpi" "$flight" 11)

@@ -51,7 +51,7 @@ impl Answer<'_> {
             self.get("achieved_low"),
             self.get("achieved_high"),
             self.truth.possible(),
-            self.get("possible"),
+            self.get("possible_low"),
             self.truth.sum(|r| r.waited) / self.get("requests") / 1e6,
             self.get("exposed_ns") / self.get("requests") / 1e6,
             self.cause(),
@@ -74,7 +74,7 @@ impl Answer<'_> {
             "the bounds of achieved contain the truth",
         );
         self.claim(
-            (self.truth.possible() - self.get("possible")).abs() <= ROOM,
+            (self.truth.possible() - self.get("possible_low")).abs() <= ROOM,
             "possible is what was computed",
         );
     }

@@ -18,16 +18,17 @@ const WORTH_LISTING: f64 = 0.001;
 /// A post that takes less is not worth a sentence, nanoseconds.
 const CHEAP_POST: i64 = 5_000;
 
-/// From this share of the run time on, ranks without a processor distort everything else.
-const DISTORTS: f64 = 0.05;
+/// From this share of the run time on ranks without a processor distort everything else; below it other processes now and then
+/// took one, which is no fault of how the program was started.
+const DISTORTS: f64 = 0.02;
 
 fn is_first(advice: &Advice) -> bool {
-    advice.cure == Cure::GiveProcessors && advice.share >= DISTORTS
+    advice.cure == Cure::GiveProcessors
 }
 
 impl Gathered {
-    /// Advice on all that was gathered: first missing processors where they distort the rest, then what helps, then what does not, each by time. `run_time` is that of all
-    /// ranks together.
+    /// Advice on all that was gathered: first missing processors where they distort the rest, then what helps, then what does
+    /// not, each by time. `run_time` is that of all ranks together.
     pub fn advise(
         mut self,
         trace: &Trace,
@@ -42,8 +43,11 @@ impl Gathered {
         let origins = Chains::new(trace, &self.waits).origins();
         let mut judge = Judge { trace, setting, run_time, names, origins, same };
         let pieces = merge(judge_findings(&self, setting.limits), judge.names);
-        let is_worth = |time: i64| Nanos(time).share_of(run_time) >= WORTH_LISTING;
-        let worth = pieces.iter().filter(|piece| is_worth(piece.sums.time()));
+        let least =
+            |cure: Cure| if cure == Cure::GiveProcessors { DISTORTS } else { WORTH_LISTING };
+        let is_worth =
+            |piece: &&Piece| Nanos(piece.sums.time()).share_of(run_time) >= least(piece.cure);
+        let worth = pieces.iter().filter(is_worth);
         let mut advice: Vec<Advice> = worth.map(|piece| judge.word(piece, &self.waited)).collect();
         advice.sort_by(|a, b| {
             is_first(b)

@@ -151,10 +151,10 @@ fn a_missing_processor_is_a_cause_of_its_own() {
     assert_eq!(by_cause, [918_000, 108_000, 49_500, 70_000, 260_500]);
     assert_eq!(sends["exposed_no_processor_ns"], 430_000);
     assert_eq!(sends["cause"], "no_processor");
+    // half a percent of the run time is what other processes take now and then
     let report = json(run.path(), &["report", "."]);
-    let first = &report["advice"][0];
-    assert_eq!((&first["cure"], &first["helps"]), (&"give_processors".into(), &true.into()));
-    assert_eq!(first["waiting"]["call"], "MPI_Waitall");
+    let advice = report["advice"].as_array().unwrap();
+    assert!(advice.iter().all(|piece| piece["cure"] != "give_processors"), "{advice:#?}");
 }
 
 #[test]

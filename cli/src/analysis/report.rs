@@ -188,6 +188,8 @@ pub struct ReportOptions {
     /// Call sites wanted; 0 means all.
     pub top: usize,
     pub order: Order,
+    /// Leaves advice out, for who does not print it.
+    pub without_advice: bool,
 }
 
 impl Report {

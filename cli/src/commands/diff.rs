@@ -41,7 +41,7 @@ fn open(path: &Path, wrappers: &[String]) -> Result<OpenRun> {
 }
 
 fn side(mut open: OpenRun) -> Result<Side> {
-    let all = ReportOptions { top: 0, ..ReportOptions::default() };
+    let all = ReportOptions { without_advice: true, ..ReportOptions::default() };
     let report = build(&mut open, &[], all)?;
     let configuration = configuration(&open.files.databases)?;
     Ok(Side { report, configuration })

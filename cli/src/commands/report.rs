@@ -8,7 +8,7 @@ use super::filters::check_ranks;
 use super::open::{warn, OpenRun};
 use crate::analysis::advice::{Gathered, Gatherer, Limit, Setting};
 use crate::analysis::injection::Injection;
-use crate::analysis::overlap::{measure_with, EagerLimits, Options, Overlap};
+use crate::analysis::overlap::{measure, measure_with, EagerLimits, Options, Overlap};
 use crate::analysis::problem::{module_problems, Problem};
 use crate::analysis::report::{InDetail, Report, ReportOptions};
 use crate::analysis::sites::Grouping;
@@ -31,7 +31,8 @@ use crate::trace::Trace;
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let mut open = OpenRun::open(args.run.as_deref())?;
     open.find_wrappers(&args.wrappers)?;
-    let options = ReportOptions { top: args.top, order: args.sort.into() };
+    let options =
+        ReportOptions { top: args.top, order: args.sort.into(), ..ReportOptions::default() };
     let report = build(&mut open, &args.ranks, options)?;
     match args.format {
         Format::Text => print(|out| render::report::write(out, &report, Style::for_stdout()))?,
@@ -63,7 +64,7 @@ pub fn build(open: &mut OpenRun, ranks: &[Rank], options: ReportOptions) -> Resu
     sums.retain_ranks(ranks);
     let injection = open.injection(ranks);
     let problems = open.problems(&pending);
-    let detail = in_detail(open, &trace, ranks, injection);
+    let detail = in_detail(open, &trace, ranks, injection, !options.without_advice);
     drop(trace);
     let name = open.name();
     let modules = sums.modules.clone();
@@ -79,12 +80,13 @@ pub fn build(open: &mut OpenRun, ranks: &[Rank], options: ReportOptions) -> Resu
     Ok(report)
 }
 
-/// Overlap, thresholds, and what follows from them.
+/// Overlap, thresholds, and what follows from them: advice where it is wanted.
 pub fn in_detail(
     open: &mut OpenRun,
     trace: &Trace,
     ranks: &[Rank],
     injection: Option<Injection>,
+    advises: bool,
 ) -> InDetail {
     let databases = &open.files.databases;
     let (declared, _) = cvars::declared(databases).unwrap_or_default();
@@ -93,14 +95,19 @@ pub fn in_detail(
     let eager = EagerLimits::of(&thresholds);
     let progress = Progress::default();
     progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());
-    let gatherer = |rank| Gatherer::new(trace, rank);
     let add = |requests| progress.add(requests);
-    let (measured, gatherers) = measure_with(trace, &reference, eager, ranks, &add, gatherer);
-    drop(progress);
     let mut gathered = Gathered::default();
-    for gatherer in gatherers {
-        gathered.merge(gatherer.finish());
-    }
+    let measured = if advises {
+        let gatherer = |rank| Gatherer::new(trace, rank);
+        let (measured, gatherers) = measure_with(trace, &reference, eager, ranks, &add, gatherer);
+        for gatherer in gatherers {
+            gathered.merge(gatherer.finish());
+        }
+        measured
+    } else {
+        measure(trace, &reference, eager, ranks, &add)
+    };
+    drop(progress);
     let name = open.name();
     let mut names = Renumbered::new(&mut open.symbols, &trace.modules);
     let all = Options { top: 0, ranks };

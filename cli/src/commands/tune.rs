@@ -403,7 +403,7 @@ fn read_first(
     let mut open = OpenRun::open(Some(&launched.directory))?;
     open.find_wrappers(wrappers)?;
     let trace = open.trace(&[])?;
-    let advice = in_detail(&mut open, &trace, &[], None).advice;
+    let advice = in_detail(&mut open, &trace, &[], None, true).advice;
     let crowd = Crowd::of(&trace, &store::host_name());
     Ok((FirstRun { crowd, ..FirstRun::new(&trace, &advice, min_bytes) }, advice))
 }

@@ -11,6 +11,7 @@ impl Span {
     const LONGEST: i64 = (1 << 58) - 1;
 
     /// Negative durations, which no healthy file has, become 0.
+    #[inline]
     pub fn new(ns: i64) -> Span {
         let ns = ns.clamp(0, Self::LONGEST) as u64;
         let bits = u64::BITS - ns.leading_zeros();
@@ -24,6 +25,7 @@ impl Span {
     }
 
     /// Nanoseconds; `None` when not known.
+    #[inline]
     pub fn get(self) -> Option<i64> {
         (self != Span::NONE).then(|| {
             let mantissa = i64::from(self.0 & ((1 << Self::MANTISSA_BITS) - 1));
@@ -32,6 +34,7 @@ impl Span {
     }
 
     /// Nanoseconds; 0 when not known.
+    #[inline]
     pub fn or_zero(self) -> i64 {
         self.get().unwrap_or(0)
     }

@@ -120,10 +120,12 @@ pub struct Half<'a> {
 
 impl Half<'_> {
     /// From the end of the post to the begin of the completing call.
+    #[inline]
     pub fn window(&self) -> Option<i64> {
         self.completion_begin.map(|begin| begin - self.post_end)
     }
 
+    #[inline]
     pub fn bytes(&self) -> Bytes {
         self.operation.bytes
     }
@@ -135,6 +137,7 @@ impl Trace {
         self.is_starved
     }
 
+    #[inline]
     pub fn half(&self, rank: usize, index: usize) -> Half<'_> {
         let trace = &self.ranks[rank];
         let endpoint = &trace.endpoints[index];
@@ -167,6 +170,7 @@ impl Trace {
     }
 
     /// The other end of a message, where it is known.
+    #[inline]
     pub fn partner(&self, half: &Half<'_>) -> Option<Half<'_>> {
         let is_message = matches!(half.operation.direction, Direction::Send | Direction::Receive);
         let peer = half.operation.peer?;
@@ -175,12 +179,14 @@ impl Trace {
     }
 
     /// The collective that an endpoint takes part in, where all its members are known.
+    #[inline]
     pub fn collective(&self, half: &Half<'_>) -> Option<&Collective> {
         (half.operation.direction == Direction::Collective)
             .then(|| self.collectives.get(half.partner as usize))
             .flatten()
     }
 
+    #[inline]
     pub fn path_class(&self, rank: usize, peer: usize) -> PathClass {
         if rank == peer {
             PathClass::SelfRank
@@ -198,6 +204,7 @@ impl Trace {
 
     /// The moment at which `rank` was inside MPI again, from `moment` on, as far as that is known; its tests that said no
     /// count by what they said of `half`, an endpoint of that rank.
+    #[inline]
     pub fn next_inside(&self, half: &Half<'_>, moment: i64) -> Option<i64> {
         let call = self.ranks[half.rank].presence.next(moment);
         let poll = half.observed.and_then(|observed| {

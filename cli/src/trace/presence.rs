@@ -62,6 +62,7 @@ impl Presence {
 
     /// The first interval that does not end before `moment`. Who looks at one request after the other looks near the
     /// last place, so it is looked for around that.
+    #[inline]
     fn place(&self, moment: i64) -> usize {
         let intervals = &self.intervals;
         let Some(last) = intervals.len().checked_sub(1) else { return 0 };
@@ -72,11 +73,13 @@ impl Presence {
     }
 
     /// The first moment from `moment` on at which the rank was inside MPI.
+    #[inline]
     pub fn next(&self, moment: i64) -> Option<i64> {
         self.intervals.get(self.place(moment)).map(|&(begin, _)| begin.max(moment))
     }
 
     /// When it had left MPI last, before `moment`; `None` when it had not been there.
+    #[inline]
     pub fn left_before(&self, moment: i64) -> Option<i64> {
         self.place(moment).checked_sub(1).map(|before| self.intervals[before].1)
     }
@@ -87,6 +90,7 @@ impl Presence {
     }
 
     /// Nanoseconds of `begin..end` outside MPI.
+    #[inline]
     pub fn outside(&self, begin: i64, end: i64) -> i64 {
         if end <= begin {
             return 0;
@@ -102,6 +106,7 @@ impl Presence {
 
     /// Nanoseconds outside MPI from `begin` until it last entered MPI before `end`; of very many intervals only the first
     /// are looked at.
+    #[inline]
     pub fn absent(&self, begin: i64, end: i64) -> i64 {
         const MOST: usize = 4_096;
         let first = self.place(begin + 1);

@@ -31,6 +31,7 @@ pub struct Starved {
 }
 
 impl Exposure {
+    #[inline]
     pub fn total(&self) -> i64 {
         self.late_partner
             + self.partner_outside
@@ -40,6 +41,7 @@ impl Exposure {
     }
 
     /// Takes out of every part what was the want of a processor.
+    #[inline]
     pub fn lay_to_processors(&mut self, starved: Starved) {
         let take = |part: &mut i64, most: i64| {
             let taken = most.clamp(0, *part);
@@ -91,6 +93,7 @@ impl Exposure {
     }
 
     /// The part of number `number` of `of` equal parts. They add up exactly: what does not divide goes to the first.
+    #[inline]
     pub fn share(&self, number: u64, of: u64) -> Exposure {
         let of = of.max(1) as i64;
         let share = |whole: i64| whole / of + i64::from((number as i64) < whole % of);
@@ -105,6 +108,7 @@ impl Exposure {
 }
 
 impl AddAssign for Exposure {
+    #[inline]
     fn add_assign(&mut self, other: Exposure) {
         *self = self.each(&other, i64::saturating_add);
     }
@@ -157,6 +161,7 @@ impl Wait {
     /// A partner that has not come at the end was not waited for: the message had been buffered. The same holds for a
     /// partner that is outside; and as it may leave the transfer to the network once it has been inside, only time beyond
     /// that of the transfer itself is laid to later absences.
+    #[inline]
     pub fn split(&self, outside: impl FnOnce(i64) -> i64) -> Exposure {
         let mut found = Exposure::default();
         let duration = (self.end - self.begin).max(0);

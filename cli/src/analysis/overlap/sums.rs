@@ -40,6 +40,7 @@ impl Sums {
         self.own_window_high = self.own_window_high.saturating_add(high);
     }
 
+    #[inline]
     pub(super) fn add_hidden(&mut self, hidden: &Hidden) {
         self.measured += 1;
         self.transfer = self.transfer.saturating_add(hidden.transfer);
@@ -55,6 +56,7 @@ impl Sums {
 }
 
 impl AddAssign<&Sums> for Sums {
+    #[inline]
     fn add_assign(&mut self, other: &Sums) {
         self.requests += other.requests;
         self.bytes = self.bytes.saturating_add(other.bytes);

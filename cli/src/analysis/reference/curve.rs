@@ -133,6 +133,7 @@ impl Curve {
     }
 
     /// The time of a transfer of this size; `None` too far from what was measured.
+    #[inline]
     pub fn at(&self, bytes: u64) -> Option<Estimate> {
         let bytes = bytes as f64;
         let (first, last) = (self.points.first()?, self.points.last()?);

@@ -61,6 +61,13 @@ fn named(outcome: &Outcome) -> Vec<&str> {
     data.filter_map(|line| line.split(':').next()).collect()
 }
 
+/// Waits until both ranks of a run record, in whatever order they begin.
+fn wait_for_ranks(run: &Path) {
+    for rank in 0..2 {
+        wait_for(&run.join(format!("rank-{rank}.spool")));
+    }
+}
+
 /// Two jobs on two nodes, one directory. The first to end finds the other's spools beside its own.
 fn on_two_nodes(mpi: &Mpi, nodes: &Nodes, place: &Path, how: &[&str], ended: [&str; 2]) {
     let gates = [place.join("gate-1"), place.join("gate-2")];
@@ -70,9 +77,9 @@ fn on_two_nodes(mpi: &Mpi, nodes: &Nodes, place: &Path, how: &[&str], ended: [&s
     };
     let (first, second) = thread::scope(|scope| {
         let first = scope.spawn(|| job("alpha", &gates[0]).run_beside_others());
-        wait_for(&runs[0].join("rank-1.spool"));
+        wait_for_ranks(&runs[0]);
         let second = scope.spawn(|| job("beta", &gates[1]).run_beside_others());
-        wait_for(&runs[1].join("rank-1.spool"));
+        wait_for_ranks(&runs[1]);
         open(&gates[0]);
         let first = first.join().expect("the first run");
         let of_others = spools(&runs[1]);

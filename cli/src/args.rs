@@ -18,6 +18,15 @@ pub use help::parse;
 pub use measure::{CalibrateArgs, DiffArgs, OverlapArgs, OverlapBy, ThresholdsArgs};
 pub use tune::{Mode, TuneArgs};
 
+/// Of commands that name call sites.
+#[derive(Debug, Args)]
+pub struct WrapperArgs {
+    /// Functions that only pass on to MPI, named by their callers: besides those that are found, NAME (`*` stands for any
+    /// letters); none finds no others; may be given several times
+    #[arg(long = "wrapper", value_name = "NAME")]
+    pub names: Vec<String>,
+}
+
 const EXIT_CODES: &str = "\
 Exit codes:
   0    fine
@@ -185,10 +194,8 @@ pub struct ReportArgs {
     #[arg(long = "rank", value_name = "RANK")]
     pub ranks: Vec<Rank>,
 
-    /// Functions that only pass on to MPI, named by their callers: besides those that are found, NAME (`*` stands for any
-    /// letters); none finds no others; may be given several times
-    #[arg(long = "wrapper", value_name = "NAME")]
-    pub wrappers: Vec<String>,
+    #[command(flatten)]
+    pub wrappers: WrapperArgs,
 }
 
 /// Every call site: calls, bytes, time in posting, in completing, in other MPI, and its call path.
@@ -228,10 +235,8 @@ pub struct SitesArgs {
     #[arg(long, alias = "path")]
     pub paths: bool,
 
-    /// Functions that only pass on to MPI, named by their callers: besides those that are found, NAME (`*` stands for any
-    /// letters); none finds no others; may be given several times
-    #[arg(long = "wrapper", value_name = "NAME")]
-    pub wrappers: Vec<String>,
+    #[command(flatten)]
+    pub wrappers: WrapperArgs,
 }
 
 /// Order of requests, largest first.
@@ -331,10 +336,8 @@ pub struct RequestsArgs {
     #[arg(long, value_enum)]
     pub ended: Option<EndedFilter>,
 
-    /// Functions that only pass on to MPI, named by their callers: besides those that are found, NAME (`*` stands for any
-    /// letters); none finds no others; may be given several times
-    #[arg(long = "wrapper", value_name = "NAME")]
-    pub wrappers: Vec<String>,
+    #[command(flatten)]
+    pub wrappers: WrapperArgs,
 }
 
 /// What had not ended when the processes did: requests, and the calls they were inside of.

@@ -1,94 +1,14 @@
 //! Advice on runs whose troubles are made by hand: what is to be done where, and for how much time. Moments are microseconds.
 
+#[path = "fixture/calls.rs"]
+mod calls;
 mod fixture;
 
+use calls::{Calls, BARRIER, COMM_DUP, IRECV, ISEND, SEND};
 use fixture::program::Program;
 use fixture::{answer, json, Rank};
 use serde_json::{json, Value};
 use tempfile::TempDir;
-
-/// One rank's calls. Call paths 1 to 6 are `app+0x100` to `app+0x600`; path 2 is inside of the MPI library, called from 0x200.
-#[derive(Default)]
-struct Calls {
-    operations: Vec<String>,
-    /// Operation, begin, time in the post, completing call.
-    requests: Vec<(usize, i64, i64, Option<usize>)>,
-    /// Operation, begin, end, completed.
-    calls: Vec<(usize, i64, i64, usize)>,
-}
-
-const ISEND: i64 = 1;
-const IRECV: i64 = 2;
-const WAITALL: i64 = 3;
-const SEND: i64 = 4;
-const BARRIER: i64 = 5;
-const COMM_DUP: i64 = 8;
-
-impl Calls {
-    fn operation(&mut self, call: i64, path: i64, kind: &str, bytes: i64, peer: &str) -> usize {
-        let id = 100 + self.operations.len();
-        let (comm, ended) = if kind == "other" { ("NULL", "NULL") } else { ("1", "'waited'") };
-        self.operations.push(format!(
-            "INSERT INTO operation VALUES ({id}, RANK, {call}, {path}, {comm}, '{kind}', {bytes}, {peer}, 7, {peer}, 7, {bytes},
-             {ended}, NULL, NULL);"
-        ));
-        id
-    }
-
-    /// A post that takes 1 us, to or from the other of two ranks.
-    fn post(&mut self, call: i64, path: i64, bytes: i64, begin: i64) -> usize {
-        let kind = if call == ISEND { "send" } else { "recv" };
-        let operation = self.operation(call, path, kind, bytes, "PEER");
-        self.requests.push((operation, begin, 1, None));
-        self.requests.len() - 1
-    }
-
-    fn wait(&mut self, path: i64, begin: i64, end: i64, requests: &[usize]) {
-        let operation = self.operation(WAITALL, path, "other", 0, "NULL");
-        self.calls.push((operation, begin, end, requests.len()));
-        for &request in requests {
-            self.requests[request].3 = Some(self.calls.len());
-        }
-    }
-
-    fn block(&mut self, call: i64, path: i64, bytes: i64, begin: i64, end: i64) {
-        let (kind, peer) = match call {
-            SEND => ("send", "PEER"),
-            BARRIER => ("collective", "NULL"),
-            _ => ("other", "NULL"),
-        };
-        let operation = self.operation(call, path, kind, bytes, peer);
-        self.calls.push((operation, begin, end, 0));
-    }
-
-    /// Time of this rank inside other calls from `begin` to `end`.
-    fn inside(&self, begin: i64, end: i64) -> i64 {
-        let posts = self.requests.iter().map(|&(_, at, post, _)| (at, at + post));
-        let calls = self.calls.iter().map(|&(_, at, until, _)| (at, until));
-        posts.chain(calls).map(|(from, to)| (to.min(end) - from.max(begin)).max(0)).sum()
-    }
-
-    fn sql(&self, rank: i64) -> String {
-        let mut sql = self.operations.concat();
-        for (id, &(operation, begin, end, completed)) in (1..).zip(&self.calls) {
-            sql += &format!(
-                "INSERT INTO call VALUES ({id}, {operation}, 1, {begin}000, {}000, NULL, NULL, {completed}, NULL);",
-                end - begin
-            );
-        }
-        let mut requests = self.requests.clone();
-        requests.sort_by_key(|request| request.3);
-        for (id, &(operation, begin, post, completion)) in (1..).zip(&requests) {
-            let call = completion.expect("completed");
-            let mpi = self.inside(begin + post, self.calls[call - 1].1);
-            sql += &format!(
-                "INSERT INTO request VALUES ({id}, {operation}, {call}, 1, {begin}000, {post}000, {mpi}000, 0, 0, NULL, NULL,
-                 NULL, NULL, NULL);"
-            );
-        }
-        sql.replace("RANK", &rank.to_string()).replace("PEER", &(1 - rank).to_string())
-    }
-}
 
 /// Two ranks on one clock, of 1 ms from MPI_Init to MPI_Finalize.
 fn run(ranks: [&Calls; 2]) -> TempDir {

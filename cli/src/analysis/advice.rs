@@ -10,6 +10,7 @@ mod judge;
 mod merge;
 mod ranks;
 mod serial;
+mod sums;
 mod words;
 
 use serde::Serialize;

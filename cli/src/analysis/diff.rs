@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::overlap::sums::{BlockingNumbers, Cause, Numbers};
+use super::overlap::sums::{BlockingNumbers, ByCause, Cause, Numbers};
 use super::report::{OverlapSummary, Report, JSON_VERSION};
 use super::sites::{Site, SiteKind};
 use crate::db::{Configuration, Settings};
@@ -120,8 +120,7 @@ pub struct CausePair {
 }
 
 impl CausePair {
-    /// In the order of [`Cause::ALL`].
-    fn new(a: [Nanos; 5], b: [Nanos; 5]) -> CausePair {
+    fn new(a: ByCause, b: ByCause) -> CausePair {
         let [late_partner, partner_outside, own_window, transfer, no_processor] =
             std::array::from_fn(|cause| TimePair::new(a[cause], b[cause]));
         CausePair { late_partner, partner_outside, own_window, transfer, no_processor }
@@ -315,7 +314,7 @@ impl SitePair {
         let total = time(|site| site.numbers.time_ns);
         let causes = |site: Option<&Site>| {
             let part = site.and_then(|site| site.overlap);
-            part.map_or([Nanos(0); 5], |part| part.exposed().1)
+            part.map_or(ByCause::default(), |part| part.exposed().1)
         };
         let mean = |sum: Nanos, ranks: usize| sum.mean(ranks as u64).unwrap_or_default();
         SitePair {

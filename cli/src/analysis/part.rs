@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::overlap::sums::{BlockingNumbers, Numbers};
+use super::overlap::sums::{BlockingNumbers, ByCause, Numbers};
 use super::overlap::Overlap;
 use super::sites::Site;
 use super::transfers::{SizeClass, SizeKind};
@@ -56,7 +56,7 @@ impl Part {
     }
 
     /// The exposed time, all of it and by cause.
-    pub fn exposed(&self) -> (Nanos, [Nanos; 5]) {
+    pub fn exposed(&self) -> (Nanos, ByCause) {
         let causes = [
             self.exposed_late_partner_ns,
             self.exposed_partner_outside_ns,

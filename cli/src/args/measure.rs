@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::{units, Format, TextOrJson};
+use super::{units, Format, TextOrJson, WrapperArgs};
 use crate::model::Rank;
 use clap::{Args, ValueEnum};
 
@@ -79,10 +79,8 @@ pub struct DiffArgs {
     #[arg(long, value_name = "N", default_value_t = 15)]
     pub top: usize,
 
-    /// Functions that only pass on to MPI, named by their callers: besides those that are found, NAME (`*` stands for any
-    /// letters); none finds no others; may be given several times
-    #[arg(long = "wrapper", value_name = "NAME")]
-    pub wrappers: Vec<String>,
+    #[command(flatten)]
+    pub wrappers: WrapperArgs,
 }
 
 /// What a table of `lapscope overlap` has a row for.
@@ -141,10 +139,8 @@ pub struct OverlapArgs {
     #[arg(long = "rank", value_name = "RANK")]
     pub ranks: Vec<Rank>,
 
-    /// Functions that only pass on to MPI, named by their callers: besides those that are found, NAME (`*` stands for any
-    /// letters); none finds no others; may be given several times
-    #[arg(long = "wrapper", value_name = "NAME")]
-    pub wrappers: Vec<String>,
+    #[command(flatten)]
+    pub wrappers: WrapperArgs,
 }
 
 /// Measure how long transfers take here when nothing disturbs them, for later reports to compare with.

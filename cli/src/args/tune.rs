@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::{units, TextOrJson};
+use super::{units, TextOrJson, WrapperArgs};
 use crate::launch::environment::assignment;
 
 /// What makes the tests; `LAPSCOPE_INJECT` without `off`.
@@ -108,10 +108,8 @@ pub struct TuneArgs {
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
 
-    /// Functions that only pass on to MPI, named by their callers: besides those that are found, NAME (`*` stands for any
-    /// letters); none finds no others; may be given several times
-    #[arg(long = "wrapper", value_name = "NAME")]
-    pub wrappers: Vec<String>,
+    #[command(flatten)]
+    pub wrappers: WrapperArgs,
 
     #[arg(long, value_enum, default_value_t)]
     pub format: TextOrJson,

@@ -20,7 +20,8 @@ use crate::render::style::Style;
 /// # Errors
 /// One of them is no run, no file of it can be read, or standard output fails.
 pub fn run(args: &DiffArgs) -> Result<ExitCode> {
-    let (mut a, mut b) = (open(&args.a, &args.wrappers)?, open(&args.b, &args.wrappers)?);
+    let (mut a, mut b) =
+        (open(&args.a, &args.wrappers.names)?, open(&args.b, &args.wrappers.names)?);
     // What is a wrapper in one of them is one in both, or its callers would have no counterparts.
     a.wrappers.join(&b.wrappers);
     b.wrappers = a.wrappers.clone();

@@ -41,7 +41,7 @@ pub fn run(args: &OverlapArgs) -> Result<ExitCode> {
 
 fn build(args: &OverlapArgs) -> Result<Overlap> {
     let mut open = OpenRun::open(args.run.as_deref())?;
-    open.find_wrappers(&args.wrappers)?;
+    open.find_wrappers(&args.wrappers.names)?;
     let trace = open.trace(&args.ranks)?;
     let (reference, notes) = reference(args.reference.as_deref(), &trace, &open.files.databases)?;
     let eager = EagerLimits::of(&Thresholds::find(&trace, &reference, &[], Vec::new()));

@@ -30,7 +30,7 @@ use crate::trace::Trace;
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let mut open = OpenRun::open(args.run.as_deref())?;
-    open.find_wrappers(&args.wrappers)?;
+    open.find_wrappers(&args.wrappers.names)?;
     let options =
         ReportOptions { top: args.top, order: args.sort.into(), ..ReportOptions::default() };
     let report = build(&mut open, &args.ranks, options)?;

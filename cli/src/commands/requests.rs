@@ -31,7 +31,7 @@ const MOST_RANKS: i64 = 10_000_000;
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &RequestsArgs) -> Result<ExitCode> {
     let mut open = OpenRun::open(args.run.as_deref())?;
-    open.find_wrappers(&args.wrappers)?;
+    open.find_wrappers(&args.wrappers.names)?;
     check(args, &open)?;
     let mut selection = Selection::new(args, &mut open)?;
     if order(args) == Order::Stored && args.format != Format::Text {

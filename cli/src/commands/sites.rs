@@ -48,7 +48,7 @@ struct Document<'a> {
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &SitesArgs) -> Result<ExitCode> {
     let mut open = OpenRun::open(args.run.as_deref())?;
-    open.find_wrappers(&args.wrappers)?;
+    open.find_wrappers(&args.wrappers.names)?;
     let mut sums = open.sum()?;
     let mut problems = open.problems(&[]);
     let ranks = sums.ranks.iter().map(|rank| rank.info.rank);

@@ -143,7 +143,7 @@ impl<'a, 's> Tuning<'a, 's> {
         let launched = self.session.launch(FIRST, &off, &self.bar)?;
         self.bar.end();
         let min_bytes = self.count("LAPSCOPE_INJECT_MIN_BYTES")?;
-        let (first, advice) = read_first(&launched, min_bytes as u64, &self.args.wrappers)?;
+        let (first, advice) = read_first(&launched, min_bytes as u64, &self.args.wrappers.names)?;
         let is_given = self.session.setting("LAPSCOPE_INJECT_AB_MS").is_some();
         let wanted = is_given.then(|| self.count("LAPSCOPE_INJECT_AB_MS")).transpose()?;
         let slots = first.slots(wanted);
@@ -221,7 +221,7 @@ impl<'a, 's> Tuning<'a, 's> {
             name,
             with_policy: policy.is_some(),
             wall: launched.wall,
-            injection: read_injection(&launched.directory, &self.args.wrappers)?,
+            injection: read_injection(&launched.directory, &self.args.wrappers.names)?,
             idle_slowdown: self.idle_slowdown(&launched, known)?,
         };
         self.bar.say(&[render::tune::line(&trial)]);

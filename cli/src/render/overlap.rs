@@ -1,6 +1,7 @@
 //! Overlap as text and as tables.
 
 mod head;
+mod over_time;
 
 use std::io::{self, Write};
 
@@ -12,7 +13,7 @@ use super::injection;
 use super::style::Style;
 use super::table::{Align, Cell, Table};
 use super::units::{bytes, count, percent, round_bytes, time, time_range};
-use crate::analysis::overlap::groups::{BlockingRow, SiteRow, TimeRow, WaitedFor};
+use crate::analysis::overlap::groups::{BlockingRow, SiteRow, WaitedFor};
 use crate::analysis::overlap::sums::{BlockingNumbers, Cause, Numbers};
 use crate::analysis::overlap::Overlap;
 use crate::analysis::problem::{plural, unattributed_in_words};
@@ -57,7 +58,7 @@ pub fn write(
         }
     }
     write_blocking(out, overlap, style)?;
-    write_time(out, overlap, style)?;
+    over_time::write(out, &overlap.over_time, style)?;
     write_pairs(out, overlap, style)?;
     injection::write(out, overlap.injection.as_ref(), style)
 }
@@ -100,16 +101,6 @@ pub(super) fn interval(low: Option<f64>, high: Option<f64>) -> String {
     }
 }
 
-/// "4.1 ms", or "1.2 to 4.1 ms".
-pub(super) fn times(low: Nanos, high: Nanos) -> String {
-    let (low, high) = (time(low), time(high));
-    match (low.split_once(' '), high.split_once(' ')) {
-        _ if low == high => high,
-        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} to {high}"),
-        _ => format!("{low} to {high}"),
-    }
-}
-
 fn write_hidden(out: &mut dyn Write, numbers: &Numbers, style: Style) -> io::Result<()> {
     if numbers.measured == 0 {
         return Ok(());
@@ -127,7 +118,7 @@ fn write_hidden(out: &mut dyn Write, numbers: &Numbers, style: Style) -> io::Res
     let mut line = |label: &str, low: Nanos, high: Nanos| {
         let bar = Cell::Bar(share(high).unwrap_or(0.0));
         let shares = interval(share(low), share(high));
-        table.row(vec![label.into(), times(low, high).into(), shares.into(), bar], None);
+        table.row(vec![label.into(), time_range(low, high).into(), shares.into(), bar], None);
     };
     line("achieved", numbers.achieved_low_ns, numbers.achieved_high_ns);
     line("possible", numbers.possible_low_ns, numbers.possible_ns);
@@ -153,18 +144,18 @@ pub(super) fn causes_table(bar: usize) -> Table {
 /// `None` where nothing is laid to that cause.
 pub(super) fn cause_cells(numbers: &Numbers, cause: Cause, meaning: &str) -> Option<Vec<Cell>> {
     let part = numbers.exposed_of(cause);
-    let share = part.share_of(numbers.exposed_ns);
-    let (low, high) = (numbers.exposed_own_window_low_ns, numbers.exposed_own_window_high_ns);
-    let fraction = |part: Nanos| Some(part.share_of(numbers.exposed_ns));
-    let [share_text, text] = match cause {
+    let share = |part: Nanos| part.share_of(numbers.exposed_ns);
+    let (low, high) = match cause {
         Cause::OwnWindow if numbers.is_own_window_vague() => {
-            [interval(fraction(low), fraction(high)), time_range(low, high)]
+            (numbers.exposed_own_window_low_ns, numbers.exposed_own_window_high_ns)
         }
-        _ => [percent(share), time(part)],
+        _ => (part, part),
     };
+    let share_text = interval(Some(share(low)), Some(share(high)));
+    let text = time_range(low, high);
     let texts = [cause_name(cause).to_owned(), share_text, text];
     let mut cells: Vec<Cell> = texts.into_iter().map(Cell::from).collect();
-    cells.extend([Cell::Bar(share), meaning.into()]);
+    cells.extend([Cell::Bar(share(part)), meaning.into()]);
     (part.0 > 0).then_some(cells)
 }
 
@@ -398,51 +389,6 @@ fn blocking_cells(site: &BlockingRow) -> Vec<String> {
         site.call.clone(),
         count(numbers.calls),
     ]
-}
-
-/// Exposed time over the run: how much, and what of it most. Where the output is narrow a column is several parts.
-fn write_time(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Result<()> {
-    let rows = &overlap.over_time;
-    let parts_of_column = rows.len().div_ceil(style.width.saturating_sub(2).max(1)).max(1);
-    let columns: Vec<ByCause> = rows.chunks(parts_of_column).map(exposed_together).collect();
-    let exposed = |column: &ByCause| column.iter().map(|ns| ns.0).sum::<i64>();
-    let most = columns.iter().map(exposed).max().unwrap_or(0);
-    if most == 0 {
-        return Ok(());
-    }
-    const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let height = |column: &ByCause| HEIGHTS[((exposed(column) * 8 + most - 1) / most) as usize];
-    let heights: String = columns.iter().map(height).collect();
-    let letters: String = columns.iter().map(letter).collect();
-    let end = time(rows.last().map_or(Nanos(0), |row| row.end_ns));
-    let about = "waiting in completing and blocking calls";
-    writeln!(out, "\n{}", style.headed("OVER TIME", about))?;
-    writeln!(out, "  {}", heights.trim_end())?;
-    writeln!(out, "  {}", letters.trim_end())?;
-    let note = "most of it: l late partner, c partner computing, w own window unused, t transfer, p no processor";
-    writeln!(out, "  0{end:>width$}", width = columns.len().saturating_sub(1))?;
-    writeln!(out, "{}", style.dim(&style.wrap(note, "  ", "  ")))
-}
-
-/// In the order of [`Cause::ALL`].
-type ByCause = [Nanos; Cause::ALL.len()];
-
-fn exposed_together(rows: &[TimeRow]) -> ByCause {
-    let of = |row: &TimeRow, cause| row.numbers.exposed_of(cause) + row.blocking.blocked_by(cause);
-    Cause::ALL.map(|cause| rows.iter().map(|row| of(row, cause)).sum())
-}
-
-/// Of the largest cause; the first of equal ones.
-fn letter(column: &ByCause) -> char {
-    let causes = Cause::ALL.into_iter().zip(column).rev();
-    match causes.max_by_key(|(_, ns)| **ns).filter(|(_, ns)| ns.0 > 0) {
-        Some((Cause::LatePartner, _)) => 'l',
-        Some((Cause::PartnerOutside, _)) => 'c',
-        Some((Cause::OwnWindow, _)) => 'w',
-        Some((Cause::Transfer, _)) => 't',
-        Some((Cause::NoProcessor, _)) => 'p',
-        None => ' ',
-    }
 }
 
 fn write_pairs(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Result<()> {

@@ -63,11 +63,12 @@ fn three_digits(value: f64) -> String {
     }
 }
 
-/// "120 to 496 ms", "0 to 1.20 s", "87.0 µs to 496 ms".
+/// "120 to 496 ms", "0 to 1.20 s", "87.0 µs to 496 ms"; "4.10 ms" of what is printed alike.
 pub fn time_range(low: Nanos, high: Nanos) -> String {
     let (least, most) = (time(low), time(high));
     let split = |text: &str| text.split_once(' ').map(|(n, unit)| (n.to_owned(), unit.to_owned()));
     match (split(&least), split(&most)) {
+        _ if least == most => most,
         _ if low.0 == 0 => format!("0 to {most}"),
         (Some((n, unit)), Some((_, other))) if unit == other => format!("{n} to {most}"),
         _ => format!("{least} to {most}"),

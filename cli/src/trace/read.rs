@@ -229,6 +229,7 @@ impl FileTrace {
         while let Some(row) = rows.next()? {
             let rank = slots.get(&row.get(1)?).copied().unwrap_or(0);
             let operations = &mut self.ranks[rank as usize].operations;
+            let ended = row.get_ref(11)?.as_str_or_null()?;
             let operation = FileOperation {
                 call_id: row.get(2)?,
                 mode_call_id: row.get(3)?,
@@ -239,8 +240,8 @@ impl FileTrace {
                 peer: row.get(8)?,
                 tag: row.get(9)?,
                 posted_peer: row.get(10)?,
-                ended: Ended::parse(row.get_ref(11)?.as_str_or_null()?),
-                is_tested: row.get_ref(11)?.as_str_or_null()? == Some("tested"),
+                ended: Ended::parse(ended),
+                is_tested: ended == Some("tested"),
                 receive: row.get(12)?,
                 is_second_half: false,
             };

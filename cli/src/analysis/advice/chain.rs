@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::gather::Spot;
+use super::gather::{spot_of, Spot};
 use crate::trace::{Trace, NONE};
 
 /// That one rank waited for another. Moments as in [`Trace`].
@@ -113,7 +113,6 @@ impl<'a> Chains<'a> {
     }
 
     fn spot(&self, rank: u32, operation: u32) -> Spot {
-        let operation = &self.trace.ranks[rank as usize].operations[operation as usize];
-        (operation.call, self.trace.site_frame(operation.path))
+        spot_of(self.trace, &self.trace.ranks[rank as usize].operations[operation as usize])
     }
 }

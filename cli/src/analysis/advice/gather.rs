@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::chain::Wait;
 use super::serial::{joins, Join};
+use super::sums::{join_ranges, Late, Sums};
 use crate::analysis::overlap::exposure::{Bounds, Exposure};
 use crate::analysis::overlap::witness::{Awaited, Waited, Witness};
 use crate::model::{Frame, Kind};
@@ -36,49 +37,6 @@ pub(super) enum Finding {
     Posts(Spot),
     /// Ranks that could have run and had no processor, wherever they waited.
     NoProcessor,
-}
-
-/// What is known of a finding. Ranks are places in [`Trace::ranks`], times nanoseconds.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Sums {
-    pub parts: Exposure,
-    /// What of these parts there is at least, and at most.
-    pub bounds: (i64, i64),
-    pub posting: i64,
-    pub calls: u64,
-    pub bytes: Option<(u64, u64)>,
-    /// The calls that wait, and the posts whose windows would change, by the time laid to them.
-    pub waiting: BTreeMap<Spot, i64>,
-    pub posts: BTreeMap<Spot, i64>,
-    /// Post and completing call around computations in which a test would help as well, by the time it would help against.
-    pub or_test: BTreeMap<(Spot, Spot), i64>,
-    /// The time of waits for sends that could come behind these calls, though little is computed on the way there.
-    pub behind: BTreeMap<Spot, i64>,
-    pub ranks: BTreeMap<u32, i64>,
-    /// Ranks on which something would change.
-    pub change_ranks: BTreeMap<u32, i64>,
-    /// Computation in so many windows that would change.
-    pub compute: i64,
-    pub windows: u64,
-    /// What the transfers of so many calls take one after the other.
-    pub transfer: i64,
-    pub transfers: u64,
-    /// Some of it is of collectives.
-    pub collective: bool,
-    /// Of posts: whether they send.
-    pub sends: bool,
-    /// Ranks that waited and that were waited for, of findings about late partners.
-    pub pairs: BTreeMap<(u32, u32), Late>,
-}
-
-/// Time that one rank waited for another to arrive.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Late {
-    pub ns: i64,
-    /// Of it the partner was outside MPI.
-    pub outside: i64,
-    pub calls: u64,
-    pub bytes: Option<(u64, u64)>,
 }
 
 /// Everything found on some ranks.
@@ -388,7 +346,7 @@ impl<'a> Gatherer<'a> {
             if !operation.is_request || calls == 0 {
                 continue;
             }
-            let spot = (operation.call, self.trace.site_frame(operation.path));
+            let spot = spot_of(self.trace, operation);
             let sums = self.gathered.findings.entry(Finding::Posts(spot)).or_default();
             sums.posting += ns;
             sums.calls += calls;
@@ -403,13 +361,17 @@ impl<'a> Gatherer<'a> {
 
     fn call_spot(&self, rank: usize, call: u32) -> Spot {
         let rank = &self.trace.ranks[rank];
-        let operation = &rank.operations[rank.calls[call as usize].operation as usize];
-        (operation.call, self.trace.site_frame(operation.path))
+        spot_of(self.trace, &rank.operations[rank.calls[call as usize].operation as usize])
     }
 
     fn post_spot(&self, half: &Half<'_>) -> Spot {
-        (half.operation.call, self.trace.site_frame(half.operation.path))
+        spot_of(self.trace, half.operation)
     }
+}
+
+/// Where an operation was posted or called.
+pub(super) fn spot_of(trace: &Trace, operation: &Operation) -> Spot {
+    (operation.call, trace.site_frame(operation.path))
 }
 
 /// Transferring: much longer than alone, or with computation enough beside it; or with nothing to hide behind.
@@ -455,57 +417,5 @@ impl Booking {
         };
         let likely = self.parts.total();
         (of(&least).min(likely), of(&most).max(likely))
-    }
-}
-
-impl Sums {
-    pub fn add_bounds(&mut self, (least, most): (i64, i64)) {
-        self.bounds.0 = self.bounds.0.saturating_add(least);
-        self.bounds.1 = self.bounds.1.saturating_add(most);
-    }
-
-    pub fn merge(&mut self, other: Sums) {
-        self.parts += other.parts;
-        self.add_bounds(other.bounds);
-        self.posting += other.posting;
-        self.calls += other.calls;
-        self.bytes = join_ranges(self.bytes, other.bytes);
-        add_all(&mut self.waiting, other.waiting);
-        add_all(&mut self.posts, other.posts);
-        add_all(&mut self.or_test, other.or_test);
-        add_all(&mut self.behind, other.behind);
-        add_all(&mut self.ranks, other.ranks);
-        add_all(&mut self.change_ranks, other.change_ranks);
-        self.compute += other.compute;
-        self.windows += other.windows;
-        self.transfer += other.transfer;
-        self.transfers += other.transfers;
-        self.collective |= other.collective;
-        self.sends |= other.sends;
-        for (pair, late) in other.pairs {
-            self.pairs.entry(pair).or_default().add(&late);
-        }
-    }
-}
-
-fn add_all<K: Ord>(sums: &mut BTreeMap<K, i64>, more: BTreeMap<K, i64>) {
-    for (key, ns) in more {
-        *sums.entry(key).or_default() += ns;
-    }
-}
-
-impl Late {
-    pub fn add(&mut self, other: &Late) {
-        self.ns += other.ns;
-        self.outside += other.outside;
-        self.calls += other.calls;
-        self.bytes = join_ranges(self.bytes, other.bytes);
-    }
-}
-
-pub(super) fn join_ranges(a: Option<(u64, u64)>, b: Option<(u64, u64)>) -> Option<(u64, u64)> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
-        (range, None) | (None, range) => range,
     }
 }

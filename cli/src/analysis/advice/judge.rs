@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::chain::{Chains, Origin};
-use super::gather::{join_ranges, Finding, Gathered, Late, Spot, Sums};
+use super::gather::{Finding, Gathered, Spot};
 use super::merge::{merge, Piece};
+use super::sums::{join_ranges, Late, Sums};
 use super::{words, Advice, Began, Cause, Cure, Evidence, Limit, OrTest, Place, Setting};
 use crate::analysis::combine::same_places;
 use crate::analysis::overlap::exposure::Exposure;

@@ -96,6 +96,9 @@ impl Cause {
     ];
 }
 
+/// A time for each cause, in the order of [`Cause::ALL`].
+pub type ByCause = [Nanos; Cause::ALL.len()];
+
 impl Exposure {
     pub fn of(&self, cause: Cause) -> Nanos {
         Nanos(match cause {

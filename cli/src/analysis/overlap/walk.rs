@@ -221,16 +221,17 @@ impl<'a, W: Witness> Walk<'a, W> {
             let sums = counted(&half);
             let certain = side.as_ref().filter(|side| side.is_certain);
             let ready = certain.map(|side| self.ready_compute(&half, side.posted));
+            let later = self.later.compute(&half);
             let is_known = half.operation.ended == Ended::Completed && call.returned;
             if let Some(transfer) = place.transfer.filter(|_| is_known) {
-                let hidden = self.hidden(&half, transfer, ready, side.as_ref());
+                let hidden = self.hidden(&half, transfer, (ready, later), side.as_ref());
                 let is_other_side_known = ready.is_some();
                 measured.push(Measured { index, cell: place.cell, is_other_side_known, hidden });
             }
             let cell = &mut self.found.cells[place.cell as usize].1.requests;
             *cell += &sums;
             self.found.slices[slice].requests += &sums;
-            let ready = ready.unwrap_or(compute(&half)).saturating_add(self.later.compute(&half));
+            let ready = ready.unwrap_or(compute(&half)).saturating_add(later);
             group.add(&half, place.transfer, ready);
             if group.is_worth_it() {
                 group.offer(self.sides, &half, side);
@@ -347,11 +348,12 @@ impl<'a, W: Witness> Walk<'a, W> {
         all.min(self.trace.ranks[self.rank].presence.outside(posted, end))
     }
 
+    /// `ready_compute`, `later_compute`: see [`Life`].
     fn hidden(
         &self,
         half: &Half<'_>,
         transfer: Estimate,
-        ready_compute: Option<i64>,
+        (ready_compute, later_compute): (Option<i64>, i64),
         side: Option<&Side<'a>>,
     ) -> Hidden {
         let post = half.post_end - half.post_begin;
@@ -368,7 +370,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             needs_partner: half.operation.direction == Direction::Receive,
             seen_complete: seen.map(|since_begin| since_begin - post),
             is_polled: half.observed.is_some_and(|observed| observed.polls > 0),
-            later_compute: self.later.compute(half),
+            later_compute,
         };
         life.hidden(|| side.and_then(|side| self.sides.standstill(half, side)))
     }

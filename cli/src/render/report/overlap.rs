@@ -7,9 +7,9 @@ use crate::analysis::problem::plural;
 use crate::analysis::reference::Source;
 use crate::analysis::report::{OverlapSummary, Report};
 use crate::model::Nanos;
-use crate::render::overlap::{cause_cells, causes_table, interval, times};
+use crate::render::overlap::{cause_cells, causes_table, interval};
 use crate::render::style::{display_width, Style};
-use crate::render::units::{count, percent, time};
+use crate::render::units::{count, percent, time, time_range};
 
 pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
     let overlap = &report.overlap;
@@ -105,7 +105,7 @@ fn hidden(numbers: &Numbers) -> String {
         plural(numbers.measured),
         interval(numbers.achieved_low, numbers.achieved_high),
         interval(numbers.possible_low, numbers.possible),
-        times(numbers.lost_low_ns, numbers.lost_high_ns),
+        time_range(numbers.lost_low_ns, numbers.lost_high_ns),
         interval(numbers.lost_low, numbers.lost_high)
     )
 }

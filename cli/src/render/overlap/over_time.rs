@@ -1,0 +1,50 @@
+//! Exposed time over the run.
+
+use std::io::{self, Write};
+
+use crate::analysis::overlap::groups::TimeRow;
+use crate::analysis::overlap::sums::{ByCause, Cause};
+use crate::model::Nanos;
+use crate::render::style::Style;
+use crate::render::units::time;
+
+/// How much, and what of it most. Where the output is narrow a column is several parts.
+pub(super) fn write(out: &mut dyn Write, rows: &[TimeRow], style: Style) -> io::Result<()> {
+    let parts_of_column = rows.len().div_ceil(style.width.saturating_sub(2).max(1)).max(1);
+    let columns: Vec<ByCause> = rows.chunks(parts_of_column).map(exposed_together).collect();
+    let exposed = |column: &ByCause| column.iter().map(|ns| ns.0).sum::<i64>();
+    let most = columns.iter().map(exposed).max().unwrap_or(0);
+    if most == 0 {
+        return Ok(());
+    }
+    const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let height = |column: &ByCause| HEIGHTS[((exposed(column) * 8 + most - 1) / most) as usize];
+    let heights: String = columns.iter().map(height).collect();
+    let letters: String = columns.iter().map(letter).collect();
+    let end = time(rows.last().map_or(Nanos(0), |row| row.end_ns));
+    let about = "waiting in completing and blocking calls";
+    writeln!(out, "\n{}", style.headed("OVER TIME", about))?;
+    writeln!(out, "  {}", heights.trim_end())?;
+    writeln!(out, "  {}", letters.trim_end())?;
+    let note = "most of it: l late partner, c partner computing, w own window unused, t transfer, p no processor";
+    writeln!(out, "  0{end:>width$}", width = columns.len().saturating_sub(1))?;
+    writeln!(out, "{}", style.dim(&style.wrap(note, "  ", "  ")))
+}
+
+fn exposed_together(rows: &[TimeRow]) -> ByCause {
+    let of = |row: &TimeRow, cause| row.numbers.exposed_of(cause) + row.blocking.blocked_by(cause);
+    Cause::ALL.map(|cause| rows.iter().map(|row| of(row, cause)).sum())
+}
+
+/// Of the largest cause; the first of equal ones.
+fn letter(column: &ByCause) -> char {
+    let causes = Cause::ALL.into_iter().zip(column).rev();
+    match causes.max_by_key(|(_, ns)| **ns).filter(|(_, ns)| ns.0 > 0) {
+        Some((Cause::LatePartner, _)) => 'l',
+        Some((Cause::PartnerOutside, _)) => 'c',
+        Some((Cause::OwnWindow, _)) => 'w',
+        Some((Cause::Transfer, _)) => 't',
+        Some((Cause::NoProcessor, _)) => 'p',
+        None => ' ',
+    }
+}

@@ -22,6 +22,7 @@ pub mod program;
 pub mod render;
 pub mod schema;
 pub mod secrets;
+pub mod stats;
 pub mod store;
 pub mod symbols;
 pub mod trace;

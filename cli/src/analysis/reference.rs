@@ -21,6 +21,7 @@ pub use bins::Point;
 pub use curve::Curve;
 pub use quicker::{Disagreement, Which};
 
+use crate::stats::upper_median;
 use crate::trace::PathClass;
 
 /// What the ends of a path are, in a sentence: "between ranks of one node".
@@ -355,7 +356,7 @@ pub struct Coverage {
     pub sizes: u64,
     pub min_bytes: u64,
     pub max_bytes: u64,
-    /// Median over the sizes of the distance from the quickest to the median, as a share of the time; `None` without samples.
+    /// Upper median over the sizes of the distance from the quickest to the median, as a share of the time; `None` without samples.
     pub spread: Option<f64>,
     /// What of that is from the run itself; `None`: nothing.
     pub of_run: Option<OfRun>,
@@ -374,7 +375,6 @@ impl Coverage {
         let points: Vec<&Point> = points.collect();
         let mut spreads: Vec<f64> =
             points.iter().map(|point| (point.high_ns - point.low_ns) / point.ns).collect();
-        spreads.sort_by(f64::total_cmp);
         let bytes = |point: &&Point| point.bytes.round() as u64;
         let own = || points.iter().copied().filter(|point| point.of_run);
         let of_run = own().map(|point| bytes(&point)).min().map(|min_bytes| OfRun {
@@ -387,7 +387,7 @@ impl Coverage {
             sizes: points.len() as u64,
             min_bytes: points.iter().map(bytes).min().unwrap_or(0),
             max_bytes: points.iter().map(bytes).max().unwrap_or(0),
-            spread: spreads.get(spreads.len() / 2).copied(),
+            spread: upper_median(&mut spreads, f64::total_cmp),
             of_run,
         }
     }

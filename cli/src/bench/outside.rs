@@ -13,6 +13,7 @@ use crate::analysis::reference::Reference;
 use crate::analysis::thresholds::Thresholds;
 use crate::cvars;
 use crate::db::{list_files, Database};
+use crate::stats::quantile;
 use crate::trace::{Half, Trace};
 
 /// A recorded run in memory.
@@ -147,15 +148,10 @@ fn by_tag(trace: &Trace) -> BTreeMap<(usize, i64), Vec<usize>> {
 /// Median and quartiles, as the experiments have them; `None` of nothing.
 pub fn spread(mut values: Vec<f64>) -> Option<Spread> {
     values.sort_by(f64::total_cmp);
-    let quantile = |fraction: f64| {
-        let place = fraction * (values.len() - 1) as f64;
-        let (below, above) = (values[place.floor() as usize], values[place.ceil() as usize]);
-        below + place.fract() * (above - below)
-    };
-    (!values.is_empty()).then(|| Spread {
-        median: quantile(0.5),
-        low: Some(quantile(0.25)),
-        high: Some(quantile(0.75)),
+    Some(Spread {
+        median: quantile(&values, 0.5)?,
+        low: quantile(&values, 0.25),
+        high: quantile(&values, 0.75),
     })
 }
 

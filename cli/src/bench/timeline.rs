@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::outside::Outside;
 use super::results::{Segment, Table};
+use crate::stats::upper_median;
 use crate::trace::Half;
 
 /// Segments of a usual repetition of each row of the table.
@@ -32,7 +33,7 @@ fn of_tag(outside: &Outside, tag: i64, messages: usize) -> Vec<Segment> {
     segments
 }
 
-/// The repetition whose time from the first post to the end of the last wait is the median.
+/// The repetition whose time from the first post to the end of the last wait is the upper median.
 fn usual(halves: &[Half<'_>], messages: usize) -> Option<usize> {
     let lasted = |(number, halves): (usize, &[Half<'_>])| {
         let begin = halves.iter().map(|half| half.post_begin).min()?;
@@ -41,8 +42,7 @@ fn usual(halves: &[Half<'_>], messages: usize) -> Option<usize> {
     };
     let mut times: Vec<(i64, usize)> =
         halves.chunks_exact(messages).enumerate().filter_map(lasted).collect();
-    times.sort_unstable();
-    times.get(times.len() / 2).map(|&(_, number)| number)
+    upper_median(&mut times, Ord::cmp).map(|(_, number)| number)
 }
 
 /// Posts, completing calls, and computation in between, in the order of time.

@@ -10,10 +10,11 @@ use super::units::{bytes, count, percent, time};
 use crate::analysis::injection::{SiteInjection, Verdict};
 use crate::launch::environment::quote;
 use crate::model::Nanos;
+use crate::stats::Interval;
 use crate::tune::answer::{Answer, Best, Found, RunRow, SiteRow};
 use crate::tune::confirm::{Confirmation, Pair};
 use crate::tune::first::{FirstRun, Hopeless};
-use crate::tune::trial::{Interval, Trial};
+use crate::tune::trial::Trial;
 
 /// One run, while others are still to come.
 pub fn line(trial: &Trial) -> String {

@@ -11,6 +11,7 @@ use super::read::{FileOperation, FileTrace, RankRows};
 use super::{RankTrace, Starvation, Trace};
 use crate::analysis::combine::{unknown_call, Interner, Paths};
 use crate::model::{CallName, Ended as RankEnded, Kind, Rank};
+use crate::stats::upper_median;
 
 /// Gives what files number for themselves numbers of the run.
 pub(super) struct Combiner {
@@ -189,13 +190,9 @@ fn set_nodes_and_epochs(ranks: &mut [RankTrace]) {
     // Several hosts: by their time of day to begin with, the same difference for all ranks of a host.
     let offsets: Vec<i64> = offsets
         .into_iter()
-        .map(|mut offsets| {
-            offsets.sort_unstable();
-            if hosts.values.len() > 1 {
-                offsets[offsets.len() / 2]
-            } else {
-                0
-            }
+        .map(|mut offsets| match hosts.values.len() {
+            1 => 0,
+            _ => upper_median(&mut offsets, Ord::cmp).unwrap_or(0),
         })
         .collect();
     let absolute = |rank: &RankTrace| rank.epoch + offsets[rank.node as usize];

@@ -11,11 +11,12 @@ use super::confirm::Confirmation;
 use super::first::{FirstRun, Hopeless, Slots};
 use super::policy::{Place, Policy};
 use super::search::Setting;
-use super::trial::{Interval, Trial};
+use super::trial::Trial;
 use crate::analysis::advice::{Advice, Cure};
 use crate::analysis::injection::{SiteInjection, WholeGain};
 use crate::analysis::report::JSON_VERSION;
 use crate::model::Nanos;
+use crate::stats::Interval;
 
 /// Keys are documented in `docs/json.md`.
 #[derive(Debug, Serialize)]

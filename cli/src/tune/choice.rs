@@ -6,6 +6,7 @@ use super::trial::Trial;
 use crate::analysis::injection::{Gain, SiteInjection, Tests, Verdict};
 use crate::args::Mode;
 use crate::model::Nanos;
+use crate::stats::median;
 
 /// Gains this near to each other, as fractions of the run time, count as equal.
 const EQUAL: f64 = 0.005;
@@ -41,12 +42,6 @@ pub fn hidden_cost(setting: Setting, tried: &[Trial]) -> f64 {
         Mode::Thread => cost_of_threads(tried),
         _ => 0.0,
     }
-}
-
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let upper = values.get(values.len() / 2)?;
-    Some((values[(values.len() - 1) / 2] + upper) / 2.0)
 }
 
 /// Gain less what the run cannot see.

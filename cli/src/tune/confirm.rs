@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::answer::nanos;
-use super::trial::Interval;
 use crate::model::Nanos;
+use crate::stats::{median, Interval};
 
 /// Two runs, one right behind the other: of the whole launch, from its start to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -41,10 +41,10 @@ pub struct Confirmation {
 impl Confirmation {
     /// `None` without a pair.
     pub fn of(pairs: Vec<Pair>) -> Option<Confirmation> {
-        let mut gains: Vec<f64> = pairs.iter().map(|pair| pair.gain).collect();
-        gains.sort_by(f64::total_cmp);
-        let (&low, &high) = (gains.first()?, gains.last()?);
-        let estimate = (gains[(gains.len() - 1) / 2] + gains[gains.len() / 2]) / 2.0;
+        let gains: Vec<f64> = pairs.iter().map(|pair| pair.gain).collect();
+        let low = gains.iter().copied().min_by(f64::total_cmp)?;
+        let high = gains.iter().copied().max_by(f64::total_cmp)?;
+        let estimate = median(gains)?;
         Some(Confirmation { pairs, gain: Interval { low, estimate, high }, is_certain: low > 0.0 })
     }
 }

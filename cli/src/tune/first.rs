@@ -8,6 +8,7 @@ use crate::analysis::advice::Advice;
 use crate::analysis::injection::distances::Distances;
 use crate::analysis::injection::LEAST_SLOTS;
 use crate::model::{Bytes, Nanos};
+use crate::stats::upper_median;
 use crate::trace::{Half, Trace};
 
 /// Less than this fraction of the run time of all ranks at stake is nothing to gain.
@@ -163,8 +164,7 @@ fn step(trace: &Trace, min_bytes: u64) -> Option<Nanos> {
             .max()
     });
     let mut steps: Vec<Nanos> = of_ranks.collect();
-    steps.sort_unstable();
-    steps.get(steps.len() / 2).copied()
+    upper_median(&mut steps, Ord::cmp)
 }
 
 #[cfg(test)]

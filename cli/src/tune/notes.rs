@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use super::choice::{self, cost_of_threads};
 use super::first::{FirstRun, Slots};
-use super::trial::{Interval, Trial};
+use super::trial::Trial;
 use crate::analysis::injection::Tests;
 use crate::analysis::problem::{list_ranks, plural};
 use crate::args::Mode;
 use crate::model::Rank;
 use crate::render::units::percent;
+use crate::stats::Interval;
 use crate::trace::Trace;
 
 /// Of interrupts that found MPI closed to them, this fraction is worth a word.

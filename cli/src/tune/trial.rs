@@ -2,18 +2,9 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
-
 use super::search::Setting;
 use crate::analysis::injection::Injection;
-
-/// A number and where it lies with a confidence of 95 %.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Interval {
-    pub low: f64,
-    pub estimate: f64,
-    pub high: f64,
-}
+use crate::stats::Interval;
 
 /// A run.
 #[derive(Debug)]

@@ -6,6 +6,8 @@
 //! 6.4). As chance has tossed every pair for itself, these parts are independent under either arm even where slots in a row
 //! are alike, and what drifts slowly falls out of a pair.
 
+use crate::stats::{median, student_975, weighted_median, Interval};
+
 /// What a slot has: so many units, and what they took together.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Slot {
@@ -27,20 +29,6 @@ pub enum Scale {
     Difference,
     /// Natural logarithm of off over on.
     Logarithm,
-}
-
-/// An estimate with its 95 % confidence interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Interval {
-    pub estimate: f64,
-    pub low: f64,
-    pub high: f64,
-}
-
-impl Interval {
-    pub fn map(self, change: impl Fn(f64) -> f64) -> Interval {
-        Interval { estimate: change(self.estimate), low: change(self.low), high: change(self.high) }
-    }
 }
 
 /// What amounts per unit are more without injection than with it. `None`: an arm is empty, or there is a single pair.
@@ -122,8 +110,10 @@ fn draw_in_outliers(pairs: &mut [Pair], arms: &Arms, scale: Scale) -> f64 {
     // A logarithm needs something to be a logarithm of.
     let Some(slopes) = arms.slopes(ratios, scale) else { return 1.0 };
     let parts = parts_of_pairs(pairs, &slopes, ratios);
-    let center = median(parts.clone());
-    let spread = 1.4826 * median(parts.iter().map(|part| (part - center).abs()).collect());
+    let Some(center) = median(parts.clone()) else { return 1.0 };
+    let deviations = parts.iter().map(|part| (part - center).abs()).collect();
+    let Some(deviation) = median(deviations) else { return 1.0 };
+    let spread = 1.4826 * deviation;
     let (low, high) = (center - FAR * spread, center + FAR * spread);
     let below = parts.iter().filter(|part| **part < low).count() as f64;
     let above = parts.iter().filter(|part| **part > high).count() as f64;
@@ -148,37 +138,7 @@ fn usual(pairs: &[Pair], arm: fn(&Pair) -> Slot) -> f64 {
     let slots = pairs.iter().map(arm).filter(|slot| slot.units > 0.0);
     let mut slots: Vec<(f64, f64)> =
         slots.map(|slot| (slot.amount / slot.units, slot.units)).collect();
-    slots.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    let half = slots.iter().map(|(_, units)| units).sum::<f64>() / 2.0;
-    let mut sum = 0.0;
-    let found = slots.iter().find(|(_, units)| {
-        sum += units;
-        sum >= half
-    });
-    found.map_or(0.0, |(ratio, _)| *ratio)
-}
-
-/// 0 of nothing.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => 0.0,
-        length if length % 2 == 1 => values[middle],
-        _ => (values[middle - 1] + values[middle]) / 2.0,
-    }
-}
-
-/// The 97.5 % quantile of Student's distribution (Abramowitz and Stegun 26.7.5): to 0.1 % from 5 degrees of freedom on.
-fn student_975(freedom: f64) -> f64 {
-    let z = 1.959_964_f64;
-    let terms = [
-        z,
-        (z.powi(3) + z) / 4.0,
-        (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0,
-        (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0,
-    ];
-    terms.iter().rev().fold(0.0, |sum, term| sum / freedom + term)
+    weighted_median(&mut slots).unwrap_or(0.0)
 }
 
 #[cfg(test)]
@@ -251,12 +211,5 @@ mod tests {
         let only_off = Pair { off: Slot { units: 1.0, amount: 1.0 }, on: Slot::default() };
         assert_eq!(compare(&[only_off; 9], Scale::Difference), None);
         assert_eq!(compare(&[pair(0.0, 1.0); 9], Scale::Logarithm), None);
-    }
-
-    #[test]
-    fn quantiles_of_student() {
-        for (freedom, quantile) in [(5.0, 2.5706), (7.0, 2.3646), (15.0, 2.1314), (60.0, 2.0003)] {
-            assert!((student_975(freedom) - quantile).abs() < 0.003, "{freedom}");
-        }
     }
 }

@@ -6,8 +6,9 @@ use std::hash::Hash;
 use serde::Serialize;
 
 use super::arms::{Arms, Cell, CellPair};
-use super::estimate::{compare, Interval, Pair, Scale, Slot};
+use super::estimate::{compare, Pair, Scale, Slot};
 use crate::model::Nanos;
+use crate::stats::Interval;
 
 /// Slots with requests that each arm needs before anything is said.
 pub const LEAST_SLOTS: u64 = 8;

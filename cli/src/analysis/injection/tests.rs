@@ -6,9 +6,9 @@ mod random;
 
 use self::random::Random;
 use super::arms::{Arms, Posted};
-use super::estimate::Interval;
 use super::gain::{of_program, of_site};
 use crate::model::Nanos;
+use crate::stats::Interval;
 
 /// Of chances.
 impl Random {

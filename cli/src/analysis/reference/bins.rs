@@ -1,6 +1,8 @@
 //! Samples put together by size: a bounded, evenly drawn part of each bin is kept, so that memory and the time of the
 //! sorting behind it do not grow with the run.
 
+use crate::stats;
+
 /// Bins to an octave of sizes.
 const PER_OCTAVE: u32 = 8;
 /// Samples kept of a bin. The median of so many stands within a few percent of ranks of the true one.
@@ -73,11 +75,14 @@ impl Kept {
             return None;
         }
         self.kept.sort_unstable();
+        let sorted: Vec<f64> = self.kept.iter().map(|&ns| ns as f64).collect();
+        // a time is at least 1 ns
+        let quantile = |share| stats::quantile(&sorted, share).map(|ns| ns.max(1.0));
         Some(Point {
             bytes: self.bytes / self.count as f64,
-            ns: quantile(&self.kept, LOW_END),
-            low_ns: quantile(&self.kept, QUICKEST),
-            high_ns: quantile(&self.kept, 0.5),
+            ns: quantile(LOW_END)?,
+            low_ns: quantile(QUICKEST)?,
+            high_ns: quantile(0.5)?,
             samples: self.count,
             of_run: false,
         })
@@ -116,15 +121,6 @@ fn scramble(n: u64) -> u64 {
     let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     n ^ (n >> 31)
-}
-
-/// Linear between the two samples around it; a time is at least 1 ns.
-fn quantile(sorted: &[i64], share: f64) -> f64 {
-    let place = share * (sorted.len() - 1) as f64;
-    let (below, rest) = (place as usize, place.fract());
-    let above = (below + 1).min(sorted.len() - 1);
-    let (low, high) = (sorted[below] as f64, sorted[above] as f64);
-    (low + (high - low) * rest).max(1.0)
 }
 
 /// Samples of one curve.

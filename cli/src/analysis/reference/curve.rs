@@ -2,6 +2,7 @@
 
 use super::bins::Point;
 use super::Estimate;
+use crate::stats::weighted_median;
 
 /// Up to this size transfers take as long as those of nothing at all.
 const SMALL_BYTES: f64 = 64.0;
@@ -64,24 +65,12 @@ fn isotonic(values: &[f64], weights: &[f64]) -> Vec<f64> {
         let mut middle = value;
         while blocks.last().is_some_and(|last| last.0 > middle) {
             members.extend(blocks.pop().into_iter().flat_map(|last| last.1));
-            middle = median(&mut members);
+            middle = weighted_median(&mut members).unwrap_or(middle);
         }
         blocks.push((middle, members));
     }
     let level = |(middle, members): (f64, Vec<_>)| std::iter::repeat(middle).take(members.len());
     blocks.into_iter().flat_map(level).collect()
-}
-
-/// The lower weighted median.
-fn median(members: &mut [(f64, f64)]) -> f64 {
-    members.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let half = members.iter().map(|member| member.1).sum::<f64>() / 2.0;
-    let mut sum = 0.0;
-    let reaches_half = |member: &&(f64, f64)| {
-        sum += member.1;
-        sum >= half
-    };
-    members.iter().find(reaches_half).map_or(0.0, |member| member.0)
 }
 
 impl Curve {

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use super::{CollectiveSample, Fit, Reference, Sample, Source};
 use crate::analysis::starved::processor_share;
 use crate::model::RankInfo;
+use crate::stats::upper_median;
 use crate::trace::{Collective, Direction, Half, PathClass, Trace};
 
 /// Between two calls, nanoseconds: what a program needs to make the next one.
@@ -127,9 +128,8 @@ fn collective<'a>(processors: &Processors<'a>, half: &Half<'_>) -> Option<Collec
     }
     let parts: Option<Vec<(i64, u64)>> =
         trace.members(half).map(|member| part(&member, collective)).collect();
-    let mut parts = parts.filter(|parts| !parts.is_empty())?;
-    let middle = parts.len() / 2;
-    let (_, &mut (ns, bytes), _) = parts.select_nth_unstable(middle);
+    let mut parts = parts?;
+    let (ns, bytes) = upper_median(&mut parts, Ord::cmp)?;
     let members: Vec<usize> = trace.members(half).map(|member| member.rank).collect();
     let begin = collective.last_begin;
     Some(CollectiveSample {

@@ -6,6 +6,8 @@ use std::fmt::{self, Display, Write};
 /// What a colour is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
+    /// Behind all: whoever shows the figure may have a page of the other brightness.
+    Paper,
     /// Text.
     Ink,
     /// Text that is read last; axes.
@@ -29,6 +31,7 @@ impl Tone {
     /// On paper.
     pub fn print(self) -> &'static str {
         match self {
+            Tone::Paper => "#ffffff",
             Tone::Ink => "#1a1a1a",
             Tone::Dim => "#5c5c5c",
             Tone::Grid => "#dcdcdc",
@@ -38,6 +41,7 @@ impl Tone {
 
     fn dark(self) -> &'static str {
         match self {
+            Tone::Paper => "#0d1117",
             Tone::Ink => "#ededed",
             Tone::Dim => "#ababab",
             Tone::Grid => "#3c3c3c",
@@ -50,6 +54,7 @@ impl Tone {
 impl Display for Tone {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
+            Tone::Paper => f.write_str("paper"),
             Tone::Ink => f.write_str("ink"),
             Tone::Dim => f.write_str("dim"),
             Tone::Grid => f.write_str("grid"),
@@ -60,7 +65,7 @@ impl Display for Tone {
 
 /// Colours of a dark page, for fills (`f-`) and lines (`l-`).
 pub fn style_sheet() -> String {
-    let tones = [Tone::Ink, Tone::Dim, Tone::Grid].into_iter();
+    let tones = [Tone::Paper, Tone::Ink, Tone::Dim, Tone::Grid].into_iter();
     let tones = tones.chain((0..SERIES.len()).map(Tone::Series));
     let mut sheet = String::from("@media (prefers-color-scheme:dark){");
     for tone in tones {

@@ -202,7 +202,9 @@ impl Svg {
                 r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" "#,
                 r#"height="{height}" role="img" aria-labelledby="title desc" font-family="{fonts}">"#,
                 "\n<title id=\"title\">{title}</title>\n<desc id=\"desc\">{description}</desc>\n",
-                "<style>{style}</style>\n{body}</svg>\n"
+                "<style>{style}</style>\n",
+                r#"<rect x="0" y="0" width="{width}" height="{height}" {paper}/>"#,
+                "\n{body}</svg>\n"
             ),
             width = width,
             height = height,
@@ -210,6 +212,7 @@ impl Svg {
             title = escape(title),
             description = escape(description),
             style = palette::style_sheet(),
+            paper = fill(Tone::Paper, 1.0),
             body = self.body
         )
     }

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Holds all Markdown against the tree: relative links lead somewhere, files that are named are there, prose is wrapped.
+
+    tests/documents.py            names what is wrong; the exit code tells whether anything is
+"""
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+WIDTH = 100
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ +(.*)")
+# `cli/src/lib.rs`, `interposer/recorder/store*`: a file by its path from the root
+NAMED = re.compile(r"`((?:cli|docs|examples|interposer|schema|tests)/[\w./*{},-]+)`")
+
+
+def documents():
+    folders = [path for path in ROOT.iterdir() if path.is_dir() and path.name not in ("build", "target", ".git")]
+    return sorted([*ROOT.glob("*.md"), *(path for folder in folders for path in folder.rglob("*.md"))])
+
+
+def prose(text):
+    """Its lines with their numbers, without code."""
+    fenced = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif not fenced and not line.startswith("    "):
+            yield number, line
+
+
+def anchors(document):
+    """What its headings are called in links."""
+    found = (HEADING.match(line) for _, line in prose(document.read_text("utf-8")))
+    slug = lambda title: re.sub(r"[^\w\- ]", "", re.sub(r"\[(.*?)\]\(.*?\)", r"\1", title).lower()).replace(" ", "-")
+    return {slug(heading[1]) for heading in found if heading}
+
+
+def alternatives(path):
+    """`a/{b,c}.h` is `a/b.h` and `a/c.h`."""
+    braces = re.search(r"\{([^{}]*)\}", path)
+    if not braces:
+        return [path]
+    before, behind = path[: braces.start()], path[braces.end() :]
+    return [name for one in braces[1].split(",") for name in alternatives(before + one + behind)]
+
+
+def wrong_link(document, target):
+    if re.match(r"[a-z]+:", target):
+        return None
+    name, _, anchor = target.partition("#")
+    file = (document.parent / name) if name else document
+    if not file.exists():
+        return "leads nowhere"
+    if anchor and file.suffix == ".md" and anchor not in anchors(file):
+        return "names a heading that is not there"
+    return None
+
+
+def is_wide(line):
+    """Whether a line could be broken; rows of tables, and what has no blank, cannot."""
+    return len(line) > WIDTH and not line.startswith(("|", "!["))
+
+
+def check(document):
+    for number, line in prose(document.read_text("utf-8")):
+        where = f"{document.relative_to(ROOT)}:{number}"
+        for target in LINK.findall(re.sub(r"`[^`]*`", "", line)):
+            if why := wrong_link(document, target):
+                yield f"{where}: {target} {why}"
+        for path in (path for named in NAMED.findall(line) for path in alternatives(named)):
+            if not any(ROOT.glob(path.rstrip("/"))):
+                yield f"{where}: there is no {path}"
+        if is_wide(line):
+            yield f"{where}: {len(line)} characters, at most {WIDTH}"
+
+
+def main():
+    troubles = [trouble for document in documents() for trouble in check(document)]
+    print("\n".join(troubles) if troubles else "all links and paths of the documents lead somewhere")
+    return 1 if troubles else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

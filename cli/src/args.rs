@@ -14,7 +14,7 @@ use crate::model::Rank;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use bench::{BenchArgs, Experiment, LinkChoice};
-pub use help::parse;
+pub use help::{help_of, parse, unknown_topic};
 pub use measure::{CalibrateArgs, DiffArgs, OverlapArgs, OverlapBy, ThresholdsArgs};
 pub use tune::{Mode, TuneArgs};
 
@@ -42,7 +42,8 @@ Examples:
   lapscope report                                read the newest run in this directory
   lapscope tune -- mpirun -n 4 ./app input.dat   whether it runs faster with injected tests, and what to set
   lapscope bench --quick                         what the MPIs of this machine overlap, and what not
-  lapscope doctor ./app                          what is missing on this machine, or about this program";
+  lapscope doctor ./app                          what is missing on this machine, or about this program
+  lapscope help terms                            what the words in reports mean";
 
 /// How much MPI communication was hidden behind computation, and why the rest was not.
 #[derive(Debug, Parser)]
@@ -70,6 +71,7 @@ pub enum Command {
     Bench(BenchArgs),
     Options(OptionsArgs),
     Doctor(DoctorArgs),
+    Help(HelpArgs),
 }
 
 /// How a command prints its data.
@@ -436,4 +438,11 @@ pub struct DoctorArgs {
 
     #[arg(long, value_enum, default_value_t)]
     pub format: TextOrJson,
+}
+
+/// What the words in reports mean (`lapscope help terms`), or the help of a command.
+#[derive(Debug, Args)]
+pub struct HelpArgs {
+    /// `terms`, or the name of a command
+    pub topic: Option<String>,
 }

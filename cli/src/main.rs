@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => commands::bench::run(args),
         Command::Options(args) => commands::options::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
+        Command::Help(args) => commands::help::run(args),
     };
     match result {
         Ok(code) => code,

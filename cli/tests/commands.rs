@@ -94,3 +94,18 @@ fn children_of_tests_have_an_environment_of_their_own() {
     }
     assert!(count > 20, "{count} sources");
 }
+
+#[test]
+fn help_explains_words_and_commands() {
+    let answer = |arguments: &[&str]| lapscope(arguments).output().unwrap();
+    let terms = String::from_utf8(answer(&["help", "terms"]).stdout).unwrap();
+    assert!(terms.contains("exposed time") && terms.contains("overlap window"), "{terms}");
+    let command = String::from_utf8(answer(&["help", "tune"]).stdout).unwrap();
+    assert!(command.contains("Usage: lapscope tune"), "{command}");
+    assert!(answer(&["help"]).stdout.starts_with(b"How much"));
+    let unknown = answer(&["help", "word"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(String::from_utf8(unknown.stderr)
+        .unwrap()
+        .contains("no help on 'word'; there is: terms, run"));
+}

@@ -1,6 +1,7 @@
 //! Help as wide as the terminal. Here clap breaks lines; what stands behind the options (`after_help`) it would break once
 //! more where the source does, so that is laid out beforehand.
 
+use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, FromArgMatches};
 
 use super::Cli;
@@ -16,9 +17,8 @@ const LEAST_COLUMNS: usize = 30;
 
 /// The command line, or the end of the process with what is wrong about it, with help, or with the version.
 pub fn parse() -> Cli {
-    let columns = stdout_columns().unwrap_or(DEFAULT_COLUMNS).min(MOST_COLUMNS);
     let parsed =
-        command(columns).try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+        command(columns()).try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     parsed.unwrap_or_else(|error| {
         let text = error.to_string();
         // An argument may be the name of somebody's directory.
@@ -28,6 +28,29 @@ pub fn parse() -> Cli {
         }
         error.exit()
     })
+}
+
+/// The help of lapscope, or of the command `topic`; `None`: there is no such command.
+pub fn help_of(topic: Option<&str>) -> Option<String> {
+    let mut root = command(columns());
+    root.build();
+    let command = match topic {
+        Some(topic) => root.find_subcommand_mut(topic)?,
+        None => &mut root,
+    };
+    Some(command.render_long_help().to_string())
+}
+
+/// What to say of a topic without help.
+pub fn unknown_topic(topic: &str) -> clap::Error {
+    let root = Cli::command();
+    let commands: Vec<&str> = root.get_subcommands().map(Command::get_name).collect();
+    let text = format!("no help on '{topic}'; there is: terms, {}", commands.join(", "));
+    Cli::command().error(ErrorKind::InvalidValue, text)
+}
+
+fn columns() -> usize {
+    stdout_columns().unwrap_or(DEFAULT_COLUMNS).min(MOST_COLUMNS)
 }
 
 fn command(columns: usize) -> Command {

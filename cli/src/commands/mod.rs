@@ -5,6 +5,7 @@ pub mod calibrate;
 pub mod diff;
 pub mod doctor;
 pub mod filters;
+pub mod help;
 pub mod merge;
 pub mod open;
 pub mod options;

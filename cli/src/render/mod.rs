@@ -5,6 +5,7 @@ pub mod bench;
 pub mod calibration;
 pub mod csv;
 pub mod diff;
+pub mod glossary;
 pub mod injection;
 pub mod overlap;
 pub mod pending;

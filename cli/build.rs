@@ -10,9 +10,9 @@ use std::path::Path;
 #[path = "src/options_def.rs"]
 mod options_def;
 
-/// Files of interposer/recorder that the conversion is made of, and all that begin with `store`.
-const CONVERSION: [&str; 5] =
-    ["call.c", "embedded.c", "secrets.c", "spool_definitions.c", "spool_reader.c"];
+/// What the conversion, the room `store`, needs of the rooms below it in interposer/recorder.
+const BELOW_STORE: [&str; 4] =
+    ["base/call.c", "base/secrets.c", "spool/definitions.c", "spool/reader.c"];
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -44,13 +44,10 @@ fn compile_conversion(root: &Path) {
     println!("cargo:rerun-if-changed={}", layout.display());
     let mut build = cc::Build::new();
     build.file(layout);
-    for entry in std::fs::read_dir(&recorder).expect("interposer/recorder is in the source tree") {
-        let path = entry.expect("a readable directory").path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.ends_with(".c") && (name.starts_with("store") || CONVERSION.contains(&&*name)) {
-            build.file(&path);
-        }
-    }
+    build.files(BELOW_STORE.map(|file| recorder.join(file)));
+    let store = std::fs::read_dir(recorder.join("store")).expect("store/ is in the source tree");
+    let store = store.map(|entry| entry.expect("a readable directory").path());
+    build.files(store.filter(|path| path.extension().is_some_and(|extension| extension == "c")));
     println!("cargo:rerun-if-changed={}", recorder.display());
     let calls = root.join("interposer/calls.def");
     println!("cargo:rerun-if-changed={}", calls.display());

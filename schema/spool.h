@@ -7,7 +7,8 @@
  *
  * Times in a spool are ticks of the clock that the header names; struct spool_clock_pair turns them into nanoseconds.
  *
- * recorder/spool.c writes it, recorder/spool_reader.c reads it, recorder/store.c turns it into SQLite (schema.sql).
+ * interposer/recorder/spool/writer.c makes the file, the room record/ writes into it; spool/reader.c reads it, the room store/
+ * turns it into SQLite (schema.sql).
  */
 #ifndef LAPSCOPE_SPOOL_H
 #define LAPSCOPE_SPOOL_H
@@ -57,7 +58,7 @@ struct spool_file_header {
     uint32_t summarized;              /* enum spool_full: why only sums are kept from some moment on; 0: they are not */
     uint32_t chunks;                  /* chunks in place; only a hint, the chunks' own headers decide */
     /* Whose it is: zero in spools that were written before these were. */
-    char job[256];                    /* what the run directory was claimed with: recorder/job.h */
+    char job[256];                    /* what the run directory was claimed with: recorder/base/job.h */
     char launch[64];                  /* the `lapscope run` that it belongs to; empty: none */
     uint64_t pid_namespace;           /* in which pid is meant: inode of /proc/self/ns/pid */
 };
@@ -108,7 +109,7 @@ enum spool_record {
     SPOOL_CPU = 20,      /* belongs to the CALL behind it. Fields: CPU time in ns, user and system */
     SPOOL_COUNTERS = 21, /* belongs to the CALL or REQUEST behind it: see call_counter and request_counter in schema.sql.
                             Fields: place of the first among the counters that are counted, and the values of up to
-                            SPOOL_COUNTERS_A_RECORD of them from there on, zigzag (spool_codec.h) */
+                            SPOOL_COUNTERS_A_RECORD of them from there on, zigzag (spool/codec.h) */
     SPOOL_STARVED = 22   /* a row of the table starvation, of the thread that called MPI_Init. Fields: its end minus the
                             header's first.ticks, its length in ticks, nanoseconds without a processor */
 };

@@ -1,4 +1,4 @@
-//! What may be a secret is not shown: `interposer/recorder/secrets.c`, by which the recorder withholds it already. A file
+//! What may be a secret is not shown: `interposer/recorder/base/secrets.c`, by which the recorder withholds it already. A file
 //! that somebody changed, or made by other means, may still have it.
 
 use std::ffi::{c_char, CString};

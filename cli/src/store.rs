@@ -1,4 +1,4 @@
-//! The conversion from spool to SQLite: `interposer/recorder/store.c`, which the recorder uses too.
+//! The conversion from spool to SQLite: `interposer/recorder/store/store.c`, which the recorder uses too.
 
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::mem::{offset_of, size_of};

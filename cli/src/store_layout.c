@@ -1,7 +1,7 @@
 /* store.rs writes these structs down a second time: a change on either side must not build. */
-#include "../../interposer/recorder/store.h"
+#include "../../interposer/recorder/store/store.h"
 
-#include "../../interposer/recorder/spool_definitions.h"
+#include "../../interposer/recorder/spool/definitions.h"
 
 #include <stddef.h>
 

@@ -10,7 +10,7 @@
 #include "host.h"
 #include "symbols.h"
 
-#include "../recorder/log.h"
+#include "../recorder/base/log.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -6,9 +6,9 @@
  */
 #include "spool_builder.h"
 
-#include "../recorder/call.h"
-#include "../recorder/spool_reader.h"
-#include "../recorder/store.h"
+#include "../recorder/base/call.h"
+#include "../recorder/spool/reader.h"
+#include "../recorder/store/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>

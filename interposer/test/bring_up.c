@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "bring_up.h"
 
-#include "../recorder/callsite.h"
-#include "../recorder/config.h"
+#include "../recorder/record/callsite.h"
+#include "../recorder/base/config.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "sample.h"
 
-#include "../recorder/call.h"
+#include "../recorder/base/call.h"
 
 #include <string.h>
 

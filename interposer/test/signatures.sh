@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 
 printf '#include <mpi.h>\n' | "$mpicc" -E -x c - | grep -o 'MPI_[A-Za-z_0-9]* *(' | tr -d ' (' | sort -u >"$work/declared"
 {
-    printf '#include "mpi_api.h"\n'
+    printf '#include "base/mpi_api.h"\n'
     sed -n 's/^SIGNATURE(\(.*\))$/\1/p' "$generated/signatures.inc" | grep -v MPI_Pready_list | sort | comm -12 - "$work/declared" |
         sed 's/.*/C_&_fn *check_& = \&&;/'
 } >"$work/check.c"

@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "check.h"
 
-#include "../recorder/alarm.h"
+#include "../recorder/inject/alarm.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -7,7 +7,7 @@
 #include "bring_up.h"
 #include "check.h"
 
-#include "../recorder/callsite.h"
+#include "../recorder/record/callsite.h"
 
 #include <alloca.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* The clock that a test can shift: what is accepted, and what is recorded. */
 #include "check.h"
 
-#include "../recorder/clock.h"
-#include "../recorder/config.h"
+#include "../recorder/base/clock.h"
+#include "../recorder/base/config.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
-/* The packed hot records: recorder/spool_codec.h against schema/spool.h. */
+/* The packed hot records: recorder/spool/codec.h against schema/spool.h. */
 #include "check.h"
 #include "support.h"
 
-#include "../recorder/spool_codec.h"
+#include "../recorder/spool/codec.h"
 
 #include <stdlib.h>
 

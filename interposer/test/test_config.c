@@ -2,8 +2,8 @@
 #define _GNU_SOURCE
 #include "check.h"
 
-#include "../recorder/config.h"
-#include "../recorder/log.h"
+#include "../recorder/base/config.h"
+#include "../recorder/base/log.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

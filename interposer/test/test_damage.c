@@ -3,7 +3,7 @@
 #include "sample.h"
 #include "support.h"
 
-#include "../recorder/store.h"
+#include "../recorder/store/store.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -4,7 +4,7 @@
 #include "sample.h"
 #include "support.h"
 
-#include "../recorder/store.h"
+#include "../recorder/store/store.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -2,10 +2,10 @@
 #define _GNU_SOURCE
 #include "check.h"
 
-#include "../recorder/config.h"
-#include "../recorder/held.h"
-#include "../recorder/log.h"
-#include "../recorder/rundir.h"
+#include "../recorder/base/config.h"
+#include "../recorder/base/held.h"
+#include "../recorder/base/log.h"
+#include "../recorder/base/rundir.h"
 
 #include <errno.h>
 #include <signal.h>

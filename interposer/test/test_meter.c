@@ -3,10 +3,10 @@
 #include "check.h"
 #include "papi_of_test.h"
 
-#include "../recorder/config.h"
-#include "../recorder/counters.h"
-#include "../recorder/meter.h"
-#include "../recorder/spool_codec.h"
+#include "../recorder/base/config.h"
+#include "../recorder/record/counters.h"
+#include "../recorder/record/meter.h"
+#include "../recorder/spool/codec.h"
 
 #include <pthread.h>
 #include <stdlib.h>

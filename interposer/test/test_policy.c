@@ -2,8 +2,8 @@
 #define _GNU_SOURCE
 #include "check.h"
 
-#include "../recorder/inject_policy.h"
-#include "../recorder/modules.h"
+#include "../recorder/inject/policy.h"
+#include "../recorder/record/modules.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,10 +1,10 @@
-/* Reading spools record by record: recorder/spool_reader.h. */
+/* Reading spools record by record: recorder/spool/reader.h. */
 #include "check.h"
 #include "sample.h"
 #include "support.h"
 
-#include "../recorder/spool_definitions.h"
-#include "../recorder/spool_reader.h"
+#include "../recorder/spool/definitions.h"
+#include "../recorder/spool/reader.h"
 
 static struct spool_file file;
 static char error[512];

@@ -6,7 +6,7 @@
 #include "bring_up.h"
 #include "check.h"
 
-#include "../recorder/request.h"
+#include "../recorder/record/request.h"
 
 #include <pthread.h>
 #include <sched.h>

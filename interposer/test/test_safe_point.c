@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "check.h"
 
-#include "../recorder/safe_point.h"
+#include "../recorder/inject/safe_point.h"
 
 #include <dlfcn.h>
 #include <math.h>

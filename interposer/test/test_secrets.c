@@ -1,7 +1,7 @@
 /* What is kept out of a recording, and what is not. */
 #include "check.h"
 
-#include "../recorder/secrets.h"
+#include "../recorder/base/secrets.h"
 
 #include <string.h>
 

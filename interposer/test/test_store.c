@@ -3,8 +3,8 @@
 #include "sample.h"
 #include "support.h"
 
-#include "../recorder/call.h"
-#include "../recorder/store.h"
+#include "../recorder/base/call.h"
+#include "../recorder/store/store.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -8,8 +8,8 @@ use crate::{banner, line};
 /// One function for each call whose wrapper is not written by hand.
 pub fn wrappers(calls: &[Call]) -> String {
     let mut text = banner("Wrappers of the C binding.");
-    line!(&mut text, "#include \"completion.h\"");
-    line!(&mut text, "#include \"wrap_c.h\"");
+    line!(&mut text, "#include \"wrap/completion.h\"");
+    line!(&mut text, "#include \"wrap/wrap_c.h\"");
     for call in calls.iter().filter(|call| !call.verb.by_hand()) {
         line!(&mut text);
         line!(&mut text, "int wrap_C_{}({})", call.name, c_params(call));

@@ -10,8 +10,8 @@ use crate::{banner, line};
 /// real function and in whether buffers come as descriptors, so the body is written once, and inlined into each.
 pub fn wrappers(calls: &[Call]) -> String {
     let mut text = banner("Wrappers of the Fortran bindings.");
-    line!(&mut text, "#include \"completion.h\"");
-    line!(&mut text, "#include \"wrap_fortran.h\"");
+    line!(&mut text, "#include \"wrap/completion.h\"");
+    line!(&mut text, "#include \"wrap/wrap_fortran.h\"");
     for call in calls.iter().filter(|call| !call.verb.by_hand()) {
         let of_fortran: Vec<Binding> =
             bindings(call).into_iter().filter(|&binding| binding != Binding::C).collect();

@@ -10,7 +10,7 @@ pub enum Load {
     Asis,
     /// An integer: what it points to.
     Value,
-    /// A handle: what it points to, through the function of this name (`recorder/mpi_api.h`).
+    /// A handle: what it points to, through the function of this name (`recorder/base/mpi_api.h`).
     Handle(&'static str),
     /// The address of a handle: as it is, and `*name` through the function of this name.
     HandleBehind(&'static str),

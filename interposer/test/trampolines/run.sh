@@ -17,7 +17,7 @@ preload=$here/../../preload
 
 $compiler $flags -fvisibility=hidden -shared -o "$work/liblapscope.so" "$preload/abi.c" "$preload/by_handle.c" "$preload/elf_table.c" \
     "$preload/exit.c" "$preload/probe.c" "$preload/resolve.c" "$preload/trampoline.S" \
-    "$preload/../recorder/held.c" "$preload/../recorder/log.c"
+    "$preload/../recorder/base/held.c" "$preload/../recorder/base/log.c"
 $compiler $flags -shared -o "$work/libmpi.so" "$here/unknown_mpi.c"
 $compiler $flags -o "$work/application" "$here/application.c" -L"$work" -lmpi "-Wl,-rpath,$work"
 

@@ -1,0 +1,447 @@
+#include "injector.h"
+
+#include "../base/arena.h"
+#include "../base/clock.h"
+#include "../base/config.h"
+#include "../base/intern.h"
+#include "../base/log.h"
+#include "../record/callsite.h"
+#include "../record/tally.h"
+#include "policy.h"
+#include "progress.h"
+#include "safe_point.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PERCENT = 100, SPINS = 1000, LONGEST_TEST_NS = 100000000 };
+
+struct injection injection __attribute__((visibility("hidden")));
+
+/* --- units, cost ---------------------------------------------------------------------------------------------------- */
+
+uint64_t injection_ticks(uint64_t ns)
+{
+    return (uint64_t)((double)ns * spool_header()->nominal_ticks_per_ns);
+}
+
+uint64_t injection_ns(uint64_t ticks)
+{
+    return (uint64_t)((double)ticks / spool_header()->nominal_ticks_per_ns);
+}
+
+uint64_t injection_over_budget(uint64_t now)
+{
+    uint64_t spent = __atomic_load_n(&injection.spent, __ATOMIC_RELAXED);
+    uint64_t needed = spent * PERCENT / (uint64_t)config.inject_budget, elapsed = now - injection.began;
+    return needed > elapsed ? needed - elapsed : 0;
+}
+
+void injection_fails(const char *problem)
+{
+    injection.problem = problem;
+    __atomic_store_n(&injection.is_on, 0, __ATOMIC_SEQ_CST);
+}
+
+/* --- one thread tests, others enter MPI --------------------------------------------------------------------------------
+ * Either sees the other: a tester says so and then looks who is inside MPI, who enters MPI says so (enter()) and then looks for
+ * testers (Dekker). */
+
+static int others_are_inside(const struct thread *self)
+{
+    unsigned count = __atomic_load_n(&thread_count, __ATOMIC_ACQUIRE);
+    for (unsigned i = 0; i < count; i++)
+        if (threads[i] != self && __atomic_load_n(&threads[i]->inside, __ATOMIC_RELAXED))
+            return 1;
+    return 0;
+}
+
+int injection_may_test(const struct thread *self)
+{
+    __atomic_fetch_add(&injection.testers, 1, __ATOMIC_SEQ_CST);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&injection.is_on, __ATOMIC_SEQ_CST) && recorder_state == RECORDER_ON &&
+        !__atomic_load_n(&injection.reductions, __ATOMIC_ACQUIRE) &&
+        !(__atomic_load_n(&injection.is_gated, __ATOMIC_SEQ_CST) && others_are_inside(self)))
+        return 1;
+    injection_tested();
+    return 0;
+}
+
+void injection_tested(void)
+{
+    __atomic_fetch_sub(&injection.testers, 1, __ATOMIC_SEQ_CST);
+}
+
+static void wait_for_testers(void)
+{
+    for (unsigned i = 0; __atomic_load_n(&injection.testers, __ATOMIC_SEQ_CST); i++)
+        if (i > SPINS)
+            sched_yield();
+}
+
+static void close_gate(void)
+{
+    __atomic_store_n(&injection.is_gated, 1, __ATOMIC_SEQ_CST);
+}
+
+/* --- testing -------------------------------------------------------------------------------------------------------- */
+
+static void adapt(struct inject_site *site, int found)
+{
+    if (found) {
+        site->level = site->idle = 0;
+    } else if (++site->idle == 2) {
+        site->idle = 0;
+        site->level += site->level < MOST_LEVELS;
+    }
+}
+
+struct tested injector_test(struct injector *injector)
+{
+    struct inject_site *site = injector->site;
+    struct spool_injection *sums = site->sums;
+    struct tested total = {0, 0};
+    int found = 0, again = 0;
+    do {
+        struct progress progress = progress_test(again);
+        if (progress.failed) {
+            injection_fails("MPI returned an error to a test");
+            break;
+        }
+        again = progress.found;
+        found |= again;
+        total.used += progress.used;
+        total.passed += progress.passed;
+        sums->tests++;
+        sums->test_ticks += progress.used;
+        sums->found += (uint64_t)again;
+        sums->idle_ticks += again ? 0 : progress.used;
+        injection_spend(again ? progress_idle() : progress.used);
+    } while (again && total.passed < injection.interval && injector_pending(injector));
+    adapt(site, found);
+    return total;
+}
+
+uint64_t injector_test_here(struct injector *injector)
+{
+    struct thread *self = thread_step_aside();
+    uint64_t passed = injector_test(injector).passed;
+    current_thread = self;
+    self->state->mpi_ticks += passed;
+    return passed;
+}
+
+/* LAPSCOPE_INJECT=calls: the application has called MPI, which may do whatever it does in any call. */
+static void test_on_entry(struct injector *injector)
+{
+    uint64_t now = clock_now();
+    if (!injection.is_on || now < injector->next_test || !injector_pending(injector) || injection_over_budget(now))
+        return;
+    injector_test_here(injector);
+    injector->next_test = clock_now() + injector_interval(injector);
+}
+
+static void enter_mpi(struct injector *injector)
+{
+    injector->in_mpi = 1;
+    injector->reduces = injector->will_reduce;
+    injector->will_reduce = 0;
+    if (UNLIKELY(injection.is_gated)) {
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        wait_for_testers();
+    }
+    if (injection.mode == INJECT_CALLS)
+        test_on_entry(injector);
+}
+
+static void leave_mpi(struct injector *injector)
+{
+    injector->in_mpi = 0;
+    if (injection.mode == INJECT_TIMER && injector_pending(injector))
+        timer_window(injector);
+}
+
+/* --- windows -------------------------------------------------------------------------------------------------------- */
+
+static struct inject_site *new_site(struct injector *injector, const struct operation *operation, uint64_t hash,
+                                    uintptr_t caller)
+{
+    struct inject_site *site = arena_alloc(sizeof *site);
+    struct spool_tally *place = tally_find(injector->thread, (enum call)operation->key.call, operation->key.path, 0,
+                                           SPOOL_TALLY_INJECTION);
+    if (!site || !place)
+        return NULL;
+    *site = (struct inject_site){.hash = hash, .key = {operation->key.path, operation->key.call},
+                                 .sums = (struct spool_injection *)place};
+    const uintptr_t *path;
+    unsigned count = callsite_path(operation->key.path, &path);
+    if (!count) /* without call paths there are no callers to tell apart */
+        path = &caller, count = 1;
+    site->sums->is_off = (uint8_t)inject_policy_is_off(call_names[operation->key.call], path, count);
+    return site;
+}
+
+static struct inject_site *site_of(struct injector *injector, struct operation *operation, uintptr_t caller)
+{
+    if (LIKELY(operation->inject_site != NULL))
+        return operation->inject_site;
+    struct inject_site key = {.key = {operation->key.path, operation->key.call}};
+    uint64_t hash = intern_hash(&key.key, sizeof key.key);
+    void **slot = intern_find(&injector->sites, hash, &key.key, sizeof key.key);
+    if (!slot)
+        return NULL;
+    if (!*slot) {
+        *slot = new_site(injector, operation, hash, caller);
+        injector->sites.count += *slot != NULL;
+    }
+    return operation->inject_site = *slot;
+}
+
+static int is_large(const struct operation *operation)
+{
+    const struct operation *receive = operation->related;
+    uint64_t bytes = operation->key.bytes;
+    if (receive && receive->key.kind == SPOOL_RECV && receive->key.bytes > bytes)
+        bytes = receive->key.bytes;
+    return bytes >= (uint64_t)config.inject_min_bytes && operation->key.kind != SPOOL_GENERALIZED &&
+           operation->key.peer != SPOOL_PROC_NULL;
+}
+
+/* Of two neighbouring slots one is on; which, all ranks find alike. */
+static int slot_is_on(void)
+{
+    uint64_t slot = clock_nanoseconds(CLOCK_REALTIME) / injection.slot_ns, pair = injection.seed ^ slot >> 1;
+    return (intern_hash(&pair, sizeof pair) >> 40 & 1) == (slot & 1);
+}
+
+static void open_window(struct injector *injector, struct inject_site *site)
+{
+    __atomic_store_n(&injector->site, site, __ATOMIC_RELEASE);
+    site->sums->windows++;
+    if (__atomic_fetch_add(&injector->pending, 1, __ATOMIC_ACQ_REL) == 0) {
+        site->level -= site->level > 0;
+        injector->next_test = clock_now() + injection.interval;
+    }
+    if (injection.mode == INJECT_TIMER)
+        timer_window(injector);
+    else if (injection.mode == INJECT_THREAD)
+        thread_window();
+}
+
+void inject_made(struct injector *injector, struct spool_live *live)
+{
+    if (injector->reduces)
+        live->flags |= SPOOL_LIVE_REDUCES;
+}
+
+void inject_posted(struct injector *injector, struct spool_live *live, struct operation *operation, uintptr_t caller)
+{
+    inject_made(injector, live);
+    if (live->flags & SPOOL_LIVE_REDUCES)
+        __atomic_fetch_add(&injection.reductions, 1, __ATOMIC_ACQ_REL);
+    if (!injection.is_on || !is_large(operation))
+        return;
+    struct inject_site *site = site_of(injector, operation, caller);
+    if (!site || site->sums->is_off)
+        return;
+    int is_on = !injection.slot_ns || slot_is_on();
+    live->injection_arm = (uint8_t)(1 + is_on);
+    if (!is_on)
+        return;
+    live->flags |= SPOOL_LIVE_INJECTED;
+    open_window(injector, site);
+}
+
+void inject_ended(struct spool_live *live)
+{
+    if (live->flags & SPOOL_LIVE_REDUCES)
+        __atomic_fetch_sub(&injection.reductions, 1, __ATOMIC_ACQ_REL);
+    if (live->flags & SPOOL_LIVE_INJECTED)
+        __atomic_fetch_sub(&threads[live->thread]->injector->pending, 1, __ATOMIC_ACQ_REL);
+    live->flags &= (uint8_t)(live->flags & SPOOL_LIVE_PERSISTENT ? ~SPOOL_LIVE_INJECTED
+                                                                 : ~(SPOOL_LIVE_INJECTED | SPOOL_LIVE_REDUCES));
+}
+
+/* A function of the application's must not run in a signal handler, nor beside the application: while it might be called, tests
+ * rest. From the first time on nobody tests while a thread is on its way into MPI, where such a reduction may begin. */
+void inject_reduces(struct injector *injector, MPI_Op operation)
+{
+    injector->will_reduce = injection.mode != INJECT_CALLS && !operation_is_predefined(operation);
+    if (injector->will_reduce && (recorder_multiple || injection.mode == INJECT_THREAD))
+        close_gate();
+}
+
+/* --- levels of threads ---------------------------------------------------------------------------------------------- */
+
+/* MPI_Init asks for what these say. */
+static const struct {
+    const char *name, *most;
+} level_variables[] = {{"OMPI_MPI_THREAD_LEVEL", "3"}, {"MPIR_CVAR_DEFAULT_THREAD_LEVEL", "MPI_THREAD_MULTIPLE"}};
+
+enum { LEVEL_VARIABLES = sizeof level_variables / sizeof level_variables[0] };
+
+static int level_is_ours[LEVEL_VARIABLES]; /* we have set that variable */
+static int asked = -1; /* what the application asked for, where we asked for more */
+
+static int wants_threads(void)
+{
+    return config.inject == INJECT_THREAD;
+}
+
+int inject_before_start(int level)
+{
+    if (config.inject == INJECT_TIMER)
+        timer_before_start();
+    if (!wants_threads() || level == MPI_THREAD_MULTIPLE)
+        return level;
+    asked = level;
+    return MPI_THREAD_MULTIPLE;
+}
+
+void inject_before_plain_start(void)
+{
+    inject_before_start(MPI_THREAD_MULTIPLE); /* for which there is nothing more to ask for */
+    for (int i = 0; wants_threads() && i < LEVEL_VARIABLES; i++) {
+        if (getenv(level_variables[i].name)) /* the user asks for something: it stays, and if it is too little we say so */
+            continue;
+        asked = MPI_THREAD_SINGLE;
+        setenv(level_variables[i].name, level_variables[i].most, 1);
+        level_is_ours[i] = 1;
+    }
+}
+
+void inject_behind_start(void)
+{
+    if (config.inject == INJECT_TIMER)
+        timer_behind_start();
+    for (int i = 0; i < LEVEL_VARIABLES; i++)
+        if (level_is_ours[i])
+            unsetenv(level_variables[i].name);
+}
+
+int inject_tells(int level)
+{
+    return asked >= 0 && level == MPI_THREAD_MULTIPLE ? asked : level;
+}
+
+/* --- the start and the end -------------------------------------------------------------------------------------------- */
+
+static const char *const mode_names[] = {"off", "calls", "timer", "thread"};
+
+/* As schema/spool.h has it. */
+static void write_fact(struct thread *t)
+{
+    char text[1024], slot[24] = "", test[24] = "", interrupt[24] = "", check[24] = "";
+    if (injection.slot_ns)
+        snprintf(slot, sizeof slot, "%llu", (unsigned long long)injection.slot_ns);
+    if (progress_idle_is_known())
+        snprintf(test, sizeof test, "%llu", (unsigned long long)injection_ns(progress_idle()));
+    if (injection.interrupt)
+        snprintf(interrupt, sizeof interrupt, "%llu", (unsigned long long)injection_ns(injection.interrupt));
+    if (injection.check)
+        snprintf(check, sizeof check, "%llu", (unsigned long long)injection.check);
+    snprintf(text, sizeof text, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%llu", mode_names[injection.mode],
+             injection.problem ? injection.problem : "", alarm_clock_name(injection.clock), slot,
+             test, interrupt, check,
+             (unsigned long long)injection_ns(__atomic_load_n(&injection.spent, __ATOMIC_RELAXED)));
+    spool_define_meta(&t->stream, "injector", text);
+}
+
+static struct injector *injector_create(struct thread *t)
+{
+    struct injector *injector = arena_alloc(sizeof *injector);
+    if (!injector)
+        return NULL;
+    injector->thread = t;
+    if (t->number > 0 && !recorder_multiple) /* MPI_THREAD_SERIALIZED: not two of them inside MPI at once */
+        close_gate();
+    return injector;
+}
+
+static const char *prepare(struct injector *injector)
+{
+    const char *why = inject_policy_read(config.inject_policy, log_first_on_node());
+    if (!why)
+        why = progress_open();
+    if (!why && injection.mode == INJECT_TIMER)
+        why = timer_prepare();
+    if (!why && injection.mode == INJECT_TIMER)
+        why = timer_open(injector);
+    if (!why && injection.mode == INJECT_THREAD)
+        why = thread_prepare();
+    return why;
+}
+
+static void say_problem(void)
+{
+    if (injection.problem && log_first_on_node())
+        log_line("LAPSCOPE_INJECT=%s injects nothing: %s", mode_names[injection.mode], injection.problem);
+}
+
+void inject_cannot(struct thread *t, const char *why)
+{
+    if (config.inject == INJECT_OFF)
+        return;
+    injection.mode = (enum inject_mode)config.inject;
+    injection.problem = why;
+    say_problem();
+    write_fact(t);
+}
+
+void inject_start(struct thread *t, const char *job)
+{
+    if (config.inject == INJECT_OFF)
+        return;
+    int saved_errno = errno;
+    uint64_t cpu_began = clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+    injection = (struct injection){.mode = (enum inject_mode)config.inject,
+                                   .began = clock_now(),
+                                   .interval = injection_ticks((uint64_t)config.inject_interval_us * 1000),
+                                   .slot_ns = config.inject_ab ? (uint64_t)config.inject_ab_ms * 1000000u : 0,
+                                   .seed = text_hash(job, strlen(job))};
+    t->injector = injector_create(t);
+    thread_hooks = (struct thread_hooks){injector_create, enter_mpi, leave_mpi};
+    const char *why = t->injector ? prepare(t->injector) : "no memory";
+    injection.is_on = !why;
+    injection.problem = why;
+    injection_spend(injection_ticks(clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID) - cpu_began));
+    say_problem();
+    if (t->injector)
+        stamps_are_plain = 0;
+    write_fact(t);
+    errno = saved_errno;
+}
+
+static void switch_off(void)
+{
+    __atomic_store_n(&injection.is_on, 0, __ATOMIC_SEQ_CST);
+}
+
+/* Not for long: it may be a test that the process ends in. */
+void inject_abandon(void)
+{
+    uint64_t begin = clock_nanoseconds(CLOCK_MONOTONIC);
+    switch_off();
+    while (__atomic_load_n(&injection.testers, __ATOMIC_SEQ_CST) &&
+           clock_nanoseconds(CLOCK_MONOTONIC) - begin < LONGEST_TEST_NS)
+        sched_yield();
+}
+
+void inject_stop(struct thread *t)
+{
+    if (injection.mode == INJECT_OFF)
+        return;
+    int saved_errno = errno;
+    switch_off();
+    if (injection.mode == INJECT_THREAD)
+        thread_end();
+    else if (injection.mode == INJECT_TIMER)
+        timer_end();
+    wait_for_testers();
+    progress_close();
+    write_fact(t);
+    errno = saved_errno;
+}

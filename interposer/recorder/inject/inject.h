@@ -1,0 +1,48 @@
+/*
+ * Tests that lapscope makes itself (LAPSCOPE_INJECT), so that transfers go on while the application computes. What the rest of
+ * the recorder has to do with it; injector.h has what the ways of injecting share.
+ *
+ * Nothing of the application's is touched by a test (progress.h). Tests are made only while a request of a size that is worth
+ * it is pending: a window, which opens when such a request is posted.
+ */
+#ifndef LAPSCOPE_INJECT_H
+#define LAPSCOPE_INJECT_H
+
+#include "../record/operation.h"
+
+/* --- the start and the end --- */
+
+/* Around MPI's start. `level`: of threads, as the application asks for it; returns what to ask MPI for. For MPI_Init, which has
+ * no such argument, the environment is changed meanwhile. */
+int inject_before_start(int level);
+void inject_before_plain_start(void);
+void inject_behind_start(void);
+/* What the application is told of a level that MPI has granted. */
+int inject_tells(int level);
+
+/* MPI is up, and this thread is the first of the recorder's. `job`: the same on all ranks, and only there. */
+void inject_start(struct thread *t, const char *job);
+/* Nothing can be injected here, for that reason (a constant). */
+void inject_cannot(struct thread *t, const char *why);
+/* MPI is about to end: makes no more tests, and waits for those under way. */
+void inject_stop(struct thread *t);
+/* The process ends, in whatever state it is: makes no more tests. */
+void inject_abandon(void);
+
+/* --- in each thread; `injector` is NULL where nothing is injected --- */
+
+/* The reduction that follows does so with this operation. */
+void inject_reduces(struct injector *injector, MPI_Op operation);
+
+static inline void reduces_with(struct thread *t, MPI_Op operation)
+{
+    if (UNLIKELY(t->injector != NULL))
+        inject_reduces(t->injector, operation);
+}
+
+/* A persistent request was made, a request was posted from that return address, or started; a request is over. */
+void inject_made(struct injector *injector, struct spool_live *live);
+void inject_posted(struct injector *injector, struct spool_live *live, struct operation *operation, uintptr_t caller);
+void inject_ended(struct spool_live *live);
+
+#endif

@@ -1,0 +1,319 @@
+/* LAPSCOPE_INJECT=timer: tests where the application's computation is interrupted. */
+#define _GNU_SOURCE
+#include "injector.h"
+
+#include "../base/clock.h"
+#include "../base/config.h"
+#include "safe_point.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+enum {
+    STACK_BYTES = 512 << 10,      /* what is not touched costs nothing */
+    GUARD_BYTES = 64 << 10,
+    RINGS = 7,                    /* to measure an interrupt by */
+    RING_NS = 50000,
+    LONGEST_RING_NS = 1000000000, /* a timer of CPU time waits for the kernel's tick, and others may have the processor */
+    SOON_NS = 100000,             /* where MPI could not be entered */
+    CHECKS = 1000
+};
+
+static const uint64_t measure_again_ns = 10000000000u;
+
+/* --- the handler ------------------------------------------------------------------------------------------------------ */
+
+struct interruption {
+    struct injector *injector;
+    uint64_t begin;               /* ticks */
+    uintptr_t address;            /* where the thread was */
+};
+
+static uintptr_t interrupted_address(const ucontext_t *context)
+{
+#if defined(__x86_64__)
+    return (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+    return (uintptr_t)context->uc_mcontext.pc;
+#endif
+}
+
+/* On a stack of our own: the application's may be a small one, of a coroutine or of its signal handlers. */
+static void call_on(char *stack_top, void (*function)(void *), void *argument)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("movq %%rsp, %%rbx\n\tmovq %[top], %%rsp\n\tcallq *%[function]\n\tmovq %%rbx, %%rsp"
+                     : "+D"(argument)
+                     : [top] "r"(stack_top), [function] "r"(function)
+                     : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4",
+                       "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc",
+                       "memory");
+#elif defined(__aarch64__)
+    register void *x0 __asm__("x0") = argument;
+    __asm__ volatile("mov x19, sp\n\tmov sp, %[top]\n\tblr %[function]\n\tmov sp, x19"
+                     : "+r"(x0)
+                     : [top] "r"(stack_top), [function] "r"(function)
+                     : "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16",
+                       "x17", "x18", "x19", "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11",
+                       "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26",
+                       "v27", "v28", "v29", "v30", "v31", "cc", "memory");
+#endif
+}
+
+static void set(struct injector *injector, uint64_t ticks)
+{
+    uint64_t least = (uint64_t)config.inject_interval_us * 1000, ns = injection_ns(ticks);
+    least = least < SOON_NS ? least : SOON_NS;
+    injector->is_set = alarm_set(&injector->alarm, ns > least ? ns : least);
+    if (!injector->is_set)
+        injection_fails("the file descriptor of its event was closed by the program");
+}
+
+/* What to do where the thread was interrupted; returns the time until the next interrupt, 0: none until it calls MPI again, and
+ * in `tests` what tests took. */
+static uint64_t consider(struct injector *injector, uintptr_t address, uint64_t *tests)
+{
+    struct thread *t = injector->thread;
+    if (!injection.is_on || recorder_state != RECORDER_ON || !injector_pending(injector))
+        return 0;
+    if (t->inside) /* in MPI it looks after its transfers itself; on its way there or back it takes a moment */
+        return injector->in_mpi ? 0 : injection_ticks(SOON_NS);
+    if (!safe_point_holds(address)) {
+        injector->site->sums->deferred++;
+        return injection_ticks(SOON_NS);
+    }
+    uint64_t over = injection_over_budget(clock_now());
+    if (over)
+        return over > injection.interval ? over : injection.interval;
+    if (!injection_may_test(t))
+        return injection_ticks(SOON_NS);
+    *tests = injector_test_here(injector);
+    injection_tested();
+    return injector_interval(injector);
+}
+
+static void interrupted(void *argument)
+{
+    const struct interruption *interruption = argument;
+    struct injector *injector = interruption->injector;
+    uint64_t tests = 0;
+    injector->is_set = 0;
+    if (injector->measuring) {
+        injector->measuring = 0;
+        return;
+    }
+    uint64_t next = consider(injector, interruption->address, &tests);
+    if (next)
+        set(injector, next);
+    uint64_t handler = clock_now() - interruption->begin - tests;
+    if (handler > injection.interrupt) /* the processor was taken away meanwhile: that is nothing we cost */
+        handler = injection.interrupt;
+    uint64_t cost = injection.interrupt + handler;
+    if (injector->site) {
+        injector->site->sums->interrupts++;
+        injector->site->sums->interrupt_ticks += cost;
+    }
+    injection_spend(cost);
+}
+
+/* The application's own SIGURG, if it has sockets that get urgent data, was ignored before and is now. */
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    struct interruption interruption = {.begin = clock_now(), .address = interrupted_address(context)};
+    struct thread *t = current_thread;
+    interruption.injector = t ? t->injector : NULL;
+    if (!interruption.injector || !alarm_rang(&interruption.injector->alarm, info))
+        return;
+    int saved_errno = errno;
+    call_on(interruption.injector->stack_top, interrupted, &interruption);
+    errno = saved_errno;
+}
+
+/* --- MPI's own threads ----------------------------------------------------------------------------------------------- */
+
+static sigset_t mask_before;
+static unsigned starting; /* Fortran's MPI_Init calls C's, under some MPIs */
+
+/* What programs send themselves. While a test is made in the thread that they are meant for, they wait; but a thread of MPI's own
+ * that does not block them would be given them in its stead, and run the application's handlers. So MPI's threads inherit a
+ * mask. Signals that end a process or tell of children are MPI's business too, and left out. */
+static void of_programs(sigset_t *set)
+{
+    static const int signals[] = {SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGUSR1, SIGUSR2, SIGURG};
+    sigemptyset(set);
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        sigaddset(set, signals[i]);
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+        sigaddset(set, number);
+}
+
+void timer_before_start(void)
+{
+    sigset_t signals;
+    if (starting++)
+        return;
+    safe_point_before_mpi(); /* what is loaded from here on until MPI is up, is MPI's */
+    of_programs(&signals);
+    pthread_sigmask(SIG_BLOCK, &signals, &mask_before);
+}
+
+void timer_behind_start(void)
+{
+    if (--starting == 0)
+        pthread_sigmask(SIG_SETMASK, &mask_before, NULL);
+}
+
+/* --- the start -------------------------------------------------------------------------------------------------------- */
+
+static int signal_number(void)
+{
+    return config.inject_signal ? (int)config.inject_signal : SIGURG;
+}
+
+static struct sigaction action_before;
+
+/* No handler of the application's runs within ours, which may be on its alternate stack; what it is sent meanwhile waits. */
+static int install_handler(void)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    sigfillset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        sigdelset(&action.sa_mask, faults[i]);
+    return sigaction(signal_number(), &action, &action_before) == 0;
+}
+
+static int signal_is_ours(void)
+{
+    struct sigaction now;
+    return sigaction(signal_number(), NULL, &now) == 0 && now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_signal;
+}
+
+static int signal_is_free(void)
+{
+    struct sigaction now;
+    return sigaction(signal_number(), NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
+           (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN);
+}
+
+const char *timer_prepare(void)
+{
+    sigset_t blocked;
+    if (!signal_is_free())
+        return "the program uses its signal itself; LAPSCOPE_INJECT_SIGNAL names another";
+    if (pthread_sigmask(SIG_BLOCK, NULL, &blocked) != 0 || sigismember(&blocked, signal_number()))
+        return "its signal is blocked; LAPSCOPE_INJECT_SIGNAL names another";
+    if (!safe_point_update((uintptr_t)mpi.Get_library_version))
+        return "no memory";
+    if (safe_point_problem())
+        return safe_point_problem();
+    return install_handler() ? NULL : "that signal cannot be caught";
+}
+
+static int by_size(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+/* How long the computation stands still for one interrupt: the median of gaps in the readings of a clock; 0: none came. */
+static uint64_t measure_interrupt(struct injector *injector)
+{
+    uint64_t gaps[RINGS];
+    for (int i = 0; i < RINGS; i++) {
+        injector->measuring = 1;
+        if (!alarm_set(&injector->alarm, RING_NS))
+            return 0;
+        uint64_t before = clock_now(), limit = before + injection_ticks(LONGEST_RING_NS), now = before;
+        while (injector->measuring && now < limit) {
+            before = now;
+            now = clock_now();
+        }
+        if (injector->measuring)
+            return injector->measuring = 0;
+        now = clock_now();
+        gaps[i] = now - before;
+    }
+    qsort(gaps, RINGS, sizeof gaps[0], by_size);
+    return gaps[RINGS / 2];
+}
+
+static uint64_t measure_check_ns(void)
+{
+    volatile int held = 0;
+    uint64_t begin = clock_nanoseconds(CLOCK_MONOTONIC);
+    for (int i = 0; i < CHECKS; i++)
+        held += safe_point_holds((uintptr_t)measure_check_ns + (uintptr_t)i);
+    return (clock_nanoseconds(CLOCK_MONOTONIC) - begin) / CHECKS;
+}
+
+static int make_stack(struct injector *injector)
+{
+    char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED || mprotect(stack, GUARD_BYTES, PROT_NONE) != 0)
+        return 0;
+    injector->stack_top = stack + STACK_BYTES;
+    return 1;
+}
+
+const char *timer_open(struct injector *injector)
+{
+    if (!make_stack(injector))
+        return "no memory";
+    const char *why = alarm_open(&injector->alarm, (enum alarm_clock)config.inject_clock, signal_number());
+    if (why)
+        return why;
+    injection.clock = injector->alarm.clock;
+    injection.interrupt = measure_interrupt(injector);
+    injection.check = measure_check_ns();
+    injector->next_measurement = clock_now() + injection_ticks(measure_again_ns);
+    return injection.interrupt ? NULL : "its signal does not come";
+}
+
+void timer_end(void)
+{
+    unsigned count = __atomic_load_n(&thread_count, __ATOMIC_ACQUIRE);
+    for (unsigned i = 0; i < count; i++)
+        if (threads[i]->injector)
+            alarm_close(&threads[i]->injector->alarm);
+    if (signal_is_ours())
+        sigaction(signal_number(), &action_before, NULL);
+}
+
+/* Sets the alarm; returns why there will be none, or NULL. */
+static const char *wait_for_computation(struct injector *injector)
+{
+    const char *why = injector->stack_top ? NULL : timer_open(injector);
+    if (why)
+        return why;
+    if (!signal_is_ours())
+        return "the program has taken its signal for itself; LAPSCOPE_INJECT_SIGNAL names another";
+    if (!safe_point_update((uintptr_t)mpi.Get_library_version))
+        return "no memory";
+    if (safe_point_problem())
+        return safe_point_problem();
+    if (UNLIKELY(clock_now() > injector->next_measurement)) {
+        uint64_t measured = measure_interrupt(injector);
+        injection.interrupt = measured ? measured : injection.interrupt;
+        injector->next_measurement = clock_now() + injection_ticks(measure_again_ns);
+    }
+    uint64_t interval = injector_interval(injector), over = injection_over_budget(clock_now());
+    set(injector, over > interval ? over : interval);
+    return NULL;
+}
+
+void timer_window(struct injector *injector)
+{
+    if (injector->is_set || !injection.is_on)
+        return;
+    uint64_t begin = clock_now(), most = 2 * injection.interrupt;
+    const char *why = wait_for_computation(injector);
+    if (why)
+        injection_fails(why);
+    uint64_t took = clock_now() - begin;
+    injection_spend(took < most ? took : most); /* more only where the processor was taken away */
+}

@@ -1,0 +1,318 @@
+#define _GNU_SOURCE
+#define UNW_LOCAL_ONLY
+#include "callsite.h"
+
+#include "../base/arena.h"
+#include "../base/config.h"
+#include "modules.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <libunwind.h>
+#include <pthread.h>
+#include <string.h>
+
+enum { MAX_FRAMES = 128, MAX_CHECKS = 2 * MAX_FRAMES + 1, OWN_FRAMES = 8 };
+
+static int enabled, depth_limit;
+
+struct unwound {
+    uintptr_t frames[MAX_FRAMES];
+    struct callsite_check checks[MAX_CHECKS];
+    unsigned frame_count, check_count;
+    int truncated;
+    int cacheable;
+};
+
+/* --- unwinding ---------------------------------------------------------------------------------------------------- */
+
+#if defined(__x86_64__)
+enum { FRAME_POINTER = UNW_X86_64_RBP };
+#elif defined(__aarch64__)
+enum { FRAME_POINTER = UNW_AARCH64_X29 };
+#endif
+
+/* Where the value that `reg` has in the cursor's frame was saved; NULL when it is in no memory. */
+static const uintptr_t *saved_at(unw_cursor_t *cursor, int reg)
+{
+    unw_save_loc_t location;
+    if (unw_get_save_loc(cursor, reg, &location) != 0 || location.type != UNW_SLT_MEMORY)
+        return NULL;
+    return (const uintptr_t *)location.u.addr;
+}
+
+/* Where the return address into the cursor's frame stands. */
+static const uintptr_t *return_address_at(unw_cursor_t *cursor, uintptr_t stack_pointer)
+{
+#if defined(__x86_64__)
+    (void)cursor;
+    return (const uintptr_t *)(stack_pointer - sizeof(uintptr_t)); /* pushed by the call instruction */
+#else
+    (void)stack_pointer;
+    return saved_at(cursor, UNW_AARCH64_X30);
+#endif
+}
+
+/* Whether a frame whose caller's stack pointer is `outer` is addressed through its frame pointer. */
+static int uses_frame_pointer(uintptr_t frame_pointer, uintptr_t outer)
+{
+#if defined(__x86_64__)
+    return frame_pointer + 2 * sizeof(uintptr_t) == outer;
+#else
+    (void)frame_pointer, (void)outer;
+    return 1; /* where a frame record lies in its frame is the compiler's choice: always compare */
+#endif
+}
+
+static __attribute__((no_sanitize("address"))) void add_check(struct unwound *u, const uintptr_t *word, uintptr_t value,
+                                                               struct caller caller, uintptr_t stack_end)
+{
+    uintptr_t at = (uintptr_t)word; /* the wrapper's own saved frame pointer is the lowest word of interest */
+    if (at < caller.frame - 2 * sizeof(uintptr_t) || at >= stack_end || *word != value || u->check_count == MAX_CHECKS)
+        u->cacheable = 0;
+    else
+        u->checks[u->check_count++] = (struct callsite_check){word, value};
+}
+
+/* Steps out of lapscope's own frames to that of the application; 0 when it cannot be found. */
+static int reach_application(unw_cursor_t *cursor, struct caller caller)
+{
+    for (int i = 0; i < OWN_FRAMES; i++) {
+        unw_word_t ip, sp;
+        if (unw_step(cursor) <= 0)
+            return 0;
+        unw_get_reg(cursor, UNW_REG_IP, &ip);
+        unw_get_reg(cursor, UNW_REG_SP, &sp);
+        if (ip == caller.return_address && sp == caller.frame)
+            return 1;
+    }
+    return 0;
+}
+
+static __attribute__((noinline)) void unwind(struct unwound *u, struct caller caller, const struct callsite_cache *cache)
+{
+    unw_context_t context;
+    unw_cursor_t cursor;
+    u->frames[0] = caller.return_address;
+    u->frame_count = 1;
+    u->check_count = 0;
+    u->truncated = 0;
+    u->cacheable = caller.frame >= cache->stack_begin && caller.frame < cache->stack_end;
+    unw_getcontext(&context);
+    if (unw_init_local(&cursor, &context) != 0 || !reach_application(&cursor, caller)) {
+        u->cacheable = 0;
+        return;
+    }
+    for (;;) {
+        unw_word_t frame_pointer = 0, ip = 0, sp = 0;
+        unw_get_reg(&cursor, FRAME_POINTER, &frame_pointer);
+        const uintptr_t *frame_pointer_at = saved_at(&cursor, FRAME_POINTER);
+        if (unw_is_signal_frame(&cursor) > 0)
+            u->cacheable = 0; /* the interrupted frame's addresses stand in the signal's context */
+        if (unw_step(&cursor) <= 0 || unw_get_reg(&cursor, UNW_REG_IP, &ip) != 0 || ip == 0)
+            return;
+        unw_get_reg(&cursor, UNW_REG_SP, &sp);
+        if (uses_frame_pointer(frame_pointer, sp))
+            add_check(u, frame_pointer_at, frame_pointer, caller, cache->stack_end);
+        add_check(u, return_address_at(&cursor, sp), ip, caller, cache->stack_end);
+        if (u->frame_count == (unsigned)depth_limit) {
+            u->truncated = 1;
+            u->check_count--; /* that frame is not kept */
+            return;
+        }
+        u->frames[u->frame_count++] = ip;
+    }
+}
+
+/* The object that holds a code address. */
+static const void *object_of(uintptr_t code)
+{
+    Dl_info info;
+    return dladdr((const void *)code, &info) ? info.dli_fbase : NULL;
+}
+
+int callsite_passes(uintptr_t frame)
+{
+    unw_context_t context;
+    unw_cursor_t cursor;
+    unw_word_t ip, begin = 0, end;
+    unw_getcontext(&context);
+    if (unw_init_local(&cursor, &context) != 0)
+        return 1;
+    while (unw_get_reg(&cursor, UNW_REG_IP, &ip) == 0 && unw_get_reg(&cursor, UNW_REG_SP, &begin) == 0) {
+        int more = unw_step(&cursor);
+        if (more < 0)
+            return 1; /* not known: the wrapper may well be there */
+        if (more == 0 || unw_get_reg(&cursor, UNW_REG_SP, &end) != 0 || begin > frame)
+            return 0;
+        if (frame < end) /* the frame of the function at ip */
+            return object_of(ip) == object_of((uintptr_t)callsite_passes);
+    }
+    return 0;
+}
+
+/* --- interning ---------------------------------------------------------------------------------------------------- */
+
+struct path {
+    struct path *next;
+    uint32_t id;
+    uint32_t frame_count;
+    uintptr_t frames[];
+};
+
+enum { PATH_BUCKETS = 4096, PAGE_PATHS = 4096, PATH_PAGES = 4096 };
+static struct path *paths[PATH_BUCKETS];
+static struct path **pages[PATH_PAGES]; /* paths by id */
+static uint32_t path_count;
+static pthread_mutex_t path_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct path **find_path(const struct unwound *u)
+{
+    uint64_t hash = 0;
+    for (unsigned i = 0; i < u->frame_count; i++)
+        hash = (hash ^ u->frames[i]) * 0x9e3779b97f4a7c15u;
+    struct path **link = &paths[hash >> 52];
+    while (*link && ((*link)->frame_count != u->frame_count ||
+                     memcmp((*link)->frames, u->frames, u->frame_count * sizeof u->frames[0]) != 0))
+        link = &(*link)->next;
+    return link;
+}
+
+/* Beyond what the pages hold, a path is only not found by its id. */
+static void number_path(struct path *path)
+{
+    uint32_t page = path->id / PAGE_PATHS;
+    if (page < PATH_PAGES && !pages[page])
+        pages[page] = arena_alloc(PAGE_PATHS * sizeof *pages[page]);
+    if (page < PATH_PAGES && pages[page])
+        pages[page][path->id % PAGE_PATHS] = path;
+}
+
+/* Whoever knows an id has it from intern_path, which has numbered the path before. */
+unsigned callsite_path(uint32_t path, const uintptr_t **frames)
+{
+    uint32_t page = path / PAGE_PATHS;
+    const struct path *found = page < PATH_PAGES && pages[page] ? pages[page][path % PAGE_PATHS] : NULL;
+    *frames = found ? found->frames : NULL;
+    return found ? found->frame_count : 0;
+}
+
+static uint32_t define_path(struct thread *t, const struct unwound *u, struct path **link)
+{
+    size_t frame_bytes = u->frame_count * sizeof u->frames[0];
+    struct path *path = arena_alloc(sizeof *path + frame_bytes);
+    if (!path)
+        return 0;
+    path->id = path_count + 1;
+    path->frame_count = u->frame_count;
+    memcpy(path->frames, u->frames, frame_bytes);
+    modules_define(t, u->frames, u->frame_count);
+    struct spool_path head = {path->id, (uint16_t)u->frame_count, (uint8_t)u->truncated};
+    if (!spool_define(&t->stream, SPOOL_PATH, &head, sizeof head, u->frames, frame_bytes, NULL, 0))
+        return 0;
+    path_count++;
+    number_path(path);
+    *link = path;
+    return path->id;
+}
+
+static uint32_t intern_path(struct thread *t, const struct unwound *u)
+{
+    pthread_mutex_lock(&path_lock);
+    struct path **link = find_path(u);
+    uint32_t id = *link ? (*link)->id : define_path(t, u, link);
+    pthread_mutex_unlock(&path_lock);
+    return id;
+}
+
+/* --- the cache ---------------------------------------------------------------------------------------------------- */
+
+void callsite_configure(void)
+{
+    enabled = config.callpath;
+    depth_limit = (int)config.callpath_depth;
+}
+
+/* The thread's own stack. Calls from others (coroutines) are unwound each time: a later one at the same address may be
+ * smaller than what was remembered of it. */
+static void find_own_stack(struct callsite_cache *cache)
+{
+    pthread_attr_t attributes;
+    void *stack = NULL;
+    size_t bytes = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+        return;
+    pthread_attr_getstack(&attributes, &stack, &bytes);
+    pthread_attr_destroy(&attributes);
+    cache->stack_begin = (uintptr_t)stack;
+    cache->stack_end = (uintptr_t)stack + bytes;
+}
+
+struct callsite_cache *callsite_cache_create(void)
+{
+    struct callsite_cache *cache = arena_alloc(sizeof *cache);
+    if (!cache || !(cache->fixed = arena_alloc(sizeof *cache->fixed)))
+        return NULL;
+    find_own_stack(cache);
+    return cache;
+}
+
+/* Puts `site` in front of its bucket; what falls out behind is forgotten. */
+static void move_to_front(struct callsite **ways, struct callsite *site)
+{
+    struct callsite *displaced = site;
+    for (int way = 0; way < CALLSITE_WAYS; way++) {
+        struct callsite *here = ways[way];
+        ways[way] = displaced;
+        if (here == site || !here)
+            return;
+        displaced = here;
+    }
+}
+
+static struct callsite *remember(struct callsite_cache *cache, const struct unwound *u, struct caller caller, uint32_t path,
+                                 unsigned bucket)
+{
+    unsigned checks = (u->check_count + CHECKS_AT_ONCE - 1) / CHECKS_AT_ONCE * CHECKS_AT_ONCE;
+    struct callsite *site = arena_alloc(sizeof *site + checks * sizeof u->checks[0]);
+    if (!site)
+        return NULL;
+    site->caller = caller;
+    site->path = path;
+    site->checks = checks;
+    for (unsigned i = 0; i < checks; i++)
+        site->check[i] = u->checks[i < u->check_count ? i : u->check_count - 1];
+    move_to_front(cache->bucket[bucket], site);
+    return site;
+}
+
+struct callsite *callsite_miss(struct thread *t, struct caller caller, unsigned bucket)
+{
+    struct callsite_cache *cache = t->callsites;
+    struct callsite **ways = cache->bucket[bucket];
+    for (int way = 1; way < CALLSITE_WAYS && ways[way]; way++)
+        if (callsite_matches(ways[way], caller)) {
+            struct callsite *site = ways[way];
+            move_to_front(ways, site);
+            return site;
+        }
+    int saved_errno = errno;
+    struct unwound u;
+    u.cacheable = 1;
+    u.check_count = 0;
+    uint32_t path = 0;
+    cache->misses++;
+    if (enabled) {
+        unwind(&u, caller, cache);
+        path = intern_path(t, &u);
+    }
+    spool_refresh_clock();
+    struct callsite *site = u.cacheable ? remember(cache, &u, caller, path, bucket) : NULL;
+    if (!site) {
+        site = cache->fixed;
+        memset(site, 0, sizeof *site);
+        site->path = path;
+    }
+    errno = saved_errno;
+    return site;
+}

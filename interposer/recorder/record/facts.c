@@ -1,0 +1,100 @@
+#define _GNU_SOURCE
+#include "facts.h"
+
+#include "../base/config.h"
+#include "../base/mpi_api.h"
+#include "../base/secrets.h"
+#include "control_variables.h"
+#include "counters.h"
+#include "modules.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#ifndef LAPSCOPE_VERSION
+#error "LAPSCOPE_VERSION comes from the build"
+#endif
+
+extern char **environ;
+
+static void write_environment(struct thread *t)
+{
+    static const char prefix[] = "environment.";
+    char key[256 + sizeof prefix], value[4096];
+    for (char **variable = environ; variable && *variable; variable++) {
+        const char *equals = strchr(*variable, '=');
+        if (!equals || equals - *variable > 255 || !secrets_may_record(*variable, (size_t)(equals - *variable)))
+            continue;
+        snprintf(key, sizeof key, "%s%.*s", prefix, (int)(equals - *variable), *variable);
+        secrets_hide_value(key + strlen(prefix), equals + 1, value, sizeof value);
+        spool_define_meta(&t->stream, key, value);
+    }
+}
+
+static void write_options(struct thread *t)
+{
+    char key[128], text[4096 + 64];
+    const char *value, *source, *name;
+    for (unsigned i = 0; (name = config_describe(i, &value, &source)); i++) {
+        snprintf(key, sizeof key, "option.%s", name);
+        snprintf(text, sizeof text, "%.4000s\t%s", value, source);
+        spool_define_meta(&t->stream, key, text);
+    }
+}
+
+static void write_counters(struct thread *t)
+{
+    char key[32], text[sizeof(struct counter) + 8];
+    const struct counter *counter;
+    for (unsigned i = 0; (counter = counters_asked(i)); i++) {
+        snprintf(key, sizeof key, "counter.%u", i);
+        snprintf(text, sizeof text, "%s\t%s\t%s\t%s", counter->name, counter->unit, counter->problem, counter->description);
+        spool_define_meta(&t->stream, key, text);
+    }
+}
+
+static void write_program(struct thread *t)
+{
+    char text[16384], words[16384];
+    ssize_t length = readlink("/proc/self/exe", text, sizeof text - 1);
+    text[length > 0 ? length : 0] = '\0';
+    spool_define_meta(&t->stream, "executable", text);
+
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    length = fd >= 0 ? read(fd, words, sizeof words - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    words[length > 0 ? length : 0] = '\0';
+    if (!config.command_line)
+        length = (ssize_t)strlen(words);
+    secrets_hide(words, length > 0 ? (size_t)length : 0, '\0', text, sizeof text);
+    spool_define_meta(&t->stream, "command", text);
+}
+
+static void write_mpi(struct thread *t)
+{
+    static char text[MPI_MAX_LIBRARY_VERSION_STRING + 1];
+    char standard[32];
+    int length = 0, version = 0, subversion = 0;
+    mpi.Get_library_version(text, &length);
+    text[strcspn(text, "\n")] = '\0';
+    mpi.Get_version(&version, &subversion);
+    snprintf(standard, sizeof standard, "%d.%d", version, subversion);
+    spool_define_meta(&t->stream, "mpi_abi", mpi.abi);
+    spool_define_meta(&t->stream, "mpi_library", text);
+    spool_define_meta(&t->stream, "mpi_standard", standard);
+    modules_define(t, &(uintptr_t){(uintptr_t)mpi.Get_library_version}, 1); /* which file it is, also without call paths */
+}
+
+void facts_write(struct thread *t, const char *job)
+{
+    write_program(t);
+    write_mpi(t);
+    spool_define_meta(&t->stream, "lapscope_version", LAPSCOPE_VERSION);
+    spool_define_meta(&t->stream, "job", job);
+    write_options(t);
+    write_counters(t);
+    write_environment(t);
+    control_variables_define(t);
+}

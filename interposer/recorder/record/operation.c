@@ -1,0 +1,103 @@
+#include "operation.h"
+
+#include "../base/arena.h"
+#include "../base/intern.h"
+
+_Static_assert(sizeof(struct operation_key) % 8 == 0 && sizeof(struct outcome_key) % 8 == 0, "keys are hashed by words");
+
+static uint32_t operation_count, outcome_count; /* ids are per process, so that any thread can complete any request */
+
+static enum told told_by_status(const struct operation_key *key, const struct operation *related)
+{
+    if (key->kind == SPOOL_RECV && key->peer != SPOOL_PROC_NULL) /* see message_received */
+        return TOLD_RECEIVED;
+    int receives = key->kind == SPOOL_RECV || (key->kind == SPOOL_SEND && related && related->key.kind == SPOOL_RECV);
+    return receives || key->kind == SPOOL_IO ? TOLD_OTHER : TOLD_NOTHING;
+}
+
+static struct operation *define_operation(struct thread *t, const struct operation_key *key, uint64_t hash,
+                                          const struct comm *comm, const struct message *posted)
+{
+    struct operation *operation = arena_alloc(sizeof *operation);
+    if (!operation)
+        return NULL;
+    operation->hash = hash;
+    operation->key = *key;
+    operation->comm = comm;
+    operation->related = posted->related;
+    operation->peer_world = comm_world_rank(comm, key->peer);
+    operation->told = told_by_status(key, posted->related);
+    operation->id = __atomic_add_fetch(&operation_count, 1, __ATOMIC_RELAXED);
+    struct spool_operation head = {.id = operation->id,
+                                   .call = key->call,
+                                   .kind = key->kind,
+                                   .path = key->path,
+                                   .comm = key->comm,
+                                   .peer = key->peer,
+                                   .tag = key->tag,
+                                   .bytes = key->bytes,
+                                   .source = key->source,
+                                   .actual_tag = key->actual_tag,
+                                   .actual_bytes = key->actual_bytes,
+                                   .init_operation = posted->receive ? 0 : key->related,
+                                   .receive_operation = posted->receive ? key->related : 0};
+    return spool_define(&t->stream, SPOOL_OPERATION, &head, sizeof head, NULL, 0, NULL, 0) ? operation : NULL;
+}
+
+struct operation *operation_intern_slow(struct thread *t, struct operation **last, enum call call,
+                                        uint32_t path, const struct comm *comm,
+                                        const struct message *posted, const struct message *actual)
+{
+    const struct operation_key key = {.bytes = posted->bytes,
+                                      .actual_bytes = actual->bytes,
+                                      .path = path,
+                                      .comm = comm ? comm->id : 0,
+                                      .peer = posted->peer,
+                                      .tag = posted->tag,
+                                      .source = actual->peer,
+                                      .actual_tag = actual->tag,
+                                      .related = posted->related ? posted->related->id : 0,
+                                      .call = (uint16_t)call,
+                                      .kind = (uint8_t)posted->kind};
+    uint64_t hash = intern_hash(&key, sizeof key);
+    void **slot = intern_find(&t->operations, hash, &key, sizeof key);
+    if (!slot)
+        return NULL;
+    if (!*slot) {
+        *slot = define_operation(t, &key, hash, comm, posted);
+        t->operations.count += *slot != NULL;
+    }
+    return *last = *slot;
+}
+
+static struct outcome *define_outcome(struct thread *t, const struct outcome_key *key, uint64_t hash)
+{
+    struct outcome *outcome = arena_alloc(sizeof *outcome);
+    if (!outcome)
+        return NULL;
+    *outcome = (struct outcome){hash, *key, __atomic_add_fetch(&outcome_count, 1, __ATOMIC_RELAXED)};
+    struct spool_outcome head = {.id = outcome->id,
+                                 .operation = key->operation,
+                                 .source = key->source,
+                                 .tag = key->tag,
+                                 .bytes = key->bytes,
+                                 .ended = key->ended,
+                                 .receive_operation = key->receive_operation};
+    return spool_define(&t->stream, SPOOL_OUTCOME, &head, sizeof head, NULL, 0, NULL, 0) ? outcome : NULL;
+}
+
+uint32_t outcome_intern_slow(struct thread *t, struct operation *own, const struct outcome_key *key)
+{
+    uint64_t hash = intern_hash(key, sizeof *key);
+    void **slot = intern_find(&t->outcomes, hash, key, sizeof *key);
+    if (!slot)
+        return 0;
+    if (!*slot) {
+        *slot = define_outcome(t, key, hash);
+        t->outcomes.count += *slot != NULL;
+    }
+    const struct outcome *outcome = *slot;
+    if (own && outcome)
+        own->last_outcome = *outcome;
+    return outcome ? outcome->id : 0;
+}

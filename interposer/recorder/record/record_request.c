@@ -1,0 +1,237 @@
+#include "record.h"
+
+#include "../base/arena.h"
+#include "../inject/inject.h"
+#include "comm.h"
+#include "meter.h"
+#include "operation.h"
+#include "outstanding.h"
+#include "request.h"
+
+int64_t *outstanding __attribute__((visibility("hidden")));
+
+int record_init_world(int world_size)
+{
+    outstanding = arena_alloc((size_t)world_size * sizeof *outstanding);
+    return outstanding != NULL;
+}
+
+/* --- posts -------------------------------------------------------------------------------------------------------- */
+
+/* What posts have to do where more than time is measured, or tests are injected. */
+static __attribute__((noinline)) void post_slowly(struct thread *t, struct spool_live *live, struct operation *operation,
+                                                  uintptr_t caller)
+{
+    if (t->meter)
+        meter_post(t->meter, live);
+    if (t->injector)
+        inject_posted(t->injector, live, operation, caller);
+}
+
+static inline ALWAYS_INLINE void fill_live(struct thread *t, struct spool_live *live, struct operation *operation,
+                                           uintptr_t caller, uint64_t begin, uint64_t end)
+{
+    live->thread = (uint16_t)t->number;
+    live->flags &= SPOOL_LIVE_PERSISTENT | SPOOL_LIVE_CHAINED | SPOOL_LIVE_REDUCES;
+    live->injection_arm = 0;
+    live->post_begin = begin;
+    live->post_ticks = end - begin;
+    live->mpi_ticks_at_post = t->state->mpi_ticks;
+    live->polls = 0;
+    live->outstanding_bytes = 0;
+    live->owner = (uintptr_t)operation;
+    live->peer_slot = UINT32_MAX;
+    if (UNLIKELY(!stamps_are_plain))
+        post_slowly(t, live, operation, caller);
+    if (operation->key.kind == SPOOL_SEND && operation->peer_world >= 0) {
+        live->peer_slot = (uint32_t)operation->peer_world;
+        live->outstanding_bytes = (uint64_t)add_outstanding(operation->peer_world, (int64_t)operation->key.bytes);
+    }
+    __atomic_store_n(&live->operation, operation->id, __ATOMIC_RELEASE);
+}
+
+static void drop_stale(struct thread *t, struct spool_live *stale)
+{
+    if (request_is_active(stale)) {
+        const struct operation *operation = (const struct operation *)(uintptr_t)stale->owner;
+        if (stale->peer_slot != UINT32_MAX)
+            add_outstanding((int32_t)stale->peer_slot, -(int64_t)operation->key.bytes);
+        inject_ended(stale);
+        __atomic_fetch_add(&spool_header()->unknown_requests, 1, __ATOMIC_RELAXED);
+    }
+    request_release(t, stale);
+}
+
+/* The receiving half of a request that also sends, as posted. */
+static const struct operation *posted_receive(struct thread *t, struct callsite *site, enum call call,
+                                              const struct message *receive)
+{
+    return operation_of(t, &site->last_receive, call, site->path, comm_of_message(t, receive), receive, receive);
+}
+
+/* An operation that is not the one which was last posted from there. Loops over neighbours post the same ones in turn, so that
+ * which followed the last one before is tried first. */
+static __attribute__((noinline)) struct operation *next_operation(struct thread *t, struct callsite *site, enum call call,
+                                                                  struct message *message)
+{
+    struct operation *last = site->last_operation;
+    if (last && operation_repeats(last->followed_by, call, message))
+        return site->last_operation = last->followed_by;
+    const struct comm *comm = comm_of_message(t, message);
+    if (message->receive)
+        message->related = posted_receive(t, site, call, message->receive);
+    struct operation *operation = operation_of(t, &site->last_operation, call, site->path, comm, message, message);
+    if (last)
+        last->followed_by = operation;
+    return operation;
+}
+
+struct spool_live *record_post(struct thread *t, enum call call, struct caller caller, uint64_t begin, uint64_t end,
+                               struct message *message, MPI_Request handle, const void *variable)
+{
+    struct callsite *site = callsite_of(t, caller);
+    struct operation *operation = site->last_operation;
+    if (UNLIKELY(!operation_repeats(operation, call, message)))
+        operation = next_operation(t, site, call, message);
+    thread_was_inside(t, end - begin);
+    struct spool_live *live = operation ? request_new(t) : NULL;
+    if (UNLIKELY(!live)) {
+        record_lost();
+        return NULL;
+    }
+    live->flags = 0;
+    fill_live(t, live, operation, caller.return_address, begin, end);
+    struct spool_live *stale = request_insert(t, request_key(handle), request_is_shared(handle), variable, live);
+    if (UNLIKELY(stale != NULL))
+        drop_stale(t, stale);
+    return live;
+}
+
+void request_makes_comm(struct spool_live *live, const void *handle, int fortran)
+{
+    if (!live)
+        return;
+    live->definition = (uintptr_t)handle;
+    live->flags |= (uint8_t)(SPOOL_LIVE_MAKES_COMM | (fortran ? SPOOL_LIVE_FORTRAN : 0));
+}
+
+/* --- persistent requests -------------------------------------------------------------------------------------------- */
+
+void record_init(struct span *span, struct message *message, MPI_Request handle, const void *variable)
+{
+    struct thread *t = span->thread;
+    const struct comm *comm = comm_of_message(t, message);
+    struct operation *operation =
+        operation_of(t, &span->site->last_operation, span->call, span->site->path, comm, message, message);
+    record_call(span, &(struct exchange){message, message}, NULL);
+    struct spool_live *live = operation ? request_new(t) : NULL;
+    if (UNLIKELY(!live)) {
+        record_lost();
+        return;
+    }
+    live->thread = live->home = (uint16_t)t->number;
+    live->flags = SPOOL_LIVE_PERSISTENT;
+    live->definition = (uintptr_t)operation;
+    live->partitions = 1;
+    if (UNLIKELY(t->injector != NULL))
+        inject_made(t->injector, live);
+    struct spool_live *stale = request_insert(t, request_key(handle), request_is_shared(handle), variable, live);
+    if (UNLIKELY(stale != NULL))
+        drop_stale(t, stale);
+}
+
+static struct spool_live *persistent_request(struct thread *t, MPI_Request handle, const void *variable)
+{
+    struct spool_live *live = request_find(t, request_key(handle), variable);
+    return live && live->flags & SPOOL_LIVE_PERSISTENT ? live : NULL;
+}
+
+void record_partitions(struct thread *t, MPI_Request handle, int partitions)
+{
+    struct spool_live *live = persistent_request(t, handle, NULL);
+    if (live && partitions > 0)
+        live->partitions = (uint32_t)partitions;
+}
+
+uint64_t partition_bytes(struct thread *t, MPI_Request handle, int partitions)
+{
+    const struct spool_live *live = persistent_request(t, handle, NULL);
+    const struct operation *init = live ? (const struct operation *)(uintptr_t)live->definition : NULL;
+    return init && partitions > 0 ? init->key.bytes / live->partitions * (uint64_t)partitions : 0;
+}
+
+struct message over_request(struct thread *t, MPI_Request handle)
+{
+    struct message message = nothing();
+    const struct spool_live *live = persistent_request(t, handle, NULL);
+    if (live)
+        message.comm = ((const struct operation *)(uintptr_t)live->definition)->comm;
+    return message;
+}
+
+void record_start(struct thread *t, enum call call, struct caller caller, uint64_t begin, uint64_t end, MPI_Request handle,
+                  const void *variable)
+{
+    struct spool_live *live = persistent_request(t, handle, variable);
+    thread_was_inside(t, end - begin);
+    if (!live)
+        return; /* it was made while nothing was recorded; its completion is counted as unknown */
+    const struct operation *init = (const struct operation *)(uintptr_t)live->definition;
+    struct message message = message_of(init->key.kind, init->key.peer, init->key.tag, NO_SCOPE);
+    message.bytes = init->key.bytes;
+    message.related = init;
+    struct callsite *site = callsite_of(t, caller);
+    struct operation *operation =
+        operation_of(t, &site->last_operation, call, site->path, init->comm, &message, &message);
+    if (operation)
+        fill_live(t, live, operation, caller.return_address, begin, end);
+    else
+        record_lost();
+}
+
+void record_startall(struct thread *t, struct caller caller, uint64_t begin, uint64_t end, int count,
+                     struct request_array requests)
+{
+    for (int i = 0; i < count; i++) {
+        uint64_t share = (end - begin) / (unsigned)count, from_here = begin + share * (unsigned)i;
+        record_start(t, CALL_MPI_Startall, caller, from_here, from_here + share, request_handle(requests, i),
+                     request_variable(requests, i));
+    }
+}
+
+/* --- tests that said no, or ended nothing -------------------------------------------------------------------------- */
+
+struct spool_live *known_request(struct thread *t, MPI_Request handle, const void *variable)
+{
+    struct spool_live *live = handle == mpi.request_null ? NULL : request_find(t, request_key(handle), variable);
+    return live && request_is_active(live) ? live : NULL;
+}
+
+void record_incomplete(const struct span *span, struct spool_live *live, int certain)
+{
+    if (live->polls == 0) {
+        live->first_poll = span->begin;
+        live->last_incomplete = 0;
+    }
+    live->last_poll = span->begin;
+    if (certain)
+        live->last_incomplete = span->begin;
+    live->polls++;
+}
+
+void record_seen_complete(const struct span *span, struct spool_live *live)
+{
+    if (live->flags & SPOOL_LIVE_SEEN_COMPLETE)
+        return;
+    live->seen_complete = span->end;
+    live->flags |= SPOOL_LIVE_SEEN_COMPLETE;
+}
+
+void record_completable(struct thread *t, MPI_Request handle)
+{
+    struct spool_live *live = known_request(t, handle, NULL);
+    if (!live || live->flags & SPOOL_LIVE_SEEN_COMPLETE)
+        return;
+    live->seen_complete = clock_now();
+    live->flags |= SPOOL_LIVE_SEEN_COMPLETE;
+}

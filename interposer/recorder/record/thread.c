@@ -1,0 +1,120 @@
+#define _GNU_SOURCE
+#include "thread.h"
+
+#include "../base/arena.h"
+#include "callsite.h"
+#include "meter.h"
+#include "request.h"
+#include "tally.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+enum { FIRST_STREAM_CHUNK = 256 << 10, SMALLEST_SCRATCH = 4096 };
+
+enum recorder_state recorder_state HIDDEN = RECORDER_OFF;
+int stamps_are_plain HIDDEN;
+int recorder_multiple HIDDEN;
+struct thread *threads[MAX_THREADS] HIDDEN;
+unsigned thread_count HIDDEN;
+struct thread_hooks thread_hooks HIDDEN;
+__thread struct thread *current_thread HIDDEN;
+
+static struct thread beyond_limit = {.inside = UINTPTR_MAX}; /* enter() refuses it: such threads are not recorded */
+
+static int open_spool(struct thread *t)
+{
+    t->stream = (struct spool_stream){.next_bytes = FIRST_STREAM_CHUNK, .thread = t->number};
+    if (!spool_stream_grow(&t->stream, 0, 1) || !request_init(t) || !tally_init(t))
+        return 0;
+    struct spool_thread self = {(uint16_t)t->number, (int64_t)syscall(SYS_gettid)};
+    return spool_define(&t->stream, SPOOL_THREAD, &self, sizeof self, NULL, 0, NULL, 0);
+}
+
+struct thread *thread_first_call(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    int saved_errno = errno;
+    struct thread *t = NULL;
+    pthread_mutex_lock(&lock);
+    if (thread_count < MAX_THREADS)
+        t = arena_alloc(sizeof *t);
+    if (t) {
+        t->number = thread_count;
+        t->callsites = callsite_cache_create();
+        t->meter = meter_create();
+        t->injector = thread_hooks.first_call ? thread_hooks.first_call(t) : NULL;
+        t->record_room = SPOOL_RECORD_ROOM + (t->meter ? METER_ROOM : 0);
+        if (t->callsites && open_spool(t)) {
+            threads[thread_count] = t;
+            __atomic_store_n(&thread_count, thread_count + 1, __ATOMIC_RELEASE);
+        } else {
+            t = NULL;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    if (!t && spool_header())
+        __atomic_fetch_add(&spool_header()->lost_records, 1, __ATOMIC_RELAXED);
+    current_thread = t ? t : &beyond_limit;
+    errno = saved_errno;
+    return t;
+}
+
+int thread_is_nested(struct thread *t, uintptr_t return_address)
+{
+    if (t == &beyond_limit)
+        return 1;
+    int saved_errno = errno;
+    int nested = callsite_passes(t->inside);
+    errno = saved_errno;
+    if (nested) {
+        unsigned at = (unsigned)((return_address ^ t->inside_return) * 0x9e3779b97f4a7c15u >> 60);
+        t->nestings[at % NESTINGS] = (struct nesting){return_address, t->inside_return};
+    }
+    return nested;
+}
+
+struct thread *thread_step_aside(void)
+{
+    struct thread *t = current_thread;
+    current_thread = &beyond_limit;
+    return t;
+}
+
+uint64_t thread_stamp_begin(struct thread *t)
+{
+    if (t->injector)
+        thread_hooks.enter(t->injector);
+    if (t->meter)
+        meter_enter(t->meter);
+    return clock_now();
+}
+
+uint64_t thread_stamp_end(struct thread *t)
+{
+    uint64_t now = clock_now();
+    if (t->meter)
+        meter_leave(t->meter);
+    if (t->injector)
+        thread_hooks.leave(t->injector);
+    return now;
+}
+
+void *thread_scratch(struct thread *t, uint64_t bytes)
+{
+    if (UNLIKELY(bytes > t->scratch_bytes)) {
+        uint64_t wanted = t->scratch_bytes ? t->scratch_bytes : SMALLEST_SCRATCH;
+        while (wanted < bytes)
+            wanted *= 2;
+        void *fresh = arena_alloc(wanted); /* doubling: what is left behind is never more than what is in use */
+        if (!fresh)
+            return NULL;
+        t->scratch = fresh;
+        t->scratch_bytes = wanted;
+    }
+    return t->scratch;
+}

@@ -1,0 +1,165 @@
+/*
+ * What the recorder keeps for each thread, and the two lines that every wrapper starts and ends with.
+ */
+#ifndef LAPSCOPE_THREAD_H
+#define LAPSCOPE_THREAD_H
+
+#include "../../../schema/spool.h"
+#include "../base/clock.h"
+#include "../base/intern.h"
+#include "../spool/writer.h"
+
+#include <stdint.h>
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+enum { MAX_THREADS = 4096, COMM_CACHE = 16, NESTINGS = 16 };
+
+struct meter;
+struct injector;
+struct operation;
+struct callsite_cache;
+struct comm;
+
+struct request_slot {
+    uint64_t key;            /* the request's handle; meaningful when live is set */
+    struct spool_live *live;
+};
+
+/* Live requests that this thread posted, by handle. Open addressing, linear probing, no tombstones. */
+struct request_index {
+    struct request_slot *slots;
+    uint32_t mask, count;
+    uint32_t lock;           /* taken only under MPI_THREAD_MULTIPLE */
+};
+
+/* A wrapper was called from `caller` while another, called from `inside`, was under way. */
+struct nesting {
+    uintptr_t caller, inside; /* return addresses */
+};
+
+struct thread {
+    uintptr_t inside;        /* frame of the wrapper that this thread is in; 0: none */
+    uintptr_t inside_return; /* that wrapper's return address */
+    unsigned number;
+    struct spool_stream stream;
+    struct meter *meter;                   /* NULL: nothing but time is measured */
+    struct injector *injector;             /* NULL: nothing is injected */
+    uint64_t record_room;                  /* what the records of a row may take, with what the meter adds */
+    struct spool_thread_state *state;      /* in the spool */
+    struct spool_live *free_live;          /* linked through owner */
+    struct spool_live *returned_live;      /* ended by other threads; taken over when free_live runs out */
+    struct request_index index;
+    struct callsite_cache *callsites;
+    struct intern_table operations, outcomes, tallies;
+    struct spool_chunk *tally_chunk;
+    uint32_t tally_used;                   /* entries of tally_chunk */
+    struct {
+        uint64_t key;
+        unsigned generation;
+        struct comm *comm;
+    } comms[COMM_CACHE];
+    struct nesting nestings[NESTINGS];
+    uint64_t next_look;      /* ticks: when record.c looks around again */
+    void *scratch;           /* copies of the application's request arrays, and statuses that it did not want */
+    uint64_t scratch_bytes;
+};
+
+enum recorder_state { RECORDER_OFF, RECORDER_ON, RECORDER_PAUSED }; /* paused by MPI_Pcontrol(0) */
+
+#pragma GCC visibility push(hidden) /* on the declarations: no way round through a table of addresses */
+extern enum recorder_state recorder_state;
+extern int stamps_are_plain;                   /* the time-stamp counter, no meters, nothing injected */
+extern int recorder_multiple;                  /* MPI_THREAD_MULTIPLE was granted */
+extern struct thread *threads[MAX_THREADS];
+extern unsigned thread_count;
+extern __thread struct thread *current_thread __attribute__((tls_model("initial-exec")));
+#pragma GCC visibility pop
+
+/* What injection does in each thread, where there is any: makes a thread's injector when the thread is first met, and is told
+ * of real calls, outside of their stamps. */
+struct thread_hooks {
+    struct injector *(*first_call)(struct thread *t);
+    void (*enter)(struct injector *injector);
+    void (*leave)(struct injector *injector);
+};
+
+extern struct thread_hooks thread_hooks;
+
+/* First call of a thread; NULL when nothing can be recorded for it. */
+struct thread *thread_first_call(void);
+
+/* At least `bytes` of scratch, contents undefined; NULL when there is no memory. */
+void *thread_scratch(struct thread *t, uint64_t bytes);
+
+#define ALWAYS_INLINE __attribute__((always_inline))
+
+/* Whether the wrapper that the thread is inside of is still on the stack: it is not when longjmp or a C++ exception (out of
+ * an error handler) has left it. Remembers who was found to call from inside whom. */
+int thread_is_nested(struct thread *t, uintptr_t return_address);
+
+static inline ALWAYS_INLINE int is_nested(struct thread *t, uintptr_t return_address)
+{
+    unsigned at = (unsigned)((return_address ^ t->inside_return) * 0x9e3779b97f4a7c15u >> 60);
+    const struct nesting *known = &t->nestings[at % NESTINGS];
+    return LIKELY(known->caller == return_address && known->inside == t->inside_return) ||
+           thread_is_nested(t, return_address);
+}
+
+/* The thread's record when this call is the application's own and is to be recorded, else NULL: then the wrapper only
+ * makes the real call. Calls that MPI makes of itself come from further down the stack than the wrapper that is under
+ * way. */
+static inline ALWAYS_INLINE struct thread *enter(void)
+{
+    if (UNLIKELY(recorder_state == RECORDER_OFF))
+        return NULL;
+    struct thread *t = current_thread;
+    if (UNLIKELY(!t) && !(t = thread_first_call()))
+        return NULL;
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    uintptr_t return_address = (uintptr_t)__builtin_return_address(0);
+    if (UNLIKELY(t->inside > frame) && is_nested(t, return_address))
+        return NULL;
+    t->inside = frame;
+    t->inside_return = return_address;
+    return t;
+}
+
+/* The same for calls that make something new, which MPI_Pcontrol(0) leaves out. */
+static inline ALWAYS_INLINE struct thread *enter_unless_paused(void)
+{
+    return LIKELY(recorder_state == RECORDER_ON) ? enter() : NULL;
+}
+
+static inline void leave(struct thread *t)
+{
+    t->inside = 0;
+}
+
+/* What this thread does from here on is not the application's, and not recorded; returns what current_thread was. */
+struct thread *thread_step_aside(void);
+
+/* With meters, injection, or another clock. */
+uint64_t thread_stamp_begin(struct thread *t);
+uint64_t thread_stamp_end(struct thread *t);
+
+/* The times directly before and behind a real call, in ticks. */
+static inline uint64_t stamp_begin(struct thread *t)
+{
+    return LIKELY(stamps_are_plain) ? clock_tsc() : thread_stamp_begin(t);
+}
+
+static inline uint64_t stamp_end(struct thread *t)
+{
+    return LIKELY(stamps_are_plain) ? clock_tsc() : thread_stamp_end(t);
+}
+
+/* Time inside a recorded call. */
+static inline void thread_was_inside(struct thread *t, uint64_t ticks)
+{
+    t->state->mpi_ticks += ticks;
+    t->state->calls++;
+}
+
+#endif

@@ -1,0 +1,245 @@
+#define _GNU_SOURCE
+#include "writer.h"
+
+#include "../base/clock.h"
+#include "../base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LARGEST_STREAM_CHUNK = 8 << 20, FIRST_OWN_DESCRIPTOR = 500 };
+
+static struct {
+    int fd;
+    dev_t device;             /* which file fd was opened on: an application that closes what is not its own may have */
+    ino_t inode;              /* put another under that number */
+    struct spool_file_header *header;
+    uint64_t end, max_bytes; /* of the file */
+    uint64_t clock_refreshed; /* ticks */
+    enum spool_full full;     /* why the last chunk was refused */
+    pthread_mutex_t lock;
+} spool = {.fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+struct spool_file_header *spool_header(void)
+{
+    return spool.header;
+}
+
+/* --- the file ----------------------------------------------------------------------------------------------------- */
+
+/* Reserves blocks: a store into a hole of a full disk would be a SIGBUS in the application. */
+static int reserve(uint64_t offset, uint64_t bytes)
+{
+    struct stat facts;
+    if (fstat(spool.fd, &facts) != 0 || facts.st_dev != spool.device || facts.st_ino != spool.inode)
+        return EBADF;
+    struct rlimit limit; /* growing a file past it raises SIGXFSZ */
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && offset + bytes > limit.rlim_cur)
+        return EFBIG;
+    return posix_fallocate(spool.fd, (off_t)offset, (off_t)bytes);
+}
+
+static void read_word(const char *path, char *text, size_t bytes)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd >= 0 ? read(fd, text, bytes - 1) : 0;
+    text[length > 0 ? length : 0] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    if (fd >= 0)
+        close(fd);
+}
+
+/* Field 22 of /proc/self/stat (proc(5)); the command name before it may hold blanks and brackets. */
+static uint64_t own_start_time(void)
+{
+    char text[1024];
+    read_word("/proc/self/stat", text, sizeof text);
+    const char *field = strrchr(text, ')');
+    unsigned long long start = 0;
+    for (int i = 2; field && i < 22; i++)
+        field = strchr(field + 1, ' ');
+    if (field)
+        sscanf(field, "%llu", &start);
+    return start;
+}
+
+/* Pids of another name space mean nothing. 0: not known. */
+static uint64_t own_pid_namespace(void)
+{
+    struct stat facts;
+    return stat("/proc/self/ns/pid", &facts) == 0 ? (uint64_t)facts.st_ino : 0;
+}
+
+static void fill_header(struct spool_file_header *header, const struct spool_identity *identity)
+{
+    struct spool_clock_pair now = clock_pair();
+    header->version = SPOOL_VERSION;
+    header->header_bytes = SPOOL_HEADER_BYTES;
+    header->clock = clock_is_tsc ? SPOOL_CLOCK_TSC : SPOOL_CLOCK_MONOTONIC;
+    header->rank = identity->rank;
+    header->world_size = identity->world_size;
+    header->thread_level = identity->thread_level;
+    header->world = identity->world;
+    header->life = identity->life;
+    header->pid = getpid();
+    header->pid_start = own_start_time();
+    header->pid_namespace = own_pid_namespace();
+    snprintf(header->job, sizeof header->job, "%s", identity->job ? identity->job : "");
+    snprintf(header->launch, sizeof header->launch, "%s", identity->launch ? identity->launch : "");
+    gethostname(header->host, sizeof header->host - 1);
+    read_word("/proc/sys/kernel/random/boot_id", header->boot_id, sizeof header->boot_id);
+    header->first = identity->first;
+    header->epoch_unix_ns = identity->epoch_unix_ns;
+    header->init_end = identity->init_end;
+    uint64_t ticks = now.ticks - identity->first.ticks;
+    int64_t ns = now.monotonic_ns - identity->first.monotonic_ns;
+    header->nominal_ticks_per_ns = ns > 0 ? (double)ticks / (double)ns : 1.0;
+    memcpy(header->magic, SPOOL_MAGIC, sizeof header->magic);
+}
+
+int spool_create(const char *path, uint64_t max_bytes, const struct spool_identity *identity)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return errno;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_OWN_DESCRIPTOR); /* the application's own numbers stay what they were */
+    if (high >= 0) {
+        close(fd);
+        fd = high;
+    }
+    struct stat facts;
+    if (fstat(fd, &facts) == 0) {
+        spool.device = facts.st_dev;
+        spool.inode = facts.st_ino;
+    }
+    spool.fd = fd;
+    int error = reserve(0, SPOOL_HEADER_BYTES);
+    void *mapped = error ? MAP_FAILED : mmap(NULL, SPOOL_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (mapped == MAP_FAILED) {
+        error = error ? error : errno;
+        unlink(path);
+        close(fd);
+        spool.fd = -1;
+        return error;
+    }
+    spool.end = SPOOL_HEADER_BYTES;
+    spool.max_bytes = max_bytes;
+    spool.header = mapped;
+    fill_header(spool.header, identity);
+    return 0;
+}
+
+void spool_refresh_clock(void)
+{
+    struct spool_file_header *header = spool.header;
+    if (!header)
+        return;
+    pthread_mutex_lock(&spool.lock);
+    uint64_t now = clock_now();
+    if (now - spool.clock_refreshed > (uint64_t)(1e8 * header->nominal_ticks_per_ns)) { /* 0.1 s */
+        unsigned next = header->latest_index + 1; /* index 0 means none, so the first pair goes to latest[1] */
+        header->latest[next & 1] = clock_pair();
+        __atomic_store_n(&header->latest_index, next, __ATOMIC_RELEASE);
+        spool.clock_refreshed = now;
+    }
+    pthread_mutex_unlock(&spool.lock);
+}
+
+struct spool_chunk *spool_new_chunk(enum spool_chunk_kind kind, unsigned thread, uint64_t bytes, uint64_t base, int exempt)
+{
+    static int said;
+    int saved_errno = errno;
+    struct spool_chunk *chunk = NULL;
+    bytes = (bytes + SPOOL_CHUNK_ALIGN - 1) / SPOOL_CHUNK_ALIGN * SPOOL_CHUNK_ALIGN;
+    pthread_mutex_lock(&spool.lock);
+    if (exempt || spool.end + bytes <= spool.max_bytes) {
+        int error = reserve(spool.end, bytes);
+        spool.full = error == EFBIG ? SPOOL_FULL_FILE_SIZE : SPOOL_FULL_DISK;
+        void *mapped = error ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, spool.fd, (off_t)spool.end);
+        if (mapped == MAP_FAILED) {
+            log_once(&said, "the spool cannot grow (%s): rank %d goes on recording summaries only; %s keeps the detail",
+                     strerror(error ? error : errno), spool.header->rank,
+                     error == EFBIG ? "a higher limit on the size of files (ulimit -f)"
+                                    : "more room, or LAPSCOPE_SPOOL_DIR on another disk,");
+        } else {
+            chunk = mapped;
+            chunk->kind = (uint16_t)kind;
+            chunk->thread = (uint16_t)thread;
+            chunk->bytes = bytes;
+            chunk->base = base;
+            __atomic_store_n(&chunk->magic, SPOOL_CHUNK_MAGIC, __ATOMIC_RELEASE);
+            spool.end += bytes;
+            spool.header->chunks++;
+        }
+    } else {
+        spool.full = SPOOL_FULL_MAX_MB;
+    }
+    pthread_mutex_unlock(&spool.lock);
+    errno = saved_errno;
+    return chunk;
+}
+
+void spool_finish(enum spool_end end)
+{
+    spool.clock_refreshed = 0; /* the last pair is the one that matters most */
+    spool_refresh_clock();
+    spool.header->end = end;
+}
+
+/* --- streams ------------------------------------------------------------------------------------------------------ */
+
+int spool_stream_grow(struct spool_stream *stream, uint64_t bytes, int exempt)
+{
+    if (stream->full && !exempt)
+        return 0;
+    uint64_t wanted = stream->full ? SPOOL_CHUNK_ALIGN : stream->next_bytes;
+    uint64_t needed = bytes + sizeof(struct spool_chunk) + SPOOL_RECORD_ROOM;
+    uint64_t base = spool.header->first.ticks;
+    struct spool_chunk *chunk =
+        spool_new_chunk(SPOOL_CHUNK_STREAM, stream->thread, wanted > needed ? wanted : needed, base, exempt);
+    if (!chunk) {
+        stream->full = 1;
+        if (!spool.header->summarized)
+            spool.header->summarized = (uint32_t)spool.full;
+        return 0;
+    }
+    stream->chunk = chunk;
+    stream->at = (unsigned char *)(chunk + 1);
+    stream->end = (unsigned char *)chunk + chunk->bytes;
+    stream->last_begin = base;
+    if (stream->next_bytes < LARGEST_STREAM_CHUNK)
+        stream->next_bytes *= 2;
+    spool_refresh_clock();
+    return 1;
+}
+
+int spool_define(struct spool_stream *stream, enum spool_record type, const void *head, size_t head_bytes,
+                 const void *payload, size_t payload_bytes, const void *payload2, size_t payload2_bytes)
+{
+    if (!spool_stream_room(stream, 1 + head_bytes + payload_bytes + payload2_bytes + SPOOL_RECORD_ROOM, 1))
+        return 0;
+    unsigned char *at = stream->at;
+    *at++ = (unsigned char)type;
+    memcpy(at, head, head_bytes);
+    at += head_bytes;
+    if (payload_bytes)
+        memcpy(at, payload, payload_bytes);
+    at += payload_bytes;
+    if (payload2_bytes)
+        memcpy(at, payload2, payload2_bytes);
+    spool_stream_commit(stream, at + payload2_bytes);
+    return 1;
+}
+
+void spool_define_meta(struct spool_stream *stream, const char *key, const char *value)
+{
+    struct spool_meta meta = {(uint16_t)strlen(key), (uint32_t)strlen(value)};
+    spool_define(stream, SPOOL_META, &meta, sizeof meta, key, meta.key_bytes, value, meta.value_bytes);
+}

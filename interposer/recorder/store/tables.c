@@ -1,0 +1,281 @@
+#include "tables.h"
+
+#include "../base/call.h"
+#include "embedded.h"
+#include "sql.h"
+#include "vfs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+enum { PAGE_BYTES = 4096 };
+
+static const char *const statement_texts[STORE_STATEMENTS] = {
+    [STORE_RANK] = "INSERT INTO rank VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [STORE_PROCESSOR] = "INSERT OR REPLACE INTO processor VALUES(?,?,?,?,?,?,?)",
+    [STORE_STARVATION] = "INSERT INTO starvation VALUES(?,?,?,?)",
+    [STORE_OPTION] = "INSERT OR REPLACE INTO option VALUES(?,?,?,?)",
+    [STORE_ENVIRONMENT] = "INSERT OR REPLACE INTO environment VALUES(?,?,?)",
+    [STORE_CVAR] = "INSERT OR REPLACE INTO cvar VALUES(?,?,?)",
+    [STORE_THREAD] = "INSERT INTO thread VALUES(?,?,?,?,?,?)",
+    [STORE_CALL_NAME] = "INSERT INTO call_name VALUES(?,?,?,?)",
+    [STORE_MODULE] = "INSERT INTO module VALUES(?,?,?,?,?,?)",
+    [STORE_PATH] = "INSERT INTO call_path VALUES(?,?,?)",
+    [STORE_FRAME] = "INSERT INTO frame VALUES(?,?,?,?)",
+    [STORE_COMM] = "INSERT INTO communicator VALUES(?,?,?,?,?,?,?,?,?)",
+    [STORE_MEMBER] = "INSERT INTO communicator_member VALUES(?,?,?,?)",
+    [STORE_OPERATION] = "INSERT INTO operation VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    /* ids left to SQLite: it counts on from 1, and need not search for what is there */
+    [STORE_CALLS] = "INSERT INTO call SELECT NULL,a,b,c,d,e,f,g,h FROM call_batch",
+    [STORE_REQUESTS] = "INSERT INTO request SELECT NULL,a,b,c,d,e,f,g,0,NULL,NULL,NULL,NULL,NULL FROM request_batch",
+    [STORE_REQUESTS_POLLED] = "INSERT INTO request SELECT NULL,a,b,c,d,e,f,g,h,i,j,k,l,m FROM request_batch",
+    [STORE_COUNTER] = "INSERT OR REPLACE INTO counter VALUES(?,?,?,?,?,?)",
+    [STORE_CALL_COUNTERS] = "INSERT INTO call_counter SELECT a,b,c FROM call_counter_batch",
+    [STORE_REQUEST_COUNTERS] = "INSERT INTO request_counter SELECT a,b,c FROM request_counter_batch",
+    [STORE_TALLY] = "INSERT INTO tally VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
+    [STORE_INJECTOR] = "INSERT OR REPLACE INTO injector VALUES(?,?,?,?,?,?,?,?,?)",
+    [STORE_INJECTION] = "INSERT INTO injection VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
+};
+
+/* --- statements --------------------------------------------------------------------------------------------------- */
+
+void store_check(struct store_tables *tables, int code)
+{
+    if (code == SQLITE_OK || code == SQLITE_DONE || tables->failed)
+        return;
+    tables->failed = code;
+    snprintf(tables->trouble, sizeof tables->trouble, "%s", tables->db ? sqlite3_errmsg(tables->db) : sqlite3_errstr(code));
+}
+
+void store_run(struct store_tables *tables, enum store_statement which)
+{
+    store_check(tables, sqlite3_step(tables->statements[which]));
+    sqlite3_reset(tables->statements[which]);
+}
+
+/* Length of the UTF-8 character at `at` (RFC 3629), 0 when there is none. */
+static size_t utf8_bytes(const unsigned char *at, size_t left)
+{
+    size_t bytes = at[0] < 0x80                    ? 1
+                   : at[0] >= 0xc2 && at[0] < 0xe0 ? 2
+                   : at[0] >= 0xe0 && at[0] < 0xf0 ? 3
+                   : at[0] >= 0xf0 && at[0] < 0xf5 ? 4
+                                                   : 0;
+    if (bytes > left)
+        return 0;
+    for (size_t i = 1; i < bytes; i++)
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+    int overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
+    int beyond = (at[0] == 0xed && at[1] >= 0xa0) || (at[0] == 0xf4 && at[1] >= 0x90);
+    return at[0] && !overlong && !beyond ? bytes : 0;
+}
+
+void store_text(struct store_tables *tables, enum store_statement which, int at, const void *text, size_t bytes)
+{
+    char *copy = malloc(bytes + 1);
+    if (!copy) {
+        store_check(tables, SQLITE_NOMEM);
+        return;
+    }
+    for (size_t i = 0, valid; i < bytes; i += valid ? valid : 1) {
+        valid = utf8_bytes((const unsigned char *)text + i, bytes - i);
+        if (valid)
+            memcpy(copy + i, (const char *)text + i, valid);
+        else
+            copy[i] = '?';
+    }
+    store_check(tables, sqlite3_bind_text(tables->statements[which], at, copy, (int)bytes, free));
+}
+
+/* --- opening and closing ------------------------------------------------------------------------------------------ */
+
+/* A write beyond the process's limit on the size of files would be a signal that ends the application: SQLite is told to
+ * see a full disk before that. */
+static void respect_file_size_limit(struct store_tables *tables)
+{
+    struct rlimit limit;
+    char pragma[64];
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur / PAGE_BYTES > INT32_MAX)
+        return;
+    unsigned pages = (unsigned)(limit.rlim_cur / PAGE_BYTES);
+    if (pages == 0) {
+        store_check(tables, SQLITE_FULL);
+        return;
+    }
+    snprintf(pragma, sizeof pragma, "PRAGMA max_page_count=%u", pages);
+    store_check(tables, sqlite3_exec(tables->db, pragma, NULL, NULL, NULL));
+}
+
+/* Whether that is what filled it up. */
+static int is_at_file_size_limit(struct store_tables *tables)
+{
+    struct rlimit limit;
+    sqlite3_stmt *count = NULL;
+    int64_t pages = 0;
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return 0;
+    if (sqlite3_prepare_v2(tables->db, "PRAGMA page_count", -1, &count, NULL) == SQLITE_OK && sqlite3_step(count) == SQLITE_ROW)
+        pages = sqlite3_column_int64(count, 0);
+    sqlite3_finalize(count);
+    return limit.rlim_cur < PAGE_BYTES || ((uint64_t)pages + 1) * PAGE_BYTES > limit.rlim_cur;
+}
+
+static void write_call_names(struct store_tables *tables)
+{
+    for (int i = 0; i < CALL_COUNT; i++) {
+        store_integer(tables, STORE_CALL_NAME, 1, i);
+        store_words(tables, STORE_CALL_NAME, 2, call_names[i]);
+        store_words(tables, STORE_CALL_NAME, 3, call_families[i]);
+        store_words(tables, STORE_CALL_NAME, 4, call_roles[i]);
+        store_run(tables, STORE_CALL_NAME);
+    }
+}
+
+void store_tables_open(struct store_tables *tables, const char *path, int rank)
+{
+    *tables = (struct store_tables){.rank = rank,
+                                    .call_operations.entry_bytes = sizeof(int64_t),
+                                    .request_operations.entry_bytes = sizeof(int64_t),
+                                    .pending_operations.entry_bytes = sizeof(int64_t)};
+    /* The file is ours alone until it is renamed: no locks, which some parallel file systems refuse, and no journal,
+     * which would protect nothing. */
+    store_check(tables, sqlite3_open_v2(path, &tables->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, store_vfs(0)));
+    const char *const setup[] = {"PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
+                                 "PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-4096",
+                                 "BEGIN", embedded_schema, embedded_views};
+    for (size_t i = 0; i < sizeof setup / sizeof setup[0]; i++) {
+        if (!tables->failed)
+            store_check(tables, sqlite3_exec(tables->db, setup[i], NULL, NULL, NULL));
+        if (i == 0 && !tables->failed)
+            respect_file_size_limit(tables);
+    }
+    store_rows_open(tables);
+    for (int i = 0; !tables->failed && i < STORE_STATEMENTS; i++)
+        store_check(tables, sqlite3_prepare_v3(tables->db, statement_texts[i], -1, SQLITE_PREPARE_PERSISTENT,
+                                               &tables->statements[i], NULL));
+    if (!tables->failed)
+        write_call_names(tables);
+}
+
+int store_tables_close(struct store_tables *tables, const char *path, char *error, size_t error_bytes)
+{
+    store_rows_flush(tables);
+    for (int i = 0; i < STORE_STATEMENTS; i++)
+        sqlite3_finalize(tables->statements[i]);
+    if (!tables->failed)
+        store_check(tables, sqlite3_exec(tables->db, "COMMIT", NULL, NULL, NULL));
+    int limited = tables->failed == SQLITE_FULL && is_at_file_size_limit(tables);
+    sqlite3_close(tables->db);
+    store_rows_close(tables);
+    free(tables->call_operations.entries);
+    free(tables->request_operations.entries);
+    free(tables->pending_operations.entries);
+    if (!tables->failed)
+        return 0;
+    const char *advice = limited                           ? ": the limit on the size of files is reached, raise it (ulimit -f)"
+                         : tables->failed == SQLITE_FULL   ? ": free some space there"
+                         : tables->failed == SQLITE_NOMEM  ? ": convert it where there is more memory"
+                                                           : "";
+    snprintf(error, error_bytes, "%s cannot be written (%s)%s", path, tables->trouble, advice);
+    return -1;
+}
+
+/* --- rows --------------------------------------------------------------------------------------------------------- */
+
+void store_tally(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
+                 const struct spool_tally *tally)
+{
+    store_integer(tables, STORE_TALLY, 1, tables->rank);
+    store_integer(tables, STORE_TALLY, 2, thread);
+    store_integer(tables, STORE_TALLY, 3, tally->call_plus_1 - 1);
+    store_integer_or_null(tables, STORE_TALLY, 4, spool_has_path(definitions, tally->path), tally->path);
+    store_words(tables, STORE_TALLY, 5, tally->reason == SPOOL_TALLY_POLL ? "poll" : "summary");
+    store_integer(tables, STORE_TALLY, 6, tally->size_class);
+    store_integer(tables, STORE_TALLY, 7, (int64_t)tally->count);
+    store_integer(tables, STORE_TALLY, 8, (int64_t)tally->bytes);
+    store_integer(tables, STORE_TALLY, 9, spool_ns(definitions, tally->inside_ticks));
+    store_integer(tables, STORE_TALLY, 10, spool_ns(definitions, tally->completion_ticks));
+    store_integer(tables, STORE_TALLY, 11, spool_ns(definitions, tally->mpi_ticks));
+    store_integer(tables, STORE_TALLY, 12, spool_ns(definitions, tally->window_ticks));
+    store_run(tables, STORE_TALLY);
+}
+
+void store_injection(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
+                     const struct spool_injection *injection)
+{
+    int has_path = spool_has_path(definitions, injection->path);
+    store_integers(tables, STORE_INJECTION,
+                   (int64_t[]){tables->rank, thread, injection->call_plus_1 - 1, has_path ? (int64_t)injection->path : -1,
+                               !injection->is_off, (int64_t)injection->windows, (int64_t)injection->tests,
+                               (int64_t)injection->found, spool_ns(definitions, injection->test_ticks),
+                               spool_ns(definitions, injection->idle_ticks), injection->interrupts, injection->deferred,
+                               spool_ns(definitions, injection->interrupt_ticks)},
+                   13, 3);
+}
+
+void store_starvation(struct store_tables *tables, int64_t begin_ns, int64_t end_ns, int64_t wait_ns)
+{
+    store_integers(tables, STORE_STARVATION, (int64_t[]){tables->rank, begin_ns, end_ns, wait_ns}, 4, 4);
+}
+
+/* The value of a META key; empty when the spool has none. */
+static void store_fact(struct store_tables *tables, const struct spool_definitions *definitions, int at, const char *key)
+{
+    for (uint64_t i = 1; i <= definitions->meta_count; i++) {
+        const struct meta_definition *meta = id_table_at(&definitions->metas, i);
+        if (meta && spool_meta_is(meta, key)) {
+            store_text(tables, STORE_RANK, at, meta->value, meta->head.value_bytes);
+            return;
+        }
+    }
+    store_words(tables, STORE_RANK, at, "");
+}
+
+/* What the disk had no room for is told from what could not be read of the spool, although both are lost_records. */
+static void store_damage(struct store_tables *tables, int64_t pieces)
+{
+    char number[24];
+    snprintf(number, sizeof number, "%lld", (long long)pieces);
+    store_integer(tables, STORE_OPTION, 1, tables->rank);
+    store_words(tables, STORE_OPTION, 2, "damaged_pieces");
+    store_text(tables, STORE_OPTION, 3, number, strlen(number));
+    store_words(tables, STORE_OPTION, 4, "conversion");
+    store_run(tables, STORE_OPTION);
+}
+
+void store_rank(struct store_tables *tables, const struct spool_definitions *definitions, const struct rank_row *row)
+{
+    static const char *const ends[] = {
+        [SPOOL_OPEN] = "killed", [SPOOL_FINALIZED] = "finalize", [SPOOL_ABORTED] = "abort", [SPOOL_EXITED] = "exit"};
+    static const struct {
+        int column;
+        const char *key;
+    } facts[] = {{8, "command"},       {9, "executable"},        {10, "mpi_abi"}, {11, "mpi_library"},
+                 {12, "mpi_standard"}, {14, "lapscope_version"}, {15, "job"}};
+    const struct spool_file_header *header = row->header;
+    for (size_t i = 0; i < sizeof facts / sizeof facts[0]; i++)
+        store_fact(tables, definitions, facts[i].column, facts[i].key);
+    store_integer(tables, STORE_RANK, 1, tables->rank);
+    store_integer(tables, STORE_RANK, 2, header->world);
+    store_integer(tables, STORE_RANK, 3, header->rank);
+    store_integer(tables, STORE_RANK, 4, header->life);
+    store_integer(tables, STORE_RANK, 5, header->world_size);
+    store_text(tables, STORE_RANK, 6, header->host, strnlen(header->host, sizeof header->host));
+    store_integer(tables, STORE_RANK, 7, header->pid);
+    store_integer(tables, STORE_RANK, 13, header->thread_level);
+    store_integer(tables, STORE_RANK, 16, header->first.monotonic_ns);
+    store_integer(tables, STORE_RANK, 17, header->epoch_unix_ns);
+    store_words(tables, STORE_RANK, 18, header->clock == SPOOL_CLOCK_TSC ? "tsc" : "monotonic");
+    store_integer(tables, STORE_RANK, 19, row->init_end_ns);
+    store_integer(tables, STORE_RANK, 20, row->end_ns);
+    store_words(tables, STORE_RANK, 21, ends[row->end <= SPOOL_EXITED ? row->end : SPOOL_OPEN]);
+    store_integer(tables, STORE_RANK, 22, (int64_t)header->lost_records + row->damaged);
+    store_integer(tables, STORE_RANK, 23, (int64_t)header->unknown_requests);
+    store_integer(tables, STORE_RANK, 24, header->summarized <= SPOOL_FULL_FILE_SIZE ? header->summarized : SPOOL_FULL_MAX_MB);
+    store_integer(tables, STORE_RANK, 25, row->spool_bytes);
+    store_run(tables, STORE_RANK);
+    if (row->damaged)
+        store_damage(tables, row->damaged);
+}

@@ -1,0 +1,81 @@
+/* The tables of schema/schema.sql as the conversion fills them. Only store_*.c know SQLite. */
+#ifndef LAPSCOPE_STORE_TABLES_H
+#define LAPSCOPE_STORE_TABLES_H
+
+#include "../spool/definitions.h"
+
+#include <stddef.h>
+
+struct sqlite3;
+struct sqlite3_stmt;
+struct store_batch;
+
+enum store_statement {
+    STORE_RANK, STORE_PROCESSOR, STORE_STARVATION, STORE_OPTION, STORE_ENVIRONMENT, STORE_CVAR, STORE_THREAD, STORE_CALL_NAME, STORE_MODULE, STORE_PATH,
+    STORE_FRAME, STORE_COMM, STORE_MEMBER, STORE_OPERATION, STORE_CALLS, STORE_REQUESTS, STORE_REQUESTS_POLLED,
+    STORE_COUNTER, STORE_CALL_COUNTERS, STORE_REQUEST_COUNTERS, STORE_TALLY, STORE_INJECTOR, STORE_INJECTION, STORE_STATEMENTS
+};
+
+struct store_tables {
+    struct sqlite3 *db;
+    struct sqlite3_stmt *statements[STORE_STATEMENTS];
+    int rank;
+    int failed;               /* SQLite's code of the first failure */
+    char trouble[160];        /* what SQLite said of it */
+    int64_t last_operation;
+    struct store_batch *call_batch, *request_batch, *call_counter_batch, *request_counter_batch;
+    struct id_table call_operations, request_operations, pending_operations; /* spool id to row id */
+};
+
+struct call_row {
+    int64_t operation;
+    unsigned thread;
+    int64_t begin_ns, duration_ns, user_ns, system_ns; /* -1: NULL */
+    int64_t completed, receive_operation;  /* 0: none */
+};
+
+struct request_row {
+    int64_t operation, completion;         /* completion 0: NULL */
+    unsigned thread;
+    int64_t post_begin_ns, post_ns, mpi_ns, outstanding_bytes, polls;
+    int64_t first_poll_ns, last_poll_ns, last_incomplete_ns, first_complete_ns; /* -1: NULL, as in mpi_ns */
+    int64_t injection_arm;
+};
+
+struct rank_row {
+    const struct spool_file_header *header;
+    uint32_t end;            /* enum spool_end */
+    int64_t init_end_ns, end_ns, spool_bytes, damaged;
+};
+
+/* Opens an empty database file, makes the schema and begins the transaction. Failures are remembered in `failed`, after
+ * which the other functions do nothing of use; store_tables_close() reports them. */
+void store_tables_open(struct store_tables *tables, const char *path, int rank);
+/* Commits and closes. Returns -1 with a sentence in `error` when anything failed since the opening. */
+int store_tables_close(struct store_tables *tables, const char *path, char *error, size_t error_bytes);
+
+/* Everything that has an id, but operations. */
+void store_definitions(struct store_tables *tables, const struct spool_definitions *definitions);
+
+/* Row ids of operations, made on first use; 0 when the spool does not define it. */
+int64_t store_call_operation(struct store_tables *tables, const struct spool_definitions *definitions, uint64_t operation);
+int64_t store_request_operation(struct store_tables *tables, const struct spool_definitions *definitions, uint64_t outcome);
+int64_t store_pending_operation(struct store_tables *tables, const struct spool_definitions *definitions,
+                                uint64_t operation);
+
+/* Rows get the ids 1, 2, ... in the order of these calls. */
+void store_call(struct store_tables *tables, const struct call_row *row);
+void store_request(struct store_tables *tables, const struct request_row *row);
+/* Values of counters, in the order of rows. */
+void store_call_counter(struct store_tables *tables, int64_t call, unsigned number, int64_t value);
+void store_request_counter(struct store_tables *tables, int64_t request, unsigned number, int64_t value);
+/* A row of starvation. */
+void store_starvation(struct store_tables *tables, int64_t begin_ns, int64_t end_ns, int64_t wait_ns);
+
+void store_tally(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
+                 const struct spool_tally *tally);
+void store_injection(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
+                     const struct spool_injection *injection);
+void store_rank(struct store_tables *tables, const struct spool_definitions *definitions, const struct rank_row *row);
+
+#endif

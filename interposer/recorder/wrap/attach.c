@@ -1,0 +1,38 @@
+/* Where the preload library hands over: a wrapper for each function. */
+#include "../base/config.h"
+#include "../base/log.h"
+#include "../base/mpi_api.h"
+#include "../record/callsite.h"
+#include "recorder.h"
+
+#pragma GCC visibility push(hidden)
+static void *const wrappers[FUNCTION_COUNT] = {
+#define FUNCTION(function) (void *)wrap_##function,
+#define SYMBOL(name, function)
+#include "functions.inc"
+#undef FUNCTION
+#undef SYMBOL
+};
+#pragma GCC visibility pop
+
+__attribute__((visibility("default"))) void *const *lapscope_attach(const struct lapscope_host *host)
+{
+    int speak = log_first_on_node();
+    if (host->version != LAPSCOPE_HOST_VERSION || host->functions != FUNCTION_COUNT) {
+        if (speak)
+            log_line("liblapscope.so and its recorder are of different versions: nothing is recorded; install both anew");
+        return NULL;
+    }
+    config_load(speak);
+    const char *missing = mpi_api_load(host);
+    if (missing) {
+        if (speak)
+            log_line("%s has no %s, which the recorder needs: nothing is recorded", host->mpi_path, missing);
+        return NULL;
+    }
+    if (!clock_select((enum clock_choice)config.clock) && speak)
+        log_line("LAPSCOPE_CLOCK=tsc: this processor's time-stamp counter is not invariant: using CLOCK_MONOTONIC");
+    callsite_configure();
+    *host->exit_hook = recorder_left;
+    return wrappers;
+}

@@ -1,0 +1,129 @@
+#include "completion.h"
+
+#include "../record/record_completion.h"
+
+/* A persistent request outlives its activation, and need not have been active. */
+static __attribute__((noinline)) void complete_persistent(const struct span *span, const struct batch *batch, int at,
+                                                          struct spool_live *live, const MPI_Status *status,
+                                                          enum spool_ended ended)
+{
+    if (request_is_active(live))
+        record_completion(span, live, status, ended);
+    if (ended == SPOOL_FREED) {
+        request_release(span->thread, live);
+        return;
+    }
+    __atomic_store_n(&live->operation, 0, __ATOMIC_RELEASE);
+    request_attach(request_key(batch->handles[at]), live);
+}
+
+static inline ALWAYS_INLINE void end_request(const struct span *span, const struct batch *batch, int at, const MPI_Status *status,
+                               enum spool_ended ended)
+{
+    struct spool_live *live;
+    if (UNLIKELY(recorder_multiple)) {
+        live = batch->detached[at];
+        batch->detached[at] = NULL;
+    } else {
+        live = take(batch->thread, batch->handles[at], variable_at(batch, at));
+    }
+    if (UNLIKELY(!live)) {
+        if (!is_null_request(batch->handles[at]))
+            record_unknown_completion();
+    } else if (UNLIKELY(live->flags & SPOOL_LIVE_PERSISTENT)) {
+        complete_persistent(span, batch, at, live, status, ended);
+    } else {
+        record_completion(span, live, status, ended);
+        request_release(span->thread, live);
+    }
+}
+
+void record_completing_call(struct span *span, int completes_known)
+{
+    if (UNLIKELY(recorder_state == RECORDER_PAUSED) && !completes_known)
+        record_nothing(span);
+    else
+        record_call(span, NULL, NULL);
+}
+
+void complete_at(const struct span *span, const struct batch *batch, int at, const MPI_Status *status, enum spool_ended ended)
+{
+    end_request(span, batch, at, status, ended);
+}
+
+void complete_one(struct span *span, const struct batch *batch, int at, const MPI_Status *status, int error,
+                  enum spool_ended ended)
+{
+    int over = LIKELY(error == MPI_SUCCESS) || (is_nulled(batch, at) && !is_null_request(batch->handles[at]));
+    record_completing_call(span, over && (recorder_state == RECORDER_ON || batch_request(batch, at)));
+    if (over)
+        complete_at(span, batch, at, error == MPI_SUCCESS ? status : NULL, error == MPI_SUCCESS ? ended : SPOOL_FAILED);
+}
+
+/* With MPI_ERR_IN_STATUS: whether the request at a place is over (MPI-4.1 3.7.5). Handles of persistent ones stay. */
+static inline int is_over(const struct batch *batch, int at, const MPI_Status *status, int error)
+{
+    if (is_null_request(batch->handles[at]))
+        return 0;
+    return is_nulled(batch, at) || (error == MPI_ERR_IN_STATUS && status && status->MPI_ERROR != MPI_ERR_PENDING);
+}
+
+void complete_all(struct span *span, const struct batch *batch, int error, enum spool_ended ended)
+{
+    if (UNLIKELY(span->thread->stream.full || recorder_state == RECORDER_PAUSED))
+        span->completed = batch_known(batch);
+    record_completing_call(span, span->completed != 0);
+    for (int i = 0; i < batch->count; i++) {
+        MPI_Status copy;
+        const MPI_Status *status = status_at(batch, i, &copy);
+        if (LIKELY(error == MPI_SUCCESS))
+            end_request(span, batch, i, status, ended);
+        else if (is_over(batch, i, status, error))
+            complete_at(span, batch, i, error == MPI_ERR_IN_STATUS ? status : NULL,
+                        error == MPI_ERR_IN_STATUS && status && status->MPI_ERROR == MPI_SUCCESS ? ended : SPOOL_FAILED);
+    }
+}
+
+/* Whether indices that a call reports are counted from `base`: they are places of requests, and every request that has
+ * been nulled is among them. */
+static inline int counts_from(const struct batch *batch, const int *reported, int count, int base)
+{
+    int nulled = 0, nulled_reported = 0;
+    for (int i = 0; i < count; i++) {
+        int at = reported[i] - base;
+        if (at < 0 || at >= batch->count || is_null_request(batch->handles[at]))
+            return 0;
+        nulled_reported += is_nulled(batch, at);
+    }
+    for (int i = 0; i < batch->count; i++)
+        nulled += !is_null_request(batch->handles[i]) && is_nulled(batch, i);
+    return nulled == nulled_reported;
+}
+
+/* Persistent requests are not nulled, so that some calls fit both bases: then it is what it was before. */
+int first_index(const struct batch *batch, const int *reported, int count)
+{
+    static int of_fortran = 1;
+    if (LIKELY(!batch->fortran))
+        return 0;
+    int base = __atomic_load_n(&of_fortran, __ATOMIC_RELAXED);
+    if (UNLIKELY(!counts_from(batch, reported, count, base) && counts_from(batch, reported, count, 1 - base))) {
+        base = 1 - base;
+        __atomic_store_n(&of_fortran, base, __ATOMIC_RELAXED);
+    }
+    return base;
+}
+
+void complete_some(struct span *span, const struct batch *batch, int completed, const int *indices, int first, int error,
+                   enum spool_ended ended)
+{
+    if (UNLIKELY(span->thread->stream.full))
+        span->completed = completed > 0 ? (unsigned)completed : 1;
+    record_completing_call(span, 1);
+    for (int i = 0; i < completed; i++) {
+        MPI_Status copy;
+        const MPI_Status *status = status_at(batch, i, &copy);
+        int failed = error != MPI_SUCCESS && (!status || status->MPI_ERROR != MPI_SUCCESS);
+        complete_at(span, batch, indices[i] - first, status, failed ? SPOOL_FAILED : ended);
+    }
+}

@@ -1,0 +1,199 @@
+#define _GNU_SOURCE
+#include "recorder.h"
+
+#include "../base/clock.h"
+#include "../base/config.h"
+#include "../base/held.h"
+#include "../base/log.h"
+#include "../base/rundir.h"
+#include "../inject/inject.h"
+#include "../record/callsite.h"
+#include "../record/comm.h"
+#include "../record/counters.h"
+#include "../record/facts.h"
+#include "../record/meter.h"
+#include "../record/record.h"
+#include "../store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct rundir dir;
+static pid_t owner; /* a forked child must leave its parent's spool alone */
+static int all_ended; /* all sessions are over */
+
+static void forget_in_child(void)
+{
+    recorder_state = RECORDER_OFF;
+}
+
+/* Leaves word in the run directory of a spool that lies elsewhere: "host<TAB>path". */
+static void point_to_spool(void)
+{
+    char path[RUNDIR_PATH_BYTES + 8], text[RUNDIR_PATH_BYTES + 300];
+    if (!*config.spool_dir)
+        return;
+    snprintf(path, sizeof path, "%.*s.spool-at", (int)(strlen(dir.database) - strlen(".db")), dir.database);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int length = snprintf(text, sizeof text, "%s\t%s\n", spool_header()->host, dir.spool);
+    if (fd < 0 || write(fd, text, (size_t)length) != length)
+        log_line("%s cannot be written: should this rank be killed, its data are in %s", path, dir.spool);
+    if (fd >= 0)
+        close(fd);
+}
+
+static int open_spool(const struct spool_identity *identity)
+{
+    char trouble[RUNDIR_PATH_BYTES + 256] = "";
+    int error = rundir_open(&dir, identity->rank, trouble, sizeof trouble);
+    if (error) { /* most often the same for all; the report counts the ranks that are missing */
+        if (log_first_on_node())
+            log_line("rank %d is not recorded: %s", identity->rank, trouble);
+        return 0;
+    }
+    struct spool_identity named = *identity;
+    named.world = dir.job.world;
+    named.life = dir.life;
+    named.job = dir.job.identity;
+    named.launch = dir.job.launch;
+    error = spool_create(dir.spool, (uint64_t)config.max_mb << 20, &named);
+    if (error)
+        log_line("rank %d is not recorded: its spool %s cannot be made (%s); %s", identity->rank, dir.spool, strerror(error),
+                 error == EFBIG ? "the limit on the size of files has to be higher (ulimit -f)"
+                                : "LAPSCOPE_DIR or LAPSCOPE_SPOOL_DIR can name another place");
+    return !error;
+}
+
+static void start(struct spool_clock_pair began, int64_t began_unix_ns, const struct recorder_place *place)
+{
+    struct clock_shift shift;
+    clock_shift_of(config.test_clock, place->rank, &shift);
+    began = clock_pretend(shift, began);
+    struct spool_identity identity = {.first = began,
+                                      .epoch_unix_ns = began_unix_ns,
+                                      .init_end = clock_now(),
+                                      .rank = place->rank,
+                                      .world_size = place->world_size,
+                                      .thread_level = place->thread_level};
+    recorder_multiple = place->thread_level == 3;
+    if (!open_spool(&identity))
+        return;
+    if (*config.counters)
+        counters_open(config.counters, log_first_on_node());
+    stamps_are_plain = clock_is_tsc && !meters_wanted();
+    struct thread *t = record_init_world(identity.world_size) ? thread_first_call() : NULL;
+    if (!t) {
+        log_line("rank %d is not recorded: no room for the first records in %s", identity.rank, dir.spool);
+        unlink(dir.spool);
+        return;
+    }
+    owner = getpid();
+    at_quick_exit(recorder_left);
+    pthread_atfork(NULL, NULL, forget_in_child);
+    facts_write(t, dir.job.identity);
+    point_to_spool();
+    spool_refresh_clock();
+    recorder_state = RECORDER_ON;
+}
+
+void recorder_start(struct spool_clock_pair began, int64_t began_unix_ns, const struct recorder_place *place)
+{
+    int saved_errno = errno;
+    struct held held;
+    held_begin(&held);
+    start(began, began_unix_ns, place);
+    held_end(&held);
+    errno = saved_errno;
+}
+
+void recorder_know_world(void)
+{
+    MPI_Group world;
+    struct thread *t = current_thread;
+    if (!t || mpi.Comm_group(mpi.comm_world, &world) != MPI_SUCCESS)
+        return;
+    comm_set_world(world);
+    comm_define(t, SCOPE(mpi.comm_world), "MPI_COMM_WORLD", NULL, 0);
+    comm_define(t, SCOPE(mpi.comm_self), "MPI_COMM_SELF", NULL, 0);
+    inject_start(t, dir.job.identity);
+}
+
+void recorder_all_ended(uint64_t began)
+{
+    spool_header()->finalize_begin = began;
+    all_ended = 1;
+}
+
+void recorder_go_on(void)
+{
+    all_ended = 0;
+    if (recorder_state != RECORDER_OFF)
+        spool_header()->finalize_begin = 0;
+}
+
+/* Says where the data are: one rank of the job. */
+static int is_speaker(const struct spool_file_header *header)
+{
+    return header->rank == 0 && header->world == 1 && !config.quiet;
+}
+
+static void convert(void)
+{
+    char error[2 * RUNDIR_PATH_BYTES + 256] = "";
+    struct store_result result;
+    const struct spool_file_header *header = spool_header();
+    if (!config.convert) {
+        if (is_speaker(header))
+            log_line("data in %s; next: lapscope report %s (turns the spools into SQLite first)", dir.path, dir.path);
+        return;
+    }
+    if (store_convert(dir.spool, dir.database, NULL, NULL, &result, error, sizeof error) != 0) {
+        log_line("rank %d: %s. Nothing is lost: the spool stays, and `lapscope recover %s` converts it later", header->rank,
+                 error, dir.path);
+        return;
+    }
+    unlink(dir.spool);
+    if (*config.spool_dir) {
+        char path[RUNDIR_PATH_BYTES + 8];
+        snprintf(path, sizeof path, "%.*s.spool-at", (int)(strlen(dir.database) - strlen(".db")), dir.database);
+        unlink(path);
+    }
+    if (is_speaker(header))
+        log_line("data in %s; rank 0 of %d: %llu requests, %llu calls, %llu lost; next: lapscope report %s", dir.path,
+                 header->world_size, (unsigned long long)result.requests, (unsigned long long)result.calls,
+                 (unsigned long long)result.lost, dir.path);
+}
+
+void recorder_stop(enum spool_end end)
+{
+    int saved_errno = errno;
+    if (recorder_state == RECORDER_OFF || owner != getpid())
+        return;
+    recorder_state = RECORDER_OFF;
+    inject_abandon();
+    spool_finish(end);
+    struct held held;
+    held_begin(&held);
+    convert();
+    held_end(&held);
+    errno = saved_errno;
+}
+
+/* Also called in children of vfork, which share our memory: hence the owner. */
+void recorder_left(void)
+{
+    if (recorder_state == RECORDER_OFF || owner != getpid() || spool_header()->end != SPOOL_OPEN)
+        return;
+    spool_header()->end = all_ended ? SPOOL_FINALIZED : SPOOL_EXITED;
+}
+
+/* exit() without MPI_Finalize, or behind the last session */
+static __attribute__((destructor)) void at_exit(void)
+{
+    recorder_stop(all_ended ? SPOOL_FINALIZED : SPOOL_EXITED);
+}

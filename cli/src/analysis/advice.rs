@@ -6,6 +6,7 @@
 
 mod chain;
 mod gather;
+mod headline;
 mod judge;
 mod merge;
 mod ranks;
@@ -131,6 +132,8 @@ pub struct Advice {
     pub of_ranks: usize,
     /// Where waits for ranks began that were inside MPI themselves.
     pub began: Option<Began>,
+    /// What to do, shortest.
+    pub headline: String,
     pub sentence: String,
     pub evidence: Evidence,
 }

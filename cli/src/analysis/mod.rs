@@ -17,6 +17,7 @@ pub mod report;
 pub mod requests;
 pub mod sites;
 mod starved;
+pub mod summary;
 pub mod thresholds;
 pub mod transfers;
 pub mod wrappers;

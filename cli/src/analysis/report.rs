@@ -15,6 +15,7 @@ use super::part;
 use super::problem::Problem;
 use super::reference::Source;
 use super::sites::{group_completing, group_sites, name_site, Grouping, Order, Site};
+use super::summary::Summary;
 use super::thresholds::Thresholds;
 use super::transfers::{kinds, size_classes, KindRow, SizeClass};
 use super::wrappers::Wrapper;
@@ -32,6 +33,7 @@ pub struct Report {
     pub run: String,
     pub head: Head,
     pub problems: Vec<Problem>,
+    pub summary: Summary,
     pub totals: Totals,
     pub spread: Spread,
     pub insights: Vec<Insight>,
@@ -219,6 +221,12 @@ impl Report {
             run: run_name.to_owned(),
             head: head(run),
             problems,
+            summary: Summary::new(
+                &totals,
+                &detail.overlap.totals.numbers,
+                &detail.overlap.blocking.totals,
+                &detail.advice,
+            ),
             insights: find_insights(run, &totals, &ranks),
             totals,
             spread,

@@ -2,6 +2,7 @@
 
 mod overlap;
 mod sites;
+mod summary;
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -26,7 +27,7 @@ pub use sites::{site_label, write_site_table, write_wrappers};
 pub fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
     write_head(out, report, style)?;
     write_problems(out, report, style)?;
-    write_finding(out, report, style)?;
+    summary::write(out, report, style)?;
     write_split(out, report, style)?;
     overlap::write(out, report, style)?;
     write_thresholds(out, report, style)?;
@@ -112,50 +113,25 @@ fn write_problems(out: &mut dyn Write, report: &Report, style: Style) -> io::Res
     Ok(())
 }
 
-/// The main finding, in one sentence.
-fn write_finding(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
-    let totals = &report.totals;
-    let parts = split(totals);
-    let largest = parts.iter().max_by_key(|(_, part)| *part);
-    let mut sentence = format!("{} of the run time went into MPI", percent(totals.mpi_share));
-    if let Some((name, part)) = largest.filter(|(_, part)| part.0 > 0) {
-        sentence += &format!(
-            ", most of it {} ({}, {})",
-            name.in_sentence,
-            percent(part.share_of(totals.run_ns)),
-            time(*part)
-        );
-    }
-    sentence.push('.');
-    if report.head.threaded_ranks > 0 {
-        sentence += &format!(
-            " On {} rank{} several threads call MPI; their times add up, so shares may exceed 100 %.",
-            report.head.threaded_ranks,
-            plural(report.head.threaded_ranks)
-        );
-    }
-    writeln!(out, "\n{}", style.bold(&style.wrap(&sentence, "", "")))
-}
-
+/// A part of the time inside MPI.
 struct Part {
     label: &'static str,
     in_sentence: &'static str,
+    is_communication: bool,
 }
 
 fn split(totals: &Totals) -> [(Part, Nanos); 8] {
-    let part = |label, in_sentence| Part { label, in_sentence };
+    let part = |label, in_sentence| Part { label, in_sentence, is_communication: true };
+    let other = |label, in_sentence| Part { label, in_sentence, is_communication: false };
     [
-        (
-            part("completing requests", "in calls that complete requests: exposed communication"),
-            totals.waiting_ns,
-        ),
+        (part("completing requests", "in calls that complete requests"), totals.waiting_ns),
         (part("posting requests", "posting non-blocking requests"), totals.posting_ns),
         (part("blocking point-to-point", "in blocking sends and receives"), totals.blocking_ns),
         (part("collectives", "in collectives"), totals.collective_ns),
         (part("windows", "in one-sided communication"), totals.rma_ns),
-        (part("files", "in file operations"), totals.io_ns),
+        (other("files", "in file operations"), totals.io_ns),
         (part("polls that said no", "in polls that said no"), totals.poll_ns),
-        (part("other MPI", "in communicator management and other calls"), totals.other_ns),
+        (other("other MPI", "in communicator management and other calls"), totals.other_ns),
     ]
 }
 

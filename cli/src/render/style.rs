@@ -119,6 +119,13 @@ impl Style {
         format!("{}{}", &line[..line.len() - words.len()], self.dim(words))
     }
 
+    /// A label in bold, and what is said of it beside it, hanging.
+    pub fn labelled(self, label: &str, text: &str) -> String {
+        let indent = " ".repeat(display_width(label));
+        let lines = self.wrap(text, label, &indent);
+        lines.replacen(label.trim_end(), &self.bold(label.trim_end()), 1)
+    }
+
     /// A sentence behind an exclamation mark.
     pub fn warning(self, text: &str) -> String {
         let text = self.wrap(text, "! ", "  ");

@@ -63,6 +63,15 @@ fn three_digits(value: f64) -> String {
     }
 }
 
+/// "36.3 to 38.5 %"; "36.3 %" of what is printed alike. Of fractions.
+pub fn percent_range(low: f64, high: f64) -> String {
+    let (least, most) = (percent(low), percent(high));
+    match least.strip_suffix(" %") {
+        Some(number) if least != most => format!("{number} to {most}"),
+        _ => most,
+    }
+}
+
 /// "120 to 496 ms", "0 to 1.20 s", "87.0 µs to 496 ms"; "4.10 ms" of what is printed alike.
 pub fn time_range(low: Nanos, high: Nanos) -> String {
     let (least, most) = (time(low), time(high));

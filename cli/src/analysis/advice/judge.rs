@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::chain::{Chains, Origin};
 use super::gather::{Finding, Gathered, Spot};
+use super::headline::headline;
 use super::merge::{merge, Piece};
 use super::sums::{join_ranges, Late, Sums};
 use super::{words, Advice, Began, Cause, Cure, Evidence, Limit, OrTest, Place, Setting};
@@ -294,9 +295,11 @@ impl Judge<'_> {
             everywhere: changed.len() > 1 && changed.len() == self.trace.ranks.len(),
             of_ranks: self.trace.ranks.len(),
             began: self.began(&sums.waiting).filter(|_| *cure == Cure::PartnerLate),
+            headline: String::new(),
             sentence: String::new(),
             evidence: sums.evidence(&waiting_ranks, &changed, waited),
         };
+        advice.headline = headline(&advice);
         advice.sentence = words::sentence(&advice, sums.collective, self.setting);
         advice.sentence += &behind.map(|behind| words::wait_behind(&behind)).unwrap_or_default();
         advice.or_test = or_test.map(|change| OrTest {

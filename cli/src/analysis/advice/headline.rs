@@ -1,0 +1,29 @@
+//! What to do, in one short sentence; the whole advice says where, on whom and why.
+
+use super::words::place;
+use super::{Advice, Cure};
+
+pub(super) fn headline(advice: &Advice) -> String {
+    let at = place(&advice.waiting);
+    let from = place(advice.change.first().unwrap_or(&advice.waiting));
+    let to = place(advice.change.last().unwrap_or(&advice.waiting));
+    match advice.cure {
+        Cure::GiveProcessors => {
+            "Give each rank a processor of its own: fewer ranks on a node, or another binding.".to_owned()
+        }
+        Cure::Test => format!("Call MPI_Test in the computation between {from} and {to}."),
+        Cure::WaitTogether => format!("Complete the sends of {at} later, together with the receives in {to}."),
+        Cure::WaitBehind => format!("Complete the sends of {at} later, after {to}."),
+        Cure::PostReceiveEarlier => format!("Post {from} earlier."),
+        Cure::MakeNonblocking => format!("Make {at} an MPI_Isend that is completed later."),
+        Cure::LowerLimit => format!("Lower the eager limit for the messages of {at}, which are copied while they are posted."),
+        Cure::PartnerLate => format!("Nothing in the communication: {at} waits for ranks that come late."),
+        Cure::NothingToHideBehind => {
+            format!("Nothing in the communication alone: {at} has too little computation beside its transfers.")
+        }
+        Cure::SlowTransfer => {
+            format!("Find out why transfers take so long at {at}: longer than the same sizes do undisturbed.")
+        }
+        Cure::ExpensivePosts => format!("Nothing in the communication alone: the posts of {at} take long themselves."),
+    }
+}

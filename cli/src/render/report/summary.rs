@@ -1,0 +1,158 @@
+//! The report's first five lines: how much communication is exposed, how much of it could be overlapped, why it is not, what
+//! to do first, what that may win.
+
+use std::io::{self, Write};
+
+use super::{split, Part};
+use crate::analysis::advice::Advice;
+use crate::analysis::overlap::sums::Cause;
+use crate::analysis::problem::plural;
+use crate::analysis::report::Report;
+use crate::model::Nanos;
+use crate::render::style::Style;
+use crate::render::units::{percent, percent_range, time, time_range};
+
+/// Below this fraction of the run time there is nothing to win.
+const WORTH_ANSWERING: f64 = 0.01;
+/// From this fraction of the exposed communication on blocking calls are named.
+const MUCH: f64 = 0.1;
+
+pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
+    writeln!(out)?;
+    let mut line = |label: &str, text: &str| {
+        let head = format!("{label:<15}");
+        writeln!(out, "{}", style.labelled(&head, text))
+    };
+    line("Exposed", &exposed(report))?;
+    if report.summary.exposed_share < WORTH_ANSWERING {
+        return line(
+            "Do first",
+            "Nothing in the communication: overlap cannot make this run much faster.",
+        );
+    }
+    line("Overlappable", &overlappable(report))?;
+    if let Some(why) = why(report) {
+        line("Why exposed", &why)?;
+    }
+    let first = report.summary.first.map(|first| &report.advice[first]);
+    line("Do first", &what_first(first))?;
+    line("May win", &win(first, report))
+}
+
+/// Shares of the run time of all ranks.
+fn share(part: Nanos, report: &Report) -> String {
+    percent(part.share_of(report.totals.run_ns))
+}
+
+fn exposed(report: &Report) -> String {
+    let (totals, summary) = (&report.totals, &report.summary);
+    let mut text = format!(
+        "{} of the run time is communication inside MPI with no computation beside it ({}, summed over ranks)",
+        percent(summary.exposed_share),
+        time(summary.exposed_ns)
+    );
+    let parts = split(totals);
+    let communication = parts.iter().filter(|(part, _)| part.is_communication);
+    if let Some((Part { in_sentence, .. }, most)) =
+        communication.max_by_key(|(_, part)| *part).filter(|(_, part)| part.0 > 0)
+    {
+        text += &format!(", most of it {in_sentence} ({})", share(*most, report));
+    }
+    text.push('.');
+    if report.head.threaded_ranks > 0 {
+        text += &format!(
+            " On {} rank{} several threads call MPI; their times add up, so shares may exceed 100 %.",
+            report.head.threaded_ranks,
+            plural(report.head.threaded_ranks)
+        );
+    }
+    text
+}
+
+fn overlappable(report: &Report) -> String {
+    let summary = &report.summary;
+    let numbers = &report.overlap.totals.numbers;
+    let (low, high) = (summary.overlappable_low_ns, summary.overlappable_high_ns);
+    let run = report.totals.run_ns;
+    let mut text = if report.totals.requests == 0 {
+        "Nothing as it stands: no request is non-blocking.".to_owned()
+    } else if numbers.measured == 0 {
+        match report.totals.hideable_ns {
+            Nanos(0) => "Nothing as it stands: no computation lies between posts and waits.".to_owned(),
+            most => format!(
+                "At most {} of the run time ({}): so much computation lies between posts and waits. How long the transfers \
+                 take undisturbed is not known.",
+                share(most, report),
+                time(most)
+            ),
+        }
+    } else if high.0 > 0 {
+        format!(
+            "{} of the run time ({}): computation lies between posts and waits that these transfers did not use.",
+            percent_range(low.share_of(run), high.share_of(run)),
+            time_range(low, high)
+        )
+    } else if numbers.achieved_high_ns.0 > 0 {
+        "Nothing more: the computation between posts and waits is used.".to_owned()
+    } else {
+        "Nothing as it stands: no computation lies between posts and waits.".to_owned()
+    };
+    if summary.blocked_ns.share_of(summary.exposed_ns) >= MUCH {
+        text += &format!(
+            " Blocking calls ({} of the run time) can overlap nothing as they are.",
+            share(summary.blocked_ns, report)
+        );
+    }
+    text
+}
+
+fn why(report: &Report) -> Option<String> {
+    let (first, others) = report.summary.causes.split_first()?;
+    let mut text = format!("{} of the waiting: {}", percent(first.share), in_words(first.cause));
+    for other in others {
+        text += &format!("; {}: {}", percent(other.share), in_words(other.cause));
+    }
+    text.push('.');
+    Some(text)
+}
+
+fn in_words(cause: Cause) -> &'static str {
+    match cause {
+        Cause::LatePartner => "the other side came later (late sender or late receiver)",
+        Cause::PartnerOutside => {
+            "the other side had posted and computed, so that nothing moved (no remote progress)"
+        }
+        Cause::OwnWindow => {
+            "messages stood still while the rank that posted them computed (no local progress)"
+        }
+        Cause::Transfer => "the transfers themselves, with nothing computed beside them (transfer)",
+        Cause::NoProcessor => "a rank was able to run and had no processor (no processor)",
+    }
+}
+
+fn what_first(first: Option<&Advice>) -> String {
+    match first {
+        Some(advice) => advice.headline.clone(),
+        None => "Nothing: no single finding is worth a change.".to_owned(),
+    }
+}
+
+fn win(first: Option<&Advice>, report: &Report) -> String {
+    let run = report.totals.run_ns;
+    let (low, high) = (report.summary.win_low_ns, report.summary.win_high_ns);
+    match first {
+        Some(advice) if advice.helps => {
+            let trial = if advice.is_for_tests() {
+                " Without changing the program: lapscope tune -- <launch line>."
+            } else {
+                ""
+            };
+            format!(
+                "At most {} of the run time ({}), and less where a wait only moves elsewhere.{trial}",
+                percent_range(low.share_of(run), high.share_of(run)),
+                time_range(low, high)
+            )
+        }
+        _ => "Nothing, by a change in the communication alone.".to_owned(),
+    }
+}

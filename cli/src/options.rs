@@ -1,5 +1,7 @@
 //! The `LAPSCOPE_*` variables: the table that `interposer/options.def` makes, and the checks that the recorder does.
 
+use strsim::levenshtein;
+
 use crate::launch::runs::LAUNCH_VARIABLE;
 use crate::options_def::{OptionDef, OptionKind};
 
@@ -30,7 +32,7 @@ pub fn full_name(name: &str) -> String {
 pub fn nearest(name: &str) -> Option<&'static str> {
     let name = full_name(name);
     let known = OPTIONS.iter().map(|option| option.name).chain(OWN_VARIABLES);
-    let candidate = known.map(|known| (distance(&name, known), known)).min()?;
+    let candidate = known.map(|known| (levenshtein(&name, known), known)).min()?;
     (candidate.0 <= 3 || candidate.1.starts_with(&name)).then_some(candidate.1)
 }
 
@@ -109,22 +111,6 @@ fn is_clock(text: &str) -> bool {
 fn count_range(unit: &str) -> Option<(i64, i64)> {
     let (low, high) = unit.split(' ').next()?.split_once("..")?;
     Some((low.parse().ok()?, high.parse().ok()?))
-}
-
-/// Edits between two names (Levenshtein): insertions, deletions and replacements of a letter.
-pub fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let replace = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = replace.min(row[j] + 1).min(row[j + 1] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use anyhow::{bail, Result};
+use strsim::levenshtein;
 
 use crate::analysis::problem::{list_ranks, plural};
 use crate::analysis::requests::is_wanted_call;
 use crate::model::Rank;
-use crate::options::distance;
 use crate::say;
 
 /// Every call that a recorder knows; a line each, as `CALL(MPI_Isend, ...)`.
@@ -49,7 +49,7 @@ fn nearest<'a>(asked: &str, names: impl Iterator<Item = &'a str>) -> Option<Stri
     let bare = |name: &str| name.to_ascii_lowercase().trim_start_matches("mpi_").to_owned();
     let asked = bare(asked);
     let (far, name) =
-        names.map(|name| (distance(&asked, &bare(name)), name)).min_by_key(|(far, _)| *far)?;
+        names.map(|name| (levenshtein(&asked, &bare(name)), name)).min_by_key(|(far, _)| *far)?;
     (far <= 1 + asked.chars().count() / 4).then(|| name.to_owned())
 }
 

@@ -12,9 +12,9 @@ pub mod rules;
 mod scan;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::Mutex;
 
+use rayon::iter::Either;
+use rayon::prelude::*;
 use rusqlite::{Connection, OpenFlags};
 use thiserror::Error;
 
@@ -194,34 +194,16 @@ where
     Ok(PerFile { read, failed })
 }
 
-/// What `one` makes of every file, in their order, and why of some it makes nothing.
+/// What `one` makes of every file, in their order, and why of some it makes nothing. A thread has one file open at a time:
+/// `one` must not give work to other threads, or its own would begin another file meanwhile.
 fn side_by_side<T: Send>(
     paths: &[PathBuf],
     one: impl Fn(&Path) -> Result<T, DbError> + Sync,
 ) -> (Vec<T>, Vec<DbError>) {
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new(Vec::with_capacity(paths.len()));
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(paths.len());
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some(path) = paths.get(index) else { break };
-                let result = one(path);
-                results.lock().expect("no worker panics with the lock held").push((index, result));
-            });
-        }
-    });
-    let mut results = results.into_inner().expect("all workers have ended");
-    results.sort_by_key(|(index, _)| *index);
-    let (mut read, mut failed) = (Vec::new(), Vec::new());
-    for (_, result) in results {
-        match result {
-            Ok(value) => read.push(value),
-            Err(error) => failed.push(error),
-        }
-    }
-    (read, failed)
+    paths.par_iter().with_max_len(1).partition_map(|path| match one(path) {
+        Ok(value) => Either::Left(value),
+        Err(error) => Either::Right(error),
+    })
 }
 
 #[cfg(test)]

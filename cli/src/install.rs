@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Context};
 
-use crate::launch::environment::quote;
+use crate::output::shell;
 
 /// What LD_PRELOAD names.
 pub const PRELOAD: &str = "liblapscope.so";
@@ -34,7 +34,7 @@ pub fn preload_library() -> anyhow::Result<PathBuf> {
         "{}: LD_PRELOAD cannot hold a path with blanks or colons; make a link to its directory whose path has none, and \
          name that with LAPSCOPE_LIBRARY: ln -s {} /tmp/lapscope-lib; export LAPSCOPE_LIBRARY=/tmp/lapscope-lib",
         real.display(),
-        quote(real.parent().unwrap_or(&real).as_os_str())
+        shell::quote(real.parent().unwrap_or(&real))
     )
 }
 

@@ -152,7 +152,10 @@ impl<'a> Job<'a> {
 
     /// What to type to do it again.
     pub fn shell_line(&self) -> String {
-        let quote = |word: &OsStr| format!("'{}'", word.to_string_lossy().replace('\'', r"'\''"));
+        let quote = |word: &OsStr| {
+            let word = word.to_string_lossy();
+            shlex::try_quote(&word).expect("no argument has a null byte").into_owned()
+        };
         let command = self.command();
         let set = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
         let set = set.map(|(name, value)| format!("{}={}", name.to_string_lossy(), quote(value)));

@@ -135,11 +135,10 @@ fn a_spool_whose_rank_may_live_on_another_node_stays() {
     let place = place();
     let script = place.path().join("apart");
     let front = nodes.with_common_processes("beta");
-    let quoted = |word: &OsString| format!("'{}'", word.to_string_lossy().replace('\'', r"'\''"));
-    let front_words: Vec<String> = front.iter().map(quoted).collect();
+    let words: Vec<_> = front.iter().map(|word| word.to_string_lossy()).collect();
+    let line = shlex::try_join(words.iter().map(AsRef::as_ref)).expect("words of a line");
     let text = format!(
-        "#!/bin/sh\ncase \"$OMPI_COMM_WORLD_RANK$PMI_RANK\" in\n1) exec {} \"$@\" ;;\n*) exec \"$@\" ;;\nesac\n",
-        front_words.join(" ")
+        "#!/bin/sh\ncase \"$OMPI_COMM_WORLD_RANK$PMI_RANK\" in\n1) exec {line} \"$@\" ;;\n*) exec \"$@\" ;;\nesac\n"
     );
     fs::write(&script, text).expect("a script");
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("an executable script");

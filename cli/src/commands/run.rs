@@ -16,7 +16,7 @@ use crate::install;
 use crate::launch::environment::{self, Settings};
 use crate::launch::runs::{Launch, Run, LAUNCH_VARIABLE};
 use crate::launch::{child, line, nodes, outcome};
-use crate::output;
+use crate::output::{self, shell};
 use crate::program::{self, Kind};
 use crate::say;
 
@@ -206,10 +206,9 @@ fn no_data(args: &RunArgs) {
 fn print_dry_run(settings: &Settings, line: &[OsString]) -> anyhow::Result<ExitCode> {
     output::print(|out| {
         for (name, value) in settings.iter() {
-            writeln!(out, "{}={} \\", name.to_string_lossy(), environment::quote(value))?;
+            writeln!(out, "{}={} \\", name.to_string_lossy(), shell::quote(value))?;
         }
-        let words: Vec<String> = line.iter().map(|word| environment::quote(word)).collect();
-        writeln!(out, "{}", words.join(" "))
+        writeln!(out, "{}", shell::join(line))
     })?;
     Ok(ExitCode::SUCCESS)
 }

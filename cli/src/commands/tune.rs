@@ -13,9 +13,8 @@ use super::run::warn;
 use crate::analysis::advice::Advice;
 use crate::analysis::injection::Injection;
 use crate::args::{TextOrJson, TuneArgs};
-use crate::launch::environment;
 use crate::options;
-use crate::output::{print, print_json};
+use crate::output::{print, print_json, shell};
 use crate::render;
 use crate::render::style::Style;
 use crate::render::units::{percent, time};
@@ -357,8 +356,7 @@ impl<'a, 's> Tuning<'a, 's> {
     }
 
     fn heading(&self, best: &Trial) -> Vec<String> {
-        let words = self.args.command.iter().map(|word| environment::quote(word));
-        let line = words.collect::<Vec<_>>().join(" ");
+        let line = shell::join(&self.args.command);
         let Setting { mode, interval_us } = best.setting;
         vec![
             format!("For LAPSCOPE_INJECT_POLICY, made by: lapscope tune -- {line}"),

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use crate::args::RunArgs;
 use crate::options::{self, is_valid};
-use crate::output::visible::is_hostile;
 
 /// Variables to set, in the order in which they were asked for; a later one wins.
 #[derive(Debug, Clone, Default)]
@@ -136,57 +135,9 @@ pub fn rank_variable() -> Option<&'static str> {
     VARIABLES.into_iter().find(|name| is_set(name)).or(in_step)
 }
 
-/// A word for pasting into a shell, on one line. What no terminal should see, and bytes that are no text, become escapes of
-/// bash, ksh and zsh (`$'\x1b'`).
-pub fn quote(word: &OsStr) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "_-+=:,./@%^~".contains(c);
-    match word.to_str() {
-        Some(text) if !text.is_empty() && !text.starts_with('~') && text.chars().all(is_plain) => {
-            text.to_owned()
-        }
-        Some(text) if !text.chars().any(is_hostile) => {
-            format!("'{}'", text.replace('\'', r"'\''"))
-        }
-        _ => quote_bytes(word.as_bytes()),
-    }
-}
-
-fn quote_bytes(bytes: &[u8]) -> String {
-    let mut quoted = String::from("$'");
-    for chunk in bytes.utf8_chunks() {
-        for letter in chunk.valid().chars() {
-            match letter {
-                '\'' | '\\' => quoted.extend(['\\', letter]),
-                letter if is_hostile(letter) => {
-                    letter
-                        .encode_utf8(&mut [0; 4])
-                        .bytes()
-                        .for_each(|byte| push_byte(&mut quoted, byte));
-                }
-                letter => quoted.push(letter),
-            }
-        }
-        chunk.invalid().iter().for_each(|&byte| push_byte(&mut quoted, byte));
-    }
-    quoted + "'"
-}
-
-fn push_byte(quoted: &mut String, byte: u8) {
-    quoted.push_str(&format!("\\x{byte:02x}"));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_are_quoted_for_shells() {
-        assert_eq!(quote(OsStr::new("./a-b.c")), "./a-b.c");
-        assert_eq!(quote(OsStr::new("it's $HOME")), r"'it'\''s $HOME'");
-        assert_eq!(quote(OsStr::new("")), "''");
-        assert_eq!(quote(OsStr::new("it's\x1b[2J\u{9b}\n")), r"$'it\'s\x1b[2J\xc2\x9b\x0a'");
-        assert_eq!(quote(OsStr::from_bytes(b"run-\xff")), r"$'run-\xff'");
-    }
 
     #[test]
     fn other_preloads_are_kept_and_ours_is_there_once() {

@@ -1,5 +1,6 @@
 //! The only way to standard output and standard error: `clippy.toml` forbids the others.
 
+pub mod shell;
 pub mod visible;
 
 use std::fmt::Display;

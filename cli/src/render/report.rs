@@ -4,7 +4,6 @@ mod overlap;
 mod sites;
 mod summary;
 
-use std::ffi::OsStr;
 use std::io::{self, Write};
 
 use super::style::{display_width, Style};
@@ -15,8 +14,8 @@ use crate::analysis::problem::{plural, ProblemKind};
 use crate::analysis::report::{Report, Totals};
 use crate::analysis::thresholds::{PathThresholds, Verdict};
 use crate::analysis::transfers::KindRow;
-use crate::launch::environment::quote;
 use crate::model::{Ended, Kind, Nanos};
+use crate::output::shell;
 
 pub use sites::{site_label, write_site_table, write_wrappers};
 
@@ -294,7 +293,7 @@ fn sentence(insight: &Insight) -> String {
 }
 
 fn write_next(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
-    let run = quote(OsStr::new(&report.run));
+    let run = shell::quote(&report.run);
     let mut next = Vec::new();
     let is_stuck = |kind: ProblemKind| matches!(kind, ProblemKind::Died | ProblemKind::Pending);
     if report.problems.iter().any(|problem| is_stuck(problem.kind)) {

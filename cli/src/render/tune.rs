@@ -1,15 +1,14 @@
 //! What a search has found, as text.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::io::{self, Write};
 
 use super::style::Style;
 use super::table::{Align, Table};
 use super::units::{bytes, count, percent, time};
 use crate::analysis::injection::{SiteInjection, Verdict};
-use crate::launch::environment::quote;
 use crate::model::Nanos;
+use crate::output::shell;
 use crate::stats::Interval;
 use crate::tune::answer::{Answer, Best, Found, RunRow, SiteRow};
 use crate::tune::confirm::{Confirmation, Pair};
@@ -164,13 +163,11 @@ fn between(gain: Interval) -> String {
 
 /// For pasting into a shell.
 fn write_environment(out: &mut dyn Write, best: &Best, command: &[String]) -> io::Result<()> {
-    let word = |word: &String| quote(OsStr::new(word));
     writeln!(out)?;
     for variable in &best.environment {
-        writeln!(out, "export {}={}", variable.name, word(&variable.value))?;
+        writeln!(out, "export {}={}", variable.name, shell::quote(&variable.value))?;
     }
-    let line: Vec<String> = command.iter().map(word).collect();
-    writeln!(out, "lapscope run -- {}", line.join(" "))
+    writeln!(out, "lapscope run -- {}", shell::join(command))
 }
 
 // --- tables ----------------------------------------------------------------------------------------------------------

@@ -32,8 +32,8 @@ BINDINGS = {"c": "C", "fortran": "F", "f08": "f08", "f08ts": "f08"}
 ROLES = {
     "POST": "request",
     "INIT": "call; each start a request",
-    "COMPLETE": "call, or poll",
-    "PROBE": "call, or poll",
+    "COMPLETE": "call, or unsuccessful test",
+    "PROBE": "call, or unsuccessful test",
     "BLOCK": "call",
     "MANAGE": "call",
     "CONTROL": "call",
@@ -138,12 +138,14 @@ def document(functions, roles, reasons, columns):
     header = [
         "# What is recorded of each function of the MPI standard",
         "",
-        "Made by `make coverage` from `interposer/calls.def`, `interposer/passed_through.def`, the standard's functions as the PyPI package",
-        "`pympistandard` lists them, and the symbols that each MPI exports. An MPI's column says in which bindings it has the function:",
-        "`C`, `F` (`mpif.h` and `use mpi`), `f08` (`use mpi_f08`, with or without TS 29113 descriptors), `-` not at all. What is recorded",
-        "is recorded in every binding that is named; what is passed through goes from the application straight to MPI.",
+        "Made by `make coverage` from `interposer/calls.def`, `interposer/passed_through.def`, the standard's",
+        "functions as the PyPI package `pympistandard` lists them, and the symbols that each MPI exports. An",
+        "MPI's column says in which bindings it has the function: `C`, `F` (`mpif.h` and `use mpi`), `f08`",
+        "(`use mpi_f08`, with or without TS 29113 descriptors), `-` not at all. What is recorded is recorded",
+        "in every binding that is named; what is passed through goes from the application straight to MPI.",
         "",
-        "*request*: a row from post to completion. *call*: a timed row. *poll*: a test that said no, counted in the tally.",
+        "*request*: a row from post to completion. *call*: a timed row. *unsuccessful test*: one that found",
+        "nothing complete, or a probe that found no message, counted in the tally.",
         "",
     ]
     counts = f"{len(functions)} functions, large-count forms included: {sum(n in roles for n in functions)} recorded, " \

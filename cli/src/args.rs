@@ -10,13 +10,15 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::launch::environment::assignment;
+use crate::launch::Mode;
 use crate::model::Rank;
+use crate::output::{Format, TextOrJson};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use bench::{BenchArgs, Experiment, LinkChoice};
 pub use help::{help_of, parse, unknown_topic};
-pub use measure::{CalibrateArgs, DiffArgs, OverlapArgs, OverlapBy, ThresholdsArgs};
-pub use tune::{Mode, TuneArgs};
+pub use measure::{CalibrateArgs, DiffArgs, OverlapArgs, ThresholdsArgs};
+pub use tune::TuneArgs;
 
 /// Of commands that name call sites.
 #[derive(Debug, Args)]
@@ -72,28 +74,6 @@ pub enum Command {
     Options(OptionsArgs),
     Doctor(DoctorArgs),
     Help(HelpArgs),
-}
-
-/// How a command prints its data.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// For reading
-    #[default]
-    Text,
-    /// Stable keys, documented in docs/json.md; times in ns, sizes in bytes
-    Json,
-    /// One header line, then one line a row
-    Csv,
-}
-
-/// [`Format`] for commands whose data is no table.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum TextOrJson {
-    /// For reading
-    #[default]
-    Text,
-    /// Stable keys, documented in docs/json.md
-    Json,
 }
 
 /// Run a program, or a launcher that starts many, and record its MPI communication.
@@ -169,6 +149,9 @@ pub enum SiteSort {
     Window,
 }
 
+/// Call sites that a report shows where nobody asks for more.
+pub const REPORTED_SITES: usize = 10;
+
 /// Summary of a run: where the time went, what was hidden, thresholds, what to do, the worst call sites.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -186,7 +169,7 @@ pub struct ReportArgs {
     pub format: Format,
 
     /// Call sites shown; 0 shows all
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = REPORTED_SITES)]
     pub top: usize,
 
     #[arg(long, value_enum, default_value_t)]

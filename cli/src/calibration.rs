@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::reference::{ends, Disagreement, Reference, Source, TakenPath, Which};
 use crate::model::Nanos;
-use crate::render::units::{bytes, percent, time};
+use crate::text::units::{bytes, percent, time};
 use crate::trace::Trace;
 
 mod circumstances;

@@ -6,6 +6,7 @@ mod configuration;
 mod copied;
 mod definitions;
 mod guard;
+pub mod ids;
 mod locate;
 mod rows;
 pub mod rules;
@@ -28,7 +29,9 @@ pub use definitions::Definitions;
 pub use guard::{guard, unlimited};
 pub use locate::{find_run, list_files, parse_name, FileKey, RunFiles};
 pub use rows::{BadColumn, Rows};
-pub use scan::{rows_to_scan, scan, scan_operations, scan_rows, scan_tallies, FromRow, RowSink};
+pub use scan::{
+    rows_to_scan, scan, scan_operations, scan_rows, scan_tallies, FromRow, NoSink, RowSink,
+};
 
 /// `PRAGMA application_id` of every lapscope database.
 pub const APPLICATION_ID: i64 = 1_279_349_584;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Context};
 
-use crate::output::shell;
+use crate::text::shell;
 
 /// What LD_PRELOAD names.
 pub const PRELOAD: &str = "liblapscope.so";

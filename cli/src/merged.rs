@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{bail, Context};
 use rusqlite::{Connection, OpenFlags};
 
-use crate::db::check::{self, Ends};
+use crate::db::check;
+use crate::db::ids::Ends;
 use crate::db::{guard, Database, DbError, Definitions};
 use crate::model::{Rank, RankInfo};
 use crate::schema::{self, Offsets, Relation, SCHEMA_SQL, SHARED, VIEWS_SQL};

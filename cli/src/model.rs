@@ -1,5 +1,6 @@
 //! Rows of a lapscope database as types. Units live in the types: [`Nanos`], [`Bytes`], [`Rank`].
 
+pub mod bounds;
 mod rank;
 
 use std::iter::Sum;
@@ -8,7 +9,7 @@ use std::ops::{Add, AddAssign, Sub};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 use serde::Serialize;
 
-use crate::db::check::{LONGEST_NS, MOST, MOST_BYTES};
+use self::bounds::{LONGEST_NS, MOST, MOST_BYTES};
 
 pub use rank::{Rank, RankKey};
 

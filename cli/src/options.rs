@@ -2,11 +2,13 @@
 
 use strsim::levenshtein;
 
-use crate::launch::runs::LAUNCH_VARIABLE;
 use crate::options_def::{OptionDef, OptionKind};
 
 /// Every variable of the recorder, in the order of `options.def`.
 pub const OPTIONS: &[OptionDef<&str>] = include!(concat!(env!("OUT_DIR"), "/options_table.rs"));
+
+/// What tells the ranks which launch they are of; the recorder's job.c reads it.
+pub const LAUNCH_VARIABLE: &str = "LAPSCOPE_LAUNCH";
 
 /// Variables that only the command line reads, or sets.
 pub const OWN_VARIABLES: [&str; 3] =

@@ -4,7 +4,7 @@
 use rusqlite::Connection;
 use serde::Serialize;
 
-use crate::db::check::MOST_ROWS;
+use crate::model::bounds::MOST_ROWS;
 
 pub const SCHEMA_SQL: &str = include_str!("../../schema/schema.sql");
 pub const VIEWS_SQL: &str = include_str!("../../schema/views.sql");

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fixture::{child, lapscope, small_run};
-use lapscope::output::visible::is_hostile;
+use lapscope::text::visible::is_hostile;
 use rusqlite::Connection;
 
 /// Sets a terminal's title, moves the cursor, colours by C0 and by C1, rings, turns the direction of text, and forges a line.

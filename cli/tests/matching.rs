@@ -215,7 +215,7 @@ fn messages_are_matched_as_mpi_matches_them() {
                 rank.write(directory.path(), &rows(number, &posts, &mut random))
             })
             .collect();
-        let (trace, failed) = Trace::read(&files).unwrap();
+        let (trace, failed) = Trace::read(&files, &|_| ()).unwrap();
         assert!(failed.is_empty());
         check(&trace, &posts, seed);
     }

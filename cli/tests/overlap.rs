@@ -286,7 +286,7 @@ fn reference_times_are_chosen() {
     let run = run();
     let files: Vec<PathBuf> =
         [0, 1].map(|rank| run.path().join(format!("rank-{rank}.db"))).to_vec();
-    let (trace, _) = Trace::read(&files).unwrap();
+    let (trace, _) = Trace::read(&files, &|_| ()).unwrap();
     let circumstances = Circumstances::of_run(&trace, &files).unwrap();
     // twice as long as the run's own
     let sample = Sample {

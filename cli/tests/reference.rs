@@ -65,7 +65,7 @@ fn run(rounds: i64, more: impl Fn(&mut Rows, &mut Rows, i64)) -> (tempfile::Temp
         more(&mut first, &mut second, number * 1_000_000);
     }
     let files = [write(directory.path(), 0, &first), write(directory.path(), 1, &second)];
-    let (trace, failed) = Trace::read(&files).unwrap();
+    let (trace, failed) = Trace::read(&files, &|_| ()).unwrap();
     assert!(failed.is_empty(), "{failed:?}");
     (directory, Reference::of_run(&trace))
 }

@@ -7,7 +7,7 @@ mod full;
 use std::path::Path;
 
 use fixture::Rank;
-use lapscope::render::style::display_width;
+use lapscope::text::style::display_width;
 
 const WIDTHS: [usize; 6] = [40, 60, 80, 100, 120, 200];
 

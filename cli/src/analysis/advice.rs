@@ -11,6 +11,7 @@ mod judge;
 mod merge;
 mod ranks;
 mod serial;
+mod spot;
 mod sums;
 mod words;
 
@@ -46,6 +47,13 @@ impl Limit {
                 .as_ref()
                 .map(|declared| (declared.name.clone(), declared.value.clone())),
         }
+    }
+
+    /// The variable that decides that sends of all these sizes are copied while they are posted.
+    fn copied_by(bytes: Option<(u64, u64)>, limits: &[Limit]) -> Option<&(String, String)> {
+        let (_, largest) = bytes?;
+        let covers = |limit: &&Limit| limit.largest_buffered.is_some_and(|most| largest <= most);
+        limits.iter().filter(covers).find_map(|limit| limit.variable.as_ref())
     }
 }
 

@@ -2,16 +2,15 @@
 //! file has ids of its own.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::Hash;
 
 use super::aggregate::FileSums;
 use super::cell::Cell;
 use super::measures::{Counter, Measure, RunMeasures};
-use super::sites::Grouping;
 use crate::db::Definitions;
 use crate::model::{
     site_frame, CallName, CallPath, Category, Frame, Kind, Module, Nanos, Rank, RankInfo,
 };
+use crate::places::{unknown_call, Interner, Paths};
 use crate::symbols::{FrameName, NameFrames};
 
 /// The sums of a run. Indices of entries are into the vectors beside them.
@@ -48,6 +47,15 @@ pub struct Entry {
     pub size_class: u8,
     pub is_poll: bool,
     pub cell: Cell,
+}
+
+/// How entries are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grouping {
+    /// By the frame that the site is named by.
+    Frame,
+    /// By the whole call path.
+    Path,
 }
 
 impl RunSums {
@@ -238,58 +246,4 @@ pub(crate) fn same_places(
 fn renumber(stays: impl Iterator<Item = bool>) -> Vec<Option<usize>> {
     let mut next = 0..;
     stays.map(|stays| if stays { next.next() } else { None }).collect()
-}
-
-pub(crate) fn unknown_call(id: i64) -> CallName {
-    CallName { name: format!("call {id}"), family: String::new(), role: String::new() }
-}
-
-/// Gives equal values equal indices.
-#[derive(Debug)]
-pub(crate) struct Interner<T> {
-    pub values: Vec<T>,
-    index: HashMap<T, usize>,
-}
-
-impl<T> Default for Interner<T> {
-    fn default() -> Self {
-        Interner { values: Vec::new(), index: HashMap::new() }
-    }
-}
-
-impl<T: Clone + Eq + Hash> Interner<T> {
-    pub fn intern(&mut self, value: T) -> usize {
-        let values = &mut self.values;
-        *self.index.entry(value).or_insert_with_key(|value| {
-            values.push(value.clone());
-            values.len() - 1
-        })
-    }
-}
-
-/// Call paths with modules numbered run-wide.
-#[derive(Debug, Default)]
-pub(crate) struct Paths {
-    modules: Interner<Module>,
-    paths: Interner<CallPath>,
-}
-
-impl Paths {
-    /// The run-wide index of path `id` of a file; `None` when the file does not hold it.
-    pub fn intern(&mut self, definitions: &Definitions, id: i64) -> Option<usize> {
-        let path = definitions.paths.get(&id)?;
-        let frames = path.frames.iter().map(|frame| {
-            let module = frame.module.map(|module| {
-                self.modules.intern(definitions.modules[module as usize].clone()) as u32
-            });
-            Frame { module, ..*frame }
-        });
-        let path = CallPath { frames: frames.collect(), truncated: path.truncated, caller: None };
-        Some(self.paths.intern(path))
-    }
-
-    /// The modules and paths, to be indexed by what [`Paths::intern`] returned.
-    pub fn into_parts(self) -> (Vec<Module>, Vec<CallPath>) {
-        (self.modules.values, self.paths.values)
-    }
 }

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::overlap::sums::{BlockingNumbers, ByCause, Cause, Numbers};
-use super::report::{OverlapSummary, Report, JSON_VERSION};
+use super::report::{OverlapSummary, Report};
 use super::sites::{Site, SiteKind};
+use super::JSON_VERSION;
 use crate::db::{Configuration, Settings};
 use crate::model::Nanos;
 use crate::symbols::FrameName;

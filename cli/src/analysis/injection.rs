@@ -16,7 +16,6 @@ mod windows;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::AddAssign;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -24,7 +23,9 @@ use serde::Serialize;
 use self::arms::Arms;
 pub use self::gain::{Gain, Verdict, WholeGain, LEAST_SLOTS};
 use self::places::{FilePlace, NamedSite, Places};
+pub use self::places::{PostAddress, PostPath};
 use self::read::{read_files, FileInjection};
+pub use self::read::{RankInjection, Tests};
 use super::wrappers::Wrappers;
 use crate::db::DbError;
 use crate::model::{Nanos, Rank};
@@ -44,67 +45,6 @@ pub struct Injection {
     pub whole: Option<WholeGain>,
 }
 
-/// A rank that was asked to inject.
-#[derive(Debug, Clone, Serialize)]
-pub struct RankInjection {
-    pub rank: Rank,
-    pub life: i64,
-    /// calls, timer, thread
-    pub mode: String,
-    /// Why it injected nothing, or stopped.
-    pub problem: Option<String>,
-    /// What interrupts under timer: perf, cputime.
-    pub clock: Option<String>,
-    pub ab_slot_ns: Option<Nanos>,
-    /// A test that finds nothing, an interrupt without its test, finding out whether MPI may be entered.
-    pub test_ns: Option<Nanos>,
-    pub interrupt_ns: Option<Nanos>,
-    pub check_ns: Option<Nanos>,
-    /// Cost that bought nothing, which the budget limits.
-    pub spent_ns: Nanos,
-    pub run_ns: Nanos,
-    /// Fraction of the run time that it may cost.
-    pub budget: Option<f64>,
-}
-
-/// What was injected; columns of the table `injection`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Tests {
-    /// Requests posted with injection on.
-    pub windows: u64,
-    pub tests: u64,
-    /// Tests that moved something.
-    pub found: u64,
-    pub test_ns: Nanos,
-    /// In tests that found nothing.
-    pub idle_ns: Nanos,
-    pub interrupts: u64,
-    /// Interrupts at places where MPI could not be entered.
-    pub deferred: u64,
-    /// In interrupts, without their tests.
-    pub interrupt_ns: Nanos,
-}
-
-impl Tests {
-    /// Cost that bought nothing.
-    pub fn cost(&self) -> Nanos {
-        self.idle_ns + self.interrupt_ns
-    }
-}
-
-impl AddAssign for Tests {
-    fn add_assign(&mut self, other: Tests) {
-        self.windows += other.windows;
-        self.tests += other.tests;
-        self.found += other.found;
-        self.test_ns += other.test_ns;
-        self.idle_ns += other.idle_ns;
-        self.interrupts += other.interrupts;
-        self.deferred += other.deferred;
-        self.interrupt_ns += other.interrupt_ns;
-    }
-}
-
 /// All ranks that were asked to inject.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Totals {
@@ -113,27 +53,6 @@ pub struct Totals {
     pub spent_ns: Nanos,
     /// MPI_Init to MPI_Finalize, summed over these ranks.
     pub run_ns: Nanos,
-}
-
-/// A return address in a file.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct PostAddress {
-    /// Path of the executable or library.
-    pub module: String,
-    /// Hexadecimal; empty when the file had none.
-    pub build_id: String,
-    /// Return address of the call in the module's own numbering.
-    pub address: u64,
-}
-
-/// Where requests are posted, as a rule of a policy file names it: the call's own address and, where only functions lie
-/// there that pass on to MPI, those that follow in the call path up to the caller.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct PostPath {
-    #[serde(flatten)]
-    pub call: PostAddress,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub callers: Vec<PostAddress>,
 }
 
 /// Requests that are posted at one place.

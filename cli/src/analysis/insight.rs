@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::combine::RunSums;
-use super::report::{min_mean_max, RankRow, Totals};
+use super::totals::{min_mean_max, RankRow, Totals};
 use crate::model::{Category, Nanos, Rank};
 
 /// Below this fraction of the run time nothing is said: it would not pay to act on it.

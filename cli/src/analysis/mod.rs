@@ -9,7 +9,6 @@ pub mod injection;
 pub mod insight;
 pub mod measures;
 pub mod overlap;
-pub mod part;
 pub mod pending;
 pub mod problem;
 pub mod reference;
@@ -19,5 +18,9 @@ pub mod sites;
 mod starved;
 pub mod summary;
 pub mod thresholds;
+pub mod totals;
 pub mod transfers;
 pub mod wrappers;
+
+/// Version of the JSON keys; raised when one changes its meaning or goes.
+pub const JSON_VERSION: u32 = 2;

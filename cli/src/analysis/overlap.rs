@@ -19,20 +19,21 @@ use self::groups::{KindRow, LatePair, Named, PathRow, RankRow, SiteRow, SizeRow,
 pub use self::side::EagerLimits;
 use self::side::Sides;
 use self::sums::{BlockingNumbers, BlockingSums, Numbers, Sums};
-use self::walk::{RankFound, Slices, Walk};
+pub use self::walk::Measured;
+use self::walk::{Slices, Walk};
 use self::witness::Witness;
-use super::injection::Injection;
-use super::problem::{plural, Problem};
+use super::problem::Problem;
 use super::reference::{Description, Reference, Source};
-use super::report::JSON_VERSION;
+use super::JSON_VERSION;
 use crate::model::{Full, Kind, Nanos, Rank};
 use crate::symbols::NameFrames;
+use crate::text::plural;
 use crate::trace::{Clocks, Matching, Trace};
 
 /// Parts into which the run is cut over time.
 const SLICES: usize = 60;
 
-/// What `lapscope overlap` says. Keys are documented in `docs/json.md`.
+/// The overlap of a run. Keys are documented in `docs/json.md`.
 #[derive(Debug, Serialize)]
 pub struct Overlap {
     pub json_version: u32,
@@ -53,8 +54,6 @@ pub struct Overlap {
     pub blocking: Blocking,
     /// Who was waited for, the longest first.
     pub late_pairs: Vec<LatePair>,
-    /// Where a rank was asked to inject.
-    pub injection: Option<Injection>,
 }
 
 /// Reference times, and what to know of them.
@@ -92,14 +91,6 @@ pub struct Options<'a> {
     pub top: usize,
     /// Ranks wanted; none means all.
     pub ranks: &'a [Rank],
-}
-
-/// Sums of a run, not yet put together for reading.
-#[derive(Debug)]
-pub struct Measured {
-    /// Places in [`Trace::ranks`] of the ranks that were asked for, and what was found of each.
-    ranks: Vec<(usize, RankFound)>,
-    slices: Slices,
 }
 
 /// Looks at every request once, the ranks side by side; `eager` says which sends wait for nobody, `progress` is told how many
@@ -145,7 +136,7 @@ fn slices(trace: &Trace) -> Slices {
 }
 
 impl Overlap {
-    /// Puts sums together. Of problems and of injection it knows nothing.
+    /// Puts sums together. Of problems it knows nothing.
     pub fn build(
         run: &str,
         trace: &Trace,
@@ -203,7 +194,6 @@ impl Overlap {
                 site_count: blocking_count,
             },
             late_pairs: groups::late_pairs(trace, measured),
-            injection: None,
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::combine::Paths;
 use super::sites::name_path;
 use crate::db::{Database, DbError, Definitions};
 use crate::model::{Bytes, CallPath, Ended, Module, Nanos, Rank, RankInfo, RankKey};
+use crate::places::Paths;
 use crate::symbols::{FrameName, NameFrames};
 
 /// What it is that did not end.

@@ -1,30 +1,28 @@
 //! The numbers of `lapscope report`. Every nanosecond inside MPI is counted once; `docs/json.md` says what each is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
 use super::advice::Advice;
-use super::cell::Cell;
-use super::combine::{RankSums, RunSums};
+use super::combine::Grouping;
+use super::combine::RunSums;
 use super::injection::Injection;
 use super::insight::{find_insights, Insight};
-use super::overlap::sums::BlockingNumbers;
+use super::overlap::sums::{BlockingNumbers, Part};
 use super::overlap::{self, Overlap, ReferenceSays};
-use super::part;
 use super::problem::Problem;
 use super::reference::Source;
-use super::sites::{group_completing, group_sites, name_site, Grouping, Order, Site};
+use super::sites::{group_completing, group_sites, name_site, Order, Site};
 use super::summary::Summary;
 use super::thresholds::Thresholds;
-use super::transfers::{kinds, size_classes, KindRow, SizeClass};
+use super::totals::{min_mean_max, rank_rows, sum_totals, MinMeanMax, RankRow, Totals};
+use super::transfers::{kinds, size_classes, KindRow, SizeClass, SizeKind};
 use super::wrappers::Wrapper;
-use crate::model::{Category, Ended, Nanos, Rank, RankInfo};
-use crate::symbols::NameFrames;
+use super::JSON_VERSION;
+use crate::model::{Kind, Nanos, RankInfo};
+use crate::symbols::{FrameName, NameFrames};
 use crate::trace::{Clocks, Matching};
-
-/// Version of the JSON keys; raised when one changes its meaning or goes.
-pub const JSON_VERSION: u32 = 2;
 
 /// What `lapscope report` says.
 #[derive(Debug, Serialize)]
@@ -118,38 +116,6 @@ pub struct Host {
     pub ranks: usize,
 }
 
-/// Sums over all ranks. Fractions are of `run_ns`.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
-pub struct Totals {
-    /// MPI_Init to MPI_Finalize, summed over ranks.
-    pub run_ns: Nanos,
-    /// Inside MPI in that time: the sum of the eight below.
-    pub mpi_ns: Nanos,
-    pub mpi_share: f64,
-    pub posting_ns: Nanos,
-    /// In calls that ended requests: exposed time of non-blocking communication.
-    pub waiting_ns: Nanos,
-    pub blocking_ns: Nanos,
-    pub collective_ns: Nanos,
-    /// In calls on windows that make no request.
-    pub rma_ns: Nanos,
-    /// In calls on files that make no request.
-    pub io_ns: Nanos,
-    pub poll_ns: Nanos,
-    pub other_ns: Nanos,
-    /// Requests made.
-    pub requests: u64,
-    /// Calls of all kinds, polls included.
-    pub calls: u64,
-    /// Calls that ended requests.
-    pub completing_calls: u64,
-    pub polls: u64,
-    /// Part of `waiting_ns` at no posting site: of requests whose start was not seen.
-    pub unattributed_waiting_ns: Nanos,
-    /// Completing time that computation in the windows of the same requests could at most have hidden.
-    pub hideable_ns: Nanos,
-}
-
 /// How evenly the ranks share the work.
 #[derive(Debug, Serialize)]
 pub struct Spread {
@@ -157,31 +123,6 @@ pub struct Spread {
     pub compute_ns: MinMeanMax,
     /// Largest computing time over the mean, minus 1.
     pub compute_imbalance: f64,
-}
-
-/// A number over ranks, with the ranks that have the extremes.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct MinMeanMax {
-    pub min: f64,
-    pub min_rank: Rank,
-    pub mean: f64,
-    pub max: f64,
-    pub max_rank: Rank,
-}
-
-/// One rank.
-#[derive(Debug, Serialize)]
-pub struct RankRow {
-    pub rank: Rank,
-    pub life: i64,
-    pub host: String,
-    pub pid: i64,
-    pub ended: Ended,
-    pub lost_records: u64,
-    pub unknown_requests: u64,
-    pub summarized: bool,
-    #[serde(flatten)]
-    pub totals: Totals,
 }
 
 /// What the user asked for.
@@ -214,8 +155,8 @@ impl Report {
             group_completing(run).iter().take(shown).map(&mut name).collect();
         let spread = spread(&ranks);
         let mut size_classes = size_classes(run, totals.run_ns);
-        part::add_to_sites(&mut sites, &detail.overlap);
-        part::add_to_sizes(&mut size_classes, &detail.overlap);
+        add_to_sites(&mut sites, &detail.overlap);
+        add_to_sizes(&mut size_classes, &detail.overlap);
         Report {
             json_version: JSON_VERSION,
             run: run_name.to_owned(),
@@ -322,109 +263,6 @@ fn worlds(infos: &[&RankInfo]) -> Vec<World> {
         .collect()
 }
 
-fn rank_rows(run: &RunSums) -> Vec<RankRow> {
-    let mut totals = vec![Totals::default(); run.ranks.len()];
-    let mut shared_out = vec![Nanos(0); run.ranks.len()];
-    for entry in &run.entries {
-        let category = run.category(entry);
-        totals[entry.rank].add(category, &entry.cell);
-        if category == Category::Posting {
-            shared_out[entry.rank] += entry.cell.completion;
-        }
-    }
-    let rows = run.ranks.iter().zip(totals).zip(shared_out);
-    rows.map(|((rank, totals), shared_out)| rank_row(rank, totals, shared_out)).collect()
-}
-
-fn rank_row(rank: &RankSums, mut totals: Totals, shared_out: Nanos) -> RankRow {
-    let info = &rank.info;
-    totals.run_ns = info.run_time();
-    totals.mpi_share = totals.mpi_ns.share_of(totals.run_ns);
-    totals.unattributed_waiting_ns = Nanos((totals.waiting_ns - shared_out).0.max(0));
-    // Windows of different completing calls may overlap too, but a rank cannot hide more than it computed.
-    let computed = Nanos((totals.run_ns - totals.mpi_ns).0.max(0));
-    totals.hideable_ns = rank.hideable.min(computed);
-    RankRow {
-        rank: info.rank,
-        life: info.life,
-        host: info.host.clone(),
-        pid: info.pid,
-        ended: info.ended,
-        lost_records: info.lost_records,
-        unknown_requests: info.unknown_requests,
-        summarized: info.summarized.is_some(),
-        totals,
-    }
-}
-
-impl Totals {
-    fn add(&mut self, category: Category, cell: &Cell) {
-        let sum = match category {
-            Category::Posting => &mut self.posting_ns,
-            Category::Completing => &mut self.waiting_ns,
-            Category::BlockingPointToPoint => &mut self.blocking_ns,
-            Category::Collective => &mut self.collective_ns,
-            Category::Rma => &mut self.rma_ns,
-            Category::Io => &mut self.io_ns,
-            Category::Poll => &mut self.poll_ns,
-            Category::Other => &mut self.other_ns,
-            Category::Outside => return,
-        };
-        *sum += cell.inside;
-        self.mpi_ns += cell.inside;
-        self.calls += cell.count;
-        match category {
-            Category::Posting => self.requests += cell.count,
-            Category::Completing => self.completing_calls += cell.count,
-            Category::Poll => self.polls += cell.count,
-            _ => {}
-        }
-    }
-}
-
-fn sum_totals(ranks: &[RankRow]) -> Totals {
-    let mut sum = Totals::default();
-    for Totals {
-        run_ns,
-        mpi_ns,
-        mpi_share: _,
-        posting_ns,
-        waiting_ns,
-        blocking_ns,
-        collective_ns,
-        rma_ns,
-        io_ns,
-        poll_ns,
-        other_ns,
-        requests,
-        calls,
-        completing_calls,
-        polls,
-        unattributed_waiting_ns,
-        hideable_ns,
-    } in ranks.iter().map(|rank| rank.totals)
-    {
-        sum.run_ns += run_ns;
-        sum.mpi_ns += mpi_ns;
-        sum.posting_ns += posting_ns;
-        sum.waiting_ns += waiting_ns;
-        sum.blocking_ns += blocking_ns;
-        sum.collective_ns += collective_ns;
-        sum.rma_ns += rma_ns;
-        sum.io_ns += io_ns;
-        sum.poll_ns += poll_ns;
-        sum.other_ns += other_ns;
-        sum.requests += requests;
-        sum.calls += calls;
-        sum.completing_calls += completing_calls;
-        sum.polls += polls;
-        sum.unattributed_waiting_ns += unattributed_waiting_ns;
-        sum.hideable_ns += hideable_ns;
-    }
-    sum.mpi_share = sum.mpi_ns.share_of(sum.run_ns);
-    sum
-}
-
 fn spread(ranks: &[RankRow]) -> Spread {
     let compute = |row: &RankRow| (row.totals.run_ns - row.totals.mpi_ns).0.max(0) as f64;
     let compute_ns = min_mean_max(ranks, compute);
@@ -437,20 +275,44 @@ fn spread(ranks: &[RankRow]) -> Spread {
     }
 }
 
-pub(super) fn min_mean_max(ranks: &[RankRow], value: impl Fn(&RankRow) -> f64) -> MinMeanMax {
-    let mut values = ranks.iter().map(|row| (value(row), row.rank));
-    let (first, rank) = values.next().unwrap_or((0.0, Rank::of_first_world(0)));
-    let start = MinMeanMax { min: first, min_rank: rank, mean: first, max: first, max_rank: rank };
-    let mut found = values.fold(start, |mut found, (value, rank)| {
-        if value < found.min {
-            (found.min, found.min_rank) = (value, rank);
-        }
-        if value > found.max {
-            (found.max, found.max_rank) = (value, rank);
-        }
-        found.mean += value;
-        found
+/// How a call site is known again: the call and the place; the address only where there is no line.
+fn site_key(call: &str, site: Option<&FrameName>) -> (String, Option<FrameName>) {
+    let site = site.map(|frame| FrameName {
+        address: if frame.line.is_some() { 0 } else { frame.address },
+        inlined: false,
+        ..frame.clone()
     });
-    found.mean /= ranks.len().max(1) as f64;
-    found
+    (call.to_owned(), site)
+}
+
+/// What overlap says of the same call sites.
+fn add_to_sites(sites: &mut [Site], overlap: &Overlap) {
+    let mut parts: HashMap<_, Part> = HashMap::new();
+    for row in &overlap.sites {
+        parts.entry(site_key(&row.call, row.site.as_ref())).or_default().add_requests(&row.numbers);
+    }
+    for row in &overlap.blocking.sites {
+        parts.entry(site_key(&row.call, row.site.as_ref())).or_default().add_blocking(&row.numbers);
+    }
+    for site in sites {
+        site.overlap = parts.get(&site_key(&site.call, site.site.as_ref())).copied();
+    }
+}
+
+/// What overlap says of transfers of the same sizes.
+fn add_to_sizes(classes: &mut [SizeClass], overlap: &Overlap) {
+    let mut parts: HashMap<_, Part> = HashMap::new();
+    for row in &overlap.sizes {
+        let kind = match row.kind {
+            Kind::Send | Kind::Recv => SizeKind::PointToPoint,
+            Kind::Collective => SizeKind::Collective,
+            Kind::Rma => SizeKind::Rma,
+            Kind::Io => SizeKind::Io,
+            Kind::Generalized | Kind::Other => continue,
+        };
+        parts.entry((kind, row.below_bytes)).or_default().add_requests(&row.numbers);
+    }
+    for class in classes {
+        class.overlap = parts.get(&(class.kind, class.below_bytes)).copied();
+    }
 }

@@ -1,6 +1,7 @@
 //! Single requests: which of them are wanted, and the costliest first.
 
 mod read;
+mod row;
 mod top;
 
 use std::collections::{BTreeMap, HashSet};

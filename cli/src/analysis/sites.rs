@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde::Serialize;
 
 use super::cell::Cell;
-use super::combine::RunSums;
+use super::combine::{Grouping, RunSums};
 use super::measures::Quantity;
-use super::part::Part;
+use super::overlap::sums::Part;
 use crate::model::{Category, Frame, Nanos};
 use crate::symbols::{FrameName, NameFrames};
 
@@ -57,15 +57,6 @@ pub enum Order {
     Calls,
     Bytes,
     Window,
-}
-
-/// How entries are put together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Grouping {
-    /// By the frame that the site is named by.
-    Frame,
-    /// By the whole call path.
-    Path,
 }
 
 /// The calls of one MPI function at one place, over all ranks; nothing is named yet.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::problem::{plural, Problem, ProblemKind};
 use crate::model::{Nanos, RankInfo};
+use crate::text::plural;
 
 /// Share of the run time that ranks waited for a processor, from which on times mean something else.
 const MUCH: f64 = 0.1;
@@ -18,17 +18,16 @@ pub(super) fn processor_share(ranks: &[&RankInfo]) -> Option<f64> {
 }
 
 /// What ranks waited for processors, when it was much.
-pub(super) fn starved(ranks: &[&RankInfo]) -> Option<Problem> {
+pub(super) fn starved(ranks: &[&RankInfo]) -> Option<String> {
     let known: Vec<&RankInfo> =
         ranks.iter().copied().filter(|rank| rank.processor.is_some()).collect();
     let share = processor_share(ranks)?;
-    let message = format!(
+    Some(format!(
         "ranks had a processor for only {:.0} % of the time in which they could have run{}. What calls and transfers took is \
          mostly that; run with a processor for each rank before believing times, limits or advice",
         100.0 * share,
         why(&known)
-    );
-    Some(Problem::new(ProblemKind::Starved, message, vec![]))
+    ))
 }
 
 /// ": 8 ranks on 2 processors of node1"; other processes, where there were enough.

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::advice::Advice;
 use super::overlap::sums::{BlockingNumbers, Cause, Numbers};
-use super::report::Totals;
+use super::totals::Totals;
 use crate::model::Nanos;
 
 /// From this share of the waiting on a second cause is named.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::cell::Cell;
 use super::combine::{Entry, RunSums};
-use super::part::Part;
+use super::overlap::sums::Part;
 use super::sites::Numbers;
 use crate::model::{Bytes, Category, Kind, Nanos};
 

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde::Serialize;
 
-use super::combine::{unknown_call, Interner, Paths};
 use crate::db::Definitions;
 use crate::model::{innermost_own, CallName, CallPath, Frame, Module};
+use crate::places::{unknown_call, Interner, Paths};
 use crate::symbols::{base_name, FrameName, NameFrames, Renumbered, Symbols};
 
 /// A function of more machine code than that does something of its own, bytes.

@@ -3,9 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::{units, Format, TextOrJson, WrapperArgs};
+use super::{units, WrapperArgs};
 use crate::model::Rank;
-use clap::{Args, ValueEnum};
+use crate::output::{Format, TextOrJson};
+use crate::render::overlap::OverlapBy;
+use clap::Args;
 
 /// From which size on sends wait for their receiver, and what MPI declares.
 #[derive(Debug, Args)]
@@ -81,25 +83,6 @@ pub struct DiffArgs {
 
     #[command(flatten)]
     pub wrappers: WrapperArgs,
-}
-
-/// What a table of `lapscope overlap` has a row for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum OverlapBy {
-    /// Call sites
-    Site,
-    /// Message sizes
-    Size,
-    /// Self, same node, network
-    Path,
-    /// Ranks
-    Rank,
-    /// Sends, receives, collectives
-    Kind,
-    /// Parts of the run, in order
-    Time,
-    /// Call sites for which lapscope injected tests, and what that gained
-    Injection,
 }
 
 /// How much communication was hidden behind computation, how much could have been, and what was waited for.

@@ -3,34 +3,12 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use serde::Serialize;
+use clap::Args;
 
-use super::{units, TextOrJson, WrapperArgs};
+use super::{units, WrapperArgs};
 use crate::launch::environment::assignment;
-
-/// What makes the tests; `LAPSCOPE_INJECT` without `off`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// The program's own calls of MPI
-    Calls,
-    /// Interrupts of its computation
-    Timer,
-    /// A thread beside it
-    Thread,
-}
-
-impl Mode {
-    /// As the variable has it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Mode::Calls => "calls",
-            Mode::Timer => "timer",
-            Mode::Thread => "thread",
-        }
-    }
-}
+use crate::launch::Mode;
+use crate::output::TextOrJson;
 
 /// Find out whether injected tests make a program faster, with which settings, and by how much.
 #[derive(Debug, Args)]

@@ -43,7 +43,7 @@ impl Outside {
     /// A database cannot be read, or there is none.
     pub fn read(directory: &Path) -> anyhow::Result<Outside> {
         let databases = list_files(directory)?.databases;
-        let (trace, failed) = Trace::read(&databases)?;
+        let (trace, failed) = Trace::read(&databases, &|_| ())?;
         if let Some(error) = failed.into_iter().next() {
             return Err(error.into());
         }

@@ -15,12 +15,12 @@ use super::plan::Job;
 use super::results::{AdviceGiven, Link, Run, Threshold};
 use super::{table, timeline};
 use crate::analysis::report::ReportOptions;
-use crate::commands::open::OpenRun;
-use crate::commands::recover::recover_ended_run;
-use crate::commands::report;
 use crate::launch::child::{exit_code, HeldSignals, Watch};
 use crate::launch::environment;
-use crate::launch::runs::Claim;
+use crate::pipeline::report;
+use crate::pipeline::OpenRun;
+use crate::recovery::recover_ended_run;
+use crate::recovery::Claim;
 
 /// An experiment that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(90);

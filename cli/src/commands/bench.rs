@@ -10,7 +10,7 @@ use anyhow::{bail, Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::own_program::warn_of_load;
-use crate::args::{BenchArgs, Experiment, LinkChoice, TextOrJson};
+use crate::args::{BenchArgs, Experiment, LinkChoice};
 use crate::bench::database::{self, Writer};
 use crate::bench::link::slow_link;
 use crate::bench::mpi::{self, Mpi};
@@ -22,13 +22,14 @@ use crate::calendar;
 use crate::install;
 use crate::launch::child::HeldSignals;
 use crate::launch::environment;
-use crate::output::visible::visible;
+use crate::output::TextOrJson;
 use crate::output::{print, print_json};
 use crate::plot;
 use crate::render;
-use crate::render::style::Style;
 use crate::say;
 use crate::store;
+use crate::text::style::Style;
+use crate::text::visible::visible;
 
 /// Of a shell that was interrupted.
 const INTERRUPTED: u8 = 128 + libc::SIGINT as u8;

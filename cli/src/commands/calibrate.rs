@@ -7,13 +7,16 @@ use anyhow::{bail, Context};
 
 use super::own_program::OwnProgram;
 use crate::analysis::reference::Reference;
-use crate::args::{CalibrateArgs, TextOrJson};
+use crate::args::CalibrateArgs;
 use crate::calibration::{self, Calibration, Circumstances};
 use crate::db::list_files;
 use crate::output;
+use crate::output::TextOrJson;
+use crate::pipeline::follow;
 use crate::render;
-use crate::render::style::Style;
 use crate::say;
+use crate::text::progress::Progress;
+use crate::text::style::Style;
 use crate::trace::Trace;
 
 /// # Errors
@@ -53,7 +56,9 @@ pub fn run(args: &CalibrateArgs) -> anyhow::Result<ExitCode> {
 /// What the run says.
 fn measured(run: &Path, args: &CalibrateArgs) -> anyhow::Result<Calibration> {
     let files = list_files(run)?.databases;
-    let (trace, failed) = Trace::read(&files)?;
+    let progress = Progress::default();
+    let (trace, failed) = Trace::read(&files, &|rows| follow(&progress, rows))?;
+    drop(progress);
     if let Some(error) = failed.into_iter().next() {
         return Err(error).context("part of the run cannot be read");
     }

@@ -5,15 +5,16 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use super::open::OpenRun;
-use super::report::build;
 use crate::analysis::diff::{Diff, Side};
 use crate::analysis::report::ReportOptions;
-use crate::args::{DiffArgs, Format};
+use crate::args::DiffArgs;
 use crate::db::{Configuration, Database};
+use crate::output::Format;
 use crate::output::{print, print_json};
+use crate::pipeline::report::build;
+use crate::pipeline::OpenRun;
 use crate::render;
-use crate::render::style::Style;
+use crate::text::style::Style;
 
 /// Reads both runs and prints what differs.
 ///

@@ -5,11 +5,12 @@ use std::process::ExitCode;
 
 use anyhow::{bail, Context};
 
-use crate::args::{DoctorArgs, TextOrJson};
+use crate::args::DoctorArgs;
 use crate::doctor::{libraries, machine, mpi, subject, Finding, Status};
 use crate::launch::line::find_executable;
 use crate::output;
-use crate::render::style::Style;
+use crate::output::TextOrJson;
+use crate::text::style::Style;
 
 /// # Errors
 /// The program that was named does not exist.

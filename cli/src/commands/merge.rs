@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::open::{warn, OpenRun};
+use super::warn;
 use crate::args::MergeArgs;
 use crate::db::{self, Database};
 use crate::merged;
 use crate::output::print;
-use crate::render::style::Style;
+use crate::pipeline::OpenRun;
+use crate::text::style::Style;
 
 /// # Errors
 /// There is no run, or the file cannot be written, or exists.

@@ -4,10 +4,8 @@ pub mod bench;
 pub mod calibrate;
 pub mod diff;
 pub mod doctor;
-pub mod filters;
 pub mod help;
 pub mod merge;
-pub mod open;
 pub mod options;
 pub mod overlap;
 pub mod own_program;
@@ -20,3 +18,13 @@ pub mod sites;
 pub mod sql;
 pub mod thresholds;
 pub mod tune;
+
+use crate::analysis::problem::Problem;
+use crate::say;
+
+/// Says on standard error what must be known, for output formats that have no place for it.
+fn warn(problems: &[Problem]) {
+    for problem in problems {
+        say!("{}", problem.message);
+    }
+}

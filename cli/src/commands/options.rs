@@ -5,10 +5,11 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use crate::args::{OptionsArgs, TextOrJson};
+use crate::args::OptionsArgs;
 use crate::options::{is_valid, nearest, OPTIONS, OWN_VARIABLES};
 use crate::output;
-use crate::render::style::Style;
+use crate::output::TextOrJson;
+use crate::text::style::Style;
 
 #[derive(Serialize)]
 struct OptionNow {

@@ -7,11 +7,12 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use anyhow::{bail, Context, Result};
 
-use super::recover::recover_ended_run;
 use crate::install;
 use crate::launch::environment::{self, Settings};
-use crate::launch::runs::{Launch, LAUNCH_VARIABLE};
+use crate::launch::runs::Launch;
 use crate::launch::{child, line, mpi_library, nodes};
+use crate::options::LAUNCH_VARIABLE;
+use crate::recovery::recover_ended_run;
 use crate::say;
 
 /// What to launch.

@@ -5,15 +5,17 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::filters::check_ranks;
-use super::open::{warn, OpenRun};
+use super::warn;
 use crate::analysis::pending::PendingItem;
 use crate::analysis::problem::module_problems;
-use crate::analysis::report::JSON_VERSION;
-use crate::args::{Format, PendingArgs};
+use crate::analysis::JSON_VERSION;
+use crate::args::PendingArgs;
+use crate::output::Format;
 use crate::output::{print, print_json};
+use crate::pipeline::filters::check_ranks;
+use crate::pipeline::OpenRun;
 use crate::render;
-use crate::render::style::Style;
+use crate::text::style::Style;
 
 #[derive(Serialize)]
 struct Document<'a> {

@@ -1,28 +1,18 @@
 //! `lapscope report`: where the time went.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
 
-use super::filters::check_ranks;
-use super::open::{warn, OpenRun};
-use crate::analysis::advice::{Gathered, Gatherer, Limit, Setting};
-use crate::analysis::injection::Injection;
-use crate::analysis::overlap::{measure, measure_with, EagerLimits, Options, Overlap};
-use crate::analysis::problem::{module_problems, Problem};
-use crate::analysis::report::{InDetail, Report, ReportOptions};
-use crate::analysis::sites::Grouping;
-use crate::analysis::thresholds::Thresholds;
-use crate::args::{Format, ReportArgs};
-use crate::calibration;
-use crate::cvars;
-use crate::model::Rank;
-use crate::output::{print, print_json};
+use super::warn;
+use crate::analysis::report::{Report, ReportOptions};
+use crate::args::{ReportArgs, REPORTED_SITES};
+use crate::output::{print, print_json, Format};
+use crate::pipeline::report::build;
+use crate::pipeline::OpenRun;
 use crate::render;
-use crate::render::progress::Progress;
-use crate::render::style::Style;
-use crate::symbols::Renumbered;
-use crate::trace::Trace;
+use crate::text::style::Style;
 
 /// Reads the run, recovering what killed ranks left, and prints the report.
 ///
@@ -35,7 +25,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
         ReportOptions { top: args.top, order: args.sort.into(), ..ReportOptions::default() };
     let report = build(&mut open, &args.ranks, options)?;
     match args.format {
-        Format::Text => print(|out| render::report::write(out, &report, Style::for_stdout()))?,
+        Format::Text => print_text(&report)?,
         Format::Json => print_json(&report)?,
         Format::Csv => {
             warn(&report.problems);
@@ -45,76 +35,17 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The report on a run, or on some of its ranks.
+/// What the command prints of a run that nothing more was said about.
 ///
 /// # Errors
-/// No file of it can be read, or it has none of these ranks.
-pub fn build(open: &mut OpenRun, ranks: &[Rank], options: ReportOptions) -> Result<Report> {
-    let (mut sums, trace) = open.sum_and_trace()?;
-    let mut troubles: Vec<Problem> = Vec::new();
-    let pending = if sums.entries.iter().any(|entry| entry.cell.pending > 0) {
-        let pending = open.pending()?;
-        troubles = module_problems(pending.symbols.troubles());
-        pending.items
-    } else {
-        Vec::new()
-    };
-    let known = sums.ranks.iter().map(|rank| rank.info.rank);
-    check_ranks("--rank", ranks.iter().copied(), known, &open.name())?;
-    sums.retain_ranks(ranks);
-    let injection = open.injection(ranks);
-    let problems = open.problems(&pending);
-    let detail = in_detail(open, &trace, ranks, injection, !options.without_advice);
-    drop(trace);
-    let name = open.name();
-    let modules = sums.modules.clone();
-    let mut names = Renumbered::new(&mut open.symbols, &modules);
-    sums.unify(Grouping::Frame, &mut names);
-    let mut report = Report::build(&name, &sums, problems, options, detail, &mut names);
-    report.wrappers = open.wrappers.iter().cloned().collect();
-    for problem in troubles.into_iter().chain(module_problems(open.symbols.troubles())) {
-        if !report.problems.contains(&problem) {
-            report.problems.push(problem);
-        }
-    }
-    Ok(report)
+/// As [`run`].
+pub fn print_of(run: &Path) -> Result<()> {
+    let mut open = OpenRun::open(Some(run))?;
+    open.find_wrappers(&[])?;
+    let options = ReportOptions { top: REPORTED_SITES, ..ReportOptions::default() };
+    print_text(&build(&mut open, &[], options)?)
 }
 
-/// Overlap, thresholds, and what follows from them: advice where it is wanted.
-pub fn in_detail(
-    open: &mut OpenRun,
-    trace: &Trace,
-    ranks: &[Rank],
-    injection: Option<Injection>,
-    advises: bool,
-) -> InDetail {
-    let databases = &open.files.databases;
-    let (declared, _) = cvars::declared(databases).unwrap_or_default();
-    let (reference, notes) = calibration::reference_for(trace, databases);
-    let thresholds = Thresholds::find(trace, &reference, &[], declared);
-    let eager = EagerLimits::of(&thresholds);
-    let progress = Progress::default();
-    progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());
-    let add = |requests| progress.add(requests);
-    let mut gathered = Gathered::default();
-    let measured = if advises {
-        let gatherer = |rank| Gatherer::new(trace, rank);
-        let (measured, gatherers) = measure_with(trace, &reference, eager, ranks, &add, gatherer);
-        for gatherer in gatherers {
-            gathered.merge(gatherer.finish());
-        }
-        measured
-    } else {
-        measure(trace, &reference, eager, ranks, &add)
-    };
-    drop(progress);
-    let name = open.name();
-    let mut names = Renumbered::new(&mut open.symbols, &trace.modules);
-    let all = Options { top: 0, ranks };
-    let mut overlap = Overlap::build(&name, trace, &reference, &measured, all, &mut names);
-    overlap.reference.notes.extend(notes);
-    let limits: Vec<Limit> = thresholds.paths.iter().map(Limit::of).collect();
-    let setting = Setting { limits: &limits, is_injected: injection.is_some() };
-    let advice = gathered.advise(trace, setting, overlap.totals.run_ns, &mut names);
-    InDetail { overlap, thresholds, injection, advice }
+fn print_text(report: &Report) -> Result<()> {
+    print(|out| render::report::write(out, report, Style::for_stdout()))
 }

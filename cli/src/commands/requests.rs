@@ -8,19 +8,21 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde_json::json;
 
-use super::filters::{check_calls, check_ranks};
-use super::open::{warn, OpenRun};
+use super::warn;
 use crate::analysis::problem::module_problems;
-use crate::analysis::report::JSON_VERSION;
 use crate::analysis::requests::{merge_top, Filter, Order, PlaceNames, Request, Requests};
 use crate::analysis::wrappers::Wrappers;
-use crate::args::{EndedFilter, Format, KindFilter, RequestSort, RequestsArgs};
+use crate::analysis::JSON_VERSION;
+use crate::args::{EndedFilter, KindFilter, RequestSort, RequestsArgs};
 use crate::db::{for_each_file, Database, DbError, Definitions};
 use crate::output::print_in;
+use crate::output::Format;
+use crate::pipeline::filters::{check_calls, check_ranks};
+use crate::pipeline::OpenRun;
 use crate::render;
 use crate::render::csv::CsvWriter;
-use crate::render::style::Style;
 use crate::symbols::{Renumbered, Symbols};
+use crate::text::style::Style;
 
 /// No world has more.
 const MOST_RANKS: i64 = 10_000_000;

@@ -7,18 +7,17 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use anyhow::Context;
-use clap::Parser;
-
-use crate::args::{Cli, Command as Subcommand, RunArgs};
+use crate::args::RunArgs;
 use crate::commands::options::unknown_variables;
 use crate::install;
 use crate::launch::environment::{self, Settings};
-use crate::launch::runs::{Launch, Run, LAUNCH_VARIABLE};
+use crate::launch::runs::{Launch, Run};
 use crate::launch::{child, line, nodes, outcome};
-use crate::output::{self, shell};
+use crate::options::LAUNCH_VARIABLE;
+use crate::output;
 use crate::program::{self, Kind};
 use crate::say;
+use crate::text::shell;
 
 const NOT_FOUND: u8 = 127;
 const NOT_EXECUTABLE: u8 = 126;
@@ -27,7 +26,7 @@ const NOT_EXECUTABLE: u8 = 126;
 /// The preload library is missing, or an option is not valid. The program has then not been started.
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let library = install::preload_library()?;
-    let mut settings = Settings::from_args(args)?;
+    let mut settings = settings_of(args)?;
     let existing = std::env::var_os("LD_PRELOAD");
     settings.set("LD_PRELOAD", environment::preload(&library, existing.as_deref()));
     let program = line::find_executable(&args.command[0]);
@@ -53,6 +52,36 @@ pub fn warn(command: &[OsString]) {
     if let Some(obstacle) = line::program(command).and_then(|path| obstacle(&path)) {
         say!("{obstacle}");
     }
+}
+
+/// What the options say.
+///
+/// # Errors
+/// A path cannot be made absolute: the working directory is gone.
+fn settings_of(args: &RunArgs) -> anyhow::Result<Settings> {
+    let mut settings = Settings::default();
+    for (name, value) in &args.set {
+        settings.set(name, value);
+    }
+    if let Some(dir) = &args.dir {
+        settings.set("LAPSCOPE_DIR", std::path::absolute(dir)?);
+    }
+    if let Some(dir) = &args.spool_dir {
+        settings.set("LAPSCOPE_SPOOL_DIR", std::path::absolute(dir)?);
+    }
+    if let Some(max_mb) = args.max_mb {
+        settings.set("LAPSCOPE_MAX_MB", max_mb.to_string());
+    }
+    if let Some(mode) = args.inject {
+        settings.set("LAPSCOPE_INJECT", mode.word());
+    }
+    if args.no_callpath {
+        settings.set("LAPSCOPE_CALLPATH", "off");
+    }
+    if args.quiet {
+        settings.set("LAPSCOPE_QUIET", "on");
+    }
+    Ok(settings)
 }
 
 /// Why nothing can be recorded of the program in this file, as far as the file tells.
@@ -172,20 +201,10 @@ fn conclude(runs: &[Run], args: &RunArgs, quiet: bool, converts: bool) -> anyhow
             outcome.lines(&run.directory, args.report).iter().for_each(|line| say!("{line}"));
         }
         if args.report {
-            print_report(&run.directory)?;
+            super::report::print_of(&outcome::relative(&run.directory))?;
         }
     }
     Ok(())
-}
-
-fn print_report(run: &Path) -> anyhow::Result<()> {
-    let run = outcome::relative(run);
-    let words = [OsStr::new("lapscope"), OsStr::new("report"), run.as_os_str()];
-    let cli = Cli::try_parse_from(words);
-    match cli.context("the report's own arguments")?.command {
-        Subcommand::Report(args) => super::report::run(&args).map(|_| ()),
-        _ => unreachable!("`report` was parsed"),
-    }
 }
 
 fn no_data(args: &RunArgs) {

@@ -5,20 +5,23 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::filters::{check_calls, check_ranks};
-use super::open::{warn, OpenRun};
+use super::warn;
+use crate::analysis::combine::Grouping;
 use crate::analysis::combine::RunSums;
 use crate::analysis::problem::module_problems;
-use crate::analysis::report::JSON_VERSION;
 use crate::analysis::requests::is_wanted_call;
-use crate::analysis::sites::{group_sites, name_path, name_site, Grouping, Order, Site};
+use crate::analysis::sites::{group_sites, name_path, name_site, Order, Site};
 use crate::analysis::wrappers::Wrapper;
-use crate::args::{Format, SiteSort, SitesArgs};
+use crate::analysis::JSON_VERSION;
+use crate::args::{SiteSort, SitesArgs};
 use crate::model::Nanos;
+use crate::output::Format;
 use crate::output::{print, print_json};
+use crate::pipeline::filters::{check_calls, check_ranks};
+use crate::pipeline::OpenRun;
 use crate::render;
-use crate::render::style::Style;
 use crate::symbols::{NameFrames, Renumbered};
+use crate::text::style::Style;
 
 impl From<SiteSort> for Order {
     fn from(sort: SiteSort) -> Order {

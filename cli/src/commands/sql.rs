@@ -11,16 +11,18 @@ use rusqlite::{Batch, Connection, Statement};
 use serde_json::Value;
 
 use super::merge::rows_bar;
-use super::open::{warn, OpenRun};
-use crate::args::{Format, SqlArgs};
+use super::warn;
+use crate::args::SqlArgs;
 use crate::db;
 use crate::merged;
 use crate::output;
+use crate::output::Format;
+use crate::pipeline::OpenRun;
 use crate::render::csv::write_line;
-use crate::render::style::Style;
 use crate::render::table::{Align, Table};
 use crate::say;
 use crate::schema::{self, Relation};
+use crate::text::style::Style;
 
 /// # Errors
 /// There is no run, or SQLite does not take the query.

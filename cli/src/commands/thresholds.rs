@@ -6,17 +6,19 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::open::{warn, OpenRun};
 use super::own_program::OwnProgram;
-use crate::analysis::report::JSON_VERSION;
+use super::warn;
 use crate::analysis::thresholds::{Declared, Thresholds};
-use crate::args::{Format, ThresholdsArgs};
+use crate::analysis::JSON_VERSION;
+use crate::args::ThresholdsArgs;
 use crate::calibration;
 use crate::cvars;
+use crate::output::Format;
 use crate::output::{print, print_json};
+use crate::pipeline::OpenRun;
 use crate::render;
-use crate::render::style::Style;
 use crate::say;
+use crate::text::style::Style;
 
 #[derive(Serialize)]
 struct Document<'a> {

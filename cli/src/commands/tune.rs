@@ -6,33 +6,45 @@ use std::time::{Duration, Instant};
 
 use anyhow::{bail, Context, Result};
 
-use super::open::OpenRun;
 use super::own_program::warn_of_load;
-use super::report::in_detail;
 use super::run::warn;
 use crate::analysis::advice::Advice;
 use crate::analysis::injection::Injection;
-use crate::args::{TextOrJson, TuneArgs};
+use crate::args::TuneArgs;
 use crate::options;
-use crate::output::{print, print_json, shell};
+use crate::output::{print, print_json, TextOrJson};
+use crate::pipeline::report::in_detail;
+use crate::pipeline::OpenRun;
 use crate::render;
-use crate::render::style::Style;
-use crate::render::units::{percent, time};
 use crate::say;
 use crate::store;
-use crate::tune::answer::{nanos, Answer, Best, Found, RunRow, SiteRow, Variable};
+use crate::text::shell;
+use crate::text::style::Style;
+use crate::text::units::{percent, time};
+use crate::tune::answer::{Answer, Best, Found, RunRow, SiteRow, Variable};
 use crate::tune::confirm::{self, Confirmation, Pair};
-use crate::tune::first::{FirstRun, Hopeless, Slots};
-use crate::tune::notes::{self, Crowd};
+use crate::tune::first::{Crowd, FirstRun, Hopeless, Slots};
+use crate::tune::notes;
 use crate::tune::pace::{Pace, Posts};
 use crate::tune::policy::Policy;
-use crate::tune::search::{Search, Setting};
-use crate::tune::session::{Launched, Session, Stopped};
-use crate::tune::trial::Trial;
+use crate::tune::search::Search;
+use crate::tune::session::{Launched, Options, Session, Stopped};
+use crate::tune::trial::{nanos, Setting, Trial};
 use crate::tune::{choice, Bar};
 
 /// Name of the run without injection.
 const FIRST: &str = "1-plain";
+
+fn options(args: &TuneArgs) -> Options<'_> {
+    Options {
+        command: &args.command,
+        set: &args.set,
+        min_bytes: args.min_bytes,
+        timeout: args.timeout,
+        dir: args.dir.as_deref(),
+        keep: args.keep,
+    }
+}
 
 /// Runs the program until it is known what to set, and prints that.
 ///
@@ -43,7 +55,7 @@ pub fn run(args: &TuneArgs) -> Result<ExitCode> {
         let file = args.policy.display();
         bail!("{file} is there already; name another with --policy, or overwrite it with --force");
     }
-    let mut session = Session::begin(args)?;
+    let mut session = Session::begin(options(args))?;
     warn(&args.command);
     warn_of_load();
     let answered = Tuning::new(args, &mut session).run();

@@ -6,24 +6,10 @@ use std::fmt;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row};
-use rustc_hash::FxHashSet;
 
 use super::copied::rule_of_rows;
+use super::ids::Ends;
 use super::rules::{conditions, describe, BIG_TABLES, TABLES};
-
-/// The longest time that a row may hold, 2^56 ns or 2 years and 3 months, and that the calls and posts of a rank may take
-/// together. A moment, the duration of what began then, and the difference of two hosts' clocks add up to less than an i64
-/// holds, and so do the calls of a hundred such ranks.
-pub const LONGEST_NS: i64 = 1 << 56;
-/// The latest moment since 1970 that is believed, in nanoseconds.
-pub const LATEST_EPOCH_NS: i64 = 7_000_000_000_000_000_000;
-/// The most calls, requests or tests that a row may hold: 10 years of one a microsecond.
-pub const MOST: i64 = 1 << 48;
-/// The most bytes that a row may hold.
-pub const MOST_BYTES: i64 = i64::MAX >> 1;
-
-/// The highest id of a row: those of many files are put behind each other.
-pub const MOST_ROWS: i64 = 1 << 40;
 
 /// A value that cannot be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -190,71 +176,6 @@ pub fn impossible(table: &str, why: String) -> rusqlite::Error {
     let bad =
         BadValue { table: table.to_owned(), row: String::new(), column: String::new(), value: why };
     bad.into()
-}
-
-/// The first and the last id of a table; 1 and 0 when it is empty.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ends {
-    pub first: i64,
-    pub last: i64,
-}
-
-impl Ends {
-    /// # Errors
-    /// What SQLite says.
-    pub fn read(connection: &Connection, table: &str) -> rusqlite::Result<Ends> {
-        // two queries: SQLite looks both up in the tree, but goes through all rows for one that asks for both
-        let sql = format!(
-            "SELECT coalesce((SELECT min(id) FROM {table}), 1), coalesce((SELECT max(id) FROM {table}), 0)"
-        );
-        connection.query_row(&sql, [], |row| Ok(Ends { first: row.get(0)?, last: row.get(1)? }))
-    }
-
-    /// Whether so many rows leave no gap.
-    pub fn holds(self, rows: u64) -> bool {
-        i128::from(self.last) - i128::from(self.first) + 1 == i128::from(rows)
-    }
-}
-
-/// Ids of a table. The recorder numbers rows without gaps, so that the first and the last tell all; the ids of files that
-/// were put together otherwise are kept.
-#[derive(Debug)]
-pub struct Ids {
-    first: i64,
-    last: i64,
-    others: Option<FxHashSet<i64>>,
-}
-
-impl Ids {
-    /// # Errors
-    /// What SQLite says.
-    pub fn read(connection: &Connection, table: &str) -> rusqlite::Result<Ids> {
-        let Ends { first, last } = Ends::read(connection, table)?;
-        // counting looks at no row
-        let count: i64 =
-            connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))?;
-        if (Ends { first, last }).holds(count as u64) {
-            return Ok(Ids { first, last, others: None });
-        }
-        let mut statement = connection.prepare(&format!("SELECT id FROM {table}"))?;
-        let ids = statement.query_map([], |row| row.get(0))?;
-        Ok(Ids { first, last, others: Some(ids.collect::<Result<_, _>>()?) })
-    }
-
-    pub fn ends(&self) -> (i64, i64) {
-        (self.first, self.last)
-    }
-
-    /// Whether every id from the first to the last is there.
-    pub fn are_dense(&self) -> bool {
-        self.others.is_none()
-    }
-
-    #[inline]
-    pub fn contains(&self, id: i64) -> bool {
-        let within = self.first <= id && id <= self.last;
-        within && self.others.as_ref().map_or(true, |ids| ids.contains(&id))
-    }
 }
 
 /// An error about `column` of row number `before` of a big table, counted in the order of ids.

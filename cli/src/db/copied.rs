@@ -7,8 +7,9 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
 use rusqlite::Connection;
 
-use super::check::{Ids, MOST_ROWS};
+use super::ids::Ids;
 use super::rules::{Column, Rule, BIG_TABLES};
+use crate::model::bounds::MOST_ROWS;
 
 /// What a column may hold.
 struct Room {

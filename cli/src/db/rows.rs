@@ -6,7 +6,7 @@ use std::ptr::{null_mut, NonNull};
 
 use rusqlite::{ffi, Connection, Error};
 
-use super::check::{LONGEST_NS, MOST, MOST_BYTES};
+use crate::model::bounds::{LONGEST_NS, MOST, MOST_BYTES};
 
 /// The rows of a query whose columns hold integers or NULL.
 pub struct Rows<'c> {

@@ -1,7 +1,7 @@
 //! What values a column may have, for every table, once: of this are made the check of a file that is opened, and that of
 //! the rows that `lapscope merge` copies. Rows of the big tables are checked by their types as they are read (`check`).
 
-use super::check::{LATEST_EPOCH_NS, LONGEST_NS, MOST, MOST_BYTES, MOST_ROWS};
+use crate::model::bounds::{LATEST_EPOCH_NS, LONGEST_NS, MOST, MOST_BYTES, MOST_ROWS};
 
 /// What a column may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

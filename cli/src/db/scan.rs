@@ -6,8 +6,10 @@
 
 use rusqlite::Connection;
 
-use super::check::{self, bad_row, locate, Ends, Ids, LONGEST_NS, MOST_ROWS};
+use super::check::{self, bad_row, locate};
+use super::ids::{Ends, Ids};
 use super::rows::{BadColumn, Rows};
+use crate::model::bounds::{LONGEST_NS, MOST_ROWS};
 use crate::model::{CallRow, Count, Nanos, OperationRow, RequestRow, TallyRow};
 
 /// Takes rows in the order of the file: all operations, then calls and requests, then tallies.
@@ -18,6 +20,17 @@ pub trait RowSink {
     /// Every request once, in id order, with the call that ended it.
     fn request(&mut self, request: &RequestRow, completion: Option<&CallRow>);
     fn tally(&mut self, tally: &TallyRow);
+}
+
+/// Takes no rows.
+#[derive(Debug)]
+pub struct NoSink;
+
+impl RowSink for NoSink {
+    fn operation(&mut self, _: &OperationRow) {}
+    fn call(&mut self, _: &CallRow) {}
+    fn request(&mut self, _: &RequestRow, _: Option<&CallRow>) {}
+    fn tally(&mut self, _: &TallyRow) {}
 }
 
 /// A row type that knows its columns of `request`.

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use super::Finding;
 use crate::install;
 use crate::launch::line::find_executable;
+use crate::launch::mpi_library::identify;
 
 const TOPIC: &str = "MPI";
 
@@ -75,36 +76,4 @@ fn launcher(names: &str, path: &Path, preload: Option<&Path>) -> Finding {
              cmake -DLAPSCOPE_MPICC=/path/to/mpicc), then `make build`"
         ),
     )
-}
-
-/// The version line, and the ABI where the launcher tells it.
-pub fn identify(text: &str) -> (String, Option<&'static str>) {
-    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no version");
-    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    if has(&["HYDRA"]) {
-        let version = text.lines().find_map(|line| line.trim().strip_prefix("Version:"));
-        let version = version.map_or("", str::trim);
-        return (format!("Hydra (MPICH) {version}"), Some("mpich"));
-    }
-    if has(&["Open MPI", "OpenRTE", "PRRTE"]) {
-        return (first.to_owned(), Some("openmpi"));
-    }
-    let abi = has(&["Intel(R) MPI", "MPICH", "MVAPICH"]).then_some("mpich");
-    (first.to_owned(), abi)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn launchers_are_told_by_their_versions() {
-        let abi = |text| identify(text).1;
-        assert_eq!(abi("mpirun.openmpi (OpenRTE) 4.1.4\n\nReport bugs"), Some("openmpi"));
-        assert_eq!(abi("mpirun (Open MPI) 5.0.1"), Some("openmpi"));
-        assert_eq!(abi("Intel(R) MPI Library for Linux* OS, Version 2021.9"), Some("mpich"));
-        assert_eq!(abi("slurm 23.02.6"), None);
-        let hydra = "HYDRA build details:\n    Version:         4.0.2\n";
-        assert_eq!(identify(hydra), ("Hydra (MPICH) 4.0.2".to_owned(), Some("mpich")));
-    }
 }

@@ -4,7 +4,6 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::args::RunArgs;
 use crate::options::{self, is_valid};
 
 /// Variables to set, in the order in which they were asked for; a later one wins.
@@ -12,36 +11,6 @@ use crate::options::{self, is_valid};
 pub struct Settings(Vec<(OsString, OsString)>);
 
 impl Settings {
-    /// What the options of `lapscope run` say.
-    ///
-    /// # Errors
-    /// A path cannot be made absolute: the working directory is gone.
-    pub fn from_args(args: &RunArgs) -> anyhow::Result<Settings> {
-        let mut settings = Settings::default();
-        for (name, value) in &args.set {
-            settings.set(name, value);
-        }
-        if let Some(dir) = &args.dir {
-            settings.set("LAPSCOPE_DIR", std::path::absolute(dir)?);
-        }
-        if let Some(dir) = &args.spool_dir {
-            settings.set("LAPSCOPE_SPOOL_DIR", std::path::absolute(dir)?);
-        }
-        if let Some(max_mb) = args.max_mb {
-            settings.set("LAPSCOPE_MAX_MB", max_mb.to_string());
-        }
-        if let Some(mode) = args.inject {
-            settings.set("LAPSCOPE_INJECT", mode.word());
-        }
-        if args.no_callpath {
-            settings.set("LAPSCOPE_CALLPATH", "off");
-        }
-        if args.quiet {
-            settings.set("LAPSCOPE_QUIET", "on");
-        }
-        Ok(settings)
-    }
-
     pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
         let name = name.into();
         self.0.retain(|(known, _)| *known != name);

@@ -3,7 +3,10 @@
 pub mod child;
 pub mod environment;
 pub mod line;
+mod mode;
 pub mod mpi_library;
 pub mod nodes;
 pub mod outcome;
 pub mod runs;
+
+pub use mode::Mode;

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::line::{find_executable, is_launcher};
-use crate::doctor::mpi::identify;
 
 /// Names of the library, by the ABI that the launcher is of.
 const OPENMPI: [&str; 2] = ["libmpi.so.40", "libmpi.so"];
@@ -24,6 +23,22 @@ pub fn find(line: &[OsString]) -> Option<PathBuf> {
     };
     let launcher = launcher.canonicalize().ok()?;
     find_below(launcher.parent()?.parent()?, names)
+}
+
+/// The version line of what a launcher says of itself, and the ABI where it tells it.
+pub fn identify(text: &str) -> (String, Option<&'static str>) {
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no version");
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    if has(&["HYDRA"]) {
+        let version = text.lines().find_map(|line| line.trim().strip_prefix("Version:"));
+        let version = version.map_or("", str::trim);
+        return (format!("Hydra (MPICH) {version}"), Some("mpich"));
+    }
+    if has(&["Open MPI", "OpenRTE", "PRRTE"]) {
+        return (first.to_owned(), Some("openmpi"));
+    }
+    let abi = has(&["Intel(R) MPI", "MPICH", "MVAPICH"]).then_some("mpich");
+    (first.to_owned(), abi)
 }
 
 /// In the usual places under the prefix that an MPI is installed in.
@@ -55,5 +70,16 @@ mod tests {
         assert_eq!(found, path("lib/s390x-linux-gnu/libmpich.so.12"));
         std::fs::write(path("lib/libmpi.so.40"), "").unwrap();
         assert_eq!(find_below(prefix.path(), &OPENMPI), Some(path("lib/libmpi.so.40")));
+    }
+
+    #[test]
+    fn launchers_are_told_by_their_versions() {
+        let abi = |text| identify(text).1;
+        assert_eq!(abi("mpirun.openmpi (OpenRTE) 4.1.4\n\nReport bugs"), Some("openmpi"));
+        assert_eq!(abi("mpirun (Open MPI) 5.0.1"), Some("openmpi"));
+        assert_eq!(abi("Intel(R) MPI Library for Linux* OS, Version 2021.9"), Some("mpich"));
+        assert_eq!(abi("slurm 23.02.6"), None);
+        let hydra = "HYDRA build details:\n    Version:         4.0.2\n";
+        assert_eq!(identify(hydra), ("Hydra (MPICH) 4.0.2".to_owned(), Some("mpich")));
     }
 }

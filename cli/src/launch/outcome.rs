@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use rusqlite::Connection;
 
-use crate::commands::recover::recover_ended_run;
 use crate::db::{list_files, parse_name, Database, DbError};
 use crate::launch::runs::Run;
 use crate::model::{Full, Rank};
+use crate::recovery::recover_ended_run;
 
 /// What the ranks of one job left.
 #[derive(Debug, Default)]

@@ -6,32 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::db::parse_name;
-use crate::files::read_short;
-
-/// What tells the ranks which launch they are of; the recorder's job.c reads it.
-pub const LAUNCH_VARIABLE: &str = "LAPSCOPE_LAUNCH";
-
-/// Whose a run directory is, as its ranks have written into the file `job`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claim {
-    /// Identity of the job.
-    pub job: String,
-    /// Of the `lapscope` command that launched it; empty: there was none.
-    pub launch: String,
-}
-
-/// Bytes of the file `job`.
-const LONGEST: u64 = 4096;
-
-impl Claim {
-    /// `None` where nobody has claimed it.
-    pub fn read(run: &Path) -> Option<Claim> {
-        let bytes = read_short(&run.join("job"), LONGEST).ok().filter(|bytes| !bytes.is_empty())?;
-        let text = String::from_utf8_lossy(&bytes);
-        let (job, launch) = text.split_once('\n').unwrap_or((&text, ""));
-        Some(Claim { job: job.to_owned(), launch: launch.to_owned() })
-    }
-}
+use crate::recovery::Claim;
 
 /// A launch, from before its start to behind its end. One that makes several jobs gives the first `DIR`, the next `DIR-2`,
 /// and so on; and so does a launch into a directory that another job had before.
@@ -61,7 +36,7 @@ impl Launch {
         }
     }
 
-    /// What no other launch has, the value of [`LAUNCH_VARIABLE`].
+    /// What no other launch has, the value of [`LAUNCH_VARIABLE`](crate::options::LAUNCH_VARIABLE).
     pub fn token(&self) -> &str {
         &self.token
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write};
 
-use crate::render::style::Style;
+use crate::text::style::Style;
 
 use super::palette::{self, Dash, Marker, Tone};
 

@@ -5,10 +5,10 @@ mod kernels;
 
 use std::io::{self, Write};
 
-use super::style::Style;
 use super::table::{Align, Table as Lines};
 use crate::bench::compare::agree;
 use crate::bench::results::{Link, Results, Row, Run, Spread, Table};
+use crate::text::style::Style;
 
 /// Disagreements that are listed one by one.
 const LISTED: usize = 12;

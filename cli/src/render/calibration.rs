@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
-use super::style::Style;
 use super::table::{Align, Table};
-use super::units::{count, percent, round_bytes, time};
 use crate::analysis::reference::{ends, Estimate, PathDescription, Reference};
 use crate::calibration::Calibration;
 use crate::model::Nanos;
+use crate::text::style::Style;
+use crate::text::units::{count, percent, round_bytes, time};
 
 /// Every so many sizes one is shown: 1 B, 4 B, 16 B and so on.
 const SHOWN_FACTOR: u32 = 2;

@@ -9,8 +9,8 @@ use crate::analysis::diff::SitePair;
 use crate::analysis::overlap::sums::Cause;
 use crate::analysis::pending::PendingItem;
 use crate::analysis::sites::Site;
-use crate::output::visible::visible;
 use crate::symbols::FrameName;
+use crate::text::visible::visible;
 
 /// Writes flat rows one after the other; the head comes with the first, or from `columns` when there is none.
 #[derive(Debug, Default)]

@@ -3,15 +3,15 @@
 use std::io::{self, Write};
 
 use super::overlap::{cause_name, interval};
-use super::style::Style;
 use super::table::{Align, Table};
-use super::units::{count, percent, time};
 use crate::analysis::diff::{
     CausePair, Change, ChangeKind, Diff, FractionPair, Presence, SitePair, TimePair,
 };
 use crate::analysis::overlap::sums::Cause;
-use crate::analysis::problem::plural;
 use crate::model::Nanos;
+use crate::text::plural;
+use crate::text::style::Style;
+use crate::text::units::{count, percent, time};
 
 /// Values of settings are cut to so many columns.
 const LONGEST_VALUE: usize = 400;

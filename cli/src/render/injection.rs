@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::style::Style;
 use super::table::{Align, Table};
-use super::units::{count, percent, time};
 use crate::analysis::injection::{Gain, Injection, SiteInjection, Verdict, WholeGain, LEAST_SLOTS};
-use crate::analysis::problem::{list_ranks, plural};
 use crate::model::{Nanos, Rank};
+use crate::text::style::Style;
+use crate::text::units::{count, percent, time};
+use crate::text::{list_ranks, plural};
 
 /// Writes the section on injection; nothing where no rank was asked for any.
 ///

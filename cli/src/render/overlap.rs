@@ -5,22 +5,43 @@ mod over_time;
 
 use std::io::{self, Write};
 
+use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::csv::CsvWriter;
 use super::injection;
-use super::style::Style;
 use super::table::{Align, Cell, Table};
-use super::units::{bytes, count, percent, round_bytes, time, time_range};
 use crate::analysis::overlap::groups::{BlockingRow, SiteRow, WaitedFor};
 use crate::analysis::overlap::sums::{BlockingNumbers, Cause, Numbers};
 use crate::analysis::overlap::Overlap;
-use crate::analysis::problem::{plural, unattributed_in_words};
-use crate::args::OverlapBy;
+use crate::analysis::problem::unattributed_in_words;
 use crate::model::{Kind, Nanos};
+use crate::pipeline::overlap::OverlapDocument;
 use crate::symbols::FrameName;
+use crate::text::plural;
+use crate::text::style::Style;
+use crate::text::units::{bytes, count, percent, round_bytes, time, time_range};
 use crate::trace::PathClass;
+
+/// What a table of `lapscope overlap` has a row for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OverlapBy {
+    /// Call sites
+    Site,
+    /// Message sizes
+    Size,
+    /// Self, same node, network
+    Path,
+    /// Ranks
+    Rank,
+    /// Sends, receives, collectives
+    Kind,
+    /// Parts of the run, in order
+    Time,
+    /// Call sites for which lapscope injected tests, and what that gained
+    Injection,
+}
 
 /// Writes the summary, or the one table that was asked for.
 ///
@@ -28,39 +49,40 @@ use crate::trace::PathClass;
 /// Of the writer.
 pub fn write(
     out: &mut dyn Write,
-    overlap: &Overlap,
+    document: &OverlapDocument,
     by: Option<OverlapBy>,
     style: Style,
 ) -> io::Result<()> {
+    let overlap = &document.overlap;
     head::write(out, overlap, style)?;
     if overlap.totals.numbers.requests == 0 && overlap.blocking.totals.calls == 0 {
         return writeln!(out, "\nNo MPI communication was recorded.");
     }
     if let Some(by) = by {
         writeln!(out)?;
-        return write_table(out, overlap, by, style);
+        return write_table(out, document, by, style);
     }
     if overlap.totals.numbers.requests > 0 {
         write_exposed(out, overlap, style)?;
         write_hidden(out, &overlap.totals.numbers, style)?;
         let shown = shown(overlap.sites.len(), overlap.site_count);
         writeln!(out, "\n{}", style.headed("CALL SITES", &shown))?;
-        write_table(out, overlap, OverlapBy::Site, style)?;
+        write_table(out, document, OverlapBy::Site, style)?;
         writeln!(out, "\n{}", style.bold("MESSAGE SIZES"))?;
-        write_table(out, overlap, OverlapBy::Size, style)?;
+        write_table(out, document, OverlapBy::Size, style)?;
         if overlap.paths.len() > 1 {
             writeln!(out, "\n{}", style.bold("PATHS"))?;
-            write_table(out, overlap, OverlapBy::Path, style)?;
+            write_table(out, document, OverlapBy::Path, style)?;
         }
         if ranks_differ(overlap) {
             writeln!(out, "\n{}", style.bold("RANKS"))?;
-            write_table(out, overlap, OverlapBy::Rank, style)?;
+            write_table(out, document, OverlapBy::Rank, style)?;
         }
     }
     write_blocking(out, overlap, style)?;
     over_time::write(out, &overlap.over_time, style)?;
     write_pairs(out, overlap, style)?;
-    injection::write(out, overlap.injection.as_ref(), style)
+    injection::write(out, document.injection.as_ref(), style)
 }
 
 fn shown(shown: usize, all: usize) -> String {
@@ -245,10 +267,11 @@ fn mostly(cause: &str, part: Nanos, all: Nanos) -> String {
 
 fn write_table(
     out: &mut dyn Write,
-    overlap: &Overlap,
+    document: &OverlapDocument,
     by: OverlapBy,
     style: Style,
 ) -> io::Result<()> {
+    let overlap = &document.overlap;
     let mut table = Table::new(&COLUMNS).giving_up(&["reference", "bytes", "requests"]);
     match by {
         OverlapBy::Site => {
@@ -287,13 +310,17 @@ fn write_table(
                 table.row(cells(label, &row.numbers), None);
             }
         }
-        OverlapBy::Injection => return write_injection(out, overlap, style),
+        OverlapBy::Injection => return write_injection(out, document, style),
     }
     table.write(out, style)
 }
 
-fn write_injection(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Result<()> {
-    match &overlap.injection {
+fn write_injection(
+    out: &mut dyn Write,
+    document: &OverlapDocument,
+    style: Style,
+) -> io::Result<()> {
+    match &document.injection {
         Some(injection) => injection::write_sites(out, injection, style),
         None => {
             let text = "No rank was asked to inject tests (LAPSCOPE_INJECT).";
@@ -414,7 +441,8 @@ fn write_pairs(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Resu
 ///
 /// # Errors
 /// Of the writer.
-pub fn write_csv(out: &mut dyn Write, overlap: &Overlap, by: OverlapBy) -> io::Result<()> {
+pub fn write_csv(out: &mut dyn Write, document: &OverlapDocument, by: OverlapBy) -> io::Result<()> {
+    let overlap = &document.overlap;
     match by {
         OverlapBy::Site => write_rows(out, &overlap.sites),
         OverlapBy::Size => write_rows(out, &overlap.sizes),
@@ -423,7 +451,7 @@ pub fn write_csv(out: &mut dyn Write, overlap: &Overlap, by: OverlapBy) -> io::R
         OverlapBy::Kind => write_rows(out, &overlap.kinds),
         OverlapBy::Time => write_rows(out, &overlap.over_time),
         OverlapBy::Injection => {
-            write_rows(out, overlap.injection.as_ref().map_or(&[], |injection| &injection.sites))
+            write_rows(out, document.injection.as_ref().map_or(&[], |injection| &injection.sites))
         }
     }
 }

@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use super::sites::write_frames;
-use super::style::Style;
-use super::units::time;
 use crate::analysis::pending::{PendingItem, What};
-use crate::analysis::problem::plural;
 use crate::model::Ended;
-use crate::output::visible::visible;
+use crate::text::plural;
+use crate::text::style::Style;
+use crate::text::units::time;
+use crate::text::visible::visible;
 
 /// `top` items of each rank; 0 means all.
 ///

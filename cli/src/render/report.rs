@@ -6,16 +6,18 @@ mod summary;
 
 use std::io::{self, Write};
 
-use super::style::{display_width, Style};
 use super::table::{Align, Cell, Table};
-use super::units::{bytes, count, percent, time};
 use crate::analysis::insight::Insight;
-use crate::analysis::problem::{plural, ProblemKind};
-use crate::analysis::report::{Report, Totals};
+use crate::analysis::problem::ProblemKind;
+use crate::analysis::report::Report;
 use crate::analysis::thresholds::{PathThresholds, Verdict};
+use crate::analysis::totals::Totals;
 use crate::analysis::transfers::KindRow;
 use crate::model::{Ended, Kind, Nanos};
-use crate::output::shell;
+use crate::text::plural;
+use crate::text::shell;
+use crate::text::style::{display_width, Style};
+use crate::text::units::{bytes, count, percent, time};
 
 pub use sites::{site_label, write_site_table, write_wrappers};
 

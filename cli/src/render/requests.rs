@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use super::style::Style;
 use super::table::{Align, Table};
-use super::units::{bytes, percent, time};
 use crate::analysis::requests::Request;
 use crate::model::Nanos;
+use crate::text::style::Style;
+use crate::text::units::{bytes, percent, time};
 
 const COLUMNS: [(&str, Align); 12] = [
     ("rank", Align::Right),

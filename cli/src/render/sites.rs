@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use super::report::write_site_table;
-use super::style::Style;
-use super::units::{count, time};
 use crate::analysis::sites::{Measures, Site};
 use crate::symbols::FrameName;
+use crate::text::style::Style;
+use crate::text::units::{count, time};
 
 /// # Errors
 /// Of the writer.

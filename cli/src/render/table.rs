@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::style::{bar, display_width, Style};
-use crate::output::visible::visible;
+use crate::text::style::{bar, display_width, Style};
+use crate::text::visible::visible;
 
 /// Where a column's cells stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

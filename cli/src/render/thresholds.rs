@@ -5,13 +5,13 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::csv::CsvWriter;
-use super::style::Style;
 use super::table::{Align, Cell, Table};
-use super::units::count;
 use crate::analysis::thresholds::{
     attention_differs, path_words, CumulativeVerdict, Governing, PathThresholds, SizeCounts,
     Threshold, Thresholds, Verdict,
 };
+use crate::text::style::Style;
+use crate::text::units::count;
 use crate::trace::PathClass;
 
 /// Rows of the picture of a path; more sizes than that are put together.

@@ -4,13 +4,13 @@ use std::io::{self, Write};
 
 use super::report::site_label;
 use super::sites::measures;
-use super::style::{display_width, Style};
-use super::units::{bytes, count, percent, time};
-use crate::analysis::problem::plural;
 use crate::analysis::sites::Site;
 use crate::model::Nanos;
-use crate::output::visible::visible;
 use crate::symbols::FrameName;
+use crate::text::plural;
+use crate::text::style::{display_width, Style};
+use crate::text::units::{bytes, count, percent, time};
+use crate::text::visible::visible;
 
 /// A place and everything that was called from there.
 #[derive(Debug, Default)]

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use super::style::Style;
 use super::table::{Align, Table};
-use super::units::{bytes, count, percent, time};
 use crate::analysis::injection::{SiteInjection, Verdict};
 use crate::model::Nanos;
-use crate::output::shell;
 use crate::stats::Interval;
+use crate::text::shell;
+use crate::text::style::Style;
+use crate::text::units::{bytes, count, percent, time};
 use crate::tune::answer::{Answer, Best, Found, RunRow, SiteRow};
 use crate::tune::confirm::{Confirmation, Pair};
 use crate::tune::first::{FirstRun, Hopeless};

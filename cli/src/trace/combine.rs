@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use rustc_hash::FxHashMap;
 
 use super::endpoint::NONE;
+use super::file::{FileOperation, FileTrace, RankRows};
 use super::matching::LaneKey;
 use super::operation::{blocking_name, mode_of, Direction, Ended, Mode, Operation};
-use super::read::{FileOperation, FileTrace, RankRows};
 use super::{RankTrace, Starvation, Trace};
-use crate::analysis::combine::{unknown_call, Interner, Paths};
 use crate::model::{CallName, Ended as RankEnded, Kind, Rank};
+use crate::places::{unknown_call, Interner, Paths};
 use crate::stats::upper_median;
 
 /// Gives what files number for themselves numbers of the run.

@@ -8,6 +8,7 @@ pub mod clock;
 pub mod collective;
 mod combine;
 pub mod endpoint;
+mod file;
 pub mod matching;
 pub mod operation;
 pub mod presence;
@@ -25,6 +26,7 @@ pub use endpoint::{Call, Endpoint, Observation, Span, NONE};
 pub use matching::Matching;
 pub use operation::{Direction, Ended, Mode, Operation};
 pub use presence::Presence;
+pub use read::{Rows, WithSinks};
 pub use starvation::{Starvation, Starved};
 
 /// Between which processes a message goes.

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde::Serialize;
 
@@ -10,11 +9,10 @@ use super::choice::hidden_cost;
 use super::confirm::Confirmation;
 use super::first::{FirstRun, Hopeless, Slots};
 use super::policy::{Place, Policy};
-use super::search::Setting;
-use super::trial::Trial;
+use super::trial::{nanos, Setting, Trial};
 use crate::analysis::advice::{Advice, Cure};
 use crate::analysis::injection::{SiteInjection, WholeGain};
-use crate::analysis::report::JSON_VERSION;
+use crate::analysis::JSON_VERSION;
 use crate::model::Nanos;
 use crate::stats::Interval;
 
@@ -165,8 +163,4 @@ impl Answer {
             self.advice.iter_mut().for_each(|advice| advice.or_test = None);
         }
     }
-}
-
-pub fn nanos(time: Duration) -> Nanos {
-    Nanos(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
 }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::output::say;
-use crate::output::visible::visible;
+use crate::text::say::say;
+use crate::text::visible::visible;
 
 /// Progress through runs that take about as long as the first.
 pub struct Bar {

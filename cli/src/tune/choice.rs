@@ -1,10 +1,9 @@
 //! Which of the tried settings is best, and at which call sites it is of no use.
 
 use super::policy::{comment_of, Place, Policy, Rule};
-use super::search::Setting;
-use super::trial::Trial;
+use super::trial::{Setting, Trial};
 use crate::analysis::injection::{Gain, SiteInjection, Tests, Verdict};
-use crate::args::Mode;
+use crate::launch::Mode;
 use crate::model::Nanos;
 use crate::stats::median;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::answer::nanos;
+use super::trial::nanos;
 use crate::model::Nanos;
 use crate::stats::{median, Interval};
 

@@ -3,7 +3,6 @@
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::notes::Crowd;
 use crate::analysis::advice::Advice;
 use crate::analysis::injection::distances::Distances;
 use crate::analysis::injection::LEAST_SLOTS;
@@ -44,6 +43,22 @@ pub struct FirstRun {
     pub smaller_bytes: Option<u64>,
     /// Ranks on this machine; `None`: they were elsewhere.
     pub crowd: Option<Crowd>,
+}
+
+/// Ranks on this machine, and its processors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Crowd {
+    pub ranks: usize,
+    pub processors: usize,
+}
+
+impl Crowd {
+    /// `None`: the ranks were elsewhere.
+    pub fn of(trace: &Trace, host: &str) -> Option<Crowd> {
+        let ranks = trace.ranks.iter().filter(|rank| rank.info().host == host).count();
+        let processors = std::thread::available_parallelism().ok()?.get();
+        (ranks > 0).then_some(Crowd { ranks, processors })
+    }
 }
 
 /// Why injection cannot help.

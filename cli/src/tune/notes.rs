@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::choice::{self, cost_of_threads};
-use super::first::{FirstRun, Slots};
+use super::first::{Crowd, FirstRun, Slots};
 use super::trial::Trial;
 use crate::analysis::injection::Tests;
-use crate::analysis::problem::{list_ranks, plural};
-use crate::args::Mode;
+use crate::launch::Mode;
 use crate::model::Rank;
-use crate::render::units::percent;
 use crate::stats::Interval;
-use crate::trace::Trace;
+use crate::text::units::percent;
+use crate::text::{list_ranks, plural};
 
 /// Of interrupts that found MPI closed to them, this fraction is worth a word.
 const MANY_DEFERRED: f64 = 0.5;
@@ -137,20 +136,4 @@ fn on_price(slowdowns: &str, tried: &[Trial]) -> String {
         "thread: it asks for MPI_THREAD_MULTIPLE, which may slow down every call, also while nothing is injected; a run by \
          itself cannot see that. Against the first run its steps without injection took {slowdowns} time. {taken_off}"
     )
-}
-
-/// Ranks on this machine, and its processors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-pub struct Crowd {
-    pub ranks: usize,
-    pub processors: usize,
-}
-
-impl Crowd {
-    /// `None`: the ranks were elsewhere.
-    pub fn of(trace: &Trace, host: &str) -> Option<Crowd> {
-        let ranks = trace.ranks.iter().filter(|rank| rank.info().host == host).count();
-        let processors = std::thread::available_parallelism().ok()?.get();
-        (ranks > 0).then_some(Crowd { ranks, processors })
-    }
 }

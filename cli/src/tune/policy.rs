@@ -10,8 +10,8 @@
 use std::fmt;
 
 use crate::analysis::injection::{PostAddress, PostPath};
-use crate::render::style::Style;
 use crate::symbols::{base_name, FrameName};
+use crate::text::style::Style;
 
 /// What a policy file says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,14 +1,7 @@
 //! Which settings are tried, in which order, and how often the program is run at most.
 
-use super::trial::Trial;
-use crate::args::Mode;
-
-/// What a run injects with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
-pub struct Setting {
-    pub mode: Mode,
-    pub interval_us: u32,
-}
+use super::trial::{Setting, Trial};
+use crate::launch::Mode;
 
 /// Every mode at the first interval, then the best mode at the others.
 #[derive(Debug, Clone)]

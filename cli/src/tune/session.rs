@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use anyhow::{bail, Context};
 
 use super::bar::Bar;
-use crate::args::TuneArgs;
-use crate::commands::recover::recover_ended_run;
 use crate::install;
 use crate::launch::child::{exit_code, Ended, HeldSignals, Watch};
 use crate::launch::environment::{self, Settings};
-use crate::launch::runs::{Launch, Run, LAUNCH_VARIABLE};
+use crate::launch::runs::{Launch, Run};
 use crate::launch::{line, nodes, outcome};
+use crate::options::LAUNCH_VARIABLE;
+use crate::recovery::recover_ended_run;
 use crate::say;
 
 /// A program that takes longer than this many times its first run hangs, if that is also [`LEAST_PATIENCE`] more.
@@ -44,9 +44,24 @@ pub struct Launched {
     pub wall: Duration,
 }
 
+/// What the user asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Options<'a> {
+    /// The launch line, with the program.
+    pub command: &'a [OsString],
+    /// Variables for all runs.
+    pub set: &'a [(String, String)],
+    pub min_bytes: Option<u64>,
+    /// A run that takes longer is ended, seconds.
+    pub timeout: Option<u64>,
+    /// Where recorded runs are kept; `None`: in a directory of this moment, if they are.
+    pub dir: Option<&'a Path>,
+    pub keep: bool,
+}
+
 /// Everything that the runs have in common.
 pub struct Session<'a> {
-    args: &'a TuneArgs,
+    options: Options<'a>,
     directory: PathBuf,
     keeps: bool,
     settings: Settings,
@@ -61,26 +76,26 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// The launch line is of no use, something of lapscope is missing, or the directory cannot be made.
-    pub fn begin(args: &'a TuneArgs) -> anyhow::Result<Session<'a>> {
+    pub fn begin(options: Options<'a>) -> anyhow::Result<Session<'a>> {
         if let Some(rank) = environment::rank_variable() {
             bail!("lapscope tune starts the launcher itself, and this is a rank of a job already ({rank} is set); as in: lapscope tune -- mpirun -n 4 ./app");
         }
-        let program = &args.command[0];
+        let program = &options.command[0];
         if line::find_executable(program).is_none() {
             bail!("{}: no such program", program.to_string_lossy());
         }
         let signals = HeldSignals::hold();
-        let directory = match &args.dir {
+        let directory = match options.dir {
             Some(named) => std::path::absolute(named)?,
-            None => default_directory(&args.command)?,
+            None => default_directory(options.command)?,
         };
-        let settings = settings(args, &install::preload_library()?)?;
+        let settings = settings(&options, &install::preload_library()?)?;
         let mut builder = std::fs::DirBuilder::new();
         let made = builder.mode(0o700).create(&directory);
         made.with_context(|| format!("{} cannot be made", directory.display()))?;
         Ok(Session {
-            args,
-            keeps: args.keep || args.dir.is_some(),
+            options,
+            keeps: options.keep || options.dir.is_some(),
             directory,
             settings,
             signals,
@@ -181,8 +196,8 @@ impl<'a> Session<'a> {
     }
 
     fn run_child(&self, name: &str, settings: &Settings, bar: &Bar) -> anyhow::Result<Ended> {
-        let exported = nodes::with_exported(&self.args.command, &settings.names());
-        let line = exported.as_deref().unwrap_or(&self.args.command);
+        let exported = nodes::with_exported(self.options.command, &settings.names());
+        let line = exported.as_deref().unwrap_or(self.options.command);
         let output = |kind| {
             let path = self.output(name, kind);
             File::create(&path).with_context(|| path.display().to_string())
@@ -205,7 +220,7 @@ impl<'a> Session<'a> {
 
     fn limit(&self) -> Option<Duration> {
         let usual = self.usual.map(|usual| (usual * PATIENCE).max(usual + LEAST_PATIENCE));
-        self.args.timeout.map(Duration::from_secs).or(usual)
+        self.options.timeout.map(Duration::from_secs).or(usual)
     }
 
     /// What lapscope said in the ranks, each sentence once.
@@ -285,12 +300,12 @@ fn default_directory(command: &[OsString]) -> anyhow::Result<PathBuf> {
 }
 
 /// What all runs get.
-fn settings(args: &TuneArgs, preload: &Path) -> anyhow::Result<Settings> {
+fn settings(options: &Options<'_>, preload: &Path) -> anyhow::Result<Settings> {
     let mut settings = Settings::default();
-    for (name, value) in &args.set {
+    for (name, value) in options.set {
         settings.set(name, value);
     }
-    if let Some(bytes) = args.min_bytes {
+    if let Some(bytes) = options.min_bytes {
         settings.set("LAPSCOPE_INJECT_MIN_BYTES", bytes.to_string());
     }
     let existing = std::env::var_os("LD_PRELOAD");

@@ -2,9 +2,17 @@
 
 use std::time::Duration;
 
-use super::search::Setting;
 use crate::analysis::injection::Injection;
+use crate::launch::Mode;
+use crate::model::Nanos;
 use crate::stats::Interval;
+
+/// What a run injects with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+pub struct Setting {
+    pub mode: Mode,
+    pub interval_us: u32,
+}
 
 /// A run.
 #[derive(Debug)]
@@ -40,4 +48,8 @@ impl Trial {
     pub fn found(&self) -> u64 {
         self.injection.totals.tests.found
     }
+}
+
+pub fn nanos(time: Duration) -> Nanos {
+    Nanos(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::gather::{spot_of, Spot};
+use super::spot::{spot_of, Spot};
 use crate::trace::{Trace, NONE};
 
 /// That one rank waited for another. Moments as in [`Trace`].

@@ -6,14 +6,12 @@ use rustc_hash::FxHashMap;
 
 use super::chain::Wait;
 use super::serial::{joins, Join};
+use super::spot::{spot_of, Spot};
 use super::sums::{join_ranges, Late, Sums};
 use crate::analysis::overlap::exposure::{Bounds, Exposure};
 use crate::analysis::overlap::witness::{Awaited, Waited, Witness};
-use crate::model::{Frame, Kind};
+use crate::model::Kind;
 use crate::trace::{Direction, Half, Operation, Trace, NONE};
-
-/// A call of the program, not named yet: index into [`Trace::calls`], and its place.
-pub(super) type Spot = (u32, Option<Frame>);
 
 /// What has the same cure at the same place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -367,11 +365,6 @@ impl<'a> Gatherer<'a> {
     fn post_spot(&self, half: &Half<'_>) -> Spot {
         spot_of(self.trace, half.operation)
     }
-}
-
-/// Where an operation was posted or called.
-pub(super) fn spot_of(trace: &Trace, operation: &Operation) -> Spot {
-    (operation.call, trace.site_frame(operation.path))
 }
 
 /// Transferring: much longer than alone, or with computation enough beside it; or with nothing to hide behind.

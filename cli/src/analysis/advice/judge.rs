@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::chain::{Chains, Origin};
-use super::gather::{Finding, Gathered, Spot};
+use super::gather::{Finding, Gathered};
 use super::headline::headline;
 use super::merge::{merge, Piece};
+use super::spot::Spot;
 use super::sums::{join_ranges, Late, Sums};
 use super::{words, Advice, Began, Cause, Cure, Evidence, Limit, OrTest, Place, Setting};
 use crate::analysis::combine::same_places;
+use crate::analysis::combine::Grouping;
 use crate::analysis::overlap::exposure::Exposure;
-use crate::analysis::sites::Grouping;
 use crate::model::{Frame, Nanos, Rank};
 use crate::symbols::{FrameName, NameFrames};
 use crate::trace::Trace;
@@ -161,7 +162,7 @@ fn judge_findings(gathered: &Gathered, limits: &[Limit]) -> BTreeMap<(Cure, Find
             Finding::Slow(_) => Cure::SlowTransfer,
             Finding::Late(_) => Cure::PartnerLate,
             Finding::Posts(_) if sums.posting < CHEAP_POST * sums.calls as i64 => continue,
-            Finding::Posts(_) if sums.sends && copied_by(sums.bytes, limits).is_some() => {
+            Finding::Posts(_) if sums.sends && Limit::copied_by(sums.bytes, limits).is_some() => {
                 Cure::LowerLimit
             }
             Finding::Posts(_) => Cure::ExpensivePosts,
@@ -184,13 +185,6 @@ fn judge_findings(gathered: &Gathered, limits: &[Limit]) -> BTreeMap<(Cure, Find
         judged.entry((cure, finding)).or_default().merge(sums.clone());
     }
     judged
-}
-
-/// The variable that decides that sends of all these sizes are copied while they are posted.
-pub(super) fn copied_by(bytes: Option<(u64, u64)>, limits: &[Limit]) -> Option<&(String, String)> {
-    let (_, largest) = bytes?;
-    let covers = |limit: &&Limit| limit.largest_buffered.is_some_and(|most| largest <= most);
-    limits.iter().filter(covers).find_map(|limit| limit.variable.as_ref())
 }
 
 /// Whether `partner` waits so much less than `own` that it must have more to do.
@@ -439,7 +433,7 @@ mod tests {
             variable: Some((name.into(), "4096".into())),
         };
         let limits = [limit(None, "a"), limit(Some(4096), "b")];
-        let name = |bytes| copied_by(Some(bytes), &limits).map(|(name, _)| name.as_str());
+        let name = |bytes| Limit::copied_by(Some(bytes), &limits).map(|(name, _)| name.as_str());
         assert_eq!(name((1, 4096)), Some("b"));
         assert_eq!(name((1, 4097)), None);
     }

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::gather::{Finding, Spot};
+use super::gather::Finding;
+use super::spot::Spot;
 use super::sums::Sums;
 use super::Cure;
 use crate::model::Frame;

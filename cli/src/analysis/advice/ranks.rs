@@ -1,8 +1,8 @@
 //! Ranks in words.
 
-use crate::analysis::problem::list_ranks;
 use crate::model::Rank;
-use crate::render::units::count;
+use crate::text::list_ranks;
+use crate::text::units::count;
 
 /// "rank 3", "ranks 0-2, 7", "all 8 ranks", "all ranks but 5", "ranks 0, 32, … 992 (every 32nd)", "973 of 1,024 ranks, among them
 /// 0-40". `of`: how many the run has.

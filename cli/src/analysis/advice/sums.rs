@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::gather::Spot;
+use super::spot::Spot;
 use crate::analysis::overlap::exposure::Exposure;
 
 /// What is known of a finding. Ranks are places in [`Trace::ranks`], times nanoseconds.

@@ -1,11 +1,10 @@
 //! Advice in words.
 
-use super::judge::copied_by;
 use super::ranks;
 use super::{Advice, Began, Cause, Cure, Doing, Limit, Place, Setting};
 use crate::model::Nanos;
 use crate::options;
-use crate::render::units::{bytes, percent, round_bytes, time};
+use crate::text::units::{bytes, percent, round_bytes, time};
 
 /// A limit is worth raising for messages up to this many times as large.
 const NEAR_LIMIT: u64 = 16;
@@ -157,7 +156,7 @@ fn expensive_posts(advice: &Advice, limits: &[Limit]) -> String {
     );
     let bytes = Some((evidence.min_bytes, evidence.max_bytes));
     if let Some((name, value)) =
-        copied_by(bytes, limits).filter(|_| advice.cure == Cure::LowerLimit)
+        Limit::copied_by(bytes, limits).filter(|_| advice.cure == Cure::LowerLimit)
     {
         text += &format!(
             " Messages of this size are copied while they are posted: a lower {name} ({value}) avoids that, and makes them \

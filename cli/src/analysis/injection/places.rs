@@ -2,13 +2,36 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use serde::Serialize;
+
 use super::arms::Arms;
 use super::read::{FileInjection, FileSite};
-use super::{PostAddress, PostPath};
-use crate::analysis::combine::{same_places, unknown_call, Paths};
-use crate::analysis::sites::Grouping;
+use crate::analysis::combine::same_places;
+use crate::analysis::combine::Grouping;
 use crate::model::{site_frame, CallPath, Frame, Module};
+use crate::places::{unknown_call, Paths};
 use crate::symbols::{FrameName, NameFrames};
+
+/// A return address in a file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct PostAddress {
+    /// Path of the executable or library.
+    pub module: String,
+    /// Hexadecimal; empty when the file had none.
+    pub build_id: String,
+    /// Return address of the call in the module's own numbering.
+    pub address: u64,
+}
+
+/// Where requests are posted, as a rule of a policy file names it: the call's own address and, where only functions lie
+/// there that pass on to MPI, those that follow in the call path up to the caller.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct PostPath {
+    #[serde(flatten)]
+    pub call: PostAddress,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub callers: Vec<PostAddress>,
+}
 
 /// Index of a file, and a site by the file's own ids.
 pub type FilePlace = (usize, FileSite);

@@ -2,13 +2,14 @@
 //! requests, in one pass.
 
 use std::collections::HashMap;
+use std::ops::AddAssign;
 use std::path::PathBuf;
 
 use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 
 use super::arms::{Arms, Posted};
-use super::{RankInjection, Tests};
 use crate::db::{
     for_each_file, scan_rows, BadColumn, Database, DbError, Definitions, FromRow, Rows,
 };
@@ -16,6 +17,67 @@ use crate::model::{CallRow, Nanos, Rank, RankInfo, RankKey, Text};
 
 /// Where requests are posted, by the file's ids: `call_id` and `path_id`.
 pub type FileSite = (i64, Option<i64>);
+
+/// A rank that was asked to inject.
+#[derive(Debug, Clone, Serialize)]
+pub struct RankInjection {
+    pub rank: Rank,
+    pub life: i64,
+    /// calls, timer, thread
+    pub mode: String,
+    /// Why it injected nothing, or stopped.
+    pub problem: Option<String>,
+    /// What interrupts under timer: perf, cputime.
+    pub clock: Option<String>,
+    pub ab_slot_ns: Option<Nanos>,
+    /// A test that finds nothing, an interrupt without its test, finding out whether MPI may be entered.
+    pub test_ns: Option<Nanos>,
+    pub interrupt_ns: Option<Nanos>,
+    pub check_ns: Option<Nanos>,
+    /// Cost that bought nothing, which the budget limits.
+    pub spent_ns: Nanos,
+    pub run_ns: Nanos,
+    /// Fraction of the run time that it may cost.
+    pub budget: Option<f64>,
+}
+
+/// What was injected; columns of the table `injection`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Tests {
+    /// Requests posted with injection on.
+    pub windows: u64,
+    pub tests: u64,
+    /// Tests that moved something.
+    pub found: u64,
+    pub test_ns: Nanos,
+    /// In tests that found nothing.
+    pub idle_ns: Nanos,
+    pub interrupts: u64,
+    /// Interrupts at places where MPI could not be entered.
+    pub deferred: u64,
+    /// In interrupts, without their tests.
+    pub interrupt_ns: Nanos,
+}
+
+impl Tests {
+    /// Cost that bought nothing.
+    pub fn cost(&self) -> Nanos {
+        self.idle_ns + self.interrupt_ns
+    }
+}
+
+impl AddAssign for Tests {
+    fn add_assign(&mut self, other: Tests) {
+        self.windows += other.windows;
+        self.tests += other.tests;
+        self.found += other.found;
+        self.test_ns += other.test_ns;
+        self.idle_ns += other.idle_ns;
+        self.interrupts += other.interrupts;
+        self.deferred += other.deferred;
+        self.interrupt_ns += other.interrupt_ns;
+    }
+}
 
 /// What a file says of injection.
 #[derive(Debug)]

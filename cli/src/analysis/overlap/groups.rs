@@ -6,10 +6,9 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::sums::{BlockingNumbers, Numbers, Sums};
-use super::walk::{Blame, Cell, CellKey};
-use super::Measured;
+use super::walk::{Blame, Cell, CellKey, Measured};
 use crate::analysis::combine::same_places;
-use crate::analysis::sites::Grouping;
+use crate::analysis::combine::Grouping;
 use crate::model::{Frame, Kind, Nanos, Rank};
 use crate::symbols::{FrameName, NameFrames};
 use crate::trace::{PathClass, Trace, NONE};

@@ -277,3 +277,60 @@ impl From<&BlockingSums> for BlockingNumbers {
         }
     }
 }
+
+/// Sums over requests and blocking calls that have something in common; keys as in `lapscope overlap`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Part {
+    /// Of so many requests a reference time is known; the next five are sums over these.
+    pub measured: u64,
+    pub transfer_ns: Nanos,
+    pub achieved_low_ns: Nanos,
+    pub achieved_high_ns: Nanos,
+    pub possible_low_ns: Nanos,
+    pub possible_ns: Nanos,
+    /// Exposed time by cause: of requests their shares of the completing calls, of blocking calls their own time.
+    pub exposed_late_partner_ns: Nanos,
+    pub exposed_partner_outside_ns: Nanos,
+    pub exposed_own_window_ns: Nanos,
+    pub exposed_own_window_low_ns: Nanos,
+    pub exposed_own_window_high_ns: Nanos,
+    pub exposed_transfer_ns: Nanos,
+    pub exposed_no_processor_ns: Nanos,
+}
+
+impl Part {
+    pub fn add_requests(&mut self, numbers: &Numbers) {
+        self.measured += numbers.measured;
+        self.transfer_ns += numbers.transfer_ns;
+        self.achieved_low_ns += numbers.achieved_low_ns;
+        self.achieved_high_ns += numbers.achieved_high_ns;
+        self.possible_low_ns += numbers.possible_low_ns;
+        self.possible_ns += numbers.possible_ns;
+        self.exposed_late_partner_ns += numbers.exposed_late_partner_ns;
+        self.exposed_partner_outside_ns += numbers.exposed_partner_outside_ns;
+        self.exposed_own_window_ns += numbers.exposed_own_window_ns;
+        self.exposed_own_window_low_ns += numbers.exposed_own_window_low_ns;
+        self.exposed_own_window_high_ns += numbers.exposed_own_window_high_ns;
+        self.exposed_transfer_ns += numbers.exposed_transfer_ns;
+        self.exposed_no_processor_ns += numbers.exposed_no_processor_ns;
+    }
+
+    pub fn add_blocking(&mut self, numbers: &BlockingNumbers) {
+        self.exposed_late_partner_ns += numbers.late_partner_ns;
+        self.exposed_partner_outside_ns += numbers.partner_outside_ns;
+        self.exposed_transfer_ns += numbers.transfer_ns;
+        self.exposed_no_processor_ns += numbers.no_processor_ns;
+    }
+
+    /// The exposed time, all of it and by cause.
+    pub fn exposed(&self) -> (Nanos, ByCause) {
+        let causes = [
+            self.exposed_late_partner_ns,
+            self.exposed_partner_outside_ns,
+            self.exposed_own_window_ns,
+            self.exposed_transfer_ns,
+            self.exposed_no_processor_ns,
+        ];
+        (causes.into_iter().sum(), causes)
+    }
+}

@@ -80,6 +80,14 @@ pub(super) struct RankFound {
     pub unattributed: i64,
 }
 
+/// Sums of a run, not yet put together for reading.
+#[derive(Debug)]
+pub struct Measured {
+    /// Places in [`Trace::ranks`] of the ranks that were asked for, and what was found of each.
+    pub(super) ranks: Vec<(usize, RankFound)>,
+    pub(super) slices: Slices,
+}
+
 /// Where an operation's requests are summed, and how long they take with nothing in between.
 #[derive(Debug, Clone, Copy)]
 struct Place {
@@ -88,7 +96,7 @@ struct Place {
 }
 
 /// What was hidden of one request.
-struct Measured {
+struct MeasuredRequest {
     index: u32,
     cell: u32,
     is_other_side_known: bool,
@@ -105,7 +113,7 @@ pub(super) struct Walk<'a, W> {
     found: RankFound,
     later: Later<'a>,
     /// Of the call that is being looked at.
-    measured: Vec<Measured>,
+    measured: Vec<MeasuredRequest>,
 }
 
 impl<'a, W: Witness> Walk<'a, W> {
@@ -226,7 +234,12 @@ impl<'a, W: Witness> Walk<'a, W> {
             if let Some(transfer) = place.transfer.filter(|_| is_known) {
                 let hidden = self.hidden(&half, transfer, (ready, later), side.as_ref());
                 let is_other_side_known = ready.is_some();
-                measured.push(Measured { index, cell: place.cell, is_other_side_known, hidden });
+                measured.push(MeasuredRequest {
+                    index,
+                    cell: place.cell,
+                    is_other_side_known,
+                    hidden,
+                });
             }
             let cell = &mut self.found.cells[place.cell as usize].1.requests;
             *cell += &sums;
@@ -245,7 +258,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         if members.len() > 1 && are_all_known {
             limit_together(&mut measured, exposed.own_window + exposed.transfer);
         }
-        for Measured { index, cell, hidden, .. } in measured.drain(..) {
+        for MeasuredRequest { index, cell, hidden, .. } in measured.drain(..) {
             self.witness.request(&self.trace.half(self.rank, index as usize), &hidden);
             self.found.cells[cell as usize].1.requests.add_hidden(&hidden);
             self.found.slices[slice].requests.add_hidden(&hidden);
@@ -378,7 +391,7 @@ impl<'a, W: Witness> Walk<'a, W> {
 
 /// What requests that one call ended can have hidden at most, all of them together, shared out to them in proportion.
 /// `moving`: how long that call waited while all other sides were there, nanoseconds.
-fn limit_together(measured: &mut [Measured], moving: i64) {
+fn limit_together(measured: &mut [MeasuredRequest], moving: i64) {
     let sum = |of: fn(&Hidden) -> i64| {
         measured.iter().map(|request| of(&request.hidden)).fold(0, i64::saturating_add)
     };
@@ -389,7 +402,7 @@ fn limit_together(measured: &mut [Measured], moving: i64) {
         return;
     }
     let share = limit as f64 / high as f64;
-    for Measured { hidden, is_other_side_known, .. } in measured {
+    for MeasuredRequest { hidden, is_other_side_known, .. } in measured {
         hidden.limit((hidden.high as f64 * share) as i64, *is_other_side_known);
     }
 }

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
+use super::row::Row;
 use super::top::Top;
 use super::{is_wanted_call, Filter, Order, Request};
-use crate::db::{scan_rows, BadColumn, Database, DbError, Definitions, FromRow, Rows};
+use crate::db::{scan_rows, Database, DbError, Definitions};
 use crate::model::{Bytes, CallRow, Nanos, Rank, RankKey};
 
 /// An `operation` row in full.
@@ -51,56 +52,6 @@ fn read_operation(row: &rusqlite::Row<'_>) -> rusqlite::Result<Operation> {
         receive_id: row.get(13)?,
         init_call_id: row.get(14)?,
     })
-}
-
-/// A `request` row in full.
-#[derive(Debug)]
-pub(super) struct Row {
-    id: i64,
-    pub(super) operation_id: i64,
-    completion_id: Option<i64>,
-    thread_id: i64,
-    pub(super) post_begin: Nanos,
-    pub(super) post: Nanos,
-    mpi: Option<Nanos>,
-    outstanding_bytes: Bytes,
-    pub(super) polls: u64,
-    observed: [Option<Nanos>; 4],
-    injection_arm: Option<i64>,
-}
-
-impl FromRow for Row {
-    const COLUMNS: &'static str = "id, operation_id, completion_id, thread_id, post_begin_ns, post_ns, mpi_ns,
-        outstanding_bytes, polls, first_poll_ns, last_poll_ns, last_incomplete_ns, first_complete_ns, injection_arm";
-
-    fn read(row: &Rows<'_>) -> Result<Self, BadColumn> {
-        let time = |column| row.optional_time(column).map(|time| time.map(Nanos));
-        Ok(Row {
-            id: row.integer(0)?,
-            operation_id: row.integer(1)?,
-            completion_id: row.optional(2)?,
-            thread_id: row.integer(3)?,
-            post_begin: Nanos(row.time(4)?),
-            post: Nanos(row.time(5)?),
-            mpi: time(6)?,
-            outstanding_bytes: Bytes(row.bytes(7)?),
-            polls: row.count(8)?,
-            observed: [time(9)?, time(10)?, time(11)?, time(12)?],
-            injection_arm: row.optional(13)?,
-        })
-    }
-
-    fn operation_id(&self) -> i64 {
-        self.operation_id
-    }
-
-    fn completion_id(&self) -> Option<i64> {
-        self.completion_id
-    }
-
-    fn post_ns(&self) -> i64 {
-        self.post.0
-    }
 }
 
 /// What order depends on, of an operation.

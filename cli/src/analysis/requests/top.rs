@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use super::read::Row;
+use super::row::Row;
 use super::{Order, Request};
 use crate::model::{CallRow, Nanos};
 

@@ -3,7 +3,7 @@
 use super::{
     Cumulative, CumulativeVerdict, Governing, PathThresholds, Threshold, Verdict, WaitsFor,
 };
-use crate::analysis::problem::plural;
+use crate::text::plural;
 use crate::trace::PathClass;
 
 use super::declared::DeclaredBy;

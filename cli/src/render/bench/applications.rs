@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use super::super::style::Style;
 use super::super::table::{Align, Table as Lines};
 use super::{cell, heading, Section};
 use crate::bench::results::{Inject, Row, Run, Table};
+use crate::text::style::Style;
 
 pub fn write(out: &mut dyn Write, section: Section<'_>, style: Style) -> io::Result<()> {
     write_ghost_cells(out, section, style)?;

@@ -6,8 +6,8 @@ use super::path_name;
 use crate::analysis::overlap::Overlap;
 use crate::analysis::reference::Source;
 use crate::model::Nanos;
-use crate::render::style::Style;
-use crate::render::units::{bytes, count, percent, time};
+use crate::text::style::Style;
+use crate::text::units::{bytes, count, percent, time};
 
 /// # Errors
 /// Of the writer.

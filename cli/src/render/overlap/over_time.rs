@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use crate::analysis::overlap::groups::TimeRow;
 use crate::analysis::overlap::sums::{ByCause, Cause};
 use crate::model::Nanos;
-use crate::render::style::Style;
-use crate::render::units::time;
+use crate::text::style::Style;
+use crate::text::units::time;
 
 /// How much, and what of it most. Where the output is narrow a column is several parts.
 pub(super) fn write(out: &mut dyn Write, rows: &[TimeRow], style: Style) -> io::Result<()> {

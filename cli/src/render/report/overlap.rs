@@ -3,13 +3,13 @@
 use std::io::{self, Write};
 
 use crate::analysis::overlap::sums::{BlockingNumbers, Cause, Numbers};
-use crate::analysis::problem::plural;
 use crate::analysis::reference::Source;
 use crate::analysis::report::{OverlapSummary, Report};
 use crate::model::Nanos;
 use crate::render::overlap::{cause_cells, causes_table, interval};
-use crate::render::style::{display_width, Style};
-use crate::render::units::{count, percent, time, time_range};
+use crate::text::plural;
+use crate::text::style::{display_width, Style};
+use crate::text::units::{count, percent, time, time_range};
 
 pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
     let overlap = &report.overlap;

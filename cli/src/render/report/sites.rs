@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use crate::analysis::overlap::sums::Part;
 use crate::analysis::overlap::sums::{is_vague, Cause};
-use crate::analysis::part::Part;
 use crate::analysis::problem::unattributed_in_words;
 use crate::analysis::report::Report;
 use crate::analysis::sites::{Numbers, Site, SiteKind};
@@ -11,10 +11,10 @@ use crate::analysis::transfers::SizeKind;
 use crate::analysis::wrappers::Wrapper;
 use crate::model::Nanos;
 use crate::render::overlap::main_cause_name;
-use crate::render::style::Style;
 use crate::render::table::{Align, Table};
-use crate::render::units::{bytes, count, percent, round_bytes, time};
 use crate::symbols::short_function;
+use crate::text::style::Style;
+use crate::text::units::{bytes, count, percent, round_bytes, time};
 
 const NUMBER_COLUMNS: [(&str, Align); 12] = [
     ("share", Align::Right),

@@ -6,11 +6,11 @@ use std::io::{self, Write};
 use super::{split, Part};
 use crate::analysis::advice::Advice;
 use crate::analysis::overlap::sums::Cause;
-use crate::analysis::problem::plural;
 use crate::analysis::report::Report;
 use crate::model::Nanos;
-use crate::render::style::Style;
-use crate::render::units::{percent, percent_range, time, time_range};
+use crate::text::plural;
+use crate::text::style::Style;
+use crate::text::units::{percent, percent_range, time, time_range};
 
 /// Below this fraction of the run time there is nothing to win.
 const WORTH_ANSWERING: f64 = 0.01;

@@ -2,7 +2,7 @@
 //!
 //! Names in a run are somebody else's: a command line, a host, a function may hold escape sequences, or characters that turn
 //! the direction of what is written. Every byte of ours goes out through [`Shown`], which lets pass what is printed, line ends,
-//! tabs, and the colours of [`crate::render::style::Style`].
+//! tabs, and the colours of [`crate::text::style::Style`].
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -1,16 +1,34 @@
-//! The only way to standard output and standard error: `clippy.toml` forbids the others.
+//! The only way to standard output: `clippy.toml` forbids the others.
 
-pub mod shell;
-pub mod visible;
-
-use std::fmt::Display;
 use std::io::{self, BufWriter, Write};
 
 use anyhow::{Context, Result};
+use clap::ValueEnum;
 
-use crate::args::Format;
-use crate::render::style::Style;
-use visible::{Form, Shown};
+use crate::text::style::Style;
+use crate::text::visible::{Form, Shown};
+
+/// How a command prints its data.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For reading
+    #[default]
+    Text,
+    /// Stable keys, documented in docs/json.md; times in ns, sizes in bytes
+    Json,
+    /// One header line, then one line a row
+    Csv,
+}
+
+/// [`Format`] for commands whose data is no table.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum TextOrJson {
+    /// For reading
+    #[default]
+    Text,
+    /// Stable keys, documented in docs/json.md
+    Json,
+}
 
 /// Writes text to standard output through a buffer; what could command a terminal is shown.
 ///
@@ -58,27 +76,4 @@ pub fn print_with(format: Format, write: impl FnOnce(&mut dyn Write) -> Result<(
     let mut out = BufWriter::new(Shown::new(io::stdout().lock(), form));
     write(&mut out)?;
     out.flush().context(STANDARD_OUTPUT)
-}
-
-/// "lapscope: `text`" on standard error. Further lines of it are indented, so that each line of lapscope's that says who
-/// speaks is one. Nobody is told when that fails.
-pub fn say(text: impl Display) {
-    let text = text.to_string();
-    let text = text.trim_end_matches('\n').replace('\n', "\n    ");
-    write_stderr(&format!("lapscope: {text}\n"));
-}
-
-/// What is a message as it is.
-#[allow(clippy::disallowed_methods)] // here it is
-pub fn write_stderr(text: &str) {
-    let mut line = Vec::with_capacity(text.len());
-    let shown = Shown::new(&mut line, Form::Text { color: false }).write_all(text.as_bytes());
-    shown.expect("memory takes everything");
-    let _ = io::stderr().lock().write_all(&line);
-}
-
-/// Says on standard error, as `format!`; see [`output::say`](crate::output::say).
-#[macro_export]
-macro_rules! say {
-    ($($argument:tt)*) => { $crate::output::say(format_args!($($argument)*)) };
 }

@@ -1,12 +1,15 @@
-//! What the commands that read a run have in common.
+//! From files to documents: opens a run, reads it, and has it analysed.
+
+pub mod filters;
+pub mod overlap;
+pub mod report;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use rusqlite::Connection;
 
-use super::filters::check_ranks;
-use super::recover::{recover_run, Copies};
+use self::filters::check_ranks;
 use crate::analysis::aggregate::{Aggregator, FileSums};
 use crate::analysis::combine::RunSums;
 use crate::analysis::injection::Injection;
@@ -18,10 +21,11 @@ use crate::db::{
     find_run, for_each_file, list_files, rows_to_scan, scan, Census, DbError, RunFiles,
 };
 use crate::model::{Module, Rank};
-use crate::render::progress::Progress;
+use crate::recovery::{recover_run, Copies};
 use crate::say;
 use crate::symbols::{Renumbered, Symbols};
-use crate::trace::Trace;
+use crate::text::progress::Progress;
+use crate::trace::{Rows, Trace};
 
 /// The files of a run, after what killed ranks left was turned into databases, and after every file was checked. All
 /// commands that read a run do so through this, and tell of the same problems.
@@ -156,7 +160,11 @@ impl OpenRun {
     /// # Errors
     /// No file could be read.
     pub fn sum_and_trace(&mut self) -> Result<(RunSums, Trace)> {
-        let read = Trace::read_with(&self.files.databases, Some(Aggregator::new))?;
+        let read = {
+            let progress = Progress::default();
+            let told = |rows| follow(&progress, rows);
+            Trace::read_with(&self.files.databases, Some(Aggregator::new), &told)?
+        };
         let sums = read.sinks.into_iter().map(|(definitions, sums)| (definitions, sums.finish()));
         self.leave_out(read.failed)?;
         let sums = self.with_callers(RunSums::combine(sums.collect()));
@@ -180,7 +188,10 @@ impl OpenRun {
     /// # Errors
     /// No file could be read, or one of `ranks` is not in it.
     pub fn trace(&mut self, ranks: &[Rank]) -> Result<Trace> {
-        let (trace, failed) = Trace::read(&self.files.databases)?;
+        let (trace, failed) = {
+            let progress = Progress::default();
+            Trace::read(&self.files.databases, &|rows| follow(&progress, rows))?
+        };
         self.leave_out(failed)?;
         let known = trace.ranks.iter().map(|trace| trace.info().rank);
         check_ranks("--rank", ranks.iter().copied(), known, &self.name())?;
@@ -222,6 +233,14 @@ impl OpenRun {
     }
 }
 
+/// Shows how far reading is.
+pub fn follow(progress: &Progress, rows: Rows) {
+    match rows {
+        Rows::Expected(rows) => progress.expect(rows),
+        Rows::Read(rows) => progress.add(rows),
+    }
+}
+
 /// `call_id` and `path_id` of everything that a file has rows of.
 fn used_paths(connection: &Connection) -> rusqlite::Result<Vec<(i64, i64)>> {
     let sql = "SELECT DISTINCT call_id, path_id FROM operation WHERE path_id IS NOT NULL
@@ -252,11 +271,4 @@ pub struct Pending {
     pub ranks: Vec<Rank>,
     /// Knows which modules could not be used.
     pub symbols: Symbols,
-}
-
-/// Says on standard error what must be known, for output formats that have no place for it.
-pub fn warn(problems: &[Problem]) {
-    for problem in problems {
-        say!("{}", problem.message);
-    }
 }

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use unicode_width::UnicodeWidthChar;
 
-use crate::output::visible::{visible, STYLE_MARKS};
+use super::visible::{visible, STYLE_MARKS};
 
 /// How text is laid out.
 #[derive(Debug, Clone, Copy)]

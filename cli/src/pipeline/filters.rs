@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use anyhow::{bail, Result};
 use strsim::levenshtein;
 
-use crate::analysis::problem::{list_ranks, plural};
 use crate::analysis::requests::is_wanted_call;
 use crate::model::Rank;
 use crate::say;
+use crate::text::{list_ranks, plural};
 
 /// Every call that a recorder knows; a line each, as `CALL(MPI_Isend, ...)`.
 const CALLS: &str = include_str!(concat!(env!("OUT_DIR"), "/generated/calls.inc"));

@@ -1,0 +1,406 @@
+//! Spools that killed ranks left become databases.
+
+mod claim;
+
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use anyhow::{bail, Context};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::db;
+use crate::files::read_short_text;
+use crate::store::{self, Converted, Fate, Owner};
+
+pub use claim::Claim;
+
+/// How long ranks may take to die when their launcher has ended already, as after MPI_Abort.
+const LAST_BREATH: Duration = Duration::from_secs(3);
+
+/// How long another recover is waited for. It may take minutes, and whoever only reads has the files that there are.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// Spools converted at a time: each is one thread of computation and one file written.
+const WORKERS: usize = 2;
+
+/// Bytes of a `rank-N.spool-at`: a host and a path.
+const LONGEST_POINTER: u64 = 8192;
+
+/// What became of the spools of a run directory.
+#[derive(Debug, Default)]
+pub struct RecoverSummary {
+    /// Spools that became databases.
+    pub recovered: Vec<Recovered>,
+    /// Databases made of spools that stay where they are, as their ranks may still run on other nodes; in a temporary
+    /// directory, which goes when this goes.
+    pub copies: Copies,
+    /// One sentence each: spools left alone, and why (still running, on another host, damaged).
+    pub left: Vec<String>,
+}
+
+/// Databases in a temporary directory.
+#[derive(Debug, Default)]
+pub struct Copies {
+    pub databases: Vec<PathBuf>,
+    directory: Option<tempfile::TempDir>,
+}
+
+/// A spool that became a database.
+#[derive(Debug, Clone)]
+pub struct Recovered {
+    pub database: PathBuf,
+    pub content: Converted,
+}
+
+/// Why spools are looked at, and so what is known of their ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Intent<'a> {
+    /// `lapscope recover`. `ended`: the user says that the job has ended, on all nodes.
+    Recover { ended: bool },
+    /// A run is read: spools of ranks that may run on other nodes are read, and stay.
+    Read,
+    /// The launcher has ended, and so have its ranks, or they will by then. With `launch`, only they are touched.
+    Conclude { by: Instant, launch: &'a str },
+}
+
+/// Turns every leftover spool of the run directory `directory` into a database, and removes the spool, showing a bar on
+/// standard error where that is a terminal. Ranks that still run on this host are left alone, and those that may run on
+/// another, unless `ended`: the user says that the job has ended, on all nodes.
+///
+/// # Errors
+/// The directory cannot be listed.
+pub fn recover_spools(directory: &Path, ended: bool) -> anyhow::Result<RecoverSummary> {
+    recover(directory, true, Intent::Recover { ended })
+}
+
+/// Turns every leftover spool of the run directory `directory` into a database, and removes the spool. Ranks that
+/// still run on this host are left alone; of those that may run on another, copies are made. With `progress`, a bar on
+/// standard error where that is a terminal.
+///
+/// # Errors
+/// The directory cannot be listed. A spool that cannot be converted is no error; it is named in the summary.
+pub fn recover_run(directory: &Path, progress: bool) -> anyhow::Result<RecoverSummary> {
+    recover(directory, progress, Intent::Read)
+}
+
+/// As [`recover_run`], when the launcher has ended: so have its ranks on this host, or they will in a moment. `launch` is
+/// what they were told by LAPSCOPE_LAUNCH: spools of others are left alone.
+///
+/// # Errors
+/// As [`recover_run`].
+pub fn recover_ended_run(
+    directory: &Path,
+    progress: bool,
+    launch: &str,
+) -> anyhow::Result<RecoverSummary> {
+    recover(directory, progress, Intent::Conclude { by: Instant::now() + LAST_BREATH, launch })
+}
+
+fn recover(directory: &Path, progress: bool, intent: Intent) -> anyhow::Result<RecoverSummary> {
+    if !directory.is_dir() || find_leftovers(directory)?.is_empty() {
+        return Ok(RecoverSummary::default());
+    }
+    let _lock = lock(directory, LONGEST_WAIT)?;
+    let leftovers = find_leftovers(directory)?; // again: another recover may have had the lock
+    let bar = progress_bar(&leftovers, progress);
+    let (next, summary) = (AtomicUsize::new(0), Mutex::new(RecoverSummary::default()));
+    std::thread::scope(|scope| {
+        for _ in 0..WORKERS.min(leftovers.len()) {
+            scope.spawn(|| {
+                while let Some(leftover) = leftovers.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let result = leftover.recover(intent, &bar, &summary);
+                    let mut summary = summary.lock().expect("no worker panics with the lock held");
+                    match result {
+                        Ok(recovered) => summary.recovered.extend(recovered),
+                        Err(error) => summary.left.push(format!("{error:#}")),
+                    }
+                }
+            });
+        }
+    });
+    bar.finish_and_clear();
+    let mut summary = summary.into_inner().expect("all workers have ended");
+    summary.recovered.sort_by_key(|recovered| {
+        let Converted { world, rank, life, .. } = recovered.content;
+        (world, rank, life)
+    });
+    summary.copies.databases.sort();
+    summary.left.sort();
+    Ok(summary)
+}
+
+/// Two at once would write the same files. On file systems without locks there is none to hold.
+///
+/// # Errors
+/// Another process held the lock for all of `longest`.
+fn lock(directory: &Path, longest: Duration) -> anyhow::Result<Option<std::fs::File>> {
+    let Ok(file) = std::fs::File::open(directory) else { return Ok(None) };
+    let begin = Instant::now();
+    loop {
+        // SAFETY: the descriptor is open.
+        if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+            return Ok(Some(file));
+        }
+        if std::io::Error::last_os_error().kind() != std::io::ErrorKind::WouldBlock {
+            return Ok(Some(file));
+        }
+        if begin.elapsed() >= longest {
+            bail!(
+                "{}: its spools were not recovered: {} has locked the directory for {} s. Try again when it has ended",
+                directory.display(),
+                holder(&file).unwrap_or_else(|| "another process".to_owned()),
+                longest.as_secs()
+            );
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Who holds the lock of an open directory, as far as the kernel tells: a process of this host.
+fn holder(directory: &std::fs::File) -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    let inode = format!(":{}", directory.metadata().ok()?.ino());
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    // "1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF"
+    let pid = locks.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let is_held = fields.get(1) == Some(&"FLOCK") && fields.get(5)?.ends_with(&inode);
+        fields.get(4).filter(|_| is_held).copied()
+    })?;
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    Some(match name.trim() {
+        "" => format!("process {pid}"),
+        name => format!("process {pid} ({name})"),
+    })
+}
+
+fn progress_bar(leftovers: &[Leftover], wanted: bool) -> ProgressBar {
+    if !wanted {
+        return ProgressBar::hidden();
+    }
+    let bytes = leftovers.iter().filter_map(|leftover| leftover.spool.metadata().ok());
+    let total: u64 = bytes.map(|metadata| metadata.len()).sum();
+    // stderr() draws nothing where standard error is no terminal
+    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+    let template = "recovering {wide_bar} {bytes}/{total_bytes}, {eta} left";
+    bar.with_style(ProgressStyle::with_template(template).expect("a constant template"))
+}
+
+/// A spool, and the database that it should become.
+struct Leftover {
+    spool: PathBuf,
+    database: PathBuf,
+    /// The `rank-N.spool-at` that told of a spool elsewhere, and the host that it names.
+    elsewhere: Option<(PathBuf, String)>,
+}
+
+fn find_leftovers(directory: &Path) -> anyhow::Result<Vec<Leftover>> {
+    let mut leftovers = Vec::new();
+    let entries = std::fs::read_dir(directory).with_context(|| directory.display().to_string())?;
+    for entry in entries {
+        let path = entry.with_context(|| directory.display().to_string())?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let database = path.with_extension("db");
+        match db::parse_name(&name).map(|(_, extension)| extension) {
+            Some("spool") => leftovers.push(Leftover { spool: path, database, elsewhere: None }),
+            Some("spool-at") => {
+                let Ok(text) = read_short_text(&path, LONGEST_POINTER) else {
+                    // no pointer, and no spool: which is said of it
+                    leftovers.push(Leftover { spool: path, database, elsewhere: None });
+                    continue;
+                };
+                let (host, spool) = text.trim_end().split_once('\t').unwrap_or_default();
+                let elsewhere = Some((path.clone(), host.to_owned()));
+                leftovers.push(Leftover { spool: spool.into(), database, elsewhere });
+            }
+            _ => {}
+        }
+    }
+    leftovers.sort_by(|a, b| a.database.cmp(&b.database));
+    Ok(leftovers)
+}
+
+impl Leftover {
+    /// Converts and tidies up. `None`: there was nothing to do.
+    fn recover(
+        &self,
+        intent: Intent,
+        bar: &ProgressBar,
+        summary: &Mutex<RecoverSummary>,
+    ) -> anyhow::Result<Option<Recovered>> {
+        if let Some((pointer, host)) = self.elsewhere.as_ref().filter(|_| !self.spool.exists()) {
+            return self.without_spool(pointer, host).map(|()| None);
+        }
+        self.check_name()?;
+        let owner = store::owner(&self.spool)?;
+        self.check_job(&owner, intent)?;
+        let fate = match (last_fate(&owner, intent), intent) {
+            (Fate::Unknown, Intent::Recover { ended: true }) => Fate::Ended,
+            (fate, _) => fate,
+        };
+        match fate {
+            Fate::Runs => {
+                bail!("{}: still running (pid {}), left alone", self.spool.display(), owner.pid)
+            }
+            Fate::Ended => self.convert(bar).map(Some),
+            Fate::Unknown => {
+                let was_read = intent != (Intent::Recover { ended: false });
+                // Its rank may write the database at this moment: nothing in its directory is touched.
+                if was_read && !self.database.exists() {
+                    self.copy(bar, summary)?;
+                }
+                bail!(self.may_run(&owner, was_read))
+            }
+        }
+    }
+
+    /// Whether a spool elsewhere has a name that recorders give there, `lapscope-JOB-rank-N.spool`: a run directory that
+    /// somebody else made may point to anything, and spools are removed when they are databases.
+    fn check_name(&self) -> anyhow::Result<()> {
+        let name = self.spool.file_name().unwrap_or_default().to_string_lossy();
+        let rank = self.rank();
+        let is_recorders =
+            name.starts_with("lapscope-") && name.ends_with(&format!("-{rank}.spool"));
+        if self.elsewhere.is_some() && !is_recorders {
+            let spool = self.spool.display();
+            bail!("{rank}: its spool is said to be {spool}, which is no name that a recorder gives, left alone");
+        }
+        Ok(())
+    }
+
+    /// Whether it is of the job that the directory belongs to, and of the launch that has ended.
+    fn check_job(&self, owner: &Owner, intent: Intent) -> anyhow::Result<()> {
+        let is_others = match intent {
+            Intent::Conclude { launch, .. } => owner.launch != launch,
+            _ => {
+                let claim = self.database.parent().and_then(Claim::read);
+                claim.is_some_and(|claim| !owner.job.is_empty() && owner.job != claim.job)
+            }
+        };
+        if is_others {
+            let (spool, rank) = (self.spool.display(), self.rank());
+            bail!("{rank}: the spool {spool} is of another job, left alone");
+        }
+        Ok(())
+    }
+
+    fn convert(&self, bar: &ProgressBar) -> anyhow::Result<Recovered> {
+        let mut progress = |bytes| bar.inc(bytes);
+        let content = store::convert(&self.spool, &self.database, &mut progress)?;
+        std::fs::remove_file(&self.spool)
+            .with_context(|| format!("{} cannot be removed", self.spool.display()))?;
+        if let Some((pointer, _)) = &self.elsewhere {
+            let _ = std::fs::remove_file(pointer); // it only pointed to what is no more
+        }
+        Ok(Recovered { database: self.database.clone(), content })
+    }
+
+    /// Of what the spool holds so far.
+    fn copy(&self, bar: &ProgressBar, summary: &Mutex<RecoverSummary>) -> anyhow::Result<()> {
+        let place = summary.lock().expect("no worker panics with the lock held").copies.place()?;
+        let copy = place.join(self.database.file_name().unwrap_or_default());
+        store::convert(&self.spool, &copy, &mut |bytes| bar.inc(bytes))?;
+        let mut summary = summary.lock().expect("no worker panics with the lock held");
+        summary.copies.databases.push(copy);
+        Ok(())
+    }
+
+    fn may_run(&self, owner: &Owner, was_read: bool) -> String {
+        let directory = self.database.parent().unwrap_or(&self.database);
+        let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.into());
+        let (rank, host, directory) = (self.rank(), &owner.host, directory.display());
+        let so_far = if was_read { ", and what it holds so far was read" } else { "" };
+        let place = if owner.host == store::host_name() {
+            "in another name space of processes or on a node of the same name".to_owned()
+        } else {
+            format!("on {host}")
+        };
+        format!(
+            "{rank} may still run {place}, which cannot be seen from here: its spool stays{so_far}. When it has ended, there: \
+             lapscope recover {directory}; or here: lapscope recover --ended {directory}"
+        )
+    }
+
+    /// `rank-3`, as its files are called.
+    fn rank(&self) -> String {
+        self.database.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    fn without_spool(&self, pointer: &Path, host: &str) -> anyhow::Result<()> {
+        let spool = self.spool.display();
+        if self.database.exists() {
+            let _ = std::fs::remove_file(pointer);
+            return Ok(());
+        }
+        let directory = pointer.parent().unwrap_or(pointer).display();
+        let rank = self.rank();
+        if host == store::host_name() {
+            bail!("{rank}: its spool {spool} is gone, and with it what it recorded");
+        }
+        bail!("{rank}: its spool is on {host} in {spool}; there: lapscope recover {directory}")
+    }
+}
+
+impl Copies {
+    fn place(&mut self) -> anyhow::Result<PathBuf> {
+        if self.directory.is_none() {
+            let made = tempfile::Builder::new().prefix("lapscope-copies-").tempdir();
+            self.directory = Some(made.context("no temporary directory for copies")?);
+        }
+        Ok(self.directory.as_ref().map(|made| made.path().into()).unwrap_or_default())
+    }
+}
+
+/// What can be told of a rank, when one that is about to die has had its time.
+fn last_fate(owner: &Owner, intent: Intent) -> Fate {
+    loop {
+        let fate = owner.fate();
+        match intent {
+            Intent::Conclude { by, .. } if fate == Fate::Runs && Instant::now() < by => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            _ => return fate,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pointers_to_spools_elsewhere_are_explained() {
+        let directory = tempfile::tempdir().unwrap();
+        let pointer = directory.path().join("rank-3.spool-at");
+        std::fs::write(&pointer, "other-host\t/scratch/lapscope-1-rank-3.spool\n").unwrap();
+        let summary = recover_run(directory.path(), false).unwrap();
+        assert!(summary.left[0].starts_with("rank-3: its spool is on other-host in /scratch/"));
+        std::fs::write(directory.path().join("rank-3.db"), "").unwrap();
+        assert!(recover_run(directory.path(), false).unwrap().left.is_empty());
+        assert!(!pointer.exists(), "a pointer to what was converted is of no use");
+    }
+
+    #[test]
+    fn a_lock_that_is_held_is_not_waited_for_without_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let held = lock(directory.path(), Duration::ZERO).unwrap();
+        let error = lock(directory.path(), Duration::from_millis(50)).unwrap_err().to_string();
+        assert!(error.contains("were not recovered"), "{error}");
+        assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
+        drop(held);
+        assert!(lock(directory.path(), Duration::ZERO).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_spool_is_named_and_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let spool = directory.path().join("rank-0.spool");
+        std::fs::write(&spool, "nothing like a spool").unwrap();
+        let summary = recover_run(directory.path(), false).unwrap();
+        assert!(summary.left[0].contains("rank-0.spool"), "{:?}", summary.left);
+        assert!(spool.exists() && !directory.path().join("rank-0.db").exists());
+    }
+}

@@ -1,0 +1,12 @@
+//! Words for people, which every layer above may use: numbers with units, lists of ranks, lines as wide as the output, and
+//! the way to standard error.
+
+mod lists;
+pub mod progress;
+pub mod say;
+pub mod shell;
+pub mod style;
+pub mod units;
+pub mod visible;
+
+pub use lists::{list_ranks, plural};

@@ -88,7 +88,7 @@ without_launchers() {
         echo "NOT TESTED: calls against the standard (no pympistandard)" | tee $kept/standard.log
     fi
     suite "command line" count_cargo cargo_test -p lapscope --lib --bins --tests
-    suite "support of tests" count_cargo cargo_test -p lapscope-tests --lib
+    suite "support of tests" count_cargo cargo_test -p lapscope-tests -p lapscope-fixture --lib
 }
 
 # Tests that measure are alone; of the others these are as long as all the rest.

@@ -1,27 +1,21 @@
 //! Advice on runs whose troubles are made by hand: what is to be done where, and for how much time. Moments are microseconds.
 
-#[path = "fixture/calls.rs"]
-mod calls;
 mod fixture;
 
-use calls::{Calls, BARRIER, COMM_DUP, IRECV, ISEND, SEND};
 use fixture::program::Program;
-use fixture::{answer, json, Rank};
+use fixture::{answer, json};
+use lapscope_fixture::calls::Calls;
+use lapscope_fixture::edit_rank;
+use lapscope_fixture::tables::{Cvar, Injector, Operation, Rank};
 use serde_json::{json, Value};
 use tempfile::TempDir;
 
 /// Two ranks on one clock, of 1 ms from MPI_Init to MPI_Finalize.
 fn run(ranks: [&Calls; 2]) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
-    for (rank, calls) in (0..).zip(ranks) {
-        let rank = Rank {
-            epoch_ns: 0,
-            init_end_ns: 0,
-            end_ns: 1_000_000,
-            summarized: false,
-            ..Rank::new(rank)
-        };
-        rank.write(directory.path(), &calls.sql(rank.rank));
+    for calls in ranks {
+        let rank = Rank { end_ns: 1_000_000, ..Rank::plain(calls.rank) };
+        rank.write(directory.path(), |file| calls.write(file));
     }
     directory
 }
@@ -59,10 +53,10 @@ const LARGE: i64 = 1 << 20;
 
 /// Rank 0 waits from 15 to 900; rank 1 has posted and computes until 880.
 fn receiver_computes() -> [Calls; 2] {
-    let mut ranks = [Calls::default(), Calls::default()];
-    let send = ranks[0].post(ISEND, 1, LARGE, 10);
+    let mut ranks = Calls::pair();
+    let send = ranks[0].send(1, LARGE, 10);
     ranks[0].wait(3, 15, 900, &[send]);
-    let receive = ranks[1].post(IRECV, 5, LARGE, 5);
+    let receive = ranks[1].receive(5, LARGE, 5);
     ranks[1].wait(6, 880, 900, &[receive]);
     ranks
 }
@@ -97,10 +91,9 @@ fn a_receiver_that_computes_is_to_test() {
 fn injection_is_not_offered_to_who_has_it() {
     let [a, b] = receiver_computes();
     let run = run([&a, &b]);
-    let database = rusqlite::Connection::open(run.path().join("rank-1.db")).unwrap();
-    let injector =
-        "INSERT INTO injector VALUES (1, 'calls', NULL, NULL, NULL, NULL, NULL, NULL, 0)";
-    database.execute_batch(injector).unwrap();
+    edit_rank(run.path(), 1, |file| {
+        file.insert(Injector { mode: "calls", ..Injector::default() });
+    });
     let report = report(&run);
     let sentence = find(&report, "test")["sentence"].as_str().unwrap();
     assert!(
@@ -112,11 +105,11 @@ fn injection_is_not_offered_to_who_has_it() {
 /// Rank 1 posts its receive at 500, when it comes out of another MPI call.
 #[test]
 fn a_receiver_inside_mpi_is_to_post_earlier() {
-    let mut ranks = [Calls::default(), Calls::default()];
-    let send = ranks[0].post(ISEND, 1, LARGE, 10);
+    let mut ranks = Calls::pair();
+    let send = ranks[0].send(1, LARGE, 10);
     ranks[0].wait(3, 15, 520, &[send]);
-    ranks[1].block(COMM_DUP, 4, 0, 10, 499);
-    let receive = ranks[1].post(IRECV, 5, LARGE, 500);
+    ranks[1].block(Operation::of("MPI_Comm_dup", 4), 10, 499);
+    let receive = ranks[1].receive(5, LARGE, 500);
     ranks[1].wait(6, 502, 520, &[receive]);
     let report = report(&run([&ranks[0], &ranks[1]]));
     let earlier = find(&report, "post_receive_earlier");
@@ -129,10 +122,10 @@ fn a_receiver_inside_mpi_is_to_post_earlier() {
 /// Rank 1 computes until 500 and hardly waits: nothing to be done in the communication.
 #[test]
 fn a_busy_partner_has_no_cure() {
-    let mut ranks = [Calls::default(), Calls::default()];
-    let send = ranks[0].post(ISEND, 1, LARGE, 10);
+    let mut ranks = Calls::pair();
+    let send = ranks[0].send(1, LARGE, 10);
     ranks[0].wait(3, 15, 520, &[send]);
-    let receive = ranks[1].post(IRECV, 5, LARGE, 500);
+    let receive = ranks[1].receive(5, LARGE, 500);
     ranks[1].wait(6, 502, 520, &[receive]);
     let report = report(&run([&ranks[0], &ranks[1]]));
     let late = find(&report, "partner_late");
@@ -146,9 +139,9 @@ fn a_busy_partner_has_no_cure() {
 /// The same lateness in a barrier.
 #[test]
 fn whoever_comes_last_is_named() {
-    let mut ranks = [Calls::default(), Calls::default()];
-    ranks[0].block(BARRIER, 5, 0, 100, 710);
-    ranks[1].block(BARRIER, 5, 0, 700, 710);
+    let mut ranks = Calls::pair();
+    ranks[0].block(Operation::collective("MPI_Barrier", 5), 100, 710);
+    ranks[1].block(Operation::collective("MPI_Barrier", 5), 700, 710);
     let report = report(&run([&ranks[0], &ranks[1]]));
     let late = find(&report, "partner_late");
     assert_eq!((&late["change_ranks"], ns(late, "time_ns")), (&json!([1]), 600_000));
@@ -158,16 +151,16 @@ fn whoever_comes_last_is_named() {
 /// Two sends, each waited for before the next is posted, while a receive is under way. Only the first wait keeps a send back.
 #[test]
 fn sends_waited_for_one_by_one_are_to_be_waited_for_together() {
-    let mut ranks = [Calls::default(), Calls::default()];
-    let receive = ranks[0].post(IRECV, 2, 64, 5);
-    let first = ranks[0].post(ISEND, 1, LARGE, 10);
+    let mut ranks = Calls::pair();
+    let receive = ranks[0].receive(2, 64, 5);
+    let first = ranks[0].send(1, LARGE, 10);
     ranks[0].wait(3, 15, 300, &[first]);
-    let second = ranks[0].post(ISEND, 1, LARGE, 310);
+    let second = ranks[0].send(1, LARGE, 310);
     ranks[0].wait(3, 315, 600, &[second]);
     ranks[0].wait(6, 605, 620, &[receive]);
-    let one = ranks[1].post(IRECV, 2, LARGE, 6);
-    let two = ranks[1].post(IRECV, 2, LARGE, 7);
-    let reply = ranks[1].post(ISEND, 1, 64, 8);
+    let one = ranks[1].receive(2, LARGE, 6);
+    let two = ranks[1].receive(2, LARGE, 7);
+    let reply = ranks[1].send(1, 64, 8);
     ranks[1].wait(4, 290, 300, &[one]);
     ranks[1].wait(4, 590, 600, &[two]);
     ranks[1].wait(5, 601, 602, &[reply]);
@@ -187,9 +180,9 @@ fn sends_waited_for_one_by_one_are_to_be_waited_for_together() {
 
 #[test]
 fn a_blocking_send_is_to_be_non_blocking() {
-    let mut ranks = [Calls::default(), Calls::default()];
-    ranks[0].block(SEND, 4, LARGE, 10, 420);
-    let receive = ranks[1].post(IRECV, 5, LARGE, 400);
+    let mut ranks = Calls::pair();
+    ranks[0].blocking_send(4, LARGE, 10, 420);
+    let receive = ranks[1].receive(5, LARGE, 400);
     ranks[1].wait(6, 402, 420, &[receive]);
     let report = report(&run([&ranks[0], &ranks[1]]));
     let send = find(&report, "make_nonblocking");
@@ -200,10 +193,10 @@ fn a_blocking_send_is_to_be_non_blocking() {
 /// Nothing is computed between post and wait.
 #[test]
 fn nothing_to_hide_behind() {
-    let mut ranks = [Calls::default(), Calls::default()];
-    let send = ranks[0].post(ISEND, 1, LARGE, 10);
+    let mut ranks = Calls::pair();
+    let send = ranks[0].send(1, LARGE, 10);
     ranks[0].wait(3, 11, 200, &[send]);
-    let receive = ranks[1].post(IRECV, 5, LARGE, 10);
+    let receive = ranks[1].receive(5, LARGE, 10);
     ranks[1].wait(6, 11, 200, &[receive]);
     let report = report(&run([&ranks[0], &ranks[1]]));
     let nothing: Vec<&Value> = advice(&report).iter().collect();
@@ -221,10 +214,10 @@ fn nothing_to_hide_behind() {
 /// transfer takes is not known: all of both waits may be the transfer, or nothing. A calibration of 100 us tells.
 #[test]
 fn without_reference_times_advice_has_bounds() {
-    let mut ranks = [Calls::default(), Calls::default()];
-    let receive = ranks[0].post(IRECV, 1, LARGE, 10);
+    let mut ranks = Calls::pair();
+    let receive = ranks[0].receive(1, LARGE, 10);
     ranks[0].wait(3, 500, 900, &[receive]);
-    let send = ranks[1].post(ISEND, 5, LARGE, 10);
+    let send = ranks[1].send(5, LARGE, 10);
     ranks[1].wait(6, 11, 900, &[send]);
     let run = run([&ranks[0], &ranks[1]]);
     let bounds = |report: &Value| {
@@ -261,8 +254,8 @@ fn without_reference_times_advice_has_bounds() {
 #[test]
 fn ranks_that_help_come_first_and_little_is_left_out() {
     let [mut a, mut b] = receiver_computes();
-    a.block(BARRIER, 5, 0, 950, 952);
-    b.block(BARRIER, 5, 0, 950, 951);
+    a.block(Operation::collective("MPI_Barrier", 5), 950, 952);
+    b.block(Operation::collective("MPI_Barrier", 5), 950, 951);
     let report = report(&run([&a, &b]));
     let cures: Vec<&str> =
         advice(&report).iter().map(|advice| advice["cure"].as_str().unwrap()).collect();
@@ -295,19 +288,19 @@ fn documented_keys() {
 /// Three posts of 60 us; the message is gone when the call returns.
 #[test]
 fn long_posts_are_told() {
-    let mut ranks = [Calls::default(), Calls::default()];
+    let mut ranks = Calls::pair();
     for message in 0..3 {
-        let send = ranks[0].post(ISEND, 1, 4096, 10 + 100 * message);
-        ranks[0].requests[send].2 = 60;
+        let send = ranks[0].send(1, 4096, 10 + 100 * message);
+        ranks[0].requests[send].post = 60;
         ranks[0].wait(3, 90 + 100 * message, 91 + 100 * message, &[send]);
-        let receive = ranks[1].post(IRECV, 5, 4096, 500 + 10 * message);
+        let receive = ranks[1].receive(5, 4096, 500 + 10 * message);
         ranks[1].wait(6, 502 + 10 * message, 503 + 10 * message, &[receive]);
     }
-    let limit = "INSERT INTO cvar VALUES (0, 'btl_vader_eager_limit', '4096')";
     let directory = run([&ranks[0], &ranks[1]]);
     assert_eq!(find(&report(&directory), "expensive_posts")["helps"], json!(false));
-    let database = rusqlite::Connection::open(directory.path().join("rank-0.db")).unwrap();
-    database.execute_batch(limit).unwrap();
+    edit_rank(directory.path(), 0, |file| {
+        file.insert(Cvar { name: "btl_vader_eager_limit", value: "4096" });
+    });
     let report = report(&directory);
     let posts = find(&report, "lower_limit");
     assert_eq!((ns(posts, "time_ns"), &posts["cause"]), (180_000, &json!("posting")));
@@ -321,15 +314,15 @@ fn long_posts_are_told() {
 /// second: from 300 to 500 it is 195 us outside MPI, behind which so much of the wait could have been hidden.
 #[test]
 fn a_wait_for_sends_could_come_behind_the_receives() {
-    let mut ranks = [Calls::default(), Calls::default()];
-    let first = ranks[0].post(IRECV, 2, 64, 5);
-    let second = ranks[0].post(IRECV, 2, 64, 7);
-    let send = ranks[0].post(ISEND, 1, LARGE, 10);
+    let mut ranks = Calls::pair();
+    let first = ranks[0].receive(2, 64, 5);
+    let second = ranks[0].receive(2, 64, 7);
+    let send = ranks[0].send(1, LARGE, 10);
     ranks[0].wait(3, 15, 300, &[send]);
     ranks[0].wait(4, 305, 310, &[first]);
     ranks[0].wait(6, 500, 510, &[second]);
-    let one = ranks[1].post(IRECV, 2, LARGE, 6);
-    let replies = [ranks[1].post(ISEND, 1, 64, 8), ranks[1].post(ISEND, 1, 64, 9)];
+    let one = ranks[1].receive(2, LARGE, 6);
+    let replies = [ranks[1].send(1, 64, 8), ranks[1].send(1, 64, 9)];
     ranks[1].wait(4, 290, 300, &[one]);
     ranks[1].wait(5, 301, 302, &replies);
     let report = report(&run([&ranks[0], &ranks[1]]));
@@ -351,19 +344,18 @@ fn one_cure_in_one_function_is_one_piece_of_advice() {
     let program = Program::new(
         "void f(int);\nvoid post(void) {\n f(1);\n f(2);\n}\nvoid finish(void) {\n f(3);\n f(4);\n}\nvoid other(void) {\n f(5);\n}\n",
     );
-    let mut ranks = [Calls::default(), Calls::default()];
-    let sends = [ranks[0].post(ISEND, 1, LARGE, 10), ranks[0].post(ISEND, 1, LARGE, 12)];
+    let mut ranks = Calls::pair();
+    let sends = [ranks[0].send(1, LARGE, 10), ranks[0].send(1, LARGE, 12)];
     ranks[0].wait(3, 15, 520, &sends[..1]);
     ranks[0].wait(4, 521, 560, &sends[1..]);
-    ranks[1].block(COMM_DUP, 6, 0, 10, 499);
-    let first = ranks[1].post(IRECV, 3, LARGE, 500);
-    ranks[1].block(COMM_DUP, 6, 0, 502, 529);
-    let second = ranks[1].post(IRECV, 4, LARGE, 530);
+    ranks[1].block(Operation::of("MPI_Comm_dup", 6), 10, 499);
+    let first = ranks[1].receive(3, LARGE, 500);
+    ranks[1].block(Operation::of("MPI_Comm_dup", 6), 502, 529);
+    let second = ranks[1].receive(4, LARGE, 530);
     ranks[1].wait(5, 532, 560, &[first, second]);
     let directory = run([&ranks[0], &ranks[1]]);
     let at = |rank: i64, lines: &[(i64, u32)]| {
-        let file = directory.path().join(format!("rank-{rank}.db"));
-        rusqlite::Connection::open(file).unwrap().execute_batch(&program.frames_at(lines)).unwrap();
+        edit_rank(directory.path(), rank, |file| program.put_frames(file, lines));
     };
     at(0, &[(1, 3), (3, 7), (4, 8)]);
     at(1, &[(3, 3), (4, 4), (5, 11), (6, 11)]);
@@ -382,26 +374,21 @@ fn one_cure_in_one_function_is_one_piece_of_advice() {
 /// Rank 0 waits for rank 1, which waits for rank 2, which computes until 700 and then sends.
 #[test]
 fn a_chain_of_waits_is_followed_to_where_it_began() {
-    let mut ranks = [Calls::default(), Calls::default(), Calls::default()];
-    let message = |ranks: &mut [Calls; 3], rank: usize, call, path, peer: &str, begin| {
-        let kind = if call == ISEND { "send" } else { "recv" };
-        let operation = ranks[rank].operation(call, path, kind, 64, peer);
-        ranks[rank].requests.push((operation, begin, 1, None));
-        ranks[rank].requests.len() - 1
-    };
-    let last = message(&mut ranks, 2, ISEND, 1, "1", 700);
+    let mut ranks = [0, 1, 2].map(Calls::new);
+    let send = |path, to| Operation::send("MPI_Isend", path, (64, to, 7));
+    let receive = |path, from| Operation::receive("MPI_Irecv", path, (64, from, 7));
+    let last = ranks[2].begin(send(1, 1), 700);
     ranks[2].wait(3, 702, 720, &[last]);
-    let taken = message(&mut ranks, 1, IRECV, 5, "2", 5);
+    let taken = ranks[1].begin(receive(5, 2), 5);
     ranks[1].wait(6, 10, 720, &[taken]);
-    let on = message(&mut ranks, 1, ISEND, 3, "0", 722);
+    let on = ranks[1].begin(send(3, 0), 722);
     ranks[1].wait(3, 724, 740, &[on]);
-    let end = message(&mut ranks, 0, IRECV, 5, "1", 5);
+    let end = ranks[0].begin(receive(5, 1), 5);
     ranks[0].wait(4, 10, 740, &[end]);
     let directory = tempfile::tempdir().unwrap();
-    for (rank, calls) in (0..).zip(&ranks) {
-        let (world_size, end_ns) = (3, 1_000_000);
-        let times = Rank { epoch_ns: 0, init_end_ns: 0, end_ns, world_size, ..Rank::new(1) };
-        Rank { rank, ..times }.write(directory.path(), &calls.sql(rank));
+    for calls in &ranks {
+        let rank = Rank { end_ns: 1_000_000, world_size: 3, ..Rank::plain(calls.rank) };
+        rank.write(directory.path(), |file| calls.write(file));
     }
     let report = report(&directory);
     let late = advice(&report).iter().filter(|it| it["cure"] == "partner_late");
@@ -420,16 +407,17 @@ fn a_chain_of_waits_is_followed_to_where_it_began() {
 #[test]
 fn two_calls_of_one_line_are_two_sites() {
     let program = Program::new("void f(int);\nvoid finish(void) {\n f(3);      f(4);\n}\n");
-    let mut ranks = [Calls::default(), Calls::default()];
-    let sends = [ranks[0].post(ISEND, 1, LARGE, 10), ranks[0].post(ISEND, 1, LARGE, 12)];
+    let mut ranks = Calls::pair();
+    let sends = [ranks[0].send(1, LARGE, 10), ranks[0].send(1, LARGE, 12)];
     ranks[0].wait(3, 15, 520, &sends[..1]);
     ranks[0].wait(4, 521, 560, &sends[1..]);
     ranks[0].wait(5, 570, 580, &[]);
     let directory = run([&ranks[0], &ranks[1]]);
-    let file = rusqlite::Connection::open(directory.path().join("rank-0.db")).unwrap();
-    let places = [(3, 0), (4, 8), (5, 0)];
-    let frames = places.map(|(path, column)| program.frame_at(path, 3, column));
-    file.execute_batch(&frames.concat()).unwrap();
+    edit_rank(directory.path(), 0, |file| {
+        for (path, column) in [(3, 0), (4, 8), (5, 0)] {
+            program.put_frame(file, path, 3, column);
+        }
+    });
     let report = json(directory.path(), &["report", "."]);
     let completing = report["completing_sites"].as_array().unwrap().iter();
     let sites: Vec<(&Value, &Value)> =
@@ -442,17 +430,11 @@ fn two_calls_of_one_line_are_two_sites() {
 /// The program itself completes them: nothing is transferred, and nothing is to be done in the communication.
 #[test]
 fn generalized_requests_transfer_nothing() {
-    let mut ranks = [Calls::default(), Calls::default()];
-    const GREQUEST_START: i64 = 9;
-    let operation = ranks[0].operation(GREQUEST_START, 1, "generalized", 6, "NULL");
-    ranks[0].requests.push((operation, 10, 1, None));
-    ranks[0].wait(3, 15, 520, &[0]);
+    let mut ranks = Calls::pair();
+    let start = Operation::of("MPI_Grequest_start", 1);
+    let request = ranks[0].begin(Operation { kind: "generalized", bytes: 6, ..start }, 10);
+    ranks[0].wait(3, 15, 520, &[request]);
     let directory = run([&ranks[0], &ranks[1]]);
-    for rank in [0, 1] {
-        let file = directory.path().join(format!("rank-{rank}.db"));
-        let name = "INSERT INTO call_name VALUES (9, 'MPI_Grequest_start', 'GENERALIZED', 'POST')";
-        rusqlite::Connection::open(file).unwrap().execute_batch(name).unwrap();
-    }
     let report = report(&directory);
     assert_eq!(advice(&report), &Vec::<Value>::new());
     assert_eq!(report["kinds"], json!([]));

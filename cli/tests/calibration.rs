@@ -1,14 +1,14 @@
 //! Which reference times a report uses, with calibration files written by hand.
 
 mod fixture;
-#[allow(dead_code)] // uses a part
-#[path = "fixture/rows.rs"]
-mod rows;
 
 use std::path::Path;
 use std::process::Output;
 
-use fixture::Rank;
+use lapscope_fixture::edit_rank;
+use lapscope_fixture::messages::Rows;
+use lapscope_fixture::small::run as small_run;
+use lapscope_fixture::tables::{Processor, Rank, Starvation};
 use serde_json::Value;
 
 /// As docs/json.md describes it: 2 µs for 1000 bytes between ranks of one node.
@@ -23,9 +23,8 @@ const CALIBRATION: &str = r#"{
 }"#;
 
 fn run(arguments: &[&str], calibrations: &Path) -> Output {
-    let run = fixture::small_run();
-    fixture::child::command(env!("CARGO_BIN_EXE_lapscope"))
-        .args(arguments)
+    let run = small_run();
+    fixture::bare(arguments)
         .arg(run.path())
         .env("LAPSCOPE_CALIBRATION_DIR", calibrations)
         .output()
@@ -85,22 +84,16 @@ fn a_damaged_file_is_named_and_does_no_harm() {
 
 /// Messages that nothing delays: rank 1 is there early, rank 0 waits at once. So many of that size, each so many nanoseconds.
 fn run_of(directory: &Path, messages: i64, bytes: i64, ns: i64) {
-    let (mut sender, mut receiver) = (rows::Rows::new(0), rows::Rows::new(1));
+    let (mut sender, mut receiver) = (Rows::default(), Rows::default());
     for t in (0..messages).map(|round| round * 20_000_000) {
-        let request = ((1, "send", bytes, 1, 7), t + 500_000, 1_000, 0);
-        sender.complete(3, t + 501_100, ns - 1_100, &[request]);
-        let request = ((2, "recv", bytes, 0, 7), t + 490_000, 1_000, 0);
-        receiver.complete(3, t + 491_100, ns + 8_900, &[request]);
+        let request = (("MPI_Isend", "send", bytes, 1, 7), t + 500_000, 1_000, 0);
+        sender.complete("MPI_Waitall", t + 501_100, ns - 1_100, &[request]);
+        let request = (("MPI_Irecv", "recv", bytes, 0, 7), t + 490_000, 1_000, 0);
+        receiver.complete("MPI_Waitall", t + 491_100, ns + 8_900, &[request]);
     }
     for (number, rows) in [(0, &sender), (1, &receiver)] {
-        let rank = Rank {
-            epoch_ns: 0,
-            init_end_ns: 0,
-            end_ns: 200_000_000,
-            summarized: false,
-            ..Rank::new(1)
-        };
-        Rank { rank: number, ..rank }.write(directory, &rows.sql());
+        let rank = Rank { end_ns: 200_000_000, ..Rank::plain(number) };
+        rank.write(directory, |file| rows.write(file));
     }
 }
 
@@ -174,10 +167,10 @@ fn reference_times_of_a_disturbed_run_are_said_to_be_such() {
     let quiet = fixture::json(run.path(), &["overlap", "."]);
     assert_eq!((&quiet["reference"]["processor_share"], spread(&quiet)), (&Value::Null, 0.0));
     for rank in [0, 1] {
-        let database =
-            rusqlite::Connection::open(run.path().join(format!("rank-{rank}.db"))).unwrap();
-        let row = "INSERT OR REPLACE INTO processor VALUES (?1, 50000000, 150000000, 3, 4, 1, 1)";
-        database.execute(row, [rank]).unwrap();
+        edit_rank(run.path(), rank, |file| {
+            let (run_ns, wait_ns) = (50_000_000, 150_000_000);
+            file.insert(Processor { run_ns, wait_ns, ..Processor::default() });
+        });
     }
     let disturbed = fixture::json(run.path(), &["overlap", "."]);
     assert_eq!(disturbed["reference"]["processor_share"], 0.25);
@@ -186,9 +179,9 @@ fn reference_times_of_a_disturbed_run_are_said_to_be_such() {
     assert!(notes.contains("had a processor for only 25.0 % of the time"), "{notes}");
 
     // rank 1 lacked it in the first half alone: the four messages of the second half tell
-    let database = rusqlite::Connection::open(run.path().join("rank-1.db")).unwrap();
-    let row = "INSERT INTO starvation (rank, begin_ns, end_ns, wait_ns) VALUES (1, 0, 80000000, 60000000)";
-    database.execute(row, []).unwrap();
+    edit_rank(run.path(), 1, |file| {
+        file.insert(Starvation { begin_ns: 0, end_ns: 80_000_000, wait_ns: 60_000_000 });
+    });
     let half = fixture::json(run.path(), &["overlap", "."]);
     let reference = &half["reference"];
     assert_eq!((&reference["processor_share"], &reference["samples"]), (&Value::Null, &4.into()));

@@ -1,21 +1,14 @@
 //! Commands that need no run: their output, and what they do when the reader goes away.
 
+mod fixture;
+
 use std::io::Read;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-#[path = "../../tests/src/child.rs"]
-mod child;
-
-fn lapscope(arguments: &[&str]) -> Command {
-    let mut command = child::command(env!("CARGO_BIN_EXE_lapscope"));
-    command.args(arguments);
-    command
-}
+use fixture::bare;
 
 fn json(arguments: &[&str]) -> serde_json::Value {
-    let output = lapscope(arguments).env("LAPSCOPE_MAX_MB", "0").output().unwrap();
-    assert!(output.status.success());
-    serde_json::from_slice(&output.stdout).unwrap()
+    serde_json::from_str(&fixture::printed(bare(arguments).env("LAPSCOPE_MAX_MB", "0"))).unwrap()
 }
 
 #[test]
@@ -54,7 +47,7 @@ fn doctor_looks_at_programs() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
-    let mut child = lapscope(&["sql", "--format", "csv"])
+    let mut child = bare(&["sql", "--format", "csv"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -69,7 +62,7 @@ fn a_reader_that_goes_away_is_no_error() {
 fn a_missing_run_is_told_with_what_to_do() {
     let directory = tempfile::tempdir().unwrap();
     for command in ["merge", "recover"] {
-        let output = lapscope(&[command]).current_dir(&directory).output().unwrap();
+        let output = bare(&[command]).current_dir(&directory).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1));
         assert!(said.contains("lapscope run --"), "{command}: {said}");
@@ -97,7 +90,7 @@ fn children_of_tests_have_an_environment_of_their_own() {
 
 #[test]
 fn help_explains_words_and_commands() {
-    let answer = |arguments: &[&str]| lapscope(arguments).output().unwrap();
+    let answer = |arguments: &[&str]| bare(arguments).output().unwrap();
     let terms = String::from_utf8(answer(&["help", "terms"]).stdout).unwrap();
     assert!(terms.contains("exposed time") && terms.contains("overlap window"), "{terms}");
     let command = String::from_utf8(answer(&["help", "tune"]).stdout).unwrap();

@@ -4,25 +4,36 @@ mod fixture;
 
 use std::path::Path;
 
-use fixture::{answer, json, Rank, RANK_0, RANK_1};
+use fixture::{answer, json};
+use lapscope_fixture::tables::{CallCounter, Counter, Rank, RequestCounter, Setting};
+use lapscope_fixture::{small, Fixture};
 use serde_json::{json, Value};
-
-/// The Waitall ends two sends and a receive: a third of what it took is laid to each.
-const MEASURED: &str = "
-INSERT INTO option VALUES (0, 'LAPSCOPE_CPU_TIME', 'on', 'environment');
-UPDATE call SET user_ns = 600, system_ns = 300 WHERE id = 2;
-UPDATE call SET user_ns = 50, system_ns = 5 WHERE id = 3;
-INSERT INTO counter VALUES (0, 0, 'PAPI_TOT_INS', '', '', 'Event does not exist'),
-  (0, 1, 'sde:::app::WORK', 'work done', 'items', NULL);
-INSERT INTO call_counter VALUES (2, 1, 90), (3, 1, -7);
-INSERT INTO request_counter VALUES (1, 1, 1000), (2, 1, 11);
-";
 
 fn measured_run() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
-    Rank::new(0).write(directory.path(), &format!("{RANK_0}{MEASURED}"));
-    Rank::new(1).write(directory.path(), RANK_1);
+    Rank::new(0).write(directory.path(), |file| {
+        small::rank_0(file);
+        measure(file);
+    });
+    Rank::new(1).write(directory.path(), small::rank_1);
     directory
+}
+
+/// The Waitall ends two sends and a receive: a third of what it took is laid to each.
+fn measure(file: &Fixture) {
+    file.insert(Setting { name: "LAPSCOPE_CPU_TIME", value: "on", ..Setting::default() });
+    file.change("UPDATE call SET user_ns = 600, system_ns = 300 WHERE id = 2");
+    file.change("UPDATE call SET user_ns = 50, system_ns = 5 WHERE id = 3");
+    let (name, problem) = ("PAPI_TOT_INS", Some("Event does not exist"));
+    file.insert(Counter { name, problem, ..Counter::default() });
+    let (name, description, unit) = ("sde:::app::WORK", "work done", "items");
+    file.insert(Counter { number: 1, name, description, unit, problem: None });
+    for (call_row_id, value) in [(2, 90), (3, -7)] {
+        file.insert(CallCounter { call_row_id, number: 1, value });
+    }
+    for (request_id, value) in [(1, 1_000), (2, 11)] {
+        file.insert(RequestCounter { request_id, number: 1, value });
+    }
 }
 
 fn site<'a>(sites: &'a Value, call: &str) -> &'a Value {

@@ -9,7 +9,10 @@ use std::path::Path;
 use std::process::Output;
 use std::time::{Duration, Instant};
 
-use fixture::{command, json, lapscope, small_run, Rank, RANK_0, RANK_1};
+use fixture::{command, json, lapscope};
+use lapscope_fixture::edit;
+use lapscope_fixture::small::{self, run as small_run, SEND};
+use lapscope_fixture::tables::{Call, Rank, Setting};
 use rusqlite::Connection;
 
 /// Every command that reads a run.
@@ -212,11 +215,15 @@ fn a_table_that_is_an_endless_view_is_refused() {
 #[test]
 fn reading_ends_where_a_file_has_more_rows_than_bytes() {
     let run = tempfile::tempdir().unwrap();
-    Rank::new(1).write(run.path(), RANK_1);
-    let many: String = (5..4000)
-        .map(|id| format!("INSERT INTO call VALUES ({id}, 4, 1, 60000, 1, NULL, NULL, 0, NULL);\n"))
-        .collect();
-    let path = Rank::new(0).write(run.path(), &format!("{RANK_0} BEGIN; {many} COMMIT;"));
+    Rank::new(1).write(run.path(), small::rank_1);
+    let path = Rank::new(0).write(run.path(), |file| {
+        small::rank_0(file);
+        let (begin_ns, duration_ns) = (60_000, Some(1));
+        let send = Call { operation_id: SEND, begin_ns, duration_ns, ..Call::default() };
+        for _ in 5..4_000 {
+            file.insert(send.clone());
+        }
+    });
     let root: usize = {
         let database = Connection::open(&path).unwrap();
         let sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'call'";
@@ -260,11 +267,11 @@ fn what_was_lost_is_said_by_every_command_and_its_cause_rightly() {
     let run = small_run();
     change(&run.path().join("rank-0.db"), "UPDATE rank SET lost_records = 7");
     all_say(run.path(), &["7 records could not be kept (rank 0): was the disk full?"]);
-    change(
-        &run.path().join("rank-0.db"),
-        "INSERT INTO option VALUES (0, 'damaged_pieces', '7', 'conversion');
-         UPDATE call SET completed = completed - 1 WHERE id = 2; UPDATE request SET completion_id = NULL WHERE id = 3",
-    );
+    edit(&run.path().join("rank-0.db"), |file| {
+        file.insert(Setting { name: "damaged_pieces", value: "7", source: "conversion" });
+        file.change("UPDATE call SET completed = completed - 1 WHERE id = 2");
+        file.change("UPDATE request SET completion_id = NULL WHERE id = 3");
+    });
     all_say(
         run.path(),
         &["7 pieces of the spool of rank 0 could not be read", "damaged or cut off"],

@@ -2,13 +2,15 @@
 
 mod fixture;
 
-use fixture::{answer, failure, json, lapscope, small_run, Rank, RANK_0, RANK_1};
+use fixture::{answer, failure, json, lapscope};
+use lapscope_fixture::edit_rank;
+use lapscope_fixture::small::{self, run as small_run};
+use lapscope_fixture::tables::{Cvar, Rank, Setting, Variable};
 use serde_json::{json, Value};
 use tempfile::TempDir;
 
 fn change(run: &TempDir, rank: i64, sql: &str) {
-    let path = run.path().join(format!("rank-{rank}.db"));
-    rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap();
+    edit_rank(run.path(), rank, |file| file.change(sql));
 }
 
 fn diff(a: &TempDir, b: &TempDir) -> Value {
@@ -88,16 +90,18 @@ fn a_site_that_has_moved_is_the_same() {
 #[test]
 fn changes_of_configuration() {
     let (a, b) = (small_run(), small_run());
-    let settings = |eager: &str, job: &str| {
-        format!(
-            "INSERT INTO option VALUES (0, 'LAPSCOPE_CPU_TIME', '{eager}', 'default'), (0, 'LAPSCOPE_DIR', '{job}', 'x');
-             INSERT INTO environment VALUES (0, 'OMPI_MCA_btl_tcp_eager_limit', '{eager}'), (0, 'OMPI_COMMAND', '{job}'),
-             (0, 'UCX_TLS', 'all'); INSERT INTO cvar VALUES (0, 'btl_tcp_eager_limit', '{eager}')"
-        )
-    };
-    change(&a, 0, &settings("65536", "1"));
-    change(&b, 0, &settings("3000", "2"));
-    change(&b, 0, "DELETE FROM environment WHERE name = 'UCX_TLS'");
+    for (run, eager, job) in [(&a, "65536", "1"), (&b, "3000", "2")] {
+        edit_rank(run.path(), 0, |file| {
+            file.insert(Setting { name: "LAPSCOPE_CPU_TIME", value: eager, source: "default" });
+            file.insert(Setting { name: "LAPSCOPE_DIR", value: job, source: "x" });
+            file.insert(Variable { name: "OMPI_MCA_btl_tcp_eager_limit", value: eager });
+            file.insert(Variable { name: "OMPI_COMMAND", value: job });
+            file.insert(Cvar { name: "btl_tcp_eager_limit", value: eager });
+        });
+    }
+    edit_rank(a.path(), 0, |file| {
+        file.insert(Variable { name: "UCX_TLS", value: "all" });
+    });
     change(&b, 0, "UPDATE rank SET mpi_library = 'MPICH Version: 4.0.2', command = './app -n 8'");
     let found = diff(&a, &b);
     let changes: Vec<(&str, &str, Option<&str>)> = found["configuration"]
@@ -153,7 +157,7 @@ fn what_was_waited_for_is_compared() {
 fn other_numbers_of_ranks() {
     let a = small_run();
     let b = tempfile::tempdir().unwrap();
-    Rank { world_size: 1, summarized: false, ..Rank::new(0) }.write(b.path(), RANK_0);
+    Rank { world_size: 1, summarized: 0, ..Rank::new(0) }.write(b.path(), small::rank_0);
     let found = diff(&a, &b);
     let send = |site: &&Value| site["call"] == "MPI_Send";
     let site = found["sites"].as_array().unwrap().iter().find(send).unwrap();
@@ -184,8 +188,7 @@ fn what_cannot_be_compared() {
     assert_eq!(error, "lapscope: nowhere: no such file or directory\n");
     let one = lapscope(a.path(), &["diff", "."]);
     assert_eq!(one.status.code(), Some(2));
-    let rank_2 = Rank { rank: 2, ..Rank::new(1) };
-    rank_2.write(a.path(), RANK_1);
+    Rank::new(2).write(a.path(), small::rank_1);
     let text = answer(a.path(), &["diff", ".", "."]);
     assert!(text.contains("summed over ranks"), "{text}");
 }

@@ -5,7 +5,9 @@ mod fixture;
 use std::fs;
 use std::path::Path;
 
-use fixture::{failure, json, small_run, Rank, RANK_1};
+use fixture::{failure, json};
+use lapscope_fixture::small::{self, run as small_run};
+use lapscope_fixture::tables::Rank;
 
 fn set_version(path: &Path, version: i64) {
     let database = rusqlite::Connection::open(path).unwrap();
@@ -15,7 +17,7 @@ fn set_version(path: &Path, version: i64) {
 #[test]
 fn other_formats() {
     let directory = tempfile::tempdir().unwrap();
-    let path = Rank::new(0).write(directory.path(), "");
+    let path = Rank::new(0).write(directory.path(), |_| ());
     set_version(&path, 7);
     let newer = failure(directory.path(), &["report", "rank-0.db"]);
     assert!(newer.contains("rank-0.db: format 7, newer than format 6"), "{newer}");
@@ -86,10 +88,7 @@ fn the_newest_run_is_taken() {
     for (name, command, age) in [("lapscope-b", "old", 100), ("lapscope-a", "new", 10)] {
         let directory = here.path().join(name);
         fs::create_dir(&directory).unwrap();
-        let path = Rank::new(1).write(&directory, RANK_1);
-        let database = rusqlite::Connection::open(&path).unwrap();
-        database.execute("UPDATE rank SET command = ?1", [command]).unwrap();
-        drop(database);
+        let path = Rank { command, ..Rank::new(1) }.write(&directory, small::rank_1);
         let time = std::time::SystemTime::now() - std::time::Duration::from_secs(age);
         fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
     }

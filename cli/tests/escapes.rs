@@ -1,14 +1,15 @@
 //! Names that command terminals and spreadsheets: whatever a run holds, what is printed is text.
 
 mod fixture;
-#[path = "fixture/full.rs"]
-mod full;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fixture::{child, lapscope, small_run};
+use fixture::lapscope;
 use lapscope::text::visible::is_hostile;
+use lapscope_fixture::library::library;
+use lapscope_fixture::small::run as small_run;
+use lapscope_fixture::{child, full};
 use rusqlite::Connection;
 
 /// Sets a terminal's title, moves the cursor, colours by C0 and by C1, rings, turns the direction of text, and forges a line.
@@ -194,9 +195,8 @@ fn names_of_files_and_arguments() {
 fn a_dry_run_quotes_control_characters() {
     let directory = tempfile::tempdir().unwrap();
     let word = "it's\x1b[2J\n\u{9b}\\é";
-    let output = child::command(env!("CARGO_BIN_EXE_lapscope"))
-        .args(["run", "--dry-run", "--", "/bin/echo", word])
-        .env("LAPSCOPE_LIBRARY", library::library())
+    let output = fixture::bare(&["run", "--dry-run", "--", "/bin/echo", word])
+        .env("LAPSCOPE_LIBRARY", library())
         .current_dir(&directory)
         .output()
         .unwrap();
@@ -210,6 +210,3 @@ fn a_dry_run_quotes_control_characters() {
     let echoed = child::command("bash").args(["-c", &line]).output().unwrap();
     assert_eq!(String::from_utf8(echoed.stdout).unwrap(), word, "{line}");
 }
-
-#[path = "fixture/library.rs"]
-mod library;

@@ -4,8 +4,10 @@ mod fixture;
 
 use std::path::{Path, PathBuf};
 
-use fixture::{lapscope, small_run, Rank, RANK_0};
-use rusqlite::Connection;
+use fixture::lapscope;
+use lapscope_fixture::small::{self, run as small_run};
+use lapscope_fixture::tables::{Cvar, Rank, Variable};
+use lapscope_fixture::{child, edit, edit_rank};
 
 /// Every command that reads a run.
 const READING: [&[&str]; 9] = [
@@ -29,7 +31,7 @@ fn booby_trap(directory: &Path, name: &str) -> (PathBuf, String) {
          int PMPI_Init(void) {{ return 0; }}\n"
     );
     std::fs::write(&source, code).unwrap();
-    let mut compiler = fixture::child::command("cc");
+    let mut compiler = child::command("cc");
     compiler.args(["-shared", "-fPIC", "-Wl,--build-id", "-o"]).arg(&library).arg(&source);
     assert!(compiler.status().unwrap().success());
     let id = lapscope::symbols::build_id(&library).expect("it was linked with one");
@@ -43,13 +45,19 @@ fn reading_a_run_loads_nothing_that_it_names() {
     let run = small_run();
     let (library, id) = booby_trap(run.path(), "libmpi.so.40");
     for rank in [0, 1] {
-        let database = Connection::open(run.path().join(format!("rank-{rank}.db"))).unwrap();
-        let named = rusqlite::params![library.to_str(), id];
-        database.execute("UPDATE module SET path = ?1, build_id = ?2 WHERE id = 2", named).unwrap();
-        let variables =
-            "INSERT INTO environment VALUES (?1, 'OMPI_MCA_mca_base_component_path', '.'),
-             (?1, 'LD_PRELOAD', ?2), (?1, 'OMPI_MCA_mca_base_param_files', '.')";
-        database.execute(variables, rusqlite::params![rank, library.to_str()]).unwrap();
+        edit_rank(run.path(), rank, |file| {
+            let path = library.to_str().unwrap();
+            file.change(&format!(
+                "UPDATE module SET path = '{path}', build_id = '{id}' WHERE id = 2"
+            ));
+            for (name, value) in [
+                ("OMPI_MCA_mca_base_component_path", "."),
+                ("LD_PRELOAD", path),
+                ("OMPI_MCA_mca_base_param_files", "."),
+            ] {
+                file.insert(Variable { name, value });
+            }
+        });
     }
     for arguments in READING {
         let output = lapscope(run.path(), arguments);
@@ -63,12 +71,13 @@ fn reading_a_run_loads_nothing_that_it_names() {
 #[test]
 fn control_variables_come_from_the_run_alone() {
     let run = tempfile::tempdir().unwrap();
-    let path = Rank::new(0).write(run.path(), RANK_0);
+    let path = Rank::new(0).write(run.path(), small::rank_0);
     let found = lapscope(run.path(), &["thresholds", ".", "--format", "json"]);
     let said = String::from_utf8_lossy(&found.stderr).into_owned();
     assert!(said.contains("MPI's control variables are not in this run"), "{said}");
-    let database = Connection::open(path).unwrap();
-    database.execute("INSERT INTO cvar VALUES (0, 'btl_vader_eager_limit', '4321')", []).unwrap();
+    edit(&path, |file| {
+        file.insert(Cvar { name: "btl_vader_eager_limit", value: "4321" });
+    });
     let found = lapscope(run.path(), &["thresholds", ".", "--format", "json"]);
     let text = String::from_utf8_lossy(&found.stdout).into_owned();
     assert!(text.contains("\"btl_vader_eager_limit\"") && text.contains("4321"), "{text}");
@@ -81,13 +90,13 @@ fn control_variables_come_from_the_run_alone() {
 fn secrets_in_files_of_others_are_not_shown() {
     let (old, new) = (small_run(), small_run());
     for (run, secret) in [(&old, "open-sesame"), (&new, "sesame-open")] {
-        let database = Connection::open(run.path().join("rank-0.db")).unwrap();
-        let variable =
-            "INSERT INTO environment VALUES (0, 'FI_AUTH_KEY', ?1), (0, 'UCX_PASSWORD', ?1)";
-        database.execute(variable, [secret]).unwrap();
-        let command = format!("./app --password {secret} --mode={secret} token={secret}");
-        let command = command.replace(&format!("--mode={secret}"), "--mode=fast");
-        database.execute("UPDATE rank SET command = ?1", [command]).unwrap();
+        edit_rank(run.path(), 0, |file| {
+            for name in ["FI_AUTH_KEY", "UCX_PASSWORD"] {
+                file.insert(Variable { name, value: secret });
+            }
+            let command = format!("./app --password {secret} --mode=fast token={secret}");
+            file.change(&format!("UPDATE rank SET command = '{command}'"));
+        });
     }
     let commands: [&[&str]; 4] =
         [&["report", "."], &["overlap", "."], &["thresholds", "."], &["diff", "."]];

@@ -2,32 +2,46 @@
 
 mod fixture;
 
-use fixture::{answer, json, Rank};
+use fixture::{answer, json};
+use lapscope_fixture::small::{self, run as small_run, IRECV, ISEND, WAITALL};
+use lapscope_fixture::tables::{Call, Injection, Injector, Rank, Request, Setting};
+use lapscope_fixture::{call_id, edit_rank, Fixture};
 use serde_json::{json, Value};
 use tempfile::TempDir;
 
 const US: i64 = 1_000;
 const SLOT: i64 = 1_000 * US;
 
-/// Requests of 4 KiB posted at `app+0x100`, completed at `app+0x300` together with a small receive.
+/// Requests posted at `app+0x100`, completed at `app+0x300` together with a small receive.
 #[derive(Default)]
 struct Requests {
-    calls: i64,
-    sql: String,
+    /// Begin of the post, wait, arm.
+    all: Vec<(i64, i64, bool)>,
 }
 
 impl Requests {
     /// Posted for 1 us; the call that completes it begins 60 us later and takes `wait`.
-    fn add(&mut self, post_begin: i64, wait: i64, arm: &str) {
-        self.calls += 1;
-        let (call, begin) = (self.calls, post_begin + 60 * US);
-        let (large, small) = (2 * call - 1, 2 * call);
-        self.sql += &format!(
-            "INSERT INTO call VALUES ({call}, 3, 1, {begin}, {wait}, NULL, NULL, 2, NULL);
-             INSERT INTO request VALUES
-               ({large}, 1, {call}, 1, {post_begin}, 1000, 0, 0, 0, NULL, NULL, NULL, NULL, {arm}),
-               ({small}, 2, {call}, 1, {post_begin}, 100, 0, 0, 0, NULL, NULL, NULL, NULL, NULL);"
-        );
+    fn add(&mut self, post_begin: i64, wait: i64, arm: bool) {
+        self.all.push((post_begin, wait, arm));
+    }
+
+    fn write(&self, file: &Fixture) {
+        small::operations(file);
+        for &(post_begin_ns, wait, arm) in &self.all {
+            let (begin_ns, duration_ns) = (post_begin_ns + 60 * US, Some(wait));
+            let wait = Call { operation_id: WAITALL, begin_ns, duration_ns, ..Call::default() };
+            let completion_id = Some(file.insert(Call { completed: 2, ..wait }));
+            let posted = Request { completion_id, post_begin_ns, ..Request::default() };
+            let small = Request { operation_id: IRECV, mpi_ns: Some(0), ..posted };
+            let injection_arm = Some(i64::from(arm));
+            file.insert(Request {
+                operation_id: ISEND,
+                post_ns: 1_000,
+                injection_arm,
+                ..small.clone()
+            });
+            file.insert(Request { post_ns: 100, ..small });
+        }
     }
 }
 
@@ -38,9 +52,9 @@ fn alternating(pairs: i64) -> Requests {
     for slot in 0..2 * pairs {
         let (pair, is_on) = (slot / 2, (slot % 2 == 0) == (slot / 2 % 2 == 0));
         let (count, wait, arm) = match (is_on, pair % 2) {
-            (true, _) => (5, 30, "1"),
-            (false, 0) => (4, 80, "0"),
-            (false, _) => (4, 88, "0"),
+            (true, _) => (5, 30, true),
+            (false, 0) => (4, 80, false),
+            (false, _) => (4, 88, false),
         };
         for at in 0..count {
             requests.add(slot * SLOT + 10 * US + at * SLOT / count, wait * US, arm);
@@ -49,38 +63,50 @@ fn alternating(pairs: i64) -> Requests {
     requests
 }
 
-/// An A/B run of two ranks, by timer.
-fn injector(rank: i64, slot: &str) -> String {
-    format!(
-        "INSERT INTO injector VALUES ({rank}, 'timer', NULL, 'perf', {slot}, 400, 2500, 150, 320000);
-         INSERT INTO option VALUES ({rank}, 'LAPSCOPE_INJECT_BUDGET', '3', 'default');"
-    )
+/// A rank that injects by timer; `slot`: as an A/B run.
+fn injector(file: &Fixture, slot: Option<i64>) {
+    file.insert(Injector {
+        clock: Some("perf"),
+        ab_slot_ns: slot,
+        test_ns: Some(400),
+        interrupt_ns: Some(2_500),
+        check_ns: Some(150),
+        spent_ns: 320_000,
+        ..Injector::default()
+    });
+    file.insert(Setting { name: "LAPSCOPE_INJECT_BUDGET", value: "3", source: "default" });
 }
 
 /// 3 us in tests and interrupts for each of the requests that were injected for.
-fn injection(rank: i64, windows: i64) -> String {
-    format!(
-        "INSERT INTO injection VALUES ({rank}, 1, 1, 1, 1, {windows}, {}, {windows}, {}, {}, {}, 7, {});",
-        3 * windows,
-        2 * US * windows,
-        US * windows / 2,
-        2 * windows,
-        US * windows,
-    )
+fn injection(file: &Fixture, windows: i64) {
+    file.insert(Injection {
+        call_id: call_id("MPI_Isend"),
+        path_id: Some(1),
+        windows,
+        tests: 3 * windows,
+        found: windows,
+        test_ns: 2 * US * windows,
+        idle_ns: US * windows / 2,
+        interrupts: 2 * windows,
+        deferred: 7,
+        interrupt_ns: US * windows,
+        ..Injection::default()
+    });
 }
 
-fn write(directory: &TempDir, rank: i64, end_ns: i64, sql: &str) {
-    let whole = Rank { init_end_ns: 0, end_ns, summarized: false, ..Rank::new(rank) };
-    whole.write(directory.path(), &format!("BEGIN; {sql} COMMIT;"));
+fn write(directory: &TempDir, rank: i64, end_ns: i64, rows: impl FnOnce(&Fixture)) {
+    let whole = Rank { init_end_ns: 0, end_ns, summarized: 0, ..Rank::new(rank) };
+    whole.write(directory.path(), rows);
 }
 
 fn ab_run(pairs: i64) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     for rank in 0..2 {
-        let requests = alternating(pairs).sql;
-        let slot = SLOT.to_string();
-        let sql = [injector(rank, &slot), injection(rank, 5 * pairs), requests].concat();
-        write(&directory, rank, 2 * pairs * SLOT, &sql);
+        write(&directory, rank, 2 * pairs * SLOT, |file| {
+            injector(file, Some(SLOT));
+            injection(file, 5 * pairs);
+            alternating(pairs).write(file);
+        });
     }
     directory
 }
@@ -172,10 +198,13 @@ fn iterations_longer_than_slots() {
     let directory = tempfile::tempdir().unwrap();
     let mut requests = Requests::default();
     for at in 0..60 {
-        requests.add(at * 3 * SLOT, 80 * US, if at % 2 == 0 { "1" } else { "0" });
+        requests.add(at * 3 * SLOT, 80 * US, at % 2 == 0);
     }
-    let sql = [injector(0, &SLOT.to_string()), injection(0, 30), requests.sql].concat();
-    write(&directory, 0, 180 * SLOT, &sql);
+    write(&directory, 0, 180 * SLOT, |file| {
+        injector(file, Some(SLOT));
+        injection(file, 30);
+        requests.write(file);
+    });
     let whole = &of_report(&directory)["whole"];
     assert_eq!(
         (&whole["verdict"], &whole["estimate"]),
@@ -192,13 +221,16 @@ fn no_gain_is_said_as_such() {
     let directory = tempfile::tempdir().unwrap();
     let mut requests = Requests::default();
     for slot in 0..80 {
-        let arm = if (slot % 2 == 0) == (slot / 2 % 3 == 0) { "1" } else { "0" };
+        let arm = (slot % 2 == 0) == (slot / 2 % 3 == 0);
         for at in 0..4 {
             requests.add(slot * SLOT + at * 250 * US, (30 + slot * 7 % 11) * US, arm);
         }
     }
-    let sql = [injector(0, &SLOT.to_string()), injection(0, 160), requests.sql].concat();
-    write(&directory, 0, 80 * SLOT, &sql);
+    write(&directory, 0, 80 * SLOT, |file| {
+        injector(file, Some(SLOT));
+        injection(file, 160);
+        requests.write(file);
+    });
     let injection = of_report(&directory);
     // A cost of 3 us a request, and nothing for it.
     let gain = &injection["sites"][0]["gain"];
@@ -214,12 +246,18 @@ fn no_gain_is_said_as_such() {
 fn without_slots_there_is_no_gain_to_tell() {
     let directory = tempfile::tempdir().unwrap();
     let mut requests = Requests::default();
-    requests.add(10 * US, 30 * US, "1");
-    let off = "INSERT INTO injection VALUES (0, 1, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0);";
-    let sql = [injector(0, "NULL"), injection(0, 1), off.to_owned(), requests.sql].concat();
-    write(&directory, 0, SLOT, &sql);
-    let problem = "INSERT INTO injector VALUES (1, 'timer', 'malloc is the executable''s own', NULL, NULL, NULL, NULL, NULL, 0);";
-    write(&directory, 1, SLOT, problem);
+    requests.add(10 * US, 30 * US, true);
+    write(&directory, 0, SLOT, |file| {
+        injector(file, None);
+        injection(file, 1);
+        let off = Injection { call_id: call_id("MPI_Irecv"), policy: 0, ..Injection::default() };
+        file.insert(Injection { path_id: Some(2), ..off });
+        requests.write(file);
+    });
+    write(&directory, 1, SLOT, |file| {
+        let problem = Some("malloc is the executable's own");
+        file.insert(Injector { problem, ..Injector::default() });
+    });
     let injection = of_report(&directory);
     assert_eq!((&injection["whole"], &injection["sites"][0]["gain"]), (&Value::Null, &Value::Null));
     let text = answer(directory.path(), &["report", "."]);
@@ -251,10 +289,10 @@ fn a_merged_file_says_the_same() {
 #[test]
 fn settings_of_injection_are_part_of_a_comparison() {
     let (before, after) = (ab_run(1), ab_run(1));
-    let option = "INSERT INTO option VALUES (0, 'LAPSCOPE_INJECT', 'MODE', 'environment')";
-    for (run, mode) in [(&before, "off"), (&after, "timer")] {
-        let database = rusqlite::Connection::open(run.path().join("rank-0.db")).unwrap();
-        database.execute_batch(&option.replace("MODE", mode)).unwrap();
+    for (run, value) in [(&before, "off"), (&after, "timer")] {
+        edit_rank(run.path(), 0, |file| {
+            file.insert(Setting { name: "LAPSCOPE_INJECT", value, ..Setting::default() });
+        });
     }
     let diff = json(before.path(), &["diff", ".", after.path().to_str().unwrap()]);
     let change = json!({"kind": "option", "name": "LAPSCOPE_INJECT", "a": "off", "b": "timer"});
@@ -263,7 +301,7 @@ fn settings_of_injection_are_part_of_a_comparison() {
 
 #[test]
 fn without_injection_nothing_is_said() {
-    let run = fixture::small_run();
+    let run = small_run();
     assert_eq!(of_report(&run), Value::Null);
     assert!(!answer(run.path(), &["report", "."]).contains("INJECTION"));
     let text = answer(run.path(), &["overlap", ".", "--by", "injection"]);
@@ -295,7 +333,7 @@ fn as_text() {
         .skip_while(|line| !line.starts_with("INJECTION"))
         .take_while(|line| !line.is_empty())
         .collect();
-    fixture::check_snapshot("injection.txt", &(section.join("\n") + "\n"));
+    insta::assert_snapshot!("injection", section.join("\n"));
 }
 
 /// Keys that docs/json.md promises.

@@ -2,50 +2,93 @@
 
 mod fixture;
 
-use fixture::{answer, json, Rank};
+use fixture::{answer, json};
+use lapscope_fixture::tables::{Call, Operation, Rank, Request};
+use lapscope_fixture::{call_id, Fixture};
 use serde_json::{json, Value};
+
+fn message(file: &Fixture) -> [i64; 2] {
+    let init = file.insert(Operation::send("MPI_Send_init", 1, (1_000, 1, 7)));
+    let start = Operation::send("MPI_Start", 2, (1_000, 1, 7)).waited();
+    let init_operation_id = Some(init);
+    [init, file.insert(Operation { communicator_id: None, init_operation_id, ..start })]
+}
+
+fn both_ways(file: &Fixture) -> i64 {
+    let received = Operation::receive("MPI_Isendrecv", 3, (60, 1, 9));
+    let received = file.insert(Operation { posted_peer: Some(-1), posted_bytes: 80, ..received });
+    let sent = Operation::send("MPI_Isendrecv", 3, (100, 1, 8)).waited();
+    file.insert(Operation { receive_operation_id: Some(received), ..sent })
+}
+
+fn one_sided(name: &str, path: i64, bytes: i64, peer: Option<i64>) -> Operation<'static> {
+    let access = Operation::collective(name, path);
+    Operation { kind: "rma", bytes, peer, posted_peer: peer, posted_bytes: bytes, ..access }
+}
 
 /// Three activations of a persistent send of 1000 bytes; an MPI_Isendrecv of 100 bytes that receives 60; an MPI_Rput of
 /// 4096; an MPI_Put of 512 in 2000 ns; a fence of 3000 ns; a split write of 8192, whose begin says so too; a probe that
 /// finds 70 bytes; a part of 50 bytes of a partitioned request. The MPI_Finalize row is no part of the run time.
-const ROWS: &str = "
-DELETE FROM operation;
-INSERT INTO call_name VALUES
-  (20, 'MPI_Send_init', 'POINT_TO_POINT', 'INIT'), (21, 'MPI_Start', 'REQUEST', 'POST'),
-  (22, 'MPI_Isendrecv', 'POINT_TO_POINT', 'POST'), (23, 'MPI_Rput', 'WINDOW', 'POST'), (24, 'MPI_Put', 'WINDOW', 'BLOCK'),
-  (25, 'MPI_Win_fence', 'WINDOW', 'BLOCK'), (26, 'MPI_File_write_all_begin', 'FILE', 'BLOCK'),
-  (27, 'MPI_File_write_all_end', 'FILE', 'BLOCK'), (28, 'MPI_Probe', 'POINT_TO_POINT', 'PROBE'),
-  (29, 'MPI_Session_finalize', 'ENVIRONMENT', 'CONTROL'), (30, 'MPI_Pready', 'PARTITIONED', 'BLOCK');
-INSERT INTO operation VALUES
-  (1, 0, 20, 1, 1, 'send', 1000, 1, 7, 1, 7, 1000, NULL, NULL, NULL),
-  (2, 0, 21, 2, NULL, 'send', 1000, 1, 7, 1, 7, 1000, 'waited', 1, NULL),
-  (3, 0, 22, 3, 1, 'recv', 60, 1, 9, -1, 9, 80, NULL, NULL, NULL),
-  (4, 0, 22, 3, 1, 'send', 100, 1, 8, 1, 8, 100, 'waited', NULL, 3),
-  (5, 0, 23, 3, 1, 'rma', 4096, 1, NULL, 1, NULL, 4096, 'waited', NULL, NULL),
-  (6, 0, 24, 4, 1, 'rma', 512, 1, NULL, 1, NULL, 512, NULL, NULL, NULL),
-  (7, 0, 25, 4, 1, 'rma', 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL),
-  (8, 0, 26, 5, 1, 'io', 8192, NULL, NULL, NULL, NULL, 8192, NULL, NULL, NULL),
-  (9, 0, 27, 5, 1, 'io', 8192, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL),
-  (10, 0, 28, 6, 1, 'recv', 70, 1, 7, -1, -1, 0, NULL, NULL, NULL),
-  (11, 0, 3, 6, NULL, 'other', 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL),
-  (12, 0, 29, 6, NULL, 'other', 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL),
-  (13, 0, 30, 6, 1, 'other', 50, NULL, NULL, NULL, NULL, 50, NULL, NULL, NULL);
-INSERT INTO call VALUES
-  (1, 1, 1, 2000, 100, NULL, NULL, 0, NULL), (2, 6, 1, 3000, 2000, NULL, NULL, 0, NULL), (3, 7, 1, 6000, 3000, NULL, NULL, 0, NULL),
-  (4, 8, 1, 10000, 700, NULL, NULL, 0, NULL), (5, 9, 1, 12000, 300, NULL, NULL, 0, NULL), (6, 10, 1, 13000, 50, NULL, NULL, 0, NULL),
-  (7, 11, 1, 30000, 5000, NULL, NULL, 5, NULL), (8, 13, 1, 40000, 10, NULL, NULL, 0, NULL), (9, 12, 1, 101000, 9000, NULL, NULL, 0, NULL);
-INSERT INTO request VALUES
-  (1, 2, 7, 1, 14000, 10, 0, 0, 0, NULL, NULL, NULL, NULL, NULL),
-  (2, 2, 7, 1, 15000, 10, 0, 0, 0, NULL, NULL, NULL, NULL, NULL),
-  (3, 2, 7, 1, 16000, 10, 0, 0, 0, NULL, NULL, NULL, NULL, NULL),
-  (4, 4, 7, 1, 17000, 20, 0, 0, 0, NULL, NULL, NULL, NULL, NULL),
-  (5, 5, 7, 1, 18000, 30, 0, 0, 0, NULL, NULL, NULL, NULL, NULL);
-";
+fn rows(file: &Fixture) {
+    let [init, start] = message(file);
+    let write = Operation {
+        kind: "io",
+        bytes: 8_192,
+        ..Operation::collective("MPI_File_write_all_end", 5)
+    };
+    let begin = Operation {
+        call_id: call_id("MPI_File_write_all_begin"),
+        posted_bytes: 8_192,
+        ..write.clone()
+    };
+    let probe = Operation {
+        posted_peer: Some(-1),
+        posted_tag: Some(-1),
+        posted_bytes: 0,
+        ..Operation::receive("MPI_Probe", 6, (70, 1, 7))
+    };
+    let part = Operation {
+        communicator_id: Some(1),
+        bytes: 50,
+        posted_bytes: 50,
+        ..Operation::of("MPI_Pready", 6)
+    };
+    let both = both_ways(file);
+    let rput = file.insert(one_sided("MPI_Rput", 3, 4_096, Some(1)).waited());
+    let waitall = file.insert(Operation::of("MPI_Waitall", 6));
+    let mut completion_id = None;
+    for (operation_id, begin_ns, duration_ns, completed) in [
+        (init, 2_000, 100, 0),
+        (file.insert(one_sided("MPI_Put", 4, 512, Some(1))), 3_000, 2_000, 0),
+        (file.insert(one_sided("MPI_Win_fence", 4, 0, None)), 6_000, 3_000, 0),
+        (file.insert(begin), 10_000, 700, 0),
+        (file.insert(write), 12_000, 300, 0),
+        (file.insert(probe), 13_000, 50, 0),
+        (waitall, 30_000, 5_000, 5),
+        (file.insert(part), 40_000, 10, 0),
+        (file.insert(Operation::of("MPI_Session_finalize", 6)), 101_000, 9_000, 0),
+    ] {
+        let duration_ns = Some(duration_ns);
+        let id =
+            file.insert(Call { operation_id, begin_ns, duration_ns, completed, ..Call::default() });
+        completion_id = completion_id.or((operation_id == waitall).then_some(id));
+    }
+    for (operation_id, post_begin_ns, post_ns) in [
+        (start, 14_000, 10),
+        (start, 15_000, 10),
+        (start, 16_000, 10),
+        (both, 17_000, 20),
+        (rput, 18_000, 30),
+    ] {
+        let posted = Request { operation_id, post_begin_ns, post_ns, ..Request::default() };
+        file.insert(Request { completion_id, mpi_ns: Some(0), ..posted });
+    }
+}
 
 fn run() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
-    let rank = Rank { world_size: 1, summarized: false, ..Rank::new(0) };
-    rank.write(directory.path(), ROWS);
+    let rank = Rank { world_size: 1, summarized: 0, ..Rank::new(0) };
+    rank.write(directory.path(), rows);
     directory
 }
 

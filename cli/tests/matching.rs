@@ -2,17 +2,13 @@
 //! Receives from any source and with any tag, several communicators of the same ranks, one of them between two groups, two
 //! threads a rank, blocking and other calls, cancelled receives, MPI_PROC_NULL, what is left over; completed in any order.
 
-mod fixture;
-#[path = "fixture/random.rs"]
-mod random;
-
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::path::PathBuf;
 
-use fixture::Rank;
 use lapscope::trace::Trace;
-use random::Random;
+use lapscope_fixture::random::Random;
+use lapscope_fixture::tables::{Call, Communicator, Operation, Rank, Request, Thread};
+use lapscope_fixture::Fixture;
 
 const RANKS: i64 = 3;
 const POSTS: i64 = 400;
@@ -107,85 +103,94 @@ fn end(posts: &[Post], place: usize, random: &mut Random) -> Option<i64> {
     Some(since + 10 + random.below(50_000))
 }
 
-fn operation(id: usize, post: &Post, posts: &[Post], ended: &str) -> String {
+fn operation(post: &Post, posts: &[Post], ended: Option<&'static str>) -> Operation<'static> {
     // a receive stands where its message came from, and is as long as that
-    let message = match (post.what, post.partner) {
-        (What::Receive, Some(send)) => &posts[send],
-        _ => post,
+    let (message, came_from) = match (post.what, post.partner) {
+        (What::Receive, Some(send)) => (&posts[send], posts[send].rank),
+        _ => (post, post.peer),
     };
-    let peer =
-        if post.what == What::Receive && post.partner.is_some() { message.rank } else { post.peer };
     let (call, kind) = match (post.what == What::Send, post.is_blocking) {
-        (true, false) => (1, "send"),
-        (false, false) => (2, "recv"),
-        (true, true) => (4, "send"),
-        (false, true) => (9, "recv"),
+        (true, false) => ("MPI_Isend", "send"),
+        (false, false) => ("MPI_Irecv", "recv"),
+        (true, true) => ("MPI_Send", "send"),
+        (false, true) => ("MPI_Recv", "recv"),
     };
-    let (peer, posted) = match post.what {
-        What::Null => ("NULL".to_owned(), -2),
-        _ if peer < 0 => ("NULL".to_owned(), -1),
-        _ => (peer.to_string(), post.peer),
-    };
-    format!(
-        "INSERT INTO operation VALUES ({id}, {}, {call}, 1, {}, '{kind}', {}, {peer}, {}, {posted}, {}, {}, {ended}, NULL, NULL);\n",
-        post.rank, post.communicator, message.bytes, message.tag, post.tag, message.bytes
-    )
+    let is_nobody = post.what == What::Null;
+    Operation {
+        communicator_id: Some(post.communicator),
+        kind,
+        bytes: message.bytes,
+        peer: (!is_nobody && came_from >= 0).then_some(came_from),
+        tag: Some(message.tag),
+        posted_peer: Some(if is_nobody { -2 } else { post.peer }),
+        posted_tag: Some(post.tag),
+        posted_bytes: message.bytes,
+        ended,
+        ..Operation::of(call, 1)
+    }
 }
 
-/// Rows of one rank, each post an operation of its own, completed one by one.
-fn rows(rank: i64, posts: &[Post], random: &mut Random) -> String {
-    let mut sql = String::from(
-        "BEGIN; DELETE FROM operation; INSERT INTO call_name VALUES (9, 'MPI_Recv', 'POINT_TO_POINT', 'BLOCK');\n",
-    );
-    let (thread, one, two) = (2, 2, 3);
-    writeln!(sql, "INSERT INTO thread VALUES ({thread}, {rank}, 1, 101, 0, 1);").unwrap();
-    writeln!(sql, "INSERT INTO communicator VALUES ({one}, {rank}, 42, 1, 'intra', 3, 0, {rank}, 'MPI_Comm_dup');").unwrap();
-    writeln!(sql, "INSERT INTO communicator VALUES ({two}, {rank}, 77, 0, 'inter', 2, 1, {rank}, 'MPI_Intercomm_create');").unwrap();
-    let mut ended: Vec<(i64, usize)> = Vec::new();
-    let mut pending: Vec<usize> = Vec::new();
-    let own = || posts.iter().enumerate().filter(|(_, post)| post.rank == rank);
-    for (place, _) in own() {
+fn define(file: &Fixture, rank: i64) {
+    file.insert(Thread { number: 1, tid: 101, ..Thread::default() });
+    let name = "MPI_Comm_dup";
+    file.insert(Communicator {
+        ordinal: 1,
+        size: 3,
+        comm_rank: rank,
+        name,
+        ..Communicator::default()
+    });
+    let (kind, name) = ("inter", "MPI_Intercomm_create");
+    let groups = Communicator { kind, name, identity: 77, ..Communicator::default() };
+    file.insert(Communicator { remote_size: 1, comm_rank: rank, ..groups });
+}
+
+/// Places of the posts of a rank in the order in which they were completed, with when; and of those that never were.
+fn by_end(rank: i64, posts: &[Post], random: &mut Random) -> (Vec<(i64, usize)>, Vec<usize>) {
+    let (mut ended, mut pending) = (Vec::new(), Vec::new());
+    for (place, _) in posts.iter().enumerate().filter(|(_, post)| post.rank == rank) {
         match end(posts, place, random) {
             Some(end) => ended.push((end, place)),
             None => pending.push(place),
         }
     }
     ended.sort_unstable();
-    writeln!(sql, "INSERT INTO operation VALUES (1000, {rank}, 3, 1, NULL, 'other', 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL);").unwrap();
-    for (id, &(end, place)) in (1..).zip(&ended) {
+    (ended, pending)
+}
+
+/// Rows of one rank, each post an operation of its own, completed one by one.
+fn write(file: &Fixture, rank: i64, posts: &[Post], random: &mut Random) {
+    define(file, rank);
+    let (ended, pending) = by_end(rank, posts, random);
+    let wait = file.insert(Operation::of("MPI_Waitall", 1));
+    for (end, place) in ended {
         let post = &posts[place];
         let state = match (post.is_blocking, post.what) {
-            (true, _) => "NULL",
-            (false, What::Cancelled) => "'cancelled'",
-            _ => "'waited'",
+            (true, _) => None,
+            (false, What::Cancelled) => Some("cancelled"),
+            _ => Some("waited"),
         };
-        sql += &operation(place + 1, post, posts, state);
-        let of = 1 + random.below(2);
+        let operation_id = file.insert(operation(post, posts, state));
+        let thread_id = 1 + random.below(2);
+        let call = |operation_id, begin_ns| {
+            let duration_ns = Some(end - begin_ns);
+            Call { operation_id, thread_id, begin_ns, duration_ns, ..Call::default() }
+        };
         if post.is_blocking && post.what != What::Cancelled {
-            let duration = end - post.begin;
-            writeln!(
-                sql,
-                "INSERT INTO call VALUES ({id}, {}, {of}, {}, {duration}, NULL, NULL, 0, NULL);",
-                place + 1,
-                post.begin
-            )
-            .unwrap();
+            file.insert(call(operation_id, post.begin));
             continue;
         }
-        writeln!(
-            sql,
-            "INSERT INTO call VALUES ({id}, 1000, {of}, {}, 5, NULL, NULL, 1, NULL);",
-            end - 5
-        )
-        .unwrap();
-        writeln!(sql, "INSERT INTO request VALUES ({id}, {}, {id}, {of}, {}, 1, 0, 0, 0, NULL, NULL, NULL, NULL, NULL);", place + 1, post.begin).unwrap();
+        let completion_id = Some(file.insert(Call { completed: 1, ..call(wait, end - 5) }));
+        let request = Request { operation_id, completion_id, thread_id, ..Request::default() };
+        let mpi_ns = Some(0);
+        file.insert(Request { post_begin_ns: post.begin, post_ns: 1, mpi_ns, ..request });
     }
-    for &place in &pending {
-        sql += &operation(place + 1, &posts[place], posts, "'pending'");
-        let id = 100_000 + place;
-        writeln!(sql, "INSERT INTO request VALUES ({id}, {}, NULL, 1, {}, 1, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL);", place + 1, posts[place].begin).unwrap();
+    for place in pending {
+        let operation_id = file.insert(operation(&posts[place], posts, Some("pending")));
+        let request =
+            Request { operation_id, post_begin_ns: posts[place].begin, ..Request::default() };
+        file.insert(Request { post_ns: 1, ..request });
     }
-    sql + "COMMIT;"
 }
 
 #[test]
@@ -205,14 +210,8 @@ fn messages_are_matched_as_mpi_matches_them() {
         let directory = tempfile::tempdir().unwrap();
         let files: Vec<PathBuf> = (0..RANKS)
             .map(|number| {
-                let rank = Rank {
-                    rank: number,
-                    epoch_ns: 0,
-                    world_size: RANKS,
-                    end_ns: 9_000_000,
-                    ..Rank::new(1)
-                };
-                rank.write(directory.path(), &rows(number, &posts, &mut random))
+                let rank = Rank { world_size: RANKS, end_ns: 9_000_000, ..Rank::plain(number) };
+                rank.write(directory.path(), |file| write(file, number, &posts, &mut random))
             })
             .collect();
         let (trace, failed) = Trace::read(&files, &|_| ()).unwrap();

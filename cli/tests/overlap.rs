@@ -1,19 +1,18 @@
 //! `lapscope overlap` on runs whose overlap was worked out on paper.
 
 mod fixture;
-#[path = "fixture/random.rs"]
-mod random;
-#[path = "fixture/rows.rs"]
-mod rows;
 
 use std::path::{Path, PathBuf};
 
-use fixture::{answer, failure, json, small_run, Rank};
+use fixture::{answer, failure, json};
 use lapscope::analysis::reference::{Reference, Sample, Source};
 use lapscope::calibration::{Calibration, Circumstances};
 use lapscope::trace::{PathClass, Trace};
-use random::Random;
-use rows::Rows;
+use lapscope_fixture::edit_rank;
+use lapscope_fixture::messages::Rows;
+use lapscope_fixture::random::Random;
+use lapscope_fixture::small::run as small_run;
+use lapscope_fixture::tables::{Rank, Starvation};
 use serde_json::Value;
 
 const BYTES: i64 = 100_000;
@@ -21,22 +20,15 @@ const BYTES: i64 = 100_000;
 const TRANSFER: i64 = 100_000;
 const LAST: i64 = 40_000_000;
 
-const ISEND: i64 = 1;
-const IRECV: i64 = 2;
-const WAITALL: i64 = 3;
-const SEND: i64 = 4;
-const RECV: i64 = 9;
+const ISEND: &str = "MPI_Isend";
+const IRECV: &str = "MPI_Irecv";
+const WAITALL: &str = "MPI_Waitall";
+const SEND: &str = "MPI_Send";
+const RECV: &str = "MPI_Recv";
 
 fn write(directory: &Path, rank: i64, size: i64, rows: &Rows) {
-    let rank = Rank {
-        epoch_ns: 0,
-        init_end_ns: 0,
-        end_ns: LAST,
-        world_size: size,
-        summarized: false,
-        ..Rank { rank, ..Rank::new(1) }
-    };
-    rank.write(directory, &rows.sql());
+    let rank = Rank { end_ns: LAST, world_size: size, ..Rank::plain(rank) };
+    rank.write(directory, |file| rows.write(file));
 }
 
 /// Two ranks. Rank 0 sends, rank 1 receives:
@@ -46,7 +38,7 @@ fn write(directory: &Path, rank: i64, size: i64, rows: &Rows) {
 /// - at 30 ms two that each side completes in one MPI_Waitall; the sender waits from the begin, the receiver computes.
 fn run() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
-    let (mut sender, mut receiver) = (Rows::new(0), Rows::new(1));
+    let (mut sender, mut receiver) = (Rows::default(), Rows::default());
     for number in 0..5 {
         let begin = number * 1_000_000;
         sender.blocking((SEND, "send", BYTES, 1, 7), begin + 20_000, TRANSFER);
@@ -138,12 +130,12 @@ fn sends_wait_for_their_receiver_to_come_and_to_look() {
 #[test]
 fn a_missing_processor_is_a_cause_of_its_own() {
     let run = run();
-    for (rank, rows) in
-        [(0, "(0, 10300500, 10350500, 30000)"), (1, "(1, 20000000, 20500000, 400000)")]
+    for (rank, begin_ns, end_ns, wait_ns) in
+        [(0, 10_300_500, 10_350_500, 30_000), (1, 20_000_000, 20_500_000, 400_000)]
     {
-        let database =
-            rusqlite::Connection::open(run.path().join(format!("rank-{rank}.db"))).unwrap();
-        database.execute(&format!("INSERT INTO starvation VALUES {rows}"), []).unwrap();
+        edit_rank(run.path(), rank, |file| {
+            file.insert(Starvation { begin_ns, end_ns, wait_ns });
+        });
     }
     let overlap = json(run.path(), &["overlap", "."]);
     let sends = row(&overlap["kinds"], "kind", "send");
@@ -255,7 +247,7 @@ fn text_and_tables() {
 #[test]
 fn without_reference_times_nothing_is_invented() {
     let directory = tempfile::tempdir().unwrap();
-    let (mut sender, mut receiver) = (Rows::new(0), Rows::new(1));
+    let (mut sender, mut receiver) = (Rows::default(), Rows::default());
     let (send, receive) = ((ISEND, "send", BYTES, 1, 7), (IRECV, "recv", BYTES, 0, 7));
     sender.complete(WAITALL, 10_201_000, 149_500, &[(send, 10_000_000, 1_000, 0)]);
     receiver.complete(WAITALL, 10_250_500, 100_000, &[(receive, 10_000_000, 500, 0)]);
@@ -315,7 +307,7 @@ fn reference_times_are_chosen() {
 /// in groups of random sizes, some of them received before they are waited for, some never completed.
 fn random_run(directory: &Path, seed: u64) -> i64 {
     let mut random = Random(seed);
-    let mut rows = [Rows::new(0), Rows::new(1), Rows::new(2)];
+    let mut rows = [(); 3].map(|()| Rows::default());
     let mut completing = 0;
     for (rank, rows) in (0..).zip(&mut rows) {
         let mut now = 1_000;

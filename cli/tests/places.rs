@@ -6,14 +6,13 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use fixture::{child, small_run};
+use fixture::{bare, printed, text};
+use lapscope_fixture::child;
+use lapscope_fixture::small::run as small_run;
 
 /// `lapscope` with these words succeeds; its standard output.
 fn answer(words: &[&OsStr]) -> String {
-    let output = child::command(env!("CARGO_BIN_EXE_lapscope")).args(words).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{words:?}: {said}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    printed(&mut bare(words))
 }
 
 /// Every command that reads a run reads it there.
@@ -76,17 +75,14 @@ fn a_library_in_a_place_that_the_loader_would_split_is_reached_by_a_link() {
     std::fs::create_dir(&blank).unwrap();
     std::fs::write(blank.join("liblapscope.so"), "").unwrap();
     let run = |library: &Path| {
-        let mut command = child::command(env!("CARGO_BIN_EXE_lapscope"));
-        command.args(["run", "--dry-run", "--", "true"]).env("LAPSCOPE_LIBRARY", library);
-        let output = command.output().unwrap();
-        (output.status.success(), [output.stdout, output.stderr].concat())
+        let mut command = bare(&["run", "--dry-run", "--", "true"]);
+        let output = command.env("LAPSCOPE_LIBRARY", library).output().unwrap();
+        (output.status.success(), text(&[output.stdout, output.stderr].concat()))
     };
     let (started, said) = run(&blank);
-    let said = String::from_utf8_lossy(&said).into_owned();
     assert!(!started && said.contains("blanks or colons") && said.contains("ln -s"), "{said}");
     let link = parent.path().join("link");
     std::os::unix::fs::symlink(&blank, &link).unwrap();
     let (started, said) = run(&link);
-    let said = String::from_utf8_lossy(&said).into_owned();
     assert!(started && said.contains(&format!("LD_PRELOAD={}", link.display())), "{said}");
 }

@@ -1,25 +1,20 @@
 //! Which messages and collectives of a run say how long a transfer takes: each kind has a size of its own, and its answer was
 //! worked out on paper.
 
-mod fixture;
-#[allow(dead_code)] // uses a part
-#[path = "fixture/rows.rs"]
-mod rows;
-
 use std::path::{Path, PathBuf};
 
-use fixture::Rank;
 use lapscope::analysis::reference::{Reference, Source};
 use lapscope::trace::{PathClass, Trace};
-use rows::Rows;
+use lapscope_fixture::messages::Rows;
+use lapscope_fixture::tables::Rank;
 
-const ISEND: i64 = 1;
-const IRECV: i64 = 2;
-const WAITALL: i64 = 3;
-const SEND: i64 = 4;
-const BARRIER: i64 = 5;
-const RECV: i64 = 9;
-const IALLTOALL: i64 = 10;
+const ISEND: &str = "MPI_Isend";
+const IRECV: &str = "MPI_Irecv";
+const WAITALL: &str = "MPI_Waitall";
+const SEND: &str = "MPI_Send";
+const BARRIER: &str = "MPI_Barrier";
+const RECV: &str = "MPI_Recv";
+const IALLTOALL: &str = "MPI_Ialltoall";
 
 const AWAITED: i64 = 1_000;
 const RECEIVER_LATE: i64 = 10_000;
@@ -60,7 +55,7 @@ fn round(sender: &mut Rows, receiver: &mut Rows, t: i64) {
 /// `rounds` of `more`, a millisecond each.
 fn run(rounds: i64, more: impl Fn(&mut Rows, &mut Rows, i64)) -> (tempfile::TempDir, Reference) {
     let directory = tempfile::tempdir().unwrap();
-    let (mut first, mut second) = (Rows::new(0), Rows::new(1));
+    let (mut first, mut second) = (Rows::default(), Rows::default());
     for number in 0..rounds {
         more(&mut first, &mut second, number * 1_000_000);
     }
@@ -71,14 +66,8 @@ fn run(rounds: i64, more: impl Fn(&mut Rows, &mut Rows, i64)) -> (tempfile::Temp
 }
 
 fn write(directory: &Path, rank: i64, rows: &Rows) -> PathBuf {
-    let rank = Rank {
-        epoch_ns: 0,
-        init_end_ns: 0,
-        end_ns: 10_000_000,
-        summarized: false,
-        ..Rank { rank, ..Rank::new(1) }
-    };
-    rank.write(directory, &rows.sql())
+    let rank = Rank { end_ns: 10_000_000, ..Rank::plain(rank) };
+    rank.write(directory, |file| rows.write(file))
 }
 
 #[test]

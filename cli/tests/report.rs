@@ -2,7 +2,10 @@
 
 mod fixture;
 
-use fixture::{answer, check_snapshot, json, lapscope, small_run, Rank, RANK_0};
+use fixture::{answer, json, lapscope};
+use lapscope_fixture::small::{self, run as small_run, ISEND, PENDING, WAITALL};
+use lapscope_fixture::tables::{Call, Processor, Rank, Request};
+use lapscope_fixture::{edit, edit_rank};
 use serde_json::{json, Value};
 
 /// Picks keys of an object, in the order asked for.
@@ -28,8 +31,8 @@ const PARTS: [&str; 8] = [
 fn nothing_recorded_is_no_time_of_zero() {
     let run = tempfile::tempdir().unwrap();
     let dead =
-        Rank { world_size: 1, ended: "killed", end_ns: 1_000, summarized: false, ..Rank::new(0) };
-    dead.write(run.path(), "");
+        Rank { world_size: 1, ended: "killed", end_ns: 1_000, summarized: 0, ..Rank::new(0) };
+    dead.write(run.path(), |_| ());
     let report = answer(run.path(), &["report", "."]);
     assert!(report.contains("nothing recorded behind MPI_Init"), "{report}");
     assert!(
@@ -156,12 +159,23 @@ fn one_rank_only() {
 #[test]
 fn requests_out_of_order_are_still_joined() {
     let directory = tempfile::tempdir().unwrap();
-    let path = Rank { world_size: 1, ..Rank::new(0) }.write(directory.path(), RANK_0);
-    let database = rusqlite::Connection::open(path).unwrap();
-    let earlier = "INSERT INTO call VALUES (5, 3, 1, 60000, 700, NULL, NULL, 1, NULL);
-        UPDATE request SET id = id + 10; INSERT INTO request VALUES
-        (1, 1, 5, 1, 55000, 100, 0, 0, 0, NULL, NULL, NULL, NULL, NULL); UPDATE request SET id = id - 9 WHERE id > 10";
-    database.execute_batch(earlier).unwrap();
+    let path = Rank { world_size: 1, ..Rank::new(0) }.write(directory.path(), small::rank_0);
+    edit(&path, |file| {
+        let (begin_ns, duration_ns) = (60_000, Some(700));
+        let wait = Call { operation_id: WAITALL, begin_ns, duration_ns, ..Call::default() };
+        let wait = file.insert(Call { completed: 1, ..wait });
+        file.change("UPDATE request SET id = id + 10");
+        file.insert(Request {
+            id: Some(1),
+            operation_id: ISEND,
+            completion_id: Some(wait),
+            post_begin_ns: 55_000,
+            post_ns: 100,
+            mpi_ns: Some(0),
+            ..Request::default()
+        });
+        file.change("UPDATE request SET id = id - 9 WHERE id > 10");
+    });
     let report = json(directory.path(), &["report", "."]);
     assert_eq!(pick(&report["totals"], &["waiting_ns", "completing_calls"]), [11_701, 3]);
     assert_eq!(report["totals"]["unattributed_waiting_ns"], 0);
@@ -171,9 +185,8 @@ fn requests_out_of_order_are_still_joined() {
 #[test]
 fn deaths_come_first() {
     let directory = tempfile::tempdir().unwrap();
-    let stuck = "INSERT INTO call VALUES (1, 3, 1, 30000, NULL, NULL, NULL, 0, NULL);
-        INSERT INTO request VALUES (1, 7, NULL, 1, 20000, 100, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL)";
-    Rank { ended: "killed", summarized: false, ..Rank::new(0) }.write(directory.path(), stuck);
+    let dead = Rank { ended: "killed", summarized: 0, ..Rank::new(0) };
+    dead.write(directory.path(), |file| small::stuck(file, PENDING));
     let report = json(directory.path(), &["report", "."]);
     let problems = report["problems"].as_array().unwrap();
     let kinds: Vec<&str> =
@@ -195,9 +208,9 @@ fn deaths_come_first() {
 #[test]
 fn as_text() {
     let run = small_run();
-    check_snapshot("report.txt", &answer(run.path(), &["report", "."]));
-    check_snapshot("sites.txt", &answer(run.path(), &["sites", "."]));
-    check_snapshot("requests.txt", &answer(run.path(), &["requests", "."]));
+    for command in ["report", "sites", "requests"] {
+        insta::assert_snapshot!(command, answer(run.path(), &[command, "."]));
+    }
 }
 
 /// Keys that docs/json.md promises.
@@ -253,10 +266,10 @@ fn ranks_without_a_processor_are_told() {
     let run = small_run();
     let set = |wait: i64| {
         for rank in [0, 1] {
-            let database =
-                rusqlite::Connection::open(run.path().join(format!("rank-{rank}.db"))).unwrap();
-            let row = "INSERT OR REPLACE INTO processor VALUES (?1, 10000, ?2, 3, 4, 1, 1)";
-            database.execute(row, [rank, wait]).unwrap();
+            edit_rank(run.path(), rank, |file| {
+                file.change("DELETE FROM processor");
+                file.insert(Processor { run_ns: 10_000, wait_ns: wait, ..Processor::default() });
+            });
         }
     };
     set(30_000);

@@ -4,7 +4,9 @@ mod fixture;
 
 use std::process::Stdio;
 
-use fixture::{answer, json, small_run};
+use fixture::{answer, json};
+use lapscope_fixture::small::{self, run as small_run, PENDING};
+use lapscope_fixture::tables::{Rank, Request};
 
 fn ids(arguments: &[&str]) -> Vec<i64> {
     let run = small_run();
@@ -25,11 +27,15 @@ fn orders() {
 #[test]
 fn moments_count_from_the_return_of_mpi_init() {
     let run = tempfile::tempdir().unwrap();
-    fixture::Rank::new(0).write(run.path(), fixture::RANK_0);
+    Rank::new(0).write(run.path(), small::rank_0);
     // 1.0 us after its MPI_Init at 5 us: before all of rank 0, whose first is posted 1.0 us after its own at 1 us, by 1 ns.
-    let rank_1 = fixture::Rank { init_end_ns: 5_000, ..fixture::Rank::new(1) };
-    let row = "INSERT INTO request VALUES (1, 7, NULL, 1, 5999, 500, 0, 0, 0, NULL, NULL, NULL, NULL, NULL);";
-    rank_1.write(run.path(), row);
+    Rank { init_end_ns: 5_000, ..Rank::new(1) }.write(run.path(), |file| {
+        small::operations(file);
+        let (post_begin_ns, post_ns) = (5_999, 500);
+        let pending =
+            Request { operation_id: PENDING, post_begin_ns, post_ns, ..Request::default() };
+        file.insert(Request { mpi_ns: Some(0), ..pending });
+    });
     let found = json(run.path(), &["requests", ".", "--sort", "begin"]);
     let first = &found["requests"][0];
     assert_eq!((&first["rank"], &first["post_begin_after_init_ns"]), (&1.into(), &999.into()));

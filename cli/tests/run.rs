@@ -1,9 +1,6 @@
 //! `lapscope run` on programs that know nothing of MPI: what they see, and what their exit tells.
 
-#[path = "../../tests/src/child.rs"]
-mod child;
-#[path = "fixture/library.rs"]
-mod library;
+mod fixture;
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -11,11 +8,13 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use library::library;
+use fixture::text;
+use lapscope_fixture::child;
+use lapscope_fixture::library::library;
 
 fn lapscope(arguments: &[&str]) -> Command {
-    let mut command = child::command(env!("CARGO_BIN_EXE_lapscope"));
-    command.args(arguments).env("LAPSCOPE_LIBRARY", library());
+    let mut command = fixture::bare(arguments);
+    command.env("LAPSCOPE_LIBRARY", library());
     command
 }
 
@@ -24,11 +23,11 @@ fn output(arguments: &[&str]) -> Output {
 }
 
 fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    text(&output.stdout)
 }
 
 fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    text(&output.stderr)
 }
 
 fn code(arguments: &[&str]) -> Option<i32> {

@@ -2,54 +2,56 @@
 
 mod fixture;
 
-use std::fmt::Write;
-
-use fixture::{answer, failure, json, Rank};
+use fixture::{answer, failure, json};
+use lapscope_fixture::small::run as small_run;
+use lapscope_fixture::tables::{Call, Cvar, Operation, Rank, Request};
+use lapscope_fixture::{edit_rank, Fixture};
 use serde_json::Value;
 
 /// How an MPI treats a message.
 struct Library {
     /// Up to this size a send needs nobody.
-    inline: u64,
+    inline: i64,
     /// Up to this size it needs the receiver inside MPI, beyond it the receive.
-    eager: u64,
+    eager: i64,
     /// Bytes that may be on their way to a receiver together.
-    together: u64,
+    together: i64,
 }
 
-const MPICH: Library = Library { inline: 8_000, eager: 8_000, together: u64::MAX };
-const OPEN_MPI: Library = Library { inline: 256, eager: 4_000, together: u64::MAX };
+const MPICH: Library = Library { inline: 8_000, eager: 8_000, together: i64::MAX };
+const OPEN_MPI: Library = Library { inline: 256, eager: 4_000, together: i64::MAX };
 
-/// Rows of both ranks under way to being written.
+/// Rows of both ranks under way to being written. A row's operation is its place among its rank's, from 0.
 #[derive(Default)]
 struct Pair {
-    sender: String,
-    receiver: String,
-    rows: u64,
-    now: u64,
+    sends: Vec<Operation<'static>>,
+    receives: Vec<Operation<'static>>,
+    /// Operation, wait, and its request without ids.
+    sender: Vec<(usize, Call, Request)>,
+    /// Operation (`None`: a look) and call.
+    receiver: Vec<(Option<usize>, Call)>,
+    now: i64,
+}
+
+fn call(begin_ns: i64, duration_ns: i64) -> Call {
+    Call { begin_ns, duration_ns: Some(duration_ns), ..Call::default() }
 }
 
 impl Pair {
     /// A burst of sends, each waited for in turn from 10 us on. The receiver posts 3 ms later, and has looked into MPI
     /// 1.5 ms after the first send if it is one that looks; the message it finds there it receives after the others.
-    fn burst(&mut self, library: &Library, bytes: u64, messages: u64, looks: bool) {
+    fn burst(&mut self, library: &Library, bytes: i64, messages: i64, looks: bool) {
         let begin = self.now + 1_000_000;
         self.now = begin + 5_000_000;
         let (looked, posted) = (begin + 1_500_000, begin + 3_000_000);
-        let operation = self.rows + 100;
-        self.sender += &format!(
-            "INSERT INTO operation VALUES ({operation}, 0, 1, 1, 1, 'send', {bytes}, 1, 7, 1, 7, {bytes}, 'waited', NULL, NULL);\n"
-        );
-        self.receiver += &format!(
-            "INSERT INTO operation VALUES ({operation}, 1, 9, 1, 1, 'recv', {bytes}, 0, 7, 0, 7, {bytes}, NULL, NULL, NULL);\n"
-        );
+        let operation = self.sends.len();
+        self.sends.push(Operation::send("MPI_Isend", 1, (bytes, 1, 7)).waited());
+        self.receives.push(Operation::receive("MPI_Recv", 1, (bytes, 0, 7)));
         if looks {
-            self.call(looked, 20_000);
+            self.receiver.push((None, call(looked, 20_000)));
         }
         let mut on_the_way = 0;
         for number in 0..messages {
-            self.rows += 1;
-            let id = self.rows;
             let is_kept = on_the_way + bytes <= library.together;
             let end = if bytes <= library.inline && is_kept {
                 on_the_way += bytes;
@@ -60,59 +62,55 @@ impl Pair {
                 posted + 10_000 + number * 1_000
             };
             let (post, wait) = (begin + number * 1_000, begin + 10_000 + number * 10);
-            writeln!(
-                self.sender,
-                "INSERT INTO call VALUES ({id}, 3, 1, {wait}, {}, NULL, NULL, 1, NULL);
-                 INSERT INTO request VALUES ({id}, {operation}, {id}, 1, {post}, 500, 0, {}, 0, NULL, NULL, NULL, NULL, NULL);",
-                end - wait,
-                number * bytes,
-            )
-            .unwrap();
-            self.receive(operation, posted + number * 1_000);
+            let request = Request { post_begin_ns: post, post_ns: 500, ..Request::default() };
+            let request = Request { mpi_ns: Some(0), outstanding_bytes: number * bytes, ..request };
+            let wait = Call { completed: 1, ..call(wait, end - wait) };
+            self.sender.push((operation, wait, request));
+            self.receiver.push((Some(operation), call(posted + number * 1_000, 900)));
         }
     }
 
-    /// A probe of the receiver that found nothing that it wanted.
-    fn call(&mut self, begin: u64, duration: u64) {
-        self.rows += 1;
-        let id = self.rows;
-        writeln!(
-            self.receiver,
-            "INSERT INTO call VALUES ({id}, 8, 1, {begin}, {duration}, NULL, NULL, 0, NULL);"
-        )
-        .unwrap();
+    fn write_sender(&self, file: &Fixture) {
+        let waitall = file.insert(Operation::of("MPI_Waitall", 3));
+        let add = |operation: &Operation<'static>| file.insert(operation.clone());
+        let operations: Vec<i64> = self.sends.iter().map(add).collect();
+        for (operation, wait, request) in &self.sender {
+            let wait = file.insert(Call { operation_id: waitall, ..wait.clone() });
+            let operation_id = operations[*operation];
+            file.insert(Request { operation_id, completion_id: Some(wait), ..request.clone() });
+        }
     }
 
-    fn receive(&mut self, operation: u64, begin: u64) {
-        let id = self.rows;
-        writeln!(
-            self.receiver,
-            "INSERT INTO call VALUES ({id}, {operation}, 1, {begin}, 900, NULL, NULL, 0, NULL);"
-        )
-        .unwrap();
+    fn write_receiver(&self, file: &Fixture) {
+        let look = Operation { communicator_id: Some(1), ..Operation::of("MPI_Comm_dup", 3) };
+        let look = file.insert(look);
+        let add = |operation: &Operation<'static>| file.insert(operation.clone());
+        let operations: Vec<i64> = self.receives.iter().map(add).collect();
+        for (operation, call) in &self.receiver {
+            let operation_id = operation.map_or(look, |place| operations[place]);
+            file.insert(Call { operation_id, ..call.clone() });
+        }
     }
 
-    fn write(&self, more: &str) -> tempfile::TempDir {
-        const CALLS: &str = "
-            INSERT INTO call_name VALUES (9, 'MPI_Recv', 'POINT_TO_POINT', 'BLOCK');
-            DELETE FROM operation WHERE id NOT IN (3, 5);
-            INSERT INTO operation VALUES (8, RANK, 8, 3, 1, 'other', 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL);";
+    fn write(&self) -> tempfile::TempDir {
         let directory = tempfile::tempdir().unwrap();
-        let end_ns = (self.now + 10_000_000) as i64;
-        for (number, rows) in [(0, &self.sender), (1, &self.receiver)] {
-            let rank = Rank { epoch_ns: 0, end_ns, summarized: false, ..Rank::new(number) };
-            let calls = CALLS.replace("RANK", &number.to_string());
-            rank.write(directory.path(), &format!("BEGIN; {calls}\n{rows}\n{more}; COMMIT;"));
-        }
+        let rank = |number| Rank {
+            epoch_ns: 0,
+            end_ns: self.now + 10_000_000,
+            summarized: 0,
+            ..Rank::new(number)
+        };
+        rank(0).write(directory.path(), |file| self.write_sender(file));
+        rank(1).write(directory.path(), |file| self.write_receiver(file));
         directory
     }
 }
 
-fn spread() -> Vec<u64> {
-    (0..30).map(|step| (100.0 * 1.3f64.powi(step)) as u64).collect()
+fn spread() -> Vec<i64> {
+    (0..30).map(|step| (100.0 * 1.3f64.powi(step)) as i64).collect()
 }
 
-fn run(library: &Library, sizes: &[u64], messages: u64) -> Pair {
+fn run(library: &Library, sizes: &[i64], messages: i64) -> Pair {
     let mut pair = Pair::default();
     for &bytes in sizes {
         for round in 0..6 {
@@ -140,7 +138,7 @@ fn bracket(threshold: &Value, limit: u64) -> (u64, u64) {
 
 #[test]
 fn a_spread_of_sizes_gives_a_narrow_bracket() {
-    let found = only_path(&run(&MPICH, &spread(), 1).write(""));
+    let found = only_path(&run(&MPICH, &spread(), 1).write());
     let (low, high) = bracket(&found["completion"], 8_000);
     assert!(high < 2 * low);
     assert_eq!(found["completion"]["verdict"], "bracket");
@@ -153,7 +151,7 @@ fn a_spread_of_sizes_gives_a_narrow_bracket() {
 
 #[test]
 fn what_waits_for_the_receiver_is_told_from_what_waits_for_the_receive() {
-    let found = only_path(&run(&OPEN_MPI, &spread(), 1).write(""));
+    let found = only_path(&run(&OPEN_MPI, &spread(), 1).write());
     bracket(&found["attention"], 256);
     let (low, high) = bracket(&found["completion"], 4_000);
     assert!(high < 2 * low);
@@ -162,7 +160,7 @@ fn what_waits_for_the_receiver_is_told_from_what_waits_for_the_receive() {
 
 #[test]
 fn two_sizes_give_an_honest_wide_bracket() {
-    let found = only_path(&run(&MPICH, &[1_000, 100_000], 1).write(""));
+    let found = only_path(&run(&MPICH, &[1_000, 100_000], 1).write());
     assert_eq!(found["completion"]["verdict"], "not_enough_sizes");
     assert_eq!(bracket(&found["completion"], 8_000), (1_000, 100_000));
     let next = found["completion"]["try"].as_str().unwrap();
@@ -171,10 +169,10 @@ fn two_sizes_give_an_honest_wide_bracket() {
 
 #[test]
 fn small_sizes_alone_show_no_limit() {
-    let found = only_path(&run(&MPICH, &[100, 1_000, 4_000], 1).write(""));
+    let found = only_path(&run(&MPICH, &[100, 1_000, 4_000], 1).write());
     assert_eq!(found["completion"]["verdict"], "always_buffered");
     assert_eq!(found["completion"]["largest_buffered_bytes"], 4_000);
-    let found = only_path(&run(&MPICH, &[100_000], 1).write(""));
+    let found = only_path(&run(&MPICH, &[100_000], 1).write());
     assert_eq!(found["completion"]["verdict"], "always_waits");
     assert_eq!(found["completion"]["smallest_waiting_bytes"], 100_000);
 }
@@ -182,8 +180,8 @@ fn small_sizes_alone_show_no_limit() {
 #[test]
 fn a_limit_of_what_is_on_its_way_together_is_recovered() {
     let library = Library { inline: 60_000, eager: 60_000, together: 60_000 };
-    let sizes: Vec<u64> = (1..=20).map(|step| step * 5_000).collect();
-    let found = only_path(&run(&library, &sizes, 6).write(""));
+    let sizes: Vec<i64> = (1..=20).map(|step| step * 5_000).collect();
+    let found = only_path(&run(&library, &sizes, 6).write());
     let cumulative = &found["cumulative"];
     assert_eq!(cumulative["verdict"], "cumulative");
     assert_eq!(cumulative["largest_buffered_bytes"], 60_000);
@@ -196,7 +194,7 @@ fn a_limit_of_what_is_on_its_way_together_is_recovered() {
 
 #[test]
 fn a_limit_for_each_message_is_told_from_one_for_all() {
-    let found = only_path(&run(&MPICH, &spread(), 6).write(""));
+    let found = only_path(&run(&MPICH, &spread(), 6).write());
     assert_eq!(found["cumulative"]["verdict"], "per_message");
     bracket(&found["completion"], 8_000);
 }
@@ -204,9 +202,14 @@ fn a_limit_for_each_message_is_told_from_one_for_all() {
 #[test]
 fn what_mpi_declares_is_set_beside() {
     let declares = |limit: u64| {
-        let cvar =
-            format!("INSERT INTO cvar SELECT rank, 'btl_vader_eager_limit', '{limit}' FROM rank");
-        let found = only_path(&run(&OPEN_MPI, &spread(), 1).write(&cvar));
+        let directory = run(&OPEN_MPI, &spread(), 1).write();
+        for rank in 0..2 {
+            edit_rank(directory.path(), rank, |file| {
+                let (name, value) = ("btl_vader_eager_limit", limit.to_string());
+                file.insert(Cvar { name, value: &value });
+            });
+        }
+        let found = only_path(&directory);
         (found["declared"]["bytes"].clone(), found["declared"]["agrees"].clone())
     };
     assert_eq!(declares(4_064), (4_064.into(), true.into()));
@@ -215,7 +218,7 @@ fn what_mpi_declares_is_set_beside() {
 
 #[test]
 fn text_and_csv() {
-    let directory = run(&MPICH, &spread(), 1).write("");
+    let directory = run(&MPICH, &spread(), 1).write();
     let text = answer(directory.path(), &["thresholds", "."]);
     assert!(text.contains("Sends between ranks of one node"), "{text}");
     assert!(text.contains("wait for"), "{text}");
@@ -230,7 +233,7 @@ fn text_and_csv() {
 
 #[test]
 fn a_run_that_tells_nothing() {
-    let directory = fixture::small_run();
+    let directory = small_run();
     let text = answer(directory.path(), &["thresholds", "."]);
     assert!(text.starts_with("Nothing tells"), "{text}");
     assert!(failure(directory.path(), &["thresholds", "nowhere"]).contains("nowhere"));

@@ -1,11 +1,6 @@
 //! `lapscope tune` with a launcher that runs nothing and leaves runs that were made by hand.
 
 mod fixture;
-#[path = "fixture/library.rs"]
-mod library;
-#[allow(dead_code)] // uses a part
-#[path = "fixture/rows.rs"]
-mod rows;
 
 use std::fs;
 use std::io::Read;
@@ -14,9 +9,11 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use fixture::{child, Rank};
-use library::library;
-use rows::Rows;
+use fixture::text;
+use lapscope_fixture::library::library;
+use lapscope_fixture::messages::Rows;
+use lapscope_fixture::tables::{Injection, Injector, Rank};
+use lapscope_fixture::{call_id, Fixture};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -26,10 +23,10 @@ const SLOT: i64 = 80 * MS;
 const STEPS: i64 = 100;
 const BYTES: i64 = 1 << 20;
 
-const ISEND: i64 = 1;
-const IRECV: i64 = 2;
-const WAITALL: i64 = 3;
-const ISSEND: i64 = 40;
+const ISEND: &str = "MPI_Isend";
+const IRECV: &str = "MPI_Irecv";
+const WAITALL: &str = "MPI_Waitall";
+const ISSEND: &str = "MPI_Issend";
 
 /// A program whose two ranks exchange a message in each step, which stands still while they compute.
 #[derive(Clone, Copy)]
@@ -52,8 +49,9 @@ fn is_on(moment: i64) -> bool {
 }
 
 impl Program {
-    fn rank(&self, number: i64) -> (Rows, i64, String) {
-        let mut rows = Rows::new(number);
+    /// Rows, and the moment of the end.
+    fn rank(&self, number: i64) -> (Rows, i64) {
+        let mut rows = Rows::default();
         let call = if number == 0 { (ISEND, "send") } else { (IRECV, "recv") };
         let (large, peer) = ((call.0, call.1, self.bytes, 1 - number, 7), 1 - number);
         let at_once = (ISSEND, "send", self.bytes, peer, 8);
@@ -72,47 +70,58 @@ impl Program {
             arms.push(arm);
             now = begin + self.compute + wait;
         }
-        (rows, now + MS, self.injected(number, &arms))
-    }
-
-    /// Arms of all requests in their order, and what the tests did.
-    fn injected(&self, rank: i64, arms: &[bool]) -> String {
-        let mut sql = format!(
-            "INSERT INTO call_name VALUES ({ISSEND}, 'MPI_Issend', 'POINT_TO_POINT', 'POST');"
-        );
-        let Some(mode) = self.mode else { return sql };
-        sql += &format!(
-            "INSERT INTO injector VALUES ({rank}, '{mode}', NULL, 'perf', {SLOT}, 400, 2000, 300, {});",
-            10 * MS
-        );
-        let (call, path) = if rank == 0 { (ISEND, 1) } else { (IRECV, 2) };
-        for (call, path, tests, found) in [(call, path, 500, 400), (ISSEND, 6, 300, 0)] {
-            if rank == 0 || call != ISSEND {
-                sql += &format!(
-                    "INSERT INTO injection VALUES ({rank}, 1, {call}, {path}, 1, 50, {tests}, {found}, 5000, 1000, 500, 10, 100);"
-                );
-            }
+        if self.mode.is_some() {
+            rows.inject(&arms);
         }
-        for (id, &arm) in (1..).zip(arms) {
-            sql +=
-                &format!("UPDATE request SET injection_arm = {} WHERE id = {id};", i64::from(arm));
-        }
-        sql
+        (rows, now + MS)
     }
 
     fn write(&self, directory: &Path) {
         fs::create_dir_all(directory).unwrap();
         for number in 0..2 {
-            let (rows, end_ns, injected) = self.rank(number);
-            let rank = Rank {
-                epoch_ns: 0,
-                init_end_ns: 0,
-                end_ns,
-                summarized: false,
-                ..Rank::new(number)
-            };
-            rank.write(directory, &format!("{}{injected}", rows.sql()));
+            let (rows, end_ns) = self.rank(number);
+            Rank { end_ns, ..Rank::plain(number) }.write(directory, |file| {
+                rows.write(file);
+                if let Some(mode) = self.mode {
+                    inject(file, number, mode);
+                }
+            });
         }
+    }
+}
+
+/// What the tests of a rank did.
+fn inject(file: &Fixture, rank: i64, mode: &str) {
+    file.insert(Injector {
+        mode,
+        clock: Some("perf"),
+        ab_slot_ns: Some(SLOT),
+        test_ns: Some(400),
+        interrupt_ns: Some(2_000),
+        check_ns: Some(300),
+        spent_ns: 10 * MS,
+        ..Injector::default()
+    });
+    let site = |call, path, tests, found| {
+        file.insert(Injection {
+            call_id: call_id(call),
+            path_id: Some(path),
+            windows: 50,
+            tests,
+            found,
+            test_ns: 5_000,
+            idle_ns: 1_000,
+            interrupts: 500,
+            deferred: 10,
+            interrupt_ns: 100,
+            ..Injection::default()
+        });
+    };
+    if rank == 0 {
+        site(ISEND, 1, 500, 400);
+        site(ISSEND, 6, 300, 0);
+    } else {
+        site(IRECV, 2, 500, 400);
     }
 }
 
@@ -156,24 +165,17 @@ fn gaining() -> TempDir {
 }
 
 fn command(place: &Path, arguments: &[&str]) -> Command {
-    let mut command = child::command(env!("CARGO_BIN_EXE_lapscope"));
+    let mut command = fixture::command(place, &["tune"]);
     command
-        .arg("tune")
         .args(arguments)
         .args(["--", "./mpirun", "-n", "2", "app"])
-        .current_dir(place)
         .env("LAPSCOPE_LIBRARY", library())
-        .env("LAPSCOPE_CALIBRATION_DIR", place.join("calibrations"))
         .stdin(Stdio::null());
     command
 }
 
 fn tune(place: &TempDir, arguments: &[&str]) -> Output {
     command(place.path(), arguments).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn answer(place: &TempDir, arguments: &[&str]) -> Value {

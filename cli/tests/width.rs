@@ -1,23 +1,19 @@
 //! Lines are as wide as the output allows, whatever a command has to say.
 
 mod fixture;
-#[path = "fixture/full.rs"]
-mod full;
 
 use std::path::Path;
 
-use fixture::Rank;
 use lapscope::text::style::display_width;
+use lapscope_fixture::small::{self, run as small_run};
+use lapscope_fixture::tables::{Frame, Rank};
+use lapscope_fixture::{edit_rank, full, Fixture};
 
 const WIDTHS: [usize; 6] = [40, 60, 80, 100, 120, 200];
 
 fn printed(directory: &Path, arguments: &[&str], columns: usize) -> String {
-    let output = fixture::command(directory, arguments)
-        .env("COLUMNS", columns.to_string())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+    let columns = columns.to_string();
+    fixture::printed(fixture::command(directory, arguments).env("COLUMNS", columns))
 }
 
 /// A line may be wider only where it is one word that cannot be broken (a path, a symbol) behind indentation, a mark, or the
@@ -64,13 +60,11 @@ fn long_names_go_on_below() {
     let path =
         "/a/path/to/somewhere/that/is/much/longer/than/any/screen/is/wide/app_with_a_long_name_too";
     for rank in 0..2 {
-        let database =
-            rusqlite::Connection::open(run.path().join(format!("rank-{rank}.db"))).unwrap();
-        database
-            .execute("UPDATE rank SET host = ?1, command = ?2 || ' ' || ?2", [host, path])
-            .unwrap();
-        database.execute("UPDATE module SET path = ?1 WHERE id = 1", [path]).unwrap();
-        database.execute("UPDATE environment SET value = ?1 || ' ' || ?1", [path]).unwrap();
+        edit_rank(run.path(), rank, |file| {
+            file.change(&format!("UPDATE rank SET host = '{host}', command = '{path} {path}'"));
+            file.change(&format!("UPDATE module SET path = '{path}' WHERE id = 1"));
+            file.change(&format!("UPDATE environment SET value = '{path} {path}'"));
+        });
     }
     for command in full::READING {
         check(run.path(), &full::line(command, "SELECT * FROM rank"));
@@ -83,7 +77,7 @@ fn long_names_go_on_below() {
 /// Nothing is left out: what a wide table says, a narrow one says, too.
 #[test]
 fn nothing_is_lost_on_a_narrow_terminal() {
-    let run = fixture::small_run();
+    let run = small_run();
     let words = |columns: usize, arguments: &[&str]| {
         let text = printed(run.path(), arguments, columns);
         let is_word = |word: &&str| word.chars().any(char::is_alphanumeric);
@@ -110,29 +104,28 @@ fn nothing_is_lost_on_a_narrow_terminal() {
     }
 }
 
+fn deepen(file: &Fixture) {
+    file.change("DELETE FROM frame");
+    for path_id in 1..=6 {
+        for depth in 0..40 {
+            let branch = if depth < 30 { path_id } else { 0 };
+            // Every second path leaves the others one frame earlier, so that branches nest.
+            let nested = if (2..=path_id).contains(&(29 - depth)) { 29 - depth } else { 0 };
+            let address = 0x10000 * (depth + 1) + branch + nested;
+            file.insert(Frame { path_id, depth, address, ..Frame::default() });
+        }
+    }
+}
+
 /// Deep call paths leave room for what is at their end.
 #[test]
 fn deep_trees() {
     let run = tempfile::tempdir().unwrap();
-    let mut rows = String::from("DELETE FROM frame;");
-    for path in 1..=6 {
-        for depth in 0..40 {
-            let branch = if depth < 30 { path } else { 0 };
-            rows += &format!(
-                "INSERT INTO frame VALUES ({path}, {depth}, 1, {});",
-                0x10000 * (depth + 1) + branch
-            );
-        }
-    }
-    // Every second path leaves the others one frame earlier, so that branches nest.
-    for path in 2..=6 {
-        rows += &format!(
-            "UPDATE frame SET address = address + {path} WHERE path_id >= {path} AND depth = {};",
-            29 - path
-        );
-    }
-    Rank::new(0).write(run.path(), &format!("{}{rows}", fixture::RANK_0));
-    Rank::new(1).write(run.path(), fixture::RANK_1);
+    Rank::new(0).write(run.path(), |file| {
+        small::rank_0(file);
+        deepen(file);
+    });
+    Rank::new(1).write(run.path(), small::rank_1);
     check(run.path(), &["sites", "."]);
     check(run.path(), &["sites", ".", "--paths"]);
 }
@@ -140,7 +133,7 @@ fn deep_trees() {
 /// Where no terminal and no COLUMNS says how wide lines may be: 100 columns, and a line a row for queries.
 #[test]
 fn pipes() {
-    let run = fixture::small_run();
+    let run = small_run();
     let output = |arguments: &[&str]| {
         let mut command = fixture::command(run.path(), arguments);
         String::from_utf8(command.output().unwrap().stdout).unwrap()

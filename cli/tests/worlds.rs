@@ -2,18 +2,17 @@
 
 mod fixture;
 
-use fixture::{answer, json, lapscope, Rank, RANK_0, RANK_1};
+use fixture::{answer, json, lapscope};
+use lapscope_fixture::small::{self, ISEND};
+use lapscope_fixture::tables::{Communicator, Rank};
 use serde_json::{json, Value};
 
 /// The usual two ranks, and rank 1 of a world 3 of two; its rank 0 was killed in an MPI_Recv from rank 1.
 fn run() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
-    Rank::new(0).write(directory.path(), RANK_0);
-    Rank::new(1).write(directory.path(), RANK_1);
-    let stuck = "INSERT INTO call VALUES (1, 3, 1, 30000, NULL, NULL, NULL, 0, NULL);
-        INSERT INTO request VALUES (1, 1, NULL, 1, 20000, 100, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL)";
-    Rank { world: 3, ended: "killed", summarized: false, ..Rank::new(0) }
-        .write(directory.path(), stuck);
+    small::write(directory.path());
+    let dead = Rank { world: 3, ended: "killed", summarized: 0, ..Rank::new(0) };
+    dead.write(directory.path(), |file| small::stuck(file, ISEND));
     directory
 }
 
@@ -66,22 +65,28 @@ fn what_is_missing_is_told_world_by_world() {
 fn spawned_processes_that_are_not_recorded_are_told() {
     let directory = tempfile::tempdir().unwrap();
     // one of two parents made them: rank 0 speaks for both; two of world 3 are there, a third is not
-    let spawn = "INSERT INTO communicator VALUES (9, 0, 7, 0, 'inter', 2, SIZE, 0, 'MPI_Comm_spawn'),
-        (10, 0, 8, 0, 'inter', 2, 50, 1, 'MPI_Comm_spawn'), (11, 0, 9, 0, 'inter', 2, 50, 0, 'MPI_Intercomm_create');";
-    let problems = |size: &str| {
-        let path = Rank { world_size: 1, summarized: false, ..Rank::new(0) }
-            .write(directory.path(), &spawn.replace("SIZE", size));
+    let inter = |identity, remote_size, comm_rank, name| {
+        let ends = Communicator { identity, remote_size, comm_rank, ..Communicator::default() };
+        Communicator { kind: "inter", name, ..ends }
+    };
+    let problems = |size| {
+        let parent = Rank { world_size: 1, summarized: 0, ..Rank::new(0) };
+        let path = parent.write(directory.path(), |file| {
+            file.insert(inter(7, size, 0, "MPI_Comm_spawn"));
+            file.insert(inter(8, 50, 1, "MPI_Comm_spawn"));
+            file.insert(inter(9, 50, 0, "MPI_Intercomm_create"));
+        });
         let report = json(directory.path(), &["report", "."]);
         std::fs::remove_file(path).unwrap();
         report["problems"].as_array().unwrap().clone()
     };
     for rank in [0, 1] {
-        Rank { world: 3, summarized: false, ..Rank::new(rank) }.write(directory.path(), "");
+        Rank { world: 3, summarized: 0, ..Rank::new(rank) }.write(directory.path(), |_| ());
     }
-    let found = problems("3");
+    let found = problems(3);
     assert_eq!(found[0]["kind"], "unrecorded_children");
     assert!(found[0]["message"].as_str().unwrap().starts_with("1 of 3 spawned processes"));
-    assert!(problems("2").iter().all(|problem| problem["kind"] != "unrecorded_children"));
+    assert!(problems(2).iter().all(|problem| problem["kind"] != "unrecorded_children"));
 }
 
 #[test]

@@ -16,7 +16,6 @@ macro_rules! say {
 pub mod answer;
 pub mod bed;
 pub mod build;
-pub mod child;
 pub mod differential;
 pub mod expect;
 pub mod invariants;
@@ -33,3 +32,5 @@ pub mod torture;
 pub mod trials;
 pub mod truth;
 pub mod turn;
+
+pub use lapscope_fixture::child;

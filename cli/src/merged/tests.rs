@@ -1,3 +1,5 @@
+use lapscope_fixture::tables::{Call, Operation, Rank, Request, Thread};
+
 use super::*;
 
 /// A run of one rank with a send, whose ids are the same in every file.
@@ -7,21 +9,22 @@ fn file(directory: &Path, rank: i64, life: i64, job: &str) -> PathBuf {
 
 fn file_of_world(directory: &Path, world: i64, rank: i64, life: i64, job: &str) -> PathBuf {
     let path = directory.join(format!("world-{world}-rank-{rank}-{life}.db"));
-    let connection = Connection::open(&path).unwrap();
-    connection.execute_batch(SCHEMA_SQL).unwrap();
-    connection.execute_batch(VIEWS_SQL).unwrap();
-    let sql = format!(
-        "INSERT INTO rank VALUES ({rank}, {world}, {rank}, {life}, 2, 'h', 1, 'c', '/c', 'openmpi', 'l', '3.1', 0, '0', '{job}',
-                                  0, 0, 'tsc', 1, 9, 'finalize', 0, 0, 0, 0);
-         INSERT INTO call_name VALUES (0, 'MPI_Isend', 'POINT_TO_POINT', 'POST'),
-                                      (1, 'MPI_Wait', 'POINT_TO_POINT', 'COMPLETE');
-         INSERT INTO thread VALUES (1, {rank}, 0, 7, 5, 2);
-         INSERT INTO operation VALUES (1, {rank}, 0, NULL, NULL, 'send', {rank} + 10, 1, 0, 1, 0, 8, 'waited', NULL, NULL),
-                                      (2, {rank}, 1, NULL, NULL, 'other', 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL);
-         INSERT INTO call VALUES (1, 2, 1, 4, 2, NULL, NULL, 1, NULL);
-         INSERT INTO request VALUES (1, 1, 1, 1, 1, 1, 0, 0, 0, NULL, NULL, NULL, NULL, NULL);"
-    );
-    connection.execute_batch(&sql).unwrap();
+    let (world_rank, init_end_ns, end_ns) = (rank, 1, 9);
+    Rank { rank, world, world_rank, life, job, init_end_ns, end_ns, ..Rank::default() }
+        .write_alone(&path, |file| {
+            file.insert(Thread::default());
+            let send = Operation::send("MPI_Isend", 0, (rank + 10, 1, 0)).waited();
+            let wait = Operation::of("MPI_Wait", 0);
+            let [send, wait] = [send, wait].map(|operation| {
+                file.insert(Operation { path_id: None, communicator_id: None, ..operation })
+            });
+            let (begin_ns, duration_ns, completed) = (4, Some(2), 1);
+            let call =
+                Call { operation_id: wait, begin_ns, duration_ns, completed, ..Call::default() };
+            let completion_id = Some(file.insert(call));
+            let request = Request { operation_id: send, completion_id, ..Request::default() };
+            file.insert(Request { post_begin_ns: 1, post_ns: 1, mpi_ns: Some(0), ..request });
+        });
     path
 }
 

@@ -4,37 +4,88 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::fixture::{Rank, RANK_0, RANK_1};
+use lapscope_fixture::small::{self, IRECV, ISEND, WAITALL};
+use lapscope_fixture::tables::{
+    Call, Communicator, Counter, Cvar, Injection, Injector, Member, Rank, Request, Setting,
+    Variable,
+};
+use lapscope_fixture::{call_id, Fixture};
+
 use crate::watch::{commands, run_all, Answer};
 
-const MORE: &str = "
-INSERT INTO option VALUES (RANK, 'LAPSCOPE_CPU_TIME', 'on', 'environment'), (RANK, 'LAPSCOPE_INJECT_BUDGET', '3', 'default');
-INSERT INTO environment VALUES (RANK, 'OMPI_MCA_btl', 'tcp,self');
-INSERT INTO cvar VALUES (RANK, 'mpi_eager_limit', '4096');
-INSERT INTO counter VALUES (RANK, 0, 'PAPI_TOT_INS', 'Instructions', '', NULL);
-INSERT INTO call_counter SELECT id, 0, 1000 FROM call;
-INSERT INTO injector VALUES (RANK, 'timer', NULL, 'perf', 100000000, 250, 900, 40, 5000);
-INSERT INTO injection VALUES (RANK, 1, 1, 1, 1, 10, 20, 5, 5000, 2000, 30, 3, 900);
-INSERT INTO communicator VALUES (2, RANK, 43, 0, 'inter', 1, 1, 0, 'MPI_Comm_spawn');
-INSERT INTO communicator_member VALUES (2, 0, 0, RANK), (2, 1, 0, NULL);
-";
+fn more(file: &Fixture, rank: i64) {
+    file.insert(Setting { name: "LAPSCOPE_CPU_TIME", value: "on", ..Setting::default() });
+    file.insert(Setting { name: "LAPSCOPE_INJECT_BUDGET", value: "3", source: "default" });
+    file.insert(Variable { name: "OMPI_MCA_btl", value: "tcp,self" });
+    file.insert(Cvar { name: "mpi_eager_limit", value: "4096" });
+    let (name, description) = ("PAPI_TOT_INS", "Instructions");
+    file.insert(Counter { name, description, ..Counter::default() });
+    file.change(
+        "INSERT INTO call_counter (call_row_id, number, value) SELECT id, 0, 1000 FROM call",
+    );
+    inject(file);
+    let (kind, size, name) = ("inter", 1, "MPI_Comm_spawn");
+    let spawned = Communicator { kind, size, name, ..Communicator::default() };
+    let id = file.insert(Communicator { identity: 43, remote_size: 1, ..spawned });
+    for (remote, world_rank) in [(0, Some(rank)), (1, None)] {
+        file.insert(Member { communicator_id: id, remote, world_rank, ..Member::default() });
+    }
+}
+
+fn inject(file: &Fixture) {
+    file.insert(Injector {
+        clock: Some("perf"),
+        ab_slot_ns: Some(100_000_000),
+        test_ns: Some(250),
+        interrupt_ns: Some(900),
+        check_ns: Some(40),
+        spent_ns: 5_000,
+        ..Injector::default()
+    });
+    file.insert(Injection {
+        call_id: call_id("MPI_Isend"),
+        path_id: Some(1),
+        windows: 10,
+        tests: 20,
+        found: 5,
+        test_ns: 5_000,
+        idle_ns: 2_000,
+        interrupts: 30,
+        deferred: 3,
+        interrupt_ns: 900,
+        ..Injection::default()
+    });
+}
 
 /// Enough rows for several pages: a wait for two requests each microsecond.
-fn many(rank: i64) -> String {
-    let mut sql = String::from("BEGIN;\n");
+fn many(file: &Fixture) {
     for i in 0..150 {
-        let (call, request, begin) = (101 + i, 101 + 2 * i, 60_000 + 200 * i);
-        sql += &format!("INSERT INTO call VALUES ({call}, 3, 1, {begin}, 50, 10, 5, 2, NULL);\n");
-        for one in 0..2 {
-            let (id, operation) = (request + one, 1 + one);
-            sql += &format!(
-                "INSERT INTO request VALUES ({id}, {operation}, {call}, 1, {}, 10, 5, 0, 1, 20, 30, 25, NULL, 1);\n",
-                begin - 100 + one
-            );
+        let begin = 60_000 + 200 * i;
+        let call = file.insert(Call {
+            operation_id: WAITALL,
+            begin_ns: begin,
+            duration_ns: Some(50),
+            user_ns: Some(10),
+            system_ns: Some(5),
+            completed: 2,
+            ..Call::default()
+        });
+        for (one, operation_id) in [(0, ISEND), (1, IRECV)] {
+            file.insert(Request {
+                operation_id,
+                completion_id: Some(call),
+                post_begin_ns: begin - 100 + one,
+                post_ns: 10,
+                mpi_ns: Some(5),
+                polls: 1,
+                first_poll_ns: Some(20),
+                last_poll_ns: Some(30),
+                last_incomplete_ns: Some(25),
+                injection_arm: Some(1),
+                ..Request::default()
+            });
         }
     }
-    sql += "COMMIT;\n";
-    sql + &MORE.replace("RANK", &rank.to_string())
 }
 
 pub struct Base {
@@ -49,9 +100,13 @@ impl Base {
         let directory = tempfile::tempdir().unwrap();
         let run = directory.path().join("run");
         std::fs::create_dir(&run).unwrap();
-        for (number, rows) in [(0, RANK_0), (1, RANK_1)] {
+        for (number, rows) in [(0, small::rank_0 as fn(&Fixture)), (1, small::rank_1)] {
             let rank = Rank { world_size: 4, ..Rank::new(number) };
-            rank.write(&run, &format!("{rows}{}", many(number)));
+            rank.write(&run, |file| {
+                rows(file);
+                many(file);
+                more(file, number);
+            });
         }
         spool(&run.join("rank-3.spool"));
         let mut base = Base { directory, said: BTreeMap::new(), rows: BTreeMap::new() };

@@ -5,11 +5,6 @@
 
 #![allow(clippy::disallowed_macros)] // a test's own output
 
-#[path = "../fixture/mod.rs"]
-mod fixture;
-#[path = "../fixture/random.rs"]
-mod random;
-
 mod base;
 mod spoil;
 mod watch;
@@ -17,7 +12,7 @@ mod watch;
 use std::time::{Duration, Instant};
 
 use base::Base;
-use random::Random;
+use lapscope_fixture::random::Random;
 use watch::check_all;
 
 /// What a number in the environment says.

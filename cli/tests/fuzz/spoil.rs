@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::types::Value;
 use rusqlite::Connection;
 
-use crate::random::Random;
+use lapscope_fixture::random::Random;
 
 /// What was done.
 pub struct Spoiled {

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::base::Base;
-use crate::fixture::child;
+use lapscope_fixture::child;
 
 const LONGEST: Duration = Duration::from_secs(20);
 const MOST_MEMORY: u64 = 1 << 30;

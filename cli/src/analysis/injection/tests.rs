@@ -1,36 +1,11 @@
 //! Runs of chance whose gain is known: does the interval hold it as often as it says?
 
-#[path = "../../../tests/fixture/random.rs"]
-#[allow(dead_code)] // other tests need more of it
-mod random;
+use lapscope_fixture::random::Random;
 
-use self::random::Random;
 use super::arms::{Arms, Posted};
 use super::gain::{of_program, of_site};
 use crate::model::Nanos;
 use crate::stats::Interval;
-
-/// Of chances.
-impl Random {
-    /// Above 0, up to 1.
-    fn share(&mut self) -> f64 {
-        ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64
-    }
-
-    fn is(&mut self, probability: f64) -> bool {
-        self.share() <= probability
-    }
-
-    /// With a mean of 1.
-    fn exponential(&mut self) -> f64 {
-        -self.share().ln()
-    }
-
-    /// From 1 to 20, with a tail that would have no variance if it were not cut off.
-    fn heavy_tailed(&mut self) -> f64 {
-        self.share().powf(-1.0 / 1.5).min(20.0)
-    }
-}
 
 const MS: f64 = 1e6;
 const SLOT: i64 = 100_000_000;

@@ -1,16 +1,14 @@
 # make            builds; make help lists the rest
 export PREFIX ?= /usr/local
 export DESTDIR ?=
-CARGO ?= cargo
-JOBS ?= $(shell nproc)
+export CARGO ?= cargo
+export JOBS ?= $(shell nproc)
 
 .PHONY: build help demo check check-all coverage mpi4py-suite torture fuzz bench sanitize prefix install uninstall clean
 
 build:
 	@tests/setup.sh build
-	cmake -S interposer -B build/interposer -DLAPSCOPE_MPICC="$(wildcard $(CURDIR)/build/mpi/mpich5/bin/mpicc_abi)"
-	cmake --build build/interposer -j $(JOBS)
-	$(CARGO) build --release --bin lapscope
+	@tests/build.sh
 
 help:
 	@echo "make build                  the libraries into build/lib, the command into target/release"
@@ -30,9 +28,8 @@ help:
 
 demo:
 	@tests/setup.sh demo
-	@mkdir -p build
-	@echo "building (messages in build/demo-build.log)"
-	@$(MAKE) --no-print-directory build >build/demo-build.log 2>&1 || { cat build/demo-build.log; exit 1; }
+	@echo "building, some minutes the first time (messages in build/demo-build.log)"
+	@tests/build.sh build/demo-build.log
 	@examples/halo/demo.sh
 
 check:

@@ -4,10 +4,11 @@ set(GENERATED "${CMAKE_BINARY_DIR}/generated")
 set(GENERATED_FILES calls.inc functions.inc prototypes.h signatures.inc wrap_c.c wrap_fortran.c)
 list(TRANSFORM GENERATED_FILES PREPEND "${GENERATED}/")
 file(GLOB GENERATOR_SOURCES CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/src/*.rs")
+# In a directory of its own, so that cargo can build the command beside it.
 add_custom_command(
   OUTPUT "${GENERATED}/stamp"
   BYPRODUCTS ${GENERATED_FILES}
-  COMMAND ${CARGO} run --quiet --release --manifest-path "${CMAKE_CURRENT_LIST_DIR}/Cargo.toml" --
+  COMMAND ${CARGO} run --quiet --manifest-path "${CMAKE_CURRENT_LIST_DIR}/Cargo.toml" --target-dir "${CMAKE_BINARY_DIR}/generator" --
           "${CMAKE_CURRENT_LIST_DIR}/../calls.def" "${GENERATED}"
   COMMAND ${CMAKE_COMMAND} -E touch "${GENERATED}/stamp"
   DEPENDS "${CMAKE_CURRENT_LIST_DIR}/../calls.def" ${GENERATOR_SOURCES}

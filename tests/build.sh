@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Builds the recorders (CMake) and the command (cargo) side by side: `make build`.
+#
+#   tests/build.sh            messages of both go to standard output
+#   tests/build.sh LOG        messages go to LOG, and how far it is to standard output; LOG is printed where it fails
+#
+# JOBS: processors for each of the two; CARGO: the cargo to use.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+jobs=${JOBS:-$(nproc)}
+cargo=${CARGO:-cargo}
+
+recorders() {
+    local abi=$PWD/build/mpi/mpich5/bin/mpicc_abi # that of the standard ABI, where the tests have brought it
+    [ -x "$abi" ] || abi=
+    cmake -S interposer -B build/interposer -DLAPSCOPE_MPICC="$abi" && cmake --build build/interposer -j "$jobs"
+}
+
+both() {
+    local status=0
+    recorders &
+    "$cargo" build --release --bin lapscope --jobs "$jobs" || status=$?
+    wait $! || status=$?
+    return $status
+}
+
+# "recorders 45 %, command 61 of 92 crates"
+how_far() { # how_far LOG CRATES
+    local recorders crates
+    recorders=$(grep -o '^\[ *[0-9]*%\]' "$1" | tail -n 1 | tr -dc 0-9) || true
+    crates=$(grep -c '^ *Compiling ' "$1") || true
+    if grep -q '^ *Finished .*release' "$1"; then crates=$2; fi
+    echo "recorders ${recorders:-0} %, command $crates of $2 crates"
+}
+
+tell() { # tell LOG: until the build has ended
+    local crates last='' now
+    crates=$("$cargo" tree --package lapscope --prefix none --edges normal,build 2>/dev/null | sed 's/ (.*//' | sort -u | wc -l) || true
+    while kill -0 $build 2>/dev/null; do
+        now=$(how_far "$1" "$crates")
+        if [ -t 1 ]; then
+            printf '\r\033[K  %3d s  %s' $SECONDS "$now"
+        elif [ $((SECONDS % 15)) = 0 ] && [ "$now" != "$last" ]; then
+            printf '  %3d s  %s\n' $SECONDS "$now"
+            last=$now
+        fi
+        sleep 1
+    done
+    if [ -t 1 ]; then printf '\r\033[K'; fi
+}
+
+# The build is a group of processes of its own: all of it ends where this is interrupted.
+set -m
+if [ $# -gt 0 ]; then
+    mkdir -p "$(dirname "$1")"
+    both >"$1" 2>&1 &
+else
+    both &
+fi
+build=$!
+set +m
+trap 'kill -- -$build 2>/dev/null' EXIT
+if [ $# -gt 0 ]; then tell "$1"; fi
+status=0
+wait $build || status=$?
+trap - EXIT
+if [ $# -gt 0 ]; then
+    if [ $status != 0 ]; then cat "$1"; else echo "  built in $SECONDS s"; fi
+fi
+exit $status

@@ -3,7 +3,7 @@
 mod fixture;
 
 use fixture::program::Program;
-use fixture::{answer, json};
+use fixture::{answer, check_documented, json};
 use lapscope_fixture::calls::Calls;
 use lapscope_fixture::edit_rank;
 use lapscope_fixture::tables::{Cvar, Injector, Operation, Rank};
@@ -267,7 +267,6 @@ fn ranks_that_help_come_first_and_little_is_left_out() {
 /// Keys that docs/json.md promises.
 #[test]
 fn documented_keys() {
-    let documentation = include_str!("../../docs/json.md");
     let [a, b] = receiver_computes();
     let report = report(&run([&a, &b]));
     let test = find(&report, "test");
@@ -278,11 +277,7 @@ fn documented_keys() {
         &report["overlap"],
         &report["sites"][0]["overlap"],
     ];
-    for object in objects {
-        for key in object.as_object().unwrap().keys() {
-            assert!(documentation.contains(&format!("`{key}`")), "{key} is not in docs/json.md");
-        }
-    }
+    check_documented(objects);
 }
 
 /// Three posts of 60 us; the message is gone when the call returns.

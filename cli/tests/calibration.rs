@@ -3,7 +3,6 @@
 mod fixture;
 
 use std::path::Path;
-use std::process::Output;
 
 use lapscope_fixture::edit_rank;
 use lapscope_fixture::messages::Rows;
@@ -22,13 +21,10 @@ const CALIBRATION: &str = r#"{
   }
 }"#;
 
-fn run(arguments: &[&str], calibrations: &Path) -> Output {
+fn answer(arguments: &[&str], calibrations: &Path) -> String {
     let run = small_run();
-    fixture::bare(arguments)
-        .arg(run.path())
-        .env("LAPSCOPE_CALIBRATION_DIR", calibrations)
-        .output()
-        .unwrap()
+    let mut command = fixture::bare(arguments);
+    fixture::printed(command.arg(run.path()).env("LAPSCOPE_CALIBRATION_DIR", calibrations))
 }
 
 /// What `lapscope overlap` says of its reference times when this file is the only calibration.
@@ -36,9 +32,8 @@ fn reference(host: &str, environment: &str) -> Value {
     let directory = tempfile::tempdir().unwrap();
     let text = CALIBRATION.replace("HOST", host).replace("ENVIRONMENT", environment);
     std::fs::write(directory.path().join("some.json"), text).unwrap();
-    let output = run(&["overlap", "--format", "json"], directory.path());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let mut answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let text = answer(&["overlap", "--format", "json"], directory.path());
+    let mut answer: Value = serde_json::from_str(&text).unwrap();
     answer["reference"].take()
 }
 
@@ -77,9 +72,8 @@ fn other_settings_and_other_hosts_will_not() {
 fn a_damaged_file_is_named_and_does_no_harm() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("torn.json"), &CALIBRATION[..200]).unwrap();
-    let output = run(&["overlap"], directory.path());
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success() && text.contains("torn.json"), "{text}");
+    let text = answer(&["overlap"], directory.path());
+    assert!(text.contains("torn.json"), "{text}");
 }
 
 /// Messages that nothing delays: rank 1 is there early, rank 0 waits at once. So many of that size, each so many nanoseconds.

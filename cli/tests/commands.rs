@@ -5,7 +5,10 @@ mod fixture;
 use std::io::Read;
 use std::process::Stdio;
 
+use assert_cmd::assert::OutputAssertExt;
 use fixture::bare;
+use predicates::prelude::PredicateBooleanExt;
+use predicates::str::{contains, starts_with};
 
 fn json(arguments: &[&str]) -> serde_json::Value {
     serde_json::from_str(&fixture::printed(bare(arguments).env("LAPSCOPE_MAX_MB", "0"))).unwrap()
@@ -62,10 +65,8 @@ fn a_reader_that_goes_away_is_no_error() {
 fn a_missing_run_is_told_with_what_to_do() {
     let directory = tempfile::tempdir().unwrap();
     for command in ["merge", "recover"] {
-        let output = bare(&[command]).current_dir(&directory).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(1));
-        assert!(said.contains("lapscope run --"), "{command}: {said}");
+        let failed = bare(&[command]).current_dir(&directory).assert().code(1);
+        failed.stderr(contains("lapscope run --"));
     }
 }
 
@@ -90,15 +91,9 @@ fn children_of_tests_have_an_environment_of_their_own() {
 
 #[test]
 fn help_explains_words_and_commands() {
-    let answer = |arguments: &[&str]| bare(arguments).output().unwrap();
-    let terms = String::from_utf8(answer(&["help", "terms"]).stdout).unwrap();
-    assert!(terms.contains("exposed time") && terms.contains("overlap window"), "{terms}");
-    let command = String::from_utf8(answer(&["help", "tune"]).stdout).unwrap();
-    assert!(command.contains("Usage: lapscope tune"), "{command}");
-    assert!(answer(&["help"]).stdout.starts_with(b"How much"));
-    let unknown = answer(&["help", "word"]);
-    assert_eq!(unknown.status.code(), Some(2));
-    assert!(String::from_utf8(unknown.stderr)
-        .unwrap()
-        .contains("no help on 'word'; there is: terms, run"));
+    let help = |topic: &[&str]| bare(&[&["help"], topic].concat()).assert();
+    help(&["terms"]).success().stdout(contains("exposed time").and(contains("overlap window")));
+    help(&["tune"]).success().stdout(contains("Usage: lapscope tune"));
+    help(&[]).success().stdout(starts_with("How much"));
+    help(&["word"]).code(2).stderr(contains("no help on 'word'; there is: terms, run"));
 }

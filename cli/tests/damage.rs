@@ -3,30 +3,16 @@
 
 mod fixture;
 
-use std::ffi::CString;
 use std::fs;
 use std::path::Path;
 use std::process::Output;
 use std::time::{Duration, Instant};
 
-use fixture::{command, json, lapscope};
-use lapscope_fixture::edit;
+use fixture::{command, json, lapscope, READING};
 use lapscope_fixture::small::{self, run as small_run, SEND};
 use lapscope_fixture::tables::{Call, Rank, Setting};
+use lapscope_fixture::{edit, fifo};
 use rusqlite::Connection;
-
-/// Every command that reads a run.
-const READING: [&[&str]; 9] = [
-    &["report", "."],
-    &["overlap", "."],
-    &["thresholds", "."],
-    &["diff", ".", "."],
-    &["sites", "."],
-    &["requests", "."],
-    &["pending", "."],
-    &["sql", ".", "SELECT count(*) FROM request"],
-    &["merge", ".", "-o", "merged.db"],
-];
 
 /// Both outputs of a command, which ends by itself within 20 s and without a panic.
 fn told(directory: &Path, arguments: &[&str]) -> (Option<i32>, String) {
@@ -70,12 +56,6 @@ fn change(path: &Path, sql: &str) {
     let database = Connection::open(path).unwrap();
     database.execute_batch("PRAGMA ignore_check_constraints = on").unwrap();
     database.execute_batch(sql).unwrap();
-}
-
-fn fifo(path: &Path) {
-    let name = CString::new(path.to_str().unwrap()).unwrap();
-    // SAFETY: the name ends with a zero.
-    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 mod fixture;
 
-use fixture::{answer, failure, json, lapscope};
+use assert_cmd::assert::OutputAssertExt;
+use fixture::{answer, check_documented, command, failure, json, pick};
 use lapscope_fixture::edit_rank;
 use lapscope_fixture::small::{self, run as small_run};
 use lapscope_fixture::tables::{Cvar, Rank, Setting, Variable};
@@ -15,12 +16,6 @@ fn change(run: &TempDir, rank: i64, sql: &str) {
 
 fn diff(a: &TempDir, b: &TempDir) -> Value {
     json(a.path(), &["diff", ".", b.path().to_str().unwrap()])
-}
-
-fn pick(value: &Value, keys: &[&str]) -> Vec<i64> {
-    keys.iter()
-        .map(|key| value[key].as_i64().unwrap_or_else(|| panic!("{key} in {value}")))
-        .collect()
 }
 
 #[test]
@@ -186,8 +181,7 @@ fn what_cannot_be_compared() {
     let a = small_run();
     let error = failure(a.path(), &["diff", ".", "nowhere"]);
     assert_eq!(error, "lapscope: nowhere: no such file or directory\n");
-    let one = lapscope(a.path(), &["diff", "."]);
-    assert_eq!(one.status.code(), Some(2));
+    command(a.path(), &["diff", "."]).assert().code(2);
     Rank::new(2).write(a.path(), small::rank_1);
     let text = answer(a.path(), &["diff", ".", "."]);
     assert!(text.contains("summed over ranks"), "{text}");
@@ -198,7 +192,6 @@ fn what_cannot_be_compared() {
 fn documented_keys() {
     let (a, b) = (small_run(), small_run());
     change(&b, 0, "UPDATE rank SET command = './other'");
-    let documentation = include_str!("../../docs/json.md");
     let found = diff(&a, &b);
     let objects = [
         &found,
@@ -208,9 +201,5 @@ fn documented_keys() {
         &found["sites"][0],
         &found["configuration"][0],
     ];
-    for object in objects {
-        for key in object.as_object().unwrap().keys() {
-            assert!(documentation.contains(&format!("`{key}`")), "{key} is not in docs/json.md");
-        }
-    }
+    check_documented(objects);
 }

@@ -4,23 +4,13 @@ mod fixture;
 
 use std::path::{Path, PathBuf};
 
-use fixture::lapscope;
+use assert_cmd::assert::OutputAssertExt;
+use fixture::{command, lapscope, READING};
 use lapscope_fixture::small::{self, run as small_run};
 use lapscope_fixture::tables::{Cvar, Rank, Variable};
 use lapscope_fixture::{child, edit, edit_rank};
-
-/// Every command that reads a run.
-const READING: [&[&str]; 9] = [
-    &["report", "."],
-    &["overlap", "."],
-    &["thresholds", "."],
-    &["sites", "."],
-    &["requests", "."],
-    &["pending", "."],
-    &["diff", ".", "."],
-    &["sql", ".", "SELECT count(*) FROM request"],
-    &["merge", ".", "-o", "merged.db"],
-];
+use predicates::prelude::PredicateBooleanExt;
+use predicates::str::contains;
 
 /// A shared library that leaves a file `was-run` behind when anything loads it; and its build id.
 fn booby_trap(directory: &Path, name: &str) -> (PathBuf, String) {
@@ -60,9 +50,7 @@ fn reading_a_run_loads_nothing_that_it_names() {
         });
     }
     for arguments in READING {
-        let output = lapscope(run.path(), arguments);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{arguments:?}: {said}");
+        command(run.path(), arguments).assert().success();
         assert!(!run.path().join("was-run").exists(), "{arguments:?} has run code of the run's");
     }
 }
@@ -72,17 +60,13 @@ fn reading_a_run_loads_nothing_that_it_names() {
 fn control_variables_come_from_the_run_alone() {
     let run = tempfile::tempdir().unwrap();
     let path = Rank::new(0).write(run.path(), small::rank_0);
-    let found = lapscope(run.path(), &["thresholds", ".", "--format", "json"]);
-    let said = String::from_utf8_lossy(&found.stderr).into_owned();
-    assert!(said.contains("MPI's control variables are not in this run"), "{said}");
+    let found = || command(run.path(), &["thresholds", ".", "--format", "json"]).assert().success();
+    found().stderr(contains("MPI's control variables are not in this run"));
     edit(&path, |file| {
         file.insert(Cvar { name: "btl_vader_eager_limit", value: "4321" });
     });
-    let found = lapscope(run.path(), &["thresholds", ".", "--format", "json"]);
-    let text = String::from_utf8_lossy(&found.stdout).into_owned();
-    assert!(text.contains("\"btl_vader_eager_limit\"") && text.contains("4321"), "{text}");
-    let said = String::from_utf8_lossy(&found.stderr).into_owned();
-    assert!(!said.contains("control variables"), "{said}");
+    let declared = contains("\"btl_vader_eager_limit\"").and(contains("4321"));
+    found().stdout(declared).stderr(contains("control variables").not());
 }
 
 /// Files that were changed, or made by other means, may have secrets in them; what is shown of such a run has not.
@@ -104,11 +88,9 @@ fn secrets_in_files_of_others_are_not_shown() {
         for format in ["text", "json"] {
             let other = new.path().to_str().unwrap();
             let second: &[&str] = if arguments[0] == "diff" { &[other] } else { &[] };
-            let output = lapscope(old.path(), &[arguments, second, &["--format", format]].concat());
-            let text = [output.stdout, output.stderr].concat();
-            let text = String::from_utf8_lossy(&text).into_owned();
-            assert!(output.status.success(), "{arguments:?}: {text}");
-            assert!(!text.contains("sesame"), "{arguments:?}: {text}");
+            let mut command = command(old.path(), &[arguments, second].concat());
+            let shown = command.args(["--format", format]).assert().success();
+            shown.stdout(contains("sesame").not()).stderr(contains("sesame").not());
         }
     }
     let report = fixture::answer(old.path(), &["report", "."]);

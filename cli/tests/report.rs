@@ -2,18 +2,11 @@
 
 mod fixture;
 
-use fixture::{answer, json, lapscope};
+use fixture::{answer, check_documented, json, lapscope, pick};
 use lapscope_fixture::small::{self, run as small_run, ISEND, PENDING, WAITALL};
 use lapscope_fixture::tables::{Call, Processor, Rank, Request};
 use lapscope_fixture::{edit, edit_rank};
 use serde_json::{json, Value};
-
-/// Picks keys of an object, in the order asked for.
-fn pick(value: &Value, keys: &[&str]) -> Vec<i64> {
-    keys.iter()
-        .map(|key| value[key].as_i64().unwrap_or_else(|| panic!("{key} in {value}")))
-        .collect()
-}
 
 const PARTS: [&str; 8] = [
     "run_ns",
@@ -217,14 +210,6 @@ fn as_text() {
 #[test]
 fn documented_keys() {
     let run = small_run();
-    let documentation = include_str!("../../docs/json.md");
-    let undocumented = |value: &Value, seen: &mut Vec<String>| {
-        let Value::Object(keys) = value else { return };
-        seen.extend(
-            keys.keys().filter(|key| !documentation.contains(&format!("`{key}`"))).cloned(),
-        );
-    };
-    let mut seen = Vec::new();
     let report = json(run.path(), &["report", "."]);
     let objects = [
         &report,
@@ -242,16 +227,10 @@ fn documented_keys() {
         &report["spread"]["mpi_share"],
         &report["problems"][0],
     ];
-    objects.iter().for_each(|object| undocumented(object, &mut seen));
-    report["insights"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .for_each(|insight| undocumented(insight, &mut seen));
+    check_documented(objects);
+    check_documented(report["insights"].as_array().unwrap());
     let requests = json(run.path(), &["requests", "."]);
-    undocumented(&requests, &mut seen);
-    undocumented(&requests["requests"][0], &mut seen);
-    assert_eq!(seen, Vec::<String>::new(), "not in docs/json.md");
+    check_documented([&requests, &requests["requests"][0]]);
 }
 
 #[test]

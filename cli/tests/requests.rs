@@ -4,9 +4,12 @@ mod fixture;
 
 use std::process::Stdio;
 
+use assert_cmd::assert::OutputAssertExt;
 use fixture::{answer, json};
 use lapscope_fixture::small::{self, run as small_run, PENDING};
 use lapscope_fixture::tables::{Rank, Request};
+use predicates::prelude::PredicateBooleanExt;
+use predicates::str::contains;
 
 fn ids(arguments: &[&str]) -> Vec<i64> {
     let run = small_run();
@@ -73,9 +76,8 @@ fn filters_that_match_nothing() {
             ),
             "{said}"
         );
-        let output = fixture::lapscope(run.path(), &[command, ".", "--call", "ibsend"]);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && said.contains("this run has no such call"), "{said}");
+        let said = fixture::remarks(run.path(), &[command, ".", "--call", "ibsend"]);
+        assert!(said.contains("this run has no such call"), "{said}");
     }
     for command in ["report", "sites", "requests", "overlap", "thresholds", "pending"] {
         let said = failure(&[command, ".", "--rank", "2"]);
@@ -90,10 +92,8 @@ fn sizes_have_units() {
     assert_eq!(ids(&["--max-bytes", "1k"]), [1, 2, 3]);
     assert_eq!(ids(&["--min-bytes", "1k"]), [] as [i64; 0]);
     let run = small_run();
-    let output = fixture::lapscope(run.path(), &["requests", ".", "--min-bytes", "64x"]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(said.contains("64x") && said.contains("as 64k or 2M"), "{said}");
+    let refused = fixture::command(run.path(), &["requests", ".", "--min-bytes", "64x"]).assert();
+    refused.code(2).stderr(contains("64x").and(contains("as 64k or 2M")));
 }
 
 #[test]

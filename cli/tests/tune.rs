@@ -178,10 +178,14 @@ fn tune(place: &TempDir, arguments: &[&str]) -> Output {
     command(place.path(), arguments).output().unwrap()
 }
 
+/// Standard output of a search that succeeds.
+fn printed(place: &TempDir, arguments: &[&str]) -> String {
+    fixture::printed(&mut command(place.path(), arguments))
+}
+
 fn answer(place: &TempDir, arguments: &[&str]) -> Value {
-    let output = tune(place, &[&["--format", "json"], arguments].concat());
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("JSON alone on standard output")
+    let text = printed(place, &[&["--format", "json"], arguments].concat());
+    serde_json::from_str(&text).expect("JSON alone on standard output")
 }
 
 /// What is left beside launcher and fixtures.
@@ -273,9 +277,7 @@ fn what_whole_runs_do_not_show_is_no_gain() {
     let place = gaining();
     whole_runs_take(&place, ["0.1", "0.4"]);
     let arguments = ["--modes", "timer", "--intervals", "1000", "--pairs", "1"];
-    let output = tune(&place, &arguments);
-    let out = text(&output.stdout);
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    let out = printed(&place, &arguments);
     let said = out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("No certain gain: slots of one run promised 4"), "{out}");
     assert!(said.contains("in 1 pair of whole runs") && !said.contains("export"), "{out}");
@@ -291,7 +293,7 @@ fn what_whole_runs_do_not_show_is_no_gain() {
 fn without_whole_runs_what_slots_promise_is_called_so() {
     let place = gaining();
     let arguments = ["--modes", "timer", "--intervals", "1000", "--pairs", "0"];
-    let out = text(&tune(&place, &arguments).stdout);
+    let out = printed(&place, &arguments);
     let said = out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("may save 4") && said.contains("not confirmed by whole runs"), "{out}");
     assert!(said.contains("export LAPSCOPE_INJECT=timer") && !said.contains("WHOLE RUNS"), "{out}");
@@ -333,9 +335,7 @@ fn a_bounded_search_is_shorter() {
 #[test]
 fn where_nothing_gains_it_says_so() {
     let place = place_with(&[PLAIN, Program { mode: Some("calls"), ..PLAIN }]);
-    let output = tune(&place, &["--modes", "calls"]);
-    let out = text(&output.stdout);
-    assert!(output.status.success());
+    let out = printed(&place, &["--modes", "calls"]);
     assert!(out.contains("No measurable gain") && !out.contains("export"), "{out}");
     assert!(!out.contains("Call MPI_Test"), "that is what was injected: {out}");
     assert!(left(&place).is_empty(), "no policy: {:?}", left(&place));
@@ -344,9 +344,7 @@ fn where_nothing_gains_it_says_so() {
 #[test]
 fn where_nothing_can_gain_it_stops_after_the_first_run() {
     let small = place_with(&[Program { bytes: 1000, ..PLAIN }]);
-    let output = tune(&small, &[]);
-    let out = text(&output.stdout);
-    assert!(output.status.success());
+    let out = printed(&small, &[]);
     assert!(
         out.contains("no request is as large as 64.0 KiB (--min-bytes), the largest is of 1000 B"),
         "{out}"

@@ -2,9 +2,11 @@
 
 mod fixture;
 
-use fixture::{answer, json, lapscope};
+use assert_cmd::assert::OutputAssertExt;
+use fixture::{answer, command, json};
 use lapscope_fixture::small::{self, ISEND};
 use lapscope_fixture::tables::{Communicator, Rank};
+use predicates::str::contains;
 use serde_json::{json, Value};
 
 /// The usual two ranks, and rank 1 of a world 3 of two; its rank 0 was killed in an MPI_Recv from rank 1.
@@ -127,8 +129,6 @@ fn queries_tell_worlds_apart() {
 
 #[test]
 fn what_is_no_rank_is_refused() {
-    let output = lapscope(run().path(), &["requests", ".", "--rank", "3:x"]);
-    assert_eq!(output.status.code(), Some(2));
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(error.contains("world:rank, as 2:0"), "{error}");
+    let refused = command(run().path(), &["requests", ".", "--rank", "3:x"]).assert();
+    refused.code(2).stderr(contains("world:rank, as 2:0"));
 }

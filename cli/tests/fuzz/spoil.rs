@@ -1,6 +1,6 @@
 //! What is done to a run directory.
 
-use std::ffi::{CString, OsStr};
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{symlink, FileExt};
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::types::Value;
 use rusqlite::Connection;
 
+use lapscope_fixture::fifo;
 use lapscope_fixture::random::Random;
 
 /// What was done.
@@ -150,12 +151,6 @@ fn objects(path: &Path, random: &mut Random) -> Spoiled {
         name: format!("objects: {table}: {} {done:?}", sql.chars().take(24).collect::<String>()),
         rows_can_be_counted: true,
     }
-}
-
-fn fifo(path: &Path) {
-    let name = CString::new(path.as_os_str().as_bytes()).unwrap();
-    // SAFETY: the name ends with a zero.
-    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
 }
 
 fn names(run: &Path, random: &mut Random) -> Spoiled {

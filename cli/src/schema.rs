@@ -208,7 +208,8 @@ mod tests {
     fn offsets_are_added_to_ids_alone() {
         let connection = Connection::open_in_memory().unwrap();
         connection.execute_batch(SCHEMA_SQL).unwrap();
-        connection.execute("INSERT INTO call_path VALUES (7, 0, 0)", []).unwrap();
+        let row = "INSERT INTO call_path (id, rank, truncated) VALUES (7, 0, 0)";
+        connection.execute(row, []).unwrap();
         let offsets = Offsets::default().behind(&connection, "main").unwrap();
         let columns = ["rank", "path_id", "count"].map(String::from);
         assert_eq!(offsets.select_list("tally", &columns), "rank, path_id + 7 AS path_id, count");

@@ -43,7 +43,7 @@ fn bytes(path: &Path, random: &mut Random) -> Spoiled {
     let page = 4096 * random.below(data.len() as i64 / 4096) as usize;
     match how {
         0 => data.truncate(random.below(data.len() as i64) as usize),
-        1 => data[page..page + 4096].fill(random.next() as u8),
+        1 => data[page..page + 4096].fill(random.bits() as u8),
         2 => {
             let other = 4096 * random.below(data.len() as i64 / 4096) as usize;
             data.copy_within(other..other + 4096, page);
@@ -51,7 +51,7 @@ fn bytes(path: &Path, random: &mut Random) -> Spoiled {
         3 => {
             // where headers are
             for _ in 0..=random.below(4) {
-                data[page + random.below(128) as usize] = random.next() as u8;
+                data[page + random.below(128) as usize] = random.bits() as u8;
             }
         }
         _ => {
@@ -78,7 +78,7 @@ fn value(random: &mut Random) -> Value {
         6 => Value::Integer(i64::MIN),
         7 => Value::Integer(1_200_000_000_000_000_000),
         8 => Value::Integer(1 << 56),
-        9 => Value::Integer(random.next() as i64 >> random.below(64)),
+        9 => Value::Integer(random.bits() as i64 >> random.below(64)),
         10 => Value::Real(1.5e300),
         11 => Value::Text("\u{1b}[31mred\u{7}\n\"'".to_owned()),
         12 => Value::Text("x".repeat(100_000)),

@@ -6,7 +6,7 @@
 -- A row's rank is that of its operation. NULL means not known or not applicable, never zero.
 
 PRAGMA application_id = 1279349584;  -- 'LAPP'
-PRAGMA user_version = 6;             -- format; raised by every change that an older reader would misread
+PRAGMA user_version = 7;             -- format; raised by every change that an older reader would misread
 
 CREATE TABLE rank (
   rank           INTEGER PRIMARY KEY,    -- key in this file; the world rank, but in a file of several worlds or lives
@@ -63,7 +63,7 @@ CREATE TABLE thread (
   rank     INTEGER NOT NULL,
   number   INTEGER NOT NULL,             -- 0 is the thread that called MPI_Init, then in order of first MPI call
   tid      INTEGER NOT NULL,             -- of the operating system
-  mpi_ns   INTEGER NOT NULL,             -- time inside recorded MPI calls, polls included
+  mpi_ns   INTEGER NOT NULL,             -- time inside recorded MPI calls, unsuccessful tests included
   calls    INTEGER NOT NULL              -- intercepted calls
 );
 
@@ -91,11 +91,11 @@ CREATE TABLE call_path (
 );
 
 CREATE TABLE frame (                     -- a return address of a call path
-  path_id   INTEGER NOT NULL,
-  depth     INTEGER NOT NULL,            -- 0 is the caller of MPI
-  module_id INTEGER,                     -- NULL outside every module
-  address   INTEGER NOT NULL,            -- in the module's own numbering (run-time address minus module.base)
-  PRIMARY KEY (path_id, depth)
+  call_path_id INTEGER NOT NULL,
+  depth        INTEGER NOT NULL,  -- 0 is the caller of MPI
+  module_id    INTEGER,           -- NULL outside every module
+  address      INTEGER NOT NULL,  -- in the module's own numbering (run-time address minus module.base)
+  PRIMARY KEY (call_path_id, depth)
 ) WITHOUT ROWID;
 
 CREATE TABLE communicator (
@@ -120,21 +120,21 @@ CREATE TABLE communicator_member (       -- left out where world rank = comm_ran
 
 -- What repeats: one row for each distinct combination, which many request and call rows share.
 CREATE TABLE operation (
-  id              INTEGER PRIMARY KEY,
-  rank            INTEGER NOT NULL,
-  call_id         INTEGER NOT NULL,      -- call_name.id
-  path_id         INTEGER,               -- call_path.id of the post or of the blocking call; NULL with LAPSCOPE_CALLPATH=off
-  communicator_id INTEGER,
-  kind            TEXT NOT NULL CHECK (kind IN ('send', 'recv', 'collective', 'rma', 'io', 'generalized', 'other')),
-  bytes           INTEGER NOT NULL,      -- transferred: count times datatype size; a receive's actual size
-  peer            INTEGER,               -- world rank: destination, actual source; root of a rooted collective; NULL unknown
-  tag             INTEGER,               -- actual tag; NULL for collectives
-  posted_peer     INTEGER,               -- comm_rank as the application gave it; -1 MPI_ANY_SOURCE, -2 MPI_PROC_NULL
-  posted_tag      INTEGER,               -- as given; -1 MPI_ANY_TAG
-  posted_bytes    INTEGER NOT NULL,      -- as given: for a receive, the room in the buffer
-  ended           TEXT,                  -- requests: waited, tested, freed, cancelled, failed, pending; NULL for calls
-  init_operation_id    INTEGER,          -- of MPI_Start and MPI_Startall: operation.id of the call that made the persistent request
-  receive_operation_id INTEGER           -- of requests that also receive (MPI_Isendrecv): operation.id of that half
+  id                   INTEGER PRIMARY KEY,
+  rank                 INTEGER NOT NULL,
+  call_id              INTEGER NOT NULL,  -- call_name.id
+  call_path_id         INTEGER,           -- call_path.id of the post or of the blocking call; NULL with LAPSCOPE_CALLPATH=off
+  communicator_id      INTEGER,
+  kind                 TEXT NOT NULL CHECK (kind IN ('send', 'recv', 'collective', 'rma', 'io', 'generalized', 'other')),
+  bytes                INTEGER NOT NULL,  -- transferred: count times datatype size; a receive's actual size
+  peer                 INTEGER,           -- world rank: destination, actual source; root of a rooted collective; NULL unknown
+  tag                  INTEGER,           -- actual tag; NULL for collectives
+  posted_peer          INTEGER,           -- comm_rank as the application gave it; -1 MPI_ANY_SOURCE, -2 MPI_PROC_NULL
+  posted_tag           INTEGER,           -- as given; -1 MPI_ANY_TAG
+  posted_bytes         INTEGER NOT NULL,  -- as given: for a receive, the room in the buffer
+  ended                TEXT,              -- requests: waited, tested, freed, cancelled, failed, pending; NULL for calls
+  init_operation_id    INTEGER,           -- of MPI_Start and MPI_Startall: operation.id of the call that made the persistent request
+  receive_operation_id INTEGER            -- of requests that also receive (MPI_Isendrecv): operation.id of that half
 );
 
 CREATE TABLE call (                      -- a call that blocked, completed something, or managed communicators
@@ -150,20 +150,20 @@ CREATE TABLE call (                      -- a call that blocked, completed somet
 );
 
 CREATE TABLE request (                   -- one request, from post to end; ordered by completion_id
-  id                  INTEGER PRIMARY KEY,
-  operation_id        INTEGER NOT NULL,
-  completion_id       INTEGER,           -- call.id of the call that ended it; NULL: never ended
-  thread_id           INTEGER NOT NULL,  -- that posted it
-  post_begin_ns       INTEGER NOT NULL,
-  post_ns             INTEGER NOT NULL,  -- time in the posting call
-  mpi_ns              INTEGER,           -- time of the posting thread inside other MPI calls between the post and the completing call; NULL when another thread completed it
-  outstanding_bytes   INTEGER NOT NULL,  -- bytes of earlier sends to that peer not yet complete at the post; 0 for receives
-  polls               INTEGER NOT NULL,  -- tests that covered it and said no
-  first_poll_ns       INTEGER,           -- since post_begin_ns
-  last_poll_ns        INTEGER,           -- since post_begin_ns
-  last_incomplete_ns  INTEGER,           -- since post_begin_ns: last time it was itself seen incomplete (MPI_Testall over several tells nothing of one)
-  first_complete_ns   INTEGER,           -- since post_begin_ns: first time a test saw it complete without ending it (MPI_Request_get_status)
-  injection_arm       INTEGER            -- NULL: lapscope injects nothing for it; 0 it would, but not in this slot of an A/B run; 1 it does
+  id                         INTEGER PRIMARY KEY,
+  operation_id               INTEGER NOT NULL,
+  completion_id              INTEGER,           -- call.id of the call that ended it; NULL: never ended
+  thread_id                  INTEGER NOT NULL,  -- that posted it
+  post_begin_ns              INTEGER NOT NULL,
+  post_ns                    INTEGER NOT NULL,  -- time in the posting call
+  mpi_ns                     INTEGER,           -- time of the posting thread inside other MPI calls between the post and the completing call; NULL when another thread completed it
+  outstanding_bytes          INTEGER NOT NULL,  -- bytes of earlier sends to that peer not yet complete at the post; 0 for receives
+  unsuccessful_tests         INTEGER NOT NULL,  -- unsuccessful tests that covered it
+  first_unsuccessful_test_ns INTEGER,           -- since post_begin_ns
+  last_unsuccessful_test_ns  INTEGER,           -- since post_begin_ns
+  last_incomplete_ns         INTEGER,           -- since post_begin_ns: last time it was itself seen incomplete (MPI_Testall over several tells nothing of one)
+  first_complete_ns          INTEGER,           -- since post_begin_ns: first time a test saw it complete without ending it (MPI_Request_get_status)
+  injection_arm              INTEGER            -- NULL: lapscope injects nothing for it; 0 it would, but not in this slot of an A/B run; 1 it does
 );
 
 CREATE TABLE counter (                   -- what LAPSCOPE_COUNTERS asked for
@@ -190,20 +190,20 @@ CREATE TABLE request_counter (           -- what was computed while a request wa
   PRIMARY KEY (request_id, number)
 ) WITHOUT ROWID;
 
--- Calls that would be too many as rows: polls that said no, and everything after LAPSCOPE_MAX_MB was reached.
+-- Calls that would be too many as rows: unsuccessful tests, and everything after LAPSCOPE_MAX_MB was reached.
 CREATE TABLE tally (
-  rank          INTEGER NOT NULL,
-  thread_id     INTEGER NOT NULL,
-  call_id       INTEGER NOT NULL,
-  path_id       INTEGER,
-  reason        TEXT    NOT NULL CHECK (reason IN ('poll', 'summary')),
-  size_class    INTEGER NOT NULL,        -- k: bytes in [2^(k-1), 2^k); 0: no bytes
-  count         INTEGER NOT NULL,
-  bytes         INTEGER NOT NULL,
-  inside_ns     INTEGER NOT NULL,        -- time in these calls; requests: in the posting calls
-  completion_ns INTEGER NOT NULL,        -- requests: their share of the completing calls (duration / requests completed)
-  mpi_ns        INTEGER NOT NULL,        -- requests: sum of request.mpi_ns
-  window_ns     INTEGER NOT NULL         -- requests: sum of the time from the end of the post to the begin of the completing call
+  rank              INTEGER NOT NULL,
+  thread_id         INTEGER NOT NULL,
+  call_id           INTEGER NOT NULL,
+  call_path_id      INTEGER,
+  reason            TEXT    NOT NULL CHECK (reason IN ('unsuccessful_test', 'summary')),
+  size_class        INTEGER NOT NULL,  -- k: bytes in [2^(k-1), 2^k); 0: no bytes
+  count             INTEGER NOT NULL,
+  bytes             INTEGER NOT NULL,
+  inside_ns         INTEGER NOT NULL,  -- time in these calls; requests: in the posting calls
+  exposed_ns        INTEGER NOT NULL,  -- requests: their share of the completing calls (duration / requests completed)
+  mpi_ns            INTEGER NOT NULL,  -- requests: sum of request.mpi_ns
+  overlap_window_ns INTEGER NOT NULL   -- requests: sum of the time from the end of the post to the begin of the completing call
 );
 
 CREATE TABLE injector (                  -- a rank that LAPSCOPE_INJECT asked to make tests of its own
@@ -219,17 +219,17 @@ CREATE TABLE injector (                  -- a rank that LAPSCOPE_INJECT asked to
 );
 
 CREATE TABLE injection (                 -- what was injected while requests of a call site were pending; with several, the latest posted
-  rank          INTEGER NOT NULL,
-  thread_id     INTEGER NOT NULL,        -- that posted them
-  call_id       INTEGER NOT NULL,
-  path_id       INTEGER,                 -- call_path.id of the post
-  policy        INTEGER NOT NULL,        -- 0: LAPSCOPE_INJECT_POLICY switches it off
-  windows       INTEGER NOT NULL,        -- requests posted with injection on
-  tests         INTEGER NOT NULL,
-  found         INTEGER NOT NULL,        -- tests that moved something, by the time that they took
-  test_ns       INTEGER NOT NULL,        -- in all tests
-  idle_ns       INTEGER NOT NULL,        -- in tests that found nothing
-  interrupts    INTEGER NOT NULL,
-  deferred      INTEGER NOT NULL,        -- interrupts at places where MPI could not be entered
-  interrupt_ns  INTEGER NOT NULL         -- in interrupts, tests left out
+  rank         INTEGER NOT NULL,
+  thread_id    INTEGER NOT NULL,  -- that posted them
+  call_id      INTEGER NOT NULL,
+  call_path_id INTEGER,           -- call_path.id of the post
+  policy       INTEGER NOT NULL,  -- 0: LAPSCOPE_INJECT_POLICY switches it off
+  requests     INTEGER NOT NULL,  -- requests posted with injection on
+  tests        INTEGER NOT NULL,
+  found        INTEGER NOT NULL,  -- tests that moved something, by the time that they took
+  test_ns      INTEGER NOT NULL,  -- in all tests
+  idle_ns      INTEGER NOT NULL,  -- in tests that found nothing
+  interrupts   INTEGER NOT NULL,
+  deferred     INTEGER NOT NULL,  -- interrupts at places where MPI could not be entered
+  interrupt_ns INTEGER NOT NULL   -- in interrupts, tests left out
 );

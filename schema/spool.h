@@ -99,8 +99,8 @@ enum spool_record {
     SPOOL_THREAD = 7,    /* struct spool_thread */
     SPOOL_CALL = 16,     /* fields: operation id, begin minus previous CALL's begin (first of a chunk: minus base), duration,
                             receive operation id (0: none) */
-    SPOOL_EXTRA = 17,    /* belongs to the REQUEST behind it; absent when all zero and same thread. Fields: polls,
-                            first poll minus post begin, last poll minus post begin, last seen incomplete minus post begin,
+    SPOOL_EXTRA = 17,    /* belongs to the REQUEST behind it; absent when all zero and same thread. Fields: unsuccessful tests,
+                            first unsuccessful test minus post begin, last one minus post begin, last seen incomplete minus post begin,
                             first seen complete minus post begin (times plus 1; 0: never) */
     SPOOL_REQUEST = 18,  /* ended by the CALL in front of it in this stream. Fields: outcome id, call begin minus post
                             begin, post duration, ticks inside MPI between, outstanding bytes */
@@ -192,7 +192,7 @@ struct spool_thread {
 /* --- LIVE: requests that have not ended -----------------------------------------------------------------------------
  * A thread's first LIVE chunk: chunk header, struct spool_thread_state, entries to the end of the chunk.
  * Later ones: chunk header, entries. An entry is in use when operation is not 0 (written last, cleared first). */
-struct spool_live {                    /* 128 bytes; the second half is written only where flags or polls say so */
+struct spool_live {                    /* 128 bytes; the second half is written only where flags or tests say so */
     uint32_t operation;
     uint16_t thread;                   /* that posted it */
     uint8_t flags;                     /* enum spool_live_flags */
@@ -201,11 +201,12 @@ struct spool_live {                    /* 128 bytes; the second half is written 
     uint64_t post_ticks;
     uint64_t mpi_ticks_at_post;        /* the thread's spool_thread_state.mpi_ticks when the post ended */
     uint64_t outstanding_bytes;
-    uint32_t polls;                    /* when 0, first_poll, last_poll and last_incomplete are not valid */
+    uint32_t unsuccessful_tests;       /* when 0, the times of tests and last_incomplete are not valid */
     uint32_t peer_slot;                /* for the recorder */
     uint64_t owner, variable;          /* for the recorder */
     uint64_t seen_complete;            /* absolute ticks; valid with SPOOL_LIVE_SEEN_COMPLETE */
-    uint64_t first_poll, last_poll, last_incomplete; /* absolute ticks; last_incomplete 0: never */
+    uint64_t first_unsuccessful_test, last_unsuccessful_test; /* absolute ticks */
+    uint64_t last_incomplete;          /* likewise; 0: never */
     uint64_t next_same, last_same;     /* for the recorder */
     uint64_t definition;               /* for the recorder */
     uint32_t partitions;               /* for the recorder */
@@ -245,14 +246,14 @@ struct spool_tally {                   /* 64 bytes */
     uint64_t reserved;
 };
 
-enum spool_tally_reason { SPOOL_TALLY_POLL = 0, SPOOL_TALLY_SUMMARY = 1, SPOOL_TALLY_INJECTION = 2 };
+enum spool_tally_reason { SPOOL_TALLY_UNSUCCESSFUL_TEST = 0, SPOOL_TALLY_SUMMARY = 1, SPOOL_TALLY_INJECTION = 2 };
 
 struct spool_injection {               /* the same entry with SPOOL_TALLY_INJECTION: see injection in schema.sql */
     uint16_t call_plus_1;
     uint8_t is_off;                    /* by LAPSCOPE_INJECT_POLICY */
     uint8_t reason;
     uint32_t path;
-    uint64_t windows, tests, found, test_ticks, idle_ticks;
+    uint64_t requests, tests, found, test_ticks, idle_ticks;
     uint32_t interrupts, deferred;
     uint64_t interrupt_ticks;
 };

@@ -1,14 +1,14 @@
 -- Metrics that SQL can say, so that `sqlite3 rank-0.db` and the command line agree. Definitions: README.md.
 
 CREATE VIEW requests AS                  -- every request with its operation spelled out; begin and end in ns since the rank's epoch
-SELECT r.id, o.rank, t.number AS thread, n.name AS call, o.kind, o.bytes, o.peer, o.tag, o.communicator_id, o.path_id,
+SELECT r.id, o.rank, t.number AS thread, n.name AS call, o.kind, o.bytes, o.peer, o.tag, o.communicator_id, o.call_path_id,
        r.post_begin_ns, r.post_begin_ns + r.post_ns AS post_end_ns,
        c.begin_ns AS completion_begin_ns, c.begin_ns + c.duration_ns AS completion_end_ns,
-       r.post_ns, c.begin_ns - r.post_begin_ns - r.post_ns AS window_ns, r.mpi_ns,
+       r.post_ns, c.begin_ns - r.post_begin_ns - r.post_ns AS overlap_window_ns, r.mpi_ns,
        c.begin_ns - r.post_begin_ns - r.post_ns - r.mpi_ns AS compute_ns,
        c.duration_ns AS completion_ns, c.completed AS completed_together,
-       cn.name AS completion_call, co.path_id AS completion_path_id, r.completion_id,
-       r.outstanding_bytes, r.polls, r.first_poll_ns, r.last_poll_ns, r.last_incomplete_ns, r.first_complete_ns,
+       cn.name AS completion_call, co.call_path_id AS completion_call_path_id, r.completion_id,
+       r.outstanding_bytes, r.unsuccessful_tests, r.first_unsuccessful_test_ns, r.last_unsuccessful_test_ns, r.last_incomplete_ns, r.first_complete_ns,
        o.ended, o.posted_peer, o.posted_tag, o.posted_bytes, r.injection_arm
 FROM request r JOIN operation o ON o.id = r.operation_id JOIN call_name n ON n.id = o.call_id
      JOIN thread t ON t.id = r.thread_id
@@ -17,17 +17,17 @@ FROM request r JOIN operation o ON o.id = r.operation_id JOIN call_name n ON n.i
 
 CREATE VIEW calls AS                     -- every call row with its operation spelled out
 SELECT c.id, o.rank, t.number AS thread, n.name AS call, n.family, n.role, o.kind, o.bytes, o.peer, o.tag,
-       o.communicator_id, o.path_id, c.begin_ns, c.begin_ns + c.duration_ns AS end_ns, c.duration_ns, c.user_ns, c.system_ns,
+       o.communicator_id, o.call_path_id, c.begin_ns, c.begin_ns + c.duration_ns AS end_ns, c.duration_ns, c.user_ns, c.system_ns,
        c.completed,
        ro.peer AS receive_peer, ro.tag AS receive_tag, ro.bytes AS receive_bytes, o.posted_peer, o.posted_tag, o.posted_bytes
 FROM call c JOIN operation o ON o.id = c.operation_id JOIN call_name n ON n.id = o.call_id
      JOIN thread t ON t.id = c.thread_id LEFT JOIN operation ro ON ro.id = c.receive_operation_id;
 
 CREATE VIEW pending AS                   -- what had not ended when the process did: requests, and the calls it was inside of
-SELECT rank, thread, 'request' AS what, call, peer, tag, bytes, communicator_id, path_id, post_begin_ns AS begin_ns
+SELECT rank, thread, 'request' AS what, call, peer, tag, bytes, communicator_id, call_path_id, post_begin_ns AS begin_ns
 FROM requests WHERE completion_id IS NULL
 UNION ALL
-SELECT rank, thread, 'call', call, peer, tag, bytes, communicator_id, path_id, begin_ns
+SELECT rank, thread, 'call', call, peer, tag, bytes, communicator_id, call_path_id, begin_ns
 FROM calls WHERE duration_ns IS NULL;
 
 CREATE VIEW time_by_call AS              -- where a rank's MPI time went; each nanosecond once

@@ -69,9 +69,9 @@ fn define(file: &Fixture, rank: i64, shape: &Shape) {
     let (size, comm_rank) = (shape.ranks, rank);
     file.insert(Communicator { size, comm_rank, ..Communicator::default() });
     file.insert(Module { path: MODULE, ..Module::default() });
-    for path_id in 1..=LAST_PATH {
-        file.insert(CallPath { id: Some(path_id), ..CallPath::default() });
-        file.insert(Frame { path_id, address: path_id * 64, ..Frame::default() });
+    for call_path_id in 1..=LAST_PATH {
+        file.insert(CallPath { id: Some(call_path_id), ..CallPath::default() });
+        file.insert(Frame { call_path_id, address: call_path_id * 64, ..Frame::default() });
     }
 }
 

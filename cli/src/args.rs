@@ -137,16 +137,16 @@ pub enum SiteSort {
     /// Time inside MPI
     #[default]
     Time,
-    /// Time in calls that complete requests
-    Completing,
+    /// Exposed time: in calls that complete requests
+    Exposed,
     /// Time in calls that make requests
     Posting,
     /// Number of calls
     Calls,
     /// Bytes transferred
     Bytes,
-    /// Window between post and completion
-    Window,
+    /// Overlap window: from post to completing call
+    OverlapWindow,
 }
 
 /// Call sites that a report shows where nobody asks for more.
@@ -187,7 +187,7 @@ pub struct ReportArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  lapscope sites --sort completing --top 5
+  lapscope sites --sort exposed --top 5
   lapscope sites --call MPI_Isend --paths
   lapscope sites --source exchange.c --format csv")]
 pub struct SitesArgs {
@@ -231,12 +231,12 @@ pub enum RequestSort {
     Completion,
     /// Time in the posting call
     Post,
-    /// Window between post and completion
-    Window,
+    /// Overlap window: from post to completing call
+    OverlapWindow,
     /// Bytes transferred
     Bytes,
-    /// Polls that said no
-    Polls,
+    /// Unsuccessful tests
+    UnsuccessfulTests,
     /// In the order of their posts, the earliest first
     Begin,
     /// As the files have them, rank by rank: needs no memory, however many they are

@@ -36,7 +36,7 @@ pub use scan::{
 /// `PRAGMA application_id` of every lapscope database.
 pub const APPLICATION_ID: i64 = 1_279_349_584;
 /// `PRAGMA user_version` that this program reads.
-pub const USER_VERSION: i64 = 6;
+pub const USER_VERSION: i64 = 7;
 
 /// Why a run, or one of its files, cannot be read.
 #[derive(Debug, Error)]

@@ -274,8 +274,8 @@ pub enum Category {
     Rma,
     /// What is done to files, but for requests.
     Io,
-    /// Tests and probes that said no.
-    Poll,
+    /// Tests and probes that found nothing.
+    UnsuccessfulTest,
     /// Communicator management, what prepares requests, MPI_Pcontrol and the like.
     Other,
     /// MPI_Init and MPI_Finalize: outside the span that percentages refer to, so never counted.
@@ -291,7 +291,7 @@ pub struct CallName {
 }
 
 impl CallName {
-    /// The category of this call's rows (polls are marked by their tally rows, not by their call).
+    /// The category of this call's rows (unsuccessful tests are marked by their tally rows, not by their call).
     pub fn category(&self) -> Category {
         match (self.role.as_str(), self.family.as_str()) {
             ("POST", _) => Category::Posting,
@@ -402,7 +402,7 @@ pub struct OperationRow {
     pub id: i64,
     pub rank: RankKey,
     pub call_id: i64,
-    pub path_id: Option<i64>,
+    pub call_path_id: Option<i64>,
     pub kind: Kind,
     pub bytes: Bytes,
     /// Of a request that also receives: that half.
@@ -433,7 +433,7 @@ pub struct RequestRow {
     pub post: Nanos,
     /// Inside other MPI calls between post and completing call; `None` when another thread completed it.
     pub mpi: Option<Nanos>,
-    pub polls: u64,
+    pub unsuccessful_tests: u64,
 }
 
 /// A row of `tally`.
@@ -441,9 +441,9 @@ pub struct RequestRow {
 pub struct TallyRow {
     pub rank: RankKey,
     pub call_id: i64,
-    pub path_id: Option<i64>,
-    /// Whether it counts polls that said no; otherwise calls after the limit of detail was reached.
-    pub is_poll: bool,
+    pub call_path_id: Option<i64>,
+    /// Whether it counts unsuccessful tests; otherwise calls after the limit of detail was reached.
+    pub is_unsuccessful: bool,
     pub size_class: u8,
     pub count: u64,
     pub bytes: Bytes,

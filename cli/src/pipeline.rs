@@ -241,10 +241,10 @@ pub fn follow(progress: &Progress, rows: Rows) {
     }
 }
 
-/// `call_id` and `path_id` of everything that a file has rows of.
+/// `call_id` and `call_path_id` of everything that a file has rows of.
 fn used_paths(connection: &Connection) -> rusqlite::Result<Vec<(i64, i64)>> {
-    let sql = "SELECT DISTINCT call_id, path_id FROM operation WHERE path_id IS NOT NULL
-               UNION SELECT call_id, path_id FROM tally WHERE path_id IS NOT NULL";
+    let sql = "SELECT DISTINCT call_id, call_path_id FROM operation WHERE call_path_id IS NOT NULL
+               UNION SELECT call_id, call_path_id FROM tally WHERE call_path_id IS NOT NULL";
     connection.prepare(sql)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 

@@ -27,7 +27,7 @@ pub fn target(relation: &str, column: &str) -> Option<usize> {
         (_, "completion_id" | "call_row_id") => "call",
         (_, "request_id") => "request",
         (_, "thread_id") => "thread",
-        (_, "path_id" | "completion_path_id") => "call_path",
+        (_, "call_path_id" | "completion_call_path_id") => "call_path",
         (_, "communicator_id") => "communicator",
         (_, "module_id") => "module",
         _ => return None,
@@ -211,7 +211,10 @@ mod tests {
         let row = "INSERT INTO call_path (id, rank, truncated) VALUES (7, 0, 0)";
         connection.execute(row, []).unwrap();
         let offsets = Offsets::default().behind(&connection, "main").unwrap();
-        let columns = ["rank", "path_id", "count"].map(String::from);
-        assert_eq!(offsets.select_list("tally", &columns), "rank, path_id + 7 AS path_id, count");
+        let columns = ["rank", "call_path_id", "count"].map(String::from);
+        assert_eq!(
+            offsets.select_list("tally", &columns),
+            "rank, call_path_id + 7 AS call_path_id, count"
+        );
     }
 }

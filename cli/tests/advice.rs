@@ -25,7 +25,7 @@ fn report(run: &TempDir) -> Value {
     // Every nanosecond at most once.
     let advice: i64 = advice(&report).iter().map(|advice| ns(advice, "time_ns")).sum();
     let totals = &report["totals"];
-    let parts = ["waiting_ns", "blocking_ns", "collective_ns", "posting_ns"];
+    let parts = ["exposed_ns", "blocking_ns", "collective_ns", "posting_ns"];
     let all: i64 = parts.iter().map(|part| ns(totals, part)).sum();
     assert!(advice <= all, "{advice} ns of {all} ns");
     report
@@ -67,14 +67,14 @@ fn a_receiver_that_computes_is_to_test() {
     let run = run([&a, &b]);
     let report = report(&run);
     let test = find(&report, "test");
-    assert_eq!((&test["cause"], &test["helps"]), (&json!("partner_outside"), &json!(true)));
+    assert_eq!((&test["cause"], &test["helps"]), (&json!("no_remote_progress"), &json!(true)));
     let change = test["change"].as_array().unwrap();
     assert_eq!((address(&change[0]), address(&change[1])), (0x500, 0x600));
     assert_eq!((&test["change_ranks"], &test["waiting_ranks"]), (&json!([1]), &json!([0])));
     assert_eq!(address(&test["waiting"]), 0x300);
     // 880 - 15 of the sender's wait; and the receiver's own wait could have been in its window.
-    assert_eq!(ns(&test["evidence"], "exposed_partner_outside_ns"), 865_000);
-    assert_eq!(ns(&test["evidence"], "exposed_own_window_ns"), 20_000);
+    assert_eq!(ns(&test["evidence"], "exposed_no_remote_progress_ns"), 865_000);
+    assert_eq!(ns(&test["evidence"], "exposed_no_local_progress_ns"), 20_000);
     assert_eq!(ns(test, "time_ns"), 885_000);
     assert_eq!(test["share"], json!(0.4425));
     let sentence = test["sentence"].as_str().unwrap();
@@ -115,7 +115,7 @@ fn a_receiver_inside_mpi_is_to_post_earlier() {
     let earlier = find(&report, "post_receive_earlier");
     assert_eq!(ns(earlier, "time_ns"), 485_000);
     assert_eq!((address(&earlier["change"][0]), &earlier["change_ranks"]), (0x500, &json!([1])));
-    assert!(earlier["evidence"]["partner_computing"].as_f64().unwrap() < 0.01);
+    assert!(earlier["evidence"]["late_no_remote_progress"].as_f64().unwrap() < 0.01);
     assert!(earlier["sentence"].as_str().unwrap().contains("the receiver was inside MPI"));
 }
 
@@ -130,7 +130,7 @@ fn a_busy_partner_has_no_cure() {
     let report = report(&run([&ranks[0], &ranks[1]]));
     let late = find(&report, "partner_late");
     assert_eq!((&late["helps"], ns(late, "time_ns")), (&json!(false), 485_000));
-    assert_eq!(late["evidence"]["partner_computing"], json!(1.0));
+    assert_eq!(late["evidence"]["late_no_remote_progress"], json!(1.0));
     assert_eq!(ns(&late["evidence"], "waited_ns"), 485_000);
     assert_eq!(ns(&late["evidence"], "partner_waited_ns"), 0);
     assert!(late["sentence"].as_str().unwrap().contains("the work is uneven"), "{late}");
@@ -175,7 +175,7 @@ fn sends_waited_for_one_by_one_are_to_be_waited_for_together() {
     assert_eq!((address(&places[0]), address(&places[1])), (0x200, 0x400));
     assert_eq!(or_test["sentence"], json!("Or call MPI_Test now and then in the computation between MPI_Irecv app+0x200 and MPI_Waitall app+0x400, where receivers are meanwhile; lapscope can do that: lapscope tune -- <launch line>."));
     // The other wait is the receiver's matter.
-    assert_eq!(ns(&find(&report, "test")["evidence"], "exposed_partner_outside_ns"), 275_000);
+    assert_eq!(ns(&find(&report, "test")["evidence"], "exposed_no_remote_progress_ns"), 275_000);
 }
 
 #[test]
@@ -227,7 +227,8 @@ fn without_reference_times_advice_has_bounds() {
     let vague = report(&run);
     let totals = &vague["overlap"]["totals"];
     let of_window = |totals: &Value| {
-        ["exposed_own_window_low_ns", "exposed_own_window_high_ns"].map(|key| ns(totals, key))
+        ["exposed_no_local_progress_low_ns", "exposed_no_local_progress_high_ns"]
+            .map(|key| ns(totals, key))
     };
     assert_eq!((bounds(&vague), of_window(totals)), ([0, 889_000, 889_000], [0, 400_000]));
     let text = answer(run.path(), &["report", "."]);
@@ -330,7 +331,7 @@ fn a_wait_for_sends_could_come_behind_the_receives() {
                     on the way there needs no send to be complete, as long as it leaves their buffers alone, on rank 0.";
     assert_eq!(sentence, expected);
     // What is left of the wait, 275 in all, is the receiver's matter.
-    assert_eq!(ns(&find(&report, "test")["evidence"], "exposed_partner_outside_ns"), 80_000);
+    assert_eq!(ns(&find(&report, "test")["evidence"], "exposed_no_remote_progress_ns"), 80_000);
 }
 
 /// Two messages, each posted and waited for on a line of its own, as exchanges in several directions do: one piece of advice.

@@ -43,9 +43,9 @@ fn site<'a>(sites: &'a Value, call: &str) -> &'a Value {
 
 fn check(directory: &Path, run: &str) {
     let sites = json(directory, &["sites", run]);
-    let counted = |in_calls: i64, calls: u64, in_windows: i64, requests: u64| {
+    let counted = |in_calls: i64, calls: u64, in_overlap_windows: i64, requests: u64| {
         json!([{"name": "sde:::app::WORK", "unit": "items", "in_calls": in_calls, "counted_calls": calls,
-                "in_windows": in_windows, "counted_requests": requests}])
+                "in_overlap_windows": in_overlap_windows, "counted_requests": requests}])
     };
     let isend = site(&sites, "MPI_Isend");
     assert_eq!((&isend["user_ns"], &isend["system_ns"]), (&json!(400), &json!(200)));

@@ -91,7 +91,10 @@ fn a_value_that_cannot_be_is_named_with_its_place() {
             "UPDATE operation SET kind = 'carrot' WHERE id = 2",
             "table operation, row 2: kind is 'carrot'",
         ),
-        ("UPDATE operation SET path_id = 55 WHERE id = 2", "table operation, row 2: path_id is 55"),
+        (
+            "UPDATE operation SET call_path_id = 55 WHERE id = 2",
+            "table operation, row 2: call_path_id is 55",
+        ),
         ("UPDATE rank SET world_size = 0", "table rank, row 0: world_size is 0"),
         ("UPDATE rank SET world_rank = 7", "table rank, row 0: world_rank is 7 of 2"),
         ("UPDATE tally SET inside_ns = 'long'", "table tally, row 0: inside_ns is 'long'"),

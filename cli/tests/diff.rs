@@ -48,7 +48,7 @@ fn times_differ_where_they_were_changed() {
     // 3334 + 3334 + 3333 became 3333 + 3332 + 3332
     assert_eq!(pick(&sites[2]["completion"], &["a_ns", "b_ns"]), [7_668, 7_665]);
     let total = |key: &str| found["totals"][key]["difference_ns"].as_i64().unwrap();
-    let keys = ["blocking_ns", "collective_ns", "waiting_ns", "mpi_ns", "run_ns"];
+    let keys = ["blocking_ns", "collective_ns", "exposed_ns", "mpi_ns", "run_ns"];
     assert_eq!(keys.map(total), [-3_000, 500, -4, -2_504, 0]);
 }
 
@@ -70,7 +70,7 @@ fn sites_of_one_run_only() {
 fn a_site_that_has_moved_is_the_same() {
     let (a, b) = (small_run(), small_run());
     for rank in [0, 1] {
-        change(&b, rank, "UPDATE frame SET address = 0x540 WHERE path_id = 5");
+        change(&b, rank, "UPDATE frame SET address = 0x540 WHERE call_path_id = 5");
     }
     let found = diff(&a, &b);
     let barrier = |site: &&Value| site["call"] == "MPI_Barrier";
@@ -131,7 +131,7 @@ fn what_was_waited_for_is_compared() {
     let found = diff(&a, &b);
     // The window of every request held more computation than was waited: it could have been hidden there.
     assert_eq!(
-        pick(&found["overlap"]["exposed"]["own_window"], &["a_ns", "b_ns", "difference_ns"]),
+        pick(&found["overlap"]["exposed"]["no_local_progress"], &["a_ns", "b_ns", "difference_ns"]),
         [10_001, 8_001, -2_000]
     );
     assert_eq!(found["overlap"]["achieved_low"], json!({"a": null, "b": null}));
@@ -140,7 +140,7 @@ fn what_was_waited_for_is_compared() {
         .unwrap()
         .iter()
         .filter(|site| site["kind"] == "request")
-        .map(|site| site["exposed"]["own_window"]["difference_ns"].as_i64().unwrap())
+        .map(|site| site["exposed"]["no_local_progress"]["difference_ns"].as_i64().unwrap())
         .sum();
     assert_eq!(sum, -2_000);
     let text = answer(a.path(), &["diff", ".", b.path().to_str().unwrap()]);

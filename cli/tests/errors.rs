@@ -18,12 +18,12 @@ fn set_version(path: &Path, version: i64) {
 fn other_formats() {
     let directory = tempfile::tempdir().unwrap();
     let path = Rank::new(0).write(directory.path(), |_| ());
-    set_version(&path, 7);
+    set_version(&path, 8);
     let newer = failure(directory.path(), &["report", "rank-0.db"]);
-    assert!(newer.contains("rank-0.db: format 7, newer than format 6"), "{newer}");
+    assert!(newer.contains("rank-0.db: format 8, newer than format 7"), "{newer}");
     set_version(&path, 1);
     let older = failure(directory.path(), &["sites", "rank-0.db"]);
-    assert!(older.contains("rank-0.db: format 1, older than format 6"), "{older}");
+    assert!(older.contains("rank-0.db: format 1, older than format 7"), "{older}");
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn one_damaged_file_does_not_hide_the_others() {
     spoil(&run.path().join("rank-0.db"));
     for command in ["report", "sites", "requests", "pending"] {
         let answer = json(run.path(), &[command, "."]);
-        assert_eq!(answer["json_version"], 2, "{command}");
+        assert_eq!(answer["json_version"], 3, "{command}");
     }
     let report = json(run.path(), &["report", "."]);
     let problems = report["problems"].as_array().unwrap();

@@ -78,18 +78,18 @@ fn injector(file: &Fixture, slot: Option<i64>) {
 }
 
 /// 3 us in tests and interrupts for each of the requests that were injected for.
-fn injection(file: &Fixture, windows: i64) {
+fn injection(file: &Fixture, requests: i64) {
     file.insert(Injection {
         call_id: call_id("MPI_Isend"),
-        path_id: Some(1),
-        windows,
-        tests: 3 * windows,
-        found: windows,
-        test_ns: 2 * US * windows,
-        idle_ns: US * windows / 2,
-        interrupts: 2 * windows,
+        call_path_id: Some(1),
+        requests,
+        tests: 3 * requests,
+        found: requests,
+        test_ns: 2 * US * requests,
+        idle_ns: US * requests / 2,
+        interrupts: 2 * requests,
         deferred: 7,
-        interrupt_ns: US * windows,
+        interrupt_ns: US * requests,
         ..Injection::default()
     });
 }
@@ -157,7 +157,7 @@ fn what_was_done_and_what_it_cost() {
     let injection = of_report(&ab_run(20));
     let totals = &injection["totals"];
     let counts =
-        [("windows", 200), ("tests", 600), ("found", 200), ("interrupts", 400), ("deferred", 14)];
+        [("requests", 200), ("tests", 600), ("found", 200), ("interrupts", 400), ("deferred", 14)];
     let times = [
         ("test_ns", 400 * US),
         ("idle_ns", 100 * US),
@@ -251,7 +251,7 @@ fn without_slots_there_is_no_gain_to_tell() {
         injector(file, None);
         injection(file, 1);
         let off = Injection { call_id: call_id("MPI_Irecv"), policy: 0, ..Injection::default() };
-        file.insert(Injection { path_id: Some(2), ..off });
+        file.insert(Injection { call_path_id: Some(2), ..off });
         requests.write(file);
     });
     write(&directory, 1, SLOT, |file| {

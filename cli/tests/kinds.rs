@@ -117,12 +117,12 @@ fn time_is_in_one_place() {
     let totals = &report["totals"];
     let keys = [
         "posting_ns",
-        "waiting_ns",
+        "exposed_ns",
         "blocking_ns",
         "collective_ns",
         "rma_ns",
         "io_ns",
-        "poll_ns",
+        "unsuccessful_test_ns",
         "other_ns",
     ];
     let times: Vec<i64> = keys.iter().map(|key| totals[key].as_i64().unwrap()).collect();

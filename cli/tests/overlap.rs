@@ -78,13 +78,13 @@ const LOST: [&str; 8] = [
     "lost_high_ns",
     "lost_late_partner_ns",
     "lost_no_progress_ns",
-    "lost_rest_ns",
+    "lost_other_ns",
 ];
 const EXPOSED: [&str; 5] = [
     "exposed_ns",
     "exposed_late_partner_ns",
-    "exposed_partner_outside_ns",
-    "exposed_own_window_ns",
+    "exposed_no_remote_progress_ns",
+    "exposed_no_local_progress_ns",
     "exposed_transfer_ns",
 ];
 
@@ -104,7 +104,10 @@ fn receives_lose_what_stood_still_and_what_one_waitall_leaves_open() {
     );
     // all three waits are as long as the transfer, or shorter: two could have been hidden, one had no window
     assert_eq!(numbers(receives, EXPOSED), [259_500, 0, 0, 160_000, 99_500]);
-    assert_eq!((&receives["cause"], &receives["post_ns"]), (&"own_window".into(), &2_000.into()));
+    assert_eq!(
+        (&receives["cause"], &receives["post_ns"]),
+        (&"no_local_progress".into(), &2_000.into())
+    );
 }
 
 #[test]
@@ -152,11 +155,11 @@ fn a_missing_processor_is_a_cause_of_its_own() {
 #[test]
 fn blocking_calls_are_told_apart_from_requests() {
     let overlap = json(run().path(), &["overlap", "."]);
-    let keys = ["calls", "blocked_ns", "late_partner_ns", "partner_outside_ns", "transfer_ns"];
+    let keys = ["calls", "blocked_ns", "late_partner_ns", "no_remote_progress_ns", "transfer_ns"];
     assert_eq!(numbers(&overlap["blocking"], keys), [10, 1_100_000, 100_000, 0, 1_000_000]);
     let late = &overlap["late_pairs"][0];
     assert_eq!((&late["rank"], &late["waited_for"]), (&0.into(), &1.into()));
-    assert_eq!(numbers(late, ["late_partner_ns", "partner_outside_ns"]), [508_000, 49_500]);
+    assert_eq!(numbers(late, ["late_partner_ns", "no_remote_progress_ns"]), [508_000, 49_500]);
 }
 
 /// Every grouping has the same sums, and the exposed time is that of the completing calls.

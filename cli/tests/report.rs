@@ -12,10 +12,10 @@ const PARTS: [&str; 8] = [
     "run_ns",
     "mpi_ns",
     "posting_ns",
-    "waiting_ns",
+    "exposed_ns",
     "blocking_ns",
     "collective_ns",
-    "poll_ns",
+    "unsuccessful_test_ns",
     "other_ns",
 ];
 
@@ -46,10 +46,10 @@ fn every_nanosecond_once() {
     let sums: Vec<i64> = rank_0.iter().zip(rank_1).map(|(a, b)| a + b).collect();
     assert_eq!(pick(&report["totals"], &PARTS), sums);
     assert_eq!(report["totals"]["mpi_share"], json!(27_601.0 / 150_000.0));
-    let counts = ["requests", "completing_calls", "polls", "unattributed_waiting_ns"];
+    let counts = ["requests", "completing_calls", "unsuccessful_tests", "unattributed_exposed_ns"];
     assert_eq!(pick(&report["totals"], &counts), [5, 2, 10, 0]);
     // 10001 ns of waiting stood against 16900 ns of computation in the window.
-    assert_eq!(report["totals"]["hideable_ns"], 10_001);
+    assert_eq!(report["totals"]["possible_overlap_ns"], 10_001);
 }
 
 #[test]
@@ -63,9 +63,9 @@ fn sites_share_completing_calls_exactly() {
         "calls",
         "bytes",
         "inside_ns",
-        "completion_ns",
+        "exposed_ns",
         "ended_requests",
-        "window_ns",
+        "overlap_window_ns",
         "mpi_ns",
         "compute_ns",
     ];
@@ -126,8 +126,8 @@ fn sql_views_and_the_report_agree() {
     let report = json(run.path(), &["report", "."]);
     let by_call = "SELECT sum(ns) FROM time_by_call WHERE call <> 'MPI_Init'";
     assert_eq!(sum(by_call), report["ranks"][0]["mpi_ns"].as_i64().unwrap());
-    let windows = "SELECT sum(window_ns) FROM requests WHERE call = 'MPI_Irecv'";
-    assert_eq!(sum(windows), report["sites"][3]["window_ns"].as_i64().unwrap());
+    let windows = "SELECT sum(overlap_window_ns) FROM requests WHERE call = 'MPI_Irecv'";
+    assert_eq!(sum(windows), report["sites"][3]["overlap_window_ns"].as_i64().unwrap());
 }
 
 #[test]
@@ -170,8 +170,8 @@ fn requests_out_of_order_are_still_joined() {
         file.change("UPDATE request SET id = id - 9 WHERE id > 10");
     });
     let report = json(directory.path(), &["report", "."]);
-    assert_eq!(pick(&report["totals"], &["waiting_ns", "completing_calls"]), [11_701, 3]);
-    assert_eq!(report["totals"]["unattributed_waiting_ns"], 0);
+    assert_eq!(pick(&report["totals"], &["exposed_ns", "completing_calls"]), [11_701, 3]);
+    assert_eq!(report["totals"]["unattributed_exposed_ns"], 0);
 }
 
 /// A dead rank is named first, with what it was inside of and what it was waiting for.

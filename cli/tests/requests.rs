@@ -19,8 +19,8 @@ fn ids(arguments: &[&str]) -> Vec<i64> {
 
 #[test]
 fn orders() {
-    assert_eq!(ids(&["--sort", "window"]), [1, 2, 3]);
-    assert_eq!(ids(&["--sort", "polls", "--top", "1"]), [2]);
+    assert_eq!(ids(&["--sort", "overlap-window"]), [1, 2, 3]);
+    assert_eq!(ids(&["--sort", "unsuccessful-tests", "--top", "1"]), [2]);
     assert_eq!(ids(&["--sort", "post", "--top", "2"]), [1, 2]);
     assert_eq!(ids(&["--sort", "begin"]), [1, 2, 3]);
     assert_eq!(ids(&["--top", "0"]), [1, 2, 3]);
@@ -99,16 +99,16 @@ fn sizes_have_units() {
 #[test]
 fn a_request_in_full() {
     let run = small_run();
-    let found = json(run.path(), &["requests", ".", "--sort", "polls", "--top", "1"]);
+    let found = json(run.path(), &["requests", ".", "--sort", "unsuccessful-tests", "--top", "1"]);
     assert_eq!(found["found"], 3);
     let request = &found["requests"][0];
     let expected = serde_json::json!({
         "rank": 0, "id": 2, "thread": 0, "call": "MPI_Isend", "init_call": null, "kind": "send", "bytes": 1000,
         "peer": 1, "tag": 7, "receive_bytes": null, "receive_peer": null, "receive_tag": null,
         "communicator": "MPI_COMM_WORLD", "ended": "waited", "post_begin_ns": 2500, "post_begin_after_init_ns": 1500, "post_ns": 300,
-        "window_ns": 17200, "mpi_ns": 300, "compute_ns": 16900, "completion_call": "MPI_Waitall",
+        "overlap_window_ns": 17200, "mpi_ns": 300, "compute_ns": 16900, "completion_call": "MPI_Waitall",
         "completion_begin_ns": 20000, "completion_begin_after_init_ns": 19000, "completion_ns": 10001, "completed_together": 3, "outstanding_bytes": 1000,
-        "polls": 2, "first_poll_ns": 100, "last_poll_ns": 200, "last_incomplete_ns": 200, "first_complete_ns": null,
+        "unsuccessful_tests": 2, "first_unsuccessful_test_ns": 100, "last_unsuccessful_test_ns": 200, "last_incomplete_ns": 200, "first_complete_ns": null,
         "posted_peer": 1, "posted_tag": 7, "posted_bytes": 1000, "injection_arm": null, "counters": null, "site": "app+0x100",
         "completion_site": "app+0x300",
     });

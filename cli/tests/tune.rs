@@ -105,8 +105,8 @@ fn inject(file: &Fixture, rank: i64, mode: &str) {
     let site = |call, path, tests, found| {
         file.insert(Injection {
             call_id: call_id(call),
-            path_id: Some(path),
-            windows: 50,
+            call_path_id: Some(path),
+            requests: 50,
             tests,
             found,
             test_ns: 5_000,
@@ -353,7 +353,7 @@ fn where_nothing_can_gain_it_stops_after_the_first_run() {
     assert!(!out.contains("RUNS"), "{out}");
 
     let exposed = place_with(&[Program { compute: 0, ..PLAIN }]);
-    assert_eq!(answer(&exposed, &[])["hopeless"], "no_window");
+    assert_eq!(answer(&exposed, &[])["hopeless"], "no_computation");
     let hidden = place_with(&[Program { wait_off: 10_000, ..PLAIN }]);
     assert_eq!(answer(&hidden, &[])["hopeless"], "nothing_lost");
     assert_eq!(answer(&hidden, &[])["found"], "nothing_to_gain");

@@ -106,13 +106,13 @@ fn nothing_is_lost_on_a_narrow_terminal() {
 
 fn deepen(file: &Fixture) {
     file.change("DELETE FROM frame");
-    for path_id in 1..=6 {
+    for call_path_id in 1..=6 {
         for depth in 0..40 {
-            let branch = if depth < 30 { path_id } else { 0 };
+            let branch = if depth < 30 { call_path_id } else { 0 };
             // Every second path leaves the others one frame earlier, so that branches nest.
-            let nested = if (2..=path_id).contains(&(29 - depth)) { 29 - depth } else { 0 };
+            let nested = if (2..=call_path_id).contains(&(29 - depth)) { 29 - depth } else { 0 };
             let address = 0x10000 * (depth + 1) + branch + nested;
-            file.insert(Frame { path_id, depth, address, ..Frame::default() });
+            file.insert(Frame { call_path_id, depth, address, ..Frame::default() });
         }
     }
 }

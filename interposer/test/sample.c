@@ -77,14 +77,15 @@ static void fill_live(struct spool_builder *b, chunk_at chunk, struct sample_end
         (struct spool_thread_state){.current_operation = OP_RECV, .current_begin = 6000, .mpi_ticks = 555, .calls = 12};
     ends->current_call = chunk + sizeof(struct spool_chunk) + sizeof(struct spool_thread_state);
     *build_live(b, chunk, 0) = (struct spool_live){.operation = OP_ISEND, .injection_arm = 1, .post_begin = 5000,
-                                                   .post_ticks = 12, .outstanding_bytes = 128, .polls = 2, .first_poll = 5100,
-                                                   .last_poll = 5300, .last_incomplete = 5200};
+                                                   .post_ticks = 12, .outstanding_bytes = 128, .unsuccessful_tests = 2,
+                                                   .first_unsuccessful_test = 5100,
+                                                   .last_unsuccessful_test = 5300, .last_incomplete = 5200};
     /* ended by thread 1's last REQUEST, and the process killed before this was cleared: no request of its own */
     *build_live(b, chunk, 1) = (struct spool_live){.operation = OP_ISEND, .post_begin = 1050, .post_ticks = 5};
-    /* never polled: what stands in the fields of polls is of an earlier request */
+    /* never tested: what stands in the fields of tests is of an earlier request */
     *build_live(b, chunk, 3) = (struct spool_live){.operation = OP_IRECV, .flags = SPOOL_LIVE_SEEN_COMPLETE, .post_begin = 5050,
-                                                   .seen_complete = 5400, .first_poll = 77, .last_poll = 88,
-                                                   .last_incomplete = 99};
+                                                   .seen_complete = 5400, .first_unsuccessful_test = 77,
+                                                   .last_unsuccessful_test = 88, .last_incomplete = 99};
     ends->pending[0] = ends->current_call + sizeof(struct spool_live);
     ends->pending[1] = ends->current_call + 4 * sizeof(struct spool_live);
 }

@@ -116,13 +116,13 @@ static const char *const rules[] = {
     " AND thread_id NOT IN (SELECT id FROM thread)",
     "SELECT 'operation without name', id FROM operation WHERE call_id IS NOT NULL"
     " AND call_id NOT IN (SELECT id FROM call_name)",
-    "SELECT 'operation without path', id FROM operation WHERE path_id IS NOT NULL"
-    " AND path_id NOT IN (SELECT id FROM call_path)",
+    "SELECT 'operation without path', id FROM operation WHERE call_path_id IS NOT NULL"
+    " AND call_path_id NOT IN (SELECT id FROM call_path)",
     "SELECT 'operation without comm', id FROM operation WHERE communicator_id IS NOT NULL"
     " AND communicator_id NOT IN (SELECT id FROM communicator)",
-    "SELECT 'frame without path', path_id FROM frame WHERE path_id IS NOT NULL"
-    " AND path_id NOT IN (SELECT id FROM call_path)",
-    "SELECT 'frame without module', path_id FROM frame WHERE module_id IS NOT NULL"
+    "SELECT 'frame without path', call_path_id FROM frame WHERE call_path_id IS NOT NULL"
+    " AND call_path_id NOT IN (SELECT id FROM call_path)",
+    "SELECT 'frame without module', call_path_id FROM frame WHERE module_id IS NOT NULL"
     " AND module_id NOT IN (SELECT id FROM module)",
     "SELECT 'tally without name', call_id FROM tally WHERE call_id IS NOT NULL"
     " AND call_id NOT IN (SELECT id FROM call_name)",

@@ -34,7 +34,7 @@ static void check_sample_definitions(void)
     CHECK_TEXT(rows("SELECT rank, life, world_size, host, pid, command, executable, mpi_abi, mpi_library, mpi_standard,"
                     " thread_level, lapscope_version, job FROM rank"),
                "3|1|8|node17|4711|./app -n 4|/home/u/app|openmpi|Open MPI 4.1.4 \xe2\x80\x94 ?|3.1|3|0.1.0|j1\n");
-    /* the end: thread 0 entered MPI_Recv at 6000 ticks, 5000 ns after the epoch; a poll was seen at 4300 */
+    /* the end: thread 0 entered MPI_Recv at 6000 ticks, 5000 ns after the epoch; a test was seen at 4300 */
     CHECK_TEXT(rows("SELECT epoch_ns, epoch_unix_ns, clock, init_end_ns, end_ns, ended, lost_records, unknown_requests,"
                     " summarized FROM rank"),
                "1000|1700000000000000000|monotonic|10|5000|killed|1|2|0\n");
@@ -58,13 +58,14 @@ static void check_sample_definitions(void)
     CHECK_TEXT(rows("SELECT DISTINCT name, family, role FROM call_name c JOIN operation o ON c.id = call_id "
                     "WHERE kind = 'send' AND ended IS NOT NULL"),
                "MPI_Isend|POINT_TO_POINT|POST\n");
-    CHECK_TEXT(rows("PRAGMA user_version"), "6\n");
+    CHECK_TEXT(rows("PRAGMA user_version"), "7\n");
 }
 
 static void check_sample_rows(void)
 {
     /* operations: name, path, comm, kind, bytes, peer, tag, as posted, ended */
-    CHECK_TEXT(rows("SELECT o.id, name, path_id, communicator_id, kind, bytes, peer, tag, posted_peer, posted_tag, posted_bytes,"
+    CHECK_TEXT(rows("SELECT o.id, name, call_path_id, communicator_id, kind, bytes, peer, tag, posted_peer, posted_tag,"
+                    " posted_bytes,"
                     " ended FROM operation o JOIN call_name n ON n.id = call_id ORDER BY 1"),
                "1|MPI_Waitall|NULL|NULL|other|0|NULL|NULL|NULL|NULL|0|NULL\n"
                "2|MPI_Isend|1|2|send|4096|5|7|1|7|4096|waited\n"
@@ -91,10 +92,12 @@ static void check_sample_rows(void)
                                               "5|11|NULL|1|4050|0|NULL|0|0|NULL|NULL|NULL|350|NULL\n");
     CHECK_TEXT(rows("SELECT * FROM call_counter"), "1|0|-5\n1|2|11\n1|3|12\n1|4|13\n1|5|14\n");
     CHECK_TEXT(rows("SELECT * FROM request_counter"), "1|0|36028797018963967\n1|2|1\n1|3|2\n1|4|3\n1|5|0\n");
-    CHECK_TEXT(rows("SELECT rank, thread_id, name, path_id, reason, size_class, count, bytes, inside_ns, completion_ns, mpi_ns,"
-                    " window_ns FROM tally JOIN call_name ON id = call_id"),
-               "3|1|MPI_Test|1|poll|0|9|0|90|0|0|0\n3|1|MPI_Isend|NULL|summary|13|2|8192|10|20|30|40\n");
-    CHECK_TEXT(rows("SELECT call, window_ns, compute_ns, completion_ns, completed_together FROM requests WHERE id <= 3"),
+    CHECK_TEXT(rows("SELECT rank, thread_id, name, call_path_id, reason, size_class, count, bytes, inside_ns, exposed_ns,"
+                    " mpi_ns,"
+                    " overlap_window_ns FROM tally JOIN call_name ON id = call_id"),
+               "3|1|MPI_Test|1|unsuccessful_test|0|9|0|90|0|0|0\n3|1|MPI_Isend|NULL|summary|13|2|8192|10|20|30|40\n");
+    CHECK_TEXT(rows("SELECT call, overlap_window_ns, compute_ns, completion_ns, completed_together"
+                    " FROM requests WHERE id <= 3"),
                "MPI_Isend|380|350|300|2\nMPI_Irecv|340|340|300|2\nMPI_Isend|645|NULL|100|1\n");
     CHECK_TEXT(rows("SELECT what, call, peer, begin_ns FROM pending"),
                "request|MPI_Isend|5|4000\nrequest|MPI_Irecv|NULL|4050\ncall|MPI_Recv|2|5000\n");
@@ -280,7 +283,7 @@ static void record_progress(void *context, uint64_t done, uint64_t total)
     *last = done;
 }
 
-/* More rows than fit into one batch, several chunks, and a few polled requests among them. */
+/* More rows than fit into one batch, several chunks, and a few tested requests among them. */
 static void test_many_rows(void)
 {
     struct spool_builder b;
@@ -309,7 +312,8 @@ static void test_many_rows(void)
                "10000|10000|10000|10000\n");
     CHECK_TEXT(rows("SELECT count(*), sum(completion_id = id), sum(post_begin_ns = id * 1000 - 500) FROM request"),
                "10000|10000|10000\n");
-    CHECK_TEXT(rows("SELECT count(*), sum(polls = id - 1), sum(first_poll_ns = 0) FROM request WHERE polls"), "13|13|13\n");
+    CHECK_TEXT(rows("SELECT count(*), sum(unsuccessful_tests = id - 1), sum(first_unsuccessful_test_ns = 0)"
+                    " FROM request WHERE unsuccessful_tests"), "13|13|13\n");
     CHECK_TEXT(support_broken_rules(database), "");
     build_free(&b);
 }

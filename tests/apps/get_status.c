@@ -1,6 +1,6 @@
 /*
  * MPI_Request_get_status looks without ending: no, then yes as often as asked, the request is still there for MPI_Wait.
- * Rows on rank 0: one receive ended by MPI_Wait, polled at least once and seen complete before its end; no call row of
+ * Rows on rank 0: one receive ended by MPI_Wait, tested in vain at least once and seen complete before its end; no call row of
  * MPI_Request_get_status, all of them are in the tally.
  */
 #include "check.h"

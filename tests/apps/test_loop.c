@@ -1,6 +1,6 @@
 /*
  * MPI_Test: no while the message cannot have been sent, then in a loop until yes, then on MPI_REQUEST_NULL.
- * Rows on rank 0: one receive ended by MPI_Test after at least one poll, one MPI_Test that completed it; the tests that
+ * Rows on rank 0: one receive ended by MPI_Test after at least one unsuccessful test, one MPI_Test that completed it; the tests that
  * said no, and the one of MPI_REQUEST_NULL, are in the tally.
  */
 #include "check.h"

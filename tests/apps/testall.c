@@ -1,7 +1,7 @@
 /*
  * MPI_Testall over two receives and MPI_REQUEST_NULL: no while one message is missing (and then no request may be
  * touched), then yes for both at once; then over MPI_REQUEST_NULL only.
- * Rows on rank 0: two receives ended by one MPI_Testall, both polled at least once.
+ * Rows on rank 0: two receives ended by one MPI_Testall, both tested in vain at least once.
  */
 #include "check.h"
 

@@ -71,7 +71,8 @@ pub fn check_sums(row: &Value) {
     let get = |key: &str| number(row, key);
     let about = |a: f64, b: f64, scale: f64| (a - b).abs() <= 1e-6 * scale.abs() + 64.0;
     let exposed = get("exposed_ns");
-    let parts = ["late_partner", "partner_outside", "own_window", "transfer", "no_processor"];
+    let parts =
+        ["late_partner", "no_remote_progress", "no_local_progress", "transfer", "no_processor"];
     let sum: f64 = parts.iter().map(|part| get(&format!("exposed_{part}_ns"))).sum();
     assert!(about(sum, exposed, exposed), "parts of exposed: {sum}, {row:#}");
     assert_eq!(get("requests"), get("measured") + get("unmeasured"), "{row:#}");

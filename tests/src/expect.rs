@@ -6,7 +6,7 @@
 //! ```text
 //! rank=0 request MPI_Isend send bytes=400 peer=1 tag=7 ended=waited by=MPI_Waitall x10
 //! rank=0-1 call MPI_Waitall other completed=2 x10
-//! rank=0 tally MPI_Test poll x1+
+//! rank=0 tally MPI_Test unsuccessful_test x1+
 //! rank=0 comm MPI_Comm_dup intra size=2 remote_size=0 comm_rank=0 members=0,1
 //! rank=0 unknown 1
 //! rank=2:0-1 call MPI_Send send bytes=4 tag=5
@@ -18,7 +18,7 @@
 //!
 //! `MPI_Isend(_c)` stands for `MPI_Isend` and `MPI_Isend_c`. Values may be `*`, `2+` or `2..5`, and so may the count behind `x`, which is 1 where it is left out. Bytes, peer, tag,
 //! completed, the received half and what made a persistent request (`init`) are 0 or NULL where they are left out; other
-//! fields (`comm`, `polls`, `posted_bytes`, `thread` ...) are free then. Every row must be in the file and every line must find its rows. Only rows
+//! fields (`comm`, `unsuccessful_tests`, `posted_bytes`, `thread` ...) are free then. Every row must be in the file and every line must find its rows. Only rows
 //! of communicators (when the file has none) and calls that start and end MPI (when it does not name them) are let be.
 
 use std::fs;
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
     use crate::mpi;
 
-    fn row(bytes: &str, polls: &str) -> Row {
+    fn row(bytes: &str, unsuccessful_tests: &str) -> Row {
         let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         Row {
             rank: "1".to_owned(),
@@ -190,7 +190,7 @@ mod tests {
                 field("tag", "3"),
                 field("ended", "tested"),
                 field("by", "MPI_Test"),
-                field("polls", polls),
+                field("unsuccessful_tests", unsuccessful_tests),
                 field("init", "NULL"),
                 field("receive_bytes", "NULL"),
                 field("receive_peer", "NULL"),
@@ -218,7 +218,8 @@ mod tests {
             Ok(())
         );
         assert_eq!(
-            expectation(&[&format!("{one_rank} polls=1+ x0..9")]).compare(&[(row("8", "5"), 4)]),
+            expectation(&[&format!("{one_rank} unsuccessful_tests=1+ x0..9")])
+                .compare(&[(row("8", "5"), 4)]),
             Ok(())
         );
     }

@@ -7,10 +7,10 @@ use crate::rows::value;
 /// Each query counts the rows that break its rule.
 const RULES: &[(&str, &str)] = &[
     ("no record is lost", "SELECT count(*) FROM rank WHERE lost_records <> 0"),
-    ("a request's post and end are in order", "SELECT count(*) FROM requests WHERE post_ns < 0 OR window_ns < 0"),
+    ("a request's post and end are in order", "SELECT count(*) FROM requests WHERE post_ns < 0 OR overlap_window_ns < 0"),
     (
         "a request's times inside MPI fit between its post and its end",
-        "SELECT count(*) FROM requests WHERE mpi_ns < 0 OR mpi_ns > window_ns",
+        "SELECT count(*) FROM requests WHERE mpi_ns < 0 OR mpi_ns > overlap_window_ns",
     ),
     (
         "a call says how many requests it completed",
@@ -33,18 +33,18 @@ const RULES: &[(&str, &str)] = &[
          WHERE completion_id < before",
     ),
     (
-        "polls have a first and a last",
-        "SELECT count(*) FROM request WHERE (polls = 0) <> (first_poll_ns IS NULL) OR first_poll_ns > last_poll_ns
-            OR last_incomplete_ns > last_poll_ns",
+        "unsuccessful tests have a first and a last",
+        "SELECT count(*) FROM request WHERE (unsuccessful_tests = 0) <> (first_unsuccessful_test_ns IS NULL) OR first_unsuccessful_test_ns > last_unsuccessful_test_ns
+            OR last_incomplete_ns > last_unsuccessful_test_ns",
     ),
     (
         "every row has a call path with frames, unless there are none at all",
         "SELECT count(*) FROM operation o WHERE EXISTS (SELECT 1 FROM call_path)
-            AND NOT EXISTS (SELECT 1 FROM frame WHERE path_id = o.path_id)",
+            AND NOT EXISTS (SELECT 1 FROM frame WHERE call_path_id = o.call_path_id)",
     ),
     (
         "frames lie in modules of their rank",
-        "SELECT count(*) FROM frame f JOIN call_path p ON p.id = f.path_id LEFT JOIN module m ON m.id = f.module_id
+        "SELECT count(*) FROM frame f JOIN call_path p ON p.id = f.call_path_id LEFT JOIN module m ON m.id = f.module_id
          WHERE f.depth = 0 AND (m.id IS NULL OR m.rank <> p.rank OR m.path = '')",
     ),
     (
@@ -72,10 +72,10 @@ const RULES: &[(&str, &str)] = &[
         "SELECT count(*) FROM injection WHERE found > tests OR idle_ns > test_ns OR deferred > interrupts",
     ),
     (
-        "requests are injected for where an injector is, as often as its windows say, and not where the policy is against it",
+        "requests are injected for where an injector is, as often as it says, and not where the policy is against it",
         "SELECT (SELECT count(*) FROM request WHERE injection_arm IS NOT NULL AND NOT EXISTS (SELECT 1 FROM injector))
-              + (SELECT count(*) FROM injection WHERE policy = 0 AND (windows > 0 OR tests > 0))
-              + ((SELECT ifnull(sum(windows), 0) FROM injection) <> (SELECT count(*) FROM request WHERE injection_arm = 1))",
+              + (SELECT count(*) FROM injection WHERE policy = 0 AND (requests > 0 OR tests > 0))
+              + ((SELECT ifnull(sum(requests), 0) FROM injection) <> (SELECT count(*) FROM request WHERE injection_arm = 1))",
     ),
     ("nothing was summarized", "SELECT count(*) FROM rank WHERE summarized <> 0"),
 ];
@@ -89,7 +89,7 @@ fn broken_rules(database: &Connection, left_out: &str) -> Result<(), String> {
     if sound != "ok" {
         broken.push(format!("integrity: {sound}"));
     }
-    if value(database, "PRAGMA user_version") != "6" {
+    if value(database, "PRAGMA user_version") != "7" {
         broken.push("the format is not 4".to_owned());
     }
     for (rule, query) in RULES.iter().filter(|(rule, _)| *rule != left_out) {

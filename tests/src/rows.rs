@@ -19,7 +19,7 @@ pub struct Row {
     pub table: String,
     /// Name of the call, or of the call that made a communicator.
     pub name: String,
-    /// `send`, `recv`, `collective`, `rma`, `io`, `generalized`, `other`; `intra`, `inter`; `poll`, `summary`
+    /// `send`, `recv`, `collective`, `rma`, `io`, `generalized`, `other`; `intra`, `inter`; `unsuccessful_test`, `summary`
     pub kind: String,
     pub fields: Fields,
 }
@@ -30,7 +30,7 @@ const QUERIES: &[(&str, &str)] = &[
         "request",
         "SELECT r.rank, r.call AS name, r.kind, count(*),
                 r.bytes, r.peer, r.tag, r.ended, r.completion_call AS 'by',
-                r.posted_peer, r.posted_tag, r.posted_bytes, r.polls,
+                r.posted_peer, r.posted_tag, r.posted_bytes, r.unsuccessful_tests,
                 iif(r.first_complete_ns IS NULL, 'no', 'yes') AS seen_complete,
                 c.name AS comm, r.thread, t.number AS by_thread, i.name AS init,
                 half.bytes AS receive_bytes, half.peer AS receive_peer, half.tag AS receive_tag
@@ -40,7 +40,7 @@ const QUERIES: &[(&str, &str)] = &[
               LEFT JOIN operation half ON half.id = o.receive_operation_id
               LEFT JOIN call ON call.id = r.completion_id LEFT JOIN thread t ON t.id = call.thread_id
          GROUP BY r.rank, r.call, r.kind, r.bytes, r.peer, r.tag, r.ended, r.completion_call, r.posted_peer, r.posted_tag,
-                  r.posted_bytes, r.polls, seen_complete, c.name, r.thread, t.number, i.name, half.bytes, half.peer, half.tag",
+                  r.posted_bytes, r.unsuccessful_tests, seen_complete, c.name, r.thread, t.number, i.name, half.bytes, half.peer, half.tag",
     ),
     (
         "call",

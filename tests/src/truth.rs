@@ -72,7 +72,7 @@ pub struct Request {
     /// Of that, before the other side had posted.
     pub late_partner: f64,
     /// Of that, while the other side had posted and was computing, where this side did wait for it to come back.
-    pub partner_outside: f64,
+    pub no_remote_progress: f64,
     /// Life of the request, from its post on.
     pub life: f64,
 }
@@ -100,7 +100,7 @@ impl Side {
                     inside: life - computed[i],
                     waited,
                     late_partner,
-                    partner_outside: (back - late_partner).max(0.0),
+                    no_remote_progress: (back - late_partner).max(0.0),
                     life,
                 }
             })
@@ -127,21 +127,21 @@ impl Side {
     /// The time in MPI_Wait by cause, each with the name that lapscope has for it: what could have been hidden in the
     /// request's own window is what no partner is to blame for, up to the transfer time and to what was computed.
     pub fn causes(&self) -> [(&'static str, f64); 4] {
-        let left = |r: &Request| r.waited - r.late_partner - r.partner_outside;
+        let left = |r: &Request| r.waited - r.late_partner - r.no_remote_progress;
         let own = |r: &Request| left(r).min(self.transfer).min(r.computed);
         [
             ("late_partner", self.sum(|r| r.late_partner)),
-            ("partner_outside", self.sum(|r| r.partner_outside)),
-            ("own_window", self.sum(own)),
+            ("no_remote_progress", self.sum(|r| r.no_remote_progress)),
+            ("no_local_progress", self.sum(own)),
             ("transfer", self.sum(|r| left(r) - own(r))),
         ]
     }
 
-    /// The part of partner_outside that it is for certain: a transfer that the partner takes part in only at its begin, or
+    /// The part of no_remote_progress that it is for certain: a transfer that the partner takes part in only at its begin, or
     /// that copies out of its memory without it, may have filled the rest.
     pub fn surely_outside(&self) -> f64 {
         let beyond = |r: &Request| (r.waited - r.late_partner - self.transfer).max(0.0);
-        self.sum(|r| r.partner_outside.min(beyond(r)))
+        self.sum(|r| r.no_remote_progress.min(beyond(r)))
     }
 
     pub fn sum(&self, of: impl Fn(&Request) -> f64) -> f64 {

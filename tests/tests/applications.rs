@@ -22,7 +22,7 @@ fn openmpi() -> &'static Mpi {
 }
 
 /// The report finds nothing wrong, and its totals are those of the databases.
-fn check_report(run: &Path, requests: u64, calls: u64, polls: u64) {
+fn check_report(run: &Path, requests: u64, calls: u64, unsuccessful_tests: u64) {
     let text = lapscope(["report".as_ref(), run.as_os_str()]);
     assert!(text.contains("MPI_"), "{text}");
     let json = lapscope(["report".as_ref(), "--format".as_ref(), "json".as_ref(), run.as_os_str()]);
@@ -37,10 +37,17 @@ fn check_report(run: &Path, requests: u64, calls: u64, polls: u64) {
         report["totals"][key].as_u64().unwrap_or_else(|| panic!("no total {key} in {report:#}"))
     };
     assert_eq!(
-        (total("requests"), total("calls"), total("polls")),
-        (requests, requests + calls + polls, polls)
+        (total("requests"), total("calls"), total("unsuccessful_tests")),
+        (requests, requests + calls + unsuccessful_tests, unsuccessful_tests)
     );
-    let parts = ["posting_ns", "waiting_ns", "blocking_ns", "collective_ns", "poll_ns", "other_ns"];
+    let parts = [
+        "posting_ns",
+        "exposed_ns",
+        "blocking_ns",
+        "collective_ns",
+        "unsuccessful_test_ns",
+        "other_ns",
+    ];
     assert_eq!(parts.iter().map(|part| total(part)).sum::<u64>(), total("mpi_ns"));
     assert!(total("mpi_ns") <= total("run_ns"), "{text}");
     for rank in report["ranks"].as_array().expect("ranks") {
@@ -55,7 +62,7 @@ fn check_report(run: &Path, requests: u64, calls: u64, polls: u64) {
 fn check_run(run: &Path, ranks: usize) -> (u64, u64) {
     let databases = rows::databases(run);
     assert_eq!(databases.len(), ranks, "{:?}", rows::files(run));
-    let (mut requests, mut calls, mut polls) = (0, 0, 0);
+    let (mut requests, mut calls, mut unsuccessful_tests) = (0, 0, 0);
     for path in &databases {
         let database = rows::open(path);
         let count = |query: &str| rows::value(&database, query).parse::<u64>().expect("a count");
@@ -66,10 +73,11 @@ fn check_run(run: &Path, ranks: usize) -> (u64, u64) {
         );
         requests += count("SELECT count(*) FROM request");
         calls += count("SELECT count(*) FROM calls WHERE family <> 'ENVIRONMENT'");
-        polls += count("SELECT ifnull(sum(count), 0) FROM tally WHERE reason = 'poll'");
+        unsuccessful_tests +=
+            count("SELECT ifnull(sum(count), 0) FROM tally WHERE reason = 'unsuccessful_test'");
     }
     assert_eq!(messages::check(run), Ok(()));
-    check_report(run, requests, calls, polls);
+    check_report(run, requests, calls, unsuccessful_tests);
     (requests, calls)
 }
 

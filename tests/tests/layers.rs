@@ -141,7 +141,7 @@ fn policies_tell_callers_apart() {
         let injection = ask("report", &second)["injection"].take();
         let windows = |call, function| {
             let site = site(&injection, call, function);
-            (number(site, "windows"), site["policy"].clone())
+            (number(site, "requests"), site["policy"].clone())
         };
         assert_eq!(windows("MPI_Isend", "halo"), (0.0, Value::Bool(false)));
         assert_eq!(windows("MPI_Isend", "transpose"), (20.0, Value::Bool(true)));

@@ -104,8 +104,8 @@ impl Cure {
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     LatePartner,
-    PartnerOutside,
-    OwnWindow,
+    NoRemoteProgress,
+    NoLocalProgress,
     Transfer,
     NoProcessor,
     Posting,
@@ -216,8 +216,8 @@ pub struct Evidence {
     pub max_bytes: u64,
     /// The time at stake by cause.
     pub exposed_late_partner_ns: Nanos,
-    pub exposed_partner_outside_ns: Nanos,
-    pub exposed_own_window_ns: Nanos,
+    pub exposed_no_remote_progress_ns: Nanos,
+    pub exposed_no_local_progress_ns: Nanos,
     pub exposed_transfer_ns: Nanos,
     pub exposed_no_processor_ns: Nanos,
     /// In posting calls.
@@ -227,7 +227,7 @@ pub struct Evidence {
     /// What the transfers of a call take one after the other with nothing in between, a mean where it is known.
     pub mean_transfer_ns: Option<Nanos>,
     /// What late partners did meanwhile: fraction of that time outside MPI.
-    pub partner_computing: Option<f64>,
+    pub late_no_remote_progress: Option<f64>,
     /// Mean waiting time of the waiting ranks and of those waited for, in the whole run.
     pub waited_ns: Nanos,
     pub partner_waited_ns: Option<Nanos>,

@@ -18,10 +18,10 @@ pub struct CellKey {
     /// Index into [`Definitions::ranks`].
     pub rank: u32,
     pub call_id: i64,
-    pub path_id: Option<i64>,
+    pub call_path_id: Option<i64>,
     pub kind: Kind,
     pub size_class: u8,
-    pub is_poll: bool,
+    pub is_unsuccessful: bool,
 }
 
 /// Sums over one file.
@@ -31,7 +31,7 @@ pub struct FileSums {
     /// (posting cell, completing cell, that cell's time laid to the requests): where requests were waited for.
     pub waits: Vec<(u32, u32, Nanos)>,
     /// For each rank of the file: see [`Aggregator::close_completion`].
-    pub hideable: Vec<Nanos>,
+    pub possible_overlap: Vec<Nanos>,
     pub measures: FileMeasures,
 }
 
@@ -48,7 +48,7 @@ pub struct Aggregator {
     /// The receiving halves of operations that also send.
     receives: FxHashMap<i64, i64>,
     waits: FxHashMap<(u32, u32), Nanos>,
-    hideable: Vec<Nanos>,
+    possible_overlap: Vec<Nanos>,
     completion: Completion,
 }
 
@@ -75,7 +75,7 @@ impl Aggregator {
             operations: Operations::default(),
             receives: FxHashMap::default(),
             waits: FxHashMap::default(),
-            hideable: vec![Nanos(0); definitions.ranks.len()],
+            possible_overlap: vec![Nanos(0); definitions.ranks.len()],
             completion: Completion::default(),
         }
     }
@@ -86,7 +86,7 @@ impl Aggregator {
             self.waits.into_iter().map(|((post, wait), time)| (post, wait, time)).collect();
         waits.sort_unstable();
         let measures = FileMeasures::default(); // for whoever has the database
-        FileSums { cells: self.cells, waits, hideable: self.hideable, measures }
+        FileSums { cells: self.cells, waits, possible_overlap: self.possible_overlap, measures }
     }
 
     fn cell_index(&mut self, key: CellKey) -> u32 {
@@ -114,7 +114,7 @@ impl Aggregator {
     fn close_completion(&mut self) {
         let closed = std::mem::take(&mut self.completion);
         if closed.id.is_some() {
-            self.hideable[closed.rank as usize] += closed.duration.min(closed.compute);
+            self.possible_overlap[closed.rank as usize] += closed.duration.min(closed.compute);
         }
     }
 
@@ -154,10 +154,10 @@ impl RowSink for Aggregator {
         let cell = self.cell_index(CellKey {
             rank: self.rank_index(operation.rank),
             call_id: operation.call_id,
-            path_id: operation.path_id,
+            call_path_id: operation.call_path_id,
             kind: operation.kind,
             size_class: bytes.size_class(),
-            is_poll: false,
+            is_unsuccessful: false,
         });
         self.operations.insert(operation.id, Operation { cell, bytes });
         if let Some(receive) = operation.receive_id {
@@ -199,12 +199,12 @@ impl RowSink for Aggregator {
         let cell = self.cell_index(CellKey {
             rank: self.rank_index(tally.rank),
             call_id: tally.call_id,
-            path_id: tally.path_id,
+            call_path_id: tally.call_path_id,
             kind,
             size_class: tally.size_class,
-            is_poll: tally.is_poll,
+            is_unsuccessful: tally.is_unsuccessful,
         });
-        self.cells[cell as usize].1.add_tally(tally, is_post && !tally.is_poll);
+        self.cells[cell as usize].1.add_tally(tally, is_post && !tally.is_unsuccessful);
     }
 }
 

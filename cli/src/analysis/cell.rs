@@ -24,8 +24,8 @@ pub struct Cell {
     pub mpi: Nanos,
     /// The rest of the window: outside MPI.
     pub compute: Nanos,
-    /// Tests that covered a request and said no.
-    pub polls: u64,
+    /// Unsuccessful tests that covered a request.
+    pub unsuccessful_tests: u64,
     /// Requests that never ended, calls that never returned.
     pub pending: u64,
 }
@@ -56,7 +56,8 @@ impl Cell {
         self.count = self.count.saturating_add(1);
         self.bytes += bytes;
         self.inside += request.post;
-        self.polls = self.polls.saturating_add(request.polls);
+        self.unsuccessful_tests =
+            self.unsuccessful_tests.saturating_add(request.unsuccessful_tests);
         let Some((call, share)) = completion else {
             self.pending += 1;
             return;
@@ -104,7 +105,7 @@ impl AddAssign<&Cell> for Cell {
         self.timed = self.timed.saturating_add(other.timed);
         self.mpi += other.mpi;
         self.compute += other.compute;
-        self.polls = self.polls.saturating_add(other.polls);
+        self.unsuccessful_tests = self.unsuccessful_tests.saturating_add(other.unsuccessful_tests);
         self.pending += other.pending;
     }
 }

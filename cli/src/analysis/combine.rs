@@ -34,7 +34,7 @@ pub struct RunSums {
 pub struct RankSums {
     pub info: RankInfo,
     /// How much of the time in completing calls computation in the windows of their requests could at most have hidden.
-    pub hideable: Nanos,
+    pub possible_overlap: Nanos,
 }
 
 /// One cell with run-wide indices.
@@ -45,7 +45,7 @@ pub struct Entry {
     pub path: Option<usize>,
     pub kind: Kind,
     pub size_class: u8,
-    pub is_poll: bool,
+    pub is_unsuccessful: bool,
     pub cell: Cell,
 }
 
@@ -74,10 +74,10 @@ impl RunSums {
                 run.entries.push(Entry {
                     rank: first_rank + key.rank as usize,
                     call: calls.intern(name.unwrap_or_else(|| unknown_call(key.call_id))),
-                    path: key.path_id.and_then(|id| paths.intern(&definitions, id)),
+                    path: key.call_path_id.and_then(|id| paths.intern(&definitions, id)),
                     kind: key.kind,
                     size_class: key.size_class,
-                    is_poll: key.is_poll,
+                    is_unsuccessful: key.is_unsuccessful,
                     cell: *cell,
                 });
             }
@@ -101,8 +101,9 @@ impl RunSums {
                     rows: sum.rows,
                 });
             }
-            let ranks = definitions.ranks.into_iter().zip(sums.hideable);
-            run.ranks.extend(ranks.map(|(info, hideable)| RankSums { info, hideable }));
+            let ranks = definitions.ranks.into_iter().zip(sums.possible_overlap);
+            run.ranks
+                .extend(ranks.map(|(info, possible_overlap)| RankSums { info, possible_overlap }));
         }
         run.calls = calls.values;
         run.measures.counters = counters.values;
@@ -193,7 +194,7 @@ impl RunSums {
     pub fn category(&self, entry: &Entry) -> Category {
         match self.calls[entry.call].category() {
             Category::Outside => Category::Outside,
-            _ if entry.is_poll => Category::Poll,
+            _ if entry.is_unsuccessful => Category::UnsuccessfulTest,
             category => category,
         }
     }

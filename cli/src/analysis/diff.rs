@@ -114,24 +114,24 @@ pub struct FractionPair {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct CausePair {
     pub late_partner: TimePair,
-    pub partner_outside: TimePair,
-    pub own_window: TimePair,
+    pub no_remote_progress: TimePair,
+    pub no_local_progress: TimePair,
     pub transfer: TimePair,
     pub no_processor: TimePair,
 }
 
 impl CausePair {
     fn new(a: ByCause, b: ByCause) -> CausePair {
-        let [late_partner, partner_outside, own_window, transfer, no_processor] =
+        let [late_partner, no_remote_progress, no_local_progress, transfer, no_processor] =
             std::array::from_fn(|cause| TimePair::new(a[cause], b[cause]));
-        CausePair { late_partner, partner_outside, own_window, transfer, no_processor }
+        CausePair { late_partner, no_remote_progress, no_local_progress, transfer, no_processor }
     }
 
     pub fn of(&self, cause: Cause) -> TimePair {
         match cause {
             Cause::LatePartner => self.late_partner,
-            Cause::PartnerOutside => self.partner_outside,
-            Cause::OwnWindow => self.own_window,
+            Cause::NoRemoteProgress => self.no_remote_progress,
+            Cause::NoLocalProgress => self.no_local_progress,
             Cause::Transfer => self.transfer,
             Cause::NoProcessor => self.no_processor,
         }
@@ -243,12 +243,12 @@ fn totals(a: &Report, b: &Report) -> BTreeMap<&'static str, TimePair> {
             ("run_ns", totals.run_ns),
             ("mpi_ns", totals.mpi_ns),
             ("posting_ns", totals.posting_ns),
-            ("waiting_ns", totals.waiting_ns),
+            ("exposed_ns", totals.exposed_ns),
             ("blocking_ns", totals.blocking_ns),
             ("collective_ns", totals.collective_ns),
             ("rma_ns", totals.rma_ns),
             ("io_ns", totals.io_ns),
-            ("poll_ns", totals.poll_ns),
+            ("unsuccessful_test_ns", totals.unsuccessful_test_ns),
             ("other_ns", totals.other_ns),
         ]
     };
@@ -334,7 +334,7 @@ impl SitePair {
             bytes_b: number(b, |site| site.numbers.bytes),
             time: total,
             inside: time(|site| site.numbers.inside_ns),
-            completion: time(|site| site.numbers.completion_ns),
+            completion: time(|site| site.numbers.exposed_ns),
             exposed: CausePair::new(causes(a), causes(b)),
             per_rank: TimePair::new(mean(total.a_ns, ranks.0), mean(total.b_ns, ranks.1)),
         }

@@ -107,7 +107,7 @@ fn build(files: &[FileInjection], places: &Places, names: &mut dyn NameFrames) -
     let site = |(site, sum): (usize, SiteSum)| {
         let NamedSite { call, site: name, addresses } = named.named[site].clone();
         let cost = costs.as_ref().and_then(|costs| costs.get(&site)).copied().unwrap_or(0.0);
-        let each = Nanos((cost / sum.tests.windows.max(1) as f64).round() as i64);
+        let each = Nanos((cost / sum.tests.requests.max(1) as f64).round() as i64);
         let gain = arms.as_ref().map(|arms| gain::of_site(&arms.of_site(site), each, sum.policy));
         let (ranks, policy, tests) = (sum.ranks.len(), sum.policy, sum.tests);
         SiteInjection { call, site: name, addresses, ranks, policy, tests, gain }

@@ -16,10 +16,10 @@ const WORTH_SAYING: f64 = 0.01;
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Insight {
     /// Time in completing calls, and how much computation their windows held: the bound on what could have been hidden.
-    ExposedCompletion {
-        waiting_ns: Nanos,
+    ExposedCommunication {
+        exposed_ns: Nanos,
         completing_calls: u64,
-        hideable_ns: Nanos,
+        possible_overlap_ns: Nanos,
         in_detail: bool,
     },
     /// Calls that make requests are supposed to return at once, and here they did not.
@@ -28,8 +28,8 @@ pub enum Insight {
     BlockingCalls { blocking_ns: Nanos, call: String, call_ns: Nanos },
     /// One rank is in collectives for a much shorter time than the others: it arrives last.
     UnevenCollectives { rank: Rank, rank_ns: Nanos, mean_ns: Nanos },
-    /// Polls that found nothing.
-    Polling { poll_ns: Nanos, polls: u64 },
+    /// Unsuccessful tests.
+    UnsuccessfulTests { unsuccessful_test_ns: Nanos, unsuccessful_tests: u64 },
     /// Nothing to win here.
     LittleMpi { mpi_share: f64 },
 }
@@ -40,11 +40,11 @@ pub(super) fn find_insights(run: &RunSums, totals: &Totals, ranks: &[RankRow]) -
     if totals.run_ns.0 > 0 && !is_worth(totals.mpi_ns) {
         return vec![Insight::LittleMpi { mpi_share: totals.mpi_share }];
     }
-    if is_worth(totals.waiting_ns) {
-        insights.push(Insight::ExposedCompletion {
-            waiting_ns: totals.waiting_ns,
+    if is_worth(totals.exposed_ns) {
+        insights.push(Insight::ExposedCommunication {
+            exposed_ns: totals.exposed_ns,
             completing_calls: totals.completing_calls,
-            hideable_ns: totals.hideable_ns,
+            possible_overlap_ns: totals.possible_overlap_ns,
             in_detail: !run.ranks.iter().any(|rank| rank.info.summarized.is_some()),
         });
     }
@@ -59,8 +59,11 @@ pub(super) fn find_insights(run: &RunSums, totals: &Totals, ranks: &[RankRow]) -
     }
     insights.extend(blocking_calls(run, totals).filter(|_| is_worth(totals.blocking_ns)));
     insights.extend(uneven_collectives(run, ranks).filter(|_| is_worth(totals.collective_ns)));
-    if is_worth(totals.poll_ns) {
-        insights.push(Insight::Polling { poll_ns: totals.poll_ns, polls: totals.polls });
+    if is_worth(totals.unsuccessful_test_ns) {
+        insights.push(Insight::UnsuccessfulTests {
+            unsuccessful_test_ns: totals.unsuccessful_test_ns,
+            unsuccessful_tests: totals.unsuccessful_tests,
+        });
     }
     insights
 }

@@ -23,7 +23,7 @@ pub enum Quantity {
     /// Counted in calls.
     InCalls(usize),
     /// Counted outside of MPI in the windows of requests.
-    InWindows(usize),
+    InOverlapWindows(usize),
 }
 
 impl Quantity {
@@ -31,7 +31,7 @@ impl Quantity {
     pub fn of_counter(self, renumber: impl Fn(usize) -> usize) -> Quantity {
         match self {
             Quantity::InCalls(counter) => Quantity::InCalls(renumber(counter)),
-            Quantity::InWindows(counter) => Quantity::InWindows(renumber(counter)),
+            Quantity::InOverlapWindows(counter) => Quantity::InOverlapWindows(renumber(counter)),
             other => other,
         }
     }
@@ -88,7 +88,7 @@ impl FileMeasures {
                 Source::of_shares("JOIN call_counter k ON k.call_row_id = c.id", "k.value");
             reader.add(&of_calls, &numbers, Quantity::InCalls)?;
             reader.add(&of_shares, &numbers, Quantity::InCalls)?;
-            reader.add(&Source::of_windows(), &numbers, Quantity::InWindows)?;
+            reader.add(&Source::of_overlap_windows(), &numbers, Quantity::InOverlapWindows)?;
         }
         Ok(reader.found)
     }
@@ -117,7 +117,7 @@ impl Source {
         }
     }
 
-    fn of_windows() -> Source {
+    fn of_overlap_windows() -> Source {
         Source {
             tables: "request_counter k JOIN request r ON r.id = k.request_id".to_owned(),
             place: "r",
@@ -170,7 +170,7 @@ impl Reader<'_> {
         let Source { tables, place, value, sum } = source;
         let number = if numbers.is_empty() { "NULL" } else { "k.number" };
         let mut statement = self.connection.prepare(&format!(
-            "SELECT o.rank, o.call_id, o.path_id, {number}, {sum}, count(*)
+            "SELECT o.rank, o.call_id, o.call_path_id, {number}, {sum}, count(*)
              FROM {tables} JOIN operation o ON o.id = {place}.operation_id
              WHERE {value} IS NOT NULL GROUP BY 1, 2, 3, 4"
         ))?;

@@ -23,4 +23,4 @@ pub mod transfers;
 pub mod wrappers;
 
 /// Version of the JSON keys; raised when one changes its meaning or goes.
-pub const JSON_VERSION: u32 = 2;
+pub const JSON_VERSION: u32 = 3;

@@ -28,7 +28,7 @@ pub struct PendingRow {
     pub tag: Option<i64>,
     pub posted_peer: Option<i64>,
     pub communicator: Option<String>,
-    pub path_id: Option<i64>,
+    pub call_path_id: Option<i64>,
     pub begin: Nanos,
 }
 
@@ -41,11 +41,11 @@ pub fn read_pending(
     definitions: &Definitions,
 ) -> Result<Vec<PendingRow>, DbError> {
     let sql = "SELECT 1, o.rank, p.thread_id, o.call_id, o.bytes, o.peer, o.tag, o.posted_peer, o.communicator_id,
-             o.path_id, p.post_begin_ns
+             o.call_path_id, p.post_begin_ns
       FROM request p CROSS JOIN operation o ON o.id = p.operation_id WHERE p.completion_id IS NULL
       UNION ALL
       SELECT 0, o.rank, p.thread_id, o.call_id, o.bytes, o.peer, o.tag, o.posted_peer, o.communicator_id,
-             o.path_id, p.begin_ns
+             o.call_path_id, p.begin_ns
       FROM call p CROSS JOIN operation o ON o.id = p.operation_id WHERE p.duration_ns IS NULL";
     let read = || -> rusqlite::Result<Vec<PendingRow>> {
         let mut statement = database.connection.prepare(sql)?;
@@ -71,7 +71,7 @@ fn pending_row(row: &rusqlite::Row<'_>, definitions: &Definitions) -> rusqlite::
         tag: row.get(6)?,
         posted_peer: row.get(7)?,
         communicator: communicator.and_then(|id| definitions.communicators.get(&id).cloned()),
-        path_id: row.get(9)?,
+        call_path_id: row.get(9)?,
         begin: row.get(10)?,
     })
 }
@@ -119,7 +119,7 @@ pub fn collect_pending<N: NameFrames>(
     for file in files {
         let ranks = file.definitions.ranks_by_key();
         for row in &file.rows {
-            let path = row.path_id.and_then(|id| paths.intern(&file.definitions, id));
+            let path = row.call_path_id.and_then(|id| paths.intern(&file.definitions, id));
             found.extend(ranks.get(&row.rank).map(|&info| (info, row, path)));
         }
     }

@@ -199,7 +199,8 @@ impl Report {
             return false;
         }
         let numbers = &self.overlap.totals.numbers;
-        let window = numbers.exposed_own_window_high_ns - numbers.exposed_own_window_low_ns;
+        let window =
+            numbers.exposed_no_local_progress_high_ns - numbers.exposed_no_local_progress_low_ns;
         let advice = self.advice.iter().filter(|advice| advice.is_vague());
         let most = advice.map(|advice| advice.time_high_ns - advice.time_low_ns).max();
         let most = window.max(most.unwrap_or_default());

@@ -43,7 +43,7 @@ pub enum Order {
     Post,
     Window,
     Bytes,
-    Polls,
+    UnsuccessfulTests,
     /// The earliest post first.
     Begin,
     /// As the files have them: by completing call.
@@ -74,7 +74,7 @@ pub struct Request {
     /// From the return of MPI_Init, as in `lapscope pending`.
     pub post_begin_after_init_ns: Nanos,
     pub post_ns: Nanos,
-    pub window_ns: Option<Nanos>,
+    pub overlap_window_ns: Option<Nanos>,
     pub mpi_ns: Option<Nanos>,
     pub compute_ns: Option<Nanos>,
     pub completion_call: Option<String>,
@@ -83,9 +83,9 @@ pub struct Request {
     pub completion_ns: Option<Nanos>,
     pub completed_together: Option<u64>,
     pub outstanding_bytes: u64,
-    pub polls: u64,
-    pub first_poll_ns: Option<Nanos>,
-    pub last_poll_ns: Option<Nanos>,
+    pub unsuccessful_tests: u64,
+    pub first_unsuccessful_test_ns: Option<Nanos>,
+    pub last_unsuccessful_test_ns: Option<Nanos>,
     pub last_incomplete_ns: Option<Nanos>,
     pub first_complete_ns: Option<Nanos>,
     pub posted_peer: Option<i64>,
@@ -101,9 +101,9 @@ pub struct Request {
     #[serde(skip)]
     pub file: usize,
     #[serde(skip)]
-    pub path_id: Option<i64>,
+    pub call_path_id: Option<i64>,
     #[serde(skip)]
-    pub completion_path_id: Option<i64>,
+    pub completion_call_path_id: Option<i64>,
 }
 
 /// Names the places of one file's call paths, each once.
@@ -119,12 +119,12 @@ impl<'a> PlaceNames<'a> {
 
     /// Fills in where a request was posted and where it ended.
     pub fn fill_in(&mut self, request: &mut Request, symbols: &mut Symbols) {
-        request.site = self.place(request.path_id, symbols);
-        request.completion_site = self.place(request.completion_path_id, symbols);
+        request.site = self.place(request.call_path_id, symbols);
+        request.completion_site = self.place(request.completion_call_path_id, symbols);
     }
 
-    fn place(&mut self, path_id: Option<i64>, symbols: &mut Symbols) -> Option<String> {
-        let id = path_id?;
+    fn place(&mut self, call_path_id: Option<i64>, symbols: &mut Symbols) -> Option<String> {
+        let id = call_path_id?;
         if let Some(place) = self.known.get(&id) {
             return place.clone();
         }

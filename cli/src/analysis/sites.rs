@@ -23,8 +23,8 @@ pub enum SiteKind {
     Io,
     /// Ends requests; its time is also that which is shared out to the sites of these requests.
     Completing,
-    /// Tests and probes that said no.
-    Poll,
+    /// Tests and probes that found nothing.
+    UnsuccessfulTest,
     Other,
 }
 
@@ -37,7 +37,7 @@ impl SiteKind {
             Category::Collective => Some(SiteKind::Collective),
             Category::Rma => Some(SiteKind::Rma),
             Category::Io => Some(SiteKind::Io),
-            Category::Poll => Some(SiteKind::Poll),
+            Category::UnsuccessfulTest => Some(SiteKind::UnsuccessfulTest),
             Category::Other => Some(SiteKind::Other),
             Category::Completing => Some(SiteKind::Completing),
             Category::Outside => None,
@@ -236,7 +236,7 @@ pub struct CounterSums {
     pub in_calls: i64,
     pub counted_calls: u64,
     /// Outside of MPI in the windows of `counted_requests` requests.
-    pub in_windows: i64,
+    pub in_overlap_windows: i64,
     pub counted_requests: u64,
 }
 
@@ -245,12 +245,20 @@ impl Measures {
         let sum = |quantity| sums.measures.get(&quantity).copied();
         let time = |quantity| sum(quantity).map(|(sum, _)| Nanos(sum));
         let counters = run.measures.counters.iter().enumerate().filter_map(|(at, counter)| {
-            let (calls, windows) = (sum(Quantity::InCalls(at)), sum(Quantity::InWindows(at)));
+            let (calls, windows) =
+                (sum(Quantity::InCalls(at)), sum(Quantity::InOverlapWindows(at)));
             let _ = calls.or(windows)?;
             let (in_calls, counted_calls) = calls.unwrap_or_default();
-            let (in_windows, counted_requests) = windows.unwrap_or_default();
+            let (in_overlap_windows, counted_requests) = windows.unwrap_or_default();
             let (name, unit) = (counter.name.clone(), counter.unit.clone());
-            Some(CounterSums { name, unit, in_calls, counted_calls, in_windows, counted_requests })
+            Some(CounterSums {
+                name,
+                unit,
+                in_calls,
+                counted_calls,
+                in_overlap_windows,
+                counted_requests,
+            })
         });
         Measures {
             user_ns: time(Quantity::User),
@@ -265,7 +273,7 @@ impl Measures {
 pub struct CompletedIn {
     pub call: String,
     pub site: Option<FrameName>,
-    pub completion_ns: Nanos,
+    pub exposed_ns: Nanos,
 }
 
 /// A [`Cell`] as it is shown. Keys are documented in `docs/json.md`.
@@ -277,13 +285,13 @@ pub struct Numbers {
     /// `time_ns` as a fraction of the run time of all ranks.
     pub share: f64,
     pub inside_ns: Nanos,
-    pub completion_ns: Nanos,
+    pub exposed_ns: Nanos,
     pub ended_requests: u64,
-    pub window_ns: Nanos,
+    pub overlap_window_ns: Nanos,
     pub timed_requests: u64,
     pub mpi_ns: Nanos,
     pub compute_ns: Nanos,
-    pub polls: u64,
+    pub unsuccessful_tests: u64,
     pub pending: u64,
 }
 
@@ -296,13 +304,13 @@ impl Numbers {
             time_ns: cell.time(),
             share: cell.time().share_of(run_time),
             inside_ns: cell.inside,
-            completion_ns: cell.completion,
+            exposed_ns: cell.completion,
             ended_requests: cell.ended,
-            window_ns: cell.window,
+            overlap_window_ns: cell.window,
             timed_requests: cell.timed,
             mpi_ns: cell.mpi,
             compute_ns: cell.compute,
-            polls: cell.polls,
+            unsuccessful_tests: cell.unsuccessful_tests,
             pending: cell.pending,
         }
     }
@@ -324,10 +332,10 @@ pub fn name_site(
     let mut innermost =
         |frame: Option<Frame>| frame.and_then(|frame| names.name(frame).into_iter().next());
     let site = innermost(sums.frame);
-    let completed_in = sums.completed.map(|(call, frame, completion_ns)| CompletedIn {
+    let completed_in = sums.completed.map(|(call, frame, exposed_ns)| CompletedIn {
         call: run.calls[call].name.clone(),
         site: innermost(frame),
-        completion_ns,
+        exposed_ns,
     });
     let frames = sums.path.map(|path| name_path(&run.paths[path].frames, names));
     Site {

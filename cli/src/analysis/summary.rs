@@ -50,18 +50,18 @@ impl Summary {
         advice: &[Advice],
     ) -> Summary {
         let exposed_ns = totals.posting_ns
-            + totals.waiting_ns
+            + totals.exposed_ns
             + totals.blocking_ns
             + totals.collective_ns
             + totals.rma_ns
-            + totals.poll_ns;
+            + totals.unsuccessful_test_ns;
         let is_worth = |advice: &Advice| advice.share_at_most() >= WORTH_DOING;
         let first = advice
             .iter()
             .position(|it| it.helps && is_worth(it))
             .or_else(|| advice.iter().position(is_worth));
         // requests that one call completes cost its time once
-        let own = totals.posting_ns + totals.waiting_ns + totals.poll_ns;
+        let own = totals.posting_ns + totals.exposed_ns + totals.unsuccessful_test_ns;
         let won = first.map(|first| &advice[first]).filter(|first| first.helps);
         Summary {
             exposed_ns,

@@ -16,26 +16,26 @@ pub struct Totals {
     pub mpi_share: f64,
     pub posting_ns: Nanos,
     /// In calls that ended requests: exposed time of non-blocking communication.
-    pub waiting_ns: Nanos,
+    pub exposed_ns: Nanos,
     pub blocking_ns: Nanos,
     pub collective_ns: Nanos,
     /// In calls on windows that make no request.
     pub rma_ns: Nanos,
     /// In calls on files that make no request.
     pub io_ns: Nanos,
-    pub poll_ns: Nanos,
+    pub unsuccessful_test_ns: Nanos,
     pub other_ns: Nanos,
     /// Requests made.
     pub requests: u64,
-    /// Calls of all kinds, polls included.
+    /// Calls of all kinds, unsuccessful tests included.
     pub calls: u64,
     /// Calls that ended requests.
     pub completing_calls: u64,
-    pub polls: u64,
-    /// Part of `waiting_ns` at no posting site: of requests whose start was not seen.
-    pub unattributed_waiting_ns: Nanos,
+    pub unsuccessful_tests: u64,
+    /// Part of `exposed_ns` at no posting site: of requests whose start was not seen.
+    pub unattributed_exposed_ns: Nanos,
     /// Completing time that computation in the windows of the same requests could at most have hidden.
-    pub hideable_ns: Nanos,
+    pub possible_overlap_ns: Nanos,
 }
 
 /// One rank.
@@ -81,10 +81,10 @@ fn rank_row(rank: &RankSums, mut totals: Totals, shared_out: Nanos) -> RankRow {
     let info = &rank.info;
     totals.run_ns = info.run_time();
     totals.mpi_share = totals.mpi_ns.share_of(totals.run_ns);
-    totals.unattributed_waiting_ns = Nanos((totals.waiting_ns - shared_out).0.max(0));
+    totals.unattributed_exposed_ns = Nanos((totals.exposed_ns - shared_out).0.max(0));
     // Windows of different completing calls may overlap too, but a rank cannot hide more than it computed.
     let computed = Nanos((totals.run_ns - totals.mpi_ns).0.max(0));
-    totals.hideable_ns = rank.hideable.min(computed);
+    totals.possible_overlap_ns = rank.possible_overlap.min(computed);
     RankRow {
         rank: info.rank,
         life: info.life,
@@ -102,12 +102,12 @@ impl Totals {
     fn add(&mut self, category: Category, cell: &Cell) {
         let sum = match category {
             Category::Posting => &mut self.posting_ns,
-            Category::Completing => &mut self.waiting_ns,
+            Category::Completing => &mut self.exposed_ns,
             Category::BlockingPointToPoint => &mut self.blocking_ns,
             Category::Collective => &mut self.collective_ns,
             Category::Rma => &mut self.rma_ns,
             Category::Io => &mut self.io_ns,
-            Category::Poll => &mut self.poll_ns,
+            Category::UnsuccessfulTest => &mut self.unsuccessful_test_ns,
             Category::Other => &mut self.other_ns,
             Category::Outside => return,
         };
@@ -117,7 +117,7 @@ impl Totals {
         match category {
             Category::Posting => self.requests += cell.count,
             Category::Completing => self.completing_calls += cell.count,
-            Category::Poll => self.polls += cell.count,
+            Category::UnsuccessfulTest => self.unsuccessful_tests += cell.count,
             _ => {}
         }
     }
@@ -130,37 +130,37 @@ pub(super) fn sum_totals(ranks: &[RankRow]) -> Totals {
         mpi_ns,
         mpi_share: _,
         posting_ns,
-        waiting_ns,
+        exposed_ns,
         blocking_ns,
         collective_ns,
         rma_ns,
         io_ns,
-        poll_ns,
+        unsuccessful_test_ns,
         other_ns,
         requests,
         calls,
         completing_calls,
-        polls,
-        unattributed_waiting_ns,
-        hideable_ns,
+        unsuccessful_tests,
+        unattributed_exposed_ns,
+        possible_overlap_ns,
     } in ranks.iter().map(|rank| rank.totals)
     {
         sum.run_ns += run_ns;
         sum.mpi_ns += mpi_ns;
         sum.posting_ns += posting_ns;
-        sum.waiting_ns += waiting_ns;
+        sum.exposed_ns += exposed_ns;
         sum.blocking_ns += blocking_ns;
         sum.collective_ns += collective_ns;
         sum.rma_ns += rma_ns;
         sum.io_ns += io_ns;
-        sum.poll_ns += poll_ns;
+        sum.unsuccessful_test_ns += unsuccessful_test_ns;
         sum.other_ns += other_ns;
         sum.requests += requests;
         sum.calls += calls;
         sum.completing_calls += completing_calls;
-        sum.polls += polls;
-        sum.unattributed_waiting_ns += unattributed_waiting_ns;
-        sum.hideable_ns += hideable_ns;
+        sum.unsuccessful_tests += unsuccessful_tests;
+        sum.unattributed_exposed_ns += unattributed_exposed_ns;
+        sum.possible_overlap_ns += possible_overlap_ns;
     }
     sum.mpi_share = sum.mpi_ns.share_of(sum.run_ns);
     sum

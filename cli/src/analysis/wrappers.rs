@@ -177,7 +177,7 @@ pub struct Uses {
 }
 
 impl Uses {
-    /// `files`: what each defines, and its pairs of `call_id` and `path_id`.
+    /// `files`: what each defines, and its pairs of `call_id` and `call_path_id`.
     pub fn new(files: &[(Definitions, Vec<(i64, i64)>)]) -> Uses {
         let (mut calls, mut paths) = (Interner::default(), Paths::default());
         let mut pairs = BTreeSet::new();

@@ -150,9 +150,9 @@ fn order(args: &RequestsArgs) -> Order {
     match args.sort {
         Some(RequestSort::Completion) => Order::Completion,
         Some(RequestSort::Post) => Order::Post,
-        Some(RequestSort::Window) => Order::Window,
+        Some(RequestSort::OverlapWindow) => Order::Window,
         Some(RequestSort::Bytes) => Order::Bytes,
-        Some(RequestSort::Polls) => Order::Polls,
+        Some(RequestSort::UnsuccessfulTests) => Order::UnsuccessfulTests,
         Some(RequestSort::Begin) => Order::Begin,
         Some(RequestSort::Stored) => Order::Stored,
         None if args.top == 0 && args.format != Format::Text => Order::Stored,

@@ -27,11 +27,11 @@ impl From<SiteSort> for Order {
     fn from(sort: SiteSort) -> Order {
         match sort {
             SiteSort::Time => Order::Time,
-            SiteSort::Completing => Order::Completing,
+            SiteSort::Exposed => Order::Completing,
             SiteSort::Posting => Order::Posting,
             SiteSort::Calls => Order::Calls,
             SiteSort::Bytes => Order::Bytes,
-            SiteSort::Window => Order::Window,
+            SiteSort::OverlapWindow => Order::Window,
         }
     }
 }

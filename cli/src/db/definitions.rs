@@ -147,9 +147,9 @@ fn read_paths(database: &Database, definitions: &mut Definitions) -> rusqlite::R
     definitions.paths = collect(database, "SELECT id, truncated FROM call_path", |row| {
         Ok((row.get(0)?, CallPath { truncated: row.get(1)?, ..CallPath::default() }))
     })?;
-    let mut statement = database
-        .connection
-        .prepare("SELECT path_id, module_id, address FROM frame ORDER BY path_id, depth")?;
+    let mut statement = database.connection.prepare(
+        "SELECT call_path_id, module_id, address FROM frame ORDER BY call_path_id, depth",
+    )?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let module = row.get::<_, Option<i64>>(1)?.and_then(|id| index.get(&id).copied());

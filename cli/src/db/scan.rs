@@ -48,7 +48,7 @@ pub trait FromRow: Sized {
 
 impl FromRow for RequestRow {
     const COLUMNS: &'static str =
-        "operation_id, completion_id, post_begin_ns, post_ns, mpi_ns, polls";
+        "operation_id, completion_id, post_begin_ns, post_ns, mpi_ns, unsuccessful_tests";
 
     fn read(row: &Rows<'_>) -> Result<Self, BadColumn> {
         Ok(RequestRow {
@@ -57,7 +57,7 @@ impl FromRow for RequestRow {
             post_begin: Nanos(row.time(2)?),
             post: Nanos(row.time(3)?),
             mpi: row.optional_time(4)?.map(Nanos),
-            polls: row.count(5)?,
+            unsuccessful_tests: row.count(5)?,
         })
     }
 
@@ -301,14 +301,14 @@ pub fn scan_operations(
     sink: &mut (impl RowSink + ?Sized),
 ) -> rusqlite::Result<()> {
     let mut statement = connection
-        .prepare("SELECT id, rank, call_id, path_id, kind, bytes, receive_operation_id FROM operation ORDER BY id")?;
+        .prepare("SELECT id, rank, call_id, call_path_id, kind, bytes, receive_operation_id FROM operation ORDER BY id")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         sink.operation(&OperationRow {
             id: row.get(0)?,
             rank: row.get(1)?,
             call_id: row.get(2)?,
-            path_id: row.get(3)?,
+            call_path_id: row.get(3)?,
             kind: row.get(4)?,
             bytes: row.get(5)?,
             receive_id: row.get(6)?,
@@ -326,16 +326,16 @@ pub fn scan_tallies(
     sink: &mut (impl RowSink + ?Sized),
 ) -> rusqlite::Result<()> {
     let mut statement = connection.prepare(
-        "SELECT rank, call_id, path_id, reason = 'poll', size_class, count, bytes, inside_ns, completion_ns,
-                mpi_ns, window_ns FROM tally",
+        "SELECT rank, call_id, call_path_id, reason = 'unsuccessful_test', size_class, count, bytes, inside_ns, exposed_ns,
+                mpi_ns, overlap_window_ns FROM tally",
     )?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         sink.tally(&TallyRow {
             rank: row.get(0)?,
             call_id: row.get(1)?,
-            path_id: row.get(2)?,
-            is_poll: row.get(3)?,
+            call_path_id: row.get(2)?,
+            is_unsuccessful: row.get(3)?,
             size_class: row.get(4)?,
             count: row.get::<_, Count>(5)?.0,
             bytes: row.get(6)?,

@@ -78,7 +78,7 @@ fn is_formula(cell: &str) -> bool {
 /// Of the writer.
 pub fn write_sites(out: &mut dyn Write, sites: &[Site]) -> io::Result<()> {
     const HEAD: &str = "call,kind,function,file,line,module,address,ranks,calls,bytes,time_ns,share,inside_ns,\
-        completion_ns,ended_requests,window_ns,timed_requests,mpi_ns,compute_ns,polls,pending,completed_in,path";
+        exposed_ns,ended_requests,overlap_window_ns,timed_requests,mpi_ns,compute_ns,unsuccessful_tests,pending,completed_in,path";
     writeln!(out, "{HEAD}")?;
     for site in sites {
         let frame = site.site.as_ref();
@@ -103,13 +103,13 @@ pub fn write_sites(out: &mut dyn Write, sites: &[Site]) -> io::Result<()> {
             numbers.time_ns.0.to_string(),
             numbers.share.to_string(),
             numbers.inside_ns.0.to_string(),
-            numbers.completion_ns.0.to_string(),
+            numbers.exposed_ns.0.to_string(),
             numbers.ended_requests.to_string(),
-            numbers.window_ns.0.to_string(),
+            numbers.overlap_window_ns.0.to_string(),
             numbers.timed_requests.to_string(),
             numbers.mpi_ns.0.to_string(),
             numbers.compute_ns.0.to_string(),
-            numbers.polls.to_string(),
+            numbers.unsuccessful_tests.to_string(),
             numbers.pending.to_string(),
             waited.unwrap_or_default(),
             path.join(" < "),
@@ -126,8 +126,8 @@ pub fn write_sites(out: &mut dyn Write, sites: &[Site]) -> io::Result<()> {
 pub fn write_site_pairs(out: &mut dyn Write, sites: &[SitePair]) -> io::Result<()> {
     const HEAD: &str = "call,kind,presence,function,file,line_a,line_b,calls_a,calls_b,bytes_a,bytes_b,time_a_ns,time_b_ns,\
         time_difference_ns,inside_a_ns,inside_b_ns,inside_difference_ns,completion_a_ns,completion_b_ns,\
-        completion_difference_ns,late_partner_a_ns,late_partner_b_ns,late_partner_difference_ns,partner_outside_a_ns,\
-        partner_outside_b_ns,partner_outside_difference_ns,own_window_a_ns,own_window_b_ns,own_window_difference_ns,\
+        completion_difference_ns,late_partner_a_ns,late_partner_b_ns,late_partner_difference_ns,no_remote_progress_a_ns,\
+        no_remote_progress_b_ns,no_remote_progress_difference_ns,no_local_progress_a_ns,no_local_progress_b_ns,no_local_progress_difference_ns,\
         transfer_a_ns,transfer_b_ns,transfer_difference_ns,no_processor_a_ns,no_processor_b_ns,no_processor_difference_ns";
     writeln!(out, "{HEAD}")?;
     for site in sites {

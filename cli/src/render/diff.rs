@@ -105,13 +105,13 @@ fn difference(pair: TimePair) -> [String; 2] {
 fn write_totals(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()> {
     const ROWS: [(&str, &str); 9] = [
         ("mpi_ns", "inside MPI"),
-        ("waiting_ns", "completing requests"),
+        ("exposed_ns", "completing requests"),
         ("posting_ns", "posting requests"),
         ("blocking_ns", "blocking point-to-point"),
         ("collective_ns", "collectives"),
         ("rma_ns", "windows"),
         ("io_ns", "files"),
-        ("poll_ns", "polls that said no"),
+        ("unsuccessful_test_ns", "unsuccessful tests"),
         ("other_ns", "other MPI"),
     ];
     let scale = Scale::of(diff);

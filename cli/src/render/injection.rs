@@ -60,8 +60,8 @@ fn found(injection: &Injection) -> String {
         "{} test{} for {} request{}; {} of the tests moved something ({}).",
         count(tests.tests),
         plural(tests.tests),
-        count(tests.windows),
-        plural(tests.windows),
+        count(tests.requests),
+        plural(tests.requests),
         count(tests.found),
         percent(tests.found as f64 / tests.tests.max(1) as f64)
     );
@@ -169,7 +169,7 @@ fn cells(site: &SiteInjection) -> Vec<String> {
     let gain = site.gain.as_ref();
     let of_gain =
         |value: fn(&Gain) -> Option<Nanos>| gain.and_then(value).map(time).unwrap_or_default();
-    let requests = gain.map_or(site.tests.windows, |gain| gain.requests_on + gain.requests_off);
+    let requests = gain.map_or(site.tests.requests, |gain| gain.requests_on + gain.requests_off);
     vec![
         count(requests),
         count(site.tests.tests),

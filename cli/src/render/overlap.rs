@@ -148,7 +148,7 @@ fn write_hidden(out: &mut dyn Write, numbers: &Numbers, style: Style) -> io::Res
     for (label, part) in [
         ("  late partner", numbers.lost_late_partner_ns),
         ("  no progress", numbers.lost_no_progress_ns),
-        ("  rest", numbers.lost_rest_ns),
+        ("  rest", numbers.lost_other_ns),
     ] {
         if part.0 > 0 {
             line(label, part, part);
@@ -168,8 +168,8 @@ pub(super) fn cause_cells(numbers: &Numbers, cause: Cause, meaning: &str) -> Opt
     let part = numbers.exposed_of(cause);
     let share = |part: Nanos| part.share_of(numbers.exposed_ns);
     let (low, high) = match cause {
-        Cause::OwnWindow if numbers.is_own_window_vague() => {
-            (numbers.exposed_own_window_low_ns, numbers.exposed_own_window_high_ns)
+        Cause::NoLocalProgress if numbers.is_no_local_progress_vague() => {
+            (numbers.exposed_no_local_progress_low_ns, numbers.exposed_no_local_progress_high_ns)
         }
         _ => (part, part),
     };
@@ -182,9 +182,9 @@ pub(super) fn cause_cells(numbers: &Numbers, cause: Cause, meaning: &str) -> Opt
 }
 
 /// What most of some time is due to, whose own windows may be unused by much less than they are said to be.
-pub(super) fn main_cause_name(cause: Cause, is_own_window_vague: bool) -> &'static str {
+pub(super) fn main_cause_name(cause: Cause, is_no_local_progress_vague: bool) -> &'static str {
     match cause {
-        Cause::OwnWindow if is_own_window_vague => "own window or transfer",
+        Cause::NoLocalProgress if is_no_local_progress_vague => "own window or transfer",
         _ => cause_name(cause),
     }
 }
@@ -192,8 +192,8 @@ pub(super) fn main_cause_name(cause: Cause, is_own_window_vague: bool) -> &'stat
 pub(super) fn cause_name(cause: Cause) -> &'static str {
     match cause {
         Cause::LatePartner => "late partner",
-        Cause::PartnerOutside => "partner computing",
-        Cause::OwnWindow => "own window unused",
+        Cause::NoRemoteProgress => "partner computing",
+        Cause::NoLocalProgress => "own window unused",
         Cause::Transfer => "transfer",
         Cause::NoProcessor => "no processor",
     }
@@ -210,8 +210,8 @@ fn write_exposed(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Re
     let mut causes = causes_table(24);
     for (cause, meaning) in [
         (Cause::LatePartner, "it had not posted yet"),
-        (Cause::PartnerOutside, "it had posted, and was outside MPI"),
-        (Cause::OwnWindow, "could have been hidden in the requests' own windows"),
+        (Cause::NoRemoteProgress, "it had posted, and was outside MPI"),
+        (Cause::NoLocalProgress, "could have been hidden in the requests' own windows"),
         (Cause::Transfer, "no computation to hide behind, copying, contention"),
         (Cause::NoProcessor, "this rank or its partner could have run, and had none"),
     ] {
@@ -247,7 +247,7 @@ fn cells(label: String, numbers: &Numbers) -> Vec<String> {
     vec![
         time(numbers.exposed_ns),
         numbers.cause.map_or_else(String::new, |cause| {
-            let name = main_cause_name(cause, numbers.is_own_window_vague());
+            let name = main_cause_name(cause, numbers.is_no_local_progress_vague());
             mostly(name, numbers.exposed_of(cause), numbers.exposed_ns)
         }),
         label,
@@ -349,7 +349,7 @@ fn place(site: &SiteRow) -> Vec<String> {
         text += &format!(", completed in {} {}", by.call, short(by.site.as_ref()));
     }
     let numbers = &site.numbers;
-    let waited = numbers.exposed_late_partner_ns + numbers.exposed_partner_outside_ns;
+    let waited = numbers.exposed_late_partner_ns + numbers.exposed_no_remote_progress_ns;
     let other = waited_for(site.waited_for.as_ref(), waited, numbers.exposed_ns);
     [Some(text), other].into_iter().flatten().collect()
 }
@@ -397,7 +397,7 @@ fn write_blocking(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::R
     ]);
     for site in &blocking.sites {
         let numbers = &site.numbers;
-        let waited = numbers.late_partner_ns + numbers.partner_outside_ns;
+        let waited = numbers.late_partner_ns + numbers.no_remote_progress_ns;
         let whom = waited_for(site.waited_for.as_ref(), waited, numbers.blocked_ns);
         let below = [Some(short(site.site.as_ref())), whom];
         table.row(blocking_cells(site), below.into_iter().flatten());
@@ -410,7 +410,7 @@ fn blocking_cells(site: &BlockingRow) -> Vec<String> {
     vec![
         time(numbers.blocked_ns),
         percent(numbers.late_partner_ns.share_of(numbers.blocked_ns)),
-        percent(numbers.partner_outside_ns.share_of(numbers.blocked_ns)),
+        percent(numbers.no_remote_progress_ns.share_of(numbers.blocked_ns)),
         percent(numbers.transfer_ns.share_of(numbers.blocked_ns)),
         percent(numbers.no_processor_ns.share_of(numbers.blocked_ns)),
         site.call.clone(),
@@ -430,7 +430,7 @@ fn write_pairs(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Resu
             pair.rank,
             pair.waited_for,
             time(pair.late_partner_ns),
-            time(pair.partner_outside_ns)
+            time(pair.no_remote_progress_ns)
         );
         writeln!(out, "{}", style.wrap(&text, "  ", "    "))?;
     }

@@ -125,13 +125,13 @@ fn split(totals: &Totals) -> [(Part, Nanos); 8] {
     let part = |label, in_sentence| Part { label, in_sentence, is_communication: true };
     let other = |label, in_sentence| Part { label, in_sentence, is_communication: false };
     [
-        (part("completing requests", "in calls that complete requests"), totals.waiting_ns),
+        (part("completing requests", "in calls that complete requests"), totals.exposed_ns),
         (part("posting requests", "posting non-blocking requests"), totals.posting_ns),
         (part("blocking point-to-point", "in blocking sends and receives"), totals.blocking_ns),
         (part("collectives", "in collectives"), totals.collective_ns),
         (part("windows", "in one-sided communication"), totals.rma_ns),
         (other("files", "in file operations"), totals.io_ns),
-        (part("polls that said no", "in polls that said no"), totals.poll_ns),
+        (part("unsuccessful tests", "in unsuccessful tests"), totals.unsuccessful_test_ns),
         (other("other MPI", "in communicator management and other calls"), totals.other_ns),
     ]
 }
@@ -226,7 +226,7 @@ fn capitalized(sentence: &str) -> String {
 fn write_insights(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
     // Overlap and advice say more of waiting, posting and blocking.
     let is_said = |insight: &&Insight| match insight {
-        Insight::ExposedCompletion { .. } => report.overlap.totals.numbers.exposed_ns.0 > 0,
+        Insight::ExposedCommunication { .. } => report.overlap.totals.numbers.exposed_ns.0 > 0,
         Insight::ExpensivePosting { .. }
         | Insight::BlockingCalls { .. }
         | Insight::UnevenCollectives { .. } => {
@@ -248,19 +248,19 @@ fn write_insights(out: &mut dyn Write, report: &Report, style: Style) -> io::Res
 
 fn sentence(insight: &Insight) -> String {
     match insight {
-        Insight::ExposedCompletion { waiting_ns, completing_calls, hideable_ns, in_detail } => {
+        Insight::ExposedCommunication { exposed_ns, completing_calls, possible_overlap_ns, in_detail } => {
             let calls = plural(*completing_calls);
             let mut text = format!(
                 "Exposed: {} in {} call{calls} that completed requests. ",
-                time(*waiting_ns),
+                time(*exposed_ns),
                 count(*completing_calls)
             );
             let of = if *in_detail { "" } else { " of the requests recorded in detail" };
-            text += &match hideable_ns.0 {
+            text += &match possible_overlap_ns.0 {
                 0 => format!("No computation lay between post and completion{of} that could have hidden it."),
                 _ => format!(
                     "At most {} of it could have been hidden: so much computation lay between post and completion{of}.",
-                    time(*hideable_ns)
+                    time(*possible_overlap_ns)
                 ),
             };
             text
@@ -282,10 +282,10 @@ fn sentence(insight: &Insight) -> String {
             time(*rank_ns),
             time(*mean_ns)
         ),
-        Insight::Polling { poll_ns, polls } => format!(
-            "{} polls found nothing to complete and took {}.",
-            count(*polls),
-            time(*poll_ns)
+        Insight::UnsuccessfulTests { unsuccessful_test_ns, unsuccessful_tests } => format!(
+            "{} unsuccessful tests took {}.",
+            count(*unsuccessful_tests),
+            time(*unsuccessful_test_ns)
         ),
         Insight::LittleMpi { mpi_share } => format!(
             "Only {} of the run time is in MPI: hiding communication cannot make this run much faster.",

@@ -19,7 +19,7 @@ const COLUMNS: [(&str, Align); 12] = [
     ("window", Align::Right),
     ("computing", Align::Right),
     ("completing", Align::Right),
-    ("polls", Align::Right),
+    ("unsuccessful tests", Align::Right),
     ("ended", Align::Left),
 ];
 
@@ -36,7 +36,13 @@ pub fn write(
     if requests.is_empty() {
         return writeln!(out, "no such request");
     }
-    let mut table = Table::new(&COLUMNS).giving_up(&["polls", "ended", "post", "computing", "tag"]);
+    let mut table = Table::new(&COLUMNS).giving_up(&[
+        "unsuccessful tests",
+        "ended",
+        "post",
+        "computing",
+        "tag",
+    ]);
     for request in requests {
         table.row(cells(request), Some(places(request)));
     }
@@ -56,7 +62,8 @@ fn cells(request: &Request) -> Vec<String> {
         Some(count) if count > 1 => format!(" (of {count})"),
         _ => String::new(),
     };
-    let computing = request.window_ns.zip(request.compute_ns).filter(|(window, _)| window.0 > 0);
+    let computing =
+        request.overlap_window_ns.zip(request.compute_ns).filter(|(window, _)| window.0 > 0);
     vec![
         request.rank.to_string(),
         format!("{:.6} s", request.post_begin_after_init_ns.seconds()),
@@ -73,10 +80,14 @@ fn cells(request: &Request) -> Vec<String> {
         text(request.tag),
         bytes(request.bytes),
         time(request.post_ns),
-        optional(request.window_ns),
+        optional(request.overlap_window_ns),
         computing.map(|(window, compute)| percent(compute.share_of(window))).unwrap_or_default(),
         request.completion_ns.map(|ns| format!("{}{together}", time(ns))).unwrap_or_default(),
-        if request.polls > 0 { request.polls.to_string() } else { String::new() },
+        if request.unsuccessful_tests > 0 {
+            request.unsuccessful_tests.to_string()
+        } else {
+            String::new()
+        },
         request.ended.clone().unwrap_or_default(),
     ]
 }

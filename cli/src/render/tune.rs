@@ -140,10 +140,10 @@ fn why(hopeless: Hopeless, first: &FirstRun) -> String {
             "no request is as large as {limit} (--min-bytes), the largest is of {}.{smaller}",
             bytes(first.largest_bytes.0)
         ),
-        Hopeless::NoWindow => format!(
+        Hopeless::NoComputation => format!(
             "hardly anything is computed while requests of at least {limit} are pending ({} in all ranks), so there is nothing \
              to hide behind.{smaller}",
-            time(first.windows_ns)
+            time(first.compute_ns)
         ),
         Hopeless::NothingLost => format!(
             "only {} of the run time goes by waiting for what could have moved during computation.{smaller}",

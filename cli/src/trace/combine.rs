@@ -93,7 +93,7 @@ impl Combiner {
         cache: &mut Cache,
     ) -> Operation {
         let (call, blocking_call, mode, name) = self.names(file, row, cache);
-        let path = row.path_id.and_then(|id| {
+        let path = row.call_path_id.and_then(|id| {
             let paths = &mut self.paths;
             let interned = || paths.intern(&file.definitions, id).map(|path| path as u32);
             *cache.paths.entry(id).or_insert_with(interned)

@@ -69,10 +69,10 @@ pub struct Endpoint {
 /// What tests saw of a request before it ended; nanoseconds since its post began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Observation {
-    /// Tests that covered it and said no, and when the first and the last of them were.
-    pub polls: u64,
-    pub first_poll: Option<i64>,
-    pub last_poll: Option<i64>,
+    /// Unsuccessful tests that covered it, and when the first and the last of them were.
+    pub unsuccessful_tests: u64,
+    pub first_unsuccessful_test: Option<i64>,
+    pub last_unsuccessful_test: Option<i64>,
     /// Last time it was itself seen incomplete.
     pub last_incomplete: Option<i64>,
     /// First time it was seen complete without being ended.

@@ -18,7 +18,7 @@ pub(super) struct FileOperation {
     pub call_id: i64,
     /// The call that says what kind of send it is: of persistent requests the one that made them.
     pub mode_call_id: i64,
-    pub path_id: Option<i64>,
+    pub call_path_id: Option<i64>,
     pub communicator_id: Option<i64>,
     pub kind: Kind,
     pub bytes: Bytes,
@@ -153,7 +153,7 @@ impl FileTrace {
     fn read_operations(&mut self, connection: &Connection) -> rusqlite::Result<Places> {
         let slots = self.slots();
         let mut statement = connection.prepare(
-            "SELECT o.id, o.rank, o.call_id, coalesce(i.call_id, o.call_id), o.path_id, o.communicator_id, o.kind, o.bytes, o.peer,
+            "SELECT o.id, o.rank, o.call_id, coalesce(i.call_id, o.call_id), o.call_path_id, o.communicator_id, o.kind, o.bytes, o.peer,
                     o.tag, o.posted_peer, o.ended, o.receive_operation_id
              FROM operation o LEFT JOIN operation i ON i.id = o.init_operation_id ORDER BY o.id",
         )?;
@@ -166,7 +166,7 @@ impl FileTrace {
             let operation = FileOperation {
                 call_id: row.get(2)?,
                 mode_call_id: row.get(3)?,
-                path_id: row.get(4)?,
+                call_path_id: row.get(4)?,
                 communicator_id: row.get(5)?,
                 kind: row.get(6)?,
                 bytes: row.get(7)?,

@@ -204,16 +204,16 @@ impl Trace {
         crate::model::site_frame(&self.paths[path? as usize], &self.modules)
     }
 
-    /// The moment at which `rank` was inside MPI again, from `moment` on, as far as that is known; its tests that said no
+    /// The moment at which `rank` was inside MPI again, from `moment` on, as far as that is known; its unsuccessful tests
     /// count by what they said of `half`, an endpoint of that rank.
     #[inline]
     pub fn next_inside(&self, half: &Half<'_>, moment: i64) -> Option<i64> {
         let call = self.ranks[half.rank].presence.next(moment);
-        let poll = half.observed.and_then(|observed| {
-            let first = half.post_begin + observed.first_poll?;
-            let last = half.post_begin + observed.last_poll?;
+        let tested = half.observed.and_then(|observed| {
+            let first = half.post_begin + observed.first_unsuccessful_test?;
+            let last = half.post_begin + observed.last_unsuccessful_test?;
             (last >= moment).then(|| first.max(moment))
         });
-        [call, poll].into_iter().flatten().min()
+        [call, tested].into_iter().flatten().min()
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Gaps between calls shorter than this are not looked at as computation, nanoseconds.
 const SHORT_GAP: i64 = 1_000;
 
-/// Disjoint intervals in which at least one thread of a rank was inside a recorded call, in order. Tests that said no are
+/// Disjoint intervals in which at least one thread of a rank was inside a recorded call, in order. Unsuccessful tests are
 /// not among them: they are kept as sums (see [`super::Observation`]).
 #[derive(Debug, Clone, Default)]
 pub struct Presence {

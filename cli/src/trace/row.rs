@@ -17,16 +17,16 @@ pub(super) struct TraceRow {
 
 impl FromRow for TraceRow {
     const COLUMNS: &'static str =
-        "operation_id, completion_id, post_begin_ns, post_ns, mpi_ns, outstanding_bytes, polls, \
-         first_complete_ns, first_poll_ns, last_poll_ns, last_incomplete_ns";
+        "operation_id, completion_id, post_begin_ns, post_ns, mpi_ns, outstanding_bytes, unsuccessful_tests, \
+         first_complete_ns, first_unsuccessful_test_ns, last_unsuccessful_test_ns, last_incomplete_ns";
 
     fn read(row: &Rows<'_>) -> Result<Self, BadColumn> {
-        let (polls, first_complete) = (row.count(6)?, row.optional_time(7)?);
-        let observation = if polls > 0 || first_complete.is_some() {
+        let (unsuccessful_tests, first_complete) = (row.count(6)?, row.optional_time(7)?);
+        let observation = if unsuccessful_tests > 0 || first_complete.is_some() {
             Some(Observation {
-                polls,
-                first_poll: row.optional_time(8)?,
-                last_poll: row.optional_time(9)?,
+                unsuccessful_tests,
+                first_unsuccessful_test: row.optional_time(8)?,
+                last_unsuccessful_test: row.optional_time(9)?,
                 last_incomplete: row.optional_time(10)?,
                 first_complete,
             })
@@ -66,7 +66,9 @@ impl TraceRow {
             post_begin: Nanos(self.post_begin),
             post: Nanos(self.post),
             mpi: self.mpi.map(Nanos),
-            polls: self.observation.map_or(0, |observation| observation.polls),
+            unsuccessful_tests: self
+                .observation
+                .map_or(0, |observation| observation.unsuccessful_tests),
         }
     }
 }

@@ -34,7 +34,7 @@ pub struct FirstRun {
     pub largest_bytes: Bytes,
     pub min_bytes: u64,
     /// Computation in the windows of large requests, summed.
-    pub windows_ns: Nanos,
+    pub compute_ns: Nanos,
     /// Time between posts of large requests at one place.
     pub step_ns: Option<Nanos>,
     /// Time of waits that tests in computation may save, summed over ranks.
@@ -68,7 +68,7 @@ pub enum Hopeless {
     /// No request is as large as LAPSCOPE_INJECT_MIN_BYTES.
     OnlySmall,
     /// Nothing is computed while large requests are pending.
-    NoWindow,
+    NoComputation,
     /// Hardly any time is spent waiting for what could have moved during computation.
     NothingLost,
 }
@@ -92,7 +92,7 @@ impl FirstRun {
             large_requests: 0,
             largest_bytes: Bytes(0),
             min_bytes,
-            windows_ns: Nanos(0),
+            compute_ns: Nanos(0),
             step_ns: step(trace, min_bytes),
             stake_ns: stake(advice, min_bytes),
             smaller_bytes: None,
@@ -103,7 +103,7 @@ impl FirstRun {
             if half.bytes().0 >= min_bytes {
                 first.large_requests += 1;
                 let window = half.window().unwrap_or(0) - half.mpi.unwrap_or(0);
-                first.windows_ns += Nanos(window.max(0));
+                first.compute_ns += Nanos(window.max(0));
             }
         }
         first.smaller_bytes = first.smaller(advice);
@@ -127,8 +127,8 @@ impl FirstRun {
             Some(Hopeless::OnlySmall)
         } else if !self.is_nothing(self.stake_ns) {
             None
-        } else if self.is_nothing(self.windows_ns) {
-            Some(Hopeless::NoWindow)
+        } else if self.is_nothing(self.compute_ns) {
+            Some(Hopeless::NoComputation)
         } else {
             Some(Hopeless::NothingLost)
         }
@@ -193,7 +193,7 @@ mod tests {
             large_requests: 10,
             largest_bytes: Bytes(1 << 20),
             min_bytes: 1 << 16,
-            windows_ns: Nanos(longest_ms * 500_000),
+            compute_ns: Nanos(longest_ms * 500_000),
             step_ns: Some(Nanos(step_ms * 1_000_000)),
             stake_ns: Nanos(longest_ms * 100_000),
             smaller_bytes: None,
@@ -218,8 +218,8 @@ mod tests {
         assert_eq!(run.hopeless(), None);
         let lost = FirstRun { stake_ns: Nanos(1_000), ..run.clone() };
         assert_eq!(lost.hopeless(), Some(Hopeless::NothingLost));
-        let window = FirstRun { windows_ns: Nanos(0), ..lost.clone() };
-        assert_eq!(window.hopeless(), Some(Hopeless::NoWindow));
+        let window = FirstRun { compute_ns: Nanos(0), ..lost.clone() };
+        assert_eq!(window.hopeless(), Some(Hopeless::NoComputation));
         assert_eq!(FirstRun { large_requests: 0, ..run }.hopeless(), Some(Hopeless::OnlySmall));
     }
 }

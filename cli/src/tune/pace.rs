@@ -78,7 +78,7 @@ fn read_posts(
         Posts::Off => ("r.injection_arm IS NOT NULL".to_owned(), "r.injection_arm = 0"),
     };
     let sql = format!(
-        "SELECT o.rank, o.call_id, o.path_id, r.post_begin_ns, {is_off}
+        "SELECT o.rank, o.call_id, o.call_path_id, r.post_begin_ns, {is_off}
          FROM request r JOIN operation o ON o.id = r.operation_id WHERE {wanted}"
     );
     let mut statement = connection.prepare(&sql)?;

@@ -44,8 +44,8 @@ fn inject(file: &Fixture) {
     });
     file.insert(Injection {
         call_id: call_id("MPI_Isend"),
-        path_id: Some(1),
-        windows: 10,
+        call_path_id: Some(1),
+        requests: 10,
         tests: 20,
         found: 5,
         test_ns: 5_000,
@@ -77,9 +77,9 @@ fn many(file: &Fixture) {
                 post_begin_ns: begin - 100 + one,
                 post_ns: 10,
                 mpi_ns: Some(5),
-                polls: 1,
-                first_poll_ns: Some(20),
-                last_poll_ns: Some(30),
+                unsuccessful_tests: 1,
+                first_unsuccessful_test_ns: Some(20),
+                last_unsuccessful_test_ns: Some(30),
                 last_incomplete_ns: Some(25),
                 injection_arm: Some(1),
                 ..Request::default()

@@ -212,7 +212,7 @@ impl Body<'_> {
         line!(text, "        call_done(&span, &message, {}, error);", self.status());
         self.after(text, "        ");
         line!(text, "    }} else {{");
-        line!(text, "        record_poll(&span);");
+        line!(text, "        record_unsuccessful_test(&span);");
         line!(text, "    }}");
     }
 

@@ -72,7 +72,11 @@ mod tests {
             .expect("understood");
         let text = wrappers(&calls);
         let (blocking, asking) = text.split_once("wrap_C_MPI_Iprobe").expect("both");
-        assert!(!blocking.contains("record_poll") && asking.contains("record_poll"), "{text}");
+        assert!(
+            !blocking.contains("record_unsuccessful_test")
+                && asking.contains("record_unsuccessful_test"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -220,7 +220,7 @@ static int slot_is_on(void)
 static void open_window(struct injector *injector, struct inject_site *site)
 {
     __atomic_store_n(&injector->site, site, __ATOMIC_RELEASE);
-    site->sums->windows++;
+    site->sums->requests++;
     if (__atomic_fetch_add(&injector->pending, 1, __ATOMIC_ACQ_REL) == 0) {
         site->level -= site->level > 0;
         injector->next_test = clock_now() + injection.interval;

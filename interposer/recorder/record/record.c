@@ -154,8 +154,8 @@ void call_done(struct span *span, struct message *message, const MPI_Status *sta
     *message = came;
 }
 
-void record_poll(struct span *span)
+void record_unsuccessful_test(struct span *span)
 {
     call_over(span);
-    tally_poll(span->thread, span->call, span->site, span->end - span->begin);
+    tally_unsuccessful_test(span->thread, span->call, span->site, span->end - span->begin);
 }

@@ -99,8 +99,8 @@ void record_nothing(struct span *span);
  * seen. */
 struct spool_live *known_request(struct thread *t, MPI_Request handle, const void *variable);
 
-/* A test that said no: one poll of this call site, and of each known request that it covered. */
-void record_poll(struct span *span);
+/* Counts an unsuccessful test at its call site. */
+void record_unsuccessful_test(struct span *span);
 void record_incomplete(const struct span *span, struct spool_live *live, int certain);
 
 /* A test that saw a request complete without ending it. */

@@ -78,12 +78,13 @@ static unsigned char *put_extras(struct thread *t, unsigned char *at, const stru
     if (UNLIKELY(t->meter != NULL) && live->thread == t->number)
         at = meter_put_request(t->meter, live, at);
     int seen_complete = live->flags & SPOOL_LIVE_SEEN_COMPLETE;
-    if (live->polls || seen_complete) {
+    if (live->unsuccessful_tests || seen_complete) {
         uint64_t begin = live->post_begin, seen = seen_complete ? since(live->seen_complete, begin) : 0;
         uint64_t none[SPOOL_HOT_FIELDS] = {0, 0, 0, 0, seen};
-        uint64_t extra[SPOOL_HOT_FIELDS] = {live->polls, since(live->first_poll, begin), since(live->last_poll, begin),
+        uint64_t extra[SPOOL_HOT_FIELDS] = {live->unsuccessful_tests, since(live->first_unsuccessful_test, begin),
+                                            since(live->last_unsuccessful_test, begin),
                                             since(live->last_incomplete, begin), seen};
-        at = spool_put(at, SPOOL_EXTRA, live->polls ? extra : none, SPOOL_HOT_FIELDS);
+        at = spool_put(at, SPOOL_EXTRA, live->unsuccessful_tests ? extra : none, SPOOL_HOT_FIELDS);
     }
     return at;
 }

@@ -21,7 +21,7 @@ void record_unknown_completion(void);
 /* Whether the row says nothing but when and how. Under MPI_THREAD_MULTIPLE another thread's MPI_Cancel may have come. */
 static inline int completion_is_plain(const struct thread *t, const struct spool_live *live)
 {
-    unsigned special = (live->flags & ~(unsigned)SPOOL_LIVE_PERSISTENT) | live->injection_arm | live->polls;
+    unsigned special = (live->flags & ~(unsigned)SPOOL_LIVE_PERSISTENT) | live->injection_arm | live->unsuccessful_tests;
     return live->thread == t->number && !special && !recorder_multiple && !t->meter;
 }
 

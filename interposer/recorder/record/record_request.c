@@ -37,7 +37,7 @@ static inline ALWAYS_INLINE void fill_live(struct thread *t, struct spool_live *
     live->post_begin = begin;
     live->post_ticks = end - begin;
     live->mpi_ticks_at_post = t->state->mpi_ticks;
-    live->polls = 0;
+    live->unsuccessful_tests = 0;
     live->outstanding_bytes = 0;
     live->owner = (uintptr_t)operation;
     live->peer_slot = UINT32_MAX;
@@ -199,7 +199,7 @@ void record_startall(struct thread *t, struct caller caller, uint64_t begin, uin
     }
 }
 
-/* --- tests that said no, or ended nothing -------------------------------------------------------------------------- */
+/* --- unsuccessful tests, or ended nothing -------------------------------------------------------------------------- */
 
 struct spool_live *known_request(struct thread *t, MPI_Request handle, const void *variable)
 {
@@ -209,14 +209,14 @@ struct spool_live *known_request(struct thread *t, MPI_Request handle, const voi
 
 void record_incomplete(const struct span *span, struct spool_live *live, int certain)
 {
-    if (live->polls == 0) {
-        live->first_poll = span->begin;
+    if (live->unsuccessful_tests == 0) {
+        live->first_unsuccessful_test = span->begin;
         live->last_incomplete = 0;
     }
-    live->last_poll = span->begin;
+    live->last_unsuccessful_test = span->begin;
     if (certain)
         live->last_incomplete = span->begin;
-    live->polls++;
+    live->unsuccessful_tests++;
 }
 
 void record_seen_complete(const struct span *span, struct spool_live *live)

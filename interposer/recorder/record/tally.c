@@ -74,11 +74,11 @@ struct spool_tally *tally_find(struct thread *t, enum call call, uint32_t path, 
     return *slot ? ((struct tally_entry *)*slot)->tally : NULL;
 }
 
-void tally_poll(struct thread *t, enum call call, struct callsite *site, uint64_t ticks)
+void tally_unsuccessful_test(struct thread *t, enum call call, struct callsite *site, uint64_t ticks)
 {
     struct spool_tally *tally = site->last_tally;
     if (UNLIKELY(!tally || tally->call_plus_1 != call + 1))
-        tally = site->last_tally = tally_find(t, call, site->path, 0, SPOOL_TALLY_POLL);
+        tally = site->last_tally = tally_find(t, call, site->path, 0, SPOOL_TALLY_UNSUCCESSFUL_TEST);
     if (UNLIKELY(!tally)) {
         __atomic_fetch_add(&spool_header()->lost_records, 1, __ATOMIC_RELAXED);
         return;

@@ -1,4 +1,4 @@
-/* Sums instead of rows: polls that said no, and everything once the spool is full. They lie in the spool. */
+/* Sums instead of rows: unsuccessful tests, and everything once the spool is full. They lie in the spool. */
 #ifndef LAPSCOPE_TALLY_H
 #define LAPSCOPE_TALLY_H
 
@@ -10,7 +10,7 @@ int tally_init(struct thread *t);
 
 struct spool_tally *tally_find(struct thread *t, enum call call, uint32_t path, uint64_t bytes, enum spool_tally_reason reason);
 
-/* A poll from `site` that said no. */
-void tally_poll(struct thread *t, enum call call, struct callsite *site, uint64_t ticks);
+/* An unsuccessful test from `site`. */
+void tally_unsuccessful_test(struct thread *t, enum call call, struct callsite *site, uint64_t ticks);
 
 #endif

@@ -158,7 +158,7 @@ static void flush_calls(struct store_tables *tables)
 
 static void flush_requests(struct store_tables *tables)
 {
-    flush_batch(tables, tables->request_batch, STORE_REQUESTS, STORE_REQUESTS_POLLED);
+    flush_batch(tables, tables->request_batch, STORE_REQUESTS, STORE_REQUESTS_TESTED);
 }
 
 void store_rows_flush(struct store_tables *tables)
@@ -217,13 +217,13 @@ void store_request(struct store_tables *tables, const struct request_row *row)
     values[4] = row->post_ns;
     values[5] = or_null(row->mpi_ns);
     values[6] = row->outstanding_bytes;
-    values[7] = row->polls;
-    values[8] = or_null(row->first_poll_ns);
-    values[9] = or_null(row->last_poll_ns);
+    values[7] = row->unsuccessful_tests;
+    values[8] = or_null(row->first_unsuccessful_test_ns);
+    values[9] = or_null(row->last_unsuccessful_test_ns);
     values[10] = or_null(row->last_incomplete_ns);
     values[11] = or_null(row->first_complete_ns);
     values[12] = or_null(row->injection_arm);
-    batch->extended |= row->polls || row->first_complete_ns >= 0 || row->injection_arm >= 0;
+    batch->extended |= row->unsuccessful_tests || row->first_complete_ns >= 0 || row->injection_arm >= 0;
     if (batch->count == BATCH_ROWS)
         flush_requests(tables);
 }

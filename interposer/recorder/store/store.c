@@ -124,9 +124,9 @@ static int64_t optional_ns(const struct conversion *c, uint64_t ticks_plus_1)
 
 static void fill_extra(const struct conversion *c, struct request_row *row)
 {
-    row->polls = (int64_t)c->extra[0];
-    row->first_poll_ns = optional_ns(c, c->extra[1]);
-    row->last_poll_ns = optional_ns(c, c->extra[2]);
+    row->unsuccessful_tests = (int64_t)c->extra[0];
+    row->first_unsuccessful_test_ns = optional_ns(c, c->extra[1]);
+    row->last_unsuccessful_test_ns = optional_ns(c, c->extra[2]);
     row->last_incomplete_ns = optional_ns(c, c->extra[3]);
     row->first_complete_ns = optional_ns(c, c->extra[4]);
 }
@@ -143,15 +143,16 @@ static int take_request(struct conversion *c, const uint64_t fields[SPOOL_HOT_FI
                               .post_ns = spool_ns(d, fields[2]),
                               .mpi_ns = poster != thread ? -1 : spool_ns(d, fields[3]),
                               .outstanding_bytes = (int64_t)fields[4],
-                              .first_poll_ns = -1,
-                              .last_poll_ns = -1,
+                              .first_unsuccessful_test_ns = -1,
+                              .last_unsuccessful_test_ns = -1,
                               .last_incomplete_ns = -1,
                               .first_complete_ns = -1,
                               .injection_arm = c->has_foreign ? (int64_t)c->foreign[1] - 1 : -1};
     if (c->has_extra)
         fill_extra(c, &row);
     c->has_extra = c->has_foreign = 0;
-    if (!c->has_call || !row.operation || row.polls > (int64_t)SPOOL_MOST || row.injection_arm > 1 || (poster != thread && !spool_has_thread(d, poster)))
+    int is_bounded = row.unsuccessful_tests <= (int64_t)SPOOL_MOST && row.injection_arm <= 1;
+    if (!c->has_call || !row.operation || !is_bounded || (poster != thread && !spool_has_thread(d, poster)))
         return 0;
     store_request(&c->tables, &row);
     c->result->requests++;
@@ -294,7 +295,7 @@ static int64_t since_post_ns(const struct conversion *c, const struct spool_live
 /* Returns 0 when the spool does not say what the request was. */
 static int take_pending(struct conversion *c, const struct spool_live *live)
 {
-    int polled = live->polls != 0;
+    int tested = live->unsuccessful_tests != 0;
     struct request_row row = {
         .operation = store_pending_operation(&c->tables, &c->definitions, live->operation),
         .thread = live->thread + 1u,
@@ -302,10 +303,10 @@ static int take_pending(struct conversion *c, const struct spool_live *live)
         .post_ns = spool_ns(&c->definitions, live->post_ticks),
         .mpi_ns = -1,
         .outstanding_bytes = (int64_t)live->outstanding_bytes,
-        .polls = live->polls,
-        .first_poll_ns = since_post_ns(c, live, polled, live->first_poll),
-        .last_poll_ns = since_post_ns(c, live, polled, live->last_poll),
-        .last_incomplete_ns = since_post_ns(c, live, polled && live->last_incomplete, live->last_incomplete),
+        .unsuccessful_tests = live->unsuccessful_tests,
+        .first_unsuccessful_test_ns = since_post_ns(c, live, tested, live->first_unsuccessful_test),
+        .last_unsuccessful_test_ns = since_post_ns(c, live, tested, live->last_unsuccessful_test),
+        .last_incomplete_ns = since_post_ns(c, live, tested && live->last_incomplete, live->last_incomplete),
         .first_complete_ns = since_post_ns(c, live, live->flags & SPOOL_LIVE_SEEN_COMPLETE, live->seen_complete),
         .injection_arm = live->injection_arm - 1};
     if (!row.operation || !spool_has_thread(&c->definitions, live->thread) || live->outstanding_bytes > SPOOL_MOST_BYTES ||
@@ -313,7 +314,7 @@ static int take_pending(struct conversion *c, const struct spool_live *live)
         return 0;
     store_request(&c->tables, &row);
     notice(c, row.post_begin_ns + row.post_ns);
-    notice(c, row.post_begin_ns + row.last_poll_ns);
+    notice(c, row.post_begin_ns + row.last_unsuccessful_test_ns);
     c->result->requests++;
     c->result->pending++;
     return 1;
@@ -337,7 +338,7 @@ static int tally_is_sound(const struct spool_tally *tally)
         return 0;
     if (tally->reason == SPOOL_TALLY_INJECTION) {
         const struct spool_injection *injection = (const struct spool_injection *)tally;
-        return injection->windows <= SPOOL_MOST && injection->tests <= SPOOL_MOST && injection->found <= SPOOL_MOST;
+        return injection->requests <= SPOOL_MOST && injection->tests <= SPOOL_MOST && injection->found <= SPOOL_MOST;
     }
     return tally->size_class <= 64 && tally->count <= SPOOL_MOST && tally->bytes <= SPOOL_MOST_BYTES;
 }

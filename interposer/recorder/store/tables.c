@@ -29,7 +29,7 @@ static const char *const statement_texts[STORE_STATEMENTS] = {
     /* ids left to SQLite: it counts on from 1, and need not search for what is there */
     [STORE_CALLS] = "INSERT INTO call SELECT NULL,a,b,c,d,e,f,g,h FROM call_batch",
     [STORE_REQUESTS] = "INSERT INTO request SELECT NULL,a,b,c,d,e,f,g,0,NULL,NULL,NULL,NULL,NULL FROM request_batch",
-    [STORE_REQUESTS_POLLED] = "INSERT INTO request SELECT NULL,a,b,c,d,e,f,g,h,i,j,k,l,m FROM request_batch",
+    [STORE_REQUESTS_TESTED] = "INSERT INTO request SELECT NULL,a,b,c,d,e,f,g,h,i,j,k,l,m FROM request_batch",
     [STORE_COUNTER] = "INSERT OR REPLACE INTO counter VALUES(?,?,?,?,?,?)",
     [STORE_CALL_COUNTERS] = "INSERT INTO call_counter SELECT a,b,c FROM call_counter_batch",
     [STORE_REQUEST_COUNTERS] = "INSERT INTO request_counter SELECT a,b,c FROM request_counter_batch",
@@ -191,7 +191,8 @@ void store_tally(struct store_tables *tables, const struct spool_definitions *de
     store_integer(tables, STORE_TALLY, 2, thread);
     store_integer(tables, STORE_TALLY, 3, tally->call_plus_1 - 1);
     store_integer_or_null(tables, STORE_TALLY, 4, spool_has_path(definitions, tally->path), tally->path);
-    store_words(tables, STORE_TALLY, 5, tally->reason == SPOOL_TALLY_POLL ? "poll" : "summary");
+    int is_test = tally->reason == SPOOL_TALLY_UNSUCCESSFUL_TEST;
+    store_words(tables, STORE_TALLY, 5, is_test ? "unsuccessful_test" : "summary");
     store_integer(tables, STORE_TALLY, 6, tally->size_class);
     store_integer(tables, STORE_TALLY, 7, (int64_t)tally->count);
     store_integer(tables, STORE_TALLY, 8, (int64_t)tally->bytes);
@@ -208,7 +209,7 @@ void store_injection(struct store_tables *tables, const struct spool_definitions
     int has_path = spool_has_path(definitions, injection->path);
     store_integers(tables, STORE_INJECTION,
                    (int64_t[]){tables->rank, thread, injection->call_plus_1 - 1, has_path ? (int64_t)injection->path : -1,
-                               !injection->is_off, (int64_t)injection->windows, (int64_t)injection->tests,
+                               !injection->is_off, (int64_t)injection->requests, (int64_t)injection->tests,
                                (int64_t)injection->found, spool_ns(definitions, injection->test_ticks),
                                spool_ns(definitions, injection->idle_ticks), injection->interrupts, injection->deferred,
                                spool_ns(definitions, injection->interrupt_ticks)},

@@ -12,7 +12,7 @@ struct store_batch;
 
 enum store_statement {
     STORE_RANK, STORE_PROCESSOR, STORE_STARVATION, STORE_OPTION, STORE_ENVIRONMENT, STORE_CVAR, STORE_THREAD, STORE_CALL_NAME, STORE_MODULE, STORE_PATH,
-    STORE_FRAME, STORE_COMM, STORE_MEMBER, STORE_OPERATION, STORE_CALLS, STORE_REQUESTS, STORE_REQUESTS_POLLED,
+    STORE_FRAME, STORE_COMM, STORE_MEMBER, STORE_OPERATION, STORE_CALLS, STORE_REQUESTS, STORE_REQUESTS_TESTED,
     STORE_COUNTER, STORE_CALL_COUNTERS, STORE_REQUEST_COUNTERS, STORE_TALLY, STORE_INJECTOR, STORE_INJECTION, STORE_STATEMENTS
 };
 
@@ -37,8 +37,9 @@ struct call_row {
 struct request_row {
     int64_t operation, completion;         /* completion 0: NULL */
     unsigned thread;
-    int64_t post_begin_ns, post_ns, mpi_ns, outstanding_bytes, polls;
-    int64_t first_poll_ns, last_poll_ns, last_incomplete_ns, first_complete_ns; /* -1: NULL, as in mpi_ns */
+    int64_t post_begin_ns, post_ns, mpi_ns, outstanding_bytes, unsuccessful_tests;
+    int64_t first_unsuccessful_test_ns, last_unsuccessful_test_ns; /* -1: NULL, as in mpi_ns */
+    int64_t last_incomplete_ns, first_complete_ns;                 /* likewise */
     int64_t injection_arm;
 };
 

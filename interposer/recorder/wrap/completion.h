@@ -169,7 +169,7 @@ static inline int is_place(const struct batch *batch, const int *index)
 }
 
 /* What is left of a batch after a test was seen incomplete; `certain`: each of them, not only some one. */
-static inline void poll_rest(const struct span *span, const struct batch *batch, int certain)
+static inline void note_unsuccessful_test(const struct span *span, const struct batch *batch, int certain)
 {
     for (int i = 0; i < batch->count; i++) {
         struct spool_live *live = is_nulled(batch, i) ? NULL : batch_request(batch, i);
@@ -222,8 +222,8 @@ static inline void tested_one(struct span *span, const struct batch *batch, int 
         complete_one(span, batch, 0, status_at(batch, 0, &copy), error, SPOOL_TESTED);
         return;
     }
-    record_poll(span);
-    poll_rest(span, batch, 1);
+    record_unsuccessful_test(span);
+    note_unsuccessful_test(span, batch, 1);
 }
 
 static inline void tested_all(struct span *span, const struct batch *batch, int flag, int error)
@@ -232,8 +232,8 @@ static inline void tested_all(struct span *span, const struct batch *batch, int 
         complete_all(span, batch, error, SPOOL_TESTED);
         return;
     }
-    record_poll(span);
-    poll_rest(span, batch, batch->count == 1);
+    record_unsuccessful_test(span);
+    note_unsuccessful_test(span, batch, batch->count == 1);
 }
 
 static inline void tested_any(struct span *span, const struct batch *batch, int flag, const int *index, int error)
@@ -246,9 +246,9 @@ static inline void tested_any(struct span *span, const struct batch *batch, int 
     } else if (hit && batch_request(batch, at)) {
         complete_one(span, batch, at, status_at(batch, 0, &copy), error, SPOOL_TESTED);
     } else {
-        record_poll(span);
+        record_unsuccessful_test(span);
         if (!hit)
-            poll_rest(span, batch, 1);
+            note_unsuccessful_test(span, batch, 1);
     }
 }
 
@@ -261,9 +261,9 @@ static inline void tested_some(struct span *span, const struct batch *batch, int
     if (known)
         complete_some(span, batch, completed, indices, first, error, SPOOL_TESTED);
     else
-        record_poll(span);
+        record_unsuccessful_test(span);
     if (usable)
-        poll_rest(span, batch, 1);
+        note_unsuccessful_test(span, batch, 1);
 }
 
 static inline void freed(struct span *span, const struct batch *batch, int error)
@@ -299,14 +299,14 @@ static inline void looked_at_place(const struct span *span, struct request_array
 
 static inline void looked_at_one(struct span *span, MPI_Request handle, const void *variable, int flag, int error)
 {
-    record_poll(span);
+    record_unsuccessful_test(span);
     if (error == MPI_SUCCESS)
         looked_at(span, handle, variable, flag);
 }
 
 static inline void looked_at_any(struct span *span, struct request_array requests, int count, int flag, int index, int error)
 {
-    record_poll(span);
+    record_unsuccessful_test(span);
     for (int i = 0; error == MPI_SUCCESS && i < count; i++)
         if (!flag || i == index)
             looked_at_place(span, requests, i, flag);
@@ -314,7 +314,7 @@ static inline void looked_at_any(struct span *span, struct request_array request
 
 static inline void looked_at_all(struct span *span, struct request_array requests, int count, int flag, int error)
 {
-    record_poll(span);
+    record_unsuccessful_test(span);
     for (int i = 0; error == MPI_SUCCESS && (flag || count == 1) && i < count; i++)
         looked_at_place(span, requests, i, flag);
 }
@@ -322,7 +322,7 @@ static inline void looked_at_all(struct span *span, struct request_array request
 static inline void looked_at_some(struct span *span, struct request_array requests, int completed, const int *indices,
                                   int first, int error)
 {
-    record_poll(span);
+    record_unsuccessful_test(span);
     for (int i = 0; error == MPI_SUCCESS && completed != MPI_UNDEFINED && i < completed; i++)
         looked_at_place(span, requests, indices[i] - first, 1);
 }

@@ -157,7 +157,7 @@ fn collectives_once(bed: (&Mpi, Bed), way: &str, check: impl Fn(&str, &Truth, &V
             waited / 1e6,
             number(said, "exposed_ns") / 1e6,
             number(said, "exposed_late_partner_ns") / 1e6,
-            number(said, "exposed_own_window_ns") / 1e6,
+            number(said, "exposed_no_local_progress_ns") / 1e6,
             text(said, "cause")
         );
         assert_eq!(
@@ -192,8 +192,8 @@ mod collective {
                 // it takes longer than its blocking namesake on a busy machine: the rest is "transfer"
                 let least = number(said, "exposed_ns").min(number(said, "lost_high_ns"));
                 let partner = number(said, "exposed_late_partner_ns")
-                    + number(said, "exposed_partner_outside_ns");
-                let own = number(said, "exposed_own_window_ns");
+                    + number(said, "exposed_no_remote_progress_ns");
+                let own = number(said, "exposed_no_local_progress_ns");
                 assert!(partner + own > 0.3 * least, "{said:#}");
             });
         }

@@ -96,11 +96,11 @@ impl Answer<'_> {
         let [(_, late), (_, outside), (_, own), (_, transfer)] = causes;
         self.claim((self.part("late_partner") - late).abs() <= room, "partner late as measured");
         self.claim((self.part("transfer") - transfer).abs() <= room, "transfer as measured");
-        let hidden = self.part("partner_outside") + self.part("own_window");
+        let hidden = self.part("no_remote_progress") + self.part("no_local_progress");
         self.claim((hidden - outside - own).abs() <= room, "what could be hidden as measured");
         let sure = self.truth.surely_outside();
         self.claim(
-            (sure - room..=outside + room).contains(&self.part("partner_outside")),
+            (sure - room..=outside + room).contains(&self.part("no_remote_progress")),
             "partner outside as measured",
         );
         causes[1].1 = sure;
@@ -232,7 +232,7 @@ fn hidden() {
             let computed = side.sum(|r| r.computed);
             let exposed = number(said, "exposed_ns");
             let partner = number(said, "exposed_late_partner_ns")
-                + number(said, "exposed_partner_outside_ns");
+                + number(said, "exposed_no_remote_progress_ns");
             println!(
                 "{} hidden {name}: X {:.1} us; computed {:.0} us, exposed {:.1} us a request, of which for the \
                  partner {:.1}; {}",
@@ -294,7 +294,7 @@ fn stalled() {
         for side in [send, recv] {
             // on a busy machine one side computes for much longer than the other
             side.claim(
-                ["own_window", "partner_outside"].contains(&side.cause()),
+                ["no_local_progress", "no_remote_progress"].contains(&side.cause()),
                 "both computed while it stood still",
             );
         }
@@ -322,16 +322,16 @@ fn half_a_window() {
 fn check_receiver_computes(send: &Answer, recv: &Answer) {
     send.check_exposed();
     recv.check_exposed();
-    send.claim(send.cause() == "partner_outside", "the receiver computed");
+    send.claim(send.cause() == "no_remote_progress", "the receiver computed");
     let outside = recv.truth.median(|r| r.computed) * recv.get("requests");
     send.claim(
-        (0.6..1.4).contains(&(send.get("exposed_partner_outside_ns") / outside)),
+        (0.6..1.4).contains(&(send.get("exposed_no_remote_progress_ns") / outside)),
         "for as long as the receiver computed",
     );
     recv.claim(recv.get("possible") > 0.9, "enough computation");
     // on a busy machine it takes longer than alone: that is "transfer", and may be the larger part
-    let own = recv.get("exposed_own_window_ns");
-    let is_right = ["own_window", "transfer"].contains(&recv.cause());
+    let own = recv.get("exposed_no_local_progress_ns");
+    let is_right = ["no_local_progress", "transfer"].contains(&recv.cause());
     recv.claim(
         is_right && own >= 0.8 * recv.get("lost_high_ns"),
         "its own window could have hidden it",
@@ -353,7 +353,7 @@ fn receiver_tests() {
         println!("freed: {freed}");
         if freed && expected {
             send.claim(
-                send.get("exposed_partner_outside_ns") < 0.5 * send.get("exposed_ns"),
+                send.get("exposed_no_remote_progress_ns") < 0.5 * send.get("exposed_ns"),
                 "the receiver took care of it",
             );
         }

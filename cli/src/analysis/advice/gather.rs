@@ -104,7 +104,7 @@ impl<'a> Gatherer<'a> {
     fn add(&mut self, waited_for: &Waited<'_>) {
         let Some(call) = waited_for.half.call else { return };
         let parts = waited_for.exposed;
-        let waited = parts.late_partner + parts.partner_outside;
+        let waited = parts.late_partner + parts.no_remote_progress;
         *self.gathered.waited.entry(self.rank as u32).or_default() += waited;
         self.keep(waited_for, call, waited);
         let waiting = self.call_spot(self.rank, call);
@@ -115,8 +115,9 @@ impl<'a> Gatherer<'a> {
         bookings.extend(joined);
         bookings.extend(self.late(&left, waiting));
         bookings.extend(self.outside(&left, waiting));
-        if parts.own_window > 0 {
-            let own = Exposure { own_window: parts.own_window, ..Exposure::default() };
+        if parts.no_local_progress > 0 {
+            let own =
+                Exposure { no_local_progress: parts.no_local_progress, ..Exposure::default() };
             let post = Some(self.post_spot(&waited_for.half));
             bookings.push(Booking {
                 post,
@@ -172,8 +173,8 @@ impl<'a> Gatherer<'a> {
     fn joined(&self, waited_for: &Waited<'_>, waiting: Spot, call: u32) -> Option<Booking> {
         /// Behind so little computation nothing is hidden: this part of the wait.
         const LITTLE: i64 = 10;
-        let Exposure { late_partner, partner_outside, transfer, .. } = waited_for.exposed;
-        let parts = Exposure { late_partner, partner_outside, ..Exposure::default() };
+        let Exposure { late_partner, no_remote_progress, transfer, .. } = waited_for.exposed;
+        let parts = Exposure { late_partner, no_remote_progress, ..Exposure::default() };
         let (later, parts, is_together) = match self.joins[call as usize] {
             Join::Together(later) => (later, parts, true),
             Join::Behind { call, room } => {
@@ -240,7 +241,7 @@ impl<'a> Gatherer<'a> {
     /// The partner had posted and computed: what would change is in its window. A partner whose call blocks has none, and is
     /// late in what it does besides.
     fn outside(&self, waited_for: &Waited<'_>, waiting: Spot) -> Option<Booking> {
-        let ns = waited_for.exposed.partner_outside;
+        let ns = waited_for.exposed.no_remote_progress;
         if ns <= 0 {
             return None;
         }
@@ -254,7 +255,7 @@ impl<'a> Gatherer<'a> {
             Awaited::Member(rank) => (waiting, waited_for.half, rank),
             Awaited::Unknown => (waiting, waited_for.half, own),
         };
-        let parts = Exposure { partner_outside: ns, ..Exposure::default() };
+        let parts = Exposure { no_remote_progress: ns, ..Exposure::default() };
         if !has_window(&half) {
             let bytes = waited_for.half.bytes().0;
             let late = Late { ns, outside: ns, calls: 1, bytes: Some((bytes, bytes)) };
@@ -313,7 +314,7 @@ impl<'a> Gatherer<'a> {
             *sums.behind.entry(behind).or_default() += total;
         }
         if let Some(region) = booking.or_test {
-            *sums.or_test.entry(region).or_default() += booking.parts.partner_outside;
+            *sums.or_test.entry(region).or_default() += booking.parts.no_remote_progress;
         }
         if let Some((partner, late)) = &booking.late {
             *sums.change_ranks.entry(*partner).or_default() += late.ns;

@@ -350,12 +350,17 @@ impl Judge<'_> {
 
 impl Sums {
     fn cause(&self) -> Cause {
-        let Exposure { late_partner, partner_outside, own_window, transfer, no_processor } =
-            self.parts;
+        let Exposure {
+            late_partner,
+            no_remote_progress,
+            no_local_progress,
+            transfer,
+            no_processor,
+        } = self.parts;
         let causes = [
             (late_partner, Cause::LatePartner),
-            (partner_outside, Cause::PartnerOutside),
-            (own_window, Cause::OwnWindow),
+            (no_remote_progress, Cause::NoRemoteProgress),
+            (no_local_progress, Cause::NoLocalProgress),
             (transfer, Cause::Transfer),
             (no_processor, Cause::NoProcessor),
             (self.posting, Cause::Posting),
@@ -386,14 +391,14 @@ impl Sums {
             min_bytes,
             max_bytes,
             exposed_late_partner_ns: Nanos(self.parts.late_partner),
-            exposed_partner_outside_ns: Nanos(self.parts.partner_outside),
-            exposed_own_window_ns: Nanos(self.parts.own_window),
+            exposed_no_remote_progress_ns: Nanos(self.parts.no_remote_progress),
+            exposed_no_local_progress_ns: Nanos(self.parts.no_local_progress),
             exposed_transfer_ns: Nanos(self.parts.transfer),
             exposed_no_processor_ns: Nanos(self.parts.no_processor),
             posting_ns: Nanos(self.posting),
             mean_compute_ns: Nanos(self.compute).mean(self.windows),
             mean_transfer_ns: Nanos(self.transfer).mean(self.transfers),
-            partner_computing: (late > 0).then(|| outside as f64 / late as f64),
+            late_no_remote_progress: (late > 0).then(|| outside as f64 / late as f64),
             waited_ns: mean(waiting).unwrap_or_default(),
             partner_waited_ns: mean(changed).filter(|_| !self.pairs.is_empty()),
         }

@@ -77,10 +77,10 @@ fn test(advice: &Advice, collective: bool, setting: Setting<'_>) -> String {
     let what = if collective { "collectives" } else { "messages" };
     let what = format!("{what} of {}", sizes(advice));
     let why = match advice.cause {
-        Cause::PartnerOutside if advice.waiting.is_beside(to) => {
+        Cause::NoRemoteProgress if advice.waiting.is_beside(to) => {
             format!("{what} stand still there while the other side waits for them")
         }
-        Cause::PartnerOutside => format!(
+        Cause::NoRemoteProgress => format!(
             "{what} stand still there while {} for them in {}",
             wait(advice),
             place(&advice.waiting)
@@ -128,7 +128,7 @@ fn raise(advice: &Advice, limits: &[Limit]) -> String {
 
 fn post_receive_earlier(advice: &Advice) -> String {
     let receive = advice.change.first().unwrap_or(&advice.waiting);
-    let computing = advice.evidence.partner_computing.unwrap_or(0.0);
+    let computing = advice.evidence.late_no_remote_progress.unwrap_or(0.0);
     let how = if computing < 0.5 {
         "the receiver was inside MPI and could have taken them".to_owned()
     } else {
@@ -171,7 +171,7 @@ fn partner_late(advice: &Advice) -> String {
     const FEW: f64 = 0.25;
     let evidence = &advice.evidence;
     let at = place(&advice.waiting);
-    let Some(computing) = evidence.partner_computing else {
+    let Some(computing) = evidence.late_no_remote_progress else {
         return format!("{at} waits for a partner that is not known.");
     };
     let whom = ranks::in_words(&advice.change_ranks, advice.of_ranks);

@@ -15,7 +15,7 @@ use crate::db::{
 };
 use crate::model::{CallRow, Nanos, Rank, RankInfo, RankKey, Text};
 
-/// Where requests are posted, by the file's ids: `call_id` and `path_id`.
+/// Where requests are posted, by the file's ids: `call_id` and `call_path_id`.
 pub type FileSite = (i64, Option<i64>);
 
 /// A rank that was asked to inject.
@@ -45,7 +45,7 @@ pub struct RankInjection {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Tests {
     /// Requests posted with injection on.
-    pub windows: u64,
+    pub requests: u64,
     pub tests: u64,
     /// Tests that moved something.
     pub found: u64,
@@ -68,7 +68,7 @@ impl Tests {
 
 impl AddAssign for Tests {
     fn add_assign(&mut self, other: Tests) {
-        self.windows += other.windows;
+        self.requests += other.requests;
         self.tests += other.tests;
         self.found += other.found;
         self.test_ns += other.test_ns;
@@ -180,9 +180,9 @@ fn read_sites(
     infos: &HashMap<RankKey, RankInfo>,
 ) -> rusqlite::Result<Vec<SiteRow>> {
     let mut statement = connection.prepare(
-        "SELECT rank, call_id, path_id, max(policy), sum(windows), sum(tests), sum(found), sum(test_ns), sum(idle_ns),
+        "SELECT rank, call_id, call_path_id, max(policy), sum(requests), sum(tests), sum(found), sum(test_ns), sum(idle_ns),
                 sum(interrupts), sum(deferred), sum(interrupt_ns)
-         FROM injection GROUP BY rank, call_id, path_id",
+         FROM injection GROUP BY rank, call_id, call_path_id",
     )?;
     let mut rows = statement.query([])?;
     let mut sites = Vec::new();
@@ -194,7 +194,7 @@ fn read_sites(
             site: (row.get(1)?, row.get(2)?),
             is_on: row.get(3)?,
             tests: Tests {
-                windows: count(4)?,
+                requests: count(4)?,
                 tests: count(5)?,
                 found: count(6)?,
                 test_ns: row.get(7)?,
@@ -304,7 +304,7 @@ fn read_arms(
 fn read_operations(
     connection: &Connection,
 ) -> rusqlite::Result<FxHashMap<i64, (RankKey, FileSite)>> {
-    let sql = "SELECT id, rank, call_id, path_id FROM operation WHERE ended IS NOT NULL";
+    let sql = "SELECT id, rank, call_id, call_path_id FROM operation WHERE ended IS NOT NULL";
     let mut statement = connection.prepare(sql)?;
     let rows = statement
         .query_map([], |row| Ok((row.get(0)?, (row.get(1)?, (row.get(2)?, row.get(3)?)))))?;

@@ -13,8 +13,8 @@ use std::ops::AddAssign;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Exposure {
     pub late_partner: i64,
-    pub partner_outside: i64,
-    pub own_window: i64,
+    pub no_remote_progress: i64,
+    pub no_local_progress: i64,
     pub transfer: i64,
     pub no_processor: i64,
 }
@@ -34,8 +34,8 @@ impl Exposure {
     #[inline]
     pub fn total(&self) -> i64 {
         self.late_partner
-            + self.partner_outside
-            + self.own_window
+            + self.no_remote_progress
+            + self.no_local_progress
             + self.transfer
             + self.no_processor
     }
@@ -49,9 +49,9 @@ impl Exposure {
             taken
         };
         self.no_processor += take(&mut self.late_partner, starved.late);
-        self.no_processor += take(&mut self.partner_outside, starved.outside);
+        self.no_processor += take(&mut self.no_remote_progress, starved.outside);
         let from_transfer = take(&mut self.transfer, starved.rest);
-        let from_window = take(&mut self.own_window, starved.rest - from_transfer);
+        let from_window = take(&mut self.no_local_progress, starved.rest - from_transfer);
         self.no_processor += from_transfer + from_window;
     }
 
@@ -64,8 +64,8 @@ impl Exposure {
         };
         Exposure {
             late_partner: take(self.late_partner),
-            partner_outside: take(self.partner_outside),
-            own_window: take(self.own_window),
+            no_remote_progress: take(self.no_remote_progress),
+            no_local_progress: take(self.no_local_progress),
             transfer: take(self.transfer),
             no_processor: take(self.no_processor),
         }
@@ -78,15 +78,21 @@ impl Exposure {
 
     /// All of it, in the order of the fields.
     pub fn parts(&self) -> [i64; 5] {
-        [self.late_partner, self.partner_outside, self.own_window, self.transfer, self.no_processor]
+        [
+            self.late_partner,
+            self.no_remote_progress,
+            self.no_local_progress,
+            self.transfer,
+            self.no_processor,
+        ]
     }
 
     /// Part by part.
     pub fn each(&self, other: &Exposure, of: fn(i64, i64) -> i64) -> Exposure {
         Exposure {
             late_partner: of(self.late_partner, other.late_partner),
-            partner_outside: of(self.partner_outside, other.partner_outside),
-            own_window: of(self.own_window, other.own_window),
+            no_remote_progress: of(self.no_remote_progress, other.no_remote_progress),
+            no_local_progress: of(self.no_local_progress, other.no_local_progress),
             transfer: of(self.transfer, other.transfer),
             no_processor: of(self.no_processor, other.no_processor),
         }
@@ -99,8 +105,8 @@ impl Exposure {
         let share = |whole: i64| whole / of + i64::from((number as i64) < whole % of);
         Exposure {
             late_partner: share(self.late_partner),
-            partner_outside: share(self.partner_outside),
-            own_window: share(self.own_window),
+            no_remote_progress: share(self.no_remote_progress),
+            no_local_progress: share(self.no_local_progress),
             transfer: share(self.transfer),
             no_processor: share(self.no_processor),
         }
@@ -152,7 +158,7 @@ pub struct Wait {
     /// What all transfers that it waited for take one after the other; 0 when not known.
     pub transfer: i64,
     /// How much of them computation in their windows could have hidden.
-    pub hideable: i64,
+    pub possible_overlap: i64,
 }
 
 impl Wait {
@@ -166,8 +172,8 @@ impl Wait {
         let mut found = Exposure::default();
         let duration = (self.end - self.begin).max(0);
         let Some(partner) = self.partner.filter(|partner| partner.posted <= self.end) else {
-            found.own_window = self.hideable.clamp(0, duration);
-            found.transfer = duration - found.own_window;
+            found.no_local_progress = self.possible_overlap.clamp(0, duration);
+            found.transfer = duration - found.no_local_progress;
             return found;
         };
         let mut at = partner.posted.max(self.begin);
@@ -179,16 +185,16 @@ impl Wait {
         let entered = partner.inside.filter(|_| partner.is_certain);
         let entered = entered.filter(|&inside| inside > at && inside <= self.end);
         if let Some(inside) = entered {
-            found.partner_outside = inside - at;
+            found.no_remote_progress = inside - at;
             at = inside;
         }
         let excess = self.end - at - self.transfer.max(0);
         if excess > 0 {
-            found.partner_outside += outside(at).clamp(0, excess);
+            found.no_remote_progress += outside(at).clamp(0, excess);
         }
-        let left = duration - found.late_partner - found.partner_outside;
-        found.own_window = self.hideable.clamp(0, left);
-        found.transfer = left - found.own_window;
+        let left = duration - found.late_partner - found.no_remote_progress;
+        found.no_local_progress = self.possible_overlap.clamp(0, left);
+        found.transfer = left - found.no_local_progress;
         found
     }
 }
@@ -200,11 +206,11 @@ mod tests {
     /// From 100 to 200.
     fn wait(posted: i64, inside: i64) -> Wait {
         let partner = Some(Partner { posted, inside: Some(inside), is_certain: true });
-        Wait { begin: 100, end: 200, partner, transfer: 20, hideable: 0 }
+        Wait { begin: 100, end: 200, partner, transfer: 20, possible_overlap: 0 }
     }
 
     fn parts(found: Exposure) -> [i64; 4] {
-        [found.late_partner, found.partner_outside, found.own_window, found.transfer]
+        [found.late_partner, found.no_remote_progress, found.no_local_progress, found.transfer]
     }
 
     #[test]
@@ -212,9 +218,9 @@ mod tests {
         assert_eq!(parts(wait(150, 150).split(|_| 0)), [50, 0, 0, 50]);
         assert_eq!(parts(wait(50, 170).split(|_| 0)), [0, 70, 0, 30]);
         assert_eq!(parts(wait(120, 170).split(|_| 0)), [20, 50, 0, 30]);
-        let hideable = Wait { hideable: 25, ..wait(50, 60) };
-        assert_eq!(parts(hideable.split(|_| 0)), [0, 0, 25, 75]);
-        assert_eq!(parts(Wait { partner: None, ..hideable }.split(|_| 0)), [0, 0, 25, 75]);
+        let possible_overlap = Wait { possible_overlap: 25, ..wait(50, 60) };
+        assert_eq!(parts(possible_overlap.split(|_| 0)), [0, 0, 25, 75]);
+        assert_eq!(parts(Wait { partner: None, ..possible_overlap }.split(|_| 0)), [0, 0, 25, 75]);
     }
 
     #[test]
@@ -247,8 +253,8 @@ mod tests {
         let mut found = wait(120, 170).split(|_| 0); // 20 late, 50 outside, 30 transfer
         found.lay_to_processors(Starved { late: 100, outside: 10, rest: 5 });
         assert_eq!((parts(found), found.no_processor), ([0, 40, 0, 25], 35));
-        let hideable = Wait { hideable: 25, ..wait(50, 60) };
-        let mut found = hideable.split(|_| 0); // 25 of the own window, 75 transfer
+        let possible_overlap = Wait { possible_overlap: 25, ..wait(50, 60) };
+        let mut found = possible_overlap.split(|_| 0); // 25 of the own window, 75 transfer
         found.lay_to_processors(Starved { rest: 80, ..Starved::default() });
         assert_eq!((parts(found), found.no_processor), ([0, 0, 20, 0], 80));
         assert_eq!(found.total(), 100);
@@ -258,8 +264,8 @@ mod tests {
     fn shares_add_up() {
         let whole = Exposure {
             late_partner: 10,
-            partner_outside: 1,
-            own_window: 0,
+            no_remote_progress: 1,
+            no_local_progress: 0,
             transfer: 10_001,
             no_processor: 6,
         };

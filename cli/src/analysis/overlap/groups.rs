@@ -87,7 +87,7 @@ pub struct WaitedFor {
     pub completed_call: Option<String>,
     pub completed_site: Option<FrameName>,
     pub late_partner_ns: Nanos,
-    pub partner_outside_ns: Nanos,
+    pub no_remote_progress_ns: Nanos,
 }
 
 /// Requests made at one place.
@@ -122,7 +122,7 @@ pub struct LatePair {
     pub rank: Rank,
     pub waited_for: Rank,
     pub late_partner_ns: Nanos,
-    pub partner_outside_ns: Nanos,
+    pub no_remote_progress_ns: Nanos,
 }
 
 fn cells(measured: &Measured) -> impl Iterator<Item = &(CellKey, Cell)> {
@@ -217,7 +217,7 @@ pub(super) fn late_pairs(trace: &Trace, measured: &Measured) -> Vec<LatePair> {
             rank: name(rank),
             waited_for: name(other as usize),
             late_partner_ns: Nanos(blame.late),
-            partner_outside_ns: Nanos(blame.outside),
+            no_remote_progress_ns: Nanos(blame.outside),
         })
         .collect()
 }
@@ -382,7 +382,7 @@ impl<'a> Named<'a> {
             completed_call: completing.map(|(call, _)| self.call(call)),
             completed_site: self.name(completing.and_then(|(_, frame)| frame)),
             late_partner_ns: Nanos(blame.late),
-            partner_outside_ns: Nanos(blame.outside),
+            no_remote_progress_ns: Nanos(blame.outside),
         })
     }
 }

@@ -22,7 +22,7 @@
 //! ([`Hidden::limit`]), which is the formula above for all of them as one transfer.
 //!
 //! A receive cannot have moved before its message was sent, so of its computation only what came after that can have
-//! hidden it; of a request that was seen complete only what came before that. A test that said no narrows nothing: all but
+//! hidden it; of a request that was seen complete only what came before that. An unsuccessful test narrows nothing: all but
 //! the last byte may have arrived by then.
 //!
 //! X is not known exactly either. What of it was hidden is worked out for the least and for the most that it may be, too:
@@ -54,8 +54,8 @@ pub struct Life {
     pub needs_partner: bool,
     /// From the end of the post to the first time that a test saw it complete without ending it.
     pub seen_complete: Option<i64>,
-    /// Tests said no to it in the window: they may be all of `mpi`.
-    pub is_polled: bool,
+    /// Unsuccessful tests covered it in the window: they may be all of `mpi`.
+    pub is_tested: bool,
     /// Computation behind a test that completed it, before the program can have needed it.
     pub later_compute: i64,
 }
@@ -122,8 +122,8 @@ impl Life {
         let own_call = if is_done_before { 0 } else { self.completion };
         let most = self.post + self.mpi.unwrap_or(self.window) + own_call;
         let (low, high) = self.interval(most);
-        let polls = if self.is_polled { self.mpi.unwrap_or(self.window) } else { 0 };
-        let own_cost = self.post + polls + self.completion;
+        let unsuccessful_tests = if self.is_tested { self.mpi.unwrap_or(self.window) } else { 0 };
+        let own_cost = self.post + unsuccessful_tests + self.completion;
         let lost = (possible - low).min(own_cost.max(0));
         let late_partner = match self.ready_compute {
             Some(ready) => lost.min(possible - possible.min(ready.max(0) + self.later_compute)),
@@ -207,7 +207,7 @@ mod tests {
         ready_compute: Some(200_000),
         needs_partner: true,
         seen_complete: None,
-        is_polled: false,
+        is_tested: false,
         later_compute: 0,
     };
 
@@ -332,8 +332,8 @@ mod tests {
         assert_eq!((found.low, found.high, found.possible_high), (0, 0, 10_000));
         assert_eq!((found.lost_low, found.lost_high()), (1_500, 1_500));
         // or in tests of its own
-        let polled = hidden(Life { is_polled: true, ..elsewhere });
-        assert_eq!((polled.lost_low, polled.lost_high()), (10_000, 10_000));
+        let tested = hidden(Life { is_tested: true, ..elsewhere });
+        assert_eq!((tested.lost_low, tested.lost_high()), (10_000, 10_000));
     }
 
     #[test]
@@ -371,7 +371,7 @@ mod tests {
                 ready_compute: (known & 4 == 0).then(|| random(2_000).min(window)),
                 needs_partner: known & 8 == 0,
                 seen_complete: (known & 48 == 0).then(|| random(2_000)),
-                is_polled: random(2) == 0,
+                is_tested: random(2) == 0,
                 later_compute: random(3) * random(1_000),
             };
             let standstill = random(2_500);

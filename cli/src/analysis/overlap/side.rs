@@ -120,7 +120,8 @@ impl<'a> Sides<'a> {
     /// One that tested in between was not outside, and one that was done was not needed any more.
     fn absent_half(self, half: &Half<'a>, begin: i64, end: i64) -> i64 {
         let tested = half.observed.and_then(|observed| {
-            let (first, last) = observed.first_poll.zip(observed.last_poll)?;
+            let (first, last) =
+                observed.first_unsuccessful_test.zip(observed.last_unsuccessful_test)?;
             Some(half.post_begin + first < end && half.post_begin + last > begin)
         });
         if tested == Some(true) {

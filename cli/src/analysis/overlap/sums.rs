@@ -29,15 +29,15 @@ pub struct Sums {
     /// Shares of the completing calls.
     pub exposed: Exposure,
     /// Of these what could at least, and at most, have been hidden in the requests' own windows.
-    pub own_window_low: i64,
-    pub own_window_high: i64,
+    pub no_local_progress_low: i64,
+    pub no_local_progress_high: i64,
 }
 
 impl Sums {
     pub(super) fn add_exposed(&mut self, share: Exposure, [low, high]: [i64; 2]) {
         self.exposed += share;
-        self.own_window_low = self.own_window_low.saturating_add(low);
-        self.own_window_high = self.own_window_high.saturating_add(high);
+        self.no_local_progress_low = self.no_local_progress_low.saturating_add(low);
+        self.no_local_progress_high = self.no_local_progress_high.saturating_add(high);
     }
 
     #[inline]
@@ -71,7 +71,10 @@ impl AddAssign<&Sums> for Sums {
         self.no_progress = self.no_progress.saturating_add(other.no_progress);
         self.rest = self.rest.saturating_add(other.rest);
         self.post = self.post.saturating_add(other.post);
-        self.add_exposed(other.exposed, [other.own_window_low, other.own_window_high]);
+        self.add_exposed(
+            other.exposed,
+            [other.no_local_progress_low, other.no_local_progress_high],
+        );
     }
 }
 
@@ -80,8 +83,8 @@ impl AddAssign<&Sums> for Sums {
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     LatePartner,
-    PartnerOutside,
-    OwnWindow,
+    NoRemoteProgress,
+    NoLocalProgress,
     Transfer,
     NoProcessor,
 }
@@ -89,8 +92,8 @@ pub enum Cause {
 impl Cause {
     pub const ALL: [Cause; 5] = [
         Cause::LatePartner,
-        Cause::PartnerOutside,
-        Cause::OwnWindow,
+        Cause::NoRemoteProgress,
+        Cause::NoLocalProgress,
         Cause::Transfer,
         Cause::NoProcessor,
     ];
@@ -103,8 +106,8 @@ impl Exposure {
     pub fn of(&self, cause: Cause) -> Nanos {
         Nanos(match cause {
             Cause::LatePartner => self.late_partner,
-            Cause::PartnerOutside => self.partner_outside,
-            Cause::OwnWindow => self.own_window,
+            Cause::NoRemoteProgress => self.no_remote_progress,
+            Cause::NoLocalProgress => self.no_local_progress,
             Cause::Transfer => self.transfer,
             Cause::NoProcessor => self.no_processor,
         })
@@ -139,15 +142,15 @@ pub struct Numbers {
     pub lost_high_ns: Nanos,
     pub lost_late_partner_ns: Nanos,
     pub lost_no_progress_ns: Nanos,
-    pub lost_rest_ns: Nanos,
+    pub lost_other_ns: Nanos,
     pub post_ns: Nanos,
     pub exposed_ns: Nanos,
     pub exposed_late_partner_ns: Nanos,
-    pub exposed_partner_outside_ns: Nanos,
-    pub exposed_own_window_ns: Nanos,
+    pub exposed_no_remote_progress_ns: Nanos,
+    pub exposed_no_local_progress_ns: Nanos,
     /// Bounds of it, for all that transfers may take.
-    pub exposed_own_window_low_ns: Nanos,
-    pub exposed_own_window_high_ns: Nanos,
+    pub exposed_no_local_progress_low_ns: Nanos,
+    pub exposed_no_local_progress_high_ns: Nanos,
     pub exposed_transfer_ns: Nanos,
     pub exposed_no_processor_ns: Nanos,
     pub cause: Option<Cause>,
@@ -164,8 +167,9 @@ pub fn is_vague(low: Nanos, high: Nanos) -> bool {
 impl Numbers {
     /// Whether bounds of what the requests' own windows could have hidden are far apart, so that reference times would tell
     /// more.
-    pub fn is_own_window_vague(&self) -> bool {
-        let (low, high) = (self.exposed_own_window_low_ns, self.exposed_own_window_high_ns);
+    pub fn is_no_local_progress_vague(&self) -> bool {
+        let (low, high) =
+            (self.exposed_no_local_progress_low_ns, self.exposed_no_local_progress_high_ns);
         is_vague(low, high)
     }
 
@@ -173,8 +177,8 @@ impl Numbers {
     pub fn exposed_of(&self, cause: Cause) -> Nanos {
         match cause {
             Cause::LatePartner => self.exposed_late_partner_ns,
-            Cause::PartnerOutside => self.exposed_partner_outside_ns,
-            Cause::OwnWindow => self.exposed_own_window_ns,
+            Cause::NoRemoteProgress => self.exposed_no_remote_progress_ns,
+            Cause::NoLocalProgress => self.exposed_no_local_progress_ns,
             Cause::Transfer => self.exposed_transfer_ns,
             Cause::NoProcessor => self.exposed_no_processor_ns,
         }
@@ -206,14 +210,14 @@ impl From<&Sums> for Numbers {
             lost_high_ns: Nanos(lost_high),
             lost_late_partner_ns: Nanos(sums.late_partner),
             lost_no_progress_ns: Nanos(sums.no_progress),
-            lost_rest_ns: Nanos(sums.rest),
+            lost_other_ns: Nanos(sums.rest),
             post_ns: Nanos(sums.post),
             exposed_ns: Nanos(sums.exposed.total()),
             exposed_late_partner_ns: Nanos(sums.exposed.late_partner),
-            exposed_partner_outside_ns: Nanos(sums.exposed.partner_outside),
-            exposed_own_window_ns: Nanos(sums.exposed.own_window),
-            exposed_own_window_low_ns: Nanos(sums.own_window_low),
-            exposed_own_window_high_ns: Nanos(sums.own_window_high),
+            exposed_no_remote_progress_ns: Nanos(sums.exposed.no_remote_progress),
+            exposed_no_local_progress_ns: Nanos(sums.exposed.no_local_progress),
+            exposed_no_local_progress_low_ns: Nanos(sums.no_local_progress_low),
+            exposed_no_local_progress_high_ns: Nanos(sums.no_local_progress_high),
             exposed_transfer_ns: Nanos(sums.exposed.transfer),
             exposed_no_processor_ns: Nanos(sums.exposed.no_processor),
             cause: sums.exposed.cause(),
@@ -244,7 +248,7 @@ pub struct BlockingNumbers {
     pub bytes: u64,
     pub blocked_ns: Nanos,
     pub late_partner_ns: Nanos,
-    pub partner_outside_ns: Nanos,
+    pub no_remote_progress_ns: Nanos,
     pub transfer_ns: Nanos,
     pub no_processor_ns: Nanos,
     pub cause: Option<Cause>,
@@ -255,8 +259,8 @@ impl BlockingNumbers {
     pub fn blocked_by(&self, cause: Cause) -> Nanos {
         match cause {
             Cause::LatePartner => self.late_partner_ns,
-            Cause::PartnerOutside => self.partner_outside_ns,
-            Cause::OwnWindow => Nanos(0),
+            Cause::NoRemoteProgress => self.no_remote_progress_ns,
+            Cause::NoLocalProgress => Nanos(0),
             Cause::Transfer => self.transfer_ns,
             Cause::NoProcessor => self.no_processor_ns,
         }
@@ -270,8 +274,8 @@ impl From<&BlockingSums> for BlockingNumbers {
             bytes: sums.bytes,
             blocked_ns: Nanos(sums.exposed.total()),
             late_partner_ns: Nanos(sums.exposed.late_partner),
-            partner_outside_ns: Nanos(sums.exposed.partner_outside),
-            transfer_ns: Nanos(sums.exposed.own_window + sums.exposed.transfer),
+            no_remote_progress_ns: Nanos(sums.exposed.no_remote_progress),
+            transfer_ns: Nanos(sums.exposed.no_local_progress + sums.exposed.transfer),
             no_processor_ns: Nanos(sums.exposed.no_processor),
             cause: sums.exposed.cause(),
         }
@@ -290,10 +294,10 @@ pub struct Part {
     pub possible_ns: Nanos,
     /// Exposed time by cause: of requests their shares of the completing calls, of blocking calls their own time.
     pub exposed_late_partner_ns: Nanos,
-    pub exposed_partner_outside_ns: Nanos,
-    pub exposed_own_window_ns: Nanos,
-    pub exposed_own_window_low_ns: Nanos,
-    pub exposed_own_window_high_ns: Nanos,
+    pub exposed_no_remote_progress_ns: Nanos,
+    pub exposed_no_local_progress_ns: Nanos,
+    pub exposed_no_local_progress_low_ns: Nanos,
+    pub exposed_no_local_progress_high_ns: Nanos,
     pub exposed_transfer_ns: Nanos,
     pub exposed_no_processor_ns: Nanos,
 }
@@ -307,17 +311,17 @@ impl Part {
         self.possible_low_ns += numbers.possible_low_ns;
         self.possible_ns += numbers.possible_ns;
         self.exposed_late_partner_ns += numbers.exposed_late_partner_ns;
-        self.exposed_partner_outside_ns += numbers.exposed_partner_outside_ns;
-        self.exposed_own_window_ns += numbers.exposed_own_window_ns;
-        self.exposed_own_window_low_ns += numbers.exposed_own_window_low_ns;
-        self.exposed_own_window_high_ns += numbers.exposed_own_window_high_ns;
+        self.exposed_no_remote_progress_ns += numbers.exposed_no_remote_progress_ns;
+        self.exposed_no_local_progress_ns += numbers.exposed_no_local_progress_ns;
+        self.exposed_no_local_progress_low_ns += numbers.exposed_no_local_progress_low_ns;
+        self.exposed_no_local_progress_high_ns += numbers.exposed_no_local_progress_high_ns;
         self.exposed_transfer_ns += numbers.exposed_transfer_ns;
         self.exposed_no_processor_ns += numbers.exposed_no_processor_ns;
     }
 
     pub fn add_blocking(&mut self, numbers: &BlockingNumbers) {
         self.exposed_late_partner_ns += numbers.late_partner_ns;
-        self.exposed_partner_outside_ns += numbers.partner_outside_ns;
+        self.exposed_no_remote_progress_ns += numbers.no_remote_progress_ns;
         self.exposed_transfer_ns += numbers.transfer_ns;
         self.exposed_no_processor_ns += numbers.no_processor_ns;
     }
@@ -326,8 +330,8 @@ impl Part {
     pub fn exposed(&self) -> (Nanos, ByCause) {
         let causes = [
             self.exposed_late_partner_ns,
-            self.exposed_partner_outside_ns,
-            self.exposed_own_window_ns,
+            self.exposed_no_remote_progress_ns,
+            self.exposed_no_local_progress_ns,
             self.exposed_transfer_ns,
             self.exposed_no_processor_ns,
         ];

@@ -15,7 +15,7 @@ pub(super) struct Group<'a> {
     pub wait: Wait,
     /// Most computation in one window, and what transfers could have hidden behind it.
     pub compute: i64,
-    hideable: i64,
+    possible_overlap: i64,
     /// The same and what its transfers take, when all take the least that they may, and when all take the most.
     quickest: Taken,
     slowest: Taken,
@@ -30,13 +30,13 @@ pub(super) struct Group<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 struct Taken {
     transfer: i64,
-    hideable: i64,
+    possible_overlap: i64,
 }
 
 impl Taken {
     fn add(&mut self, transfer: i64, window: i64) {
         self.transfer = self.transfer.saturating_add(transfer);
-        self.hideable = self.hideable.saturating_add(transfer.min(window));
+        self.possible_overlap = self.possible_overlap.saturating_add(transfer.min(window));
     }
 }
 
@@ -53,7 +53,7 @@ impl<'a> Group<'a> {
         Group {
             wait: Wait { begin, end, ..Wait::default() },
             compute: 0,
-            hideable: 0,
+            possible_overlap: 0,
             quickest: Taken::default(),
             slowest: Taken::default(),
             critical: None,
@@ -78,8 +78,9 @@ impl<'a> Group<'a> {
         }
         if half.operation.direction != Direction::None {
             self.compute = self.compute.max(ready_compute);
-            let hideable = transfer.map_or(i64::MAX, |estimate| estimate.ns).min(ready_compute);
-            self.hideable = self.hideable.saturating_add(hideable);
+            let possible_overlap =
+                transfer.map_or(i64::MAX, |estimate| estimate.ns).min(ready_compute);
+            self.possible_overlap = self.possible_overlap.saturating_add(possible_overlap);
         }
     }
 
@@ -108,7 +109,7 @@ impl<'a> Group<'a> {
         sides: Sides<'a>,
         own: usize,
     ) -> (Exposure, Bounds, Option<(u32, Culprit<'a>)>) {
-        self.wait.hideable = self.hideable.min(self.compute);
+        self.wait.possible_overlap = self.possible_overlap.min(self.compute);
         let end = self.wait.end;
         let came_last = self.critical.filter(|critical| critical.since > self.wait.begin);
         let mut away_longest = None;
@@ -128,7 +129,7 @@ impl<'a> Group<'a> {
         let mut exposed = self.wait.split(&mut outside);
         let taken = [self.quickest, self.slowest].map(|taken| Wait {
             transfer: taken.transfer,
-            hideable: taken.hideable.min(self.compute),
+            possible_overlap: taken.possible_overlap.min(self.compute),
             ..self.wait
         });
         let mut others = taken.map(|wait| wait.split(&mut outside));
@@ -159,12 +160,12 @@ impl Wait {
         let ranks = &sides.trace.ranks;
         let of = |rank: usize, from: i64, to: i64| ranks[rank].starvation.within(from, to);
         let came = self.begin + exposed.late_partner;
-        let moving = came + exposed.partner_outside;
+        let moving = came + exposed.no_remote_progress;
         let late = partner.filter(|_| exposed.late_partner > 0).map(|partner| {
             let left = ranks[partner].presence.left_before(came).unwrap_or(self.begin);
             of(partner, left.min(self.begin), came)
         });
-        let outside = partner.filter(|_| exposed.partner_outside > 0);
+        let outside = partner.filter(|_| exposed.no_remote_progress > 0);
         let other = partner.map_or(0, |partner| of(partner, moving, self.end));
         Starved {
             late: late.unwrap_or(0),

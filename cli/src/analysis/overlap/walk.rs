@@ -256,7 +256,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         self.tell(blamed, known, (exposed, bounds));
         let are_all_known = measured.len() >= members.len().max(call.completed as usize);
         if members.len() > 1 && are_all_known {
-            limit_together(&mut measured, exposed.own_window + exposed.transfer);
+            limit_together(&mut measured, exposed.no_local_progress + exposed.transfer);
         }
         for MeasuredRequest { index, cell, hidden, .. } in measured.drain(..) {
             self.witness.request(&self.trace.half(self.rank, index as usize), &hidden);
@@ -290,8 +290,8 @@ impl<'a, W: Witness> Walk<'a, W> {
                 continue;
             }
             let share = exposed.share(number, of);
-            let window =
-                [bounds.least, bounds.most].map(|of_all| of_all.share(number, of).own_window);
+            let window = [bounds.least, bounds.most]
+                .map(|of_all| of_all.share(number, of).no_local_progress);
             number += 1;
             let cell = self.places[operation].cell;
             self.found.cells[cell as usize].1.requests.add_exposed(share, window);
@@ -341,7 +341,7 @@ impl<'a, W: Witness> Walk<'a, W> {
     }
 
     fn blame(&mut self, culprit: Option<(u32, Culprit<'a>)>, exposed: &Exposure) {
-        let blame = Blame { late: exposed.late_partner, outside: exposed.partner_outside };
+        let blame = Blame { late: exposed.late_partner, outside: exposed.no_remote_progress };
         if let Some((half, culprit)) = culprit.filter(|_| blame != Blame::default()) {
             let cell = self.places[self.operation_of(half as usize)].cell;
             let key = culprit_key(self.trace, cell, culprit);
@@ -382,7 +382,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             ready_compute,
             needs_partner: half.operation.direction == Direction::Receive,
             seen_complete: seen.map(|since_begin| since_begin - post),
-            is_polled: half.observed.is_some_and(|observed| observed.polls > 0),
+            is_tested: half.observed.is_some_and(|observed| observed.unsuccessful_tests > 0),
             later_compute,
         };
         life.hidden(|| side.and_then(|side| self.sides.standstill(half, side)))

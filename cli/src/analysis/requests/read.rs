@@ -16,7 +16,7 @@ use crate::model::{Bytes, CallRow, Nanos, Rank, RankKey};
 struct Operation {
     rank: RankKey,
     call_id: i64,
-    path_id: Option<i64>,
+    call_path_id: Option<i64>,
     communicator_id: Option<i64>,
     kind: String,
     bytes: u64,
@@ -31,7 +31,7 @@ struct Operation {
 }
 
 const OPERATION_COLUMNS: &str =
-    "id, rank, call_id, path_id, communicator_id, kind, bytes, peer, tag, posted_peer,
+    "id, rank, call_id, call_path_id, communicator_id, kind, bytes, peer, tag, posted_peer,
     posted_tag, posted_bytes, ended, receive_operation_id,
     (SELECT init.call_id FROM operation init WHERE init.id = operation.init_operation_id)";
 
@@ -39,7 +39,7 @@ fn read_operation(row: &rusqlite::Row<'_>) -> rusqlite::Result<Operation> {
     Ok(Operation {
         rank: row.get(1)?,
         call_id: row.get(2)?,
-        path_id: row.get(3)?,
+        call_path_id: row.get(3)?,
         communicator_id: row.get(4)?,
         kind: row.get(5)?,
         bytes: row.get::<_, Bytes>(6)?.0,
@@ -99,7 +99,7 @@ impl<'a> Requests<'a> {
                 let operation = read_operation(row)?;
                 let rank = rank_of(&ranks, operation.rank);
                 if is_wanted(&operation, rank, filter, definitions)
-                    && is_wanted_path(operation.path_id)
+                    && is_wanted_path(operation.call_path_id)
                 {
                     let init_end = init_ends.get(&operation.rank).copied().unwrap_or_default();
                     wanted.insert(row.get(0)?, Wanted { bytes: operation.bytes, init_end });
@@ -185,7 +185,7 @@ impl<'a> Requests<'a> {
         };
         let completion_call =
             completing.as_ref().map(|operation| call_name(self.definitions, operation.call_id));
-        let completion_path_id = completing.and_then(|operation| operation.path_id);
+        let completion_call_path_id = completing.and_then(|operation| operation.call_path_id);
         let operation = operations.get(row.operation_id)?;
         let received = operation.receive_id.map(|id| operations.get(id)).transpose()?;
         let name = |id| call_name(self.definitions, id);
@@ -215,7 +215,7 @@ impl<'a> Requests<'a> {
             post_begin_ns: row.post_begin,
             post_begin_after_init_ns: row.post_begin - init_end,
             post_ns: row.post,
-            window_ns: window,
+            overlap_window_ns: window,
             mpi_ns: row.mpi,
             compute_ns: window.zip(row.mpi).map(|(window, mpi)| window - mpi),
             completion_call,
@@ -224,9 +224,9 @@ impl<'a> Requests<'a> {
             completion_ns: call.and_then(|call| call.duration),
             completed_together: call.map(|call| call.completed),
             outstanding_bytes: row.outstanding_bytes.0,
-            polls: row.polls,
-            first_poll_ns: row.observed[0],
-            last_poll_ns: row.observed[1],
+            unsuccessful_tests: row.unsuccessful_tests,
+            first_unsuccessful_test_ns: row.observed[0],
+            last_unsuccessful_test_ns: row.observed[1],
             last_incomplete_ns: row.observed[2],
             first_complete_ns: row.observed[3],
             posted_peer: operation.posted_peer,
@@ -237,8 +237,8 @@ impl<'a> Requests<'a> {
             site: None,
             completion_site: None,
             file: 0,
-            path_id: operation.path_id,
-            completion_path_id,
+            call_path_id: operation.call_path_id,
+            completion_call_path_id,
         })
     }
 }

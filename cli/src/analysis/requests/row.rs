@@ -14,14 +14,14 @@ pub(super) struct Row {
     pub post: Nanos,
     pub mpi: Option<Nanos>,
     pub outstanding_bytes: Bytes,
-    pub polls: u64,
+    pub unsuccessful_tests: u64,
     pub observed: [Option<Nanos>; 4],
     pub injection_arm: Option<i64>,
 }
 
 impl FromRow for Row {
     const COLUMNS: &'static str = "id, operation_id, completion_id, thread_id, post_begin_ns, post_ns, mpi_ns,
-        outstanding_bytes, polls, first_poll_ns, last_poll_ns, last_incomplete_ns, first_complete_ns, injection_arm";
+        outstanding_bytes, unsuccessful_tests, first_unsuccessful_test_ns, last_unsuccessful_test_ns, last_incomplete_ns, first_complete_ns, injection_arm";
 
     fn read(row: &Rows<'_>) -> Result<Self, BadColumn> {
         let time = |column| row.optional_time(column).map(|time| time.map(Nanos));
@@ -34,7 +34,7 @@ impl FromRow for Row {
             post: Nanos(row.time(5)?),
             mpi: time(6)?,
             outstanding_bytes: Bytes(row.bytes(7)?),
-            polls: row.count(8)?,
+            unsuccessful_tests: row.count(8)?,
             observed: [time(9)?, time(10)?, time(11)?, time(12)?],
             injection_arm: row.optional(13)?,
         })

@@ -159,7 +159,7 @@ fn waited(trace: &Trace, send: &Half<'_>) -> Option<(i64, i64)> {
 /// From the first to the last test that saw it incomplete.
 fn tested(send: &Half<'_>) -> Option<(i64, i64)> {
     let last = send.observed?.last_incomplete?;
-    let first = send.observed?.first_poll.unwrap_or(last);
+    let first = send.observed?.first_unsuccessful_test.unwrap_or(last);
     Some((send.post_begin + first, send.post_begin + last))
 }
 

@@ -41,8 +41,8 @@ fn letter(column: &ByCause) -> char {
     let causes = Cause::ALL.into_iter().zip(column).rev();
     match causes.max_by_key(|(_, ns)| **ns).filter(|(_, ns)| ns.0 > 0) {
         Some((Cause::LatePartner, _)) => 'l',
-        Some((Cause::PartnerOutside, _)) => 'c',
-        Some((Cause::OwnWindow, _)) => 'w',
+        Some((Cause::NoRemoteProgress, _)) => 'c',
+        Some((Cause::NoLocalProgress, _)) => 'w',
         Some((Cause::Transfer, _)) => 't',
         Some((Cause::NoProcessor, _)) => 'p',
         None => ' ',

@@ -92,7 +92,7 @@ fn hidden(numbers: &Numbers) -> String {
     let lost: Vec<String> = [
         part("late partner", numbers.lost_late_partner_ns),
         part("no progress", numbers.lost_no_progress_ns),
-        part("rest", numbers.lost_rest_ns),
+        part("rest", numbers.lost_other_ns),
     ]
     .into_iter()
     .flatten()
@@ -126,8 +126,8 @@ fn write_exposed(
     for cause in Cause::ALL {
         let meaning = match cause {
             Cause::LatePartner => "it had not posted yet",
-            Cause::PartnerOutside => "it had posted and was outside MPI",
-            Cause::OwnWindow => "could have moved before, in their own windows",
+            Cause::NoRemoteProgress => "it had posted and was outside MPI",
+            Cause::NoLocalProgress => "could have moved before, in their own windows",
             Cause::Transfer => "nothing to hide behind, copying, contention",
             Cause::NoProcessor => "it or its partner could have run, and had none",
         };
@@ -148,7 +148,7 @@ fn write_blocking(out: &mut dyn Write, blocking: &BlockingNumbers, style: Style)
          transferring{}.",
         time(blocking.blocked_ns),
         share(blocking.late_partner_ns),
-        share(blocking.partner_outside_ns),
+        share(blocking.no_remote_progress_ns),
         share(blocking.transfer_ns),
         match blocking.no_processor_ns {
             Nanos(0) => String::new(),

@@ -47,7 +47,7 @@ struct Hides<'a> {
 fn cells(label: String, numbers: &Numbers, has_requests: bool, hides: Hides<'_>) -> Vec<String> {
     let of_requests = |text: Option<String>| text.filter(|_| has_requests).unwrap_or_default();
     let part = hides.part.filter(|part| part.measured > 0);
-    let of_windows = |text: Option<String>| of_requests(text.filter(|_| !hides.is_known));
+    let of_overlap_windows = |text: Option<String>| of_requests(text.filter(|_| !hides.is_known));
     vec![
         percent(numbers.share),
         time(numbers.time_ns),
@@ -55,10 +55,10 @@ fn cells(label: String, numbers: &Numbers, has_requests: bool, hides: Hides<'_>)
         count(numbers.calls),
         if numbers.bytes > 0 { bytes(numbers.bytes) } else { String::new() },
         time(numbers.inside_ns),
-        of_requests((numbers.ended_requests > 0).then(|| time(numbers.completion_ns))),
-        of_requests(numbers.window_ns.mean(numbers.ended_requests).map(time)),
-        of_windows(numbers.compute_share().map(percent)),
-        of_windows(numbers.mpi_ns.mean(numbers.timed_requests).map(time)),
+        of_requests((numbers.ended_requests > 0).then(|| time(numbers.exposed_ns))),
+        of_requests(numbers.overlap_window_ns.mean(numbers.ended_requests).map(time)),
+        of_overlap_windows(numbers.compute_share().map(percent)),
+        of_overlap_windows(numbers.mpi_ns.mean(numbers.timed_requests).map(time)),
         part.map(hidden).unwrap_or_default(),
         part.map(possible).unwrap_or_default(),
     ]
@@ -109,7 +109,7 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
     writeln!(out, "{}", style.dim(&style.wrap(note, "  ", "  ")))?;
     let is_known = report.overlap.totals.numbers.measured > 0;
     site_table(&report.sites, is_known).write(out, style)?;
-    let unattributed = report.totals.unattributed_waiting_ns;
+    let unattributed = report.totals.unattributed_exposed_ns;
     if unattributed.0 > 0 {
         let text = format!(
             "{} of the completing time is of {}",
@@ -196,10 +196,10 @@ fn site_table(sites: &[Site], is_known: bool) -> Table {
     table
 }
 
-/// The call, and that it is about polls when it is.
+/// The call, and that it is about unsuccessful tests when it is.
 pub fn site_label(site: &Site) -> String {
     match site.kind {
-        SiteKind::Poll => format!("{} (no)", site.call),
+        SiteKind::UnsuccessfulTest => format!("{} (no)", site.call),
         _ => site.call.clone(),
     }
 }
@@ -220,7 +220,8 @@ fn mostly(part: &Part) -> Option<String> {
     let (all, causes) = part.exposed();
     let (cause, most) = Cause::ALL.into_iter().zip(causes).max_by_key(|(_, ns)| *ns)?;
     let share = most.share_of(all) * 100.0;
-    let vague = is_vague(part.exposed_own_window_low_ns, part.exposed_own_window_high_ns);
+    let vague =
+        is_vague(part.exposed_no_local_progress_low_ns, part.exposed_no_local_progress_high_ns);
     (most.0 > 0).then(|| format!("{} {share:.0} %", main_cause_name(cause, vague)))
 }
 
@@ -228,7 +229,7 @@ fn mostly(part: &Part) -> Option<String> {
 fn place(site: &Site) -> String {
     let own = site.site.as_ref().map(|frame| frame.short());
     let mut text = own.clone().unwrap_or_else(|| "(no call path)".to_owned());
-    if let Some(waited) = site.completed_in.as_ref().filter(|waited| waited.completion_ns.0 > 0) {
+    if let Some(waited) = site.completed_in.as_ref().filter(|waited| waited.exposed_ns.0 > 0) {
         text += COMPLETED_IN;
         text += &waited.call;
         if let Some(frame) = &waited.site {

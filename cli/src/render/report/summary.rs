@@ -77,7 +77,7 @@ fn overlappable(report: &Report) -> String {
     let mut text = if report.totals.requests == 0 {
         "Nothing as it stands: no request is non-blocking.".to_owned()
     } else if numbers.measured == 0 {
-        match report.totals.hideable_ns {
+        match report.totals.possible_overlap_ns {
             Nanos(0) => "Nothing as it stands: no computation lies between posts and waits.".to_owned(),
             most => format!(
                 "At most {} of the run time ({}): so much computation lies between posts and waits. How long the transfers \
@@ -119,10 +119,10 @@ fn why(report: &Report) -> Option<String> {
 fn in_words(cause: Cause) -> &'static str {
     match cause {
         Cause::LatePartner => "the other side came later (late sender or late receiver)",
-        Cause::PartnerOutside => {
+        Cause::NoRemoteProgress => {
             "the other side had posted and computed, so that nothing moved (no remote progress)"
         }
-        Cause::OwnWindow => {
+        Cause::NoLocalProgress => {
             "messages stood still while the rank that posted them computed (no local progress)"
         }
         Cause::Transfer => "the transfers themselves, with nothing computed beside them (transfer)",

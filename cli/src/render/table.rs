@@ -287,7 +287,7 @@ impl Table {
                     if place + 1 == layout.shown.len() && display_width(text) > width =>
                 {
                     let hanging = " ".repeat(display_width(&line));
-                    let broken = Style { color: false, width }.broken(text);
+                    let broken = broken(text, width);
                     more = broken[1..].iter().map(|part| format!("{hanging}{part}")).collect();
                     Cow::Owned(broken[0].clone())
                 }
@@ -317,10 +317,10 @@ impl Table {
     }
 }
 
-impl Style {
-    fn broken(self, text: &str) -> Vec<String> {
-        self.wrap_painted(text, "", "").lines().map(str::to_owned).collect()
-    }
+/// Lines of `width` columns.
+fn broken(text: &str, width: usize) -> Vec<String> {
+    let style = Style { color: false, width };
+    style.wrap_painted(text, "", "").lines().map(str::to_owned).collect()
 }
 
 #[cfg(test)]

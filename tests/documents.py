@@ -14,7 +14,7 @@ WIDTH = 100
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ +(.*)")
 # `cli/src/lib.rs`, `interposer/recorder/store*`: a file by its path from the root
-NAMED = re.compile(r"`((?:cli|docs|examples|interposer|schema|tests)/[\w./*{},-]+)`")
+NAMED = re.compile(r"`((?:cli|crates|docs|examples|interposer|schema|tests)/[\w./*{},-]+)`")
 
 
 def documents():

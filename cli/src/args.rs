@@ -9,11 +9,11 @@ mod units;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::launch::environment::assignment;
-use crate::launch::Mode;
-use crate::model::Rank;
 use crate::output::{Format, TextOrJson};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use lapscope_bench::launch::environment::assignment;
+use lapscope_bench::launch::Mode;
+use lapscope_data::model::Rank;
 
 pub use bench::{BenchArgs, Experiment, LinkChoice};
 pub use help::{help_of, parse, unknown_topic};

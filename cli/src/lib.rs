@@ -1,33 +1,7 @@
 //! The library behind the `lapscope` command: everything but argument parsing and exit codes.
 
-pub mod analysis;
 pub mod args;
-pub mod bench;
-pub mod calendar;
-pub mod calibration;
 pub mod commands;
-pub mod cvars;
-pub mod db;
-pub mod doctor;
-pub mod files;
-pub mod install;
-pub mod launch;
-pub mod merged;
-pub mod model;
-pub mod options;
-pub mod options_def;
 pub mod output;
-pub mod pipeline;
-pub mod places;
 pub mod plot;
-pub mod program;
-pub mod recovery;
 pub mod render;
-pub mod schema;
-pub mod secrets;
-pub mod stats;
-pub mod store;
-pub mod symbols;
-pub mod text;
-pub mod trace;
-pub mod tune;

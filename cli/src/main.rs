@@ -2,9 +2,10 @@
 
 use std::process::ExitCode;
 
+use lapscope::args;
 use lapscope::args::Command;
 use lapscope::commands;
-use lapscope::{args, say};
+use lapscope_data::say;
 
 fn main() -> ExitCode {
     let cli = args::parse();

@@ -5,8 +5,8 @@ use std::io::{self, BufWriter, Write};
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 
-use crate::text::style::Style;
-use crate::text::visible::{Form, Shown};
+use lapscope_data::text::style::Style;
+use lapscope_data::text::visible::{Form, Shown};
 
 /// How a command prints its data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

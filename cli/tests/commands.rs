@@ -30,10 +30,10 @@ fn doctor_names_the_format_of_databases() {
     let answer = json(&["doctor", "--format", "json"]);
     let findings = answer["findings"].as_array().unwrap();
     let version = findings.iter().find(|finding| finding["name"] == "version").unwrap();
-    let format = format!("database format {}", lapscope::db::USER_VERSION);
+    let format = format!("database format {}", lapscope_data::db::USER_VERSION);
     assert!(version["says"].as_str().unwrap().ends_with(&format), "{version}");
     assert!(include_str!("../../schema/schema.sql")
-        .contains(&format!("PRAGMA user_version = {}", lapscope::db::USER_VERSION)));
+        .contains(&format!("PRAGMA user_version = {}", lapscope_data::db::USER_VERSION)));
 }
 
 #[test]

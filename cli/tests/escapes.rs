@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fixture::lapscope;
-use lapscope::text::visible::is_hostile;
+use lapscope_data::text::visible::is_hostile;
 use lapscope_fixture::library::library;
 use lapscope_fixture::small::run as small_run;
 use lapscope_fixture::{child, full};

@@ -24,7 +24,7 @@ fn booby_trap(directory: &Path, name: &str) -> (PathBuf, String) {
     let mut compiler = child::command("cc");
     compiler.args(["-shared", "-fPIC", "-Wl,--build-id", "-o"]).arg(&library).arg(&source);
     assert!(compiler.status().unwrap().success());
-    let id = lapscope::symbols::build_id(&library).expect("it was linked with one");
+    let id = lapscope_data::symbols::build_id(&library).expect("it was linked with one");
     (library, id)
 }
 

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use lapscope::trace::Trace;
+use lapscope_analysis::trace::Trace;
 use lapscope_fixture::random::Random;
 use lapscope_fixture::tables::{Call, Communicator, Operation, Rank, Request, Thread};
 use lapscope_fixture::Fixture;

@@ -5,9 +5,9 @@ mod fixture;
 use std::path::{Path, PathBuf};
 
 use fixture::{answer, failure, json};
-use lapscope::analysis::reference::{Reference, Sample, Source};
-use lapscope::calibration::{Calibration, Circumstances};
-use lapscope::trace::{PathClass, Trace};
+use lapscope_analysis::calibration::{Calibration, Circumstances};
+use lapscope_analysis::reference::{Reference, Sample, Source};
+use lapscope_analysis::trace::{PathClass, Trace};
 use lapscope_fixture::edit_rank;
 use lapscope_fixture::messages::Rows;
 use lapscope_fixture::random::Random;

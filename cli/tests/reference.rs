@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use lapscope::analysis::reference::{Reference, Source};
-use lapscope::trace::{PathClass, Trace};
+use lapscope_analysis::reference::{Reference, Source};
+use lapscope_analysis::trace::{PathClass, Trace};
 use lapscope_fixture::messages::Rows;
 use lapscope_fixture::tables::Rank;
 

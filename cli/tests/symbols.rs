@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use lapscope::model::{Frame, Module};
-use lapscope::symbols::{FrameName, ModuleTrouble, NameFrames, Symbols};
+use lapscope_data::model::{Frame, Module};
+use lapscope_data::symbols::{FrameName, ModuleTrouble, NameFrames, Symbols};
 use object::{Object, ObjectSymbol};
 
 const LANDMARK_LINE: u32 = line!() + 4;

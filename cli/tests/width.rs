@@ -4,7 +4,7 @@ mod fixture;
 
 use std::path::Path;
 
-use lapscope::text::style::display_width;
+use lapscope_data::text::style::display_width;
 use lapscope_fixture::small::{self, run as small_run};
 use lapscope_fixture::tables::{Frame, Rank};
 use lapscope_fixture::{edit_rank, full, Fixture};

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use crate::output::TextOrJson;
 
-/// [`crate::bench::results::Link`], as it is typed.
+/// [`lapscope_bench::bench::results::Link`], as it is typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LinkChoice {
     /// Ranks of one machine

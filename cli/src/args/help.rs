@@ -5,9 +5,9 @@ use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, FromArgMatches};
 
 use super::Cli;
-use crate::text::say::write_stderr;
-use crate::text::style::{display_width, stdout_columns, Style};
-use crate::text::visible::is_hostile;
+use lapscope_data::text::say::write_stderr;
+use lapscope_data::text::style::{display_width, stdout_columns, Style};
+use lapscope_data::text::visible::is_hostile;
 
 /// Longer lines are hard to read.
 const MOST_COLUMNS: usize = 120;

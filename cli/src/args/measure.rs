@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::{units, WrapperArgs};
-use crate::model::Rank;
 use crate::output::{Format, TextOrJson};
 use crate::render::overlap::OverlapBy;
 use clap::Args;
+use lapscope_data::model::Rank;
 
 /// From which size on sends wait for their receiver, and what MPI declares.
 #[derive(Debug, Args)]

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{units, WrapperArgs};
-use crate::launch::environment::assignment;
-use crate::launch::Mode;
 use crate::output::TextOrJson;
+use lapscope_bench::launch::environment::assignment;
+use lapscope_bench::launch::Mode;
 
 /// Find out whether injected tests make a program faster, with which settings, and by how much.
 #[derive(Debug, Args)]

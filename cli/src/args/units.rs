@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::options::scaled;
+use lapscope_data::options::scaled;
 
 fn within<T: TryFrom<i64>>(text: &str, own: &str, range: RangeInclusive<i64>) -> Result<T, String> {
     let number = scaled(text, own).filter(|number| range.contains(number));

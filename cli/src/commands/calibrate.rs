@@ -6,18 +6,18 @@ use std::process::ExitCode;
 use anyhow::{bail, Context};
 
 use super::own_program::OwnProgram;
-use crate::analysis::reference::Reference;
 use crate::args::CalibrateArgs;
-use crate::calibration::{self, Calibration, Circumstances};
-use crate::db::list_files;
 use crate::output;
 use crate::output::TextOrJson;
-use crate::pipeline::follow;
 use crate::render;
-use crate::say;
-use crate::text::progress::Progress;
-use crate::text::style::Style;
-use crate::trace::Trace;
+use lapscope_analysis::calibration::{self, Calibration, Circumstances};
+use lapscope_analysis::pipeline::follow;
+use lapscope_analysis::reference::Reference;
+use lapscope_analysis::trace::Trace;
+use lapscope_data::db::list_files;
+use lapscope_data::say;
+use lapscope_data::text::progress::Progress;
+use lapscope_data::text::style::Style;
 
 /// # Errors
 /// The launch line has a program already, something of lapscope is missing, the launch failed or measured nothing, or the

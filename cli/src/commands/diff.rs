@@ -5,16 +5,16 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use crate::analysis::diff::{Diff, Side};
-use crate::analysis::report::ReportOptions;
 use crate::args::DiffArgs;
-use crate::db::{Configuration, Database};
 use crate::output::Format;
 use crate::output::{print, print_json};
-use crate::pipeline::report::build;
-use crate::pipeline::OpenRun;
 use crate::render;
-use crate::text::style::Style;
+use lapscope_analysis::diff::{Diff, Side};
+use lapscope_analysis::pipeline::report::build;
+use lapscope_analysis::pipeline::OpenRun;
+use lapscope_analysis::report::ReportOptions;
+use lapscope_data::db::{Configuration, Database};
+use lapscope_data::text::style::Style;
 
 /// Reads both runs and prints what differs.
 ///

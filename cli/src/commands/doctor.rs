@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use anyhow::{bail, Context};
 
 use crate::args::DoctorArgs;
-use crate::doctor::{libraries, machine, mpi, subject, Finding, Status};
-use crate::launch::line::find_executable;
 use crate::output;
 use crate::output::TextOrJson;
-use crate::text::style::Style;
+use lapscope_bench::doctor::{libraries, machine, mpi, subject, Finding, Status};
+use lapscope_bench::launch::line::find_executable;
+use lapscope_data::text::style::Style;
 
 /// # Errors
 /// The program that was named does not exist.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use crate::args::{help_of, unknown_topic, HelpArgs};
 use crate::output;
 use crate::render::glossary;
-use crate::text::style::Style;
+use lapscope_data::text::style::Style;
 
 /// # Errors
 /// Standard output cannot be written.

@@ -7,11 +7,11 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::warn;
 use crate::args::MergeArgs;
-use crate::db::{self, Database};
-use crate::merged;
 use crate::output::print;
-use crate::pipeline::OpenRun;
-use crate::text::style::Style;
+use lapscope_analysis::pipeline::OpenRun;
+use lapscope_data::db::{self, Database};
+use lapscope_data::merged;
+use lapscope_data::text::style::Style;
 
 /// # Errors
 /// There is no run, or the file cannot be written, or exists.

@@ -19,8 +19,8 @@ pub mod sql;
 pub mod thresholds;
 pub mod tune;
 
-use crate::analysis::problem::Problem;
-use crate::say;
+use lapscope_analysis::problem::Problem;
+use lapscope_data::say;
 
 /// Says on standard error what must be known, for output formats that have no place for it.
 fn warn(problems: &[Problem]) {

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use serde::Serialize;
 
 use crate::args::OptionsArgs;
-use crate::options::{is_valid, nearest, OPTIONS, OWN_VARIABLES};
 use crate::output;
 use crate::output::TextOrJson;
-use crate::text::style::Style;
+use lapscope_data::options::{is_valid, nearest, OPTIONS, OWN_VARIABLES};
+use lapscope_data::text::style::Style;
 
 #[derive(Serialize)]
 struct OptionNow {
@@ -50,7 +50,7 @@ pub fn run(args: &OptionsArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn options_now() -> Vec<OptionNow> {
-    let now = |option: &crate::options_def::OptionDef<&'static str>| {
+    let now = |option: &lapscope_data::options_def::OptionDef<&'static str>| {
         // As the recorder: an empty value is no value.
         let value = std::env::var_os(option.name).filter(|value| !value.is_empty());
         let value = value.map(|value| value.to_string_lossy().into_owned());

@@ -5,14 +5,14 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use super::warn;
-use crate::analysis::overlap::Options;
 use crate::args::OverlapArgs;
 use crate::output::{print, print_json, Format};
-use crate::pipeline::overlap::build;
-use crate::pipeline::OpenRun;
 use crate::render;
 use crate::render::overlap::OverlapBy;
-use crate::text::style::Style;
+use lapscope_analysis::overlap::Options;
+use lapscope_analysis::pipeline::overlap::build;
+use lapscope_analysis::pipeline::OpenRun;
+use lapscope_data::text::style::Style;
 
 /// Reads the run, recovering what killed ranks left, and prints its overlap.
 ///

@@ -7,13 +7,13 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
 use anyhow::{bail, Context, Result};
 
-use crate::install;
-use crate::launch::environment::{self, Settings};
-use crate::launch::runs::Launch;
-use crate::launch::{child, line, mpi_library, nodes};
-use crate::options::LAUNCH_VARIABLE;
-use crate::recovery::recover_ended_run;
-use crate::say;
+use lapscope_bench::install;
+use lapscope_bench::launch::environment::{self, Settings};
+use lapscope_bench::launch::runs::Launch;
+use lapscope_bench::launch::{child, line, mpi_library, nodes};
+use lapscope_data::options::LAUNCH_VARIABLE;
+use lapscope_data::recovery::recover_ended_run;
+use lapscope_data::say;
 
 /// What to launch.
 #[derive(Debug, Clone, Copy)]

@@ -6,16 +6,16 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::warn;
-use crate::analysis::pending::PendingItem;
-use crate::analysis::problem::module_problems;
-use crate::analysis::JSON_VERSION;
 use crate::args::PendingArgs;
 use crate::output::Format;
 use crate::output::{print, print_json};
-use crate::pipeline::filters::check_ranks;
-use crate::pipeline::OpenRun;
 use crate::render;
-use crate::text::style::Style;
+use lapscope_analysis::pending::PendingItem;
+use lapscope_analysis::pipeline::filters::check_ranks;
+use lapscope_analysis::pipeline::OpenRun;
+use lapscope_analysis::problem::module_problems;
+use lapscope_analysis::JSON_VERSION;
+use lapscope_data::text::style::Style;
 
 #[derive(Serialize)]
 struct Document<'a> {

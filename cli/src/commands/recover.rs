@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use anyhow::bail;
 
 use crate::args::RecoverArgs;
-use crate::db;
 use crate::output::print;
-use crate::recovery::{recover_spools, Recovered};
-use crate::say;
-use crate::store::Converted;
-use crate::text::style::Style;
+use lapscope_data::db;
+use lapscope_data::recovery::{recover_spools, Recovered};
+use lapscope_data::say;
+use lapscope_data::store::Converted;
+use lapscope_data::text::style::Style;
 
 /// # Errors
 /// No run there, or the directory cannot be listed.

@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use super::warn;
-use crate::analysis::report::{Report, ReportOptions};
 use crate::args::{ReportArgs, REPORTED_SITES};
 use crate::output::{print, print_json, Format};
-use crate::pipeline::report::build;
-use crate::pipeline::OpenRun;
 use crate::render;
-use crate::text::style::Style;
+use lapscope_analysis::pipeline::report::build;
+use lapscope_analysis::pipeline::OpenRun;
+use lapscope_analysis::report::{Report, ReportOptions};
+use lapscope_data::text::style::Style;
 
 /// Reads the run, recovering what killed ranks left, and prints the report.
 ///

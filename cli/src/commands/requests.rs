@@ -9,20 +9,20 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::warn;
-use crate::analysis::problem::module_problems;
-use crate::analysis::requests::{merge_top, Filter, Order, PlaceNames, Request, Requests};
-use crate::analysis::wrappers::Wrappers;
-use crate::analysis::JSON_VERSION;
 use crate::args::{EndedFilter, KindFilter, RequestSort, RequestsArgs};
-use crate::db::{for_each_file, Database, DbError, Definitions};
 use crate::output::print_in;
 use crate::output::Format;
-use crate::pipeline::filters::{check_calls, check_ranks};
-use crate::pipeline::OpenRun;
 use crate::render;
 use crate::render::csv::CsvWriter;
-use crate::symbols::{Renumbered, Symbols};
-use crate::text::style::Style;
+use lapscope_analysis::pipeline::filters::{check_calls, check_ranks};
+use lapscope_analysis::pipeline::OpenRun;
+use lapscope_analysis::problem::module_problems;
+use lapscope_analysis::requests::{merge_top, Filter, Order, PlaceNames, Request, Requests};
+use lapscope_analysis::wrappers::Wrappers;
+use lapscope_analysis::JSON_VERSION;
+use lapscope_data::db::{for_each_file, Database, DbError, Definitions};
+use lapscope_data::symbols::{Renumbered, Symbols};
+use lapscope_data::text::style::Style;
 
 /// No world has more.
 const MOST_RANKS: i64 = 10_000_000;

@@ -9,15 +9,15 @@ use std::process::{Command, ExitCode};
 
 use crate::args::RunArgs;
 use crate::commands::options::unknown_variables;
-use crate::install;
-use crate::launch::environment::{self, Settings};
-use crate::launch::runs::{Launch, Run};
-use crate::launch::{child, line, nodes, outcome};
-use crate::options::LAUNCH_VARIABLE;
 use crate::output;
-use crate::program::{self, Kind};
-use crate::say;
-use crate::text::shell;
+use lapscope_bench::install;
+use lapscope_bench::launch::environment::{self, Settings};
+use lapscope_bench::launch::runs::{Launch, Run};
+use lapscope_bench::launch::{child, line, nodes, outcome};
+use lapscope_data::options::LAUNCH_VARIABLE;
+use lapscope_data::program::{self, Kind};
+use lapscope_data::say;
+use lapscope_data::text::shell;
 
 const NOT_FOUND: u8 = 127;
 const NOT_EXECUTABLE: u8 = 126;

@@ -6,22 +6,22 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::warn;
-use crate::analysis::combine::Grouping;
-use crate::analysis::combine::RunSums;
-use crate::analysis::problem::module_problems;
-use crate::analysis::requests::is_wanted_call;
-use crate::analysis::sites::{group_sites, name_path, name_site, Order, Site};
-use crate::analysis::wrappers::Wrapper;
-use crate::analysis::JSON_VERSION;
 use crate::args::{SiteSort, SitesArgs};
-use crate::model::Nanos;
 use crate::output::Format;
 use crate::output::{print, print_json};
-use crate::pipeline::filters::{check_calls, check_ranks};
-use crate::pipeline::OpenRun;
 use crate::render;
-use crate::symbols::{NameFrames, Renumbered};
-use crate::text::style::Style;
+use lapscope_analysis::combine::Grouping;
+use lapscope_analysis::combine::RunSums;
+use lapscope_analysis::pipeline::filters::{check_calls, check_ranks};
+use lapscope_analysis::pipeline::OpenRun;
+use lapscope_analysis::problem::module_problems;
+use lapscope_analysis::requests::is_wanted_call;
+use lapscope_analysis::sites::{group_sites, name_path, name_site, Order, Site};
+use lapscope_analysis::wrappers::Wrapper;
+use lapscope_analysis::JSON_VERSION;
+use lapscope_data::model::Nanos;
+use lapscope_data::symbols::{NameFrames, Renumbered};
+use lapscope_data::text::style::Style;
 
 impl From<SiteSort> for Order {
     fn from(sort: SiteSort) -> Order {

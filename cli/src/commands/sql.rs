@@ -13,16 +13,16 @@ use serde_json::Value;
 use super::merge::rows_bar;
 use super::warn;
 use crate::args::SqlArgs;
-use crate::db;
-use crate::merged;
 use crate::output;
 use crate::output::Format;
-use crate::pipeline::OpenRun;
 use crate::render::csv::write_line;
 use crate::render::table::{Align, Table};
-use crate::say;
-use crate::schema::{self, Relation};
-use crate::text::style::Style;
+use lapscope_analysis::pipeline::OpenRun;
+use lapscope_data::db;
+use lapscope_data::merged;
+use lapscope_data::say;
+use lapscope_data::schema::{self, Relation};
+use lapscope_data::text::style::Style;
 
 /// # Errors
 /// There is no run, or SQLite does not take the query.

@@ -8,17 +8,17 @@ use serde::Serialize;
 
 use super::own_program::OwnProgram;
 use super::warn;
-use crate::analysis::thresholds::{Declared, Thresholds};
-use crate::analysis::JSON_VERSION;
 use crate::args::ThresholdsArgs;
-use crate::calibration;
-use crate::cvars;
 use crate::output::Format;
 use crate::output::{print, print_json};
-use crate::pipeline::OpenRun;
 use crate::render;
-use crate::say;
-use crate::text::style::Style;
+use lapscope_analysis::calibration;
+use lapscope_analysis::cvars;
+use lapscope_analysis::pipeline::OpenRun;
+use lapscope_analysis::thresholds::{Declared, Thresholds};
+use lapscope_analysis::JSON_VERSION;
+use lapscope_data::say;
+use lapscope_data::text::style::Style;
 
 #[derive(Serialize)]
 struct Document<'a> {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::bench::outside::spread;
-use crate::bench::results::{Inject, Results, Value};
+use lapscope_bench::bench::outside::spread;
+use lapscope_bench::bench::results::{Inject, Results, Value};
 
 use super::chart::{Axis, Chart, Guide, Panel, Point, Series};
 use super::palette::Dash;

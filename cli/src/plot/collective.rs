@@ -1,6 +1,6 @@
 //! [HO07]: how much processor time do blocking collectives take?
 
-use crate::bench::results::{Inject, Results, Row, Run, Table};
+use lapscope_bench::bench::results::{Inject, Results, Row, Run, Table};
 
 use super::chart::{Axis, Chart, Panel, Series};
 use super::palette::Dash;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::bench::results::{Inject, Link, Results, Row, Run, Spread, Table};
+use lapscope_bench::bench::results::{Inject, Link, Results, Row, Run, Spread, Table};
 
 use super::bars::{self, Bar, BarChart, BarPanel, Group};
 use super::palette::Tone;

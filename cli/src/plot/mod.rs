@@ -20,7 +20,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use crate::bench::results::Results;
+use lapscope_bench::bench::results::Results;
 
 /// Why a figure is not there.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! [RA07], [RA08]: how much of a transfer is hidden behind computation.
 
-use crate::bench::results::{Inject, Results, Row, Run, Table};
+use lapscope_bench::bench::results::{Inject, Results, Row, Run, Table};
 
 use super::chart::{Axis, Chart, Series};
 use super::palette::Dash;

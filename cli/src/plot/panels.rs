@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::bench::results::{Link, Results, Row, Run, Spread};
+use lapscope_bench::bench::results::{Link, Results, Row, Run, Spread};
 
 use super::chart::{Panel, Point, Series};
 use super::sheet::Key;

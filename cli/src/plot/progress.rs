@@ -1,6 +1,6 @@
 //! [RA07]: does a transfer go on while nobody calls MPI?
 
-use crate::bench::results::{Inject, Results, Row, Run, Spread, Table};
+use lapscope_bench::bench::results::{Inject, Results, Row, Run, Spread, Table};
 
 use super::chart::{Axis, Chart, Function, Guide, Panel, Point, Series};
 use super::palette::Dash;
@@ -225,7 +225,7 @@ fn left_over(table: &Table, side: &str, inject: Inject) -> Series {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::results::Value;
+    use lapscope_bench::bench::results::Value;
 
     fn row(delay: f64, latency: f64) -> Row {
         let value = |median| {

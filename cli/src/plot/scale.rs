@@ -189,7 +189,7 @@ impl Scale {
 
     fn label(&self, value: f64) -> String {
         match self.quantity {
-            Quantity::Bytes => crate::text::units::round_bytes(value as u64),
+            Quantity::Bytes => lapscope_data::text::units::round_bytes(value as u64),
             Quantity::Percent => format!("{value:.0} %"),
             Quantity::Time | Quantity::TimeLog => time(value),
             Quantity::Ratio | Quantity::RatioLog => short(value),

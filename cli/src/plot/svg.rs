@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write};
 
-use crate::text::style::Style;
+use lapscope_data::text::style::Style;
 
 use super::palette::{self, Dash, Marker, Tone};
 

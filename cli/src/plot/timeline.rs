@@ -2,8 +2,8 @@
 
 mod lanes;
 
-use crate::bench::results::{Inject, Link, Results, Row, Run, Segment, Table};
-use crate::options;
+use lapscope_bench::bench::results::{Inject, Link, Results, Row, Run, Segment, Table};
+use lapscope_data::options;
 
 use super::scale;
 use super::sheet::Heading;

@@ -1,7 +1,7 @@
 //! Names and facts as figures have them.
 
-use crate::bench::results::{Inject, Link, MpiFacts, Results};
-use crate::text::units;
+use lapscope_bench::bench::results::{Inject, Link, MpiFacts, Results};
+use lapscope_data::text::units;
 
 /// "Open MPI v4.1.4": what the library says of itself, as far as the first comma.
 pub fn mpi(facts: &MpiFacts) -> &str {

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use crate::analysis::advice::Advice;
-use crate::text::style::{display_width, Style};
-use crate::text::units::{percent, time, time_range};
+use lapscope_analysis::advice::Advice;
+use lapscope_data::text::style::{display_width, Style};
+use lapscope_data::text::units::{percent, time, time_range};
 
 /// Below this fraction of the run time advice is left to the JSON.
 const WORTH_READING: f64 = 0.005;

@@ -6,9 +6,9 @@ mod kernels;
 use std::io::{self, Write};
 
 use super::table::{Align, Table as Lines};
-use crate::bench::compare::agree;
-use crate::bench::results::{Link, Results, Row, Run, Spread, Table};
-use crate::text::style::Style;
+use lapscope_bench::bench::compare::agree;
+use lapscope_bench::bench::results::{Link, Results, Row, Run, Spread, Table};
+use lapscope_data::text::style::Style;
 
 /// Disagreements that are listed one by one.
 const LISTED: usize = 12;

@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use super::table::{Align, Table};
-use crate::analysis::reference::{ends, Estimate, PathDescription, Reference};
-use crate::calibration::Calibration;
-use crate::model::Nanos;
-use crate::text::style::Style;
-use crate::text::units::{count, percent, round_bytes, time};
+use lapscope_analysis::calibration::Calibration;
+use lapscope_analysis::reference::{ends, Estimate, PathDescription, Reference};
+use lapscope_data::model::Nanos;
+use lapscope_data::text::style::Style;
+use lapscope_data::text::units::{count, percent, round_bytes, time};
 
 /// Every so many sizes one is shown: 1 B, 4 B, 16 B and so on.
 const SHOWN_FACTOR: u32 = 2;

@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::analysis::diff::SitePair;
-use crate::analysis::overlap::sums::Cause;
-use crate::analysis::pending::PendingItem;
-use crate::analysis::sites::Site;
-use crate::symbols::FrameName;
-use crate::text::visible::visible;
+use lapscope_analysis::diff::SitePair;
+use lapscope_analysis::overlap::sums::Cause;
+use lapscope_analysis::pending::PendingItem;
+use lapscope_analysis::sites::Site;
+use lapscope_data::symbols::FrameName;
+use lapscope_data::text::visible::visible;
 
 /// Writes flat rows one after the other; the head comes with the first, or from `columns` when there is none.
 #[derive(Debug, Default)]

@@ -4,14 +4,14 @@ use std::io::{self, Write};
 
 use super::overlap::{cause_name, interval};
 use super::table::{Align, Table};
-use crate::analysis::diff::{
+use lapscope_analysis::diff::{
     CausePair, Change, ChangeKind, Diff, FractionPair, Presence, SitePair, TimePair,
 };
-use crate::analysis::overlap::sums::Cause;
-use crate::model::Nanos;
-use crate::text::plural;
-use crate::text::style::Style;
-use crate::text::units::{count, percent, time};
+use lapscope_analysis::overlap::sums::Cause;
+use lapscope_data::model::Nanos;
+use lapscope_data::text::plural;
+use lapscope_data::text::style::Style;
+use lapscope_data::text::units::{count, percent, time};
 
 /// Values of settings are cut to so many columns.
 const LONGEST_VALUE: usize = 400;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::text::style::Style;
+use lapscope_data::text::style::Style;
 
 const GLOSSARY: &str = include_str!("../../../docs/glossary.md");
 
@@ -59,7 +59,7 @@ fn plain(markdown: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::style::display_width;
+    use lapscope_data::text::style::display_width;
 
     fn text(width: usize) -> String {
         let mut out = Vec::new();

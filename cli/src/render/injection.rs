@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::table::{Align, Table};
-use crate::analysis::injection::{Gain, Injection, SiteInjection, Verdict, WholeGain, LEAST_SLOTS};
-use crate::model::{Nanos, Rank};
-use crate::text::style::Style;
-use crate::text::units::{count, percent, time};
-use crate::text::{list_ranks, plural};
+use lapscope_analysis::injection::{
+    Gain, Injection, SiteInjection, Verdict, WholeGain, LEAST_SLOTS,
+};
+use lapscope_data::model::{Nanos, Rank};
+use lapscope_data::text::style::Style;
+use lapscope_data::text::units::{count, percent, time};
+use lapscope_data::text::{list_ranks, plural};
 
 /// Writes the section on injection; nothing where no rank was asked for any.
 ///

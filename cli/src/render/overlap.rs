@@ -12,17 +12,17 @@ use serde_json::Value;
 use super::csv::CsvWriter;
 use super::injection;
 use super::table::{Align, Cell, Table};
-use crate::analysis::overlap::groups::{BlockingRow, SiteRow, WaitedFor};
-use crate::analysis::overlap::sums::{BlockingNumbers, Cause, Numbers};
-use crate::analysis::overlap::Overlap;
-use crate::analysis::problem::unattributed_in_words;
-use crate::model::{Kind, Nanos};
-use crate::pipeline::overlap::OverlapDocument;
-use crate::symbols::FrameName;
-use crate::text::plural;
-use crate::text::style::Style;
-use crate::text::units::{bytes, count, percent, round_bytes, time, time_range};
-use crate::trace::PathClass;
+use lapscope_analysis::overlap::groups::{BlockingRow, SiteRow, WaitedFor};
+use lapscope_analysis::overlap::sums::{BlockingNumbers, Cause, Numbers};
+use lapscope_analysis::overlap::Overlap;
+use lapscope_analysis::pipeline::overlap::OverlapDocument;
+use lapscope_analysis::problem::unattributed_in_words;
+use lapscope_analysis::trace::PathClass;
+use lapscope_data::model::{Kind, Nanos};
+use lapscope_data::symbols::FrameName;
+use lapscope_data::text::plural;
+use lapscope_data::text::style::Style;
+use lapscope_data::text::units::{bytes, count, percent, round_bytes, time, time_range};
 
 /// What a table of `lapscope overlap` has a row for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

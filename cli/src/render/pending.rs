@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use super::sites::write_frames;
-use crate::analysis::pending::{PendingItem, What};
-use crate::model::Ended;
-use crate::text::plural;
-use crate::text::style::Style;
-use crate::text::units::time;
-use crate::text::visible::visible;
+use lapscope_analysis::pending::{PendingItem, What};
+use lapscope_data::model::Ended;
+use lapscope_data::text::plural;
+use lapscope_data::text::style::Style;
+use lapscope_data::text::units::time;
+use lapscope_data::text::visible::visible;
 
 /// `top` items of each rank; 0 means all.
 ///

@@ -7,17 +7,17 @@ mod summary;
 use std::io::{self, Write};
 
 use super::table::{Align, Cell, Table};
-use crate::analysis::insight::Insight;
-use crate::analysis::problem::ProblemKind;
-use crate::analysis::report::Report;
-use crate::analysis::thresholds::{PathThresholds, Verdict};
-use crate::analysis::totals::Totals;
-use crate::analysis::transfers::KindRow;
-use crate::model::{Ended, Kind, Nanos};
-use crate::text::plural;
-use crate::text::shell;
-use crate::text::style::{display_width, Style};
-use crate::text::units::{bytes, count, percent, time};
+use lapscope_analysis::insight::Insight;
+use lapscope_analysis::problem::ProblemKind;
+use lapscope_analysis::report::Report;
+use lapscope_analysis::thresholds::{PathThresholds, Verdict};
+use lapscope_analysis::totals::Totals;
+use lapscope_analysis::transfers::KindRow;
+use lapscope_data::model::{Ended, Kind, Nanos};
+use lapscope_data::text::plural;
+use lapscope_data::text::shell;
+use lapscope_data::text::style::{display_width, Style};
+use lapscope_data::text::units::{bytes, count, percent, time};
 
 pub use sites::{site_label, write_site_table, write_wrappers};
 

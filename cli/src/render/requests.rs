@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use super::table::{Align, Table};
-use crate::analysis::requests::Request;
-use crate::model::Nanos;
-use crate::text::style::Style;
-use crate::text::units::{bytes, percent, time};
+use lapscope_analysis::requests::Request;
+use lapscope_data::model::Nanos;
+use lapscope_data::text::style::Style;
+use lapscope_data::text::units::{bytes, percent, time};
 
 const COLUMNS: [(&str, Align); 12] = [
     ("rank", Align::Right),

@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use crate::text::style::{bar, display_width, Style};
-use crate::text::visible::visible;
+use lapscope_data::text::style::{bar, display_width, Style};
+use lapscope_data::text::visible::visible;
 
 /// Where a column's cells stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,13 +6,13 @@ use serde::Serialize;
 
 use super::csv::CsvWriter;
 use super::table::{Align, Cell, Table};
-use crate::analysis::thresholds::{
+use lapscope_analysis::thresholds::{
     attention_differs, path_words, CumulativeVerdict, Governing, PathThresholds, SizeCounts,
     Threshold, Thresholds, Verdict,
 };
-use crate::text::style::Style;
-use crate::text::units::count;
-use crate::trace::PathClass;
+use lapscope_analysis::trace::PathClass;
+use lapscope_data::text::style::Style;
+use lapscope_data::text::units::count;
 
 /// Rows of the picture of a path; more sizes than that are put together.
 const MOST_ROWS: usize = 24;

@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use super::table::{Align, Table};
-use crate::analysis::injection::{SiteInjection, Verdict};
-use crate::model::Nanos;
-use crate::stats::Interval;
-use crate::text::shell;
-use crate::text::style::Style;
-use crate::text::units::{bytes, count, percent, time};
-use crate::tune::answer::{Answer, Best, Found, RunRow, SiteRow};
-use crate::tune::confirm::{Confirmation, Pair};
-use crate::tune::first::{FirstRun, Hopeless};
-use crate::tune::trial::Trial;
+use lapscope_analysis::injection::{SiteInjection, Verdict};
+use lapscope_analysis::stats::Interval;
+use lapscope_bench::tune::answer::{Answer, Best, Found, RunRow, SiteRow};
+use lapscope_bench::tune::confirm::{Confirmation, Pair};
+use lapscope_bench::tune::first::{FirstRun, Hopeless};
+use lapscope_bench::tune::trial::Trial;
+use lapscope_data::model::Nanos;
+use lapscope_data::text::shell;
+use lapscope_data::text::style::Style;
+use lapscope_data::text::units::{bytes, count, percent, time};
 
 /// One run, while others are still to come.
 pub fn line(trial: &Trial) -> String {

@@ -146,7 +146,7 @@ fn spool(path: &Path) {
         .unwrap();
     assert!(compiled.success());
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
-    let host = lapscope::store::host_name();
+    let host = lapscope_data::store::host_name();
     let made = Command::new(&program).arg(path).args([&host, boot.trim(), "3"]).status().unwrap();
     assert!(made.success());
 }

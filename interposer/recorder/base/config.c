@@ -53,7 +53,7 @@ static int parse_bool(const char *value, int *parsed)
     return 1;
 }
 
-/* What may stand behind a number, of two kinds: sizes in bytes, and times in microseconds. cli/src/options.rs has the same,
+/* What may stand behind a number, of two kinds: sizes in bytes, and times in microseconds. crates/data/src/options.rs has the same,
  * and interposer/test/units.txt says what both make of it. */
 static const struct suffix {
     const char *name;

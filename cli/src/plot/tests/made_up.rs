@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::bench::results::*;
+use lapscope_bench::bench::results::*;
 
 const EAGER: f64 = 16384.0;
 

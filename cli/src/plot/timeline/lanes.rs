@@ -1,6 +1,6 @@
 //! Lanes of processes with a bar for each thing that they do.
 
-use crate::bench::results::Segment;
+use lapscope_bench::bench::results::Segment;
 
 use super::super::palette::Tone;
 use super::super::panels;

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use super::super::table::{Align, Table as Lines};
 use super::{cell, heading, BySize, Section};
-use crate::bench::results::{Inject, Row, Run, Table, Threshold};
-use crate::text::style::Style;
+use lapscope_bench::bench::results::{Inject, Row, Run, Table, Threshold};
+use lapscope_data::text::style::Style;
 
 pub fn write(out: &mut dyn Write, section: Section<'_>, style: Style) -> io::Result<()> {
     write_overlap(out, section, style)?;

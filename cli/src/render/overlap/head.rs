@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use super::path_name;
-use crate::analysis::overlap::Overlap;
-use crate::analysis::reference::Source;
-use crate::model::Nanos;
-use crate::text::style::Style;
-use crate::text::units::{bytes, count, percent, time};
+use lapscope_analysis::overlap::Overlap;
+use lapscope_analysis::reference::Source;
+use lapscope_data::model::Nanos;
+use lapscope_data::text::style::Style;
+use lapscope_data::text::units::{bytes, count, percent, time};
 
 /// # Errors
 /// Of the writer.

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use crate::analysis::overlap::groups::TimeRow;
-use crate::analysis::overlap::sums::{ByCause, Cause};
-use crate::model::Nanos;
-use crate::text::style::Style;
-use crate::text::units::time;
+use lapscope_analysis::overlap::groups::TimeRow;
+use lapscope_analysis::overlap::sums::{ByCause, Cause};
+use lapscope_data::model::Nanos;
+use lapscope_data::text::style::Style;
+use lapscope_data::text::units::time;
 
 /// How much, and what of it most. Where the output is narrow a column is several parts.
 pub(super) fn write(out: &mut dyn Write, rows: &[TimeRow], style: Style) -> io::Result<()> {

@@ -2,19 +2,19 @@
 
 use std::io::{self, Write};
 
-use crate::analysis::overlap::sums::Part;
-use crate::analysis::overlap::sums::{is_vague, Cause};
-use crate::analysis::problem::unattributed_in_words;
-use crate::analysis::report::Report;
-use crate::analysis::sites::{Numbers, Site, SiteKind};
-use crate::analysis::transfers::SizeKind;
-use crate::analysis::wrappers::Wrapper;
-use crate::model::Nanos;
 use crate::render::overlap::main_cause_name;
 use crate::render::table::{Align, Table};
-use crate::symbols::short_function;
-use crate::text::style::Style;
-use crate::text::units::{bytes, count, percent, round_bytes, time};
+use lapscope_analysis::overlap::sums::Part;
+use lapscope_analysis::overlap::sums::{is_vague, Cause};
+use lapscope_analysis::problem::unattributed_in_words;
+use lapscope_analysis::report::Report;
+use lapscope_analysis::sites::{Numbers, Site, SiteKind};
+use lapscope_analysis::transfers::SizeKind;
+use lapscope_analysis::wrappers::Wrapper;
+use lapscope_data::model::Nanos;
+use lapscope_data::symbols::short_function;
+use lapscope_data::text::style::Style;
+use lapscope_data::text::units::{bytes, count, percent, round_bytes, time};
 
 const NUMBER_COLUMNS: [(&str, Align); 12] = [
     ("share", Align::Right),

@@ -4,13 +4,13 @@
 use std::io::{self, Write};
 
 use super::{split, Part};
-use crate::analysis::advice::Advice;
-use crate::analysis::overlap::sums::Cause;
-use crate::analysis::report::Report;
-use crate::model::Nanos;
-use crate::text::plural;
-use crate::text::style::Style;
-use crate::text::units::{percent, percent_range, time, time_range};
+use lapscope_analysis::advice::Advice;
+use lapscope_analysis::overlap::sums::Cause;
+use lapscope_analysis::report::Report;
+use lapscope_data::model::Nanos;
+use lapscope_data::text::plural;
+use lapscope_data::text::style::Style;
+use lapscope_data::text::units::{percent, percent_range, time, time_range};
 
 /// Below this fraction of the run time there is nothing to win.
 const WORTH_ANSWERING: f64 = 0.01;

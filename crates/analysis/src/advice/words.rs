@@ -1,0 +1,338 @@
+//! Advice in words.
+
+use super::ranks;
+use super::{Advice, Began, Cause, Cure, Doing, Limit, Place, Setting};
+use lapscope_data::model::Nanos;
+use lapscope_data::options;
+use lapscope_data::text::units::{bytes, percent, round_bytes, time};
+
+/// A limit is worth raising for messages up to this many times as large.
+const NEAR_LIMIT: u64 = 16;
+/// What ends a sentence that tells to test.
+const INJECTION: &str = "; lapscope can do that: lapscope tune -- <launch line>";
+
+pub(super) fn sentence(advice: &Advice, collective: bool, setting: Setting<'_>) -> String {
+    let limits = setting.limits;
+    match advice.cure {
+        Cure::GiveProcessors => format!(
+            "Give each rank a processor of its own: in these waits, most of them in {}, ranks or those that they waited for were \
+             able to run and had none. Start fewer ranks on a node, or see how the launcher binds them. What else is said here \
+             may be due to that.",
+            place(&advice.waiting)
+        ),
+        Cure::Test => test(advice, collective, setting),
+        Cure::WaitTogether => wait_together(advice),
+        Cure::WaitBehind => format!(
+            "Complete the sends of {} behind the receives, after {}: what is computed on the way there needs no send to be \
+             complete, as long as it leaves their buffers alone{}.",
+            place(&advice.waiting),
+            place(advice.change.last().unwrap_or(&advice.waiting)),
+            on(advice)
+        ),
+        Cure::PostReceiveEarlier => post_receive_earlier(advice),
+        Cure::MakeNonblocking => format!(
+            "Make {} an MPI_Isend that is completed later: it blocks until the receive is posted{}.",
+            place(&advice.waiting),
+            on(advice)
+        ),
+        Cure::LowerLimit | Cure::ExpensivePosts => expensive_posts(advice, limits),
+        Cure::PartnerLate => partner_late(advice),
+        Cure::NothingToHideBehind => nothing(advice, collective),
+        Cure::SlowTransfer => slow(advice, collective),
+    }
+}
+
+fn wait_together(advice: &Advice) -> String {
+    format!(
+        "{} in the {} that ends the receives, or later: each keeps the next send from being posted{}.",
+        match advice.waiting.call.contains("end") {
+            true => format!("Make {} an MPI_Isend and complete it", place(&advice.waiting)),
+            false => format!("Complete the sends of {}", place(&advice.waiting)),
+        },
+        place(advice.change.last().unwrap_or(&advice.waiting)),
+        on(advice)
+    )
+}
+
+/// Of waits that another cure is for, or none.
+pub(super) fn wait_behind(behind: &Place) -> String {
+    format!(
+        " These sends need not be complete before the receives: they could be completed behind {}, as well.",
+        place(behind)
+    )
+}
+
+pub(super) fn or_test(advice: &Advice, [from, to]: &[Place; 2], setting: Setting<'_>) -> String {
+    format!(
+        "Or call MPI_Test now and then in the computation between {} and {}, where receivers are meanwhile{}.",
+        place(from),
+        place(to),
+        if can_be_injected(advice, setting) { INJECTION } else { "" }
+    )
+}
+
+fn test(advice: &Advice, collective: bool, setting: Setting<'_>) -> String {
+    let from = advice.change.first().unwrap_or(&advice.waiting);
+    let to = advice.change.last().unwrap_or(&advice.waiting);
+    let what = if collective { "collectives" } else { "messages" };
+    let what = format!("{what} of {}", sizes(advice));
+    let why = match advice.cause {
+        Cause::NoRemoteProgress if advice.waiting.is_beside(to) => {
+            format!("{what} stand still there while the other side waits for them")
+        }
+        Cause::NoRemoteProgress => format!(
+            "{what} stand still there while {} for them in {}",
+            wait(advice),
+            place(&advice.waiting)
+        ),
+        _ if advice.evidence.mean_transfer_ns.is_some() => {
+            format!("{what} could travel there and stand still")
+        }
+        _ => format!("{what} may stand still there; how long they take alone is not known"),
+    };
+    let injects = if can_be_injected(advice, setting) { INJECTION } else { "" };
+    let mut text = format!(
+        "Call MPI_Test now and then in the computation between {} and {}{}: {why}{injects}.",
+        place(from),
+        place(to),
+        on(advice)
+    );
+    if !collective {
+        text += &raise(advice, setting.limits);
+    }
+    text
+}
+
+/// Whether lapscope would make tests for such messages if it were asked to, and was not.
+fn can_be_injected(advice: &Advice, setting: Setting<'_>) -> bool {
+    let least = options::find("LAPSCOPE_INJECT_MIN_BYTES").and_then(|it| it.default.parse().ok());
+    !setting.is_injected && least.is_some_and(|least: u64| advice.evidence.max_bytes >= least)
+}
+
+/// The other cure for messages that are not far above the limit.
+fn raise(advice: &Advice, limits: &[Limit]) -> String {
+    let size = advice.evidence.max_bytes;
+    let near = |limit: &&Limit| {
+        let least = limit.smallest_waiting.or(limit.largest_buffered).unwrap_or(0);
+        size >= least && size <= least.saturating_mul(NEAR_LIMIT)
+    };
+    let mut found = limits.iter().filter(|limit| limit.variable.is_some()).filter(near);
+    match (found.next(), found.next()) {
+        (Some(Limit { variable: Some((name, value)), .. }), None) => format!(
+            " Or raise {name} ({value}) above {size}, so that sends need not wait for their receiver: takes a buffer of that \
+             size for every message under way, from each peer."
+        ),
+        _ => String::new(),
+    }
+}
+
+fn post_receive_earlier(advice: &Advice) -> String {
+    let receive = advice.change.first().unwrap_or(&advice.waiting);
+    let computing = advice.evidence.late_no_remote_progress.unwrap_or(0.0);
+    let how = if computing < 0.5 {
+        "the receiver was inside MPI and could have taken them".to_owned()
+    } else {
+        "the receiver computed until then. Put the post in front of that computation; where MPI moves nothing by itself, \
+         also call MPI_Test in it"
+            .to_owned()
+    };
+    format!(
+        "Post {} earlier{}: {} for it in {}; {how}.",
+        place(receive),
+        on(advice),
+        wait(advice),
+        place(&advice.waiting)
+    )
+}
+
+fn expensive_posts(advice: &Advice, limits: &[Limit]) -> String {
+    let evidence = &advice.evidence;
+    let mean = evidence.posting_ns.mean(evidence.calls).unwrap_or_default();
+    let mut text = format!(
+        "{} takes {} a call for {}: nothing is computed meanwhile.",
+        place(&advice.waiting),
+        time(mean),
+        sizes(advice)
+    );
+    let bytes = Some((evidence.min_bytes, evidence.max_bytes));
+    if let Some((name, value)) =
+        Limit::copied_by(bytes, limits).filter(|_| advice.cure == Cure::LowerLimit)
+    {
+        text += &format!(
+            " Messages of this size are copied while they are posted: a lower {name} ({value}) avoids that, and makes them \
+             wait for their receiver."
+        );
+    }
+    text
+}
+
+fn partner_late(advice: &Advice) -> String {
+    /// Where fewer of the waits began than that says little.
+    const FEW: f64 = 0.25;
+    let evidence = &advice.evidence;
+    let at = place(&advice.waiting);
+    let Some(computing) = evidence.late_no_remote_progress else {
+        return format!("{at} waits for a partner that is not known.");
+    };
+    let whom = ranks::in_words(&advice.change_ranks, advice.of_ranks);
+    let s = ranks::third_person(&advice.change_ranks);
+    let waited = evidence.partner_waited_ns.unwrap_or_default();
+    if computing < 0.5 {
+        let inside = percent(1.0 - computing);
+        let known = advice.began.as_ref().filter(|began| began.share >= FEW);
+        let began = known.map(began).unwrap_or_default();
+        return format!("{at} waits for {whom}, inside MPI for {inside} of that time{began}.");
+    }
+    if waited.0 * 2 < evidence.waited_ns.0 {
+        let (waited, others) = (time(waited), time(evidence.waited_ns));
+        return format!(
+            "{at} waits for {whom}, which come{s} late from computing and hardly wait{s} ({waited} in all, against {others} \
+             of those that wait): the work is uneven, no cure in the communication."
+        );
+    }
+    format!(
+        "{at} waits for {whom}, which come{s} late from computing, at other times the others do: uneven steps, no cure in \
+         the communication."
+    )
+}
+
+/// Where a chain of waits began.
+fn began(began: &Began) -> String {
+    let (rank, at) = (began.rank, place(&began.place));
+    let share = percent(began.share);
+    match began.doing {
+        Doing::Computing => format!(
+            ", mostly waiting as well: {share} of it began with rank {rank}, which came late from computing to {at}"
+        ),
+        Doing::WaitingInCircle => {
+            format!(", waiting for each other: {share} of it in a circle that rank {rank} is in, with {at}")
+        }
+        Doing::InMpi => format!(
+            ": {share} of it began with rank {rank}, inside MPI until it came to {at}, and waiting for nobody that is known"
+        ),
+    }
+}
+
+fn nothing(advice: &Advice, collective: bool) -> String {
+    let evidence = &advice.evidence;
+    let at = place(&advice.waiting);
+    let Some(compute) = evidence.mean_compute_ns else {
+        if evidence.max_bytes == 0 {
+            let mean = evidence.exposed_transfer_ns.mean(evidence.calls).unwrap_or_default();
+            return format!(
+                "{at} takes {} a call with everybody there: nothing is computed beside it.",
+                time(mean)
+            );
+        }
+        return format!(
+            "{at} blocks while it transfers {}: nothing is computed beside it. {} could, if there is work that does not need it.",
+            sizes(advice),
+            nonblocking(&advice.waiting.call, collective)
+        );
+    };
+    let takes = match evidence.mean_transfer_ns {
+        Some(transfer) => format!(", {}", alone(advice, transfer)),
+        None => String::new(),
+    };
+    format!(
+        "Nothing to hide behind at {at}: {} of computation between post and completion of {}{takes}.",
+        time(compute),
+        sizes(advice)
+    )
+}
+
+/// "whose transfer alone takes 2.1 ms"
+fn alone(advice: &Advice, transfer: Nanos) -> String {
+    const SEVERAL: [&str; 4] = ["MPI_Waitall", "MPI_Waitsome", "MPI_Testall", "MPI_Testsome"];
+    if SEVERAL.contains(&advice.waiting.call.as_str()) {
+        format!("whose transfers take {} one after the other", time(transfer))
+    } else {
+        format!("whose transfer alone takes {}", time(transfer))
+    }
+}
+
+/// What does the same as a blocking call without blocking.
+fn nonblocking(call: &str, collective: bool) -> String {
+    let name = call.trim_start_matches("MPI_");
+    if collective {
+        let mut letters = name.chars();
+        let first = letters.next().map(|first| first.to_ascii_lowercase());
+        return format!("MPI_I{}{}", first.map(String::from).unwrap_or_default(), letters.as_str());
+    }
+    let call = match (name.starts_with("Sendrecv"), name.contains("ecv")) {
+        (true, _) => "MPI_Irecv and MPI_Isend",
+        (false, true) => "MPI_Irecv",
+        (false, false) => "MPI_Isend",
+    };
+    call.to_owned()
+}
+
+fn slow(advice: &Advice, collective: bool) -> String {
+    let evidence = &advice.evidence;
+    let at = place(&advice.waiting);
+    let takes = time(evidence.exposed_transfer_ns.mean(evidence.calls).unwrap_or_default());
+    let what = if collective { "collectives" } else { "transfers" };
+    let beside = match evidence.mean_compute_ns {
+        Some(compute) => format!(", with {} of computation beside them", time(compute)),
+        None => String::new(),
+    };
+    match evidence.mean_transfer_ns {
+        Some(alone) => format!(
+            "{at}: {what} of {} take {takes} here, alone {}{beside}: contention, copying, or ranks that do not get a \
+             processor.",
+            sizes(advice),
+            time(alone)
+        ),
+        None => format!(
+            "{at}: {what} of {} take {takes} here{beside}. How much that could hide is not known without reference \
+             times (lapscope calibrate).",
+            sizes(advice)
+        ),
+    }
+}
+
+/// "MPI_Waitall wait_exchange halo.c:84", "MPI_Wait exchange halo.c:84, 90, 96 and 5 more"
+pub fn place(place: &Place) -> String {
+    const SHOWN: usize = 3;
+    let Some(site) = &place.site else { return place.call.clone() };
+    let mut text = format!("{} {}", place.call, site.short());
+    for line in place.other_lines.iter().take(SHOWN) {
+        text += &format!(", {line}");
+    }
+    match place.other_lines.len().saturating_sub(SHOWN) {
+        0 => text,
+        more => text + &format!(" and {more} more"),
+    }
+}
+
+fn sizes(advice: &Advice) -> String {
+    let (min, max) = (advice.evidence.min_bytes, advice.evidence.max_bytes);
+    if min == max {
+        size(min)
+    } else {
+        format!("{} to {}", size(min), size(max))
+    }
+}
+
+/// "4 MiB" where it is that exactly.
+fn size(size: u64) -> String {
+    let exact = round_bytes(size);
+    if size.is_power_of_two() {
+        exact
+    } else {
+        bytes(size)
+    }
+}
+
+fn on(advice: &Advice) -> String {
+    match advice.change_ranks.as_slice() {
+        [] => String::new(),
+        _ if advice.everywhere => ", on every rank".to_owned(),
+        ranks => format!(", on {}", ranks::in_words(ranks, advice.of_ranks)),
+    }
+}
+
+fn wait(advice: &Advice) -> String {
+    let ranks = &advice.waiting_ranks;
+    format!("{} wait{}", ranks::in_words(ranks, advice.of_ranks), ranks::third_person(ranks))
+}

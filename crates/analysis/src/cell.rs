@@ -1,0 +1,111 @@
+//! What is summed over the calls of one kind at one place.
+
+use std::ops::AddAssign;
+
+use lapscope_data::model::{Bytes, CallRow, Nanos, RequestRow, TallyRow};
+
+/// Sums over calls or requests that have something in common. Definitions of the times are in `schema/README.md`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cell {
+    /// Calls.
+    pub count: u64,
+    pub bytes: Bytes,
+    /// In the calls themselves: posting for requests, the whole call for all others.
+    pub inside: Nanos,
+    /// Requests: their share of the calls that ended them, duration / requests ended by that call.
+    pub completion: Nanos,
+    /// Requests whose completing call is known; `window` is summed over these.
+    pub ended: u64,
+    /// From the end of the post to the begin of the completing call.
+    pub window: Nanos,
+    /// Requests that the posting thread itself completed; `mpi` and `compute` are summed over these.
+    pub timed: u64,
+    /// Inside other MPI calls during the window.
+    pub mpi: Nanos,
+    /// The rest of the window: outside MPI.
+    pub compute: Nanos,
+    /// Unsuccessful tests that covered a request.
+    pub unsuccessful_tests: u64,
+    /// Requests that never ended, calls that never returned.
+    pub pending: u64,
+}
+
+impl Cell {
+    /// All the run time that is laid to these calls.
+    pub fn time(&self) -> Nanos {
+        self.inside + self.completion
+    }
+
+    /// Adds a call that blocked or completed something.
+    pub fn add_call(&mut self, bytes: Bytes, call: &CallRow) {
+        self.count = self.count.saturating_add(1);
+        self.bytes += bytes;
+        match call.duration {
+            Some(duration) => self.inside += duration,
+            None => self.pending += 1,
+        }
+    }
+
+    /// Adds a request; `completion` is the call that ended it and this request's share of that call.
+    pub fn add_request(
+        &mut self,
+        bytes: Bytes,
+        request: &RequestRow,
+        completion: Option<(&CallRow, Nanos)>,
+    ) {
+        self.count = self.count.saturating_add(1);
+        self.bytes += bytes;
+        self.inside += request.post;
+        self.unsuccessful_tests =
+            self.unsuccessful_tests.saturating_add(request.unsuccessful_tests);
+        let Some((call, share)) = completion else {
+            self.pending += 1;
+            return;
+        };
+        let window = request_window(request, call);
+        self.completion += share;
+        self.ended = self.ended.saturating_add(1);
+        self.window += window;
+        if let Some(mpi) = request.mpi {
+            self.timed = self.timed.saturating_add(1);
+            self.mpi += mpi;
+            self.compute += window - mpi;
+        }
+    }
+
+    /// Adds calls that were kept as sums only.
+    pub fn add_tally(&mut self, tally: &TallyRow, is_post: bool) {
+        self.count = self.count.saturating_add(tally.count);
+        self.bytes += tally.bytes;
+        self.inside += tally.inside;
+        self.completion += tally.completion;
+        if is_post {
+            self.ended = self.ended.saturating_add(tally.count);
+            self.timed = self.timed.saturating_add(tally.count);
+            self.window += tally.window;
+            self.mpi += tally.mpi;
+            self.compute += tally.window - tally.mpi;
+        }
+    }
+}
+
+/// From the end of the post to the begin of the completing call.
+pub fn request_window(request: &RequestRow, completion: &CallRow) -> Nanos {
+    completion.begin - request.post_begin - request.post
+}
+
+impl AddAssign<&Cell> for Cell {
+    fn add_assign(&mut self, other: &Cell) {
+        self.count = self.count.saturating_add(other.count);
+        self.bytes += other.bytes;
+        self.inside += other.inside;
+        self.completion += other.completion;
+        self.ended = self.ended.saturating_add(other.ended);
+        self.window += other.window;
+        self.timed = self.timed.saturating_add(other.timed);
+        self.mpi += other.mpi;
+        self.compute += other.compute;
+        self.unsuccessful_tests = self.unsuccessful_tests.saturating_add(other.unsuccessful_tests);
+        self.pending += other.pending;
+    }
+}

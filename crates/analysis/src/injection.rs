@@ -1,0 +1,176 @@
+//! What injected tests did, what they cost, and, in A/B runs, what they gained.
+//!
+//! [`Injection::of_run`] is the way in: it reads the tables `injector` and `injection` and, where ranks had slots, the arms of
+//! requests. Each of [`Injection::sites`] then has a [`Gain`], and the run a [`WholeGain`]. How these are estimated is in
+//! [`estimate`].
+
+mod arms;
+pub mod distances;
+pub mod estimate;
+mod gain;
+mod places;
+mod read;
+#[cfg(test)]
+mod tests;
+mod windows;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use self::arms::Arms;
+pub use self::gain::{Gain, Verdict, WholeGain, LEAST_SLOTS};
+use self::places::{FilePlace, NamedSite, Places};
+pub use self::places::{PostAddress, PostPath};
+use self::read::{read_files, FileInjection};
+pub use self::read::{RankInjection, Tests};
+use super::wrappers::Wrappers;
+use lapscope_data::db::DbError;
+use lapscope_data::model::{Nanos, Rank};
+use lapscope_data::symbols::{FrameName, NameFrames, Renumbered, Symbols};
+
+/// Injection in a run. Keys are documented in `docs/json.md`.
+#[derive(Debug, Serialize)]
+pub struct Injection {
+    /// Ranks that were asked to inject.
+    pub ranks: Vec<RankInjection>,
+    pub totals: Totals,
+    /// Call sites whose requests are long enough; those that gain or lose most first, then those with most tests.
+    pub sites: Vec<SiteInjection>,
+    /// Length of the slots that are on or off, in an A/B run.
+    pub ab_slot_ns: Option<Nanos>,
+    /// Only in an A/B run.
+    pub whole: Option<WholeGain>,
+}
+
+/// All ranks that were asked to inject.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Totals {
+    #[serde(flatten)]
+    pub tests: Tests,
+    pub spent_ns: Nanos,
+    /// MPI_Init to MPI_Finalize, summed over these ranks.
+    pub run_ns: Nanos,
+}
+
+/// Requests that are posted at one place.
+#[derive(Debug, Clone, Serialize)]
+pub struct SiteInjection {
+    pub call: String,
+    pub site: Option<FrameName>,
+    /// Return addresses that are this site: several where a compiler has unrolled a loop, or ranks run different programs.
+    pub addresses: Vec<PostPath>,
+    pub ranks: usize,
+    /// Whether the policy lets it be injected for, on any rank.
+    pub policy: bool,
+    #[serde(flatten)]
+    pub tests: Tests,
+    /// Only in an A/B run.
+    pub gain: Option<Gain>,
+}
+
+impl Injection {
+    /// What the files say of these ranks, of all when there are none; also why some could not be read. `None`: none of the
+    /// ranks was asked to inject.
+    pub fn of_run(
+        databases: &[PathBuf],
+        ranks: &[Rank],
+        wrappers: &Wrappers,
+        symbols: &mut Symbols,
+    ) -> (Option<Injection>, Vec<DbError>) {
+        let (files, failed) = read_files(databases, ranks);
+        if files.iter().all(|file| file.ranks.is_empty()) {
+            return (None, failed);
+        }
+        let mut places = Places::new(&files);
+        let modules = places.modules.clone();
+        let mut names = Renumbered::new(symbols, &modules);
+        wrappers.set_callers(&mut places.paths, &modules, &mut names);
+        (Some(build(&files, &places, &mut names)), failed)
+    }
+}
+
+fn build(files: &[FileInjection], places: &Places, names: &mut dyn NameFrames) -> Injection {
+    let named = places.sites(names);
+    let site_of = |place: FilePlace| named.of_file[&place];
+    let mut ranks: Vec<RankInjection> =
+        files.iter().flat_map(|file| file.ranks.iter().cloned()).collect();
+    ranks.sort_by_key(|rank| (rank.rank, rank.life));
+    let arms = merge_arms(files, site_of);
+    let sums = sum_sites(files, site_of);
+    let totals = sum_totals(&ranks, &sums);
+    // A thread of its own keeps the program from nothing: what it takes from it otherwise is in the gain of the whole.
+    let is_beside = ranks.iter().all(|rank| rank.mode == "thread");
+    let costs = arms.as_ref().filter(|_| !is_beside).map(|arms| share_costs(arms, &sums));
+    let site = |(site, sum): (usize, SiteSum)| {
+        let NamedSite { call, site: name, addresses } = named.named[site].clone();
+        let cost = costs.as_ref().and_then(|costs| costs.get(&site)).copied().unwrap_or(0.0);
+        let each = Nanos((cost / sum.tests.requests.max(1) as f64).round() as i64);
+        let gain = arms.as_ref().map(|arms| gain::of_site(&arms.of_site(site), each, sum.policy));
+        let (ranks, policy, tests) = (sum.ranks.len(), sum.policy, sum.tests);
+        SiteInjection { call, site: name, addresses, ranks, policy, tests, gain }
+    };
+    let mut sites: Vec<SiteInjection> = sums.into_iter().map(site).collect();
+    sites.sort_by_key(|site| {
+        let gained = site.gain.as_ref().and_then(|gain| gain.run_estimate_ns);
+        Reverse((gained.map(|ns| ns.0.abs()), site.tests.tests))
+    });
+    let ab_slot_ns = arms.as_ref().map(Arms::slot);
+    let whole = arms.as_ref().map(gain::of_program);
+    Injection { ranks, totals, sites, ab_slot_ns, whole }
+}
+
+/// A call site on all ranks.
+#[derive(Default)]
+struct SiteSum {
+    tests: Tests,
+    ranks: BTreeSet<Rank>,
+    policy: bool,
+}
+
+fn sum_sites(
+    files: &[FileInjection],
+    site_of: impl Fn(FilePlace) -> usize,
+) -> BTreeMap<usize, SiteSum> {
+    let mut sums: BTreeMap<usize, SiteSum> = BTreeMap::new();
+    for (at, file) in files.iter().enumerate() {
+        for row in &file.rows {
+            let sum = sums.entry(site_of((at, row.site))).or_default();
+            sum.tests += row.tests;
+            sum.ranks.insert(row.rank);
+            sum.policy |= row.is_on;
+        }
+    }
+    sums
+}
+
+fn sum_totals(ranks: &[RankInjection], sums: &BTreeMap<usize, SiteSum>) -> Totals {
+    let mut totals = Totals::default();
+    sums.values().for_each(|sum| totals.tests += sum.tests);
+    totals.spent_ns = ranks.iter().map(|rank| rank.spent_ns).sum();
+    totals.run_ns = ranks.iter().map(|rank| rank.run_ns).sum();
+    totals
+}
+
+/// What tests and interrupts cost each site.
+fn share_costs(arms: &Arms<usize>, sums: &BTreeMap<usize, SiteSum>) -> BTreeMap<usize, f64> {
+    let cost = |tests: &Tests| (tests.test_ns + tests.interrupt_ns).0 as f64;
+    arms.share_out(&sums.iter().map(|(&site, sum)| (site, cost(&sum.tests))).collect())
+}
+
+fn merge_arms(
+    files: &[FileInjection],
+    site_of: impl Fn(FilePlace) -> usize,
+) -> Option<Arms<usize>> {
+    let ranks = || {
+        files.iter().enumerate().flat_map(|(at, file)| file.arms.iter().map(move |arms| (at, arms)))
+    };
+    let slot = ranks().map(|(_, arms)| arms.slot()).next()?;
+    let mut run = Arms::new(slot);
+    for (at, arms) in ranks() {
+        run.merge(arms, |site| site_of((at, *site)));
+    }
+    Some(run)
+}

@@ -1,0 +1,32 @@
+//! From rows to documents: a run put together on one clock (`trace`), pure functions of it, and the `pipeline` that opens a
+//! run, reads it and has it analysed.
+
+pub mod advice;
+pub mod aggregate;
+pub mod calibration;
+pub mod cell;
+pub mod combine;
+pub mod cvars;
+pub mod diff;
+pub mod injection;
+pub mod insight;
+pub mod measures;
+pub mod overlap;
+pub mod pending;
+pub mod pipeline;
+pub mod problem;
+pub mod reference;
+pub mod report;
+pub mod requests;
+pub mod sites;
+mod starved;
+pub mod stats;
+pub mod summary;
+pub mod thresholds;
+pub mod totals;
+pub mod trace;
+pub mod transfers;
+pub mod wrappers;
+
+/// Version of the JSON keys; raised when one changes its meaning or goes.
+pub const JSON_VERSION: u32 = 3;

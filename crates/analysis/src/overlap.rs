@@ -1,0 +1,235 @@
+//! Overlap: what was hidden behind computation, what could have been, what was lost, and what exposed time was spent
+//! waiting for. Hidden and lost are sums over requests ([`request`]); exposed time is that of the completing calls, each
+//! counted once ([`exposure`]) and shared out to the requests that it completed.
+
+pub mod exposure;
+pub mod groups;
+mod later;
+pub mod request;
+mod side;
+pub mod sums;
+mod waited;
+mod walk;
+pub mod witness;
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use self::groups::{KindRow, LatePair, Named, PathRow, RankRow, SiteRow, SizeRow, TimeRow};
+pub use self::side::EagerLimits;
+use self::side::Sides;
+use self::sums::{BlockingNumbers, BlockingSums, Numbers, Sums};
+pub use self::walk::Measured;
+use self::walk::{Slices, Walk};
+use self::witness::Witness;
+use super::problem::Problem;
+use super::reference::{Description, Reference, Source};
+use super::JSON_VERSION;
+use crate::trace::{Clocks, Matching, Trace};
+use lapscope_data::model::{Full, Kind, Nanos, Rank};
+use lapscope_data::symbols::NameFrames;
+use lapscope_data::text::plural;
+
+/// Parts into which the run is cut over time.
+const SLICES: usize = 60;
+
+/// The overlap of a run. Keys are documented in `docs/json.md`.
+#[derive(Debug, Serialize)]
+pub struct Overlap {
+    pub json_version: u32,
+    pub run: String,
+    pub problems: Vec<Problem>,
+    pub reference: ReferenceSays,
+    pub clocks: Clocks,
+    pub matching: Matching,
+    pub totals: Totals,
+    pub kinds: Vec<KindRow>,
+    /// Requests by the call site that made them; those that were waited for longest first.
+    pub sites: Vec<SiteRow>,
+    pub site_count: usize,
+    pub sizes: Vec<SizeRow>,
+    pub paths: Vec<PathRow>,
+    pub ranks: Vec<RankRow>,
+    pub over_time: Vec<TimeRow>,
+    pub blocking: Blocking,
+    /// Who was waited for, the longest first.
+    pub late_pairs: Vec<LatePair>,
+}
+
+/// Reference times, and what to know of them.
+#[derive(Debug, Serialize)]
+pub struct ReferenceSays {
+    #[serde(flatten)]
+    pub description: Description,
+    pub notes: Vec<String>,
+}
+
+/// All requests.
+#[derive(Debug, Serialize)]
+pub struct Totals {
+    /// MPI_Init to MPI_Finalize, summed over the ranks that were asked for.
+    pub run_ns: Nanos,
+    #[serde(flatten)]
+    pub numbers: Numbers,
+    /// Completing time of requests whose start was not seen; not part of `exposed_ns`.
+    pub unattributed_ns: Nanos,
+}
+
+/// Blocking sends, receives and collectives.
+#[derive(Debug, Serialize)]
+pub struct Blocking {
+    #[serde(flatten)]
+    pub totals: BlockingNumbers,
+    pub sites: Vec<groups::BlockingRow>,
+    pub site_count: usize,
+}
+
+/// What the user asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options<'a> {
+    /// Call sites wanted; 0 means all.
+    pub top: usize,
+    /// Ranks wanted; none means all.
+    pub ranks: &'a [Rank],
+}
+
+/// Looks at every request once, the ranks side by side; `eager` says which sends wait for nobody, `progress` is told how many
+/// more requests were done.
+pub fn measure(
+    trace: &Trace,
+    reference: &Reference,
+    eager: EagerLimits,
+    ranks: &[Rank],
+    progress: &(dyn Fn(u64) + Sync),
+) -> Measured {
+    measure_with(trace, reference, eager, ranks, progress, |_| ()).0
+}
+
+/// As [`measure`], telling a witness of each rank of all its calls; returns these in the order of ranks.
+pub fn measure_with<W: Witness>(
+    trace: &Trace,
+    reference: &Reference,
+    eager: EagerLimits,
+    ranks: &[Rank],
+    progress: &(dyn Fn(u64) + Sync),
+    witness: impl Fn(usize) -> W + Sync,
+) -> (Measured, Vec<W>) {
+    let slices = slices(trace);
+    let wanted: Vec<usize> = (0..trace.ranks.len())
+        .filter(|&place| ranks.is_empty() || ranks.contains(&trace.ranks[place].info().rank))
+        .collect();
+    let sides = Sides { trace, eager };
+    let walk = |rank: usize| {
+        let walk = Walk::new(trace, rank, reference, sides, slices, witness(rank));
+        let (found, witness) = walk.run(progress);
+        ((rank, found), witness)
+    };
+    let (ranks, witnesses) = wanted.into_par_iter().map(walk).unzip();
+    (Measured { ranks, slices }, witnesses)
+}
+
+fn slices(trace: &Trace) -> Slices {
+    let begin = trace.ranks.iter().map(|rank| rank.init_end).min().unwrap_or(0);
+    let end = trace.ranks.iter().map(|rank| rank.end).max().unwrap_or(0);
+    let length = (end - begin).max(1);
+    Slices { begin, length: (length + SLICES as i64 - 1) / SLICES as i64, count: SLICES }
+}
+
+impl Overlap {
+    /// Puts sums together. Of problems it knows nothing.
+    pub fn build(
+        run: &str,
+        trace: &Trace,
+        reference: &Reference,
+        measured: &Measured,
+        options: Options<'_>,
+        names: &mut dyn NameFrames,
+    ) -> Overlap {
+        let mut totals = Sums::default();
+        let mut blocking = BlockingSums::default();
+        for (_, cell) in measured.ranks.iter().flat_map(|(_, found)| &found.cells) {
+            totals += &cell.requests;
+            blocking += &cell.blocking;
+        }
+        let unattributed = measured.ranks.iter().map(|(_, found)| found.unattributed).sum();
+        let run_ns =
+            measured.ranks.iter().map(|&(rank, _)| trace.ranks[rank].info().run_time()).sum();
+        let mut named = Named::new(trace, measured, names);
+        let mut sites = named.sites();
+        let mut blocking_sites = named.blocking();
+        let (site_count, blocking_count) = (sites.len(), blocking_sites.len());
+        if options.top > 0 {
+            sites.truncate(options.top);
+            blocking_sites.truncate(options.top);
+        }
+        let cells = measured.ranks.iter().flat_map(|(_, found)| &found.cells);
+        let generalized: u64 = cells
+            .filter(|(key, _)| key.kind == Kind::Generalized)
+            .map(|(_, cell)| cell.requests.requests)
+            .sum();
+        let mut notes = reference_notes(reference, &totals, generalized);
+        notes.extend(summary_note(trace));
+        Overlap {
+            json_version: JSON_VERSION,
+            run: run.to_owned(),
+            problems: Vec::new(),
+            reference: ReferenceSays { description: reference.describe(), notes },
+            clocks: trace.clocks.clone(),
+            matching: trace.matching.clone(),
+            totals: Totals {
+                run_ns,
+                numbers: Numbers::from(&totals),
+                unattributed_ns: Nanos(unattributed),
+            },
+            kinds: groups::kinds(measured),
+            sites,
+            site_count,
+            sizes: groups::sizes(measured),
+            paths: groups::paths(measured),
+            ranks: groups::ranks(trace, measured),
+            over_time: groups::over_time(measured),
+            blocking: Blocking {
+                totals: BlockingNumbers::from(&blocking),
+                sites: blocking_sites,
+                site_count: blocking_count,
+            },
+            late_pairs: groups::late_pairs(trace, measured),
+        }
+    }
+}
+
+/// Sums that stand for requests have no partners.
+fn summary_note(trace: &Trace) -> Option<String> {
+    let full: Vec<Full> = trace.ranks.iter().filter_map(|rank| rank.info().summarized).collect();
+    full.first().map(|first| {
+        let summarized = full.len() as u64;
+        format!(
+            "{} on {summarized} rank{}: what came after that is not in these numbers",
+            first.sentence(),
+            plural(summarized)
+        )
+    })
+}
+
+/// `generalized`: so many requests transfer nothing.
+fn reference_notes(reference: &Reference, totals: &Sums, generalized: u64) -> Vec<String> {
+    let mut notes = Vec::new();
+    let transfers = totals.requests - generalized;
+    let without = transfers.saturating_sub(totals.measured);
+    if transfers == 0 && generalized > 0 {
+        return notes;
+    }
+    if reference.source == Source::None || reference.is_empty() {
+        notes.push(
+            "not enough data for reference times: how much was hidden is not known; measure them with: lapscope calibrate -- \
+             <launch line>"
+                .to_owned(),
+        );
+    } else if without * 20 > transfers {
+        notes.push(format!(
+            "{without} of {transfers} requests have no reference time (their size or path was not measured, or their end is \
+             not known); measure more with: lapscope calibrate -- <launch line>"
+        ));
+    }
+    notes
+}

@@ -1,0 +1,388 @@
+//! Puts the sums of ranks together: by call site, size, path, kind, rank and over time.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use super::sums::{BlockingNumbers, Numbers, Sums};
+use super::walk::{Blame, Cell, CellKey, Measured};
+use crate::combine::same_places;
+use crate::combine::Grouping;
+use crate::trace::{PathClass, Trace, NONE};
+use lapscope_data::model::{Frame, Kind, Nanos, Rank};
+use lapscope_data::symbols::{FrameName, NameFrames};
+
+/// Naming more places than this takes too long; then addresses of one line stay apart.
+const MOST_NAMED: usize = 20_000;
+/// Pairs of ranks that are listed.
+const PAIRS: usize = 10;
+
+/// Requests of one kind.
+#[derive(Debug, Serialize)]
+pub struct KindRow {
+    pub kind: Kind,
+    #[serde(flatten)]
+    pub numbers: Numbers,
+}
+
+/// Requests of one kind and of similar size.
+#[derive(Debug, Serialize)]
+pub struct SizeRow {
+    pub kind: Kind,
+    pub from_bytes: u64,
+    /// The first size that is too large.
+    pub below_bytes: u64,
+    #[serde(flatten)]
+    pub numbers: Numbers,
+}
+
+/// Requests whose other side is in the same place.
+#[derive(Debug, Serialize)]
+pub struct PathRow {
+    /// `None`: collectives, and requests whose other side is not known.
+    pub path: Option<PathClass>,
+    #[serde(flatten)]
+    pub numbers: Numbers,
+}
+
+/// One rank.
+#[derive(Debug, Serialize)]
+pub struct RankRow {
+    pub rank: Rank,
+    pub life: i64,
+    pub run_ns: Nanos,
+    #[serde(flatten)]
+    pub numbers: Numbers,
+    pub blocking: BlockingNumbers,
+}
+
+/// A part of the run, since the first rank's MPI_Init returned.
+#[derive(Debug, Serialize)]
+pub struct TimeRow {
+    pub begin_ns: Nanos,
+    pub end_ns: Nanos,
+    #[serde(flatten)]
+    pub numbers: Numbers,
+    pub blocking: BlockingNumbers,
+}
+
+/// A place, and how much of a site's time is tied to it.
+#[derive(Debug, Clone, Serialize)]
+pub struct CompletedIn {
+    pub call: String,
+    pub site: Option<FrameName>,
+    pub exposed_ns: Nanos,
+}
+
+/// The other side that a site waited for longest.
+#[derive(Debug, Clone, Serialize)]
+pub struct WaitedFor {
+    /// Ranks that were waited for, the longest first, a few of them.
+    pub ranks: Vec<Rank>,
+    /// Its post or blocking call; `None` for collectives, where it is the same call.
+    pub call: Option<String>,
+    pub site: Option<FrameName>,
+    /// What completed its request.
+    pub completed_call: Option<String>,
+    pub completed_site: Option<FrameName>,
+    pub late_partner_ns: Nanos,
+    pub no_remote_progress_ns: Nanos,
+}
+
+/// Requests made at one place.
+#[derive(Debug, Clone, Serialize)]
+pub struct SiteRow {
+    pub call: String,
+    pub kind: Kind,
+    pub site: Option<FrameName>,
+    pub ranks: usize,
+    #[serde(flatten)]
+    pub numbers: Numbers,
+    /// Where most of the exposed time went by.
+    pub completed_in: Option<CompletedIn>,
+    pub waited_for: Option<WaitedFor>,
+}
+
+/// Blocking calls at one place.
+#[derive(Debug, Clone, Serialize)]
+pub struct BlockingRow {
+    pub call: String,
+    pub kind: Kind,
+    pub site: Option<FrameName>,
+    pub ranks: usize,
+    #[serde(flatten)]
+    pub numbers: BlockingNumbers,
+    pub waited_for: Option<WaitedFor>,
+}
+
+/// How long one rank waited for another.
+#[derive(Debug, Clone, Serialize)]
+pub struct LatePair {
+    pub rank: Rank,
+    pub waited_for: Rank,
+    pub late_partner_ns: Nanos,
+    pub no_remote_progress_ns: Nanos,
+}
+
+fn cells(measured: &Measured) -> impl Iterator<Item = &(CellKey, Cell)> {
+    measured.ranks.iter().flat_map(|(_, found)| &found.cells)
+}
+
+fn requests_by<K: Ord>(measured: &Measured, key: impl Fn(&CellKey) -> K) -> BTreeMap<K, Sums> {
+    let mut rows: BTreeMap<K, Sums> = BTreeMap::new();
+    for (cell, sums) in cells(measured).filter(|(_, cell)| cell.requests.requests > 0) {
+        *rows.entry(key(cell)).or_default() += &sums.requests;
+    }
+    rows
+}
+
+pub(super) fn kinds(measured: &Measured) -> Vec<KindRow> {
+    let rows = requests_by(measured, |cell| cell.kind);
+    rows.iter().map(|(&kind, sums)| KindRow { kind, numbers: Numbers::from(sums) }).collect()
+}
+
+pub(super) fn sizes(measured: &Measured) -> Vec<SizeRow> {
+    let rows = requests_by(measured, |cell| (cell.kind, cell.size_class));
+    rows.iter()
+        .map(|(&(kind, class), sums)| SizeRow {
+            kind,
+            from_bytes: class.checked_sub(1).map_or(0, |exponent| 1 << exponent.min(63)),
+            below_bytes: 1u64.checked_shl(class.into()).unwrap_or(u64::MAX),
+            numbers: Numbers::from(sums),
+        })
+        .collect()
+}
+
+pub(super) fn paths(measured: &Measured) -> Vec<PathRow> {
+    let rows = requests_by(measured, |cell| (cell.class.is_none(), cell.class));
+    rows.iter().map(|(&(_, path), sums)| PathRow { path, numbers: Numbers::from(sums) }).collect()
+}
+
+pub(super) fn ranks(trace: &Trace, measured: &Measured) -> Vec<RankRow> {
+    let row = |(place, found): &(usize, super::walk::RankFound)| {
+        let info = trace.ranks[*place].info();
+        let mut sum = Cell::default();
+        for (_, cell) in &found.cells {
+            sum.requests += &cell.requests;
+            sum.blocking += &cell.blocking;
+        }
+        RankRow {
+            rank: info.rank,
+            life: info.life,
+            run_ns: info.run_time(),
+            numbers: Numbers::from(&sum.requests),
+            blocking: BlockingNumbers::from(&sum.blocking),
+        }
+    };
+    measured.ranks.iter().map(row).collect()
+}
+
+pub(super) fn over_time(measured: &Measured) -> Vec<TimeRow> {
+    let slices = measured.slices;
+    (0..slices.count)
+        .map(|number| {
+            let mut sum = Cell::default();
+            for (_, found) in &measured.ranks {
+                sum.requests += &found.slices[number].requests;
+                sum.blocking += &found.slices[number].blocking;
+            }
+            let begin = number as i64 * slices.length;
+            TimeRow {
+                begin_ns: Nanos(begin),
+                end_ns: Nanos(begin + slices.length),
+                numbers: Numbers::from(&sum.requests),
+                blocking: BlockingNumbers::from(&sum.blocking),
+            }
+        })
+        .collect()
+}
+
+pub(super) fn late_pairs(trace: &Trace, measured: &Measured) -> Vec<LatePair> {
+    let mut pairs: FxHashMap<(usize, u32), Blame> = FxHashMap::default();
+    for (rank, found) in &measured.ranks {
+        for (key, blame) in &found.culprits {
+            let sum = pairs.entry((*rank, key.rank)).or_default();
+            sum.late += blame.late;
+            sum.outside += blame.outside;
+        }
+    }
+    let mut pairs: Vec<_> = pairs.into_iter().collect();
+    pairs.sort_by_key(|&(pair, blame)| (-(blame.late + blame.outside), pair));
+    pairs.truncate(PAIRS);
+    let name = |place: usize| trace.ranks[place].info().rank;
+    pairs
+        .into_iter()
+        .map(|((rank, other), blame)| LatePair {
+            rank: name(rank),
+            waited_for: name(other as usize),
+            late_partner_ns: Nanos(blame.late),
+            no_remote_progress_ns: Nanos(blame.outside),
+        })
+        .collect()
+}
+
+/// Call and frame of a post or call.
+type Place = (u32, Option<Frame>);
+type SiteKey = (u32, Kind, Option<Frame>, bool);
+
+/// Call sites, put together by function and line.
+pub(super) struct Named<'a> {
+    trace: &'a Trace,
+    measured: &'a Measured,
+    names: &'a mut dyn NameFrames,
+    /// For each path the frame that it is named by; frames of one line are one.
+    frames: Vec<Option<Frame>>,
+}
+
+#[derive(Default)]
+struct SiteSums {
+    cell: Cell,
+    ranks: BTreeSet<usize>,
+    completed_in: HashMap<Place, i64>,
+    waited_for: HashMap<Other, (Blame, HashMap<u32, Blame>)>,
+}
+
+/// Post and completion of the other side.
+type Other = (Option<Place>, Option<Place>);
+
+impl<'a> Named<'a> {
+    pub fn new(
+        trace: &'a Trace,
+        measured: &'a Measured,
+        names: &'a mut dyn NameFrames,
+    ) -> Named<'a> {
+        let frames: Vec<Option<Frame>> =
+            (0..trace.paths.len()).map(|path| trace.site_frame(Some(path as u32))).collect();
+        let distinct: BTreeSet<Frame> = frames.iter().flatten().copied().collect();
+        let same = match distinct.len() {
+            0..=MOST_NAMED => same_places(distinct, Grouping::Frame, names),
+            _ => HashMap::new(),
+        };
+        let frames = frames
+            .into_iter()
+            .map(|frame| frame.map(|frame| same.get(&frame).copied().unwrap_or(frame)))
+            .collect();
+        Named { trace, measured, names, frames }
+    }
+
+    fn frame(&self, path: Option<u32>) -> Option<Frame> {
+        self.frames[path? as usize]
+    }
+
+    fn name(&mut self, frame: Option<Frame>) -> Option<FrameName> {
+        frame.and_then(|frame| self.names.name(frame).into_iter().next())
+    }
+
+    fn call(&self, call: u32) -> String {
+        self.trace.calls[call as usize].name.clone()
+    }
+
+    fn group(&self, is_request: bool) -> Vec<(SiteKey, SiteSums)> {
+        let mut sites: HashMap<SiteKey, SiteSums> = HashMap::new();
+        for (rank, found) in &self.measured.ranks {
+            let key_of = |cell: u32| {
+                let key = &found.cells[cell as usize].0;
+                (key.call, key.kind, self.frame(key.path), key.is_request)
+            };
+            let is_wanted = |key: &SiteKey| key.3 == is_request;
+            for (index, (_, cell)) in (0..).zip(&found.cells) {
+                let key = key_of(index);
+                if is_wanted(&key) && cell.requests.requests + cell.blocking.calls > 0 {
+                    let site = sites.entry(key).or_default();
+                    site.cell.requests += &cell.requests;
+                    site.cell.blocking += &cell.blocking;
+                    site.ranks.insert(*rank);
+                }
+            }
+            for (&(cell, by), time) in &found.completed_in {
+                let by = &self.trace.ranks[*rank].operations[by as usize];
+                if let Some(site) = sites.get_mut(&key_of(cell)).filter(|_| is_request) {
+                    *site.completed_in.entry((by.call, self.frame(by.path))).or_default() += time;
+                }
+            }
+            for (key, blame) in &found.culprits {
+                if let Some(site) =
+                    sites.get_mut(&key_of(key.cell)).filter(|_| is_wanted(&key_of(key.cell)))
+                {
+                    let place = |call, path| (call, self.frame(path));
+                    let post = (key.call != NONE).then(|| place(key.call, key.path));
+                    let completing = key.completing.map(|(call, path)| place(call, path));
+                    let (sum, ranks) = site.waited_for.entry((post, completing)).or_default();
+                    for sum in [sum, ranks.entry(key.rank).or_default()] {
+                        sum.late += blame.late;
+                        sum.outside += blame.outside;
+                    }
+                }
+            }
+        }
+        let mut sites: Vec<_> = sites.into_iter().collect();
+        let time = |site: &SiteSums| {
+            site.cell.requests.exposed.total() + site.cell.blocking.exposed.total()
+        };
+        sites.sort_by(|a, b| {
+            let place = |key: &SiteKey| (self.call(key.0), key.1, key.2);
+            time(&b.1).cmp(&time(&a.1)).then_with(|| place(&a.0).cmp(&place(&b.0)))
+        });
+        sites
+    }
+
+    pub fn sites(&mut self) -> Vec<SiteRow> {
+        let groups = self.group(true);
+        groups
+            .into_iter()
+            .map(|((call, kind, frame, _), site)| SiteRow {
+                call: self.call(call),
+                kind,
+                site: self.name(frame),
+                ranks: site.ranks.len(),
+                numbers: Numbers::from(&site.cell.requests),
+                completed_in: self.completed_in(&site),
+                waited_for: self.waited_for(&site),
+            })
+            .collect()
+    }
+
+    pub fn blocking(&mut self) -> Vec<BlockingRow> {
+        let groups = self.group(false);
+        groups
+            .into_iter()
+            .map(|((call, kind, frame, _), site)| BlockingRow {
+                call: self.call(call),
+                kind,
+                site: self.name(frame),
+                ranks: site.ranks.len(),
+                numbers: BlockingNumbers::from(&site.cell.blocking),
+                waited_for: self.waited_for(&site),
+            })
+            .collect()
+    }
+
+    /// Ties are broken by place, so that the answer does not depend on the order of a hash table.
+    fn completed_in(&mut self, site: &SiteSums) -> Option<CompletedIn> {
+        let most = site.completed_in.iter().max_by_key(|(&place, &time)| (time, place));
+        let (&(call, frame), &time) = most?;
+        let (call, site) = (self.call(call), self.name(frame));
+        Some(CompletedIn { call, site, exposed_ns: Nanos(time) })
+    }
+
+    fn waited_for(&mut self, site: &SiteSums) -> Option<WaitedFor> {
+        const SHOWN: usize = 8;
+        let time = |blame: &Blame| blame.late + blame.outside;
+        let most = site.waited_for.iter().max_by_key(|(&other, (blame, _))| (time(blame), other));
+        let (&(post, completing), (blame, ranks)) = most?;
+        let mut ranks: Vec<(i64, u32)> =
+            ranks.iter().map(|(&rank, blame)| (-time(blame), rank)).collect();
+        ranks.sort_unstable();
+        let rank = |&(_, place): &(i64, u32)| self.trace.ranks[place as usize].info().rank;
+        Some(WaitedFor {
+            ranks: ranks.iter().take(SHOWN).map(rank).collect(),
+            call: post.map(|(call, _)| self.call(call)),
+            site: self.name(post.and_then(|(_, frame)| frame)),
+            completed_call: completing.map(|(call, _)| self.call(call)),
+            completed_site: self.name(completing.and_then(|(_, frame)| frame)),
+            late_partner_ns: Nanos(blame.late),
+            no_remote_progress_ns: Nanos(blame.outside),
+        })
+    }
+}

@@ -1,0 +1,159 @@
+//! The other side of a request: when it was there, and when it was inside MPI.
+
+use crate::thresholds::{Threshold, Thresholds, Verdict};
+use crate::trace::{Direction, Half, Mode, Trace};
+
+/// Members of a collective whose absences are looked at.
+const MOST_MEMBERS: usize = 64;
+
+/// Who is at the other side.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Who<'a> {
+    /// The other end of a message.
+    End(Half<'a>),
+    /// A collective: this rank's part of it, and the place of the rank that came last, as far as this one has to wait for it.
+    Collective(Half<'a>, u32),
+}
+
+/// The other side of a request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Side<'a> {
+    /// When it had begun to post, and when it was back outside of that call, as far as that is known.
+    pub posted: i64,
+    pub post_end: i64,
+    /// It has to be waited for; otherwise MPI may have done so: a root that broadcasts for those that receive.
+    pub is_certain: bool,
+    pub who: Who<'a>,
+}
+
+/// A rank that was waited for, and its part in the message or collective.
+pub(super) type Culprit<'a> = (u32, Option<Half<'a>>);
+
+/// Up to which size sends do not wait for their receivers.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EagerLimits([Option<u64>; 3]);
+
+impl EagerLimits {
+    /// As far as the run shows.
+    pub fn of(thresholds: &Thresholds) -> EagerLimits {
+        let mut limits = EagerLimits::default();
+        for path in &thresholds.paths {
+            let of = |threshold: &Threshold| match threshold.verdict {
+                Verdict::Unclear | Verdict::NoEvidence => None,
+                _ => threshold.largest_buffered_bytes,
+            };
+            let (attention, completion) = (of(&path.attention), of(&path.completion));
+            limits.0[path.path as usize] = match attention.zip(completion) {
+                Some((attention, completion)) => Some(attention.min(completion)),
+                None => completion,
+            };
+        }
+        limits
+    }
+
+    fn cover(&self, trace: &Trace, half: &Half<'_>) -> bool {
+        let (Direction::Send, Some(peer)) = (half.operation.direction, half.operation.peer) else {
+            return false;
+        };
+        match half.operation.mode {
+            Mode::Buffered => true,
+            Mode::Standard | Mode::Ready => {
+                let limit = self.0[trace.path_class(half.rank, peer as usize) as usize];
+                limit.is_some_and(|limit| half.bytes().0 <= limit)
+            }
+            Mode::Synchronous | Mode::Partitioned => false,
+        }
+    }
+}
+
+/// Finds other sides.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sides<'a> {
+    pub trace: &'a Trace,
+    pub eager: EagerLimits,
+}
+
+impl<'a> Sides<'a> {
+    /// `None` also where nobody is waited for.
+    pub fn other(self, half: &Half<'a>) -> Option<Side<'a>> {
+        if self.eager.cover(self.trace, half) {
+            return None;
+        }
+        if let Some(partner) = self.trace.partner(half) {
+            let (posted, post_end) = (partner.post_begin, partner.post_end);
+            return Some(Side { posted, post_end, is_certain: true, who: Who::End(partner) });
+        }
+        let awaited = self.trace.awaited(half);
+        let (posted, rank) = awaited.or_else(|| self.trace.last_member(half))?;
+        let who = Who::Collective(*half, rank);
+        Some(Side { posted, post_end: posted, is_certain: awaited.is_some(), who })
+    }
+
+    /// The first moment from `moment` on at which it was inside MPI, or was not needed any more.
+    pub fn inside(self, side: &Side<'a>, moment: i64) -> Option<i64> {
+        match &side.who {
+            Who::End(end) if is_done(end, moment) => Some(moment),
+            Who::End(end) => self.trace.next_inside(end, moment),
+            Who::Collective(own, last) if own.rank == *last as usize => Some(moment),
+            Who::Collective(_, last) => self.trace.ranks[*last as usize].presence.next(moment),
+        }
+    }
+
+    /// How long it was outside MPI from `begin` until it last entered before `end`, and who it is: of the members of a
+    /// collective the one that was away longest.
+    pub fn absent(self, side: &Side<'a>, begin: i64, end: i64) -> (i64, Culprit<'a>) {
+        match &side.who {
+            Who::End(half) => (self.absent_half(half, begin, end), (half.rank as u32, Some(*half))),
+            Who::Collective(own, last) => {
+                let others = self.trace.members(own).filter(|member| member.rank != own.rank);
+                others
+                    .take(MOST_MEMBERS)
+                    .map(|member| {
+                        (self.absent_half(&member, begin, end), (member.rank as u32, None))
+                    })
+                    .max_by_key(|(absent, _)| *absent)
+                    .unwrap_or((0, (*last, None)))
+            }
+        }
+    }
+
+    /// One that tested in between was not outside, and one that was done was not needed any more.
+    fn absent_half(self, half: &Half<'a>, begin: i64, end: i64) -> i64 {
+        let tested = half.observed.and_then(|observed| {
+            let (first, last) =
+                observed.first_unsuccessful_test.zip(observed.last_unsuccessful_test)?;
+            Some(half.post_begin + first < end && half.post_begin + last > begin)
+        });
+        if tested == Some(true) {
+            return 0;
+        }
+        let end = end.min(half.completion_end.unwrap_or(end));
+        self.trace.ranks[half.rank].presence.absent(begin.max(half.post_begin), end)
+    }
+
+    /// How long after both posts neither side was inside MPI, at most until the completing call.
+    pub fn standstill(self, half: &Half<'a>, side: &Side<'a>) -> Option<i64> {
+        let Who::End(partner) = &side.who else { return None };
+        let begin = half.post_end.max(side.post_end);
+        let end = half.completion_begin?;
+        if end <= begin {
+            return Some(0);
+        }
+        let own = self.trace.next_inside(half, begin + 1);
+        let other = self.trace.next_inside(partner, begin + 1);
+        let first = [own, other].into_iter().flatten().fold(end, i64::min);
+        Some(if first <= begin + 1 { 0 } else { first - begin })
+    }
+
+    /// Who came last.
+    pub fn last(self, side: &Side<'a>) -> Culprit<'a> {
+        match &side.who {
+            Who::End(half) => (half.rank as u32, Some(*half)),
+            Who::Collective(_, last) => (*last, None),
+        }
+    }
+}
+
+fn is_done(half: &Half<'_>, moment: i64) -> bool {
+    half.completion_end.is_some_and(|end| end <= moment)
+}

@@ -1,0 +1,202 @@
+//! What had not ended when the recording did: requests, and calls that a process was inside of when it was killed.
+
+use serde::Serialize;
+
+use super::sites::name_path;
+use lapscope_data::db::{Database, DbError, Definitions};
+use lapscope_data::model::{Bytes, CallPath, Ended, Module, Nanos, Rank, RankInfo, RankKey};
+use lapscope_data::places::Paths;
+use lapscope_data::symbols::{FrameName, NameFrames};
+
+/// What it is that did not end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    Call,
+    Request,
+}
+
+/// A row that did not end, with the ids of its file.
+#[derive(Debug, Clone)]
+pub struct PendingRow {
+    pub what: What,
+    pub rank: RankKey,
+    pub thread: i64,
+    pub call: String,
+    pub bytes: u64,
+    pub peer: Option<i64>,
+    pub tag: Option<i64>,
+    pub posted_peer: Option<i64>,
+    pub communicator: Option<String>,
+    pub call_path_id: Option<i64>,
+    pub begin: Nanos,
+}
+
+/// Reads what did not end. A scan without names: only the rows found are joined.
+///
+/// # Errors
+/// [`DbError::Damaged`].
+pub fn read_pending(
+    database: &Database,
+    definitions: &Definitions,
+) -> Result<Vec<PendingRow>, DbError> {
+    let sql = "SELECT 1, o.rank, p.thread_id, o.call_id, o.bytes, o.peer, o.tag, o.posted_peer, o.communicator_id,
+             o.call_path_id, p.post_begin_ns
+      FROM request p CROSS JOIN operation o ON o.id = p.operation_id WHERE p.completion_id IS NULL
+      UNION ALL
+      SELECT 0, o.rank, p.thread_id, o.call_id, o.bytes, o.peer, o.tag, o.posted_peer, o.communicator_id,
+             o.call_path_id, p.begin_ns
+      FROM call p CROSS JOIN operation o ON o.id = p.operation_id WHERE p.duration_ns IS NULL";
+    let read = || -> rusqlite::Result<Vec<PendingRow>> {
+        let mut statement = database.connection.prepare(sql)?;
+        let rows = statement.query_map([], |row| pending_row(row, definitions))?;
+        rows.collect()
+    };
+    read().map_err(DbError::reading(&database.path))
+}
+
+fn pending_row(row: &rusqlite::Row<'_>, definitions: &Definitions) -> rusqlite::Result<PendingRow> {
+    let call_id: i64 = row.get(3)?;
+    let communicator: Option<i64> = row.get(8)?;
+    Ok(PendingRow {
+        what: if row.get(0)? { What::Request } else { What::Call },
+        rank: row.get(1)?,
+        thread: definitions.thread_numbers.get(&row.get(2)?).copied().unwrap_or(0),
+        call: definitions
+            .calls
+            .get(&call_id)
+            .map_or_else(|| format!("call {call_id}"), |call| call.name.clone()),
+        bytes: row.get::<_, Bytes>(4)?.0,
+        peer: row.get(5)?,
+        tag: row.get(6)?,
+        posted_peer: row.get(7)?,
+        communicator: communicator.and_then(|id| definitions.communicators.get(&id).cloned()),
+        call_path_id: row.get(9)?,
+        begin: row.get(10)?,
+    })
+}
+
+/// A row that did not end, named.
+#[derive(Debug, Clone, Serialize)]
+pub struct PendingItem {
+    pub what: What,
+    pub rank: Rank,
+    pub life: i64,
+    pub host: String,
+    /// How the rank's recording ended.
+    pub ended: Ended,
+    pub thread: i64,
+    pub call: String,
+    pub bytes: u64,
+    /// `None` when not known, as of a receive from any source.
+    pub peer: Option<Rank>,
+    /// As the program gave it, in the communicator; -1 MPI_ANY_SOURCE, -2 MPI_PROC_NULL.
+    pub posted_peer: Option<i64>,
+    pub tag: Option<i64>,
+    pub communicator: Option<String>,
+    /// Since the rank's epoch.
+    pub begin_ns: Nanos,
+    /// Since MPI_Init returned.
+    pub begin_after_init_ns: Nanos,
+    pub frames: Vec<FrameName>,
+}
+
+/// Rows of one file with what is needed to name them.
+#[derive(Debug)]
+pub struct FilePending {
+    pub definitions: Definitions,
+    pub rows: Vec<PendingRow>,
+}
+
+/// All files' rows in the order of rank; open calls before requests, the oldest first. `symbols` makes names of the
+/// modules that it is given.
+pub fn collect_pending<N: NameFrames>(
+    files: &[FilePending],
+    symbols: impl FnOnce(Vec<Module>) -> N,
+) -> (Vec<PendingItem>, N) {
+    let mut paths = Paths::default();
+    let mut found = Vec::new();
+    for file in files {
+        let ranks = file.definitions.ranks_by_key();
+        for row in &file.rows {
+            let path = row.call_path_id.and_then(|id| paths.intern(&file.definitions, id));
+            found.extend(ranks.get(&row.rank).map(|&info| (info, row, path)));
+        }
+    }
+    let (modules, paths) = paths.into_parts();
+    let mut names = symbols(modules);
+    let mut items: Vec<PendingItem> = found
+        .into_iter()
+        .map(|(info, row, path)| name_item(info, row, path.map(|path| &paths[path]), &mut names))
+        .collect();
+    items.sort_by_key(|item| (item.rank, item.life, item.what, item.begin_ns));
+    (items, names)
+}
+
+fn name_item(
+    info: &RankInfo,
+    row: &PendingRow,
+    path: Option<&CallPath>,
+    names: &mut dyn NameFrames,
+) -> PendingItem {
+    PendingItem {
+        what: row.what,
+        rank: info.rank,
+        life: info.life,
+        host: info.host.clone(),
+        ended: info.ended,
+        thread: row.thread,
+        call: row.call.clone(),
+        bytes: row.bytes,
+        peer: row.peer.map(|peer| info.rank.neighbor(peer)),
+        posted_peer: row.posted_peer,
+        tag: row.tag,
+        communicator: row.communicator.clone(),
+        begin_ns: row.begin,
+        begin_after_init_ns: row.begin - info.init_end,
+        frames: path.map_or_else(Vec::new, |path| name_path(&path.frames, names)),
+    }
+}
+
+impl PendingItem {
+    /// "MPI_Irecv from rank 3, tag 7, 1024 bytes at exchange halo.c:42".
+    pub fn describe(&self) -> String {
+        let mut text = self.describe_without_place();
+        if let Some(frame) = self.frames.first() {
+            text += &format!(" at {}", frame.short());
+        }
+        text
+    }
+
+    /// "MPI_Irecv from rank 3, tag 7, 1024 bytes".
+    pub fn describe_without_place(&self) -> String {
+        let mut text = self.call.clone();
+        if let Some(peer) = self.peer_text() {
+            text += &format!(" {peer}");
+        }
+        if let Some(tag) = self.tag.filter(|_| self.is_point_to_point()) {
+            text += &if tag < 0 { ", any tag".to_owned() } else { format!(", tag {tag}") };
+        }
+        if self.bytes > 0 {
+            text += &format!(", {} bytes", self.bytes);
+        }
+        text
+    }
+
+    fn is_point_to_point(&self) -> bool {
+        self.peer.is_some() || self.posted_peer.is_some()
+    }
+
+    /// "to rank 3", "from any source"; `None` where there is no partner.
+    pub fn peer_text(&self) -> Option<String> {
+        let direction =
+            if self.call.contains("ecv") || self.call.contains("robe") { "from" } else { "to" };
+        match (self.peer, self.posted_peer) {
+            (_, Some(-1)) => Some(format!("{direction} any source")),
+            (_, Some(-2)) => Some(format!("{direction} MPI_PROC_NULL")),
+            (Some(peer), _) => Some(format!("{direction} rank {peer}")),
+            (None, Some(peer)) => Some(format!("{direction} rank {peer} of its communicator")),
+            (None, None) => None,
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! From files to documents: opens a run, reads it, and has it analysed.
+
+pub mod filters;
+pub mod overlap;
+pub mod report;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use rusqlite::Connection;
+
+use self::filters::check_ranks;
+use crate::aggregate::{Aggregator, FileSums};
+use crate::combine::RunSums;
+use crate::injection::Injection;
+use crate::measures::FileMeasures;
+use crate::pending::{collect_pending, read_pending, FilePending, PendingItem};
+use crate::problem::{find_problems_of, Problem, ProblemKind};
+use crate::trace::{Rows, Trace};
+use crate::wrappers::{Asked, Uses, Wrappers};
+use lapscope_data::db::{
+    find_run, for_each_file, list_files, rows_to_scan, scan, Census, DbError, RunFiles,
+};
+use lapscope_data::model::{Module, Rank};
+use lapscope_data::recovery::{recover_run, Copies};
+use lapscope_data::say;
+use lapscope_data::symbols::{Renumbered, Symbols};
+use lapscope_data::text::progress::Progress;
+
+/// The files of a run, after what killed ranks left was turned into databases, and after every file was checked. All
+/// commands that read a run do so through this, and tell of the same problems.
+pub struct OpenRun {
+    /// The databases among them are those that can be believed.
+    pub files: RunFiles,
+    census: Census,
+    /// Spools that could not be turned into databases, and why.
+    not_recovered: Vec<Problem>,
+    in_part: Vec<Problem>,
+    /// What functions only pass on to MPI, once [`OpenRun::find_wrappers`] has looked.
+    pub wrappers: Wrappers,
+    /// Names frames; what was looked up once is kept.
+    pub symbols: Symbols,
+    /// Of spools whose ranks may still run elsewhere.
+    _copies: Vec<Copies>,
+}
+
+impl OpenRun {
+    /// # Errors
+    /// There is no run, or nothing in it can be read yet.
+    pub fn open(named: Option<&Path>) -> Result<OpenRun> {
+        OpenRun::open_all(&[find_run(named)?])
+    }
+
+    /// As [`OpenRun::open`], several of them as one run.
+    ///
+    /// # Errors
+    /// As [`OpenRun::open`].
+    pub fn open_all(roots: &[PathBuf]) -> Result<OpenRun> {
+        let mut files = RunFiles { root: PathBuf::new(), databases: vec![], spools: vec![] };
+        let (mut not_recovered, mut all_copies) = (Vec::new(), Vec::new());
+        for root in roots {
+            let (of_root, copies, problems) = with_recovered(root)?;
+            files.root = of_root.root;
+            files.databases.extend(of_root.databases);
+            all_copies.push(copies);
+            not_recovered.extend(problems);
+        }
+        if files.databases.is_empty() {
+            let why: Vec<&str> =
+                not_recovered.iter().map(|problem| problem.message.as_str()).collect();
+            anyhow::bail!("{}: no data yet: {}", files.root.display(), why.join("; "));
+        }
+        let mut census = Census::take(&files.databases);
+        if census.files.is_empty() {
+            return Err(census.failed.swap_remove(0).into());
+        }
+        files.databases.clone_from(&census.files);
+        Ok(OpenRun {
+            files,
+            census,
+            not_recovered,
+            in_part: Vec::new(),
+            wrappers: Wrappers::default(),
+            symbols: Symbols::default(),
+            _copies: all_copies,
+        })
+    }
+
+    /// Looks for functions that only pass on to MPI: from then on what is read names their callers. `typed`: what `--wrapper`
+    /// said.
+    ///
+    /// # Errors
+    /// No file could be read.
+    pub fn find_wrappers(&mut self, typed: &[String]) -> Result<()> {
+        let per_file = for_each_file(&self.files.databases, |database, definitions| {
+            let pairs =
+                used_paths(&database.connection).map_err(DbError::reading(&database.path))?;
+            Ok((definitions, pairs))
+        })?;
+        self.leave_out(per_file.failed)?;
+        let asked = Asked::new(typed);
+        self.wrappers = Wrappers::find(&Uses::new(&per_file.read), &asked, &mut self.symbols);
+        for name in asked.names.iter().filter(|name| !self.wrappers.has(name)) {
+            say!("--wrapper {name}: no such function was seen to call MPI");
+        }
+        Ok(())
+    }
+
+    /// What to know before believing what was read: of all files, of what reading them found, and of what had not ended.
+    pub fn problems(&self, pending: &[PendingItem]) -> Vec<Problem> {
+        let mut problems = self.not_recovered.clone();
+        problems.extend(self.in_part.iter().cloned());
+        let found = find_problems_of(&self.census.infos(), &self.census.failed, pending);
+        problems.extend(found);
+        problems
+    }
+
+    /// Leaves out files that turned out to be unreadable.
+    ///
+    /// # Errors
+    /// The first of them, when no file is left.
+    pub fn leave_out(&mut self, mut failed: Vec<DbError>) -> Result<()> {
+        self.census.without(&failed);
+        self.files.databases.clone_from(&self.census.files);
+        if self.census.files.is_empty() && !failed.is_empty() {
+            return Err(failed.swap_remove(0).into());
+        }
+        self.census.failed.append(&mut failed);
+        Ok(())
+    }
+
+    /// The name of the run as the user would type it.
+    pub fn name(&self) -> String {
+        self.files.root.to_string_lossy().into_owned()
+    }
+
+    /// Reads everything once and sums it up. Files that cannot be read are among the problems from then on.
+    ///
+    /// # Errors
+    /// No file could be read.
+    pub fn sum(&mut self) -> Result<RunSums> {
+        let progress = Progress::default();
+        let per_file = for_each_file(&self.files.databases, |database, definitions| {
+            let mut aggregator = Aggregator::new(&definitions);
+            let sums = || -> rusqlite::Result<_> {
+                progress.expect(rows_to_scan(&database.connection)?);
+                scan(&database.connection, &mut aggregator, &|rows| progress.add(rows))?;
+                let measures = FileMeasures::read(&database.connection, &definitions)?;
+                Ok(FileSums { measures, ..aggregator.finish() })
+            };
+            let sums = sums().map_err(DbError::reading(&database.path))?;
+            Ok((definitions, sums))
+        })?;
+        self.leave_out(per_file.failed)?;
+        Ok(self.with_callers(RunSums::combine(per_file.read)))
+    }
+
+    /// As [`OpenRun::sum`], and puts the same rows together across ranks.
+    ///
+    /// # Errors
+    /// No file could be read.
+    pub fn sum_and_trace(&mut self) -> Result<(RunSums, Trace)> {
+        let read = {
+            let progress = Progress::default();
+            let told = |rows| follow(&progress, rows);
+            Trace::read_with(&self.files.databases, Some(Aggregator::new), &told)?
+        };
+        let sums = read.sinks.into_iter().map(|(definitions, sums)| (definitions, sums.finish()));
+        self.leave_out(read.failed)?;
+        let sums = self.with_callers(RunSums::combine(sums.collect()));
+        Ok((sums, self.trace_with_callers(read.trace)))
+    }
+
+    fn with_callers(&mut self, mut sums: RunSums) -> RunSums {
+        let mut names = Renumbered::new(&mut self.symbols, &sums.modules);
+        self.wrappers.set_callers(&mut sums.paths, &sums.modules, &mut names);
+        sums
+    }
+
+    fn trace_with_callers(&mut self, mut trace: Trace) -> Trace {
+        let mut names = Renumbered::new(&mut self.symbols, &trace.modules);
+        self.wrappers.set_callers(&mut trace.paths, &trace.modules, &mut names);
+        trace
+    }
+
+    /// Reads everything once and puts it together across ranks.
+    ///
+    /// # Errors
+    /// No file could be read, or one of `ranks` is not in it.
+    pub fn trace(&mut self, ranks: &[Rank]) -> Result<Trace> {
+        let (trace, failed) = {
+            let progress = Progress::default();
+            Trace::read(&self.files.databases, &|rows| follow(&progress, rows))?
+        };
+        self.leave_out(failed)?;
+        let known = trace.ranks.iter().map(|trace| trace.info().rank);
+        check_ranks("--rank", ranks.iter().copied(), known, &self.name())?;
+        Ok(self.trace_with_callers(trace))
+    }
+
+    /// Reads and names what did not end.
+    ///
+    /// # Errors
+    /// No file could be read.
+    pub fn pending(&mut self) -> Result<Pending> {
+        let per_file = for_each_file(&self.files.databases, |database, definitions| {
+            let rows = read_pending(database, &definitions)?;
+            Ok(FilePending { definitions, rows })
+        })?;
+        self.leave_out(per_file.failed)?;
+        let ranks = per_file.read.iter().flat_map(|file| &file.definitions.ranks);
+        let ranks = ranks.map(|info| info.rank).collect();
+        let (items, symbols) =
+            collect_pending(&per_file.read, |modules: Vec<Module>| Symbols::new(modules));
+        Ok(Pending { items, ranks, symbols })
+    }
+
+    /// Reads what was injected, where ranks were asked to. Files of which that cannot be read are among the problems; what
+    /// else they hold counts.
+    pub fn injection(&mut self, ranks: &[Rank]) -> Option<Injection> {
+        let (injection, failed) =
+            Injection::of_run(&self.files.databases, ranks, &self.wrappers, &mut self.symbols);
+        self.read_in_part("what was injected is not read", failed);
+        injection
+    }
+
+    /// Has files among the problems whose other rows count.
+    pub fn read_in_part(&mut self, what: &str, failed: Vec<DbError>) {
+        let problem = |error: DbError| {
+            Problem::new(ProblemKind::DamagedFile, format!("{what}: {error}"), vec![])
+        };
+        self.in_part.extend(failed.into_iter().map(problem));
+    }
+}
+
+/// Shows how far reading is.
+pub fn follow(progress: &Progress, rows: Rows) {
+    match rows {
+        Rows::Expected(rows) => progress.expect(rows),
+        Rows::Read(rows) => progress.add(rows),
+    }
+}
+
+/// `call_id` and `call_path_id` of everything that a file has rows of.
+fn used_paths(connection: &Connection) -> rusqlite::Result<Vec<(i64, i64)>> {
+    let sql = "SELECT DISTINCT call_id, call_path_id FROM operation WHERE call_path_id IS NOT NULL
+               UNION SELECT call_id, call_path_id FROM tally WHERE call_path_id IS NOT NULL";
+    connection.prepare(sql)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
+/// The files of a run, what killed ranks left among them.
+fn with_recovered(root: &Path) -> Result<(RunFiles, Copies, Vec<Problem>)> {
+    let files = list_files(root)?;
+    if files.spools.is_empty() {
+        return Ok((files, Copies::default(), Vec::new()));
+    }
+    let (copies, left) = match recover_run(root, true) {
+        Ok(summary) => (summary.copies, summary.left),
+        Err(error) => (Copies::default(), vec![format!("{error:#}")]),
+    };
+    let not_recovered = |line| Problem::new(ProblemKind::NotRecovered, line, vec![]);
+    let mut files = list_files(root)?;
+    files.databases.extend(copies.databases.iter().cloned());
+    Ok((files, copies, left.into_iter().map(not_recovered).collect()))
+}
+
+/// What did not end.
+pub struct Pending {
+    pub items: Vec<PendingItem>,
+    /// Of which files could be read.
+    pub ranks: Vec<Rank>,
+    /// Knows which modules could not be used.
+    pub symbols: Symbols,
+}

@@ -1,0 +1,77 @@
+//! The overlap of a run.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{bail, Result};
+use serde::Serialize;
+
+use super::OpenRun;
+use crate::calibration::{self, Calibration};
+use crate::injection::Injection;
+use crate::overlap::{measure, EagerLimits, Options, Overlap};
+use crate::problem::module_problems;
+use crate::reference::{Reference, Source};
+use crate::thresholds::Thresholds;
+use crate::trace::Trace;
+use lapscope_data::symbols::Renumbered;
+use lapscope_data::text::progress::Progress;
+
+/// What `lapscope overlap` says. Keys are documented in `docs/json.md`.
+#[derive(Debug, Serialize)]
+pub struct OverlapDocument {
+    #[serde(flatten)]
+    pub overlap: Overlap,
+    /// Where a rank was asked to inject.
+    pub injection: Option<Injection>,
+}
+
+/// By the reference times that `wanted` names: `run`, `calibration`, or a file; else those that fit.
+///
+/// # Errors
+/// No file of the run can be read, it has none of these ranks, or the reference times cannot be read.
+pub fn build(
+    open: &mut OpenRun,
+    wanted: Option<&str>,
+    options: Options<'_>,
+) -> Result<OverlapDocument> {
+    let trace = open.trace(options.ranks)?;
+    let (reference, notes) = reference(wanted, &trace, &open.files.databases)?;
+    let eager = EagerLimits::of(&Thresholds::find(&trace, &reference, &[], Vec::new()));
+    let progress = Progress::default();
+    progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());
+    let progressed = |requests| progress.add(requests);
+    let measured = measure(&trace, &reference, eager, options.ranks, &progressed);
+    drop(progress);
+    let name = open.name();
+    let mut names = Renumbered::new(&mut open.symbols, &trace.modules);
+    let mut overlap = Overlap::build(&name, &trace, &reference, &measured, options, &mut names);
+    let injection = open.injection(options.ranks);
+    overlap.problems = open.problems(&[]);
+    overlap.problems.extend(module_problems(open.symbols.troubles()));
+    overlap.reference.notes.extend(notes);
+    Ok(OverlapDocument { overlap, injection })
+}
+
+/// The reference times that were asked for, and sentences about them.
+fn reference(
+    wanted: Option<&str>,
+    trace: &Trace,
+    databases: &[PathBuf],
+) -> Result<(Reference, Vec<String>)> {
+    let file = match wanted {
+        None => return Ok(calibration::reference_for(trace, databases)),
+        Some("run") => return Ok(calibration::reference_of_run(trace)),
+        Some("calibration") => {
+            let (reference, notes) = calibration::reference_for(trace, databases);
+            if !matches!(reference.source, Source::Calibration { .. }) {
+                let why = notes.iter().map(|note| format!("; {note}")).collect::<String>();
+                bail!("no calibration fits this run; make one with: lapscope calibrate -- <launch line>{why}");
+            }
+            return Ok((reference, notes));
+        }
+        Some(file) => Path::new(file),
+    };
+    let Calibration { created, mut times, .. } = Calibration::read(file)?;
+    times.source = Source::Calibration { file: file.into(), created };
+    Ok(calibration::completed((times, Vec::new()), trace))
+}

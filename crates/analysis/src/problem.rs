@@ -1,0 +1,311 @@
+//! What a reader must know before believing the numbers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::combine::RankSums;
+use super::pending::{PendingItem, What};
+use super::starved::starved;
+use lapscope_data::db::DbError;
+use lapscope_data::model::{Ended, Full, Module, Nanos, Rank, RankInfo};
+use lapscope_data::symbols::ModuleTrouble;
+use lapscope_data::text::{list_ranks, plural};
+
+/// Kinds of problems; their names are stable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProblemKind {
+    DamagedFile,
+    MissingRanks,
+    Starved,
+    UnrecordedChildren,
+    NotRecovered,
+    SeveralJobs,
+    Died,
+    Pending,
+    Summarized,
+    LostRecords,
+    UnknownRequests,
+    Rebuilt,
+    NoSymbols,
+}
+
+/// One problem, said in a sentence or two.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    pub kind: ProblemKind,
+    pub message: String,
+    /// Ranks that it is about; empty when it is about the run.
+    pub ranks: Vec<Rank>,
+}
+
+impl Problem {
+    pub fn new(kind: ProblemKind, message: impl Into<String>, ranks: Vec<Rank>) -> Self {
+        Problem { kind, message: message.into(), ranks }
+    }
+}
+
+/// What the time in completing calls is of that is at no request.
+pub fn unattributed_in_words(problems: &[Problem]) -> &'static str {
+    let may_lack = |problem: &Problem| {
+        use ProblemKind::{DamagedFile, LostRecords, Summarized, UnknownRequests};
+        matches!(problem.kind, DamagedFile | LostRecords | Summarized | UnknownRequests)
+    };
+    match problems.iter().any(may_lack) {
+        true => "calls that had nothing to complete, or of requests whose start was not seen",
+        false => "calls that had nothing to complete",
+    }
+}
+
+/// Ranks that died are described one by one up to this many.
+const DEATHS_IN_FULL: usize = 4;
+
+/// Problems that the files and the ranks in them tell of.
+pub fn find_problems(
+    ranks: &[RankSums],
+    failed: &[DbError],
+    pending: &[PendingItem],
+) -> Vec<Problem> {
+    let infos: Vec<&RankInfo> = ranks.iter().map(|rank| &rank.info).collect();
+    find_problems_of(&infos, failed, pending)
+}
+
+/// [`find_problems`] where nothing was summed.
+pub fn find_problems_of(
+    ranks: &[&RankInfo],
+    failed: &[DbError],
+    pending: &[PendingItem],
+) -> Vec<Problem> {
+    let mut problems: Vec<Problem> = failed
+        .iter()
+        .map(|error| Problem::new(ProblemKind::DamagedFile, format!("not read: {error}"), vec![]))
+        .collect();
+    problems.extend(starved(ranks).map(|said| Problem::new(ProblemKind::Starved, said, vec![])));
+    problems.extend(missing_ranks(ranks));
+    problems.extend(unrecorded_children(ranks));
+    problems.extend(several_jobs(ranks));
+    problems.extend(deaths(ranks, pending));
+    problems.extend(pending_after_finalize(ranks, pending));
+    problems.extend(incomplete_records(ranks));
+    problems
+}
+
+fn missing_ranks(ranks: &[&RankInfo]) -> Option<Problem> {
+    let mut worlds: BTreeMap<i64, i64> = BTreeMap::new();
+    for info in ranks.iter() {
+        let size = worlds.entry(info.rank.world).or_default();
+        *size = info.world_size.max(*size);
+    }
+    let present: BTreeSet<Rank> = ranks.iter().map(|rank| rank.rank).collect();
+    let all = worlds
+        .iter()
+        .flat_map(|(&world, &size)| (0..size).map(move |number| Rank { world, number }));
+    // A damaged file may claim any world size; never list more than can be read.
+    let missing: Vec<Rank> = all.filter(|rank| !present.contains(rank)).take(10_000).collect();
+    if missing.is_empty() {
+        return None;
+    }
+    let total: i64 = worlds.values().sum();
+    let message = format!(
+        "no data of {} of {total} ranks ({}): the numbers are of the other {}",
+        total - present.len() as i64,
+        list_ranks(&missing),
+        present.len()
+    );
+    Some(Problem::new(ProblemKind::MissingRanks, message, missing))
+}
+
+/// Spawned processes have the environment that their launcher gives them, which need not be that of their parents.
+fn unrecorded_children(ranks: &[&RankInfo]) -> Option<Problem> {
+    let spawned: i64 = ranks.iter().map(|rank| rank.spawned).sum();
+    let worlds: BTreeMap<i64, i64> =
+        ranks.iter().map(|rank| (rank.rank.world, rank.world_size)).collect();
+    let of_others = worlds.iter().filter(|(&world, _)| world != Rank::FIRST_WORLD);
+    let missing = spawned - of_others.map(|(_, size)| size).sum::<i64>();
+    (missing > 0).then(|| {
+        let message = format!(
+            "{missing} of {spawned} spawned processes are not in these numbers: their environment was without lapscope, as when \
+             it was not the launcher that was started with it (lapscope run -- mpirun ...), or they have a run directory of \
+             their own"
+        );
+        Problem::new(ProblemKind::UnrecordedChildren, message, vec![])
+    })
+}
+
+fn several_jobs(ranks: &[&RankInfo]) -> Option<Problem> {
+    // a spool that was cut may have lost the name of its job
+    let named = ranks.iter().map(|rank| rank.job.as_str()).filter(|job| !job.is_empty());
+    let jobs: BTreeSet<&str> = named.collect();
+    (jobs.len() > 1).then(|| {
+        let message = format!(
+            "these files are of {} different jobs, added up here: name one file, or keep one job in a directory",
+            jobs.len()
+        );
+        Problem::new(ProblemKind::SeveralJobs, message, vec![])
+    })
+}
+
+fn deaths(ranks: &[&RankInfo], pending: &[PendingItem]) -> Vec<Problem> {
+    let dead: Vec<&RankInfo> =
+        ranks.iter().copied().filter(|rank| rank.ended != Ended::Finalize).collect();
+    let mut problems: Vec<Problem> =
+        dead.iter().take(DEATHS_IN_FULL).map(|rank| describe_death(rank, pending)).collect();
+    let rest: Vec<Rank> = dead.iter().skip(DEATHS_IN_FULL).map(|rank| rank.rank).collect();
+    if !rest.is_empty() {
+        let message =
+            format!("{} more ranks did not reach MPI_Finalize: {}", rest.len(), list_ranks(&rest));
+        problems.push(Problem::new(ProblemKind::Died, message, rest));
+    }
+    problems
+}
+
+fn describe_death(info: &RankInfo, pending: &[PendingItem]) -> Problem {
+    let how = match info.ended {
+        Ended::Abort => "called MPI_Abort",
+        Ended::Exit => "exited without MPI_Finalize",
+        Ended::Killed | Ended::Finalize => "was killed",
+    };
+    let mut message = format!("rank {} on {} {how}", info.rank, info.host);
+    let mine: Vec<&PendingItem> =
+        pending.iter().filter(|item| (item.rank, item.life) == (info.rank, info.life)).collect();
+    // When it died is not recorded: a killed process writes nothing more.
+    let calls: Vec<&&PendingItem> = mine.iter().filter(|item| item.what == What::Call).collect();
+    if calls.is_empty() {
+        message += &match info.run_time() {
+            Nanos(0) => "; nothing recorded behind MPI_Init".to_owned(),
+            time => format!("; last recorded {:.3} s after MPI_Init", time.seconds()),
+        };
+    }
+    for call in calls {
+        let entered = call.begin_after_init_ns.seconds();
+        message += &format!(", inside {} (entered {entered:.3} s after MPI_Init)", call.describe());
+    }
+    let requests: Vec<&&PendingItem> =
+        mine.iter().filter(|item| item.what == What::Request).collect();
+    match requests.as_slice() {
+        [] => {}
+        [one] => message += &format!("; pending: {}", one.describe()),
+        [first, rest @ ..] => {
+            message += &format!("; pending: {} and {} more", first.describe(), rest.len());
+        }
+    }
+    Problem::new(ProblemKind::Died, message, vec![info.rank])
+}
+
+fn pending_after_finalize(ranks: &[&RankInfo], pending: &[PendingItem]) -> Option<Problem> {
+    // of a damaged spool the ends of requests may be missing
+    let finalized: BTreeSet<(Rank, i64)> = ranks
+        .iter()
+        .filter(|rank| rank.ended == Ended::Finalize && rank.damaged_pieces == 0)
+        .map(|rank| (rank.rank, rank.life))
+        .collect();
+    let mut counts: BTreeMap<Rank, u64> = BTreeMap::new();
+    for item in pending.iter().filter(|item| finalized.contains(&(item.rank, item.life))) {
+        *counts.entry(item.rank).or_default() += 1;
+    }
+    let total: u64 = counts.values().sum();
+    let ranks: Vec<Rank> = counts.into_keys().collect();
+    (total > 0).then(|| {
+        let message = format!(
+            "{total} request{} never completed before MPI_Finalize (rank{} {}): an error in the program",
+            plural(total),
+            plural(ranks.len() as u64),
+            list_ranks(&ranks)
+        );
+        Problem::new(ProblemKind::Pending, message, ranks)
+    })
+}
+
+fn incomplete_records(ranks: &[&RankInfo]) -> Vec<Problem> {
+    let lost = sum_where(ranks, |rank| rank.lost_records.saturating_sub(rank.damaged_pieces));
+    let damaged = sum_where(ranks, |rank| rank.damaged_pieces);
+    let unknown = sum_where(ranks, |rank| rank.unknown_requests);
+    let mut problems = Vec::new();
+    let mut summarized: BTreeMap<Full, Vec<Rank>> = BTreeMap::new();
+    for (full, rank) in ranks.iter().filter_map(|rank| Some((rank.summarized?, rank.rank))) {
+        summarized.entry(full).or_default().push(rank);
+    }
+    for (full, summarized) in summarized {
+        let message = format!(
+            "{} on rank{} {}: after that only sums per call site and size were kept. \
+             Totals are complete; `requests` lists the part in detail",
+            full.sentence(),
+            plural(summarized.len() as u64),
+            list_ranks(&summarized)
+        );
+        problems.push(Problem::new(ProblemKind::Summarized, message, summarized));
+    }
+    if lost.0 > 0 {
+        let message = format!(
+            "{} record{} could not be kept (rank{} {}): was the disk full? All sums are too small",
+            lost.0,
+            plural(lost.0),
+            plural(lost.1.len() as u64),
+            list_ranks(&lost.1)
+        );
+        problems.push(Problem::new(ProblemKind::LostRecords, message, lost.1));
+    }
+    if damaged.0 > 0 {
+        let message = format!(
+            "{} piece{} of the spool{} of rank{} {} could not be read when it became a database: it was damaged or cut off. \
+             What stood there is missing, and all sums are too small",
+            damaged.0,
+            plural(damaged.0),
+            plural(damaged.1.len() as u64),
+            plural(damaged.1.len() as u64),
+            list_ranks(&damaged.1)
+        );
+        problems.push(Problem::new(ProblemKind::LostRecords, message, damaged.1));
+    }
+    if unknown.0 > 0 {
+        let message = format!(
+            "{} request{} completed whose start lapscope did not see (rank{} {}): made by calls it does not wrap yet",
+            unknown.0,
+            plural(unknown.0),
+            plural(unknown.1.len() as u64),
+            list_ranks(&unknown.1)
+        );
+        problems.push(Problem::new(ProblemKind::UnknownRequests, message, unknown.1));
+    }
+    problems
+}
+
+fn sum_where(ranks: &[&RankInfo], count: impl Fn(&RankInfo) -> u64) -> (u64, Vec<Rank>) {
+    let with = ranks.iter().filter(|rank| count(rank) > 0);
+    (ranks.iter().map(|rank| count(rank)).sum(), with.map(|rank| rank.rank).collect())
+}
+
+/// One problem for all modules that were rebuilt, one for all whose files are not here.
+pub fn module_problems<'a>(
+    troubles: impl Iterator<Item = (&'a Module, ModuleTrouble)>,
+) -> Vec<Problem> {
+    let (mut rebuilt, mut unavailable) = (BTreeSet::new(), BTreeSet::new());
+    for (module, trouble) in troubles {
+        // The kernel's own object has no file; nobody can do anything about that.
+        if module.path.starts_with('/') {
+            match trouble {
+                ModuleTrouble::Rebuilt => rebuilt.insert(module.path.as_str()),
+                ModuleTrouble::Unavailable => unavailable.insert(module.path.as_str()),
+            };
+        }
+    }
+    let mut problems = Vec::new();
+    let join = |paths: BTreeSet<&str>| paths.into_iter().collect::<Vec<_>>().join(", ");
+    if !rebuilt.is_empty() {
+        let message = format!(
+            "rebuilt since the run, so addresses are shown in place of names: {}. Put the build that ran back there, or \
+             record again",
+            join(rebuilt)
+        );
+        problems.push(Problem::new(ProblemKind::Rebuilt, message, vec![]));
+    }
+    if !unavailable.is_empty() {
+        let message = format!(
+            "not on this machine, so addresses are shown in place of names: {}. Run the report where the program ran",
+            join(unavailable)
+        );
+        problems.push(Problem::new(ProblemKind::NoSymbols, message, vec![]));
+    }
+    problems
+}

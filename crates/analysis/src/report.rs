@@ -1,0 +1,319 @@
+//! The numbers of `lapscope report`. Every nanosecond inside MPI is counted once; `docs/json.md` says what each is.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+
+use super::advice::Advice;
+use super::combine::Grouping;
+use super::combine::RunSums;
+use super::injection::Injection;
+use super::insight::{find_insights, Insight};
+use super::overlap::sums::{BlockingNumbers, Part};
+use super::overlap::{self, Overlap, ReferenceSays};
+use super::problem::Problem;
+use super::reference::Source;
+use super::sites::{group_completing, group_sites, name_site, Order, Site};
+use super::summary::Summary;
+use super::thresholds::Thresholds;
+use super::totals::{min_mean_max, rank_rows, sum_totals, MinMeanMax, RankRow, Totals};
+use super::transfers::{kinds, size_classes, KindRow, SizeClass, SizeKind};
+use super::wrappers::Wrapper;
+use super::JSON_VERSION;
+use crate::trace::{Clocks, Matching};
+use lapscope_data::model::{Kind, Nanos, RankInfo};
+use lapscope_data::symbols::{FrameName, NameFrames};
+
+/// What `lapscope report` says.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub json_version: u32,
+    pub run: String,
+    pub head: Head,
+    pub problems: Vec<Problem>,
+    pub summary: Summary,
+    pub totals: Totals,
+    pub spread: Spread,
+    pub insights: Vec<Insight>,
+    pub ranks: Vec<RankRow>,
+    /// Sites that end requests, the longest first; their time is shared out to `sites` as well.
+    pub completing_sites: Vec<Site>,
+    /// Call sites in the order asked for, as many as asked for.
+    pub sites: Vec<Site>,
+    /// Call sites in all.
+    pub site_count: usize,
+    /// Functions that only pass on to MPI: sites are named by their callers.
+    pub wrappers: Vec<Wrapper>,
+    pub size_classes: Vec<SizeClass>,
+    /// What was transferred, by kind.
+    pub kinds: Vec<KindRow>,
+    pub overlap: OverlapSummary,
+    pub thresholds: Thresholds,
+    /// Where a rank was asked to inject.
+    pub injection: Option<Injection>,
+    /// What would help most first.
+    pub advice: Vec<Advice>,
+}
+
+/// What `lapscope overlap` says of the whole run.
+#[derive(Debug, Serialize)]
+pub struct OverlapSummary {
+    pub reference: ReferenceSays,
+    pub clocks: Clocks,
+    pub matching: Matching,
+    pub totals: overlap::Totals,
+    pub kinds: Vec<overlap::groups::KindRow>,
+    pub blocking: BlockingNumbers,
+}
+
+/// What only a run that was read request by request tells.
+pub struct InDetail {
+    pub overlap: Overlap,
+    pub thresholds: Thresholds,
+    pub injection: Option<Injection>,
+    pub advice: Vec<Advice>,
+}
+
+/// What ran.
+#[derive(Debug, Serialize)]
+pub struct Head {
+    pub command: String,
+    pub executable: String,
+    /// Of the first world, which the launcher started.
+    pub world_size: i64,
+    /// Ranks that these numbers are of, in all worlds.
+    pub ranks: usize,
+    pub worlds: Vec<World>,
+    pub hosts: Vec<Host>,
+    pub mpi_abi: String,
+    pub mpi_library: String,
+    pub mpi_standard: String,
+    /// As granted: 0 single, 1 funneled, 2 serialized, 3 multiple.
+    pub thread_level: i64,
+    /// Ranks in which more than one thread made MPI calls; their shares may exceed 1.
+    pub threaded_ranks: u64,
+    pub started_unix_ns: i64,
+    /// Of the rank that ran longest.
+    pub longest_run_ns: Nanos,
+    pub job: String,
+    pub lapscope_version: String,
+}
+
+/// An MPI_COMM_WORLD; all but the first were spawned.
+#[derive(Debug, Serialize)]
+pub struct World {
+    pub world: i64,
+    pub world_size: i64,
+    pub ranks: usize,
+    /// Of its first rank that was recorded.
+    pub command: String,
+}
+
+/// A node and how many of the ranks were on it.
+#[derive(Debug, Serialize)]
+pub struct Host {
+    pub name: String,
+    pub ranks: usize,
+}
+
+/// How evenly the ranks share the work.
+#[derive(Debug, Serialize)]
+pub struct Spread {
+    pub mpi_share: MinMeanMax,
+    pub compute_ns: MinMeanMax,
+    /// Largest computing time over the mean, minus 1.
+    pub compute_imbalance: f64,
+}
+
+/// What the user asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ReportOptions {
+    /// Call sites wanted; 0 means all.
+    pub top: usize,
+    pub order: Order,
+    /// Leaves advice out, for who does not print it.
+    pub without_advice: bool,
+}
+
+impl Report {
+    /// Answers for a run of at least one rank.
+    pub fn build(
+        run_name: &str,
+        run: &RunSums,
+        problems: Vec<Problem>,
+        options: ReportOptions,
+        detail: InDetail,
+        names: &mut dyn NameFrames,
+    ) -> Report {
+        let ranks = rank_rows(run);
+        let totals = sum_totals(&ranks);
+        let sums = group_sites(run, Grouping::Frame, options.order);
+        let shown = if options.top == 0 { sums.len() } else { options.top };
+        let mut name = |sums| name_site(run, sums, totals.run_ns, names);
+        let mut sites: Vec<Site> = sums.iter().take(shown).map(&mut name).collect();
+        let completing: Vec<Site> =
+            group_completing(run).iter().take(shown).map(&mut name).collect();
+        let spread = spread(&ranks);
+        let mut size_classes = size_classes(run, totals.run_ns);
+        add_to_sites(&mut sites, &detail.overlap);
+        add_to_sizes(&mut size_classes, &detail.overlap);
+        Report {
+            json_version: JSON_VERSION,
+            run: run_name.to_owned(),
+            head: head(run),
+            problems,
+            summary: Summary::new(
+                &totals,
+                &detail.overlap.totals.numbers,
+                &detail.overlap.blocking.totals,
+                &detail.advice,
+            ),
+            insights: find_insights(run, &totals, &ranks),
+            totals,
+            spread,
+            ranks,
+            completing_sites: completing,
+            sites,
+            site_count: sums.len(),
+            wrappers: Vec::new(),
+            size_classes,
+            kinds: kinds(run),
+            overlap: OverlapSummary::new(detail.overlap),
+            thresholds: detail.thresholds,
+            injection: detail.injection,
+            advice: detail.advice,
+        }
+    }
+}
+
+/// From this share of the run time on, time that is known to within an interval only is worth another measurement.
+const WORTH_CALIBRATING: f64 = 0.005;
+
+impl Report {
+    /// Whether reference times would tell more: much time is known to within wide bounds only, and there is no calibration, or
+    /// one of ranks that lacked processors.
+    pub fn would_calibrating_tell(&self) -> bool {
+        let reference = &self.overlap.reference.description;
+        let is_calibrated = matches!(reference.source, Source::Calibration { .. });
+        if is_calibrated && reference.processor_share.is_none() {
+            return false;
+        }
+        let numbers = &self.overlap.totals.numbers;
+        let window =
+            numbers.exposed_no_local_progress_high_ns - numbers.exposed_no_local_progress_low_ns;
+        let advice = self.advice.iter().filter(|advice| advice.is_vague());
+        let most = advice.map(|advice| advice.time_high_ns - advice.time_low_ns).max();
+        let most = window.max(most.unwrap_or_default());
+        most.share_of(self.totals.run_ns) >= WORTH_CALIBRATING
+    }
+}
+
+impl OverlapSummary {
+    fn new(overlap: Overlap) -> OverlapSummary {
+        OverlapSummary {
+            reference: overlap.reference,
+            clocks: overlap.clocks,
+            matching: overlap.matching,
+            totals: overlap.totals,
+            kinds: overlap.kinds,
+            blocking: overlap.blocking.totals,
+        }
+    }
+}
+
+fn head(run: &RunSums) -> Head {
+    let infos: Vec<&RankInfo> = run.ranks.iter().map(|rank| &rank.info).collect();
+    let first = infos[0];
+    let worlds = worlds(&infos);
+    let mut hosts: BTreeMap<&str, usize> = BTreeMap::new();
+    for info in &infos {
+        *hosts.entry(&info.host).or_default() += 1;
+    }
+    Head {
+        command: first.command.clone(),
+        executable: first.executable.clone(),
+        world_size: worlds.first().map_or(0, |world| world.world_size),
+        ranks: infos.len(),
+        worlds,
+        hosts: hosts
+            .into_iter()
+            .map(|(name, ranks)| Host { name: name.to_owned(), ranks })
+            .collect(),
+        mpi_abi: first.mpi_abi.clone(),
+        mpi_library: first.mpi_library.clone(),
+        mpi_standard: first.mpi_standard.clone(),
+        thread_level: first.thread_level,
+        threaded_ranks: run.threaded_ranks,
+        started_unix_ns: infos.iter().map(|info| info.epoch_unix_ns).min().unwrap_or(0),
+        longest_run_ns: infos.iter().map(|info| info.run_time()).max().unwrap_or_default(),
+        job: first.job.clone(),
+        lapscope_version: first.lapscope_version.clone(),
+    }
+}
+
+/// `infos` in the order of ranks.
+fn worlds(infos: &[&RankInfo]) -> Vec<World> {
+    infos
+        .chunk_by(|a, b| a.rank.world == b.rank.world)
+        .map(|infos| World {
+            world: infos[0].rank.world,
+            world_size: infos.iter().map(|info| info.world_size).max().unwrap_or(0),
+            ranks: infos.len(),
+            command: infos[0].command.clone(),
+        })
+        .collect()
+}
+
+fn spread(ranks: &[RankRow]) -> Spread {
+    let compute = |row: &RankRow| (row.totals.run_ns - row.totals.mpi_ns).0.max(0) as f64;
+    let compute_ns = min_mean_max(ranks, compute);
+    let compute_imbalance =
+        if compute_ns.mean > 0.0 { compute_ns.max / compute_ns.mean - 1.0 } else { 0.0 };
+    Spread {
+        mpi_share: min_mean_max(ranks, |row| row.totals.mpi_share),
+        compute_ns,
+        compute_imbalance,
+    }
+}
+
+/// How a call site is known again: the call and the place; the address only where there is no line.
+fn site_key(call: &str, site: Option<&FrameName>) -> (String, Option<FrameName>) {
+    let site = site.map(|frame| FrameName {
+        address: if frame.line.is_some() { 0 } else { frame.address },
+        inlined: false,
+        ..frame.clone()
+    });
+    (call.to_owned(), site)
+}
+
+/// What overlap says of the same call sites.
+fn add_to_sites(sites: &mut [Site], overlap: &Overlap) {
+    let mut parts: HashMap<_, Part> = HashMap::new();
+    for row in &overlap.sites {
+        parts.entry(site_key(&row.call, row.site.as_ref())).or_default().add_requests(&row.numbers);
+    }
+    for row in &overlap.blocking.sites {
+        parts.entry(site_key(&row.call, row.site.as_ref())).or_default().add_blocking(&row.numbers);
+    }
+    for site in sites {
+        site.overlap = parts.get(&site_key(&site.call, site.site.as_ref())).copied();
+    }
+}
+
+/// What overlap says of transfers of the same sizes.
+fn add_to_sizes(classes: &mut [SizeClass], overlap: &Overlap) {
+    let mut parts: HashMap<_, Part> = HashMap::new();
+    for row in &overlap.sizes {
+        let kind = match row.kind {
+            Kind::Send | Kind::Recv => SizeKind::PointToPoint,
+            Kind::Collective => SizeKind::Collective,
+            Kind::Rma => SizeKind::Rma,
+            Kind::Io => SizeKind::Io,
+            Kind::Generalized | Kind::Other => continue,
+        };
+        parts.entry((kind, row.below_bytes)).or_default().add_requests(&row.numbers);
+    }
+    for class in classes {
+        class.overlap = parts.get(&(class.kind, class.below_bytes)).copied();
+    }
+}

@@ -1,0 +1,154 @@
+//! Single requests: which of them are wanted, and the costliest first.
+
+mod read;
+mod row;
+mod top;
+
+use std::collections::{BTreeMap, HashSet};
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use lapscope_data::db::Definitions;
+use lapscope_data::model::{site_frame, CallPath, Frame, Nanos, Rank};
+use lapscope_data::symbols::{FrameName, NameFrames, Symbols};
+
+pub use read::Requests;
+pub use top::merge_top;
+
+/// Which requests are wanted; empty and `None` mean all.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    pub ranks: Vec<Rank>,
+    /// Function names as the user typed them: "MPI_Isend" or "isend".
+    pub calls: Vec<String>,
+    pub kind: Option<&'static str>,
+    pub peer: Option<Rank>,
+    pub tag: Option<i64>,
+    pub min_bytes: Option<u64>,
+    pub max_bytes: Option<u64>,
+    pub ended: Option<&'static str>,
+}
+
+/// Whether a call's name is one of those that the user typed; any, when none was.
+pub fn is_wanted_call(name: &str, wanted: &[String]) -> bool {
+    let bare = |name: &str| name.to_ascii_lowercase().trim_start_matches("mpi_").to_owned();
+    wanted.is_empty() || wanted.iter().any(|wanted| bare(wanted) == bare(name))
+}
+
+/// What to list first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    Completion,
+    Post,
+    Window,
+    Bytes,
+    UnsuccessfulTests,
+    /// The earliest post first.
+    Begin,
+    /// As the files have them: by completing call.
+    Stored,
+}
+
+/// Everything about one request; keys are documented in `docs/json.md`. Moments are since the rank's epoch, as in the
+/// database, but those that say after what.
+#[derive(Debug, Clone, Serialize)]
+pub struct Request {
+    pub rank: Rank,
+    pub id: i64,
+    pub thread: i64,
+    pub call: String,
+    /// Of a persistent request: the call that made it.
+    pub init_call: Option<String>,
+    pub kind: String,
+    pub bytes: u64,
+    pub peer: Option<Rank>,
+    pub tag: Option<i64>,
+    /// What a request that sends (MPI_Isendrecv) also receives.
+    pub receive_bytes: Option<u64>,
+    pub receive_peer: Option<Rank>,
+    pub receive_tag: Option<i64>,
+    pub communicator: Option<String>,
+    pub ended: Option<String>,
+    pub post_begin_ns: Nanos,
+    /// From the return of MPI_Init, as in `lapscope pending`.
+    pub post_begin_after_init_ns: Nanos,
+    pub post_ns: Nanos,
+    pub overlap_window_ns: Option<Nanos>,
+    pub mpi_ns: Option<Nanos>,
+    pub compute_ns: Option<Nanos>,
+    pub completion_call: Option<String>,
+    pub completion_begin_ns: Option<Nanos>,
+    pub completion_begin_after_init_ns: Option<Nanos>,
+    pub completion_ns: Option<Nanos>,
+    pub completed_together: Option<u64>,
+    pub outstanding_bytes: u64,
+    pub unsuccessful_tests: u64,
+    pub first_unsuccessful_test_ns: Option<Nanos>,
+    pub last_unsuccessful_test_ns: Option<Nanos>,
+    pub last_incomplete_ns: Option<Nanos>,
+    pub first_complete_ns: Option<Nanos>,
+    pub posted_peer: Option<i64>,
+    pub posted_tag: Option<i64>,
+    pub posted_bytes: u64,
+    pub injection_arm: Option<i64>,
+    /// What was counted outside of MPI while it was under way, by counter; `None`: nothing was counted.
+    pub counters: Option<BTreeMap<String, i64>>,
+    /// "function file:line" of the post and of the completing call; filled in by [`PlaceNames`].
+    pub site: Option<String>,
+    pub completion_site: Option<String>,
+    /// Which of several files it is from; ids are that file's.
+    #[serde(skip)]
+    pub file: usize,
+    #[serde(skip)]
+    pub call_path_id: Option<i64>,
+    #[serde(skip)]
+    pub completion_call_path_id: Option<i64>,
+}
+
+/// Names the places of one file's call paths, each once.
+pub struct PlaceNames<'a> {
+    definitions: &'a Definitions,
+    known: FxHashMap<i64, Option<String>>,
+}
+
+impl<'a> PlaceNames<'a> {
+    pub fn new(definitions: &'a Definitions) -> Self {
+        PlaceNames { definitions, known: FxHashMap::default() }
+    }
+
+    /// Fills in where a request was posted and where it ended.
+    pub fn fill_in(&mut self, request: &mut Request, symbols: &mut Symbols) {
+        request.site = self.place(request.call_path_id, symbols);
+        request.completion_site = self.place(request.completion_call_path_id, symbols);
+    }
+
+    fn place(&mut self, call_path_id: Option<i64>, symbols: &mut Symbols) -> Option<String> {
+        let id = call_path_id?;
+        if let Some(place) = self.known.get(&id) {
+            return place.clone();
+        }
+        let path = self.definitions.paths.get(&id);
+        let frame = path.and_then(|path| site_frame(path, &self.definitions.modules));
+        let named = frame.map(|frame| self.name(frame, symbols));
+        let place = named.and_then(|names| names.first().map(FrameName::short));
+        self.known.insert(id, place.clone());
+        place
+    }
+
+    fn name(&self, frame: Frame, symbols: &mut Symbols) -> Vec<FrameName> {
+        let module =
+            frame.module.map(|module| symbols.module(&self.definitions.modules[module as usize]));
+        symbols.name(Frame { module, ..frame })
+    }
+
+    /// The paths that have `text` in a function or file name.
+    pub fn paths_mentioning(&self, text: &str, symbols: &mut Symbols) -> HashSet<i64> {
+        let mut mentions = |path: &CallPath| {
+            let mut frames = path.frames.iter();
+            frames.any(|&frame| self.name(frame, symbols).iter().any(|name| name.mentions(text)))
+        };
+        let paths = self.definitions.paths.iter();
+        paths.filter(|(_, path)| mentions(path)).map(|(id, _)| *id).collect()
+    }
+}

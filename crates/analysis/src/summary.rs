@@ -1,0 +1,95 @@
+//! The five answers that a report begins with: how much of the run is exposed communication, how much of that could be
+//! overlapped, why it is not, what to do first, and what that may win.
+
+use serde::Serialize;
+
+use super::advice::Advice;
+use super::overlap::sums::{BlockingNumbers, Cause, Numbers};
+use super::totals::Totals;
+use lapscope_data::model::Nanos;
+
+/// From this share of the waiting on a second cause is named.
+const WORTH_NAMING: f64 = 0.2;
+/// From this share of the run time on advice is worth following.
+const WORTH_DOING: f64 = 0.005;
+
+/// Times are sums over all ranks. Keys are documented in `docs/json.md`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// Inside MPI to communicate, whatever the call: nothing is computed meanwhile.
+    pub exposed_ns: Nanos,
+    /// Of the run time.
+    pub exposed_share: f64,
+    /// Lost overlap of requests, no more than they cost: computation lay between post and wait, and the transfer did not
+    /// use it.
+    pub overlappable_low_ns: Nanos,
+    pub overlappable_high_ns: Nanos,
+    /// Time in calls that block: as they are, nothing can be computed beside them.
+    pub blocked_ns: Nanos,
+    /// What waiting and blocking calls waited for: the largest part first, at most two.
+    pub causes: Vec<CauseShare>,
+    /// Place in `advice` of what to do first; where nothing in the communication helps, of the largest finding.
+    pub first: Option<usize>,
+    /// What that may win at most; 0 where nothing helps.
+    pub win_low_ns: Nanos,
+    pub win_high_ns: Nanos,
+}
+
+/// A cause of waiting, and its fraction of all waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CauseShare {
+    pub cause: Cause,
+    pub share: f64,
+}
+
+impl Summary {
+    pub(super) fn new(
+        totals: &Totals,
+        requests: &Numbers,
+        blocking: &BlockingNumbers,
+        advice: &[Advice],
+    ) -> Summary {
+        let exposed_ns = totals.posting_ns
+            + totals.exposed_ns
+            + totals.blocking_ns
+            + totals.collective_ns
+            + totals.rma_ns
+            + totals.unsuccessful_test_ns;
+        let is_worth = |advice: &Advice| advice.share_at_most() >= WORTH_DOING;
+        let first = advice
+            .iter()
+            .position(|it| it.helps && is_worth(it))
+            .or_else(|| advice.iter().position(is_worth));
+        // requests that one call completes cost its time once
+        let own = totals.posting_ns + totals.exposed_ns + totals.unsuccessful_test_ns;
+        let won = first.map(|first| &advice[first]).filter(|first| first.helps);
+        Summary {
+            exposed_ns,
+            exposed_share: exposed_ns.share_of(totals.run_ns),
+            overlappable_low_ns: requests.lost_low_ns.min(own),
+            overlappable_high_ns: requests.lost_high_ns.min(own),
+            blocked_ns: totals.blocking_ns + totals.collective_ns,
+            causes: causes(requests, blocking),
+            first,
+            win_low_ns: won.map_or(Nanos(0), |advice| advice.time_low_ns),
+            win_high_ns: won.map_or(Nanos(0), |advice| advice.time_high_ns),
+        }
+    }
+}
+
+fn causes(requests: &Numbers, blocking: &BlockingNumbers) -> Vec<CauseShare> {
+    let waited = requests.exposed_ns + blocking.blocked_ns;
+    let mut causes: Vec<CauseShare> = Cause::ALL
+        .into_iter()
+        .map(|cause| {
+            let time = requests.exposed_of(cause) + blocking.blocked_by(cause);
+            CauseShare { cause, share: time.share_of(waited) }
+        })
+        .filter(|it| it.share > 0.0)
+        .collect();
+    causes.sort_by(|a, b| b.share.total_cmp(&a.share));
+    let named = causes.iter().enumerate().take(2);
+    let count = named.filter(|(place, it)| *place == 0 || it.share >= WORTH_NAMING).count();
+    causes.truncate(count);
+    causes
+}

@@ -1,0 +1,323 @@
+//! Reads one file of a run, front to back.
+
+use std::collections::HashMap;
+
+use rusqlite::Connection;
+use rustc_hash::FxHashMap;
+
+use super::endpoint::{Call, Endpoint, Observation, Span, NONE};
+use super::operation::Ended;
+use super::presence::Presence;
+use super::row::TraceRow;
+use super::Starved;
+use lapscope_data::db::{scan_operations, scan_rows, scan_tallies, Definitions, RowSink};
+use lapscope_data::model::{Bytes, CallRow, Kind, RankKey};
+
+/// What `operation` says, with the file's own ids resolved as far as the file can.
+pub(super) struct FileOperation {
+    pub call_id: i64,
+    /// The call that says what kind of send it is: of persistent requests the one that made them.
+    pub mode_call_id: i64,
+    pub call_path_id: Option<i64>,
+    pub communicator_id: Option<i64>,
+    pub kind: Kind,
+    pub bytes: Bytes,
+    pub peer: Option<i64>,
+    pub tag: Option<i64>,
+    pub posted_peer: Option<i64>,
+    pub ended: Ended,
+    pub is_tested: bool,
+    pub receive: Option<i64>,
+    pub is_second_half: bool,
+}
+
+pub(super) struct Communicator {
+    pub identity: i64,
+    pub ordinal: i64,
+    pub size: u32,
+}
+
+/// The rows of one file, by rank.
+pub(super) struct FileTrace {
+    pub definitions: Definitions,
+    pub communicators: HashMap<i64, Communicator>,
+    pub epochs: HashMap<RankKey, i64>,
+    pub ranks: Vec<RankRows>,
+}
+
+#[derive(Default)]
+pub(super) struct RankRows {
+    /// Of the recording, since its epoch.
+    pub end: i64,
+    pub operations: Vec<FileOperation>,
+    pub endpoints: Vec<Endpoint>,
+    pub calls: Vec<Call>,
+    pub call_ids: Vec<i64>,
+    pub observations: Vec<Observation>,
+    /// From begin to end: calls, and posts, each nearly in order.
+    pub inside: Vec<(i64, i64)>,
+    pub posts: Vec<(i64, i64)>,
+    pub presence: Presence,
+    pub starved: Vec<Starved>,
+}
+
+impl RankRows {
+    /// The place of a call in `calls`: mostly the last, as requests stand in the order of the calls that completed them.
+    fn call_of(&self, id: i64) -> Option<usize> {
+        match self.call_ids.last() {
+            Some(&last) if last == id => Some(self.call_ids.len() - 1),
+            _ => self.call_ids.binary_search(&id).ok(),
+        }
+    }
+}
+
+/// Where an operation of a file is: the rank's place, its place there, and how its rows are taken.
+#[derive(Clone, Copy)]
+struct Place {
+    rank: u32,
+    operation: u32,
+    /// A call that communicates itself.
+    is_blocking: bool,
+}
+
+impl FileTrace {
+    pub(super) fn read(
+        connection: &Connection,
+        definitions: Definitions,
+        mut sink: Option<&mut dyn RowSink>,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> rusqlite::Result<FileTrace> {
+        let mut file = FileTrace {
+            ranks: definitions.ranks.iter().map(|_| RankRows::default()).collect(),
+            definitions,
+            communicators: read_communicators(connection)?,
+            epochs: read_pairs(connection, "SELECT rank, epoch_ns FROM rank")?,
+        };
+        for (rank, info) in file.ranks.iter_mut().zip(&file.definitions.ranks) {
+            rank.end = info.end.0;
+        }
+        file.read_starvation(connection)?;
+        let places = file.read_operations(connection)?;
+        if let Some(sink) = sink.as_deref_mut() {
+            scan_operations(connection, sink)?;
+        }
+        let mut state = (&mut file.ranks, sink, 0u64);
+        scan_rows::<TraceRow, _>(
+            connection,
+            &mut state,
+            |(ranks, sink, rows), call| {
+                tick(rows, progress);
+                add_call(ranks, &places, call);
+                if let Some(sink) = sink {
+                    sink.call(call);
+                }
+            },
+            |(ranks, sink, rows), request, completion| {
+                tick(rows, progress);
+                add_request(ranks, &places, &request, completion);
+                if let Some(sink) = sink {
+                    sink.request(&request.summable(), completion);
+                }
+                true
+            },
+        )?;
+        if let (_, Some(sink), _) = state {
+            scan_tallies(connection, sink)?;
+        }
+        for rank in &mut file.ranks {
+            rank.inside.append(&mut rank.posts);
+            rank.presence = Presence::new(std::mem::take(&mut rank.inside));
+            rank.call_ids = Vec::new();
+        }
+        Ok(file)
+    }
+
+    fn slots(&self) -> HashMap<RankKey, u32> {
+        (0..).zip(&self.definitions.ranks).map(|(slot, info)| (info.key, slot)).collect()
+    }
+
+    fn read_starvation(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let slots = self.slots();
+        let mut statement =
+            connection.prepare("SELECT rank, begin_ns, end_ns, wait_ns FROM starvation")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let starved = Starved { begin: row.get(1)?, end: row.get(2)?, wait: row.get(3)? };
+            if let Some(&slot) = slots.get(&row.get(0)?) {
+                self.ranks[slot as usize].starved.push(starved);
+            }
+        }
+        Ok(())
+    }
+
+    fn read_operations(&mut self, connection: &Connection) -> rusqlite::Result<Places> {
+        let slots = self.slots();
+        let mut statement = connection.prepare(
+            "SELECT o.id, o.rank, o.call_id, coalesce(i.call_id, o.call_id), o.call_path_id, o.communicator_id, o.kind, o.bytes, o.peer,
+                    o.tag, o.posted_peer, o.ended, o.receive_operation_id
+             FROM operation o LEFT JOIN operation i ON i.id = o.init_operation_id ORDER BY o.id",
+        )?;
+        let mut rows = statement.query([])?;
+        let mut places = Places::default();
+        while let Some(row) = rows.next()? {
+            let rank = slots.get(&row.get(1)?).copied().unwrap_or(0);
+            let operations = &mut self.ranks[rank as usize].operations;
+            let ended = row.get_ref(11)?.as_str_or_null()?;
+            let operation = FileOperation {
+                call_id: row.get(2)?,
+                mode_call_id: row.get(3)?,
+                call_path_id: row.get(4)?,
+                communicator_id: row.get(5)?,
+                kind: row.get(6)?,
+                bytes: row.get(7)?,
+                peer: row.get(8)?,
+                tag: row.get(9)?,
+                posted_peer: row.get(10)?,
+                ended: Ended::parse(ended),
+                is_tested: ended == Some("tested"),
+                receive: row.get(12)?,
+                is_second_half: false,
+            };
+            let place = Place {
+                rank,
+                operation: operations.len() as u32,
+                is_blocking: is_blocking(&self.definitions, &operation),
+            };
+            let id = row.get(0)?;
+            places.receives.extend(operation.receive.map(|receive| (id, receive)));
+            operations.push(operation);
+            places.push(id, place);
+        }
+        for place in places.receives.values().filter_map(|&id| places.get(id)) {
+            let rank = &mut self.ranks[place.rank as usize];
+            rank.operations[place.operation as usize].is_second_half = true;
+        }
+        Ok(places)
+    }
+}
+
+/// Whether the rows of `call` for this operation are messages or collectives themselves.
+fn is_blocking(definitions: &Definitions, operation: &FileOperation) -> bool {
+    let communicates = matches!(operation.kind, Kind::Send | Kind::Recv | Kind::Collective);
+    let call = definitions.calls.get(&operation.call_id);
+    communicates && call.is_some_and(|call| call.role == "BLOCK" && call.transfers())
+}
+
+fn read_communicators(connection: &Connection) -> rusqlite::Result<HashMap<i64, Communicator>> {
+    let mut statement =
+        connection.prepare("SELECT id, identity, ordinal, size + remote_size FROM communicator")?;
+    let rows = statement.query_map([], |row| {
+        let size = row.get::<_, i64>(3)?.max(0) as u32;
+        Ok((row.get(0)?, Communicator { identity: row.get(1)?, ordinal: row.get(2)?, size }))
+    })?;
+    rows.collect()
+}
+
+fn read_pairs(connection: &Connection, sql: &str) -> rusqlite::Result<HashMap<RankKey, i64>> {
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    rows.collect()
+}
+
+/// Reports progress every so many rows: telling each would cost more than reading it.
+fn tick(rows: &mut u64, progress: &(dyn Fn(u64) + Sync)) {
+    const EVERY: u64 = 1 << 16;
+    *rows += 1;
+    if *rows % EVERY == 0 {
+        progress(EVERY);
+    }
+}
+
+/// Places by `operation.id`, which the recorder numbers without gaps.
+#[derive(Default)]
+struct Places {
+    ids: Vec<i64>,
+    places: Vec<Place>,
+    /// The receiving halves of operations that also send.
+    receives: FxHashMap<i64, i64>,
+}
+
+impl Places {
+    fn push(&mut self, id: i64, place: Place) {
+        self.ids.push(id);
+        self.places.push(place);
+    }
+
+    fn get(&self, id: i64) -> Option<Place> {
+        let guess = usize::try_from(id - self.ids.first()?).ok();
+        let index = match guess.filter(|&guess| self.ids.get(guess) == Some(&id)) {
+            Some(index) => index,
+            None => self.ids.binary_search(&id).ok()?,
+        };
+        Some(self.places[index])
+    }
+}
+
+fn add_call(ranks: &mut [RankRows], places: &Places, row: &CallRow) {
+    let Some(place) = places.get(row.operation_id) else { return };
+    let rank = &mut ranks[place.rank as usize];
+    let duration = row.duration.map_or(0, |duration| duration.0.max(0));
+    // what never returned was still inside when the process ended
+    let end = row.duration.map_or(rank.end.max(row.begin.0), |_| row.begin.0 + duration);
+    rank.inside.push((row.begin.0, end));
+    if row.completed == 0 && !place.is_blocking {
+        return;
+    }
+    let index = rank.calls.len() as u32;
+    rank.call_ids.push(row.id);
+    rank.calls.push(Call {
+        begin: row.begin.0,
+        duration,
+        operation: place.operation,
+        completed: row.completed.min(u64::from(u32::MAX)) as u32,
+        returned: row.duration.is_some(),
+    });
+    if !place.is_blocking {
+        return;
+    }
+    let received = row.receive_id.and_then(|id| places.get(id));
+    for half in [Some(place), received].into_iter().flatten() {
+        rank.endpoints.push(Endpoint {
+            begin: row.begin.0,
+            post: Span::new(0),
+            window: Span::new(0),
+            mpi: Span::new(0),
+            outstanding: Span::new(0),
+            operation: half.operation,
+            call: index,
+            partner: NONE,
+            observed: NONE,
+        });
+    }
+}
+
+fn add_request(
+    ranks: &mut [RankRows],
+    places: &Places,
+    row: &TraceRow,
+    completion: Option<&CallRow>,
+) {
+    let Some(place) = places.get(row.operation_id) else { return };
+    let rank = &mut ranks[place.rank as usize];
+    let post_end = row.post_begin + row.post.max(0);
+    rank.posts.push((row.post_begin, post_end));
+    let observed = row.observation.map_or(NONE, |observation| {
+        rank.observations.push(observation);
+        (rank.observations.len() - 1) as u32
+    });
+    let call = completion.and_then(|call| rank.call_of(call.id));
+    let received = places.receives.get(&row.operation_id).and_then(|&id| places.get(id));
+    for half in [Some(place), received].into_iter().flatten() {
+        rank.endpoints.push(Endpoint {
+            begin: row.post_begin,
+            post: Span::new(row.post),
+            window: Span::of(completion.map(|call| call.begin.0 - post_end)),
+            mpi: Span::of(row.mpi),
+            outstanding: Span::new(row.outstanding),
+            operation: half.operation,
+            call: call.map_or(NONE, |call| call as u32),
+            partner: NONE,
+            observed,
+        });
+    }
+}

@@ -1,0 +1,328 @@
+//! Finds the other end of each message: within one communicator, source, destination and tag, messages do not overtake
+//! each other (MPI-4.1 3.5), so the k-th send is received by the k-th receive. Receives from any source or with any tag
+//! stand where their message came from. Where the two ends contradict each other nothing is guessed: the rest of that
+//! lane stays unmatched.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use super::endpoint::NONE;
+use super::operation::{is_neighbourhood, Direction, Ended, Mode};
+use super::RankTrace;
+use lapscope_data::model::{CallName, Rank};
+
+/// A receive that ends earlier than its send begins is a contradiction, beyond what clocks of one node may differ by.
+const CLOCK_TOLERANCE: i64 = 10_000;
+/// Lanes with unmatched messages that are named.
+const EXAMPLES: usize = 20;
+
+/// What messages have in common that do not overtake each other; or the communicator of collectives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LaneKey {
+    pub comm: u32,
+    /// Places of ranks; [`NONE`] for collectives.
+    pub source: u32,
+    pub destination: u32,
+    pub tag: i64,
+    /// Partitioned messages match among themselves (MPI-4.1 4.2).
+    pub is_partitioned: bool,
+    pub is_collective: bool,
+}
+
+impl LaneKey {
+    /// `None` when something of it is not known.
+    pub(super) fn of(
+        comm: u32,
+        direction: Direction,
+        rank: u32,
+        peer: Option<u32>,
+        tag: Option<i64>,
+        mode: Mode,
+        call: &CallName,
+    ) -> Option<LaneKey> {
+        let message = |source, destination, tag| LaneKey {
+            comm,
+            source,
+            destination,
+            tag,
+            is_partitioned: mode == Mode::Partitioned,
+            is_collective: false,
+        };
+        match direction {
+            Direction::Send => Some(message(rank, peer?, tag?)),
+            Direction::Receive => Some(message(peer?, rank, tag.filter(|&tag| tag >= 0)?)),
+            Direction::Collective if !is_neighbourhood(call) => {
+                Some(LaneKey { is_collective: true, ..message(NONE, NONE, 0) })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// How much of a lane belongs together.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Matched {
+    /// Sends and receives from the front.
+    pub count: u32,
+    pub contradiction: Option<Contradiction>,
+}
+
+/// Why a lane could not be matched to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Contradiction {
+    /// Sizes differ.
+    Bytes,
+    /// It was received before it was sent.
+    Time,
+}
+
+/// How much was matched.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Matching {
+    pub messages: u64,
+    /// Sends without a receive: never received, or received by a rank that was not recorded.
+    pub unmatched_sends: u64,
+    pub unmatched_receives: u64,
+    /// Sends and receives behind a contradiction.
+    pub doubtful: u64,
+    /// Sends and receives whose peer or tag is not known, or is in another world.
+    pub not_followed: u64,
+    /// The lanes with most that is unmatched.
+    pub examples: Vec<Unmatched>,
+}
+
+/// A lane with messages that were not matched.
+#[derive(Debug, Clone, Serialize)]
+pub struct Unmatched {
+    pub source: Rank,
+    pub destination: Rank,
+    pub tag: i64,
+    pub sends: u64,
+    pub receives: u64,
+    pub matched: u64,
+    pub contradiction: Option<Contradiction>,
+}
+
+/// The endpoints of a rank that have a lane, lane by lane, each in the order of their posts.
+#[derive(Debug, Default)]
+pub struct Order {
+    pub endpoints: Vec<u32>,
+    /// By lane and whether they send.
+    ranges: FxHashMap<(u32, bool), Range<u32>>,
+}
+
+/// Puts the endpoints of every rank in order.
+pub(super) fn orders(ranks: &[RankTrace]) -> Vec<Order> {
+    ranks.par_iter().map(order).collect()
+}
+
+fn order(rank: &RankTrace) -> Order {
+    let mut slots: FxHashMap<(u32, bool), u32> = FxHashMap::default();
+    let mut keys: Vec<(u32, bool)> = Vec::new();
+    let slot_of: Vec<u32> = rank
+        .operations
+        .iter()
+        .map(|operation| {
+            if operation.lane == NONE {
+                return NONE;
+            }
+            let key = (operation.lane, operation.direction == Direction::Send);
+            *slots.entry(key).or_insert_with(|| {
+                keys.push(key);
+                (keys.len() - 1) as u32
+            })
+        })
+        .collect();
+    let slot = |endpoint: &super::Endpoint| slot_of[endpoint.operation as usize];
+    let mut starts = vec![0u32; keys.len() + 1];
+    for slot in rank.endpoints.iter().map(slot).filter(|&slot| slot != NONE) {
+        starts[slot as usize + 1] += 1;
+    }
+    for index in 1..starts.len() {
+        starts[index] += starts[index - 1];
+    }
+    let mut endpoints = vec![0u32; starts.last().copied().unwrap_or(0) as usize];
+    let mut next = starts.clone();
+    for (index, endpoint) in rank.endpoints.iter().enumerate() {
+        let slot = slot(endpoint);
+        if slot != NONE {
+            endpoints[next[slot as usize] as usize] = index as u32;
+            next[slot as usize] += 1;
+        }
+    }
+    let mut ranges = FxHashMap::default();
+    for (slot, key) in keys.into_iter().enumerate() {
+        let range = starts[slot]..starts[slot + 1];
+        let part = &mut endpoints[range.start as usize..range.end as usize];
+        // stable: equal begins stay as they ended
+        part.sort_by_key(|&index| rank.endpoints[index as usize].begin);
+        ranges.insert(key, range);
+    }
+    Order { endpoints, ranges }
+}
+
+impl Order {
+    /// The endpoints of a lane, in the order of their posts.
+    pub fn of(&self, lane: u32, is_send: bool) -> &[u32] {
+        let range = self.ranges.get(&(lane, is_send)).cloned().unwrap_or(0..0);
+        &self.endpoints[range.start as usize..range.end as usize]
+    }
+}
+
+/// The two sides of a lane of messages: sends at the source, receives at the destination.
+fn sides<'a>(orders: &'a [Order], lane: u32, key: &LaneKey) -> (&'a [u32], &'a [u32]) {
+    let side = |rank: u32, is_send| orders[rank as usize].of(lane, is_send);
+    (side(key.source, true), side(key.destination, false))
+}
+
+/// Tells each end of a message of the other, by order and sizes alone.
+pub(super) fn pair(ranks: &mut [RankTrace], lanes: &[LaneKey], orders: &[Order]) -> Vec<Matched> {
+    let view: &[RankTrace] = ranks;
+    let matched: Vec<Matched> = lanes
+        .par_iter()
+        .enumerate()
+        .map(|(lane, key)| match key.is_collective {
+            true => Matched::default(),
+            false => by_size(view, key, sides(orders, lane as u32, key)),
+        })
+        .collect();
+    ranks.par_iter_mut().zip(orders).for_each(|(rank, order)| {
+        for (&(lane, is_send), range) in &order.ranges {
+            let key = &lanes[lane as usize];
+            if key.is_collective {
+                continue;
+            }
+            let other = if is_send { key.destination } else { key.source };
+            let others = orders[other as usize].of(lane, !is_send);
+            let own = &order.endpoints[range.start as usize..range.end as usize];
+            let count = matched[lane as usize].count as usize;
+            for (&own, &other) in own.iter().zip(others).take(count) {
+                rank.endpoints[own as usize].partner = other;
+            }
+        }
+    });
+    matched
+}
+
+fn by_size(ranks: &[RankTrace], key: &LaneKey, (sends, receives): (&[u32], &[u32])) -> Matched {
+    let operation = |rank: u32, index: u32| {
+        let rank = &ranks[rank as usize];
+        &rank.operations[rank.endpoints[index as usize].operation as usize]
+    };
+    let agrees = |(&send, &receive): (&u32, &u32)| {
+        let (send, receive) = (operation(key.source, send), operation(key.destination, receive));
+        // what a failed receive got is not known
+        send.bytes == receive.bytes || [send.ended, receive.ended].contains(&Ended::Failed)
+    };
+    let count = sends.iter().zip(receives).take_while(|&pair| agrees(pair)).count();
+    let is_whole = count == sends.len().min(receives.len());
+    Matched { count: count as u32, contradiction: (!is_whole).then_some(Contradiction::Bytes) }
+}
+
+/// Takes apart what the corrected clocks contradict, and counts.
+pub(super) fn verify(
+    ranks: &mut [RankTrace],
+    lanes: &[LaneKey],
+    orders: &[Order],
+    matched: &mut [Matched],
+) -> Matching {
+    let view: &[RankTrace] = ranks;
+    matched.par_iter_mut().enumerate().for_each(|(lane, matched)| {
+        let key = &lanes[lane];
+        if !key.is_collective {
+            let count = possible_in_time(view, key, sides(orders, lane as u32, key), matched.count);
+            if count < matched.count {
+                *matched = Matched { count, contradiction: Some(Contradiction::Time) };
+            }
+        }
+    });
+    for (lane, key) in lanes.iter().enumerate() {
+        if matched[lane].contradiction == Some(Contradiction::Time) {
+            let (sends, receives) = sides(orders, lane as u32, key);
+            let from = matched[lane].count as usize;
+            for (rank, part) in [(key.source, sends), (key.destination, receives)] {
+                for &index in part.iter().skip(from) {
+                    ranks[rank as usize].endpoints[index as usize].partner = NONE;
+                }
+            }
+        }
+    }
+    count(ranks, lanes, orders, matched)
+}
+
+fn possible_in_time(
+    ranks: &[RankTrace],
+    key: &LaneKey,
+    (sends, receives): (&[u32], &[u32]),
+    matched: u32,
+) -> u32 {
+    let is_possible = |&(&send, &receive): &(&u32, &u32)| {
+        let (source, destination) = (&ranks[key.source as usize], &ranks[key.destination as usize]);
+        let sent = source.endpoints[send as usize].begin;
+        let call = destination.endpoints[receive as usize].call;
+        let received = destination.calls.get(call as usize).filter(|call| call.returned);
+        received.map_or(true, |call| call.begin + call.duration + CLOCK_TOLERANCE >= sent)
+    };
+    sends.iter().zip(receives).take(matched as usize).take_while(is_possible).count() as u32
+}
+
+fn count(
+    ranks: &[RankTrace],
+    lanes: &[LaneKey],
+    orders: &[Order],
+    matched: &[Matched],
+) -> Matching {
+    let mut total = Matching { not_followed: not_followed(ranks), ..Matching::default() };
+    for (lane, key) in lanes.iter().enumerate().filter(|(_, key)| !key.is_collective) {
+        let (sends, receives) = sides(orders, lane as u32, key);
+        let (sends, receives) = (sends.len() as u64, receives.len() as u64);
+        let Matched { count, contradiction } = matched[lane];
+        let count = u64::from(count);
+        total.messages += count;
+        if contradiction.is_some() {
+            total.doubtful += sends + receives - 2 * count;
+        } else {
+            total.unmatched_sends += sends - count;
+            total.unmatched_receives += receives - count;
+        }
+        if sends + receives > 2 * count {
+            let rank = |place: u32| ranks[place as usize].info().rank;
+            total.examples.push(Unmatched {
+                source: rank(key.source),
+                destination: rank(key.destination),
+                tag: key.tag,
+                sends,
+                receives,
+                matched: count,
+                contradiction,
+            });
+            if total.examples.len() > 4 * EXAMPLES {
+                keep_worst(&mut total.examples);
+            }
+        }
+    }
+    keep_worst(&mut total.examples);
+    total
+}
+
+fn keep_worst(examples: &mut Vec<Unmatched>) {
+    examples.sort_by_key(|lane| (2 * lane.matched).wrapping_sub(lane.sends + lane.receives) as i64);
+    examples.truncate(EXAMPLES);
+}
+
+/// Messages, MPI_PROC_NULL and cancelled ones aside, that have no lane.
+fn not_followed(ranks: &[RankTrace]) -> u64 {
+    ranks
+        .par_iter()
+        .map(|rank| {
+            let is_lost = |endpoint: &&super::Endpoint| {
+                rank.operations[endpoint.operation as usize].is_untraceable
+            };
+            rank.endpoints.iter().filter(is_lost).count() as u64
+        })
+        .sum()
+}

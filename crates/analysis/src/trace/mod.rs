@@ -1,0 +1,219 @@
+//! A whole run in memory: who communicated what with whom and when, on one clock.
+//!
+//! [`Trace::read`] reads the files side by side, finds the other end of every message ([`matching`]), the members of every
+//! collective ([`collective`]), and brings the clocks of different nodes together ([`clock`]). Analyses of overlap and of
+//! blocking sends are pure functions of it.
+
+pub mod clock;
+pub mod collective;
+mod combine;
+pub mod endpoint;
+mod file;
+pub mod matching;
+pub mod operation;
+pub mod presence;
+mod read;
+mod row;
+pub mod starvation;
+#[cfg(test)]
+mod tests;
+
+use lapscope_data::model::{Bytes, CallName, CallPath, Frame, Module, RankInfo};
+
+pub use clock::Clocks;
+pub use collective::{Collective, Members};
+pub use endpoint::{Call, Endpoint, Observation, Span, NONE};
+pub use matching::Matching;
+pub use operation::{Direction, Ended, Mode, Operation};
+pub use presence::Presence;
+pub use read::{Rows, WithSinks};
+pub use starvation::{Starvation, Starved};
+
+/// Between which processes a message goes.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum PathClass {
+    /// A rank and itself.
+    #[serde(rename = "self")]
+    SelfRank,
+    /// Ranks of one node.
+    Node,
+    /// Ranks of different nodes.
+    Network,
+}
+
+impl PathClass {
+    pub const ALL: [PathClass; 3] = [PathClass::SelfRank, PathClass::Node, PathClass::Network];
+}
+
+/// A run. Moments are nanoseconds on one clock, which begins with the first rank's recording.
+#[derive(Debug, Default)]
+pub struct Trace {
+    /// In the order of rank and life.
+    pub ranks: Vec<RankTrace>,
+    /// [`Operation::call`] and [`Operation::blocking_call`] index into this.
+    pub calls: Vec<CallName>,
+    pub modules: Vec<Module>,
+    /// [`Operation::path`] indexes into this.
+    pub paths: Vec<CallPath>,
+    pub collectives: Vec<Collective>,
+    pub members: Members,
+    pub matching: Matching,
+    pub clocks: Clocks,
+    is_starved: bool,
+}
+
+/// What one rank did.
+#[derive(Debug, Default)]
+pub struct RankTrace {
+    pub info: Option<RankInfo>,
+    pub operations: Vec<Operation>,
+    /// Requests of all kinds, blocking messages and collectives.
+    pub endpoints: Vec<Endpoint>,
+    /// Calls that completed requests or communicated themselves.
+    pub calls: Vec<Call>,
+    pub observations: Vec<Observation>,
+    pub presence: Presence,
+    pub starvation: Starvation,
+    /// Host, as a number.
+    pub node: u32,
+    /// Moments of its epoch, of the return of MPI_Init, and of the entry of MPI_Finalize or of the last record.
+    pub epoch: i64,
+    pub init_end: i64,
+    pub end: i64,
+}
+
+impl RankTrace {
+    /// # Panics
+    /// Never for the ranks of a [`Trace`] that was read.
+    pub fn info(&self) -> &RankInfo {
+        self.info.as_ref().expect("set by Trace::read")
+    }
+}
+
+/// An endpoint unpacked. Moments are on the run's clock.
+#[derive(Debug, Clone, Copy)]
+pub struct Half<'a> {
+    /// Index into [`Trace::ranks`], and into its endpoints.
+    pub rank: usize,
+    pub index: usize,
+    pub operation: &'a Operation,
+    pub post_begin: i64,
+    /// Equal to `post_begin` for blocking calls, which have no window.
+    pub post_end: i64,
+    /// Entry of the completing call, or of the blocking call. `None`: it never ended, or was freed, and nothing tells when it
+    /// completed.
+    pub completion_begin: Option<i64>,
+    /// `None` also when the call never returned.
+    pub completion_end: Option<i64>,
+    /// Requests that the completing call ended; 1 for blocking calls.
+    pub completed_together: u32,
+    /// Inside other MPI calls during the window; `None` when another thread completed it.
+    pub mpi: Option<i64>,
+    /// Bytes of earlier sends to that peer that were not complete at the post.
+    pub outstanding: i64,
+    pub observed: Option<&'a Observation>,
+    /// Index into [`RankTrace::calls`] of the completing, or blocking, call.
+    pub call: Option<u32>,
+    partner: u32,
+}
+
+impl Half<'_> {
+    /// From the end of the post to the begin of the completing call.
+    #[inline]
+    pub fn window(&self) -> Option<i64> {
+        self.completion_begin.map(|begin| begin - self.post_end)
+    }
+
+    #[inline]
+    pub fn bytes(&self) -> Bytes {
+        self.operation.bytes
+    }
+}
+
+impl Trace {
+    /// Whether some rank had to do without a processor at times.
+    pub fn is_starved(&self) -> bool {
+        self.is_starved
+    }
+
+    #[inline]
+    pub fn half(&self, rank: usize, index: usize) -> Half<'_> {
+        let trace = &self.ranks[rank];
+        let endpoint = &trace.endpoints[index];
+        let operation = &trace.operations[endpoint.operation as usize];
+        let is_freed = operation.ended == Ended::Freed;
+        let call = trace.calls.get(endpoint.call as usize).filter(|_| !is_freed);
+        let post_end = endpoint.begin + endpoint.post.or_zero();
+        Half {
+            rank,
+            index,
+            operation,
+            post_begin: endpoint.begin,
+            post_end,
+            completion_begin: call.map(|call| call.begin.max(post_end)),
+            completion_end: call
+                .filter(|call| call.returned)
+                .map(|call| (call.begin + call.duration).max(post_end)),
+            completed_together: call.map_or(0, |call| call.completed.max(1)),
+            mpi: endpoint.mpi.get(),
+            outstanding: endpoint.outstanding.or_zero(),
+            observed: trace.observations.get(endpoint.observed as usize),
+            call: (endpoint.call != NONE).then_some(endpoint.call),
+            partner: endpoint.partner,
+        }
+    }
+
+    /// All endpoints of a rank.
+    pub fn halves(&self, rank: usize) -> impl Iterator<Item = Half<'_>> {
+        (0..self.ranks[rank].endpoints.len()).map(move |index| self.half(rank, index))
+    }
+
+    /// The other end of a message, where it is known.
+    #[inline]
+    pub fn partner(&self, half: &Half<'_>) -> Option<Half<'_>> {
+        let is_message = matches!(half.operation.direction, Direction::Send | Direction::Receive);
+        let peer = half.operation.peer?;
+        (is_message && half.partner != NONE)
+            .then(|| self.half(peer as usize, half.partner as usize))
+    }
+
+    /// The collective that an endpoint takes part in, where all its members are known.
+    #[inline]
+    pub fn collective(&self, half: &Half<'_>) -> Option<&Collective> {
+        (half.operation.direction == Direction::Collective)
+            .then(|| self.collectives.get(half.partner as usize))
+            .flatten()
+    }
+
+    #[inline]
+    pub fn path_class(&self, rank: usize, peer: usize) -> PathClass {
+        if rank == peer {
+            PathClass::SelfRank
+        } else if self.ranks[rank].node == self.ranks[peer].node {
+            PathClass::Node
+        } else {
+            PathClass::Network
+        }
+    }
+
+    /// The frame that a call site is named by.
+    pub fn site_frame(&self, path: Option<u32>) -> Option<Frame> {
+        lapscope_data::model::site_frame(&self.paths[path? as usize], &self.modules)
+    }
+
+    /// The moment at which `rank` was inside MPI again, from `moment` on, as far as that is known; its unsuccessful tests
+    /// count by what they said of `half`, an endpoint of that rank.
+    #[inline]
+    pub fn next_inside(&self, half: &Half<'_>, moment: i64) -> Option<i64> {
+        let call = self.ranks[half.rank].presence.next(moment);
+        let tested = half.observed.and_then(|observed| {
+            let first = half.post_begin + observed.first_unsuccessful_test?;
+            let last = half.post_begin + observed.last_unsuccessful_test?;
+            (last >= moment).then(|| first.max(moment))
+        });
+        [call, tested].into_iter().flatten().min()
+    }
+}

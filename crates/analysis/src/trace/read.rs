@@ -1,0 +1,79 @@
+//! Reads the files of a run, and puts them together.
+
+use std::path::PathBuf;
+
+use super::combine::Combiner;
+use super::file::FileTrace;
+use super::{clock, collective, matching, Trace};
+use lapscope_data::db::{for_each_file, rows_to_scan, DbError, Definitions, NoSink, RowSink};
+
+/// How far reading is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rows {
+    /// So many more are to be read.
+    Expected(u64),
+    /// So many more were read.
+    Read(u64),
+}
+
+impl Trace {
+    /// Reads a run; also why some files could not be read.
+    ///
+    /// # Errors
+    /// No file could be read.
+    pub fn read(
+        databases: &[PathBuf],
+        progress: &(dyn Fn(Rows) + Sync),
+    ) -> Result<(Trace, Vec<DbError>), DbError> {
+        let read = Trace::read_with::<NoSink>(databases, None, progress)?;
+        Ok((read.trace, read.failed))
+    }
+
+    /// As [`Trace::read`], giving every row of each file to a sink as well.
+    ///
+    /// # Errors
+    /// No file could be read.
+    pub fn read_with<S: RowSink + Send>(
+        databases: &[PathBuf],
+        sink: Option<fn(&Definitions) -> S>,
+        progress: &(dyn Fn(Rows) + Sync),
+    ) -> Result<WithSinks<S>, DbError> {
+        let per_file = for_each_file(databases, |database, definitions| {
+            let mut sink = sink.map(|make| (definitions.clone(), make(&definitions)));
+            let of_file = sink.as_mut().map(|(_, sink)| sink as &mut dyn RowSink);
+            let read = || -> rusqlite::Result<FileTrace> {
+                progress(Rows::Expected(rows_to_scan(&database.connection)?));
+                let add = |rows| progress(Rows::Read(rows));
+                FileTrace::read(&database.connection, definitions, of_file, &add)
+            };
+            let file = read().map_err(DbError::reading(&database.path))?;
+            Ok((file, sink))
+        })?;
+        let (files, sinks): (Vec<FileTrace>, Vec<_>) = per_file.read.into_iter().unzip();
+        let sinks = sinks.into_iter().flatten().collect();
+        Ok(WithSinks { trace: Trace::combine(files), sinks, failed: per_file.failed })
+    }
+
+    fn combine(files: Vec<FileTrace>) -> Trace {
+        let mut trace = Trace::default();
+        let lanes = Combiner::new(&files).combine(files, &mut trace);
+        trace.is_starved = trace.ranks.iter().any(|rank| !rank.starvation.is_empty());
+        let orders = matching::orders(&trace.ranks);
+        let mut matched = matching::pair(&mut trace.ranks, &lanes, &orders);
+        let groups = collective::assemble(&mut trace, &lanes, &orders);
+        trace.clocks = clock::correct(&mut trace.ranks, &trace.calls, &groups);
+        collective::time(&mut trace, &groups);
+        trace.members = collective::Members::new(groups);
+        trace.matching = matching::verify(&mut trace.ranks, &lanes, &orders, &mut matched);
+        trace
+    }
+}
+
+/// A run, and what other sinks made of the same rows.
+pub struct WithSinks<S> {
+    pub trace: Trace,
+    /// For each file that could be read.
+    pub sinks: Vec<(Definitions, S)>,
+    /// Why the others could not.
+    pub failed: Vec<DbError>,
+}

@@ -1,0 +1,170 @@
+//! What lapscope recorded of a run, message tag by message tag.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use super::results::Spread;
+use lapscope_analysis::cvars;
+use lapscope_analysis::overlap::request::Hidden;
+use lapscope_analysis::overlap::witness::Witness;
+use lapscope_analysis::overlap::{measure_with, EagerLimits};
+use lapscope_analysis::reference::Reference;
+use lapscope_analysis::stats::quantile;
+use lapscope_analysis::thresholds::Thresholds;
+use lapscope_analysis::trace::{Half, Trace};
+use lapscope_data::db::{list_files, Database};
+
+/// A recorded run in memory.
+pub struct Outside {
+    pub databases: Vec<PathBuf>,
+    pub trace: Trace,
+    pub thresholds: Thresholds,
+    /// (rank, tag): endpoints of that rank, in the order of their posts.
+    by_tag: BTreeMap<(usize, i64), Vec<usize>>,
+    /// (rank, tag): what was hidden of its requests.
+    hidden: HashMap<(usize, i64), Vec<Hidden>>,
+}
+
+#[derive(Default)]
+struct ByTag(HashMap<(usize, i64), Vec<Hidden>>);
+
+impl Witness for ByTag {
+    fn request(&mut self, half: &Half<'_>, hidden: &Hidden) {
+        if let Some(tag) = half.operation.tag {
+            self.0.entry((half.rank, tag)).or_default().push(*hidden);
+        }
+    }
+}
+
+impl Outside {
+    /// # Errors
+    /// A database cannot be read, or there is none.
+    pub fn read(directory: &Path) -> anyhow::Result<Outside> {
+        let databases = list_files(directory)?.databases;
+        let (trace, failed) = Trace::read(&databases, &|_| ())?;
+        if let Some(error) = failed.into_iter().next() {
+            return Err(error.into());
+        }
+        let (declared, _) = cvars::declared(&databases)?;
+        // times that other runs took are no part of what this one shows
+        let reference = Reference::of_run(&trace);
+        let thresholds = Thresholds::find(&trace, &reference, &[], declared);
+        let eager = EagerLimits::of(&thresholds);
+        let (_, found) =
+            measure_with(&trace, &reference, eager, &[], &|_| (), |_| ByTag::default());
+        let hidden = found.into_iter().flat_map(|rank| rank.0).collect();
+        let by_tag = by_tag(&trace);
+        Ok(Outside { databases, trace, thresholds, by_tag, hidden })
+    }
+
+    /// Requests and blocking calls of a rank with that tag, in the order in which they were posted.
+    pub fn halves(&self, rank: usize, tag: i64) -> Vec<Half<'_>> {
+        let indices = self.by_tag.get(&(rank, tag)).map_or(&[][..], Vec::as_slice);
+        indices.iter().map(|&index| self.trace.half(rank, index)).collect()
+    }
+
+    /// Percent of its transfer that each request hid, where lapscope has a reference time for it.
+    pub fn hidden_percent(&self, rank: usize, tag: i64) -> Option<Spread> {
+        let requests = self.hidden.get(&(rank, tag))?;
+        let share = |hidden: &Hidden| {
+            let middle = (hidden.low + hidden.high) as f64 / 2.0;
+            (hidden.transfer > 0).then(|| 100.0 * middle / hidden.transfer as f64)
+        };
+        spread(requests.iter().filter_map(share).collect())
+    }
+
+    /// Blocking collectives on communicators that MPI_Comm_split made, rank by rank in the order of their calls.
+    ///
+    /// # Errors
+    /// A database cannot be read.
+    pub fn collectives(&self) -> anyhow::Result<Collectives> {
+        let mut found = Collectives::new();
+        for path in &self.databases {
+            let database = Database::open(path)?;
+            read_collectives(&database, &mut found).with_context(|| path.display().to_string())?;
+        }
+        Ok(found)
+    }
+}
+
+/// Collectives that a row of a table is about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CollectiveKey {
+    pub ranks: u32,
+    /// MPI_Allreduce, …
+    pub call: String,
+    pub bytes: u64,
+}
+
+/// Calls, rank by rank in the order in which they were made.
+pub type Collectives = BTreeMap<CollectiveKey, Vec<Vec<CpuTimes>>>;
+
+/// Of one call on one rank, nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CpuTimes {
+    pub wall: i64,
+    pub user: i64,
+    pub system: i64,
+}
+
+fn read_collectives(database: &Database, found: &mut Collectives) -> rusqlite::Result<()> {
+    const QUERY: &str = "\
+        SELECT m.size, n.name, o.bytes, c.duration_ns, c.user_ns, c.system_ns
+        FROM call c JOIN operation o ON o.id = c.operation_id JOIN call_name n ON n.id = o.call_id
+             JOIN communicator m ON m.id = o.communicator_id
+        WHERE o.kind = 'collective' AND m.name = 'MPI_Comm_split' AND c.user_ns IS NOT NULL
+        ORDER BY c.begin_ns";
+    let mut own: BTreeMap<CollectiveKey, Vec<CpuTimes>> = BTreeMap::new();
+    let mut query = database.connection.prepare(QUERY)?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let key = CollectiveKey { ranks: row.get(0)?, call: row.get(1)?, bytes: row.get(2)? };
+        let times = CpuTimes { wall: row.get(3)?, user: row.get(4)?, system: row.get(5)? };
+        own.entry(key).or_default().push(times);
+    }
+    for (key, times) in own {
+        found.entry(key).or_default().push(times);
+    }
+    Ok(())
+}
+
+fn by_tag(trace: &Trace) -> BTreeMap<(usize, i64), Vec<usize>> {
+    let mut places: BTreeMap<(usize, i64), Vec<usize>> = BTreeMap::new();
+    for rank in 0..trace.ranks.len() {
+        for half in trace.halves(rank) {
+            if let Some(tag) = half.operation.tag {
+                places.entry((rank, tag)).or_default().push(half.index);
+            }
+        }
+    }
+    for ((rank, _), indices) in &mut places {
+        indices.sort_by_key(|&index| trace.ranks[*rank].endpoints[index].begin);
+    }
+    places
+}
+
+/// Median and quartiles, as the experiments have them; `None` of nothing.
+pub fn spread(mut values: Vec<f64>) -> Option<Spread> {
+    values.sort_by(f64::total_cmp);
+    Some(Spread {
+        median: quantile(&values, 0.5)?,
+        low: quantile(&values, 0.25),
+        high: quantile(&values, 0.75),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quartiles_between_values() {
+        assert_eq!(spread(vec![]), None);
+        let one = Spread { median: 3.0, low: Some(3.0), high: Some(3.0) };
+        assert_eq!(spread(vec![3.0]), Some(one));
+        let four = Spread { median: 2.5, low: Some(1.75), high: Some(3.25) };
+        assert_eq!(spread(vec![4.0, 1.0, 3.0, 2.0]), Some(four));
+    }
+}

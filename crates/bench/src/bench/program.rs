@@ -1,0 +1,77 @@
+//! The experiments: their sources are part of this command, so that an MPI and its compiler are all that is needed.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use super::mpi::Mpi;
+
+/// A program of `examples`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Program {
+    /// Its directory, and its name.
+    pub name: &'static str,
+    source: &'static str,
+}
+
+macro_rules! program {
+    ($name:literal) => {
+        Program {
+            name: $name,
+            source: include_str!(concat!("../../../../examples/", $name, "/", $name, ".c")),
+        }
+    };
+}
+
+pub const OVERLAP: Program = program!("overlap");
+pub const PROGRESS: Program = program!("progress");
+pub const T0_T3: Program = program!("t0_t3");
+pub const COLLECTIVE_CPU: Program = program!("collective_cpu");
+pub const GHOST_CELLS: Program = program!("ghost_cells");
+pub const WAVEFRONT: Program = program!("wavefront");
+
+pub const ALL: [Program; 6] = [OVERLAP, PROGRESS, T0_T3, COLLECTIVE_CPU, GHOST_CELLS, WAVEFRONT];
+
+/// What they include.
+const COMMON: [(&str, &str); 2] = [
+    ("common/experiment.h", include_str!("../../../../examples/common/experiment.h")),
+    ("common/pair.h", include_str!("../../../../examples/common/pair.h")),
+];
+
+/// Writes the sources below `directory`, as they lie in `examples`.
+///
+/// # Errors
+/// It cannot be written to.
+pub fn write_sources(directory: &Path) -> anyhow::Result<()> {
+    let write = |path: PathBuf, text: &str| {
+        let parent = path.parent().unwrap_or(directory);
+        std::fs::create_dir_all(parent)
+            .and_then(|()| std::fs::write(&path, text))
+            .with_context(|| path.display().to_string())
+    };
+    COMMON.iter().try_for_each(|(name, text)| write(directory.join(name), text))?;
+    ALL.iter().try_for_each(|program| write(program.source_in(directory), program.source))
+}
+
+impl Program {
+    fn source_in(&self, directory: &Path) -> PathBuf {
+        directory.join(self.name).join(format!("{}.c", self.name))
+    }
+
+    /// Where it stands when it was compiled for that MPI.
+    pub fn executable(&self, directory: &Path, mpi: &Mpi) -> PathBuf {
+        directory.join(&mpi.name).join(self.name)
+    }
+
+    /// Compiles what [`write_sources`] has written.
+    ///
+    /// # Errors
+    /// The compiler fails.
+    pub fn compile(&self, directory: &Path, mpi: &Mpi) -> anyhow::Result<()> {
+        let executable = self.executable(directory, mpi);
+        if let Some(parent) = executable.parent() {
+            std::fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
+        }
+        mpi.compile(&self.source_in(directory), &executable)
+    }
+}

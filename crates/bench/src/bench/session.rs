@@ -1,0 +1,239 @@
+//! Launches the experiments, recorded, and reads what they printed and what lapscope saw.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{bail, Context};
+
+use super::compare::add_outside;
+use super::mpi::Mpi;
+use super::outside::Outside;
+use super::plan::Job;
+use super::results::{AdviceGiven, Link, Run, Threshold};
+use super::{table, timeline};
+use crate::launch::child::{exit_code, HeldSignals, Watch};
+use crate::launch::environment;
+use lapscope_analysis::pipeline::report;
+use lapscope_analysis::pipeline::OpenRun;
+use lapscope_analysis::report::ReportOptions;
+use lapscope_data::recovery::recover_ended_run;
+use lapscope_data::recovery::Claim;
+
+/// An experiment that takes longer hangs.
+const LIMIT: Duration = Duration::from_secs(90);
+/// Launches before a run counts as failed: launchers and transports have their own moods.
+const TRIALS: usize = 2;
+/// Pieces of advice that are kept.
+const ADVICE: usize = 3;
+
+/// What all launches have in common.
+pub struct Session<'a> {
+    pub mpis: &'a [Mpi],
+    pub processors: u32,
+    /// Where programs were compiled to and runs are recorded.
+    pub directory: &'a Path,
+    pub preload: &'a Path,
+    /// The front of a command line over the slow link.
+    pub slow_link: &'a [OsString],
+    pub signals: &'a HeldSignals,
+    /// Recorded runs stay.
+    pub keeps: bool,
+}
+
+/// What becomes of a job.
+pub enum Done {
+    Run(Box<Run>),
+    /// Somebody wants us to end.
+    Interrupted,
+}
+
+impl Session<'_> {
+    /// Launches the job, again when it fails; `number` tells its files from those of others. A run that failed is a result,
+    /// too.
+    pub fn run(&self, job: &Job, number: usize, tick: &dyn Fn()) -> Done {
+        let mut run = self.blank(job);
+        for trial in 1..=TRIALS {
+            let began = Instant::now();
+            let place = self.directory.join(format!("run-{number}-{trial}"));
+            let result = self.launch(job, &place, tick).and_then(|ended| match ended {
+                Some(output) => self.read(job, &place, &output, &mut run).map(|()| true),
+                None => Ok(false),
+            });
+            run.seconds = began.elapsed().as_secs_f64();
+            if !self.keeps {
+                let _ = std::fs::remove_dir_all(&place); // a directory of temporary files, removed with them
+            }
+            match result {
+                Ok(true) => return Done::Run(Box::new(Run { problem: None, ..run })),
+                Ok(false) => return Done::Interrupted,
+                Err(error) => {
+                    let (problem, seconds) = (Some(format!("{error:#}")), run.seconds);
+                    run = Run { problem, seconds, ..self.blank(job) };
+                }
+            }
+        }
+        Done::Run(Box::new(run))
+    }
+
+    fn blank(&self, job: &Job) -> Run {
+        let settings: Vec<String> =
+            job.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        Run {
+            mpi: job.mpi,
+            link: job.link,
+            inject: job.inject,
+            program: job.program.name.to_owned(),
+            arguments: job.arguments.join(" "),
+            settings: settings.join(" "),
+            ranks: job.ranks,
+            seconds: 0.0,
+            problem: None,
+            tables: Vec::new(),
+            thresholds: Vec::new(),
+            segments: Vec::new(),
+            advice: Vec::new(),
+        }
+    }
+
+    /// What the program printed; `None`: interrupted.
+    fn launch(&self, job: &Job, place: &Path, tick: &dyn Fn()) -> anyhow::Result<Option<String>> {
+        std::fs::create_dir_all(place).with_context(|| place.display().to_string())?;
+        let line = self.line(job);
+        let file = |name: &str| File::create(place.join(name)).with_context(|| name.to_owned());
+        let mut command = Command::new(&line[0]);
+        command
+            .args(&line[1..])
+            .current_dir(place)
+            .envs(self.environment(job, place))
+            .stdin(Stdio::null())
+            .stdout(file("stdout")?)
+            .stderr(file("stderr")?);
+        let watch = Watch { limit: Some(LIMIT), tick };
+        let ended = self.signals.run(&mut command, Some(watch));
+        let ended = ended.with_context(|| line[0].to_string_lossy().into_owned())?;
+        if ended.interrupted {
+            return Ok(None);
+        }
+        if ended.out_of_time {
+            bail!("took longer than {} s and was ended", LIMIT.as_secs());
+        }
+        if !ended.status.success() {
+            let said = std::fs::read(place.join("stderr")).unwrap_or_default();
+            let said = String::from_utf8_lossy(&said);
+            let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            bail!("failed with exit code {}: {last}", exit_code(ended.status));
+        }
+        let output = std::fs::read(place.join("stdout")).context("what it printed")?;
+        Ok(Some(String::from_utf8_lossy(&output).into_owned()))
+    }
+
+    fn line(&self, job: &Job) -> Vec<OsString> {
+        let mpi = &self.mpis[job.mpi];
+        let mut line = match job.link {
+            Link::SharedMemory => Vec::new(),
+            Link::SlowLink => self.slow_link.to_vec(),
+        };
+        line.extend(mpi.launch_line(job.ranks, self.processors));
+        line.push(job.program.executable(self.directory, mpi).into_os_string());
+        line.extend(job.arguments.iter().map(OsString::from));
+        line
+    }
+
+    fn environment(&self, job: &Job, place: &Path) -> Vec<(String, OsString)> {
+        let mpi = &self.mpis[job.mpi];
+        let mut variables: Vec<(String, OsString)> = Vec::new();
+        let mut set = |name: &str, value: OsString| variables.push((name.to_owned(), value));
+        for (name, value) in mpi.environment(job.link) {
+            set(name, value.into());
+        }
+        let existing = std::env::var_os("LD_PRELOAD");
+        set("LD_PRELOAD", environment::preload(self.preload, existing.as_deref()));
+        set("LAPSCOPE_DIR", place.join("run").into());
+        for (name, value) in [("ENABLE", "on"), ("QUIET", "on"), ("CONVERT", "on")] {
+            set(&format!("LAPSCOPE_{name}"), value.into());
+        }
+        set("LAPSCOPE_INJECT", job.inject.key().into());
+        for (name, value) in &job.settings {
+            set(name, value.into());
+        }
+        variables
+    }
+
+    fn read(&self, job: &Job, place: &Path, output: &str, run: &mut Run) -> anyhow::Result<()> {
+        run.tables = table::read(output)?;
+        if run.tables.is_empty() {
+            bail!("{} printed no table", job.program.name);
+        }
+        let recorded: PathBuf = place.join("run");
+        if !recorded.is_dir() {
+            let name = &self.mpis[job.mpi].name;
+            bail!("nothing was recorded under {name}: `lapscope doctor` says whether there is a recorder for it");
+        }
+        let launch = Claim::read(&recorded).map_or_else(String::new, |claim| claim.launch);
+        recover_ended_run(&recorded, false, &launch)?; // nobody else writes there
+        let outside = Outside::read(&recorded)?;
+        add_outside(job.program.name, &mut run.tables, &outside)?;
+        if job.asks.thresholds {
+            run.thresholds = thresholds(&outside);
+        }
+        if job.asks.timeline {
+            let tables = run.tables.iter().filter(|table| table.name == "t0_t3");
+            run.segments = tables.flat_map(|table| timeline::segments(table, &outside)).collect();
+        }
+        drop(outside);
+        if job.asks.advice {
+            run.advice = advice(&recorded)?;
+        }
+        Ok(())
+    }
+}
+
+/// Of the path between the two ranks.
+fn thresholds(outside: &Outside) -> Vec<Threshold> {
+    let Some(path) = outside.thresholds.paths.first() else { return Vec::new() };
+    let limit = |what: &str, found: &lapscope_analysis::thresholds::Threshold| Threshold {
+        what: what.into(),
+        largest_buffered_bytes: found.largest_buffered_bytes,
+        smallest_waiting_bytes: found.smallest_waiting_bytes,
+        verdict: word(&found.verdict),
+        sentence: found.sentence.clone(),
+    };
+    let cumulative = &path.cumulative;
+    vec![
+        limit("post", &path.post),
+        limit("attention", &path.attention),
+        limit("completion", &path.completion),
+        Threshold {
+            what: "cumulative".into(),
+            largest_buffered_bytes: cumulative.largest_buffered_bytes,
+            smallest_waiting_bytes: cumulative.smallest_blocking_bytes,
+            verdict: word(&cumulative.verdict),
+            sentence: cumulative.sentence.clone(),
+        },
+    ]
+}
+
+fn advice(recorded: &Path) -> anyhow::Result<Vec<AdviceGiven>> {
+    let mut open = OpenRun::open(Some(recorded))?;
+    open.find_wrappers(&[])?;
+    let report = report::build(&mut open, &[], ReportOptions::default())?;
+    let given = report.advice.iter().filter(|advice| advice.helps).take(ADVICE);
+    let given = given.map(|advice| {
+        let other = advice.or_test.iter().map(|other| format!(" {}", other.sentence));
+        AdviceGiven {
+            cure: word(&advice.cure),
+            share: advice.share,
+            sentence: std::iter::once(advice.sentence.clone()).chain(other).collect(),
+        }
+    });
+    Ok(given.collect())
+}
+
+/// As JSON has a value of an enumeration.
+fn word(value: &impl serde::Serialize) -> String {
+    let json = serde_json::to_value(value).unwrap_or_default();
+    json.as_str().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,137 @@
+//! The environment that a program gets from `lapscope run`.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use lapscope_data::options::{self, is_valid};
+
+/// Variables to set, in the order in which they were asked for; a later one wins.
+#[derive(Debug, Clone, Default)]
+pub struct Settings(Vec<(OsString, OsString)>);
+
+impl Settings {
+    pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
+        let name = name.into();
+        self.0.retain(|(known, _)| *known != name);
+        self.0.push((name, value.into()));
+    }
+
+    /// The value that the program will see: set here, else in our environment; empty counts as not set.
+    pub fn get(&self, name: &str) -> Option<OsString> {
+        let own = self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+        own.or_else(|| std::env::var_os(name)).filter(|value| !value.is_empty())
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
+    /// LD_PRELOAD and every LAPSCOPE_ variable that the program will see.
+    pub fn names(&self) -> Vec<OsString> {
+        let inherited = std::env::vars_os()
+            .map(|(name, _)| name)
+            .filter(|name| name.to_string_lossy().starts_with("LAPSCOPE_"));
+        let mut names: Vec<OsString> =
+            self.0.iter().map(|(name, _)| name.clone()).chain(inherited).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+}
+
+/// `NAME=VALUE` as the variable and its value.
+///
+/// # Errors
+/// A sentence, when there is no such option or the recorder would not take the value.
+pub fn assignment(text: &str) -> Result<(String, String), String> {
+    let Some((name, value)) = text.split_once('=') else {
+        return Err("expected NAME=VALUE, as in CPU_TIME=on".into());
+    };
+    let Some(option) = options::find(name) else {
+        let guess = options::nearest(name);
+        let guess = guess.map(|known| format!("did you mean {known}? ")).unwrap_or_default();
+        return Err(format!("no such option; {guess}`lapscope options` lists them all"));
+    };
+    if !is_valid(option, value) {
+        return Err(format!("{value} is not valid, expected {}", option.unit));
+    }
+    Ok((option.name.to_owned(), value.to_owned()))
+}
+
+/// LD_PRELOAD with `library` in front; other entries are kept, and an earlier lapscope is replaced: two would record
+/// everything twice.
+pub fn preload(library: &Path, existing: Option<&OsStr>) -> OsString {
+    let mut value = library.as_os_str().to_owned();
+    let existing = existing.unwrap_or_default().as_bytes();
+    for entry in existing.split(|byte| b": ".contains(byte)).filter(|entry| !entry.is_empty()) {
+        let entry = OsStr::from_bytes(entry);
+        if Path::new(entry).file_name() != library.file_name() {
+            value.push(":");
+            value.push(entry);
+        }
+    }
+    value
+}
+
+/// The run directory for a launch at this moment: `lapscope-<YYYYmmdd-HHMMSS.mmm>-<program>` here.
+///
+/// # Errors
+/// The working directory is gone.
+pub fn default_directory(program: &str) -> anyhow::Result<PathBuf> {
+    Ok(std::env::current_dir()?
+        .join(format!("lapscope-{}-{program}", lapscope_data::calendar::local_stamp())))
+}
+
+/// The variable that says that this process is itself a rank which a launcher has started; `None` when it is not.
+pub fn rank_variable() -> Option<&'static str> {
+    const VARIABLES: [&str; 10] = [
+        "OMPI_COMM_WORLD_RANK",
+        "PMIX_RANK",
+        "PMI_RANK",
+        "MPI_LOCALRANKID",
+        "MV2_COMM_WORLD_RANK",
+        "PALS_RANKID",
+        "FLUX_TASK_RANK",
+        "JSM_NAMESPACE_RANK",
+        "ALPS_APP_PE",
+        "MPIRUN_RANK",
+    ];
+    let is_set = |name: &&str| std::env::var_os(name).is_some();
+    let slurm = ["SLURM_PROCID", "SLURM_STEP_ID"];
+    // A batch script has SLURM_PROCID too; only what srun starts has a step.
+    let in_step = slurm.iter().all(is_set).then_some("SLURM_PROCID");
+    VARIABLES.into_iter().find(|name| is_set(name)).or(in_step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_preloads_are_kept_and_ours_is_there_once() {
+        let library = Path::new("/opt/lib/liblapscope.so");
+        let value = |existing: &str| preload(library, Some(OsStr::new(existing)));
+        assert_eq!(preload(library, None), "/opt/lib/liblapscope.so");
+        assert_eq!(value("/a.so /b.so"), "/opt/lib/liblapscope.so:/a.so:/b.so");
+        assert_eq!(value("/a.so:/old/liblapscope.so:"), "/opt/lib/liblapscope.so:/a.so");
+    }
+
+    #[test]
+    fn assignments_are_checked() {
+        assert_eq!(assignment("max_mb=16").unwrap(), ("LAPSCOPE_MAX_MB".into(), "16".into()));
+        let error = |text| assignment(text).unwrap_err();
+        assert!(error("max_mb").contains("NAME=VALUE"));
+        assert!(error("max_md=1").contains("did you mean LAPSCOPE_MAX_MB?"));
+        assert!(error("max_mb=lots").contains("1..1048576 MB"));
+    }
+
+    #[test]
+    fn later_settings_win() {
+        let mut settings = Settings::default();
+        settings.set("LAPSCOPE_DIR", "/a");
+        settings.set("LAPSCOPE_DIR", "/b");
+        assert_eq!(settings.get("LAPSCOPE_DIR"), Some("/b".into()));
+        assert_eq!(settings.iter().count(), 1);
+    }
+}

@@ -1,0 +1,181 @@
+//! What a launch left in a run directory.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use rusqlite::Connection;
+
+use crate::launch::runs::Run;
+use lapscope_data::db::{list_files, parse_name, Database, DbError};
+use lapscope_data::model::{Full, Rank};
+use lapscope_data::recovery::recover_ended_run;
+
+/// What the ranks of one job left.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// World sizes by world.
+    pub worlds: BTreeMap<i64, i64>,
+    pub ranks: BTreeSet<Rank>,
+    pub requests: u64,
+    pub calls: u64,
+    pub lost: u64,
+    pub summarized: Option<Full>,
+    /// `rank.ended` of the ranks that did not end in MPI_Finalize.
+    pub died: BTreeMap<Rank, String>,
+    /// Sentences about what could not be read.
+    pub trouble: Vec<String>,
+}
+
+/// Recovers leftover spools of a run whose launcher has ended, and counts what is there.
+///
+/// # Errors
+/// The directory cannot be listed.
+pub fn read(run: &Run) -> anyhow::Result<Outcome> {
+    let recovered = recover_ended_run(&run.directory, true, &run.launch)?;
+    let mut outcome = Outcome { trouble: recovered.left, ..Outcome::default() };
+    let mut files = match list_files(&run.directory) {
+        Ok(files) => files.databases,
+        Err(DbError::Empty(_)) => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    files.extend(recovered.copies.databases.iter().cloned());
+    for path in files {
+        let counted = Database::open(&path)
+            .map_err(anyhow::Error::from)
+            .and_then(|database| outcome.add(&database.connection).map_err(anyhow::Error::from));
+        if let Err(error) = counted {
+            outcome.trouble.push(format!("{error:#}"));
+        }
+    }
+    Ok(outcome)
+}
+
+/// Of a run whose spools are to stay as they are.
+///
+/// # Errors
+/// The directory cannot be listed.
+pub fn describe_unconverted(run: &Run) -> anyhow::Result<String> {
+    let entries =
+        std::fs::read_dir(&run.directory).with_context(|| run.directory.display().to_string())?;
+    let is_spool =
+        |name: &str| parse_name(name).is_some_and(|(_, extension)| extension.starts_with("spool"));
+    let names = entries.flatten().map(|entry| entry.file_name());
+    let count = names.filter(|name| is_spool(&name.to_string_lossy())).count();
+    let (run, plural) = (relative(&run.directory), if count == 1 { "" } else { "s" });
+    let run = run.display();
+    Ok(format!(
+        "data in {run}: {count} spool{plural}, not converted (LAPSCOPE_CONVERT=off); next: lapscope recover {run}"
+    ))
+}
+
+impl Outcome {
+    fn add(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        // max(id) is a look-up where count(*) would read everything; ids have no gaps
+        let last = |table: &str| -> rusqlite::Result<i64> {
+            let sql = format!("SELECT coalesce(max(id), 0) FROM {table}");
+            connection.query_row(&sql, [], |row| row.get(0))
+        };
+        self.requests += last("request")? as u64;
+        self.calls += last("call")? as u64;
+        let mut statement = connection.prepare(
+            "SELECT world, world_rank, world_size, lost_records, summarized, ended FROM rank",
+        )?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let rank = Rank { world: row.get(0)?, number: row.get(1)? };
+            self.ranks.insert(rank);
+            let size = self.worlds.entry(rank.world).or_default();
+            *size = row.get::<_, i64>(2)?.max(*size);
+            self.lost += row.get::<_, i64>(3)?.max(0) as u64;
+            self.summarized = self.summarized.or(Full::of(row.get(4)?));
+            let ended: String = row.get(5)?;
+            if ended != "finalize" {
+                self.died.insert(rank, ended);
+            }
+        }
+        Ok(())
+    }
+
+    /// The last lines of a run. `reported`: a report follows, so none needs to be recommended.
+    pub fn lines(&self, run: &Path, reported: bool) -> Vec<String> {
+        let run = relative(run);
+        let run = run.display();
+        let ranks = self.ranks.len();
+        let expected: i64 = self.worlds.values().sum();
+        let of = if ranks as i64 == expected { String::new() } else { format!(" of {expected}") };
+        let worlds = match self.worlds.len() {
+            0 | 1 => String::new(),
+            count => format!(" in {count} worlds"),
+        };
+        let mut lines = vec![format!(
+            "data in {run}: {ranks}{of} rank{}{worlds}, {} requests, {} calls, {} lost{}",
+            if ranks == 1 && of.is_empty() { "" } else { "s" },
+            self.requests,
+            self.calls,
+            self.lost,
+            self.summarized.map_or_else(String::new, |full| {
+                format!("; {}, the rest is summaries", full.sentence())
+            })
+        )];
+        for sentence in &self.trouble {
+            lines.push(sentence.clone());
+        }
+        if !self.died.is_empty() {
+            lines.push(format!("ended before MPI_Finalize: {}", self.dead()));
+            lines.push(format!("what they were waiting for: lapscope pending {run}"));
+        }
+        if !reported {
+            lines.push(format!("next: lapscope report {run}"));
+        }
+        lines
+    }
+
+    /// `ranks 1 (killed), 2 (MPI_Abort)`
+    fn dead(&self) -> String {
+        const NAMED: usize = 8;
+        let each = self.died.iter().take(NAMED);
+        let each: Vec<String> =
+            each.map(|(rank, ended)| format!("{rank} ({})", describe_end(ended))).collect();
+        let plural = if self.died.len() == 1 { "" } else { "s" };
+        let more = if self.died.len() > NAMED { ", ..." } else { "" };
+        format!("rank{plural} {}{more}", each.join(", "))
+    }
+}
+
+fn describe_end(ended: &str) -> &str {
+    match ended {
+        "abort" => "MPI_Abort",
+        "exit" => "exit without MPI_Finalize",
+        other => other,
+    }
+}
+
+/// Below the working directory: as the user would type it.
+pub fn relative(path: &Path) -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(&here).map_or_else(|_| path.into(), PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_name_the_dead_and_the_next_command() {
+        let rank = |text: &str| text.parse::<Rank>().unwrap();
+        let outcome = Outcome {
+            worlds: [(1, 2), (2, 2)].into(),
+            ranks: [rank("0"), rank("1"), rank("2:0")].into(),
+            requests: 10,
+            calls: 5,
+            died: [(rank("1"), "killed".to_owned()), (rank("2:0"), "abort".to_owned())].into(),
+            ..Outcome::default()
+        };
+        let text = outcome.lines(Path::new("/data/run"), false).join("\n");
+        assert!(text
+            .contains("data in /data/run: 3 of 4 ranks in 2 worlds, 10 requests, 5 calls, 0 lost"));
+        assert!(text.contains("ranks 1 (killed), 2:0 (MPI_Abort)"), "{text}");
+        assert!(text.ends_with("next: lapscope report /data/run"));
+    }
+}

@@ -1,0 +1,222 @@
+//! Opens runs: finds their files, checks that they are ours, reads definitions. Everything is read-only.
+
+mod census;
+pub mod check;
+mod configuration;
+mod copied;
+mod definitions;
+mod guard;
+pub mod ids;
+mod locate;
+mod rows;
+pub mod rules;
+mod scan;
+
+use std::path::{Path, PathBuf};
+
+use rayon::iter::Either;
+use rayon::prelude::*;
+use rusqlite::{Connection, OpenFlags};
+use thiserror::Error;
+
+use crate::model::Rank;
+use crate::store;
+use check::BadValue;
+
+pub use census::Census;
+pub use configuration::{Configuration, Settings};
+pub use definitions::Definitions;
+pub use guard::{guard, unlimited};
+pub use locate::{find_run, list_files, parse_name, FileKey, RunFiles};
+pub use rows::{BadColumn, Rows};
+pub use scan::{
+    rows_to_scan, scan, scan_operations, scan_rows, scan_tallies, FromRow, NoSink, RowSink,
+};
+
+/// `PRAGMA application_id` of every lapscope database.
+pub const APPLICATION_ID: i64 = 1_279_349_584;
+/// `PRAGMA user_version` that this program reads.
+pub const USER_VERSION: i64 = 7;
+
+/// Why a run, or one of its files, cannot be read.
+#[derive(Debug, Error)]
+pub enum DbError {
+    #[error("no run directory (lapscope-*) with data here; name one, or record a run with: lapscope run -- mpirun -n 4 ./app")]
+    NoRun,
+    #[error("{0}: no such file or directory")]
+    NotFound(PathBuf),
+    #[error("{0}: no rank-*.db and no rank-*.spool in it; a run directory is what `lapscope run` names when the program ends")]
+    Empty(PathBuf),
+    #[error("{0}: not a lapscope database")]
+    NotLapscope(PathBuf),
+    #[error("{path}: format {found}, newer than format {USER_VERSION} that this lapscope reads; use the lapscope that recorded it, or a newer one")]
+    Newer { path: PathBuf, found: i64 },
+    #[error("{path}: format {found}, older than format {USER_VERSION} that this lapscope reads; use the lapscope that recorded it, or record the run again")]
+    Older { path: PathBuf, found: i64 },
+    #[error("{path}: damaged ({source}); if its spool is still there, delete this file and run: lapscope recover")]
+    Damaged { path: PathBuf, source: rusqlite::Error },
+    #[error("{path}: {bad}. The file was changed or damaged; if its spool is still there, delete this file and run: lapscope recover")]
+    BadValue { path: PathBuf, bad: BadValue },
+    #[error("{path}: {what}, which lapscope never writes: the file was changed or made to mislead; if its spool is still there, delete this file and run: lapscope recover")]
+    Foreign { path: PathBuf, what: String },
+    #[error("{0}: reading it takes far more steps than a file of its size has rows: it was damaged or made to mislead; if its spool is still there, delete this file and run: lapscope recover")]
+    Runaway(PathBuf),
+    #[error("{path}: rank {rank} is in {first} already; keep one of the two in the directory")]
+    RankTwice { path: PathBuf, rank: Rank, first: PathBuf },
+    #[error("{0}: not a regular file")]
+    NotRegular(PathBuf),
+    #[error("{path}: {source}")]
+    Io { path: PathBuf, source: std::io::Error },
+}
+
+impl DbError {
+    /// Turns what SQLite says while reading `path` into an error that names the file.
+    pub fn reading(path: &Path) -> impl Fn(rusqlite::Error) -> DbError + '_ {
+        move |source| match check::bad_value(&source) {
+            Some(bad) => DbError::BadValue { path: path.into(), bad: bad.clone() },
+            None if guard::is_stopped(&source) => DbError::Runaway(path.into()),
+            None => DbError::Damaged { path: path.into(), source },
+        }
+    }
+
+    /// The file that could not be read; `None` where it is not about one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            DbError::NoRun => None,
+            DbError::NotFound(path)
+            | DbError::Empty(path)
+            | DbError::NotLapscope(path)
+            | DbError::Runaway(path)
+            | DbError::NotRegular(path)
+            | DbError::Newer { path, .. }
+            | DbError::Older { path, .. }
+            | DbError::Damaged { path, .. }
+            | DbError::BadValue { path, .. }
+            | DbError::Foreign { path, .. }
+            | DbError::RankTwice { path, .. }
+            | DbError::Io { path, .. } => Some(path),
+        }
+    }
+}
+
+/// A database open for reading.
+#[derive(Debug)]
+pub struct Database {
+    pub path: PathBuf,
+    pub connection: Connection,
+}
+
+impl Database {
+    /// Opens `path` read-only and checks that it is a lapscope database of this format, whose tables are tables. Statements
+    /// end where they take more than a file of its size can need.
+    ///
+    /// # Errors
+    /// [`DbError`] naming the file: not found, not ours, of another format, or damaged.
+    pub fn open(path: &Path) -> Result<Database, DbError> {
+        let bytes = check_header(path)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags_and_vfs(path, flags, store::vfs())
+            .map_err(DbError::reading(path))?;
+        guard(&connection).map_err(DbError::reading(path))?;
+        guard::limit_work(&connection, bytes);
+        let pragma = |name: &str| -> rusqlite::Result<i64> {
+            connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
+        };
+        let application_id = pragma("application_id").map_err(DbError::reading(path))?;
+        let found = pragma("user_version").map_err(DbError::reading(path))?;
+        if application_id != APPLICATION_ID {
+            return Err(DbError::NotLapscope(path.into()));
+        }
+        match found.cmp(&USER_VERSION) {
+            std::cmp::Ordering::Less => Err(DbError::Older { path: path.into(), found }),
+            std::cmp::Ordering::Greater => Err(DbError::Newer { path: path.into(), found }),
+            std::cmp::Ordering::Equal => {
+                let database = Database { path: path.into(), connection };
+                guard::only_tables(&database)?;
+                Ok(database)
+            }
+        }
+    }
+}
+
+/// SQLite opens anything and complains at the first query, and an empty file is to it an empty database. A FIFO would hold
+/// it for ever, also one with the name of the file's journal. Returns the file's size.
+fn check_header(path: &Path) -> Result<u64, DbError> {
+    use std::io::{ErrorKind, Read};
+    let io = |source| DbError::Io { path: path.into(), source };
+    let mut magic = [0u8; 16];
+    let mut file = crate::files::open_regular(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => DbError::NotFound(path.into()),
+        ErrorKind::InvalidInput => DbError::NotRegular(path.into()),
+        _ => io(error),
+    })?;
+    for suffix in ["-journal", "-wal", "-shm"] {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(suffix);
+        let beside = PathBuf::from(beside);
+        if std::fs::metadata(&beside).is_ok_and(|facts| !facts.is_file()) {
+            return Err(DbError::NotRegular(beside));
+        }
+    }
+    match file.read_exact(&mut magic) {
+        Ok(()) if &magic == b"SQLite format 3\0" => {
+            file.metadata().map(|facts| facts.len()).map_err(io)
+        }
+        Ok(()) => Err(DbError::NotLapscope(path.into())),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+            Err(DbError::NotLapscope(path.into()))
+        }
+        Err(error) => Err(io(error)),
+    }
+}
+
+/// The answers for the files that could be read, in the order of the files, and why the others could not.
+#[derive(Debug)]
+pub struct PerFile<T> {
+    pub read: Vec<T>,
+    pub failed: Vec<DbError>,
+}
+
+/// Runs `work` on every database, as many at a time as there are processors.
+///
+/// # Errors
+/// The first file's error when no file could be read.
+pub fn for_each_file<T, F>(paths: &[PathBuf], work: F) -> Result<PerFile<T>, DbError>
+where
+    T: Send,
+    F: Fn(&Database, Definitions) -> Result<T, DbError> + Sync,
+{
+    let (read, mut failed) = side_by_side(paths, |path| {
+        let database = Database::open(path)?;
+        let definitions = Definitions::read(&database)?;
+        work(&database, definitions)
+    });
+    if read.is_empty() && !failed.is_empty() {
+        return Err(failed.swap_remove(0));
+    }
+    Ok(PerFile { read, failed })
+}
+
+/// What `one` makes of every file, in their order, and why of some it makes nothing. A thread has one file open at a time:
+/// `one` must not give work to other threads, or its own would begin another file meanwhile.
+fn side_by_side<T: Send>(
+    paths: &[PathBuf],
+    one: impl Fn(&Path) -> Result<T, DbError> + Sync,
+) -> (Vec<T>, Vec<DbError>) {
+    paths.par_iter().with_max_len(1).partition_map(|path| match one(path) {
+        Ok(value) => Either::Left(value),
+        Err(error) => Either::Right(error),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_agree_with_the_schema() {
+        let schema = include_str!("../../../schema/schema.sql");
+        assert!(schema.contains(&format!("PRAGMA application_id = {APPLICATION_ID};")));
+        assert!(schema.contains(&format!("PRAGMA user_version = {USER_VERSION};")));
+    }
+}

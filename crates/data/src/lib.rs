@@ -1,0 +1,18 @@
+//! What a run is made of: its files, their rows as types, names of places, and words for people. Everything else builds on it.
+
+pub mod calendar;
+pub mod calls;
+pub mod db;
+pub mod files;
+pub mod merged;
+pub mod model;
+pub mod options;
+pub mod options_def;
+pub mod places;
+pub mod program;
+pub mod recovery;
+pub mod schema;
+pub mod secrets;
+pub mod store;
+pub mod symbols;
+pub mod text;

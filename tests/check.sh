@@ -88,7 +88,7 @@ without_launchers() {
         echo "NOT TESTED: calls against the standard (no pympistandard)" | tee $kept/standard.log
     fi
     suite "units of data, analysis and bench" count_cargo cargo_test -p lapscope-data -p lapscope-analysis -p lapscope-bench --lib
-    suite "command line" count_cargo cargo_test -p lapscope -p lapscope-data -p lapscope-analysis -p lapscope-bench --lib --bins --tests
+    suite "command line" count_cargo cargo_test -p lapscope --lib --bins --tests
     suite "support of tests" count_cargo cargo_test -p lapscope-tests -p lapscope-fixture --lib
 }
 

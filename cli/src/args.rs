@@ -9,7 +9,7 @@ mod units;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::output::{Format, TextOrJson};
+use crate::export::Format;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use lapscope_bench::launch::environment::assignment;
 use lapscope_bench::launch::Mode;
@@ -165,7 +165,7 @@ pub struct ReportArgs {
     /// Run directory or database [default: the newest lapscope-* here]
     pub run: Option<PathBuf>,
 
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_parser = Format::any(), default_value_t)]
     pub format: Format,
 
     /// Call sites shown; 0 shows all
@@ -194,7 +194,7 @@ pub struct SitesArgs {
     /// Run directory or database [default: the newest lapscope-* here]
     pub run: Option<PathBuf>,
 
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_parser = Format::any(), default_value_t)]
     pub format: Format,
 
     /// Call sites shown; 0 shows all
@@ -276,14 +276,14 @@ pub struct RequestsArgs {
     /// Run directory or database [default: the newest lapscope-* here]
     pub run: Option<PathBuf>,
 
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_parser = Format::any(), default_value_t)]
     pub format: Format,
 
     /// Requests shown; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,
 
-    /// [default: completion; with --top 0 and json or csv: stored]
+    /// [default: completion; with --top 0, but for text: stored]
     #[arg(long, value_enum)]
     pub sort: Option<RequestSort>,
 
@@ -335,7 +335,7 @@ pub struct PendingArgs {
     /// Run directory or database [default: the newest lapscope-* here]
     pub run: Option<PathBuf>,
 
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_parser = Format::any(), default_value_t)]
     pub format: Format,
 
     /// Entries shown per rank; 0 shows all
@@ -361,7 +361,7 @@ pub struct SqlArgs {
     /// One SQL statement [default: list the tables and views]
     pub query: Option<String>,
 
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_parser = Format::any(), default_value_t)]
     pub format: Format,
 }
 
@@ -405,8 +405,8 @@ pub struct RecoverArgs {
 /// Every LAPSCOPE_ variable: what it does, its default, its value now.
 #[derive(Debug, Args)]
 pub struct OptionsArgs {
-    #[arg(long, value_enum, default_value_t)]
-    pub format: TextOrJson,
+    #[arg(long, value_parser = Format::of_no_table(), default_value_t)]
+    pub format: Format,
 }
 
 /// Say which MPIs, recorders, clocks, counters and permissions are here, and what to do about what is missing.
@@ -419,8 +419,8 @@ pub struct DoctorArgs {
     /// Program to look at
     pub program: Option<PathBuf>,
 
-    #[arg(long, value_enum, default_value_t)]
-    pub format: TextOrJson,
+    #[arg(long, value_parser = Format::of_no_table(), default_value_t)]
+    pub format: Format,
 }
 
 /// What the words in reports mean (`lapscope help terms`), or the help of a command.

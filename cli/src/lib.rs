@@ -2,6 +2,7 @@
 
 pub mod args;
 pub mod commands;
+pub mod export;
 pub mod output;
 pub mod plot;
 pub mod render;

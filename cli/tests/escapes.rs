@@ -116,9 +116,9 @@ fn every_text_column_and_every_reading_command() {
                             continue;
                         }
                         let formats = if hostile.len() == 1 {
-                            &["text", "csv"][..]
+                            &["text", "csv", "markdown"][..]
                         } else {
-                            &["text", "csv", "json"]
+                            &["text", "csv", "json", "markdown"]
                         };
                         for format in formats {
                             let bytes = check(run.path(), &full::line(command, &query), format);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::output::TextOrJson;
+use crate::export::Format;
 
 /// [`lapscope_bench::bench::results::Link`], as it is typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -91,6 +91,6 @@ pub struct BenchArgs {
     #[arg(long, value_name = "DIR", conflicts_with = "read")]
     pub dir: Option<PathBuf>,
 
-    #[arg(long, value_enum, default_value_t)]
-    pub format: TextOrJson,
+    #[arg(long, value_parser = Format::of_no_table(), default_value_t)]
+    pub format: Format,
 }

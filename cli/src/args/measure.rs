@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::{units, WrapperArgs};
-use crate::output::{Format, TextOrJson};
+use crate::export::Format;
 use crate::render::overlap::OverlapBy;
 use clap::Args;
 use lapscope_data::model::Rank;
@@ -28,7 +28,7 @@ pub struct ThresholdsArgs {
     #[arg(conflicts_with = "probe")]
     pub run: Option<PathBuf>,
 
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_parser = Format::any(), default_value_t)]
     pub format: Format,
 
     /// Only messages that this rank sent, WORLD:RANK of spawned processes; may be given several times
@@ -74,7 +74,7 @@ pub struct DiffArgs {
     #[arg(value_name = "B")]
     pub b: PathBuf,
 
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_parser = Format::any(), default_value_t)]
     pub format: Format,
 
     /// Call sites shown; 0 shows all
@@ -102,7 +102,7 @@ pub struct OverlapArgs {
     /// Run directory or database [default: the newest lapscope-* here]
     pub run: Option<PathBuf>,
 
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_parser = Format::any(), default_value_t)]
     pub format: Format,
 
     /// One table only [default: a summary; csv: site]
@@ -153,8 +153,8 @@ pub struct CalibrateArgs {
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
 
-    #[arg(long, value_enum, default_value_t)]
-    pub format: TextOrJson,
+    #[arg(long, value_parser = Format::of_no_table(), default_value_t)]
+    pub format: Format,
 
     /// The launch line, without a program
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{units, WrapperArgs};
-use crate::output::TextOrJson;
+use crate::export::Format;
 use lapscope_bench::launch::environment::assignment;
 use lapscope_bench::launch::Mode;
 
@@ -89,8 +89,8 @@ pub struct TuneArgs {
     #[command(flatten)]
     pub wrappers: WrapperArgs,
 
-    #[arg(long, value_enum, default_value_t)]
-    pub format: TextOrJson,
+    #[arg(long, value_parser = Format::of_no_table(), default_value_t)]
+    pub format: Format,
 
     /// The launch line, with the program
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]

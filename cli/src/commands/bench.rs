@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,8 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::own_program::warn_of_load;
 use crate::args::{BenchArgs, Experiment, LinkChoice};
-use crate::output::TextOrJson;
-use crate::output::{print, print_json};
+use crate::export::{self, Document};
 use crate::plot;
 use crate::render;
 use lapscope_bench::bench::database::{self, Writer};
@@ -40,20 +40,25 @@ const INTERRUPTED: u8 = 128 + libc::SIGINT as u8;
 /// There is no MPI, its compiler fails, something of lapscope is missing, or a file cannot be written. A run that fails is
 /// none: it is named in the report card.
 pub fn run(args: &BenchArgs) -> Result<ExitCode> {
-    let (results, code) = match &args.read {
+    let (mut results, code) = match &args.read {
         Some(file) => (database::read(file)?, ExitCode::SUCCESS),
         None => measure(args)?,
     };
     if let Some(directory) = &args.plot {
         draw(&results, directory)?;
     }
-    match args.format {
-        TextOrJson::Text => {
-            print(|out| render::bench::write(out, &results, Style::for_stdout()))?;
-        }
-        TextOrJson::Json => print_json(&results)?,
-    }
+    export::print(&mut results, args.format)?;
     Ok(code)
+}
+
+impl Document for Results {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        Ok(render::bench::write(out, self, style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
+        export::write_json(self, out)
+    }
 }
 
 fn draw(results: &Results, directory: &Path) -> Result<()> {

@@ -1,5 +1,6 @@
 //! `lapscope calibrate`: runs lapscope's own MPI program under the user's launcher, and keeps how long its transfers took.
 
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -7,8 +8,7 @@ use anyhow::{bail, Context};
 
 use super::own_program::OwnProgram;
 use crate::args::CalibrateArgs;
-use crate::output;
-use crate::output::TextOrJson;
+use crate::export::{self, Document};
 use crate::render;
 use lapscope_analysis::calibration::{self, Calibration, Circumstances};
 use lapscope_analysis::pipeline::follow;
@@ -35,13 +35,13 @@ pub fn run(args: &CalibrateArgs) -> anyhow::Result<ExitCode> {
         Ok(own_run) => own_run,
         Err(code) => return Ok(code),
     };
-    let calibration = measured(&own_run.directory, args)?;
+    let mut calibration = measured(&own_run.directory, args)?;
     let path = match &args.output {
         Some(path) => path.clone(),
         None => calibration::directory()?.join(calibration.file_name()),
     };
     calibration.write(&path)?;
-    print(args, &calibration)?;
+    export::print(&mut calibration, args.format)?;
     let hosts: Vec<&str> = calibration.circumstances.hosts.iter().map(String::as_str).collect();
     say!("calibration in {}", path.display());
     if args.output.is_none() {
@@ -71,11 +71,12 @@ fn measured(run: &Path, args: &CalibrateArgs) -> anyhow::Result<Calibration> {
     Ok(Calibration::new(launch, trace.ranks.len() as u64, circumstances, reference))
 }
 
-fn print(args: &CalibrateArgs, calibration: &Calibration) -> anyhow::Result<()> {
-    match args.format {
-        TextOrJson::Json => output::print_json(calibration),
-        TextOrJson::Text => {
-            output::print(|out| render::calibration::write(out, calibration, Style::for_stdout()))
-        }
+impl Document for Calibration {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> anyhow::Result<()> {
+        Ok(render::calibration::write(out, self, style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> anyhow::Result<()> {
+        export::write_json(self, out)
     }
 }

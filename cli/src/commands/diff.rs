@@ -1,13 +1,14 @@
 //! `lapscope diff`: two runs side by side.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
 
 use crate::args::DiffArgs;
-use crate::output::Format;
-use crate::output::{print, print_json};
+use crate::export::rows::{self, RowWriter};
+use crate::export::{self, Document};
 use crate::render;
 use lapscope_analysis::diff::{Diff, Side};
 use lapscope_analysis::pipeline::report::build;
@@ -27,13 +28,23 @@ pub fn run(args: &DiffArgs) -> Result<ExitCode> {
     a.wrappers.join(&b.wrappers);
     b.wrappers = a.wrappers.clone();
     let (a, b) = (side(a)?, side(b)?);
-    let diff = Diff::new(&a, &b, args.top);
-    match args.format {
-        Format::Text => print(|out| render::diff::write(out, &diff, Style::for_stdout()))?,
-        Format::Json => print_json(&diff)?,
-        Format::Csv => print(|out| render::csv::write_site_pairs(out, &diff.sites))?,
-    }
+    let mut diff = Diff::new(&a, &b, args.top);
+    export::print(&mut diff, args.format)?;
     Ok(ExitCode::SUCCESS)
+}
+
+impl Document for Diff {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        Ok(render::diff::write(out, self, style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
+        export::write_json(self, out)
+    }
+
+    fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {
+        Ok(rows::write(rows, &render::columns::site_pairs(), &self.sites)?)
+    }
 }
 
 fn open(path: &Path, wrappers: &[String]) -> Result<OpenRun> {

@@ -4,10 +4,10 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::{bail, Context};
+use serde::Serialize;
 
 use crate::args::DoctorArgs;
-use crate::output;
-use crate::output::TextOrJson;
+use crate::export::{self, Document};
 use lapscope_bench::doctor::{libraries, machine, mpi, subject, Finding, Status};
 use lapscope_bench::launch::line::find_executable;
 use lapscope_data::text::style::Style;
@@ -29,11 +29,23 @@ pub fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     findings.extend(libraries::look());
     findings.extend(mpi::look());
     findings.extend(machine::look());
-    match args.format {
-        TextOrJson::Json => output::print_json(&serde_json::json!({ "findings": findings }))?,
-        TextOrJson::Text => output::print(|out| write(out, &findings, Style::for_stdout()))?,
-    }
+    export::print(&mut Answer { findings }, args.format)?;
     Ok(ExitCode::SUCCESS)
+}
+
+#[derive(Serialize)]
+struct Answer {
+    findings: Vec<Finding>,
+}
+
+impl Document for Answer {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> anyhow::Result<()> {
+        Ok(write(out, &self.findings, style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> anyhow::Result<()> {
+        export::write_json(self, out)
+    }
 }
 
 fn write(out: &mut dyn Write, findings: &[Finding], style: Style) -> io::Result<()> {

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::warn;
 use crate::args::MergeArgs;
+use crate::export::warn;
 use crate::output::print;
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_data::db::{self, Database};

@@ -18,13 +18,3 @@ pub mod sites;
 pub mod sql;
 pub mod thresholds;
 pub mod tune;
-
-use lapscope_analysis::problem::Problem;
-use lapscope_data::say;
-
-/// Says on standard error what must be known, for output formats that have no place for it.
-fn warn(problems: &[Problem]) {
-    for problem in problems {
-        say!("{}", problem.message);
-    }
-}

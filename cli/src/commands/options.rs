@@ -6,8 +6,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 
 use crate::args::OptionsArgs;
-use crate::output;
-use crate::output::TextOrJson;
+use crate::export::{self, Document};
 use lapscope_data::options::{is_valid, nearest, OPTIONS, OWN_VARIABLES};
 use lapscope_data::text::style::Style;
 
@@ -41,12 +40,19 @@ pub struct Unknown {
 /// # Errors
 /// Standard output cannot be written.
 pub fn run(args: &OptionsArgs) -> anyhow::Result<ExitCode> {
-    let answer = Answer { options: options_now(), unknown: unknown_variables() };
-    match args.format {
-        TextOrJson::Json => output::print_json(&answer)?,
-        TextOrJson::Text => output::print(|out| write_text(out, &answer, Style::for_stdout()))?,
-    }
+    let mut answer = Answer { options: options_now(), unknown: unknown_variables() };
+    export::print(&mut answer, args.format)?;
     Ok(ExitCode::SUCCESS)
+}
+
+impl Document for Answer {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> anyhow::Result<()> {
+        Ok(write_text(out, self, style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> anyhow::Result<()> {
+        export::write_json(self, out)
+    }
 }
 
 fn options_now() -> Vec<OptionNow> {

@@ -1,17 +1,19 @@
 //! `lapscope overlap`: what was hidden, what could have been, and what was waited for.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
 
-use super::warn;
 use crate::args::OverlapArgs;
-use crate::output::{print, print_json, Format};
+use crate::export::rows::RowWriter;
+use crate::export::{self, Document};
 use crate::render;
 use crate::render::overlap::OverlapBy;
 use lapscope_analysis::overlap::Options;
-use lapscope_analysis::pipeline::overlap::build;
+use lapscope_analysis::pipeline::overlap::{build, OverlapDocument};
 use lapscope_analysis::pipeline::OpenRun;
+use lapscope_analysis::problem::Problem;
 use lapscope_data::text::style::Style;
 
 /// Reads the run, recovering what killed ranks left, and prints its overlap.
@@ -22,17 +24,31 @@ pub fn run(args: &OverlapArgs) -> Result<ExitCode> {
     let mut open = OpenRun::open(args.run.as_deref())?;
     open.find_wrappers(&args.wrappers.names)?;
     let options = Options { top: args.top, ranks: &args.ranks };
-    let document = build(&mut open, args.reference.as_deref(), options)?;
-    match args.format {
-        Format::Json => print_json(&document)?,
-        Format::Csv => {
-            warn(&document.overlap.problems);
-            let by = args.by.unwrap_or(OverlapBy::Site);
-            print(|out| render::overlap::write_csv(out, &document, by))?;
-        }
-        Format::Text => {
-            print(|out| render::overlap::write(out, &document, args.by, Style::for_stdout()))?;
-        }
-    }
+    let all = build(&mut open, args.reference.as_deref(), options)?;
+    export::print(&mut Answer { all, by: args.by }, args.format)?;
     Ok(ExitCode::SUCCESS)
+}
+
+struct Answer {
+    all: OverlapDocument,
+    /// The one table that was asked for.
+    by: Option<OverlapBy>,
+}
+
+impl Document for Answer {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        Ok(render::overlap::write(out, &self.all, self.by, style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
+        export::write_json(&self.all, out)
+    }
+
+    fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {
+        Ok(render::overlap::write_rows(rows, &self.all, self.by.unwrap_or(OverlapBy::Site))?)
+    }
+
+    fn problems(&self) -> &[Problem] {
+        &self.all.overlap.problems
+    }
 }

@@ -1,14 +1,14 @@
 //! `lapscope pending`: what had not ended when the processes did.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
 
-use super::warn;
 use crate::args::PendingArgs;
-use crate::output::Format;
-use crate::output::{print, print_json};
+use crate::export::rows::{self, RowWriter};
+use crate::export::{self, warn, Document};
 use crate::render;
 use lapscope_analysis::pending::PendingItem;
 use lapscope_analysis::pipeline::filters::check_ranks;
@@ -18,10 +18,13 @@ use lapscope_analysis::JSON_VERSION;
 use lapscope_data::text::style::Style;
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct Answer {
     json_version: u32,
     run: String,
-    pending: &'a [PendingItem],
+    pending: Vec<PendingItem>,
+    /// As text: entries of a rank that are shown.
+    #[serde(skip)]
+    top: usize,
 }
 
 /// Prints requests that never ended and calls that never returned.
@@ -38,18 +41,22 @@ pub fn run(args: &PendingArgs) -> Result<ExitCode> {
     let mut problems = open.problems(&[]);
     problems.extend(module_problems(found.symbols.troubles()));
     warn(&problems);
-    match args.format {
-        Format::Text => {
-            print(|out| render::pending::write(out, &items, args.top, Style::for_stdout()))?;
-        }
-        Format::Json => {
-            print_json(&Document {
-                json_version: JSON_VERSION,
-                run: open.name(),
-                pending: &items,
-            })?;
-        }
-        Format::Csv => print(|out| render::csv::write_pending(out, &items))?,
-    }
+    let (run, top) = (open.name(), args.top);
+    let mut answer = Answer { json_version: JSON_VERSION, run, pending: items, top };
+    export::print(&mut answer, args.format)?;
     Ok(ExitCode::SUCCESS)
+}
+
+impl Document for Answer {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        Ok(render::pending::write(out, &self.pending, self.top, style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
+        export::write_json(self, out)
+    }
+
+    fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {
+        Ok(rows::write(rows, &render::columns::pending(), &self.pending)?)
+    }
 }

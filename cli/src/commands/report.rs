@@ -1,16 +1,18 @@
 //! `lapscope report`: where the time went.
 
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
 
-use super::warn;
 use crate::args::{ReportArgs, REPORTED_SITES};
-use crate::output::{print, print_json, Format};
+use crate::export::rows::{self, RowWriter};
+use crate::export::{self, Document, Format};
 use crate::render;
 use lapscope_analysis::pipeline::report::build;
 use lapscope_analysis::pipeline::OpenRun;
+use lapscope_analysis::problem::Problem;
 use lapscope_analysis::report::{Report, ReportOptions};
 use lapscope_data::text::style::Style;
 
@@ -23,16 +25,27 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     open.find_wrappers(&args.wrappers.names)?;
     let options =
         ReportOptions { top: args.top, order: args.sort.into(), ..ReportOptions::default() };
-    let report = build(&mut open, &args.ranks, options)?;
-    match args.format {
-        Format::Text => print_text(&report)?,
-        Format::Json => print_json(&report)?,
-        Format::Csv => {
-            warn(&report.problems);
-            print(|out| render::csv::write_sites(out, &report.sites))?;
-        }
-    }
+    let mut report = build(&mut open, &args.ranks, options)?;
+    export::print(&mut report, args.format)?;
     Ok(ExitCode::SUCCESS)
+}
+
+impl Document for Report {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        Ok(render::report::write(out, self, style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
+        export::write_json(self, out)
+    }
+
+    fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {
+        Ok(rows::write(rows, &render::columns::sites(), &self.sites)?)
+    }
+
+    fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
 }
 
 /// What the command prints of a run that nothing more was said about.
@@ -43,9 +56,5 @@ pub fn print_of(run: &Path) -> Result<()> {
     let mut open = OpenRun::open(Some(run))?;
     open.find_wrappers(&[])?;
     let options = ReportOptions { top: REPORTED_SITES, ..ReportOptions::default() };
-    print_text(&build(&mut open, &[], options)?)
-}
-
-fn print_text(report: &Report) -> Result<()> {
-    print(|out| render::report::write(out, report, Style::for_stdout()))
+    export::print(&mut build(&mut open, &[], options)?, Format::default())
 }

@@ -8,12 +8,10 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde_json::json;
 
-use super::warn;
 use crate::args::{EndedFilter, KindFilter, RequestSort, RequestsArgs};
-use crate::output::print_in;
-use crate::output::Format;
+use crate::export::rows::{Objects, RowWriter};
+use crate::export::{self, warn, Document};
 use crate::render;
-use crate::render::csv::CsvWriter;
 use lapscope_analysis::pipeline::filters::{check_calls, check_ranks};
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_analysis::problem::module_problems;
@@ -35,12 +33,14 @@ pub fn run(args: &RequestsArgs) -> Result<ExitCode> {
     let mut open = OpenRun::open(args.run.as_deref())?;
     open.find_wrappers(&args.wrappers.names)?;
     check(args, &open)?;
-    let mut selection = Selection::new(args, &mut open)?;
-    if order(args) == Order::Stored && args.format != Format::Text {
-        stream(args, &mut open, &mut selection)?;
-    } else {
-        show_top(args, &mut open, &mut selection)?;
+    let selection = Selection::new(args, &mut open)?;
+    let mut answer = Answer { args, open: &mut open, selection, top: None, failed: Vec::new() };
+    if order(args) != Order::Stored || !args.format.streams() {
+        answer.find_top()?;
     }
+    export::print(&mut answer, args.format)?;
+    let Answer { selection, failed, .. } = answer;
+    open.leave_out(failed)?;
     let mut problems = open.problems(&[]);
     problems.extend(module_problems(selection.symbols.troubles()));
     warn(&problems);
@@ -155,72 +155,110 @@ fn order(args: &RequestsArgs) -> Order {
         Some(RequestSort::UnsuccessfulTests) => Order::UnsuccessfulTests,
         Some(RequestSort::Begin) => Order::Begin,
         Some(RequestSort::Stored) => Order::Stored,
-        None if args.top == 0 && args.format != Format::Text => Order::Stored,
+        None if args.top == 0 && args.format.streams() => Order::Stored,
         None => Order::Completion,
     }
 }
 
-fn show_top(args: &RequestsArgs, open: &mut OpenRun, selection: &mut Selection) -> Result<()> {
-    let (filter, paths) = (&selection.filter, selection.paths.as_ref());
-    let per_file = for_each_file(&open.files.databases, |database, definitions| {
-        let is_wanted = Selection::is_wanted_path(paths, &database.path);
-        let requests = Requests::new(database, &definitions, filter, is_wanted)?;
-        let top = requests.top(order(args), args.top)?;
-        Ok((definitions, top))
-    })?;
-    open.leave_out(per_file.failed)?;
-    let (mut definitions, tops): (Vec<_>, Vec<_>) = per_file.read.into_iter().unzip();
-    for definitions in &mut definitions {
-        selection.set_callers(definitions);
-    }
-    let (tops, found): (Vec<_>, Vec<u64>) = tops.into_iter().unzip();
-    let found: u64 = found.into_iter().sum();
-    let mut requests = merge_top(tops, args.top);
-    let mut places: Vec<PlaceNames<'_>> = definitions.iter().map(PlaceNames::new).collect();
-    for request in &mut requests {
-        places[request.file].fill_in(request, &mut selection.symbols);
-    }
-    print_in(args.format, |out| match args.format {
-        Format::Text => render::requests::write(out, &requests, found, Style::for_stdout()),
-        Format::Json | Format::Csv => {
-            let mut writer = RowWriter::begin(args.format, &open.name(), out)?;
-            requests.iter().try_for_each(|request| writer.write(request))?;
-            writer.end(found)
-        }
-    })
+/// Requests: the first in an order, or all as the files have them, which go out as they are read, so that memory does not
+/// depend on how many there are.
+struct Answer<'a> {
+    args: &'a RequestsArgs,
+    open: &'a mut OpenRun,
+    selection: Selection,
+    /// The first of so many; `None`: they are still to be read.
+    top: Option<(Vec<Request>, u64)>,
+    /// Files that could not be read.
+    failed: Vec<DbError>,
 }
 
-/// Rows go out as they are read, so that memory does not depend on how many there are.
-fn stream(args: &RequestsArgs, open: &mut OpenRun, selection: &mut Selection) -> Result<()> {
-    let limit = if args.top == 0 { u64::MAX } else { args.top as u64 };
-    let mut failed = Vec::new();
-    print_in(args.format, |out| {
-        let mut writer = RowWriter::begin(args.format, &open.name(), out)?;
+impl Document for Answer<'_> {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        let mut requests = Vec::new();
+        let found = self.for_each(&mut |request| {
+            requests.push(request);
+            Ok(())
+        })?;
+        Ok(render::requests::write(out, &requests, found, style)?)
+    }
+
+    /// A request a line.
+    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
+        let run = json!(self.open.name());
+        write!(out, "{{\"json_version\":{JSON_VERSION},\"run\":{run},\"requests\":[")?;
+        let mut before = "\n";
+        let found = self.for_each(&mut |request| {
+            out.write_all(before.as_bytes())?;
+            before = ",\n";
+            Ok(serde_json::to_writer(&mut *out, &request)?)
+        })?;
+        Ok(writeln!(out, "\n],\"found\":{found}}}")?)
+    }
+
+    fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {
+        let mut rows = Objects::new(rows);
+        self.for_each(&mut |request| Ok(rows.write(&request)?)).map(|_| ())
+    }
+}
+
+impl Answer<'_> {
+    fn find_top(&mut self) -> Result<()> {
+        let (order, top) = (order(self.args), self.args.top);
+        let (filter, paths) = (&self.selection.filter, self.selection.paths.as_ref());
+        let per_file = for_each_file(&self.open.files.databases, |database, definitions| {
+            let is_wanted = Selection::is_wanted_path(paths, &database.path);
+            let requests = Requests::new(database, &definitions, filter, is_wanted)?;
+            let top = requests.top(order, top)?;
+            Ok((definitions, top))
+        })?;
+        self.open.leave_out(per_file.failed)?;
+        let (mut definitions, tops): (Vec<_>, Vec<_>) = per_file.read.into_iter().unzip();
+        for definitions in &mut definitions {
+            self.selection.set_callers(definitions);
+        }
+        let (tops, found): (Vec<_>, Vec<u64>) = tops.into_iter().unzip();
+        let mut requests = merge_top(tops, top);
+        let mut places: Vec<PlaceNames<'_>> = definitions.iter().map(PlaceNames::new).collect();
+        for request in &mut requests {
+            places[request.file].fill_in(request, &mut self.selection.symbols);
+        }
+        self.top = Some((requests, found.into_iter().sum()));
+        Ok(())
+    }
+
+    /// Returns how many were found.
+    fn for_each(&mut self, take: &mut Take<'_>) -> Result<u64> {
+        if let Some((requests, found)) = self.top.take() {
+            requests.into_iter().try_for_each(take)?;
+            return Ok(found);
+        }
+        let limit = if self.args.top == 0 { u64::MAX } else { self.args.top as u64 };
         let mut found = 0;
-        for path in &open.files.databases {
-            match stream_file(path, selection, limit, &mut found, &mut writer) {
+        for path in &self.open.files.databases {
+            match stream_file(path, &mut self.selection, limit, &mut found, take) {
                 Ok(result) => result?,
-                Err(error) => failed.push(error),
+                Err(error) => self.failed.push(error),
             }
         }
-        writer.end(found)
-    })?;
-    open.leave_out(failed)
+        Ok(found)
+    }
 }
 
-/// The outer error is of the file, the inner one of the output.
+type Take<'a> = dyn FnMut(Request) -> Result<()> + 'a;
+
+/// The outer error is of the file, the inner one of who takes the requests.
 fn stream_file(
     path: &Path,
     selection: &mut Selection,
     limit: u64,
     found: &mut u64,
-    writer: &mut RowWriter<'_>,
-) -> Result<std::io::Result<()>, DbError> {
+    take: &mut Take<'_>,
+) -> Result<Result<()>, DbError> {
     let database = Database::open(path)?;
     let mut definitions = Definitions::read(&database)?;
     selection.set_callers(&mut definitions);
     let mut places = PlaceNames::new(&definitions);
-    let mut written = Ok(());
+    let mut taken = Ok(());
     let Selection { filter, paths, symbols, .. } = selection;
     let is_wanted = Selection::is_wanted_path(paths.as_ref(), path);
     Requests::new(&database, &definitions, filter, is_wanted)?.read(|mut request| {
@@ -229,41 +267,8 @@ fn stream_file(
         }
         *found += 1;
         places.fill_in(&mut request, symbols);
-        written = writer.write(&request);
-        written.is_ok()
+        taken = take(request);
+        taken.is_ok()
     })?;
-    Ok(written)
-}
-
-/// Writes requests as one JSON document, a request a line, or as CSV.
-struct RowWriter<'a> {
-    out: &'a mut dyn Write,
-    csv: Option<CsvWriter>,
-    rows: u64,
-}
-
-impl<'a> RowWriter<'a> {
-    fn begin(format: Format, run: &str, out: &'a mut dyn Write) -> std::io::Result<Self> {
-        let csv = (format == Format::Csv).then(CsvWriter::default);
-        if csv.is_none() {
-            write!(out, "{{\"json_version\":{JSON_VERSION},\"run\":{},\"requests\":[", json!(run))?;
-        }
-        Ok(RowWriter { out, csv, rows: 0 })
-    }
-
-    fn write(&mut self, request: &Request) -> std::io::Result<()> {
-        if let Some(csv) = &mut self.csv {
-            return csv.write(self.out, request);
-        }
-        self.out.write_all(if self.rows == 0 { b"\n" } else { b",\n" })?;
-        self.rows += 1;
-        Ok(serde_json::to_writer(&mut *self.out, request)?)
-    }
-
-    fn end(self, found: u64) -> std::io::Result<()> {
-        match self.csv {
-            Some(_) => Ok(()),
-            None => writeln!(self.out, "\n],\"found\":{found}}}"),
-        }
-    }
+    Ok(taken)
 }

@@ -1,14 +1,14 @@
 //! `lapscope sites`: every call site with its call paths.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
 
-use super::warn;
 use crate::args::{SiteSort, SitesArgs};
-use crate::output::Format;
-use crate::output::{print, print_json};
+use crate::export::rows::{self, RowWriter};
+use crate::export::{self, warn, Document};
 use crate::render;
 use lapscope_analysis::combine::Grouping;
 use lapscope_analysis::combine::RunSums;
@@ -37,12 +37,15 @@ impl From<SiteSort> for Order {
 }
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct Answer<'a> {
     json_version: u32,
     run: String,
     run_ns: Nanos,
-    sites: &'a [Site],
+    sites: Vec<Site>,
     wrappers: Vec<&'a Wrapper>,
+    /// As text: call paths as a tree, in place of one after the other.
+    #[serde(skip)]
+    is_tree: bool,
 }
 
 /// Prints the sites, grouped by whole call path.
@@ -65,26 +68,37 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
     let sites = wanted_sites(args, &sums, run_time, &mut names);
     problems.extend(module_problems(open.symbols.troubles()));
     warn(&problems);
-    let style = Style::for_stdout();
-    match args.format {
-        Format::Json => print_json(&Document {
-            json_version: JSON_VERSION,
-            run: open.name(),
-            run_ns: run_time,
-            sites: &sites,
-            wrappers: open.wrappers.iter().collect(),
-        })?,
-        Format::Csv => print(|out| render::csv::write_sites(out, &sites))?,
-        Format::Text if sites.is_empty() => print(|out| writeln!(out, "no such call site"))?,
-        Format::Text => print(|out| {
-            match args.paths {
-                true => render::sites::write(out, &sites, style)?,
-                false => render::tree::write(out, &sites, style)?,
-            }
-            render::report::write_wrappers(out, open.wrappers.iter(), style)
-        })?,
-    }
+    let mut answer = Answer {
+        json_version: JSON_VERSION,
+        run: open.name(),
+        run_ns: run_time,
+        sites,
+        wrappers: open.wrappers.iter().collect(),
+        is_tree: !args.paths,
+    };
+    export::print(&mut answer, args.format)?;
     Ok(ExitCode::SUCCESS)
+}
+
+impl Document for Answer<'_> {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        if self.sites.is_empty() {
+            return Ok(writeln!(out, "no such call site")?);
+        }
+        match self.is_tree {
+            true => render::tree::write(out, &self.sites, style)?,
+            false => render::sites::write(out, &self.sites, style)?,
+        }
+        Ok(render::report::write_wrappers(out, self.wrappers.iter().copied(), style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
+        export::write_json(self, out)
+    }
+
+    fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {
+        Ok(rows::write(rows, &render::columns::sites(), &self.sites)?)
+    }
 }
 
 fn wanted_sites(

@@ -11,11 +11,9 @@ use rusqlite::{Batch, Connection, Statement};
 use serde_json::Value;
 
 use super::merge::rows_bar;
-use super::warn;
 use crate::args::SqlArgs;
-use crate::output;
-use crate::output::Format;
-use crate::render::csv::write_line;
+use crate::export::rows::RowWriter;
+use crate::export::{self, warn, Document, Format};
 use crate::render::table::{Align, Table};
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_data::db;
@@ -32,7 +30,7 @@ pub fn run(args: &SqlArgs) -> anyhow::Result<ExitCode> {
         (run, query) => (run.as_deref(), query.as_deref()),
     };
     match query {
-        None => output::print_with(args.format, |out| print_schema(out, args.format))?,
+        None => export::print(&mut Schema(schema::relations()?), args.format)?,
         Some(query) => answer(run, query, args.format)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -58,9 +56,8 @@ fn answer(run: Option<&Path>, query: &str, format: Format) -> anyhow::Result<()>
     open.read_in_part("some rows are missing", together.incomplete);
     warn(&open.problems(&[]));
     db::unlimited(&together.connection);
-    output::print_with(format, |out| {
-        execute(&together.connection, query, out, format).map_err(plain)
-    })
+    let mut statement = prepare(&together.connection, query).map_err(plain)?;
+    export::print(&mut Answer(&mut statement), format).map_err(plain)
 }
 
 /// A single word may be a run or, for the newest run, the query.
@@ -82,24 +79,32 @@ fn plain(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-fn execute(
-    connection: &Connection,
-    query: &str,
-    out: &mut dyn Write,
-    format: Format,
-) -> anyhow::Result<()> {
+fn prepare<'a>(connection: &'a Connection, query: &'a str) -> anyhow::Result<Statement<'a>> {
     let mut statements = Batch::new(connection, query);
-    let Some(mut statement) = statements.next()? else { bail!("the query is empty") };
+    let Some(statement) = statements.next()? else { bail!("the query is empty") };
     if !matches!(statements.next(), Ok(None)) {
         bail!("one statement at a time");
     }
     if !statement.readonly() {
         bail!("only reading is possible here; to change a copy: lapscope merge, then sqlite3");
     }
-    match format {
-        Format::Text => write_text(&mut statement, out),
-        Format::Csv => write_csv(&mut statement, out),
-        Format::Json => write_json(&mut statement, out),
+    Ok(statement)
+}
+
+/// What a query gives; rows are written as they come, as those of a run may not fit into memory.
+struct Answer<'a, 'c>(&'a mut Statement<'c>);
+
+impl Document for Answer<'_, '_> {
+    fn write_text(&mut self, out: &mut dyn Write, _: Style) -> anyhow::Result<()> {
+        write_text(self.0, out)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> anyhow::Result<()> {
+        write_json(self.0, out)
+    }
+
+    fn write_rows(&mut self, rows: &mut dyn RowWriter) -> anyhow::Result<()> {
+        write_rows(self.0, rows)
     }
 }
 
@@ -117,19 +122,18 @@ fn as_text(value: ValueRef<'_>) -> String {
     }
 }
 
-fn write_csv(statement: &mut Statement<'_>, out: &mut dyn Write) -> anyhow::Result<()> {
+fn write_rows(statement: &mut Statement<'_>, out: &mut dyn RowWriter) -> anyhow::Result<()> {
     let names = column_names(statement);
-    write_line(out, names.iter().map(String::as_str))?;
+    out.head(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let cells = (0..names.len()).map(|i| row.get_ref(i).map(as_text));
-        let cells = cells.collect::<Result<Vec<_>, _>>()?;
-        write_line(out, cells.iter().map(String::as_str))?;
+        out.row(&cells.collect::<Result<Vec<_>, _>>()?)?;
     }
     Ok(())
 }
 
-/// One object a row, written as it comes: the rows of a run may not fit into memory.
+/// One object a row.
 fn write_json(statement: &mut Statement<'_>, out: &mut dyn Write) -> anyhow::Result<()> {
     let names = column_names(statement);
     let mut rows = statement.query([])?;
@@ -175,29 +179,30 @@ fn write_text(statement: &mut Statement<'_>, out: &mut dyn Write) -> anyhow::Res
     Ok(table.write(out, Style::for_rows())?)
 }
 
-fn print_schema(out: &mut dyn Write, format: Format) -> anyhow::Result<()> {
-    let relations = schema::relations()?;
-    match format {
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut *out, &relations)?;
-            writeln!(out)?;
-        }
-        Format::Csv => {
-            write_line(out, ["relation", "kind", "column", "comment"])?;
-            for relation in &relations {
-                for column in &relation.columns {
-                    let line = [&relation.name, &relation.kind, &column.name, &column.comment];
-                    write_line(out, line.map(String::as_str))?;
-                }
+/// What can be queried.
+struct Schema(Vec<Relation>);
+
+impl Document for Schema {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> anyhow::Result<()> {
+        Ok(write_relations(out, &self.0, style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> anyhow::Result<()> {
+        export::write_json(&self.0, out)
+    }
+
+    fn write_rows(&mut self, rows: &mut dyn RowWriter) -> anyhow::Result<()> {
+        rows.head(&["relation", "kind", "column", "comment"])?;
+        for relation in &self.0 {
+            for schema::Column { name, comment } in &relation.columns {
+                rows.row(&[&relation.name, &relation.kind, name, comment].map(String::clone))?;
             }
         }
-        Format::Text => print_relations(out, &relations)?,
+        Ok(())
     }
-    Ok(())
 }
 
-fn print_relations(out: &mut dyn Write, relations: &[Relation]) -> io::Result<()> {
-    let style = Style::for_stdout();
+fn write_relations(out: &mut dyn Write, relations: &[Relation], style: Style) -> io::Result<()> {
     let mut line =
         |text: &str, first: &str, rest: &str| writeln!(out, "{}", style.wrap(text, first, rest));
     for relation in relations {

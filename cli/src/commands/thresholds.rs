@@ -1,5 +1,6 @@
 //! `lapscope thresholds`: from which size on sends wait for their receiver.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -7,10 +8,9 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::own_program::OwnProgram;
-use super::warn;
 use crate::args::ThresholdsArgs;
-use crate::output::Format;
-use crate::output::{print, print_json};
+use crate::export::rows::RowWriter;
+use crate::export::{self, warn, Document};
 use crate::render;
 use lapscope_analysis::calibration;
 use lapscope_analysis::cvars;
@@ -21,11 +21,11 @@ use lapscope_data::say;
 use lapscope_data::text::style::Style;
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct Answer {
     json_version: u32,
     run: String,
     #[serde(flatten)]
-    thresholds: &'a Thresholds,
+    thresholds: Thresholds,
 }
 
 /// Prints the limits of each path with what speaks for them, of a run or of sends that are made for it.
@@ -57,18 +57,23 @@ fn of_run(args: &ThresholdsArgs, run: Option<&Path>) -> Result<ExitCode> {
     let declared = declared(&open.files.databases);
     let (reference, _) = calibration::reference_for(&trace, &open.files.databases);
     let thresholds = Thresholds::find(&trace, &reference, &args.ranks, declared);
-    match args.format {
-        Format::Text => {
-            print(|out| render::thresholds::write(out, &thresholds, Style::for_stdout()))?;
-        }
-        Format::Json => print_json(&Document {
-            json_version: JSON_VERSION,
-            run: open.name(),
-            thresholds: &thresholds,
-        })?,
-        Format::Csv => print(|out| render::thresholds::write_csv(out, &thresholds))?,
-    }
+    let mut answer = Answer { json_version: JSON_VERSION, run: open.name(), thresholds };
+    export::print(&mut answer, args.format)?;
     Ok(ExitCode::SUCCESS)
+}
+
+impl Document for Answer {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        Ok(render::thresholds::write(out, &self.thresholds, style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
+        export::write_json(self, out)
+    }
+
+    fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {
+        Ok(render::thresholds::write_rows(rows, &self.thresholds)?)
+    }
 }
 
 /// Variables that set limits, and which transports are used; says where they could not be asked for.

@@ -1,5 +1,6 @@
 //! `lapscope tune`: whether injected tests make a program faster, with which settings, and by how much.
 
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -9,7 +10,7 @@ use anyhow::{bail, Context, Result};
 use super::own_program::warn_of_load;
 use super::run::warn;
 use crate::args::TuneArgs;
-use crate::output::{print, print_json, TextOrJson};
+use crate::export::{self, Document};
 use crate::render;
 use lapscope_analysis::advice::Advice;
 use lapscope_analysis::injection::Injection;
@@ -70,7 +71,7 @@ pub fn run(args: &TuneArgs) -> Result<ExitCode> {
     match answered {
         Ok(mut answer) => {
             answer.directory = session.keeps().then(|| session.directory());
-            write(args, &answer)?;
+            export::print(&mut answer, args.format)?;
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {
@@ -81,10 +82,13 @@ pub fn run(args: &TuneArgs) -> Result<ExitCode> {
     }
 }
 
-fn write(args: &TuneArgs, answer: &Answer) -> Result<()> {
-    match args.format {
-        TextOrJson::Json => print_json(answer),
-        TextOrJson::Text => print(|out| render::tune::write(out, answer, Style::for_stdout())),
+impl Document for Answer {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        Ok(render::tune::write(out, self, style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
+        export::write_json(self, out)
     }
 }
 

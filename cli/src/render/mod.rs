@@ -3,7 +3,7 @@
 pub mod advice;
 pub mod bench;
 pub mod calibration;
-pub mod csv;
+pub mod columns;
 pub mod diff;
 pub mod glossary;
 pub mod injection;

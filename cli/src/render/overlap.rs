@@ -9,9 +9,9 @@ use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::csv::CsvWriter;
 use super::injection;
 use super::table::{Align, Cell, Table};
+use crate::export::rows::{Objects, RowWriter};
 use lapscope_analysis::overlap::groups::{BlockingRow, SiteRow, WaitedFor};
 use lapscope_analysis::overlap::sums::{BlockingNumbers, Cause, Numbers};
 use lapscope_analysis::overlap::Overlap;
@@ -441,29 +441,33 @@ fn write_pairs(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Resu
 ///
 /// # Errors
 /// Of the writer.
-pub fn write_csv(out: &mut dyn Write, document: &OverlapDocument, by: OverlapBy) -> io::Result<()> {
+pub fn write_rows(
+    rows: &mut dyn RowWriter,
+    document: &OverlapDocument,
+    by: OverlapBy,
+) -> io::Result<()> {
     let overlap = &document.overlap;
     match by {
-        OverlapBy::Site => write_rows(out, &overlap.sites),
-        OverlapBy::Size => write_rows(out, &overlap.sizes),
-        OverlapBy::Path => write_rows(out, &overlap.paths),
-        OverlapBy::Rank => write_rows(out, &overlap.ranks),
-        OverlapBy::Kind => write_rows(out, &overlap.kinds),
-        OverlapBy::Time => write_rows(out, &overlap.over_time),
+        OverlapBy::Site => write_all(rows, &overlap.sites),
+        OverlapBy::Size => write_all(rows, &overlap.sizes),
+        OverlapBy::Path => write_all(rows, &overlap.paths),
+        OverlapBy::Rank => write_all(rows, &overlap.ranks),
+        OverlapBy::Kind => write_all(rows, &overlap.kinds),
+        OverlapBy::Time => write_all(rows, &overlap.over_time),
         OverlapBy::Injection => {
-            write_rows(out, document.injection.as_ref().map_or(&[], |injection| &injection.sites))
+            write_all(rows, document.injection.as_ref().map_or(&[], |injection| &injection.sites))
         }
     }
 }
 
-fn write_rows(out: &mut dyn Write, rows: &[impl Serialize]) -> io::Result<()> {
-    let mut writer = CsvWriter::default();
-    for row in rows {
-        let mut value = serde_json::to_value(row)?;
+fn write_all(rows: &mut dyn RowWriter, items: &[impl Serialize]) -> io::Result<()> {
+    let mut objects = Objects::new(rows);
+    for item in items {
+        let mut value = serde_json::to_value(item)?;
         if let Value::Object(cells) = &mut value {
             shorten(cells)?;
         }
-        writer.write(out, &value)?;
+        objects.write(&value)?;
     }
     Ok(())
 }

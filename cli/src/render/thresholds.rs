@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::csv::CsvWriter;
 use super::table::{Align, Cell, Table};
+use crate::export::rows::{Objects, RowWriter};
 use lapscope_analysis::thresholds::{
     attention_differs, path_words, CumulativeVerdict, Governing, PathThresholds, SizeCounts,
     Threshold, Thresholds, Verdict,
@@ -125,7 +125,7 @@ fn put_together(sizes: &[SizeCounts]) -> Vec<SizeCounts> {
 }
 
 #[derive(Serialize)]
-struct CsvRow<'a> {
+struct LimitRow<'a> {
     path: PathClass,
     limit: &'static str,
     verdict: Verdict,
@@ -140,28 +140,28 @@ struct CsvRow<'a> {
     declared_agrees: Option<bool>,
 }
 
-/// A line for each limit of each path.
+/// A row for each limit of each path.
 ///
 /// # Errors
 /// Of the writer.
-pub fn write_csv(out: &mut dyn Write, found: &Thresholds) -> io::Result<()> {
-    let mut csv = CsvWriter::default();
+pub fn write_rows(rows: &mut dyn RowWriter, found: &Thresholds) -> io::Result<()> {
+    let mut objects = Objects::new(rows);
     for path in &found.paths {
         let declared = path.declared.as_ref();
-        csv.write(out, &csv_row(path.path, "completion", &path.completion, declared))?;
-        csv.write(out, &csv_row(path.path, "attention", &path.attention, None))?;
-        csv.write(out, &csv_row(path.path, "post", &path.post, None))?;
+        objects.write(&row(path.path, "completion", &path.completion, declared))?;
+        objects.write(&row(path.path, "attention", &path.attention, None))?;
+        objects.write(&row(path.path, "post", &path.post, None))?;
     }
     Ok(())
 }
 
-fn csv_row<'a>(
+fn row<'a>(
     path: PathClass,
     limit: &'static str,
     of: &Threshold,
     declared: Option<&'a Governing>,
-) -> CsvRow<'a> {
-    CsvRow {
+) -> LimitRow<'a> {
+    LimitRow {
         path,
         limit,
         verdict: of.verdict,

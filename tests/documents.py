@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Holds all Markdown against the tree: relative links lead somewhere, files that are named are there, prose is wrapped.
+"""Holds all Markdown against the tree: relative links lead somewhere, files that are named are there, prose is wrapped;
+and every option of the recorder is in a guide.
 
     tests/documents.py            names what is wrong; the exit code tells whether anything is
 """
@@ -13,7 +14,7 @@ WIDTH = 100
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ +(.*)")
-# `cli/src/lib.rs`, `interposer/recorder/store*`: a file by its path from the root
+# `cli/src/lib.rs`, `cli/src/commands/NAME.rs`: a file by its path from the root; NAME is any name
 NAMED = re.compile(r"`((?:cli|crates|docs|examples|interposer|schema|tests)/[\w./*{},-]+)`")
 
 
@@ -72,15 +73,24 @@ def check(document):
             if why := wrong_link(document, target):
                 yield f"{where}: {target} {why}"
         for path in (path for named in NAMED.findall(line) for path in alternatives(named)):
-            if not any(ROOT.glob(path.rstrip("/"))):
+            if not any(ROOT.glob(path.rstrip("/").replace("NAME", "*"))):
                 yield f"{where}: there is no {path}"
         if is_wide(line):
             yield f"{where}: {len(line)} characters, at most {WIDTH}"
 
 
+def undocumented():
+    options = set(re.findall(r'"(LAPSCOPE_\w+)"', (ROOT / "interposer/options.def").read_text("utf-8")))
+    guides = "".join((ROOT / "docs" / name).read_text("utf-8") for name in ("user-guide.md", "injection.md"))
+    for option in sorted(options - {"LAPSCOPE_NAME"}):
+        if f"| `{option}` |" not in guides:
+            yield f"{option} of options.def is in no table of docs/user-guide.md or docs/injection.md"
+
+
 def main():
     troubles = [trouble for document in documents() for trouble in check(document)]
-    print("\n".join(troubles) if troubles else "all links and paths of the documents lead somewhere")
+    troubles += undocumented()
+    print("\n".join(troubles) if troubles else "all documents hold")
     return 1 if troubles else 0
 
 

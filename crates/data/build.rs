@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_macros)] // what cargo is told
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 // The tests and parts of the types are used by the library alone.
 #[allow(dead_code)]
@@ -40,16 +40,16 @@ fn write_options(path: &Path) {
 
 fn compile_conversion(root: &Path) {
     let recorder = root.join("interposer/recorder");
-    let layout = root.join("crates/data/src/store_layout.c");
-    println!("cargo:rerun-if-changed={}", layout.display());
+    let mut sources = vec![root.join("crates/data/src/store_layout.c")];
+    sources.extend(BELOW_STORE.map(|file| recorder.join(file)));
+    sources.extend(files_in(&recorder.join("store"), &["c"]));
     let mut build = cc::Build::new();
-    build.file(layout);
-    build.files(BELOW_STORE.map(|file| recorder.join(file)));
-    let store = std::fs::read_dir(recorder.join("store")).expect("store/ is in the source tree");
-    let store = store.map(|entry| entry.expect("a readable directory").path());
-    build.files(store.filter(|path| path.extension().is_some_and(|extension| extension == "c")));
-    for room in ["base", "spool", "store"] {
-        println!("cargo:rerun-if-changed={}", recorder.join(room).display());
+    build.files(&sources);
+    // no more than these: whoever edits another file of the recorder does not wait for every crate
+    let headers = ["base", "spool", "store"].map(|room| files_in(&recorder.join(room), &["h"]));
+    let schema = files_in(&root.join("schema"), &["h", "sql"]);
+    for file in sources.iter().chain(headers.iter().flatten()).chain(&schema) {
+        println!("cargo:rerun-if-changed={}", file.display());
     }
     let calls = root.join("interposer/calls.def");
     println!("cargo:rerun-if-changed={}", calls.display());
@@ -57,7 +57,6 @@ fn compile_conversion(root: &Path) {
     let generated = Path::new(&out).join("generated");
     lapscope_generate::generate(&calls, &generated).unwrap_or_else(|error| panic!("{error}"));
     build.include(&generated);
-    println!("cargo:rerun-if-changed={}", root.join("schema").display());
     build
         .std("gnu11")
         .opt_level(2)
@@ -70,4 +69,14 @@ fn compile_conversion(root: &Path) {
         .flag(format!("-Wa,-I{}", root.join("schema").display()))
         .compile("lapscope_store");
     // libsqlite3 itself is linked by rusqlite: both must be the same one.
+}
+
+/// The files of a directory with one of these extensions.
+fn files_in(directory: &Path, extensions: &[&str]) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).expect("the source tree is whole");
+    let paths = entries.map(|entry| entry.expect("a readable directory").path());
+    let is_one = |path: &PathBuf| {
+        path.extension().is_some_and(|it| extensions.iter().any(|extension| it == *extension))
+    };
+    paths.filter(is_one).collect()
 }

@@ -4,7 +4,7 @@
 -- _percent, bytes. Values are medians over repetitions, low and high the first and third quartile.
 
 PRAGMA application_id = 1279349570;  -- 'LAPB'
-PRAGMA user_version = 1;             -- format; raised by every change that an older reader would misread
+PRAGMA user_version = 2;             -- format; raised by every change that an older reader would misread
 
 CREATE TABLE fact (                    -- of the whole: created, host, processors, processor, kernel, lapscope, load, command
   name  TEXT PRIMARY KEY,
@@ -60,8 +60,8 @@ CREATE TABLE point (
 
 CREATE TABLE threshold (               -- what `lapscope thresholds` says of a run
   run                    INTEGER NOT NULL REFERENCES run (run),
-  what                   TEXT    NOT NULL, -- post: MPI_Isend itself blocks; attention: it waits for its receiver to be inside MPI; completion: for its receive; cumulative: bytes on their way together
-  largest_buffered_bytes INTEGER,
+  what                   TEXT    NOT NULL, -- post: MPI_Isend itself blocks; needs_receiver_progress: it waits for its receiver to be inside MPI; rendezvous: for its receive; cumulative: bytes on their way together
+  largest_eager_bytes INTEGER,
   smallest_waiting_bytes INTEGER,
   verdict                TEXT    NOT NULL,
   sentence               TEXT    NOT NULL,

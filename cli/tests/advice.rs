@@ -238,9 +238,9 @@ fn without_reference_times_advice_has_bounds() {
 
     let point = r#"{"bytes": 1048576.0, "ns": 100000.0, "low_ns": 90000.0, "high_ns": 105000.0, "samples": 36}"#;
     let calibration = format!(
-        r#"{{"format": 2, "created": "2026-05-04T12:30:00Z", "lapscope_version": "0.1.0", "launch": [], "ranks": 2,
+        r#"{{"format": 3, "created": "2026-05-04T12:30:00Z", "lapscope_version": "0.1.0", "launch": [], "ranks": 2,
         "hosts": ["node1"], "mpi_library": "Open MPI v4.1.4, package: x", "environment": {{}},
-        "times": {{"paths": {{"node": [{point}]}}, "collectives": {{}}}}}}"#
+        "times": {{"localities": {{"node": [{point}]}}, "collectives": {{}}}}}}"#
     );
     std::fs::create_dir(run.path().join("calibrations")).unwrap();
     std::fs::write(run.path().join("calibrations/one.json"), calibration).unwrap();

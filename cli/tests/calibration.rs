@@ -12,11 +12,11 @@ use serde_json::Value;
 
 /// As docs/json.md describes it: 2 µs for 1000 bytes between ranks of one node.
 const CALIBRATION: &str = r#"{
-  "format": 2, "created": "2026-05-04T12:30:00Z", "lapscope_version": "0.1.0",
+  "format": 3, "created": "2026-05-04T12:30:00Z", "lapscope_version": "0.1.0",
   "launch": ["mpirun", "-n", "2"], "ranks": 2,
   "hosts": ["HOST"], "mpi_library": "Open MPI v4.1.4, package: x", "environment": {ENVIRONMENT},
   "times": {
-    "paths": {"node": [{"bytes": 1000.0, "ns": 2000.0, "low_ns": 1500.0, "high_ns": 2600.0, "samples": 12}]},
+    "localities": {"node": [{"bytes": 1000.0, "ns": 2000.0, "low_ns": 1500.0, "high_ns": 2600.0, "samples": 12}]},
     "collectives": {"MPI_Barrier": {"2": [{"bytes": 0.0, "ns": 900.0, "low_ns": 800.0, "high_ns": 1000.0, "samples": 9}]}}
   }
 }"#;
@@ -42,9 +42,9 @@ fn a_calibration_that_fits_is_the_source() {
     let reference = reference("node1", "");
     assert_eq!(reference["source"]["kind"], "calibration");
     assert_eq!(reference["source"]["created"], "2026-05-04T12:30:00Z");
-    assert_eq!(reference["paths"][0]["path"], "node");
-    assert_eq!(reference["paths"][0]["samples"], 12);
-    assert_eq!(reference["paths"][0]["spread"], 0.55);
+    assert_eq!(reference["localities"][0]["locality"], "node");
+    assert_eq!(reference["localities"][0]["samples"], 12);
+    assert_eq!(reference["localities"][0]["spread"], 0.55);
 }
 
 #[test]
@@ -112,8 +112,8 @@ fn sizes_that_a_calibration_does_not_have_are_the_runs_own() {
         let (reference, totals) = (&answer["reference"], &answer["totals"]);
         assert_eq!(reference["source"]["kind"], "calibration");
         assert_eq!(totals["measured"], 8, "{reference:#}");
-        assert_eq!(totals["transfer_ns"], alone["totals"]["transfer_ns"]);
-        let node = &reference["paths"][0];
+        assert_eq!(totals["reference_ns"], alone["totals"]["reference_ns"]);
+        let node = &reference["localities"][0];
         assert_eq!((&node["min_bytes"], &node["max_bytes"]), (&1000.into(), &(32 << 20).into()));
         let of_run = serde_json::json!({"sizes": 1, "min_bytes": 32 << 20, "max_bytes": 32 << 20});
         assert_eq!(node["of_run"], of_run);
@@ -139,7 +139,7 @@ fn of_a_calibration_and_a_run_the_quicker_is_believed() {
         let wanted = ["overlap", ".", "--reference", file.to_str().unwrap()];
         let answer = fixture::json(run.path(), &wanted);
         assert_eq!(answer["reference"]["source"]["kind"], "calibration");
-        let taken = answer["totals"]["transfer_ns"].as_i64().unwrap() / (2 * messages);
+        let taken = answer["totals"]["reference_ns"].as_i64().unwrap() / (2 * messages);
         (taken, answer["reference"]["notes"].to_string())
     };
     let (taken, notes) = ask(8, 534_000);
@@ -157,7 +157,7 @@ fn of_a_calibration_and_a_run_the_quicker_is_believed() {
 fn reference_times_of_a_disturbed_run_are_said_to_be_such() {
     let run = tempfile::tempdir().unwrap();
     run_of(run.path(), 8, 1_000, 534_000);
-    let spread = |answer: &Value| answer["reference"]["paths"][0]["spread"].as_f64().unwrap();
+    let spread = |answer: &Value| answer["reference"]["localities"][0]["spread"].as_f64().unwrap();
     let quiet = fixture::json(run.path(), &["overlap", "."]);
     assert_eq!((&quiet["reference"]["processor_share"], spread(&quiet)), (&Value::Null, 0.0));
     for rank in [0, 1] {

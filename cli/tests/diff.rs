@@ -46,7 +46,7 @@ fn times_differ_where_they_were_changed() {
     assert_eq!(pick(&sites[0]["time"], &["a_ns", "b_ns", "difference_ns"]), [5_000, 2_000, -3_000]);
     assert_eq!(sites[1]["time"]["difference_ns"], 500);
     // 3334 + 3334 + 3333 became 3333 + 3332 + 3332
-    assert_eq!(pick(&sites[2]["completion"], &["a_ns", "b_ns"]), [7_668, 7_665]);
+    assert_eq!(pick(&sites[2]["exposed"], &["a_ns", "b_ns"]), [7_668, 7_665]);
     let total = |key: &str| found["totals"][key]["difference_ns"].as_i64().unwrap();
     let keys = ["blocking_ns", "collective_ns", "exposed_ns", "mpi_ns", "run_ns"];
     assert_eq!(keys.map(total), [-3_000, 500, -4, -2_504, 0]);
@@ -131,7 +131,10 @@ fn what_was_waited_for_is_compared() {
     let found = diff(&a, &b);
     // The window of every request held more computation than was waited: it could have been hidden there.
     assert_eq!(
-        pick(&found["overlap"]["exposed"]["no_local_progress"], &["a_ns", "b_ns", "difference_ns"]),
+        pick(
+            &found["overlap"]["exposed_by_cause"]["no_local_progress"],
+            &["a_ns", "b_ns", "difference_ns"]
+        ),
         [10_001, 8_001, -2_000]
     );
     assert_eq!(found["overlap"]["achieved_low"], json!({"a": null, "b": null}));
@@ -140,7 +143,9 @@ fn what_was_waited_for_is_compared() {
         .unwrap()
         .iter()
         .filter(|site| site["kind"] == "request")
-        .map(|site| site["exposed"]["no_local_progress"]["difference_ns"].as_i64().unwrap())
+        .map(|site| {
+            site["exposed_by_cause"]["no_local_progress"]["difference_ns"].as_i64().unwrap()
+        })
         .sum();
     assert_eq!(sum, -2_000);
     let text = answer(a.path(), &["diff", ".", b.path().to_str().unwrap()]);

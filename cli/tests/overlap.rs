@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use fixture::{answer, failure, json};
 use lapscope_analysis::calibration::{Calibration, Circumstances};
 use lapscope_analysis::reference::{Reference, Sample, Source};
-use lapscope_analysis::trace::{PathClass, Trace};
+use lapscope_analysis::trace::{Locality, Trace};
 use lapscope_fixture::edit_rank;
 use lapscope_fixture::messages::Rows;
 use lapscope_fixture::random::Random;
@@ -71,7 +71,7 @@ fn numbers<const N: usize>(row: &Value, keys: [&str; N]) -> [i64; N] {
 }
 
 const LOST: [&str; 8] = [
-    "transfer_ns",
+    "reference_ns",
     "possible_ns",
     "achieved_low_ns",
     "achieved_high_ns",
@@ -177,7 +177,7 @@ fn check_sums(overlap: &Value, completing_ns: i64) {
         .map(|(key, _)| key.as_str())
         .collect();
     assert!(sums.len() > 15, "{sums:?}");
-    for group in ["kinds", "sites", "sizes", "paths", "ranks", "over_time"] {
+    for group in ["kinds", "sites", "sizes", "localities", "ranks", "over_time"] {
         let rows = overlap[group].as_array().unwrap();
         for key in &sums {
             let sum: i64 = rows.iter().map(|row| row[*key].as_i64().unwrap()).sum();
@@ -196,7 +196,7 @@ fn check_row(row: &Value) {
     assert_eq!(parts, of("exposed_ns"), "{row:#}");
     let lost: i64 = LOST[5..].iter().map(|key| of(key)).sum();
     assert_eq!(lost, of("lost_high_ns"), "{row:#}");
-    let rising = ["achieved_low_ns", "achieved_high_ns", "possible_ns", "transfer_ns"].map(of);
+    let rising = ["achieved_low_ns", "achieved_high_ns", "possible_ns", "reference_ns"].map(of);
     assert!(0 <= rising[0] && rising.windows(2).all(|pair| pair[0] <= pair[1]), "{row:#}");
     assert!(of("possible_low_ns") <= of("possible_ns"));
     assert!(of("lost_low_ns") <= of("lost_high_ns"));
@@ -236,7 +236,7 @@ fn text_and_tables() {
     ] {
         assert!(text.contains(line), "{line}: {text}");
     }
-    for by in ["site", "size", "path", "rank", "kind", "time"] {
+    for by in ["site", "size", "locality", "rank", "kind", "time"] {
         let csv = answer(run.path(), &["overlap", ".", "--by", by, "--format", "csv"]);
         let mut lines = csv.lines();
         let columns = lines.next().unwrap().split(',').count();
@@ -285,7 +285,7 @@ fn reference_times_are_chosen() {
     let circumstances = Circumstances::of_run(&trace, &files).unwrap();
     // twice as long as the run's own
     let sample = Sample {
-        path: PathClass::Node,
+        locality: Locality::Node,
         bytes: BYTES as u64,
         ns: 2 * TRANSFER,
         is_upwards: true,
@@ -296,7 +296,7 @@ fn reference_times_are_chosen() {
     Calibration::new(Vec::new(), 2, circumstances, times).write(&file).unwrap();
     let transfer = |wanted: &str| {
         let overlap = json(run.path(), &["overlap", ".", "--reference", wanted]);
-        (overlap["reference"]["source"]["kind"].clone(), overlap["totals"]["transfer_ns"].clone())
+        (overlap["reference"]["source"]["kind"].clone(), overlap["totals"]["reference_ns"].clone())
     };
     assert_eq!(transfer("run"), ("run".into(), 800_000.into()));
     assert_eq!(transfer("slow.json"), ("calibration".into(), 1_600_000.into()));

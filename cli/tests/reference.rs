@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use lapscope_analysis::reference::{Reference, Source};
-use lapscope_analysis::trace::{PathClass, Trace};
+use lapscope_analysis::trace::{Locality, Trace};
 use lapscope_fixture::messages::Rows;
 use lapscope_fixture::tables::Rank;
 
@@ -74,7 +74,7 @@ fn write(directory: &Path, rank: i64, rows: &Rows) -> PathBuf {
 fn only_transfers_with_nothing_in_between_count() {
     let (_directory, reference) = run(4, round);
     let found: Vec<(f64, f64, u64)> = reference
-        .points(PathClass::Node)
+        .points(Locality::Node)
         .iter()
         .map(|point| (point.bytes, point.ns, point.samples))
         .collect();
@@ -150,7 +150,7 @@ fn an_exchange_that_is_waited_for_at_once_counts() {
                 rows.complete(WAITALL, begin + 1_200, t + 30_500 - begin - 1_200, &all[..2 + more]);
             }
         });
-        let points = reference.points(PathClass::Node);
+        let points = reference.points(Locality::Node);
         points.iter().map(|point| (point.bytes, point.ns, point.samples)).collect::<Vec<_>>()
     };
     assert_eq!(of(0), [(AWAITED as f64, 20_000.0, 4)]);

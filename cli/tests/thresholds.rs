@@ -122,15 +122,15 @@ fn run(library: &Library, sizes: &[i64], messages: i64) -> Pair {
 
 fn only_path(directory: &tempfile::TempDir) -> Value {
     let found = json(directory.path(), &["thresholds", "."]);
-    let paths = found["paths"].as_array().unwrap().clone();
+    let paths = found["localities"].as_array().unwrap().clone();
     assert_eq!(paths.len(), 1, "{found}");
-    assert_eq!(paths[0]["path"], "node");
+    assert_eq!(paths[0]["locality"], "node");
     paths[0].clone()
 }
 
 /// The bracket, which must hold `limit`.
 fn bracket(threshold: &Value, limit: u64) -> (u64, u64) {
-    let low = threshold["largest_buffered_bytes"].as_u64().unwrap();
+    let low = threshold["largest_eager_bytes"].as_u64().unwrap();
     let high = threshold["smallest_waiting_bytes"].as_u64().unwrap();
     assert!(low <= limit && limit < high, "{threshold}");
     (low, high)
@@ -139,12 +139,12 @@ fn bracket(threshold: &Value, limit: u64) -> (u64, u64) {
 #[test]
 fn a_spread_of_sizes_gives_a_narrow_bracket() {
     let found = only_path(&run(&MPICH, &spread(), 1).write());
-    let (low, high) = bracket(&found["completion"], 8_000);
+    let (low, high) = bracket(&found["rendezvous"], 8_000);
     assert!(high < 2 * low);
-    assert_eq!(found["completion"]["verdict"], "bracket");
-    assert_eq!(found["completion"]["contradictions"], 0);
-    assert_eq!(found["completion"]["try"], Value::Null);
-    assert_eq!(found["post"]["verdict"], "always_buffered");
+    assert_eq!(found["rendezvous"]["verdict"], "bracket");
+    assert_eq!(found["rendezvous"]["contradictions"], 0);
+    assert_eq!(found["rendezvous"]["try"], Value::Null);
+    assert_eq!(found["post"]["verdict"], "always_eager");
     assert_eq!(found["cumulative"]["verdict"], "not_enough");
     assert_eq!(found["declared"], Value::Null);
 }
@@ -152,8 +152,8 @@ fn a_spread_of_sizes_gives_a_narrow_bracket() {
 #[test]
 fn what_waits_for_the_receiver_is_told_from_what_waits_for_the_receive() {
     let found = only_path(&run(&OPEN_MPI, &spread(), 1).write());
-    bracket(&found["attention"], 256);
-    let (low, high) = bracket(&found["completion"], 4_000);
+    bracket(&found["needs_receiver_progress"], 256);
+    let (low, high) = bracket(&found["rendezvous"], 4_000);
     assert!(high < 2 * low);
     assert_eq!(found["waits_for"], "receive");
 }
@@ -161,20 +161,20 @@ fn what_waits_for_the_receiver_is_told_from_what_waits_for_the_receive() {
 #[test]
 fn two_sizes_give_an_honest_wide_bracket() {
     let found = only_path(&run(&MPICH, &[1_000, 100_000], 1).write());
-    assert_eq!(found["completion"]["verdict"], "not_enough_sizes");
-    assert_eq!(bracket(&found["completion"], 8_000), (1_000, 100_000));
-    let next = found["completion"]["try"].as_str().unwrap();
+    assert_eq!(found["rendezvous"]["verdict"], "not_enough_sizes");
+    assert_eq!(bracket(&found["rendezvous"], 8_000), (1_000, 100_000));
+    let next = found["rendezvous"]["try"].as_str().unwrap();
     assert!(next.contains(" bytes "), "{next}");
 }
 
 #[test]
 fn small_sizes_alone_show_no_limit() {
     let found = only_path(&run(&MPICH, &[100, 1_000, 4_000], 1).write());
-    assert_eq!(found["completion"]["verdict"], "always_buffered");
-    assert_eq!(found["completion"]["largest_buffered_bytes"], 4_000);
+    assert_eq!(found["rendezvous"]["verdict"], "always_eager");
+    assert_eq!(found["rendezvous"]["largest_eager_bytes"], 4_000);
     let found = only_path(&run(&MPICH, &[100_000], 1).write());
-    assert_eq!(found["completion"]["verdict"], "always_waits");
-    assert_eq!(found["completion"]["smallest_waiting_bytes"], 100_000);
+    assert_eq!(found["rendezvous"]["verdict"], "always_waits");
+    assert_eq!(found["rendezvous"]["smallest_waiting_bytes"], 100_000);
 }
 
 #[test]
@@ -184,19 +184,19 @@ fn a_limit_of_what_is_on_its_way_together_is_recovered() {
     let found = only_path(&run(&library, &sizes, 6).write());
     let cumulative = &found["cumulative"];
     assert_eq!(cumulative["verdict"], "cumulative");
-    assert_eq!(cumulative["largest_buffered_bytes"], 60_000);
+    assert_eq!(cumulative["largest_eager_bytes"], 60_000);
     assert!(cumulative["smallest_blocking_bytes"].as_u64().unwrap() > 60_000);
     assert!(cumulative["contradictions_per_message"].as_u64().unwrap() > 100);
     // and it is no mess of the limit of single messages
-    assert_eq!(bracket(&found["completion"], 60_000), (60_000, 65_000));
-    assert_eq!(found["completion"]["contradictions"], 0);
+    assert_eq!(bracket(&found["rendezvous"], 60_000), (60_000, 65_000));
+    assert_eq!(found["rendezvous"]["contradictions"], 0);
 }
 
 #[test]
 fn a_limit_for_each_message_is_told_from_one_for_all() {
     let found = only_path(&run(&MPICH, &spread(), 6).write());
     assert_eq!(found["cumulative"]["verdict"], "per_message");
-    bracket(&found["completion"], 8_000);
+    bracket(&found["rendezvous"], 8_000);
 }
 
 #[test]
@@ -225,10 +225,10 @@ fn text_and_csv() {
     let csv = answer(directory.path(), &["thresholds", ".", "--format", "csv"]);
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines.len(), 4);
-    assert!(lines[0].starts_with("path,limit,verdict,largest_buffered_bytes"), "{csv}");
+    assert!(lines[0].starts_with("locality,limit,verdict,largest_eager_bytes"), "{csv}");
     assert!(lines[1].starts_with("node,completion,bracket,"), "{csv}");
     let of_receiver = json(directory.path(), &["thresholds", ".", "--rank", "1"]);
-    assert_eq!(of_receiver["paths"].as_array().unwrap().len(), 0);
+    assert_eq!(of_receiver["localities"].as_array().unwrap().len(), 0);
 }
 
 #[test]

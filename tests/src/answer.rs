@@ -76,7 +76,7 @@ pub fn check_sums(row: &Value) {
     let sum: f64 = parts.iter().map(|part| get(&format!("exposed_{part}_ns"))).sum();
     assert!(about(sum, exposed, exposed), "parts of exposed: {sum}, {row:#}");
     assert_eq!(get("requests"), get("measured") + get("unmeasured"), "{row:#}");
-    let transfer = get("transfer_ns");
+    let transfer = get("reference_ns");
     let (low, high) = (get("achieved_low_ns"), get("achieved_high_ns"));
     let (possible, lost) = (get("possible_ns"), get("lost_high_ns"));
     assert!(0.0 <= low && low <= high + 64.0, "{row:#}");

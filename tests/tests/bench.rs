@@ -221,11 +221,11 @@ fn sends_wait_from_the_limit_on_and_a_test_frees_them() {
             (program(limits, None, "wait_buffered_bytes"), program(limits, None, "wait_blocking_bytes"));
         let run = rows(&results, "runs").iter().find(|run| !rows(run, "thresholds").is_empty());
         let seen = rows(run.expect("a run with limits"), "thresholds").iter();
-        let completion = seen.clone().find(|limit| text(limit, "what") == "completion").expect("one");
+        let completion = seen.clone().find(|limit| text(limit, "what") == "rendezvous").expect("one");
         println!("limit: {buffered} to {waiting}; lapscope: {completion:#}");
         let is_bracket = |low: f64, high: f64| low < 65536.0 && 65536.0 <= high;
         is_bracket(buffered, waiting)
-            && is_bracket(number(completion, "largest_buffered_bytes"), number(completion, "smallest_waiting_bytes"))
+            && is_bracket(number(completion, "largest_eager_bytes"), number(completion, "smallest_waiting_bytes"))
             && waits > 4.0 * small.max(100.0)
             && tested < 0.5 * waits
             && injected < 0.5 * waits

@@ -59,7 +59,7 @@ fn source_of_run(mpi: &Mpi, place: &Path, environment: &[(&str, &str)]) -> (Stri
 /// Points of a path: bytes, and nanoseconds: first quartile, median, third quartile.
 fn points(calibration: &Value, path: &str) -> Vec<(f64, [f64; 3])> {
     let number = |point: &Value, key: &str| point[key].as_f64().expect("a number");
-    let points = calibration["times"]["paths"][path].as_array().expect("a path that is there");
+    let points = calibration["times"]["localities"][path].as_array().expect("a path that is there");
     let of = |point: &Value| {
         let times = ["low_ns", "ns", "high_ns"].map(|key| number(point, key));
         (number(point, "bytes"), times)

@@ -57,7 +57,7 @@ fn clocks_of_two_nodes_are_brought_together() {
         assert_eq!(number(&overlap["matching"], "doubtful"), 0.0, "{}", overlap["matching"]);
         assert_eq!(number(&overlap["matching"], "unmatched_sends"), 0.0, "{}", overlap["matching"]);
         let paths: Vec<&str> =
-            rows(&overlap, "paths").iter().map(|row| text(row, "path")).collect();
+            rows(&overlap, "localities").iter().map(|row| text(row, "locality")).collect();
         assert_eq!(paths, ["network"]);
         assert_eq!(text(site(&overlap, "MPI_Isend", "wait_for_receiver"), "cause"), "late_partner");
     }

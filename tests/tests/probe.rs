@@ -34,8 +34,8 @@ fn probe(mpi: &Mpi, extra: &[&str], variable: (&str, u64)) -> Value {
         .filter(|name| name.starts_with(".lapscope"))
         .collect();
     assert_eq!(left, Vec::<String>::new(), "the run is removed");
-    let paths = answer["paths"].as_array().expect("paths");
-    let node = paths.iter().find(|path| path["path"] == "node");
+    let paths = answer["localities"].as_array().expect("localities");
+    let node = paths.iter().find(|path| path["locality"] == "node");
     node.unwrap_or_else(|| panic!("no path between ranks of a node: {answer:#}")).clone()
 }
 
@@ -43,10 +43,10 @@ fn check(mpi: &str, extra: &[&str], variable: &str, limits: &[u64]) {
     let Some(mpi) = mpi::named(mpi) else { return };
     for &limit in limits {
         let found = probe(mpi, extra, (variable, limit));
-        let completion = &found["completion"];
+        let completion = &found["rendezvous"];
         println!("{}, {variable} = {limit}: {}", mpi.name, completion["sentence"]);
         let size = |key: &str| completion[key].as_u64().unwrap_or_else(|| panic!("{found:#}"));
-        let (low, high) = (size("largest_buffered_bytes"), size("smallest_waiting_bytes"));
+        let (low, high) = (size("largest_eager_bytes"), size("smallest_waiting_bytes"));
         assert!(low <= limit && limit < high + HEADERS, "{found:#}");
         // from 1 : 4, where it began; how close it came in its time is the machine's affair
         assert!(high <= 16 * low, "{found:#}");

@@ -94,14 +94,14 @@ fn measure(knob: &Knob, environment: &[(&str, String)], args: &[&str]) -> Option
 /// The only path with evidence: both ranks are on this machine.
 fn path(answer: &Value) -> &Value {
     let found: Vec<&Value> =
-        rows(answer, "paths").iter().filter(|row| text(row, "path") == "node").collect();
+        rows(answer, "localities").iter().filter(|row| text(row, "locality") == "node").collect();
     assert_eq!(found.len(), 1, "{answer:#}");
     found[0]
 }
 
 fn bracket(threshold: &Value) -> (u64, u64) {
     (
-        number(threshold, "largest_buffered_bytes") as u64,
+        number(threshold, "largest_eager_bytes") as u64,
         number(threshold, "smallest_waiting_bytes") as u64,
     )
 }
@@ -111,7 +111,7 @@ fn check_limits(knob: &Knob, extra: &[(&str, String)]) {
         let mut environment = extra.to_vec();
         environment.extend(knob.variables.iter().map(|&name| (name, limit.to_string())));
         let Some((printed, answer)) = measure(knob, &environment, &[]) else { return };
-        let threshold = &path(&answer)["completion"];
+        let threshold = &path(&answer)["rendezvous"];
         let (buffered, waiting) = bracket(threshold);
         println!(
             "{}, {}, {} = {limit}: {buffered} to {waiting}; {}",
@@ -160,14 +160,14 @@ mod blind {
             let environment = [(knob.variables[0], limit.to_string())];
             let Some((printed, answer)) = measure(knob, &environment, &["-i"]) else { return };
             let found = path(&answer);
-            let (buffered, waiting) = bracket(&found["completion"]);
-            let sentence = text(&found["completion"], "sentence");
+            let (buffered, waiting) = bracket(&found["rendezvous"]);
+            let sentence = text(&found["rendezvous"], "sentence");
             println!("{limit}: {buffered} to {waiting}; {sentence}");
             assert!(buffered <= limit && limit <= waiting, "{limit}: {found:#}\n{printed}");
             assert!(waiting <= buffered * 2, "{limit}: {found:#}\n{printed}");
             assert_eq!(text(found, "waits_for"), "receive", "{found:#}");
             assert_ne!(found["declared"]["agrees"], false, "{found:#}");
-            let (alone, attended) = bracket(&found["attention"]);
+            let (alone, attended) = bracket(&found["needs_receiver_progress"]);
             assert!(alone <= 256 && (256..=512).contains(&attended), "{limit}: {found:#}");
         }
     }
@@ -193,7 +193,7 @@ fn two_sizes() {
         let Some((printed, answer)) = measure(knob, &[], &["-r", "10", "200", "300000"]) else {
             continue;
         };
-        let threshold = &path(&answer)["completion"];
+        let threshold = &path(&answer)["rendezvous"];
         println!("{}, {}: {}", knob.mpi, knob.bed.word(), text(threshold, "sentence"));
         assert_eq!(bracket(threshold), (200, 300_000), "{threshold:#}\n{printed}");
         assert_eq!(text(threshold, "verdict"), "not_enough_sizes", "{threshold:#}");
@@ -208,17 +208,17 @@ fn one_side() {
         let Some((printed, answer)) = measure(knob, &[], &["-r", "8", "100", "150"]) else {
             continue;
         };
-        let threshold = &path(&answer)["completion"];
-        assert_eq!(text(threshold, "verdict"), "always_buffered", "{threshold:#}\n{printed}");
-        assert_eq!(number(threshold, "largest_buffered_bytes"), 150.0, "{threshold:#}");
+        let threshold = &path(&answer)["rendezvous"];
+        assert_eq!(text(threshold, "verdict"), "always_eager", "{threshold:#}\n{printed}");
+        assert_eq!(number(threshold, "largest_eager_bytes"), 150.0, "{threshold:#}");
 
         let Some((printed, answer)) = measure(knob, &[], &["-r", "8", "300000", "500000"]) else {
             continue;
         };
-        let threshold = &path(&answer)["completion"];
+        let threshold = &path(&answer)["rendezvous"];
         let waiting = number(threshold, "smallest_waiting_bytes");
         assert_eq!(waiting, 300_000.0, "{threshold:#}\n{printed}");
-        let buffered = threshold["largest_buffered_bytes"].as_f64().unwrap_or(0.0);
+        let buffered = threshold["largest_eager_bytes"].as_f64().unwrap_or(0.0);
         assert!(buffered < 100.0, "{threshold:#}\n{printed}");
     }
 }
@@ -235,7 +235,7 @@ fn cumulative() {
     let cumulative = &path(&answer)["cumulative"];
     println!("{printed}{cumulative:#}");
     assert_eq!(text(cumulative, "verdict"), "cumulative", "{answer:#}\n{printed}");
-    assert!(number(cumulative, "largest_buffered_bytes") >= 60_000.0, "{cumulative:#}");
+    assert!(number(cumulative, "largest_eager_bytes") >= 60_000.0, "{cumulative:#}");
     assert!(number(cumulative, "smallest_blocking_bytes") <= 32.0 * 20_000.0, "{cumulative:#}");
 }
 

@@ -83,7 +83,7 @@ fn a_message_that_costs_nothing_loses_nothing() {
         let overlap = polled(mpi, "elsewhere");
         let said = site(&overlap, "MPI_Isend", "send_and_be_answered");
         let cost = number(said, "exposed_ns") + number(said, "post_ns");
-        let [lost, transfer] = ["lost_high_ns", "transfer_ns"].map(|key| number(said, key));
+        let [lost, transfer] = ["lost_high_ns", "reference_ns"].map(|key| number(said, key));
         println!("{}: lost {lost} ns of {transfer}, cost {cost}", mpi.name);
         assert!(lost <= cost, "{said:#}");
         assert!(number(said, "possible") > 0.95, "{said:#}");

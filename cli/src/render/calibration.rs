@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::table::{Align, Table};
 use lapscope_analysis::calibration::Calibration;
-use lapscope_analysis::reference::{ends, Estimate, PathDescription, Reference};
+use lapscope_analysis::reference::{ends, Estimate, LocalityDescription, Reference};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, percent, round_bytes, time};
@@ -31,22 +31,22 @@ pub fn write(out: &mut dyn Write, calibration: &Calibration, style: Style) -> io
         writeln!(out, "{}", style.wrap(&format!("{name}={value}"), "  ", "    "))?;
     }
     let description = calibration.times.describe();
-    for path in &description.paths {
-        write_path(out, &calibration.times, path, style)?;
+    for locality in &description.localities {
+        write_locality(out, &calibration.times, locality, style)?;
     }
     write_collectives(out, &calibration.times, style)
 }
 
-fn write_path(
+fn write_locality(
     out: &mut dyn Write,
     reference: &Reference,
-    path: &PathDescription,
+    locality: &LocalityDescription,
     style: Style,
 ) -> io::Result<()> {
-    let coverage = &path.coverage;
+    let coverage = &locality.coverage;
     let spread =
         coverage.spread.map(|spread| format!(", spread {}", percent(spread))).unwrap_or_default();
-    let title = format!("Between {}", ends(path.path));
+    let title = format!("Between {}", ends(locality.locality));
     let about = format!("{} transfers{spread}", count(coverage.samples));
     writeln!(out, "\n{}", style.headed(&title, &about))?;
     let mut table = Table::new(&[
@@ -57,7 +57,7 @@ fn write_path(
     ]);
     let sizes = (0..64).step_by(SHOWN_FACTOR as usize).map(|exponent| 1u64 << exponent);
     for bytes in sizes.filter(|bytes| (coverage.min_bytes..=coverage.max_bytes).contains(bytes)) {
-        let Some(estimate) = reference.transfer(path.path, bytes) else { continue };
+        let Some(estimate) = reference.transfer(locality.locality, bytes) else { continue };
         table.row(row(bytes, estimate), None);
     }
     table.write(out, style)

@@ -36,7 +36,7 @@ pub fn sites() -> Vec<Column<Site>> {
         Column::new("unsuccessful_tests", |site: &Site| text(site.numbers.unsuccessful_tests)),
         Column::new("pending", |site: &Site| text(site.numbers.pending)),
         Column::new("completed_in", completed_in),
-        Column::new("path", |site: &Site| path(site.frames.iter().flatten())),
+        Column::new("call_path", |site: &Site| call_path(site.frames.iter().flatten())),
     ]
 }
 
@@ -46,7 +46,7 @@ fn completed_in(site: &Site) -> String {
     format!("{} {place}", completed.call)
 }
 
-fn path<'a>(frames: impl Iterator<Item = &'a FrameName>) -> String {
+fn call_path<'a>(frames: impl Iterator<Item = &'a FrameName>) -> String {
     frames.map(FrameName::short).collect::<Vec<_>>().join(" < ")
 }
 
@@ -73,9 +73,9 @@ pub fn site_pairs() -> Vec<Column<SitePair>> {
     ];
     columns.extend(times("time", |pair| pair.time));
     columns.extend(times("inside", |pair| pair.inside));
-    columns.extend(times("completion", |pair| pair.completion));
+    columns.extend(times("exposed", |pair| pair.exposed));
     for cause in Cause::ALL {
-        columns.extend(times(&text(cause), move |pair| pair.exposed.of(cause)));
+        columns.extend(times(&text(cause), move |pair| pair.exposed_by_cause.of(cause)));
     }
     columns
 }
@@ -103,6 +103,6 @@ pub fn pending() -> Vec<Column<PendingItem>> {
         Column::new("communicator", |item: &PendingItem| text(&item.communicator)),
         Column::new("begin_ns", |item: &PendingItem| text(item.begin_ns)),
         Column::new("begin_after_init_ns", |item: &PendingItem| text(item.begin_after_init_ns)),
-        Column::new("path", |item: &PendingItem| path(item.frames.iter())),
+        Column::new("call_path", |item: &PendingItem| call_path(item.frames.iter())),
     ]
 }

@@ -154,7 +154,9 @@ fn write_overlap(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<(
         ("of A", Align::Right),
     ]);
     let mut rows = 0;
-    for (what, pair) in [("exposed", &overlap.exposed), ("blocked", &overlap.blocked)] {
+    for (what, pair) in
+        [("exposed", &overlap.exposed_by_cause), ("blocked", &overlap.blocked_by_cause)]
+    {
         for (cause, pair) in causes(pair).into_iter().filter(|(_, pair)| is_there(pair)) {
             let [size, ratio] = difference(pair);
             let label = format!("{what}, {}", cause_name(cause));
@@ -242,7 +244,7 @@ fn place(site: &SitePair) -> String {
 
 /// What was waited for with the largest difference.
 fn cause(site: &SitePair, scale: &Scale) -> String {
-    let pairs = Cause::ALL.map(|cause| (cause, scale.apply(site.exposed.of(cause))));
+    let pairs = Cause::ALL.map(|cause| (cause, scale.apply(site.exposed_by_cause.of(cause))));
     let most = pairs.into_iter().max_by_key(|(_, pair)| pair.difference_ns.0.abs());
     match most.filter(|(_, pair)| pair.difference_ns.0 != 0) {
         Some((cause, pair)) => {

@@ -17,7 +17,7 @@ use lapscope_analysis::overlap::sums::{BlockingNumbers, Cause, Numbers};
 use lapscope_analysis::overlap::Overlap;
 use lapscope_analysis::pipeline::overlap::OverlapDocument;
 use lapscope_analysis::problem::unattributed_in_words;
-use lapscope_analysis::trace::PathClass;
+use lapscope_analysis::trace::Locality;
 use lapscope_data::model::{Kind, Nanos};
 use lapscope_data::symbols::FrameName;
 use lapscope_data::text::plural;
@@ -32,7 +32,7 @@ pub enum OverlapBy {
     /// Message sizes
     Size,
     /// Self, same node, network
-    Path,
+    Locality,
     /// Ranks
     Rank,
     /// Sends, receives, collectives
@@ -70,9 +70,9 @@ pub fn write(
         write_table(out, document, OverlapBy::Site, style)?;
         writeln!(out, "\n{}", style.bold("MESSAGE SIZES"))?;
         write_table(out, document, OverlapBy::Size, style)?;
-        if overlap.paths.len() > 1 {
+        if overlap.localities.len() > 1 {
             writeln!(out, "\n{}", style.bold("PATHS"))?;
-            write_table(out, document, OverlapBy::Path, style)?;
+            write_table(out, document, OverlapBy::Locality, style)?;
         }
         if ranks_differ(overlap) {
             writeln!(out, "\n{}", style.bold("RANKS"))?;
@@ -93,11 +93,11 @@ fn shown(shown: usize, all: usize) -> String {
     }
 }
 
-fn path_name(path: Option<PathClass>) -> &'static str {
-    match path {
-        Some(PathClass::SelfRank) => "self",
-        Some(PathClass::Node) => "same node",
-        Some(PathClass::Network) => "network",
+fn locality_name(locality: Option<Locality>) -> &'static str {
+    match locality {
+        Some(Locality::SelfRank) => "self",
+        Some(Locality::Node) => "same node",
+        Some(Locality::Network) => "network",
         None => "collectives and others",
     }
 }
@@ -129,14 +129,14 @@ fn write_hidden(out: &mut dyn Write, numbers: &Numbers, style: Style) -> io::Res
     }
     let about = format!(
         "of {} that the transfers of {} request{} take with nothing in between",
-        time(numbers.transfer_ns),
+        time(numbers.reference_ns),
         count(numbers.measured),
         plural(numbers.measured)
     );
     writeln!(out, "\n{}", style.headed("OVERLAP", &about))?;
     let columns = [Align::Left, Align::Right, Align::Right, Align::Bar(32)];
     let mut table = Table::new(&columns.map(|align| ("", align)));
-    let share = |part: Nanos| Some(part.share_of(numbers.transfer_ns));
+    let share = |part: Nanos| Some(part.share_of(numbers.reference_ns));
     let mut line = |label: &str, low: Nanos, high: Nanos| {
         let bar = Cell::Bar(share(high).unwrap_or(0.0));
         let shares = interval(share(low), share(high));
@@ -253,7 +253,7 @@ fn cells(label: String, numbers: &Numbers) -> Vec<String> {
         label,
         count(numbers.requests),
         if numbers.bytes > 0 { bytes(numbers.bytes) } else { String::new() },
-        if numbers.measured > 0 { time(numbers.transfer_ns) } else { String::new() },
+        if numbers.measured > 0 { time(numbers.reference_ns) } else { String::new() },
         interval(numbers.achieved_low, numbers.achieved_high),
         interval(numbers.possible_low, numbers.possible),
         interval(numbers.lost_low, numbers.lost_high),
@@ -289,9 +289,9 @@ fn write_table(
                 table.row(cells(label, &row.numbers), None);
             }
         }
-        OverlapBy::Path => {
-            for row in &overlap.paths {
-                table.row(cells(path_name(row.path).to_owned(), &row.numbers), None);
+        OverlapBy::Locality => {
+            for row in &overlap.localities {
+                table.row(cells(locality_name(row.locality).to_owned(), &row.numbers), None);
             }
         }
         OverlapBy::Rank => {
@@ -450,7 +450,7 @@ pub fn write_rows(
     match by {
         OverlapBy::Site => write_all(rows, &overlap.sites),
         OverlapBy::Size => write_all(rows, &overlap.sizes),
-        OverlapBy::Path => write_all(rows, &overlap.paths),
+        OverlapBy::Locality => write_all(rows, &overlap.localities),
         OverlapBy::Rank => write_all(rows, &overlap.ranks),
         OverlapBy::Kind => write_all(rows, &overlap.kinds),
         OverlapBy::Time => write_all(rows, &overlap.over_time),

@@ -10,7 +10,7 @@ use super::table::{Align, Cell, Table};
 use lapscope_analysis::insight::Insight;
 use lapscope_analysis::problem::ProblemKind;
 use lapscope_analysis::report::Report;
-use lapscope_analysis::thresholds::{PathThresholds, Verdict};
+use lapscope_analysis::thresholds::{LocalityThresholds, Verdict};
 use lapscope_analysis::totals::Totals;
 use lapscope_analysis::transfers::KindRow;
 use lapscope_data::model::{Ended, Kind, Nanos};
@@ -199,19 +199,19 @@ fn write_spread(out: &mut dyn Write, report: &Report, style: Style) -> io::Resul
 
 /// A sentence for each path of which something is known.
 fn write_thresholds(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
-    let paths = &report.thresholds.paths;
-    let tells = |path: &&PathThresholds| match path.completion.verdict {
+    let localities = &report.thresholds.localities;
+    let tells = |found: &&LocalityThresholds| match found.rendezvous.verdict {
         Verdict::NoEvidence => false,
-        Verdict::AlwaysBuffered => path.completion.largest_buffered_bytes != Some(0),
+        Verdict::AlwaysEager => found.rendezvous.largest_eager_bytes != Some(0),
         _ => true,
     };
-    let known: Vec<&PathThresholds> = paths.iter().filter(tells).collect();
+    let known: Vec<&LocalityThresholds> = localities.iter().filter(tells).collect();
     if known.is_empty() {
         return Ok(());
     }
     writeln!(out, "\n{}", style.bold("THRESHOLDS"))?;
-    for path in known {
-        let sentence = format!("{}.", path.completion.sentence.trim_end_matches('.'));
+    for found in known {
+        let sentence = format!("{}.", found.rendezvous.sentence.trim_end_matches('.'));
         writeln!(out, "{}", style.wrap(&capitalized(&sentence), "  ", "  "))?;
     }
     Ok(())
@@ -313,7 +313,7 @@ fn write_next(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<
             "hidden and lost by call site, size, path, rank, and over time",
         ));
     }
-    if !report.thresholds.paths.is_empty() {
+    if !report.thresholds.localities.is_empty() {
         next.push((format!("lapscope thresholds {run}"), "from which size sends wait"));
     }
     next.push((format!("lapscope sites {run}"), "all call sites as a tree of call paths"));

@@ -7,14 +7,14 @@ use serde::Serialize;
 use super::table::{Align, Cell, Table};
 use crate::export::rows::{Objects, RowWriter};
 use lapscope_analysis::thresholds::{
-    attention_differs, path_words, CumulativeVerdict, Governing, PathThresholds, SizeCounts,
+    locality_words, progress_differs, CumulativeVerdict, Governing, LocalityThresholds, SizeCounts,
     Threshold, Thresholds, Verdict,
 };
-use lapscope_analysis::trace::PathClass;
+use lapscope_analysis::trace::Locality;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::count;
 
-/// Rows of the picture of a path; more sizes than that are put together.
+/// Rows of the picture of a locality; more sizes than that are put together.
 const MOST_ROWS: usize = 24;
 /// Columns of a full bar.
 const BAR: usize = 12;
@@ -22,43 +22,47 @@ const BAR: usize = 12;
 /// # Errors
 /// Of the writer.
 pub fn write(out: &mut dyn Write, found: &Thresholds, style: Style) -> io::Result<()> {
-    if found.paths.is_empty() {
+    if found.localities.is_empty() {
         let text = "Nothing tells from which size on sends wait: no message has both its ends recorded in detail, was sent in \
                     standard mode, and met a receiver who was somewhere else. `lapscope thresholds --probe -- mpirun -n 2`, with \
                     your launch line, finds out.";
         return writeln!(out, "{}", style.wrap(text, "", ""));
     }
-    for (index, path) in found.paths.iter().enumerate() {
+    for (index, locality) in found.localities.iter().enumerate() {
         if index > 0 {
             writeln!(out)?;
         }
-        write_path(out, path, style)?;
+        write_locality(out, locality, style)?;
     }
     Ok(())
 }
 
-fn write_path(out: &mut dyn Write, path: &PathThresholds, style: Style) -> io::Result<()> {
-    let title = path_words(path.path);
+fn write_locality(
+    out: &mut dyn Write,
+    locality: &LocalityThresholds,
+    style: Style,
+) -> io::Result<()> {
+    let title = locality_words(locality.locality);
     writeln!(out, "{}", style.bold(&format!("Sends {title}")))?;
-    let mut items = vec![("completion", &path.completion.sentence)];
-    if attention_differs(path) {
-        items.push(("attention", &path.attention.sentence));
+    let mut items = vec![("rendezvous", &locality.rendezvous.sentence)];
+    if progress_differs(locality) {
+        items.push(("progress", &locality.needs_receiver_progress.sentence));
     }
-    if path.post.verdict != Verdict::NoEvidence {
-        items.push(("post", &path.post.sentence));
+    if locality.post.verdict != Verdict::NoEvidence {
+        items.push(("post", &locality.post.sentence));
     }
-    if path.cumulative.verdict != CumulativeVerdict::NotEnough {
-        items.push(("several", &path.cumulative.sentence));
+    if locality.cumulative.verdict != CumulativeVerdict::NotEnough {
+        items.push(("several", &locality.cumulative.sentence));
     }
     for (name, sentence) in items {
         let first = format!("  {name:<10}  ");
         writeln!(out, "{}", style.wrap(sentence, &first, &" ".repeat(first.len())))?;
     }
-    if let Some(next) = &path.completion.next {
+    if let Some(next) = &locality.rendezvous.next {
         writeln!(out, "{}", style.wrap(next, "  to know     ", "              "))?;
     }
     writeln!(out)?;
-    write_sizes(out, &path.sizes, style)
+    write_sizes(out, &locality.sizes, style)
 }
 
 /// Messages by size: how many did not wait; were complete when the receiver had looked into MPI, without a receive; waited.
@@ -77,9 +81,9 @@ fn write_sizes(out: &mut dyn Write, sizes: &[SizeCounts], style: Style) -> io::R
     ]);
     let nonzero = |number: u64| Cell::from(if number == 0 { String::new() } else { count(number) });
     for row in &rows {
-        let no_wait = row.early + row.unattended + row.kept;
+        let no_wait = row.early + row.without_receiver_progress + row.eager;
         let waited = row.waited_for_receiver + row.waited_for_receive;
-        let later = row.attended + row.unseen;
+        let later = row.after_receiver_progress + row.unseen;
         let all = (no_wait + later + waited).max(1) as f64;
         let part = |number: u64| Cell::Bar(number as f64 / all);
         table.row(
@@ -126,12 +130,12 @@ fn put_together(sizes: &[SizeCounts]) -> Vec<SizeCounts> {
 
 #[derive(Serialize)]
 struct LimitRow<'a> {
-    path: PathClass,
+    locality: Locality,
     limit: &'static str,
     verdict: Verdict,
-    largest_buffered_bytes: Option<u64>,
+    largest_eager_bytes: Option<u64>,
     smallest_waiting_bytes: Option<u64>,
-    buffered: u64,
+    eager: u64,
     waiting: u64,
     contradictions: u64,
     unsettled: u64,
@@ -140,34 +144,39 @@ struct LimitRow<'a> {
     declared_agrees: Option<bool>,
 }
 
-/// A row for each limit of each path.
+/// A row for each limit of each locality.
 ///
 /// # Errors
 /// Of the writer.
 pub fn write_rows(rows: &mut dyn RowWriter, found: &Thresholds) -> io::Result<()> {
     let mut objects = Objects::new(rows);
-    for path in &found.paths {
-        let declared = path.declared.as_ref();
-        objects.write(&row(path.path, "completion", &path.completion, declared))?;
-        objects.write(&row(path.path, "attention", &path.attention, None))?;
-        objects.write(&row(path.path, "post", &path.post, None))?;
+    for found in &found.localities {
+        let declared = found.declared.as_ref();
+        objects.write(&row(found.locality, "rendezvous", &found.rendezvous, declared))?;
+        objects.write(&row(
+            found.locality,
+            "needs_receiver_progress",
+            &found.needs_receiver_progress,
+            None,
+        ))?;
+        objects.write(&row(found.locality, "post", &found.post, None))?;
     }
     Ok(())
 }
 
 fn row<'a>(
-    path: PathClass,
+    locality: Locality,
     limit: &'static str,
     of: &Threshold,
     declared: Option<&'a Governing>,
 ) -> LimitRow<'a> {
     LimitRow {
-        path,
+        locality,
         limit,
         verdict: of.verdict,
-        largest_buffered_bytes: of.largest_buffered_bytes,
+        largest_eager_bytes: of.largest_eager_bytes,
         smallest_waiting_bytes: of.smallest_waiting_bytes,
-        buffered: of.buffered,
+        eager: of.eager,
         waiting: of.waiting,
         contradictions: of.contradictions,
         unsettled: of.unsettled,

@@ -18,8 +18,8 @@ mod words;
 use serde::Serialize;
 
 use super::overlap::sums::is_vague;
-use super::thresholds::PathThresholds;
-use crate::trace::PathClass;
+use super::thresholds::LocalityThresholds;
+use crate::trace::Locality;
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::symbols::FrameName;
 
@@ -29,19 +29,19 @@ pub use gather::{Gathered, Gatherer};
 /// From which size sends of a path wait for their receiver, as far as that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
-    pub path: PathClass,
-    pub largest_buffered: Option<u64>,
+    pub locality: Locality,
+    pub largest_eager: Option<u64>,
     pub smallest_waiting: Option<u64>,
     /// The MPI's own variable, with its value.
     pub variable: Option<(String, String)>,
 }
 
 impl Limit {
-    pub fn of(found: &PathThresholds) -> Limit {
+    pub fn of(found: &LocalityThresholds) -> Limit {
         Limit {
-            path: found.path,
-            largest_buffered: found.completion.largest_buffered_bytes,
-            smallest_waiting: found.completion.smallest_waiting_bytes,
+            locality: found.locality,
+            largest_eager: found.rendezvous.largest_eager_bytes,
+            smallest_waiting: found.rendezvous.smallest_waiting_bytes,
             variable: found
                 .declared
                 .as_ref()
@@ -52,7 +52,7 @@ impl Limit {
     /// The variable that decides that sends of all these sizes are copied while they are posted.
     fn copied_by(bytes: Option<(u64, u64)>, limits: &[Limit]) -> Option<&(String, String)> {
         let (_, largest) = bytes?;
-        let covers = |limit: &&Limit| limit.largest_buffered.is_some_and(|most| largest <= most);
+        let covers = |limit: &&Limit| limit.largest_eager.is_some_and(|most| largest <= most);
         limits.iter().filter(covers).find_map(|limit| limit.variable.as_ref())
     }
 }
@@ -225,7 +225,7 @@ pub struct Evidence {
     /// Computation in the windows that would change, a mean per call.
     pub mean_compute_ns: Option<Nanos>,
     /// What the transfers of a call take one after the other with nothing in between, a mean where it is known.
-    pub mean_transfer_ns: Option<Nanos>,
+    pub mean_reference_ns: Option<Nanos>,
     /// What late partners did meanwhile: fraction of that time outside MPI.
     pub late_no_remote_progress: Option<f64>,
     /// Mean waiting time of the waiting ranks and of those waited for, in the whole run.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
-use crate::reference::{ends, Disagreement, Reference, Source, TakenPath, Which};
+use crate::reference::{ends, Disagreement, Reference, Source, TakenLocality, Which};
 use crate::trace::Trace;
 use lapscope_data::model::Nanos;
 use lapscope_data::text::units::{bytes, percent, time};
@@ -19,7 +19,7 @@ pub use circumstances::{recorded_environment, Circumstances};
 use circumstances::Hosts;
 
 /// Format of the files; raised when an older lapscope would misread them.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// Names the directory of the files.
 pub const DIRECTORY_VARIABLE: &str = "LAPSCOPE_CALIBRATION_DIR";
@@ -105,7 +105,7 @@ fn disturbed_note(reference: &Reference) -> Option<String> {
 
 fn disagreement_note(found: &Disagreement) -> String {
     let what = match &found.which {
-        Which::Path(path) => format!("transfers between {}", ends(*path)),
+        Which::Locality(locality) => format!("transfers between {}", ends(*locality)),
         Which::Collective(call, ranks) => format!("{call} of {ranks} ranks"),
     };
     let (run, calibrated) = (time(Nanos(found.run_ns)), time(Nanos(found.calibrated_ns)));
@@ -127,7 +127,7 @@ fn disagreement_note(found: &Disagreement) -> String {
 /// Lets a calibration take from the run what it does not cover. Sentences that say what.
 fn complete(calibration: &mut Reference, run: Reference) -> Vec<String> {
     let taken = calibration.complete_with(run);
-    let mut notes: Vec<String> = taken.paths.iter().map(path_note).collect();
+    let mut notes: Vec<String> = taken.localities.iter().map(locality_note).collect();
     if !taken.collectives.is_empty() {
         let calls = taken.collectives.join(", ");
         notes.push(format!(
@@ -137,8 +137,8 @@ fn complete(calibration: &mut Reference, run: Reference) -> Vec<String> {
     notes
 }
 
-fn path_note(taken: &TakenPath) -> String {
-    let between = ends(taken.path);
+fn locality_note(taken: &TakenLocality) -> String {
+    let between = ends(taken.locality);
     if taken.whole {
         return format!("the calibration has no transfers between {between}: these times are from the run itself");
     }
@@ -278,7 +278,7 @@ impl Calibration {
         let Head { format } = serde_json::from_str(&text).with_context(name)?;
         anyhow::ensure!(
             format == FORMAT,
-            "{}: format {format}, this lapscope reads format {FORMAT}; calibrate again",
+            "{}: format {format}, this lapscope reads format {FORMAT}; calibrate again: lapscope calibrate -- <launch line>",
             path.display()
         );
         serde_json::from_str(&text).with_context(name)
@@ -316,7 +316,7 @@ mod tests {
     use super::circumstances::normalized;
     use super::*;
     use crate::reference::{CollectiveSample, Sample};
-    use crate::trace::PathClass;
+    use crate::trace::Locality;
 
     fn circumstances(hosts: &[&str], btl: Option<&str>) -> Circumstances {
         let environment =
@@ -330,7 +330,7 @@ mod tests {
 
     fn calibration(circumstances: Circumstances, created: &str, ns: i64) -> Calibration {
         let sample = Sample {
-            path: PathClass::Node,
+            locality: Locality::Node,
             bytes: 1024,
             ns,
             is_upwards: true,
@@ -358,7 +358,7 @@ mod tests {
     }
 
     fn time(found: &Found) -> Option<i64> {
-        let estimate = found.reference.as_ref()?.transfer(PathClass::Node, 1024);
+        let estimate = found.reference.as_ref()?.transfer(Locality::Node, 1024);
         estimate.map(|estimate| estimate.ns)
     }
 

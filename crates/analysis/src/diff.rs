@@ -90,7 +90,7 @@ impl TimePair {
 #[derive(Debug, Serialize)]
 pub struct OverlapPair {
     /// What the transfers take with nothing in between.
-    pub transfer: TimePair,
+    pub reference: TimePair,
     pub achieved_low: FractionPair,
     pub achieved_high: FractionPair,
     pub possible_low: FractionPair,
@@ -98,9 +98,9 @@ pub struct OverlapPair {
     pub lost_low: FractionPair,
     pub lost_high: FractionPair,
     /// Time in calls that ended requests.
-    pub exposed: CausePair,
+    pub exposed_by_cause: CausePair,
     /// Time in blocking sends, receives and collectives.
-    pub blocked: CausePair,
+    pub blocked_by_cause: CausePair,
 }
 
 /// A fraction in both runs; `None` where it is not known.
@@ -145,15 +145,15 @@ impl OverlapPair {
         let exposed = |numbers: &Numbers| Cause::ALL.map(|cause| numbers.exposed_of(cause));
         let blocked = |numbers: &BlockingNumbers| Cause::ALL.map(|cause| numbers.blocked_by(cause));
         OverlapPair {
-            transfer: TimePair::new(old.transfer_ns, new.transfer_ns),
+            reference: TimePair::new(old.reference_ns, new.reference_ns),
             achieved_low: fraction(|numbers| numbers.achieved_low),
             achieved_high: fraction(|numbers| numbers.achieved_high),
             possible_low: fraction(|numbers| numbers.possible_low),
             possible: fraction(|numbers| numbers.possible),
             lost_low: fraction(|numbers| numbers.lost_low),
             lost_high: fraction(|numbers| numbers.lost_high),
-            exposed: CausePair::new(exposed(old), exposed(new)),
-            blocked: CausePair::new(blocked(&a.blocking), blocked(&b.blocking)),
+            exposed_by_cause: CausePair::new(exposed(old), exposed(new)),
+            blocked_by_cause: CausePair::new(blocked(&a.blocking), blocked(&b.blocking)),
         }
     }
 }
@@ -174,10 +174,10 @@ pub struct SitePair {
     pub time: TimePair,
     /// In the calls themselves.
     pub inside: TimePair,
-    /// Shares of the calls that ended the requests.
-    pub completion: TimePair,
+    /// Exposed time: shares of the calls that ended the requests.
+    pub exposed: TimePair,
     /// What was waited for, in the completing calls or, of blocking calls, in the calls themselves.
-    pub exposed: CausePair,
+    pub exposed_by_cause: CausePair,
     /// `time` as a mean over the ranks of each run: what is compared when these are not as many.
     pub per_rank: TimePair,
 }
@@ -334,8 +334,8 @@ impl SitePair {
             bytes_b: number(b, |site| site.numbers.bytes),
             time: total,
             inside: time(|site| site.numbers.inside_ns),
-            completion: time(|site| site.numbers.exposed_ns),
-            exposed: CausePair::new(causes(a), causes(b)),
+            exposed: time(|site| site.numbers.exposed_ns),
+            exposed_by_cause: CausePair::new(causes(a), causes(b)),
             per_rank: TimePair::new(mean(total.a_ns, ranks.0), mean(total.b_ns, ranks.1)),
         }
     }

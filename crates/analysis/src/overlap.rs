@@ -15,7 +15,7 @@ pub mod witness;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use self::groups::{KindRow, LatePair, Named, PathRow, RankRow, SiteRow, SizeRow, TimeRow};
+use self::groups::{KindRow, LatePair, LocalityRow, Named, RankRow, SiteRow, SizeRow, TimeRow};
 pub use self::side::EagerLimits;
 use self::side::Sides;
 use self::sums::{BlockingNumbers, BlockingSums, Numbers, Sums};
@@ -48,7 +48,7 @@ pub struct Overlap {
     pub sites: Vec<SiteRow>,
     pub site_count: usize,
     pub sizes: Vec<SizeRow>,
-    pub paths: Vec<PathRow>,
+    pub localities: Vec<LocalityRow>,
     pub ranks: Vec<RankRow>,
     pub over_time: Vec<TimeRow>,
     pub blocking: Blocking,
@@ -185,7 +185,7 @@ impl Overlap {
             sites,
             site_count,
             sizes: groups::sizes(measured),
-            paths: groups::paths(measured),
+            localities: groups::localities(measured),
             ranks: groups::ranks(trace, measured),
             over_time: groups::over_time(measured),
             blocking: Blocking {

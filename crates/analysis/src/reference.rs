@@ -1,4 +1,4 @@
-//! Reference transfer times: how long a transfer of a given size takes on a given path with nothing in between.
+//! Reference transfer times: how long a transfer of a given size takes on a given locality with nothing in between.
 //!
 //! A sample is the time from the post of a send to the completion of its receive, both sides being there (l0 of Rashti
 //! and Afsahi 2007). Samples of near sizes are put together. Whatever disturbs a transfer makes it longer, so what it takes
@@ -22,21 +22,21 @@ pub use curve::Curve;
 pub use quicker::{Disagreement, Which};
 
 use crate::stats::upper_median;
-use crate::trace::PathClass;
+use crate::trace::Locality;
 
-/// What the ends of a path are, in a sentence: "between ranks of one node".
-pub fn ends(path: PathClass) -> &'static str {
-    match path {
-        PathClass::SelfRank => "a rank and itself",
-        PathClass::Node => "ranks of one node",
-        PathClass::Network => "ranks of different nodes",
+/// What the ends of a locality are, in a sentence: "between ranks of one node".
+pub fn ends(locality: Locality) -> &'static str {
+    match locality {
+        Locality::SelfRank => "a rank and itself",
+        Locality::Node => "ranks of one node",
+        Locality::Network => "ranks of different nodes",
     }
 }
 
 /// A transfer with nothing in between.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
-    pub path: PathClass,
+    pub locality: Locality,
     pub bytes: u64,
     /// From the post of the send to the completion of its receive.
     pub ns: i64,
@@ -113,7 +113,7 @@ impl Estimate {
     }
 }
 
-/// Time by size for each path and for collectives by their number of ranks.
+/// Time by size for each locality and for collectives by their number of ranks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reference {
     #[serde(skip)]
@@ -122,7 +122,7 @@ pub struct Reference {
     /// are of transfers that this disturbed; `None`: none is, as far as is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor_share: Option<f64>,
-    paths: BTreeMap<PathClass, Curve>,
+    localities: BTreeMap<Locality, Curve>,
     /// By call, blocking ones apart from non-blocking ones, then by ranks.
     collectives: BTreeMap<String, BTreeMap<u32, Curve>>,
 }
@@ -144,16 +144,16 @@ impl Reference {
         fit.finish(source)
     }
 
-    /// Takes from the run itself what it does not cover: paths, collectives, numbers of ranks, and sizes below and above
+    /// Takes from the run itself what it does not cover: localities, collectives, numbers of ranks, and sizes below and above
     /// those that it has. Says what it took.
     pub fn complete_with(&mut self, run: Reference) -> Completed {
         let mut taken = Completed::default();
-        for (path, curve) in run.paths {
-            let known = self.paths.entry(path).or_default();
+        for (locality, curve) in run.localities {
+            let known = self.localities.entry(locality).or_default();
             let whole = known.points().is_empty();
             let bytes = known.extend(&curve);
-            taken.paths.extend(bytes.map(|bytes| TakenPath {
-                path,
+            taken.localities.extend(bytes.map(|bytes| TakenLocality {
+                locality,
                 whole,
                 bytes: bytes.map(|n| n.round() as u64),
             }));
@@ -171,12 +171,12 @@ impl Reference {
 
     /// Whether it knows anything at all.
     pub fn is_empty(&self) -> bool {
-        self.paths.is_empty() && self.collectives.is_empty()
+        self.localities.is_empty() && self.collectives.is_empty()
     }
 
-    /// How long a transfer takes; `None` where nothing near this size was measured on this path.
-    pub fn transfer(&self, path: PathClass, bytes: u64) -> Option<Estimate> {
-        self.paths.get(&path)?.at(bytes)
+    /// How long a transfer takes; `None` where nothing near this size was measured on this locality.
+    pub fn transfer(&self, locality: Locality, bytes: u64) -> Option<Estimate> {
+        self.localities.get(&locality)?.at(bytes)
     }
 
     /// How long a non-blocking collective takes, by the name of the blocking call that does the same (`MPI_Allreduce`): what
@@ -200,9 +200,9 @@ impl Reference {
         Some(Estimate::mix(below.at(bytes)?, above.at(bytes)?, share))
     }
 
-    /// The measured points of a path.
-    pub fn points(&self, path: PathClass) -> &[Point] {
-        self.paths.get(&path).map_or(&[], Curve::points)
+    /// The measured points of a locality.
+    pub fn points(&self, locality: Locality) -> &[Point] {
+        self.localities.get(&locality).map_or(&[], Curve::points)
     }
 
     /// Every collective that was measured: its call, its ranks, its points.
@@ -214,11 +214,11 @@ impl Reference {
 
     /// What a report says of it.
     pub fn describe(&self) -> Description {
-        let paths: Vec<PathDescription> = self
-            .paths
+        let localities: Vec<LocalityDescription> = self
+            .localities
             .iter()
-            .map(|(path, curve)| PathDescription {
-                path: *path,
+            .map(|(locality, curve)| LocalityDescription {
+                locality: *locality,
                 coverage: Coverage::of(curve.points().iter()),
             })
             .collect();
@@ -226,8 +226,8 @@ impl Reference {
         Description {
             source: self.source.clone(),
             processor_share: self.processor_share,
-            samples: paths.iter().map(|path| path.coverage.samples).sum(),
-            paths,
+            samples: localities.iter().map(|locality| locality.coverage.samples).sum(),
+            localities,
             collectives: Coverage::of(all),
         }
     }
@@ -236,15 +236,15 @@ impl Reference {
 /// What a reference has taken from a run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Completed {
-    pub paths: Vec<TakenPath>,
+    pub localities: Vec<TakenLocality>,
     /// Calls.
     pub collectives: Vec<String>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub struct TakenPath {
-    pub path: PathClass,
-    /// All of the path, or sizes that were missing.
+pub struct TakenLocality {
+    pub locality: Locality,
+    /// All of the locality, or sizes that were missing.
     pub whole: bool,
     /// The smallest and the largest size that was taken.
     pub bytes: [u64; 2],
@@ -261,7 +261,7 @@ fn nonblocking_name(call: &str) -> String {
 #[derive(Debug, Default)]
 struct Fit<'a> {
     /// Messages to ranks with higher numbers, and to others.
-    paths: [[Bins; 2]; 3],
+    localities: [[Bins; 2]; 3],
     /// By blocking call, whether it was the non-blocking one, and ranks.
     collectives: FxHashMap<(&'a str, bool, u32), Bins>,
 }
@@ -269,8 +269,8 @@ struct Fit<'a> {
 impl<'a> Fit<'a> {
     fn add(&mut self, sample: Sample) {
         // ranks of one node have one clock, so their directions differ in nothing that a mean would mend
-        let is_back = sample.path == PathClass::Network && !sample.is_upwards;
-        self.paths[sample.path as usize][usize::from(is_back)].add(
+        let is_back = sample.locality == Locality::Network && !sample.is_upwards;
+        self.localities[sample.locality as usize][usize::from(is_back)].add(
             sample.bytes,
             sample.ns,
             sample.is_disturbed,
@@ -285,13 +285,15 @@ impl<'a> Fit<'a> {
 
     /// Whether times are of ranks that lacked processors, as there are no others.
     fn is_disturbed(&self) -> bool {
-        let paths = self.paths.iter().flatten();
-        paths.chain(self.collectives.values()).any(Bins::is_disturbed)
+        let localities = self.localities.iter().flatten();
+        localities.chain(self.collectives.values()).any(Bins::is_disturbed)
     }
 
     /// What both have seen.
     fn merge(mut self, other: Fit<'a>) -> Fit<'a> {
-        for (bins, more) in self.paths.iter_mut().flatten().zip(other.paths.into_iter().flatten()) {
+        for (bins, more) in
+            self.localities.iter_mut().flatten().zip(other.localities.into_iter().flatten())
+        {
             bins.merge(more);
         }
         for (key, more) in other.collectives {
@@ -308,10 +310,10 @@ impl<'a> Fit<'a> {
             curve
         };
         let mut reference = Reference { source, ..Reference::default() };
-        for (path, [mut there, mut back]) in PathClass::ALL.into_iter().zip(self.paths) {
+        for (locality, [mut there, mut back]) in Locality::ALL.into_iter().zip(self.localities) {
             let points = there.points_with(&mut back);
             if !points.is_empty() {
-                reference.paths.insert(path, curve_of(points));
+                reference.localities.insert(locality, curve_of(points));
             }
         }
         for ((call, is_request, ranks), mut bins) in self.collectives {
@@ -335,16 +337,16 @@ pub struct Description {
     pub source: Source,
     /// As [`Reference::processor_share`].
     pub processor_share: Option<f64>,
-    /// Transfers measured, on all paths.
+    /// Transfers measured, on all localities.
     pub samples: u64,
-    pub paths: Vec<PathDescription>,
+    pub localities: Vec<LocalityDescription>,
     pub collectives: Coverage,
 }
 
-/// What a [`Reference`] covers of one path.
+/// What a [`Reference`] covers of one locality.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct PathDescription {
-    pub path: PathClass,
+pub struct LocalityDescription {
+    pub locality: Locality,
     #[serde(flatten)]
     pub coverage: Coverage,
 }

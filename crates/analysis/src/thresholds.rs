@@ -14,21 +14,21 @@ mod split;
 use serde::Serialize;
 
 use super::reference::Reference;
-use crate::trace::{PathClass, Trace};
+use crate::trace::{Locality, Trace};
 use cells::{Cell, Cells};
 pub use cumulative::{Cumulative, CumulativeVerdict};
 pub use declared::{Declared, DeclaredBy, Governing};
 use evidence::{Completion, Post};
 use lapscope_data::model::Rank;
-pub use sentences::{attention_differs, path_words};
+pub use sentences::{locality_words, progress_differs};
 use split::{split, Row, Split};
 
 /// The limit lies between sizes farther apart than this: other sizes have to be tried.
 const WIDE: u64 = 4;
 /// Sends that were done as soon as the receiver was inside MPI tell of a limit of their own from this many and this share
 /// of those done without a receive.
-const FEW_ATTENDED: u64 = 2;
-const SHARE_ATTENDED: f64 = 0.02;
+const FEW_AFTER_PROGRESS: u64 = 2;
+const SHARE_AFTER_PROGRESS: f64 = 0.02;
 /// Sends that waited for their receive and nothing else tell what the others waited for when they are more than this share
 /// of them.
 const SHARE_CERTAIN: f64 = 0.02;
@@ -42,7 +42,7 @@ pub enum Verdict {
     /// As `Bracket`, but they are far apart.
     NotEnoughSizes,
     /// It lies above all sizes that were sent, if there is one.
-    AlwaysBuffered,
+    AlwaysEager,
     /// It lies below all sizes that were sent.
     AlwaysWaits,
     /// Some messages waited and some did not, and size does not tell which.
@@ -55,10 +55,10 @@ pub enum Verdict {
 #[derive(Debug, Clone, Serialize)]
 pub struct Threshold {
     pub verdict: Verdict,
-    pub largest_buffered_bytes: Option<u64>,
+    pub largest_eager_bytes: Option<u64>,
     pub smallest_waiting_bytes: Option<u64>,
     /// Messages up to the first size that did not wait; from the second on that did.
-    pub buffered: u64,
+    pub eager: u64,
     pub waiting: u64,
     /// Messages of such sizes that did the contrary.
     pub contradictions: u64,
@@ -91,11 +91,11 @@ pub struct SizeCounts {
     /// Complete before the receiver was inside MPI.
     pub early: u64,
     /// The same, though its receive was posted already.
-    pub unattended: u64,
+    pub without_receiver_progress: u64,
     /// Complete without a receive, while or after the receiver was inside MPI.
-    pub kept: u64,
+    pub eager: u64,
     /// The same, and not before the receiver was inside MPI.
-    pub attended: u64,
+    pub after_receiver_progress: u64,
     /// Complete without a receive and not at once, while no record says that the receiver was inside MPI.
     pub unseen: u64,
     /// Complete only when the receiver was inside MPI with the receive posted.
@@ -111,9 +111,9 @@ impl SizeCounts {
         self.post_returned += other.post_returned;
         self.post_waited += other.post_waited;
         self.early += other.early;
-        self.unattended += other.unattended;
-        self.kept += other.kept;
-        self.attended += other.attended;
+        self.without_receiver_progress += other.without_receiver_progress;
+        self.eager += other.eager;
+        self.after_receiver_progress += other.after_receiver_progress;
         self.unseen += other.unseen;
         self.waited_for_receiver += other.waited_for_receiver;
         self.waited_for_receive += other.waited_for_receive;
@@ -122,16 +122,16 @@ impl SizeCounts {
 
 /// The limits between processes of one kind of neighbourhood.
 #[derive(Debug, Clone, Serialize)]
-pub struct PathThresholds {
-    pub path: PathClass,
+pub struct LocalityThresholds {
+    pub locality: Locality,
     pub post: Threshold,
     /// From which size on the completion needs the receiver to be inside MPI, whatever it does there.
-    pub attention: Threshold,
+    pub needs_receiver_progress: Threshold,
     /// From which size on the completion waits for the receive.
-    pub completion: Threshold,
+    pub rendezvous: Threshold,
     pub waits_for: WaitsFor,
     pub cumulative: Cumulative,
-    /// What MPI itself says of `completion`.
+    /// What MPI itself says of `rendezvous`.
     pub declared: Option<Governing>,
     pub sizes: Vec<SizeCounts>,
 }
@@ -139,7 +139,7 @@ pub struct PathThresholds {
 /// The limits of a run.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Thresholds {
-    pub paths: Vec<PathThresholds>,
+    pub localities: Vec<LocalityThresholds>,
     /// Limits that MPI's control variables or the environment declare.
     pub declared: Vec<Declared>,
     pub sentences: Vec<String>,
@@ -154,50 +154,57 @@ impl Thresholds {
         declared: Vec<Declared>,
     ) -> Thresholds {
         let library = trace.ranks.first().map_or("", |rank| rank.info().mpi_library.as_str());
-        let paths: Vec<PathThresholds> = collect::collect(trace, reference, ranks)
+        let localities: Vec<LocalityThresholds> = collect::collect(trace, reference, ranks)
             .iter()
-            .map(|(&path, cells)| of_path(path, cells, library, &declared))
+            .map(|(&locality, cells)| of_locality(locality, cells, library, &declared))
             .collect();
-        let sentences = paths.iter().flat_map(sentences::of_path).collect();
-        Thresholds { paths, declared, sentences }
+        let sentences = localities.iter().flat_map(sentences::of_locality).collect();
+        Thresholds { localities, declared, sentences }
     }
 }
 
 /// Sends that did not wait for their receive.
 const BEFORE_RECEIVE: [Completion; 4] =
-    [Completion::Early, Completion::Kept, Completion::Attended, Completion::Unseen];
+    [Completion::Early, Completion::Eager, Completion::AfterReceiverProgress, Completion::Unseen];
 /// Of these, the ones that were not done at once: they may have needed the receiver inside MPI.
-const NOT_AT_ONCE: [Completion; 2] = [Completion::Attended, Completion::Unseen];
+const NOT_AT_ONCE: [Completion; 2] = [Completion::AfterReceiverProgress, Completion::Unseen];
 /// Sends that did not wait for the receiver to be inside MPI.
-const BEFORE_RECEIVER: [Completion; 2] = [Completion::Early, Completion::Unattended];
+const BEFORE_RECEIVER: [Completion; 2] = [Completion::Early, Completion::WithoutReceiverProgress];
 /// Sends that waited, whatever for.
 const WAITED: [Completion; 2] = [Completion::WaitedForReceive, Completion::WaitedForReceiver];
 
 /// Which messages count, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum View {
-    /// For the receive. Sends that were done while a receiver who had posted was computing count as buffered, or not at all.
-    Completion { with_unattended: bool },
+    /// For the receive. Sends that were done while a receiver who had posted was computing count as eager, or not at all.
+    Rendezvous { with_no_progress: bool },
     /// For the receiver to be inside MPI.
-    Attention,
+    ReceiverProgress,
 }
 
 impl View {
     fn row(self, cell: &Cell) -> Row {
-        let (buffered, waited) = match self {
-            View::Completion { with_unattended: true } => {
-                let unattended = cell.completion(&[Completion::Unattended]);
-                (cell.completion(&BEFORE_RECEIVE) + unattended, cell.completion(&WAITED))
+        let (eager, waited) = match self {
+            View::Rendezvous { with_no_progress: true } => {
+                let without_receiver_progress =
+                    cell.completion(&[Completion::WithoutReceiverProgress]);
+                (
+                    cell.completion(&BEFORE_RECEIVE) + without_receiver_progress,
+                    cell.completion(&WAITED),
+                )
             }
-            View::Completion { with_unattended: false } => {
+            View::Rendezvous { with_no_progress: false } => {
                 (cell.completion(&BEFORE_RECEIVE), cell.completion(&WAITED))
             }
-            View::Attention => {
-                let attended = cell.completion(&[Completion::Attended]);
-                (cell.completion(&BEFORE_RECEIVER), cell.completion(&WAITED) + attended)
+            View::ReceiverProgress => {
+                let after_receiver_progress = cell.completion(&[Completion::AfterReceiverProgress]);
+                (
+                    cell.completion(&BEFORE_RECEIVER),
+                    cell.completion(&WAITED) + after_receiver_progress,
+                )
             }
         };
-        Row { sizes: cell.bytes, buffered, waited }
+        Row { sizes: cell.bytes, eager, waited }
     }
 
     fn rows(self, cells: &[Cell]) -> Vec<Row> {
@@ -209,24 +216,29 @@ impl View {
     }
 }
 
-fn of_path(path: PathClass, cells: &Cells, library: &str, declared: &[Declared]) -> PathThresholds {
+fn of_locality(
+    locality: Locality,
+    cells: &Cells,
+    library: &str,
+    declared: &[Declared],
+) -> LocalityThresholds {
     let together: Vec<Cell> = cells.iter().copied().collect();
     let sizes = by_size(&together);
-    let attention = View::Attention.split(&sizes);
+    let progress = View::ReceiverProgress.split(&sizes);
     let is_apart = is_apart(&sizes);
-    let (completion, cumulative) = if is_apart {
+    let (rendezvous, cumulative) = if is_apart {
         (
-            apart::split(&sizes, attention.largest_buffered),
-            cumulative::find(&together, View::Attention),
+            apart::split(&sizes, progress.largest_eager),
+            cumulative::find(&together, View::ReceiverProgress),
         )
     } else {
         let view = choose_view(&sizes);
         let cumulative = cumulative::find(&together, view);
-        (completion_of_one(&together, &sizes, view, &cumulative), cumulative)
+        (rendezvous_of_one(&together, &sizes, view, &cumulative), cumulative)
     };
-    let completion = completion.of_several();
+    let rendezvous = rendezvous.of_several();
     // far above the limit another protocol may be at work, which tells nothing of this one
-    let near = completion.smallest_waiting.map_or(u64::MAX, |limit| limit.saturating_mul(WIDE));
+    let near = rendezvous.smallest_waiting.map_or(u64::MAX, |limit| limit.saturating_mul(WIDE));
     let is_near = |cell: &&Cell| cell.bytes.least <= near;
     let count = |evidence| {
         sizes.iter().filter(is_near).map(|cell| cell.completion(&[evidence])).sum::<u64>()
@@ -238,16 +250,16 @@ fn of_path(path: PathClass, cells: &Cells, library: &str, declared: &[Declared])
         .iter()
         .map(|cell| Row {
             sizes: cell.bytes,
-            buffered: cell.post(Post::Returned),
+            eager: cell.post(Post::Returned),
             waited: cell.post(Post::Waited),
         })
         .filter(|row| row.total() > 0)
         .collect();
-    let mut found = PathThresholds {
-        path,
+    let mut found = LocalityThresholds {
+        locality,
         post: threshold(&split(&post).of_several()),
-        attention: threshold(&attention.of_several()),
-        completion: threshold(&completion),
+        needs_receiver_progress: threshold(&progress.of_several()),
+        rendezvous: threshold(&rendezvous),
         waits_for: if is_certain { WaitsFor::Receive } else { WaitsFor::Receiver },
         cumulative,
         declared: None,
@@ -259,13 +271,13 @@ fn of_path(path: PathClass, cells: &Cells, library: &str, declared: &[Declared])
 }
 
 /// The limit of a message by itself: one that waited because of others says nothing of its own size.
-fn completion_of_one(
+fn rendezvous_of_one(
     together: &[Cell],
     sizes: &[Cell],
     view: View,
     cumulative: &Cumulative,
 ) -> Split {
-    match cumulative.largest_buffered_bytes {
+    match cumulative.largest_eager_bytes {
         Some(most) if cumulative.verdict == CumulativeVerdict::Cumulative => {
             let is_free = |cell: &&Cell| cell.together.most <= most || cell.together == cell.bytes;
             let free: Vec<Cell> = together.iter().filter(is_free).copied().collect();
@@ -291,15 +303,15 @@ fn by_size(cells: &[Cell]) -> Vec<Cell> {
 fn is_apart(sizes: &[Cell]) -> bool {
     let count =
         |evidence: &[Completion]| sizes.iter().map(|cell| cell.completion(evidence)).sum::<u64>();
-    let (later, kept) = (count(&NOT_AT_ONCE), count(&BEFORE_RECEIVE));
-    later >= FEW_ATTENDED && later as f64 >= SHARE_ATTENDED * kept as f64
+    let (later, all) = (count(&NOT_AT_ONCE), count(&BEFORE_RECEIVE));
+    later >= FEW_AFTER_PROGRESS && later as f64 >= SHARE_AFTER_PROGRESS * all as f64
 }
 
 /// Sends that were done while a receiver who had posted was computing are left out where they contradict the others: then
 /// somebody else moves messages, and they say nothing of who waits for a receive.
 fn choose_view(sizes: &[Cell]) -> View {
     let (all, certain) =
-        (View::Completion { with_unattended: true }, View::Completion { with_unattended: false });
+        (View::Rendezvous { with_no_progress: true }, View::Rendezvous { with_no_progress: false });
     let (with, without) = (all.split(sizes), certain.split(sizes));
     let share = |split: &Split| split.contradictions as f64 / split.evidence().max(1) as f64;
     let is_better = share(&with) > 0.05 && share(&without) < share(&with) / 2.0;
@@ -311,19 +323,19 @@ fn choose_view(sizes: &[Cell]) -> View {
 }
 
 fn threshold(split: &Split) -> Threshold {
-    let verdict = match (split.largest_buffered, split.smallest_waiting) {
+    let verdict = match (split.largest_eager, split.smallest_waiting) {
         _ if split.is_unclear => Verdict::Unclear,
         (None, None) => Verdict::NoEvidence,
-        (Some(_), None) => Verdict::AlwaysBuffered,
+        (Some(_), None) => Verdict::AlwaysEager,
         (None, Some(_)) => Verdict::AlwaysWaits,
         (Some(low), Some(high)) if high > WIDE * low.max(WIDE * WIDE) => Verdict::NotEnoughSizes,
         _ => Verdict::Bracket,
     };
     Threshold {
         verdict,
-        largest_buffered_bytes: split.largest_buffered,
+        largest_eager_bytes: split.largest_eager,
         smallest_waiting_bytes: split.smallest_waiting,
-        buffered: split.buffered,
+        eager: split.eager,
         waiting: split.waiting,
         contradictions: split.contradictions,
         unsettled: split.unsettled,
@@ -340,9 +352,9 @@ fn size_counts(cell: &Cell) -> SizeCounts {
         post_returned: cell.post(Post::Returned),
         post_waited: cell.post(Post::Waited),
         early: count(Completion::Early),
-        unattended: count(Completion::Unattended),
-        kept: count(Completion::Kept),
-        attended: count(Completion::Attended),
+        without_receiver_progress: count(Completion::WithoutReceiverProgress),
+        eager: count(Completion::Eager),
+        after_receiver_progress: count(Completion::AfterReceiverProgress),
         unseen: count(Completion::Unseen),
         waited_for_receiver: count(Completion::WaitedForReceiver),
         waited_for_receive: count(Completion::WaitedForReceive),

@@ -45,7 +45,7 @@ fn measure(
     assert_eq!(outcome.code, 0, "{app} {args:?} under {}: {}", mpi.name, outcome.stderr);
     let overlap = ask_without_processors("overlap", &job.run_directory());
     check_sums(&overlap["totals"]);
-    for table in ["kinds", "sites", "sizes", "paths", "ranks", "over_time"] {
+    for table in ["kinds", "sites", "sizes", "localities", "ranks", "over_time"] {
         rows(&overlap, table).iter().for_each(check_sums);
     }
     println!("\n{app} {args:?}, {}, {}, clock {shift:?}", mpi.name, bed.word());

@@ -46,7 +46,7 @@ impl Answer<'_> {
              waited {:.2} ms, said {:.2}; {}",
             self.what,
             self.truth.transfer / 1e6,
-            self.get("transfer_ns") / self.get("measured").max(1.0) / 1e6,
+            self.get("reference_ns") / self.get("measured").max(1.0) / 1e6,
             self.truth.achieved(),
             self.get("achieved_low"),
             self.get("achieved_high"),
@@ -63,7 +63,7 @@ impl Answer<'_> {
         let requests = self.truth.requests.len() as f64;
         self.claim(self.get("requests") == requests, "every request is counted once");
         self.claim(self.get("measured") == requests, "every request has a reference time");
-        let transfer = self.get("transfer_ns") / requests;
+        let transfer = self.get("reference_ns") / requests;
         self.claim(
             (0.5..2.0).contains(&(transfer / self.truth.transfer)),
             "the reference time is what the program measured",

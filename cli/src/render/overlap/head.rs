@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::path_name;
+use super::locality_name;
 use lapscope_analysis::overlap::Overlap;
 use lapscope_analysis::reference::Source;
 use lapscope_data::model::Nanos;
@@ -33,13 +33,13 @@ fn reference_line(overlap: &Overlap) -> String {
         Source::None => return "reference times: none".to_owned(),
     };
     let mut parts: Vec<String> = description
-        .paths
+        .localities
         .iter()
-        .map(|path| {
-            let coverage = &path.coverage;
+        .map(|found| {
+            let coverage = &found.coverage;
             format!(
                 "{} {} samples, {} to {}, spread {}",
-                path_name(Some(path.path)),
+                locality_name(Some(found.locality)),
                 count(coverage.samples),
                 bytes(coverage.min_bytes),
                 bytes(coverage.max_bytes),

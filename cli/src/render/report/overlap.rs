@@ -86,8 +86,8 @@ fn legend(numbers: &Numbers) -> String {
 
 fn hidden(numbers: &Numbers) -> String {
     let part = |label: &str, ns: Nanos| {
-        let share = percent(ns.share_of(numbers.transfer_ns));
-        (ns.share_of(numbers.transfer_ns) >= 0.001).then(|| format!("{share} {label}"))
+        let share = percent(ns.share_of(numbers.reference_ns));
+        (ns.share_of(numbers.reference_ns) >= 0.001).then(|| format!("{share} {label}"))
     };
     let lost: Vec<String> = [
         part("late partner", numbers.lost_late_partner_ns),
@@ -100,7 +100,7 @@ fn hidden(numbers: &Numbers) -> String {
     let why = if lost.is_empty() { String::new() } else { format!(": {}", lost.join(", ")) };
     format!(
         "Of {} that the transfers of {} request{} take alone: hidden {}, possible {}, lost {} ({}){why}.",
-        time(numbers.transfer_ns),
+        time(numbers.reference_ns),
         count(numbers.measured),
         plural(numbers.measured),
         interval(numbers.achieved_low, numbers.achieved_high),

@@ -84,7 +84,7 @@ fn whole_percents(low: Nanos, high: Nanos, part: &Part) -> String {
 }
 
 fn whole_percent(ns: Nanos, part: &Part) -> String {
-    format!("{:.0} %", ns.share_of(part.transfer_ns) * 100.0)
+    format!("{:.0} %", ns.share_of(part.reference_ns) * 100.0)
 }
 
 pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {

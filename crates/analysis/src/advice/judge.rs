@@ -397,7 +397,7 @@ impl Sums {
             exposed_no_processor_ns: Nanos(self.parts.no_processor),
             posting_ns: Nanos(self.posting),
             mean_compute_ns: Nanos(self.compute).mean(self.windows),
-            mean_transfer_ns: Nanos(self.transfer).mean(self.transfers),
+            mean_reference_ns: Nanos(self.transfer).mean(self.transfers),
             late_no_remote_progress: (late > 0).then(|| outside as f64 / late as f64),
             waited_ns: mean(waiting).unwrap_or_default(),
             partner_waited_ns: mean(changed).filter(|_| !self.pairs.is_empty()),
@@ -432,8 +432,8 @@ mod tests {
     #[test]
     fn a_limit_covers_messages_that_are_copied() {
         let limit = |largest, name: &str| Limit {
-            path: crate::trace::PathClass::Node,
-            largest_buffered: largest,
+            locality: crate::trace::Locality::Node,
+            largest_eager: largest,
             smallest_waiting: None,
             variable: Some((name.into(), "4096".into())),
         };

@@ -85,7 +85,7 @@ fn test(advice: &Advice, collective: bool, setting: Setting<'_>) -> String {
             wait(advice),
             place(&advice.waiting)
         ),
-        _ if advice.evidence.mean_transfer_ns.is_some() => {
+        _ if advice.evidence.mean_reference_ns.is_some() => {
             format!("{what} could travel there and stand still")
         }
         _ => format!("{what} may stand still there; how long they take alone is not known"),
@@ -113,7 +113,7 @@ fn can_be_injected(advice: &Advice, setting: Setting<'_>) -> bool {
 fn raise(advice: &Advice, limits: &[Limit]) -> String {
     let size = advice.evidence.max_bytes;
     let near = |limit: &&Limit| {
-        let least = limit.smallest_waiting.or(limit.largest_buffered).unwrap_or(0);
+        let least = limit.smallest_waiting.or(limit.largest_eager).unwrap_or(0);
         size >= least && size <= least.saturating_mul(NEAR_LIMIT)
     };
     let mut found = limits.iter().filter(|limit| limit.variable.is_some()).filter(near);
@@ -230,7 +230,7 @@ fn nothing(advice: &Advice, collective: bool) -> String {
             nonblocking(&advice.waiting.call, collective)
         );
     };
-    let takes = match evidence.mean_transfer_ns {
+    let takes = match evidence.mean_reference_ns {
         Some(transfer) => format!(", {}", alone(advice, transfer)),
         None => String::new(),
     };
@@ -276,7 +276,7 @@ fn slow(advice: &Advice, collective: bool) -> String {
         Some(compute) => format!(", with {} of computation beside them", time(compute)),
         None => String::new(),
     };
-    match evidence.mean_transfer_ns {
+    match evidence.mean_reference_ns {
         Some(alone) => format!(
             "{at}: {what} of {} take {takes} here, alone {}{beside}: contention, copying, or ranks that do not get a \
              processor.",

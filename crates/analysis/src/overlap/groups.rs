@@ -9,7 +9,7 @@ use super::sums::{BlockingNumbers, Numbers, Sums};
 use super::walk::{Blame, Cell, CellKey, Measured};
 use crate::combine::same_places;
 use crate::combine::Grouping;
-use crate::trace::{PathClass, Trace, NONE};
+use crate::trace::{Locality, Trace, NONE};
 use lapscope_data::model::{Frame, Kind, Nanos, Rank};
 use lapscope_data::symbols::{FrameName, NameFrames};
 
@@ -37,11 +37,11 @@ pub struct SizeRow {
     pub numbers: Numbers,
 }
 
-/// Requests whose other side is in the same place.
+/// Requests whose other side is in the same locality.
 #[derive(Debug, Serialize)]
-pub struct PathRow {
+pub struct LocalityRow {
     /// `None`: collectives, and requests whose other side is not known.
-    pub path: Option<PathClass>,
+    pub locality: Option<Locality>,
     #[serde(flatten)]
     pub numbers: Numbers,
 }
@@ -154,9 +154,11 @@ pub(super) fn sizes(measured: &Measured) -> Vec<SizeRow> {
         .collect()
 }
 
-pub(super) fn paths(measured: &Measured) -> Vec<PathRow> {
-    let rows = requests_by(measured, |cell| (cell.class.is_none(), cell.class));
-    rows.iter().map(|(&(_, path), sums)| PathRow { path, numbers: Numbers::from(sums) }).collect()
+pub(super) fn localities(measured: &Measured) -> Vec<LocalityRow> {
+    let rows = requests_by(measured, |cell| (cell.locality.is_none(), cell.locality));
+    rows.iter()
+        .map(|(&(_, locality), sums)| LocalityRow { locality, numbers: Numbers::from(sums) })
+        .collect()
 }
 
 pub(super) fn ranks(trace: &Trace, measured: &Measured) -> Vec<RankRow> {

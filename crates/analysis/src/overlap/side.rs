@@ -37,15 +37,16 @@ impl EagerLimits {
     /// As far as the run shows.
     pub fn of(thresholds: &Thresholds) -> EagerLimits {
         let mut limits = EagerLimits::default();
-        for path in &thresholds.paths {
+        for locality in &thresholds.localities {
             let of = |threshold: &Threshold| match threshold.verdict {
                 Verdict::Unclear | Verdict::NoEvidence => None,
-                _ => threshold.largest_buffered_bytes,
+                _ => threshold.largest_eager_bytes,
             };
-            let (attention, completion) = (of(&path.attention), of(&path.completion));
-            limits.0[path.path as usize] = match attention.zip(completion) {
-                Some((attention, completion)) => Some(attention.min(completion)),
-                None => completion,
+            let (progress, rendezvous) =
+                (of(&locality.needs_receiver_progress), of(&locality.rendezvous));
+            limits.0[locality.locality as usize] = match progress.zip(rendezvous) {
+                Some((progress, rendezvous)) => Some(progress.min(rendezvous)),
+                None => rendezvous,
             };
         }
         limits
@@ -58,7 +59,7 @@ impl EagerLimits {
         match half.operation.mode {
             Mode::Buffered => true,
             Mode::Standard | Mode::Ready => {
-                let limit = self.0[trace.path_class(half.rank, peer as usize) as usize];
+                let limit = self.0[trace.locality(half.rank, peer as usize) as usize];
                 limit.is_some_and(|limit| half.bytes().0 <= limit)
             }
             Mode::Synchronous | Mode::Partitioned => false,

@@ -120,14 +120,14 @@ impl Exposure {
     }
 }
 
-/// [`Sums`] as they are shown. Keys are documented in `docs/json.md`; fractions are of `transfer_ns`.
+/// [`Sums`] as they are shown. Keys are documented in `docs/json.md`; fractions are of `reference_ns`.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Numbers {
     pub requests: u64,
     pub bytes: u64,
     pub measured: u64,
     pub unmeasured: u64,
-    pub transfer_ns: Nanos,
+    pub reference_ns: Nanos,
     pub achieved_low: Option<f64>,
     pub achieved_high: Option<f64>,
     pub possible_low: Option<f64>,
@@ -195,7 +195,7 @@ impl From<&Sums> for Numbers {
             bytes: sums.bytes,
             measured: sums.measured,
             unmeasured: sums.requests - sums.measured,
-            transfer_ns: Nanos(sums.transfer),
+            reference_ns: Nanos(sums.transfer),
             achieved_low: fraction(sums.hidden_low),
             achieved_high: fraction(sums.hidden_high),
             possible_low: fraction(sums.possible_low),
@@ -287,7 +287,7 @@ impl From<&BlockingSums> for BlockingNumbers {
 pub struct Part {
     /// Of so many requests a reference time is known; the next five are sums over these.
     pub measured: u64,
-    pub transfer_ns: Nanos,
+    pub reference_ns: Nanos,
     pub achieved_low_ns: Nanos,
     pub achieved_high_ns: Nanos,
     pub possible_low_ns: Nanos,
@@ -305,7 +305,7 @@ pub struct Part {
 impl Part {
     pub fn add_requests(&mut self, numbers: &Numbers) {
         self.measured += numbers.measured;
-        self.transfer_ns += numbers.transfer_ns;
+        self.reference_ns += numbers.reference_ns;
         self.achieved_low_ns += numbers.achieved_low_ns;
         self.achieved_high_ns += numbers.achieved_high_ns;
         self.possible_low_ns += numbers.possible_low_ns;

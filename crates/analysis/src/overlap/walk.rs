@@ -10,7 +10,7 @@ use super::sums::{BlockingSums, Sums};
 use super::waited::Group;
 use super::witness::{Awaited, Waited, Witness};
 use crate::reference::{Estimate, Reference};
-use crate::trace::{Direction, Ended, Half, Mode, Operation, PathClass, Trace, NONE};
+use crate::trace::{Direction, Ended, Half, Locality, Mode, Operation, Trace, NONE};
 use lapscope_data::model::Kind;
 
 /// What requests, or blocking calls, of a cell have in common.
@@ -23,7 +23,7 @@ pub(super) struct CellKey {
     pub kind: Kind,
     pub size_class: u8,
     /// Where the other side is; `None` for what has no single other side.
-    pub class: Option<PathClass>,
+    pub locality: Option<Locality>,
     pub is_request: bool,
 }
 
@@ -134,7 +134,7 @@ impl<'a, W: Witness> Walk<'a, W> {
                 found.cells.push((key, Cell::default()));
                 (found.cells.len() - 1) as u32
             });
-            Place { cell, transfer: reference_time(trace, reference, operation, key.class) }
+            Place { cell, transfer: reference_time(trace, reference, operation, key.locality) }
         };
         let places = trace.ranks[rank].operations.iter().map(&mut place).collect();
         let later = Later::new(&trace.ranks[rank]);
@@ -444,7 +444,7 @@ fn key_of(trace: &Trace, rank: usize, operation: &Operation) -> CellKey {
         path: operation.path,
         kind: operation.kind,
         size_class: operation.bytes.size_class(),
-        class: peer.map(|peer| trace.path_class(rank, peer as usize)),
+        locality: peer.map(|peer| trace.locality(rank, peer as usize)),
         is_request: operation.is_request,
     }
 }
@@ -453,11 +453,11 @@ fn reference_time(
     trace: &Trace,
     reference: &Reference,
     operation: &Operation,
-    class: Option<PathClass>,
+    locality: Option<Locality>,
 ) -> Option<Estimate> {
     match operation.direction {
         Direction::Send | Direction::Receive if operation.mode != Mode::Partitioned => {
-            reference.transfer(class?, operation.bytes.0)
+            reference.transfer(locality?, operation.bytes.0)
         }
         Direction::Collective => {
             let call = &trace.calls[operation.blocking_call as usize].name;

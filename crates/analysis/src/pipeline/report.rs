@@ -86,7 +86,7 @@ pub fn in_detail(
     let all = Options { top: 0, ranks };
     let mut overlap = Overlap::build(&name, trace, &reference, &measured, all, &mut names);
     overlap.reference.notes.extend(notes);
-    let limits: Vec<Limit> = thresholds.paths.iter().map(Limit::of).collect();
+    let limits: Vec<Limit> = thresholds.localities.iter().map(Limit::of).collect();
     let setting = Setting { limits: &limits, is_injected: injection.is_some() };
     let advice = gathered.advise(trace, setting, overlap.totals.run_ns, &mut names);
     InDetail { overlap, thresholds, injection, advice }

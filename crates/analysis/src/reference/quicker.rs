@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{Curve, Point, Reference};
-use crate::trace::PathClass;
+use crate::trace::Locality;
 
 /// Fewer transfers of a run tell nothing against a calibration.
 const ENOUGH: u64 = 8;
@@ -14,7 +14,7 @@ const SLOWER: f64 = 1.5;
 /// What two times are of.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Which {
-    Path(PathClass),
+    Locality(Locality),
     /// A call and its number of ranks.
     Collective(String, u32),
 }
@@ -40,9 +40,9 @@ impl Reference {
     /// where they were much slower, which changes nothing.
     pub fn correct_by(&mut self, run: &Reference) -> Vec<Disagreement> {
         let mut found = Vec::new();
-        for (&path, curve) in &run.paths {
-            if let Some(own) = self.paths.get_mut(&path) {
-                found.extend(correct(own, curve, &Which::Path(path)));
+        for (&locality, curve) in &run.localities {
+            if let Some(own) = self.localities.get_mut(&locality) {
+                found.extend(correct(own, curve, &Which::Locality(locality)));
             }
         }
         for (call, curves) in &run.collectives {

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::{CollectiveSample, Fit, Reference, Sample, Source};
 use crate::starved::processor_share;
 use crate::stats::upper_median;
-use crate::trace::{Collective, Direction, Half, PathClass, Trace};
+use crate::trace::{Collective, Direction, Half, Locality, Trace};
 use lapscope_data::model::RankInfo;
 
 /// Between two calls, nanoseconds: what a program needs to make the next one.
@@ -67,19 +67,19 @@ fn transfer(processors: &Processors<'_>, send: &Half<'_>) -> Option<Sample> {
         return None;
     }
     let receive = trace.partner(send).filter(is_alone)?;
-    let path = trace.path_class(send.rank, receive.rank);
+    let locality = trace.locality(send.rank, receive.rank);
     let (sent, received) = (send.completion_end?, receive.completion_end?);
     let waited_for = receive.completion_begin?;
     let ns = received - send.post_begin;
     let little = little_of(ns);
-    let is_awaited = match path {
+    let is_awaited = match locality {
         // nobody can wait and send; so at once behind the send
-        PathClass::SelfRank => receive.post_begin <= send.post_begin && waited_for <= sent + little,
+        Locality::SelfRank => receive.post_begin <= send.post_begin && waited_for <= sent + little,
         _ => waited_for <= send.post_begin + little,
     };
     let is_upwards = send.rank < receive.rank;
     let is_disturbed = processors.lacked(&[send.rank, receive.rank], send.post_begin, received);
-    let sample = Sample { path, bytes: send.bytes().0, ns, is_upwards, is_disturbed };
+    let sample = Sample { locality, bytes: send.bytes().0, ns, is_upwards, is_disturbed };
     (is_awaited && computed(send)? <= little).then_some(sample)
 }
 

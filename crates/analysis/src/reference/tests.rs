@@ -28,7 +28,7 @@ fn ideal(bytes: u64, random: &mut Random) -> i64 {
 }
 
 fn node(bytes: u64, ns: i64) -> Sample {
-    Sample { path: PathClass::Node, bytes, ns, is_upwards: true, is_disturbed: false }
+    Sample { locality: Locality::Node, bytes, ns, is_upwards: true, is_disturbed: false }
 }
 
 fn collective(call: &str, ranks: u32, bytes: u64, ns: i64) -> CollectiveSample<'_> {
@@ -55,7 +55,7 @@ fn interrupted_transfers_hardly_count() {
     let (clean, disturbed) = (fit(clean), fit(disturbed));
     for exponent in 0..24 {
         let bytes = 1 << exponent;
-        let estimate = |fit: &Reference| fit.transfer(PathClass::Node, bytes).unwrap().ns as f64;
+        let estimate = |fit: &Reference| fit.transfer(Locality::Node, bytes).unwrap().ns as f64;
         let ratio = estimate(&disturbed) / estimate(&clean);
         assert!((0.95..1.1).contains(&ratio), "{bytes} bytes: {ratio}");
     }
@@ -69,7 +69,7 @@ fn the_low_end_of_a_disturbed_run_is_what_transfers_take() {
         let wait = if random.share() < 0.9 { (random.share() * 2e7) as i64 } else { 0 };
         node(8192, ideal(8192, &mut random) + wait)
     });
-    let found = fit(samples.collect::<Vec<_>>()).transfer(PathClass::Node, 8192).unwrap();
+    let found = fit(samples.collect::<Vec<_>>()).transfer(Locality::Node, 8192).unwrap();
     let alone = 1_619.0; // 800 ns, 0.1 ns a byte
     assert!((1.0..1.1).contains(&(found.ns as f64 / alone)), "{found:?}");
     assert!(found.low_ns <= found.ns && found.high_ns > 1_000_000, "the spread says so: {found:?}");
@@ -83,7 +83,7 @@ fn the_quicker_of_calibration_and_run_is_believed() {
     let mut reference = fit(calibrated.concat());
     let run = [many(1 << 20, 534_000), many(1 << 22, 2_000_000), [node(1 << 19, 1)].repeat(7)];
     let found = reference.correct_by(&fit(run.concat()));
-    let of = |exponent: u32| reference.transfer(PathClass::Node, 1 << exponent).unwrap().ns;
+    let of = |exponent: u32| reference.transfer(Locality::Node, 1 << exponent).unwrap().ns;
     assert_eq!((of(19), of(20), of(22)), (534_000, 534_000, 900_000));
     let said: Vec<_> =
         found.iter().map(|it| (it.is_quicker, it.calibrated_ns, it.run_ns)).collect();
@@ -119,7 +119,7 @@ fn estimates_are_monotone_ordered_and_within_what_was_measured() {
             .fold((i64::MAX, 0), |(least, most), s| (least.min(s.ns), most.max(s.ns)));
         let fitted = fit(samples);
         let Some((first, last)) =
-            fitted.points(PathClass::Node).first().zip(fitted.points(PathClass::Node).last())
+            fitted.points(Locality::Node).first().zip(fitted.points(Locality::Node).last())
         else {
             continue;
         };
@@ -127,7 +127,7 @@ fn estimates_are_monotone_ordered_and_within_what_was_measured() {
         let mut before = Estimate { ns: 0, low_ns: 0, high_ns: 0 };
         for step in 0..=500 {
             let bytes = first + last.saturating_sub(first) * step / 500;
-            let now = fitted.transfer(PathClass::Node, bytes).unwrap();
+            let now = fitted.transfer(Locality::Node, bytes).unwrap();
             assert!(now.low_ns <= now.ns && now.ns <= now.high_ns, "seed {seed}: {now:?}");
             assert!(
                 least.max(1) <= now.low_ns && now.high_ns <= most.max(1),
@@ -143,17 +143,18 @@ fn estimates_are_monotone_ordered_and_within_what_was_measured() {
 
 #[test]
 fn paths_do_not_mix() {
-    let sample = |path, ns| Sample { path, bytes: 100, ns, is_upwards: true, is_disturbed: false };
+    let sample =
+        |locality, ns| Sample { locality, bytes: 100, ns, is_upwards: true, is_disturbed: false };
     let samples = [
-        sample(PathClass::Node, 300),
-        sample(PathClass::Network, 20_000),
-        sample(PathClass::SelfRank, 90),
+        sample(Locality::Node, 300),
+        sample(Locality::Network, 20_000),
+        sample(Locality::SelfRank, 90),
     ];
     let fitted = fit(samples.repeat(3));
-    let of = |path| fitted.transfer(path, 100).unwrap().ns;
-    let all = PathClass::ALL.map(of);
+    let of = |locality| fitted.transfer(locality, 100).unwrap().ns;
+    let all = Locality::ALL.map(of);
     assert_eq!(all, [90, 300, 20_000]);
-    assert_eq!(fitted.transfer(PathClass::Node, 1_000_000), None);
+    assert_eq!(fitted.transfer(Locality::Node, 1_000_000), None);
 }
 
 #[test]
@@ -180,7 +181,7 @@ fn what_a_calibration_does_not_cover_comes_from_the_run() {
     );
     let own = |bytes, ns| [node(bytes, ns)].repeat(3);
     let network = Sample {
-        path: PathClass::Network,
+        locality: Locality::Network,
         bytes: kib,
         ns: 70_000,
         is_upwards: true,
@@ -189,27 +190,30 @@ fn what_a_calibration_does_not_cover_comes_from_the_run() {
     let samples = [own(2 * mib, 9), own(32 * mib, 3_600_000), vec![network; 3]].concat();
     let run =
         Reference::fit(samples, [barrier(2, mib, 90_000), barrier(2, 8, 1)].repeat(3), Source::Run);
-    assert_eq!(reference.transfer(PathClass::Node, 32 * mib), None);
+    assert_eq!(reference.transfer(Locality::Node, 32 * mib), None);
 
     let taken = reference.complete_with(run);
-    let of = |bytes| reference.transfer(PathClass::Node, bytes).map(|estimate| estimate.ns);
+    let of = |bytes| reference.transfer(Locality::Node, bytes).map(|estimate| estimate.ns);
     assert_eq!(of(32 * mib), Some(3_600_000));
     assert_eq!(of(18 * mib), Some(2_000_000), "between the two as between any");
     assert_eq!((of(kib), of(4 * mib)), (Some(1_000), Some(400_000)), "what was measured stands");
-    assert_eq!(reference.transfer(PathClass::Network, kib).unwrap().ns, 70_000);
+    assert_eq!(reference.transfer(Locality::Network, kib).unwrap().ns, 70_000);
     let bcast = |bytes| reference.collective("MPI_Bcast", 2, bytes).unwrap().ns;
     assert_eq!((bcast(8), bcast(mib)), (500, 90_000));
 
-    let paths = [
-        TakenPath { path: PathClass::Node, whole: false, bytes: [32 * mib; 2] },
-        TakenPath { path: PathClass::Network, whole: true, bytes: [kib; 2] },
+    let localities = [
+        TakenLocality { locality: Locality::Node, whole: false, bytes: [32 * mib; 2] },
+        TakenLocality { locality: Locality::Network, whole: true, bytes: [kib; 2] },
     ];
-    assert_eq!((taken.paths, taken.collectives), (paths.into(), vec!["MPI_Bcast".to_owned()]));
+    assert_eq!(
+        (taken.localities, taken.collectives),
+        (localities.into(), vec!["MPI_Bcast".to_owned()])
+    );
     let of_run: Vec<Option<u64>> = reference
         .describe()
-        .paths
+        .localities
         .iter()
-        .map(|path| path.coverage.of_run.map(|run| run.min_bytes))
+        .map(|locality| locality.coverage.of_run.map(|run| run.min_bytes))
         .collect();
     assert_eq!(of_run, [Some(32 * mib), Some(kib)]);
 }
@@ -218,8 +222,8 @@ fn what_a_calibration_does_not_cover_comes_from_the_run() {
 fn a_description_says_what_is_covered() {
     let samples = [node(100, 1000), node(100, 1100), node(100, 1200), node(4096, 5000)];
     let description = fit(samples).describe();
-    assert_eq!((description.samples, description.paths.len()), (3, 1));
-    let coverage = &description.paths[0].coverage;
+    assert_eq!((description.samples, description.localities.len()), (3, 1));
+    let coverage = &description.localities[0].coverage;
     assert_eq!((coverage.sizes, coverage.min_bytes, coverage.max_bytes), (1, 100, 100));
     assert!((coverage.spread.unwrap() - 98.0 / 1010.0).abs() < 1e-9);
     assert!(fit([]).is_empty() && fit([]).describe().collectives.spread.is_none());
@@ -236,7 +240,7 @@ fn a_reference_is_the_same_after_writing_and_reading() {
     let fitted = Reference::fit(samples, [collective; 3], Source::None);
     let text = serde_json::to_string(&fitted).unwrap();
     let read: Reference = serde_json::from_str(&text).unwrap();
-    let of = |reference: &Reference| reference.transfer(PathClass::Node, 4096).unwrap();
+    let of = |reference: &Reference| reference.transfer(Locality::Node, 4096).unwrap();
     assert_eq!(of(&read), of(&fitted));
     assert_eq!(read.collective("MPI_Bcast", 4, 64).unwrap().ns, 900);
 }

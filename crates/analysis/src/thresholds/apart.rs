@@ -21,16 +21,16 @@ const STARVED: f64 = 0.1;
 #[derive(Debug, Clone, Copy)]
 struct Row {
     sizes: Extent,
-    buffered: u64,
+    eager: u64,
     /// For the receiver or the receive; for the receive in any case.
     waited: u64,
     certain: u64,
 }
 
-/// `kept`: the largest size that needs nobody, below which there is nothing to be found.
-pub(super) fn split(sizes: &[Cell], kept: Option<u64>) -> Split {
+/// `eager`: the largest size that needs nobody, below which there is nothing to be found.
+pub(super) fn split(sizes: &[Cell], eager: Option<u64>) -> Split {
     let rows: Vec<Row> = sizes.iter().map(row).collect();
-    let first = rows.partition_point(|row| kept.is_some_and(|kept| row.sizes.least <= kept));
+    let first = rows.partition_point(|row| eager.is_some_and(|eager| row.sizes.least <= eager));
     let (below, rows) = rows.split_at(first);
     let costs = costs(rows, error_of(rows));
     let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
@@ -38,18 +38,17 @@ pub(super) fn split(sizes: &[Cell], kept: Option<u64>) -> Split {
     let low = (0..costs.len()).find(is_possible).unwrap_or(0);
     let high = (0..costs.len()).rev().find(is_possible).unwrap_or(rows.len());
     let sum = |rows: &[Row], count: fn(&Row) -> u64| rows.iter().map(count).sum::<u64>();
-    let largest =
-        rows[..low].iter().filter(|row| row.buffered > 0).map(|row| row.sizes.least).max();
+    let largest = rows[..low].iter().filter(|row| row.eager > 0).map(|row| row.sizes.least).max();
     let waits = |row: &&Row| row.waited + row.certain > 0;
     Split {
-        largest_buffered: largest.or(kept),
+        largest_eager: largest.or(eager),
         smallest_waiting: rows[high..].iter().filter(waits).map(|row| row.sizes.most).min(),
-        buffered: sum(below, |row| row.buffered) + sum(&rows[..low], |row| row.buffered),
+        eager: sum(below, |row| row.eager) + sum(&rows[..low], |row| row.eager),
         waiting: sum(&rows[high..], |row| row.waited + row.certain),
         contradictions: sum(below, |row| row.certain)
             + sum(&rows[..low], |row| row.certain)
-            + sum(&rows[high..], |row| row.buffered),
-        unsettled: sum(&rows[low..high], |row| row.buffered + row.waited + row.certain),
+            + sum(&rows[high..], |row| row.eager),
+        unsettled: sum(&rows[low..high], |row| row.eager + row.waited + row.certain),
         is_unclear: false,
     }
 }
@@ -58,7 +57,7 @@ fn row(cell: &Cell) -> Row {
     let certain = cell.completion(&[Completion::WaitedForReceive]);
     Row {
         sizes: cell.bytes,
-        buffered: cell.completion(&BEFORE_RECEIVE),
+        eager: cell.completion(&BEFORE_RECEIVE),
         waited: cell.completion(&WAITED) - certain,
         certain,
     }
@@ -69,25 +68,25 @@ fn error_of(rows: &[Row]) -> f64 {
     let costs = costs(rows, ERRORS.0);
     let best = (0..costs.len()).min_by(|&a, &b| costs[a].total_cmp(&costs[b])).unwrap_or(0);
     let above = &rows[best..];
-    let buffered: u64 = above.iter().map(|row| row.buffered).sum();
-    let all: u64 = above.iter().map(|row| row.buffered + row.waited + row.certain).sum();
-    (buffered as f64 / (all as f64).max(1.0)).clamp(ERRORS.0, ERRORS.1)
+    let eager: u64 = above.iter().map(|row| row.eager).sum();
+    let all: u64 = above.iter().map(|row| row.eager + row.waited + row.certain).sum();
+    (eager as f64 / (all as f64).max(1.0)).clamp(ERRORS.0, ERRORS.1)
 }
 
 /// For a limit behind the first 0, 1, ... rows: minus the logarithm of the likelihood.
 fn costs(rows: &[Row], error: f64) -> Vec<f64> {
     let certain_cost = -STARVED.ln();
     let (wrong, right) = (-error.ln(), -(1.0 - error).ln());
-    let above = |row: &Row| row.buffered as f64 * wrong + (row.waited + row.certain) as f64 * right;
+    let above = |row: &Row| row.eager as f64 * wrong + (row.waited + row.certain) as f64 * right;
     let mut cost_above: f64 = rows.iter().map(above).sum();
-    let (mut buffered, mut waited, mut certain) = (0u64, 0u64, 0u64);
+    let (mut eager, mut waited, mut certain) = (0u64, 0u64, 0u64);
     let mut costs = vec![cost_above];
     for row in rows {
         cost_above -= above(row);
-        buffered += row.buffered;
+        eager += row.eager;
         waited += row.waited;
         certain += row.certain;
-        costs.push(cost_above + entropy(buffered, waited) + certain as f64 * certain_cost);
+        costs.push(cost_above + entropy(eager, waited) + certain as f64 * certain_cost);
     }
     costs
 }
@@ -114,7 +113,7 @@ mod tests {
                 let has_looked = round % 3 == 0;
                 let evidence = match (bytes <= 256, bytes <= limit, has_looked) {
                     (true, ..) => Completion::Early,
-                    (_, true, true) => Completion::Attended,
+                    (_, true, true) => Completion::AfterReceiverProgress,
                     (_, false, true) if seen => Completion::WaitedForReceive,
                     _ => Completion::WaitedForReceiver,
                 };
@@ -125,9 +124,9 @@ mod tests {
     }
 
     fn edges(cells: &[Cell]) -> (Option<u64>, Option<u64>) {
-        let kept = super::super::View::Attention.split(cells).largest_buffered;
-        let found = split(cells, kept);
-        (found.largest_buffered, found.smallest_waiting)
+        let eager = super::super::View::ReceiverProgress.split(cells).largest_eager;
+        let found = split(cells, eager);
+        (found.largest_eager, found.smallest_waiting)
     }
 
     #[test]
@@ -152,7 +151,7 @@ mod tests {
     fn sums_are_of_all_messages_but_those_that_tell_nothing() {
         let cells = cells(&[100, 1_000, 10_000], 4_096, 4, true);
         let found = split(&cells, Some(100));
-        assert_eq!((found.buffered, found.waiting), (12 + 4, 12));
+        assert_eq!((found.eager, found.waiting), (12 + 4, 12));
         assert_eq!((found.contradictions, found.unsettled), (0, 0));
     }
 }

@@ -169,13 +169,13 @@ mod tests {
     #[test]
     fn coarse_and_fine_are_merged() {
         let (mut fine, mut coarse) = (Cells::default(), Cells::default());
-        fine.of(5_001, 0).add_completion(Completion::Kept);
+        fine.of(5_001, 0).add_completion(Completion::Eager);
         coarse.of(5_000, 0).add_completion(Completion::Early);
         coarse.coarsen();
         fine.merge(coarse);
         let all: Vec<&Cell> = fine.iter().collect();
         assert_eq!(all.len(), 1);
-        assert_eq!(all[0].completion(&[Completion::Kept, Completion::Early]), 2);
+        assert_eq!(all[0].completion(&[Completion::Eager, Completion::Early]), 2);
         assert_eq!(all[0].bytes, Extent { least: 5_000, most: 5_001 });
     }
 

@@ -9,14 +9,14 @@ use super::cells::Cells;
 use super::evidence::{Completion, Message};
 use super::slack::Slack;
 use crate::reference::Reference;
-use crate::trace::{Direction, Ended, Half, Mode, PathClass, Trace, NONE};
+use crate::trace::{Direction, Ended, Half, Locality, Mode, Trace, NONE};
 use lapscope_data::model::Rank;
 
-/// What was found on each path.
-pub type ByPath = BTreeMap<PathClass, Cells>;
+/// What was found on each locality.
+pub type ByLocality = BTreeMap<Locality, Cells>;
 
 /// Messages that `ranks` sent; of all ranks when there are none.
-pub fn collect(trace: &Trace, reference: &Reference, ranks: &[Rank]) -> ByPath {
+pub fn collect(trace: &Trace, reference: &Reference, ranks: &[Rank]) -> ByLocality {
     let slack = Slack { reference };
     let margins = Margins::of(trace);
     let is_wanted =
@@ -25,32 +25,32 @@ pub fn collect(trace: &Trace, reference: &Reference, ranks: &[Rank]) -> ByPath {
         .into_par_iter()
         .filter(is_wanted)
         .map(|rank| of_rank(trace, rank, &slack, &margins))
-        .reduce(ByPath::new, merge)
+        .reduce(ByLocality::new, merge)
 }
 
-fn merge(mut a: ByPath, b: ByPath) -> ByPath {
-    for (path, cells) in b {
-        a.entry(path).or_default().merge(cells);
+fn merge(mut a: ByLocality, b: ByLocality) -> ByLocality {
+    for (locality, cells) in b {
+        a.entry(locality).or_default().merge(cells);
     }
     a
 }
 
-fn of_rank(trace: &Trace, rank: usize, slack: &Slack<'_>, margins: &Margins) -> ByPath {
-    let mut found = ByPath::new();
+fn of_rank(trace: &Trace, rank: usize, slack: &Slack<'_>, margins: &Margins) -> ByLocality {
+    let mut found = ByLocality::new();
     let mut sent: FxHashMap<usize, Sent> = FxHashMap::default();
     for index in standard_sends(trace, rank) {
         let send = trace.half(rank, index as usize);
         let Some(receive) = trace.partner(&send) else { continue };
         let Some(margin) = margins.between(rank, receive.rank) else { continue };
-        let path = trace.path_class(rank, receive.rank);
+        let locality = trace.locality(rank, receive.rank);
         let sent = sent.entry(receive.rank).or_default();
         let earlier = sent.earlier(trace, receive.rank, send.post_begin);
-        let slack = slack.of_transfer(path, send.bytes().0, earlier);
+        let slack = slack.of_transfer(locality, send.bytes().0, earlier);
         let message = Message::new(trace, &send, &receive, slack, margin);
         let completion = message.as_ref().and_then(Message::completion);
         let post = message.as_ref().and_then(Message::post);
         if completion.is_some() || post.is_some() {
-            let cell = found.entry(path).or_default().of(send.bytes().0, earlier);
+            let cell = found.entry(locality).or_default().of(send.bytes().0, earlier);
             completion.into_iter().for_each(|evidence| cell.add_completion(evidence));
             post.into_iter().for_each(|evidence| cell.add_post(evidence));
         }

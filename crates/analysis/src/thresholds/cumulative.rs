@@ -33,9 +33,9 @@ pub enum CumulativeVerdict {
 pub struct Cumulative {
     pub verdict: CumulativeVerdict,
     /// Bytes on their way with which messages surely did not wait, and from which on they surely did.
-    pub largest_buffered_bytes: Option<u64>,
+    pub largest_eager_bytes: Option<u64>,
     pub smallest_blocking_bytes: Option<u64>,
-    pub buffered: u64,
+    pub eager: u64,
     pub waiting: u64,
     pub contradictions: u64,
     /// Messages that say the contrary of a limit for each message.
@@ -47,9 +47,9 @@ pub struct Cumulative {
 pub(super) fn find(cells: &[Cell], view: View) -> Cumulative {
     let mut found = Cumulative {
         verdict: CumulativeVerdict::NotEnough,
-        largest_buffered_bytes: None,
+        largest_eager_bytes: None,
         smallest_blocking_bytes: None,
-        buffered: 0,
+        eager: 0,
         waiting: 0,
         contradictions: 0,
         contradictions_per_message: 0,
@@ -65,8 +65,8 @@ pub(super) fn find(cells: &[Cell], view: View) -> Cumulative {
     let parts = split(&rows);
     let waited: u64 = rows.iter().map(|row| row.waited).sum();
     found.contradictions_per_message = waited;
-    found.largest_buffered_bytes = parts.largest_buffered;
-    found.buffered = parts.buffered;
+    found.largest_eager_bytes = parts.largest_eager;
+    found.eager = parts.eager;
     let unexplained = parts.contradictions + parts.unsettled;
     let is_explained = parts.waiting >= FEWEST && 2 * unexplained < waited.max(1);
     if parts.smallest_waiting.is_some() && is_explained {
@@ -77,7 +77,7 @@ pub(super) fn find(cells: &[Cell], view: View) -> Cumulative {
     } else if waited >= FEWEST && waited as f64 > MANY * behind as f64 {
         found.verdict = CumulativeVerdict::Unclear;
         found.waiting = waited;
-    } else if parts.largest_buffered.is_some() {
+    } else if parts.largest_eager.is_some() {
         found.verdict = CumulativeVerdict::PerMessage;
         found.contradictions = parts.contradictions + parts.waiting;
     }
@@ -85,7 +85,7 @@ pub(super) fn find(cells: &[Cell], view: View) -> Cumulative {
 }
 
 fn total(row: Row) -> u64 {
-    row.buffered + row.waited
+    row.eager + row.waited
 }
 
 /// Nothing else was on its way.
@@ -96,8 +96,8 @@ fn is_alone(cell: &Cell) -> bool {
 /// Up to which size messages do not wait by themselves.
 fn limit_of_one(cells: &[Cell], view: View) -> Option<u64> {
     let alone: Vec<Cell> = cells.iter().filter(|cell| is_alone(cell)).copied().collect();
-    let of_alone = view.split(&by_size(&alone)).largest_buffered;
-    of_alone.or_else(|| view.split(&by_size(cells)).largest_buffered)
+    let of_alone = view.split(&by_size(&alone)).largest_eager;
+    of_alone.or_else(|| view.split(&by_size(cells)).largest_eager)
 }
 
 /// Messages up to `limit` bytes, by the bytes on their way.
@@ -113,7 +113,7 @@ fn by_bytes_together(cells: &[Cell], view: View, limit: u64) -> Vec<Row> {
         match merged.last_mut() {
             Some(last) if row.sizes.least <= last.sizes.most => {
                 last.sizes.merge(&row.sizes);
-                last.buffered += row.buffered;
+                last.eager += row.eager;
                 last.waited += row.waited;
             }
             _ => merged.push(row),
@@ -128,7 +128,7 @@ mod tests {
     use super::super::evidence::Completion;
     use super::*;
 
-    const VIEW: View = View::Completion { with_unattended: true };
+    const VIEW: View = View::Rendezvous { with_no_progress: true };
 
     /// Bursts of 1 to `most` messages of each size, with a limit for one message and for all of a burst.
     fn bursts(sizes: &[u64], most: u64, of_one: u64, of_all: u64) -> Vec<Cell> {
@@ -137,11 +137,11 @@ mod tests {
             for _ in 0..4 {
                 let mut earlier = 0;
                 for _ in 0..most {
-                    let is_kept = bytes <= of_one && earlier + bytes <= of_all;
+                    let is_eager = bytes <= of_one && earlier + bytes <= of_all;
                     let evidence =
-                        if is_kept { Completion::Early } else { Completion::WaitedForReceiver };
+                        if is_eager { Completion::Early } else { Completion::WaitedForReceiver };
                     cells.of(bytes, earlier).add_completion(evidence);
-                    earlier += if is_kept { bytes } else { 0 };
+                    earlier += if is_eager { bytes } else { 0 };
                 }
             }
         }
@@ -153,7 +153,7 @@ mod tests {
         let sizes: Vec<u64> = (1..=20).map(|step| step * 5_000).collect();
         let found = find(&bursts(&sizes, 8, 60_000, 60_000), VIEW);
         assert_eq!(found.verdict, CumulativeVerdict::Cumulative);
-        assert_eq!(found.largest_buffered_bytes, Some(60_000));
+        assert_eq!(found.largest_eager_bytes, Some(60_000));
         assert_eq!(found.smallest_blocking_bytes, Some(70_000));
         assert_eq!(found.contradictions, 0);
         assert!(found.contradictions_per_message > 100);
@@ -163,7 +163,7 @@ mod tests {
     fn one_size_in_bursts_is_enough() {
         let found = find(&bursts(&[20_000], 8, 60_000, 60_000), VIEW);
         assert_eq!(found.verdict, CumulativeVerdict::Cumulative);
-        assert_eq!(found.largest_buffered_bytes, Some(60_000));
+        assert_eq!(found.largest_eager_bytes, Some(60_000));
         assert_eq!(found.smallest_blocking_bytes, Some(80_000));
     }
 
@@ -172,7 +172,7 @@ mod tests {
         let sizes: Vec<u64> = (1..=20).map(|step| step * 500).collect();
         let found = find(&bursts(&sizes, 8, 4_096, u64::MAX), VIEW);
         assert_eq!(found.verdict, CumulativeVerdict::PerMessage);
-        assert_eq!(found.largest_buffered_bytes, Some(32_000));
+        assert_eq!(found.largest_eager_bytes, Some(32_000));
         assert_eq!((found.smallest_blocking_bytes, found.contradictions), (None, 0));
     }
 

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::{PathThresholds, Threshold, Verdict, WaitsFor};
-use crate::trace::PathClass;
+use super::{LocalityThresholds, Threshold, Verdict, WaitsFor};
+use crate::trace::Locality;
 
 /// MPIs count their own headers as part of a message: up to so many bytes.
 const HEADERS: u64 = 128;
@@ -50,7 +50,7 @@ impl Declared {
     }
 }
 
-/// The variable that sets the limit of a path.
+/// The variable that sets the limit of a locality.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Governing {
     pub name: String,
@@ -64,11 +64,11 @@ pub struct Governing {
 
 /// The variable for `found`, if there is one among those declared.
 pub(super) fn governing(
-    found: &PathThresholds,
+    found: &LocalityThresholds,
     library: &str,
     declared: &[Declared],
 ) -> Option<Governing> {
-    let candidates = candidates(found.path, library, declared);
+    let candidates = candidates(found.locality, library, declared);
     let variable = candidates.iter().find_map(|name| lookup(declared, name))?;
     let bytes = parse_bytes(&variable.value);
     Some(Governing {
@@ -76,7 +76,7 @@ pub(super) fn governing(
         value: variable.value.clone(),
         by: variable.by,
         bytes,
-        agrees: bytes.and_then(|bytes| agrees(&found.completion, found.waits_for, bytes)),
+        agrees: bytes.and_then(|bytes| agrees(&found.rendezvous, found.waits_for, bytes)),
     })
 }
 
@@ -87,31 +87,31 @@ fn lookup<'a>(declared: &'a [Declared], name: &str) -> Option<&'a Declared> {
 }
 
 /// Names of variables, the most special first.
-fn candidates(path: PathClass, library: &str, declared: &[Declared]) -> Vec<&'static str> {
+fn candidates(locality: Locality, library: &str, declared: &[Declared]) -> Vec<&'static str> {
     let value = |name: &str| lookup(declared, name).map_or("", |variable| variable.value.as_str());
     if library.starts_with("Open MPI") {
         if names(value("pml"), &["ucx"]) == Some(true) {
             return vec!["UCX_RNDV_THRESH"];
         }
-        return match path {
-            PathClass::SelfRank => vec!["btl_self_eager_limit"],
-            PathClass::Network => vec!["btl_tcp_eager_limit"],
-            PathClass::Node if is_shared_memory_off(value("btl")) => vec!["btl_tcp_eager_limit"],
-            PathClass::Node if is_open_mpi_5(library) => vec!["btl_sm_eager_limit"],
-            PathClass::Node => vec!["btl_vader_eager_limit"],
+        return match locality {
+            Locality::SelfRank => vec!["btl_self_eager_limit"],
+            Locality::Network => vec!["btl_tcp_eager_limit"],
+            Locality::Node if is_shared_memory_off(value("btl")) => vec!["btl_tcp_eager_limit"],
+            Locality::Node if is_open_mpi_5(library) => vec!["btl_sm_eager_limit"],
+            Locality::Node => vec!["btl_vader_eager_limit"],
         };
     }
-    match path {
-        PathClass::Node => vec![
+    match locality {
+        Locality::Node => vec![
             "I_MPI_SHM_EAGER_THRESHOLD",
             "I_MPI_EAGER_THRESHOLD",
             "UCX_RNDV_THRESH",
             "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD",
         ],
-        PathClass::Network => {
+        Locality::Network => {
             vec!["I_MPI_EAGER_THRESHOLD", "UCX_RNDV_THRESH", "MPIR_CVAR_CH4_OFI_EAGER_MAX_MSG_SIZE"]
         }
-        PathClass::SelfRank => vec![],
+        Locality::SelfRank => vec![],
     }
 }
 
@@ -151,7 +151,7 @@ fn parse_bytes(text: &str) -> Option<u64> {
 }
 
 fn agrees(found: &Threshold, waits_for: WaitsFor, declared: u64) -> Option<bool> {
-    let is_above_low = found.largest_buffered_bytes.map_or(true, |low| low <= declared);
+    let is_above_low = found.largest_eager_bytes.map_or(true, |low| low <= declared);
     let is_below_high =
         found.smallest_waiting_bytes.map_or(true, |high| high > declared.saturating_sub(HEADERS));
     match found.verdict {
@@ -180,29 +180,30 @@ mod tests {
 
     #[test]
     fn variables_of_open_mpi() {
-        let of = |path, library, declared: &[Declared]| candidates(path, library, declared)[0];
+        let of =
+            |locality, library, declared: &[Declared]| candidates(locality, library, declared)[0];
         let (v4, v5) = ("Open MPI v4.1.4, package: x", "Open MPI v5.0.8, package: x");
-        assert_eq!(of(PathClass::Node, v4, &[]), "btl_vader_eager_limit");
-        assert_eq!(of(PathClass::Node, v5, &[]), "btl_sm_eager_limit");
+        assert_eq!(of(Locality::Node, v4, &[]), "btl_vader_eager_limit");
+        assert_eq!(of(Locality::Node, v5, &[]), "btl_sm_eager_limit");
         let tcp = [variable("OMPI_MCA_btl", "tcp,self")];
-        assert_eq!(of(PathClass::Node, v4, &tcp), "btl_tcp_eager_limit");
+        assert_eq!(of(Locality::Node, v4, &tcp), "btl_tcp_eager_limit");
         let shared = [variable("OMPI_MCA_btl", "vader,self")];
-        assert_eq!(of(PathClass::Node, v4, &shared), "btl_vader_eager_limit");
+        assert_eq!(of(Locality::Node, v4, &shared), "btl_vader_eager_limit");
         let without = [variable("OMPI_MCA_btl", "^vader")];
-        assert_eq!(of(PathClass::Node, v4, &without), "btl_tcp_eager_limit");
+        assert_eq!(of(Locality::Node, v4, &without), "btl_tcp_eager_limit");
         let ucx = [variable("OMPI_MCA_pml", "ucx")];
-        assert_eq!(of(PathClass::Network, v5, &ucx), "UCX_RNDV_THRESH");
+        assert_eq!(of(Locality::Network, v5, &ucx), "UCX_RNDV_THRESH");
         let not_ucx = [variable("pml", "^ucx")];
-        assert_eq!(of(PathClass::Network, v4, &not_ucx), "btl_tcp_eager_limit");
+        assert_eq!(of(Locality::Network, v4, &not_ucx), "btl_tcp_eager_limit");
     }
 
     #[test]
     fn what_agrees() {
         let bracket = |low, high| Threshold {
             verdict: Verdict::Bracket,
-            largest_buffered_bytes: Some(low),
+            largest_eager_bytes: Some(low),
             smallest_waiting_bytes: Some(high),
-            buffered: 1,
+            eager: 1,
             waiting: 1,
             contradictions: 0,
             unsettled: 0,

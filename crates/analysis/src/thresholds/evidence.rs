@@ -15,12 +15,12 @@ pub enum Completion {
     /// Done before the receiver was inside MPI, without a receive posted.
     Early,
     /// Done before the receiver was inside MPI again; its receive stood. Kept, or moved by hardware or another thread.
-    Unattended,
+    WithoutReceiverProgress,
     /// Done before its receive was posted; the receiver was inside MPI meanwhile.
-    Kept,
+    Eager,
     /// Done before its receive was posted, but not at once, though the sender gave it the time: the receiver was inside MPI
     /// for a moment, of which there is no record when it was a test or a probe that said no.
-    Attended,
+    AfterReceiverProgress,
     /// Done before its receive was posted, but not at once, and long before the receiver was seen inside MPI: a slow network,
     /// or a look that left no record of when it was. It needed no receive; what else it needed is not known.
     Unseen,
@@ -100,16 +100,20 @@ impl Message {
         if self.is_before(done, self.receive_posted) {
             if self.gave_time(i64::MIN, done.min(self.first_inside)) {
                 let is_unseen = self.is_before(done.saturating_add(self.slack), self.first_inside);
-                return Some(if is_unseen { Completion::Unseen } else { Completion::Attended });
+                return Some(if is_unseen {
+                    Completion::Unseen
+                } else {
+                    Completion::AfterReceiverProgress
+                });
             }
             return Some(if self.is_before(done, self.first_inside) {
                 Completion::Early
             } else {
-                Completion::Kept
+                Completion::Eager
             });
         }
         if self.is_before(done, self.first_inside) {
-            return Some(Completion::Unattended);
+            return Some(Completion::WithoutReceiverProgress);
         }
         if done < self.ready {
             return None;
@@ -202,11 +206,11 @@ mod tests {
     fn done_before_the_receiver_was_there() {
         assert_eq!(message(MS + 3_000).completion(), Some(Completion::Early));
         // not at once: somebody had to look
-        assert_eq!(message(10 * MS - 2_000).completion(), Some(Completion::Attended));
+        assert_eq!(message(10 * MS - 2_000).completion(), Some(Completion::AfterReceiverProgress));
         // after a while, and by nobody that was seen: not for the receive, in any case
         assert_eq!(message(5 * MS).completion(), Some(Completion::Unseen));
         let posted_before = Message { receive_posted: 0, ..message(MS + 3_000) };
-        assert_eq!(posted_before.completion(), Some(Completion::Unattended));
+        assert_eq!(posted_before.completion(), Some(Completion::WithoutReceiverProgress));
     }
 
     #[test]
@@ -223,11 +227,11 @@ mod tests {
     fn a_look_into_mpi_parts_the_two() {
         let looked = |end| Message { first_inside: 5 * MS, looked: 5 * MS, ..message(end) };
         assert_eq!(looked(MS + 3_000).completion(), Some(Completion::Early));
-        assert_eq!(looked(5 * MS + 3_000).completion(), Some(Completion::Attended));
+        assert_eq!(looked(5 * MS + 3_000).completion(), Some(Completion::AfterReceiverProgress));
         assert_eq!(looked(10 * MS + 3_000).completion(), Some(Completion::WaitedForReceive));
         // there from the start: nothing is waited for until the receive
         let there = |end| Message { first_inside: MS, looked: MS + 50_000, ..message(end) };
-        assert_eq!(there(MS + 3_000).completion(), Some(Completion::Kept));
+        assert_eq!(there(MS + 3_000).completion(), Some(Completion::Eager));
         assert_eq!(there(10 * MS + 3_000).completion(), Some(Completion::WaitedForReceive));
     }
 

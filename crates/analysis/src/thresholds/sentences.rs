@@ -1,34 +1,34 @@
 //! The limits in words.
 
 use super::{
-    Cumulative, CumulativeVerdict, Governing, PathThresholds, Threshold, Verdict, WaitsFor,
+    Cumulative, CumulativeVerdict, Governing, LocalityThresholds, Threshold, Verdict, WaitsFor,
 };
-use crate::trace::PathClass;
+use crate::trace::Locality;
 use lapscope_data::text::plural;
 
 use super::declared::DeclaredBy;
 
 /// Writes the sentence of each limit, and what to do to know more.
-pub(super) fn fill(found: &mut PathThresholds, library: &str) {
-    let path = path_words(found.path);
-    found.completion.sentence = completion(&found.completion, found.waits_for, path);
+pub(super) fn fill(found: &mut LocalityThresholds, library: &str) {
+    let locality = locality_words(found.locality);
+    found.rendezvous.sentence = rendezvous(&found.rendezvous, found.waits_for, locality);
     if let Some(declared) = &found.declared {
-        let words = declared_words(declared, &found.completion, library_name(library));
-        found.completion.sentence += &words;
+        let words = declared_words(declared, &found.rendezvous, library_name(library));
+        found.rendezvous.sentence += &words;
     }
-    found.attention.sentence = attention(&found.attention, path);
-    found.post.sentence = post(&found.post, path);
-    found.cumulative.sentence = cumulative(&found.cumulative, path);
-    for threshold in [&mut found.completion, &mut found.attention, &mut found.post] {
+    found.needs_receiver_progress.sentence = progress(&found.needs_receiver_progress, locality);
+    found.post.sentence = post(&found.post, locality);
+    found.cumulative.sentence = cumulative(&found.cumulative, locality);
+    for threshold in [&mut found.rendezvous, &mut found.needs_receiver_progress, &mut found.post] {
         threshold.next = next(threshold);
     }
 }
 
-/// What is worth saying of a path, the most important first.
-pub(super) fn of_path(found: &PathThresholds) -> Vec<String> {
-    let mut sentences = vec![found.completion.sentence.clone()];
-    if attention_differs(found) {
-        sentences.push(found.attention.sentence.clone());
+/// What is worth saying of a locality, the most important first.
+pub(super) fn of_locality(found: &LocalityThresholds) -> Vec<String> {
+    let mut sentences = vec![found.rendezvous.sentence.clone()];
+    if progress_differs(found) {
+        sentences.push(found.needs_receiver_progress.sentence.clone());
     }
     if found.post.verdict != Verdict::NoEvidence {
         sentences.push(found.post.sentence.clone());
@@ -40,20 +40,20 @@ pub(super) fn of_path(found: &PathThresholds) -> Vec<String> {
 }
 
 /// Whether sends need the receiver inside MPI at sizes at which they do not wait for their receive.
-pub fn attention_differs(found: &PathThresholds) -> bool {
-    let (attention, completion) = (&found.attention, &found.completion);
-    match (attention.smallest_waiting_bytes, completion.largest_buffered_bytes) {
-        (Some(from), Some(kept)) => from <= kept,
+pub fn progress_differs(found: &LocalityThresholds) -> bool {
+    let (progress, rendezvous) = (&found.needs_receiver_progress, &found.rendezvous);
+    match (progress.smallest_waiting_bytes, rendezvous.largest_eager_bytes) {
+        (Some(from), Some(eager)) => from <= eager,
         _ => false,
     }
 }
 
 /// "between ranks of one node".
-pub fn path_words(path: PathClass) -> &'static str {
-    match path {
-        PathClass::SelfRank => "of a rank to itself",
-        PathClass::Node => "between ranks of one node",
-        PathClass::Network => "between nodes",
+pub fn locality_words(locality: Locality) -> &'static str {
+    match locality {
+        Locality::SelfRank => "of a rank to itself",
+        Locality::Node => "between ranks of one node",
+        Locality::Network => "between nodes",
     }
 }
 
@@ -64,13 +64,13 @@ fn bytes(size: Option<u64>) -> String {
 
 /// ": 1204 messages agree, 2 disagree".
 fn counts(of: &Threshold) -> String {
-    let agree = of.buffered + of.waiting;
+    let agree = of.eager + of.waiting;
     let verb = if agree == 1 { "agrees" } else { "agree" };
     format!("{agree} message{} {verb}, {} disagree", plural(agree), of.contradictions)
 }
 
-fn completion(of: &Threshold, waits_for: WaitsFor, path: &str) -> String {
-    let (low, high) = (bytes(of.largest_buffered_bytes), bytes(of.smallest_waiting_bytes));
+fn rendezvous(of: &Threshold, waits_for: WaitsFor, locality: &str) -> String {
+    let (low, high) = (bytes(of.largest_eager_bytes), bytes(of.smallest_waiting_bytes));
     let whom = match waits_for {
         WaitsFor::Receive => "their receive to be posted",
         WaitsFor::Receiver => "the receiver",
@@ -78,98 +78,98 @@ fn completion(of: &Threshold, waits_for: WaitsFor, path: &str) -> String {
     let counts = counts(of);
     match of.verdict {
         Verdict::Bracket => {
-            format!("sends {path} of up to {low} are complete without the receive, from {high} on they wait for {whom}; {counts}")
+            format!("sends {locality} of up to {low} are complete without the receive, from {high} on they wait for {whom}; {counts}")
         }
         Verdict::NotEnoughSizes => format!(
-            "sends {path} of up to {low} are complete without the receive, those of {high} and more wait for {whom}, and no \
+            "sends {locality} of up to {low} are complete without the receive, those of {high} and more wait for {whom}, and no \
              sizes in between tell where the limit is; {counts}"
         ),
-        Verdict::AlwaysBuffered => {
-            format!("sends {path} are complete without the receive up to {low}, the largest size that tells; {counts}")
+        Verdict::AlwaysEager => {
+            format!("sends {locality} are complete without the receive up to {low}, the largest size that tells; {counts}")
         }
         Verdict::AlwaysWaits => {
-            format!("sends {path} wait for {whom} from {high} on, the smallest size that tells; {counts}")
+            format!("sends {locality} wait for {whom} from {high} on, the smallest size that tells; {counts}")
         }
         Verdict::Unclear => format!(
-            "of the sends {path} {} were complete without the receive and {} waited for {whom}, and their size does not tell \
+            "of the sends {locality} {} were complete without the receive and {} waited for {whom}, and their size does not tell \
              which",
-            of.buffered, of.waiting
+            of.eager, of.waiting
         ),
         Verdict::NoEvidence => {
-            format!("nothing shows from which size on sends {path} wait: receivers were there, or too few messages tell")
+            format!("nothing shows from which size on sends {locality} wait: receivers were there, or too few messages tell")
         }
     }
 }
 
-fn attention(of: &Threshold, path: &str) -> String {
-    let (low, high) = (bytes(of.largest_buffered_bytes), bytes(of.smallest_waiting_bytes));
+fn progress(of: &Threshold, locality: &str) -> String {
+    let (low, high) = (bytes(of.largest_eager_bytes), bytes(of.smallest_waiting_bytes));
     let counts = counts(of);
     match of.verdict {
         Verdict::Bracket | Verdict::NotEnoughSizes => format!(
-            "from {high} on sends {path} are not complete before the receiver is inside MPI, whatever it does there; up to {low} \
+            "from {high} on sends {locality} are not complete before the receiver is inside MPI, whatever it does there; up to {low} \
              they are; {counts}"
         ),
-        Verdict::AlwaysBuffered => {
-            format!("sends {path} are complete while the receiver is outside MPI up to {low}; {counts}")
+        Verdict::AlwaysEager => {
+            format!("sends {locality} are complete while the receiver is outside MPI up to {low}; {counts}")
         }
         Verdict::AlwaysWaits => format!(
-            "from {high} on, the smallest size that tells, sends {path} are not complete before the receiver is inside MPI, \
+            "from {high} on, the smallest size that tells, sends {locality} are not complete before the receiver is inside MPI, \
              whatever it does there; {counts}"
         ),
         Verdict::Unclear => format!(
-            "of the sends {path} {} were complete while the receiver was outside MPI and {} were not, and their size does not \
+            "of the sends {locality} {} were complete while the receiver was outside MPI and {} were not, and their size does not \
              tell which",
-            of.buffered, of.waiting
+            of.eager, of.waiting
         ),
         Verdict::NoEvidence => {
-            format!("nothing shows whether sends {path} need the receiver inside MPI")
+            format!("nothing shows whether sends {locality} need the receiver inside MPI")
         }
     }
 }
 
-fn post(of: &Threshold, path: &str) -> String {
-    let (low, high) = (bytes(of.largest_buffered_bytes), bytes(of.smallest_waiting_bytes));
+fn post(of: &Threshold, locality: &str) -> String {
+    let (low, high) = (bytes(of.largest_eager_bytes), bytes(of.smallest_waiting_bytes));
     let counts = counts(of);
     match of.verdict {
         Verdict::Bracket | Verdict::NotEnoughSizes => format!(
-            "MPI_Isend {path} returns at once up to {low}, from {high} on only when the receiver is there; {counts}"
+            "MPI_Isend {locality} returns at once up to {low}, from {high} on only when the receiver is there; {counts}"
         ),
-        Verdict::AlwaysBuffered => {
-            format!("MPI_Isend {path} returns at once at all sizes that tell, up to {low}; {counts}")
+        Verdict::AlwaysEager => {
+            format!("MPI_Isend {locality} returns at once at all sizes that tell, up to {low}; {counts}")
         }
         Verdict::AlwaysWaits => {
-            format!("MPI_Isend {path} returns only when the receiver is there at all sizes that tell, from {high} on; {counts}")
+            format!("MPI_Isend {locality} returns only when the receiver is there at all sizes that tell, from {high} on; {counts}")
         }
         Verdict::Unclear => format!(
-            "of the calls of MPI_Isend {path} {} returned at once and {} only when the receiver was there, and their size does \
+            "of the calls of MPI_Isend {locality} {} returned at once and {} only when the receiver was there, and their size does \
              not tell which",
-            of.buffered, of.waiting
+            of.eager, of.waiting
         ),
-        Verdict::NoEvidence => format!("nothing shows whether MPI_Isend {path} returns at once"),
+        Verdict::NoEvidence => format!("nothing shows whether MPI_Isend {locality} returns at once"),
     }
 }
 
-fn cumulative(of: &Cumulative, path: &str) -> String {
-    let (low, high) = (bytes(of.largest_buffered_bytes), bytes(of.smallest_blocking_bytes));
+fn cumulative(of: &Cumulative, locality: &str) -> String {
+    let (low, high) = (bytes(of.largest_eager_bytes), bytes(of.smallest_blocking_bytes));
     match of.verdict {
         CumulativeVerdict::PerMessage => {
-            format!("the limit {path} is one for each message: none for several together up to {low} on their way")
+            format!("the limit {locality} is one for each message: none for several together up to {low} on their way")
         }
         CumulativeVerdict::Cumulative => format!(
-            "the limit {path} is one for all that is on its way to a receiver: up to {low} together no message waits, from \
+            "the limit {locality} is one for all that is on its way to a receiver: up to {low} together no message waits, from \
              {high} on the next one does; {} messages agree, {} disagree, and {} that waited would not with a limit for each \
              message",
-            of.buffered + of.waiting,
+            of.eager + of.waiting,
             of.contradictions,
             of.contradictions_per_message
         ),
         CumulativeVerdict::Unclear => format!(
-            "{} messages {path} waited behind others and would not have waited alone, and neither their size nor the bytes on \
+            "{} messages {locality} waited behind others and would not have waited alone, and neither their size nor the bytes on \
              their way tell which do",
             of.waiting
         ),
         CumulativeVerdict::NotEnough => format!(
-            "nothing shows whether the limit {path} is one for each message or for all on their way: never were several on \
+            "nothing shows whether the limit {locality} is one for each message or for all on their way: never were several on \
              their way to a receiver that was not there"
         ),
     }
@@ -207,7 +207,7 @@ fn next(of: &Threshold) -> Option<String> {
     let how = "to a receiver that computes for some milliseconds before it posts the receive";
     match of.verdict {
         Verdict::NotEnoughSizes => {
-            let (low, high) = (of.largest_buffered_bytes?, of.smallest_waiting_bytes?);
+            let (low, high) = (of.largest_eager_bytes?, of.smallest_waiting_bytes?);
             let sizes: Vec<String> = between(low, high).iter().map(u64::to_string).collect();
             Some(format!(
                 "{PROBE}, or a run that sends messages of {} bytes {how}",

@@ -20,13 +20,13 @@ const MANY: f64 = 1000.0;
 pub struct Row {
     /// A single size, or some that are not told apart.
     pub sizes: Extent,
-    pub buffered: u64,
+    pub eager: u64,
     pub waited: u64,
 }
 
 impl Row {
     pub fn total(&self) -> u64 {
-        self.buffered + self.waited
+        self.eager + self.waited
     }
 }
 
@@ -34,10 +34,10 @@ impl Row {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Split {
     /// Largest size that surely did not wait, smallest that surely did.
-    pub largest_buffered: Option<u64>,
+    pub largest_eager: Option<u64>,
     pub smallest_waiting: Option<u64>,
     /// Messages that did not wait up to the first, that waited from the second on.
-    pub buffered: u64,
+    pub eager: u64,
     pub waiting: u64,
     /// Messages that say the contrary.
     pub contradictions: u64,
@@ -49,7 +49,7 @@ pub struct Split {
 
 impl Split {
     pub fn evidence(&self) -> u64 {
-        self.buffered + self.waiting + self.contradictions + self.unsettled
+        self.eager + self.waiting + self.contradictions + self.unsettled
     }
 
     /// Without a side that only one or two messages speak for.
@@ -58,9 +58,9 @@ impl Split {
             self.unsettled += std::mem::take(&mut self.waiting);
             self.smallest_waiting = None;
         }
-        if !self.is_unclear && self.buffered < SEVERAL {
-            self.unsettled += std::mem::take(&mut self.buffered);
-            self.largest_buffered = None;
+        if !self.is_unclear && self.eager < SEVERAL {
+            self.unsettled += std::mem::take(&mut self.eager);
+            self.largest_eager = None;
         }
         self
     }
@@ -77,7 +77,7 @@ pub fn split(rows: &[Row]) -> Split {
     if fewest as f64 > MOST_CONTRADICTIONS * total as f64 {
         let waiting = rows.iter().map(|row| row.waited).sum();
         return Split {
-            buffered: total - waiting,
+            eager: total - waiting,
             waiting,
             contradictions: fewest,
             is_unclear: true,
@@ -92,11 +92,11 @@ pub fn split(rows: &[Row]) -> Split {
     let waited = |row: &Row| row.waited;
     let (below, between, above) = (&rows[..low], &rows[low..high], &rows[high..]);
     Split {
-        largest_buffered: below.iter().map(|row| row.sizes.least).max(),
+        largest_eager: below.iter().map(|row| row.sizes.least).max(),
         smallest_waiting: above.iter().map(|row| row.sizes.most).min(),
-        buffered: sum(below, |row| row.buffered),
+        eager: sum(below, |row| row.eager),
         waiting: sum(above, waited),
-        contradictions: sum(below, waited) + sum(above, |row| row.buffered),
+        contradictions: sum(below, waited) + sum(above, |row| row.eager),
         unsettled: sum(between, |row| row.total()),
         is_unclear: false,
     }
@@ -105,10 +105,10 @@ pub fn split(rows: &[Row]) -> Split {
 /// For a limit behind the first 0, 1, ... rows: messages on the wrong side.
 fn wrong_by_limit(rows: &[Row]) -> Vec<u64> {
     let mut wrong = Vec::with_capacity(rows.len() + 1);
-    wrong.push(rows.iter().map(|row| row.buffered).sum());
+    wrong.push(rows.iter().map(|row| row.eager).sum());
     for row in rows {
         let last: u64 = wrong[wrong.len() - 1];
-        wrong.push(last - row.buffered + row.waited);
+        wrong.push(last - row.eager + row.waited);
     }
     wrong
 }
@@ -125,14 +125,14 @@ fn room(fewest: u64, total: u64) -> f64 {
 mod tests {
     use super::*;
 
-    fn row(size: u64, buffered: u64, waited: u64) -> Row {
-        Row { sizes: Extent { least: size, most: size }, buffered, waited }
+    fn row(size: u64, eager: u64, waited: u64) -> Row {
+        Row { sizes: Extent { least: size, most: size }, eager, waited }
     }
 
     fn edges(rows: &[Row]) -> (Option<u64>, Option<u64>) {
         let split = split(rows);
         assert_eq!(split.evidence(), rows.iter().map(|row| row.total()).sum::<u64>());
-        (split.largest_buffered, split.smallest_waiting)
+        (split.largest_eager, split.smallest_waiting)
     }
 
     #[test]
@@ -147,18 +147,18 @@ mod tests {
     fn one_message_is_no_limit() {
         let several = |rows: &[Row]| split(rows).of_several();
         let found = several(&[row(10, 10, 0), row(448, 0, 1)]);
-        assert_eq!((found.largest_buffered, found.smallest_waiting), (Some(10), None));
-        assert_eq!((found.buffered, found.waiting, found.unsettled), (10, 0, 1));
+        assert_eq!((found.largest_eager, found.smallest_waiting), (Some(10), None));
+        assert_eq!((found.eager, found.waiting, found.unsettled), (10, 0, 1));
         let found = several(&[row(10, 2, 0), row(448, 0, 3)]);
-        assert_eq!((found.largest_buffered, found.smallest_waiting), (None, Some(448)));
+        assert_eq!((found.largest_eager, found.smallest_waiting), (None, Some(448)));
     }
 
     #[test]
     fn few_contradictions_do_not_move_it() {
         let rows = [row(10, 900, 9), row(20, 900, 8), row(30, 7, 900), row(40, 1, 900)];
         let found = split(&rows);
-        assert_eq!((found.largest_buffered, found.smallest_waiting), (Some(20), Some(30)));
-        assert_eq!((found.buffered, found.waiting, found.contradictions), (1800, 1800, 25));
+        assert_eq!((found.largest_eager, found.smallest_waiting), (Some(20), Some(30)));
+        assert_eq!((found.eager, found.waiting, found.contradictions), (1800, 1800, 25));
     }
 
     #[test]
@@ -181,7 +181,7 @@ mod tests {
         let rows = [row(10, 50, 50), row(20, 60, 50), row(30, 40, 50)];
         let found = split(&rows);
         assert!(found.is_unclear);
-        assert_eq!((found.largest_buffered, found.buffered, found.waiting), (None, 150, 150));
+        assert_eq!((found.largest_eager, found.eager, found.waiting), (None, 150, 150));
     }
 
     /// A generator of repeatable noise.
@@ -212,7 +212,7 @@ mod tests {
                 })
                 .collect();
             let found = split(&rows);
-            let (low, high) = (found.largest_buffered.unwrap(), found.smallest_waiting);
+            let (low, high) = (found.largest_eager.unwrap(), found.smallest_waiting);
             missed += usize::from(low > limit || high.is_some_and(|high| high <= limit));
             widths += high.unwrap_or(low) as f64 / low as f64;
         }

@@ -34,7 +34,7 @@ pub use starvation::{Starvation, Starved};
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum PathClass {
+pub enum Locality {
     /// A rank and itself.
     #[serde(rename = "self")]
     SelfRank,
@@ -44,8 +44,8 @@ pub enum PathClass {
     Network,
 }
 
-impl PathClass {
-    pub const ALL: [PathClass; 3] = [PathClass::SelfRank, PathClass::Node, PathClass::Network];
+impl Locality {
+    pub const ALL: [Locality; 3] = [Locality::SelfRank, Locality::Node, Locality::Network];
 }
 
 /// A run. Moments are nanoseconds on one clock, which begins with the first rank's recording.
@@ -189,13 +189,13 @@ impl Trace {
     }
 
     #[inline]
-    pub fn path_class(&self, rank: usize, peer: usize) -> PathClass {
+    pub fn locality(&self, rank: usize, peer: usize) -> Locality {
         if rank == peer {
-            PathClass::SelfRank
+            Locality::SelfRank
         } else if self.ranks[rank].node == self.ranks[peer].node {
-            PathClass::Node
+            Locality::Node
         } else {
-            PathClass::Network
+            Locality::Network
         }
     }
 

@@ -13,7 +13,7 @@ use super::results::{
 
 const SCHEMA: &str = include_str!("../../../../schema/bench.sql");
 const APPLICATION_ID: i64 = 1_279_349_570;
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 
 /// A file that results are added to.
 pub struct Writer {
@@ -126,7 +126,7 @@ fn insert_answers(connection: &Connection, run: &Run, id: i64) -> rusqlite::Resu
             params![
                 id,
                 found.what,
-                found.largest_buffered_bytes,
+                found.largest_eager_bytes,
                 found.smallest_waiting_bytes,
                 found.verdict,
                 found.sentence
@@ -258,7 +258,7 @@ fn read_answers(connection: &Connection, id: i64, run: &mut Run) -> rusqlite::Re
     run.thresholds = collect(connection, &query, |row| {
         Ok(Threshold {
             what: row.get("what")?,
-            largest_buffered_bytes: row.get("largest_buffered_bytes")?,
+            largest_eager_bytes: row.get("largest_eager_bytes")?,
             smallest_waiting_bytes: row.get("smallest_waiting_bytes")?,
             verdict: row.get("verdict")?,
             sentence: row.get("sentence")?,
@@ -303,10 +303,10 @@ mod tests {
         };
         let segment = Segment { tag: 7, rank: 1, begin_ns: 0, end_ns: 9, what: "compute".into() };
         let threshold = Threshold {
-            what: "completion".into(),
-            largest_buffered_bytes: Some(4096),
+            what: "rendezvous".into(),
+            largest_eager_bytes: Some(4096),
             smallest_waiting_bytes: None,
-            verdict: "always_buffered".into(),
+            verdict: "always_eager".into(),
             sentence: "x".into(),
         };
         let advice = AdviceGiven { cure: "test".into(), share: 0.25, sentence: "y".into() };

@@ -142,10 +142,10 @@ pub struct Spread {
 /// From which size sends wait, as lapscope sees it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Threshold {
-    /// post: MPI_Isend itself blocks; attention: it waits for its receiver to be inside MPI; completion: for its receive;
+    /// post: MPI_Isend itself blocks; needs_receiver_progress: it waits for its receiver to be inside MPI; rendezvous: for its receive;
     /// cumulative: for others on their way.
     pub what: String,
-    pub largest_buffered_bytes: Option<u64>,
+    pub largest_eager_bytes: Option<u64>,
     pub smallest_waiting_bytes: Option<u64>,
     pub verdict: String,
     pub sentence: String,

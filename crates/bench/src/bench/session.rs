@@ -191,24 +191,24 @@ impl Session<'_> {
     }
 }
 
-/// Of the path between the two ranks.
+/// Of the locality of the two ranks.
 fn thresholds(outside: &Outside) -> Vec<Threshold> {
-    let Some(path) = outside.thresholds.paths.first() else { return Vec::new() };
+    let Some(locality) = outside.thresholds.localities.first() else { return Vec::new() };
     let limit = |what: &str, found: &lapscope_analysis::thresholds::Threshold| Threshold {
         what: what.into(),
-        largest_buffered_bytes: found.largest_buffered_bytes,
+        largest_eager_bytes: found.largest_eager_bytes,
         smallest_waiting_bytes: found.smallest_waiting_bytes,
         verdict: word(&found.verdict),
         sentence: found.sentence.clone(),
     };
-    let cumulative = &path.cumulative;
+    let cumulative = &locality.cumulative;
     vec![
-        limit("post", &path.post),
-        limit("attention", &path.attention),
-        limit("completion", &path.completion),
+        limit("post", &locality.post),
+        limit("needs_receiver_progress", &locality.needs_receiver_progress),
+        limit("rendezvous", &locality.rendezvous),
         Threshold {
             what: "cumulative".into(),
-            largest_buffered_bytes: cumulative.largest_buffered_bytes,
+            largest_eager_bytes: cumulative.largest_eager_bytes,
             smallest_waiting_bytes: cumulative.smallest_blocking_bytes,
             verdict: word(&cumulative.verdict),
             sentence: cumulative.sentence.clone(),

@@ -3,16 +3,13 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::process::{ExitCode, ExitStatus, Stdio};
 
 use anyhow::{bail, Context, Result};
 
 use lapscope_bench::install;
 use lapscope_bench::launch::environment::{self, Settings};
-use lapscope_bench::launch::runs::Launch;
-use lapscope_bench::launch::{child, line, mpi_library, nodes};
-use lapscope_data::options::LAUNCH_VARIABLE;
-use lapscope_data::recovery::recover_ended_run;
+use lapscope_bench::launch::{child, line, mpi_library, Recorded};
 use lapscope_data::say;
 
 /// What to launch.
@@ -48,19 +45,14 @@ impl OwnProgram<'_> {
         let preload = install::preload_library()?;
         let program = install::calibrator(&preload)?;
         let mut run = self.place()?;
-        let mut settings = self.settings(&preload, &run.directory)?;
-        let own = Launch::into_directory(&run.directory);
-        settings.set(LAUNCH_VARIABLE, own.token());
+        let recorded = Recorded::into_directory(&run.directory, self.settings(&preload)?);
         warn_of_load();
-        let status = launch(&self.launch_line(&program, &settings), &settings)?;
+        let settings = &recorded.settings;
+        let status = launch(&self.launch_line(&program, settings), settings)?;
         if !status.success() {
             return Ok(Err(failed(status)));
         }
-        let Some(recorded) = own.runs().into_iter().next() else {
-            bail!("nothing was recorded: the launcher did not pass LD_PRELOAD on, or there is no recorder for this MPI; `lapscope doctor` says");
-        };
-        recover_ended_run(&recorded.directory, true, &recorded.launch)?;
-        run.directory = recorded.directory;
+        run.directory = recorded.recovered_run(true)?.directory;
         Ok(Ok(run))
     }
 
@@ -107,11 +99,9 @@ impl OwnProgram<'_> {
     }
 
     #[allow(clippy::disallowed_methods)] // only asked what it is
-    fn settings(&self, preload: &Path, run: &Path) -> Result<Settings> {
+    fn settings(&self, preload: &Path) -> Result<Settings> {
         let mut settings = Settings::default();
-        let existing = std::env::var_os("LD_PRELOAD");
-        settings.set("LD_PRELOAD", environment::preload(preload, existing.as_deref()));
-        settings.set("LAPSCOPE_DIR", run);
+        settings.preload(preload);
         for (name, value) in [
             ("ENABLE", "on"),
             ("QUIET", "on"),
@@ -137,8 +127,7 @@ impl OwnProgram<'_> {
 
     /// The user's line with our program behind it.
     fn launch_line(&self, program: &Path, settings: &Settings) -> Vec<OsString> {
-        let exported = nodes::with_exported(self.command, &settings.names());
-        self.behind(exported.unwrap_or_else(|| self.command.to_vec()), program)
+        self.behind(settings.exported(self.command).into_owned(), program)
     }
 
     fn behind(&self, mut line: Vec<OsString>, program: &Path) -> Vec<OsString> {
@@ -166,11 +155,8 @@ fn launch(line: &[OsString], settings: &Settings) -> Result<ExitStatus> {
     let stderr = io::stderr().lock();
     let to_stderr = std::os::fd::AsFd::as_fd(&stderr).try_clone_to_owned().map(Stdio::from);
     drop(stderr);
-    let mut command = Command::new(&line[0]);
-    command
-        .args(&line[1..])
-        .envs(settings.iter())
-        .stdout(to_stderr.unwrap_or_else(|_| Stdio::null()));
+    let mut command = settings.command(line);
+    command.stdout(to_stderr.unwrap_or_else(|_| Stdio::null()));
     child::run(&mut command).with_context(|| line[0].to_string_lossy().into_owned())
 }
 

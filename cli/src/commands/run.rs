@@ -1,20 +1,20 @@
 //! `lapscope run`: around a launcher (outer form: a child, and a summary behind it), or as a rank that a launcher has
 //! started (inner form: this process becomes the program).
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use crate::args::RunArgs;
 use crate::commands::options::unknown_variables;
 use crate::output;
 use lapscope_bench::install;
 use lapscope_bench::launch::environment::{self, Settings};
-use lapscope_bench::launch::runs::{Launch, Run};
-use lapscope_bench::launch::{child, line, nodes, outcome};
-use lapscope_data::options::LAUNCH_VARIABLE;
+use lapscope_bench::launch::runs::Run;
+use lapscope_bench::launch::{child, line, outcome, Recorded};
 use lapscope_data::program::{self, Kind};
 use lapscope_data::say;
 use lapscope_data::text::shell;
@@ -27,8 +27,7 @@ const NOT_EXECUTABLE: u8 = 126;
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let library = install::preload_library()?;
     let mut settings = settings_of(args)?;
-    let existing = std::env::var_os("LD_PRELOAD");
-    settings.set("LD_PRELOAD", environment::preload(&library, existing.as_deref()));
+    settings.preload(&library);
     let program = line::find_executable(&args.command[0]);
     let rank = environment::rank_variable().filter(|_| !line::is_launcher(&args.command[0]));
     let speaks = rank.map_or(true, |rank| std::env::var(rank).is_ok_and(|rank| rank == "0"));
@@ -105,14 +104,8 @@ fn become_program(program: Option<&Path>, args: &RunArgs, settings: &Settings) -
     if program.is_none() {
         return not_found(&args.command[0]);
     }
-    let error = command(&args.command, settings).exec();
+    let error = settings.command(&args.command).exec();
     cannot_execute(&args.command[0], &error)
-}
-
-fn command(line: &[OsString], settings: &Settings) -> Command {
-    let mut command = Command::new(&line[0]);
-    command.args(&line[1..]).envs(settings.iter());
-    command
 }
 
 fn not_found(command: &OsStr) -> ExitCode {
@@ -135,7 +128,7 @@ fn cannot_execute(command: &OsStr, error: &io::Error) -> ExitCode {
 fn around_launcher(
     program: Option<&Path>,
     args: &RunArgs,
-    mut settings: Settings,
+    settings: Settings,
 ) -> anyhow::Result<ExitCode> {
     if program.is_none() {
         return Ok(not_found(&args.command[0]));
@@ -144,29 +137,27 @@ fn around_launcher(
         Some(named) => std::path::absolute(named)?,
         None => environment::default_directory(&line::display_name(&args.command))?,
     };
-    settings.set("LAPSCOPE_DIR", &directory);
-    let launch = Launch::into_directory(&directory);
-    settings.set(LAUNCH_VARIABLE, launch.token());
+    let mut recorded = Recorded::into_directory(&directory, settings);
+    let settings = &mut recorded.settings;
     let quiet = settings.get("LAPSCOPE_QUIET").is_some_and(|value| is_on(&value));
     settings.set("LAPSCOPE_QUIET", "on"); // we say what rank 0 would, and more
     let disabled = settings.get("LAPSCOPE_ENABLE").is_some_and(|value| is_off(&value));
     let converts = !settings.get("LAPSCOPE_CONVERT").is_some_and(|value| is_off(&value));
-    let exported = nodes::with_exported(&args.command, &settings.names());
-    if exported.is_some() {
+    let line = settings.exported(&args.command);
+    if matches!(line, Cow::Owned(_)) {
         say!(
             "adding -x {} to the launch line: Open MPI does not take the environment to other nodes",
             settings.names().join(OsStr::new(" -x ")).to_string_lossy()
         );
     }
-    let line = exported.as_deref().unwrap_or(&args.command);
     if args.dry_run {
-        return print_dry_run(&settings, line);
+        return print_dry_run(settings, &line);
     }
-    let status = match child::run(&mut command(line, &settings)) {
+    let status = match child::run(&mut settings.command(&line)) {
         Ok(status) => status,
         Err(error) => return Ok(cannot_execute(&line[0], &error)),
     };
-    let runs = launch.runs();
+    let runs = recorded.runs();
     if disabled && runs.is_empty() {
         return Ok(child::exit_code(status).into());
     }

@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, Context};
@@ -15,12 +15,11 @@ use super::plan::Job;
 use super::results::{AdviceGiven, Link, Run, Threshold};
 use super::{table, timeline};
 use crate::launch::child::{exit_code, HeldSignals, Watch};
-use crate::launch::environment;
+use crate::launch::environment::Settings;
+use crate::launch::Recorded;
 use lapscope_analysis::pipeline::report;
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_analysis::report::ReportOptions;
-use lapscope_data::recovery::recover_ended_run;
-use lapscope_data::recovery::Claim;
 
 /// An experiment that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(90);
@@ -58,8 +57,11 @@ impl Session<'_> {
         for trial in 1..=TRIALS {
             let began = Instant::now();
             let place = self.directory.join(format!("run-{number}-{trial}"));
-            let result = self.launch(job, &place, tick).and_then(|ended| match ended {
-                Some(output) => self.read(job, &place, &output, &mut run).map(|()| true),
+            let settings = self.settings(job);
+            let recorded = Recorded::into_directory(&place.join("run"), settings);
+            let ended = self.launch(job, &place, &recorded, tick);
+            let result = ended.and_then(|ended| match ended {
+                Some(output) => self.read(job, &recorded, &output, &mut run).map(|()| true),
                 None => Ok(false),
             });
             run.seconds = began.elapsed().as_secs_f64();
@@ -99,15 +101,19 @@ impl Session<'_> {
     }
 
     /// What the program printed; `None`: interrupted.
-    fn launch(&self, job: &Job, place: &Path, tick: &dyn Fn()) -> anyhow::Result<Option<String>> {
+    fn launch(
+        &self,
+        job: &Job,
+        place: &Path,
+        recorded: &Recorded,
+        tick: &dyn Fn(),
+    ) -> anyhow::Result<Option<String>> {
         std::fs::create_dir_all(place).with_context(|| place.display().to_string())?;
         let line = self.line(job);
         let file = |name: &str| File::create(place.join(name)).with_context(|| name.to_owned());
-        let mut command = Command::new(&line[0]);
+        let mut command = recorded.settings.command(&line);
         command
-            .args(&line[1..])
             .current_dir(place)
-            .envs(self.environment(job, place))
             .stdin(Stdio::null())
             .stdout(file("stdout")?)
             .stderr(file("stderr")?);
@@ -142,38 +148,34 @@ impl Session<'_> {
         line
     }
 
-    fn environment(&self, job: &Job, place: &Path) -> Vec<(String, OsString)> {
-        let mpi = &self.mpis[job.mpi];
-        let mut variables: Vec<(String, OsString)> = Vec::new();
-        let mut set = |name: &str, value: OsString| variables.push((name.to_owned(), value));
-        for (name, value) in mpi.environment(job.link) {
-            set(name, value.into());
+    fn settings(&self, job: &Job) -> Settings {
+        let mut settings = Settings::default();
+        for (name, value) in self.mpis[job.mpi].environment(job.link) {
+            settings.set(name, value);
         }
-        let existing = std::env::var_os("LD_PRELOAD");
-        set("LD_PRELOAD", environment::preload(self.preload, existing.as_deref()));
-        set("LAPSCOPE_DIR", place.join("run").into());
-        for (name, value) in [("ENABLE", "on"), ("QUIET", "on"), ("CONVERT", "on")] {
-            set(&format!("LAPSCOPE_{name}"), value.into());
+        settings.preload(self.preload);
+        for name in ["ENABLE", "QUIET", "CONVERT"] {
+            settings.set(format!("LAPSCOPE_{name}"), "on");
         }
-        set("LAPSCOPE_INJECT", job.inject.key().into());
+        settings.set("LAPSCOPE_INJECT", job.inject.key());
         for (name, value) in &job.settings {
-            set(name, value.into());
+            settings.set(name, value);
         }
-        variables
+        settings
     }
 
-    fn read(&self, job: &Job, place: &Path, output: &str, run: &mut Run) -> anyhow::Result<()> {
+    fn read(
+        &self,
+        job: &Job,
+        recorded: &Recorded,
+        output: &str,
+        run: &mut Run,
+    ) -> anyhow::Result<()> {
         run.tables = table::read(output)?;
         if run.tables.is_empty() {
             bail!("{} printed no table", job.program.name);
         }
-        let recorded: PathBuf = place.join("run");
-        if !recorded.is_dir() {
-            let name = &self.mpis[job.mpi].name;
-            bail!("nothing was recorded under {name}: `lapscope doctor` says whether there is a recorder for it");
-        }
-        let launch = Claim::read(&recorded).map_or_else(String::new, |claim| claim.launch);
-        recover_ended_run(&recorded, false, &launch)?; // nobody else writes there
+        let recorded = recorded.recovered_run(false)?.directory;
         let outside = Outside::read(&recorded)?;
         add_outside(job.program.name, &mut run.tables, &outside)?;
         if job.asks.thresholds {

@@ -1,9 +1,12 @@
-//! The environment that a program gets from `lapscope run`.
+//! The environment that a recorded program gets.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
+use super::nodes;
 use lapscope_data::options::{self, is_valid};
 
 /// Variables to set, in the order in which they were asked for; a later one wins.
@@ -25,6 +28,24 @@ impl Settings {
 
     pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
+    /// Puts the preload library in front of what is preloaded already.
+    pub fn preload(&mut self, library: &Path) {
+        let existing = std::env::var_os("LD_PRELOAD");
+        self.set("LD_PRELOAD", preload(library, existing.as_deref()));
+    }
+
+    /// `line` so that ranks on other nodes get the variables, too; [`Cow::Owned`] where it had to be changed for that.
+    pub fn exported<'a>(&self, line: &'a [OsString]) -> Cow<'a, [OsString]> {
+        nodes::with_exported(line, &self.names()).map_or(Cow::Borrowed(line), Cow::Owned)
+    }
+
+    /// What starts `line` with them.
+    pub fn command(&self, line: &[OsString]) -> Command {
+        let mut command = Command::new(&line[0]);
+        command.args(&line[1..]).envs(self.iter());
+        command
     }
 
     /// LD_PRELOAD and every LAPSCOPE_ variable that the program will see.
@@ -61,7 +82,7 @@ pub fn assignment(text: &str) -> Result<(String, String), String> {
 
 /// LD_PRELOAD with `library` in front; other entries are kept, and an earlier lapscope is replaced: two would record
 /// everything twice.
-pub fn preload(library: &Path, existing: Option<&OsStr>) -> OsString {
+fn preload(library: &Path, existing: Option<&OsStr>) -> OsString {
     let mut value = library.as_os_str().to_owned();
     let existing = existing.unwrap_or_default().as_bytes();
     for entry in existing.split(|byte| b": ".contains(byte)).filter(|entry| !entry.is_empty()) {

@@ -7,6 +7,8 @@ mod mode;
 pub mod mpi_library;
 pub mod nodes;
 pub mod outcome;
+mod recorded;
 pub mod runs;
 
 pub use mode::Mode;
+pub use recorded::Recorded;

@@ -9,7 +9,6 @@ use rusqlite::Connection;
 use crate::launch::runs::Run;
 use lapscope_data::db::{list_files, parse_name, Database, DbError};
 use lapscope_data::model::{Full, Rank};
-use lapscope_data::recovery::recover_ended_run;
 
 /// What the ranks of one job left.
 #[derive(Debug, Default)]
@@ -32,7 +31,7 @@ pub struct Outcome {
 /// # Errors
 /// The directory cannot be listed.
 pub fn read(run: &Run) -> anyhow::Result<Outcome> {
-    let recovered = recover_ended_run(&run.directory, true, &run.launch)?;
+    let recovered = run.recover(true)?;
     let mut outcome = Outcome { trouble: recovered.left, ..Outcome::default() };
     let mut files = match list_files(&run.directory) {
         Ok(files) => files.databases,

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use lapscope_data::db::parse_name;
-use lapscope_data::recovery::Claim;
+use lapscope_data::recovery::{recover_ended_run, Claim, RecoverSummary};
 
 /// A launch, from before its start to behind its end. One that makes several jobs gives the first `DIR`, the next `DIR-2`,
 /// and so on; and so does a launch into a directory that another job had before.
@@ -61,6 +61,17 @@ impl Launch {
         } else {
             ours
         }
+    }
+}
+
+impl Run {
+    /// Turns what killed ranks left into databases; the launcher has ended. With `progress`, a bar on standard error where
+    /// that is a terminal.
+    ///
+    /// # Errors
+    /// The directory cannot be listed.
+    pub fn recover(&self, progress: bool) -> anyhow::Result<RecoverSummary> {
+        recover_ended_run(&self.directory, progress, &self.launch)
     }
 }
 

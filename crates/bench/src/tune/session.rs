@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, Context};
@@ -15,10 +15,7 @@ use super::bar::Bar;
 use crate::install;
 use crate::launch::child::{exit_code, Ended, HeldSignals, Watch};
 use crate::launch::environment::{self, Settings};
-use crate::launch::runs::{Launch, Run};
-use crate::launch::{line, nodes, outcome};
-use lapscope_data::options::LAUNCH_VARIABLE;
-use lapscope_data::recovery::recover_ended_run;
+use crate::launch::{line, outcome, Recorded};
 use lapscope_data::say;
 
 /// A program that takes longer than this many times its first run hangs, if that is also [`LEAST_PATIENCE`] more.
@@ -137,24 +134,12 @@ impl<'a> Session<'a> {
         variables: &[(&str, String)],
         bar: &Bar,
     ) -> anyhow::Result<Launched> {
-        let directory = self.directory.join(name);
         for (variable, value) in variables {
             self.settings.set(variable, value);
         }
-        self.settings.set("LAPSCOPE_DIR", &directory);
-        let launch = Launch::into_directory(&directory);
-        self.settings.set(LAUNCH_VARIABLE, launch.token());
-        if self.signals.is_interrupted() {
-            return Err(interrupted(None).into());
-        }
-        let began = Instant::now();
-        let ended = self.run_child(name, &self.settings, bar)?;
-        let wall = began.elapsed();
-        let warnings = self.warnings(name);
-        bar.say(&warnings);
-        self.check(name, &ended)?;
-        let run = recorded(&launch)?;
-        recover_ended_run(&run.directory, false, &run.launch)?;
+        let recorded = Recorded::into_directory(&self.file(name), self.settings.clone());
+        let wall = self.time(name, &recorded.settings, bar)?;
+        let run = recorded.recovered_run(false)?;
         self.usual.get_or_insert(wall);
         Ok(Launched { directory: run.directory, wall })
     }
@@ -169,46 +154,42 @@ impl<'a> Session<'a> {
         variables: Option<&[(String, String)]>,
         bar: &Bar,
     ) -> anyhow::Result<Duration> {
-        let mut settings = Settings::default();
-        let launch = Launch::into_directory(&self.directory.join(name));
-        if let Some(variables) = variables {
-            settings.clone_from(&self.settings);
-            for (variable, value) in variables {
-                settings.set(variable, value);
-            }
-            settings.set("LAPSCOPE_CONVERT", "off");
-            settings.set("LAPSCOPE_DIR", self.directory.join(name));
-            settings.set(LAUNCH_VARIABLE, launch.token());
+        let Some(variables) = variables else {
+            return self.time(name, &Settings::default(), bar);
+        };
+        let mut settings = self.settings.clone();
+        for (variable, value) in variables {
+            settings.set(variable, value);
         }
+        settings.set("LAPSCOPE_CONVERT", "off");
+        let recorded = Recorded::into_directory(&self.file(name), settings);
+        let wall = self.time(name, &recorded.settings, bar)?;
+        recorded.run()?;
+        Ok(wall)
+    }
+
+    /// How long the launch takes.
+    fn time(&mut self, name: &str, settings: &Settings, bar: &Bar) -> anyhow::Result<Duration> {
         if self.signals.is_interrupted() {
             return Err(interrupted(None).into());
         }
         let began = Instant::now();
-        let ended = self.run_child(name, &settings, bar)?;
+        let ended = self.run_child(name, settings, bar)?;
         let wall = began.elapsed();
         let warnings = self.warnings(name);
         bar.say(&warnings);
         self.check(name, &ended)?;
-        if variables.is_some() {
-            recorded(&launch)?;
-        }
         Ok(wall)
     }
 
     fn run_child(&self, name: &str, settings: &Settings, bar: &Bar) -> anyhow::Result<Ended> {
-        let exported = nodes::with_exported(self.options.command, &settings.names());
-        let line = exported.as_deref().unwrap_or(self.options.command);
+        let line = settings.exported(self.options.command);
         let output = |kind| {
             let path = self.output(name, kind);
             File::create(&path).with_context(|| path.display().to_string())
         };
-        let mut command = Command::new(&line[0]);
-        command
-            .args(&line[1..])
-            .envs(settings.iter())
-            .stdin(input()?)
-            .stdout(output("stdout")?)
-            .stderr(output("stderr")?);
+        let mut command = settings.command(&line);
+        command.stdin(input()?).stdout(output("stdout")?).stderr(output("stderr")?);
         let watch = Watch { limit: self.limit(), tick: &|| bar.tick() };
         let ended = self.signals.run(&mut command, Some(watch));
         ended.with_context(|| line[0].to_string_lossy().into_owned())
@@ -280,14 +261,6 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The run directory of a launch.
-fn recorded(launch: &Launch) -> anyhow::Result<Run> {
-    launch.runs().into_iter().next().context(
-        "nothing was recorded: the program did not reach MPI_Init, or uses an MPI for which there is no recorder, or its \
-         launcher did not pass LD_PRELOAD on; to find out: lapscope doctor",
-    )
-}
-
 fn interrupted(code: Option<u8>) -> Stopped {
     let code = code.filter(|&code| code != 0).unwrap_or(128 + libc::SIGINT as u8);
     Stopped { code, sentence: "interrupted".into() }
@@ -308,8 +281,7 @@ fn settings(options: &Options<'_>, preload: &Path) -> anyhow::Result<Settings> {
     if let Some(bytes) = options.min_bytes {
         settings.set("LAPSCOPE_INJECT_MIN_BYTES", bytes.to_string());
     }
-    let existing = std::env::var_os("LD_PRELOAD");
-    settings.set("LD_PRELOAD", environment::preload(preload, existing.as_deref()));
+    settings.preload(preload);
     // Without these there is nothing to compare, or no place to name.
     for name in ["ENABLE", "CALLPATH", "CONVERT", "QUIET"] {
         settings.set(format!("LAPSCOPE_{name}"), "on");

@@ -4,12 +4,13 @@ mod claim;
 
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, Context};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rayon::prelude::*;
+use rayon::ThreadPoolBuilder;
 
 use crate::db;
 use crate::files::read_short_text;
@@ -106,23 +107,21 @@ fn recover(directory: &Path, progress: bool, intent: Intent) -> anyhow::Result<R
     let _lock = lock(directory, LONGEST_WAIT)?;
     let leftovers = find_leftovers(directory)?; // again: another recover may have had the lock
     let bar = progress_bar(&leftovers, progress);
-    let (next, summary) = (AtomicUsize::new(0), Mutex::new(RecoverSummary::default()));
-    std::thread::scope(|scope| {
-        for _ in 0..WORKERS.min(leftovers.len()) {
-            scope.spawn(|| {
-                while let Some(leftover) = leftovers.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let result = leftover.recover(intent, &bar, &summary);
-                    let mut summary = summary.lock().expect("no worker panics with the lock held");
-                    match result {
-                        Ok(recovered) => summary.recovered.extend(recovered),
-                        Err(error) => summary.left.push(format!("{error:#}")),
-                    }
-                }
-            });
-        }
+    let copies = Mutex::new(Copies::default());
+    let pool = ThreadPoolBuilder::new().num_threads(leftovers.len().clamp(1, WORKERS)).build()?;
+    let results: Vec<anyhow::Result<Option<Recovered>>> = pool.install(|| {
+        let each = leftovers.par_iter().with_max_len(1);
+        each.map(|leftover| leftover.recover(intent, &bar, &copies)).collect()
     });
     bar.finish_and_clear();
-    let mut summary = summary.into_inner().expect("all workers have ended");
+    let copies = copies.into_inner().expect("all workers have ended");
+    let mut summary = RecoverSummary { copies, ..RecoverSummary::default() };
+    for result in results {
+        match result {
+            Ok(recovered) => summary.recovered.extend(recovered),
+            Err(error) => summary.left.push(format!("{error:#}")),
+        }
+    }
     summary.recovered.sort_by_key(|recovered| {
         let Converted { world, rank, life, .. } = recovered.content;
         (world, rank, life)
@@ -229,7 +228,7 @@ impl Leftover {
         &self,
         intent: Intent,
         bar: &ProgressBar,
-        summary: &Mutex<RecoverSummary>,
+        copies: &Mutex<Copies>,
     ) -> anyhow::Result<Option<Recovered>> {
         if let Some((pointer, host)) = self.elsewhere.as_ref().filter(|_| !self.spool.exists()) {
             return self.without_spool(pointer, host).map(|()| None);
@@ -250,7 +249,7 @@ impl Leftover {
                 let was_read = intent != (Intent::Recover { ended: false });
                 // Its rank may write the database at this moment: nothing in its directory is touched.
                 if was_read && !self.database.exists() {
-                    self.copy(bar, summary)?;
+                    self.copy(bar, copies)?;
                 }
                 bail!(self.may_run(&owner, was_read))
             }
@@ -299,12 +298,12 @@ impl Leftover {
     }
 
     /// Of what the spool holds so far.
-    fn copy(&self, bar: &ProgressBar, summary: &Mutex<RecoverSummary>) -> anyhow::Result<()> {
-        let place = summary.lock().expect("no worker panics with the lock held").copies.place()?;
+    fn copy(&self, bar: &ProgressBar, copies: &Mutex<Copies>) -> anyhow::Result<()> {
+        let place = copies.lock().expect("no worker panics with the lock held").place()?;
         let copy = place.join(self.database.file_name().unwrap_or_default());
         store::convert(&self.spool, &copy, &mut |bytes| bar.inc(bytes))?;
-        let mut summary = summary.lock().expect("no worker panics with the lock held");
-        summary.copies.databases.push(copy);
+        let mut copies = copies.lock().expect("no worker panics with the lock held");
+        copies.databases.push(copy);
         Ok(())
     }
 

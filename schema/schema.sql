@@ -67,12 +67,20 @@ CREATE TABLE thread (
   calls    INTEGER NOT NULL              -- intercepted calls
 );
 
--- What calls.def says, so that a database explains itself.
+-- What interposer/calls.def says of each call, so that a database explains itself. README.md has the words; further ones may
+-- come without another format.
 CREATE TABLE call_name (
-  id     INTEGER PRIMARY KEY,
-  name   TEXT NOT NULL,                  -- MPI_Isend, whatever language it was called from
-  family TEXT NOT NULL,                  -- POINT_TO_POINT, COLLECTIVE, ...: the sections of interposer/calls.def
-  role   TEXT NOT NULL                   -- POST, INIT, COMPLETE, BLOCK, PROBE, MANAGE, CONTROL
+  id        INTEGER PRIMARY KEY,
+  name      TEXT NOT NULL,               -- MPI_Isend, whatever language it was called from
+  family    TEXT NOT NULL,               -- POINT_TO_POINT, COLLECTIVE, ...: the sections of calls.def
+  role      TEXT NOT NULL,               -- POST, INIT, COMPLETE, BLOCK, PROBE, MANAGE, CONTROL, BOUND
+  kind      TEXT NOT NULL,               -- operation.kind of its rows; MPI_Start: other, its rows have that of the request
+  transfers TEXT,                        -- point to point: send, receive, both, started (whatever the request is for)
+  mode      TEXT,                        -- of what is sent: standard, buffered, synchronous, ready; partitioned, also of receives
+  counted   INTEGER NOT NULL,            -- 0: its rows tell of bytes that are counted in others, as those that make a persistent request
+  needs     TEXT,                        -- collectives: whom a member waits for: all, root, all_at_root, lower, neighbors
+  completes TEXT,                        -- requests that it waits or tests for: one, all, any, some
+  blocking  TEXT NOT NULL                -- the call that does the same and returns when it is done; its own name where there is none
 );
 
 CREATE TABLE module (                    -- an executable or shared object in the process

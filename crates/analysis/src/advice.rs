@@ -20,7 +20,7 @@ use serde::Serialize;
 use super::overlap::sums::is_vague;
 use super::thresholds::LocalityThresholds;
 use crate::trace::Locality;
-use lapscope_data::model::{Nanos, Rank};
+use lapscope_data::model::{Completes, Nanos, Rank, Transfers};
 use lapscope_data::symbols::FrameName;
 
 pub use chain::Doing;
@@ -190,6 +190,10 @@ pub struct Began {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Place {
     pub call: String,
+    #[serde(skip)]
+    pub transfers: Option<Transfers>,
+    #[serde(skip)]
+    pub completes: Option<Completes>,
     /// Where most of the time is.
     pub site: Option<FrameName>,
     /// The other lines of the function with that call, sorted.

@@ -149,7 +149,7 @@ fn is_in_span((begin, end): (Nanos, Option<Nanos>), moment: Nanos) -> bool {
 
 impl RowSink for Aggregator {
     fn operation(&mut self, operation: &OperationRow) {
-        let transfers = self.calls.get(&operation.call_id).map_or(true, CallName::transfers);
+        let transfers = self.calls.get(&operation.call_id).map_or(true, |call| call.counted);
         let bytes = if transfers { operation.bytes } else { Bytes(0) };
         let cell = self.cell_index(CellKey {
             rank: self.rank_index(operation.rank),
@@ -195,7 +195,7 @@ impl RowSink for Aggregator {
     fn tally(&mut self, tally: &TallyRow) {
         let call = self.calls.get(&tally.call_id);
         let is_post = call.is_some_and(|call| call.category() == Category::Posting);
-        let kind = call.map_or(Kind::Other, CallName::usual_kind);
+        let kind = call.map_or(Kind::Other, |call| call.kind);
         let cell = self.cell_index(CellKey {
             rank: self.rank_index(tally.rank),
             call_id: tally.call_id,

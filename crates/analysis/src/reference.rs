@@ -23,6 +23,7 @@ pub use quicker::{Disagreement, Which};
 
 use crate::stats::upper_median;
 use crate::trace::Locality;
+use lapscope_data::model::nonblocking_name;
 
 /// What the ends of a locality are, in a sentence: "between ranks of one node".
 pub fn ends(locality: Locality) -> &'static str {
@@ -248,13 +249,6 @@ pub struct TakenLocality {
     pub whole: bool,
     /// The smallest and the largest size that was taken.
     pub bytes: [u64; 2],
-}
-
-/// `MPI_Iallreduce` of `MPI_Allreduce`.
-fn nonblocking_name(call: &str) -> String {
-    let name = call.strip_prefix("MPI_").unwrap_or(call);
-    let (first, rest) = name.split_at(name.len().min(1));
-    format!("MPI_I{}{rest}", first.to_ascii_lowercase())
 }
 
 /// Samples on their way to a [`Reference`].

@@ -8,7 +8,7 @@ use super::cell::Cell;
 use super::combine::{Entry, RunSums};
 use super::overlap::sums::Part;
 use super::sites::Numbers;
-use lapscope_data::model::{Bytes, Category, Kind, Nanos};
+use lapscope_data::model::{Bytes, Category, Kind, Nanos, Transfers};
 
 /// Calls of similar size.
 #[derive(Debug, Serialize)]
@@ -80,7 +80,8 @@ fn size_kind(run: &RunSums, entry: &Entry) -> Option<SizeKind> {
         Kind::Send | Kind::Recv | Kind::Other => SizeKind::PointToPoint,
     };
     // of the others only MPI_Start, whose tallies do not say what it started
-    let is_known = entry.kind != Kind::Other || run.calls[entry.call].name.starts_with("MPI_Start");
+    let is_known =
+        entry.kind != Kind::Other || run.calls[entry.call].transfers == Some(Transfers::Started);
     Some(kind).filter(|_| has_size && is_known)
 }
 
@@ -95,7 +96,7 @@ pub(super) fn kinds(run: &RunSums) -> Vec<KindRow> {
             Category::Rma | Category::Io => false,
             _ => continue,
         };
-        if !call.transfers() {
+        if !call.counted {
             continue;
         }
         let (requests, calls, bytes) = rows.entry(entry.kind).or_default();

@@ -279,7 +279,7 @@ fn look<'a>(
     let mut functions: BTreeMap<_, Seen<'a>> = BTreeMap::new();
     for &(call, path) in &uses.pairs {
         let call = &uses.calls[call];
-        if call.role == "CONTROL" {
+        if matches!(call.role.as_str(), "CONTROL" | "BOUND") {
             continue;
         }
         let ways = &steps[path][at[path]..];
@@ -368,8 +368,7 @@ mod tests {
                 "MPI_Comm_dup" => "CONTROL",
                 _ => "COMPLETE",
             };
-            let (name, family, role) = ((*call).into(), String::new(), role.into());
-            uses.calls.push(CallName { name, family, role });
+            uses.calls.push(CallName { role: role.into(), ..CallName::unknown((*call).into()) });
             let frames = frames.iter().map(|name| {
                 let known = names.0.iter().position(|known| known == name);
                 let address = known.unwrap_or_else(|| {

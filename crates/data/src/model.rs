@@ -1,6 +1,7 @@
 //! Rows of a lapscope database as types. Units live in the types: [`Nanos`], [`Bytes`], [`Rank`].
 
 pub mod bounds;
+mod call_name;
 mod rank;
 
 use std::iter::Sum;
@@ -11,6 +12,7 @@ use serde::Serialize;
 
 use self::bounds::{LONGEST_NS, MOST, MOST_BYTES};
 
+pub use call_name::{nonblocking_name, CallName, Completes, Mode, Needs, Transfers};
 pub use rank::{Rank, RankKey};
 
 /// A duration, or a moment since its rank's epoch, in nanoseconds.
@@ -234,7 +236,7 @@ impl RankInfo {
 }
 
 /// What a call or request does; `operation.kind`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     Send,
@@ -243,6 +245,7 @@ pub enum Kind {
     Rma,
     Io,
     Generalized,
+    #[default]
     Other,
 }
 
@@ -280,60 +283,6 @@ pub enum Category {
     Other,
     /// MPI_Init and MPI_Finalize: outside the span that percentages refer to, so never counted.
     Outside,
-}
-
-/// A row of `call_name`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct CallName {
-    pub name: String,
-    pub family: String,
-    pub role: String,
-}
-
-impl CallName {
-    /// The category of this call's rows (unsuccessful tests are marked by their tally rows, not by their call).
-    pub fn category(&self) -> Category {
-        match (self.role.as_str(), self.family.as_str()) {
-            ("POST", _) => Category::Posting,
-            ("COMPLETE", _) => Category::Completing,
-            ("CONTROL", _) if self.name.starts_with("MPI_Init") || self.name == "MPI_Finalize" => {
-                Category::Outside
-            }
-            (_, "WINDOW") => Category::Rma,
-            (_, "FILE") => Category::Io,
-            ("BLOCK", "COLLECTIVE" | "NEIGHBORHOOD") => Category::Collective,
-            ("BLOCK" | "PROBE", "POINT_TO_POINT") => Category::BlockingPointToPoint,
-            _ => Category::Other,
-        }
-    }
-
-    /// Whether the bytes of this call's rows went over in it. Others tell of bytes that are counted where they do: what
-    /// a persistent request is for, what a probe found, what of a partitioned request is ready, and what the end of a
-    /// split collective file operation will say. A generalized request is whatever the program makes of it.
-    pub fn transfers(&self) -> bool {
-        let is_begin =
-            self.family == "FILE" && self.name.trim_end_matches("_c").ends_with("_begin");
-        match self.role.as_str() {
-            "INIT" | "PROBE" => false,
-            _ if self.family == "GENERALIZED" => false,
-            "BLOCK" => self.family != "PARTITIONED" && !is_begin,
-            _ => true,
-        }
-    }
-
-    /// The kind of this call's tallies, which have none of their own.
-    pub fn usual_kind(&self) -> Kind {
-        let is_receive = || self.name.contains("ecv") && !self.name.contains("Sendrecv");
-        match self.family.as_str() {
-            "COLLECTIVE" | "NEIGHBORHOOD" => Kind::Collective,
-            "WINDOW" => Kind::Rma,
-            "FILE" => Kind::Io,
-            "GENERALIZED" => Kind::Generalized,
-            "POINT_TO_POINT" if is_receive() => Kind::Recv,
-            "POINT_TO_POINT" if self.role != "COMPLETE" => Kind::Send,
-            _ => Kind::Other,
-        }
-    }
 }
 
 /// A row of `module`, without the load address, which differs from rank to rank.

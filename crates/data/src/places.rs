@@ -8,7 +8,7 @@ use crate::model::{CallName, CallPath, Frame, Module};
 
 /// Of a call whose name its file does not have.
 pub fn unknown_call(id: i64) -> CallName {
-    CallName { name: format!("call {id}"), family: String::new(), role: String::new() }
+    CallName::unknown(format!("call {id}"))
 }
 
 /// Gives equal values equal indices.

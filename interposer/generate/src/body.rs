@@ -375,7 +375,7 @@ impl Body<'_> {
             Verb::Complete => self.complete_one(text),
             Verb::Look => self.timed_completion(text, &self.arguments()),
             Verb::Start => self.start(text),
-            Verb::Control => unreachable!("written by hand"),
+            Verb::Control | Verb::Bound => unreachable!("written by hand"),
         }
         line!(text, "    leave(t);");
         if self.language == Language::C {

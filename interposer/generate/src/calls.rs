@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use crate::facts::{self, Clause, Facts, Tag};
 use crate::kind::{self, Kind};
 
 /// What lapscope does with a call; the head of calls.def has the meanings.
@@ -17,6 +18,7 @@ pub enum Verb {
     Look,
     Start,
     Control,
+    Bound,
 }
 
 /// As the database names it.
@@ -29,6 +31,7 @@ pub enum Role {
     Probe,
     Complete,
     Control,
+    Bound,
 }
 
 impl fmt::Display for Role {
@@ -41,6 +44,7 @@ impl fmt::Display for Role {
             Role::Probe => "PROBE",
             Role::Complete => "COMPLETE",
             Role::Control => "CONTROL",
+            Role::Bound => "BOUND",
         })
     }
 }
@@ -57,6 +61,7 @@ impl Verb {
             "look" => Verb::Look,
             "start" => Verb::Start,
             "control" => Verb::Control,
+            "bound" => Verb::Bound,
             _ => return None,
         })
     }
@@ -70,12 +75,13 @@ impl Verb {
             Verb::Probe => Role::Probe,
             Verb::Complete | Verb::Look => Role::Complete,
             Verb::Control => Role::Control,
+            Verb::Bound => Role::Bound,
         }
     }
 
     /// The wrapper is written by hand.
     pub fn by_hand(self) -> bool {
-        self == Verb::Control
+        matches!(self, Verb::Control | Verb::Bound)
     }
 }
 
@@ -96,10 +102,15 @@ pub struct Clauses {
     pub before: String,
     pub after: String,
     pub made: String,
+    /// Not C: of what kind the call is.
+    pub facts: [String; Clause::COUNT],
 }
 
 impl Clauses {
     fn at(&mut self, name: &str) -> Option<&mut String> {
+        if let Some(clause) = Clause::parse(name) {
+            return Some(&mut self.facts[clause as usize]);
+        }
         Some(match name {
             "message" => &mut self.message,
             "bytes" => &mut self.bytes,
@@ -112,6 +123,7 @@ impl Clauses {
         })
     }
 
+    /// Those that are C.
     pub fn all(&self) -> [&str; 7] {
         [
             &self.message,
@@ -139,6 +151,7 @@ pub struct Call {
     /// This is the large-count form.
     pub large: bool,
     pub clauses: Clauses,
+    pub facts: Facts,
 }
 
 impl Call {
@@ -158,19 +171,24 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|letter: char| !letter.is_alphanumeric() && letter != '_')
 }
 
-/// A verb with the parameters it appends, and a name: `post+request Isend`.
+/// A verb with the parameters it appends, a tag, and a name: `post+request:buffered Ibsend`.
 struct Form<'a> {
     verb: Verb,
     appended: Vec<&'a str>,
+    tag: Option<Tag>,
     name: &'a str,
 }
 
 fn parse_form(text: &str) -> Option<Form<'_>> {
     let (verb, name) = text.split_once(' ')?;
+    let (verb, tag) = match verb.split_once(':') {
+        Some((verb, tag)) => (verb, Some(Tag::parse(tag)?)),
+        None => (verb, None),
+    };
     let mut parts = verb.split('+');
     let verb = Verb::parse(parts.next()?)?;
     let is_name = name.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
-    is_name.then(|| Form { verb, appended: parts.collect(), name })
+    is_name.then(|| Form { verb, appended: parts.collect(), tag, name })
 }
 
 fn appended(name: &str) -> Option<Param> {
@@ -213,6 +231,8 @@ fn parse_entry(family: &str, head: &str, clauses: &Clauses) -> Result<Vec<Call>,
     let mut calls = Vec::new();
     for form in forms.split(',').map(str::trim) {
         let form = parse_form(form).ok_or_else(|| format!("not `VERB NAME`: {form}"))?;
+        let facts = Facts::of(form.verb, form.tag, clauses)
+            .map_err(|error| format!("MPI_{}: {error}", form.name))?;
         let mut params = params.clone();
         for name in form.appended {
             params.push(appended(name).ok_or_else(|| format!("nothing to append: {name}"))?);
@@ -227,6 +247,7 @@ fn parse_entry(family: &str, head: &str, clauses: &Clauses) -> Result<Vec<Call>,
                 variadic,
                 large,
                 clauses: clauses.clone(),
+                facts: facts.clone(),
             });
         }
     }
@@ -281,10 +302,19 @@ pub fn parse(text: &str) -> Result<Vec<Call>, String> {
             parse_entry(&family, &head, &clauses).map_err(|error| format!("{number}: {error}"))?,
         );
     }
+    name_blocking(&mut calls);
     let mut seen = BTreeSet::new();
     match calls.iter().find(|call| !seen.insert(call.name.clone())) {
         Some(twice) => Err(format!("1: {} is there twice", twice.name)),
         None => Ok(calls),
+    }
+}
+
+/// Tells each call which one does the same and returns when it is done.
+fn name_blocking(calls: &mut [Call]) {
+    let names: BTreeSet<String> = calls.iter().map(|call| call.name.clone()).collect();
+    for call in calls {
+        call.facts.blocking = facts::blocking_name(&call.name, |name| names.contains(name));
     }
 }
 

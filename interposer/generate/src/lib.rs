@@ -1,11 +1,12 @@
 //! Reads `interposer/calls.def` and writes what the preload library, the recorder and the command line are built from.
 //!
-//! [`calls`] is the description, [`kind`] the kinds of parameters in C and in Fortran, [`symbols`] the names under which
+//! [`calls`] is the description, [`facts`] what the database says of a call, [`kind`] the kinds of parameters in C and in Fortran, [`symbols`] the names under which
 //! a call is found in each binding; [`tables`], [`c`] and [`fortran`] write.
 
 pub mod body;
 pub mod c;
 pub mod calls;
+pub mod facts;
 pub mod fortran;
 pub mod kind;
 pub mod symbols;

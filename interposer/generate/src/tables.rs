@@ -4,11 +4,13 @@ use crate::calls::{Call, Param};
 use crate::symbols::{self, Binding};
 use crate::{banner, line};
 
-/// `CALL(name, family, role)` for each call.
+/// `CALL(name, family, role, kind, transfers, mode, counted, needs, completes, blocking)` for each call; empty where there
+/// is nothing to say.
 pub fn calls(calls: &[Call]) -> String {
     let mut text = banner("Every call: its number is its place.");
     for call in calls {
-        line!(&mut text, "CALL({}, {}, {})", call.name, call.family, call.role);
+        let facts = call.facts.columns().map(|(_, value)| value.unwrap_or_default()).join(", ");
+        line!(&mut text, "CALL({}, {}, {}, {facts})", call.name, call.family, call.role);
     }
     text
 }

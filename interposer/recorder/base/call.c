@@ -2,20 +2,15 @@
 
 #pragma GCC visibility push(hidden)
 
-#define CALL(name, family, role) #name,
+#define CALL(name, ...) #name,
 const char *const call_names[CALL_COUNT] = {
 #include "calls.inc"
 };
 #undef CALL
 
-#define CALL(name, family, role) #family,
-const char *const call_families[CALL_COUNT] = {
-#include "calls.inc"
-};
-#undef CALL
-
-#define CALL(name, family, role) #role,
-const char *const call_roles[CALL_COUNT] = {
+#define CALL(name, family, role, kind, transfers, mode, counted, needs, completes, blocking) \
+    {#family, #role, #kind, #transfers, #mode, counted, #needs, #completes, #blocking},
+const struct call_facts call_facts[CALL_COUNT] = {
 #include "calls.inc"
 };
 #undef CALL

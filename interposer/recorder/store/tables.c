@@ -19,7 +19,7 @@ static const char *const statement_texts[STORE_STATEMENTS] = {
     [STORE_ENVIRONMENT] = "INSERT OR REPLACE INTO environment VALUES(?,?,?)",
     [STORE_CVAR] = "INSERT OR REPLACE INTO cvar VALUES(?,?,?)",
     [STORE_THREAD] = "INSERT INTO thread VALUES(?,?,?,?,?,?)",
-    [STORE_CALL_NAME] = "INSERT INTO call_name VALUES(?,?,?,?)",
+    [STORE_CALL_NAME] = "INSERT INTO call_name VALUES(?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_MODULE] = "INSERT INTO module VALUES(?,?,?,?,?,?)",
     [STORE_PATH] = "INSERT INTO call_path VALUES(?,?,?)",
     [STORE_FRAME] = "INSERT INTO frame VALUES(?,?,?,?)",
@@ -122,13 +122,30 @@ static int is_at_file_size_limit(struct store_tables *tables)
     return limit.rlim_cur < PAGE_BYTES || ((uint64_t)pages + 1) * PAGE_BYTES > limit.rlim_cur;
 }
 
+/* NULL where the text is empty. */
+static void bind_word(struct store_tables *tables, int column, const char *text)
+{
+    if (*text)
+        store_words(tables, STORE_CALL_NAME, column, text);
+    else
+        sqlite3_bind_null(tables->statements[STORE_CALL_NAME], column);
+}
+
 static void write_call_names(struct store_tables *tables)
 {
     for (int i = 0; i < CALL_COUNT; i++) {
+        const struct call_facts *facts = &call_facts[i];
         store_integer(tables, STORE_CALL_NAME, 1, i);
         store_words(tables, STORE_CALL_NAME, 2, call_names[i]);
-        store_words(tables, STORE_CALL_NAME, 3, call_families[i]);
-        store_words(tables, STORE_CALL_NAME, 4, call_roles[i]);
+        bind_word(tables, 3, facts->family);
+        bind_word(tables, 4, facts->role);
+        bind_word(tables, 5, facts->kind);
+        bind_word(tables, 6, facts->transfers);
+        bind_word(tables, 7, facts->mode);
+        store_integer(tables, STORE_CALL_NAME, 8, facts->counted);
+        bind_word(tables, 9, facts->needs);
+        bind_word(tables, 10, facts->completes);
+        bind_word(tables, 11, facts->blocking);
         store_run(tables, STORE_CALL_NAME);
     }
 }

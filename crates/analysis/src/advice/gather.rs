@@ -294,7 +294,8 @@ impl<'a> Gatherer<'a> {
 
     /// An exchange needs what its partner sends, however it is called.
     fn also_receives(&self, operation: &Operation) -> bool {
-        self.trace.calls[operation.call as usize].name.starts_with("MPI_Sendrecv")
+        let call = &self.trace.calls[operation.call as usize];
+        call.role == "BLOCK" && call.sends_and_receives()
     }
 
     fn book(&mut self, booking: &Booking, waited_for: &Waited<'_>, waiting: Spot, is_first: bool) {

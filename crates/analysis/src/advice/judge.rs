@@ -326,9 +326,8 @@ impl Judge<'_> {
 
     /// `among`: where else the same is.
     fn place(&mut self, spot: Option<Spot>, among: &BTreeMap<Spot, i64>) -> Place {
-        let call = spot.map_or(String::new(), |(call, _)| {
-            self.trace.calls.get(call as usize).map(|call| call.name.clone()).unwrap_or_default()
-        });
+        let trace = self.trace;
+        let call = spot.and_then(|(call, _)| trace.calls.get(call as usize));
         let mut name = |(_, frame): Spot| Some(self.names.name(frame?).swap_remove(0));
         let site = spot.and_then(&mut name);
         let is_beside = |other: &FrameName| {
@@ -340,7 +339,13 @@ impl Judge<'_> {
         let same_call = among.keys().filter(|other| spot.is_some_and(|spot| spot.0 == other.0));
         let others = same_call.filter_map(|&other| name(other)).filter(is_beside);
         let other_lines: BTreeSet<u32> = others.filter_map(|other| other.line).collect();
-        Place { call, site, other_lines: other_lines.into_iter().collect() }
+        Place {
+            call: call.map(|call| call.name.clone()).unwrap_or_default(),
+            transfers: call.and_then(|call| call.transfers),
+            completes: call.and_then(|call| call.completes),
+            site,
+            other_lines: other_lines.into_iter().collect(),
+        }
     }
 
     fn ranks(&self, places: &BTreeSet<u32>) -> Vec<Rank> {

@@ -2,7 +2,7 @@
 
 use super::ranks;
 use super::{Advice, Began, Cause, Cure, Doing, Limit, Place, Setting};
-use lapscope_data::model::Nanos;
+use lapscope_data::model::{nonblocking_name, Completes, Nanos, Transfers};
 use lapscope_data::options;
 use lapscope_data::text::units::{bytes, percent, round_bytes, time};
 
@@ -227,7 +227,7 @@ fn nothing(advice: &Advice, collective: bool) -> String {
         return format!(
             "{at} blocks while it transfers {}: nothing is computed beside it. {} could, if there is work that does not need it.",
             sizes(advice),
-            nonblocking(&advice.waiting.call, collective)
+            nonblocking(&advice.waiting, collective)
         );
     };
     let takes = match evidence.mean_reference_ns {
@@ -243,8 +243,7 @@ fn nothing(advice: &Advice, collective: bool) -> String {
 
 /// "whose transfer alone takes 2.1 ms"
 fn alone(advice: &Advice, transfer: Nanos) -> String {
-    const SEVERAL: [&str; 4] = ["MPI_Waitall", "MPI_Waitsome", "MPI_Testall", "MPI_Testsome"];
-    if SEVERAL.contains(&advice.waiting.call.as_str()) {
+    if matches!(advice.waiting.completes, Some(Completes::All | Completes::Some)) {
         format!("whose transfers take {} one after the other", time(transfer))
     } else {
         format!("whose transfer alone takes {}", time(transfer))
@@ -252,17 +251,14 @@ fn alone(advice: &Advice, transfer: Nanos) -> String {
 }
 
 /// What does the same as a blocking call without blocking.
-fn nonblocking(call: &str, collective: bool) -> String {
-    let name = call.trim_start_matches("MPI_");
+fn nonblocking(place: &Place, collective: bool) -> String {
     if collective {
-        let mut letters = name.chars();
-        let first = letters.next().map(|first| first.to_ascii_lowercase());
-        return format!("MPI_I{}{}", first.map(String::from).unwrap_or_default(), letters.as_str());
+        return nonblocking_name(&place.call);
     }
-    let call = match (name.starts_with("Sendrecv"), name.contains("ecv")) {
-        (true, _) => "MPI_Irecv and MPI_Isend",
-        (false, true) => "MPI_Irecv",
-        (false, false) => "MPI_Isend",
+    let call = match place.transfers {
+        Some(Transfers::Both) => "MPI_Irecv and MPI_Isend",
+        Some(Transfers::Receive) => "MPI_Irecv",
+        _ => "MPI_Isend",
     };
     call.to_owned()
 }

@@ -1,7 +1,8 @@
 //! The other side of a request: when it was there, and when it was inside MPI.
 
 use crate::thresholds::{Threshold, Thresholds, Verdict};
-use crate::trace::{Direction, Half, Mode, Trace};
+use crate::trace::{Direction, Half, Trace};
+use lapscope_data::model::Mode;
 
 /// Members of a collective whose absences are looked at.
 const MOST_MEMBERS: usize = 64;
@@ -58,7 +59,7 @@ impl EagerLimits {
         };
         match half.operation.mode {
             Mode::Buffered => true,
-            Mode::Standard | Mode::Ready => {
+            Mode::Standard | Mode::Ready | Mode::Other => {
                 let limit = self.0[trace.locality(half.rank, peer as usize) as usize];
                 limit.is_some_and(|limit| half.bytes().0 <= limit)
             }

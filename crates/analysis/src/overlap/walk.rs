@@ -10,8 +10,8 @@ use super::sums::{BlockingSums, Sums};
 use super::waited::Group;
 use super::witness::{Awaited, Waited, Witness};
 use crate::reference::{Estimate, Reference};
-use crate::trace::{Direction, Ended, Half, Locality, Mode, Operation, Trace, NONE};
-use lapscope_data::model::Kind;
+use crate::trace::{Direction, Ended, Half, Locality, Operation, Trace, NONE};
+use lapscope_data::model::{Kind, Mode};
 
 /// What requests, or blocking calls, of a cell have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

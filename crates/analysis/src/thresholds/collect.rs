@@ -9,8 +9,8 @@ use super::cells::Cells;
 use super::evidence::{Completion, Message};
 use super::slack::Slack;
 use crate::reference::Reference;
-use crate::trace::{Direction, Ended, Half, Locality, Mode, Trace, NONE};
-use lapscope_data::model::Rank;
+use crate::trace::{Direction, Ended, Half, Locality, Trace, NONE};
+use lapscope_data::model::{Mode, Rank};
 
 /// What was found on each locality.
 pub type ByLocality = BTreeMap<Locality, Cells>;

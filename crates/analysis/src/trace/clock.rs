@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::collective::{synchronises, Group};
+use super::collective::Group;
 use super::operation::Direction;
 use super::{RankTrace, NONE};
-use lapscope_data::model::CallName;
+use lapscope_data::model::{CallName, Needs};
 
 /// Messages of one node that contradict its clock by more than this are no accident of measuring, nanoseconds.
 const TOLERANCE: i64 = 10_000;
@@ -311,7 +311,7 @@ fn collective_constraints(
     for (&of_a, &of_b) in of_a.iter().zip(of_b) {
         let operation = ranks[a].endpoints[of_a as usize].operation;
         let blocking = ranks[a].operations[operation as usize].blocking_call;
-        if !synchronises(&calls[blocking as usize].name) {
+        if calls[blocking as usize].needs != Some(Needs::All) {
             continue;
         }
         if let Some(((begin_a, end_a), (begin_b, end_b))) = times(a, of_a).zip(times(b, of_b)) {

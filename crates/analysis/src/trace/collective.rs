@@ -4,6 +4,7 @@
 use super::endpoint::NONE;
 use super::matching::{LaneKey, Order};
 use super::{Half, RankTrace, Trace};
+use lapscope_data::model::Needs;
 
 /// One collective, over all its members.
 #[derive(Debug, Clone, Copy)]
@@ -81,31 +82,13 @@ impl Trace {
         let collective = self.collective(half).filter(|collective| collective.is_complete())?;
         let is_root = collective.root == Some(half.rank as u32);
         let all = Some((collective.last_begin, collective.last_rank));
-        match self.calls[collective.blocking_call as usize].name.as_str() {
-            "MPI_Bcast" | "MPI_Scatter" | "MPI_Scatterv" => {
-                collective.root_begin.zip(collective.root).filter(|_| !is_root)
-            }
-            "MPI_Reduce" | "MPI_Gather" | "MPI_Gatherv" => all.filter(|_| is_root),
-            "MPI_Scan" | "MPI_Exscan" => None,
-            _ => all,
+        match self.calls[collective.blocking_call as usize].needs? {
+            Needs::All => all,
+            Needs::Root => collective.root_begin.zip(collective.root).filter(|_| !is_root),
+            Needs::AllAtRoot => all.filter(|_| is_root),
+            Needs::Lower | Needs::Neighbors | Needs::Other => None,
         }
     }
-}
-
-/// Whether nobody leaves before everybody has entered.
-pub(super) fn synchronises(name: &str) -> bool {
-    const NAMES: [&str; 9] = [
-        "MPI_Barrier",
-        "MPI_Allreduce",
-        "MPI_Allgather",
-        "MPI_Allgatherv",
-        "MPI_Alltoall",
-        "MPI_Alltoallv",
-        "MPI_Alltoallw",
-        "MPI_Reduce_scatter",
-        "MPI_Reduce_scatter_block",
-    ];
-    NAMES.contains(&name)
 }
 
 /// Numbers the collectives of every communicator and tells each endpoint which one it takes part in.

@@ -7,10 +7,10 @@ use rustc_hash::FxHashMap;
 use super::endpoint::NONE;
 use super::file::{FileOperation, FileTrace, RankRows};
 use super::matching::LaneKey;
-use super::operation::{blocking_name, mode_of, Direction, Ended, Mode, Operation};
+use super::operation::{Direction, Ended, Operation};
 use super::{RankTrace, Starvation, Trace};
 use crate::stats::upper_median;
-use lapscope_data::model::{CallName, Ended as RankEnded, Kind, Rank};
+use lapscope_data::model::{CallName, Ended as RankEnded, Kind, Mode, Rank};
 use lapscope_data::places::{unknown_call, Interner, Paths};
 
 /// Gives what files number for themselves numbers of the run.
@@ -148,12 +148,14 @@ impl Combiner {
             .entry((row.call_id, row.mode_call_id))
             .or_insert_with(|| {
                 let (call, mode_call) = (of(row.call_id), of(row.mode_call_id));
-                let blocking =
-                    CallName { name: blocking_name(&mode_call.name), ..mode_call.clone() };
-                let blocking = CallName { role: "BLOCK".into(), ..blocking };
+                let blocking = CallName {
+                    name: mode_call.blocking.clone(),
+                    role: "BLOCK".into(),
+                    ..mode_call.clone()
+                };
                 let indices = (calls.intern(call.clone()) as u32, calls.intern(blocking) as u32);
-                let family = mode_call.family.clone();
-                (indices.0, indices.1, mode_of(&mode_call.name), CallName { family, ..call })
+                let mode = mode_call.mode.unwrap_or(Mode::Standard);
+                (indices.0, indices.1, mode, CallName { role: call.role, ..mode_call })
             })
             .clone()
     }

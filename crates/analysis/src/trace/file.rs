@@ -200,7 +200,7 @@ impl FileTrace {
 fn is_blocking(definitions: &Definitions, operation: &FileOperation) -> bool {
     let communicates = matches!(operation.kind, Kind::Send | Kind::Recv | Kind::Collective);
     let call = definitions.calls.get(&operation.call_id);
-    communicates && call.is_some_and(|call| call.role == "BLOCK" && call.transfers())
+    communicates && call.is_some_and(|call| call.role == "BLOCK" && call.counted)
 }
 
 fn read_communicators(connection: &Connection) -> rusqlite::Result<HashMap<i64, Communicator>> {

@@ -10,9 +10,9 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::endpoint::NONE;
-use super::operation::{is_neighbourhood, Direction, Ended, Mode};
+use super::operation::{Direction, Ended};
 use super::RankTrace;
-use lapscope_data::model::{CallName, Rank};
+use lapscope_data::model::{CallName, Mode, Needs, Rank};
 
 /// A receive that ends earlier than its send begins is a contradiction, beyond what clocks of one node may differ by.
 const CLOCK_TOLERANCE: i64 = 10_000;
@@ -54,7 +54,7 @@ impl LaneKey {
         match direction {
             Direction::Send => Some(message(rank, peer?, tag?)),
             Direction::Receive => Some(message(peer?, rank, tag.filter(|&tag| tag >= 0)?)),
-            Direction::Collective if !is_neighbourhood(call) => {
+            Direction::Collective if call.needs != Some(Needs::Neighbors) => {
                 Some(LaneKey { is_collective: true, ..message(NONE, NONE, 0) })
             }
             _ => None,

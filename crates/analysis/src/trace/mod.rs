@@ -24,7 +24,7 @@ pub use clock::Clocks;
 pub use collective::{Collective, Members};
 pub use endpoint::{Call, Endpoint, Observation, Span, NONE};
 pub use matching::Matching;
-pub use operation::{Direction, Ended, Mode, Operation};
+pub use operation::{Direction, Ended, Operation};
 pub use presence::Presence;
 pub use read::{Rows, WithSinks};
 pub use starvation::{Starvation, Starved};

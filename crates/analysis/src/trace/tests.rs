@@ -2,11 +2,11 @@
 
 use super::endpoint::{Call, Endpoint, Span, NONE};
 use super::matching::{Contradiction, LaneKey, Matching};
-use super::operation::{Direction, Ended, Mode, Operation};
+use super::operation::{Direction, Ended, Operation};
 use super::presence::Presence;
 use super::{clock, collective, matching, Clocks, RankTrace, Trace};
 use lapscope_data::model::{
-    Bytes, CallName, Ended as RankEnded, Kind, Nanos, Rank, RankInfo, RankKey,
+    Bytes, CallName, Ended as RankEnded, Kind, Mode, Nanos, Needs, Rank, RankInfo, RankKey,
 };
 
 /// A run under way to being written down. Moments are true ones, nanoseconds.
@@ -178,16 +178,16 @@ impl World {
     }
 
     fn finish(mut self) -> (Trace, Clocks, Matching) {
-        let name = |name: &str| CallName {
-            name: name.into(),
-            family: String::new(),
+        let name = |name: &str, needs| CallName {
             role: "BLOCK".into(),
+            needs,
+            ..CallName::unknown(name.into())
         };
         for rank in &mut self.ranks {
             let calls = rank.calls.iter().map(|call| (call.begin, call.begin + call.duration));
             rank.presence = Presence::new(calls.collect());
         }
-        let calls = vec![name("MPI_Isend"), name("MPI_Barrier")];
+        let calls = vec![name("MPI_Isend", None), name("MPI_Barrier", Some(Needs::All))];
         let mut trace = Trace { ranks: self.ranks, calls, ..Trace::default() };
         let orders = matching::orders(&trace.ranks);
         let mut matched = matching::pair(&mut trace.ranks, &self.lanes, &orders);

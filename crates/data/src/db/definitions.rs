@@ -65,11 +65,7 @@ fn read_all(database: &Database) -> rusqlite::Result<Definitions> {
     };
     definitions.thread_numbers =
         collect(database, "SELECT id, number FROM thread", |row| Ok((row.get(0)?, row.get(1)?)))?;
-    definitions.calls = collect(database, "SELECT id, name, family, role FROM call_name", |row| {
-        let [name, family, role] = [row.get(1)?, row.get(2)?, row.get(3)?].map(|Text(text)| text);
-        let call = CallName { name, family, role };
-        Ok((row.get(0)?, call))
-    })?;
+    definitions.calls = collect(database, CALL_NAME_SQL, |row| Ok((row.get(0)?, call_name(row)?)))?;
     definitions.communicators = collect(database, "SELECT id, name FROM communicator", |row| {
         Ok((row.get(0)?, row.get::<_, Text>(1)?.0))
     })?;
@@ -127,6 +123,26 @@ fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
             Some(run) => Some(Processor { run, wait: row.get(25)?, online: row.get(26)? }),
             None => None,
         },
+    })
+}
+
+const CALL_NAME_SQL: &str =
+    "SELECT id, name, family, role, kind, transfers, mode, counted, needs, completes, blocking
+  FROM call_name";
+
+fn call_name(row: &Row<'_>) -> rusqlite::Result<CallName> {
+    let text = |column| row.get::<_, Text>(column).map(|Text(text)| text);
+    Ok(CallName {
+        name: text(1)?,
+        family: text(2)?,
+        role: text(3)?,
+        kind: row.get(4)?,
+        transfers: row.get(5)?,
+        mode: row.get(6)?,
+        counted: row.get(7)?,
+        needs: row.get(8)?,
+        completes: row.get(9)?,
+        blocking: text(10)?,
     })
 }
 

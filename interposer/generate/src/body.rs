@@ -176,9 +176,9 @@ impl Body<'_> {
         self.message(text, "    ");
         self.before(text);
         line!(text, "    struct span span;");
-        line!(text, "    call_begin(&span, t, CALL_{}, CALLER(), &message);", self.call.name);
+        line!(text, "    span_begin(&span, t, CALL_{}, CALLER(), &message);", self.call.name);
         self.real_call(text);
-        line!(text, "    call_stamp(&span);");
+        line!(text, "    span_stamp(&span);");
         if self.language == Language::Fortran {
             line!(text, "    int error = *ierror;");
         }
@@ -198,7 +198,7 @@ impl Body<'_> {
             self.bytes(text, "        ");
             line!(text, "    }}");
         }
-        line!(text, "    call_done(&span, &message, {}, error);", self.status());
+        line!(text, "    span_done(&span, &message, {}, error);", self.status());
         if !clauses.after.is_empty() {
             line!(text, "    if (error == MPI_SUCCESS)");
             self.after(text, "        ");
@@ -209,7 +209,7 @@ impl Body<'_> {
         self.timed_call(text);
         line!(text, "    if (error == MPI_SUCCESS && *flag) {{");
         self.bytes(text, "        ");
-        line!(text, "        call_done(&span, &message, {}, error);", self.status());
+        line!(text, "        span_done(&span, &message, {}, error);", self.status());
         self.after(text, "        ");
         line!(text, "    }} else {{");
         line!(text, "        record_unsuccessful_test(&span);");
@@ -230,7 +230,7 @@ impl Body<'_> {
         line!(text, "        record_init(&span, &message, {}, request);", self.request_handle());
         self.after(text, "        ");
         line!(text, "    }} else {{");
-        line!(text, "        call_done(&span, &message, NULL, error);");
+        line!(text, "        span_done(&span, &message, NULL, error);");
         line!(text, "    }}");
     }
 
@@ -282,12 +282,12 @@ impl Body<'_> {
     /// The real call between two stamps, on behalf of requests: no message is known.
     fn timed_completion(&self, text: &mut String, arguments: &str) {
         line!(text, "    struct span span;");
-        line!(text, "    call_begin(&span, t, CALL_{}, CALLER(), NULL);", self.call.name);
+        line!(text, "    span_begin(&span, t, CALL_{}, CALLER(), NULL);", self.call.name);
         match self.language {
             Language::C => line!(text, "    int error = REAL(C_{})({arguments});", self.call.name),
             Language::Fortran => line!(text, "    real({arguments});"),
         }
-        line!(text, "    call_stamp(&span);");
+        line!(text, "    span_stamp(&span);");
         if self.language == Language::Fortran {
             line!(text, "    int error = *ierror;");
         }

@@ -94,9 +94,9 @@ mod tests {
     #[test]
     fn handles_behind_addresses_are_converted() {
         let text = wrappers(
-            &parse("[A]\nmake Comm_dup(comm comm, comm* made)\n    after: comm_made(*made, call, comm)\n")
+            &parse("[A]\nmake Comm_dup(comm comm, comm* made)\n    after: made_comm(*made, call, comm)\n")
                 .expect("understood"),
         );
-        assert!(text.contains("comm_made(comm_f2c(*made), CALL_MPI_Comm_dup, comm);"), "{text}");
+        assert!(text.contains("made_comm(comm_f2c(*made), CALL_MPI_Comm_dup, comm);"), "{text}");
     }
 }

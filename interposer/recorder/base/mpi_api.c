@@ -31,7 +31,7 @@ static void *predefined(const struct lapscope_host *host, const char *symbol)
 #endif
 
 #ifdef OPEN_MPI
-int operation_is_predefined(MPI_Op operation)
+int mpi_op_is_predefined(MPI_Op operation)
 {
     static const char *const names[] = {"max", "min", "sum", "prod", "land", "band", "lor", "bor", "lxor", "bxor", "maxloc",
                                         "minloc", "replace", "no_op"};
@@ -45,13 +45,13 @@ int operation_is_predefined(MPI_Op operation)
     return 0;
 }
 #elif defined(MPI_ABI_VERSION)
-int operation_is_predefined(MPI_Op operation)
+int mpi_op_is_predefined(MPI_Op operation)
 {
     enum { LAST_PREDEFINED = 0xfff }; /* MPI-5.0 20.3: constants of handles are small numbers */
     return (uintptr_t)operation <= LAST_PREDEFINED;
 }
 #else
-int operation_is_predefined(MPI_Op operation)
+int mpi_op_is_predefined(MPI_Op operation)
 {
     return (unsigned)operation >> 30 == 1; /* a built-in object */
 }

@@ -184,7 +184,7 @@ DEFINE_KEY(type, MPI_Datatype)
 
 /* Whether several live requests may have this handle: the constant, already complete ones that MPIs return for what was
  * done within the call. Any other handle that is live is not given out again. */
-static inline int request_is_shared(MPI_Request handle)
+static inline int mpi_request_is_shared(MPI_Request handle)
 {
 #if defined(OPEN_MPI)
     return handle == mpi.request_empty;
@@ -197,7 +197,7 @@ static inline int request_is_shared(MPI_Request handle)
 }
 
 /* Whether it is one of MPI's own: which run no code of the application's. */
-int operation_is_predefined(MPI_Op operation);
+int mpi_op_is_predefined(MPI_Op operation);
 
 /* Whether the status of an MPI_Isendrecv tells what it received. That of MPICH (seen: 4.0, 5.0) and of Intel MPI is that of
  * some request within it. */

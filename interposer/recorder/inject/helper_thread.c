@@ -30,7 +30,7 @@ static struct injector *who_computes(int *windows)
     *windows = 0;
     for (unsigned i = 0; i < count; i++) {
         struct injector *injector = threads[i]->injector;
-        if (!injector || !injector_pending(injector))
+        if (!injector || !inject_pending(injector))
             continue;
         *windows = 1;
         if (!__atomic_load_n(&threads[i]->inside, __ATOMIC_RELAXED))
@@ -41,7 +41,7 @@ static struct injector *who_computes(int *windows)
 
 static void sleep_ticks(uint64_t ticks)
 {
-    uint64_t ns = injection_ns(ticks);
+    uint64_t ns = inject_ns(ticks);
     struct timespec time = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
 }
@@ -67,14 +67,14 @@ static uint64_t test_for_somebody(uint64_t *tests, int *windows)
     struct injector *injector = who_computes(windows);
     if (!injector)
         return injection.interval;
-    uint64_t over = injection_over_budget(clock_now());
+    uint64_t over = inject_over_budget(clock_now());
     if (over)
         return over > injection.interval ? over : injection.interval;
-    if (injection_may_test(NULL)) {
-        *tests = injector_test(injector).used;
-        injection_tested();
+    if (inject_may_test(NULL)) {
+        *tests = inject_test(injector).used;
+        inject_tested();
     }
-    return injector_interval(injector);
+    return inject_interval(injector);
 }
 
 static void *run(void *argument)
@@ -92,14 +92,14 @@ static void *run(void *argument)
         int windows;
         interval = test_for_somebody(&tests, &windows);
         quiet = windows ? 0 : quiet + 1;
-        uint64_t now = cpu_ns(), used = injection_ticks(now - cpu);
+        uint64_t now = cpu_ns(), used = inject_ticks(now - cpu);
         cpu = now;
-        injection_spend(used > tests ? used - tests : 0);
+        inject_spend(used > tests ? used - tests : 0);
     }
     return NULL;
 }
 
-const char *thread_prepare(void)
+const char *inject_helper_prepare(void)
 {
     int level = MPI_THREAD_SINGLE;
     sigset_t all, before;
@@ -114,7 +114,7 @@ const char *thread_prepare(void)
     return error ? "no thread to be had" : NULL;
 }
 
-void thread_window(void)
+void inject_helper_window(void)
 {
     if (LIKELY(!__atomic_load_n(&lies_down, __ATOMIC_SEQ_CST)))
         return;
@@ -124,7 +124,7 @@ void thread_window(void)
     pthread_mutex_unlock(&lock);
 }
 
-void thread_end(void)
+void inject_helper_end(void)
 {
     pthread_mutex_lock(&lock);
     is_over = 1;

@@ -22,24 +22,24 @@ struct injection injection __attribute__((visibility("hidden")));
 
 /* --- units, cost ---------------------------------------------------------------------------------------------------- */
 
-uint64_t injection_ticks(uint64_t ns)
+uint64_t inject_ticks(uint64_t ns)
 {
     return (uint64_t)((double)ns * spool_header()->nominal_ticks_per_ns);
 }
 
-uint64_t injection_ns(uint64_t ticks)
+uint64_t inject_ns(uint64_t ticks)
 {
     return (uint64_t)((double)ticks / spool_header()->nominal_ticks_per_ns);
 }
 
-uint64_t injection_over_budget(uint64_t now)
+uint64_t inject_over_budget(uint64_t now)
 {
     uint64_t spent = __atomic_load_n(&injection.spent, __ATOMIC_RELAXED);
     uint64_t needed = spent * PERCENT / (uint64_t)config.inject_budget, elapsed = now - injection.began;
     return needed > elapsed ? needed - elapsed : 0;
 }
 
-void injection_fails(const char *problem)
+void inject_fail(const char *problem)
 {
     injection.problem = problem;
     __atomic_store_n(&injection.is_on, 0, __ATOMIC_SEQ_CST);
@@ -58,7 +58,7 @@ static int others_are_inside(const struct thread *self)
     return 0;
 }
 
-int injection_may_test(const struct thread *self)
+int inject_may_test(const struct thread *self)
 {
     __atomic_fetch_add(&injection.testers, 1, __ATOMIC_SEQ_CST);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -66,11 +66,11 @@ int injection_may_test(const struct thread *self)
         !__atomic_load_n(&injection.reductions, __ATOMIC_ACQUIRE) &&
         !(__atomic_load_n(&injection.is_gated, __ATOMIC_SEQ_CST) && others_are_inside(self)))
         return 1;
-    injection_tested();
+    inject_tested();
     return 0;
 }
 
-void injection_tested(void)
+void inject_tested(void)
 {
     __atomic_fetch_sub(&injection.testers, 1, __ATOMIC_SEQ_CST);
 }
@@ -99,7 +99,7 @@ static void adapt(struct inject_site *site, int found)
     }
 }
 
-struct tested injector_test(struct injector *injector)
+struct tested inject_test(struct injector *injector)
 {
     struct inject_site *site = injector->site;
     struct spool_injection *sums = site->sums;
@@ -108,7 +108,7 @@ struct tested injector_test(struct injector *injector)
     do {
         struct progress progress = progress_test(again);
         if (progress.failed) {
-            injection_fails("MPI returned an error to a test");
+            inject_fail("MPI returned an error to a test");
             break;
         }
         again = progress.found;
@@ -119,16 +119,16 @@ struct tested injector_test(struct injector *injector)
         sums->test_ticks += progress.used;
         sums->found += (uint64_t)again;
         sums->idle_ticks += again ? 0 : progress.used;
-        injection_spend(again ? progress_idle() : progress.used);
-    } while (again && total.passed < injection.interval && injector_pending(injector));
+        inject_spend(again ? progress_idle() : progress.used);
+    } while (again && total.passed < injection.interval && inject_pending(injector));
     adapt(site, found);
     return total;
 }
 
-uint64_t injector_test_here(struct injector *injector)
+uint64_t inject_test_here(struct injector *injector)
 {
     struct thread *self = thread_step_aside();
-    uint64_t passed = injector_test(injector).passed;
+    uint64_t passed = inject_test(injector).passed;
     current_thread = self;
     self->state->mpi_ticks += passed;
     return passed;
@@ -138,10 +138,10 @@ uint64_t injector_test_here(struct injector *injector)
 static void test_on_entry(struct injector *injector)
 {
     uint64_t now = clock_now();
-    if (!injection.is_on || now < injector->next_test || !injector_pending(injector) || injection_over_budget(now))
+    if (!injection.is_on || now < injector->next_test || !inject_pending(injector) || inject_over_budget(now))
         return;
-    injector_test_here(injector);
-    injector->next_test = clock_now() + injector_interval(injector);
+    inject_test_here(injector);
+    injector->next_test = clock_now() + inject_interval(injector);
 }
 
 static void enter_mpi(struct injector *injector)
@@ -160,8 +160,8 @@ static void enter_mpi(struct injector *injector)
 static void leave_mpi(struct injector *injector)
 {
     injector->in_mpi = 0;
-    if (injection.mode == INJECT_TIMER && injector_pending(injector))
-        timer_window(injector);
+    if (injection.mode == INJECT_TIMER && inject_pending(injector))
+        inject_timer_window(injector);
 }
 
 /* --- windows -------------------------------------------------------------------------------------------------------- */
@@ -226,20 +226,20 @@ static void open_window(struct injector *injector, struct inject_site *site)
         injector->next_test = clock_now() + injection.interval;
     }
     if (injection.mode == INJECT_TIMER)
-        timer_window(injector);
+        inject_timer_window(injector);
     else if (injection.mode == INJECT_THREAD)
-        thread_window();
+        inject_helper_window();
 }
 
-void inject_made(struct injector *injector, struct spool_live *live)
+static void request_made(struct injector *injector, struct spool_live *live)
 {
     if (injector->reduces)
         live->flags |= SPOOL_LIVE_REDUCES;
 }
 
-void inject_posted(struct injector *injector, struct spool_live *live, struct operation *operation, uintptr_t caller)
+static void request_posted(struct injector *injector, struct spool_live *live, struct operation *operation, uintptr_t caller)
 {
-    inject_made(injector, live);
+    request_made(injector, live);
     if (live->flags & SPOOL_LIVE_REDUCES)
         __atomic_fetch_add(&injection.reductions, 1, __ATOMIC_ACQ_REL);
     if (!injection.is_on || !is_large(operation))
@@ -255,7 +255,7 @@ void inject_posted(struct injector *injector, struct spool_live *live, struct op
     open_window(injector, site);
 }
 
-void inject_ended(struct spool_live *live)
+static void request_ended(struct spool_live *live)
 {
     if (live->flags & SPOOL_LIVE_REDUCES)
         __atomic_fetch_sub(&injection.reductions, 1, __ATOMIC_ACQ_REL);
@@ -269,7 +269,7 @@ void inject_ended(struct spool_live *live)
  * rest. From the first time on nobody tests while a thread is on its way into MPI, where such a reduction may begin. */
 void inject_reduces(struct injector *injector, MPI_Op operation)
 {
-    injector->will_reduce = injection.mode != INJECT_CALLS && !operation_is_predefined(operation);
+    injector->will_reduce = injection.mode != INJECT_CALLS && !mpi_op_is_predefined(operation);
     if (injector->will_reduce && (recorder_multiple || injection.mode == INJECT_THREAD))
         close_gate();
 }
@@ -294,7 +294,7 @@ static int wants_threads(void)
 int inject_before_start(int level)
 {
     if (config.inject == INJECT_TIMER)
-        timer_before_start();
+        inject_timer_before_start();
     if (!wants_threads() || level == MPI_THREAD_MULTIPLE)
         return level;
     asked = level;
@@ -316,7 +316,7 @@ void inject_before_plain_start(void)
 void inject_behind_start(void)
 {
     if (config.inject == INJECT_TIMER)
-        timer_behind_start();
+        inject_timer_behind_start();
     for (int i = 0; i < LEVEL_VARIABLES; i++)
         if (level_is_ours[i])
             unsetenv(level_variables[i].name);
@@ -338,19 +338,19 @@ static void write_fact(struct thread *t)
     if (injection.slot_ns)
         snprintf(slot, sizeof slot, "%llu", (unsigned long long)injection.slot_ns);
     if (progress_idle_is_known())
-        snprintf(test, sizeof test, "%llu", (unsigned long long)injection_ns(progress_idle()));
+        snprintf(test, sizeof test, "%llu", (unsigned long long)inject_ns(progress_idle()));
     if (injection.interrupt)
-        snprintf(interrupt, sizeof interrupt, "%llu", (unsigned long long)injection_ns(injection.interrupt));
+        snprintf(interrupt, sizeof interrupt, "%llu", (unsigned long long)inject_ns(injection.interrupt));
     if (injection.check)
         snprintf(check, sizeof check, "%llu", (unsigned long long)injection.check);
     snprintf(text, sizeof text, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%llu", mode_names[injection.mode],
              injection.problem ? injection.problem : "", alarm_clock_name(injection.clock), slot,
              test, interrupt, check,
-             (unsigned long long)injection_ns(__atomic_load_n(&injection.spent, __ATOMIC_RELAXED)));
+             (unsigned long long)inject_ns(__atomic_load_n(&injection.spent, __ATOMIC_RELAXED)));
     spool_define_meta(&t->stream, "injector", text);
 }
 
-static struct injector *injector_create(struct thread *t)
+static struct injector *create_injector(struct thread *t)
 {
     struct injector *injector = arena_alloc(sizeof *injector);
     if (!injector)
@@ -367,11 +367,11 @@ static const char *prepare(struct injector *injector)
     if (!why)
         why = progress_open();
     if (!why && injection.mode == INJECT_TIMER)
-        why = timer_prepare();
+        why = inject_timer_prepare();
     if (!why && injection.mode == INJECT_TIMER)
-        why = timer_open(injector);
+        why = inject_timer_open(injector);
     if (!why && injection.mode == INJECT_THREAD)
-        why = thread_prepare();
+        why = inject_helper_prepare();
     return why;
 }
 
@@ -399,15 +399,15 @@ void inject_start(struct thread *t, const char *job)
     uint64_t cpu_began = clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID);
     injection = (struct injection){.mode = (enum inject_mode)config.inject,
                                    .began = clock_now(),
-                                   .interval = injection_ticks((uint64_t)config.inject_interval_us * 1000),
+                                   .interval = inject_ticks((uint64_t)config.inject_interval_us * 1000),
                                    .slot_ns = config.inject_ab ? (uint64_t)config.inject_ab_ms * 1000000u : 0,
                                    .seed = text_hash(job, strlen(job))};
-    t->injector = injector_create(t);
-    thread_hooks = (struct thread_hooks){injector_create, enter_mpi, leave_mpi};
+    t->injector = create_injector(t);
+    thread_hooks = (struct thread_hooks){create_injector, enter_mpi, leave_mpi, request_made, request_posted, request_ended};
     const char *why = t->injector ? prepare(t->injector) : "no memory";
     injection.is_on = !why;
     injection.problem = why;
-    injection_spend(injection_ticks(clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID) - cpu_began));
+    inject_spend(inject_ticks(clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID) - cpu_began));
     say_problem();
     if (t->injector)
         stamps_are_plain = 0;
@@ -437,9 +437,9 @@ void inject_stop(struct thread *t)
     int saved_errno = errno;
     switch_off();
     if (injection.mode == INJECT_THREAD)
-        thread_end();
+        inject_helper_end();
     else if (injection.mode == INJECT_TIMER)
-        timer_end();
+        inject_timer_end();
     wait_for_testers();
     progress_close();
     write_fact(t);

@@ -34,15 +34,10 @@ void inject_abandon(void);
 /* The reduction that follows does so with this operation. */
 void inject_reduces(struct injector *injector, MPI_Op operation);
 
-static inline void reduces_with(struct thread *t, MPI_Op operation)
+static inline void inject_reduces_with(struct thread *t, MPI_Op operation)
 {
     if (UNLIKELY(t->injector != NULL))
         inject_reduces(t->injector, operation);
 }
-
-/* A persistent request was made, a request was posted from that return address, or started; a request is over. */
-void inject_made(struct injector *injector, struct spool_live *live);
-void inject_posted(struct injector *injector, struct spool_live *live, struct operation *operation, uintptr_t caller);
-void inject_ended(struct spool_live *live);
 
 #endif

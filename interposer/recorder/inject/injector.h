@@ -55,21 +55,21 @@ extern struct injection injection;
 enum { MOST_LEVELS = 4 };
 
 /* Nothing more is injected, for this reason (a constant). For signal handlers too. */
-void injection_fails(const char *problem);
+void inject_fail(const char *problem);
 
-uint64_t injection_ticks(uint64_t ns);
-uint64_t injection_ns(uint64_t ticks);
+uint64_t inject_ticks(uint64_t ns);
+uint64_t inject_ns(uint64_t ticks);
 
 /* How long to wait before the next cost keeps to the budget; 0: it does already. */
-uint64_t injection_over_budget(uint64_t now);
-static inline void injection_spend(uint64_t ticks)
+uint64_t inject_over_budget(uint64_t now);
+static inline void inject_spend(uint64_t ticks)
 {
     __atomic_fetch_add(&injection.spent, ticks, __ATOMIC_RELAXED);
 }
 
-/* Whether tests may be made now; then they are ended by injection_tested(). `self`: a thread that may be inside MPI, or NULL. */
-int injection_may_test(const struct thread *self);
-void injection_tested(void);
+/* Whether tests may be made now; then they are ended by inject_tested(). `self`: a thread that may be inside MPI, or NULL. */
+int inject_may_test(const struct thread *self);
+void inject_tested(void);
 
 /* What tests took, as in struct progress. */
 struct tested {
@@ -77,34 +77,34 @@ struct tested {
 };
 
 /* Tests until nothing more moves. */
-struct tested injector_test(struct injector *injector);
+struct tested inject_test(struct injector *injector);
 /* The same in the application's own thread: the time is inside MPI. Returns how much passed. */
-uint64_t injector_test_here(struct injector *injector);
+uint64_t inject_test_here(struct injector *injector);
 
 /* The interval until the next test. */
-static inline uint64_t injector_interval(const struct injector *injector)
+static inline uint64_t inject_interval(const struct injector *injector)
 {
     return injection.interval << injector->site->level;
 }
 
-static inline unsigned injector_pending(const struct injector *injector)
+static inline unsigned inject_pending(const struct injector *injector)
 {
     return __atomic_load_n(&injector->pending, __ATOMIC_ACQUIRE);
 }
 
 /* inject_timer.c; around MPI's start, and then: returns NULL, or why it cannot. */
-void timer_before_start(void);
-void timer_behind_start(void);
-const char *timer_prepare(void);
-const char *timer_open(struct injector *injector);
+void inject_timer_before_start(void);
+void inject_timer_behind_start(void);
+const char *inject_timer_prepare(void);
+const char *inject_timer_open(struct injector *injector);
 /* Leaves no alarm set and the signal as it was. */
-void timer_end(void);
+void inject_timer_end(void);
 /* A window is open, and the thread is about to compute. */
-void timer_window(struct injector *injector);
+void inject_timer_window(struct injector *injector);
 
 /* inject_thread.c; likewise. */
-const char *thread_prepare(void);
-void thread_window(void);
-void thread_end(void);
+const char *inject_helper_prepare(void);
+void inject_helper_window(void);
+void inject_helper_end(void);
 
 #endif

@@ -65,11 +65,11 @@ static void call_on(char *stack_top, void (*function)(void *), void *argument)
 
 static void set(struct injector *injector, uint64_t ticks)
 {
-    uint64_t least = (uint64_t)config.inject_interval_us * 1000, ns = injection_ns(ticks);
+    uint64_t least = (uint64_t)config.inject_interval_us * 1000, ns = inject_ns(ticks);
     least = least < SOON_NS ? least : SOON_NS;
     injector->is_set = alarm_set(&injector->alarm, ns > least ? ns : least);
     if (!injector->is_set)
-        injection_fails("the file descriptor of its event was closed by the program");
+        inject_fail("the file descriptor of its event was closed by the program");
 }
 
 /* What to do where the thread was interrupted; returns the time until the next interrupt, 0: none until it calls MPI again, and
@@ -77,22 +77,22 @@ static void set(struct injector *injector, uint64_t ticks)
 static uint64_t consider(struct injector *injector, uintptr_t address, uint64_t *tests)
 {
     struct thread *t = injector->thread;
-    if (!injection.is_on || recorder_state != RECORDER_ON || !injector_pending(injector))
+    if (!injection.is_on || recorder_state != RECORDER_ON || !inject_pending(injector))
         return 0;
     if (t->inside) /* in MPI it looks after its transfers itself; on its way there or back it takes a moment */
-        return injector->in_mpi ? 0 : injection_ticks(SOON_NS);
+        return injector->in_mpi ? 0 : inject_ticks(SOON_NS);
     if (!safe_point_holds(address)) {
         injector->site->sums->deferred++;
-        return injection_ticks(SOON_NS);
+        return inject_ticks(SOON_NS);
     }
-    uint64_t over = injection_over_budget(clock_now());
+    uint64_t over = inject_over_budget(clock_now());
     if (over)
         return over > injection.interval ? over : injection.interval;
-    if (!injection_may_test(t))
-        return injection_ticks(SOON_NS);
-    *tests = injector_test_here(injector);
-    injection_tested();
-    return injector_interval(injector);
+    if (!inject_may_test(t))
+        return inject_ticks(SOON_NS);
+    *tests = inject_test_here(injector);
+    inject_tested();
+    return inject_interval(injector);
 }
 
 static void interrupted(void *argument)
@@ -116,7 +116,7 @@ static void interrupted(void *argument)
         injector->site->sums->interrupts++;
         injector->site->sums->interrupt_ticks += cost;
     }
-    injection_spend(cost);
+    inject_spend(cost);
 }
 
 /* The application's own SIGURG, if it has sockets that get urgent data, was ignored before and is now. */
@@ -151,7 +151,7 @@ static void of_programs(sigset_t *set)
         sigaddset(set, number);
 }
 
-void timer_before_start(void)
+void inject_timer_before_start(void)
 {
     sigset_t signals;
     if (starting++)
@@ -161,7 +161,7 @@ void timer_before_start(void)
     pthread_sigmask(SIG_BLOCK, &signals, &mask_before);
 }
 
-void timer_behind_start(void)
+void inject_timer_behind_start(void)
 {
     if (--starting == 0)
         pthread_sigmask(SIG_SETMASK, &mask_before, NULL);
@@ -200,7 +200,7 @@ static int signal_is_free(void)
            (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN);
 }
 
-const char *timer_prepare(void)
+const char *inject_timer_prepare(void)
 {
     sigset_t blocked;
     if (!signal_is_free())
@@ -228,7 +228,7 @@ static uint64_t measure_interrupt(struct injector *injector)
         injector->measuring = 1;
         if (!alarm_set(&injector->alarm, RING_NS))
             return 0;
-        uint64_t before = clock_now(), limit = before + injection_ticks(LONGEST_RING_NS), now = before;
+        uint64_t before = clock_now(), limit = before + inject_ticks(LONGEST_RING_NS), now = before;
         while (injector->measuring && now < limit) {
             before = now;
             now = clock_now();
@@ -260,7 +260,7 @@ static int make_stack(struct injector *injector)
     return 1;
 }
 
-const char *timer_open(struct injector *injector)
+const char *inject_timer_open(struct injector *injector)
 {
     if (!make_stack(injector))
         return "no memory";
@@ -270,11 +270,11 @@ const char *timer_open(struct injector *injector)
     injection.clock = injector->alarm.clock;
     injection.interrupt = measure_interrupt(injector);
     injection.check = measure_check_ns();
-    injector->next_measurement = clock_now() + injection_ticks(measure_again_ns);
+    injector->next_measurement = clock_now() + inject_ticks(measure_again_ns);
     return injection.interrupt ? NULL : "its signal does not come";
 }
 
-void timer_end(void)
+void inject_timer_end(void)
 {
     unsigned count = __atomic_load_n(&thread_count, __ATOMIC_ACQUIRE);
     for (unsigned i = 0; i < count; i++)
@@ -287,7 +287,7 @@ void timer_end(void)
 /* Sets the alarm; returns why there will be none, or NULL. */
 static const char *wait_for_computation(struct injector *injector)
 {
-    const char *why = injector->stack_top ? NULL : timer_open(injector);
+    const char *why = injector->stack_top ? NULL : inject_timer_open(injector);
     if (why)
         return why;
     if (!signal_is_ours())
@@ -299,21 +299,21 @@ static const char *wait_for_computation(struct injector *injector)
     if (UNLIKELY(clock_now() > injector->next_measurement)) {
         uint64_t measured = measure_interrupt(injector);
         injection.interrupt = measured ? measured : injection.interrupt;
-        injector->next_measurement = clock_now() + injection_ticks(measure_again_ns);
+        injector->next_measurement = clock_now() + inject_ticks(measure_again_ns);
     }
-    uint64_t interval = injector_interval(injector), over = injection_over_budget(clock_now());
+    uint64_t interval = inject_interval(injector), over = inject_over_budget(clock_now());
     set(injector, over > interval ? over : interval);
     return NULL;
 }
 
-void timer_window(struct injector *injector)
+void inject_timer_window(struct injector *injector)
 {
     if (injector->is_set || !injection.is_on)
         return;
     uint64_t begin = clock_now(), most = 2 * injection.interrupt;
     const char *why = wait_for_computation(injector);
     if (why)
-        injection_fails(why);
+        inject_fail(why);
     uint64_t took = clock_now() - begin;
-    injection_spend(took < most ? took : most); /* more only where the processor was taken away */
+    inject_spend(took < most ? took : most); /* more only where the processor was taken away */
 }

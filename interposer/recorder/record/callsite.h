@@ -33,7 +33,7 @@ struct callsite {
     uint32_t path;                     /* id in the spool; 0: none */
     uint32_t checks;                   /* a multiple of CHECKS_AT_ONCE: the last one is repeated */
     struct operation *last_operation;  /* what was last done from here: most often the next one too */
-    struct operation *last_announced;  /* the same for what call_begin says, and for the receive of MPI_Sendrecv */
+    struct operation *last_announced;  /* the same for what span_begin says, and for the receive of MPI_Sendrecv */
     struct operation *last_receive;
     struct spool_tally *last_tally;
     struct callsite_check check[];

@@ -45,7 +45,7 @@ static __attribute__((noinline, cold)) void look_around(struct thread *t, uint64
     t->next_look = now + (share > pause ? share : pause);
 }
 
-void call_begin(struct span *span, struct thread *t, enum call call, struct caller caller, const struct message *message)
+void span_begin(struct span *span, struct thread *t, enum call call, struct caller caller, const struct message *message)
 {
     span->thread = t;
     span->call = call;
@@ -62,7 +62,7 @@ void call_begin(struct span *span, struct thread *t, enum call call, struct call
 }
 
 
-/* Back from the call that call_begin announced. */
+/* Back from the call that span_begin announced. */
 static inline void call_over(struct span *span)
 {
     struct thread *t = span->thread;
@@ -134,7 +134,7 @@ static struct message message_came(const struct message *posted, const MPI_Statu
     return actual;
 }
 
-void call_done(struct span *span, struct message *message, const MPI_Status *status, int error)
+void span_done(struct span *span, struct message *message, const MPI_Status *status, int error)
 {
     if (UNLIKELY(error != MPI_SUCCESS)) {
         record_call(span, NULL, NULL);

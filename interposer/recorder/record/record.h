@@ -11,7 +11,7 @@
 #include "operation.h"
 #include "thread.h"
 
-/* A call under way: from call_begin() to one of the call_end functions, or none when it is not to be recorded. */
+/* A call under way: from span_begin() to one of the call_end functions, or none when it is not to be recorded. */
 struct span {
     struct thread *thread;
     struct callsite *site;
@@ -71,10 +71,10 @@ void record_startall(struct thread *t, struct caller caller, uint64_t begin, uin
 
 /* Starts a blocking or completing call: finds its call path and, so that a killed process shows what it was waiting for,
  * says in the spool that this thread is in it. `message` may be NULL; its bytes are not looked at. */
-void call_begin(struct span *span, struct thread *t, enum call call, struct caller caller, const struct message *message);
+void span_begin(struct span *span, struct thread *t, enum call call, struct caller caller, const struct message *message);
 
 /* Stamps the end. To be called directly behind the real call. */
-static inline void call_stamp(struct span *span)
+static inline void span_stamp(struct span *span)
 {
     span->end = stamp_end(span->thread);
 }
@@ -85,7 +85,7 @@ void record_call(struct span *span, const struct exchange *exchange, const struc
 
 /* The row of a call with a message. `status`: of what was received, read or written, else NULL. Leaves in `message` what
  * came. */
-void call_done(struct span *span, struct message *message, const MPI_Status *status, int error);
+void span_done(struct span *span, struct message *message, const MPI_Status *status, int error);
 
 /* What a receive's status tells of. */
 struct message message_received(const struct message *posted, const MPI_Status *status);

@@ -1,6 +1,5 @@
 #include "record_completion.h"
 
-#include "../inject/inject.h"
 #include "comm.h"
 #include "meter.h"
 #include "tally.h"
@@ -124,7 +123,8 @@ static __attribute__((noinline, cold)) void define_made_comm(struct thread *t, c
 static __attribute__((noinline)) void complete_slowly(struct thread *t, struct spool_live *live,
                                                       const struct operation *operation)
 {
-    inject_ended(live);
+    if (live->flags & (SPOOL_LIVE_INJECTED | SPOOL_LIVE_REDUCES))
+        thread_hooks.ended(live);
     if (live->flags & SPOOL_LIVE_MAKES_COMM)
         define_made_comm(t, live, operation);
 }

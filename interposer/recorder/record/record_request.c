@@ -1,7 +1,6 @@
 #include "record.h"
 
 #include "../base/arena.h"
-#include "../inject/inject.h"
 #include "comm.h"
 #include "meter.h"
 #include "operation.h"
@@ -25,7 +24,7 @@ static __attribute__((noinline)) void post_slowly(struct thread *t, struct spool
     if (t->meter)
         meter_post(t->meter, live);
     if (t->injector)
-        inject_posted(t->injector, live, operation, caller);
+        thread_hooks.posted(t->injector, live, operation, caller);
 }
 
 static inline ALWAYS_INLINE void fill_live(struct thread *t, struct spool_live *live, struct operation *operation,
@@ -56,7 +55,8 @@ static void drop_stale(struct thread *t, struct spool_live *stale)
         const struct operation *operation = (const struct operation *)(uintptr_t)stale->owner;
         if (stale->peer_slot != UINT32_MAX)
             add_outstanding((int32_t)stale->peer_slot, -(int64_t)operation->key.bytes);
-        inject_ended(stale);
+        if (stale->flags & (SPOOL_LIVE_INJECTED | SPOOL_LIVE_REDUCES))
+            thread_hooks.ended(stale);
         __atomic_fetch_add(&spool_header()->unknown_requests, 1, __ATOMIC_RELAXED);
     }
     request_release(t, stale);
@@ -101,7 +101,7 @@ struct spool_live *record_post(struct thread *t, enum call call, struct caller c
     }
     live->flags = 0;
     fill_live(t, live, operation, caller.return_address, begin, end);
-    struct spool_live *stale = request_insert(t, request_key(handle), request_is_shared(handle), variable, live);
+    struct spool_live *stale = request_insert(t, request_key(handle), mpi_request_is_shared(handle), variable, live);
     if (UNLIKELY(stale != NULL))
         drop_stale(t, stale);
     return live;
@@ -134,8 +134,8 @@ void record_init(struct span *span, struct message *message, MPI_Request handle,
     live->definition = (uintptr_t)operation;
     live->partitions = 1;
     if (UNLIKELY(t->injector != NULL))
-        inject_made(t->injector, live);
-    struct spool_live *stale = request_insert(t, request_key(handle), request_is_shared(handle), variable, live);
+        thread_hooks.made(t->injector, live);
+    struct spool_live *stale = request_insert(t, request_key(handle), mpi_request_is_shared(handle), variable, live);
     if (UNLIKELY(stale != NULL))
         drop_stale(t, stale);
 }

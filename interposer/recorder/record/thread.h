@@ -77,12 +77,16 @@ extern unsigned thread_count;
 extern __thread struct thread *current_thread __attribute__((tls_model("initial-exec")));
 #pragma GCC visibility pop
 
-/* What injection does in each thread, where there is any: makes a thread's injector when the thread is first met, and is told
- * of real calls, outside of their stamps. */
+/* What injection does, where there is any; all NULL otherwise. It makes a thread's injector when the thread is first met, is
+ * told of real calls outside of their stamps, and of requests: a persistent one was made; one was posted from that return
+ * address, or started; one with SPOOL_LIVE_INJECTED or SPOOL_LIVE_REDUCES, which only these set, is over. */
 struct thread_hooks {
     struct injector *(*first_call)(struct thread *t);
     void (*enter)(struct injector *injector);
     void (*leave)(struct injector *injector);
+    void (*made)(struct injector *injector, struct spool_live *live);
+    void (*posted)(struct injector *injector, struct spool_live *live, struct operation *operation, uintptr_t caller);
+    void (*ended)(struct spool_live *live);
 };
 
 extern struct thread_hooks thread_hooks;

@@ -38,7 +38,7 @@ static inline ALWAYS_INLINE void end_request(const struct span *span, const stru
     }
 }
 
-void record_completing_call(struct span *span, int completes_known)
+void completing_call_done(struct span *span, int completes_known)
 {
     if (UNLIKELY(recorder_state == RECORDER_PAUSED) && !completes_known)
         record_nothing(span);
@@ -55,7 +55,7 @@ void complete_one(struct span *span, const struct batch *batch, int at, const MP
                   enum spool_ended ended)
 {
     int over = LIKELY(error == MPI_SUCCESS) || (is_nulled(batch, at) && !is_null_request(batch->handles[at]));
-    record_completing_call(span, over && (recorder_state == RECORDER_ON || batch_request(batch, at)));
+    completing_call_done(span, over && (recorder_state == RECORDER_ON || batch_request(batch, at)));
     if (over)
         complete_at(span, batch, at, error == MPI_SUCCESS ? status : NULL, error == MPI_SUCCESS ? ended : SPOOL_FAILED);
 }
@@ -72,7 +72,7 @@ void complete_all(struct span *span, const struct batch *batch, int error, enum 
 {
     if (UNLIKELY(span->thread->stream.full || recorder_state == RECORDER_PAUSED))
         span->completed = batch_known(batch);
-    record_completing_call(span, span->completed != 0);
+    completing_call_done(span, span->completed != 0);
     for (int i = 0; i < batch->count; i++) {
         MPI_Status copy;
         const MPI_Status *status = status_at(batch, i, &copy);
@@ -119,7 +119,7 @@ void complete_some(struct span *span, const struct batch *batch, int completed, 
 {
     if (UNLIKELY(span->thread->stream.full))
         span->completed = completed > 0 ? (unsigned)completed : 1;
-    record_completing_call(span, 1);
+    completing_call_done(span, 1);
     for (int i = 0; i < completed; i++) {
         MPI_Status copy;
         const MPI_Status *status = status_at(batch, i, &copy);

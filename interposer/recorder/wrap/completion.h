@@ -143,7 +143,7 @@ static inline void batch_return(const struct batch *batch)
 /* --- what a call completed (completion.c) ------------------------------------------------------------------------- */
 
 /* The call's row: left out while MPI_Pcontrol(0) is in force and nothing known was completed. */
-void record_completing_call(struct span *span, int completes_known);
+void completing_call_done(struct span *span, int completes_known);
 
 /* The request at a place of the batch is over, without more ado. */
 void complete_at(const struct span *span, const struct batch *batch, int at, const MPI_Status *status, enum spool_ended ended);
@@ -199,7 +199,7 @@ static inline void waited_any(struct span *span, const struct batch *batch, cons
     else if (is_place(batch, index))
         complete_one(span, batch, *index - first_index(batch, index, 1), status_at(batch, 0, &copy), error, SPOOL_WAITED);
     else
-        record_completing_call(span, 0);
+        completing_call_done(span, 0);
 }
 
 static inline int is_usable(int completed, int error)
@@ -212,7 +212,7 @@ static inline void waited_some(struct span *span, const struct batch *batch, int
     if (is_usable(completed, error))
         complete_some(span, batch, completed, indices, first_index(batch, indices, completed), error, SPOOL_WAITED);
     else
-        record_completing_call(span, 0);
+        completing_call_done(span, 0);
 }
 
 static inline void tested_one(struct span *span, const struct batch *batch, int flag, int error)
@@ -268,7 +268,7 @@ static inline void tested_some(struct span *span, const struct batch *batch, int
 
 static inline void freed(struct span *span, const struct batch *batch, int error)
 {
-    record_completing_call(span, batch_request(batch, 0) != NULL);
+    completing_call_done(span, batch_request(batch, 0) != NULL);
     if (error == MPI_SUCCESS)
         complete_at(span, batch, 0, NULL, SPOOL_FREED);
 }
@@ -276,7 +276,7 @@ static inline void freed(struct span *span, const struct batch *batch, int error
 static inline void cancelled(struct span *span, MPI_Request handle, const void *variable, int error)
 {
     struct spool_live *live = known_request(span->thread, handle, variable);
-    record_completing_call(span, live != NULL);
+    completing_call_done(span, live != NULL);
     if (error == MPI_SUCCESS && live)
         live->flags |= SPOOL_LIVE_CANCELLED;
 }

@@ -42,7 +42,7 @@ static void record_first_call(const struct start *start, enum call call, struct 
     if (!t)
         return;
     struct span span;
-    call_begin(&span, t, call, caller, NULL);
+    span_begin(&span, t, call, caller, NULL);
     span.begin = start->begin;
     span.end = spool_header()->init_end;
     record_call(&span, NULL, NULL);
@@ -87,7 +87,7 @@ static struct thread *begin_second_start(struct span *span, enum call call, stru
 {
     struct thread *t = state.open_sessions && !state.initialized ? enter() : NULL;
     if (t)
-        call_begin(span, t, call, caller, NULL);
+        span_begin(span, t, call, caller, NULL);
     return t;
 }
 
@@ -95,7 +95,7 @@ static void end_second_start(struct span *span, struct thread *t, int error)
 {
     if (!t)
         return;
-    call_stamp(span);
+    span_stamp(span);
     record_call(span, NULL, NULL);
     if (error == MPI_SUCCESS)
         world_is_there();
@@ -264,10 +264,10 @@ int wrap_C_MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Sessio
     int first = begins(&start);
     struct thread *t = first ? NULL : enter();
     if (t)
-        call_begin(&span, t, CALL_MPI_Session_init, CALLER(), NULL);
+        span_begin(&span, t, CALL_MPI_Session_init, CALLER(), NULL);
     int error = REAL(C_MPI_Session_init)(info, errhandler, session);
     if (t) {
-        call_stamp(&span);
+        span_stamp(&span);
         record_call(&span, NULL, NULL);
     }
     if (error == MPI_SUCCESS && (first || t))
@@ -287,10 +287,10 @@ static inline ALWAYS_INLINE void fortran_session_init(F_MPI_Session_init_fn *rea
     struct thread *t = first ? NULL : enter();
     ierror = ierror ? ierror : &own_error;
     if (t)
-        call_begin(&span, t, CALL_MPI_Session_init, CALLER(), NULL);
+        span_begin(&span, t, CALL_MPI_Session_init, CALLER(), NULL);
     real(info, errhandler, session, ierror);
     if (t) {
-        call_stamp(&span);
+        span_stamp(&span);
         record_call(&span, NULL, NULL);
     }
     if (*ierror == MPI_SUCCESS && (first || t))
@@ -339,9 +339,9 @@ int wrap_C_MPI_Session_finalize(MPI_Session *session)
         return REAL(C_MPI_Session_finalize)(session);
     struct span span;
     session_ends(*session);
-    call_begin(&span, t, CALL_MPI_Session_finalize, CALLER(), NULL);
+    span_begin(&span, t, CALL_MPI_Session_finalize, CALLER(), NULL);
     int error = REAL(C_MPI_Session_finalize)(session);
-    call_stamp(&span);
+    span_stamp(&span);
     record_call(&span, NULL, NULL);
     if (error == MPI_SUCCESS)
         session_ended(span.begin);
@@ -360,9 +360,9 @@ static inline ALWAYS_INLINE void fortran_session_finalize(F_MPI_Session_finalize
     struct span span;
     ierror = ierror ? ierror : &own_error;
     session_ends(session_f2c(*session));
-    call_begin(&span, t, CALL_MPI_Session_finalize, CALLER(), NULL);
+    span_begin(&span, t, CALL_MPI_Session_finalize, CALLER(), NULL);
     real(session, ierror);
-    call_stamp(&span);
+    span_stamp(&span);
     record_call(&span, NULL, NULL);
     if (*ierror == MPI_SUCCESS)
         session_ended(span.begin);
@@ -385,14 +385,14 @@ static void begin_finalize(struct span *span, struct thread *t, struct caller ca
 {
     inject_stop(t);
     processor_define(t);
-    call_begin(span, t, CALL_MPI_Finalize, caller, NULL);
+    span_begin(span, t, CALL_MPI_Finalize, caller, NULL);
     if (!state.open_sessions)
         spool_header()->finalize_begin = span->begin;
 }
 
 static void end_finalize(struct span *span, struct thread *t)
 {
-    call_stamp(span);
+    span_stamp(span);
     record_call(span, NULL, NULL);
     state.finalized = 1;
     leave(t);
@@ -441,7 +441,7 @@ static void aborts(struct caller caller)
     struct thread *t = enter();
     if (t) {
         struct span span;
-        call_begin(&span, t, CALL_MPI_Abort, caller, NULL);
+        span_begin(&span, t, CALL_MPI_Abort, caller, NULL);
     }
     recorder_stop(SPOOL_ABORTED);
 }

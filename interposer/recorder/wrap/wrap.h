@@ -11,17 +11,17 @@
 
 /* --- communicators, windows and files that a call has made ------------------------------------------------------------ */
 
-static inline void comm_made(struct thread *t, MPI_Comm made, enum call call, struct scope parent, uint64_t salt)
+static inline void made_comm(struct thread *t, MPI_Comm made, enum call call, struct scope parent, uint64_t salt)
 {
     comm_define(t, SCOPE(made), call_names[call], parent.kind == SCOPE_NONE ? NULL : comm_of(t, parent), salt);
 }
 
-static inline void window_made(struct thread *t, MPI_Win made, enum call call, struct scope parent)
+static inline void made_window(struct thread *t, MPI_Win made, enum call call, struct scope parent)
 {
     comm_define(t, WINDOW(made), call_names[call], comm_of(t, parent), 0);
 }
 
-static inline void file_made(struct thread *t, MPI_File made, enum call call, struct scope parent)
+static inline void made_file(struct thread *t, MPI_File made, enum call call, struct scope parent)
 {
     comm_define(t, IN_FILE(made), call_names[call], comm_of(t, parent), 0);
 }

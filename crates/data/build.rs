@@ -1,14 +1,8 @@
-//! Turns options.def into a table, and compiles the conversion from spool to SQLite, which the recorder shares.
+//! Compiles the conversion from spool to SQLite, which the recorder shares, and what is made of calls.def and options.def.
 
 #![allow(clippy::disallowed_macros)] // what cargo is told
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-
-// The tests and parts of the types are used by the library alone.
-#[allow(dead_code)]
-#[path = "src/options_def.rs"]
-mod options_def;
 
 /// What the conversion, the room `store`, needs of the rooms below it in interposer/recorder.
 const BELOW_STORE: [&str; 4] =
@@ -16,26 +10,7 @@ const BELOW_STORE: [&str; 4] =
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    write_options(&root.join("interposer/options.def"));
     compile_conversion(&root);
-}
-
-fn write_options(path: &Path) {
-    println!("cargo:rerun-if-changed={}", path.display());
-    let text = std::fs::read_to_string(path).expect("interposer/options.def is in the source tree");
-    let options = options_def::parse(&text).unwrap_or_else(|error| panic!("options.def: {error}"));
-    let mut code = String::from("&[\n");
-    for option in options {
-        writeln!(
-            code,
-            "OptionDef {{ name: {:?}, kind: OptionKind::{:?}, default: {:?}, unit: {:?}, doc: {:?} }},",
-            option.name, option.kind, option.default, option.unit, option.doc
-        )
-        .expect("a String takes everything");
-    }
-    code.push_str("]\n");
-    let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
-    std::fs::write(Path::new(&out).join("options_table.rs"), code).expect("OUT_DIR is writable");
 }
 
 fn compile_conversion(root: &Path) {
@@ -51,11 +26,14 @@ fn compile_conversion(root: &Path) {
     for file in sources.iter().chain(headers.iter().flatten()).chain(&schema) {
         println!("cargo:rerun-if-changed={}", file.display());
     }
-    let calls = root.join("interposer/calls.def");
-    println!("cargo:rerun-if-changed={}", calls.display());
+    let descriptions = root.join("interposer");
+    for name in ["calls.def", "options.def"] {
+        println!("cargo:rerun-if-changed={}", descriptions.join(name).display());
+    }
     let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     let generated = Path::new(&out).join("generated");
-    lapscope_generate::generate(&calls, &generated).unwrap_or_else(|error| panic!("{error}"));
+    lapscope_generate::generate(&descriptions, &generated)
+        .unwrap_or_else(|error| panic!("{error}"));
     build.include(&generated);
     build
         .std("gnu11")

@@ -12,7 +12,9 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* In front of which the entry jumps. */
@@ -51,13 +53,30 @@ dlsym_fn *next_dlsym(void)
     return lapscope_next_dlsym;
 }
 
-static int number_of(const char *name)
+/* Numbers of symbols by their names, and where in lapscope_symbols each symbol's name begins. */
+static const uint16_t sorted[SYMBOL_COUNT] = {
+#include "sorted.inc"
+};
+static uint32_t begins[SYMBOL_COUNT];
+
+static void find_begins(void)
 {
     const char *at = lapscope_symbols;
     for (int i = 0; i < SYMBOL_COUNT; i++, at += strlen(at) + 1)
-        if (!strcmp(at, name))
-            return i;
-    return -1;
+        begins[i] = (uint32_t)(at - lapscope_symbols);
+}
+
+static int by_name(const void *name, const void *number)
+{
+    return strcmp(name, lapscope_symbols + begins[*(const uint16_t *)number]);
+}
+
+static int number_of(const char *name)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_begins);
+    const uint16_t *found = bsearch(name, sorted, SYMBOL_COUNT, sizeof sorted[0], by_name);
+    return found ? *found : -1;
 }
 
 struct asker {

@@ -17,7 +17,7 @@ struct thread *bring_up(void)
         strcpy(directory, "/tmp/lapscope-test-XXXXXX");
         struct spool_identity identity = {.world_size = 1, .life = 1};
         config_load(1);
-        clock_select(CLOCK_CHOICE_AUTO);
+        clock_select(CONFIG_CLOCK_AUTO);
         callsite_configure();
         identity.first = clock_pair();
         if (!mkdtemp(directory) || snprintf(path, sizeof path, "%s/rank-0.spool", directory) < 0 ||

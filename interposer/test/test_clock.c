@@ -19,7 +19,8 @@ static void test_text(void)
     CHECK_EQUAL(clock_shift_of("1:2500:-40,3:-7:12", 2, &shift), 1);
     CHECK(shift.ahead_us == 0 && shift.faster_ppm == 0);
     static const char *const wrong[] = {"1",     "1:2",   "1:2:",    "1:2:3:4",      "a:2:3", "-1:2:3",          "1;2;3",
-                                        "1:2:x", "1:2.5:3", "1:2:3 ", "1:2:100001", ",",     "1:1000000000001:0", "1:2:3,4"};
+                                        "1:2:x", "1:2.5:3", "1:2:3 ", "1:2:100001", ",",     "1:1000000000001:0", "1:2:3,4",
+                                        "1:2:3,", " 1:2:3"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         CHECK_EQUAL(clock_shift_of(wrong[i], 1, &shift), 0);
 }
@@ -41,7 +42,7 @@ static void test_option(void)
 /* Ticks of CLOCK_MONOTONIC are its nanoseconds, so that a pair tells what was added. */
 static void test_pairs(void)
 {
-    clock_select(CLOCK_CHOICE_MONOTONIC);
+    clock_select(CONFIG_CLOCK_MONOTONIC);
     struct spool_clock_pair start = clock_pair();
     CHECK_EQUAL((int64_t)start.ticks, start.monotonic_ns);
     struct spool_clock_pair began = clock_pretend((struct clock_shift){-3000, 50000}, start);

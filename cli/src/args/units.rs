@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use lapscope_data::options::scaled;
+use lapscope_data::options::{self, scaled, Values};
 
 fn within<T: TryFrom<i64>>(text: &str, own: &str, range: RangeInclusive<i64>) -> Result<T, String> {
     let number = scaled(text, own).filter(|number| range.contains(number));
@@ -28,19 +28,24 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     within(text, "bytes", 0..=i64::MAX)
 }
 
-/// As LAPSCOPE_INJECT_MIN_BYTES.
+/// As the variable of that name.
+fn as_option<T: TryFrom<i64>>(text: &str, name: &str) -> Result<T, String> {
+    match options::find(name).map(|option| option.values) {
+        Some(Values::Count { low, high, unit }) => within(text, unit, low..=high),
+        _ => Err(format!("{name} is no number")),
+    }
+}
+
 pub fn min_bytes(text: &str) -> Result<u64, String> {
-    within(text, "bytes", 0..=1 << 40)
+    as_option(text, "LAPSCOPE_INJECT_MIN_BYTES")
 }
 
-/// As LAPSCOPE_MAX_MB.
 pub fn max_mb(text: &str) -> Result<u64, String> {
-    within(text, "mb", 1..=1 << 20)
+    as_option(text, "LAPSCOPE_MAX_MB")
 }
 
-/// As LAPSCOPE_INJECT_INTERVAL_US.
 pub fn interval_us(text: &str) -> Result<u32, String> {
-    within(text, "us", 20..=1_000_000)
+    as_option(text, "LAPSCOPE_INJECT_INTERVAL_US")
 }
 
 /// How long to measure.

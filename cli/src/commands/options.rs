@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::args::OptionsArgs;
 use crate::export::{self, Document};
-use lapscope_data::options::{is_valid, nearest, OPTIONS, OWN_VARIABLES};
+use lapscope_data::options::{is_valid, nearest, OptionDef, OPTIONS, OWN_VARIABLES};
 use lapscope_data::text::style::Style;
 
 #[derive(Serialize)]
@@ -56,7 +56,7 @@ impl Document for Answer {
 }
 
 fn options_now() -> Vec<OptionNow> {
-    let now = |option: &lapscope_data::options_def::OptionDef<&'static str>| {
+    let now = |option: &OptionDef| {
         // As the recorder: an empty value is no value.
         let value = std::env::var_os(option.name).filter(|value| !value.is_empty());
         let value = value.map(|value| value.to_string_lossy().into_owned());

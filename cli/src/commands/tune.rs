@@ -171,7 +171,7 @@ impl<'a, 's> Tuning<'a, 's> {
         let option = options::find(name).with_context(|| format!("no option {name}"))?;
         let value = self.session.setting(name).unwrap_or(option.default.into());
         let value = value.to_string_lossy();
-        options::count(option, &value)
+        options::number(option, &value)
             .with_context(|| format!("{name}={value}: expected {}", option.unit))
     }
 

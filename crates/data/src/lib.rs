@@ -7,7 +7,6 @@ pub mod files;
 pub mod merged;
 pub mod model;
 pub mod options;
-pub mod options_def;
 pub mod places;
 pub mod program;
 pub mod recovery;

@@ -1,11 +1,37 @@
-//! The `LAPSCOPE_*` variables: the table that `interposer/options.def` makes, and the checks that the recorder does.
+//! The `LAPSCOPE_*` variables: the table that `interposer/options.def` makes, and its rules for values, which the recorder
+//! follows too.
 
 use strsim::levenshtein;
 
-use crate::options_def::{OptionDef, OptionKind};
+/// A `LAPSCOPE_*` variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OptionDef {
+    pub name: &'static str,
+    pub values: Values,
+    /// As a user would write it; empty: not set.
+    pub default: &'static str,
+    /// `on|off`, `1..128 frames`, `auto|tsc|monotonic`, or what the value is.
+    pub unit: &'static str,
+    pub doc: &'static str,
+}
 
-/// Every variable of the recorder, in the order of `options.def`.
-pub const OPTIONS: &[OptionDef<&str>] = include!(concat!(env!("OUT_DIR"), "/options_table.rs"));
+/// Which values a variable may have; options.def explains them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Values {
+    Bool,
+    /// `unit`: of `UNITS`, or empty.
+    Count {
+        low: i64,
+        high: i64,
+        unit: &'static str,
+    },
+    Choice(&'static [&'static str]),
+    Text,
+    /// The least and the greatest of each number.
+    Tuples(&'static [(i64, i64)]),
+}
+
+include!(concat!(env!("OUT_DIR"), "/generated/options.rs"));
 
 /// What tells the ranks which launch they are of; the recorder's job.c reads it.
 pub const LAUNCH_VARIABLE: &str = "LAPSCOPE_LAUNCH";
@@ -15,7 +41,7 @@ pub const OWN_VARIABLES: [&str; 3] =
     ["LAPSCOPE_LIBRARY", "LAPSCOPE_CALIBRATION_DIR", LAUNCH_VARIABLE];
 
 /// The option that `name` means; the prefix may be left out, and small letters are fine.
-pub fn find(name: &str) -> Option<&'static OptionDef<&'static str>> {
+pub fn find(name: &str) -> Option<&'static OptionDef> {
     let name = full_name(name);
     OPTIONS.iter().find(|option| option.name == name)
 }
@@ -38,44 +64,26 @@ pub fn nearest(name: &str) -> Option<&'static str> {
     (candidate.0 <= 3 || candidate.1.starts_with(&name)).then_some(candidate.1)
 }
 
-/// Whether the recorder will take `value`; as `config.c`, which uses the default when it will not.
-pub fn is_valid(option: &OptionDef<&str>, value: &str) -> bool {
-    let is_word = |words: &str| words.split('|').any(|word| word.eq_ignore_ascii_case(value));
-    match option.kind {
-        OptionKind::Bool => is_word("on|1|yes|true|off|0|no|false"),
-        OptionKind::Choice => is_word(option.unit),
-        OptionKind::String => true,
-        OptionKind::Clocks => value.split(',').all(is_clock),
-        OptionKind::Count => count(option, value).is_some(),
+/// Whether the recorder will take `value`; it uses the default when it will not.
+pub fn is_valid(option: &OptionDef, value: &str) -> bool {
+    number(option, value).is_some()
+}
+
+/// What the recorder takes `value` for: a number, 1 or 0 for on or off, the place of a word, 0 for text and tuples. `None`: it
+/// will not take it.
+pub fn number(option: &OptionDef, value: &str) -> Option<i64> {
+    let is_it = |word: &&str| word.eq_ignore_ascii_case(value);
+    match option.values {
+        Values::Bool if TRUTHS[0].iter().any(is_it) => Some(1),
+        Values::Bool => TRUTHS[1].iter().any(is_it).then_some(0),
+        Values::Choice(words) => words.iter().position(|word| is_it(&word)).map(|at| at as i64),
+        Values::Text => Some(0),
+        Values::Tuples(ranges) => value.split(',').all(|text| is_tuple(text, ranges)).then_some(0),
+        Values::Count { low, high, unit } => {
+            scaled(value, unit).filter(|number| (low..=high).contains(number))
+        }
     }
 }
-
-/// The number that the recorder takes `value` for; `None`: it will not take it.
-pub fn count(option: &OptionDef<&str>, value: &str) -> Option<i64> {
-    let (low, high) = count_range(option.unit).unwrap_or((0, i64::MAX));
-    let own = option.unit.split(' ').nth(1).unwrap_or_default();
-    scaled(value, own).filter(|number| (low..=high).contains(number))
-}
-
-/// What may stand behind a number: sizes in bytes, and times in microseconds; as in `config.c`.
-const SIZES: [(&str, i64); 14] = [
-    ("b", 1),
-    ("bytes", 1),
-    ("k", 1 << 10),
-    ("kb", 1 << 10),
-    ("kib", 1 << 10),
-    ("m", 1 << 20),
-    ("mb", 1 << 20),
-    ("mib", 1 << 20),
-    ("g", 1 << 30),
-    ("gb", 1 << 30),
-    ("gib", 1 << 30),
-    ("t", 1 << 40),
-    ("tb", 1 << 40),
-    ("tib", 1 << 40),
-];
-const TIMES: [(&str, i64); 5] =
-    [("us", 1), ("ms", 1_000), ("s", 1_000_000), ("min", 60_000_000), ("h", 3_600_000_000)];
 
 /// "64k" in bytes, "1ms" in us: a whole number of `own` units, with a unit of its kind or without one. `None`: it is none.
 pub fn scaled(value: &str, own: &str) -> Option<i64> {
@@ -88,7 +96,7 @@ pub fn scaled(value: &str, own: &str) -> Option<i64> {
     if suffix.is_empty() {
         return Some(number);
     }
-    [&SIZES[..], &TIMES].iter().find_map(|units| {
+    UNITS.iter().find_map(|units| {
         let size = |name: &str| {
             units.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, size)| *size)
         };
@@ -98,55 +106,41 @@ pub fn scaled(value: &str, own: &str) -> Option<i64> {
     })
 }
 
-/// `RANK:MICROSECONDS:PPM`, within the bounds of `clock.c`.
-fn is_clock(text: &str) -> bool {
-    let bounds =
-        [0..=i64::from(i32::MAX), -1_000_000_000_000..=1_000_000_000_000, -100_000..=100_000];
+/// Numbers with `:` between them, each in its range.
+fn is_tuple(text: &str, ranges: &[(i64, i64)]) -> bool {
     let numbers: Vec<&str> = text.split(':').collect();
-    let fits = |(text, bounds): (&&str, &std::ops::RangeInclusive<i64>)| {
-        text.parse().is_ok_and(|number| bounds.contains(&number))
+    let fits = |(text, (low, high)): (&&str, &(i64, i64))| {
+        text.parse().is_ok_and(|number: i64| (low..=high).contains(&&number))
     };
-    numbers.len() == bounds.len() && numbers.iter().zip(&bounds).all(fits)
-}
-
-/// `1..128 frames` as (1, 128).
-fn count_range(unit: &str) -> Option<(i64, i64)> {
-    let (low, high) = unit.split(' ').next()?.split_once("..")?;
-    Some((low.parse().ok()?, high.parse().ok()?))
+    numbers.len() == ranges.len() && numbers.iter().zip(ranges).all(fits)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn values_are_judged_as_the_recorder_does() {
-        let valid = |name: &str, value: &str| is_valid(find(name).unwrap(), value);
-        assert!(valid("max_mb", "512") && valid("LAPSCOPE_MAX_MB", "1"));
-        assert!(!valid("max_mb", "0") && !valid("max_mb", "12 MB") && !valid("max_mb", ""));
-        assert!(valid("clock", "TSC") && !valid("clock", "sundial"));
-        assert!(valid("enable", "Yes") && !valid("enable", "maybe"));
-        assert!(valid("dir", "anything at all"));
-        assert!(valid("test_clock", "1:2500:-40") && valid("test_clock", "0:-1:0,3:0:100000"));
-        assert!(
-            !valid("test_clock", "1:2500")
-                && !valid("test_clock", "-1:0:0")
-                && !valid("test_clock", "1:0:100001")
-        );
-    }
-
     /// The recorder's test reads the same file.
     #[test]
-    fn numbers_with_units_are_read_as_the_recorder_does() {
-        let vectors = include_str!("../../../interposer/test/units.txt");
+    fn values_are_read_as_the_recorder_does() {
+        let vectors = include_str!("../../../interposer/test/values.txt");
         let lines: Vec<&str> = vectors.lines().filter(|line| !line.starts_with('#')).collect();
-        assert!(lines.len() >= 40);
+        assert!(lines.len() >= 70);
         for line in lines {
-            let [name, value, number] = line.split(' ').collect::<Vec<_>>()[..] else {
+            let [name, value, expected] = line.split(' ').collect::<Vec<_>>()[..] else {
                 panic!("{line}")
             };
-            assert_eq!(count(find(name).unwrap(), value), number.parse().ok(), "{line}");
+            assert_eq!(number(find(name).unwrap(), value), expected.parse().ok(), "{line}");
         }
+    }
+
+    #[test]
+    fn what_one_line_cannot_say() {
+        let valid = |name: &str, value: &str| is_valid(find(name).unwrap(), value);
+        assert!(valid("max_mb", "512") && valid("dir", "anything at all"));
+        assert!(!valid("max_mb", "12 MB") && !valid("max_mb", ""));
+        assert!(OPTIONS
+            .iter()
+            .all(|option| option.default.is_empty() || is_valid(option, option.default)));
     }
 
     #[test]

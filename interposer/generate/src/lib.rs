@@ -1,4 +1,5 @@
-//! Reads `interposer/calls.def` and writes what the preload library, the recorder and the command line are built from.
+//! Reads `interposer/calls.def` and `options.def` and writes what the preload library, the recorder and the command line are
+//! built from.
 //!
 //! [`calls`] is the description, [`facts`] what the database says of a call, [`kind`] the kinds of parameters in C and in Fortran, [`symbols`] the names under which
 //! a call is found in each binding; [`tables`], [`c`] and [`fortran`] write.
@@ -9,6 +10,7 @@ pub mod calls;
 pub mod facts;
 pub mod fortran;
 pub mod kind;
+pub mod options;
 pub mod symbols;
 pub mod tables;
 
@@ -17,7 +19,11 @@ use std::path::Path;
 
 /// The first lines of each generated file.
 fn banner(what: &str) -> String {
-    format!("/* {what} Made from calls.def by lapscope-generate. */\n")
+    banner_of(what, "calls.def")
+}
+
+fn banner_of(what: &str, source: &str) -> String {
+    format!("/* {what} Made from {source} by lapscope-generate. */\n")
 }
 
 /// Appends a line with the arguments of `format!`; a `String` takes everything.
@@ -33,30 +39,41 @@ pub(crate) fn push_line(text: &mut String, line: std::fmt::Arguments) {
 }
 
 /// The generated files: name and text.
-pub fn files(calls: &[calls::Call]) -> Vec<(&'static str, String)> {
+fn files(calls: &[calls::Call], options: &options::Options) -> Vec<(&'static str, String)> {
     vec![
         ("calls.inc", tables::calls(calls)),
         ("functions.inc", tables::functions(calls)),
+        ("options.inc", options::c_table(options)),
+        ("options.rs", options::rust_table(options)),
         ("prototypes.h", tables::prototypes(calls)),
         ("signatures.inc", tables::signatures(calls)),
+        ("sorted.inc", tables::sorted(calls)),
         ("wrap_c.c", c::wrappers(calls)),
         ("wrap_fortran.c", fortran::wrappers(calls)),
     ]
 }
 
-/// Reads the description and writes all files into a directory. Files whose text has not changed are left alone, so that
-/// nothing is compiled again for nothing.
+/// What `parse` makes of a file.
 ///
 /// # Errors
 /// A line that says what is wrong, with the file's name and line number.
-pub fn generate(description: &Path, directory: &Path) -> Result<(), String> {
-    let text = std::fs::read_to_string(description)
-        .map_err(|error| format!("{}: {error}", description.display()))?;
-    let calls =
-        calls::parse(&text).map_err(|error| format!("{}:{error}", description.display()))?;
+pub fn read<T>(path: &Path, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, String> {
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
+    parse(&text).map_err(|error| format!("{}:{error}", path.display()))
+}
+
+/// Reads calls.def and options.def of a folder and writes all files into a directory. Files whose text has not changed are left
+/// alone, so that nothing is compiled again for nothing.
+///
+/// # Errors
+/// As [`read`], and a file that cannot be written.
+pub fn generate(descriptions: &Path, directory: &Path) -> Result<(), String> {
+    let calls = read(&descriptions.join("calls.def"), calls::parse)?;
+    let options = read(&descriptions.join("options.def"), options::parse)?;
     std::fs::create_dir_all(directory)
         .map_err(|error| format!("{}: {error}", directory.display()))?;
-    for (name, text) in files(&calls) {
+    for (name, text) in files(&calls, &options) {
         let path = directory.join(name);
         if std::fs::read_to_string(&path).is_ok_and(|old| old == text) {
             continue;

@@ -1,17 +1,16 @@
-//! `lapscope-generate CALLS_DEF DIRECTORY` writes the generated files; `lapscope-generate CALLS_DEF` lists the calls.
+//! `lapscope-generate FOLDER DIRECTORY` writes what it makes of the .def files in FOLDER; `lapscope-generate FOLDER` lists the
+//! calls.
 
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods)] // what a build prints
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use lapscope_generate::{calls, generate, symbols};
+use lapscope_generate::{calls, generate, read, symbols};
 
 /// One line for each symbol: call, family, role, binding, symbol.
-fn list(description: &Path) -> Result<(), String> {
-    let text = std::fs::read_to_string(description)
-        .map_err(|error| format!("{}: {error}", description.display()))?;
-    for call in calls::parse(&text).map_err(|error| format!("{}:{error}", description.display()))? {
+fn list(descriptions: &Path) -> Result<(), String> {
+    for call in read(&descriptions.join("calls.def"), calls::parse)? {
         for binding in symbols::bindings(&call) {
             for symbol in symbols::names(&call, binding) {
                 println!("{}\t{}\t{}\t{binding}\t{symbol}", call.name, call.family, call.role);
@@ -24,9 +23,9 @@ fn list(description: &Path) -> Result<(), String> {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.as_slice() {
-        [description] => list(Path::new(description)),
-        [description, directory] => generate(Path::new(description), Path::new(directory)),
-        _ => Err("usage: lapscope-generate CALLS_DEF [DIRECTORY]".to_owned()),
+        [descriptions] => list(Path::new(descriptions)),
+        [descriptions, directory] => generate(Path::new(descriptions), Path::new(directory)),
+        _ => Err("usage: lapscope-generate FOLDER [DIRECTORY]".to_owned()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -30,6 +30,21 @@ pub fn functions(calls: &[Call]) -> String {
     text
 }
 
+/// The numbers of all symbols, as [`functions`] lists them, in the order of their names.
+pub fn sorted(calls: &[Call]) -> String {
+    let bindings = |call| symbols::bindings(call).into_iter();
+    let names = calls
+        .iter()
+        .flat_map(|call| bindings(call).flat_map(move |binding| symbols::names(call, binding)));
+    let mut numbered: Vec<(String, usize)> = names.zip(0..).collect();
+    numbered.sort();
+    let mut text = banner("Every symbol's number, by its name.");
+    for (_, number) in numbered {
+        line!(&mut text, "{number},");
+    }
+    text
+}
+
 /// `C_MPI_Isend`
 pub fn function_name(call: &Call, binding: Binding) -> String {
     format!("{}_{}", binding.prefix(), call.name)
@@ -138,6 +153,20 @@ mod tests {
             fortran_params(&calls[0]),
             "const MPI_Fint *comm_f, const char *name, MPI_Fint *made, MPI_Fint *ierror, size_t name_length"
         );
+    }
+
+    #[test]
+    fn symbols_are_found_by_name() {
+        let calls = parse("[A]\ncall Send(in buf)\ncall Recv(out buf)\n").expect("understood");
+        let listed = functions(&calls);
+        let names: Vec<&str> = listed
+            .lines()
+            .filter_map(|line| Some(line.strip_prefix("SYMBOL(")?.split(',').next()?))
+            .collect();
+        let sorted = sorted(&calls);
+        let numbers = sorted.lines().filter_map(|line| line.strip_suffix(',')?.parse().ok());
+        let by_name: Vec<&str> = numbers.map(|number: usize| names[number]).collect();
+        assert!(by_name.len() == names.len() && by_name.windows(2).all(|pair| pair[0] < pair[1]));
     }
 
     #[test]

@@ -1,7 +1,6 @@
 #include "clock.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -13,7 +12,7 @@ static int tsc_is_invariant(void)
 {
 #if defined(__x86_64__)
     unsigned a, b, c, d = 0;
-    return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8)); /* AMD64 APM vol. 3, Intel SDM vol. 3: invariant TSC */
+    return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8)); /* AMD64 APM, Intel SDM vol. 3: invariant TSC */
 #elif defined(__aarch64__)
     return 1; /* the generic timer runs at a constant rate on all cores */
 #else
@@ -21,10 +20,10 @@ static int tsc_is_invariant(void)
 #endif
 }
 
-int clock_select(enum clock_choice choice)
+int clock_select(enum config_choice choice)
 {
-    clock_is_tsc = choice != CLOCK_CHOICE_MONOTONIC && tsc_is_invariant();
-    return choice != CLOCK_CHOICE_TSC || clock_is_tsc;
+    clock_is_tsc = choice != CONFIG_CLOCK_MONOTONIC && tsc_is_invariant();
+    return choice != CONFIG_CLOCK_TSC || clock_is_tsc;
 }
 
 /* --- a clock of a test's ------------------------------------------------------------------------------------------ */
@@ -34,33 +33,16 @@ static struct {
     int64_t start_ns;
 } pretended;
 
-enum { MOST_PPM = 100000 };
-static const int64_t most_us = INT64_C(1000000000000); /* eleven days */
-
-/* A whole number within bounds, and `end` behind it; returns 0 when there is none, or when `end` is not behind it. */
-static int parse_number(const char **at, int64_t low, int64_t high, char end, int64_t *number)
-{
-    char *stop;
-    errno = 0;
-    *number = strtoll(*at, &stop, 10);
-    if (errno || stop == *at || *number < low || *number > high || (*stop != end && (end != ',' || *stop)))
-        return 0;
-    *at = *stop ? stop + 1 : stop;
-    return 1;
-}
-
 int clock_shift_of(const char *text, int rank, struct clock_shift *shift)
 {
     int saved_errno = errno;
     int valid = 1;
     *shift = (struct clock_shift){0, 0};
     while (valid && *text) {
-        int64_t whose;
-        struct clock_shift one;
-        valid = parse_number(&text, 0, INT32_MAX, ':', &whose) && parse_number(&text, -most_us, most_us, ':', &one.ahead_us) &&
-                parse_number(&text, -MOST_PPM, MOST_PPM, ',', &one.faster_ppm);
-        if (valid && whose == rank)
-            *shift = one;
+        int64_t numbers[CONFIG_TUPLE];
+        valid = config_next_tuple("LAPSCOPE_TEST_CLOCK", &text, numbers);
+        if (valid && numbers[0] == rank)
+            *shift = (struct clock_shift){numbers[1], numbers[2]};
     }
     errno = saved_errno;
     return valid;

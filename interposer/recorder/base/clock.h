@@ -6,6 +6,7 @@
 #define LAPSCOPE_CLOCK_H
 
 #include "../../../schema/spool.h"
+#include "config.h"
 
 #include <time.h>
 
@@ -39,10 +40,8 @@ static inline uint64_t clock_now(void)
     return clock_nanoseconds(CLOCK_MONOTONIC);
 }
 
-enum clock_choice { CLOCK_CHOICE_AUTO, CLOCK_CHOICE_TSC, CLOCK_CHOICE_MONOTONIC }; /* order of options.def */
-
 /* Decides for this process; returns 0 when the time-stamp counter was asked for and is not invariant. */
-int clock_select(enum clock_choice choice);
+int clock_select(enum config_choice choice);
 
 /* A clock that is recorded as another than it is, for tests of clock correction. */
 struct clock_shift {

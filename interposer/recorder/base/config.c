@@ -1,102 +1,150 @@
 #include "config.h"
 
-#include "clock.h"
 #include "log.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 struct config config __attribute__((visibility("hidden")));
 
-enum option_type { BOOL, COUNT, CHOICE, STRING, CLOCKS };
+enum option_type { BOOL, COUNT, CHOICE, STRING, TUPLES };
+
+struct range {
+    int64_t low, high; /* equal: there is none */
+};
 
 struct option {
     const char *name;
     enum option_type type;
-    const char *initial, *unit;
+    const char *initial, *expected, *unit;
+    struct range ranges[CONFIG_TUPLE];
     size_t offset;
     const char *value, *source;
 };
 
 static struct option options[] = {
-#define OPTION(field, name, type, initial, unit, doc) {name, type, initial, unit, offsetof(struct config, field), initial, "default"},
-#include "../../options.def"
-#undef OPTION
+#define OPTION(field, name, type, initial, expected, unit, ...) \
+    {name, type, initial, expected, unit, {__VA_ARGS__}, offsetof(struct config, field), initial, "default"},
+#include "options.inc"
 };
 
 enum { OPTION_COUNT = sizeof options / sizeof options[0] };
 
-static int find_word(const char *words, const char *value)
+/* --- the rules of options.def; crates/data/src/options.rs follows them too, and test/values.txt says what both make of values ---- */
+
+static int parse_bool(const char *value, int *parsed)
+{
+    static const struct {
+        const char *word;
+        int value;
+    } truths[] = {
+#define TRUTH(word, value) {word, value},
+#include "options.inc"
+    };
+    for (size_t i = 0; i < sizeof truths / sizeof truths[0]; i++)
+        if (!strcasecmp(truths[i].word, value)) {
+            *parsed = truths[i].value;
+            return 1;
+        }
+    return 0;
+}
+
+static int parse_choice(const char *value, const char *words, int *parsed)
 {
     int place = 0;
     for (const char *word = words; *word; place++) {
         size_t length = strcspn(word, "|");
-        if (strlen(value) == length && !strncasecmp(word, value, length))
-            return place;
+        if (strlen(value) == length && !strncasecmp(word, value, length)) {
+            *parsed = place;
+            return 1;
+        }
         word += length + (word[length] == '|');
     }
-    return -1;
+    return 0;
 }
 
-static int parse_bool(const char *value, int *parsed)
-{
-    if (find_word("on|1|yes|true", value) >= 0)
-        *parsed = 1;
-    else if (find_word("off|0|no|false", value) >= 0)
-        *parsed = 0;
-    else
-        return 0;
-    return 1;
-}
-
-/* What may stand behind a number, of two kinds: sizes in bytes, and times in microseconds. crates/data/src/options.rs has the same,
- * and interposer/test/units.txt says what both make of it. */
-static const struct suffix {
+static const struct unit {
     const char *name;
-    int is_time;
+    int kind;
     int64_t size;
-} suffixes[] = {
-    {"b", 0, 1},          {"bytes", 0, 1},       {"k", 0, 1 << 10},        {"kb", 0, 1 << 10},     {"kib", 0, 1 << 10},
-    {"m", 0, 1 << 20},    {"mb", 0, 1 << 20},    {"mib", 0, 1 << 20},      {"g", 0, 1 << 30},      {"gb", 0, 1 << 30},
-    {"gib", 0, 1 << 30},  {"t", 0, 1LL << 40},   {"tb", 0, 1LL << 40},     {"tib", 0, 1LL << 40},  {"us", 1, 1},
-    {"ms", 1, 1000},      {"s", 1, 1000000},     {"min", 1, 60000000},     {"h", 1, 3600000000LL},
+} units[] = {
+#define UNIT(name, kind, size) {name, kind, size},
+#include "options.inc"
 };
 
-static const struct suffix *find_suffix(const char *name)
+static const struct unit *find_unit(const char *name)
 {
-    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
-        if (!strcasecmp(suffixes[i].name, name))
-            return &suffixes[i];
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (!strcasecmp(units[i].name, name))
+            return &units[i];
     return NULL;
 }
 
-/* `number`, which has `suffix`, in units of `own`; 0 when that is no whole number of them. */
-static int convert(long long *number, const char *suffix, const char *own)
+/* `number` of unit `theirs` in units of `own`; 0 when that is no whole number of them. */
+static int convert(long long *number, const char *theirs, const char *own)
 {
-    const struct suffix *from = find_suffix(suffix), *to = find_suffix(own);
-    if (!from || !to || from->is_time != to->is_time || __builtin_mul_overflow(*number, from->size, number) ||
-        *number % to->size)
+    const struct unit *from = find_unit(theirs), *to = find_unit(own);
+    if (!from || !to || from->kind != to->kind || __builtin_mul_overflow(*number, from->size, number) || *number % to->size)
         return 0;
     *number /= to->size;
     return 1;
 }
 
-/* `unit` starts with the range, "1..128 frames"; "64k" and "1ms" are fine where it is one of sizes or times. */
-static int parse_count(const char *value, const char *unit, int64_t *parsed)
+static int is_within(int64_t number, const struct range *range)
 {
-    long long low = 0, high = INT64_MAX;
-    char own[16] = "";
-    sscanf(unit, "%lld..%lld %15s", &low, &high, own);
+    return number >= range->low && number <= range->high;
+}
+
+static int parse_count(const char *value, const struct option *option, int64_t *parsed)
+{
     char *end;
     errno = 0;
     long long number = strtoll(value, &end, 10);
-    if (errno || end == value || (*end && !convert(&number, end, own)) || number < low || number > high)
+    if (errno || end == value || (*end && !convert(&number, end, option->unit)) || !is_within(number, &option->ranges[0]))
         return 0;
     *parsed = number;
+    return 1;
+}
+
+static int next_tuple(const struct option *option, const char **text, int64_t numbers[CONFIG_TUPLE])
+{
+    const struct range *range = option->ranges;
+    for (int i = 0; i < CONFIG_TUPLE && range[i].low < range[i].high; i++) {
+        int is_last = i + 1 == CONFIG_TUPLE || range[i + 1].low == range[i + 1].high;
+        char *stop;
+        errno = 0;
+        numbers[i] = strtoll(*text, &stop, 10);
+        if (isspace((unsigned char)**text) || errno || stop == *text || !is_within(numbers[i], &range[i]))
+            return 0;
+        if (is_last && !*stop) {
+            *text = stop;
+            return 1;
+        }
+        if (*stop != (is_last ? ',' : ':') || !stop[1])
+            return 0;
+        *text = stop + 1;
+    }
+    return 1;
+}
+
+int config_next_tuple(const char *option, const char **text, int64_t numbers[CONFIG_TUPLE])
+{
+    for (unsigned i = 0; i < OPTION_COUNT; i++)
+        if (!strcmp(options[i].name, option))
+            return next_tuple(&options[i], text, numbers);
+    return 0;
+}
+
+static int are_tuples(const struct option *option, const char *text)
+{
+    int64_t numbers[CONFIG_TUPLE];
+    while (*text)
+        if (!next_tuple(option, &text, numbers))
+            return 0;
     return 1;
 }
 
@@ -107,15 +155,11 @@ static int assign(const struct option *option, const char *value)
     case BOOL:
         return parse_bool(value, field);
     case COUNT:
-        return parse_count(value, option->unit, field);
-    case CHOICE: {
-        int place = find_word(option->unit, value);
-        if (place >= 0)
-            *(int *)field = place;
-        return place >= 0;
-    }
-    case CLOCKS:
-        if (!clock_shift_of(value, 0, &(struct clock_shift){0, 0}))
+        return parse_count(value, option, field);
+    case CHOICE:
+        return parse_choice(value, option->expected, field);
+    case TUPLES:
+        if (!are_tuples(option, value))
             return 0;
         break;
     case STRING:
@@ -139,7 +183,7 @@ void config_load(int speak)
         } else {
             option->source = "rejected";
             if (speak)
-                log_line("%s=%s is not valid (%s): using %s", option->name, value, option->unit, option->initial);
+                log_line("%s=%s is not valid (%s): using %s", option->name, value, option->expected, option->initial);
         }
     }
 }

@@ -5,11 +5,17 @@
 #ifndef LAPSCOPE_ALARM_H
 #define LAPSCOPE_ALARM_H
 
+#include "../base/config.h"
+
 #include <signal.h>
 #include <stdint.h>
 #include <time.h>
 
-enum alarm_clock { ALARM_NONE, ALARM_PERF, ALARM_CPUTIME };
+enum alarm_clock {
+    ALARM_NONE = CONFIG_INJECT_CLOCK_AUTO,
+    ALARM_PERF = CONFIG_INJECT_CLOCK_PERF,
+    ALARM_CPUTIME = CONFIG_INJECT_CLOCK_CPUTIME
+};
 
 struct alarm {
     enum alarm_clock clock;

@@ -329,7 +329,8 @@ int inject_tells(int level)
 
 /* --- the start and the end -------------------------------------------------------------------------------------------- */
 
-static const char *const mode_names[] = {"off", "calls", "timer", "thread"};
+static const char *const mode_names[] = {
+    [INJECT_OFF] = "off", [INJECT_CALLS] = "calls", [INJECT_TIMER] = "timer", [INJECT_THREAD] = "thread"};
 
 /* As schema/spool.h has it. */
 static void write_fact(struct thread *t)

@@ -5,7 +5,12 @@
 #include "alarm.h"
 #include "inject.h"
 
-enum inject_mode { INJECT_OFF, INJECT_CALLS, INJECT_TIMER, INJECT_THREAD }; /* order of options.def */
+enum inject_mode {
+    INJECT_OFF = CONFIG_INJECT_OFF,
+    INJECT_CALLS = CONFIG_INJECT_CALLS,
+    INJECT_TIMER = CONFIG_INJECT_TIMER,
+    INJECT_THREAD = CONFIG_INJECT_THREAD
+};
 
 /* A call site whose requests are large enough. */
 struct inject_site {

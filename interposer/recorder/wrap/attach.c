@@ -30,7 +30,7 @@ __attribute__((visibility("default"))) void *const *lapscope_attach(const struct
             log_line("%s has no %s, which the recorder needs: nothing is recorded", host->mpi_path, missing);
         return NULL;
     }
-    if (!clock_select((enum clock_choice)config.clock) && speak)
+    if (!clock_select((enum config_choice)config.clock) && speak)
         log_line("LAPSCOPE_CLOCK=tsc: this processor's time-stamp counter is not invariant: using CLOCK_MONOTONIC");
     callsite_configure();
     *host->exit_hook = recorder_left;

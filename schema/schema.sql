@@ -74,7 +74,7 @@ CREATE TABLE call_name (
   name      TEXT NOT NULL,               -- MPI_Isend, whatever language it was called from
   family    TEXT NOT NULL,               -- POINT_TO_POINT, COLLECTIVE, ...: the sections of calls.def
   role      TEXT NOT NULL,               -- POST, INIT, COMPLETE, BLOCK, PROBE, MANAGE, CONTROL, BOUND
-  kind      TEXT NOT NULL,               -- operation.kind of its rows; MPI_Start: other, its rows have that of the request
+  usual_kind TEXT NOT NULL,              -- operation.kind of its rows; MPI_Start: other, its rows have that of the request
   transfers TEXT,                        -- point to point: send, receive, both, started (whatever the request is for)
   mode      TEXT,                        -- of what is sent: standard, buffered, synchronous, ready; partitioned, also of receives
   counted   INTEGER NOT NULL,            -- 0: its rows tell of bytes that are counted in others, as those that make a persistent request

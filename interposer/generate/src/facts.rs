@@ -106,7 +106,7 @@ impl Facts {
     pub fn columns(&self) -> [(&'static str, Option<String>); 7] {
         let own = |value: Option<&str>| value.map(str::to_owned);
         [
-            ("kind", own(Some(self.kind))),
+            ("usual_kind", own(Some(self.kind))),
             ("transfers", own(self.transfers)),
             ("mode", own(self.mode)),
             ("counted", Some(u8::from(self.counted).to_string())),

@@ -127,7 +127,7 @@ fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
 }
 
 const CALL_NAME_SQL: &str =
-    "SELECT id, name, family, role, kind, transfers, mode, counted, needs, completes, blocking
+    "SELECT id, name, family, role, usual_kind, transfers, mode, counted, needs, completes, blocking
   FROM call_name";
 
 fn call_name(row: &Row<'_>) -> rusqlite::Result<CallName> {

@@ -102,7 +102,7 @@ pub const TABLES: &[(&str, &[Column])] = &[
             ("name", Text),
             ("family", Text),
             ("role", Text),
-            ("kind", Text),
+            ("usual_kind", Text),
             ("transfers?", Text),
             ("mode?", Text),
             ("counted", Flag),

@@ -37,6 +37,7 @@ ROLES = {
     "BLOCK": "call",
     "MANAGE": "call",
     "CONTROL": "call",
+    "BOUND": "call",
 }
 
 

@@ -10,15 +10,26 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::export::Format;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
+use lapscope_analysis::{requests, sites};
 use lapscope_bench::launch::environment::assignment;
 use lapscope_bench::launch::Mode;
-use lapscope_data::model::Rank;
+use lapscope_data::model::{Kind, Rank, RequestEnded};
 
-pub use bench::{BenchArgs, Experiment, LinkChoice};
+pub use bench::BenchArgs;
 pub use help::{help_of, parse, unknown_topic};
 pub use measure::{CalibrateArgs, DiffArgs, OverlapArgs, ThresholdsArgs};
 pub use tune::TuneArgs;
+
+/// Of commands that read a run and answer in any format.
+#[derive(Debug, Args)]
+pub struct ReadArgs {
+    /// Run directory or database [default: the newest lapscope-* here]
+    pub run: Option<PathBuf>,
+
+    #[arg(long, value_parser = Format::any(), default_value_t)]
+    pub format: Format,
+}
 
 /// Of commands that name call sites.
 #[derive(Debug, Args)]
@@ -131,24 +142,6 @@ pub struct RunArgs {
     pub command: Vec<OsString>,
 }
 
-/// Order of call sites, largest first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum SiteSort {
-    /// Time inside MPI
-    #[default]
-    Time,
-    /// Exposed time: in calls that complete requests
-    Exposed,
-    /// Time in calls that make requests
-    Posting,
-    /// Number of calls
-    Calls,
-    /// Bytes transferred
-    Bytes,
-    /// Overlap window: from post to completing call
-    OverlapWindow,
-}
-
 /// Call sites that a report shows where nobody asks for more.
 pub const REPORTED_SITES: usize = 10;
 
@@ -162,18 +155,15 @@ Examples:
   lapscope report                       the newest run in this directory
   lapscope report --format json runs/a | jq '.advice[].sentence'")]
 pub struct ReportArgs {
-    /// Run directory or database [default: the newest lapscope-* here]
-    pub run: Option<PathBuf>,
-
-    #[arg(long, value_parser = Format::any(), default_value_t)]
-    pub format: Format,
+    #[command(flatten)]
+    pub read: ReadArgs,
 
     /// Call sites shown; 0 shows all
     #[arg(long, value_name = "N", default_value_t = REPORTED_SITES)]
     pub top: usize,
 
     #[arg(long, value_enum, default_value_t)]
-    pub sort: SiteSort,
+    pub sort: sites::Order,
 
     /// Only this rank, WORLD:RANK of spawned processes; may be given several times
     #[arg(long = "rank", value_name = "RANK")]
@@ -191,18 +181,15 @@ Examples:
   lapscope sites --call MPI_Isend --paths
   lapscope sites --source exchange.c --format csv")]
 pub struct SitesArgs {
-    /// Run directory or database [default: the newest lapscope-* here]
-    pub run: Option<PathBuf>,
-
-    #[arg(long, value_parser = Format::any(), default_value_t)]
-    pub format: Format,
+    #[command(flatten)]
+    pub read: ReadArgs,
 
     /// Call sites shown; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,
 
     #[arg(long, value_enum, default_value_t)]
-    pub sort: SiteSort,
+    pub sort: sites::Order,
 
     /// Only this rank, WORLD:RANK of spawned processes; may be given several times
     #[arg(long = "rank", value_name = "RANK")]
@@ -224,47 +211,6 @@ pub struct SitesArgs {
     pub wrappers: WrapperArgs,
 }
 
-/// Order of requests, largest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum RequestSort {
-    /// Time in the completing call
-    Completion,
-    /// Time in the posting call
-    Post,
-    /// Overlap window: from post to completing call
-    OverlapWindow,
-    /// Bytes transferred
-    Bytes,
-    /// Unsuccessful tests
-    UnsuccessfulTests,
-    /// In the order of their posts, the earliest first
-    Begin,
-    /// As the files have them, rank by rank: needs no memory, however many they are
-    Stored,
-}
-
-/// How a request ended; `operation.ended`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum EndedFilter {
-    Waited,
-    Tested,
-    Freed,
-    Cancelled,
-    Failed,
-    Pending,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum KindFilter {
-    Send,
-    Recv,
-    Collective,
-    Rma,
-    Io,
-    Generalized,
-    Other,
-}
-
 /// Single requests, the costliest first.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -273,11 +219,8 @@ Examples:
   lapscope requests --kind send --min-bytes 64k --sort post
   lapscope requests --rank 0 --peer 1 --top 0 --format csv > requests.csv")]
 pub struct RequestsArgs {
-    /// Run directory or database [default: the newest lapscope-* here]
-    pub run: Option<PathBuf>,
-
-    #[arg(long, value_parser = Format::any(), default_value_t)]
-    pub format: Format,
+    #[command(flatten)]
+    pub read: ReadArgs,
 
     /// Requests shown; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 20)]
@@ -285,7 +228,7 @@ pub struct RequestsArgs {
 
     /// [default: completion; with --top 0, but for text: stored]
     #[arg(long, value_enum)]
-    pub sort: Option<RequestSort>,
+    pub sort: Option<requests::Order>,
 
     /// Only this rank, WORLD:RANK of spawned processes; may be given several times
     #[arg(long = "rank", value_name = "RANK")]
@@ -296,7 +239,7 @@ pub struct RequestsArgs {
     pub calls: Vec<String>,
 
     #[arg(long, value_enum)]
-    pub kind: Option<KindFilter>,
+    pub kind: Option<Kind>,
 
     /// Only with this world rank at the other end
     #[arg(long, value_name = "RANK")]
@@ -319,7 +262,7 @@ pub struct RequestsArgs {
 
     /// Only requests that ended in this way
     #[arg(long, value_enum)]
-    pub ended: Option<EndedFilter>,
+    pub ended: Option<RequestEnded>,
 
     #[command(flatten)]
     pub wrappers: WrapperArgs,
@@ -332,11 +275,8 @@ Examples:
   lapscope pending                      of a run that hung or crashed: what each rank was waiting for
   lapscope pending --rank 3 runs/a")]
 pub struct PendingArgs {
-    /// Run directory or database [default: the newest lapscope-* here]
-    pub run: Option<PathBuf>,
-
-    #[arg(long, value_parser = Format::any(), default_value_t)]
-    pub format: Format,
+    #[command(flatten)]
+    pub read: ReadArgs,
 
     /// Entries shown per rank; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 20)]

@@ -2,32 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use lapscope_bench::bench::program::Program;
+use lapscope_bench::bench::results::Link;
 
 use crate::export::Format;
-
-/// [`lapscope_bench::bench::results::Link`], as it is typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LinkChoice {
-    /// Ranks of one machine
-    Shared,
-    /// TCP over a loopback of its own that carries 1600 Mbit/s
-    Slow,
-}
-
-/// The experiments of `examples`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Experiment {
-    Overlap,
-    Progress,
-    #[value(name = "t0_t3", alias = "t0-t3")]
-    T0T3,
-    #[value(name = "collective_cpu", alias = "collective-cpu")]
-    CollectiveCpu,
-    #[value(name = "ghost_cells", alias = "ghost-cells")]
-    GhostCells,
-    Wavefront,
-}
 
 /// Run the published experiments under the MPIs of this machine: a report card of overlap, progress and blocking.
 #[derive(Debug, Args)]
@@ -59,7 +38,7 @@ pub struct BenchArgs {
         value_delimiter = ',',
         conflicts_with = "read"
     )]
-    pub links: Vec<LinkChoice>,
+    pub links: Vec<Link>,
 
     /// Only these experiments
     #[arg(
@@ -69,7 +48,7 @@ pub struct BenchArgs {
         value_delimiter = ',',
         conflicts_with = "read"
     )]
-    pub only: Vec<Experiment>,
+    pub only: Vec<Program>,
 
     /// Few sizes and repetitions, and no scenarios
     #[arg(long, conflicts_with = "read")]

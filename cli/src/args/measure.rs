@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::{units, WrapperArgs};
+use super::{units, ReadArgs, WrapperArgs};
 use crate::export::Format;
 use crate::render::overlap::OverlapBy;
 use clap::Args;
@@ -24,19 +24,15 @@ Examples:
   lapscope thresholds --rank 3 runs/a   what rank 3 sent
   lapscope thresholds --probe -- mpirun -n 2 --map-by node")]
 pub struct ThresholdsArgs {
-    /// Run directory or database [default: the newest lapscope-* here]
-    #[arg(conflicts_with = "probe")]
-    pub run: Option<PathBuf>,
-
-    #[arg(long, value_parser = Format::any(), default_value_t)]
-    pub format: Format,
+    #[command(flatten)]
+    pub read: ReadArgs,
 
     /// Only messages that this rank sent, WORLD:RANK of spawned processes; may be given several times
     #[arg(long = "rank", value_name = "RANK")]
     pub ranks: Vec<Rank>,
 
     /// Launch a program of lapscope's own that finds the limits
-    #[arg(long)]
+    #[arg(long, conflicts_with = "run")]
     pub probe: bool,
 
     /// With --probe: how long to look, for each kind of neighbours
@@ -99,11 +95,8 @@ Examples:
   lapscope overlap --by size runs/a
   lapscope overlap --format json | jq .totals")]
 pub struct OverlapArgs {
-    /// Run directory or database [default: the newest lapscope-* here]
-    pub run: Option<PathBuf>,
-
-    #[arg(long, value_parser = Format::any(), default_value_t)]
-    pub format: Format,
+    #[command(flatten)]
+    pub read: ReadArgs,
 
     /// One table only [default: a summary; csv: site]
     #[arg(long, value_enum)]

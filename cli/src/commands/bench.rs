@@ -11,7 +11,7 @@ use anyhow::{bail, Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::own_program::warn_of_load;
-use crate::args::{BenchArgs, Experiment, LinkChoice};
+use crate::args::BenchArgs;
 use crate::export::{self, Document};
 use crate::plot;
 use crate::render;
@@ -202,7 +202,7 @@ fn mpis(args: &BenchArgs, directory: &Path, programs: &[Program]) -> Result<Vec<
 
 /// The front of command lines over the slow link; `None`: it is not wanted, or not to be had and not asked for.
 fn link_fronts(args: &BenchArgs) -> Result<Option<Vec<OsString>>> {
-    let is_asked_for = args.links.contains(&LinkChoice::Slow);
+    let is_asked_for = args.links.contains(&Link::SlowLink);
     if !args.links.is_empty() && !is_asked_for {
         return Ok(None);
     }
@@ -218,12 +218,12 @@ fn link_fronts(args: &BenchArgs) -> Result<Option<Vec<OsString>>> {
 
 fn scope(args: &BenchArgs, front: &Option<Vec<OsString>>) -> Scope {
     let is_wanted = |link: &Link| match link {
-        Link::SharedMemory => args.links.is_empty() || args.links.contains(&LinkChoice::Shared),
+        Link::SharedMemory => args.links.is_empty() || args.links.contains(&Link::SharedMemory),
         Link::SlowLink => front.is_some(),
     };
     let programs = match args.only.as_slice() {
         [] => program::ALL.to_vec(),
-        only => only.iter().map(|&experiment| program_of(experiment)).collect(),
+        only => only.to_vec(),
     };
     let processors = std::thread::available_parallelism().map_or(1, usize::from) as u32;
     Scope {
@@ -231,17 +231,6 @@ fn scope(args: &BenchArgs, front: &Option<Vec<OsString>>) -> Scope {
         programs,
         is_quick: args.quick,
         processors,
-    }
-}
-
-fn program_of(experiment: Experiment) -> Program {
-    match experiment {
-        Experiment::Overlap => program::OVERLAP,
-        Experiment::Progress => program::PROGRESS,
-        Experiment::T0T3 => program::T0_T3,
-        Experiment::CollectiveCpu => program::COLLECTIVE_CPU,
-        Experiment::GhostCells => program::GHOST_CELLS,
-        Experiment::Wavefront => program::WAVEFRONT,
     }
 }
 

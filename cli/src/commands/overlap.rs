@@ -21,11 +21,11 @@ use lapscope_data::text::style::Style;
 /// # Errors
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &OverlapArgs) -> Result<ExitCode> {
-    let mut open = OpenRun::open(args.run.as_deref())?;
+    let mut open = OpenRun::open(args.read.run.as_deref())?;
     open.find_wrappers(&args.wrappers.names)?;
     let options = Options { top: args.top, ranks: &args.ranks };
     let all = build(&mut open, args.reference.as_deref(), options)?;
-    export::print(&mut Answer { all, by: args.by }, args.format)?;
+    export::print(&mut Answer { all, by: args.by }, args.read.format)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -32,7 +32,7 @@ struct Answer {
 /// # Errors
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &PendingArgs) -> Result<ExitCode> {
-    let mut open = OpenRun::open(args.run.as_deref())?;
+    let mut open = OpenRun::open(args.read.run.as_deref())?;
     let found = open.pending()?;
     let known = found.ranks.iter().copied();
     check_ranks("--rank", args.ranks.iter().copied(), known, &open.name())?;
@@ -43,7 +43,7 @@ pub fn run(args: &PendingArgs) -> Result<ExitCode> {
     warn(&problems);
     let (run, top) = (open.name(), args.top);
     let mut answer = Answer { json_version: JSON_VERSION, run, pending: items, top };
-    export::print(&mut answer, args.format)?;
+    export::print(&mut answer, args.read.format)?;
     Ok(ExitCode::SUCCESS)
 }
 

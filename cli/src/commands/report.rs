@@ -21,12 +21,11 @@ use lapscope_data::text::style::Style;
 /// # Errors
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
-    let mut open = OpenRun::open(args.run.as_deref())?;
+    let mut open = OpenRun::open(args.read.run.as_deref())?;
     open.find_wrappers(&args.wrappers.names)?;
-    let options =
-        ReportOptions { top: args.top, order: args.sort.into(), ..ReportOptions::default() };
+    let options = ReportOptions { top: args.top, order: args.sort, ..ReportOptions::default() };
     let mut report = build(&mut open, &args.ranks, options)?;
-    export::print(&mut report, args.format)?;
+    export::print(&mut report, args.read.format)?;
     Ok(ExitCode::SUCCESS)
 }
 

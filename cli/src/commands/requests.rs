@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde_json::json;
 
-use crate::args::{EndedFilter, KindFilter, RequestSort, RequestsArgs};
+use crate::args::RequestsArgs;
 use crate::export::rows::{Objects, RowWriter};
 use crate::export::{self, warn, Document};
 use crate::render;
@@ -30,15 +30,15 @@ const MOST_RANKS: i64 = 10_000_000;
 /// # Errors
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &RequestsArgs) -> Result<ExitCode> {
-    let mut open = OpenRun::open(args.run.as_deref())?;
+    let mut open = OpenRun::open(args.read.run.as_deref())?;
     open.find_wrappers(&args.wrappers.names)?;
     check(args, &open)?;
     let selection = Selection::new(args, &mut open)?;
     let mut answer = Answer { args, open: &mut open, selection, top: None, failed: Vec::new() };
-    if order(args) != Order::Stored || !args.format.streams() {
+    if order(args) != Order::Stored || !args.read.format.streams() {
         answer.find_top()?;
     }
-    export::print(&mut answer, args.format)?;
+    export::print(&mut answer, args.read.format)?;
     let Answer { selection, failed, .. } = answer;
     open.leave_out(failed)?;
     let mut problems = open.problems(&[]);
@@ -122,42 +122,18 @@ fn filter(args: &RequestsArgs) -> Filter {
     Filter {
         ranks: args.ranks.clone(),
         calls: args.calls.clone(),
-        kind: args.kind.map(|kind| match kind {
-            KindFilter::Send => "send",
-            KindFilter::Recv => "recv",
-            KindFilter::Collective => "collective",
-            KindFilter::Rma => "rma",
-            KindFilter::Io => "io",
-            KindFilter::Generalized => "generalized",
-            KindFilter::Other => "other",
-        }),
+        kind: args.kind,
         peer: args.peer,
         tag: args.tag,
         min_bytes: args.min_bytes,
         max_bytes: args.max_bytes,
-        ended: args.ended.map(|ended| match ended {
-            EndedFilter::Waited => "waited",
-            EndedFilter::Tested => "tested",
-            EndedFilter::Freed => "freed",
-            EndedFilter::Cancelled => "cancelled",
-            EndedFilter::Failed => "failed",
-            EndedFilter::Pending => "pending",
-        }),
+        ended: args.ended,
     }
 }
 
 fn order(args: &RequestsArgs) -> Order {
-    match args.sort {
-        Some(RequestSort::Completion) => Order::Completion,
-        Some(RequestSort::Post) => Order::Post,
-        Some(RequestSort::OverlapWindow) => Order::Window,
-        Some(RequestSort::Bytes) => Order::Bytes,
-        Some(RequestSort::UnsuccessfulTests) => Order::UnsuccessfulTests,
-        Some(RequestSort::Begin) => Order::Begin,
-        Some(RequestSort::Stored) => Order::Stored,
-        None if args.top == 0 && args.format.streams() => Order::Stored,
-        None => Order::Completion,
-    }
+    let streams = args.top == 0 && args.read.format.streams();
+    args.sort.unwrap_or(if streams { Order::Stored } else { Order::Completion })
 }
 
 /// Requests: the first in an order, or all as the files have them, which go out as they are read, so that memory does not

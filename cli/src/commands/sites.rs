@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::args::{SiteSort, SitesArgs};
+use crate::args::SitesArgs;
 use crate::export::rows::{self, RowWriter};
 use crate::export::{self, warn, Document};
 use crate::render;
@@ -16,25 +16,12 @@ use lapscope_analysis::pipeline::filters::{check_calls, check_ranks};
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_analysis::problem::module_problems;
 use lapscope_analysis::requests::is_wanted_call;
-use lapscope_analysis::sites::{group_sites, name_path, name_site, Order, Site};
+use lapscope_analysis::sites::{group_sites, name_path, name_site, Site};
 use lapscope_analysis::wrappers::Wrapper;
 use lapscope_analysis::JSON_VERSION;
 use lapscope_data::model::Nanos;
 use lapscope_data::symbols::{NameFrames, Renumbered};
 use lapscope_data::text::style::Style;
-
-impl From<SiteSort> for Order {
-    fn from(sort: SiteSort) -> Order {
-        match sort {
-            SiteSort::Time => Order::Time,
-            SiteSort::Exposed => Order::Completing,
-            SiteSort::Posting => Order::Posting,
-            SiteSort::Calls => Order::Calls,
-            SiteSort::Bytes => Order::Bytes,
-            SiteSort::OverlapWindow => Order::Window,
-        }
-    }
-}
 
 #[derive(Serialize)]
 struct Answer<'a> {
@@ -53,7 +40,7 @@ struct Answer<'a> {
 /// # Errors
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &SitesArgs) -> Result<ExitCode> {
-    let mut open = OpenRun::open(args.run.as_deref())?;
+    let mut open = OpenRun::open(args.read.run.as_deref())?;
     open.find_wrappers(&args.wrappers.names)?;
     let mut sums = open.sum()?;
     let mut problems = open.problems(&[]);
@@ -76,7 +63,7 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
         wrappers: open.wrappers.iter().collect(),
         is_tree: !args.paths,
     };
-    export::print(&mut answer, args.format)?;
+    export::print(&mut answer, args.read.format)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -107,7 +94,7 @@ fn wanted_sites(
     run_time: Nanos,
     symbols: &mut dyn NameFrames,
 ) -> Vec<Site> {
-    let all = group_sites(sums, Grouping::Path, args.sort.into());
+    let all = group_sites(sums, Grouping::Path, args.sort);
     let shown = if args.top == 0 { all.len() } else { args.top };
     let mut sites = Vec::new();
     for site in &all {

@@ -34,7 +34,7 @@ struct Answer {
 /// There is no run here, no file of it can be read, a launch failed, or standard output fails.
 pub fn run(args: &ThresholdsArgs) -> Result<ExitCode> {
     if !args.probe {
-        return of_run(args, args.run.as_deref());
+        return of_run(args, args.read.run.as_deref());
     }
     let program = OwnProgram {
         used_as: "lapscope thresholds --probe --",
@@ -58,7 +58,7 @@ fn of_run(args: &ThresholdsArgs, run: Option<&Path>) -> Result<ExitCode> {
     let (reference, _) = calibration::reference_for(&trace, &open.files.databases);
     let thresholds = Thresholds::find(&trace, &reference, &args.ranks, declared);
     let mut answer = Answer { json_version: JSON_VERSION, run: open.name(), thresholds };
-    export::print(&mut answer, args.format)?;
+    export::print(&mut answer, args.read.format)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -6,11 +6,12 @@ mod top;
 
 use std::collections::{BTreeMap, HashSet};
 
+use clap::ValueEnum;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use lapscope_data::db::Definitions;
-use lapscope_data::model::{site_frame, CallPath, Frame, Nanos, Rank};
+use lapscope_data::model::{site_frame, CallPath, Frame, Kind, Nanos, Rank, RequestEnded};
 use lapscope_data::symbols::{FrameName, NameFrames, Symbols};
 
 pub use read::Requests;
@@ -22,12 +23,12 @@ pub struct Filter {
     pub ranks: Vec<Rank>,
     /// Function names as the user typed them: "MPI_Isend" or "isend".
     pub calls: Vec<String>,
-    pub kind: Option<&'static str>,
+    pub kind: Option<Kind>,
     pub peer: Option<Rank>,
     pub tag: Option<i64>,
     pub min_bytes: Option<u64>,
     pub max_bytes: Option<u64>,
-    pub ended: Option<&'static str>,
+    pub ended: Option<RequestEnded>,
 }
 
 /// Whether a call's name is one of those that the user typed; any, when none was.
@@ -36,17 +37,22 @@ pub fn is_wanted_call(name: &str, wanted: &[String]) -> bool {
     wanted.is_empty() || wanted.iter().any(|wanted| bare(wanted) == bare(name))
 }
 
-/// What to list first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Order of requests, largest first; on the command line with these explanations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Order {
+    /// Time in the completing call
     Completion,
+    /// Time in the posting call
     Post,
-    Window,
+    /// Overlap window: from post to completing call
+    OverlapWindow,
+    /// Bytes transferred
     Bytes,
+    /// Unsuccessful tests
     UnsuccessfulTests,
-    /// The earliest post first.
+    /// In the order of their posts, the earliest first
     Begin,
-    /// As the files have them: by completing call.
+    /// As the files have them, rank by rank: needs no memory, however many they are
     Stored,
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use clap::ValueEnum;
 use serde::Serialize;
 
 use super::cell::Cell;
@@ -45,18 +46,22 @@ impl SiteKind {
     }
 }
 
-/// What to list first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Order of call sites, largest first; on the command line with these explanations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Order {
+    /// Time inside MPI
     #[default]
     Time,
-    /// Time in the calls that ended requests.
-    Completing,
-    /// Time in the calls themselves.
+    /// Exposed time: in calls that complete requests
+    Exposed,
+    /// Time in calls that make requests
     Posting,
+    /// Number of calls
     Calls,
+    /// Bytes transferred
     Bytes,
-    Window,
+    /// Overlap window: from post to completing call
+    OverlapWindow,
 }
 
 /// The calls of one MPI function at one place, over all ranks; nothing is named yet.
@@ -177,11 +182,11 @@ fn find_waits(run: &RunSums, site_of_entry: &[Option<usize>], sites: &mut [SiteS
 fn sort_sites(run: &RunSums, sites: &mut [SiteSums], order: Order) {
     let weight = |site: &SiteSums| match order {
         Order::Time => site.cell.time().0,
-        Order::Completing => site.cell.completion.0,
+        Order::Exposed => site.cell.completion.0,
         Order::Posting => site.cell.inside.0,
         Order::Calls => site.cell.count as i64,
         Order::Bytes => site.cell.bytes.0 as i64,
-        Order::Window => site.cell.window.0,
+        Order::OverlapWindow => site.cell.window.0,
     };
     let place = |site: &SiteSums| (run.calls[site.call].name.clone(), site.frame, site.path);
     sites.sort_by(|a, b| weight(b).cmp(&weight(a)).then_with(|| place(a).cmp(&place(b))));

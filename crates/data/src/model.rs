@@ -7,6 +7,7 @@ mod rank;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub};
 
+use clap::ValueEnum;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 use serde::Serialize;
 
@@ -236,7 +237,9 @@ impl RankInfo {
 }
 
 /// What a call or request does; `operation.kind`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, ValueEnum,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     Send,
@@ -249,9 +252,10 @@ pub enum Kind {
     Other,
 }
 
-impl FromSql for Kind {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        Ok(match value.as_str()? {
+impl Kind {
+    /// Of the column's word.
+    pub fn parse(word: &str) -> Kind {
+        match word {
             "send" => Kind::Send,
             "recv" => Kind::Recv,
             "collective" => Kind::Collective,
@@ -259,7 +263,38 @@ impl FromSql for Kind {
             "io" => Kind::Io,
             "generalized" => Kind::Generalized,
             _ => Kind::Other,
-        })
+        }
+    }
+}
+
+impl FromSql for Kind {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        value.as_str().map(Kind::parse)
+    }
+}
+
+/// How a request ended; `operation.ended`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RequestEnded {
+    Waited,
+    Tested,
+    Freed,
+    Cancelled,
+    Failed,
+    Pending,
+}
+
+impl RequestEnded {
+    /// As the column has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            RequestEnded::Waited => "waited",
+            RequestEnded::Tested => "tested",
+            RequestEnded::Freed => "freed",
+            RequestEnded::Cancelled => "cancelled",
+            RequestEnded::Failed => "failed",
+            RequestEnded::Pending => "pending",
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use super::row::Row;
 use super::top::Top;
 use super::{is_wanted_call, Filter, Order, Request};
 use lapscope_data::db::{scan_rows, Database, DbError, Definitions};
-use lapscope_data::model::{Bytes, CallRow, Nanos, Rank, RankKey};
+use lapscope_data::model::{Bytes, CallRow, Kind, Nanos, Rank, RankKey};
 
 /// An `operation` row in full.
 #[derive(Debug, Clone)]
@@ -261,12 +261,12 @@ fn is_wanted(
 ) -> bool {
     let peer = operation.peer.map(|peer| rank.neighbor(peer));
     (filter.ranks.is_empty() || filter.ranks.contains(&rank))
-        && filter.kind.map_or(true, |kind| operation.kind == kind)
+        && filter.kind.map_or(true, |kind| Kind::parse(&operation.kind) == kind)
         && (filter.peer.is_none() || peer == filter.peer)
         && (filter.tag.is_none() || operation.tag == filter.tag)
         && filter.min_bytes.map_or(true, |least| operation.bytes >= least)
         && filter.max_bytes.map_or(true, |most| operation.bytes <= most)
-        && (filter.ended.is_none() || operation.ended.as_deref() == filter.ended)
+        && filter.ended.map_or(true, |ended| operation.ended.as_deref() == Some(ended.word()))
         && (filter.calls.is_empty() || {
             let calls = [Some(operation.call_id), operation.init_call_id];
             let mut names = calls.into_iter().flatten().map(|id| call_name(definitions, id));

@@ -84,7 +84,7 @@ fn weight(order: Order, row: &Row, call: Option<&CallRow>, bytes: u64) -> i64 {
     match order {
         Order::Completion => ns(call.and_then(|call| call.duration)),
         Order::Post => row.post.0,
-        Order::Window => ns(call.map(|call| call.begin - row.post_begin - row.post)),
+        Order::OverlapWindow => ns(call.map(|call| call.begin - row.post_begin - row.post)),
         Order::Bytes => bytes as i64,
         Order::UnsuccessfulTests => row.unsuccessful_tests as i64,
         Order::Begin | Order::Stored => 0,

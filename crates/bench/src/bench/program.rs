@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use clap::builder::PossibleValue;
+use clap::ValueEnum;
 
 use super::mpi::Mpi;
 
@@ -11,13 +13,16 @@ use super::mpi::Mpi;
 pub struct Program {
     /// Its directory, and its name.
     pub name: &'static str,
+    /// As it may be typed, too.
+    alias: Option<&'static str>,
     source: &'static str,
 }
 
 macro_rules! program {
-    ($name:literal) => {
+    ($name:literal $(, $alias:literal)?) => {
         Program {
             name: $name,
+            alias: [$($alias)?].first().copied(),
             source: include_str!(concat!("../../../../examples/", $name, "/", $name, ".c")),
         }
     };
@@ -25,12 +30,26 @@ macro_rules! program {
 
 pub const OVERLAP: Program = program!("overlap");
 pub const PROGRESS: Program = program!("progress");
-pub const T0_T3: Program = program!("t0_t3");
-pub const COLLECTIVE_CPU: Program = program!("collective_cpu");
-pub const GHOST_CELLS: Program = program!("ghost_cells");
+pub const T0_T3: Program = program!("t0_t3", "t0-t3");
+pub const COLLECTIVE_CPU: Program = program!("collective_cpu", "collective-cpu");
+pub const GHOST_CELLS: Program = program!("ghost_cells", "ghost-cells");
 pub const WAVEFRONT: Program = program!("wavefront");
 
 pub const ALL: [Program; 6] = [OVERLAP, PROGRESS, T0_T3, COLLECTIVE_CPU, GHOST_CELLS, WAVEFRONT];
+
+impl ValueEnum for Program {
+    fn value_variants<'a>() -> &'a [Self] {
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let value = PossibleValue::new(self.name);
+        Some(match self.alias {
+            Some(alias) => value.alias(alias),
+            None => value,
+        })
+    }
+}
 
 /// What they include.
 const COMMON: [(&str, &str); 2] = [

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use clap::ValueEnum;
 use serde::Serialize;
 
 /// All runs of all experiments. Keys are documented in `docs/json.md`, tables in `schema/bench.sql`.
@@ -26,12 +27,14 @@ pub struct MpiFacts {
 }
 
 /// How the ranks reach each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Link {
     /// Of one machine: moving data is a processor's work.
+    #[value(name = "shared", help = "Ranks of one machine")]
     SharedMemory,
     /// TCP over a loopback of our own, held to [`Link::BYTES_PER_US`]: transfers take time while processors are free.
+    #[value(name = "slow", help = "TCP over a loopback of its own that carries 1600 Mbit/s")]
     SlowLink,
 }
 

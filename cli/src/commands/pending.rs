@@ -39,7 +39,7 @@ pub fn run(args: &PendingArgs) -> Result<ExitCode> {
     let mut items = found.items;
     items.retain(|item| args.ranks.is_empty() || args.ranks.contains(&item.rank));
     let mut problems = open.problems(&[]);
-    problems.extend(module_problems(found.symbols.troubles()));
+    problems.extend(module_problems(open.symbols.troubles()));
     warn(&problems);
     let (run, top) = (open.name(), args.top);
     let mut answer = Answer { json_version: JSON_VERSION, run, pending: items, top };

@@ -1,9 +1,10 @@
 //! `lapscope requests`: single requests.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Result;
 use serde_json::json;
@@ -15,11 +16,14 @@ use crate::render;
 use lapscope_analysis::pipeline::filters::{check_calls, check_ranks};
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_analysis::problem::module_problems;
-use lapscope_analysis::requests::{merge_top, Filter, Order, PlaceNames, Request, Requests};
-use lapscope_analysis::wrappers::Wrappers;
+use lapscope_analysis::requests::{
+    merge_top, paths_mentioning, Filter, Order, PlaceNames, Request, Requests,
+};
 use lapscope_analysis::JSON_VERSION;
 use lapscope_data::db::{for_each_file, Database, DbError, Definitions};
-use lapscope_data::symbols::{Renumbered, Symbols};
+use lapscope_data::model::RankInfo;
+use lapscope_data::places::{CallPathId, Grouping, Places};
+use lapscope_data::symbols::Symbols;
 use lapscope_data::text::style::Style;
 
 /// No world has more.
@@ -32,36 +36,36 @@ const MOST_RANKS: i64 = 10_000_000;
 pub fn run(args: &RequestsArgs) -> Result<ExitCode> {
     let mut open = OpenRun::open(args.read.run.as_deref())?;
     open.find_wrappers(&args.wrappers.names)?;
-    check(args, &open)?;
+    check(args, &mut open)?;
     let selection = Selection::new(args, &mut open)?;
     let mut answer = Answer { args, open: &mut open, selection, top: None, failed: Vec::new() };
     if order(args) != Order::Stored || !args.read.format.streams() {
         answer.find_top()?;
     }
     export::print(&mut answer, args.read.format)?;
-    let Answer { selection, failed, .. } = answer;
+    let Answer { failed, .. } = answer;
     open.leave_out(failed)?;
     let mut problems = open.problems(&[]);
-    problems.extend(module_problems(selection.symbols.troubles()));
+    problems.extend(module_problems(open.symbols.troubles()));
     warn(&problems);
     Ok(ExitCode::SUCCESS)
 }
 
 /// # Errors
 /// A filter names what there is not.
-fn check(args: &RequestsArgs, open: &OpenRun) -> Result<()> {
+fn check(args: &RequestsArgs, open: &mut OpenRun) -> Result<()> {
     if args.ranks.is_empty() && args.calls.is_empty() && args.peer.is_none() {
         return Ok(());
     }
     // Files that cannot be read are named when their requests are read.
     let database = |path: &PathBuf| Database::open(path).ok();
     let read = open.files.databases.iter().filter_map(database);
-    let files: Vec<Definitions> =
-        read.filter_map(|database| Definitions::read(&database).ok()).collect();
+    let files: Vec<Vec<RankInfo>> =
+        read.filter_map(|database| Definitions::read_ranks(&database).ok()).collect();
     if files.is_empty() {
         return Ok(());
     }
-    let infos = || files.iter().flat_map(|file| &file.ranks);
+    let infos = || files.iter().flatten();
     let ranks = infos().map(|info| info.rank);
     check_ranks("--rank", args.ranks.iter().copied(), ranks, &open.name())?;
     // The other end may have left no file.
@@ -69,52 +73,29 @@ fn check(args: &RequestsArgs, open: &OpenRun) -> Result<()> {
         (0..info.world_size.clamp(0, MOST_RANKS)).map(|number| info.rank.neighbor(number))
     });
     check_ranks("--peer", args.peer, worlds.chain(infos().map(|info| info.rank)), &open.name())?;
-    let calls = files.iter().flat_map(|file| file.calls.values());
-    check_calls(&args.calls, calls.map(|call| call.name.as_str()))
+    let places = open.places(Grouping::Address)?;
+    check_calls(&args.calls, places.calls.iter().map(|call| call.name.as_str()))
 }
 
-/// Which requests are wanted, and what names their places.
+/// Which requests are wanted, and their places.
 struct Selection {
     filter: Filter,
-    /// With --source: the call paths wanted, of each file.
-    paths: Option<HashMap<PathBuf, HashSet<i64>>>,
-    wrappers: Wrappers,
-    symbols: Symbols,
+    /// With --source: the call paths wanted.
+    paths: Option<HashSet<CallPathId>>,
+    places: Arc<Places>,
 }
 
 impl Selection {
     fn new(args: &RequestsArgs, open: &mut OpenRun) -> Result<Selection> {
-        let mut symbols = std::mem::take(&mut open.symbols);
-        let mut paths = None;
-        if let Some(text) = &args.source {
-            let of_files = paths.insert(HashMap::new());
-            for path in &open.files.databases {
-                // Files that cannot be read are named when their requests are read.
-                let Ok(database) = Database::open(path) else { continue };
-                let Ok(definitions) = Definitions::read(&database) else { continue };
-                let wanted = PlaceNames::new(&definitions).paths_mentioning(text, &mut symbols);
-                of_files.insert(path.clone(), wanted);
-            }
-        }
-        Ok(Selection { filter: filter(args), paths, wrappers: open.wrappers.clone(), symbols })
+        let places = open.places(Grouping::Address)?;
+        let mentioning = |text: &String| paths_mentioning(&places, text, &mut open.symbols);
+        let paths = args.source.as_ref().map(mentioning);
+        Ok(Selection { filter: filter(args), paths, places })
     }
 
-    fn set_callers(&mut self, definitions: &mut Definitions) {
-        let Definitions { modules, paths, .. } = definitions;
-        let mut names = Renumbered::new(&mut self.symbols, modules);
-        self.wrappers.set_callers(paths.values_mut(), modules, &mut names);
-    }
-
-    fn is_wanted_path<'a>(
-        paths: Option<&'a HashMap<PathBuf, HashSet<i64>>>,
-        file: &Path,
-    ) -> impl Fn(Option<i64>) -> bool + 'a {
-        let of_file = paths.map(|paths| paths.get(file));
-        move |path| match (of_file, path) {
-            (None, _) => true,
-            (Some(Some(wanted)), Some(path)) => wanted.contains(&path),
-            _ => false,
-        }
+    fn is_wanted_path(&self) -> impl Fn(Option<CallPathId>) -> bool + '_ {
+        let wanted = self.paths.as_ref();
+        move |path| wanted.map_or(true, |wanted| path.is_some_and(|path| wanted.contains(&path)))
     }
 }
 
@@ -180,23 +161,20 @@ impl Document for Answer<'_> {
 impl Answer<'_> {
     fn find_top(&mut self) -> Result<()> {
         let (order, top) = (order(self.args), self.args.top);
-        let (filter, paths) = (&self.selection.filter, self.selection.paths.as_ref());
+        let selection = &self.selection;
         let per_file = for_each_file(&self.open.files.databases, |database, definitions| {
-            let is_wanted = Selection::is_wanted_path(paths, &database.path);
-            let requests = Requests::new(database, &definitions, filter, is_wanted)?;
-            let top = requests.top(order, top)?;
-            Ok((definitions, top))
+            let of_file = selection.places.of_file(&database.path);
+            let is_wanted = selection.is_wanted_path();
+            let requests =
+                Requests::new(database, of_file, &definitions, &selection.filter, is_wanted)?;
+            requests.top(order, top)
         })?;
         self.open.leave_out(per_file.failed)?;
-        let (mut definitions, tops): (Vec<_>, Vec<_>) = per_file.read.into_iter().unzip();
-        for definitions in &mut definitions {
-            self.selection.set_callers(definitions);
-        }
-        let (tops, found): (Vec<_>, Vec<u64>) = tops.into_iter().unzip();
+        let (tops, found): (Vec<_>, Vec<u64>) = per_file.read.into_iter().unzip();
         let mut requests = merge_top(tops, top);
-        let mut places: Vec<PlaceNames<'_>> = definitions.iter().map(PlaceNames::new).collect();
+        let mut names = PlaceNames::new(&selection.places);
         for request in &mut requests {
-            places[request.file].fill_in(request, &mut self.selection.symbols);
+            names.fill_in(request, &mut self.open.symbols);
         }
         self.top = Some((requests, found.into_iter().sum()));
         Ok(())
@@ -211,7 +189,8 @@ impl Answer<'_> {
         let limit = if self.args.top == 0 { u64::MAX } else { self.args.top as u64 };
         let mut found = 0;
         for path in &self.open.files.databases {
-            match stream_file(path, &mut self.selection, limit, &mut found, take) {
+            let symbols = &mut self.open.symbols;
+            match stream_file(path, &self.selection, symbols, limit, &mut found, take) {
                 Ok(result) => result?,
                 Err(error) => self.failed.push(error),
             }
@@ -225,24 +204,25 @@ type Take<'a> = dyn FnMut(Request) -> Result<()> + 'a;
 /// The outer error is of the file, the inner one of who takes the requests.
 fn stream_file(
     path: &Path,
-    selection: &mut Selection,
+    selection: &Selection,
+    symbols: &mut Symbols,
     limit: u64,
     found: &mut u64,
     take: &mut Take<'_>,
 ) -> Result<Result<()>, DbError> {
     let database = Database::open(path)?;
-    let mut definitions = Definitions::read(&database)?;
-    selection.set_callers(&mut definitions);
-    let mut places = PlaceNames::new(&definitions);
+    let definitions = Definitions::read(&database)?;
+    let of_file = selection.places.of_file(path);
+    let is_wanted = selection.is_wanted_path();
+    let requests = Requests::new(&database, of_file, &definitions, &selection.filter, is_wanted)?;
+    let mut names = PlaceNames::new(&selection.places);
     let mut taken = Ok(());
-    let Selection { filter, paths, symbols, .. } = selection;
-    let is_wanted = Selection::is_wanted_path(paths.as_ref(), path);
-    Requests::new(&database, &definitions, filter, is_wanted)?.read(|mut request| {
+    requests.read(|mut request| {
         if *found >= limit {
             return false;
         }
         *found += 1;
-        places.fill_in(&mut request, symbols);
+        names.fill_in(&mut request, symbols);
         taken = take(request);
         taken.is_ok()
     })?;

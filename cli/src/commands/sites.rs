@@ -10,7 +10,6 @@ use crate::args::SitesArgs;
 use crate::export::rows::{self, RowWriter};
 use crate::export::{self, warn, Document};
 use crate::render;
-use lapscope_analysis::combine::Grouping;
 use lapscope_analysis::combine::RunSums;
 use lapscope_analysis::pipeline::filters::{check_calls, check_ranks};
 use lapscope_analysis::pipeline::OpenRun;
@@ -20,7 +19,8 @@ use lapscope_analysis::sites::{group_sites, name_path, name_site, Site};
 use lapscope_analysis::wrappers::Wrapper;
 use lapscope_analysis::JSON_VERSION;
 use lapscope_data::model::Nanos;
-use lapscope_data::symbols::{NameFrames, Renumbered};
+use lapscope_data::places::Grouping;
+use lapscope_data::symbols::NameFrames;
 use lapscope_data::text::style::Style;
 
 #[derive(Serialize)]
@@ -42,17 +42,14 @@ struct Answer<'a> {
 pub fn run(args: &SitesArgs) -> Result<ExitCode> {
     let mut open = OpenRun::open(args.read.run.as_deref())?;
     open.find_wrappers(&args.wrappers.names)?;
-    let mut sums = open.sum()?;
+    let mut sums = open.sum(Grouping::CallPath)?;
     let mut problems = open.problems(&[]);
     let ranks = sums.ranks.iter().map(|rank| rank.info.rank);
     check_ranks("--rank", args.ranks.iter().copied(), ranks, &open.name())?;
-    check_calls(&args.calls, sums.calls.iter().map(|call| call.name.as_str()))?;
+    check_calls(&args.calls, sums.places.calls.iter().map(|call| call.name.as_str()))?;
     sums.retain_ranks(&args.ranks);
     let run_time: Nanos = sums.ranks.iter().map(|rank| rank.info.run_time()).sum();
-    let modules = sums.modules.clone();
-    let mut names = Renumbered::new(&mut open.symbols, &modules);
-    sums.unify(Grouping::Path, &mut names);
-    let sites = wanted_sites(args, &sums, run_time, &mut names);
+    let sites = wanted_sites(args, &sums, run_time, &mut open.symbols);
     problems.extend(module_problems(open.symbols.troubles()));
     warn(&problems);
     let mut answer = Answer {
@@ -94,18 +91,19 @@ fn wanted_sites(
     run_time: Nanos,
     symbols: &mut dyn NameFrames,
 ) -> Vec<Site> {
-    let all = group_sites(sums, Grouping::Path, args.sort);
+    let all = group_sites(sums, args.sort);
     let shown = if args.top == 0 { all.len() } else { args.top };
     let mut sites = Vec::new();
     for site in &all {
         if sites.len() == shown {
             break;
         }
-        if !is_wanted_call(&sums.calls[site.call].name, &args.calls) {
+        if !is_wanted_call(&sums.places.call(site.id).name, &args.calls) {
             continue;
         }
         if let Some(text) = &args.source {
-            let frames = site.path.map(|path| name_path(&sums.paths[path].frames, symbols));
+            let path = sums.places.site(site.id).path.map(|path| sums.places.path(path));
+            let frames = path.map(|path| name_path(&path.frames, symbols));
             if !frames.iter().flatten().any(|frame| frame.mentions(text)) {
                 continue;
             }

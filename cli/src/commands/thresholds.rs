@@ -17,6 +17,7 @@ use lapscope_analysis::cvars;
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_analysis::thresholds::{Declared, Thresholds};
 use lapscope_analysis::JSON_VERSION;
+use lapscope_data::places::Grouping;
 use lapscope_data::say;
 use lapscope_data::text::style::Style;
 
@@ -52,7 +53,7 @@ pub fn run(args: &ThresholdsArgs) -> Result<ExitCode> {
 
 fn of_run(args: &ThresholdsArgs, run: Option<&Path>) -> Result<ExitCode> {
     let mut open = OpenRun::open(run)?;
-    let trace = open.trace(&args.ranks)?;
+    let trace = open.trace(&args.ranks, Grouping::Address)?;
     warn(&open.problems(&[]));
     let declared = declared(&open.files.databases);
     let (reference, _) = calibration::reference_for(&trace, &open.files.databases);

@@ -27,6 +27,7 @@ use lapscope_bench::tune::session::{Launched, Options, Session, Stopped};
 use lapscope_bench::tune::trial::{nanos, Setting, Trial};
 use lapscope_bench::tune::{choice, Bar};
 use lapscope_data::options;
+use lapscope_data::places::Grouping;
 use lapscope_data::say;
 use lapscope_data::store;
 use lapscope_data::text::shell;
@@ -416,7 +417,7 @@ fn read_first(
 ) -> Result<(FirstRun, Vec<Advice>)> {
     let mut open = OpenRun::open(Some(&launched.directory))?;
     open.find_wrappers(wrappers)?;
-    let trace = open.trace(&[])?;
+    let trace = open.trace(&[], Grouping::Line)?;
     let advice = in_detail(&mut open, &trace, &[], None, true).advice;
     let crowd = Crowd::of(&trace, &store::host_name());
     Ok((FirstRun { crowd, ..FirstRun::new(&trace, &advice, min_bytes) }, advice))

@@ -11,7 +11,6 @@ mod judge;
 mod merge;
 mod ranks;
 mod serial;
-mod spot;
 mod sums;
 mod words;
 

@@ -5,20 +5,20 @@ use std::collections::HashMap;
 use rustc_hash::FxHashMap;
 
 use super::cell::{request_window, Cell};
-use super::measures::FileMeasures;
+use super::measures::MeasureSums;
 use lapscope_data::db::{Definitions, RowSink};
 use lapscope_data::model::{
-    Bytes, CallName, CallRow, Category, Ended, Kind, Nanos, OperationRow, RankInfo, RankKey,
-    RequestRow, TallyRow,
+    Bytes, CallRow, Category, Ended, Kind, Nanos, OperationRow, RankInfo, RankKey, RequestRow,
+    TallyRow,
 };
+use lapscope_data::places::{OfFile, SiteId};
 
-/// What the calls of a cell have in common. Ids are those of the file.
+/// What the calls of a cell have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CellKey {
     /// Index into [`Definitions::ranks`].
     pub rank: u32,
-    pub call_id: i64,
-    pub call_path_id: Option<i64>,
+    pub site: SiteId,
     pub kind: Kind,
     pub size_class: u8,
     pub is_unsuccessful: bool,
@@ -32,16 +32,16 @@ pub struct FileSums {
     pub waits: Vec<(u32, u32, Nanos)>,
     /// For each rank of the file: see [`Aggregator::close_completion`].
     pub possible_overlap: Vec<Nanos>,
-    pub measures: FileMeasures,
+    pub measures: MeasureSums,
 }
 
 /// A [`RowSink`] that sums.
 #[derive(Debug)]
-pub struct Aggregator {
+pub struct Aggregator<'p> {
+    of_file: OfFile<'p>,
     ranks: HashMap<RankKey, u32>,
     /// For each rank of the file: when its run time begins and, where that is known, ends.
     spans: Vec<(Nanos, Option<Nanos>)>,
-    calls: HashMap<i64, CallName>,
     keys: FxHashMap<CellKey, u32>,
     cells: Vec<(CellKey, Cell)>,
     operations: Operations,
@@ -64,12 +64,12 @@ struct Completion {
     compute: Nanos,
 }
 
-impl Aggregator {
-    pub fn new(definitions: &Definitions) -> Self {
+impl<'p> Aggregator<'p> {
+    pub fn new(of_file: OfFile<'p>, definitions: &Definitions) -> Self {
         Aggregator {
+            of_file,
             ranks: (0..).zip(&definitions.ranks).map(|(index, info)| (info.key, index)).collect(),
             spans: definitions.ranks.iter().map(run_span).collect(),
-            calls: definitions.calls.clone(),
             keys: FxHashMap::default(),
             cells: Vec::new(),
             operations: Operations::default(),
@@ -85,7 +85,7 @@ impl Aggregator {
         let mut waits: Vec<_> =
             self.waits.into_iter().map(|((post, wait), time)| (post, wait, time)).collect();
         waits.sort_unstable();
-        let measures = FileMeasures::default(); // for whoever has the database
+        let measures = MeasureSums::default(); // for whoever has the database
         FileSums { cells: self.cells, waits, possible_overlap: self.possible_overlap, measures }
     }
 
@@ -147,14 +147,16 @@ fn is_in_span((begin, end): (Nanos, Option<Nanos>), moment: Nanos) -> bool {
     moment >= begin && end.map_or(true, |end| moment < end)
 }
 
-impl RowSink for Aggregator {
+impl RowSink for Aggregator<'_> {
     fn operation(&mut self, operation: &OperationRow) {
-        let transfers = self.calls.get(&operation.call_id).map_or(true, |call| call.counted);
+        let Some(site) = self.of_file.site(operation.call_id, operation.call_path_id) else {
+            return;
+        };
+        let transfers = self.of_file.places().call(site).counted;
         let bytes = if transfers { operation.bytes } else { Bytes(0) };
         let cell = self.cell_index(CellKey {
             rank: self.rank_index(operation.rank),
-            call_id: operation.call_id,
-            call_path_id: operation.call_path_id,
+            site,
             kind: operation.kind,
             size_class: bytes.size_class(),
             is_unsuccessful: false,
@@ -193,14 +195,13 @@ impl RowSink for Aggregator {
     }
 
     fn tally(&mut self, tally: &TallyRow) {
-        let call = self.calls.get(&tally.call_id);
-        let is_post = call.is_some_and(|call| call.category() == Category::Posting);
-        let kind = call.map_or(Kind::Other, |call| call.kind);
+        let Some(site) = self.of_file.site(tally.call_id, tally.call_path_id) else { return };
+        let call = self.of_file.places().call(site);
+        let is_post = call.category() == Category::Posting;
         let cell = self.cell_index(CellKey {
             rank: self.rank_index(tally.rank),
-            call_id: tally.call_id,
-            call_path_id: tally.call_path_id,
-            kind,
+            site,
+            kind: call.kind,
             size_class: tally.size_class,
             is_unsuccessful: tally.is_unsuccessful,
         });

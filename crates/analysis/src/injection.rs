@@ -22,14 +22,14 @@ use serde::Serialize;
 
 use self::arms::Arms;
 pub use self::gain::{Gain, Verdict, WholeGain, LEAST_SLOTS};
-use self::places::{FilePlace, NamedSite, Places};
+use self::places::post_addresses;
 pub use self::places::{PostAddress, PostPath};
 use self::read::{read_files, FileInjection};
 pub use self::read::{RankInjection, Tests};
-use super::wrappers::Wrappers;
 use lapscope_data::db::DbError;
 use lapscope_data::model::{Nanos, Rank};
-use lapscope_data::symbols::{FrameName, NameFrames, Renumbered, Symbols};
+use lapscope_data::places::{Places, SiteId};
+use lapscope_data::symbols::{FrameName, NameFrames};
 
 /// Injection in a run. Keys are documented in `docs/json.md`.
 #[derive(Debug, Serialize)]
@@ -77,35 +77,33 @@ impl Injection {
     pub fn of_run(
         databases: &[PathBuf],
         ranks: &[Rank],
-        wrappers: &Wrappers,
-        symbols: &mut Symbols,
+        places: &Places,
+        names: &mut dyn NameFrames,
     ) -> (Option<Injection>, Vec<DbError>) {
-        let (files, failed) = read_files(databases, ranks);
+        let (files, failed) = read_files(databases, places, ranks);
         if files.iter().all(|file| file.ranks.is_empty()) {
             return (None, failed);
         }
-        let mut places = Places::new(&files);
-        let modules = places.modules.clone();
-        let mut names = Renumbered::new(symbols, &modules);
-        wrappers.set_callers(&mut places.paths, &modules, &mut names);
-        (Some(build(&files, &places, &mut names)), failed)
+        (Some(build(&files, places, names)), failed)
     }
 }
 
 fn build(files: &[FileInjection], places: &Places, names: &mut dyn NameFrames) -> Injection {
-    let named = places.sites(names);
-    let site_of = |place: FilePlace| named.of_file[&place];
     let mut ranks: Vec<RankInjection> =
         files.iter().flat_map(|file| file.ranks.iter().cloned()).collect();
     ranks.sort_by_key(|rank| (rank.rank, rank.life));
-    let arms = merge_arms(files, site_of);
-    let sums = sum_sites(files, site_of);
+    let arms = merge_arms(files);
+    let sums = sum_sites(files);
+    let mut addresses = post_addresses(files, places);
     let totals = sum_totals(&ranks, &sums);
     // A thread of its own keeps the program from nothing: what it takes from it otherwise is in the gain of the whole.
     let is_beside = ranks.iter().all(|rank| rank.mode == "thread");
     let costs = arms.as_ref().filter(|_| !is_beside).map(|arms| share_costs(arms, &sums));
-    let site = |(site, sum): (usize, SiteSum)| {
-        let NamedSite { call, site: name, addresses } = named.named[site].clone();
+    let site = |(site, sum): (SiteId, SiteSum)| {
+        let call = places.call(site).name.clone();
+        let frame = places.site(site).frame;
+        let name = frame.and_then(|frame| names.name(frame).into_iter().next());
+        let addresses = addresses.remove(&site).unwrap_or_default().into_iter().collect();
         let cost = costs.as_ref().and_then(|costs| costs.get(&site)).copied().unwrap_or(0.0);
         let each = Nanos((cost / sum.tests.requests.max(1) as f64).round() as i64);
         let gain = arms.as_ref().map(|arms| gain::of_site(&arms.of_site(site), each, sum.policy));
@@ -130,23 +128,18 @@ struct SiteSum {
     policy: bool,
 }
 
-fn sum_sites(
-    files: &[FileInjection],
-    site_of: impl Fn(FilePlace) -> usize,
-) -> BTreeMap<usize, SiteSum> {
-    let mut sums: BTreeMap<usize, SiteSum> = BTreeMap::new();
-    for (at, file) in files.iter().enumerate() {
-        for row in &file.rows {
-            let sum = sums.entry(site_of((at, row.site))).or_default();
-            sum.tests += row.tests;
-            sum.ranks.insert(row.rank);
-            sum.policy |= row.is_on;
-        }
+fn sum_sites(files: &[FileInjection]) -> BTreeMap<SiteId, SiteSum> {
+    let mut sums: BTreeMap<SiteId, SiteSum> = BTreeMap::new();
+    for row in files.iter().flat_map(|file| &file.rows) {
+        let sum = sums.entry(row.at.0).or_default();
+        sum.tests += row.tests;
+        sum.ranks.insert(row.rank);
+        sum.policy |= row.is_on;
     }
     sums
 }
 
-fn sum_totals(ranks: &[RankInjection], sums: &BTreeMap<usize, SiteSum>) -> Totals {
+fn sum_totals(ranks: &[RankInjection], sums: &BTreeMap<SiteId, SiteSum>) -> Totals {
     let mut totals = Totals::default();
     sums.values().for_each(|sum| totals.tests += sum.tests);
     totals.spent_ns = ranks.iter().map(|rank| rank.spent_ns).sum();
@@ -155,22 +148,15 @@ fn sum_totals(ranks: &[RankInjection], sums: &BTreeMap<usize, SiteSum>) -> Total
 }
 
 /// What tests and interrupts cost each site.
-fn share_costs(arms: &Arms<usize>, sums: &BTreeMap<usize, SiteSum>) -> BTreeMap<usize, f64> {
+fn share_costs(arms: &Arms<SiteId>, sums: &BTreeMap<SiteId, SiteSum>) -> BTreeMap<SiteId, f64> {
     let cost = |tests: &Tests| (tests.test_ns + tests.interrupt_ns).0 as f64;
     arms.share_out(&sums.iter().map(|(&site, sum)| (site, cost(&sum.tests))).collect())
 }
 
-fn merge_arms(
-    files: &[FileInjection],
-    site_of: impl Fn(FilePlace) -> usize,
-) -> Option<Arms<usize>> {
-    let ranks = || {
-        files.iter().enumerate().flat_map(|(at, file)| file.arms.iter().map(move |arms| (at, arms)))
-    };
-    let slot = ranks().map(|(_, arms)| arms.slot()).next()?;
+fn merge_arms(files: &[FileInjection]) -> Option<Arms<SiteId>> {
+    let ranks = || files.iter().flat_map(|file| &file.arms);
+    let slot = ranks().map(Arms::slot).next()?;
     let mut run = Arms::new(slot);
-    for (at, arms) in ranks() {
-        run.merge(arms, |site| site_of((at, *site)));
-    }
+    ranks().for_each(|arms| run.merge(arms, |(site, _)| *site));
     Some(run)
 }

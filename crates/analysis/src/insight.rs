@@ -73,7 +73,7 @@ fn blocking_calls(run: &RunSums, totals: &Totals) -> Option<Insight> {
     let mut times: BTreeMap<&str, Nanos> = BTreeMap::new();
     for entry in &run.entries {
         if run.category(entry) == Category::BlockingPointToPoint {
-            *times.entry(&run.calls[entry.call].name).or_default() += entry.cell.inside;
+            *times.entry(&run.places.call(entry.site).name).or_default() += entry.cell.inside;
         }
     }
     let (call, call_ns) = times.into_iter().max_by_key(|(_, time)| *time)?;

@@ -5,6 +5,7 @@ use rusqlite::Connection;
 
 use lapscope_data::db::Definitions;
 use lapscope_data::model::{RankKey, Text};
+use lapscope_data::places::{OfFile, SiteId};
 
 /// An event that was counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -37,41 +38,37 @@ impl Quantity {
     }
 }
 
-/// A sum over the calls or requests at a place. At the place of a post, what is of calls is of the requests' shares of
+/// A sum over the calls or requests of a site. At the site of a post, what is of calls is of the requests' shares of
 /// those that ended them: value / requests ended by that call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Measure<Call, Path> {
+pub struct Measure {
     /// Index of the rank.
     pub rank: usize,
-    pub call: Call,
-    pub path: Option<Path>,
+    pub site: SiteId,
     pub quantity: Quantity,
     pub sum: i64,
     /// Rows that it is the sum of.
     pub rows: u64,
 }
 
-/// The measures of one file, by the file's ids.
+/// The measures of a file, or of a run.
 #[derive(Debug, Default)]
-pub struct FileMeasures {
+pub struct MeasureSums {
     pub counters: Vec<Counter>,
-    pub sums: Vec<Measure<i64, i64>>,
+    pub sums: Vec<Measure>,
 }
 
-/// The measures of a run; calls and paths are indices as in [`super::combine::RunSums`].
-#[derive(Debug, Default)]
-pub struct RunMeasures {
-    pub counters: Vec<Counter>,
-    pub sums: Vec<Measure<usize, usize>>,
-}
-
-impl FileMeasures {
+impl MeasureSums {
     /// Sums in the database: nothing is read when nothing was measured.
     ///
     /// # Errors
     /// What SQLite says of a damaged file.
-    pub fn read(connection: &Connection, definitions: &Definitions) -> rusqlite::Result<Self> {
-        let mut reader = Reader { connection, definitions, found: FileMeasures::default() };
+    pub fn read(
+        connection: &Connection,
+        definitions: &Definitions,
+        of_file: OfFile<'_>,
+    ) -> rusqlite::Result<Self> {
+        let mut reader = Reader { connection, definitions, of_file, found: MeasureSums::default() };
         if reader.has_cpu_time()? {
             for (quantity, value) in
                 [(Quantity::User, "c.user_ns"), (Quantity::System, "c.system_ns")]
@@ -130,7 +127,8 @@ impl Source {
 struct Reader<'a> {
     connection: &'a Connection,
     definitions: &'a Definitions,
-    found: FileMeasures,
+    of_file: OfFile<'a>,
+    found: MeasureSums,
 }
 
 impl Reader<'_> {
@@ -182,13 +180,14 @@ impl Reader<'_> {
             let counter = numbers
                 .iter()
                 .find(|(of_rank, of_number, _)| *of_rank == key && Some(*of_number) == number);
-            let (Some(rank), true) = (rank, counter.is_some() || numbers.is_empty()) else {
+            let site = self.of_file.site(row.get(1)?, row.get(2)?);
+            let place = rank.zip(site).filter(|_| counter.is_some() || numbers.is_empty());
+            let Some((rank, site)) = place else {
                 continue; // a damaged file
             };
             self.found.sums.push(Measure {
                 rank,
-                call: row.get(1)?,
-                path: row.get(2)?,
+                site,
                 quantity: quantity(counter.map_or(0, |(_, _, at)| *at)),
                 sum: row.get(4)?,
                 rows: row.get::<_, i64>(5)? as u64,

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::sites::name_path;
 use lapscope_data::db::{Database, DbError, Definitions};
-use lapscope_data::model::{Bytes, CallPath, Ended, Module, Nanos, Rank, RankInfo, RankKey};
-use lapscope_data::places::Paths;
+use lapscope_data::model::{Bytes, CallPath, Ended, Nanos, Rank, RankInfo, RankKey};
+use lapscope_data::places::{CallPathId, OfFile, Places};
 use lapscope_data::symbols::{FrameName, NameFrames};
 
 /// What it is that did not end.
@@ -16,7 +16,7 @@ pub enum What {
     Request,
 }
 
-/// A row that did not end, with the ids of its file.
+/// A row that did not end.
 #[derive(Debug, Clone)]
 pub struct PendingRow {
     pub what: What,
@@ -28,7 +28,7 @@ pub struct PendingRow {
     pub tag: Option<i64>,
     pub posted_peer: Option<i64>,
     pub communicator: Option<String>,
-    pub call_path_id: Option<i64>,
+    pub path: Option<CallPathId>,
     pub begin: Nanos,
 }
 
@@ -38,6 +38,7 @@ pub struct PendingRow {
 /// [`DbError::Damaged`].
 pub fn read_pending(
     database: &Database,
+    of_file: OfFile<'_>,
     definitions: &Definitions,
 ) -> Result<Vec<PendingRow>, DbError> {
     let sql = "SELECT 1, o.rank, p.thread_id, o.call_id, o.bytes, o.peer, o.tag, o.posted_peer, o.communicator_id,
@@ -49,29 +50,30 @@ pub fn read_pending(
       FROM call p CROSS JOIN operation o ON o.id = p.operation_id WHERE p.duration_ns IS NULL";
     let read = || -> rusqlite::Result<Vec<PendingRow>> {
         let mut statement = database.connection.prepare(sql)?;
-        let rows = statement.query_map([], |row| pending_row(row, definitions))?;
+        let rows = statement.query_map([], |row| pending_row(row, of_file, definitions))?;
         rows.collect()
     };
     read().map_err(DbError::reading(&database.path))
 }
 
-fn pending_row(row: &rusqlite::Row<'_>, definitions: &Definitions) -> rusqlite::Result<PendingRow> {
+fn pending_row(
+    row: &rusqlite::Row<'_>,
+    of_file: OfFile<'_>,
+    definitions: &Definitions,
+) -> rusqlite::Result<PendingRow> {
     let call_id: i64 = row.get(3)?;
     let communicator: Option<i64> = row.get(8)?;
     Ok(PendingRow {
         what: if row.get(0)? { What::Request } else { What::Call },
         rank: row.get(1)?,
         thread: definitions.thread_numbers.get(&row.get(2)?).copied().unwrap_or(0),
-        call: definitions
-            .calls
-            .get(&call_id)
-            .map_or_else(|| format!("call {call_id}"), |call| call.name.clone()),
+        call: of_file.call_name(call_id),
         bytes: row.get::<_, Bytes>(4)?.0,
         peer: row.get(5)?,
         tag: row.get(6)?,
         posted_peer: row.get(7)?,
         communicator: communicator.and_then(|id| definitions.communicators.get(&id).cloned()),
-        call_path_id: row.get(9)?,
+        path: row.get::<_, Option<i64>>(9)?.and_then(|path| of_file.path(path)),
         begin: row.get(10)?,
     })
 }
@@ -108,29 +110,22 @@ pub struct FilePending {
     pub rows: Vec<PendingRow>,
 }
 
-/// All files' rows in the order of rank; open calls before requests, the oldest first. `symbols` makes names of the
-/// modules that it is given.
-pub fn collect_pending<N: NameFrames>(
+/// All files' rows in the order of rank; open calls before requests, the oldest first.
+pub fn collect_pending(
     files: &[FilePending],
-    symbols: impl FnOnce(Vec<Module>) -> N,
-) -> (Vec<PendingItem>, N) {
-    let mut paths = Paths::default();
-    let mut found = Vec::new();
+    places: &Places,
+    names: &mut dyn NameFrames,
+) -> Vec<PendingItem> {
+    let mut items = Vec::new();
     for file in files {
         let ranks = file.definitions.ranks_by_key();
         for row in &file.rows {
-            let path = row.call_path_id.and_then(|id| paths.intern(&file.definitions, id));
-            found.extend(ranks.get(&row.rank).map(|&info| (info, row, path)));
+            let path = row.path.map(|path| places.path(path));
+            items.extend(ranks.get(&row.rank).map(|info| name_item(info, row, path, names)));
         }
     }
-    let (modules, paths) = paths.into_parts();
-    let mut names = symbols(modules);
-    let mut items: Vec<PendingItem> = found
-        .into_iter()
-        .map(|(info, row, path)| name_item(info, row, path.map(|path| &paths[path]), &mut names))
-        .collect();
-    items.sort_by_key(|item| (item.rank, item.life, item.what, item.begin_ns));
-    (items, names)
+    items.sort_by_key(|item: &PendingItem| (item.rank, item.life, item.what, item.begin_ns));
+    items
 }
 
 fn name_item(

@@ -5,26 +5,27 @@ pub mod overlap;
 pub mod report;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Result;
-use rusqlite::Connection;
 
 use self::filters::check_ranks;
 use crate::aggregate::{Aggregator, FileSums};
 use crate::combine::RunSums;
 use crate::injection::Injection;
-use crate::measures::FileMeasures;
+use crate::measures::MeasureSums;
 use crate::pending::{collect_pending, read_pending, FilePending, PendingItem};
 use crate::problem::{find_problems_of, Problem, ProblemKind};
-use crate::trace::{Rows, Trace};
+use crate::trace::{Rows, Trace, WithSinks};
 use crate::wrappers::{Asked, Uses, Wrappers};
 use lapscope_data::db::{
-    find_run, for_each_file, list_files, rows_to_scan, scan, Census, DbError, RunFiles,
+    find_run, for_each_file, list_files, rows_to_scan, scan, Census, DbError, NoSink, RunFiles,
 };
-use lapscope_data::model::{Module, Rank};
+use lapscope_data::model::Rank;
+use lapscope_data::places::{Grouping, Places};
 use lapscope_data::recovery::{recover_run, Copies};
 use lapscope_data::say;
-use lapscope_data::symbols::{Renumbered, Symbols};
+use lapscope_data::symbols::Symbols;
 use lapscope_data::text::progress::Progress;
 
 /// The files of a run, after what killed ranks left was turned into databases, and after every file was checked. All
@@ -38,8 +39,11 @@ pub struct OpenRun {
     in_part: Vec<Problem>,
     /// What functions only pass on to MPI, once [`OpenRun::find_wrappers`] has looked.
     pub wrappers: Wrappers,
-    /// Names frames; what was looked up once is kept.
+    /// Names frames of its places; what was looked up once is kept.
     pub symbols: Symbols,
+    /// Of all files, and what makes a site in them; `None`: they were not read yet.
+    places: Arc<Places>,
+    grouping: Option<Grouping>,
     /// Of spools whose ranks may still run elsewhere.
     _copies: Vec<Copies>,
 }
@@ -82,6 +86,8 @@ impl OpenRun {
             in_part: Vec::new(),
             wrappers: Wrappers::default(),
             symbols: Symbols::default(),
+            places: Arc::default(),
+            grouping: None,
             _copies: all_copies,
         })
     }
@@ -92,18 +98,42 @@ impl OpenRun {
     /// # Errors
     /// No file could be read.
     pub fn find_wrappers(&mut self, typed: &[String]) -> Result<()> {
-        let per_file = for_each_file(&self.files.databases, |database, definitions| {
-            let pairs =
-                used_paths(&database.connection).map_err(DbError::reading(&database.path))?;
-            Ok((definitions, pairs))
-        })?;
-        self.leave_out(per_file.failed)?;
+        self.read_places()?;
         let asked = Asked::new(typed);
-        self.wrappers = Wrappers::find(&Uses::new(&per_file.read), &asked, &mut self.symbols);
+        self.wrappers = Wrappers::find(&Uses::from(&*self.places), &asked, &mut self.symbols);
         for name in asked.names.iter().filter(|name| !self.wrappers.has(name)) {
             say!("--wrapper {name}: no such function was seen to call MPI");
         }
         Ok(())
+    }
+
+    /// Once.
+    fn read_places(&mut self) -> Result<()> {
+        if self.grouping.is_some() {
+            return Ok(());
+        }
+        let (places, failed) = Places::read(&self.files.databases)?;
+        self.leave_out(failed)?;
+        self.symbols = Symbols::new(places.modules.clone());
+        self.places = Arc::new(places);
+        self.grouping = Some(Grouping::Address);
+        Ok(())
+    }
+
+    /// The places of the run. Its call sites get their numbers when they are first wanted otherwise than by their addresses.
+    ///
+    /// # Errors
+    /// No file could be read.
+    pub fn places(&mut self, grouping: Grouping) -> Result<Arc<Places>> {
+        self.read_places()?;
+        if self.grouping == Some(Grouping::Address) {
+            let places = Arc::make_mut(&mut self.places);
+            let Places { paths, modules, .. } = places;
+            self.wrappers.set_callers(paths, modules, &mut self.symbols);
+            places.group(grouping, &mut self.symbols);
+            self.grouping = Some(grouping);
+        }
+        Ok(Arc::clone(&self.places))
     }
 
     /// What to know before believing what was read: of all files, of what reading them found, and of what had not ended.
@@ -138,21 +168,23 @@ impl OpenRun {
     ///
     /// # Errors
     /// No file could be read.
-    pub fn sum(&mut self) -> Result<RunSums> {
+    pub fn sum(&mut self, grouping: Grouping) -> Result<RunSums> {
+        let places = self.places(grouping)?;
         let progress = Progress::default();
         let per_file = for_each_file(&self.files.databases, |database, definitions| {
-            let mut aggregator = Aggregator::new(&definitions);
+            let of_file = places.of_file(&database.path);
+            let mut aggregator = Aggregator::new(of_file, &definitions);
             let sums = || -> rusqlite::Result<_> {
                 progress.expect(rows_to_scan(&database.connection)?);
                 scan(&database.connection, &mut aggregator, &|rows| progress.add(rows))?;
-                let measures = FileMeasures::read(&database.connection, &definitions)?;
+                let measures = MeasureSums::read(&database.connection, &definitions, of_file)?;
                 Ok(FileSums { measures, ..aggregator.finish() })
             };
             let sums = sums().map_err(DbError::reading(&database.path))?;
             Ok((definitions, sums))
         })?;
         self.leave_out(per_file.failed)?;
-        Ok(self.with_callers(RunSums::combine(per_file.read)))
+        Ok(RunSums::combine(Arc::clone(&places), per_file.read))
     }
 
     /// As [`OpenRun::sum`], and puts the same rows together across ranks.
@@ -160,42 +192,32 @@ impl OpenRun {
     /// # Errors
     /// No file could be read.
     pub fn sum_and_trace(&mut self) -> Result<(RunSums, Trace)> {
+        let places = self.places(Grouping::Line)?;
         let read = {
             let progress = Progress::default();
             let told = |rows| follow(&progress, rows);
-            Trace::read_with(&self.files.databases, Some(Aggregator::new), &told)?
+            Trace::read_with(&self.files.databases, &places, Some(Aggregator::new), &told)?
         };
         let sums = read.sinks.into_iter().map(|(definitions, sums)| (definitions, sums.finish()));
         self.leave_out(read.failed)?;
-        let sums = self.with_callers(RunSums::combine(sums.collect()));
-        Ok((sums, self.trace_with_callers(read.trace)))
-    }
-
-    fn with_callers(&mut self, mut sums: RunSums) -> RunSums {
-        let mut names = Renumbered::new(&mut self.symbols, &sums.modules);
-        self.wrappers.set_callers(&mut sums.paths, &sums.modules, &mut names);
-        sums
-    }
-
-    fn trace_with_callers(&mut self, mut trace: Trace) -> Trace {
-        let mut names = Renumbered::new(&mut self.symbols, &trace.modules);
-        self.wrappers.set_callers(&mut trace.paths, &trace.modules, &mut names);
-        trace
+        Ok((RunSums::combine(Arc::clone(&places), sums.collect()), read.trace))
     }
 
     /// Reads everything once and puts it together across ranks.
     ///
     /// # Errors
     /// No file could be read, or one of `ranks` is not in it.
-    pub fn trace(&mut self, ranks: &[Rank]) -> Result<Trace> {
-        let (trace, failed) = {
+    pub fn trace(&mut self, ranks: &[Rank], grouping: Grouping) -> Result<Trace> {
+        let places = self.places(grouping)?;
+        let WithSinks { trace, failed, .. } = {
             let progress = Progress::default();
-            Trace::read(&self.files.databases, &|rows| follow(&progress, rows))?
+            let told = |rows| follow(&progress, rows);
+            Trace::read_with::<NoSink>(&self.files.databases, &places, None, &told)?
         };
         self.leave_out(failed)?;
         let known = trace.ranks.iter().map(|trace| trace.info().rank);
         check_ranks("--rank", ranks.iter().copied(), known, &self.name())?;
-        Ok(self.trace_with_callers(trace))
+        Ok(trace)
     }
 
     /// Reads and names what did not end.
@@ -203,25 +225,36 @@ impl OpenRun {
     /// # Errors
     /// No file could be read.
     pub fn pending(&mut self) -> Result<Pending> {
+        let places = self.places(Grouping::Address)?;
         let per_file = for_each_file(&self.files.databases, |database, definitions| {
-            let rows = read_pending(database, &definitions)?;
+            let rows = read_pending(database, places.of_file(&database.path), &definitions)?;
             Ok(FilePending { definitions, rows })
         })?;
         self.leave_out(per_file.failed)?;
         let ranks = per_file.read.iter().flat_map(|file| &file.definitions.ranks);
         let ranks = ranks.map(|info| info.rank).collect();
-        let (items, symbols) =
-            collect_pending(&per_file.read, |modules: Vec<Module>| Symbols::new(modules));
-        Ok(Pending { items, ranks, symbols })
+        let items = collect_pending(&per_file.read, &places, &mut self.symbols);
+        Ok(Pending { items, ranks })
     }
 
     /// Reads what was injected, where ranks were asked to. Files of which that cannot be read are among the problems; what
     /// else they hold counts.
     pub fn injection(&mut self, ranks: &[Rank]) -> Option<Injection> {
-        let (injection, failed) =
-            Injection::of_run(&self.files.databases, ranks, &self.wrappers, &mut self.symbols);
-        self.read_in_part("what was injected is not read", failed);
-        injection
+        const NOT_READ: &str = "what was injected is not read";
+        match self.places(Grouping::Line) {
+            Ok(places) => {
+                let databases = &self.files.databases;
+                let (injection, failed) =
+                    Injection::of_run(databases, ranks, &places, &mut self.symbols);
+                self.read_in_part(NOT_READ, failed);
+                injection
+            }
+            Err(error) => {
+                let message = format!("{NOT_READ}: {error:#}");
+                self.in_part.push(Problem::new(ProblemKind::DamagedFile, message, vec![]));
+                None
+            }
+        }
     }
 
     /// Has files among the problems whose other rows count.
@@ -239,13 +272,6 @@ pub fn follow(progress: &Progress, rows: Rows) {
         Rows::Expected(rows) => progress.expect(rows),
         Rows::Read(rows) => progress.add(rows),
     }
-}
-
-/// `call_id` and `call_path_id` of everything that a file has rows of.
-fn used_paths(connection: &Connection) -> rusqlite::Result<Vec<(i64, i64)>> {
-    let sql = "SELECT DISTINCT call_id, call_path_id FROM operation WHERE call_path_id IS NOT NULL
-               UNION SELECT call_id, call_path_id FROM tally WHERE call_path_id IS NOT NULL";
-    connection.prepare(sql)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
 /// The files of a run, what killed ranks left among them.
@@ -269,6 +295,4 @@ pub struct Pending {
     pub items: Vec<PendingItem>,
     /// Of which files could be read.
     pub ranks: Vec<Rank>,
-    /// Knows which modules could not be used.
-    pub symbols: Symbols,
 }

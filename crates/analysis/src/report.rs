@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 
 use super::advice::Advice;
-use super::combine::Grouping;
 use super::combine::RunSums;
 use super::injection::Injection;
 use super::insight::{find_insights, Insight};
@@ -22,7 +21,7 @@ use super::wrappers::Wrapper;
 use super::JSON_VERSION;
 use crate::trace::{Clocks, Matching};
 use lapscope_data::model::{Kind, Nanos, RankInfo};
-use lapscope_data::symbols::{FrameName, NameFrames};
+use lapscope_data::symbols::NameFrames;
 
 /// What `lapscope report` says.
 #[derive(Debug, Serialize)]
@@ -147,7 +146,7 @@ impl Report {
     ) -> Report {
         let ranks = rank_rows(run);
         let totals = sum_totals(&ranks);
-        let sums = group_sites(run, Grouping::Frame, options.order);
+        let sums = group_sites(run, options.order);
         let shown = if options.top == 0 { sums.len() } else { options.top };
         let mut name = |sums| name_site(run, sums, totals.run_ns, names);
         let mut sites: Vec<Site> = sums.iter().take(shown).map(&mut name).collect();
@@ -276,27 +275,17 @@ fn spread(ranks: &[RankRow]) -> Spread {
     }
 }
 
-/// How a call site is known again: the call and the place; the address only where there is no line.
-fn site_key(call: &str, site: Option<&FrameName>) -> (String, Option<FrameName>) {
-    let site = site.map(|frame| FrameName {
-        address: if frame.line.is_some() { 0 } else { frame.address },
-        inlined: false,
-        ..frame.clone()
-    });
-    (call.to_owned(), site)
-}
-
 /// What overlap says of the same call sites.
 fn add_to_sites(sites: &mut [Site], overlap: &Overlap) {
     let mut parts: HashMap<_, Part> = HashMap::new();
     for row in &overlap.sites {
-        parts.entry(site_key(&row.call, row.site.as_ref())).or_default().add_requests(&row.numbers);
+        parts.entry(row.id).or_default().add_requests(&row.numbers);
     }
     for row in &overlap.blocking.sites {
-        parts.entry(site_key(&row.call, row.site.as_ref())).or_default().add_blocking(&row.numbers);
+        parts.entry(row.id).or_default().add_blocking(&row.numbers);
     }
     for site in sites {
-        site.overlap = parts.get(&site_key(&site.call, site.site.as_ref())).copied();
+        site.overlap = parts.get(&site.id).copied();
     }
 }
 

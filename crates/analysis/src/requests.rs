@@ -10,9 +10,9 @@ use clap::ValueEnum;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use lapscope_data::db::Definitions;
-use lapscope_data::model::{site_frame, CallPath, Frame, Kind, Nanos, Rank, RequestEnded};
-use lapscope_data::symbols::{FrameName, NameFrames, Symbols};
+use lapscope_data::model::{Kind, Nanos, Rank, RequestEnded};
+use lapscope_data::places::{CallPathId, Places};
+use lapscope_data::symbols::{FrameName, NameFrames};
 
 pub use read::Requests;
 pub use top::merge_top;
@@ -107,54 +107,48 @@ pub struct Request {
     #[serde(skip)]
     pub file: usize,
     #[serde(skip)]
-    pub call_path_id: Option<i64>,
+    pub path: Option<CallPathId>,
     #[serde(skip)]
-    pub completion_call_path_id: Option<i64>,
+    pub completion_path: Option<CallPathId>,
 }
 
-/// Names the places of one file's call paths, each once.
+/// Names places, each once.
 pub struct PlaceNames<'a> {
-    definitions: &'a Definitions,
-    known: FxHashMap<i64, Option<String>>,
+    places: &'a Places,
+    known: FxHashMap<CallPathId, Option<String>>,
 }
 
 impl<'a> PlaceNames<'a> {
-    pub fn new(definitions: &'a Definitions) -> Self {
-        PlaceNames { definitions, known: FxHashMap::default() }
+    pub fn new(places: &'a Places) -> Self {
+        PlaceNames { places, known: FxHashMap::default() }
     }
 
     /// Fills in where a request was posted and where it ended.
-    pub fn fill_in(&mut self, request: &mut Request, symbols: &mut Symbols) {
-        request.site = self.place(request.call_path_id, symbols);
-        request.completion_site = self.place(request.completion_call_path_id, symbols);
+    pub fn fill_in(&mut self, request: &mut Request, names: &mut dyn NameFrames) {
+        request.site = self.place(request.path, names);
+        request.completion_site = self.place(request.completion_path, names);
     }
 
-    fn place(&mut self, call_path_id: Option<i64>, symbols: &mut Symbols) -> Option<String> {
-        let id = call_path_id?;
-        if let Some(place) = self.known.get(&id) {
+    fn place(&mut self, path: Option<CallPathId>, names: &mut dyn NameFrames) -> Option<String> {
+        let path = path?;
+        if let Some(place) = self.known.get(&path) {
             return place.clone();
         }
-        let path = self.definitions.paths.get(&id);
-        let frame = path.and_then(|path| site_frame(path, &self.definitions.modules));
-        let named = frame.map(|frame| self.name(frame, symbols));
+        let named = self.places.frame_of(path).map(|frame| names.name(frame));
         let place = named.and_then(|names| names.first().map(FrameName::short));
-        self.known.insert(id, place.clone());
+        self.known.insert(path, place.clone());
         place
     }
+}
 
-    fn name(&self, frame: Frame, symbols: &mut Symbols) -> Vec<FrameName> {
-        let module =
-            frame.module.map(|module| symbols.module(&self.definitions.modules[module as usize]));
-        symbols.name(Frame { module, ..frame })
-    }
-
-    /// The paths that have `text` in a function or file name.
-    pub fn paths_mentioning(&self, text: &str, symbols: &mut Symbols) -> HashSet<i64> {
-        let mut mentions = |path: &CallPath| {
-            let mut frames = path.frames.iter();
-            frames.any(|&frame| self.name(frame, symbols).iter().any(|name| name.mentions(text)))
-        };
-        let paths = self.definitions.paths.iter();
-        paths.filter(|(_, path)| mentions(path)).map(|(id, _)| *id).collect()
-    }
+/// The paths that have `text` in a function or file name.
+pub fn paths_mentioning(
+    places: &Places,
+    text: &str,
+    names: &mut dyn NameFrames,
+) -> HashSet<CallPathId> {
+    let mut mentions = |frame| names.name(frame).iter().any(|name| name.mentions(text));
+    let mut is_wanted =
+        |path: &CallPathId| places.path(*path).frames.iter().any(|&frame| mentions(frame));
+    places.path_ids().filter(|path| is_wanted(path)).collect()
 }

@@ -6,10 +6,11 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use super::cell::Cell;
-use super::combine::{Grouping, RunSums};
+use super::combine::RunSums;
 use super::measures::Quantity;
 use super::overlap::sums::Part;
 use lapscope_data::model::{Category, Frame, Nanos};
+use lapscope_data::places::SiteId;
 use lapscope_data::symbols::{FrameName, NameFrames};
 
 /// What kind of calls a site holds.
@@ -67,40 +68,31 @@ pub enum Order {
 /// The calls of one MPI function at one place, over all ranks; nothing is named yet.
 #[derive(Debug, Clone)]
 pub struct SiteSums {
-    /// Index into [`RunSums::calls`].
-    pub call: usize,
+    pub id: SiteId,
     pub kind: SiteKind,
-    pub frame: Option<Frame>,
-    /// Index into [`RunSums::paths`], when grouped by path.
-    pub path: Option<usize>,
     pub cell: Cell,
     /// Ranks that called it.
     pub ranks: usize,
-    /// Where most of the time went that is shared out to its requests: call, frame, time.
-    pub completed: Option<(usize, Option<Frame>, Nanos)>,
+    /// Where most of the time went that is shared out to its requests.
+    pub completed: Option<(SiteId, Nanos)>,
     /// What was measured besides time: sums, and the rows that they are of.
     pub measures: BTreeMap<Quantity, (i64, u64)>,
 }
 
-type SiteKey = (usize, SiteKind, Option<Frame>, Option<usize>);
+type SiteKey = (SiteId, SiteKind);
 
 /// The sites at which a run's time is counted once, the first in `order` first. Completing calls are left out: their time
 /// is with the requests that they ended.
-pub fn group_sites(run: &RunSums, grouping: Grouping, order: Order) -> Vec<SiteSums> {
-    group(run, grouping, order, |kind| kind != SiteKind::Completing)
+pub fn group_sites(run: &RunSums, order: Order) -> Vec<SiteSums> {
+    group(run, order, |kind| kind != SiteKind::Completing)
 }
 
 /// The sites that end requests, those that took longest first.
 pub fn group_completing(run: &RunSums) -> Vec<SiteSums> {
-    group(run, Grouping::Frame, Order::Time, |kind| kind == SiteKind::Completing)
+    group(run, Order::Time, |kind| kind == SiteKind::Completing)
 }
 
-fn group(
-    run: &RunSums,
-    grouping: Grouping,
-    order: Order,
-    is_wanted: impl Fn(SiteKind) -> bool,
-) -> Vec<SiteSums> {
+fn group(run: &RunSums, order: Order, is_wanted: impl Fn(SiteKind) -> bool) -> Vec<SiteSums> {
     let mut index: HashMap<SiteKey, usize> = HashMap::new();
     let mut sites: Vec<SiteSums> = Vec::new();
     let mut ranks: Vec<BTreeSet<usize>> = Vec::new();
@@ -111,15 +103,11 @@ fn group(
             site_of_entry.push(None);
             continue;
         };
-        let frame = run.site_frame(entry.path);
-        let path = entry.path.filter(|_| grouping == Grouping::Path);
-        let at = *index.entry((entry.call, kind, frame, path)).or_insert_with(|| {
+        let at = *index.entry((entry.site, kind)).or_insert_with(|| {
             let (cell, ranks_of_site) = (Cell::default(), BTreeSet::new());
             sites.push(SiteSums {
-                call: entry.call,
+                id: entry.site,
                 kind,
-                frame,
-                path,
                 cell,
                 ranks: 0,
                 completed: None,
@@ -136,22 +124,16 @@ fn group(
         site.ranks = ranks.len();
     }
     find_waits(run, &site_of_entry, &mut sites);
-    add_measures(run, grouping, &index, &mut sites);
+    add_measures(run, &index, &mut sites);
     sort_sites(run, &mut sites, order);
     sites
 }
 
-fn add_measures(
-    run: &RunSums,
-    grouping: Grouping,
-    index: &HashMap<SiteKey, usize>,
-    sites: &mut [SiteSums],
-) {
+fn add_measures(run: &RunSums, index: &HashMap<SiteKey, usize>, sites: &mut [SiteSums]) {
     for measure in &run.measures.sums {
-        let Some(kind) = SiteKind::of(run.calls[measure.call].category()) else { continue };
-        let path = measure.path.filter(|_| grouping == Grouping::Path);
-        let key = (measure.call, kind, run.site_frame(measure.path), path);
-        if let Some(&at) = index.get(&key) {
+        let category = run.places.call(measure.site).category();
+        let Some(kind) = SiteKind::of(category) else { continue };
+        if let Some(&at) = index.get(&(measure.site, kind)) {
             let (sum, rows) = sites[at].measures.entry(measure.quantity).or_default();
             *sum = sum.saturating_add(measure.sum);
             *rows += measure.rows;
@@ -160,21 +142,18 @@ fn add_measures(
 }
 
 fn find_waits(run: &RunSums, site_of_entry: &[Option<usize>], sites: &mut [SiteSums]) {
-    let mut waits: HashMap<(usize, usize, Option<Frame>), Nanos> = HashMap::new();
+    let mut waits: HashMap<(usize, SiteId), Nanos> = HashMap::new();
     for &(post, wait, time) in &run.waits {
         if let Some(site) = site_of_entry[post] {
-            let entry = &run.entries[wait];
-            *waits.entry((site, entry.call, run.site_frame(entry.path))).or_default() += time;
+            let completing = run.places.first_of_name(run.entries[wait].site);
+            *waits.entry((site, completing)).or_default() += time;
         }
     }
-    for ((site, call, frame), time) in waits {
+    for ((site, completing), time) in waits {
         let completed = &mut sites[site].completed;
         // Ties are broken by place, so that the answer does not depend on the order of a hash table.
-        let is_more = completed.map_or(true, |(old_call, old_frame, old)| {
-            (time, call, frame) > (old, old_call, old_frame)
-        });
-        if is_more {
-            *completed = Some((call, frame, time));
+        if completed.map_or(true, |(old_site, old)| (time, completing) > (old, old_site)) {
+            *completed = Some((completing, time));
         }
     }
 }
@@ -188,13 +167,18 @@ fn sort_sites(run: &RunSums, sites: &mut [SiteSums], order: Order) {
         Order::Bytes => site.cell.bytes.0 as i64,
         Order::OverlapWindow => site.cell.window.0,
     };
-    let place = |site: &SiteSums| (run.calls[site.call].name.clone(), site.frame, site.path);
+    let place = |site: &SiteSums| {
+        let place = run.places.site(site.id);
+        (&run.places.call(site.id).name, place.frame, place.path)
+    };
     sites.sort_by(|a, b| weight(b).cmp(&weight(a)).then_with(|| place(a).cmp(&place(b))));
 }
 
 /// Sums with names: one line of a table, one object of the JSON.
 #[derive(Debug, Clone, Serialize)]
 pub struct Site {
+    #[serde(skip)]
+    pub id: SiteId,
     /// MPI function.
     pub call: String,
     pub kind: SiteKind,
@@ -336,15 +320,19 @@ pub fn name_site(
 ) -> Site {
     let mut innermost =
         |frame: Option<Frame>| frame.and_then(|frame| names.name(frame).into_iter().next());
-    let site = innermost(sums.frame);
-    let completed_in = sums.completed.map(|(call, frame, exposed_ns)| CompletedIn {
-        call: run.calls[call].name.clone(),
-        site: innermost(frame),
+    let places = &run.places;
+    let place = places.site(sums.id);
+    let site = innermost(place.frame);
+    let completed_in = sums.completed.map(|(completing, exposed_ns)| CompletedIn {
+        call: places.call(completing).name.clone(),
+        site: innermost(places.site(completing).frame),
         exposed_ns,
     });
-    let frames = sums.path.map(|path| name_path(&run.paths[path].frames, names));
+    let path = place.path.map(|path| places.path(path));
+    let frames = path.map(|path| name_path(&path.frames, names));
     Site {
-        call: run.calls[sums.call].name.clone(),
+        id: sums.id,
+        call: places.call(sums.id).name.clone(),
         kind: sums.kind,
         site,
         ranks: sums.ranks,
@@ -353,7 +341,7 @@ pub fn name_site(
         overlap: None,
         measures: Measures::new(run, sums),
         frames,
-        truncated: sums.path.is_some_and(|path| run.paths[path].truncated),
+        truncated: path.is_some_and(|path| path.truncated),
     }
 }
 

@@ -68,7 +68,7 @@ pub(super) fn size_classes(run: &RunSums, run_time: Nanos) -> Vec<SizeClass> {
 fn size_kind(run: &RunSums, entry: &Entry) -> Option<SizeKind> {
     let has_size = match run.category(entry) {
         Category::Posting | Category::Collective => true,
-        Category::BlockingPointToPoint => run.calls[entry.call].role != "PROBE",
+        Category::BlockingPointToPoint => run.places.call(entry.site).role != "PROBE",
         Category::Rma | Category::Io => entry.size_class > 0,
         _ => false,
     };
@@ -80,8 +80,8 @@ fn size_kind(run: &RunSums, entry: &Entry) -> Option<SizeKind> {
         Kind::Send | Kind::Recv | Kind::Other => SizeKind::PointToPoint,
     };
     // of the others only MPI_Start, whose tallies do not say what it started
-    let is_known =
-        entry.kind != Kind::Other || run.calls[entry.call].transfers == Some(Transfers::Started);
+    let is_known = entry.kind != Kind::Other
+        || run.places.call(entry.site).transfers == Some(Transfers::Started);
     Some(kind).filter(|_| has_size && is_known)
 }
 
@@ -89,7 +89,7 @@ fn size_kind(run: &RunSums, entry: &Entry) -> Option<SizeKind> {
 pub(super) fn kinds(run: &RunSums) -> Vec<KindRow> {
     let mut rows: BTreeMap<Kind, (u64, u64, Bytes)> = BTreeMap::new();
     for entry in &run.entries {
-        let call = &run.calls[entry.call];
+        let call = run.places.call(entry.site);
         let is_request = match run.category(entry) {
             Category::Posting => true,
             Category::BlockingPointToPoint | Category::Collective => false,

@@ -8,10 +8,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde::Serialize;
 
-use lapscope_data::db::Definitions;
 use lapscope_data::model::{innermost_own, CallName, CallPath, Frame, Module};
-use lapscope_data::places::{unknown_call, Interner, Paths};
-use lapscope_data::symbols::{base_name, FrameName, NameFrames, Renumbered, Symbols};
+use lapscope_data::places::Places;
+use lapscope_data::symbols::{base_name, FrameName, NameFrames};
 
 /// A function of more machine code than that does something of its own, bytes.
 const MOST_BYTES: u64 = 1024;
@@ -72,11 +71,7 @@ pub struct Wrappers {
 
 impl Wrappers {
     /// Judges by all calls of a run and where they were made.
-    pub fn find(uses: &Uses, asked: &Asked, symbols: &mut Symbols) -> Wrappers {
-        Wrappers::find_by(uses, asked, &mut Renumbered::new(symbols, &uses.modules))
-    }
-
-    fn find_by(uses: &Uses, asked: &Asked, names: &mut dyn NameFrames) -> Wrappers {
+    pub fn find(uses: &Uses<'_>, asked: &Asked, names: &mut dyn NameFrames) -> Wrappers {
         let frames: HashSet<Frame> =
             uses.paths.iter().flat_map(|path| &path.frames).copied().collect();
         let mut wrappers = Wrappers::default();
@@ -84,7 +79,7 @@ impl Wrappers {
             return wrappers;
         }
         let steps: Vec<Vec<Step>> =
-            uses.paths.iter().map(|path| steps(path, &uses.modules, names)).collect();
+            uses.paths.iter().map(|path| steps(path, uses.modules, names)).collect();
         let mut at = vec![0; steps.len()];
         let mut called_by_one: Vec<(Wrapper, Function<'_>)> = Vec::new();
         loop {
@@ -167,29 +162,19 @@ impl Wrappers {
 }
 
 /// The calls of a run, and where they were made.
-#[derive(Debug, Default)]
-pub struct Uses {
-    pub calls: Vec<CallName>,
-    pub paths: Vec<CallPath>,
-    pub modules: Vec<Module>,
+#[derive(Debug)]
+pub struct Uses<'a> {
+    pub calls: &'a [CallName],
+    pub paths: &'a [CallPath],
+    pub modules: &'a [Module],
     /// Indices of a call and of a path, each pair once.
     pub pairs: BTreeSet<(usize, usize)>,
 }
 
-impl Uses {
-    /// `files`: what each defines, and its pairs of `call_id` and `call_path_id`.
-    pub fn new(files: &[(Definitions, Vec<(i64, i64)>)]) -> Uses {
-        let (mut calls, mut paths) = (Interner::default(), Paths::default());
-        let mut pairs = BTreeSet::new();
-        for (definitions, of_file) in files {
-            for &(call, path) in of_file {
-                let name = definitions.calls.get(&call).cloned();
-                let call = calls.intern(name.unwrap_or_else(|| unknown_call(call)));
-                pairs.extend(paths.intern(definitions, path).map(|path| (call, path)));
-            }
-        }
-        let (modules, paths) = paths.into_parts();
-        Uses { calls: calls.values, paths, modules, pairs }
+impl<'a> From<&'a Places> for Uses<'a> {
+    fn from(places: &'a Places) -> Uses<'a> {
+        let Places { calls, paths, modules, .. } = places;
+        Uses { calls, paths, modules, pairs: places.uses().collect() }
     }
 }
 
@@ -272,7 +257,7 @@ impl<'a> Seen<'a> {
 
 /// Looks at every function on the way from `at`, the callers of MPI as far as they are known, outwards.
 fn look<'a>(
-    uses: &'a Uses,
+    uses: &'a Uses<'_>,
     steps: &'a [Vec<Step>],
     at: &[usize],
 ) -> BTreeMap<Function<'a>, Seen<'a>> {
@@ -360,15 +345,16 @@ mod tests {
     /// Calls with their paths, innermost first; what each is named by.
     fn named(asked: &[&str], calls: &[(&str, &[&'static str])]) -> Vec<String> {
         let mut names = Names(Vec::new());
-        let mut uses = Uses::default();
-        uses.modules.push(Module { path: "/opt/app".into(), build_id: String::new() });
-        for (at, (call, frames)) in calls.iter().enumerate() {
+        let modules = [Module { path: "/opt/app".into(), build_id: String::new() }];
+        let (mut names_of_calls, mut paths) = (Vec::new(), Vec::new());
+        for (call, frames) in calls {
             let role = match *call {
                 "MPI_Isend" | "MPI_Irecv" => "POST",
                 "MPI_Comm_dup" => "CONTROL",
                 _ => "COMPLETE",
             };
-            uses.calls.push(CallName { role: role.into(), ..CallName::unknown((*call).into()) });
+            names_of_calls
+                .push(CallName { role: role.into(), ..CallName::unknown((*call).into()) });
             let frames = frames.iter().map(|name| {
                 let known = names.0.iter().position(|known| known == name);
                 let address = known.unwrap_or_else(|| {
@@ -377,14 +363,15 @@ mod tests {
                 });
                 Frame { module: Some(0), address: address as u64, level: 0 }
             });
-            uses.paths.push(CallPath { frames: frames.collect(), ..CallPath::default() });
-            uses.pairs.insert((at, at));
+            paths.push(CallPath { frames: frames.collect(), ..CallPath::default() });
         }
         let asked = Asked::new(&asked.iter().map(|name| name.to_string()).collect::<Vec<_>>());
-        let wrappers = Wrappers::find_by(&uses, &asked, &mut names);
-        wrappers.set_callers(&mut uses.paths, &uses.modules, &mut names);
-        let site = |path: &CallPath| lapscope_data::model::site_frame(path, &uses.modules);
-        let frames = uses.paths.iter().filter_map(site);
+        let pairs = (0..calls.len()).map(|at| (at, at)).collect();
+        let uses = Uses { calls: &names_of_calls, paths: &paths, modules: &modules, pairs };
+        let wrappers = Wrappers::find(&uses, &asked, &mut names);
+        wrappers.set_callers(&mut paths, &modules, &mut names);
+        let site = |path: &CallPath| lapscope_data::model::site_frame(path, &modules);
+        let frames = paths.iter().filter_map(site);
         frames.filter_map(|frame| names.name(frame).swap_remove(0).function).collect()
     }
 

@@ -25,6 +25,7 @@ use check::BadValue;
 
 pub use census::Census;
 pub use configuration::{Configuration, Settings};
+pub(crate) use definitions::collect;
 pub use definitions::Definitions;
 pub use guard::{guard, unlimited};
 pub use locate::{find_run, list_files, parse_name, FileKey, RunFiles};
@@ -199,7 +200,7 @@ where
 
 /// What `one` makes of every file, in their order, and why of some it makes nothing. A thread has one file open at a time:
 /// `one` must not give work to other threads, or its own would begin another file meanwhile.
-fn side_by_side<T: Send>(
+pub(crate) fn side_by_side<T: Send>(
     paths: &[PathBuf],
     one: impl Fn(&Path) -> Result<T, DbError> + Sync,
 ) -> (Vec<T>, Vec<DbError>) {

@@ -1,13 +1,21 @@
-//! What files number for themselves, numbered run-wide: calls, modules, call paths.
+//! The places of a run, numbered once. Files have ids of their own for calls, modules and call paths; here these get numbers of
+//! the run, and every call site an id, by which everything is summed. Names are looked up when something is printed.
+
+mod group;
+mod read;
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
 
-use crate::db::Definitions;
-use crate::model::{CallName, CallPath, Frame, Module};
+use rustc_hash::FxHashMap;
+
+pub use self::group::Grouping;
+use crate::model::{site_frame, CallName, CallPath, Frame, Module};
 
 /// Of a call whose name its file does not have.
-pub fn unknown_call(id: i64) -> CallName {
+fn unknown_call(id: i64) -> CallName {
     CallName::unknown(format!("call {id}"))
 }
 
@@ -34,29 +42,134 @@ impl<T: Clone + Eq + Hash> Interner<T> {
     }
 }
 
-/// Call paths with modules numbered run-wide.
-#[derive(Debug, Default)]
-pub struct Paths {
-    pub modules: Interner<Module>,
-    pub paths: Interner<CallPath>,
-}
+/// A call path of the run. Never zero, so that none at all takes no room of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallPathId(NonZeroU32);
 
-impl Paths {
-    /// The run-wide index of path `id` of a file; `None` when the file does not hold it.
-    pub fn intern(&mut self, definitions: &Definitions, id: i64) -> Option<usize> {
-        let path = definitions.paths.get(&id)?;
-        let frames = path.frames.iter().map(|frame| {
-            let module = frame.module.map(|module| {
-                self.modules.intern(definitions.modules[module as usize].clone()) as u32
-            });
-            Frame { module, ..*frame }
-        });
-        let path = CallPath { frames: frames.collect(), truncated: path.truncated, caller: None };
-        Some(self.paths.intern(path))
+impl CallPathId {
+    fn at(index: usize) -> CallPathId {
+        let number = u32::try_from(index + 1).ok().and_then(NonZeroU32::new);
+        CallPathId(number.expect("no run has four billion call paths"))
     }
 
-    /// The modules and paths, to be indexed by what [`Paths::intern`] returned.
-    pub fn into_parts(self) -> (Vec<Module>, Vec<CallPath>) {
-        (self.modules.values, self.paths.values)
+    fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
+
+/// A call site of the run: what is summed by place is summed by this. In the order of [`CallSite`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SiteId(u32);
+
+/// One MPI function called at one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CallSite {
+    /// Index into [`Places::calls`].
+    pub call: u32,
+    /// The frame that it is named by; of several that are one place the first.
+    pub frame: Option<Frame>,
+    /// Only where whole call paths are told apart; of several that are one the first.
+    pub path: Option<CallPathId>,
+}
+
+/// All places of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    /// Those that were called.
+    pub calls: Vec<CallName>,
+    /// Frames index into this.
+    pub modules: Vec<Module>,
+    /// Those by which something was called.
+    pub paths: Vec<CallPath>,
+    /// Every pair of a call and a path that there is, and its site.
+    uses: FxHashMap<(u32, Option<CallPathId>), SiteId>,
+    sites: Vec<CallSite>,
+    files: HashMap<PathBuf, FileIds>,
+}
+
+/// What a file's ids are in the run.
+#[derive(Debug, Clone, Default)]
+struct FileIds {
+    /// By `call_name.id`.
+    calls: FxHashMap<i64, u32>,
+    /// By `call_path.id`.
+    paths: FxHashMap<i64, CallPathId>,
+}
+
+impl Places {
+    pub fn site(&self, site: SiteId) -> &CallSite {
+        &self.sites[site.0 as usize]
+    }
+
+    /// The first site of that name: call paths of one are told apart only where that was asked for.
+    pub fn first_of_name(&self, site: SiteId) -> SiteId {
+        let CallSite { call, frame, .. } = *self.site(site);
+        let is_before = |known: &CallSite| (known.call, known.frame) < (call, frame);
+        SiteId(self.sites.partition_point(is_before) as u32)
+    }
+
+    /// The function that is called there.
+    pub fn call(&self, site: SiteId) -> &CallName {
+        &self.calls[self.site(site).call as usize]
+    }
+
+    pub fn path(&self, path: CallPathId) -> &CallPath {
+        &self.paths[path.index()]
+    }
+
+    pub fn path_ids(&self) -> impl Iterator<Item = CallPathId> {
+        (0..self.paths.len()).map(CallPathId::at)
+    }
+
+    /// The frame that a call path is named by.
+    pub fn frame_of(&self, path: CallPathId) -> Option<Frame> {
+        site_frame(self.path(path), &self.modules)
+    }
+
+    /// What is called by which path: indices into `calls` and `paths`.
+    pub fn uses(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.uses.keys().filter_map(|&(call, path)| Some((call as usize, path?.index())))
+    }
+
+    /// To look up ids of a file.
+    pub fn of_file(&self, path: &Path) -> OfFile<'_> {
+        OfFile { places: self, ids: self.files.get(path) }
+    }
+}
+
+/// The places of a run by the ids of one of its files.
+#[derive(Debug, Clone, Copy)]
+pub struct OfFile<'p> {
+    places: &'p Places,
+    ids: Option<&'p FileIds>,
+}
+
+impl<'p> OfFile<'p> {
+    /// Index into [`Places::calls`].
+    pub fn call_index(self, id: i64) -> Option<u32> {
+        self.ids?.calls.get(&id).copied()
+    }
+
+    pub fn call(self, id: i64) -> Option<&'p CallName> {
+        self.call_index(id).map(|call| &self.places.calls[call as usize])
+    }
+
+    pub fn call_name(self, id: i64) -> String {
+        self.call(id).map_or_else(|| unknown_call(id).name, |call| call.name.clone())
+    }
+
+    /// `None` when the file does not hold it.
+    pub fn path(self, id: i64) -> Option<CallPathId> {
+        self.ids?.paths.get(&id).copied()
+    }
+
+    /// Where a call was made: `call_id` and `call_path_id` of a row. `None` of rows that were not there when the places were read.
+    pub fn site(self, call: i64, path: Option<i64>) -> Option<SiteId> {
+        let path = path.and_then(|path| self.path(path));
+        self.places.uses.get(&(self.call_index(call)?, path)).copied()
+    }
+
+    pub fn places(self) -> &'p Places {
+        self.places
     }
 }

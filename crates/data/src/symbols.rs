@@ -42,30 +42,14 @@ pub enum ModuleTrouble {
 #[derive(Default)]
 pub struct Symbols {
     modules: Vec<(Module, Option<LoadedModule>)>,
-    index: HashMap<Module, u32>,
     names: HashMap<Frame, Vec<FrameName>>,
 }
 
 impl Symbols {
     /// `modules` are what [`Frame::module`] indexes.
     pub fn new(modules: Vec<Module>) -> Self {
-        let mut symbols = Symbols::default();
-        for module in modules {
-            symbols.index.entry(module.clone()).or_insert(symbols.modules.len() as u32);
-            symbols.modules.push((module, None));
-        }
-        symbols
-    }
-
-    /// What [`Frame::module`] must say for frames of `module`.
-    pub fn module(&mut self, module: &Module) -> u32 {
-        if let Some(&index) = self.index.get(module) {
-            return index;
-        }
-        let index = self.modules.len() as u32;
-        self.index.insert(module.clone(), index);
-        self.modules.push((module.clone(), None));
-        index
+        let modules = modules.into_iter().map(|module| (module, None)).collect();
+        Symbols { modules, names: HashMap::new() }
     }
 
     /// Modules from which frames were wanted that could not be named.
@@ -124,42 +108,6 @@ impl NameFrames for Symbols {
         let (module, loaded) = self.modules.get_mut(frame.module? as usize)?;
         let loaded = loaded.get_or_insert_with(|| LoadedModule::load(module));
         loaded.elf().find(frame.address.saturating_sub(1)).map(|found| found.size)
-    }
-}
-
-/// [`Symbols`] for frames that index into other modules.
-pub struct Renumbered<'a> {
-    symbols: &'a mut Symbols,
-    modules: Vec<u32>,
-}
-
-impl<'a> Renumbered<'a> {
-    pub fn new(symbols: &'a mut Symbols, modules: &[Module]) -> Renumbered<'a> {
-        let modules = modules.iter().map(|module| symbols.module(module)).collect();
-        Renumbered { symbols, modules }
-    }
-
-    fn renumber(&self, frame: Frame) -> Frame {
-        let module = frame.module.and_then(|module| self.modules.get(module as usize).copied());
-        Frame { module, ..frame }
-    }
-}
-
-impl NameFrames for Renumbered<'_> {
-    fn name(&mut self, frame: Frame) -> Vec<FrameName> {
-        self.symbols.name(self.renumber(frame))
-    }
-
-    fn column(&mut self, frame: Frame) -> Option<u32> {
-        self.symbols.column(self.renumber(frame))
-    }
-
-    fn show_column(&mut self, frame: Frame) {
-        self.symbols.show_column(self.renumber(frame));
-    }
-
-    fn code_bytes(&mut self, frame: Frame) -> Option<u64> {
-        self.symbols.code_bytes(self.renumber(frame))
     }
 }
 

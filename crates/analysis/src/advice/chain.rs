@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::spot::{spot_of, Spot};
 use crate::trace::{Trace, NONE};
+use lapscope_data::places::SiteId;
 
 /// That one rank waited for another. Moments as in [`Trace`].
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +38,7 @@ pub enum Doing {
 pub(super) struct Origin {
     pub doing: Doing,
     pub rank: u32,
-    pub spot: Spot,
+    pub spot: SiteId,
 }
 
 /// The waits of a run.
@@ -54,8 +54,8 @@ impl<'a> Chains<'a> {
     }
 
     /// For each call that waited for ranks which were inside MPI themselves: where that began, by time.
-    pub fn origins(&self) -> BTreeMap<Spot, BTreeMap<Origin, i64>> {
-        let mut origins: BTreeMap<Spot, BTreeMap<Origin, i64>> = BTreeMap::new();
+    pub fn origins(&self) -> BTreeMap<SiteId, BTreeMap<Origin, i64>> {
+        let mut origins: BTreeMap<SiteId, BTreeMap<Origin, i64>> = BTreeMap::new();
         for (&rank, waits) in self.waits {
             for wait in waits.iter().filter(|wait| !self.is_outside(wait)) {
                 let of_spot = origins.entry(self.spot(rank, wait.by)).or_default();
@@ -105,14 +105,14 @@ impl<'a> Chains<'a> {
     }
 
     /// Where the awaited rank came to, when it came.
-    fn awaited(&self, by: u32, wait: &Wait) -> Spot {
+    fn awaited(&self, by: u32, wait: &Wait) -> SiteId {
         match wait.post {
             NONE => self.spot(by, wait.by),
             post => self.spot(wait.whom, post),
         }
     }
 
-    fn spot(&self, rank: u32, operation: u32) -> Spot {
-        spot_of(self.trace, &self.trace.ranks[rank as usize].operations[operation as usize])
+    fn spot(&self, rank: u32, operation: u32) -> SiteId {
+        self.trace.ranks[rank as usize].operations[operation as usize].site
     }
 }

@@ -6,33 +6,33 @@ use rustc_hash::FxHashMap;
 
 use super::chain::Wait;
 use super::serial::{joins, Join};
-use super::spot::{spot_of, Spot};
 use super::sums::{join_ranges, Late, Sums};
 use crate::overlap::exposure::{Bounds, Exposure};
 use crate::overlap::witness::{Awaited, Waited, Witness};
 use crate::trace::{Direction, Half, Operation, Trace, NONE};
 use lapscope_data::model::Kind;
+use lapscope_data::places::SiteId;
 
 /// What has the same cure at the same place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Finding {
     /// Nobody entered MPI in the computation in front of this completing call.
-    Test(Spot),
+    Test(SiteId),
     /// This wait could be part of a later one.
-    WaitTogether(Spot, Spot),
+    WaitTogether(SiteId, SiteId),
     /// This wait for sends could come behind that call, the last that completes receives, and computation on the way there.
-    WaitBehind(Spot, Spot),
+    WaitBehind(SiteId, SiteId),
     /// Waiting for a receive that was posted late, there.
-    LateReceive(Spot, Spot),
+    LateReceive(SiteId, SiteId),
     /// Waiting for a send or for a member of a collective.
-    Late(Spot),
+    Late(SiteId),
     /// A send that blocks until its receiver is there.
-    Blocking(Spot),
+    Blocking(SiteId),
     /// Transferring, without computation beside it.
-    Nothing(Spot),
+    Nothing(SiteId),
     /// Transferring, much longer than alone or with computation enough beside it.
-    Slow(Spot),
-    Posts(Spot),
+    Slow(SiteId),
+    Posts(SiteId),
     /// Ranks that could have run and had no processor, wherever they waited.
     NoProcessor,
 }
@@ -81,12 +81,12 @@ struct Booking {
     finding: Finding,
     parts: Exposure,
     /// The post whose window would change, the rank on which, and the computation in it.
-    post: Option<Spot>,
+    post: Option<SiteId>,
     changed: Option<u32>,
     compute: Option<i64>,
     late: Option<(u32, Late)>,
-    or_test: Option<(Spot, Spot)>,
-    behind: Option<Spot>,
+    or_test: Option<(SiteId, SiteId)>,
+    behind: Option<SiteId>,
 }
 
 impl<'a> Gatherer<'a> {
@@ -170,7 +170,7 @@ impl<'a> Gatherer<'a> {
 
     /// What joining the call with a later one is a cure for: all the time that it waited for others where that kept sends from
     /// being posted, else what computation would have hidden.
-    fn joined(&self, waited_for: &Waited<'_>, waiting: Spot, call: u32) -> Option<Booking> {
+    fn joined(&self, waited_for: &Waited<'_>, waiting: SiteId, call: u32) -> Option<Booking> {
         /// Behind so little computation nothing is hidden: this part of the wait.
         const LITTLE: i64 = 10;
         let Exposure { late_partner, no_remote_progress, transfer, .. } = waited_for.exposed;
@@ -209,7 +209,7 @@ impl<'a> Gatherer<'a> {
         }
     }
 
-    fn late(&self, waited_for: &Waited<'_>, waiting: Spot) -> Option<Booking> {
+    fn late(&self, waited_for: &Waited<'_>, waiting: SiteId) -> Option<Booking> {
         let ns = waited_for.exposed.late_partner;
         if ns <= 0 {
             return None;
@@ -240,7 +240,7 @@ impl<'a> Gatherer<'a> {
 
     /// The partner had posted and computed: what would change is in its window. A partner whose call blocks has none, and is
     /// late in what it does besides.
-    fn outside(&self, waited_for: &Waited<'_>, waiting: Spot) -> Option<Booking> {
+    fn outside(&self, waited_for: &Waited<'_>, waiting: SiteId) -> Option<Booking> {
         let ns = waited_for.exposed.no_remote_progress;
         if ns <= 0 {
             return None;
@@ -275,7 +275,7 @@ impl<'a> Gatherer<'a> {
     }
 
     /// The call behind which the one that waited could come as well.
-    fn behind(&self, waited_for: &Waited<'_>) -> Option<Spot> {
+    fn behind(&self, waited_for: &Waited<'_>) -> Option<SiteId> {
         match self.joins[waited_for.half.call? as usize] {
             Join::Behind { call, .. } => Some(self.call_spot(self.rank, call)),
             Join::Together(_) | Join::Nothing => None,
@@ -283,7 +283,11 @@ impl<'a> Gatherer<'a> {
     }
 
     /// The post and the completing call between which the partner computed.
-    fn region_of_partner(&self, waited_for: &Waited<'_>, waiting: Spot) -> Option<(Spot, Spot)> {
+    fn region_of_partner(
+        &self,
+        waited_for: &Waited<'_>,
+        waiting: SiteId,
+    ) -> Option<(SiteId, SiteId)> {
         match self.outside(waited_for, waiting)? {
             Booking { finding: Finding::Test(region), post: Some(post), .. } => {
                 Some((post, region))
@@ -294,11 +298,17 @@ impl<'a> Gatherer<'a> {
 
     /// An exchange needs what its partner sends, however it is called.
     fn also_receives(&self, operation: &Operation) -> bool {
-        let call = &self.trace.calls[operation.call as usize];
+        let call = self.trace.call_of(operation);
         call.role == "BLOCK" && call.sends_and_receives()
     }
 
-    fn book(&mut self, booking: &Booking, waited_for: &Waited<'_>, waiting: Spot, is_first: bool) {
+    fn book(
+        &mut self,
+        booking: &Booking,
+        waited_for: &Waited<'_>,
+        waiting: SiteId,
+        is_first: bool,
+    ) {
         let sums = self.gathered.findings.entry(booking.finding).or_default();
         let total = booking.parts.total();
         sums.parts += booking.parts;
@@ -346,7 +356,7 @@ impl<'a> Gatherer<'a> {
             if !operation.is_request || calls == 0 {
                 continue;
             }
-            let spot = spot_of(self.trace, operation);
+            let spot = operation.site;
             let sums = self.gathered.findings.entry(Finding::Posts(spot)).or_default();
             sums.posting += ns;
             sums.calls += calls;
@@ -359,18 +369,18 @@ impl<'a> Gatherer<'a> {
         }
     }
 
-    fn call_spot(&self, rank: usize, call: u32) -> Spot {
+    fn call_spot(&self, rank: usize, call: u32) -> SiteId {
         let rank = &self.trace.ranks[rank];
-        spot_of(self.trace, &rank.operations[rank.calls[call as usize].operation as usize])
+        rank.operations[rank.calls[call as usize].operation as usize].site
     }
 
-    fn post_spot(&self, half: &Half<'_>) -> Spot {
-        spot_of(self.trace, half.operation)
+    fn post_spot(&self, half: &Half<'_>) -> SiteId {
+        half.operation.site
     }
 }
 
 /// Transferring: much longer than alone, or with computation enough beside it; or with nothing to hide behind.
-fn transfer_finding(waited_for: &Waited<'_>, waiting: Spot) -> Finding {
+fn transfer_finding(waited_for: &Waited<'_>, waiting: SiteId) -> Finding {
     const MUCH: i64 = 3;
     const SHORT: i64 = 20_000;
     let takes = waited_for.exposed.transfer;

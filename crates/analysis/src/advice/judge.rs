@@ -1,19 +1,17 @@
 //! Turns what was gathered into advice: decides about late partners, names places, ranks by time.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::chain::{Chains, Origin};
 use super::gather::{Finding, Gathered};
 use super::headline::headline;
 use super::merge::{merge, Piece};
-use super::spot::Spot;
 use super::sums::{join_ranges, Late, Sums};
 use super::{words, Advice, Began, Cause, Cure, Evidence, Limit, OrTest, Place, Setting};
-use crate::combine::same_places;
-use crate::combine::Grouping;
 use crate::overlap::exposure::Exposure;
 use crate::trace::Trace;
-use lapscope_data::model::{Frame, Nanos, Rank};
+use lapscope_data::model::{Nanos, Rank};
+use lapscope_data::places::SiteId;
 use lapscope_data::symbols::{FrameName, NameFrames};
 
 /// Advice on less than this fraction of the run time is left out.
@@ -39,13 +37,12 @@ impl Gathered {
         run_time: Nanos,
         names: &mut dyn NameFrames,
     ) -> Vec<Advice> {
-        let same = self.unify(names);
         for waits in self.waits.values_mut() {
             waits.sort_by_key(|wait| wait.begin);
         }
         let origins = Chains::new(trace, &self.waits).origins();
-        let mut judge = Judge { trace, setting, run_time, names, origins, same };
-        let pieces = merge(judge_findings(&self, setting.limits), judge.names);
+        let mut judge = Judge { trace, setting, run_time, names, origins };
+        let pieces = merge(judge_findings(&self, setting.limits), &trace.places, judge.names);
         let least =
             |cure: Cure| if cure == Cure::GiveProcessors { DISTORTS } else { WORTH_LISTING };
         let is_worth =
@@ -61,32 +58,10 @@ impl Gathered {
         });
         advice
     }
-
-    /// Makes addresses one that have the same name, function and line.
-    fn unify(&mut self, names: &mut dyn NameFrames) -> HashMap<Frame, Frame> {
-        let mut frames: BTreeSet<Frame> = BTreeSet::new();
-        for (finding, sums) in &self.findings {
-            let spots = finding.spots().into_iter().flatten();
-            let all = spots
-                .chain(sums.waiting.keys().chain(sums.posts.keys()).copied())
-                .chain(sums.behind.keys().copied())
-                .chain(sums.or_test.keys().flat_map(|&(post, region)| [post, region]));
-            frames.extend(all.filter_map(|(_, frame)| frame));
-        }
-        let same = same_places(frames, Grouping::Frame, names);
-        let move_spot =
-            |(call, frame): Spot| (call, frame.map(|frame| *same.get(&frame).unwrap_or(&frame)));
-        let old = std::mem::take(&mut self.findings);
-        for (finding, mut sums) in old {
-            sums.move_spots(&move_spot);
-            self.findings.entry(finding.map(&move_spot)).or_default().merge(sums);
-        }
-        same
-    }
 }
 
 impl Finding {
-    pub fn spots(&self) -> [Option<Spot>; 2] {
+    pub fn spots(&self) -> [Option<SiteId>; 2] {
         match *self {
             Finding::WaitTogether(a, b)
             | Finding::WaitBehind(a, b)
@@ -100,21 +75,6 @@ impl Finding {
             Finding::NoProcessor => [None, None],
         }
     }
-
-    fn map(self, moved: &impl Fn(Spot) -> Spot) -> Finding {
-        match self {
-            Finding::Test(a) => Finding::Test(moved(a)),
-            Finding::WaitTogether(a, b) => Finding::WaitTogether(moved(a), moved(b)),
-            Finding::WaitBehind(a, b) => Finding::WaitBehind(moved(a), moved(b)),
-            Finding::LateReceive(a, b) => Finding::LateReceive(moved(a), moved(b)),
-            Finding::Late(a) => Finding::Late(moved(a)),
-            Finding::Blocking(a) => Finding::Blocking(moved(a)),
-            Finding::Nothing(a) => Finding::Nothing(moved(a)),
-            Finding::Slow(a) => Finding::Slow(moved(a)),
-            Finding::Posts(a) => Finding::Posts(moved(a)),
-            Finding::NoProcessor => self,
-        }
-    }
 }
 
 impl Sums {
@@ -123,27 +83,16 @@ impl Sums {
     }
 
     /// The computation in which tests would save most, if those would save most of the time.
-    fn test_instead(&self) -> Option<(Spot, Spot)> {
+    fn test_instead(&self) -> Option<(SiteId, SiteId)> {
         let all: i64 = self.or_test.values().copied().fold(0, i64::saturating_add);
         let most = self.or_test.iter().max_by_key(|(_, ns)| **ns).map(|(region, _)| *region);
         most.filter(|_| all.saturating_mul(2) >= self.time())
     }
 
     /// Behind what most of these waits could come, though that hides little of them.
-    fn wait_behind(&self) -> Option<Spot> {
+    fn wait_behind(&self) -> Option<SiteId> {
         let all: i64 = self.behind.values().copied().fold(0, i64::saturating_add);
         most(&self.behind).filter(|_| all.saturating_mul(2) >= self.time())
-    }
-
-    fn move_spots(&mut self, moved: &impl Fn(Spot) -> Spot) {
-        for spots in [&mut self.waiting, &mut self.posts, &mut self.behind] {
-            for (spot, ns) in std::mem::take(spots) {
-                *spots.entry(moved(spot)).or_default() += ns;
-            }
-        }
-        for ((post, region), ns) in std::mem::take(&mut self.or_test) {
-            *self.or_test.entry((moved(post), moved(region))).or_default() += ns;
-        }
     }
 }
 
@@ -195,7 +144,7 @@ pub(super) fn is_busy(gathered: &Gathered, own: u32, partner: u32) -> bool {
 
 impl Sums {
     /// Adds what one rank waited for another.
-    fn add_pair(&mut self, pair: (u32, u32), late: &Late, waiting: Spot) {
+    fn add_pair(&mut self, pair: (u32, u32), late: &Late, waiting: SiteId) {
         self.parts.late_partner += late.ns;
         self.add_bounds((late.ns, late.ns));
         self.calls += late.calls;
@@ -234,7 +183,7 @@ fn may_come_later(cure: Cure) -> bool {
 }
 
 /// Where most of the time is.
-fn most(spots: &BTreeMap<Spot, i64>) -> Option<Spot> {
+fn most(spots: &BTreeMap<SiteId, i64>) -> Option<SiteId> {
     spots.iter().max_by_key(|(_, ns)| **ns).map(|(spot, _)| *spot)
 }
 
@@ -244,9 +193,7 @@ struct Judge<'a> {
     run_time: Nanos,
     names: &'a mut dyn NameFrames,
     /// Where waits began, by the call that waited, as it is in the trace.
-    origins: BTreeMap<Spot, BTreeMap<Origin, i64>>,
-    /// For each frame the one that stands for its line.
-    same: HashMap<Frame, Frame>,
+    origins: BTreeMap<SiteId, BTreeMap<Origin, i64>>,
 }
 
 impl Judge<'_> {
@@ -304,11 +251,10 @@ impl Judge<'_> {
     }
 
     /// Where the waits of these calls began, for the most part of them.
-    fn began(&mut self, waiting: &BTreeMap<Spot, i64>) -> Option<Began> {
+    fn began(&mut self, waiting: &BTreeMap<SiteId, i64>) -> Option<Began> {
         let mut origins: BTreeMap<Origin, i64> = BTreeMap::new();
         for (spot, of_spot) in &self.origins {
-            let frame = spot.1.map(|frame| self.same.get(&frame).copied().unwrap_or(frame));
-            if waiting.contains_key(&(spot.0, frame)) {
+            if waiting.contains_key(spot) {
                 for (origin, ns) in of_spot {
                     *origins.entry(*origin).or_default() += ns;
                 }
@@ -325,10 +271,10 @@ impl Judge<'_> {
     }
 
     /// `among`: where else the same is.
-    fn place(&mut self, spot: Option<Spot>, among: &BTreeMap<Spot, i64>) -> Place {
-        let trace = self.trace;
-        let call = spot.and_then(|(call, _)| trace.calls.get(call as usize));
-        let mut name = |(_, frame): Spot| Some(self.names.name(frame?).swap_remove(0));
+    fn place(&mut self, spot: Option<SiteId>, among: &BTreeMap<SiteId, i64>) -> Place {
+        let places = &self.trace.places;
+        let call = spot.map(|spot| places.call(spot));
+        let mut name = |spot| Some(self.names.name(places.site(spot).frame?).swap_remove(0));
         let site = spot.and_then(&mut name);
         let is_beside = |other: &FrameName| {
             site.as_ref().is_some_and(|site| {
@@ -336,7 +282,9 @@ impl Judge<'_> {
                     && site.line != other.line
             })
         };
-        let same_call = among.keys().filter(|other| spot.is_some_and(|spot| spot.0 == other.0));
+        let call_of = |spot| places.site(spot).call;
+        let is_same_call = |other| spot.is_some_and(|spot| call_of(spot) == call_of(other));
+        let same_call = among.keys().filter(|&&other| is_same_call(other));
         let others = same_call.filter_map(|&other| name(other)).filter(is_beside);
         let other_lines: BTreeSet<u32> = others.filter_map(|other| other.line).collect();
         Place {

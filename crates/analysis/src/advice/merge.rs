@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use super::gather::Finding;
-use super::spot::Spot;
 use super::sums::Sums;
 use super::Cure;
 use lapscope_data::model::Frame;
+use lapscope_data::places::{CallSite, Places, SiteId};
 use lapscope_data::symbols::NameFrames;
 
 /// Findings that one sentence says.
@@ -18,7 +18,7 @@ pub(super) struct Piece {
     pub finding: Finding,
     pub sums: Sums,
     /// The first and the second spots of the findings, by their time.
-    pub spots: [BTreeMap<Spot, i64>; 2],
+    pub spots: [BTreeMap<SiteId, i64>; 2],
     most: i64,
 }
 
@@ -28,13 +28,14 @@ type Region = (u32, Option<(Option<String>, String)>, Option<Frame>);
 /// Puts together what has the same cure in the same functions.
 pub(super) fn merge(
     judged: BTreeMap<(Cure, Finding), Sums>,
+    places: &Places,
     names: &mut dyn NameFrames,
 ) -> Vec<Piece> {
     let mut pieces: BTreeMap<(Cure, [Option<Region>; 2]), Piece> = BTreeMap::new();
     for ((cure, finding), sums) in judged {
         let time = sums.time();
         let spots = finding.spots();
-        let key = (cure, spots.map(|spot| spot.map(|spot| region(spot, names))));
+        let key = (cure, spots.map(|spot| spot.map(|spot| region(places.site(spot), names))));
         let piece = pieces.entry(key).or_insert_with(|| Piece {
             cure,
             finding,
@@ -55,7 +56,7 @@ pub(super) fn merge(
     pieces.into_values().collect()
 }
 
-fn region((call, frame): Spot, names: &mut dyn NameFrames) -> Region {
+fn region(&CallSite { call, frame, .. }: &CallSite, names: &mut dyn NameFrames) -> Region {
     let name = frame.map(|frame| names.name(frame).swap_remove(0));
     let function = name
         .filter(|name| name.line.is_some())

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::spot::Spot;
 use crate::overlap::exposure::Exposure;
+use lapscope_data::places::SiteId;
 
 /// What is known of a finding. Ranks are places in [`Trace::ranks`], times nanoseconds.
 #[derive(Debug, Clone, Default)]
@@ -15,12 +15,12 @@ pub(super) struct Sums {
     pub calls: u64,
     pub bytes: Option<(u64, u64)>,
     /// The calls that wait, and the posts whose windows would change, by the time laid to them.
-    pub waiting: BTreeMap<Spot, i64>,
-    pub posts: BTreeMap<Spot, i64>,
+    pub waiting: BTreeMap<SiteId, i64>,
+    pub posts: BTreeMap<SiteId, i64>,
     /// Post and completing call around computations in which a test would help as well, by the time it would help against.
-    pub or_test: BTreeMap<(Spot, Spot), i64>,
+    pub or_test: BTreeMap<(SiteId, SiteId), i64>,
     /// The time of waits for sends that could come behind these calls, though little is computed on the way there.
-    pub behind: BTreeMap<Spot, i64>,
+    pub behind: BTreeMap<SiteId, i64>,
     pub ranks: BTreeMap<u32, i64>,
     /// Ranks on which something would change.
     pub change_ranks: BTreeMap<u32, i64>,

@@ -14,9 +14,10 @@ use lapscope_data::db::{
     for_each_file, scan_rows, BadColumn, Database, DbError, Definitions, FromRow, Rows,
 };
 use lapscope_data::model::{CallRow, Nanos, Rank, RankInfo, RankKey, Text};
+use lapscope_data::places::{CallPathId, OfFile, Places, SiteId};
 
-/// Where requests are posted, by the file's ids: `call_id` and `call_path_id`.
-pub type FileSite = (i64, Option<i64>);
+/// Where requests are posted, and by which call path.
+pub type PostedAt = (SiteId, Option<CallPathId>);
 
 /// A rank that was asked to inject.
 #[derive(Debug, Clone, Serialize)]
@@ -82,28 +83,32 @@ impl AddAssign for Tests {
 /// What a file says of injection.
 #[derive(Debug)]
 pub struct FileInjection {
-    pub definitions: Definitions,
     pub ranks: Vec<RankInjection>,
     pub rows: Vec<SiteRow>,
     /// For each rank with slots: where its eligible requests are.
-    pub arms: Vec<Arms<FileSite>>,
+    pub arms: Vec<Arms<PostedAt>>,
 }
 
 /// Rows of `injection` of one rank and site, its threads together.
 #[derive(Debug)]
 pub struct SiteRow {
     pub rank: Rank,
-    pub site: FileSite,
+    pub at: PostedAt,
     pub is_on: bool,
     pub tests: Tests,
 }
 
 /// Reads the files in which a rank was asked to inject; also why some could not be read.
-pub fn read_files(databases: &[PathBuf], ranks: &[Rank]) -> (Vec<FileInjection>, Vec<DbError>) {
+pub fn read_files(
+    databases: &[PathBuf],
+    places: &Places,
+    ranks: &[Rank],
+) -> (Vec<FileInjection>, Vec<DbError>) {
     let has_injector = |path: &PathBuf| Database::open(path).is_ok_and(|file| was_asked(&file));
     let files: Vec<PathBuf> = databases.iter().filter(|path| has_injector(path)).cloned().collect();
     let read = for_each_file(&files, |database, definitions| {
-        read_file(database, definitions, ranks).map_err(DbError::reading(&database.path))
+        let of_file = places.of_file(&database.path);
+        read_file(database, of_file, &definitions, ranks).map_err(DbError::reading(&database.path))
     });
     read.map_or_else(|error| (Vec::new(), vec![error]), |read| (read.read, read.failed))
 }
@@ -115,7 +120,8 @@ fn was_asked(database: &Database) -> bool {
 
 fn read_file(
     database: &Database,
-    definitions: Definitions,
+    of_file: OfFile<'_>,
+    definitions: &Definitions,
     wanted: &[Rank],
 ) -> rusqlite::Result<FileInjection> {
     let connection = &database.connection;
@@ -126,15 +132,18 @@ fn read_file(
         .map(|info| (info.key, info.clone()))
         .collect();
     let ranks = read_ranks(connection, &infos)?;
-    let rows = read_sites(connection, &infos)?;
+    let rows = read_sites(connection, of_file, &infos)?;
     let slots: HashMap<RankKey, i64> = ranks
         .iter()
         .filter_map(|(key, rank)| Some((*key, rank.ab_slot_ns?.0)))
         .filter(|(_, slot)| *slot > 0)
         .collect();
-    let arms = if slots.is_empty() { Vec::new() } else { read_arms(connection, &infos, &slots)? };
+    let arms = match slots.is_empty() {
+        true => Vec::new(),
+        false => read_arms(connection, of_file, &infos, &slots)?,
+    };
     let ranks = ranks.into_iter().map(|(_, rank)| rank).collect();
-    Ok(FileInjection { definitions, ranks, rows, arms })
+    Ok(FileInjection { ranks, rows, arms })
 }
 
 fn read_ranks(
@@ -177,6 +186,7 @@ fn budget(connection: &Connection, rank: RankKey) -> rusqlite::Result<Option<f64
 
 fn read_sites(
     connection: &Connection,
+    of_file: OfFile<'_>,
     infos: &HashMap<RankKey, RankInfo>,
 ) -> rusqlite::Result<Vec<SiteRow>> {
     let mut statement = connection.prepare(
@@ -188,10 +198,11 @@ fn read_sites(
     let mut sites = Vec::new();
     while let Some(row) = rows.next()? {
         let Some(info) = infos.get(&row.get(0)?) else { continue };
+        let Some(at) = posted_at(of_file, row.get(1)?, row.get(2)?) else { continue };
         let count = |column| row.get::<_, i64>(column).map(|count| count.max(0) as u64);
         sites.push(SiteRow {
             rank: info.rank,
-            site: (row.get(1)?, row.get(2)?),
+            at,
             is_on: row.get(3)?,
             tests: Tests {
                 requests: count(4)?,
@@ -249,11 +260,11 @@ impl FromRow for ArmRow {
 #[derive(Default)]
 struct Completed {
     call: Option<CallRow>,
-    requests: Vec<(RankKey, Posted<FileSite>)>,
+    requests: Vec<(RankKey, Posted<PostedAt>)>,
 }
 
 impl Completed {
-    fn hand_out(&mut self, arms: &mut FxHashMap<RankKey, Arms<FileSite>>) {
+    fn hand_out(&mut self, arms: &mut FxHashMap<RankKey, Arms<PostedAt>>) {
         let duration = self.call.take().and_then(|call| call.duration).unwrap_or_default();
         let share = duration.0 as f64 / self.requests.len().max(1) as f64;
         for (rank, request) in self.requests.drain(..) {
@@ -267,12 +278,13 @@ impl Completed {
 
 fn read_arms(
     connection: &Connection,
+    of_file: OfFile<'_>,
     infos: &HashMap<RankKey, RankInfo>,
     slots: &HashMap<RankKey, i64>,
-) -> rusqlite::Result<Vec<Arms<FileSite>>> {
-    let sites = read_operations(connection)?;
+) -> rusqlite::Result<Vec<Arms<PostedAt>>> {
+    let sites = read_operations(connection, of_file)?;
     let arms = slots.iter().map(|(&rank, &slot)| (rank, Arms::new(Nanos(slot)))).collect();
-    let mut state: (Completed, FxHashMap<RankKey, Arms<FileSite>>) = (Completed::default(), arms);
+    let mut state: (Completed, FxHashMap<RankKey, Arms<PostedAt>>) = (Completed::default(), arms);
     scan_rows::<ArmRow, _>(
         connection,
         &mut state,
@@ -303,10 +315,20 @@ fn read_arms(
 
 fn read_operations(
     connection: &Connection,
-) -> rusqlite::Result<FxHashMap<i64, (RankKey, FileSite)>> {
+    of_file: OfFile<'_>,
+) -> rusqlite::Result<FxHashMap<i64, (RankKey, PostedAt)>> {
     let sql = "SELECT id, rank, call_id, call_path_id FROM operation WHERE ended IS NOT NULL";
     let mut statement = connection.prepare(sql)?;
-    let rows = statement
-        .query_map([], |row| Ok((row.get(0)?, (row.get(1)?, (row.get(2)?, row.get(3)?)))))?;
-    rows.collect()
+    let mut rows = statement.query([])?;
+    let mut operations = FxHashMap::default();
+    while let Some(row) = rows.next()? {
+        let Some(at) = posted_at(of_file, row.get(2)?, row.get(3)?) else { continue };
+        operations.insert(row.get(0)?, (row.get(1)?, at));
+    }
+    Ok(operations)
+}
+
+fn posted_at(of_file: OfFile<'_>, call: i64, path: Option<i64>) -> Option<PostedAt> {
+    let site = of_file.site(call, path)?;
+    Some((site, path.and_then(|path| of_file.path(path))))
 }

@@ -7,14 +7,11 @@ use serde::Serialize;
 
 use super::sums::{BlockingNumbers, Numbers, Sums};
 use super::walk::{Blame, Cell, CellKey, Measured};
-use crate::combine::same_places;
-use crate::combine::Grouping;
-use crate::trace::{Locality, Trace, NONE};
-use lapscope_data::model::{Frame, Kind, Nanos, Rank};
+use crate::trace::{Locality, Trace};
+use lapscope_data::model::{Kind, Nanos, Rank};
+use lapscope_data::places::SiteId;
 use lapscope_data::symbols::{FrameName, NameFrames};
 
-/// Naming more places than this takes too long; then addresses of one line stay apart.
-const MOST_NAMED: usize = 20_000;
 /// Pairs of ranks that are listed.
 const PAIRS: usize = 10;
 
@@ -93,6 +90,8 @@ pub struct WaitedFor {
 /// Requests made at one place.
 #[derive(Debug, Clone, Serialize)]
 pub struct SiteRow {
+    #[serde(skip)]
+    pub id: SiteId,
     pub call: String,
     pub kind: Kind,
     pub site: Option<FrameName>,
@@ -107,6 +106,8 @@ pub struct SiteRow {
 /// Blocking calls at one place.
 #[derive(Debug, Clone, Serialize)]
 pub struct BlockingRow {
+    #[serde(skip)]
+    pub id: SiteId,
     pub call: String,
     pub kind: Kind,
     pub site: Option<FrameName>,
@@ -224,29 +225,25 @@ pub(super) fn late_pairs(trace: &Trace, measured: &Measured) -> Vec<LatePair> {
         .collect()
 }
 
-/// Call and frame of a post or call.
-type Place = (u32, Option<Frame>);
-type SiteKey = (u32, Kind, Option<Frame>, bool);
+type SiteKey = (SiteId, Kind, bool);
 
-/// Call sites, put together by function and line.
+/// Call sites with their names.
 pub(super) struct Named<'a> {
     trace: &'a Trace,
     measured: &'a Measured,
     names: &'a mut dyn NameFrames,
-    /// For each path the frame that it is named by; frames of one line are one.
-    frames: Vec<Option<Frame>>,
 }
 
 #[derive(Default)]
 struct SiteSums {
     cell: Cell,
     ranks: BTreeSet<usize>,
-    completed_in: HashMap<Place, i64>,
+    completed_in: HashMap<SiteId, i64>,
     waited_for: HashMap<Other, (Blame, HashMap<u32, Blame>)>,
 }
 
 /// Post and completion of the other side.
-type Other = (Option<Place>, Option<Place>);
+type Other = (Option<SiteId>, Option<SiteId>);
 
 impl<'a> Named<'a> {
     pub fn new(
@@ -254,30 +251,16 @@ impl<'a> Named<'a> {
         measured: &'a Measured,
         names: &'a mut dyn NameFrames,
     ) -> Named<'a> {
-        let frames: Vec<Option<Frame>> =
-            (0..trace.paths.len()).map(|path| trace.site_frame(Some(path as u32))).collect();
-        let distinct: BTreeSet<Frame> = frames.iter().flatten().copied().collect();
-        let same = match distinct.len() {
-            0..=MOST_NAMED => same_places(distinct, Grouping::Frame, names),
-            _ => HashMap::new(),
-        };
-        let frames = frames
-            .into_iter()
-            .map(|frame| frame.map(|frame| same.get(&frame).copied().unwrap_or(frame)))
-            .collect();
-        Named { trace, measured, names, frames }
+        Named { trace, measured, names }
     }
 
-    fn frame(&self, path: Option<u32>) -> Option<Frame> {
-        self.frames[path? as usize]
-    }
-
-    fn name(&mut self, frame: Option<Frame>) -> Option<FrameName> {
+    fn name(&mut self, site: SiteId) -> Option<FrameName> {
+        let frame = self.trace.places.site(site).frame;
         frame.and_then(|frame| self.names.name(frame).into_iter().next())
     }
 
-    fn call(&self, call: u32) -> String {
-        self.trace.calls[call as usize].name.clone()
+    fn call(&self, site: SiteId) -> String {
+        self.trace.places.call(site).name.clone()
     }
 
     fn group(&self, is_request: bool) -> Vec<(SiteKey, SiteSums)> {
@@ -285,9 +268,9 @@ impl<'a> Named<'a> {
         for (rank, found) in &self.measured.ranks {
             let key_of = |cell: u32| {
                 let key = &found.cells[cell as usize].0;
-                (key.call, key.kind, self.frame(key.path), key.is_request)
+                (key.site, key.kind, key.is_request)
             };
-            let is_wanted = |key: &SiteKey| key.3 == is_request;
+            let is_wanted = |key: &SiteKey| key.2 == is_request;
             for (index, (_, cell)) in (0..).zip(&found.cells) {
                 let key = key_of(index);
                 if is_wanted(&key) && cell.requests.requests + cell.blocking.calls > 0 {
@@ -300,17 +283,15 @@ impl<'a> Named<'a> {
             for (&(cell, by), time) in &found.completed_in {
                 let by = &self.trace.ranks[*rank].operations[by as usize];
                 if let Some(site) = sites.get_mut(&key_of(cell)).filter(|_| is_request) {
-                    *site.completed_in.entry((by.call, self.frame(by.path))).or_default() += time;
+                    *site.completed_in.entry(by.site).or_default() += time;
                 }
             }
             for (key, blame) in &found.culprits {
                 if let Some(site) =
                     sites.get_mut(&key_of(key.cell)).filter(|_| is_wanted(&key_of(key.cell)))
                 {
-                    let place = |call, path| (call, self.frame(path));
-                    let post = (key.call != NONE).then(|| place(key.call, key.path));
-                    let completing = key.completing.map(|(call, path)| place(call, path));
-                    let (sum, ranks) = site.waited_for.entry((post, completing)).or_default();
+                    let other = (key.site, key.completing);
+                    let (sum, ranks) = site.waited_for.entry(other).or_default();
                     for sum in [sum, ranks.entry(key.rank).or_default()] {
                         sum.late += blame.late;
                         sum.outside += blame.outside;
@@ -323,7 +304,8 @@ impl<'a> Named<'a> {
             site.cell.requests.exposed.total() + site.cell.blocking.exposed.total()
         };
         sites.sort_by(|a, b| {
-            let place = |key: &SiteKey| (self.call(key.0), key.1, key.2);
+            let place =
+                |key: &SiteKey| (self.call(key.0), key.1, self.trace.places.site(key.0).frame);
             time(&b.1).cmp(&time(&a.1)).then_with(|| place(&a.0).cmp(&place(&b.0)))
         });
         sites
@@ -333,10 +315,11 @@ impl<'a> Named<'a> {
         let groups = self.group(true);
         groups
             .into_iter()
-            .map(|((call, kind, frame, _), site)| SiteRow {
-                call: self.call(call),
+            .map(|((id, kind, _), site)| SiteRow {
+                id,
+                call: self.call(id),
                 kind,
-                site: self.name(frame),
+                site: self.name(id),
                 ranks: site.ranks.len(),
                 numbers: Numbers::from(&site.cell.requests),
                 completed_in: self.completed_in(&site),
@@ -349,10 +332,11 @@ impl<'a> Named<'a> {
         let groups = self.group(false);
         groups
             .into_iter()
-            .map(|((call, kind, frame, _), site)| BlockingRow {
-                call: self.call(call),
+            .map(|((id, kind, _), site)| BlockingRow {
+                id,
+                call: self.call(id),
                 kind,
-                site: self.name(frame),
+                site: self.name(id),
                 ranks: site.ranks.len(),
                 numbers: BlockingNumbers::from(&site.cell.blocking),
                 waited_for: self.waited_for(&site),
@@ -363,8 +347,8 @@ impl<'a> Named<'a> {
     /// Ties are broken by place, so that the answer does not depend on the order of a hash table.
     fn completed_in(&mut self, site: &SiteSums) -> Option<CompletedIn> {
         let most = site.completed_in.iter().max_by_key(|(&place, &time)| (time, place));
-        let (&(call, frame), &time) = most?;
-        let (call, site) = (self.call(call), self.name(frame));
+        let (&completing, &time) = most?;
+        let (call, site) = (self.call(completing), self.name(completing));
         Some(CompletedIn { call, site, exposed_ns: Nanos(time) })
     }
 
@@ -379,10 +363,10 @@ impl<'a> Named<'a> {
         let rank = |&(_, place): &(i64, u32)| self.trace.ranks[place as usize].info().rank;
         Some(WaitedFor {
             ranks: ranks.iter().take(SHOWN).map(rank).collect(),
-            call: post.map(|(call, _)| self.call(call)),
-            site: self.name(post.and_then(|(_, frame)| frame)),
-            completed_call: completing.map(|(call, _)| self.call(call)),
-            completed_site: self.name(completing.and_then(|(_, frame)| frame)),
+            call: post.map(|post| self.call(post)),
+            site: post.and_then(|post| self.name(post)),
+            completed_call: completing.map(|completing| self.call(completing)),
+            completed_site: completing.and_then(|completing| self.name(completing)),
             late_partner_ns: Nanos(blame.late),
             no_remote_progress_ns: Nanos(blame.outside),
         })

@@ -12,14 +12,12 @@ use super::witness::{Awaited, Waited, Witness};
 use crate::reference::{Estimate, Reference};
 use crate::trace::{Direction, Ended, Half, Locality, Operation, Trace, NONE};
 use lapscope_data::model::{Kind, Mode};
+use lapscope_data::places::SiteId;
 
 /// What requests, or blocking calls, of a cell have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct CellKey {
-    /// Index into [`Trace::calls`].
-    pub call: u32,
-    /// Index into [`Trace::paths`].
-    pub path: Option<u32>,
+    pub site: SiteId,
     pub kind: Kind,
     pub size_class: u8,
     /// Where the other side is; `None` for what has no single other side.
@@ -33,11 +31,10 @@ pub(super) struct CulpritKey {
     pub cell: u32,
     /// Place of the rank.
     pub rank: u32,
-    /// Its post, or its blocking call: call and path. [`NONE`]: the same collective.
-    pub call: u32,
-    pub path: Option<u32>,
+    /// Its post, or its blocking call. `None`: the same collective.
+    pub site: Option<SiteId>,
     /// What completed it.
-    pub completing: Option<(u32, Option<u32>)>,
+    pub completing: Option<SiteId>,
 }
 
 /// Time waited for somebody.
@@ -418,14 +415,13 @@ fn counted(half: &Half<'_>) -> Sums {
 }
 
 fn culprit_key(trace: &Trace, cell: u32, (rank, half): Culprit<'_>) -> CulpritKey {
-    let none = CulpritKey { cell, rank, call: NONE, path: None, completing: None };
+    let none = CulpritKey { cell, rank, site: None, completing: None };
     half.map_or(none, |half| CulpritKey {
-        call: half.operation.call,
-        path: half.operation.path,
+        site: Some(half.operation.site),
         completing: half.call.filter(|_| half.operation.is_request).map(|call| {
             let rank = &trace.ranks[half.rank];
             let by = &rank.operations[rank.calls[call as usize].operation as usize];
-            (by.call, by.path)
+            by.site
         }),
         ..none
     })
@@ -440,8 +436,7 @@ fn key_of(trace: &Trace, rank: usize, operation: &Operation) -> CellKey {
     let is_message = matches!(operation.direction, Direction::Send | Direction::Receive);
     let peer = operation.peer.filter(|_| is_message);
     CellKey {
-        call: operation.call,
-        path: operation.path,
+        site: operation.site,
         kind: operation.kind,
         size_class: operation.bytes.size_class(),
         locality: peer.map(|peer| trace.locality(rank, peer as usize)),
@@ -460,7 +455,7 @@ fn reference_time(
             reference.transfer(locality?, operation.bytes.0)
         }
         Direction::Collective => {
-            let call = &trace.calls[operation.blocking_call as usize].name;
+            let call = &trace.blocking_calls[operation.blocking_call as usize].name;
             let (ranks, bytes) = (operation.comm_size, operation.bytes.0);
             if operation.is_request {
                 reference.nonblocking_collective(call, ranks, bytes)

@@ -13,7 +13,7 @@ use crate::problem::module_problems;
 use crate::reference::{Reference, Source};
 use crate::thresholds::Thresholds;
 use crate::trace::Trace;
-use lapscope_data::symbols::Renumbered;
+use lapscope_data::places::Grouping;
 use lapscope_data::text::progress::Progress;
 
 /// What `lapscope overlap` says. Keys are documented in `docs/json.md`.
@@ -34,7 +34,7 @@ pub fn build(
     wanted: Option<&str>,
     options: Options<'_>,
 ) -> Result<OverlapDocument> {
-    let trace = open.trace(options.ranks)?;
+    let trace = open.trace(options.ranks, Grouping::Line)?;
     let (reference, notes) = reference(wanted, &trace, &open.files.databases)?;
     let eager = EagerLimits::of(&Thresholds::find(&trace, &reference, &[], Vec::new()));
     let progress = Progress::default();
@@ -43,8 +43,8 @@ pub fn build(
     let measured = measure(&trace, &reference, eager, options.ranks, &progressed);
     drop(progress);
     let name = open.name();
-    let mut names = Renumbered::new(&mut open.symbols, &trace.modules);
-    let mut overlap = Overlap::build(&name, &trace, &reference, &measured, options, &mut names);
+    let names = &mut open.symbols;
+    let mut overlap = Overlap::build(&name, &trace, &reference, &measured, options, names);
     let injection = open.injection(options.ranks);
     overlap.problems = open.problems(&[]);
     overlap.problems.extend(module_problems(open.symbols.troubles()));

@@ -6,16 +6,14 @@ use super::filters::check_ranks;
 use super::OpenRun;
 use crate::advice::{Gathered, Gatherer, Limit, Setting};
 use crate::calibration;
-use crate::combine::Grouping;
 use crate::cvars;
 use crate::injection::Injection;
 use crate::overlap::{measure, measure_with, EagerLimits, Options, Overlap};
-use crate::problem::{module_problems, Problem};
+use crate::problem::module_problems;
 use crate::report::{InDetail, Report, ReportOptions};
 use crate::thresholds::Thresholds;
 use crate::trace::Trace;
 use lapscope_data::model::Rank;
-use lapscope_data::symbols::Renumbered;
 use lapscope_data::text::progress::Progress;
 
 /// The report on a run, or on some of its ranks.
@@ -24,10 +22,8 @@ use lapscope_data::text::progress::Progress;
 /// No file of it can be read, or it has none of these ranks.
 pub fn build(open: &mut OpenRun, ranks: &[Rank], options: ReportOptions) -> Result<Report> {
     let (mut sums, trace) = open.sum_and_trace()?;
-    let mut troubles: Vec<Problem> = Vec::new();
     let pending = if sums.entries.iter().any(|entry| entry.cell.pending > 0) {
         let pending = open.pending()?;
-        troubles = module_problems(pending.symbols.troubles());
         pending.items
     } else {
         Vec::new()
@@ -40,12 +36,9 @@ pub fn build(open: &mut OpenRun, ranks: &[Rank], options: ReportOptions) -> Resu
     let detail = in_detail(open, &trace, ranks, injection, !options.without_advice);
     drop(trace);
     let name = open.name();
-    let modules = sums.modules.clone();
-    let mut names = Renumbered::new(&mut open.symbols, &modules);
-    sums.unify(Grouping::Frame, &mut names);
-    let mut report = Report::build(&name, &sums, problems, options, detail, &mut names);
+    let mut report = Report::build(&name, &sums, problems, options, detail, &mut open.symbols);
     report.wrappers = open.wrappers.iter().cloned().collect();
-    for problem in troubles.into_iter().chain(module_problems(open.symbols.troubles())) {
+    for problem in module_problems(open.symbols.troubles()) {
         if !report.problems.contains(&problem) {
             report.problems.push(problem);
         }
@@ -82,12 +75,12 @@ pub fn in_detail(
     };
     drop(progress);
     let name = open.name();
-    let mut names = Renumbered::new(&mut open.symbols, &trace.modules);
+    let names = &mut open.symbols;
     let all = Options { top: 0, ranks };
-    let mut overlap = Overlap::build(&name, trace, &reference, &measured, all, &mut names);
+    let mut overlap = Overlap::build(&name, trace, &reference, &measured, all, names);
     overlap.reference.notes.extend(notes);
     let limits: Vec<Limit> = thresholds.localities.iter().map(Limit::of).collect();
     let setting = Setting { limits: &limits, is_injected: injection.is_some() };
-    let advice = gathered.advise(trace, setting, overlap.totals.run_ns, &mut names);
+    let advice = gathered.advise(trace, setting, overlap.totals.run_ns, names);
     InDetail { overlap, thresholds, injection, advice }
 }

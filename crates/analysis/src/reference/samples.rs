@@ -134,7 +134,7 @@ fn collective<'a>(processors: &Processors<'a>, half: &Half<'_>) -> Option<Collec
     let begin = collective.last_begin;
     Some(CollectiveSample {
         is_disturbed: processors.lacked(&members, begin, begin + ns),
-        call: &trace.calls[operation.blocking_call as usize].name,
+        call: &trace.blocking_calls[operation.blocking_call as usize].name,
         is_request: operation.is_request,
         ranks: operation.comm_size,
         bytes,

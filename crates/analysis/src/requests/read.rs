@@ -10,6 +10,7 @@ use super::top::Top;
 use super::{is_wanted_call, Filter, Order, Request};
 use lapscope_data::db::{scan_rows, Database, DbError, Definitions};
 use lapscope_data::model::{Bytes, CallRow, Kind, Nanos, Rank, RankKey};
+use lapscope_data::places::{CallPathId, OfFile};
 
 /// An `operation` row in full.
 #[derive(Debug, Clone)]
@@ -65,6 +66,7 @@ struct Wanted {
 /// of the wanted ones are kept.
 pub struct Requests<'a> {
     database: &'a Database,
+    of_file: OfFile<'a>,
     definitions: &'a Definitions,
     ranks: FxHashMap<RankKey, Rank>,
     /// When MPI_Init returned.
@@ -82,9 +84,10 @@ impl<'a> Requests<'a> {
     /// [`DbError::Damaged`].
     pub fn new(
         database: &'a Database,
+        of_file: OfFile<'a>,
         definitions: &'a Definitions,
         filter: &Filter,
-        is_wanted_path: impl Fn(Option<i64>) -> bool,
+        is_wanted_path: impl Fn(Option<CallPathId>) -> bool,
     ) -> Result<Self, DbError> {
         let ranks: FxHashMap<RankKey, Rank> =
             definitions.ranks.iter().map(|info| (info.key, info.rank)).collect();
@@ -98,9 +101,8 @@ impl<'a> Requests<'a> {
             while let Some(row) = rows.next()? {
                 let operation = read_operation(row)?;
                 let rank = rank_of(&ranks, operation.rank);
-                if is_wanted(&operation, rank, filter, definitions)
-                    && is_wanted_path(operation.call_path_id)
-                {
+                let path = operation.call_path_id.and_then(|path| of_file.path(path));
+                if is_wanted(&operation, rank, filter, of_file) && is_wanted_path(path) {
                     let init_end = init_ends.get(&operation.rank).copied().unwrap_or_default();
                     wanted.insert(row.get(0)?, Wanted { bytes: operation.bytes, init_end });
                 }
@@ -110,7 +112,7 @@ impl<'a> Requests<'a> {
         let wanted = read().map_err(DbError::reading(&database.path))?;
         let has_counters =
             has_counters(&database.connection).map_err(DbError::reading(&database.path))?;
-        Ok(Requests { database, definitions, ranks, init_ends, wanted, has_counters })
+        Ok(Requests { database, of_file, definitions, ranks, init_ends, wanted, has_counters })
     }
 
     fn counters_of(&self, request: i64) -> rusqlite::Result<Option<BTreeMap<String, i64>>> {
@@ -184,11 +186,13 @@ impl<'a> Requests<'a> {
             None => None,
         };
         let completion_call =
-            completing.as_ref().map(|operation| call_name(self.definitions, operation.call_id));
-        let completion_call_path_id = completing.and_then(|operation| operation.call_path_id);
+            completing.as_ref().map(|operation| self.of_file.call_name(operation.call_id));
+        let path_of = |operation: &Operation| self.of_file.path(operation.call_path_id?);
+        let completion_path = completing.as_ref().and_then(path_of);
         let operation = operations.get(row.operation_id)?;
         let received = operation.receive_id.map(|id| operations.get(id)).transpose()?;
-        let name = |id| call_name(self.definitions, id);
+        let path = path_of(&operation);
+        let name = |id| self.of_file.call_name(id);
         let window = call.map(|call| call.begin - row.post_begin - row.post);
         let communicator = operation.communicator_id;
         let rank = rank_of(&self.ranks, operation.rank);
@@ -237,8 +241,8 @@ impl<'a> Requests<'a> {
             site: None,
             completion_site: None,
             file: 0,
-            call_path_id: operation.call_path_id,
-            completion_call_path_id,
+            path,
+            completion_path,
         })
     }
 }
@@ -253,12 +257,7 @@ fn rank_of(ranks: &FxHashMap<RankKey, Rank>, key: RankKey) -> Rank {
     ranks.get(&key).copied().unwrap_or(Rank::of_first_world(key.0))
 }
 
-fn is_wanted(
-    operation: &Operation,
-    rank: Rank,
-    filter: &Filter,
-    definitions: &Definitions,
-) -> bool {
+fn is_wanted(operation: &Operation, rank: Rank, filter: &Filter, of_file: OfFile<'_>) -> bool {
     let peer = operation.peer.map(|peer| rank.neighbor(peer));
     (filter.ranks.is_empty() || filter.ranks.contains(&rank))
         && filter.kind.map_or(true, |kind| Kind::parse(&operation.kind) == kind)
@@ -269,13 +268,9 @@ fn is_wanted(
         && filter.ended.map_or(true, |ended| operation.ended.as_deref() == Some(ended.word()))
         && (filter.calls.is_empty() || {
             let calls = [Some(operation.call_id), operation.init_call_id];
-            let mut names = calls.into_iter().flatten().map(|id| call_name(definitions, id));
+            let mut names = calls.into_iter().flatten().map(|id| of_file.call_name(id));
             names.any(|name| is_wanted_call(&name, &filter.calls))
         })
-}
-
-fn call_name(definitions: &Definitions, id: i64) -> String {
-    definitions.calls.get(&id).map_or_else(|| format!("call {id}"), |call| call.name.clone())
 }
 
 /// Operations looked up one by one; the last ones are remembered, since most programs use few again and again.

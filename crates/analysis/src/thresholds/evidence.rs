@@ -175,7 +175,7 @@ fn done(send: &Half<'_>) -> Option<i64> {
 
 /// MPI_Sendrecv and its relatives end with their receive.
 fn also_receives(trace: &Trace, send: &Half<'_>) -> bool {
-    trace.calls[send.operation.blocking_call as usize].sends_and_receives()
+    trace.blocking_calls[send.operation.blocking_call as usize].sends_and_receives()
 }
 
 #[cfg(test)]

@@ -171,8 +171,12 @@ impl Binned {
 }
 
 /// Corrects all moments of `ranks`; the first clock stays.
-pub(super) fn correct(ranks: &mut [RankTrace], calls: &[CallName], groups: &[Group]) -> Clocks {
-    let split_nodes = contradicted_nodes(ranks, calls, groups);
+pub(super) fn correct(
+    ranks: &mut [RankTrace],
+    blocking_calls: &[CallName],
+    groups: &[Group],
+) -> Clocks {
+    let split_nodes = contradicted_nodes(ranks, blocking_calls, groups);
     let clock_of = assign_clocks(ranks, &split_nodes);
     let count = clock_of.iter().max().map_or(0, |&clock| clock + 1);
     let mut clocks = Clocks { clocks: count, ..Clocks::default() };
@@ -183,7 +187,7 @@ pub(super) fn correct(ranks: &mut [RankTrace], calls: &[CallName], groups: &[Gro
     if count < 2 {
         return clocks;
     }
-    let pairs = collect_bounds(ranks, calls, groups, &clock_of);
+    let pairs = collect_bounds(ranks, blocking_calls, groups, &clock_of);
     let lines = connect(count, &pairs);
     for (clock, line) in lines.iter().enumerate().skip(1) {
         let members: Vec<usize> =
@@ -229,9 +233,13 @@ struct Constraint {
 }
 
 /// Nodes on which something ended before it began.
-fn contradicted_nodes(ranks: &[RankTrace], calls: &[CallName], groups: &[Group]) -> Vec<u32> {
+fn contradicted_nodes(
+    ranks: &[RankTrace],
+    blocking_calls: &[CallName],
+    groups: &[Group],
+) -> Vec<u32> {
     let mut contradicted = vec![false; ranks.len()];
-    each_constraint(ranks, calls, groups, &mut |constraint| {
+    each_constraint(ranks, blocking_calls, groups, &mut |constraint| {
         let node = ranks[constraint.from].node;
         if node == ranks[constraint.to].node && constraint.end + TOLERANCE < constraint.begin {
             contradicted[node as usize] = true;
@@ -242,13 +250,13 @@ fn contradicted_nodes(ranks: &[RankTrace], calls: &[CallName], groups: &[Group])
 
 fn collect_bounds(
     ranks: &[RankTrace],
-    calls: &[CallName],
+    blocking_calls: &[CallName],
     groups: &[Group],
     clock_of: &[usize],
 ) -> BTreeMap<(usize, usize), Bounds> {
     let length = ranks.iter().map(|rank| rank.end).max().unwrap_or(0);
     let mut pairs: BTreeMap<(usize, usize), Binned> = BTreeMap::new();
-    each_constraint(ranks, calls, groups, &mut |constraint| {
+    each_constraint(ranks, blocking_calls, groups, &mut |constraint| {
         let (from, to) = (clock_of[constraint.from], clock_of[constraint.to]);
         let (begin, end) = (constraint.begin, constraint.end);
         if from == to {
@@ -268,7 +276,7 @@ fn collect_bounds(
 /// Messages, and of synchronising collectives each member with the next ones.
 fn each_constraint(
     ranks: &[RankTrace],
-    calls: &[CallName],
+    blocking_calls: &[CallName],
     groups: &[Group],
     take: &mut dyn FnMut(Constraint),
 ) {
@@ -287,14 +295,20 @@ fn each_constraint(
     for group in groups {
         for pair in 0..group.members.len() {
             let next = (pair + 1) % group.members.len();
-            collective_constraints(ranks, calls, &group.members[pair], &group.members[next], take);
+            collective_constraints(
+                ranks,
+                blocking_calls,
+                &group.members[pair],
+                &group.members[next],
+                take,
+            );
         }
     }
 }
 
 fn collective_constraints(
     ranks: &[RankTrace],
-    calls: &[CallName],
+    blocking_calls: &[CallName],
     (a, of_a): &(u32, Vec<u32>),
     (b, of_b): &(u32, Vec<u32>),
     take: &mut dyn FnMut(Constraint),
@@ -311,7 +325,7 @@ fn collective_constraints(
     for (&of_a, &of_b) in of_a.iter().zip(of_b) {
         let operation = ranks[a].endpoints[of_a as usize].operation;
         let blocking = ranks[a].operations[operation as usize].blocking_call;
-        if calls[blocking as usize].needs != Some(Needs::All) {
+        if blocking_calls[blocking as usize].needs != Some(Needs::All) {
             continue;
         }
         if let Some(((begin_a, end_a), (begin_b, end_b))) = times(a, of_a).zip(times(b, of_b)) {

@@ -82,7 +82,7 @@ impl Trace {
         let collective = self.collective(half).filter(|collective| collective.is_complete())?;
         let is_root = collective.root == Some(half.rank as u32);
         let all = Some((collective.last_begin, collective.last_rank));
-        match self.calls[collective.blocking_call as usize].needs? {
+        match self.blocking_calls[collective.blocking_call as usize].needs? {
             Needs::All => all,
             Needs::Root => collective.root_begin.zip(collective.root).filter(|_| !is_root),
             Needs::AllAtRoot => all.filter(|_| is_root),

@@ -1,6 +1,7 @@
 //! Puts files together: what each numbers for itself gets numbers of the run, and moments get one origin.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -11,21 +12,23 @@ use super::operation::{Direction, Ended, Operation};
 use super::{RankTrace, Starvation, Trace};
 use crate::stats::upper_median;
 use lapscope_data::model::{CallName, Ended as RankEnded, Kind, Mode, Rank};
-use lapscope_data::places::{unknown_call, Interner, Paths};
+use lapscope_data::places::{Interner, Places};
 
 /// Gives what files number for themselves numbers of the run.
 pub(super) struct Combiner {
-    calls: Interner<CallName>,
-    paths: Paths,
+    places: Arc<Places>,
+    /// By the call, and the one that says what kind of send it is.
+    calls: FxHashMap<(u32, u32), (u32, Mode, CallName)>,
+    blocking_calls: Interner<CallName>,
     lanes: Interner<LaneKey>,
     communicators: Interner<(i64, i64, i64)>,
     /// Place of a rank in the run, by world, rank and life.
-    places: HashMap<(Rank, i64), u32>,
+    slots: HashMap<(Rank, i64), u32>,
     order: Vec<(Rank, i64)>,
 }
 
 impl Combiner {
-    pub fn new(files: &[FileTrace]) -> Combiner {
+    pub fn new(places: &Arc<Places>, files: &[FileTrace]) -> Combiner {
         let mut order: Vec<(Rank, i64)> = files
             .iter()
             .flat_map(|file| &file.definitions.ranks)
@@ -33,11 +36,12 @@ impl Combiner {
             .collect();
         order.sort_unstable();
         Combiner {
-            calls: Interner::default(),
-            paths: Paths::default(),
+            places: Arc::clone(places),
+            calls: FxHashMap::default(),
+            blocking_calls: Interner::default(),
             lanes: Interner::default(),
             communicators: Interner::default(),
-            places: (0..).zip(&order).map(|(place, &key)| (key, place)).collect(),
+            slots: (0..).zip(&order).map(|(place, &key)| (key, place)).collect(),
             order,
         }
     }
@@ -48,25 +52,21 @@ impl Combiner {
             let rows = std::mem::take(&mut file.ranks);
             for (slot, rows) in rows.into_iter().enumerate() {
                 let info = &file.definitions.ranks[slot];
-                let place = self.places[&(info.rank, info.life)];
+                let place = self.slots[&(info.rank, info.life)];
                 trace.ranks[place as usize] = self.rank(&file, slot, place, rows);
             }
         }
         set_nodes_and_epochs(&mut trace.ranks);
-        trace.calls = self.calls.values;
-        (trace.modules, trace.paths) = self.paths.into_parts();
+        trace.blocking_calls = self.blocking_calls.values;
         self.lanes.values
     }
 
     fn rank(&mut self, file: &FileTrace, slot: usize, place: u32, rows: RankRows) -> RankTrace {
         let info = file.definitions.ranks[slot].clone();
-        let mut cache = Cache::default();
         let operations = rows
             .operations
             .iter()
-            .map(|operation| {
-                self.operation(file, &info.rank, info.life, place, operation, &mut cache)
-            })
+            .map(|operation| self.operation(file, &info.rank, info.life, place, operation))
             .collect();
         RankTrace {
             epoch: file.epochs.get(&info.key).copied().unwrap_or(0),
@@ -90,16 +90,10 @@ impl Combiner {
         life: i64,
         place: u32,
         row: &FileOperation,
-        cache: &mut Cache,
     ) -> Operation {
-        let (call, blocking_call, mode, name) = self.names(file, row, cache);
-        let path = row.call_path_id.and_then(|id| {
-            let paths = &mut self.paths;
-            let interned = || paths.intern(&file.definitions, id).map(|path| path as u32);
-            *cache.paths.entry(id).or_insert_with(interned)
-        });
+        let (blocking_call, mode, name) = self.names(row);
         let communicator = row.communicator_id.and_then(|id| file.communicators.get(&id));
-        let peer = row.peer.and_then(|peer| self.places.get(&(rank.neighbor(peer), life)).copied());
+        let peer = row.peer.and_then(|peer| self.slots.get(&(rank.neighbor(peer), life)).copied());
         let direction = match row.kind {
             Kind::Send => Direction::Send,
             Kind::Recv => Direction::Receive,
@@ -115,9 +109,9 @@ impl Combiner {
         let lane = key.filter(|_| is_matched).map(|key| self.lanes.intern(key) as u32);
         let is_message = matches!(direction, Direction::Send | Direction::Receive);
         Operation {
-            call,
+            site: row.site,
+            path: row.path,
             blocking_call,
-            path,
             kind: row.kind,
             direction,
             mode,
@@ -134,28 +128,20 @@ impl Combiner {
         }
     }
 
-    fn names(
-        &mut self,
-        file: &FileTrace,
-        row: &FileOperation,
-        cache: &mut Cache,
-    ) -> (u32, u32, Mode, CallName) {
-        let calls = &mut self.calls;
-        let definitions = &file.definitions;
-        let of = |id: i64| definitions.calls.get(&id).cloned().unwrap_or_else(|| unknown_call(id));
-        cache
-            .calls
-            .entry((row.call_id, row.mode_call_id))
+    /// The blocking call that does the same, the mode, and the call with the family of the one that says it.
+    fn names(&mut self, row: &FileOperation) -> (u32, Mode, CallName) {
+        let (places, blocking_calls) = (&self.places, &mut self.blocking_calls);
+        let call = places.site(row.site).call;
+        self.calls
+            .entry((call, row.mode_call))
             .or_insert_with(|| {
-                let (call, mode_call) = (of(row.call_id), of(row.mode_call_id));
-                let blocking = CallName {
-                    name: mode_call.blocking.clone(),
-                    role: "BLOCK".into(),
-                    ..mode_call.clone()
-                };
-                let indices = (calls.intern(call.clone()) as u32, calls.intern(blocking) as u32);
+                let mode_call = &places.calls[row.mode_call as usize];
+                let name = mode_call.blocking.clone();
+                let blocking = CallName { name, role: "BLOCK".into(), ..mode_call.clone() };
+                let role = places.calls[call as usize].role.clone();
                 let mode = mode_call.mode.unwrap_or(Mode::Standard);
-                (indices.0, indices.1, mode, CallName { role: call.role, ..mode_call })
+                let call = CallName { role, ..mode_call.clone() };
+                (blocking_calls.intern(blocking) as u32, mode, call)
             })
             .clone()
     }
@@ -171,13 +157,6 @@ fn is_matched(direction: Direction, ended: Ended) -> bool {
         Ended::Pending => direction != Direction::Receive,
         _ => true,
     }
-}
-
-/// What was interned for one rank, by the ids of its file.
-#[derive(Default)]
-struct Cache {
-    calls: FxHashMap<(i64, i64), (u32, u32, Mode, CallName)>,
-    paths: FxHashMap<i64, Option<u32>>,
 }
 
 /// Numbers hosts, and makes moments absolute: since the first epoch, on the clock of each host.

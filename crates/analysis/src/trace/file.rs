@@ -11,14 +11,16 @@ use super::presence::Presence;
 use super::row::TraceRow;
 use super::Starved;
 use lapscope_data::db::{scan_operations, scan_rows, scan_tallies, Definitions, RowSink};
-use lapscope_data::model::{Bytes, CallRow, Kind, RankKey};
+use lapscope_data::model::{Bytes, CallName, CallRow, Kind, RankKey};
+use lapscope_data::places::{CallPathId, OfFile, SiteId};
 
 /// What `operation` says, with the file's own ids resolved as far as the file can.
 pub(super) struct FileOperation {
-    pub call_id: i64,
-    /// The call that says what kind of send it is: of persistent requests the one that made them.
-    pub mode_call_id: i64,
-    pub call_path_id: Option<i64>,
+    pub site: SiteId,
+    pub path: Option<CallPathId>,
+    /// The call that says what kind of send it is: of persistent requests the one that made them. Index into
+    /// [`Places::calls`](lapscope_data::places::Places::calls).
+    pub mode_call: u32,
     pub communicator_id: Option<i64>,
     pub kind: Kind,
     pub bytes: Bytes,
@@ -83,6 +85,7 @@ struct Place {
 impl FileTrace {
     pub(super) fn read(
         connection: &Connection,
+        of_file: OfFile<'_>,
         definitions: Definitions,
         mut sink: Option<&mut dyn RowSink>,
         progress: &(dyn Fn(u64) + Sync),
@@ -97,7 +100,7 @@ impl FileTrace {
             rank.end = info.end.0;
         }
         file.read_starvation(connection)?;
-        let places = file.read_operations(connection)?;
+        let places = file.read_operations(connection, of_file)?;
         if let Some(sink) = sink.as_deref_mut() {
             scan_operations(connection, sink)?;
         }
@@ -150,7 +153,11 @@ impl FileTrace {
         Ok(())
     }
 
-    fn read_operations(&mut self, connection: &Connection) -> rusqlite::Result<Places> {
+    fn read_operations(
+        &mut self,
+        connection: &Connection,
+        of_file: OfFile<'_>,
+    ) -> rusqlite::Result<Places> {
         let slots = self.slots();
         let mut statement = connection.prepare(
             "SELECT o.id, o.rank, o.call_id, coalesce(i.call_id, o.call_id), o.call_path_id, o.communicator_id, o.kind, o.bytes, o.peer,
@@ -163,10 +170,15 @@ impl FileTrace {
             let rank = slots.get(&row.get(1)?).copied().unwrap_or(0);
             let operations = &mut self.ranks[rank as usize].operations;
             let ended = row.get_ref(11)?.as_str_or_null()?;
+            let path = row.get::<_, Option<i64>>(4)?;
+            let site = of_file.site(row.get(2)?, path);
+            let Some((site, mode_call)) = site.zip(of_file.call_index(row.get(3)?)) else {
+                continue;
+            };
             let operation = FileOperation {
-                call_id: row.get(2)?,
-                mode_call_id: row.get(3)?,
-                call_path_id: row.get(4)?,
+                site,
+                path: path.and_then(|path| of_file.path(path)),
+                mode_call,
                 communicator_id: row.get(5)?,
                 kind: row.get(6)?,
                 bytes: row.get(7)?,
@@ -181,7 +193,7 @@ impl FileTrace {
             let place = Place {
                 rank,
                 operation: operations.len() as u32,
-                is_blocking: is_blocking(&self.definitions, &operation),
+                is_blocking: is_blocking(of_file.places().call(site), operation.kind),
             };
             let id = row.get(0)?;
             places.receives.extend(operation.receive.map(|receive| (id, receive)));
@@ -197,10 +209,9 @@ impl FileTrace {
 }
 
 /// Whether the rows of `call` for this operation are messages or collectives themselves.
-fn is_blocking(definitions: &Definitions, operation: &FileOperation) -> bool {
-    let communicates = matches!(operation.kind, Kind::Send | Kind::Recv | Kind::Collective);
-    let call = definitions.calls.get(&operation.call_id);
-    communicates && call.is_some_and(|call| call.role == "BLOCK" && call.counted)
+fn is_blocking(call: &CallName, kind: Kind) -> bool {
+    let communicates = matches!(kind, Kind::Send | Kind::Recv | Kind::Collective);
+    communicates && call.role == "BLOCK" && call.counted
 }
 
 fn read_communicators(connection: &Connection) -> rusqlite::Result<HashMap<i64, Communicator>> {

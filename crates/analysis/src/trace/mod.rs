@@ -18,7 +18,10 @@ pub mod starvation;
 #[cfg(test)]
 mod tests;
 
-use lapscope_data::model::{Bytes, CallName, CallPath, Frame, Module, RankInfo};
+use std::sync::Arc;
+
+use lapscope_data::model::{Bytes, CallName, RankInfo};
+use lapscope_data::places::Places;
 
 pub use clock::Clocks;
 pub use collective::{Collective, Members};
@@ -53,11 +56,9 @@ impl Locality {
 pub struct Trace {
     /// In the order of rank and life.
     pub ranks: Vec<RankTrace>,
-    /// [`Operation::call`] and [`Operation::blocking_call`] index into this.
-    pub calls: Vec<CallName>,
-    pub modules: Vec<Module>,
-    /// [`Operation::path`] indexes into this.
-    pub paths: Vec<CallPath>,
+    pub places: Arc<Places>,
+    /// [`Operation::blocking_call`] indexes into this.
+    pub blocking_calls: Vec<CallName>,
     pub collectives: Vec<Collective>,
     pub members: Members,
     pub matching: Matching,
@@ -199,9 +200,9 @@ impl Trace {
         }
     }
 
-    /// The frame that a call site is named by.
-    pub fn site_frame(&self, path: Option<u32>) -> Option<Frame> {
-        lapscope_data::model::site_frame(&self.paths[path? as usize], &self.modules)
+    /// The function that an operation posted, or that blocked.
+    pub fn call_of(&self, operation: &Operation) -> &CallName {
+        self.places.call(operation.site)
     }
 
     /// The moment at which `rank` was inside MPI again, from `moment` on, as far as that is known; its unsuccessful tests

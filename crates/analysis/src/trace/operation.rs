@@ -1,6 +1,7 @@
 //! What the rows of a rank have in common, as analyses need it.
 
 use lapscope_data::model::{Bytes, Kind, Mode};
+use lapscope_data::places::{CallPathId, SiteId};
 
 /// Which way bytes go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,15 +13,15 @@ pub enum Direction {
     None,
 }
 
-/// One row of `operation`, with indices of the run in place of ids of the file.
+/// One row of `operation`, with numbers of the run in place of ids of the file.
 #[derive(Debug, Clone, Copy)]
 pub struct Operation {
-    /// Index into [`super::Trace::calls`]: the call that posted or blocked.
-    pub call: u32,
-    /// The blocking call that does the same, as MPI_Allreduce for MPI_Iallreduce and MPI_Allreduce_init.
+    /// Where it was posted, or blocked.
+    pub site: SiteId,
+    pub path: Option<CallPathId>,
+    /// Index into [`super::Trace::blocking_calls`]: the blocking call that does the same, as MPI_Allreduce for MPI_Iallreduce
+    /// and MPI_Allreduce_init.
     pub blocking_call: u32,
-    /// Index into [`super::Trace::paths`].
-    pub path: Option<u32>,
     pub kind: Kind,
     pub direction: Direction,
     pub mode: Mode,

@@ -1,11 +1,13 @@
 //! Reads the files of a run, and puts them together.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::combine::Combiner;
 use super::file::FileTrace;
 use super::{clock, collective, matching, Trace};
 use lapscope_data::db::{for_each_file, rows_to_scan, DbError, Definitions, NoSink, RowSink};
+use lapscope_data::places::{OfFile, Places};
 
 /// How far reading is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,43 +27,50 @@ impl Trace {
         databases: &[PathBuf],
         progress: &(dyn Fn(Rows) + Sync),
     ) -> Result<(Trace, Vec<DbError>), DbError> {
-        let read = Trace::read_with::<NoSink>(databases, None, progress)?;
-        Ok((read.trace, read.failed))
+        let (places, mut failed) = Places::read(databases)?;
+        let is_read = |path: &&PathBuf| !failed.iter().any(|error| error.path() == Some(path));
+        let databases: Vec<PathBuf> = databases.iter().filter(is_read).cloned().collect();
+        let read = Trace::read_with::<NoSink>(&databases, &Arc::new(places), None, progress)?;
+        failed.extend(read.failed);
+        Ok((read.trace, failed))
     }
 
-    /// As [`Trace::read`], giving every row of each file to a sink as well.
+    /// As [`Trace::read`], of files whose places were read, giving every row of each file to a sink as well.
     ///
     /// # Errors
     /// No file could be read.
-    pub fn read_with<S: RowSink + Send>(
+    pub fn read_with<'p, S: RowSink + Send>(
         databases: &[PathBuf],
-        sink: Option<fn(&Definitions) -> S>,
+        places: &'p Arc<Places>,
+        sink: Option<fn(OfFile<'p>, &Definitions) -> S>,
         progress: &(dyn Fn(Rows) + Sync),
     ) -> Result<WithSinks<S>, DbError> {
         let per_file = for_each_file(databases, |database, definitions| {
-            let mut sink = sink.map(|make| (definitions.clone(), make(&definitions)));
-            let of_file = sink.as_mut().map(|(_, sink)| sink as &mut dyn RowSink);
+            let of_file = places.of_file(&database.path);
+            let mut sink = sink.map(|make| (definitions.clone(), make(of_file, &definitions)));
+            let rows = sink.as_mut().map(|(_, sink)| sink as &mut dyn RowSink);
             let read = || -> rusqlite::Result<FileTrace> {
                 progress(Rows::Expected(rows_to_scan(&database.connection)?));
                 let add = |rows| progress(Rows::Read(rows));
-                FileTrace::read(&database.connection, definitions, of_file, &add)
+                FileTrace::read(&database.connection, of_file, definitions, rows, &add)
             };
             let file = read().map_err(DbError::reading(&database.path))?;
             Ok((file, sink))
         })?;
         let (files, sinks): (Vec<FileTrace>, Vec<_>) = per_file.read.into_iter().unzip();
         let sinks = sinks.into_iter().flatten().collect();
-        Ok(WithSinks { trace: Trace::combine(files), sinks, failed: per_file.failed })
+        let trace = Trace::combine(Arc::clone(places), files);
+        Ok(WithSinks { trace, sinks, failed: per_file.failed })
     }
 
-    fn combine(files: Vec<FileTrace>) -> Trace {
-        let mut trace = Trace::default();
-        let lanes = Combiner::new(&files).combine(files, &mut trace);
+    fn combine(places: Arc<Places>, files: Vec<FileTrace>) -> Trace {
+        let mut trace = Trace { places, ..Trace::default() };
+        let lanes = Combiner::new(&trace.places, &files).combine(files, &mut trace);
         trace.is_starved = trace.ranks.iter().any(|rank| !rank.starvation.is_empty());
         let orders = matching::orders(&trace.ranks);
         let mut matched = matching::pair(&mut trace.ranks, &lanes, &orders);
         let groups = collective::assemble(&mut trace, &lanes, &orders);
-        trace.clocks = clock::correct(&mut trace.ranks, &trace.calls, &groups);
+        trace.clocks = clock::correct(&mut trace.ranks, &trace.blocking_calls, &groups);
         collective::time(&mut trace, &groups);
         trace.members = collective::Members::new(groups);
         trace.matching = matching::verify(&mut trace.ranks, &lanes, &orders, &mut matched);

@@ -8,6 +8,7 @@ use super::{clock, collective, matching, Clocks, RankTrace, Trace};
 use lapscope_data::model::{
     Bytes, CallName, Ended as RankEnded, Kind, Mode, Nanos, Needs, Rank, RankInfo, RankKey,
 };
+use lapscope_data::places::SiteId;
 
 /// A run under way to being written down. Moments are true ones, nanoseconds.
 struct World {
@@ -106,9 +107,9 @@ impl World {
         let is_send = direction == Direction::Send;
         let (rank, peer) = if is_send { (source, destination) } else { (destination, source) };
         let operation = Operation {
-            call: 0,
-            blocking_call: 0,
+            site: SiteId::default(),
             path: None,
+            blocking_call: 0,
             kind: if is_send { Kind::Send } else { Kind::Recv },
             direction,
             mode: Mode::Standard,
@@ -150,9 +151,9 @@ impl World {
         let left = entered.iter().max().copied().unwrap_or(0) + 3_000;
         for (rank, &begin) in entered.iter().enumerate() {
             let operation = Operation {
-                call: 1,
-                blocking_call: 1,
+                site: SiteId::default(),
                 path: None,
+                blocking_call: 1,
                 kind: Kind::Collective,
                 direction: Direction::Collective,
                 mode: Mode::Standard,
@@ -187,12 +188,12 @@ impl World {
             let calls = rank.calls.iter().map(|call| (call.begin, call.begin + call.duration));
             rank.presence = Presence::new(calls.collect());
         }
-        let calls = vec![name("MPI_Isend", None), name("MPI_Barrier", Some(Needs::All))];
-        let mut trace = Trace { ranks: self.ranks, calls, ..Trace::default() };
+        let blocking_calls = vec![name("MPI_Send", None), name("MPI_Barrier", Some(Needs::All))];
+        let mut trace = Trace { ranks: self.ranks, blocking_calls, ..Trace::default() };
         let orders = matching::orders(&trace.ranks);
         let mut matched = matching::pair(&mut trace.ranks, &self.lanes, &orders);
         let groups = collective::assemble(&mut trace, &self.lanes, &orders);
-        let clocks = clock::correct(&mut trace.ranks, &trace.calls, &groups);
+        let clocks = clock::correct(&mut trace.ranks, &trace.blocking_calls, &groups);
         collective::time(&mut trace, &groups);
         trace.members = collective::Members::new(groups);
         let matching = matching::verify(&mut trace.ranks, &self.lanes, &orders, &mut matched);

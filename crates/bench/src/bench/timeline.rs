@@ -57,13 +57,13 @@ fn of_repetition(outside: &Outside, rank: usize, tag: i64, halves: &[Half<'_>]) 
     let mut calls = Vec::new();
     let mut seen = HashSet::new();
     for half in halves {
-        let name = |call: u32| outside.trace.calls[call as usize].name.as_str();
-        calls.push(segment(name(half.operation.call), half.post_begin, half.post_end));
+        let name = |operation| outside.trace.call_of(operation).name.as_str();
+        calls.push(segment(name(half.operation), half.post_begin, half.post_end));
         let Some((begin, end)) = half.completion_begin.zip(half.completion_end) else { continue };
         if let Some(call) = half.call.filter(|&call| seen.insert(call)) {
             let trace = &outside.trace.ranks[rank];
             let operation = &trace.operations[trace.calls[call as usize].operation as usize];
-            calls.push(segment(name(operation.call), begin, end));
+            calls.push(segment(name(operation), begin, end));
         }
     }
     calls.sort_by_key(|call| call.begin_ns);

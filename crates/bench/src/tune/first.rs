@@ -9,6 +9,7 @@ use lapscope_analysis::injection::LEAST_SLOTS;
 use lapscope_analysis::stats::upper_median;
 use lapscope_analysis::trace::{Half, Trace};
 use lapscope_data::model::{Bytes, Nanos};
+use lapscope_data::places::{CallPathId, SiteId};
 
 /// Less than this fraction of the run time of all ranks at stake is nothing to gain.
 const WORTH_TRYING: f64 = 0.005;
@@ -161,11 +162,12 @@ fn requests(trace: &Trace) -> impl Iterator<Item = Half<'_>> {
 /// the ranks. `None`: nothing is posted twice.
 fn step(trace: &Trace, min_bytes: u64) -> Option<Nanos> {
     let of_ranks = (0..trace.ranks.len()).filter_map(|rank| {
-        let mut sites: FxHashMap<(u32, Option<u32>), (u64, Vec<i64>)> = FxHashMap::default();
+        let mut sites: FxHashMap<(SiteId, Option<CallPathId>), (u64, Vec<i64>)> =
+            FxHashMap::default();
         for half in trace.halves(rank) {
             let operation = half.operation;
             if operation.is_request && !operation.is_second_half && operation.bytes.0 >= min_bytes {
-                let (bytes, posts) = sites.entry((operation.call, operation.path)).or_default();
+                let (bytes, posts) = sites.entry((operation.site, operation.path)).or_default();
                 *bytes += operation.bytes.0;
                 posts.push(half.post_begin);
             }

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use lapscope_analysis::injection::distances::Distances;
 use lapscope_data::db::{for_each_file, list_files, DbError, Definitions};
 use lapscope_data::model::RankKey;
+use lapscope_data::places::{OfFile, Places};
 
 /// Between parts of the program, not between its steps: so many times as long as is usual at that place.
 const OTHER_PART: i64 = 10;
@@ -39,8 +40,10 @@ impl Pace {
     /// No file can be read.
     pub fn of_run(directory: &Path, posts: Posts, slot_ns: i64) -> Result<Pace, DbError> {
         let files: Vec<PathBuf> = list_files(directory)?.databases;
+        let (places, _) = Places::read(&files)?;
         let per_file = for_each_file(&files, |database, definitions| {
-            let read = read_posts(&database.connection, &definitions, posts);
+            let of_file = places.of_file(&database.path);
+            let read = read_posts(&database.connection, of_file, &definitions, posts);
             read.map_err(DbError::reading(&database.path))
         })?;
         let mut pace = Pace::default();
@@ -69,6 +72,7 @@ impl Pace {
 
 fn read_posts(
     connection: &Connection,
+    of_file: OfFile<'_>,
     definitions: &Definitions,
     posts: Posts,
 ) -> rusqlite::Result<FxHashMap<Place, Vec<Post>>> {
@@ -91,9 +95,10 @@ fn read_posts(
         found.entry((rank, row.get(1)?, row.get(2)?)).or_default().push(post);
     }
     let named = found.into_iter().filter_map(|((rank, call, path), posts)| {
-        let frame = definitions.paths.get(&path?)?.frames.first()?;
-        let module = &definitions.modules[frame.module? as usize];
-        let (rank, call) = (ranks.get(&rank)?.rank.number, &definitions.calls.get(&call)?.name);
+        let places = of_file.places();
+        let frame = places.path(of_file.path(path?)?).frames.first()?;
+        let module = &places.modules[frame.module? as usize];
+        let (rank, call) = (ranks.get(&rank)?.rank.number, &of_file.call(call)?.name);
         let place = (rank, call.clone(), module.base_name().to_owned(), frame.address);
         Some((place, posts))
     });

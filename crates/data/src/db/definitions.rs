@@ -1,28 +1,20 @@
-//! The small tables of a file: who the ranks are, what the ids of the big tables mean.
+//! The small tables of a file: who the ranks are, what ids of the big tables mean. Places are [`crate::places`].
 
 use std::collections::HashMap;
 
 use rusqlite::Row;
 
 use super::{Database, DbError};
-use crate::model::{
-    CallName, CallPath, Count, Frame, Full, Module, Processor, Rank, RankInfo, RankKey, Text,
-};
+use crate::model::{Count, Full, Processor, Rank, RankInfo, RankKey, Text};
 use crate::secrets;
 
-/// Everything in a file but operations, calls, requests and tallies.
+/// Who a file's ranks, threads and communicators are.
 #[derive(Debug, Clone, Default)]
 pub struct Definitions {
     /// In the order of rank and life; never empty.
     pub ranks: Vec<RankInfo>,
     /// `thread.number` by `thread.id`.
     pub thread_numbers: HashMap<i64, i64>,
-    /// By `call_name.id`.
-    pub calls: HashMap<i64, CallName>,
-    /// Frames of `paths` index into this.
-    pub modules: Vec<Module>,
-    /// By `call_path.id`.
-    pub paths: HashMap<i64, CallPath>,
     /// `communicator.name` by `communicator.id`.
     pub communicators: HashMap<i64, String>,
     /// Ranks in which more than one thread made MPI calls.
@@ -65,18 +57,16 @@ fn read_all(database: &Database) -> rusqlite::Result<Definitions> {
     };
     definitions.thread_numbers =
         collect(database, "SELECT id, number FROM thread", |row| Ok((row.get(0)?, row.get(1)?)))?;
-    definitions.calls = collect(database, CALL_NAME_SQL, |row| Ok((row.get(0)?, call_name(row)?)))?;
     definitions.communicators = collect(database, "SELECT id, name FROM communicator", |row| {
         Ok((row.get(0)?, row.get::<_, Text>(1)?.0))
     })?;
-    read_paths(database, &mut definitions)?;
     if definitions.ranks.is_empty() {
         return Err(rusqlite::Error::QueryReturnedNoRows);
     }
     Ok(definitions)
 }
 
-fn collect<T, C: FromIterator<T>>(
+pub(crate) fn collect<T, C: FromIterator<T>>(
     database: &Database,
     sql: &str,
     read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
@@ -126,51 +116,7 @@ fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
     })
 }
 
-const CALL_NAME_SQL: &str =
-    "SELECT id, name, family, role, usual_kind, transfers, mode, counted, needs, completes, blocking
-  FROM call_name";
-
-fn call_name(row: &Row<'_>) -> rusqlite::Result<CallName> {
-    let text = |column| row.get::<_, Text>(column).map(|Text(text)| text);
-    Ok(CallName {
-        name: text(1)?,
-        family: text(2)?,
-        role: text(3)?,
-        kind: row.get(4)?,
-        transfers: row.get(5)?,
-        mode: row.get(6)?,
-        counted: row.get(7)?,
-        needs: row.get(8)?,
-        completes: row.get(9)?,
-        blocking: text(10)?,
-    })
-}
-
 fn count_threaded(database: &Database) -> rusqlite::Result<u64> {
     let sql = "SELECT count(*) FROM (SELECT rank FROM thread WHERE calls > 0 GROUP BY rank HAVING count(*) > 1)";
     database.connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map(|count| count as u64)
-}
-
-fn read_paths(database: &Database, definitions: &mut Definitions) -> rusqlite::Result<()> {
-    let modules: Vec<(i64, Module)> =
-        collect(database, "SELECT id, path, build_id FROM module ORDER BY id", |row| {
-            let [path, build_id] = [row.get(1)?, row.get(2)?].map(|Text(text)| text);
-            Ok((row.get(0)?, Module { path, build_id }))
-        })?;
-    let index: HashMap<i64, u32> =
-        modules.iter().enumerate().map(|(index, (id, _))| (*id, index as u32)).collect();
-    definitions.modules = modules.into_iter().map(|(_, module)| module).collect();
-    definitions.paths = collect(database, "SELECT id, truncated FROM call_path", |row| {
-        Ok((row.get(0)?, CallPath { truncated: row.get(1)?, ..CallPath::default() }))
-    })?;
-    let mut statement = database.connection.prepare(
-        "SELECT call_path_id, module_id, address FROM frame ORDER BY call_path_id, depth",
-    )?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let module = row.get::<_, Option<i64>>(1)?.and_then(|id| index.get(&id).copied());
-        let frame = Frame { module, address: row.get::<_, i64>(2)? as u64, level: 0 };
-        definitions.paths.entry(row.get(0)?).or_default().frames.push(frame);
-    }
-    Ok(())
 }

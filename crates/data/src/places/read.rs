@@ -1,0 +1,138 @@
+//! Reads what files call their places, and numbers it.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+
+use rusqlite::Row;
+
+use super::{unknown_call, CallPathId, FileIds, Interner, Places, SiteId};
+use crate::db::{collect, side_by_side, Database, DbError};
+use crate::model::{CallName, CallPath, Frame, Module, Text};
+
+/// What a file has, by its own ids.
+struct FilePlaces {
+    calls: HashMap<i64, CallName>,
+    /// Frames of `paths` index into this.
+    modules: Vec<Module>,
+    paths: HashMap<i64, CallPath>,
+    /// `call_id` and `call_path_id` of everything that it has rows of, in order.
+    uses: Vec<(i64, Option<i64>)>,
+}
+
+impl Places {
+    /// Reads the places of these files, each address a site; also why some could not be read.
+    ///
+    /// # Errors
+    /// No file could be read.
+    pub fn read(databases: &[PathBuf]) -> Result<(Places, Vec<DbError>), DbError> {
+        let (read, mut failed) = side_by_side(databases, |path| {
+            let database = Database::open(path)?;
+            let places = read_file(&database).map_err(DbError::reading(path))?;
+            Ok((path.to_path_buf(), places))
+        });
+        if read.is_empty() && !failed.is_empty() {
+            return Err(failed.swap_remove(0));
+        }
+        Ok((Places::number_files(read), failed))
+    }
+
+    fn number_files(files: Vec<(PathBuf, FilePlaces)>) -> Places {
+        let (mut calls, mut modules) = (Interner::default(), Interner::default());
+        let (mut paths, mut places) = (Interner::default(), Places::default());
+        for (name, file) in files {
+            let mut ids = FileIds::default();
+            for &(call, path) in &file.uses {
+                let call = *ids.calls.entry(call).or_insert_with(|| {
+                    let name = file.calls.get(&call).cloned();
+                    calls.intern(name.unwrap_or_else(|| unknown_call(call))) as u32
+                });
+                if let Some((id, known)) = path.and_then(|id| Some((id, file.paths.get(&id)?))) {
+                    ids.paths.entry(id).or_insert_with(|| {
+                        CallPathId::at(paths.intern(renumber(known, &file.modules, &mut modules)))
+                    });
+                }
+                let path = path.and_then(|path| ids.paths.get(&path).copied());
+                places.uses.insert((call, path), SiteId::default());
+            }
+            places.files.insert(name, ids);
+        }
+        (places.calls, places.modules) = (calls.values, modules.values);
+        places.paths = paths.values;
+        places.number(|_| None, |frame| frame);
+        places
+    }
+}
+
+fn renumber(path: &CallPath, of_file: &[Module], modules: &mut Interner<Module>) -> CallPath {
+    let frames = path.frames.iter().map(|frame| {
+        let module =
+            frame.module.map(|module| modules.intern(of_file[module as usize].clone()) as u32);
+        Frame { module, ..*frame }
+    });
+    CallPath { frames: frames.collect(), truncated: path.truncated, caller: None }
+}
+
+fn read_file(database: &Database) -> rusqlite::Result<FilePlaces> {
+    let uses = read_uses(database)?;
+    let used: HashSet<i64> = uses.iter().map(|&(call, _)| call).collect();
+    let mut calls = read_calls(database)?;
+    calls.retain(|id, _| used.contains(id)); // a file names all calls that there are
+    let (modules, paths) = read_paths(database)?;
+    Ok(FilePlaces { calls, modules, paths, uses })
+}
+
+fn read_calls(database: &Database) -> rusqlite::Result<HashMap<i64, CallName>> {
+    collect(database, CALL_NAME_SQL, |row| Ok((row.get(0)?, call_name(row)?)))
+}
+
+const CALL_NAME_SQL: &str =
+    "SELECT id, name, family, role, usual_kind, transfers, mode, counted, needs, completes, blocking
+  FROM call_name";
+
+fn call_name(row: &Row<'_>) -> rusqlite::Result<CallName> {
+    let text = |column| row.get::<_, Text>(column).map(|Text(text)| text);
+    Ok(CallName {
+        name: text(1)?,
+        family: text(2)?,
+        role: text(3)?,
+        kind: row.get(4)?,
+        transfers: row.get(5)?,
+        mode: row.get(6)?,
+        counted: row.get(7)?,
+        needs: row.get(8)?,
+        completes: row.get(9)?,
+        blocking: text(10)?,
+    })
+}
+
+fn read_uses(database: &Database) -> rusqlite::Result<Vec<(i64, Option<i64>)>> {
+    let sql =
+        "SELECT call_id, call_path_id FROM operation UNION SELECT call_id, call_path_id FROM tally
+               UNION SELECT call_id, call_path_id FROM injection ORDER BY 1, 2";
+    collect(database, sql, |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+/// Modules, and paths whose frames index into them.
+fn read_paths(database: &Database) -> rusqlite::Result<(Vec<Module>, HashMap<i64, CallPath>)> {
+    let modules: Vec<(i64, Module)> =
+        collect(database, "SELECT id, path, build_id FROM module ORDER BY id", |row| {
+            let [path, build_id] = [row.get(1)?, row.get(2)?].map(|Text(text)| text);
+            Ok((row.get(0)?, Module { path, build_id }))
+        })?;
+    let index: HashMap<i64, u32> =
+        modules.iter().enumerate().map(|(index, (id, _))| (*id, index as u32)).collect();
+    let mut paths: HashMap<i64, CallPath> =
+        collect(database, "SELECT id, truncated FROM call_path", |row| {
+            Ok((row.get(0)?, CallPath { truncated: row.get(1)?, ..CallPath::default() }))
+        })?;
+    let mut statement = database.connection.prepare(
+        "SELECT call_path_id, module_id, address FROM frame ORDER BY call_path_id, depth",
+    )?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let module = row.get::<_, Option<i64>>(1)?.and_then(|id| index.get(&id).copied());
+        let frame = Frame { module, address: row.get::<_, i64>(2)? as u64, level: 0 };
+        paths.entry(row.get(0)?).or_default().frames.push(frame);
+    }
+    Ok((modules.into_iter().map(|(_, module)| module).collect(), paths))
+}

@@ -1,8 +1,8 @@
 /*
- * From which size on sends wait: one rank of a pair sends and waits at once, the other is elsewhere for much longer than a
- * transfer takes. First sizes far apart, then more and more closely where it goes over from one to the other, then several
- * messages at a time. What it all says is worked out from what lapscope records; here only as much as it takes to
- * know which sizes to try next.
+ * From which size on sends wait: one rank of a pair sends and waits at once, the other is elsewhere for much longer
+ * than a transfer takes. First sizes far apart, then more and more closely where it goes over from one to the other,
+ * then several messages at a time. What it all says is worked out from what lapscope records; here only as much as it
+ * takes to know which sizes to try next.
  */
 #define _GNU_SOURCE
 #include "module.h"
@@ -116,8 +116,8 @@ static double send_round(const struct probe *probe, const struct plan *plan, str
 
 /* --- a size ------------------------------------------------------------------------------------------------------- */
 
-/* Long against what a transfer takes, measured until the receiver's answer came back, and against what others may take of
- * the sender's processor. */
+/* Long against what a transfer takes, measured until the receiver's answer came back, and against what others may take
+ * of the sender's processor. */
 static int away_us(const struct probe *probe)
 {
     double us = 10000 + 4e6 * probe->typical_s;

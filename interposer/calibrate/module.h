@@ -1,8 +1,8 @@
 /*
- * What `lapscope calibrate` and `lapscope thresholds --probe` run of their own: an MPI program in two parts. The executable
- * lapscope-calibrate (main.c) depends on libc alone, finds the MPI and loads the part that was compiled for its ABI, which
- * is this one: liblapscope-calibrate-<abi>.so. Its MPI symbols are bound when it is loaded, to lapscope's own where that
- * is preloaded.
+ * What `lapscope calibrate` and `lapscope thresholds --probe` run of their own: an MPI program in two parts. The
+ * executable lapscope-calibrate (main.c) depends on libc alone, finds the MPI and loads the part that was compiled for
+ * its ABI, which is this one: liblapscope-calibrate-<abi>.so. Its MPI symbols are bound when it is loaded, to
+ * lapscope's own where that is preloaded.
  */
 #ifndef LAPSCOPE_CALIBRATE_MODULE_H
 #define LAPSCOPE_CALIBRATE_MODULE_H
@@ -28,8 +28,8 @@ struct pair {
 
 enum { MAX_PAIRS = 6 };
 
-/* pairs.c: all kinds of pairs that there are. Of each a near and a far one: neighbours may share a cache, the ends of the
- * world be several switches apart. Returns how many. */
+/* pairs.c: all kinds of pairs that there are. Of each a near and a far one: neighbours may share a cache, the ends of
+ * the world be several switches apart. Returns how many. */
 int choose_pairs(const struct bench *bench, struct pair *pairs);
 
 /* A barrier that leaves the processor to others: there may be more ranks than processors. */
@@ -47,7 +47,8 @@ void probe_limits(struct bench *bench, double seconds);
 /* pace.c: how often to repeat what takes `once_s`, for about `budget_s`. */
 int repetitions(double budget_s, double once_s, int least, int most);
 
-/* The k-th size of a sweep with `per_octave` sizes to an octave: 0, 1, 2, 4 ... and what lies between; beyond `most` -1. */
+/* The k-th size of a sweep with `per_octave` sizes to an octave: 0, 1, 2, 4 ... and what lies between; beyond `most`
+ * -1. */
 long sweep_size(int k, int per_octave, long most);
 
 /* Rank 0 says on standard error what is measured, where the command line wants that. */

@@ -1,7 +1,7 @@
 /*
- * Messages back and forth between two ranks, over a spread of sizes. The receiver has posted its receive and waits for it
- * when the sender begins: nothing lies between post and completion but the transfer. lapscope records them; which time is
- * whose is worked out from the records.
+ * Messages back and forth between two ranks, over a spread of sizes. The receiver has posted its receive and waits for
+ * it when the sender begins: nothing lies between post and completion but the transfer. lapscope records them; which
+ * time is whose is worked out from the records.
  */
 #include "module.h"
 

@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-/* "openmpi", "mpich", "mpiabi"; or NULL with the library's own words about itself in `version`. `mpi` is a handle of dlopen. */
+/* "openmpi", "mpich", "mpiabi"; or NULL with the library's own words about itself in `version`. `mpi` is a handle of
+ * dlopen. */
 const char *abi_of(void *mpi, const char *path, char *version, size_t version_bytes) __attribute__((visibility("hidden")));
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Programs that open their MPI and ask for its functions one by one, dlsym(handle, "MPI_Isend"), never meet our symbols: Julia,
- * Python's ctypes, bindings that choose among several MPIs. So we answer such questions too: dlsym is ours, and every one that
- * is not for a function of MPI by a handle goes on to the next dlsym by a jump, so that it sees the caller it would have seen
- * (RTLD_NEXT goes by that). Trampoline.S has the entry.
+ * Programs that open their MPI and ask for its functions one by one, dlsym(handle, "MPI_Isend"), never meet our
+ * symbols: Julia, Python's ctypes, bindings that choose among several MPIs. So we answer such questions too: dlsym is
+ * ours, and every one that is not for a function of MPI by a handle goes on to the next dlsym by a jump, so that it
+ * sees the caller it would have seen (RTLD_NEXT goes by that). Trampoline.S has the entry.
  */
 #define _GNU_SOURCE
 #include "by_handle.h"
@@ -99,7 +99,8 @@ static int look_at_asker(struct dl_phdr_info *object, size_t size, void *context
     return 0;
 }
 
-/* An MPI made of two layers, or another tool, looks for what stands behind its own function of that name: it must get that. */
+/* An MPI made of two layers, or another tool, looks for what stands behind its own function of that name: it must get
+ * that. */
 static int is_asked_by_mpi(const void *caller, const char *name)
 {
     struct asker asker = {(ElfW(Addr))caller, name, 0};
@@ -107,8 +108,8 @@ static int is_asked_by_mpi(const void *caller, const char *name)
     return asker.is_mpi;
 }
 
-/* Our entry for a function that `handle` leads to, if it leads on to just that one: not where another tool stands between us
- * and it, or where another MPI was told of before. */
+/* Our entry for a function that `handle` leads to, if it leads on to just that one: not where another tool stands
+ * between us and it, or where another MPI was told of before. */
 static void *entry_for(void *handle, const char *name, const void *caller)
 {
     dlsym_fn *next = next_dlsym();

@@ -2,11 +2,11 @@
  * What the preload library and a recorder know of each other.
  *
  * A function is a call in one binding: C, Fortran's mpif.h, or mpi_f08 with or without descriptors; it may have several
- * symbols, which are the manglings of Fortran compilers (functions.inc, made from calls.def). The preload library owns a
- * slot for each symbol; the trampolines jump through them. The first call through any slot finds the MPI in the process
- * and loads the recorder for its ABI; the first call through each slot finds that symbol and puts the recorder's wrapper
- * into the slot. The recorder reaches MPI only through `real` and `lookup`: it has no undefined MPI symbols of its own,
- * which would bind to nothing when the MPI is loaded with local scope.
+ * symbols, which are the manglings of Fortran compilers (functions.inc, made from calls.def). The preload library owns
+ * a slot for each symbol; the trampolines jump through them. The first call through any slot finds the MPI in the
+ * process and loads the recorder for its ABI; the first call through each slot finds that symbol and puts the
+ * recorder's wrapper into the slot. The recorder reaches MPI only through `real` and `lookup`: it has no undefined MPI
+ * symbols of its own, which would bind to nothing when the MPI is loaded with local scope.
  */
 #ifndef LAPSCOPE_HOST_H
 #define LAPSCOPE_HOST_H

@@ -1,10 +1,11 @@
 /*
- * Programs ask whether an MPI has a function, by weak symbols or dlsym: mpi4py's wheels, built for every MPI, take three
- * hundred functions this way. We export all functions that any MPI has, and must not make this MPI look richer than it is.
+ * Programs ask whether an MPI has a function, by weak symbols or dlsym: mpi4py's wheels, built for every MPI, take
+ * three hundred functions this way. We export all functions that any MPI has, and must not make this MPI look richer
+ * than it is.
  *
- * So once the process has started, our C symbols become indirect ones (STT_GNU_IFUNC) in the copy of our symbol table in
- * memory: whoever binds to one from then on, calls probe() first, which answers NULL for what this MPI has not got. Not
- * in the file: libraries that are relocated before us would have glibc print a warning for each.
+ * So once the process has started, our C symbols become indirect ones (STT_GNU_IFUNC) in the copy of our symbol table
+ * in memory: whoever binds to one from then on, calls probe() first, which answers NULL for what this MPI has not got.
+ * Not in the file: libraries that are relocated before us would have glibc print a warning for each.
  */
 #define _GNU_SOURCE
 #include "elf_table.h"

@@ -1,6 +1,6 @@
 /*
- * The first call through any trampoline: find the MPI of this process and load the recorder for its ABI. The first call of
- * each function: find it, and fill its slot.
+ * The first call through any trampoline: find the MPI of this process and load the recorder for its ABI. The first call
+ * of each function: find it, and fill its slot.
  *
  * Whatever fails, the slots end up with MPI's own functions and the application runs as if alone.
  */
@@ -125,8 +125,8 @@ static void *lookup(const char *symbol)
     return next_dlsym()(mpi_handle, symbol);
 }
 
-/* The next of that name behind us: another tool's wrapper where one is loaded, else the MPI's. Fortran bindings are in a
- * library of their own, which the MPI does not know. */
+/* The next of that name behind us: another tool's wrapper where one is loaded, else the MPI's. Fortran bindings are in
+ * a library of their own, which the MPI does not know. */
 static void *next_in_line(const char *name)
 {
     void *next = next_dlsym()(RTLD_NEXT, name);
@@ -148,9 +148,9 @@ static int starts_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* Whether what was found under a name is MPI's function, or another tool's for it. C names and those that end as Fortran
- * compilers write them are; the bare and the upper-case mangling might be anybody's, but only MPI's has the PMPI form
- * beside it. Intel's library for eight-byte integers takes other arguments than the wrappers know. */
+/* Whether what was found under a name is MPI's function, or another tool's for it. C names and those that end as
+ * Fortran compilers write them are; the bare and the upper-case mangling might be anybody's, but only MPI's has the
+ * PMPI form beside it. Intel's library for eight-byte integers takes other arguments than the wrappers know. */
 static int is_mpi_function(const char *name, void *found)
 {
     char profiled[128];

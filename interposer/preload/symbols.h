@@ -11,8 +11,8 @@ enum symbol {
     SYMBOL_COUNT
 };
 
-/* Their names, each ended by a zero. One text instead of pointers: those would have to be relocated in every process that
- * inherits LD_PRELOAD. */
+/* Their names, each ended by a zero. One text instead of pointers: those would have to be relocated in every process
+ * that inherits LD_PRELOAD. */
 extern const char lapscope_symbols[] __attribute__((visibility("hidden")));
 
 /* Code that the loader calls when it binds a symbol: lapscope_probe with the symbol's number (trampoline.S). */
@@ -20,7 +20,8 @@ enum { LAPSCOPE_PROBE_BYTES = 16 };
 extern char lapscope_probes[] __attribute__((visibility("hidden")));
 void *lapscope_probe(unsigned symbol) __attribute__((visibility("hidden")));
 
-/* Where the trampolines of C functions are, by number; NULL for Fortran's, and before our constructor has run (probe.c). */
+/* Where the trampolines of C functions are, by number; NULL for Fortran's, and before our constructor has run
+ * (probe.c). */
 extern void *lapscope_entries[SYMBOL_COUNT] __attribute__((visibility("hidden")));
 
 /* What _exit() calls before it leaves (exit.c). */

@@ -1,4 +1,5 @@
-/* The recorder's MPI-free parts brought up as MPI_Init would: a spool in a directory of the test's own, and this thread. */
+/* The recorder's MPI-free parts brought up as MPI_Init would: a spool in a directory of the test's own, and this
+ * thread. */
 #ifndef LAPSCOPE_TEST_BRING_UP_H
 #define LAPSCOPE_TEST_BRING_UP_H
 

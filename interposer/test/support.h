@@ -14,8 +14,8 @@ const char *support_path(const char *name);
 /* Files in it. */
 unsigned support_files(void);
 
-/* The rows that a query gives: columns separated by |, NULL spelled out, a line feed behind each row. An error gives its
- * message. The text is valid until the next call. */
+/* The rows that a query gives: columns separated by |, NULL spelled out, a line feed behind each row. An error gives
+ * its message. The text is valid until the next call. */
 const char *support_rows(const char *database, const char *query);
 int64_t support_number(const char *database, const char *query);
 

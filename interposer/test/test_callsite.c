@@ -1,7 +1,7 @@
 /*
  * Call paths: random walks through functions with frames of every kind, thousands of them, must get the same id exactly
- * when they took the same way. What would deceive a careless cache: equal stack pointers reached on different ways, frames
- * of dynamic size, and old return addresses left in them.
+ * when they took the same way. What would deceive a careless cache: equal stack pointers reached on different ways,
+ * frames of dynamic size, and old return addresses left in them.
  */
 #define _GNU_SOURCE
 #include "bring_up.h"

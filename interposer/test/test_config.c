@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* What a variable's value is taken for, by its name: a number, the place of a word, 0 of text; -1 when it is no valid value. */
+/* What a variable's value is taken for, by its name: a number, the place of a word, 0 of text; -1 when it is no valid
+ * value. */
 static long long taken_for(const char *name, const char *value)
 {
     setenv(name, value, 1);

@@ -92,7 +92,8 @@ static void test_cut_rows(void)
         CHECK_EQUAL(convert(&b, bytes), 0);
         CHECK_EQUAL(result.calls, there(calls, 20, bytes));
         CHECK_EQUAL(result.requests, there(requests, 40, bytes));
-        /* cut inside or at the end of the records that were in use: said; in the room behind them: nothing is missing */
+        /* cut inside or at the end of the records that were in use: said; in the room behind them: nothing is missing
+         */
         CHECK_EQUAL(result.damaged != 0, bytes < last);
         if (bytes % 16 == 0)
             CHECK_TEXT(support_broken_rules(support_path("rank-3.db")), "");

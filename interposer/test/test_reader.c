@@ -41,7 +41,8 @@ static void test_records(void)
     CHECK_EQUAL(open_spool(&b, b.bytes), 0);
     CHECK_EQUAL(file.part_count, 6);
     CHECK_EQUAL(file.damaged, 0);
-    /* by thread, then in the order of writing: stream, live, tally and stream of thread 0; stream and live of thread 1 */
+    /* by thread, then in the order of writing: stream, live, tally and stream of thread 0; stream and live of thread 1
+     */
     static const int kinds[] = {1, 2, 3, 1, 1, 2}, threads[] = {0, 0, 0, 0, 1, 1};
     for (size_t i = 0; i < 6; i++)
         CHECK(file.parts[i].kind == kinds[i] && file.parts[i].thread == threads[i]);

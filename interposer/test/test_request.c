@@ -174,7 +174,7 @@ static void test_two_threads(void)
     CHECK(spool_header()->chunks <= chunks + 4); /* entries come back to the thread that posts */
 }
 
-/* --- persistent requests --------------------------------------------------------------------------------------------- */
+/* --- persistent requests ------------------------------------------------------------------------------------------ */
 
 enum { RING = 4, ROUNDS = 3000 };
 

@@ -1,4 +1,5 @@
-/* Which code may be interrupted for MPI: with libraries that stand for an MPI, what it needs, its plug-in, and a program's own. */
+/* Which code may be interrupted for MPI: with libraries that stand for an MPI, what it needs, its plug-in, and a
+ * program's own. */
 #define _GNU_SOURCE
 #include "check.h"
 

@@ -144,8 +144,8 @@ fn word(clause: Clause, clauses: &Clauses, wanted: bool) -> Result<Option<&'stat
     }
 }
 
-/// The call that does the same and returns when it is done: `MPI_Allreduce` of `MPI_Iallreduce`, `MPI_Allreduce_init` and their
-/// large forms, `MPI_File_read` of `MPI_File_iread`. The call itself where there is none.
+/// The call that does the same and returns when it is done: `MPI_Allreduce` of `MPI_Iallreduce`, `MPI_Allreduce_init`
+/// and their large forms, `MPI_File_read` of `MPI_File_iread`. The call itself where there is none.
 pub fn blocking_name(call: &str, exists: impl Fn(&str) -> bool) -> String {
     let small = call.strip_suffix("_c").filter(|name| exists(name)).unwrap_or(call);
     let name = small.trim_start_matches("MPI_");

@@ -6,8 +6,8 @@ use crate::symbols::{bindings, Binding};
 use crate::tables::{fortran_name, fortran_params, function_name};
 use crate::{banner, line};
 
-/// One function for each call whose wrapper is not written by hand, in each Fortran binding that it has. They differ in the
-/// real function and in whether buffers come as descriptors, so the body is written once, and inlined into each.
+/// One function for each call whose wrapper is not written by hand, in each Fortran binding that it has. They differ in
+/// the real function and in whether buffers come as descriptors, so the body is written once, and inlined into each.
 pub fn wrappers(calls: &[Call]) -> String {
     let mut text = banner("Wrappers of the Fortran bindings.");
     line!(&mut text, "#include \"wrap/completion.h\"");

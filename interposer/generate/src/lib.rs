@@ -1,8 +1,9 @@
-//! Reads `interposer/calls.def` and `options.def` and writes what the preload library, the recorder and the command line are
-//! built from.
+//! Reads `interposer/calls.def` and `options.def` and writes what the preload library, the recorder and the command
+//! line are built from.
 //!
-//! [`calls`] is the description, [`facts`] what the database says of a call, [`kind`] the kinds of parameters in C and in Fortran, [`symbols`] the names under which
-//! a call is found in each binding; [`tables`], [`c`] and [`fortran`] write.
+//! [`calls`] is the description, [`facts`] what the database says of a call, [`kind`] the kinds of parameters in C and
+//! in Fortran, [`symbols`] the names under which a call is found in each binding; [`tables`], [`c`] and [`fortran`]
+//! write.
 
 pub mod body;
 pub mod c;
@@ -63,8 +64,8 @@ pub fn read<T>(path: &Path, parse: impl Fn(&str) -> Result<T, String>) -> Result
     parse(&text).map_err(|error| format!("{}:{error}", path.display()))
 }
 
-/// Reads calls.def and options.def of a folder and writes all files into a directory. Files whose text has not changed are left
-/// alone, so that nothing is compiled again for nothing.
+/// Reads calls.def and options.def of a folder and writes all files into a directory. Files whose text has not changed
+/// are left alone, so that nothing is compiled again for nothing.
 ///
 /// # Errors
 /// As [`read`], and a file that cannot be written.

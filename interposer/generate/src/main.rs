@@ -1,5 +1,5 @@
-//! `lapscope-generate FOLDER DIRECTORY` writes what it makes of the .def files in FOLDER; `lapscope-generate FOLDER` lists the
-//! calls.
+//! `lapscope-generate FOLDER DIRECTORY` writes what it makes of the .def files in FOLDER; `lapscope-generate FOLDER`
+//! lists the calls.
 
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods)] // what a build prints
 

@@ -39,8 +39,8 @@ impl fmt::Display for Binding {
     }
 }
 
-/// The bindings that a call has. Large counts are in C and `mpi_f08` alone (MPI-4.1 2.5.8), descriptors where there is a
-/// choice buffer.
+/// The bindings that a call has. Large counts are in C and `mpi_f08` alone (MPI-4.1 2.5.8), descriptors where there is
+/// a choice buffer.
 pub fn bindings(call: &Call) -> Vec<Binding> {
     let mut found = vec![Binding::C];
     if !call.large {

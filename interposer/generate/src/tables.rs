@@ -4,8 +4,8 @@ use crate::calls::{Call, Param};
 use crate::symbols::{self, Binding};
 use crate::{banner, line};
 
-/// `CALL(name, family, role, kind, transfers, mode, counted, needs, completes, blocking)` for each call; empty where there
-/// is nothing to say.
+/// `CALL(name, family, role, kind, transfers, mode, counted, needs, completes, blocking)` for each call; empty where
+/// there is nothing to say.
 pub fn calls(calls: &[Call]) -> String {
     let mut text = banner("Every call: its number is its place.");
     for call in calls {

@@ -48,11 +48,12 @@ struct clock_shift {
     int64_t ahead_us, faster_ppm;
 };
 
-/* What LAPSCOPE_TEST_CLOCK says of a rank: "RANK:MICROSECONDS:PPM", several separated by commas. Returns 0 when the text
- * is not of that form. */
+/* What LAPSCOPE_TEST_CLOCK says of a rank: "RANK:MICROSECONDS:PPM", several separated by commas. Returns 0 when the
+ * text is not of that form. */
 int clock_shift_of(const char *text, int rank, struct clock_shift *shift);
 
-/* From now on CLOCK_MONOTONIC is recorded as if ahead by the shift at the moment `start`; returns `start` so shifted. */
+/* From now on CLOCK_MONOTONIC is recorded as if ahead by the shift at the moment `start`; returns `start` so shifted.
+ */
 struct spool_clock_pair clock_pretend(struct clock_shift shift, struct spool_clock_pair start);
 
 /* The same instant on both clocks, to some tens of nanoseconds. */

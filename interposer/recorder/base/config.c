@@ -34,7 +34,7 @@ static struct option options[] = {
 
 enum { OPTION_COUNT = sizeof options / sizeof options[0] };
 
-/* --- the rules of options.def; crates/data/src/options.rs follows them too, and test/values.txt says what both make of values ---- */
+/* --- the rules of options.def; crates/data/src/options.rs follows them too, and test/values.txt tests both */
 
 static int parse_bool(const char *value, int *parsed)
 {

@@ -28,8 +28,8 @@ void config_load(int speak);
 
 enum { CONFIG_TUPLE = 3 }; /* numbers in a tuple, at the most */
 
-/* The first of the tuples in a value of that option; `text` is then behind it, and at its end behind the last. Returns 0 when
- * it is none. */
+/* The first of the tuples in a value of that option; `text` is then behind it, and at its end behind the last. Returns
+ * 0 when it is none. */
 int config_next_tuple(const char *option, const char **text, int64_t numbers[CONFIG_TUPLE]);
 
 /* For the record: option number `i` (from 0), its value in force and "default", "environment" or "rejected". Returns

@@ -8,8 +8,8 @@ struct held {
     sigset_t before, pending;
 };
 
-/* From here to held_end() this thread gets no SIGPIPE (a closed pipe) and no SIGXFSZ (the limit on the size of files): both
- * come to the thread that writes. The writes still fail. */
+/* From here to held_end() this thread gets no SIGPIPE (a closed pipe) and no SIGXFSZ (the limit on the size of files):
+ * both come to the thread that writes. The writes still fail. */
 void held_begin(struct held *held);
 void held_end(const struct held *held);
 

@@ -144,8 +144,8 @@ static int search_library(struct dl_phdr_info *info, size_t bytes, void *group)
 }
 
 /* Newer Hydras start spawned processes from proxies that are there already, and tell only the MPI library which world
- * they are: kvs_PID_GROUP_.... Asking it costs messages, so what it remembers is looked up in its static data. It may know
- * its parents' name too, whose number is lower. -1: nothing found. */
+ * they are: kvs_PID_GROUP_.... Asking it costs messages, so what it remembers is looked up in its static data. It may
+ * know its parents' name too, whose number is lower. -1: nothing found. */
 static int group_in_library(void)
 {
     int group = -1;

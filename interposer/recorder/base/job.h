@@ -13,8 +13,8 @@ struct job {
     char launch[64];         /* LAPSCOPE_LAUNCH: the `lapscope run` that it belongs to; empty: none */
 };
 
-/* Whether two processes are of one job. Launchers whose names for jobs come round again, as where every container begins
- * with the same process ids, are told apart by their launches, where those are known. */
+/* Whether two processes are of one job. Launchers whose names for jobs come round again, as where every container
+ * begins with the same process ids, are told apart by their launches, where those are known. */
 int job_is(const struct job *job, const char *identity, const char *launch);
 
 void job_find(struct job *job);

@@ -199,8 +199,8 @@ static inline int mpi_request_is_shared(MPI_Request handle)
 /* Whether it is one of MPI's own: which run no code of the application's. */
 int mpi_op_is_predefined(MPI_Op operation);
 
-/* Whether the status of an MPI_Isendrecv tells what it received. That of MPICH (seen: 4.0, 5.0) and of Intel MPI is that of
- * some request within it. */
+/* Whether the status of an MPI_Isendrecv tells what it received. That of MPICH (seen: 4.0, 5.0) and of Intel MPI is
+ * that of some request within it. */
 static inline int isendrecv_has_status(void)
 {
 #if defined(OPEN_MPI)

@@ -21,8 +21,8 @@ int secrets_in_name(const char *name, size_t bytes)
 
 /* --- the environment ---------------------------------------------------------------------------------------------- */
 
-/* By how they begin: what chooses and tunes transports, algorithms, progress, where ranks and threads are put. What launchers
- * tell their ranks of a job, its addresses and credentials, is not among them. */
+/* By how they begin: what chooses and tunes transports, algorithms, progress, where ranks and threads are put. What
+ * launchers tell their ranks of a job, its addresses and credentials, is not among them. */
 static const char *const recorded[] = {
     "FI_", "GOMP_", "HYDRA_BINDLIB", "HYDRA_TOPOLIB", "I_MPI_ADJUST", "I_MPI_ASYNC_PROGRESS", "I_MPI_COLL", "I_MPI_CBWR",
     "I_MPI_DEBUG", "I_MPI_EAGER", "I_MPI_EXTRA_FILESYSTEM", "I_MPI_FABRICS", "I_MPI_INTRANODE", "I_MPI_MULTIRAIL",
@@ -73,7 +73,8 @@ static void withhold(struct text *text)
     append(text, SECRETS_WITHHELD, strlen(SECRETS_WITHHELD), 1);
 }
 
-/* Where the part of a word begins that is kept back to its end: behind the first = or : that a secret name stands before. */
+/* Where the part of a word begins that is kept back to its end: behind the first = or : that a secret name stands
+ * before. */
 static size_t secret_begins(const char *word, size_t bytes)
 {
     for (size_t at = 0; at < bytes; at++)

@@ -16,9 +16,9 @@ int secrets_may_record(const char *name, size_t bytes);
 
 /*
  * A command line whose `bytes` bytes of words each end at `separator` (the last one may lack it), as text in `out` with
- * blanks between. Withheld are, of any word, what stands behind a = or : whose name is secret (--password=x, {"token":"x"}),
- * user and password of an address (scheme://user:password@host), and the whole word behind an option of a secret name
- * (--password x). The text is cut where `out` is full, never amid what is withheld. Returns its length.
+ * blanks between. Withheld are, of any word, what stands behind a = or : whose name is secret (--password=x,
+ * {"token":"x"}), user and password of an address (scheme://user:password@host), and the whole word behind an option of
+ * a secret name (--password x). The text is cut where `out` is full, never amid what is withheld. Returns its length.
  */
 size_t secrets_hide(const char *words, size_t bytes, char separator, char *out, size_t out_bytes);
 

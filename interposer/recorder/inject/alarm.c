@@ -17,7 +17,7 @@
 
 enum { HIGH_FD = 400 }; /* out of the way of programs that count on low numbers, or close them all */
 
-/* --- perf's event of a thread's running time -------------------------------------------------------------------------- */
+/* --- perf's event of a thread's running time ---------------------------------------------------------------------- */
 
 /* exclude_kernel: rings only where the thread was interrupted in its own code (perf_event_open(2)). */
 static int open_event(void)
@@ -61,9 +61,10 @@ static int set_perf(struct alarm *alarm, uint64_t ns)
     return ioctl(alarm->fd, PERF_EVENT_IOC_REFRESH, 1) == 0; /* enabled for one more ring */
 }
 
-/* --- the kernel's timer of a thread's CPU time ------------------------------------------------------------------------ */
+/* --- the kernel's timer of a thread's CPU time -------------------------------------------------------------------- */
 
-/* From Linux 5.11 on such timers are handled on the way back to the program: before, they could cut a system call short. */
+/* From Linux 5.11 on such timers are handled on the way back to the program: before, they could cut a system call
+ * short. */
 static int kernel_is_new_enough(void)
 {
     struct utsname system;
@@ -88,7 +89,7 @@ static int set_cputime(struct alarm *alarm, uint64_t ns)
     return timer_settime(alarm->timer, 0, &once, NULL) == 0;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------------- */
+/* ------------------------------------------------------------------------------------------------------------------ */
 
 const char *alarm_open(struct alarm *alarm, enum alarm_clock wanted, int signal)
 {

@@ -1,6 +1,6 @@
 /*
- * An alarm of one thread: a signal once the thread has run for a while, in its own code and not in the kernel, so that no
- * system call is cut short by it. It rings once for each time it is set.
+ * An alarm of one thread: a signal once the thread has run for a while, in its own code and not in the kernel, so that
+ * no system call is cut short by it. It rings once for each time it is set.
  */
 #ifndef LAPSCOPE_ALARM_H
 #define LAPSCOPE_ALARM_H
@@ -25,12 +25,13 @@ struct alarm {
     uint64_t period_ns;      /* perf's, as last set */
 };
 
-/* Makes an alarm of the calling thread. `wanted`: ALARM_NONE takes what there is. Returns NULL, or why there is none. */
+/* Makes an alarm of the calling thread. `wanted`: ALARM_NONE takes what there is. Returns NULL, or why there is none.
+ */
 const char *alarm_open(struct alarm *alarm, enum alarm_clock wanted, int signal);
 void alarm_close(struct alarm *alarm);
 
-/* Rings in so many nanoseconds of the thread's running time. For signal handlers too. Returns 0 when the alarm is gone: the
- * program has closed its file descriptor. */
+/* Rings in so many nanoseconds of the thread's running time. For signal handlers too. Returns 0 when the alarm is gone:
+ * the program has closed its file descriptor. */
 int alarm_set(struct alarm *alarm, uint64_t ns);
 
 /* Whether a signal is this alarm's. */

@@ -20,7 +20,7 @@ enum { PERCENT = 100, SPINS = 1000, LONGEST_TEST_NS = 100000000 };
 
 struct injection injection __attribute__((visibility("hidden")));
 
-/* --- units, cost ---------------------------------------------------------------------------------------------------- */
+/* --- units, cost -------------------------------------------------------------------------------------------------- */
 
 uint64_t inject_ticks(uint64_t ns)
 {
@@ -45,9 +45,9 @@ void inject_fail(const char *problem)
     __atomic_store_n(&injection.is_on, 0, __ATOMIC_SEQ_CST);
 }
 
-/* --- one thread tests, others enter MPI --------------------------------------------------------------------------------
- * Either sees the other: a tester says so and then looks who is inside MPI, who enters MPI says so (enter()) and then looks for
- * testers (Dekker). */
+/* --- one thread tests, others enter MPI ------------------------------------------------------------------------------
+ * Either sees the other: a tester says so and then looks who is inside MPI, who enters MPI says so (enter()) and then
+ * looks for testers (Dekker). */
 
 static int others_are_inside(const struct thread *self)
 {
@@ -87,7 +87,7 @@ static void close_gate(void)
     __atomic_store_n(&injection.is_gated, 1, __ATOMIC_SEQ_CST);
 }
 
-/* --- testing -------------------------------------------------------------------------------------------------------- */
+/* --- testing ------------------------------------------------------------------------------------------------------ */
 
 static void adapt(struct inject_site *site, int found)
 {
@@ -164,7 +164,7 @@ static void leave_mpi(struct injector *injector)
         inject_timer_window(injector);
 }
 
-/* --- windows -------------------------------------------------------------------------------------------------------- */
+/* --- windows ------------------------------------------------------------------------------------------------------ */
 
 static struct inject_site *new_site(struct injector *injector, const struct operation *operation, uint64_t hash,
                                     uintptr_t caller)
@@ -265,8 +265,9 @@ static void request_ended(struct spool_live *live)
                                                                  : ~(SPOOL_LIVE_INJECTED | SPOOL_LIVE_REDUCES));
 }
 
-/* A function of the application's must not run in a signal handler, nor beside the application: while it might be called, tests
- * rest. From the first time on nobody tests while a thread is on its way into MPI, where such a reduction may begin. */
+/* A function of the application's must not run in a signal handler, nor beside the application: while it might be
+ * called, tests rest. From the first time on nobody tests while a thread is on its way into MPI, where such a reduction
+ * may begin. */
 void inject_reduces(struct injector *injector, MPI_Op operation)
 {
     injector->will_reduce = injection.mode != INJECT_CALLS && !mpi_op_is_predefined(operation);
@@ -274,7 +275,7 @@ void inject_reduces(struct injector *injector, MPI_Op operation)
         close_gate();
 }
 
-/* --- levels of threads ---------------------------------------------------------------------------------------------- */
+/* --- levels of threads -------------------------------------------------------------------------------------------- */
 
 /* MPI_Init asks for what these say. */
 static const struct {
@@ -327,7 +328,7 @@ int inject_tells(int level)
     return asked >= 0 && level == MPI_THREAD_MULTIPLE ? asked : level;
 }
 
-/* --- the start and the end -------------------------------------------------------------------------------------------- */
+/* --- the start and the end ---------------------------------------------------------------------------------------- */
 
 static const char *const mode_names[] = {
     [INJECT_OFF] = "off", [INJECT_CALLS] = "calls", [INJECT_TIMER] = "timer", [INJECT_THREAD] = "thread"};

@@ -1,9 +1,9 @@
 /*
- * Tests that lapscope makes itself (LAPSCOPE_INJECT), so that transfers go on while the application computes. What the rest of
- * the recorder has to do with it; injector.h has what the ways of injecting share.
+ * Tests that lapscope makes itself (LAPSCOPE_INJECT), so that transfers go on while the application computes. What the
+ * rest of the recorder has to do with it; injector.h has what the ways of injecting share.
  *
- * Nothing of the application's is touched by a test (progress.h). Tests are made only while a request of a size that is worth
- * it is pending: a window, which opens when such a request is posted.
+ * Nothing of the application's is touched by a test (progress.h). Tests are made only while a request of a size that is
+ * worth it is pending: a window, which opens when such a request is posted.
  */
 #ifndef LAPSCOPE_INJECT_H
 #define LAPSCOPE_INJECT_H
@@ -12,8 +12,8 @@
 
 /* --- the start and the end --- */
 
-/* Around MPI's start. `level`: of threads, as the application asks for it; returns what to ask MPI for. For MPI_Init, which has
- * no such argument, the environment is changed meanwhile. */
+/* Around MPI's start. `level`: of threads, as the application asks for it; returns what to ask MPI for. For MPI_Init,
+ * which has no such argument, the environment is changed meanwhile. */
 int inject_before_start(int level);
 void inject_before_plain_start(void);
 void inject_behind_start(void);

@@ -1,4 +1,5 @@
-/* What the ways of injecting tests have in common: inject.c opens windows, inject_timer.c and inject_thread.c use them. */
+/* What the ways of injecting tests have in common: inject.c opens windows, inject_timer.c and inject_thread.c use them.
+ */
 #ifndef LAPSCOPE_INJECTOR_H
 #define LAPSCOPE_INJECTOR_H
 
@@ -72,7 +73,8 @@ static inline void inject_spend(uint64_t ticks)
     __atomic_fetch_add(&injection.spent, ticks, __ATOMIC_RELAXED);
 }
 
-/* Whether tests may be made now; then they are ended by inject_tested(). `self`: a thread that may be inside MPI, or NULL. */
+/* Whether tests may be made now; then they are ended by inject_tested(). `self`: a thread that may be inside MPI, or
+ * NULL. */
 int inject_may_test(const struct thread *self);
 void inject_tested(void);
 

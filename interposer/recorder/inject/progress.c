@@ -8,8 +8,9 @@
 
 enum { BLOCK = 64, FACTOR = 3, FIRST_IDLE_NS = 1000 };
 
-/* What nothing found takes: the shortest of the last BLOCK tests and of those now. It changes, as when an MPI starts to watch
- * sockets; and a test behind computation, its code and data not in the caches, takes longer than one behind a test. */
+/* What nothing found takes: the shortest of the last BLOCK tests and of those now. It changes, as when an MPI starts to
+ * watch sockets; and a test behind computation, its code and data not in the caches, takes longer than one behind a
+ * test. */
 struct idle {
     uint64_t last, now;      /* ticks */
     unsigned count;

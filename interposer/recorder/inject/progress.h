@@ -1,9 +1,9 @@
 /*
- * One test: what drives MPI's transfers, and touches nothing of the application's. It asks for the state of a receive of our own,
- * on a communicator of our own that has this process alone for a member, so that nothing ever arrives. No request that the
- * application waits for is completed by that, and the error of none is raised: asking for the state of the application's
- * requests would raise the error of a failed one where nobody made a call (MPICH). An MPI_Iprobe there would do less: MPICH
- * then looks at messages to itself alone, and moves nothing.
+ * One test: what drives MPI's transfers, and touches nothing of the application's. It asks for the state of a receive
+ * of our own, on a communicator of our own that has this process alone for a member, so that nothing ever arrives. No
+ * request that the application waits for is completed by that, and the error of none is raised: asking for the state of
+ * the application's requests would raise the error of a failed one where nobody made a call (MPICH). An MPI_Iprobe
+ * there would do less: MPICH then looks at messages to itself alone, and moves nothing.
  */
 #ifndef LAPSCOPE_PROGRESS_H
 #define LAPSCOPE_PROGRESS_H
@@ -14,8 +14,8 @@
 const char *progress_open(void);
 void progress_close(void);
 
-/* What a test took, in ticks: of the processor, and from its begin to its end. The two differ where the thread had to let others
- * have the processor, or MPI let them (Open MPI's mpi_yield_when_idle). */
+/* What a test took, in ticks: of the processor, and from its begin to its end. The two differ where the thread had to
+ * let others have the processor, or MPI let them (Open MPI's mpi_yield_when_idle). */
 struct progress {
     uint64_t used, passed;
     int found;               /* it used so much that something moved */

@@ -40,7 +40,7 @@ static const char *problem;
 
 enum class { OF_PROGRAM, OF_MPI };
 
-/* --- the list of objects -------------------------------------------------------------------------------------------- */
+/* --- the list of objects ------------------------------------------------------------------------------------------ */
 
 struct list {
     struct object *objects;
@@ -53,7 +53,8 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Entries of the dynamic section that hold addresses: relocated by glibc, but not in objects that it did not load (vdso). */
+/* Entries of the dynamic section that hold addresses: relocated by glibc, but not in objects that it did not load
+ * (vdso). */
 static void read_dynamic(struct object *object)
 {
     const ElfW(Dyn) *name = NULL;
@@ -100,7 +101,7 @@ static int has_changed(struct dl_phdr_info *info, size_t size, void *context)
     return 1;
 }
 
-/* --- what MPI may come to -------------------------------------------------------------------------------------------- */
+/* --- what MPI may come to ----------------------------------------------------------------------------------------- */
 
 static int holds(const struct object *object, uintptr_t address)
 {
@@ -214,7 +215,7 @@ static void reach_allocators(const struct list *list)
     }
 }
 
-/* --- classes ---------------------------------------------------------------------------------------------------------- */
+/* --- classes ------------------------------------------------------------------------------------------------------ */
 
 static int known_as(uintptr_t base)
 {

@@ -1,6 +1,7 @@
 /*
- * Where in a process MPI may be entered from a signal handler: only where the interrupted code is in no object that MPI may
- * itself come to, because such code may hold a lock that MPI would wait for, or be half way through a change of what MPI reads.
+ * Where in a process MPI may be entered from a signal handler: only where the interrupted code is in no object that MPI
+ * may itself come to, because such code may hold a lock that MPI would wait for, or be half way through a change of
+ * what MPI reads.
  */
 #ifndef LAPSCOPE_SAFE_POINT_H
 #define LAPSCOPE_SAFE_POINT_H
@@ -10,8 +11,8 @@
 /* Before MPI starts: what is loaded now is the program's. */
 void safe_point_before_mpi(void);
 
-/* Finds out anew which objects are safe, if any have been loaded or unloaded since. `mpi`: an address in the code of the MPI
- * library. Not for signal handlers. Returns 0 when there is no memory. */
+/* Finds out anew which objects are safe, if any have been loaded or unloaded since. `mpi`: an address in the code of
+ * the MPI library. Not for signal handlers. Returns 0 when there is no memory. */
 int safe_point_update(uintptr_t mpi);
 
 /* Whether code at that address may be interrupted for MPI. For signal handlers. */

@@ -24,7 +24,7 @@ enum {
 
 static const uint64_t measure_again_ns = 10000000000u;
 
-/* --- the handler ------------------------------------------------------------------------------------------------------ */
+/* --- the handler -------------------------------------------------------------------------------------------------- */
 
 struct interruption {
     struct injector *injector;
@@ -72,8 +72,8 @@ static void set(struct injector *injector, uint64_t ticks)
         inject_fail("the file descriptor of its event was closed by the program");
 }
 
-/* What to do where the thread was interrupted; returns the time until the next interrupt, 0: none until it calls MPI again, and
- * in `tests` what tests took. */
+/* What to do where the thread was interrupted; returns the time until the next interrupt, 0: none until it calls MPI
+ * again, and in `tests` what tests took. */
 static uint64_t consider(struct injector *injector, uintptr_t address, uint64_t *tests)
 {
     struct thread *t = injector->thread;
@@ -133,14 +133,14 @@ static void on_signal(int number, siginfo_t *info, void *context)
     errno = saved_errno;
 }
 
-/* --- MPI's own threads ----------------------------------------------------------------------------------------------- */
+/* --- MPI's own threads -------------------------------------------------------------------------------------------- */
 
 static sigset_t mask_before;
 static unsigned starting; /* Fortran's MPI_Init calls C's, under some MPIs */
 
-/* What programs send themselves. While a test is made in the thread that they are meant for, they wait; but a thread of MPI's own
- * that does not block them would be given them in its stead, and run the application's handlers. So MPI's threads inherit a
- * mask. Signals that end a process or tell of children are MPI's business too, and left out. */
+/* What programs send themselves. While a test is made in the thread that they are meant for, they wait; but a thread of
+ * MPI's own that does not block them would be given them in its stead, and run the application's handlers. So MPI's
+ * threads inherit a mask. Signals that end a process or tell of children are MPI's business too, and left out. */
 static void of_programs(sigset_t *set)
 {
     static const int signals[] = {SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGUSR1, SIGUSR2, SIGURG};
@@ -167,7 +167,7 @@ void inject_timer_behind_start(void)
         pthread_sigmask(SIG_SETMASK, &mask_before, NULL);
 }
 
-/* --- the start -------------------------------------------------------------------------------------------------------- */
+/* --- the start ---------------------------------------------------------------------------------------------------- */
 
 static int signal_number(void)
 {
@@ -176,7 +176,8 @@ static int signal_number(void)
 
 static struct sigaction action_before;
 
-/* No handler of the application's runs within ours, which may be on its alternate stack; what it is sent meanwhile waits. */
+/* No handler of the application's runs within ours, which may be on its alternate stack; what it is sent meanwhile
+ * waits. */
 static int install_handler(void)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
@@ -220,7 +221,8 @@ static int by_size(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* How long the computation stands still for one interrupt: the median of gaps in the readings of a clock; 0: none came. */
+/* How long the computation stands still for one interrupt: the median of gaps in the readings of a clock; 0: none came.
+ */
 static uint64_t measure_interrupt(struct injector *injector)
 {
     uint64_t gaps[RINGS];

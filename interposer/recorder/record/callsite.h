@@ -1,11 +1,11 @@
 /*
  * Call paths, exact and nearly free. The only file that knows libunwind.
  *
- * A path is unwound once. What is remembered of it is where on the stack each return address stood, and its value. A later
- * call from the same return address with the same stack pointer has the same path when those words are unchanged:
- * frame 0 is the function of the return address; its frame's size follows from that address unless it is addressed through
- * the frame pointer, and then the saved frame pointer is compared too; so the next return address stands where it stood,
- * and is the same; and so on outwards.
+ * A path is unwound once. What is remembered of it is where on the stack each return address stood, and its value. A
+ * later call from the same return address with the same stack pointer has the same path when those words are unchanged:
+ * frame 0 is the function of the return address; its frame's size follows from that address unless it is addressed
+ * through the frame pointer, and then the saved frame pointer is compared too; so the next return address stands where
+ * it stood, and is the same; and so on outwards.
  */
 #ifndef LAPSCOPE_CALLSITE_H
 #define LAPSCOPE_CALLSITE_H
@@ -57,8 +57,8 @@ int callsite_passes(uintptr_t frame);
 /* The return addresses of a path, innermost first; returns how many, 0 where they are not known. */
 unsigned callsite_path(uint32_t path, const uintptr_t **frames);
 
-/* Reads LAPSCOPE_CALLPATH and LAPSCOPE_CALLPATH_DEPTH. Without paths, call sites are still told apart by return address,
- * for what they remember, but all have path 0. */
+/* Reads LAPSCOPE_CALLPATH and LAPSCOPE_CALLPATH_DEPTH. Without paths, call sites are still told apart by return
+ * address, for what they remember, but all have path 0. */
 void callsite_configure(void);
 
 /* AddressSanitizer is not asked: in a frame that stands where another stood, the words looked at can be anything. */

@@ -128,8 +128,8 @@ static uint64_t hash_ranks(uint64_t hash, const int32_t *ranks, int count)
     return hash;
 }
 
-/* The same on both sides of an inter-communicator, hence the sum of its groups' hashes. A parent takes part, with what it is
- * itself: threads that make communicators of equal members from different parents do so in any order. */
+/* The same on both sides of an inter-communicator, hence the sum of its groups' hashes. A parent takes part, with what
+ * it is itself: threads that make communicators of equal members from different parents do so in any order. */
 static uint64_t identity_of(const struct comm *comm, const int32_t *world, const struct comm *parent, uint64_t salt)
 {
     const uint64_t basis = 0xcbf29ce484222325u + (spool_header()->world - 1), prime = 0x100000001b3u; /* worlds differ */

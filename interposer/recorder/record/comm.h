@@ -25,8 +25,8 @@ struct comm {
 
 extern unsigned comm_generation; /* raised when a handle may come to mean another communicator */
 
-/* Learns a communicator that `made_by` has just made from `parent` (NULL where its members have no common one). `salt` tells
- * apart what several threads may make from one parent at once. */
+/* Learns a communicator that `made_by` has just made from `parent` (NULL where its members have no common one). `salt`
+ * tells apart what several threads may make from one parent at once. */
 void comm_define(struct thread *t, struct scope scope, const char *made_by, const struct comm *parent, uint64_t salt);
 /* The handle is about to be freed. */
 void comm_forget(uint64_t key);

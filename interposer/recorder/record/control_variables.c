@@ -77,9 +77,9 @@ void control_variables_define(struct thread *t)
 #else
 
 /*
- * MPICH and its relatives: nothing. They take their variables from the environment alone, which is recorded anyway, and the
- * only way to ask is MPI's tools interface: in MPICH 4.0, whoever ends that leaves it broken for the application, which
- * crashes when it starts it again; and left open it would answer an application that has not started it.
+ * MPICH and its relatives: nothing. They take their variables from the environment alone, which is recorded anyway, and
+ * the only way to ask is MPI's tools interface: in MPICH 4.0, whoever ends that leaves it broken for the application,
+ * which crashes when it starts it again; and left open it would answer an application that has not started it.
  */
 void control_variables_define(struct thread *t)
 {

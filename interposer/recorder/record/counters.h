@@ -1,6 +1,6 @@
 /*
- * Counters that PAPI offers: hardware's, the kernel's, and those that software defines. The only file that knows PAPI, whose
- * library is loaded when LAPSCOPE_COUNTERS asks for something, and not before.
+ * Counters that PAPI offers: hardware's, the kernel's, and those that software defines. The only file that knows PAPI,
+ * whose library is loaded when LAPSCOPE_COUNTERS asks for something, and not before.
  */
 #ifndef LAPSCOPE_COUNTERS_H
 #define LAPSCOPE_COUNTERS_H
@@ -16,8 +16,8 @@ struct counter {
 /* A thread's own. */
 struct counters;
 
-/* Finds the events that `wanted` names, separated by commas; says, when `speak`, which of them cannot be counted and what to
- * do. To be called once, before any thread counts. */
+/* Finds the events that `wanted` names, separated by commas; says, when `speak`, which of them cannot be counted and
+ * what to do. To be called once, before any thread counts. */
 void counters_open(const char *wanted, int speak);
 
 /* Event number `i` of those that were asked for, from 0; NULL when there are no more. */

@@ -24,8 +24,8 @@ struct scope {
 #define WINDOW_KEY(win) win_key(win)
 #define FILE_KEY(file) file_key(file)
 
-/* Arguments of a communication as the application gave them, or as they came. Pointers come first: what is cleared in one go
- * is then not read back across two stores, which would have to reach memory before. */
+/* Arguments of a communication as the application gave them, or as they came. Pointers come first: what is cleared in
+ * one go is then not read back across two stores, which would have to reach memory before. */
 struct message {
     const struct comm *comm;       /* where it is known already: the scope is then not looked up */
     const struct message *receive; /* the receiving half of a call that also sends; its bytes may follow later */

@@ -43,8 +43,8 @@ struct meter *meter_create(void)
     return meter;
 }
 
-/* Where the call before this one has not been seen to return (the application has jumped out of it), what was counted since
- * its entry is neither inside nor outside. */
+/* Where the call before this one has not been seen to return (the application has jumped out of it), what was counted
+ * since its entry is neither inside nor outside. */
 void meter_enter(struct meter *meter)
 {
     int has_end = meter->ended && meter->counted;

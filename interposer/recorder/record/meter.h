@@ -1,6 +1,6 @@
 /*
- * What is measured of a thread's calls besides their time: CPU time (LAPSCOPE_CPU_TIME) and counters (LAPSCOPE_COUNTERS). A
- * thread has a meter only where one of them is asked for.
+ * What is measured of a thread's calls besides their time: CPU time (LAPSCOPE_CPU_TIME) and counters
+ * (LAPSCOPE_COUNTERS). A thread has a meter only where one of them is asked for.
  */
 #ifndef LAPSCOPE_METER_H
 #define LAPSCOPE_METER_H
@@ -26,8 +26,8 @@ void meter_leave(struct meter *meter);
 /* A request was posted: remembers what has been counted outside of MPI so far. */
 void meter_post(struct meter *meter, const struct spool_live *live);
 
-/* What belongs to the record of the call just made, and to that of a request which it completed and this thread had posted:
- * written at `at`, where METER_ROOM bytes must be free. Return where to go on. */
+/* What belongs to the record of the call just made, and to that of a request which it completed and this thread had
+ * posted: written at `at`, where METER_ROOM bytes must be free. Return where to go on. */
 unsigned char *meter_put_call(const struct meter *meter, unsigned char *at);
 unsigned char *meter_put_request(struct meter *meter, const struct spool_live *live, unsigned char *at);
 

@@ -1,7 +1,7 @@
 /*
- * What repeats, interned: an iterative program does the same operations again and again, so a record is an operation's id
- * and a few numbers. An operation is what is known at the post or of a blocking call; an outcome adds what is known when
- * a request ends.
+ * What repeats, interned: an iterative program does the same operations again and again, so a record is an operation's
+ * id and a few numbers. An operation is what is known at the post or of a blocking call; an outcome adds what is known
+ * when a request ends.
  */
 #ifndef LAPSCOPE_OPERATION_H
 #define LAPSCOPE_OPERATION_H
@@ -63,7 +63,8 @@ struct operation *operation_intern_slow(struct thread *t, struct operation **las
                                         const struct message *posted, const struct message *actual);
 
 /* The interned operation; NULL when there is no memory or no spool left. `last` remembers it for the next time. No key
- * is put together for the comparison: its narrow stores would have to reach memory before it could be read as a whole. */
+ * is put together for the comparison: its narrow stores would have to reach memory before it could be read as a whole.
+ */
 static inline struct operation *operation_of(struct thread *t, struct operation **last, enum call call,
                                              uint32_t path, const struct comm *comm,
                                              const struct message *posted, const struct message *actual)
@@ -83,8 +84,8 @@ static inline struct operation *operation_of(struct thread *t, struct operation 
     return operation_intern_slow(t, last, call, path, comm, posted, actual);
 }
 
-/* Whether the operation, last posted from a call site, is posted from there again. What posts ask for is all they know, so
- * what came need not be compared, nor what a call site is. */
+/* Whether the operation, last posted from a call site, is posted from there again. What posts ask for is all they know,
+ * so what came need not be compared, nor what a call site is. */
 static inline int operation_repeats(const struct operation *known, enum call call, const struct message *message)
 {
     if (UNLIKELY(!known || !known->comm))

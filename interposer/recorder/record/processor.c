@@ -73,7 +73,8 @@ void processor_begin(struct thread *t)
     errno = saved_errno;
 }
 
-/* The part of an interval from which on it was disturbed: less is what any thread waits after each time that it slept. */
+/* The part of an interval from which on it was disturbed: less is what any thread waits after each time that it slept.
+ */
 static int is_much(uint64_t ticks, long long wait_ns)
 {
     enum { SHARE = 50, LEAST_NS = 100000 };

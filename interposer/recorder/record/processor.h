@@ -11,9 +11,9 @@ void processor_begin(struct thread *t);
  * closes a file, 5 us: for now and then. `now` in ticks. Nothing for other threads than that of processor_begin(). */
 void processor_look(struct thread *t, uint64_t now);
 
-/* Defines "processor": what that thread has got since, nanoseconds on a processor and nanoseconds able to run without one, how
- * often it let go of it and how often it was taken away, how many processors it may use and how many there are, with tabs
- * between them. MPI_Finalize is about to begin. Nothing where the kernel does not tell. */
+/* Defines "processor": what that thread has got since, nanoseconds on a processor and nanoseconds able to run without
+ * one, how often it let go of it and how often it was taken away, how many processors it may use and how many there
+ * are, with tabs between them. MPI_Finalize is about to begin. Nothing where the kernel does not tell. */
 void processor_define(struct thread *t);
 
 #endif

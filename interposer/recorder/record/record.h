@@ -1,6 +1,6 @@
 /*
- * What the wrappers call after the real call: one function for each kind of thing that happened. None of them allocates,
- * locks or calls the system but on first sight of something new.
+ * What the wrappers call after the real call: one function for each kind of thing that happened. None of them
+ * allocates, locks or calls the system but on first sight of something new.
  */
 #ifndef LAPSCOPE_RECORD_H
 #define LAPSCOPE_RECORD_H
@@ -69,8 +69,8 @@ void record_startall(struct thread *t, struct caller caller, uint64_t begin, uin
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
-/* Starts a blocking or completing call: finds its call path and, so that a killed process shows what it was waiting for,
- * says in the spool that this thread is in it. `message` may be NULL; its bytes are not looked at. */
+/* Starts a blocking or completing call: finds its call path and, so that a killed process shows what it was waiting
+ * for, says in the spool that this thread is in it. `message` may be NULL; its bytes are not looked at. */
 void span_begin(struct span *span, struct thread *t, enum call call, struct caller caller, const struct message *message);
 
 /* Stamps the end. To be called directly behind the real call. */
@@ -83,8 +83,8 @@ static inline void span_stamp(struct span *span)
  * be relied on. `receive` is the receiving half of MPI_Sendrecv. */
 void record_call(struct span *span, const struct exchange *exchange, const struct exchange *receive);
 
-/* The row of a call with a message. `status`: of what was received, read or written, else NULL. Leaves in `message` what
- * came. */
+/* The row of a call with a message. `status`: of what was received, read or written, else NULL. Leaves in `message`
+ * what came. */
 void span_done(struct span *span, struct message *message, const MPI_Status *status, int error);
 
 /* What a receive's status tells of. */
@@ -95,8 +95,8 @@ void record_nothing(struct span *span);
 
 /* --- completions -------------------------------------------------------------------------------------------------- */
 
-/* The active request behind a handle; NULL for null handles, inactive persistent requests and requests whose post was not
- * seen. */
+/* The active request behind a handle; NULL for null handles, inactive persistent requests and requests whose post was
+ * not seen. */
 struct spool_live *known_request(struct thread *t, MPI_Request handle, const void *variable);
 
 /* Counts an unsuccessful test at its call site. */

@@ -1,6 +1,7 @@
 /*
- * The row of a request that has ended. Most requests end as the last one of their operation did, on the thread that posted
- * them, and nothing was asked of them in between: these few lines are their whole cost. All others go the slow way.
+ * The row of a request that has ended. Most requests end as the last one of their operation did, on the thread that
+ * posted them, and nothing was asked of them in between: these few lines are their whole cost. All others go the slow
+ * way.
  */
 #ifndef LAPSCOPE_RECORD_COMPLETION_H
 #define LAPSCOPE_RECORD_COMPLETION_H
@@ -18,7 +19,8 @@ void record_completion_slowly(const struct span *span, struct spool_live *live, 
 /* A request that is not known was ended. */
 void record_unknown_completion(void);
 
-/* Whether the row says nothing but when and how. Under MPI_THREAD_MULTIPLE another thread's MPI_Cancel may have come. */
+/* Whether the row says nothing but when and how. Under MPI_THREAD_MULTIPLE another thread's MPI_Cancel may have come.
+ */
 static inline int completion_is_plain(const struct thread *t, const struct spool_live *live)
 {
     unsigned special = (live->flags & ~(unsigned)SPOOL_LIVE_PERSISTENT) | live->injection_arm | live->unsuccessful_tests;

@@ -69,8 +69,8 @@ static const struct operation *posted_receive(struct thread *t, struct callsite 
     return operation_of(t, &site->last_receive, call, site->path, comm_of_message(t, receive), receive, receive);
 }
 
-/* An operation that is not the one which was last posted from there. Loops over neighbours post the same ones in turn, so that
- * which followed the last one before is tried first. */
+/* An operation that is not the one which was last posted from there. Loops over neighbours post the same ones in turn,
+ * so that which followed the last one before is tried first. */
 static __attribute__((noinline)) struct operation *next_operation(struct thread *t, struct callsite *site, enum call call,
                                                                   struct message *message)
 {
@@ -115,7 +115,7 @@ void request_makes_comm(struct spool_live *live, const void *handle, int fortran
     live->flags |= (uint8_t)(SPOOL_LIVE_MAKES_COMM | (fortran ? SPOOL_LIVE_FORTRAN : 0));
 }
 
-/* --- persistent requests -------------------------------------------------------------------------------------------- */
+/* --- persistent requests ------------------------------------------------------------------------------------------ */
 
 void record_init(struct span *span, struct message *message, MPI_Request handle, const void *variable)
 {
@@ -199,7 +199,7 @@ void record_startall(struct thread *t, struct caller caller, uint64_t begin, uin
     }
 }
 
-/* --- unsuccessful tests, or ended nothing -------------------------------------------------------------------------- */
+/* --- unsuccessful tests, or ended nothing ------------------------------------------------------------------------- */
 
 struct spool_live *known_request(struct thread *t, MPI_Request handle, const void *variable)
 {

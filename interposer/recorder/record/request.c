@@ -62,7 +62,8 @@ struct spool_live *request_new_slow(struct thread *t)
 
 enum { CHAIN_SEARCH = 64 }; /* entries looked at for the right variable before the oldest is taken */
 
-/* Only chained entries have their links written: most requests have a handle of their own, and half an entry to touch. */
+/* Only chained entries have their links written: most requests have a handle of their own, and half an entry to touch.
+ */
 static struct spool_live *next_of(const struct spool_live *live)
 {
     return live->flags & SPOOL_LIVE_CHAINED ? (struct spool_live *)(uintptr_t)live->next_same : NULL;

@@ -12,9 +12,9 @@
  * Each thread owns the entries that it posted and their index. Another thread that completes one of them takes the
  * owner's index lock for a moment (only under MPI_THREAD_MULTIPLE) and hands the entry back through returned_live.
  *
- * MPI gives a handle to the next request as soon as it has ended the last one, and with several threads that next one may
- * be recorded before the end of the last. So under MPI_THREAD_MULTIPLE entries are taken out of the index before the
- * completing call, while their handles are certain, and put back if they did not complete.
+ * MPI gives a handle to the next request as soon as it has ended the last one, and with several threads that next one
+ * may be recorded before the end of the last. So under MPI_THREAD_MULTIPLE entries are taken out of the index before
+ * the completing call, while their handles are certain, and put back if they did not complete.
  */
 #ifndef LAPSCOPE_REQUEST_H
 #define LAPSCOPE_REQUEST_H
@@ -85,8 +85,8 @@ static inline struct spool_live *request_find(struct thread *t, uint64_t key, co
 struct spool_live *request_insert_slow(struct thread *t, uint64_t key, int shared, struct spool_live *live);
 
 /* Makes the entry findable under the handle in the application's `variable`. Where the handle is not one that live
- * requests share, an entry that still has it belonged to a request whose end was not seen: it is taken out and returned,
- * else NULL. */
+ * requests share, an entry that still has it belonged to a request whose end was not seen: it is taken out and
+ * returned, else NULL. */
 static inline struct spool_live *request_insert(struct thread *t, uint64_t key, int shared, const void *variable,
                                                 struct spool_live *live)
 {

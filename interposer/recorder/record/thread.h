@@ -77,9 +77,10 @@ extern unsigned thread_count;
 extern __thread struct thread *current_thread __attribute__((tls_model("initial-exec")));
 #pragma GCC visibility pop
 
-/* What injection does, where there is any; all NULL otherwise. It makes a thread's injector when the thread is first met, is
- * told of real calls outside of their stamps, and of requests: a persistent one was made; one was posted from that return
- * address, or started; one with SPOOL_LIVE_INJECTED or SPOOL_LIVE_REDUCES, which only these set, is over. */
+/* What injection does, where there is any; all NULL otherwise. It makes a thread's injector when the thread is first
+ * met, is told of real calls outside of their stamps, and of requests: a persistent one was made; one was posted from
+ * that return address, or started; one with SPOOL_LIVE_INJECTED or SPOOL_LIVE_REDUCES, which only these set, is over.
+ */
 struct thread_hooks {
     struct injector *(*first_call)(struct thread *t);
     void (*enter)(struct injector *injector);
@@ -99,8 +100,8 @@ void *thread_scratch(struct thread *t, uint64_t bytes);
 
 #define ALWAYS_INLINE __attribute__((always_inline))
 
-/* Whether the wrapper that the thread is inside of is still on the stack: it is not when longjmp or a C++ exception (out of
- * an error handler) has left it. Remembers who was found to call from inside whom. */
+/* Whether the wrapper that the thread is inside of is still on the stack: it is not when longjmp or a C++ exception
+ * (out of an error handler) has left it. Remembers who was found to call from inside whom. */
 int thread_is_nested(struct thread *t, uintptr_t return_address);
 
 static inline ALWAYS_INLINE int is_nested(struct thread *t, uintptr_t return_address)

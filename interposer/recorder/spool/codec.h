@@ -1,6 +1,6 @@
 /*
- * The packed form of the spool's hot records: a type byte, two bytes that hold the length of each field (3 bits a field,
- * field 0 lowest), and the fields, little-endian, 0 to 7 bytes each. schema/spool.h says what the fields are.
+ * The packed form of the spool's hot records: a type byte, two bytes that hold the length of each field (3 bits a
+ * field, field 0 lowest), and the fields, little-endian, 0 to 7 bytes each. schema/spool.h says what the fields are.
  *
  * Encoding has no branches: each field is stored as a whole word and the next one is laid over its unused bytes.
  */
@@ -73,7 +73,8 @@ static inline unsigned char *spool_put(unsigned char *at, enum spool_record type
     return spool_put_unchecked(at, type, fields, count);
 }
 
-/* Reads a record's fields; those that are absent are 0. Returns the first byte behind it, NULL when it goes past `end`. */
+/* Reads a record's fields; those that are absent are 0. Returns the first byte behind it, NULL when it goes past `end`.
+ */
 static inline const unsigned char *spool_get(const unsigned char *at, const unsigned char *end,
                                              uint64_t fields[SPOOL_HOT_FIELDS])
 {

@@ -90,7 +90,8 @@ int64_t spool_member(const struct comm_definition *comm, uint64_t at);
 /* World rank of the peer that a communicator's rank names; WORLD_RANK_UNKNOWN for wildcards and the like. */
 int64_t spool_peer_world(const struct comm_definition *comm, int32_t peer);
 
-/* What readers of databases believe (crates/data/src/db/check.rs): times up to 2^56 ns, counts up to one a microsecond for ten years. */
+/* What readers of databases believe (crates/data/src/db/check.rs): times up to 2^56 ns, counts up to one a microsecond
+ * for ten years. */
 #define SPOOL_LONGEST_NS (INT64_C(1) << 56)
 #define SPOOL_LATEST_EPOCH_NS INT64_C(7000000000000000000)
 #define SPOOL_MOST ((uint64_t)1 << 48)

@@ -31,7 +31,8 @@ struct spool_chunk *spool_new_chunk(enum spool_chunk_kind kind, unsigned thread,
 /* Refreshes the header's clock pair when the last one is old; cheap enough for slow paths. */
 void spool_refresh_clock(void);
 
-/* Writes the end into the header, cuts what was reserved but not used, unmaps nothing (threads may still hold chunks). */
+/* Writes the end into the header, cuts what was reserved but not used, unmaps nothing (threads may still hold chunks).
+ */
 void spool_finish(enum spool_end end);
 
 /* --- a thread's stream --- */

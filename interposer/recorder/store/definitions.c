@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* --- what has an id ------------------------------------------------------------------------------------------------ */
+/* --- what has an id ----------------------------------------------------------------------------------------------- */
 
 static void store_counter_definition(struct store_tables *tables, const struct counter_definition *counter)
 {

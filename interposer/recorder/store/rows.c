@@ -17,7 +17,7 @@ struct store_batch {
     int64_t rows[BATCH_ROWS][BATCH_COLUMNS];
 };
 
-/* --- the batch as a virtual table (sqlite.org/vtab.html) ----------------------------------------------------------- */
+/* --- the batch as a virtual table (sqlite.org/vtab.html) ---------------------------------------------------------- */
 
 struct batch_table {
     sqlite3_vtab base;
@@ -119,7 +119,7 @@ static const sqlite3_module batch_module = {.xConnect = connect_table,
                                             .xColumn = column,
                                             .xRowid = row_number};
 
-/* --- filling and emptying ------------------------------------------------------------------------------------------ */
+/* --- filling and emptying ----------------------------------------------------------------------------------------- */
 
 static struct store_batch *new_batch(struct store_tables *tables, const char *name)
 {

@@ -248,7 +248,7 @@ static void take_streams(struct conversion *c)
     flush_call(c);
 }
 
-/* --- what had not ended, and what was only counted ------------------------------------------------------------------ */
+/* --- what had not ended, and what was only counted ---------------------------------------------------------------- */
 
 static void take_current_call(struct conversion *c, const struct spool_part *part, const struct spool_thread_state *state)
 {
@@ -272,7 +272,8 @@ static void take_current_call(struct conversion *c, const struct spool_part *par
     c->result->pending++;
 }
 
-/* Killed between the writing of a REQUEST and the clearing of its live entry: then it is the last REQUEST of a stream. */
+/* Killed between the writing of a REQUEST and the clearing of its live entry: then it is the last REQUEST of a stream.
+ */
 static int is_stored(const struct conversion *c, const struct spool_live *live)
 {
     for (size_t i = 0; i < c->last_count; i++) {

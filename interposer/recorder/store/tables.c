@@ -91,8 +91,8 @@ void store_text(struct store_tables *tables, enum store_statement which, int at,
 
 /* --- opening and closing ------------------------------------------------------------------------------------------ */
 
-/* A write beyond the process's limit on the size of files would be a signal that ends the application: SQLite is told to
- * see a full disk before that. */
+/* A write beyond the process's limit on the size of files would be a signal that ends the application: SQLite is told
+ * to see a full disk before that. */
 static void respect_file_size_limit(struct store_tables *tables)
 {
     struct rlimit limit;

@@ -62,8 +62,8 @@ static inline void batch_detach(struct batch *batch)
         batch->detached[i] = take(batch->thread, batch->handles[i], variable_at(batch, i));
 }
 
-/* Room for what a call of `count` requests needs, the handles not filled in; returns 0 when there is no memory: the call
- * then goes unrecorded. `wants_none`: the application wants no statuses. */
+/* Room for what a call of `count` requests needs, the handles not filled in; returns 0 when there is no memory: the
+ * call then goes unrecorded. `wants_none`: the application wants no statuses. */
 static inline int batch_prepare(struct batch *batch, struct thread *t, int count, const void *variables, void *statuses,
                                 int wants_none)
 {
@@ -178,7 +178,7 @@ static inline void note_unsuccessful_test(const struct span *span, const struct 
     }
 }
 
-/* --- after the real call: the words of calls.def ------------------------------------------------------------------------ */
+/* --- after the real call: the words of calls.def ------------------------------------------------------------------ */
 
 static inline void waited_one(struct span *span, const struct batch *batch, int error)
 {

@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-/* --- Fortran's constants: variables, known by their addresses --------------------------------------------------------- */
+/* --- Fortran's constants: variables, known by their addresses ----------------------------------------------------- */
 
 enum { MAX_ADDRESSES = 16 };
 

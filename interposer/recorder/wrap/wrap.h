@@ -9,7 +9,7 @@
 
 #define REQUESTS(requests) ((struct request_array){requests, FORTRAN})
 
-/* --- communicators, windows and files that a call has made ------------------------------------------------------------ */
+/* --- communicators, windows and files that a call has made -------------------------------------------------------- */
 
 static inline void made_comm(struct thread *t, MPI_Comm made, enum call call, struct scope parent, uint64_t salt)
 {
@@ -26,7 +26,7 @@ static inline void made_file(struct thread *t, MPI_File made, enum call call, st
     comm_define(t, IN_FILE(made), call_names[call], comm_of(t, parent), 0);
 }
 
-/* --- bytes of collectives: what this rank contributes; schema/README.md has the table ---------------------------------- */
+/* --- bytes of collectives: what this rank contributes; schema/README.md has the table ----------------------------- */
 
 /* Ranks that data are exchanged with. */
 static inline uint64_t other_ranks(struct thread *t, MPI_Comm comm)

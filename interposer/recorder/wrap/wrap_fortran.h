@@ -1,5 +1,5 @@
-/* How wrappers of the Fortran bindings read their arguments. The real call is Fortran's own, so nothing is converted for it;
- * what is read is converted here. */
+/* How wrappers of the Fortran bindings read their arguments. The real call is Fortran's own, so nothing is converted
+ * for it; what is read is converted here. */
 #ifndef LAPSCOPE_WRAP_FORTRAN_H
 #define LAPSCOPE_WRAP_FORTRAN_H
 

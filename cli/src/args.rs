@@ -58,7 +58,7 @@ Examples:
   lapscope doctor ./app                          what is missing on this machine, or about this program
   lapscope help terms                            what the words in reports mean";
 
-/// How much MPI communication was hidden behind computation, and why the rest was not.
+/// How much MPI communication overlapped with computation, and why the rest did not.
 #[derive(Debug, Parser)]
 #[command(name = "lapscope", version, disable_help_subcommand = true, after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub struct Cli {
@@ -145,11 +145,12 @@ pub struct RunArgs {
 /// Call sites that a report shows where nobody asks for more.
 pub const REPORTED_SITES: usize = 10;
 
-/// Summary of a run: where the time went, what was hidden, thresholds, what to do, the worst call sites.
+/// Summary of a run: where the time went, overlap, thresholds, what to do, the worst call sites.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Advice is ranked by the time at stake; no two pieces of it count the same time. Shares are of the
-run time of all ranks, hidden and possible of the time that transfers take with nothing in between.
+run time of all ranks, those of overlap are of the reference time of transfers. `lapscope help terms`
+explains the words.
 
 Examples:
   lapscope report                       the newest run in this directory
@@ -173,7 +174,7 @@ pub struct ReportArgs {
     pub wrappers: WrapperArgs,
 }
 
-/// Every call site: calls, bytes, time in posting, in completing, in other MPI, and its call path.
+/// Every call site: calls, bytes, time in posting, exposed time, time in other MPI, and its call path.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -115,7 +115,7 @@ fn a_receiver_inside_mpi_is_to_post_earlier() {
     let earlier = find(&report, "post_receive_earlier");
     assert_eq!(ns(earlier, "time_ns"), 485_000);
     assert_eq!((address(&earlier["change"][0]), &earlier["change_ranks"]), (0x500, &json!([1])));
-    assert!(earlier["evidence"]["late_no_remote_progress"].as_f64().unwrap() < 0.01);
+    assert!(earlier["evidence"]["late_partner_outside"].as_f64().unwrap() < 0.01);
     assert!(earlier["sentence"].as_str().unwrap().contains("the receiver was inside MPI"));
 }
 
@@ -130,7 +130,7 @@ fn a_busy_partner_has_no_cure() {
     let report = report(&run([&ranks[0], &ranks[1]]));
     let late = find(&report, "partner_late");
     assert_eq!((&late["helps"], ns(late, "time_ns")), (&json!(false), 485_000));
-    assert_eq!(late["evidence"]["late_no_remote_progress"], json!(1.0));
+    assert_eq!(late["evidence"]["late_partner_outside"], json!(1.0));
     assert_eq!(ns(&late["evidence"], "waited_ns"), 485_000);
     assert_eq!(ns(&late["evidence"], "partner_waited_ns"), 0);
     assert!(late["sentence"].as_str().unwrap().contains("the work is uneven"), "{late}");

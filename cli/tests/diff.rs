@@ -149,7 +149,7 @@ fn what_was_waited_for_is_compared() {
         .sum();
     assert_eq!(sum, -2_000);
     let text = answer(a.path(), &["diff", ".", b.path().to_str().unwrap()]);
-    assert!(text.contains("app+0x100; own window unused -1.33 µs"), "{text}");
+    assert!(text.contains("app+0x100; no local progress -1.33 µs"), "{text}");
 }
 
 /// Half as many ranks: what is compared is the mean per rank.

@@ -226,7 +226,7 @@ fn text_and_csv() {
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines.len(), 4);
     assert!(lines[0].starts_with("locality,limit,verdict,largest_eager_bytes"), "{csv}");
-    assert!(lines[1].starts_with("node,completion,bracket,"), "{csv}");
+    assert!(lines[1].starts_with("node,rendezvous,bracket,"), "{csv}");
     let of_receiver = json(directory.path(), &["thresholds", ".", "--rank", "1"]);
     assert_eq!(of_receiver["localities"].as_array().unwrap().len(), 0);
 }

@@ -12,7 +12,7 @@ use lapscope_data::model::Rank;
 /// From which size on sends wait for their receiver, and what MPI declares.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A send is seen to be buffered when it was complete before its receive was posted, and to wait when it was not
+A send did not wait when it was complete before its receive was posted. A send waited when it was not complete then,
 although the sender was inside MPI for much longer than a transfer takes. So runs tell most in which receivers compute
 while messages of many sizes are on their way.
 
@@ -35,7 +35,7 @@ pub struct ThresholdsArgs {
     #[arg(long, conflicts_with = "run")]
     pub probe: bool,
 
-    /// With --probe: how long to look, for each kind of neighbours
+    /// With --probe: how long to look, for each locality
     #[arg(long, value_name = "S", default_value_t = 20, value_parser = units::seconds, requires = "probe")]
     pub seconds: u32,
 
@@ -81,14 +81,13 @@ pub struct DiffArgs {
     pub wrappers: WrapperArgs,
 }
 
-/// How much communication was hidden behind computation, how much could have been, and what was waited for.
+/// Overlap of communication and computation: achieved, possible, lost; and what was waited for.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Of each request: its transfer takes so long with nothing in between (reference); hidden is what of that did not
-show up as time inside MPI; possible is what the computation between post and wait could have hidden; lost is the
-difference, as far as the request itself cost time inside MPI. Where only an interval is known, an interval is
-printed: so is possible where a test completed a request, and computation went on. Waiting is counted once for
-each call.
+The reference time of a transfer is how long it takes undisturbed. Achieved overlap is the part of it that did not
+show up as time inside MPI. Possible overlap is the part for which there was computation between post and wait. Lost
+overlap is the difference, as far as the request itself cost time inside MPI. Where only an interval is known, an
+interval is printed. Exposed time is counted once for each call. `lapscope help terms` explains all words.
 
 Examples:
   lapscope overlap                      the newest run in this directory

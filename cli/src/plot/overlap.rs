@@ -13,17 +13,12 @@ const PANEL: (f64, f64) = (360.0, 220.0);
 
 pub fn figures(results: &Results) -> Vec<Figure> {
     [
-        by_injection(
-            results,
-            "send",
-            "overlap-send",
-            "Sends: how much is hidden behind computation",
-        ),
+        by_injection(results, "send", "overlap-send", "Sends: how much overlaps with computation"),
         by_injection(
             results,
             "receive",
             "overlap-receive",
-            "Receives: how much is hidden behind computation",
+            "Receives: how much overlaps with computation",
         ),
         scenarios(results),
     ]
@@ -64,7 +59,7 @@ fn scenarios(results: &Results) -> Option<Figure> {
         });
         placed.extend(measured.map(|(run, table)| Placed::new(run, overlap(table, &label, look))));
     }
-    let subtitle = "The sender or the receiver posts on purpose before the other: which protocol hides which side depends on it. \
+    let subtitle = "The sender or the receiver posts on purpose before the other: which side a protocol overlaps depends on it. \
                     Without injection. Shaded: quartiles.";
     let title = "Overlap when one side is first";
     figure(results, placed, "overlap-scenarios", title, subtitle, "Rashti and Afsahi 2008")

@@ -25,7 +25,7 @@ pub fn write(out: &mut dyn Write, advice: &[Advice], style: Style) -> io::Result
         write_all(out, &cures, MOST_CURES, style)?;
     }
     if !others.is_empty() {
-        writeln!(out, "\n{}", style.bold("WITHOUT A CURE IN THE COMMUNICATION"))?;
+        writeln!(out, "\n{}", style.bold("NOT FIXABLE BY OVERLAP"))?;
         write_all(out, &others, MOST_OTHERS, style)?;
     }
     Ok(())

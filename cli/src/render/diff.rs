@@ -105,11 +105,11 @@ fn difference(pair: TimePair) -> [String; 2] {
 fn write_totals(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<()> {
     const ROWS: [(&str, &str); 9] = [
         ("mpi_ns", "inside MPI"),
-        ("exposed_ns", "completing requests"),
+        ("exposed_ns", "exposed (completing)"),
         ("posting_ns", "posting requests"),
         ("blocking_ns", "blocking point-to-point"),
         ("collective_ns", "collectives"),
-        ("rma_ns", "windows"),
+        ("rma_ns", "one-sided"),
         ("io_ns", "files"),
         ("unsuccessful_test_ns", "unsuccessful tests"),
         ("other_ns", "other MPI"),
@@ -177,7 +177,10 @@ fn write_overlap(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<(
                 share => share,
             };
             let hidden = share(&overlap.achieved_low, &overlap.achieved_high);
-            format!("hidden {hidden}, possible {}", share(&overlap.possible_low, &overlap.possible))
+            format!(
+                "achieved {hidden}, possible {}",
+                share(&overlap.possible_low, &overlap.possible)
+            )
         };
         writeln!(out, "{}", style.wrap(&side(|pair| pair.a), "  A ", "    "))?;
         writeln!(out, "{}", style.wrap(&side(|pair| pair.b), "  B ", "    "))?;

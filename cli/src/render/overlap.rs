@@ -64,14 +64,14 @@ pub fn write(
     }
     if overlap.totals.numbers.requests > 0 {
         write_exposed(out, overlap, style)?;
-        write_hidden(out, &overlap.totals.numbers, style)?;
+        write_overlap(out, &overlap.totals.numbers, style)?;
         let shown = shown(overlap.sites.len(), overlap.site_count);
         writeln!(out, "\n{}", style.headed("CALL SITES", &shown))?;
         write_table(out, document, OverlapBy::Site, style)?;
         writeln!(out, "\n{}", style.bold("MESSAGE SIZES"))?;
         write_table(out, document, OverlapBy::Size, style)?;
         if overlap.localities.len() > 1 {
-            writeln!(out, "\n{}", style.bold("PATHS"))?;
+            writeln!(out, "\n{}", style.bold("LOCALITIES"))?;
             write_table(out, document, OverlapBy::Locality, style)?;
         }
         if ranks_differ(overlap) {
@@ -107,7 +107,7 @@ fn kind_name(kind: Kind) -> &'static str {
         Kind::Send => "send",
         Kind::Recv => "recv",
         Kind::Collective => "collective",
-        Kind::Rma => "windows",
+        Kind::Rma => "one-sided",
         Kind::Io => "files",
         Kind::Generalized => "generalized",
         Kind::Other => "other",
@@ -123,12 +123,12 @@ pub(super) fn interval(low: Option<f64>, high: Option<f64>) -> String {
     }
 }
 
-fn write_hidden(out: &mut dyn Write, numbers: &Numbers, style: Style) -> io::Result<()> {
+fn write_overlap(out: &mut dyn Write, numbers: &Numbers, style: Style) -> io::Result<()> {
     if numbers.measured == 0 {
         return Ok(());
     }
     let about = format!(
-        "of {} that the transfers of {} request{} take with nothing in between",
+        "of {}, the reference time of the transfers of {} request{}",
         time(numbers.reference_ns),
         count(numbers.measured),
         plural(numbers.measured)
@@ -148,7 +148,7 @@ fn write_hidden(out: &mut dyn Write, numbers: &Numbers, style: Style) -> io::Res
     for (label, part) in [
         ("  late partner", numbers.lost_late_partner_ns),
         ("  no progress", numbers.lost_no_progress_ns),
-        ("  rest", numbers.lost_other_ns),
+        ("  other", numbers.lost_other_ns),
     ] {
         if part.0 > 0 {
             line(label, part, part);
@@ -164,7 +164,7 @@ pub(super) fn causes_table(bar: usize) -> Table {
 }
 
 /// `None` where nothing is laid to that cause.
-pub(super) fn cause_cells(numbers: &Numbers, cause: Cause, meaning: &str) -> Option<Vec<Cell>> {
+pub(super) fn cause_cells(numbers: &Numbers, cause: Cause) -> Option<Vec<Cell>> {
     let part = numbers.exposed_of(cause);
     let share = |part: Nanos| part.share_of(numbers.exposed_ns);
     let (low, high) = match cause {
@@ -177,14 +177,16 @@ pub(super) fn cause_cells(numbers: &Numbers, cause: Cause, meaning: &str) -> Opt
     let text = time_range(low, high);
     let texts = [cause_name(cause).to_owned(), share_text, text];
     let mut cells: Vec<Cell> = texts.into_iter().map(Cell::from).collect();
-    cells.extend([Cell::Bar(share(part)), meaning.into()]);
+    cells.extend([Cell::Bar(share(part)), cause_meaning(cause).into()]);
     (part.0 > 0).then_some(cells)
 }
 
-/// What most of some time is due to, whose own windows may be unused by much less than they are said to be.
-pub(super) fn main_cause_name(cause: Cause, is_no_local_progress_vague: bool) -> &'static str {
-    match cause {
-        Cause::NoLocalProgress if is_no_local_progress_vague => "own window or transfer",
+/// What most of some time is due to. `is_vague`: between lack of local progress and transfer.
+pub(super) fn main_cause_name(cause: Cause, kind: Option<Kind>, is_vague: bool) -> &'static str {
+    match (cause, kind) {
+        (Cause::NoLocalProgress, _) if is_vague => "no local progress or transfer",
+        (Cause::LatePartner, Some(Kind::Send)) => "late receiver",
+        (Cause::LatePartner, Some(Kind::Recv)) => "late sender",
         _ => cause_name(cause),
     }
 }
@@ -192,10 +194,20 @@ pub(super) fn main_cause_name(cause: Cause, is_no_local_progress_vague: bool) ->
 pub(super) fn cause_name(cause: Cause) -> &'static str {
     match cause {
         Cause::LatePartner => "late partner",
-        Cause::NoRemoteProgress => "partner computing",
-        Cause::NoLocalProgress => "own window unused",
+        Cause::NoRemoteProgress => "no remote progress",
+        Cause::NoLocalProgress => "no local progress",
         Cause::Transfer => "transfer",
         Cause::NoProcessor => "no processor",
+    }
+}
+
+fn cause_meaning(cause: Cause) -> &'static str {
+    match cause {
+        Cause::LatePartner => "the other side posted later: late sender, late receiver",
+        Cause::NoRemoteProgress => "both had posted, the other side was outside MPI",
+        Cause::NoLocalProgress => "could have moved while this rank computed",
+        Cause::Transfer => "no computation to overlap it with, copying, contention",
+        Cause::NoProcessor => "this rank or its partner could run and had no processor",
     }
 }
 
@@ -208,14 +220,8 @@ fn write_exposed(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Re
     );
     writeln!(out, "\n{}", style.headed("EXPOSED", &about))?;
     let mut causes = causes_table(24);
-    for (cause, meaning) in [
-        (Cause::LatePartner, "it had not posted yet"),
-        (Cause::NoRemoteProgress, "it had posted, and was outside MPI"),
-        (Cause::NoLocalProgress, "could have been hidden in the requests' own windows"),
-        (Cause::Transfer, "no computation to hide behind, copying, contention"),
-        (Cause::NoProcessor, "this rank or its partner could have run, and had none"),
-    ] {
-        if let Some(cells) = cause_cells(numbers, cause, meaning) {
+    for cause in Cause::ALL {
+        if let Some(cells) = cause_cells(numbers, cause) {
             causes.row(cells, None);
         }
     }
@@ -243,11 +249,11 @@ const COLUMNS: [(&str, Align); 9] = [
     ("lost", Align::Right),
 ];
 
-fn cells(label: String, numbers: &Numbers) -> Vec<String> {
+fn cells(label: String, kind: Option<Kind>, numbers: &Numbers) -> Vec<String> {
     vec![
         time(numbers.exposed_ns),
         numbers.cause.map_or_else(String::new, |cause| {
-            let name = main_cause_name(cause, numbers.is_no_local_progress_vague());
+            let name = main_cause_name(cause, kind, numbers.is_no_local_progress_vague());
             mostly(name, numbers.exposed_of(cause), numbers.exposed_ns)
         }),
         label,
@@ -276,7 +282,7 @@ fn write_table(
     match by {
         OverlapBy::Site => {
             for site in &overlap.sites {
-                table.row(cells(site.call.clone(), &site.numbers), place(site));
+                table.row(cells(site.call.clone(), Some(site.kind), &site.numbers), place(site));
             }
         }
         OverlapBy::Size => {
@@ -286,28 +292,29 @@ fn write_table(
                     kind_name(row.kind),
                     size_range(row.from_bytes, row.below_bytes)
                 );
-                table.row(cells(label, &row.numbers), None);
+                table.row(cells(label, Some(row.kind), &row.numbers), None);
             }
         }
         OverlapBy::Locality => {
             for row in &overlap.localities {
-                table.row(cells(locality_name(row.locality).to_owned(), &row.numbers), None);
+                table.row(cells(locality_name(row.locality).to_owned(), None, &row.numbers), None);
             }
         }
         OverlapBy::Rank => {
             for row in &overlap.ranks {
-                table.row(cells(format!("rank {}", row.rank), &row.numbers), None);
+                table.row(cells(format!("rank {}", row.rank), None, &row.numbers), None);
             }
         }
         OverlapBy::Kind => {
             for row in &overlap.kinds {
-                table.row(cells(kind_name(row.kind).to_owned(), &row.numbers), None);
+                table
+                    .row(cells(kind_name(row.kind).to_owned(), Some(row.kind), &row.numbers), None);
             }
         }
         OverlapBy::Time => {
             for row in overlap.over_time.iter().filter(|row| row.numbers.requests > 0) {
                 let label = format!("from {}", time(row.begin_ns));
-                table.row(cells(label, &row.numbers), None);
+                table.row(cells(label, None, &row.numbers), None);
             }
         }
         OverlapBy::Injection => return write_injection(out, document, style),
@@ -379,7 +386,7 @@ fn write_blocking(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::R
         return Ok(());
     }
     let about = format!(
-        "{} in {} call{} that can hide nothing ({} of the run time)",
+        "{} in {} call{}, which overlap nothing ({} of the run time)",
         time(blocking.totals.blocked_ns),
         count(blocking.totals.calls),
         plural(blocking.totals.calls),
@@ -389,7 +396,7 @@ fn write_blocking(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::R
     let mut table = Table::new(&[
         ("time", Align::Right),
         ("late partner", Align::Right),
-        ("computing", Align::Right),
+        ("no remote progress", Align::Right),
         ("transfer", Align::Right),
         ("no processor", Align::Right),
         ("call", Align::Left),
@@ -426,7 +433,7 @@ fn write_pairs(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Resu
     writeln!(out, "\n{}", style.bold("WHO WAITED FOR WHOM LONGEST"))?;
     for pair in overlap.late_pairs.iter().take(SHOWN) {
         let text = format!(
-            "rank {} for rank {}: {} until it had posted, {} while it was outside MPI",
+            "rank {} for rank {}: {} until it had posted (late partner), {} while it was outside MPI (no remote progress)",
             pair.rank,
             pair.waited_for,
             time(pair.late_partner_ns),

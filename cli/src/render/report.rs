@@ -129,7 +129,7 @@ fn split(totals: &Totals) -> [(Part, Nanos); 8] {
         (part("posting requests", "posting non-blocking requests"), totals.posting_ns),
         (part("blocking point-to-point", "in blocking sends and receives"), totals.blocking_ns),
         (part("collectives", "in collectives"), totals.collective_ns),
-        (part("windows", "in one-sided communication"), totals.rma_ns),
+        (part("one-sided", "in one-sided communication"), totals.rma_ns),
         (other("files", "in file operations"), totals.io_ns),
         (part("unsuccessful tests", "in unsuccessful tests"), totals.unsuccessful_test_ns),
         (other("other MPI", "in communicator management and other calls"), totals.other_ns),
@@ -257,9 +257,9 @@ fn sentence(insight: &Insight) -> String {
             );
             let of = if *in_detail { "" } else { " of the requests recorded in detail" };
             text += &match possible_overlap_ns.0 {
-                0 => format!("No computation lay between post and completion{of} that could have hidden it."),
+                0 => format!("No computation lay between post and completion{of}: overlap was not possible."),
                 _ => format!(
-                    "At most {} of it could have been hidden: so much computation lay between post and completion{of}.",
+                    "Possible overlap: at most {} of it; so much computation lay between post and completion{of}.",
                     time(*possible_overlap_ns)
                 ),
             };
@@ -278,7 +278,7 @@ fn sentence(insight: &Insight) -> String {
             time(*call_ns)
         ),
         Insight::UnevenCollectives { rank, rank_ns, mean_ns } => format!(
-            "Collectives: rank {rank} is in them for {} only, against {} in the mean: as when all others wait there for it.",
+            "Collectives: rank {rank} is in them for {} only, against {} in the mean: the others wait there for it.",
             time(*rank_ns),
             time(*mean_ns)
         ),
@@ -288,7 +288,7 @@ fn sentence(insight: &Insight) -> String {
             time(*unsuccessful_test_ns)
         ),
         Insight::LittleMpi { mpi_share } => format!(
-            "Only {} of the run time is in MPI: hiding communication cannot make this run much faster.",
+            "Only {} of the run time is in MPI: overlap cannot make this run much faster.",
             percent(*mpi_share)
         ),
     }
@@ -304,13 +304,13 @@ fn write_next(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<
     if report.would_calibrating_tell() {
         next.push((
             "lapscope calibrate -- <launch line>".to_owned(),
-            "how long transfers take undisturbed, then this report again: intervals hang on it",
+            "reference times, measured; then this report again: its intervals get narrower",
         ));
     }
     if report.totals.requests > 0 {
         next.push((
             format!("lapscope overlap {run}"),
-            "hidden and lost by call site, size, path, rank, and over time",
+            "achieved and lost overlap by call site, size, locality, rank, and over time",
         ));
     }
     if !report.thresholds.localities.is_empty() {

@@ -44,8 +44,8 @@ pub fn measures(measures: &Measures) -> Vec<String> {
             let sign = if sum < 0 { "-" } else { "" };
             format!("{sign}{}{unit} in {place}", count(sum.unsigned_abs()))
         };
-        let windows =
-            (counter.counted_requests > 0).then(|| amount(counter.in_overlap_windows, "windows"));
+        let windows = (counter.counted_requests > 0)
+            .then(|| amount(counter.in_overlap_windows, "overlap windows"));
         let calls = (counter.counted_calls > 0).then(|| amount(counter.in_calls, "calls"));
         let parts: Vec<String> = windows.into_iter().chain(calls).collect();
         phrases.push(format!("{} {}", counter.name, parts.join(" and ")));

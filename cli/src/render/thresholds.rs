@@ -52,7 +52,7 @@ fn write_locality(
         items.push(("post", &locality.post.sentence));
     }
     if locality.cumulative.verdict != CumulativeVerdict::NotEnough {
-        items.push(("several", &locality.cumulative.sentence));
+        items.push(("cumulative", &locality.cumulative.sentence));
     }
     for (name, sentence) in items {
         let first = format!("  {name:<10}  ");
@@ -65,17 +65,17 @@ fn write_locality(
     write_sizes(out, &locality.sizes, style)
 }
 
-/// Messages by size: how many did not wait; were complete when the receiver had looked into MPI, without a receive; waited.
+/// Messages by size: how many did not wait; were complete after receiver progress, without a receive; waited.
 fn write_sizes(out: &mut dyn Write, sizes: &[SizeCounts], style: Style) -> io::Result<()> {
     let rows = put_together(sizes);
     let mut table = Table::new(&[
         ("bytes", Align::Right),
         ("no wait", Align::Right),
         ("", Align::Bar(BAR)),
-        ("until a look", Align::Right),
+        ("receiver progress", Align::Right),
         ("", Align::Bar(BAR)),
-        ("for the receiver", Align::Right),
-        ("for the receive", Align::Right),
+        ("waits for receiver", Align::Right),
+        ("rendezvous", Align::Right),
         ("", Align::Bar(BAR)),
         ("posts that wait", Align::Right),
     ]);

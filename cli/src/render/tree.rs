@@ -170,7 +170,7 @@ fn facts(site: &Site) -> String {
         facts.push(bytes(numbers.bytes));
     }
     if numbers.ended_requests > 0 {
-        facts.push(format!("{} completing", time(numbers.exposed_ns)));
+        facts.push(format!("{} exposed", time(numbers.exposed_ns)));
     }
     if numbers.pending > 0 {
         facts.push(format!("{} never ended", numbers.pending));

@@ -230,7 +230,7 @@ pub struct Evidence {
     /// What the transfers of a call take one after the other with nothing in between, a mean where it is known.
     pub mean_reference_ns: Option<Nanos>,
     /// What late partners did meanwhile: fraction of that time outside MPI.
-    pub late_no_remote_progress: Option<f64>,
+    pub late_partner_outside: Option<f64>,
     /// Mean waiting time of the waiting ranks and of those waited for, in the whole run.
     pub waited_ns: Nanos,
     pub partner_waited_ns: Option<Nanos>,

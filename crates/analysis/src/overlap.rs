@@ -221,7 +221,7 @@ fn reference_notes(reference: &Reference, totals: &Sums, generalized: u64) -> Ve
     }
     if reference.source == Source::None || reference.is_empty() {
         notes.push(
-            "not enough data for reference times: how much was hidden is not known; measure them with: lapscope calibrate -- \
+            "not enough data for reference times: overlap is not known; measure them with: lapscope calibrate -- \
              <launch line>"
                 .to_owned(),
         );

@@ -40,7 +40,7 @@ fn write_overlap(out: &mut dyn Write, section: Section<'_>, style: Style) -> io:
         out,
         style,
         "OVERLAP",
-        "percent of a transfer hidden by the most computation that does not make it longer [RA07]; at l0: with as much computation \
+        "percent of a transfer overlapped by the most computation that does not make it longer [RA07]; at l0: with as much computation \
          as the transfer takes",
     )?;
     for side in ["send", "receive"] {

@@ -22,11 +22,11 @@ pub(super) fn write(out: &mut dyn Write, rows: &[TimeRow], style: Style) -> io::
     let heights: String = columns.iter().map(height).collect();
     let letters: String = columns.iter().map(letter).collect();
     let end = time(rows.last().map_or(Nanos(0), |row| row.end_ns));
-    let about = "waiting in completing and blocking calls";
+    let about = "time in completing and blocking calls";
     writeln!(out, "\n{}", style.headed("OVER TIME", about))?;
     writeln!(out, "  {}", heights.trim_end())?;
     writeln!(out, "  {}", letters.trim_end())?;
-    let note = "most of it: l late partner, c partner computing, w own window unused, t transfer, p no processor";
+    let note = "most of it: l late partner, r no remote progress, o no local progress (own side), t transfer, p no processor";
     writeln!(out, "  0{end:>width$}", width = columns.len().saturating_sub(1))?;
     writeln!(out, "{}", style.dim(&style.wrap(note, "  ", "  ")))
 }
@@ -41,8 +41,8 @@ fn letter(column: &ByCause) -> char {
     let causes = Cause::ALL.into_iter().zip(column).rev();
     match causes.max_by_key(|(_, ns)| **ns).filter(|(_, ns)| ns.0 > 0) {
         Some((Cause::LatePartner, _)) => 'l',
-        Some((Cause::NoRemoteProgress, _)) => 'c',
-        Some((Cause::NoLocalProgress, _)) => 'w',
+        Some((Cause::NoRemoteProgress, _)) => 'r',
+        Some((Cause::NoLocalProgress, _)) => 'o',
         Some((Cause::Transfer, _)) => 't',
         Some((Cause::NoProcessor, _)) => 'p',
         None => ' ',

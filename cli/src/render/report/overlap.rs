@@ -1,4 +1,4 @@
-//! What of the communication was hidden, and what was waited for.
+//! How much of the communication was overlapped, and what was waited for.
 
 use std::io::{self, Write};
 
@@ -31,7 +31,7 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
         } else {
             writeln!(out, "  {picture}\n{}", style.dim(&style.wrap(&legend, "  ", "  ")))?;
         }
-        writeln!(out, "{}", style.wrap(&hidden(numbers), "  ", "  "))?;
+        writeln!(out, "{}", style.wrap(&achieved(numbers), "  ", "  "))?;
     }
     write_blocking(out, &overlap.blocking, style)
 }
@@ -54,7 +54,7 @@ fn notes(report: &Report) -> Vec<String> {
     let lost = matching.unmatched_sends + matching.unmatched_receives + matching.doubtful;
     if lost + matching.not_followed > 0 {
         notes.push(format!(
-            "Of {} message{} both ends are known, of {} sends and receives only their own: there it is not seen who was late.",
+            "Both sides of {} message{} are recorded, and one side only of {} sends and receives: who was late is not seen there.",
             count(matching.messages),
             plural(matching.messages),
             count(lost + matching.not_followed)
@@ -65,7 +65,7 @@ fn notes(report: &Report) -> Vec<String> {
 
 const COLUMNS: usize = 48;
 
-/// One bar for the time that transfers take alone: achieved, perhaps achieved, lost, nothing to hide behind.
+/// One bar for the reference time: achieved, perhaps achieved, lost, no computation to overlap with.
 fn picture(numbers: &Numbers, room: usize) -> String {
     let columns = COLUMNS.min(room);
     let at = |fraction: Option<f64>| {
@@ -81,10 +81,10 @@ fn picture(numbers: &Numbers, room: usize) -> String {
 fn legend(numbers: &Numbers) -> String {
     let uncertain = percent(numbers.achieved_low.unwrap_or(0.0))
         != percent(numbers.achieved_high.unwrap_or(0.0));
-    format!("█ hidden{} ▒ lost ░ no computation", if uncertain { " ▓ perhaps" } else { "" })
+    format!("█ overlapped{} ▒ lost ░ no computation", if uncertain { " ▓ perhaps" } else { "" })
 }
 
-fn hidden(numbers: &Numbers) -> String {
+fn achieved(numbers: &Numbers) -> String {
     let part = |label: &str, ns: Nanos| {
         let share = percent(ns.share_of(numbers.reference_ns));
         (ns.share_of(numbers.reference_ns) >= 0.001).then(|| format!("{share} {label}"))
@@ -92,14 +92,14 @@ fn hidden(numbers: &Numbers) -> String {
     let lost: Vec<String> = [
         part("late partner", numbers.lost_late_partner_ns),
         part("no progress", numbers.lost_no_progress_ns),
-        part("rest", numbers.lost_other_ns),
+        part("other", numbers.lost_other_ns),
     ]
     .into_iter()
     .flatten()
     .collect();
     let why = if lost.is_empty() { String::new() } else { format!(": {}", lost.join(", ")) };
     format!(
-        "Of {} that the transfers of {} request{} take alone: hidden {}, possible {}, lost {} ({}){why}.",
+        "Overlap, of {} of reference time of {} request{}: achieved {}, possible {}, lost {} ({}){why}.",
         time(numbers.reference_ns),
         count(numbers.measured),
         plural(numbers.measured),
@@ -124,14 +124,7 @@ fn write_exposed(
     writeln!(out, "{}", style.wrap(&title, "  ", "  "))?;
     let mut causes = causes_table(20).indented(4);
     for cause in Cause::ALL {
-        let meaning = match cause {
-            Cause::LatePartner => "it had not posted yet",
-            Cause::NoRemoteProgress => "it had posted and was outside MPI",
-            Cause::NoLocalProgress => "could have moved before, in their own windows",
-            Cause::Transfer => "nothing to hide behind, copying, contention",
-            Cause::NoProcessor => "it or its partner could have run, and had none",
-        };
-        if let Some(cells) = cause_cells(numbers, cause, meaning) {
+        if let Some(cells) = cause_cells(numbers, cause) {
             causes.row(cells, None);
         }
     }
@@ -144,15 +137,14 @@ fn write_blocking(out: &mut dyn Write, blocking: &BlockingNumbers, style: Style)
     }
     let share = |part: Nanos| percent(part.share_of(blocking.blocked_ns));
     let text = format!(
-        "Blocking sends, receives and collectives: {}, of it {} for late partners, {} for partners that computed, {} \
-         transferring{}.",
+        "Blocking sends, receives and collectives took {}: {} late partner, {} no remote progress, {} transfer{}.",
         time(blocking.blocked_ns),
         share(blocking.late_partner_ns),
         share(blocking.no_remote_progress_ns),
         share(blocking.transfer_ns),
         match blocking.no_processor_ns {
             Nanos(0) => String::new(),
-            missing => format!(", {} without a processor", share(missing)),
+            missing => format!(", {} no processor", share(missing)),
         }
     );
     writeln!(out, "{}", style.wrap(&text, "  ", "  "))

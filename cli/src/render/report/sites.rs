@@ -23,18 +23,18 @@ const NUMBER_COLUMNS: [(&str, Align); 12] = [
     ("calls", Align::Right),
     ("bytes", Align::Right),
     ("in call", Align::Right),
-    ("completing", Align::Right),
+    ("exposed", Align::Right),
     ("window", Align::Right),
     ("computing", Align::Right),
     ("other MPI", Align::Right),
-    ("hidden", Align::Right),
+    ("overlapped", Align::Right),
     ("possible", Align::Right),
 ];
 
 /// What goes below its row first where the output is narrow.
 const LESS_IMPORTANT: [&str; 3] = ["other MPI", "in call", "calls"];
 
-/// What was hidden of a row.
+/// What was overlapped of a row.
 #[derive(Clone, Copy)]
 struct Hides<'a> {
     part: Option<&'a Part>,
@@ -42,8 +42,8 @@ struct Hides<'a> {
     is_known: bool,
 }
 
-/// One row of numbers under [`NUMBER_COLUMNS`]. What was hidden and what was possible stand for what the windows held,
-/// where they are known.
+/// One row of numbers under [`NUMBER_COLUMNS`]. Achieved and possible overlap, where they are known, stand in place of what
+/// the overlap windows held.
 fn cells(label: String, numbers: &Numbers, has_requests: bool, hides: Hides<'_>) -> Vec<String> {
     let of_requests = |text: Option<String>| text.filter(|_| has_requests).unwrap_or_default();
     let part = hides.part.filter(|part| part.measured > 0);
@@ -59,12 +59,12 @@ fn cells(label: String, numbers: &Numbers, has_requests: bool, hides: Hides<'_>)
         of_requests(numbers.overlap_window_ns.mean(numbers.ended_requests).map(time)),
         of_overlap_windows(numbers.compute_share().map(percent)),
         of_overlap_windows(numbers.mpi_ns.mean(numbers.timed_requests).map(time)),
-        part.map(hidden).unwrap_or_default(),
+        part.map(overlapped).unwrap_or_default(),
         part.map(possible).unwrap_or_default(),
     ]
 }
 
-fn hidden(part: &Part) -> String {
+fn overlapped(part: &Part) -> String {
     whole_percents(part.achieved_low_ns, part.achieved_high_ns, part)
 }
 
@@ -100,11 +100,12 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
     write_completing(out, report, style)?;
     writeln!(out, "\n{}", style.headed("CALL SITES", &which))?;
     let note = if report.overlap.totals.numbers.measured > 0 {
-        "completing: each request's equal share of the call that completed it; window: from the post to that call, mean; \
-         hidden and possible: of the time that its transfers take alone; last: what was mostly waited for"
+        "exposed: in the calls that completed these requests, shared out equally; window: overlap window, from the post to \
+         that call, a mean; overlapped and possible: shares of the reference time of its transfers; last: the main cause \
+         of exposed time"
     } else {
-        "completing: each request's equal share of the call that completed it. Means per request: window, from the post to \
-         that call; how much of it was computation; how much other MPI"
+        "exposed: in the calls that completed these requests, shared out equally. Means per request: overlap window, from \
+         the post to that call; how much of it was computation; how much other MPI"
     };
     writeln!(out, "{}", style.dim(&style.wrap(note, "  ", "  ")))?;
     let is_known = report.overlap.totals.numbers.measured > 0;
@@ -112,7 +113,7 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
     let unattributed = report.totals.unattributed_exposed_ns;
     if unattributed.0 > 0 {
         let text = format!(
-            "{} of the completing time is of {}",
+            "{} of the exposed time is of {}",
             time(unattributed),
             unattributed_in_words(&report.problems)
         );
@@ -199,7 +200,7 @@ fn site_table(sites: &[Site], is_known: bool) -> Table {
 /// The call, and that it is about unsuccessful tests when it is.
 pub fn site_label(site: &Site) -> String {
     match site.kind {
-        SiteKind::UnsuccessfulTest => format!("{} (no)", site.call),
+        SiteKind::UnsuccessfulTest => format!("{} (unsuccessful)", site.call),
         _ => site.call.clone(),
     }
 }
@@ -222,7 +223,7 @@ fn mostly(part: &Part) -> Option<String> {
     let share = most.share_of(all) * 100.0;
     let vague =
         is_vague(part.exposed_no_local_progress_low_ns, part.exposed_no_local_progress_high_ns);
-    (most.0 > 0).then(|| format!("{} {share:.0} %", main_cause_name(cause, vague)))
+    (most.0 > 0).then(|| format!("{} {share:.0} %", main_cause_name(cause, None, vague)))
 }
 
 /// "exchange halo.c:42, completed in MPI_Waitall exchange halo.c:57".

@@ -351,7 +351,7 @@ impl Sums {
             posting_ns: Nanos(self.posting),
             mean_compute_ns: Nanos(self.compute).mean(self.windows),
             mean_reference_ns: Nanos(self.transfer).mean(self.transfers),
-            late_no_remote_progress: (late > 0).then(|| outside as f64 / late as f64),
+            late_partner_outside: (late > 0).then(|| outside as f64 / late as f64),
             waited_ns: mean(waiting).unwrap_or_default(),
             partner_waited_ns: mean(changed).filter(|_| !self.pairs.is_empty()),
         }

@@ -86,9 +86,9 @@ fn test(advice: &Advice, collective: bool, setting: Setting<'_>) -> String {
             place(&advice.waiting)
         ),
         _ if advice.evidence.mean_reference_ns.is_some() => {
-            format!("{what} could travel there and stand still")
+            format!("{what} could move there and stand still")
         }
-        _ => format!("{what} may stand still there; how long they take alone is not known"),
+        _ => format!("{what} may stand still there; their reference time is not known"),
     };
     let injects = if can_be_injected(advice, setting) { INJECTION } else { "" };
     let mut text = format!(
@@ -128,7 +128,7 @@ fn raise(advice: &Advice, limits: &[Limit]) -> String {
 
 fn post_receive_earlier(advice: &Advice) -> String {
     let receive = advice.change.first().unwrap_or(&advice.waiting);
-    let computing = advice.evidence.late_no_remote_progress.unwrap_or(0.0);
+    let computing = advice.evidence.late_partner_outside.unwrap_or(0.0);
     let how = if computing < 0.5 {
         "the receiver was inside MPI and could have taken them".to_owned()
     } else {
@@ -171,7 +171,7 @@ fn partner_late(advice: &Advice) -> String {
     const FEW: f64 = 0.25;
     let evidence = &advice.evidence;
     let at = place(&advice.waiting);
-    let Some(computing) = evidence.late_no_remote_progress else {
+    let Some(computing) = evidence.late_partner_outside else {
         return format!("{at} waits for a partner that is not known.");
     };
     let whom = ranks::in_words(&advice.change_ranks, advice.of_ranks);
@@ -187,12 +187,12 @@ fn partner_late(advice: &Advice) -> String {
         let (waited, others) = (time(waited), time(evidence.waited_ns));
         return format!(
             "{at} waits for {whom}, which come{s} late from computing and hardly wait{s} ({waited} in all, against {others} \
-             of those that wait): the work is uneven, no cure in the communication."
+             of those that wait): the work is uneven, which overlap does not fix."
         );
     }
     format!(
-        "{at} waits for {whom}, which come{s} late from computing, at other times the others do: uneven steps, no cure in \
-         the communication."
+        "{at} waits for {whom}, which come{s} late from computing, at other times the others do: uneven steps, which \
+         overlap does not fix."
     )
 }
 
@@ -235,18 +235,18 @@ fn nothing(advice: &Advice, collective: bool) -> String {
         None => String::new(),
     };
     format!(
-        "Nothing to hide behind at {at}: {} of computation between post and completion of {}{takes}.",
+        "Too little to overlap with at {at}: {} of computation between post and completion of {}{takes}.",
         time(compute),
         sizes(advice)
     )
 }
 
-/// "whose transfer alone takes 2.1 ms"
+/// "whose reference time is 2.1 ms"
 fn alone(advice: &Advice, transfer: Nanos) -> String {
     if matches!(advice.waiting.completes, Some(Completes::All | Completes::Some)) {
-        format!("whose transfers take {} one after the other", time(transfer))
+        format!("whose transfers, one after the other, have a reference time of {}", time(transfer))
     } else {
-        format!("whose transfer alone takes {}", time(transfer))
+        format!("whose reference time is {}", time(transfer))
     }
 }
 

@@ -72,26 +72,26 @@ fn counts(of: &Threshold) -> String {
 fn rendezvous(of: &Threshold, waits_for: WaitsFor, locality: &str) -> String {
     let (low, high) = (bytes(of.largest_eager_bytes), bytes(of.smallest_waiting_bytes));
     let whom = match waits_for {
-        WaitsFor::Receive => "their receive to be posted",
-        WaitsFor::Receiver => "the receiver",
+        WaitsFor::Receive => "it (rendezvous)",
+        WaitsFor::Receiver => "the receiver: for it to be inside MPI or to post the receive",
     };
     let counts = counts(of);
     match of.verdict {
         Verdict::Bracket => {
-            format!("sends {locality} of up to {low} are complete without the receive, from {high} on they wait for {whom}; {counts}")
+            format!("sends {locality} are complete without their receive up to {low}; from {high} on they wait for {whom}; {counts}")
         }
         Verdict::NotEnoughSizes => format!(
-            "sends {locality} of up to {low} are complete without the receive, those of {high} and more wait for {whom}, and no \
-             sizes in between tell where the limit is; {counts}"
+            "sends {locality} are complete without their receive up to {low}; from {high} on they wait for {whom}; no sizes in \
+             between tell where the limit is; {counts}"
         ),
         Verdict::AlwaysEager => {
-            format!("sends {locality} are complete without the receive up to {low}, the largest size that tells; {counts}")
+            format!("sends {locality} are complete without their receive up to {low}, the largest size that tells; {counts}")
         }
         Verdict::AlwaysWaits => {
             format!("sends {locality} wait for {whom} from {high} on, the smallest size that tells; {counts}")
         }
         Verdict::Unclear => format!(
-            "of the sends {locality} {} were complete without the receive and {} waited for {whom}, and their size does not tell \
+            "of the sends {locality} {} were complete without their receive and {} waited for {whom}, and their size does not tell \
              which",
             of.eager, of.waiting
         ),
@@ -106,15 +106,15 @@ fn progress(of: &Threshold, locality: &str) -> String {
     let counts = counts(of);
     match of.verdict {
         Verdict::Bracket | Verdict::NotEnoughSizes => format!(
-            "from {high} on sends {locality} are not complete before the receiver is inside MPI, whatever it does there; up to {low} \
-             they are; {counts}"
+            "from {high} on sends {locality} need receiver progress: they are not complete before the receiver is inside MPI, \
+             whatever it does there; up to {low} they are eager; {counts}"
         ),
         Verdict::AlwaysEager => {
-            format!("sends {locality} are complete while the receiver is outside MPI up to {low}; {counts}")
+            format!("sends {locality} are eager up to {low}: complete while the receiver is outside MPI; {counts}")
         }
         Verdict::AlwaysWaits => format!(
-            "from {high} on, the smallest size that tells, sends {locality} are not complete before the receiver is inside MPI, \
-             whatever it does there; {counts}"
+            "from {high} on, the smallest size that tells, sends {locality} need receiver progress: they are not complete before \
+             the receiver is inside MPI, whatever it does there; {counts}"
         ),
         Verdict::Unclear => format!(
             "of the sends {locality} {} were complete while the receiver was outside MPI and {} were not, and their size does not \
@@ -122,7 +122,7 @@ fn progress(of: &Threshold, locality: &str) -> String {
             of.eager, of.waiting
         ),
         Verdict::NoEvidence => {
-            format!("nothing shows whether sends {locality} need the receiver inside MPI")
+            format!("nothing shows whether sends {locality} need receiver progress")
         }
     }
 }
@@ -185,7 +185,7 @@ fn declared_words(declared: &Governing, found: &Threshold, library: &str) -> Str
         Some(true) => ", which agrees",
         Some(false) => ", which does not agree",
         None if declared.bytes.is_some() && above && found.smallest_waiting_bytes.is_some() => {
-            ", up to which sends may wait only for the receiver to be inside MPI"
+            ", up to which sends may need receiver progress only"
         }
         None => "",
     };

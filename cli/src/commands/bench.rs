@@ -28,6 +28,7 @@ use lapscope_bench::launch::environment;
 use lapscope_data::calendar;
 use lapscope_data::say;
 use lapscope_data::store;
+use lapscope_data::text::shell;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::visible::visible;
 
@@ -104,7 +105,8 @@ fn measure(args: &BenchArgs) -> Result<(Results, ExitCode)> {
         keeps: args.dir.is_some(),
     };
     let code = run_all(&session, &jobs, &mut results, &mut writer);
-    say!("results in {}; to see them again: lapscope bench --read {0}", output.display());
+    let (file, quoted) = (output.display(), shell::quote(&output));
+    say!("results in {file}; to see them again: lapscope bench --read {quoted}");
     Ok((results, code))
 }
 

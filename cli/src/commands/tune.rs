@@ -63,10 +63,10 @@ pub fn run(args: &TuneArgs) -> Result<ExitCode> {
     let answered = Tuning::new(args, &mut session).run();
     if answered.is_err() {
         session.keep();
-        let directory = session.directory().display().to_string();
-        say!(
-            "the runs so far are in {directory}; to read one: lapscope report {directory}/{FIRST}"
-        );
+        let directory = session.directory();
+        let first = shell::quote(directory.join(FIRST));
+        let directory = directory.display();
+        say!("the runs so far are in {directory}; to read one: lapscope report {first}");
     }
     session.end();
     match answered {

@@ -76,7 +76,7 @@ pub fn number(option: &OptionDef, value: &str) -> Option<i64> {
     match option.values {
         Values::Bool if TRUTHS[0].iter().any(is_it) => Some(1),
         Values::Bool => TRUTHS[1].iter().any(is_it).then_some(0),
-        Values::Choice(words) => words.iter().position(|word| is_it(&word)).map(|at| at as i64),
+        Values::Choice(words) => words.iter().position(is_it).map(|at| at as i64),
         Values::Text => Some(0),
         Values::Tuples(ranges) => value.split(',').all(|text| is_tuple(text, ranges)).then_some(0),
         Values::Count { low, high, unit } => {

@@ -15,6 +15,7 @@ use rayon::ThreadPoolBuilder;
 use crate::db;
 use crate::files::read_short_text;
 use crate::store::{self, Converted, Fate, Owner};
+use crate::text::shell;
 
 pub use claim::Claim;
 
@@ -310,7 +311,7 @@ impl Leftover {
     fn may_run(&self, owner: &Owner, was_read: bool) -> String {
         let directory = self.database.parent().unwrap_or(&self.database);
         let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.into());
-        let (rank, host, directory) = (self.rank(), &owner.host, directory.display());
+        let (rank, host, directory) = (self.rank(), &owner.host, shell::quote(directory));
         let so_far = if was_read { ", and what it holds so far was read" } else { "" };
         let place = if owner.host == store::host_name() {
             "in another name space of processes or on a node of the same name".to_owned()
@@ -334,7 +335,7 @@ impl Leftover {
             let _ = std::fs::remove_file(pointer);
             return Ok(());
         }
-        let directory = pointer.parent().unwrap_or(pointer).display();
+        let directory = shell::quote(pointer.parent().unwrap_or(pointer));
         let rank = self.rank();
         if host == store::host_name() {
             bail!("{rank}: its spool {spool} is gone, and with it what it recorded");

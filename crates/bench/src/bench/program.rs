@@ -19,10 +19,13 @@ pub struct Program {
 }
 
 macro_rules! program {
-    ($name:literal $(, $alias:literal)?) => {
+    ($name:literal) => {
+        program!($name, None)
+    };
+    ($name:literal, $alias:expr) => {
         Program {
             name: $name,
-            alias: [$($alias)?].first().copied(),
+            alias: $alias,
             source: include_str!(concat!("../../../../examples/", $name, "/", $name, ".c")),
         }
     };
@@ -30,9 +33,9 @@ macro_rules! program {
 
 pub const OVERLAP: Program = program!("overlap");
 pub const PROGRESS: Program = program!("progress");
-pub const T0_T3: Program = program!("t0_t3", "t0-t3");
-pub const COLLECTIVE_CPU: Program = program!("collective_cpu", "collective-cpu");
-pub const GHOST_CELLS: Program = program!("ghost_cells", "ghost-cells");
+pub const T0_T3: Program = program!("t0_t3", Some("t0-t3"));
+pub const COLLECTIVE_CPU: Program = program!("collective_cpu", Some("collective-cpu"));
+pub const GHOST_CELLS: Program = program!("ghost_cells", Some("ghost-cells"));
 pub const WAVEFRONT: Program = program!("wavefront");
 
 pub const ALL: [Program; 6] = [OVERLAP, PROGRESS, T0_T3, COLLECTIVE_CPU, GHOST_CELLS, WAVEFRONT];

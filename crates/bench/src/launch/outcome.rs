@@ -9,6 +9,7 @@ use rusqlite::Connection;
 use crate::launch::runs::Run;
 use lapscope_data::db::{list_files, parse_name, Database, DbError};
 use lapscope_data::model::{Full, Rank};
+use lapscope_data::text::shell;
 
 /// What the ranks of one job left.
 #[derive(Debug, Default)]
@@ -62,9 +63,10 @@ pub fn describe_unconverted(run: &Run) -> anyhow::Result<String> {
     let names = entries.flatten().map(|entry| entry.file_name());
     let count = names.filter(|name| is_spool(&name.to_string_lossy())).count();
     let (run, plural) = (relative(&run.directory), if count == 1 { "" } else { "s" });
-    let run = run.display();
     Ok(format!(
-        "data in {run}: {count} spool{plural}, not converted (LAPSCOPE_CONVERT=off); next: lapscope recover {run}"
+        "data in {}: {count} spool{plural}, not converted (LAPSCOPE_CONVERT=off); next: lapscope recover {}",
+        run.display(),
+        shell::quote(&run)
     ))
 }
 
@@ -99,7 +101,7 @@ impl Outcome {
     /// The last lines of a run. `reported`: a report follows, so none needs to be recommended.
     pub fn lines(&self, run: &Path, reported: bool) -> Vec<String> {
         let run = relative(run);
-        let run = run.display();
+        let (run, quoted) = (run.display(), shell::quote(&run));
         let ranks = self.ranks.len();
         let expected: i64 = self.worlds.values().sum();
         let of = if ranks as i64 == expected { String::new() } else { format!(" of {expected}") };
@@ -122,10 +124,10 @@ impl Outcome {
         }
         if !self.died.is_empty() {
             lines.push(format!("ended before MPI_Finalize: {}", self.dead()));
-            lines.push(format!("what they were waiting for: lapscope pending {run}"));
+            lines.push(format!("what they were waiting for: lapscope pending {quoted}"));
         }
         if !reported {
-            lines.push(format!("next: lapscope report {run}"));
+            lines.push(format!("next: lapscope report {quoted}"));
         }
         lines
     }

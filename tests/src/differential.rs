@@ -10,7 +10,7 @@ use crate::build::Binding;
 use crate::expect::Expectation;
 use crate::launch::{place, Form, Job, Outcome};
 use crate::mpi::{self, Mpi};
-use crate::rows::{self, Row};
+use crate::rows::{self, RecordedRow};
 use crate::{build, invariants, messages, paths};
 
 /// Standard error without what a launcher says about how ranks ended, in an order that does not depend on the ranks'
@@ -97,7 +97,7 @@ fn row_differences(expectation: &Expectation, run: &Path) -> Vec<String> {
             rows::files(run)
         ));
     }
-    let mut all: Vec<(Row, u64)> = Vec::new();
+    let mut all: Vec<(RecordedRow, u64)> = Vec::new();
     for path in &databases {
         let database = rows::open(path);
         if let Err(broken) = invariants::check(&database) {

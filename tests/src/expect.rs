@@ -26,7 +26,7 @@ use std::path::Path;
 
 use crate::mpi::Mpi;
 use crate::pattern::{describe, Pattern};
-use crate::rows::Row;
+use crate::rows::RecordedRow;
 
 /// Calls of the family ENVIRONMENT.
 const STARTING_AND_ENDING: &[&str] = &[
@@ -119,7 +119,7 @@ impl Expectation {
 
     /// Compares rows with this. `Err` has a line for each difference: `-` expected and not there, `+` there and not
     /// expected.
-    pub fn compare(&self, rows: &[(Row, u64)]) -> Result<(), String> {
+    pub fn compare(&self, rows: &[(RecordedRow, u64)]) -> Result<(), String> {
         let mut found = vec![0u64; self.patterns.len()];
         let mut differences = Vec::new();
         for (row, count) in rows.iter().filter(|(row, _)| self.concerns(row)) {
@@ -148,7 +148,7 @@ impl Expectation {
         }
     }
 
-    fn concerns(&self, row: &Row) -> bool {
+    fn concerns(&self, row: &RecordedRow) -> bool {
         let named = || {
             self.patterns
                 .iter()
@@ -177,9 +177,9 @@ mod tests {
     use super::*;
     use crate::mpi;
 
-    fn row(bytes: &str, unsuccessful_tests: &str) -> Row {
+    fn row(bytes: &str, unsuccessful_tests: &str) -> RecordedRow {
         let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        Row {
+        RecordedRow {
             rank: "1".to_owned(),
             table: "request".into(),
             name: "MPI_Irecv".into(),
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn ranks_of_spawned_worlds_are_others() {
-        let spawned = Row { rank: "2:1".to_owned(), ..row("8", "0") };
+        let spawned = RecordedRow { rank: "2:1".to_owned(), ..row("8", "0") };
         let line = LINE.replace("0-1", "2:0-1");
         let said = expectation(&[&line]).compare(&[(spawned, 1)]).unwrap_err();
         assert!(said.starts_with("- rank=2:0 ") && said.lines().count() == 1, "{said}");

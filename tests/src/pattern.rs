@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-use crate::rows::Row;
+use crate::rows::RecordedRow;
 
 /// What a value or a count may be: `7`, `*`, `2+`, `2..5`, or a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,7 +161,7 @@ impl Pattern {
     }
 
     /// Whether the line stands for this row.
-    pub fn matches(&self, row: &Row) -> bool {
+    pub fn matches(&self, row: &RecordedRow) -> bool {
         self.rank == row.rank
             && self.table == row.table
             && self.names(&row.name)
@@ -187,7 +187,7 @@ impl fmt::Display for Pattern {
 }
 
 /// A row in the form of a line of expectations, without the count.
-pub fn describe(row: &Row) -> String {
+pub fn describe(row: &RecordedRow) -> String {
     let mut line = format!("rank={} {} {} {}", row.rank, row.table, row.name, row.kind);
     for (name, value) in &row.fields {
         if !((name.starts_with("receive_") || name == "init") && value == "NULL") {

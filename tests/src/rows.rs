@@ -10,9 +10,9 @@ use rusqlite::{Connection, OpenFlags};
 /// The fields of a row by name; SQL's NULL is `NULL`.
 pub type Fields = BTreeMap<String, String>;
 
-/// One kind of row of one rank. Rows that agree in all fields are one [`Row`] with their count.
+/// One kind of row of one rank. Rows that agree in all fields are one [`RecordedRow`] with their count.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Row {
+pub struct RecordedRow {
     /// `0`; a rank of a spawned world as `2:0`
     pub rank: String,
     /// `request`, `call`, `tally`, `comm` or `unknown`
@@ -117,7 +117,7 @@ fn spell_out_members(fields: &mut Fields) {
 ///
 /// # Panics
 /// When a query fails.
-pub fn read(database: &Connection) -> Vec<(Row, u64)> {
+pub fn read(database: &Connection) -> Vec<(RecordedRow, u64)> {
     let rank = value(database, "SELECT iif(world = 1, '', world || ':') || world_rank FROM rank");
     let mut rows = Vec::new();
     for (table, query) in QUERIES {
@@ -135,7 +135,7 @@ pub fn read(database: &Connection) -> Vec<(Row, u64)> {
             }
             let get = |column| text(row.get_ref(column).expect("a column"));
             rows.push((
-                Row {
+                RecordedRow {
                     rank: rank.clone(),
                     table: (*table).to_owned(),
                     name: get(1),
@@ -150,7 +150,7 @@ pub fn read(database: &Connection) -> Vec<(Row, u64)> {
 }
 
 /// All rows of a run directory.
-pub fn read_run(run: &Path) -> Vec<(Row, u64)> {
+pub fn read_run(run: &Path) -> Vec<(RecordedRow, u64)> {
     databases(run).iter().flat_map(|path| read(&open(path))).collect()
 }
 

@@ -79,7 +79,7 @@ fn measure(args: &BenchArgs) -> Result<(Results, ExitCode)> {
     }
     let signals = HeldSignals::hold();
     let preload = install::preload_library()?;
-    let place = Place::make(args)?;
+    let place = BenchDirectory::make(args)?;
     warn_of_load();
     let front = link_fronts(args)?;
     let scope = scope(args, &front);
@@ -157,23 +157,23 @@ fn describe(job: &Job) -> String {
 // --- what there is -----------------------------------------------------------------------------------------------------
 
 /// Where programs and runs are.
-struct Place {
+struct BenchDirectory {
     directory: PathBuf,
     /// Removed with everything in it.
     _temporary: Option<tempfile::TempDir>,
 }
 
-impl Place {
-    fn make(args: &BenchArgs) -> Result<Place> {
+impl BenchDirectory {
+    fn make(args: &BenchArgs) -> Result<BenchDirectory> {
         if let Some(named) = &args.dir {
             std::fs::create_dir(named)
                 .with_context(|| format!("{} cannot be made", named.display()))?;
-            return Ok(Place { directory: named.canonicalize()?, _temporary: None });
+            return Ok(BenchDirectory { directory: named.canonicalize()?, _temporary: None });
         }
         let temporary = tempfile::Builder::new().prefix("lapscope-bench-").tempdir();
         let temporary =
             temporary.context("no directory for programs and runs; name one with --dir")?;
-        Ok(Place { directory: temporary.path().to_owned(), _temporary: Some(temporary) })
+        Ok(BenchDirectory { directory: temporary.path().to_owned(), _temporary: Some(temporary) })
     }
 }
 

@@ -1,6 +1,6 @@
 //! [HO07]: how much processor time do blocking collectives take?
 
-use lapscope_bench::bench::results::{Inject, Results, Row, Run, Table};
+use lapscope_bench::bench::results::{Inject, Results, Run, Table, TableRow};
 
 use super::chart::{Axis, Chart, Panel, Series};
 use super::palette::Dash;
@@ -105,7 +105,7 @@ fn line(table: &Table, quantity: &str, dash: Dash) -> Option<Series> {
     let look = Look::series(place).dashed(dash);
     let look = if dash == Dash::Solid { look } else { look.open() };
     // a barrier moves nothing
-    let point = |row: &Row| {
+    let point = |row: &TableRow| {
         let bytes = row.number("bytes").unwrap_or(0.0);
         panels::point(bytes, row.program(quantity)?)
     };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lapscope_bench::bench::results::{Inject, Link, Results, Row, Run, Spread, Table};
+use lapscope_bench::bench::results::{Inject, Link, Results, Run, Spread, Table, TableRow};
 
 use super::bars::{self, Bar, BarChart, BarPanel, Group};
 use super::palette::Tone;
@@ -88,12 +88,12 @@ fn groups<'a>(
 }
 
 /// The row with the largest messages.
-fn largest(table: &Table) -> Option<&Row> {
-    let bytes = |row: &&Row| row.number("bytes").unwrap_or(0.0);
+fn largest(table: &Table) -> Option<&TableRow> {
+    let bytes = |row: &&TableRow| row.number("bytes").unwrap_or(0.0);
     table.rows.iter().max_by(|a, b| bytes(a).total_cmp(&bytes(b)))
 }
 
-fn bar(row: &Row, kind: &(&str, &str, Tone, f64), label: &[&str; 2]) -> Option<Bar> {
+fn bar(row: &TableRow, kind: &(&str, &str, Tone, f64), label: &[&str; 2]) -> Option<Bar> {
     let (quantity, words, tone, opacity) = *kind;
     let Spread { median, low, high } = row.program(quantity)?;
     let is_duration = |us: &f64| us.is_finite() && *us >= 0.0;

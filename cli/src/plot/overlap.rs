@@ -1,6 +1,6 @@
 //! [RA07], [RA08]: how much of a transfer is hidden behind computation.
 
-use lapscope_bench::bench::results::{Inject, Results, Row, Run, Table};
+use lapscope_bench::bench::results::{Inject, Results, Run, Table, TableRow};
 
 use super::chart::{Axis, Chart, Series};
 use super::palette::Dash;
@@ -94,7 +94,7 @@ fn figure(
 }
 
 fn overlap(table: &Table, label: &str, look: Look) -> Series {
-    let point = |row: &Row| panels::against_bytes(row, "overlap_percent");
+    let point = |row: &TableRow| panels::against_bytes(row, "overlap_percent");
     let mut points: Vec<_> = table.rows.iter().filter_map(point).collect();
     panels::sort(&mut points);
     Series { label: label.to_owned(), look, points }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lapscope_bench::bench::results::{Link, Results, Row, Run, Spread};
+use lapscope_bench::bench::results::{Link, Results, Run, Spread, TableRow};
 
 use super::chart::{Panel, Point, Series};
 use super::sheet::Key;
@@ -69,7 +69,7 @@ pub fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
 }
 
 /// One quantity of a row against the size of its messages.
-pub fn against_bytes(row: &Row, quantity: &str) -> Option<Point> {
+pub fn against_bytes(row: &TableRow, quantity: &str) -> Option<Point> {
     point(row.number("bytes")?, row.program(quantity)?)
 }
 

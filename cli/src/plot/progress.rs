@@ -1,6 +1,6 @@
 //! [RA07]: does a transfer go on while nobody calls MPI?
 
-use lapscope_bench::bench::results::{Inject, Results, Row, Run, Spread, Table};
+use lapscope_bench::bench::results::{Inject, Results, Run, Spread, Table, TableRow};
 
 use super::chart::{Axis, Chart, Function, Guide, Panel, Point, Series};
 use super::palette::Dash;
@@ -51,7 +51,7 @@ fn tables<'a>(
 }
 
 /// Of a row's messages; some programs say it once for a table.
-fn bytes(table: &Table, row: &Row) -> Option<f64> {
+fn bytes(table: &Table, row: &TableRow) -> Option<f64> {
     let bytes = row.number("bytes").or_else(|| table.attribute("bytes").parse().ok());
     bytes.filter(|bytes| bytes.is_finite() && *bytes >= 0.0)
 }
@@ -114,14 +114,14 @@ fn line(table: &Table, size: u64, place: usize, inject: Inject) -> Series {
 }
 
 /// Latency without delay: as told, or that of the row with the shortest delay. What is measured of none is not quite 0.
-fn alone<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<f64> {
-    let delay = |row: &&Row| row.number("delay_us").unwrap_or(f64::INFINITY);
+fn alone<'a>(rows: impl Iterator<Item = &'a TableRow>) -> Option<f64> {
+    let delay = |row: &&TableRow| row.number("delay_us").unwrap_or(f64::INFINITY);
     let row = rows.min_by(|a, b| delay(a).total_cmp(&delay(b)))?;
     let alone = row.number("l0_us").or_else(|| row.number("latency_us"))?;
     (alone.is_finite() && alone > 0.0).then_some(alone)
 }
 
-fn normalised(row: &Row, alone: f64) -> Option<Point> {
+fn normalised(row: &TableRow, alone: f64) -> Option<Point> {
     let latency = row.program("latency_us")?;
     let share = |us: f64| us / alone;
     let spread = Spread {
@@ -205,7 +205,7 @@ fn post_delay(results: &Results) -> Option<Figure> {
 
 /// The row with the longest delay of each size.
 fn left_over(table: &Table, side: &str, inject: Inject) -> Series {
-    let delay = |row: &&Row| row.number("delay_us").unwrap_or(0.0);
+    let delay = |row: &&TableRow| row.number("delay_us").unwrap_or(0.0);
     let of_size = |size: u64| {
         let rows = table.rows.iter().filter(|row| {
             bytes(table, row) == Some(size as f64) && row.program("post_delay_percent").is_some()
@@ -227,14 +227,14 @@ mod tests {
     use super::*;
     use lapscope_bench::bench::results::Value;
 
-    fn row(delay: f64, latency: f64) -> Row {
+    fn row(delay: f64, latency: f64) -> TableRow {
         let value = |median| {
             let program = Some(Spread { median, low: None, high: None });
             Value { program, outside: None }
         };
         let columns = [("bytes", 1024.0), ("delay_us", delay), ("latency_us", latency)];
         let values = columns.map(|(name, number)| (name.to_owned(), value(number)));
-        Row { values: values.into() }
+        TableRow { values: values.into() }
     }
 
     #[test]

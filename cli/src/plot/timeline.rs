@@ -2,7 +2,7 @@
 
 mod lanes;
 
-use lapscope_bench::bench::results::{Inject, Link, Results, Row, Run, Segment, Table};
+use lapscope_bench::bench::results::{Inject, Link, Results, Run, Segment, Table, TableRow};
 use lapscope_data::options;
 
 use super::scale;
@@ -59,7 +59,7 @@ fn figure(results: &Results, mpi: usize, link: Link) -> Option<Figure> {
 fn cases(run: &Run) -> Vec<Case<'_>> {
     let tables = run.tables.iter().filter(|table| table.name == PROGRAM && is_single(table));
     let rows = tables.flat_map(|table| table.rows.iter().map(move |row| (table, row)));
-    let case = |(table, row): (&Table, &Row)| {
+    let case = |(table, row): (&Table, &TableRow)| {
         let tag = row.tag()?;
         let of_row = |segment: &&Segment| segment.tag == tag && segment.end_ns >= segment.begin_ns;
         let segments: Vec<&Segment> = run.segments.iter().filter(of_row).collect();

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use super::table::{Align, Table as Lines};
 use lapscope_bench::bench::compare::agree;
-use lapscope_bench::bench::results::{Link, Results, Row, Run, Spread, Table};
+use lapscope_bench::bench::results::{Link, Results, Run, Spread, Table, TableRow};
 use lapscope_data::text::style::Style;
 
 /// Disagreements that are listed one by one.
@@ -83,7 +83,7 @@ fn heading(out: &mut dyn Write, style: Style, name: &str, about: &str) -> io::Re
 }
 
 /// "12.3", "12.3 | 12.1"; empty where nothing was measured.
-fn cell(row: Option<&Row>, quantity: &str) -> String {
+fn cell(row: Option<&TableRow>, quantity: &str) -> String {
     let Some(row) = row else { return String::new() };
     let number = |spread: Spread| match spread.median.abs() {
         value if value < 9.95 => format!("{:.1}", spread.median),
@@ -115,7 +115,7 @@ impl<'a> BySize<'a> {
         let mut sizes: Vec<u64> = self
             .columns
             .iter()
-            .flat_map(|(_, table, _)| table.rows.iter().filter_map(Row::bytes))
+            .flat_map(|(_, table, _)| table.rows.iter().filter_map(TableRow::bytes))
             .collect();
         sizes.sort_unstable();
         sizes.dedup();
@@ -142,7 +142,7 @@ impl<'a> BySize<'a> {
 struct Pair<'a> {
     run: &'a Run,
     table: &'a str,
-    row: &'a Row,
+    row: &'a TableRow,
     quantity: &'a str,
     program: Spread,
     outside: Spread,

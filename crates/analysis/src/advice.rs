@@ -101,7 +101,7 @@ impl Cure {
 /// Why the time went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cause {
+pub enum AdviceCause {
     LatePartner,
     NoRemoteProgress,
     NoLocalProgress,
@@ -115,7 +115,7 @@ pub enum Cause {
 pub struct Advice {
     pub cure: Cure,
     pub helps: bool,
-    pub cause: Cause,
+    pub cause: AdviceCause,
     /// At stake, summed over ranks.
     pub time_ns: Nanos,
     /// The least and the most that it may be, as it hangs on how long transfers take undisturbed.
@@ -124,12 +124,12 @@ pub struct Advice {
     /// Of the run time of all ranks.
     pub share: f64,
     /// Where the time goes by: the call that waits, blocks or posts, and the ranks that do.
-    pub waiting: Place,
+    pub waiting: CallSite,
     /// Call sites where that is.
     pub waiting_sites: usize,
     pub waiting_ranks: Vec<Rank>,
     /// Where the code would change: from one call to another, or one call alone.
-    pub change: Vec<Place>,
+    pub change: Vec<CallSite>,
     /// Another cure for the same time.
     pub or_test: Option<OrTest>,
     pub change_ranks: Vec<Rank>,
@@ -148,7 +148,7 @@ pub struct Advice {
 /// MPI_Test in the computation from a post to a completing call, where that saves most of what another cure does.
 #[derive(Debug, Clone, Serialize)]
 pub struct OrTest {
-    pub change: [Place; 2],
+    pub change: [CallSite; 2],
     pub sentence: String,
 }
 
@@ -180,14 +180,14 @@ pub struct Began {
     pub rank: Rank,
     pub doing: Doing,
     /// The call that the next one waited for.
-    pub place: Place,
+    pub place: CallSite,
     /// Of the waits that this is said of: those that began there.
     pub share: f64,
 }
 
 /// A call in the program, or the same call on several lines of a function.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
-pub struct Place {
+pub struct CallSite {
     pub call: String,
     #[serde(skip)]
     pub transfers: Option<Transfers>,
@@ -200,10 +200,11 @@ pub struct Place {
     pub other_lines: Vec<u32>,
 }
 
-impl Place {
+impl CallSite {
     /// Whether that is the same call in the same function.
-    fn is_beside(&self, other: &Place) -> bool {
-        let function = |place: &Place| place.site.as_ref().and_then(|site| site.function.clone());
+    fn is_beside(&self, other: &CallSite) -> bool {
+        let function =
+            |place: &CallSite| place.site.as_ref().and_then(|site| site.function.clone());
         let is_same_function = function(self).is_some() && function(self) == function(other);
         self.call == other.call && (is_same_function || self.site == other.site)
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rustc_hash::FxHashMap;
 
-use super::cell::{request_window, Cell};
+use super::cell::{request_window, CallCell};
 use super::measures::MeasureSums;
 use lapscope_data::db::{Definitions, RowSink};
 use lapscope_data::model::{
@@ -27,7 +27,7 @@ pub struct CellKey {
 /// Sums over one file.
 #[derive(Debug, Default)]
 pub struct FileSums {
-    pub cells: Vec<(CellKey, Cell)>,
+    pub cells: Vec<(CellKey, CallCell)>,
     /// (posting cell, completing cell, that cell's time laid to the requests): where requests were waited for.
     pub waits: Vec<(u32, u32, Nanos)>,
     /// For each rank of the file: see [`Aggregator::close_completion`].
@@ -43,7 +43,7 @@ pub struct Aggregator<'p> {
     /// For each rank of the file: when its run time begins and, where that is known, ends.
     spans: Vec<(Nanos, Option<Nanos>)>,
     keys: FxHashMap<CellKey, u32>,
-    cells: Vec<(CellKey, Cell)>,
+    cells: Vec<(CellKey, CallCell)>,
     operations: Operations,
     /// The receiving halves of operations that also send.
     receives: FxHashMap<i64, i64>,
@@ -92,7 +92,7 @@ impl<'p> Aggregator<'p> {
     fn cell_index(&mut self, key: CellKey) -> u32 {
         let cells = &mut self.cells;
         *self.keys.entry(key).or_insert_with(|| {
-            cells.push((key, Cell::default()));
+            cells.push((key, CallCell::default()));
             (cells.len() - 1) as u32
         })
     }

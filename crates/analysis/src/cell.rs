@@ -6,7 +6,7 @@ use lapscope_data::model::{Bytes, CallRow, Nanos, RequestRow, TallyRow};
 
 /// Sums over calls or requests that have something in common. Definitions of the times are in `schema/README.md`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Cell {
+pub struct CallCell {
     /// Calls.
     pub count: u64,
     pub bytes: Bytes,
@@ -30,7 +30,7 @@ pub struct Cell {
     pub pending: u64,
 }
 
-impl Cell {
+impl CallCell {
     /// All the run time that is laid to these calls.
     pub fn time(&self) -> Nanos {
         self.inside + self.completion
@@ -94,8 +94,8 @@ pub fn request_window(request: &RequestRow, completion: &CallRow) -> Nanos {
     completion.begin - request.post_begin - request.post
 }
 
-impl AddAssign<&Cell> for Cell {
-    fn add_assign(&mut self, other: &Cell) {
+impl AddAssign<&CallCell> for CallCell {
+    fn add_assign(&mut self, other: &CallCell) {
         self.count = self.count.saturating_add(other.count);
         self.bytes += other.bytes;
         self.inside += other.inside;

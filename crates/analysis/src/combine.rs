@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::aggregate::FileSums;
-use super::cell::Cell;
+use super::cell::CallCell;
 use super::measures::{Counter, Measure, MeasureSums};
 use lapscope_data::db::Definitions;
 use lapscope_data::model::{Category, Kind, Nanos, Rank, RankInfo};
@@ -39,7 +39,7 @@ pub struct Entry {
     pub kind: Kind,
     pub size_class: u8,
     pub is_unsuccessful: bool,
-    pub cell: Cell,
+    pub cell: CallCell,
 }
 
 impl RunSums {

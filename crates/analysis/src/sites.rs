@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::cell::Cell;
+use super::cell::CallCell;
 use super::combine::RunSums;
 use super::measures::Quantity;
 use super::overlap::sums::Part;
@@ -70,7 +70,7 @@ pub enum Order {
 pub struct SiteSums {
     pub id: SiteId,
     pub kind: SiteKind,
-    pub cell: Cell,
+    pub cell: CallCell,
     /// Ranks that called it.
     pub ranks: usize,
     /// Where most of the time went that is shared out to its requests.
@@ -104,7 +104,7 @@ fn group(run: &RunSums, order: Order, is_wanted: impl Fn(SiteKind) -> bool) -> V
             continue;
         };
         let at = *index.entry((entry.site, kind)).or_insert_with(|| {
-            let (cell, ranks_of_site) = (Cell::default(), BTreeSet::new());
+            let (cell, ranks_of_site) = (CallCell::default(), BTreeSet::new());
             sites.push(SiteSums {
                 id: entry.site,
                 kind,
@@ -265,7 +265,7 @@ pub struct CompletedIn {
     pub exposed_ns: Nanos,
 }
 
-/// A [`Cell`] as it is shown. Keys are documented in `docs/json.md`.
+/// A [`CallCell`] as it is shown. Keys are documented in `docs/json.md`.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Numbers {
     pub calls: u64,
@@ -286,7 +286,7 @@ pub struct Numbers {
 
 impl Numbers {
     /// `run_time` is that of all ranks together.
-    pub fn new(cell: &Cell, run_time: Nanos) -> Numbers {
+    pub fn new(cell: &CallCell, run_time: Nanos) -> Numbers {
         Numbers {
             calls: cell.count,
             bytes: cell.bytes.0,

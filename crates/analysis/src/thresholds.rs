@@ -15,13 +15,13 @@ use serde::Serialize;
 
 use super::reference::Reference;
 use crate::trace::{Locality, Trace};
-use cells::{Cell, Cells};
+use cells::{Cells, SizeCell};
 pub use cumulative::{Cumulative, CumulativeVerdict};
 pub use declared::{Declared, DeclaredBy, Governing};
 use evidence::{Completion, Post};
 use lapscope_data::model::Rank;
 pub use sentences::{locality_words, progress_differs};
-use split::{split, Row, Split};
+use split::{split, Split, SplitRow};
 
 /// The limit lies between sizes farther apart than this: other sizes have to be tried.
 const WIDE: u64 = 4;
@@ -183,7 +183,7 @@ enum View {
 }
 
 impl View {
-    fn row(self, cell: &Cell) -> Row {
+    fn row(self, cell: &SizeCell) -> SplitRow {
         let (eager, waited) = match self {
             View::Rendezvous { with_no_progress: true } => {
                 let without_receiver_progress =
@@ -204,14 +204,14 @@ impl View {
                 )
             }
         };
-        Row { sizes: cell.bytes, eager, waited }
+        SplitRow { sizes: cell.bytes, eager, waited }
     }
 
-    fn rows(self, cells: &[Cell]) -> Vec<Row> {
+    fn rows(self, cells: &[SizeCell]) -> Vec<SplitRow> {
         cells.iter().map(|cell| self.row(cell)).filter(|row| row.total() > 0).collect()
     }
 
-    fn split(self, cells: &[Cell]) -> Split {
+    fn split(self, cells: &[SizeCell]) -> Split {
         split(&self.rows(cells))
     }
 }
@@ -222,7 +222,7 @@ fn of_locality(
     library: &str,
     declared: &[Declared],
 ) -> LocalityThresholds {
-    let together: Vec<Cell> = cells.iter().copied().collect();
+    let together: Vec<SizeCell> = cells.iter().copied().collect();
     let sizes = by_size(&together);
     let progress = View::ReceiverProgress.split(&sizes);
     let is_apart = is_apart(&sizes);
@@ -239,16 +239,16 @@ fn of_locality(
     let rendezvous = rendezvous.of_several();
     // far above the limit another protocol may be at work, which tells nothing of this one
     let near = rendezvous.smallest_waiting.map_or(u64::MAX, |limit| limit.saturating_mul(WIDE));
-    let is_near = |cell: &&Cell| cell.bytes.least <= near;
+    let is_near = |cell: &&SizeCell| cell.bytes.least <= near;
     let count = |evidence| {
         sizes.iter().filter(is_near).map(|cell| cell.completion(&[evidence])).sum::<u64>()
     };
     let (receive, receiver) =
         (count(Completion::WaitedForReceive), count(Completion::WaitedForReceiver));
     let is_certain = is_apart || receive as f64 > SHARE_CERTAIN * receiver as f64;
-    let post: Vec<Row> = sizes
+    let post: Vec<SplitRow> = sizes
         .iter()
-        .map(|cell| Row {
+        .map(|cell| SplitRow {
             sizes: cell.bytes,
             eager: cell.post(Post::Returned),
             waited: cell.post(Post::Waited),
@@ -272,15 +272,16 @@ fn of_locality(
 
 /// The limit of a message by itself: one that waited because of others says nothing of its own size.
 fn rendezvous_of_one(
-    together: &[Cell],
-    sizes: &[Cell],
+    together: &[SizeCell],
+    sizes: &[SizeCell],
     view: View,
     cumulative: &Cumulative,
 ) -> Split {
     match cumulative.largest_eager_bytes {
         Some(most) if cumulative.verdict == CumulativeVerdict::Cumulative => {
-            let is_free = |cell: &&Cell| cell.together.most <= most || cell.together == cell.bytes;
-            let free: Vec<Cell> = together.iter().filter(is_free).copied().collect();
+            let is_free =
+                |cell: &&SizeCell| cell.together.most <= most || cell.together == cell.bytes;
+            let free: Vec<SizeCell> = together.iter().filter(is_free).copied().collect();
             view.split(&by_size(&free))
         }
         _ => view.split(sizes),
@@ -288,8 +289,8 @@ fn rendezvous_of_one(
 }
 
 /// Cells of one size put together, in ascending order.
-fn by_size(cells: &[Cell]) -> Vec<Cell> {
-    let mut sizes: Vec<Cell> = Vec::new();
+fn by_size(cells: &[SizeCell]) -> Vec<SizeCell> {
+    let mut sizes: Vec<SizeCell> = Vec::new();
     for cell in cells {
         match sizes.last_mut() {
             Some(last) if cell.bytes.least <= last.bytes.most => last.merge(cell),
@@ -300,7 +301,7 @@ fn by_size(cells: &[Cell]) -> Vec<Cell> {
 }
 
 /// Whether sends were seen to be done later than at once, and yet without a receive.
-fn is_apart(sizes: &[Cell]) -> bool {
+fn is_apart(sizes: &[SizeCell]) -> bool {
     let count =
         |evidence: &[Completion]| sizes.iter().map(|cell| cell.completion(evidence)).sum::<u64>();
     let (later, all) = (count(&NOT_AT_ONCE), count(&BEFORE_RECEIVE));
@@ -309,7 +310,7 @@ fn is_apart(sizes: &[Cell]) -> bool {
 
 /// Sends that were done while a receiver who had posted was computing are left out where they contradict the others: then
 /// somebody else moves messages, and they say nothing of who waits for a receive.
-fn choose_view(sizes: &[Cell]) -> View {
+fn choose_view(sizes: &[SizeCell]) -> View {
     let (all, certain) =
         (View::Rendezvous { with_no_progress: true }, View::Rendezvous { with_no_progress: false });
     let (with, without) = (all.split(sizes), certain.split(sizes));
@@ -344,7 +345,7 @@ fn threshold(split: &Split) -> Threshold {
     }
 }
 
-fn size_counts(cell: &Cell) -> SizeCounts {
+fn size_counts(cell: &SizeCell) -> SizeCounts {
     let count = |evidence| cell.completion(&[evidence]);
     SizeCounts {
         from_bytes: cell.bytes.least,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::cell::Cell;
+use super::cell::CallCell;
 use super::combine::{RankSums, RunSums};
 use lapscope_data::model::{Category, Ended, Nanos, Rank};
 
@@ -99,7 +99,7 @@ fn rank_row(rank: &RankSums, mut totals: Totals, shared_out: Nanos) -> RankRow {
 }
 
 impl Totals {
-    fn add(&mut self, category: Category, cell: &Cell) {
+    fn add(&mut self, category: Category, cell: &CallCell) {
         let sum = match category {
             Category::Posting => &mut self.posting_ns,
             Category::Completing => &mut self.exposed_ns,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::cell::Cell;
+use super::cell::CallCell;
 use super::combine::{Entry, RunSums};
 use super::overlap::sums::Part;
 use super::sites::Numbers;
@@ -46,7 +46,7 @@ pub struct KindRow {
 
 /// Requests and blocking calls by size.
 pub(super) fn size_classes(run: &RunSums, run_time: Nanos) -> Vec<SizeClass> {
-    let mut classes: BTreeMap<(SizeKind, u8), Cell> = BTreeMap::new();
+    let mut classes: BTreeMap<(SizeKind, u8), CallCell> = BTreeMap::new();
     for entry in run.entries.iter().filter(|entry| entry.cell.count > 0) {
         if let Some(kind) = size_kind(run, entry) {
             *classes.entry((kind, entry.size_class)).or_default() += &entry.cell;

@@ -104,21 +104,21 @@ fn programs(link: Link, inject: Inject, noise: &mut Noise) -> Vec<(&'static str,
     programs
 }
 
-fn table(name: &str, attributes: &[(&str, &str)], rows: Vec<Row>) -> Table {
+fn table(name: &str, attributes: &[(&str, &str)], rows: Vec<TableRow>) -> Table {
     let attributes =
         attributes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     Table { name: name.to_owned(), attributes: attributes.collect(), rows }
 }
 
-fn row(values: &[(&str, Spread)]) -> Row {
+fn row(values: &[(&str, Spread)]) -> TableRow {
     let value = |spread: Spread| Value { program: Some(spread), outside: None };
     let values: BTreeMap<_, _> =
         values.iter().map(|(name, spread)| ((*name).to_owned(), value(*spread))).collect();
-    Row { values }
+    TableRow { values }
 }
 
 /// lapscope says nearly the same of it.
-fn compared(mut row: Row, quantity: &str, noise: &mut Noise) -> Row {
+fn compared(mut row: TableRow, quantity: &str, noise: &mut Noise) -> TableRow {
     if let Some(value) = row.values.get_mut(quantity) {
         let program = value.program.expect("a program printed it").median;
         value.outside = Some(noise.around(program * 1.01, 0.08));
@@ -250,7 +250,7 @@ fn collectives(link: Link, noise: &mut Noise) -> Vec<Table> {
     tables
 }
 
-fn share(bytes: f64, ranks: &str, link: Link, noise: &mut Noise) -> Row {
+fn share(bytes: f64, ranks: &str, link: Link, noise: &mut Noise) -> TableRow {
     let system = if link == Link::SlowLink { 38.0 } else { 5.0 };
     let idle = if ranks == "4" { 50.0 } else { 1.0 };
     row(&[

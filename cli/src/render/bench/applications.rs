@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::super::table::{Align, Table as Lines};
 use super::{cell, heading, Section};
-use lapscope_bench::bench::results::{Inject, Row, Run, Table};
+use lapscope_bench::bench::results::{Inject, Run, Table, TableRow};
 use lapscope_data::text::style::Style;
 
 pub fn write(out: &mut dyn Write, section: Section<'_>, style: Style) -> io::Result<()> {
@@ -13,7 +13,7 @@ pub fn write(out: &mut dyn Write, section: Section<'_>, style: Style) -> io::Res
 }
 
 /// What a run of one row says.
-fn only_row(table: &Table) -> Option<&Row> {
+fn only_row(table: &Table) -> Option<&TableRow> {
     table.rows.first()
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::super::table::{Align, Table as Lines};
 use super::{cell, heading, BySize, Section};
-use lapscope_bench::bench::results::{Inject, Row, Run, Table, Threshold};
+use lapscope_bench::bench::results::{Inject, Run, Table, TableRow, Threshold};
 use lapscope_data::text::style::Style;
 
 pub fn write(out: &mut dyn Write, section: Section<'_>, style: Style) -> io::Result<()> {
@@ -183,7 +183,7 @@ fn write_thresholds(out: &mut dyn Write, section: Section<'_>, style: Style) -> 
 }
 
 /// "blocks from 8192 bytes on, not up to 4096"
-fn bracket(row: &Row, buffered: &str, blocking: &str) -> String {
+fn bracket(row: &TableRow, buffered: &str, blocking: &str) -> String {
     match (row.number(buffered), row.number(blocking)) {
         (Some(no), Some(yes)) => format!("blocks from {yes} bytes on, not up to {no}"),
         (Some(_), None) => "never blocks".to_owned(),

@@ -7,7 +7,7 @@ use super::gather::{Finding, Gathered};
 use super::headline::headline;
 use super::merge::{merge, Piece};
 use super::sums::{join_ranges, Late, Sums};
-use super::{words, Advice, Began, Cause, Cure, Evidence, Limit, OrTest, Place, Setting};
+use super::{words, Advice, AdviceCause, Began, CallSite, Cure, Evidence, Limit, OrTest, Setting};
 use crate::overlap::exposure::Exposure;
 use crate::trace::Trace;
 use lapscope_data::model::{Nanos, Rank};
@@ -271,7 +271,7 @@ impl Judge<'_> {
     }
 
     /// `among`: where else the same is.
-    fn place(&mut self, spot: Option<SiteId>, among: &BTreeMap<SiteId, i64>) -> Place {
+    fn place(&mut self, spot: Option<SiteId>, among: &BTreeMap<SiteId, i64>) -> CallSite {
         let places = &self.trace.places;
         let call = spot.map(|spot| places.call(spot));
         let mut name = |spot| Some(self.names.name(places.site(spot).frame?).swap_remove(0));
@@ -287,7 +287,7 @@ impl Judge<'_> {
         let same_call = among.keys().filter(|&&other| is_same_call(other));
         let others = same_call.filter_map(|&other| name(other)).filter(is_beside);
         let other_lines: BTreeSet<u32> = others.filter_map(|other| other.line).collect();
-        Place {
+        CallSite {
             call: call.map(|call| call.name.clone()).unwrap_or_default(),
             transfers: call.and_then(|call| call.transfers),
             completes: call.and_then(|call| call.completes),
@@ -302,7 +302,7 @@ impl Judge<'_> {
 }
 
 impl Sums {
-    fn cause(&self) -> Cause {
+    fn cause(&self) -> AdviceCause {
         let Exposure {
             late_partner,
             no_remote_progress,
@@ -311,15 +311,15 @@ impl Sums {
             no_processor,
         } = self.parts;
         let causes = [
-            (late_partner, Cause::LatePartner),
-            (no_remote_progress, Cause::NoRemoteProgress),
-            (no_local_progress, Cause::NoLocalProgress),
-            (transfer, Cause::Transfer),
-            (no_processor, Cause::NoProcessor),
-            (self.posting, Cause::Posting),
+            (late_partner, AdviceCause::LatePartner),
+            (no_remote_progress, AdviceCause::NoRemoteProgress),
+            (no_local_progress, AdviceCause::NoLocalProgress),
+            (transfer, AdviceCause::Transfer),
+            (no_processor, AdviceCause::NoProcessor),
+            (self.posting, AdviceCause::Posting),
         ];
         let largest = causes.into_iter().rev().max_by_key(|(ns, _)| *ns);
-        largest.map_or(Cause::Transfer, |(_, cause)| cause)
+        largest.map_or(AdviceCause::Transfer, |(_, cause)| cause)
     }
 
     fn evidence(

@@ -27,7 +27,7 @@ pub(super) fn joins(rank: &RankTrace) -> Vec<Join> {
     let mut joins = vec![Join::Nothing; rank.calls.len()];
     let mut next_receives: Option<usize> = None;
     for (place, &at) in by_time.iter().enumerate().rev() {
-        let Ended { sends: is_of_sends, first_receive } = ended[at as usize];
+        let EndedCall { sends: is_of_sends, first_receive } = ended[at as usize];
         if first_receive.is_some() {
             next_receives = Some(place).filter(|_| !call_blocks(rank, at));
         } else if let Some(next) = next_receives.filter(|_| is_of_sends) {
@@ -70,14 +70,14 @@ fn posts(rank: &RankTrace, is_wanted: impl Fn(Direction) -> bool) -> Vec<i64> {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Ended {
+struct EndedCall {
     sends: bool,
     /// When the first receive was posted that the call ended.
     first_receive: Option<i64>,
 }
 
-fn ended_by_call(rank: &RankTrace) -> Vec<Ended> {
-    let mut ended = vec![Ended::default(); rank.calls.len()];
+fn ended_by_call(rank: &RankTrace) -> Vec<EndedCall> {
+    let mut ended = vec![EndedCall::default(); rank.calls.len()];
     for endpoint in &rank.endpoints {
         let Some(call) = ended.get_mut(endpoint.call as usize) else { continue };
         match direction(rank, endpoint.operation) {

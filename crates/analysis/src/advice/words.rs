@@ -1,7 +1,7 @@
 //! Advice in words.
 
 use super::ranks;
-use super::{Advice, Began, Cause, Cure, Doing, Limit, Place, Setting};
+use super::{Advice, AdviceCause, Began, CallSite, Cure, Doing, Limit, Setting};
 use lapscope_data::model::{nonblocking_name, Completes, Nanos, Transfers};
 use lapscope_data::options;
 use lapscope_data::text::units::{bytes, percent, round_bytes, time};
@@ -55,14 +55,14 @@ fn wait_together(advice: &Advice) -> String {
 }
 
 /// Of waits that another cure is for, or none.
-pub(super) fn wait_behind(behind: &Place) -> String {
+pub(super) fn wait_behind(behind: &CallSite) -> String {
     format!(
         " These sends need not be complete before the receives: they could be completed behind {}, as well.",
         place(behind)
     )
 }
 
-pub(super) fn or_test(advice: &Advice, [from, to]: &[Place; 2], setting: Setting<'_>) -> String {
+pub(super) fn or_test(advice: &Advice, [from, to]: &[CallSite; 2], setting: Setting<'_>) -> String {
     format!(
         "Or call MPI_Test now and then in the computation between {} and {}, where receivers are meanwhile{}.",
         place(from),
@@ -77,10 +77,10 @@ fn test(advice: &Advice, collective: bool, setting: Setting<'_>) -> String {
     let what = if collective { "collectives" } else { "messages" };
     let what = format!("{what} of {}", sizes(advice));
     let why = match advice.cause {
-        Cause::NoRemoteProgress if advice.waiting.is_beside(to) => {
+        AdviceCause::NoRemoteProgress if advice.waiting.is_beside(to) => {
             format!("{what} stand still there while the other side waits for them")
         }
-        Cause::NoRemoteProgress => format!(
+        AdviceCause::NoRemoteProgress => format!(
             "{what} stand still there while {} for them in {}",
             wait(advice),
             place(&advice.waiting)
@@ -251,7 +251,7 @@ fn alone(advice: &Advice, transfer: Nanos) -> String {
 }
 
 /// What does the same as a blocking call without blocking.
-fn nonblocking(place: &Place, collective: bool) -> String {
+fn nonblocking(place: &CallSite, collective: bool) -> String {
     if collective {
         return nonblocking_name(&place.call);
     }
@@ -288,7 +288,7 @@ fn slow(advice: &Advice, collective: bool) -> String {
 }
 
 /// "MPI_Waitall wait_exchange halo.c:84", "MPI_Wait exchange halo.c:84, 90, 96 and 5 more"
-pub fn place(place: &Place) -> String {
+pub fn place(place: &CallSite) -> String {
     const SHOWN: usize = 3;
     let Some(site) = &place.site else { return place.call.clone() };
     let mut text = format!("{} {}", place.call, site.short());

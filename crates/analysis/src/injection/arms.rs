@@ -6,7 +6,7 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-use super::windows::{Shares, Window};
+use super::windows::{OverlapWindow, Shares};
 
 use super::distances::Distances;
 use lapscope_data::model::Nanos;
@@ -26,7 +26,7 @@ pub struct Posted<S> {
 
 /// Requests of a site in one slot.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Cell {
+pub struct ArmCell {
     /// That were completed.
     pub requests: u64,
     /// Sum over these.
@@ -37,8 +37,8 @@ pub struct Cell {
     pub step_ns: f64,
 }
 
-impl Cell {
-    fn add(&mut self, other: &Cell) {
+impl ArmCell {
+    fn add(&mut self, other: &ArmCell) {
         self.requests += other.requests;
         self.exposed_ns += other.exposed_ns;
         self.steps += other.steps;
@@ -47,7 +47,7 @@ impl Cell {
 }
 
 /// The slots of a pair: off, on.
-pub type CellPair = [Cell; 2];
+pub type CellPair = [ArmCell; 2];
 
 /// The requests of a rank, or of a run, in which sites are numbered as they come.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub struct Arms<S> {
     cells: Vec<FxHashMap<i64, CellPair>>,
     distances: Distances,
     posts: Vec<Post>,
-    windows: Vec<Window>,
+    windows: Vec<OverlapWindow>,
     shares: Shares,
 }
 
@@ -100,10 +100,10 @@ impl<S: Copy + Eq + Hash> Arms<S> {
         let Posted { is_on, moment, .. } = request;
         self.posts.push(Post { moment, site, is_on });
         if let Some(end) = request.until.filter(|_| is_on) {
-            self.windows.push(Window { begin: moment, end, site });
+            self.windows.push(OverlapWindow { begin: moment, end, site });
         }
         if let Some(exposed_ns) = request.exposed {
-            let cell = Cell { requests: 1, exposed_ns, ..Cell::default() };
+            let cell = ArmCell { requests: 1, exposed_ns, ..ArmCell::default() };
             self.cell(site, moment, is_on).add(&cell);
         }
     }
@@ -118,7 +118,7 @@ impl<S: Copy + Eq + Hash> Arms<S> {
     }
 
     /// The arm is what the request says, also where the clock of the recorder and that of the row see a slot's end differently.
-    fn cell(&mut self, site: u32, moment: i64, is_on: bool) -> &mut Cell {
+    fn cell(&mut self, site: u32, moment: i64, is_on: bool) -> &mut ArmCell {
         let pair = moment.div_euclid(2 * self.slot.0);
         &mut self.cells[site as usize].entry(pair).or_default()[usize::from(is_on)]
     }
@@ -130,7 +130,7 @@ impl<S: Copy + Eq + Hash> Arms<S> {
         for two in posts.windows(2) {
             let (post, next) = (two[0], two[1]);
             let step_ns = (next.moment - post.moment) as f64;
-            let cell = Cell { steps: 1, step_ns, ..Cell::default() };
+            let cell = ArmCell { steps: 1, step_ns, ..ArmCell::default() };
             self.cell(post.site, post.moment, post.is_on).add(&cell);
         }
         let mut last = vec![None; self.sites.len()];
@@ -200,13 +200,13 @@ mod tests {
         arms.add(posted(b'a', true, moments[2]));
         arms.add(posted(b'a', false, moments[3]));
         let arms = arms.finish();
-        let cell = |requests, steps, us| Cell {
+        let cell = |requests, steps, us| ArmCell {
             requests,
             exposed_ns: 10.0 * requests as f64,
             steps,
             step_ns: (us * US) as f64,
         };
-        let none = Cell::default();
+        let none = ArmCell::default();
         let of_a =
             BTreeMap::from([(5, [cell(1, 1, 200), cell(1, 1, 30)]), (6, [none, cell(1, 0, 0)])]);
         assert_eq!(arms.of_site(b'a'), of_a);
@@ -236,7 +236,7 @@ mod tests {
         let mut run: Arms<char> = Arms::new(Nanos(100 * US));
         run.merge(&one, |site| char::from(*site));
         run.merge(&one, |site| char::from(*site));
-        let on = Cell { requests: 2, exposed_ns: 20.0, ..Cell::default() };
-        assert_eq!(run.of_site('a'), BTreeMap::from([(0, [Cell::default(), on])]));
+        let on = ArmCell { requests: 2, exposed_ns: 20.0, ..ArmCell::default() };
+        assert_eq!(run.of_site('a'), BTreeMap::from([(0, [ArmCell::default(), on])]));
     }
 }

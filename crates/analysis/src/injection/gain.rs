@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use serde::Serialize;
 
-use super::arms::{Arms, Cell, CellPair};
+use super::arms::{ArmCell, Arms, CellPair};
 use super::estimate::{compare, Pair, Scale, Slot};
 use crate::stats::Interval;
 use lapscope_data::model::Nanos;
@@ -91,7 +91,7 @@ pub fn of_site(pairs: &BTreeMap<i64, CellPair>, cost: Nanos, policy: bool) -> Ga
         let ns: f64 = pairs.values().map(|pair| pair[arm].exposed_ns).sum();
         (sum(arm) > 0).then(|| Nanos((ns / sum(arm) as f64).round() as i64))
     };
-    let slot = |cell: &Cell| Slot { units: cell.requests as f64, amount: cell.exposed_ns };
+    let slot = |cell: &ArmCell| Slot { units: cell.requests as f64, amount: cell.exposed_ns };
     let slots: Vec<Pair> =
         pairs.values().map(|[off, on]| Pair { off: slot(off), on: slot(on) }).collect();
     let (slots_off, slots_on) = count(&slots);

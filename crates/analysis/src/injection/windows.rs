@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 /// From the post of a request that tests were made for to the call that completed it. Sites are numbers.
 #[derive(Debug, Clone, Copy)]
-pub struct Window {
+pub struct OverlapWindow {
     pub begin: i64,
     pub end: i64,
     pub site: u32,
@@ -22,7 +22,7 @@ pub struct Shares(FxHashMap<(u32, u32), f64>);
 
 impl Shares {
     /// Of one rank's windows.
-    pub fn of(windows: &[Window]) -> Shares {
+    pub fn of(windows: &[OverlapWindow]) -> Shares {
         let mut events: Vec<(i64, bool, u32)> = Vec::with_capacity(2 * windows.len());
         for window in windows.iter().filter(|window| window.begin < window.end) {
             events.push((window.end, false, window.site));
@@ -86,8 +86,10 @@ mod tests {
     /// Site 0 is pending from 0 to 30, site 1 from 10 to 40: so 10 for 0 alone, 20 for both with 1 posted last, 10 for 1.
     #[test]
     fn each_instant_is_shared_by_those_that_are_pending() {
-        let windows =
-            [Window { begin: 0, end: 30, site: 0 }, Window { begin: 10, end: 40, site: 1 }];
+        let windows = [
+            OverlapWindow { begin: 0, end: 30, site: 0 },
+            OverlapWindow { begin: 10, end: 40, site: 1 },
+        ];
         let shares = Shares::of(&windows);
         assert_eq!(
             shares.0,
@@ -100,7 +102,7 @@ mod tests {
     /// Two requests of one site count twice.
     #[test]
     fn requests_share_not_sites() {
-        let window = |site| Window { begin: 5, end: 35, site };
+        let window = |site| OverlapWindow { begin: 5, end: 35, site };
         let shares = Shares::of(&[window(0), window(0), window(1)]);
         assert_eq!(shares.0, FxHashMap::from_iter([((1, 0), 20.0), ((1, 1), 10.0)]));
     }

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::sums::{BlockingNumbers, Numbers, Sums};
-use super::walk::{Blame, Cell, CellKey, Measured};
+use super::walk::{Blame, CellKey, Measured, OverlapCell};
 use crate::trace::{Locality, Trace};
 use lapscope_data::model::{Kind, Nanos, Rank};
 use lapscope_data::places::SiteId;
@@ -126,7 +126,7 @@ pub struct LatePair {
     pub no_remote_progress_ns: Nanos,
 }
 
-fn cells(measured: &Measured) -> impl Iterator<Item = &(CellKey, Cell)> {
+fn cells(measured: &Measured) -> impl Iterator<Item = &(CellKey, OverlapCell)> {
     measured.ranks.iter().flat_map(|(_, found)| &found.cells)
 }
 
@@ -165,7 +165,7 @@ pub(super) fn localities(measured: &Measured) -> Vec<LocalityRow> {
 pub(super) fn ranks(trace: &Trace, measured: &Measured) -> Vec<RankRow> {
     let row = |(place, found): &(usize, super::walk::RankFound)| {
         let info = trace.ranks[*place].info();
-        let mut sum = Cell::default();
+        let mut sum = OverlapCell::default();
         for (_, cell) in &found.cells {
             sum.requests += &cell.requests;
             sum.blocking += &cell.blocking;
@@ -185,7 +185,7 @@ pub(super) fn over_time(measured: &Measured) -> Vec<TimeRow> {
     let slices = measured.slices;
     (0..slices.count)
         .map(|number| {
-            let mut sum = Cell::default();
+            let mut sum = OverlapCell::default();
             for (_, found) in &measured.ranks {
                 sum.requests += &found.slices[number].requests;
                 sum.blocking += &found.slices[number].blocking;
@@ -236,7 +236,7 @@ pub(super) struct Named<'a> {
 
 #[derive(Default)]
 struct SiteSums {
-    cell: Cell,
+    cell: OverlapCell,
     ranks: BTreeSet<usize>,
     completed_in: HashMap<SiteId, i64>,
     waited_for: HashMap<Other, (Blame, HashMap<u32, Blame>)>,

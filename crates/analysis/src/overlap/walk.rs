@@ -10,7 +10,7 @@ use super::sums::{BlockingSums, Sums};
 use super::waited::Group;
 use super::witness::{Awaited, Waited, Witness};
 use crate::reference::{Estimate, Reference};
-use crate::trace::{Direction, Ended, Half, Locality, Operation, Trace, NONE};
+use crate::trace::{Direction, Half, Locality, Operation, RequestEnd, Trace, NONE};
 use lapscope_data::model::{Kind, Mode};
 use lapscope_data::places::SiteId;
 
@@ -45,7 +45,7 @@ pub(super) struct Blame {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Cell {
+pub(super) struct OverlapCell {
     pub requests: Sums,
     pub blocking: BlockingSums,
 }
@@ -68,8 +68,8 @@ impl Slices {
 /// Sums over one rank.
 #[derive(Debug, Default)]
 pub(super) struct RankFound {
-    pub cells: Vec<(CellKey, Cell)>,
-    pub slices: Vec<Cell>,
+    pub cells: Vec<(CellKey, OverlapCell)>,
+    pub slices: Vec<OverlapCell>,
     pub culprits: FxHashMap<CulpritKey, Blame>,
     /// (cell of the post, operation of the completing call): time.
     pub completed_in: FxHashMap<(u32, u32), i64>,
@@ -87,7 +87,7 @@ pub struct Measured {
 
 /// Where an operation's requests are summed, and how long they take with nothing in between.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct OperationCell {
     cell: u32,
     transfer: Option<Estimate>,
 }
@@ -105,7 +105,7 @@ pub(super) struct Walk<'a, W> {
     trace: &'a Trace,
     rank: usize,
     sides: Sides<'a>,
-    places: Vec<Place>,
+    places: Vec<OperationCell>,
     slices: Slices,
     found: RankFound,
     later: Later<'a>,
@@ -122,16 +122,21 @@ impl<'a, W: Witness> Walk<'a, W> {
         slices: Slices,
         witness: W,
     ) -> Walk<'a, W> {
-        let mut found =
-            RankFound { slices: vec![Cell::default(); slices.count], ..RankFound::default() };
+        let mut found = RankFound {
+            slices: vec![OverlapCell::default(); slices.count],
+            ..RankFound::default()
+        };
         let mut cells: FxHashMap<CellKey, u32> = FxHashMap::default();
         let mut place = |operation: &Operation| {
             let key = key_of(trace, rank, operation);
             let cell = *cells.entry(key).or_insert_with(|| {
-                found.cells.push((key, Cell::default()));
+                found.cells.push((key, OverlapCell::default()));
                 (found.cells.len() - 1) as u32
             });
-            Place { cell, transfer: reference_time(trace, reference, operation, key.locality) }
+            OperationCell {
+                cell,
+                transfer: reference_time(trace, reference, operation, key.locality),
+            }
         };
         let places = trace.ranks[rank].operations.iter().map(&mut place).collect();
         let later = Later::new(&trace.ranks[rank]);
@@ -227,7 +232,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             let certain = side.as_ref().filter(|side| side.is_certain);
             let ready = certain.map(|side| self.ready_compute(&half, side.posted));
             let later = self.later.compute(&half);
-            let is_known = half.operation.ended == Ended::Completed && call.returned;
+            let is_known = half.operation.ended == RequestEnd::Completed && call.returned;
             if let Some(transfer) = place.transfer.filter(|_| is_known) {
                 let hidden = self.hidden(&half, transfer, (ready, later), side.as_ref());
                 let is_other_side_known = ready.is_some();

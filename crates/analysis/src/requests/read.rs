@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
-use super::row::Row;
+use super::row::ListedRow;
 use super::top::Top;
 use super::{is_wanted_call, Filter, Order, Request};
 use lapscope_data::db::{scan_rows, Database, DbError, Definitions};
@@ -134,18 +134,19 @@ impl<'a> Requests<'a> {
     /// [`DbError::Damaged`].
     pub fn read(&self, mut take: impl FnMut(Request) -> bool) -> Result<(), DbError> {
         let mut operations = OperationCache::new(&self.database.connection);
-        let on_request = |result: &mut rusqlite::Result<()>, row: Row, call: Option<&CallRow>| {
-            if !self.wanted.contains_key(&row.operation_id) {
-                return true;
-            }
-            match self.spell_out(&row, call, &mut operations) {
-                Ok(request) => take(request),
-                Err(error) => {
-                    *result = Err(error);
-                    false
+        let on_request =
+            |result: &mut rusqlite::Result<()>, row: ListedRow, call: Option<&CallRow>| {
+                if !self.wanted.contains_key(&row.operation_id) {
+                    return true;
                 }
-            }
-        };
+                match self.spell_out(&row, call, &mut operations) {
+                    Ok(request) => take(request),
+                    Err(error) => {
+                        *result = Err(error);
+                        false
+                    }
+                }
+            };
         let mut result = Ok(());
         scan_rows(&self.database.connection, &mut result, |_, _| {}, on_request)
             .and(result)
@@ -158,7 +159,7 @@ impl<'a> Requests<'a> {
     /// [`DbError::Damaged`].
     pub fn top(&self, order: Order, limit: usize) -> Result<(Vec<(i64, Request)>, u64), DbError> {
         let mut top = Top::new(order, limit);
-        let on_request = |top: &mut Top, row: Row, call: Option<&CallRow>| {
+        let on_request = |top: &mut Top, row: ListedRow, call: Option<&CallRow>| {
             if let Some(&Wanted { bytes, init_end }) = self.wanted.get(&row.operation_id) {
                 top.add(row, call.copied(), bytes, init_end);
             }
@@ -177,7 +178,7 @@ impl<'a> Requests<'a> {
 
     fn spell_out(
         &self,
-        row: &Row,
+        row: &ListedRow,
         call: Option<&CallRow>,
         operations: &mut OperationCache<'_>,
     ) -> rusqlite::Result<Request> {

@@ -5,7 +5,7 @@ use lapscope_data::model::{Bytes, Nanos};
 
 /// A `request` row in full.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct ListedRow {
     pub id: i64,
     pub operation_id: i64,
     pub completion_id: Option<i64>,
@@ -19,13 +19,13 @@ pub(super) struct Row {
     pub injection_arm: Option<i64>,
 }
 
-impl FromRow for Row {
+impl FromRow for ListedRow {
     const COLUMNS: &'static str = "id, operation_id, completion_id, thread_id, post_begin_ns, post_ns, mpi_ns,
         outstanding_bytes, unsuccessful_tests, first_unsuccessful_test_ns, last_unsuccessful_test_ns, last_incomplete_ns, first_complete_ns, injection_arm";
 
     fn read(row: &Rows<'_>) -> Result<Self, BadColumn> {
         let time = |column| row.optional_time(column).map(|time| time.map(Nanos));
-        Ok(Row {
+        Ok(ListedRow {
             id: row.integer(0)?,
             operation_id: row.integer(1)?,
             completion_id: row.optional(2)?,

@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use super::row::Row;
+use super::row::ListedRow;
 use super::{Order, Request};
 use lapscope_data::model::{CallRow, Nanos};
 
@@ -21,7 +21,7 @@ struct Ranked {
     weight: i64,
     /// Earlier rows win ties.
     place: Reverse<u64>,
-    row: Row,
+    row: ListedRow,
     call: Option<CallRow>,
 }
 
@@ -53,7 +53,7 @@ impl Top {
     }
 
     /// `bytes` are those of the request's operation; `init_end` is when its rank's MPI_Init returned.
-    pub fn add(&mut self, row: Row, call: Option<CallRow>, bytes: u64, init_end: Nanos) {
+    pub fn add(&mut self, row: ListedRow, call: Option<CallRow>, bytes: u64, init_end: Nanos) {
         self.seen += 1;
         let weight = match self.order {
             // Ranks have epochs of their own, which say nothing.
@@ -71,7 +71,7 @@ impl Top {
     }
 
     /// What was kept, best first, and how many there were.
-    pub fn into_sorted(self) -> (Vec<(i64, Row, Option<CallRow>)>, u64) {
+    pub fn into_sorted(self) -> (Vec<(i64, ListedRow, Option<CallRow>)>, u64) {
         // Ascending by `Reverse` is descending by weight.
         let sorted = self.heap.into_sorted_vec().into_iter();
         (sorted.map(|Reverse(kept)| (kept.weight, kept.row, kept.call)).collect(), self.seen)
@@ -79,7 +79,7 @@ impl Top {
 }
 
 /// The larger, the earlier in the list.
-fn weight(order: Order, row: &Row, call: Option<&CallRow>, bytes: u64) -> i64 {
+fn weight(order: Order, row: &ListedRow, call: Option<&CallRow>, bytes: u64) -> i64 {
     let ns = |time: Option<Nanos>| time.map_or(-1, |time| time.0);
     match order {
         Order::Completion => ns(call.and_then(|call| call.duration)),

@@ -5,7 +5,7 @@
 //! a share of cases that is not known beforehand; beyond the second it never is. So the rate changes at the limit, from
 //! some share to almost none, and a limit is possible where this explains the messages nearly as well as with the best one.
 
-use super::cells::{Cell, Extent};
+use super::cells::{Extent, SizeCell};
 use super::evidence::Completion;
 use super::split::Split;
 use super::{BEFORE_RECEIVE, WAITED};
@@ -19,7 +19,7 @@ const STARVED: f64 = 0.1;
 
 /// Messages of one size.
 #[derive(Debug, Clone, Copy)]
-struct Row {
+struct ApartRow {
     sizes: Extent,
     eager: u64,
     /// For the receiver or the receive; for the receive in any case.
@@ -28,8 +28,8 @@ struct Row {
 }
 
 /// `eager`: the largest size that needs nobody, below which there is nothing to be found.
-pub(super) fn split(sizes: &[Cell], eager: Option<u64>) -> Split {
-    let rows: Vec<Row> = sizes.iter().map(row).collect();
+pub(super) fn split(sizes: &[SizeCell], eager: Option<u64>) -> Split {
+    let rows: Vec<ApartRow> = sizes.iter().map(row).collect();
     let first = rows.partition_point(|row| eager.is_some_and(|eager| row.sizes.least <= eager));
     let (below, rows) = rows.split_at(first);
     let costs = costs(rows, error_of(rows));
@@ -37,9 +37,9 @@ pub(super) fn split(sizes: &[Cell], eager: Option<u64>) -> Split {
     let is_possible = |limit: &usize| costs[*limit] - least <= ODDS.ln();
     let low = (0..costs.len()).find(is_possible).unwrap_or(0);
     let high = (0..costs.len()).rev().find(is_possible).unwrap_or(rows.len());
-    let sum = |rows: &[Row], count: fn(&Row) -> u64| rows.iter().map(count).sum::<u64>();
+    let sum = |rows: &[ApartRow], count: fn(&ApartRow) -> u64| rows.iter().map(count).sum::<u64>();
     let largest = rows[..low].iter().filter(|row| row.eager > 0).map(|row| row.sizes.least).max();
-    let waits = |row: &&Row| row.waited + row.certain > 0;
+    let waits = |row: &&ApartRow| row.waited + row.certain > 0;
     Split {
         largest_eager: largest.or(eager),
         smallest_waiting: rows[high..].iter().filter(waits).map(|row| row.sizes.most).min(),
@@ -53,9 +53,9 @@ pub(super) fn split(sizes: &[Cell], eager: Option<u64>) -> Split {
     }
 }
 
-fn row(cell: &Cell) -> Row {
+fn row(cell: &SizeCell) -> ApartRow {
     let certain = cell.completion(&[Completion::WaitedForReceive]);
-    Row {
+    ApartRow {
         sizes: cell.bytes,
         eager: cell.completion(&BEFORE_RECEIVE),
         waited: cell.completion(&WAITED) - certain,
@@ -64,7 +64,7 @@ fn row(cell: &Cell) -> Row {
 }
 
 /// The share of sends that were complete without a receive beyond the best limit.
-fn error_of(rows: &[Row]) -> f64 {
+fn error_of(rows: &[ApartRow]) -> f64 {
     let costs = costs(rows, ERRORS.0);
     let best = (0..costs.len()).min_by(|&a, &b| costs[a].total_cmp(&costs[b])).unwrap_or(0);
     let above = &rows[best..];
@@ -74,10 +74,11 @@ fn error_of(rows: &[Row]) -> f64 {
 }
 
 /// For a limit behind the first 0, 1, ... rows: minus the logarithm of the likelihood.
-fn costs(rows: &[Row], error: f64) -> Vec<f64> {
+fn costs(rows: &[ApartRow], error: f64) -> Vec<f64> {
     let certain_cost = -STARVED.ln();
     let (wrong, right) = (-error.ln(), -(1.0 - error).ln());
-    let above = |row: &Row| row.eager as f64 * wrong + (row.waited + row.certain) as f64 * right;
+    let above =
+        |row: &ApartRow| row.eager as f64 * wrong + (row.waited + row.certain) as f64 * right;
     let mut cost_above: f64 = rows.iter().map(above).sum();
     let (mut eager, mut waited, mut certain) = (0u64, 0u64, 0u64);
     let mut costs = vec![cost_above];
@@ -106,7 +107,7 @@ mod tests {
 
     /// As of Open MPI on shared memory: to 256 bytes nobody is needed, to `limit` the receiver; of three receivers one looks
     /// into MPI before it posts, and of these `seen` are recorded.
-    fn cells(sizes: &[u64], limit: u64, rounds: u64, seen: bool) -> Vec<Cell> {
+    fn cells(sizes: &[u64], limit: u64, rounds: u64, seen: bool) -> Vec<SizeCell> {
         let mut cells = Cells::default();
         for &bytes in sizes {
             for round in 0..rounds * 3 {
@@ -123,7 +124,7 @@ mod tests {
         cells.iter().copied().collect()
     }
 
-    fn edges(cells: &[Cell]) -> (Option<u64>, Option<u64>) {
+    fn edges(cells: &[SizeCell]) -> (Option<u64>, Option<u64>) {
         let eager = super::super::View::ReceiverProgress.split(cells).largest_eager;
         let found = split(cells, eager);
         (found.largest_eager, found.smallest_waiting)

@@ -35,7 +35,7 @@ impl Extent {
 
 /// Messages of one size, with as many bytes on their way to the same receiver.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Cell {
+pub struct SizeCell {
     post: [u64; 2],
     completion: [u64; 7],
     /// One size, but where there were too many.
@@ -44,7 +44,7 @@ pub struct Cell {
     pub together: Extent,
 }
 
-impl Cell {
+impl SizeCell {
     pub fn add_post(&mut self, evidence: Post) {
         self.post[evidence as usize] += 1;
     }
@@ -61,7 +61,7 @@ impl Cell {
         evidence.iter().map(|&evidence| self.completion[evidence as usize]).sum()
     }
 
-    pub fn merge(&mut self, other: &Cell) {
+    pub fn merge(&mut self, other: &SizeCell) {
         for (count, more) in self.post.iter_mut().zip(other.post) {
             *count += more;
         }
@@ -86,7 +86,7 @@ struct Key {
 #[derive(Debug, Clone)]
 pub struct Cells {
     bits: u32,
-    cells: BTreeMap<Key, Cell>,
+    cells: BTreeMap<Key, SizeCell>,
 }
 
 impl Default for Cells {
@@ -97,7 +97,7 @@ impl Default for Cells {
 
 impl Cells {
     /// The cell of a message. `earlier`: bytes on their way to the receiver before it.
-    pub fn of(&mut self, bytes: u64, earlier: u64) -> &mut Cell {
+    pub fn of(&mut self, bytes: u64, earlier: u64) -> &mut SizeCell {
         if self.cells.len() >= MOST_CELLS {
             self.coarsen();
         }
@@ -123,7 +123,7 @@ impl Cells {
         }
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Cell> {
+    pub fn iter(&self) -> impl Iterator<Item = &SizeCell> {
         self.cells.values()
     }
 
@@ -173,7 +173,7 @@ mod tests {
         coarse.of(5_000, 0).add_completion(Completion::Early);
         coarse.coarsen();
         fine.merge(coarse);
-        let all: Vec<&Cell> = fine.iter().collect();
+        let all: Vec<&SizeCell> = fine.iter().collect();
         assert_eq!(all.len(), 1);
         assert_eq!(all[0].completion(&[Completion::Eager, Completion::Early]), 2);
         assert_eq!(all[0].bytes, Extent { least: 5_000, most: 5_001 });

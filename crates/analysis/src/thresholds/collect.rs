@@ -9,7 +9,7 @@ use super::cells::Cells;
 use super::evidence::{Completion, Message};
 use super::slack::Slack;
 use crate::reference::Reference;
-use crate::trace::{Direction, Ended, Half, Locality, Trace, NONE};
+use crate::trace::{Direction, Half, Locality, RequestEnd, Trace, NONE};
 use lapscope_data::model::{Mode, Rank};
 
 /// What was found on each locality.
@@ -68,7 +68,7 @@ fn standard_sends(trace: &Trace, rank: usize) -> Vec<u32> {
         .map(|operation| {
             operation.direction == Direction::Send
                 && operation.mode == Mode::Standard
-                && operation.ended != Ended::Failed
+                && operation.ended != RequestEnd::Failed
         })
         .collect();
     let mut sends: Vec<u32> = (0..)

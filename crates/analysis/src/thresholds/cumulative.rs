@@ -4,8 +4,8 @@
 
 use serde::Serialize;
 
-use super::cells::Cell;
-use super::split::{split, Row};
+use super::cells::SizeCell;
+use super::split::{split, SplitRow};
 use super::{by_size, View};
 
 /// Messages that have to be explained by others on their way before that is believed.
@@ -44,7 +44,7 @@ pub struct Cumulative {
 }
 
 /// `cells` by size and by bytes on their way.
-pub(super) fn find(cells: &[Cell], view: View) -> Cumulative {
+pub(super) fn find(cells: &[SizeCell], view: View) -> Cumulative {
     let mut found = Cumulative {
         verdict: CumulativeVerdict::NotEnough,
         largest_eager_bytes: None,
@@ -57,7 +57,7 @@ pub(super) fn find(cells: &[Cell], view: View) -> Cumulative {
     };
     let Some(limit) = limit_of_one(cells, view) else { return found };
     let rows = by_bytes_together(cells, view, limit);
-    let is_behind = |cell: &&Cell| cell.bytes.most <= limit && !is_alone(cell);
+    let is_behind = |cell: &&SizeCell| cell.bytes.most <= limit && !is_alone(cell);
     let behind: u64 = cells.iter().filter(is_behind).map(|cell| view.row(cell)).map(total).sum();
     if behind == 0 {
         return found;
@@ -84,31 +84,31 @@ pub(super) fn find(cells: &[Cell], view: View) -> Cumulative {
     found
 }
 
-fn total(row: Row) -> u64 {
+fn total(row: SplitRow) -> u64 {
     row.eager + row.waited
 }
 
 /// Nothing else was on its way.
-fn is_alone(cell: &Cell) -> bool {
+fn is_alone(cell: &SizeCell) -> bool {
     cell.together == cell.bytes
 }
 
 /// Up to which size messages do not wait by themselves.
-fn limit_of_one(cells: &[Cell], view: View) -> Option<u64> {
-    let alone: Vec<Cell> = cells.iter().filter(|cell| is_alone(cell)).copied().collect();
+fn limit_of_one(cells: &[SizeCell], view: View) -> Option<u64> {
+    let alone: Vec<SizeCell> = cells.iter().filter(|cell| is_alone(cell)).copied().collect();
     let of_alone = view.split(&by_size(&alone)).largest_eager;
     of_alone.or_else(|| view.split(&by_size(cells)).largest_eager)
 }
 
 /// Messages up to `limit` bytes, by the bytes on their way.
-fn by_bytes_together(cells: &[Cell], view: View, limit: u64) -> Vec<Row> {
+fn by_bytes_together(cells: &[SizeCell], view: View, limit: u64) -> Vec<SplitRow> {
     let small = cells.iter().filter(|cell| cell.bytes.most <= limit);
-    let mut rows: Vec<Row> = small
-        .map(|cell| Row { sizes: cell.together, ..view.row(cell) })
+    let mut rows: Vec<SplitRow> = small
+        .map(|cell| SplitRow { sizes: cell.together, ..view.row(cell) })
         .filter(|row| total(*row) > 0)
         .collect();
     rows.sort_by_key(|row| (row.sizes.least, row.sizes.most));
-    let mut merged: Vec<Row> = Vec::with_capacity(rows.len());
+    let mut merged: Vec<SplitRow> = Vec::with_capacity(rows.len());
     for row in rows {
         match merged.last_mut() {
             Some(last) if row.sizes.least <= last.sizes.most => {
@@ -131,7 +131,7 @@ mod tests {
     const VIEW: View = View::Rendezvous { with_no_progress: true };
 
     /// Bursts of 1 to `most` messages of each size, with a limit for one message and for all of a burst.
-    fn bursts(sizes: &[u64], most: u64, of_one: u64, of_all: u64) -> Vec<Cell> {
+    fn bursts(sizes: &[u64], most: u64, of_one: u64, of_all: u64) -> Vec<SizeCell> {
         let mut cells = Cells::default();
         for &bytes in sizes {
             for _ in 0..4 {

@@ -17,14 +17,14 @@ const MANY: f64 = 1000.0;
 
 /// Messages of one size, or with as many bytes on their way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row {
+pub struct SplitRow {
     /// A single size, or some that are not told apart.
     pub sizes: Extent,
     pub eager: u64,
     pub waited: u64,
 }
 
-impl Row {
+impl SplitRow {
     pub fn total(&self) -> u64 {
         self.eager + self.waited
     }
@@ -67,7 +67,7 @@ impl Split {
 }
 
 /// `rows` in ascending order of size.
-pub fn split(rows: &[Row]) -> Split {
+pub fn split(rows: &[SplitRow]) -> Split {
     let total: u64 = rows.iter().map(|row| row.total()).sum();
     if total == 0 {
         return Split::default();
@@ -88,8 +88,8 @@ pub fn split(rows: &[Row]) -> Split {
     let is_possible = |limit: &usize| (wrong[*limit] - fewest) as f64 <= room;
     let low = (0..wrong.len()).find(is_possible).unwrap_or(0);
     let high = (0..wrong.len()).rev().find(is_possible).unwrap_or(rows.len());
-    let sum = |rows: &[Row], count: fn(&Row) -> u64| rows.iter().map(count).sum::<u64>();
-    let waited = |row: &Row| row.waited;
+    let sum = |rows: &[SplitRow], count: fn(&SplitRow) -> u64| rows.iter().map(count).sum::<u64>();
+    let waited = |row: &SplitRow| row.waited;
     let (below, between, above) = (&rows[..low], &rows[low..high], &rows[high..]);
     Split {
         largest_eager: below.iter().map(|row| row.sizes.least).max(),
@@ -103,7 +103,7 @@ pub fn split(rows: &[Row]) -> Split {
 }
 
 /// For a limit behind the first 0, 1, ... rows: messages on the wrong side.
-fn wrong_by_limit(rows: &[Row]) -> Vec<u64> {
+fn wrong_by_limit(rows: &[SplitRow]) -> Vec<u64> {
     let mut wrong = Vec::with_capacity(rows.len() + 1);
     wrong.push(rows.iter().map(|row| row.eager).sum());
     for row in rows {
@@ -125,11 +125,11 @@ fn room(fewest: u64, total: u64) -> f64 {
 mod tests {
     use super::*;
 
-    fn row(size: u64, eager: u64, waited: u64) -> Row {
-        Row { sizes: Extent { least: size, most: size }, eager, waited }
+    fn row(size: u64, eager: u64, waited: u64) -> SplitRow {
+        SplitRow { sizes: Extent { least: size, most: size }, eager, waited }
     }
 
-    fn edges(rows: &[Row]) -> (Option<u64>, Option<u64>) {
+    fn edges(rows: &[SplitRow]) -> (Option<u64>, Option<u64>) {
         let split = split(rows);
         assert_eq!(split.evidence(), rows.iter().map(|row| row.total()).sum::<u64>());
         (split.largest_eager, split.smallest_waiting)
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn one_message_is_no_limit() {
-        let several = |rows: &[Row]| split(rows).of_several();
+        let several = |rows: &[SplitRow]| split(rows).of_several();
         let found = several(&[row(10, 10, 0), row(448, 0, 1)]);
         assert_eq!((found.largest_eager, found.smallest_waiting), (Some(10), None));
         assert_eq!((found.eager, found.waiting, found.unsettled), (10, 0, 1));
@@ -200,7 +200,7 @@ mod tests {
             let limit = (64.0 * 2f64.powf(random(&mut seed) * 12.0)) as u64;
             let each = 4 + (random(&mut seed) * 30.0) as u64;
             let sizes = (0..40).map(|step| (40.0 * 1.25f64.powi(step)) as u64);
-            let rows: Vec<Row> = sizes
+            let rows: Vec<SplitRow> = sizes
                 .map(|size| {
                     let flipped = (0..each).filter(|_| random(&mut seed) < 0.05).count() as u64;
                     let right = each - flipped;

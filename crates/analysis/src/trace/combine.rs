@@ -8,10 +8,10 @@ use rustc_hash::FxHashMap;
 use super::endpoint::NONE;
 use super::file::{FileOperation, FileTrace, RankRows};
 use super::matching::LaneKey;
-use super::operation::{Direction, Ended, Operation};
+use super::operation::{Direction, Operation, RequestEnd};
 use super::{RankTrace, Starvation, Trace};
 use crate::stats::upper_median;
-use lapscope_data::model::{CallName, Ended as RankEnded, Kind, Mode, Rank};
+use lapscope_data::model::{CallName, Ended, Kind, Mode, Rank};
 use lapscope_data::places::{Interner, Places};
 
 /// Gives what files number for themselves numbers of the run.
@@ -151,10 +151,10 @@ impl Combiner {
 const PROC_NULL: i64 = -2;
 
 /// Whether it takes a message off, or puts one on, its lane.
-fn is_matched(direction: Direction, ended: Ended) -> bool {
+fn is_matched(direction: Direction, ended: RequestEnd) -> bool {
     match ended {
-        Ended::Cancelled => false,
-        Ended::Pending => direction != Direction::Receive,
+        RequestEnd::Cancelled => false,
+        RequestEnd::Pending => direction != Direction::Receive,
         _ => true,
     }
 }
@@ -181,7 +181,7 @@ fn set_nodes_and_epochs(ranks: &mut [RankTrace]) {
     for rank in ranks.iter_mut() {
         let epoch = absolute(rank) - first;
         rank.epoch = epoch;
-        if rank.info().ended != RankEnded::Finalize {
+        if rank.info().ended != Ended::Finalize {
             rank.end = rank.end.max(rank.init_end);
         }
         rank.map_moments(|moment| moment + epoch);

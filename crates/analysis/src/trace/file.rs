@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
 use super::endpoint::{Call, Endpoint, Observation, Span, NONE};
-use super::operation::Ended;
+use super::operation::RequestEnd;
 use super::presence::Presence;
 use super::row::TraceRow;
 use super::Starved;
@@ -27,7 +27,7 @@ pub(super) struct FileOperation {
     pub peer: Option<i64>,
     pub tag: Option<i64>,
     pub posted_peer: Option<i64>,
-    pub ended: Ended,
+    pub ended: RequestEnd,
     pub is_tested: bool,
     pub receive: Option<i64>,
     pub is_second_half: bool,
@@ -75,7 +75,7 @@ impl RankRows {
 
 /// Where an operation of a file is: the rank's place, its place there, and how its rows are taken.
 #[derive(Clone, Copy)]
-struct Place {
+struct OperationPlace {
     rank: u32,
     operation: u32,
     /// A call that communicates itself.
@@ -185,12 +185,12 @@ impl FileTrace {
                 peer: row.get(8)?,
                 tag: row.get(9)?,
                 posted_peer: row.get(10)?,
-                ended: Ended::parse(ended),
+                ended: RequestEnd::parse(ended),
                 is_tested: ended == Some("tested"),
                 receive: row.get(12)?,
                 is_second_half: false,
             };
-            let place = Place {
+            let place = OperationPlace {
                 rank,
                 operation: operations.len() as u32,
                 is_blocking: is_blocking(of_file.places().call(site), operation.kind),
@@ -243,18 +243,18 @@ fn tick(rows: &mut u64, progress: &(dyn Fn(u64) + Sync)) {
 #[derive(Default)]
 struct Places {
     ids: Vec<i64>,
-    places: Vec<Place>,
+    places: Vec<OperationPlace>,
     /// The receiving halves of operations that also send.
     receives: FxHashMap<i64, i64>,
 }
 
 impl Places {
-    fn push(&mut self, id: i64, place: Place) {
+    fn push(&mut self, id: i64, place: OperationPlace) {
         self.ids.push(id);
         self.places.push(place);
     }
 
-    fn get(&self, id: i64) -> Option<Place> {
+    fn get(&self, id: i64) -> Option<OperationPlace> {
         let guess = usize::try_from(id - self.ids.first()?).ok();
         let index = match guess.filter(|&guess| self.ids.get(guess) == Some(&id)) {
             Some(index) => index,

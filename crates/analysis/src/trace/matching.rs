@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::endpoint::NONE;
-use super::operation::{Direction, Ended};
+use super::operation::{Direction, RequestEnd};
 use super::RankTrace;
 use lapscope_data::model::{CallName, Mode, Needs, Rank};
 
@@ -216,7 +216,7 @@ fn by_size(ranks: &[RankTrace], key: &LaneKey, (sends, receives): (&[u32], &[u32
     let agrees = |(&send, &receive): (&u32, &u32)| {
         let (send, receive) = (operation(key.source, send), operation(key.destination, receive));
         // what a failed receive got is not known
-        send.bytes == receive.bytes || [send.ended, receive.ended].contains(&Ended::Failed)
+        send.bytes == receive.bytes || [send.ended, receive.ended].contains(&RequestEnd::Failed)
     };
     let count = sends.iter().zip(receives).take_while(|&pair| agrees(pair)).count();
     let is_whole = count == sends.len().min(receives.len());

@@ -27,7 +27,7 @@ pub use clock::Clocks;
 pub use collective::{Collective, Members};
 pub use endpoint::{Call, Endpoint, Observation, Span, NONE};
 pub use matching::Matching;
-pub use operation::{Direction, Ended, Operation};
+pub use operation::{Direction, Operation, RequestEnd};
 pub use presence::Presence;
 pub use read::{Rows, WithSinks};
 pub use starvation::{Starvation, Starved};
@@ -145,7 +145,7 @@ impl Trace {
         let trace = &self.ranks[rank];
         let endpoint = &trace.endpoints[index];
         let operation = &trace.operations[endpoint.operation as usize];
-        let is_freed = operation.ended == Ended::Freed;
+        let is_freed = operation.ended == RequestEnd::Freed;
         let call = trace.calls.get(endpoint.call as usize).filter(|_| !is_freed);
         let post_end = endpoint.begin + endpoint.post.or_zero();
         Half {

@@ -39,14 +39,14 @@ pub struct Operation {
     pub is_untraceable: bool,
     /// Processes in the communicator of a collective, its remote group included.
     pub comm_size: u32,
-    pub ended: Ended,
+    pub ended: RequestEnd,
     /// Completed by a test, not by a call that waits.
     pub is_tested: bool,
 }
 
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum RequestEnd {
     /// Waited or tested for, or a blocking call.
     Completed,
     Freed,
@@ -55,14 +55,14 @@ pub enum Ended {
     Pending,
 }
 
-impl Ended {
-    pub(super) fn parse(text: Option<&str>) -> Ended {
+impl RequestEnd {
+    pub(super) fn parse(text: Option<&str>) -> RequestEnd {
         match text {
-            Some("freed") => Ended::Freed,
-            Some("cancelled") => Ended::Cancelled,
-            Some("failed") => Ended::Failed,
-            Some("pending") => Ended::Pending,
-            _ => Ended::Completed,
+            Some("freed") => RequestEnd::Freed,
+            Some("cancelled") => RequestEnd::Cancelled,
+            Some("failed") => RequestEnd::Failed,
+            Some("pending") => RequestEnd::Pending,
+            _ => RequestEnd::Completed,
         }
     }
 }

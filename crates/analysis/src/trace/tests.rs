@@ -2,11 +2,11 @@
 
 use super::endpoint::{Call, Endpoint, Span, NONE};
 use super::matching::{Contradiction, LaneKey, Matching};
-use super::operation::{Direction, Ended, Operation};
+use super::operation::{Direction, Operation, RequestEnd};
 use super::presence::Presence;
 use super::{clock, collective, matching, Clocks, RankTrace, Trace};
 use lapscope_data::model::{
-    Bytes, CallName, Ended as RankEnded, Kind, Mode, Nanos, Needs, Rank, RankInfo, RankKey,
+    Bytes, CallName, Kind, Mode, Nanos, Needs, Rank, RankInfo, RankKey, RequestEnd as RankEnded,
 };
 use lapscope_data::places::SiteId;
 
@@ -94,7 +94,7 @@ impl World {
         (source, destination, tag): (usize, usize, i64),
         bytes: u64,
         (begin, end): (i64, i64),
-        ended: Ended,
+        ended: RequestEnd,
     ) {
         let lane = self.lane(LaneKey {
             comm: 0,
@@ -118,7 +118,7 @@ impl World {
             bytes: Bytes(bytes),
             peer: Some(peer as u32),
             tag: Some(tag),
-            lane: if ended == Ended::Cancelled { NONE } else { lane },
+            lane: if ended == RequestEnd::Cancelled { NONE } else { lane },
             is_untraceable: false,
             comm_size: 0,
             ended,
@@ -134,8 +134,8 @@ impl World {
         sent: (i64, i64),
         received: (i64, i64),
     ) {
-        self.half(Direction::Send, way, bytes, sent, Ended::Completed);
-        self.half(Direction::Receive, way, bytes, received, Ended::Completed);
+        self.half(Direction::Send, way, bytes, sent, RequestEnd::Completed);
+        self.half(Direction::Receive, way, bytes, received, RequestEnd::Completed);
     }
 
     /// A barrier that its members enter at these moments, and leave 3 us after the last.
@@ -165,7 +165,7 @@ impl World {
                 lane,
                 is_untraceable: false,
                 comm_size: entered.len() as u32,
-                ended: Ended::Completed,
+                ended: RequestEnd::Completed,
                 is_tested: false,
             };
             self.add(rank, operation, begin, left);
@@ -211,13 +211,13 @@ fn messages_match_in_the_order_of_their_posts() {
     let mut world = World::new(&["a", "a"]);
     let way = (0, 1, 5);
     for (number, bytes) in [(0i64, 10), (1, 20)] {
-        world.half(Direction::Send, way, bytes, (number * 100, 900), Ended::Completed);
+        world.half(Direction::Send, way, bytes, (number * 100, 900), RequestEnd::Completed);
     }
-    world.half(Direction::Send, (0, 1, 6), 7, (50, 60), Ended::Completed);
+    world.half(Direction::Send, (0, 1, 6), 7, (50, 60), RequestEnd::Completed);
     // completed, and so recorded, the other way around
-    world.half(Direction::Receive, way, 20, (500, 800), Ended::Completed);
-    world.half(Direction::Receive, way, 10, (400, 850), Ended::Completed);
-    world.half(Direction::Receive, way, 10, (300, 310), Ended::Cancelled);
+    world.half(Direction::Receive, way, 20, (500, 800), RequestEnd::Completed);
+    world.half(Direction::Receive, way, 10, (400, 850), RequestEnd::Completed);
+    world.half(Direction::Receive, way, 10, (300, 310), RequestEnd::Cancelled);
     let (trace, clocks, matching) = world.finish();
     assert_eq!(partners(&trace, 0), [Some((1, 1)), Some((1, 0)), None]);
     assert_eq!(partners(&trace, 1), [Some((0, 1)), Some((0, 0)), None]);
@@ -232,8 +232,14 @@ fn behind_a_contradiction_nothing_is_guessed() {
     for number in 0..4 {
         let begin = number * 100_000;
         let received = if number == 2 { 77 } else { 10 };
-        world.half(Direction::Send, (0, 1, 1), 10, (begin, begin + 10), Ended::Completed);
-        world.half(Direction::Receive, (0, 1, 1), received, (begin, begin + 9), Ended::Completed);
+        world.half(Direction::Send, (0, 1, 1), 10, (begin, begin + 10), RequestEnd::Completed);
+        world.half(
+            Direction::Receive,
+            (0, 1, 1),
+            received,
+            (begin, begin + 9),
+            RequestEnd::Completed,
+        );
     }
     let (trace, _, matching) = world.finish();
     assert_eq!((matching.messages, matching.doubtful), (2, 4));

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::outside::{spread, CollectiveKey, Collectives, CpuTimes, Outside};
-use super::results::{Inject, Row, Spread, Table};
+use super::results::{Inject, Spread, Table, TableRow};
 use lapscope_analysis::trace::{Direction, Half};
 
 /// Times may differ by so many microseconds: the program reads its clock before lapscope is entered and after it is left, which
@@ -57,7 +57,7 @@ pub fn agree(inject: Inject, quantity: &str, program: Spread, outside: Spread) -
     distance <= slack || (a <= d && c <= b)
 }
 
-fn set(row: &mut Row, quantity: &str, outside: Option<Spread>) {
+fn set(row: &mut TableRow, quantity: &str, outside: Option<Spread>) {
     if let Some(value) = row.values.get_mut(quantity).filter(|value| value.program.is_some()) {
         value.outside = outside;
     }

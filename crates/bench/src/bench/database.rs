@@ -7,7 +7,7 @@ use anyhow::{bail, Context};
 use rusqlite::{params, Connection, OpenFlags};
 
 use super::results::{
-    AdviceGiven, Inject, Link, MpiFacts, Results, Row, Run, Segment, Spread, Table, Threshold,
+    AdviceGiven, Inject, Link, MpiFacts, Results, Run, Segment, Spread, Table, TableRow, Threshold,
     Value,
 };
 
@@ -232,7 +232,7 @@ fn read_tables(connection: &Connection, id: i64, run: &mut Run) -> rusqlite::Res
         let query = format!("SELECT name, value FROM attribute WHERE series = {series}");
         let attributes = collect(connection, &query, |row| Ok((row.get(0)?, row.get(1)?)))?;
         let attributes: BTreeMap<String, String> = attributes.into_iter().collect();
-        let mut rows: BTreeMap<i64, Row> = BTreeMap::new();
+        let mut rows: BTreeMap<i64, TableRow> = BTreeMap::new();
         let query = format!("SELECT * FROM point WHERE series = {series}");
         for (place, quantity, value) in collect(connection, &query, read_point)? {
             rows.entry(place).or_default().values.insert(quantity, value);
@@ -299,7 +299,7 @@ mod tests {
         let table = Table {
             name: "steps".into(),
             attributes: [("side".to_owned(), "send".to_owned())].into(),
-            rows: vec![Row { values: values.into() }; 2],
+            rows: vec![TableRow { values: values.into() }; 2],
         };
         let segment = Segment { tag: 7, rank: 1, begin_ns: 0, end_ns: 9, what: "compute".into() };
         let threshold = Threshold {

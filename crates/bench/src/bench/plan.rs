@@ -46,7 +46,7 @@ pub fn jobs(mpis: &[Mpi], scope: &Scope) -> Vec<Job> {
             if link == Link::SlowLink && mpi.over_tcp().is_none() {
                 continue;
             }
-            let place = Place { mpi: place, link, family: mpi.family(), scope };
+            let place = Setup { mpi: place, link, family: mpi.family(), scope };
             for &program in &scope.programs {
                 jobs.extend(place.jobs_of(program));
             }
@@ -56,14 +56,14 @@ pub fn jobs(mpis: &[Mpi], scope: &Scope) -> Vec<Job> {
 }
 
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct Setup<'a> {
     mpi: usize,
     link: Link,
     family: Family,
     scope: &'a Scope,
 }
 
-impl Place<'_> {
+impl Setup<'_> {
     fn job(&self, program: Program, inject: Inject, arguments: &str) -> Job {
         Job {
             mpi: self.mpi,

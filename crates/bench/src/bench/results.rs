@@ -114,13 +114,13 @@ pub struct Table {
     pub name: String,
     /// What it was measured with: side, first, op, …
     pub attributes: BTreeMap<String, String>,
-    pub rows: Vec<Row>,
+    pub rows: Vec<TableRow>,
 }
 
 /// Quantities by the name of their column.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
-pub struct Row {
+pub struct TableRow {
     pub values: BTreeMap<String, Value>,
 }
 
@@ -198,7 +198,7 @@ impl Table {
     }
 }
 
-impl Row {
+impl TableRow {
     /// What the program measured.
     pub fn program(&self, quantity: &str) -> Option<Spread> {
         self.values.get(quantity)?.program

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::results::{Row, Spread, Table, Value};
+use super::results::{Spread, Table, TableRow, Value};
 
 /// A line of a table that is none: which, and what is wrong with it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -63,7 +63,7 @@ fn read_values(line: &str) -> Option<Vec<Option<f64>>> {
 }
 
 /// Quartiles go with their median.
-fn row(columns: &[&str], values: &[Option<f64>]) -> Row {
+fn row(columns: &[&str], values: &[Option<f64>]) -> TableRow {
     let by_name: BTreeMap<&str, Option<f64>> =
         columns.iter().copied().zip(values.iter().copied()).collect();
     let quartile = |name: &str, end: &str| by_name.get(&*format!("{name}{end}")).copied().flatten();
@@ -77,7 +77,7 @@ fn row(columns: &[&str], values: &[Option<f64>]) -> Row {
         let program = median.map(|median| Spread { median, low, high });
         (name.to_owned(), Value { program, outside: None })
     };
-    Row { values: quantities.map(value).collect() }
+    TableRow { values: quantities.map(value).collect() }
 }
 
 #[cfg(test)]

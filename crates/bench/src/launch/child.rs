@@ -45,7 +45,7 @@ pub fn exit_code(status: ExitStatus) -> u8 {
 
 /// How a child has ended.
 #[derive(Debug, Clone, Copy)]
-pub struct Ended {
+pub struct ChildEnd {
     pub status: ExitStatus,
     /// Ctrl-C or the like reached this process meanwhile.
     pub interrupted: bool,
@@ -99,7 +99,7 @@ impl HeldSignals {
     ///
     /// # Errors
     /// The command could not be started.
-    pub fn run(&self, command: &mut Command, watch: Option<Watch<'_>>) -> io::Result<Ended> {
+    pub fn run(&self, command: &mut Command, watch: Option<Watch<'_>>) -> io::Result<ChildEnd> {
         let witness = Witness::start(&self.forwarded);
         let before = self.before;
         let restore = move || {
@@ -128,13 +128,13 @@ fn wait(
     set: &sigset_t,
     witness: Option<&Witness>,
     watch: Option<Watch<'_>>,
-) -> io::Result<Ended> {
+) -> io::Result<ChildEnd> {
     let mut last: Option<(c_int, Instant)> = None;
     let mut timer = Timer { began: Instant::now(), asked: None };
     let mut interrupted = false;
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok(Ended { status, interrupted, out_of_time: timer.asked.is_some() });
+            return Ok(ChildEnd { status, interrupted, out_of_time: timer.asked.is_some() });
         }
         if let Some(watch) = &watch {
             (watch.tick)();

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::choice::hidden_cost;
 use super::confirm::Confirmation;
 use super::first::{FirstRun, Hopeless, Slots};
-use super::policy::{Place, Policy};
+use super::policy::{Policy, PolicySite};
 use super::trial::{nanos, Setting, Trial};
 use lapscope_analysis::advice::{Advice, Cure};
 use lapscope_analysis::injection::{SiteInjection, WholeGain};
@@ -128,7 +128,8 @@ pub struct SiteRow {
 impl SiteRow {
     /// Several addresses of a site have the same rule.
     pub fn of(site: &SiteInjection, policy: &Policy) -> SiteRow {
-        let mut places = site.addresses.iter().filter_map(|address| Place::of(&site.call, address));
+        let mut places =
+            site.addresses.iter().filter_map(|address| PolicySite::of(&site.call, address));
         let on = places.next().map_or(true, |place| policy.is_on(&place));
         SiteRow { on, injection: site.clone() }
     }

@@ -1,6 +1,6 @@
 //! Which of the tried settings is best, and at which call sites it is of no use.
 
-use super::policy::{comment_of, Place, Policy, Rule};
+use super::policy::{comment_of, Policy, PolicySite, Rule};
 use super::trial::{Setting, Trial};
 use crate::launch::Mode;
 use lapscope_analysis::injection::{Gain, SiteInjection, Tests, Verdict};
@@ -96,7 +96,8 @@ pub fn policy(trial: &Trial, run_ns: Nanos, heading: Vec<String>, with_off: bool
     for site in &trial.injection.sites {
         let on = !(with_off && leaves_out(site, run_ns));
         let comment = site.site.as_ref().map(comment_of).unwrap_or_default();
-        let places = site.addresses.iter().filter_map(|address| Place::of(&site.call, address));
+        let places =
+            site.addresses.iter().filter_map(|address| PolicySite::of(&site.call, address));
         rules.extend(places.map(|place| Rule { on, place: Some(place), comment: comment.clone() }));
     }
     Policy { heading, rules }

@@ -15,11 +15,11 @@ use lapscope_data::places::{OfFile, Places};
 const OTHER_PART: i64 = 10;
 
 /// Rank, MPI function, module, address.
-type Place = (i64, String, String, u64);
+type PostSite = (i64, String, String, u64);
 
 /// Steps within slots, by place: how many, and the time that they took.
 #[derive(Debug, Default)]
-pub struct Pace(FxHashMap<Place, (u64, i64)>);
+pub struct Pace(FxHashMap<PostSite, (u64, i64)>);
 
 /// Which posts are looked at.
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +75,7 @@ fn read_posts(
     of_file: OfFile<'_>,
     definitions: &Definitions,
     posts: Posts,
-) -> rusqlite::Result<FxHashMap<Place, Vec<Post>>> {
+) -> rusqlite::Result<FxHashMap<PostSite, Vec<Post>>> {
     let ranks = definitions.ranks_by_key();
     let (wanted, is_off) = match posts {
         Posts::AtLeast(bytes) => (format!("o.posted_bytes >= {bytes}"), "1"),
@@ -102,7 +102,7 @@ fn read_posts(
         let place = (rank, call.clone(), module.base_name().to_owned(), frame.address);
         Some((place, posts))
     });
-    let mut places: FxHashMap<Place, Vec<Post>> = FxHashMap::default();
+    let mut places: FxHashMap<PostSite, Vec<Post>> = FxHashMap::default();
     named.for_each(|(place, posts)| places.entry(place).or_default().extend(posts));
     Ok(places)
 }

@@ -26,13 +26,13 @@ pub struct Policy {
 pub struct Rule {
     pub on: bool,
     /// `None`: every place that no other rule names.
-    pub place: Option<Place>,
+    pub place: Option<PolicySite>,
     pub comment: String,
 }
 
 /// Where requests are posted, in a way that is the same in every run of the same files.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct PolicySite {
     /// MPI function.
     pub call: String,
     /// The call's return address, then those of its callers, as far as they tell it from others.
@@ -53,13 +53,13 @@ pub struct Address {
 /// As many addresses as a rule has room for; MOST_ADDRESSES of inject_policy.c.
 const MOST_ADDRESSES: usize = 8;
 
-impl Place {
+impl PolicySite {
     /// `None` where a rule cannot say it.
-    pub fn of(call: &str, path: &PostPath) -> Option<Place> {
+    pub fn of(call: &str, path: &PostPath) -> Option<PolicySite> {
         let addresses: Option<Vec<Address>> =
             [&path.call].into_iter().chain(&path.callers).map(Address::of).collect();
         let addresses = addresses.filter(|addresses| addresses.len() <= MOST_ADDRESSES)?;
-        Some(Place { call: call.to_owned(), addresses })
+        Some(PolicySite { call: call.to_owned(), addresses })
     }
 }
 
@@ -85,8 +85,8 @@ impl Rule {
 
 impl Policy {
     /// As the recorder decides.
-    pub fn is_on(&self, place: &Place) -> bool {
-        let last = |wanted: Option<&Place>| {
+    pub fn is_on(&self, place: &PolicySite) -> bool {
+        let last = |wanted: Option<&PolicySite>| {
             self.rules.iter().rfind(|rule| rule.place.as_ref() == wanted).map(|rule| rule.on)
         };
         last(Some(place)).or_else(|| last(None)).unwrap_or(true)
@@ -127,7 +127,7 @@ impl fmt::Display for Rule {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for PolicySite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.call)?;
         self.addresses.iter().try_for_each(|Address { module, offset, build_id }| {
@@ -147,9 +147,9 @@ fn one_line(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn place(module: &str, offset: u64, build_id: &str) -> Place {
+    fn place(module: &str, offset: u64, build_id: &str) -> PolicySite {
         let address = Address { module: module.into(), offset, build_id: build_id.into() };
-        Place { call: "MPI_Irecv".into(), addresses: vec![address] }
+        PolicySite { call: "MPI_Irecv".into(), addresses: vec![address] }
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
             call: address(module),
             callers: callers.iter().map(|caller| address(caller)).collect(),
         };
-        let said = |path| Place::of("MPI_Isend", &path).map(|place| place.to_string());
+        let said = |path| PolicySite::of("MPI_Isend", &path).map(|place| place.to_string());
         let library = "/opt/app/lib/libsolver.so.2";
         assert_eq!(said(path(library, &[])).unwrap(), "MPI_Isend libsolver.so.2+0x40 aa11");
         let called = "MPI_Isend libsolver.so.2+0x40 aa11 app+0x40 aa11";

@@ -13,7 +13,7 @@ use anyhow::{bail, Context};
 
 use super::bar::Bar;
 use crate::install;
-use crate::launch::child::{exit_code, Ended, HeldSignals, Watch};
+use crate::launch::child::{exit_code, ChildEnd, HeldSignals, Watch};
 use crate::launch::environment::{self, Settings};
 use crate::launch::{line, outcome, Recorded};
 use lapscope_data::say;
@@ -182,7 +182,7 @@ impl<'a> Session<'a> {
         Ok(wall)
     }
 
-    fn run_child(&self, name: &str, settings: &Settings, bar: &Bar) -> anyhow::Result<Ended> {
+    fn run_child(&self, name: &str, settings: &Settings, bar: &Bar) -> anyhow::Result<ChildEnd> {
         let line = settings.exported(self.options.command);
         let output = |kind| {
             let path = self.output(name, kind);
@@ -220,7 +220,7 @@ impl<'a> Session<'a> {
 
     // --- ends that end the search ------------------------------------------------------------------------------------
 
-    fn check(&self, name: &str, ended: &Ended) -> Result<(), Stopped> {
+    fn check(&self, name: &str, ended: &ChildEnd) -> Result<(), Stopped> {
         let code = exit_code(ended.status);
         if ended.interrupted {
             return Err(interrupted(Some(code)));

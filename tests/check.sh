@@ -82,6 +82,7 @@ without_launchers() {
     suite "units in C, AddressSanitizer and UndefinedBehaviorSanitizer" count_ctest sanitized address,undefined
     suite "units in C, ThreadSanitizer" count_ctest sanitized thread
     suite "generator" count_cargo cargo_test -p lapscope-generate --lib --bins
+    suite "documents" count_one python3 tests/documents.py
     if [ -x build/mpi/standard/bin/python ]; then
         suite "calls against the standard" count_one build/mpi/standard/bin/python tests/coverage.py --check
     else

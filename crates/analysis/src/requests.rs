@@ -103,9 +103,6 @@ pub struct Request {
     /// "function file:line" of the post and of the completing call; filled in by [`PlaceNames`].
     pub site: Option<String>,
     pub completion_site: Option<String>,
-    /// Which of several files it is from; ids are that file's.
-    #[serde(skip)]
-    pub file: usize,
     #[serde(skip)]
     pub path: Option<CallPathId>,
     #[serde(skip)]

@@ -57,13 +57,13 @@ impl CallPathId {
     }
 }
 
-/// A call site of the run: what is summed by place is summed by this. In the order of [`CallSite`].
+/// A call site of the run: what is summed by place is summed by this. In the order of [`UnnamedSite`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SiteId(u32);
 
-/// One MPI function called at one place.
+/// One MPI function called at one place, not named yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CallSite {
+pub struct UnnamedSite {
     /// Index into [`Places::calls`].
     pub call: u32,
     /// The frame that it is named by; of several that are one place the first.
@@ -83,7 +83,7 @@ pub struct Places {
     pub paths: Vec<CallPath>,
     /// Every pair of a call and a path that there is, and its site.
     uses: FxHashMap<(u32, Option<CallPathId>), SiteId>,
-    sites: Vec<CallSite>,
+    sites: Vec<UnnamedSite>,
     files: HashMap<PathBuf, FileIds>,
 }
 
@@ -97,14 +97,14 @@ struct FileIds {
 }
 
 impl Places {
-    pub fn site(&self, site: SiteId) -> &CallSite {
+    pub fn site(&self, site: SiteId) -> &UnnamedSite {
         &self.sites[site.0 as usize]
     }
 
     /// The first site of that name: call paths of one are told apart only where that was asked for.
     pub fn first_of_name(&self, site: SiteId) -> SiteId {
-        let CallSite { call, frame, .. } = *self.site(site);
-        let is_before = |known: &CallSite| (known.call, known.frame) < (call, frame);
+        let UnnamedSite { call, frame, .. } = *self.site(site);
+        let is_before = |known: &UnnamedSite| (known.call, known.frame) < (call, frame);
         SiteId(self.sites.partition_point(is_before) as u32)
     }
 

@@ -38,7 +38,7 @@ pub enum Doing {
 pub(super) struct Origin {
     pub doing: Doing,
     pub rank: u32,
-    pub spot: SiteId,
+    pub site: SiteId,
 }
 
 /// The waits of a run.
@@ -58,8 +58,8 @@ impl<'a> Chains<'a> {
         let mut origins: BTreeMap<SiteId, BTreeMap<Origin, i64>> = BTreeMap::new();
         for (&rank, waits) in self.waits {
             for wait in waits.iter().filter(|wait| !self.is_outside(wait)) {
-                let of_spot = origins.entry(self.spot(rank, wait.by)).or_default();
-                *of_spot.entry(self.origin(rank, *wait)).or_default() += wait.end - wait.begin;
+                let of_site = origins.entry(self.site(rank, wait.by)).or_default();
+                *of_site.entry(self.origin(rank, *wait)).or_default() += wait.end - wait.begin;
             }
         }
         origins
@@ -70,7 +70,7 @@ impl<'a> Chains<'a> {
         let mut wait = first;
         loop {
             let rank = wait.whom;
-            let at = |doing| Origin { doing, rank, spot: self.awaited(met[met.len() - 1], &wait) };
+            let at = |doing| Origin { doing, rank, site: self.awaited(met[met.len() - 1], &wait) };
             if self.is_outside(&wait) {
                 return at(Doing::Computing);
             }
@@ -107,12 +107,12 @@ impl<'a> Chains<'a> {
     /// Where the awaited rank came to, when it came.
     fn awaited(&self, by: u32, wait: &Wait) -> SiteId {
         match wait.post {
-            NONE => self.spot(by, wait.by),
-            post => self.spot(wait.whom, post),
+            NONE => self.site(by, wait.by),
+            post => self.site(wait.whom, post),
         }
     }
 
-    fn spot(&self, rank: u32, operation: u32) -> SiteId {
+    fn site(&self, rank: u32, operation: u32) -> SiteId {
         self.trace.ranks[rank as usize].operations[operation as usize].site
     }
 }

@@ -107,7 +107,7 @@ impl<'a> Gatherer<'a> {
         let waited = parts.late_partner + parts.no_remote_progress;
         *self.gathered.waited.entry(self.rank as u32).or_default() += waited;
         self.keep(waited_for, call, waited);
-        let waiting = self.call_spot(self.rank, call);
+        let waiting = self.call_site(self.rank, call);
         let mut bookings = Vec::with_capacity(4);
         let joined = self.joined(waited_for, waiting, call);
         let parts = joined.as_ref().map_or(parts, |joined| parts.without(&joined.parts));
@@ -118,7 +118,7 @@ impl<'a> Gatherer<'a> {
         if parts.no_local_progress > 0 {
             let own =
                 Exposure { no_local_progress: parts.no_local_progress, ..Exposure::default() };
-            let post = Some(self.post_spot(&waited_for.half));
+            let post = Some(self.post_site(&waited_for.half));
             bookings.push(Booking {
                 post,
                 ..self.own_booking(Finding::Test(waiting), waited_for, own)
@@ -184,7 +184,7 @@ impl<'a> Gatherer<'a> {
             }
             Join::Nothing => return None,
         };
-        let later = self.call_spot(self.rank, later);
+        let later = self.call_site(self.rank, later);
         let finding = match is_together {
             true => Finding::WaitTogether(waiting, later),
             false => Finding::WaitBehind(waiting, later),
@@ -221,7 +221,7 @@ impl<'a> Gatherer<'a> {
                 (Finding::Blocking(waiting), None)
             }
             Awaited::Partner(partner) if sends && operation.is_request => {
-                (Finding::LateReceive(waiting, self.post_spot(&partner)), Some(partner.rank as u32))
+                (Finding::LateReceive(waiting, self.post_site(&partner)), Some(partner.rank as u32))
             }
             Awaited::Partner(partner) => (Finding::Late(waiting), Some(partner.rank as u32)),
             Awaited::Member(rank) => (Finding::Late(waiting), Some(rank)),
@@ -248,8 +248,8 @@ impl<'a> Gatherer<'a> {
         let own = self.rank as u32;
         let (region, half, changed) = match waited_for.awaited {
             Awaited::Partner(partner) => {
-                let end = partner.call.map(|call| self.call_spot(partner.rank, call));
-                (end.unwrap_or(self.post_spot(&partner)), partner, partner.rank as u32)
+                let end = partner.call.map(|call| self.call_site(partner.rank, call));
+                (end.unwrap_or(self.post_site(&partner)), partner, partner.rank as u32)
             }
             // Members of a collective run the same code, as a rule.
             Awaited::Member(rank) => (waiting, waited_for.half, rank),
@@ -265,7 +265,7 @@ impl<'a> Gatherer<'a> {
         Some(Booking {
             finding: Finding::Test(region),
             parts,
-            post: Some(self.post_spot(&half)),
+            post: Some(self.post_site(&half)),
             changed: Some(changed),
             compute: compute(&half),
             late: None,
@@ -277,7 +277,7 @@ impl<'a> Gatherer<'a> {
     /// The call behind which the one that waited could come as well.
     fn behind(&self, waited_for: &Waited<'_>) -> Option<SiteId> {
         match self.joins[waited_for.half.call? as usize] {
-            Join::Behind { call, .. } => Some(self.call_spot(self.rank, call)),
+            Join::Behind { call, .. } => Some(self.call_site(self.rank, call)),
             Join::Together(_) | Join::Nothing => None,
         }
     }
@@ -356,12 +356,12 @@ impl<'a> Gatherer<'a> {
             if !operation.is_request || calls == 0 {
                 continue;
             }
-            let spot = operation.site;
-            let sums = self.gathered.findings.entry(Finding::Posts(spot)).or_default();
+            let site = operation.site;
+            let sums = self.gathered.findings.entry(Finding::Posts(site)).or_default();
             sums.posting += ns;
             sums.calls += calls;
             sums.bytes = join_ranges(sums.bytes, Some((operation.bytes.0, operation.bytes.0)));
-            *sums.waiting.entry(spot).or_default() += ns;
+            *sums.waiting.entry(site).or_default() += ns;
             *sums.ranks.entry(self.rank as u32).or_default() += ns;
             *sums.change_ranks.entry(self.rank as u32).or_default() += ns;
             sums.collective |= operation.direction == Direction::Collective;
@@ -369,12 +369,12 @@ impl<'a> Gatherer<'a> {
         }
     }
 
-    fn call_spot(&self, rank: usize, call: u32) -> SiteId {
+    fn call_site(&self, rank: usize, call: u32) -> SiteId {
         let rank = &self.trace.ranks[rank];
         rank.operations[rank.calls[call as usize].operation as usize].site
     }
 
-    fn post_spot(&self, half: &Half<'_>) -> SiteId {
+    fn post_site(&self, half: &Half<'_>) -> SiteId {
         half.operation.site
     }
 }

@@ -61,7 +61,7 @@ impl Gathered {
 }
 
 impl Finding {
-    pub fn spots(&self) -> [Option<SiteId>; 2] {
+    pub fn sites(&self) -> [Option<SiteId>; 2] {
         match *self {
             Finding::WaitTogether(a, b)
             | Finding::WaitBehind(a, b)
@@ -183,8 +183,8 @@ fn may_come_later(cure: Cure) -> bool {
 }
 
 /// Where most of the time is.
-fn most(spots: &BTreeMap<SiteId, i64>) -> Option<SiteId> {
-    spots.iter().max_by_key(|(_, ns)| **ns).map(|(spot, _)| *spot)
+fn most(sites: &BTreeMap<SiteId, i64>) -> Option<SiteId> {
+    sites.iter().max_by_key(|(_, ns)| **ns).map(|(site, _)| *site)
 }
 
 struct Judge<'a> {
@@ -198,25 +198,25 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     fn word(&mut self, piece: &Piece, waited: &BTreeMap<u32, i64>) -> Advice {
-        let Piece { cure, finding, sums, spots, .. } = piece;
-        let [first, second] = finding.spots();
+        let Piece { cure, finding, sums, sites, .. } = piece;
+        let [first, second] = finding.sites();
         let waiting = self.place(most(&sums.waiting).or(first), &sums.waiting);
         let or_test = sums.test_instead().map(|(post, region)| {
-            [post, region].map(|spot| self.place(Some(spot), &BTreeMap::new()))
+            [post, region].map(|site| self.place(Some(site), &BTreeMap::new()))
         });
         let behind = sums
             .wait_behind()
             .filter(|_| may_come_later(*cure))
-            .map(|spot| self.place(Some(spot), &sums.behind));
+            .map(|site| self.place(Some(site), &sums.behind));
         let change = match finding {
-            Finding::Test(_) => vec![(most(&sums.posts), &sums.posts), (first, &spots[0])],
+            Finding::Test(_) => vec![(most(&sums.posts), &sums.posts), (first, &sites[0])],
             Finding::LateReceive(..) if *cure == Cure::PostReceiveEarlier => {
-                vec![(second, &spots[1])]
+                vec![(second, &sites[1])]
             }
-            _ => vec![(first, &spots[0]), (second, &spots[1])],
+            _ => vec![(first, &sites[0]), (second, &sites[1])],
         };
-        let named = change.into_iter().filter(|(spot, _)| spot.is_some());
-        let change = named.map(|(spot, all)| self.place(spot, all)).collect();
+        let named = change.into_iter().filter(|(site, _)| site.is_some());
+        let change = named.map(|(site, all)| self.place(site, all)).collect();
         let waiting_ranks = most_of(&sums.ranks);
         let changed = most_of(&sums.change_ranks);
         let mut advice = Advice {
@@ -253,9 +253,9 @@ impl Judge<'_> {
     /// Where the waits of these calls began, for the most part of them.
     fn began(&mut self, waiting: &BTreeMap<SiteId, i64>) -> Option<Began> {
         let mut origins: BTreeMap<Origin, i64> = BTreeMap::new();
-        for (spot, of_spot) in &self.origins {
-            if waiting.contains_key(spot) {
-                for (origin, ns) in of_spot {
+        for (site, of_site) in &self.origins {
+            if waiting.contains_key(site) {
+                for (origin, ns) in of_site {
                     *origins.entry(*origin).or_default() += ns;
                 }
             }
@@ -265,33 +265,33 @@ impl Judge<'_> {
         Some(Began {
             rank: self.trace.ranks[origin.rank as usize].info().rank,
             doing: origin.doing,
-            place: self.place(Some(origin.spot), &BTreeMap::new()),
+            place: self.place(Some(origin.site), &BTreeMap::new()),
             share: Nanos(ns).share_of(Nanos(all)),
         })
     }
 
     /// `among`: where else the same is.
-    fn place(&mut self, spot: Option<SiteId>, among: &BTreeMap<SiteId, i64>) -> CallSite {
+    fn place(&mut self, site: Option<SiteId>, among: &BTreeMap<SiteId, i64>) -> CallSite {
         let places = &self.trace.places;
-        let call = spot.map(|spot| places.call(spot));
-        let mut name = |spot| Some(self.names.name(places.site(spot).frame?).swap_remove(0));
-        let site = spot.and_then(&mut name);
+        let call = site.map(|site| places.call(site));
+        let mut name_of = |site| Some(self.names.name(places.site(site).frame?).swap_remove(0));
+        let name = site.and_then(&mut name_of);
         let is_beside = |other: &FrameName| {
-            site.as_ref().is_some_and(|site| {
-                (&site.function, &site.file) == (&other.function, &other.file)
-                    && site.line != other.line
+            name.as_ref().is_some_and(|name| {
+                (&name.function, &name.file) == (&other.function, &other.file)
+                    && name.line != other.line
             })
         };
-        let call_of = |spot| places.site(spot).call;
-        let is_same_call = |other| spot.is_some_and(|spot| call_of(spot) == call_of(other));
+        let call_of = |site| places.site(site).call;
+        let is_same_call = |other| site.is_some_and(|site| call_of(site) == call_of(other));
         let same_call = among.keys().filter(|&&other| is_same_call(other));
-        let others = same_call.filter_map(|&other| name(other)).filter(is_beside);
+        let others = same_call.filter_map(|&other| name_of(other)).filter(is_beside);
         let other_lines: BTreeSet<u32> = others.filter_map(|other| other.line).collect();
         CallSite {
             call: call.map(|call| call.name.clone()).unwrap_or_default(),
             transfers: call.and_then(|call| call.transfers),
             completes: call.and_then(|call| call.completes),
-            site,
+            site: name,
             other_lines: other_lines.into_iter().collect(),
         }
     }

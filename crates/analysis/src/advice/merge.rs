@@ -7,7 +7,7 @@ use super::gather::Finding;
 use super::sums::Sums;
 use super::Cure;
 use lapscope_data::model::Frame;
-use lapscope_data::places::{CallSite, Places, SiteId};
+use lapscope_data::places::{Places, SiteId, UnnamedSite};
 use lapscope_data::symbols::NameFrames;
 
 /// Findings that one sentence says.
@@ -17,8 +17,8 @@ pub(super) struct Piece {
     /// That with the most time.
     pub finding: Finding,
     pub sums: Sums,
-    /// The first and the second spots of the findings, by their time.
-    pub spots: [BTreeMap<SiteId, i64>; 2],
+    /// The first and the second sites of the findings, by their time.
+    pub sites: [BTreeMap<SiteId, i64>; 2],
     most: i64,
 }
 
@@ -34,21 +34,21 @@ pub(super) fn merge(
     let mut pieces: BTreeMap<(Cure, [Option<Region>; 2]), Piece> = BTreeMap::new();
     for ((cure, finding), sums) in judged {
         let time = sums.time();
-        let spots = finding.spots();
-        let key = (cure, spots.map(|spot| spot.map(|spot| region(places.site(spot), names))));
+        let sites = finding.sites();
+        let key = (cure, sites.map(|site| site.map(|site| region(places.site(site), names))));
         let piece = pieces.entry(key).or_insert_with(|| Piece {
             cure,
             finding,
             sums: Sums::default(),
-            spots: Default::default(),
+            sites: Default::default(),
             most: i64::MIN,
         });
         if time > piece.most {
             (piece.finding, piece.most) = (finding, time);
         }
-        for (all, spot) in piece.spots.iter_mut().zip(spots) {
-            if let Some(spot) = spot {
-                *all.entry(spot).or_default() += time;
+        for (all, site) in piece.sites.iter_mut().zip(sites) {
+            if let Some(site) = site {
+                *all.entry(site).or_default() += time;
             }
         }
         piece.sums.merge(sums);
@@ -56,7 +56,7 @@ pub(super) fn merge(
     pieces.into_values().collect()
 }
 
-fn region(&CallSite { call, frame, .. }: &CallSite, names: &mut dyn NameFrames) -> Region {
+fn region(&UnnamedSite { call, frame, .. }: &UnnamedSite, names: &mut dyn NameFrames) -> Region {
     let name = frame.map(|frame| names.name(frame).swap_remove(0));
     let function = name
         .filter(|name| name.line.is_some())

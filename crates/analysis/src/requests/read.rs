@@ -241,7 +241,6 @@ impl<'a> Requests<'a> {
             counters: self.counters_of(row.id)?,
             site: None,
             completion_site: None,
-            file: 0,
             path,
             completion_path,
         })

@@ -93,12 +93,7 @@ fn weight(order: Order, row: &ListedRow, call: Option<&CallRow>, bytes: u64) -> 
 
 /// The first `limit` of several files' firsts; each list is in the order already, earlier files win ties.
 pub fn merge_top(files: Vec<Vec<(i64, Request)>>, limit: usize) -> Vec<Request> {
-    let mut all: Vec<(i64, Request)> = Vec::new();
-    for (file, requests) in files.into_iter().enumerate() {
-        all.extend(
-            requests.into_iter().map(|(weight, request)| (weight, Request { file, ..request })),
-        );
-    }
+    let mut all: Vec<(i64, Request)> = files.into_iter().flatten().collect();
     all.sort_by_key(|(weight, _)| Reverse(*weight));
     let limit = if limit == 0 { all.len() } else { limit };
     all.into_iter().take(limit).map(|(_, request)| request).collect()

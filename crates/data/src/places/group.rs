@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{CallPathId, CallSite, Places, SiteId};
+use super::{CallPathId, Places, SiteId, UnnamedSite};
 use crate::model::{CallPath, Frame};
 use crate::symbols::{FrameName, NameFrames};
 
@@ -65,7 +65,7 @@ impl Places {
             .collect();
         let site = |&(call, path): &(u32, Option<CallPathId>)| {
             let (frame, path) = path.map_or((None, None), |path| of_path[path.index()]);
-            CallSite { call, frame, path }
+            UnnamedSite { call, frame, path }
         };
         self.sites = self.uses.keys().map(site).collect();
         self.sites.sort_unstable();

@@ -136,3 +136,39 @@ fn read_paths(database: &Database) -> rusqlite::Result<(Vec<Module>, HashMap<i64
     }
     Ok((modules.into_iter().map(|(_, module)| module).collect(), paths))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// MPI_Isend by the path `path`, whose frame is at `address`, and by one that is not in the file.
+    fn file(call: i64, path: i64, modules: &[&str], at: u32, address: u64) -> FilePlaces {
+        let module = |path: &&str| Module { path: (*path).into(), build_id: String::new() };
+        let frames = vec![Frame { module: Some(at), address, level: 0 }];
+        FilePlaces {
+            calls: HashMap::from([(call, CallName::unknown("MPI_Isend".into()))]),
+            modules: modules.iter().map(module).collect(),
+            paths: HashMap::from([(path, CallPath { frames, ..CallPath::default() })]),
+            uses: vec![(call, Some(path)), (call, Some(99))],
+        }
+    }
+
+    #[test]
+    fn files_with_other_ids_have_the_same_sites() {
+        let [a, b, c] = ["a", "b", "c"].map(PathBuf::from);
+        let places = Places::number_files(vec![
+            (a.clone(), file(1, 1, &["app"], 0, 0x10)),
+            (b.clone(), file(7, 5, &["libc.so", "app"], 1, 0x10)),
+            (c.clone(), file(1, 1, &["app"], 0, 0x20)),
+        ]);
+        let site = |file: &PathBuf, call, path| places.of_file(file).site(call, path);
+        assert_eq!((places.calls.len(), places.modules.len(), places.paths.len()), (1, 1, 2));
+        assert_eq!(site(&a, 1, Some(1)), site(&b, 7, Some(5)));
+        assert_ne!(site(&a, 1, Some(1)), site(&c, 1, Some(1)));
+        assert_eq!(site(&a, 1, Some(99)), site(&c, 1, None), "a path that is not in the file");
+        assert_eq!(site(&a, 7, Some(1)), None, "nothing that the file has rows of");
+        let named = |id| (places.call(id).name.as_str(), places.site(id).frame);
+        let frame = Frame { module: Some(0), address: 0x20, level: 0 };
+        assert_eq!(site(&c, 1, Some(1)).map(named), Some(("MPI_Isend", Some(frame))));
+    }
+}

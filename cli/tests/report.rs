@@ -52,6 +52,28 @@ fn every_nanosecond_once() {
     assert_eq!(report["totals"]["possible_overlap_ns"], 10_001);
 }
 
+/// The five answers at the top follow from the numbers below them.
+#[test]
+fn the_first_answers() {
+    let run = small_run();
+    let report = json(run.path(), &["report", "."]);
+    let summary = &report["summary"];
+    // all of MPI but calls that do not communicate, of which there are none here
+    assert_eq!(pick(summary, &["exposed_ns", "blocked_ns"]), [27_601, 15_000]);
+    assert_eq!(summary["exposed_share"], json!(27_601.0 / 150_000.0));
+    let causes = summary["causes"].as_array().unwrap();
+    let named: Vec<&str> = causes.iter().map(|it| it["cause"].as_str().unwrap()).collect();
+    assert_eq!(named, ["transfer", "no_local_progress"]);
+    let first = &report["advice"][summary["first"].as_u64().unwrap() as usize];
+    assert_eq!((&first["cure"], &first["helps"]), (&json!("test"), &json!(true)));
+    assert_eq!(
+        (&summary["win_low_ns"], &summary["win_high_ns"]),
+        (&first["time_low_ns"], &first["time_high_ns"])
+    );
+    let text = answer(run.path(), &["report", "."]);
+    assert!(text.contains("Do first       Call MPI_Test in the computation between"), "{text}");
+}
+
 #[test]
 fn sites_share_completing_calls_exactly() {
     let run = small_run();

@@ -49,8 +49,8 @@ fn write_all(out: &mut dyn Write, advice: &[&Advice], most: usize, style: Style)
         writeln!(out, "{}", style.wrap(&text, &indent, &indent))?;
     }
     if shown.iter().any(|advice| advice.is_vague()) {
-        let text = "Intervals: it hangs on how long transfers take undisturbed, and shares are of the most. Reference times tell: \
-                    lapscope calibrate -- <launch line>";
+        let text = "Times are intervals where reference times are known to within an interval; shares are of the larger time. To \
+                    measure them: lapscope calibrate -- <launch line>";
         writeln!(out, "{}", style.dim(&style.wrap(text, "  ", "  ")))?;
     }
     Ok(())

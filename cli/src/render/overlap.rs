@@ -203,11 +203,11 @@ pub(super) fn cause_name(cause: Cause) -> &'static str {
 
 fn cause_meaning(cause: Cause) -> &'static str {
     match cause {
-        Cause::LatePartner => "the other side posted later: late sender, late receiver",
-        Cause::NoRemoteProgress => "both had posted, the other side was outside MPI",
+        Cause::LatePartner => "late sender, late receiver: it posted later",
+        Cause::NoRemoteProgress => "both had posted, the other was outside MPI",
         Cause::NoLocalProgress => "could have moved while this rank computed",
-        Cause::Transfer => "no computation to overlap it with, copying, contention",
-        Cause::NoProcessor => "this rank or its partner could run and had no processor",
+        Cause::Transfer => "no computation beside it, copying, contention",
+        Cause::NoProcessor => "able to run, without a processor",
     }
 }
 

@@ -310,7 +310,7 @@ fn write_next(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<
     if report.totals.requests > 0 {
         next.push((
             format!("lapscope overlap {run}"),
-            "achieved and lost overlap by call site, size, locality, rank, and over time",
+            "overlap by call site, size, locality, rank, and over time",
         ));
     }
     if !report.thresholds.localities.is_empty() {

@@ -117,7 +117,7 @@ fn write_exposed(
     style: Style,
 ) -> io::Result<()> {
     let title = format!(
-        "Exposed {} ({} of the run time) in calls that completed requests, by cause:",
+        "Calls that completed requests took {} ({} of the run time) of the exposed time, by cause:",
         time(numbers.exposed_ns),
         percent(numbers.exposed_ns.share_of(run_time))
     );

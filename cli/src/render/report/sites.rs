@@ -143,7 +143,7 @@ pub fn write_wrappers<'a>(
     };
     let named = functions[..functions.len().min(SHOWN)].join(", ");
     let text = format!(
-        "functions that only pass on to MPI are left out, their callers are the call sites (--wrapper none: not so): \
+        "left out, since they only pass calls on to MPI (their callers are the call sites; --wrapper none shows them): \
          {named}{more}"
     );
     writeln!(out, "{}", style.dim(&style.wrap(&text, "  ", "  ")))

@@ -274,14 +274,14 @@ fn slow(advice: &Advice, collective: bool) -> String {
     };
     match evidence.mean_reference_ns {
         Some(alone) => format!(
-            "{at}: {what} of {} take {takes} here, alone {}{beside}: contention, copying, or ranks that do not get a \
-             processor.",
+            "{at}: {what} of {} take {takes} here{beside}, and {} undisturbed (reference time): contention, copying, or \
+             ranks that do not get a processor.",
             sizes(advice),
             time(alone)
         ),
         None => format!(
-            "{at}: {what} of {} take {takes} here{beside}. How much that could hide is not known without reference \
-             times (lapscope calibrate).",
+            "{at}: {what} of {} take {takes} here{beside}. How much of that could overlap is not known without \
+             reference times (lapscope calibrate).",
             sizes(advice)
         ),
     }

@@ -6,7 +6,7 @@ use super::operation::{Direction, Operation, RequestEnd};
 use super::presence::Presence;
 use super::{clock, collective, matching, Clocks, RankTrace, Trace};
 use lapscope_data::model::{
-    Bytes, CallName, Kind, Mode, Nanos, Needs, Rank, RankInfo, RankKey, RequestEnd as RankEnded,
+    Bytes, CallName, Ended, Kind, Mode, Nanos, Needs, Rank, RankInfo, RankKey,
 };
 use lapscope_data::places::SiteId;
 
@@ -35,7 +35,7 @@ fn info(rank: usize, host: &str) -> RankInfo {
         epoch_unix_ns: 0,
         init_end: Nanos(0),
         end: Nanos(0),
-        ended: RankEnded::Finalize,
+        ended: Ended::Finalize,
         lost_records: 0,
         damaged_pieces: 0,
         processor: None,

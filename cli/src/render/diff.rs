@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::overlap::{cause_name, interval};
+use super::cause;
+use super::overlap::interval;
 use super::table::{Align, Table};
 use lapscope_analysis::diff::{
     CausePair, Change, ChangeKind, Diff, FractionPair, Presence, SitePair, TimePair,
@@ -159,7 +160,7 @@ fn write_overlap(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<(
     {
         for (cause, pair) in causes(pair).into_iter().filter(|(_, pair)| is_there(pair)) {
             let [size, ratio] = difference(pair);
-            let label = format!("{what}, {}", cause_name(cause));
+            let label = format!("{what}, {}", cause::name(cause));
             times.row(vec![label, time(pair.a_ns), time(pair.b_ns), size, ratio], None);
             rows += 1;
         }
@@ -252,7 +253,7 @@ fn cause(site: &SitePair, scale: &Scale) -> String {
     match most.filter(|(_, pair)| pair.difference_ns.0 != 0) {
         Some((cause, pair)) => {
             let [size, _] = difference(pair);
-            format!("; {} {size}", cause_name(cause))
+            format!("; {} {size}", cause::name(cause))
         }
         None => String::new(),
     }

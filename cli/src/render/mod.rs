@@ -3,6 +3,7 @@
 pub mod advice;
 pub mod bench;
 pub mod calibration;
+mod cause;
 pub mod columns;
 pub mod diff;
 pub mod glossary;

@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::cause;
 use super::injection;
 use super::table::{Align, Cell, Table};
 use crate::export::rows::{Objects, RowWriter};
@@ -175,40 +176,10 @@ pub(super) fn cause_cells(numbers: &Numbers, cause: Cause) -> Option<Vec<Cell>> 
     };
     let share_text = interval(Some(share(low)), Some(share(high)));
     let text = time_range(low, high);
-    let texts = [cause_name(cause).to_owned(), share_text, text];
+    let texts = [cause::name(cause).to_owned(), share_text, text];
     let mut cells: Vec<Cell> = texts.into_iter().map(Cell::from).collect();
-    cells.extend([Cell::Bar(share(part)), cause_meaning(cause).into()]);
+    cells.extend([Cell::Bar(share(part)), cause::meaning(cause).into()]);
     (part.0 > 0).then_some(cells)
-}
-
-/// What most of some time is due to. `is_vague`: between lack of local progress and transfer.
-pub(super) fn main_cause_name(cause: Cause, kind: Option<Kind>, is_vague: bool) -> &'static str {
-    match (cause, kind) {
-        (Cause::NoLocalProgress, _) if is_vague => "no local progress or transfer",
-        (Cause::LatePartner, Some(Kind::Send)) => "late receiver",
-        (Cause::LatePartner, Some(Kind::Recv)) => "late sender",
-        _ => cause_name(cause),
-    }
-}
-
-pub(super) fn cause_name(cause: Cause) -> &'static str {
-    match cause {
-        Cause::LatePartner => "late partner",
-        Cause::NoRemoteProgress => "no remote progress",
-        Cause::NoLocalProgress => "no local progress",
-        Cause::Transfer => "transfer",
-        Cause::NoProcessor => "no processor",
-    }
-}
-
-fn cause_meaning(cause: Cause) -> &'static str {
-    match cause {
-        Cause::LatePartner => "late sender, late receiver: it posted later",
-        Cause::NoRemoteProgress => "both had posted, the other was outside MPI",
-        Cause::NoLocalProgress => "could have moved while this rank computed",
-        Cause::Transfer => "no computation beside it, copying, contention",
-        Cause::NoProcessor => "able to run, without a processor",
-    }
 }
 
 fn write_exposed(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Result<()> {
@@ -253,7 +224,7 @@ fn cells(label: String, kind: Option<Kind>, numbers: &Numbers) -> Vec<String> {
     vec![
         time(numbers.exposed_ns),
         numbers.cause.map_or_else(String::new, |cause| {
-            let name = main_cause_name(cause, kind, numbers.is_no_local_progress_vague());
+            let name = cause::main_name(cause, kind, numbers.is_no_local_progress_vague());
             mostly(name, numbers.exposed_of(cause), numbers.exposed_ns)
         }),
         label,

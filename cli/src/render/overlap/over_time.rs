@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use crate::render::cause;
 use lapscope_analysis::overlap::groups::TimeRow;
 use lapscope_analysis::overlap::sums::{ByCause, Cause};
 use lapscope_data::model::Nanos;
@@ -26,9 +27,10 @@ pub(super) fn write(out: &mut dyn Write, rows: &[TimeRow], style: Style) -> io::
     writeln!(out, "\n{}", style.headed("OVER TIME", about))?;
     writeln!(out, "  {}", heights.trim_end())?;
     writeln!(out, "  {}", letters.trim_end())?;
-    let note = "most of it: l late partner, r no remote progress, o no local progress (own side), t transfer, p no processor";
+    let names = Cause::ALL.map(|it| format!("{} {}", cause::letter(it), cause::name(it)));
+    let note = format!("most of it: {}", names.join(", "));
     writeln!(out, "  0{end:>width$}", width = columns.len().saturating_sub(1))?;
-    writeln!(out, "{}", style.dim(&style.wrap(note, "  ", "  ")))
+    writeln!(out, "{}", style.dim(&style.wrap(&note, "  ", "  ")))
 }
 
 fn exposed_together(rows: &[TimeRow]) -> ByCause {
@@ -39,12 +41,6 @@ fn exposed_together(rows: &[TimeRow]) -> ByCause {
 /// Of the largest cause; the first of equal ones.
 fn letter(column: &ByCause) -> char {
     let causes = Cause::ALL.into_iter().zip(column).rev();
-    match causes.max_by_key(|(_, ns)| **ns).filter(|(_, ns)| ns.0 > 0) {
-        Some((Cause::LatePartner, _)) => 'l',
-        Some((Cause::NoRemoteProgress, _)) => 'r',
-        Some((Cause::NoLocalProgress, _)) => 'o',
-        Some((Cause::Transfer, _)) => 't',
-        Some((Cause::NoProcessor, _)) => 'p',
-        None => ' ',
-    }
+    let most = causes.max_by_key(|(_, ns)| **ns).filter(|(_, ns)| ns.0 > 0);
+    most.map_or(' ', |(cause, _)| cause::letter(cause))
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::render::overlap::main_cause_name;
+use crate::render::cause;
 use crate::render::table::{Align, Table};
 use lapscope_analysis::overlap::sums::Part;
 use lapscope_analysis::overlap::sums::{is_vague, Cause};
@@ -223,7 +223,7 @@ fn mostly(part: &Part) -> Option<String> {
     let share = most.share_of(all) * 100.0;
     let vague =
         is_vague(part.exposed_no_local_progress_low_ns, part.exposed_no_local_progress_high_ns);
-    (most.0 > 0).then(|| format!("{} {share:.0} %", main_cause_name(cause, None, vague)))
+    (most.0 > 0).then(|| format!("{} {share:.0} %", cause::main_name(cause, None, vague)))
 }
 
 /// "exchange halo.c:42, completed in MPI_Waitall exchange halo.c:57".

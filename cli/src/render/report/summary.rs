@@ -4,8 +4,8 @@
 use std::io::{self, Write};
 
 use super::{split, Part};
+use crate::render::cause;
 use lapscope_analysis::advice::Advice;
-use lapscope_analysis::overlap::sums::Cause;
 use lapscope_analysis::report::Report;
 use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
@@ -108,26 +108,13 @@ fn overlappable(report: &Report) -> String {
 
 fn why(report: &Report) -> Option<String> {
     let (first, others) = report.summary.causes.split_first()?;
-    let mut text = format!("{} of the waiting: {}", percent(first.share), in_words(first.cause));
+    let mut text =
+        format!("{} of the waiting: {}", percent(first.share), cause::answer(first.cause));
     for other in others {
-        text += &format!("; {}: {}", percent(other.share), in_words(other.cause));
+        text += &format!("; {}: {}", percent(other.share), cause::answer(other.cause));
     }
     text.push('.');
     Some(text)
-}
-
-fn in_words(cause: Cause) -> &'static str {
-    match cause {
-        Cause::LatePartner => "the other side came later (late sender or late receiver)",
-        Cause::NoRemoteProgress => {
-            "the other side had posted and computed, so that nothing moved (no remote progress)"
-        }
-        Cause::NoLocalProgress => {
-            "messages stood still while the rank that posted them computed (no local progress)"
-        }
-        Cause::Transfer => "the transfers themselves, with nothing computed beside them (transfer)",
-        Cause::NoProcessor => "a rank was able to run and had no processor (no processor)",
-    }
 }
 
 fn what_first(first: Option<&Advice>) -> String {

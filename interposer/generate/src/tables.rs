@@ -161,7 +161,7 @@ mod tests {
         let listed = functions(&calls);
         let names: Vec<&str> = listed
             .lines()
-            .filter_map(|line| Some(line.strip_prefix("SYMBOL(")?.split(',').next()?))
+            .filter_map(|line| line.strip_prefix("SYMBOL(")?.split(',').next())
             .collect();
         let sorted = sorted(&calls);
         let numbers = sorted.lines().filter_map(|line| line.strip_suffix(',')?.parse().ok());

@@ -1,4 +1,4 @@
-//! `lapscope overlap`: what was hidden, what could have been, and what was waited for.
+//! `lapscope overlap`: what was overlapped, what could have been, and what was waited for.
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! [RA07], [RA08]: how much of a transfer is hidden behind computation.
+//! [RA07], [RA08]: how much of a transfer is overlapped with computation.
 
 use lapscope_bench::bench::results::{Inject, Results, Run, Table, TableRow};
 

@@ -177,9 +177,9 @@ fn write_overlap(out: &mut dyn Write, diff: &Diff, style: Style) -> io::Result<(
                 unknown if unknown.is_empty() => "not known".to_owned(),
                 share => share,
             };
-            let hidden = share(&overlap.achieved_low, &overlap.achieved_high);
+            let achieved = share(&overlap.achieved_low, &overlap.achieved_high);
             format!(
-                "achieved {hidden}, possible {}",
+                "achieved {achieved}, possible {}",
                 share(&overlap.possible_low, &overlap.possible)
             )
         };

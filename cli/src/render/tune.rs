@@ -142,7 +142,7 @@ fn why(hopeless: Hopeless, first: &FirstRun) -> String {
         ),
         Hopeless::NoComputation => format!(
             "hardly anything is computed while requests of at least {limit} are pending ({} in all ranks), so there is nothing \
-             to hide behind.{smaller}",
+             to overlap with.{smaller}",
             time(first.compute_ns)
         ),
         Hopeless::NothingLost => format!(

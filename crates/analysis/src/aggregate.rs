@@ -108,7 +108,7 @@ impl<'p> Aggregator<'p> {
         }
     }
 
-    /// Books how much of a completing call could at most have been hidden behind the computation that its requests'
+    /// Books how much of a completing call could at most have been overlapped with the computation that its requests'
     /// windows already held. One call, one number: windows of requests completed together overlap, so their
     /// computation must not be added up.
     fn close_completion(&mut self) {

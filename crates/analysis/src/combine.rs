@@ -27,7 +27,7 @@ pub struct RunSums {
 #[derive(Debug)]
 pub struct RankSums {
     pub info: RankInfo,
-    /// How much of the time in completing calls computation in the windows of their requests could at most have hidden.
+    /// How much of the time in completing calls computation in the overlap windows of their requests could at most have overlapped.
     pub possible_overlap: Nanos,
 }
 

@@ -86,7 +86,7 @@ impl TimePair {
     }
 }
 
-/// How much of the communication was hidden in both runs.
+/// How much of the communication was overlapped in both runs.
 #[derive(Debug, Serialize)]
 pub struct OverlapPair {
     /// What the transfers take with nothing in between.

@@ -1,4 +1,4 @@
-//! Overlap: what was hidden behind computation, what could have been, what was lost, and what exposed time was spent
+//! Overlap: what was overlapped with computation, what could have been, what was lost, and what exposed time was spent
 //! waiting for. Hidden and lost are sums over requests ([`request`]); exposed time is that of the completing calls, each
 //! counted once ([`exposure`]) and shared out to the requests that it completed.
 

@@ -34,7 +34,7 @@ pub struct Totals {
     pub unsuccessful_tests: u64,
     /// Part of `exposed_ns` at no posting site: of requests whose start was not seen.
     pub unattributed_exposed_ns: Nanos,
-    /// Completing time that computation in the windows of the same requests could at most have hidden.
+    /// Completing time that computation in the overlap windows of the same requests could at most have overlapped.
     pub possible_overlap_ns: Nanos,
 }
 
@@ -82,7 +82,7 @@ fn rank_row(rank: &RankSums, mut totals: Totals, shared_out: Nanos) -> RankRow {
     totals.run_ns = info.run_time();
     totals.mpi_share = totals.mpi_ns.share_of(totals.run_ns);
     totals.unattributed_exposed_ns = Nanos((totals.exposed_ns - shared_out).0.max(0));
-    // Windows of different completing calls may overlap too, but a rank cannot hide more than it computed.
+    // Windows of different completing calls may overlap too, but a rank cannot overlap more than it computed.
     let computed = Nanos((totals.run_ns - totals.mpi_ns).0.max(0));
     totals.possible_overlap_ns = rank.possible_overlap.min(computed);
     RankRow {

@@ -36,7 +36,7 @@ const LESS_IMPORTANT: [&str; 3] = ["other MPI", "in call", "calls"];
 
 /// What was overlapped of a row.
 #[derive(Clone, Copy)]
-struct Hides<'a> {
+struct RowOverlap<'a> {
     part: Option<&'a Part>,
     /// Of some rows of the report.
     is_known: bool,
@@ -44,10 +44,15 @@ struct Hides<'a> {
 
 /// One row of numbers under [`NUMBER_COLUMNS`]. Achieved and possible overlap, where they are known, stand in place of what
 /// the overlap windows held.
-fn cells(label: String, numbers: &Numbers, has_requests: bool, hides: Hides<'_>) -> Vec<String> {
+fn cells(
+    label: String,
+    numbers: &Numbers,
+    has_requests: bool,
+    overlap: RowOverlap<'_>,
+) -> Vec<String> {
     let of_requests = |text: Option<String>| text.filter(|_| has_requests).unwrap_or_default();
-    let part = hides.part.filter(|part| part.measured > 0);
-    let of_overlap_windows = |text: Option<String>| of_requests(text.filter(|_| !hides.is_known));
+    let part = overlap.part.filter(|part| part.measured > 0);
+    let of_overlap_windows = |text: Option<String>| of_requests(text.filter(|_| !overlap.is_known));
     vec![
         percent(numbers.share),
         time(numbers.time_ns),
@@ -190,8 +195,8 @@ fn site_table(sites: &[Site], is_known: bool) -> Table {
     let mut table = Table::new(&NUMBER_COLUMNS).giving_up(&LESS_IMPORTANT);
     for site in sites {
         let is_request = site.kind == SiteKind::Request;
-        let hides = Hides { part: site.overlap.as_ref(), is_known };
-        let cells = cells(site_label(site), &site.numbers, is_request, hides);
+        let overlap = RowOverlap { part: site.overlap.as_ref(), is_known };
+        let cells = cells(site_label(site), &site.numbers, is_request, overlap);
         table.row(cells, Some(place_and_cause(site)));
     }
     table
@@ -262,8 +267,8 @@ pub(super) fn write_sizes(out: &mut dyn Write, report: &Report, style: Style) ->
                 (from, below) => format!("{} to {}", round_bytes(from), round_bytes(below)),
             };
             let has_requests = class.numbers.ended_requests > 0;
-            let hides = Hides { part: class.overlap.as_ref(), is_known };
-            table.row(cells(label, &class.numbers, has_requests, hides), None);
+            let overlap = RowOverlap { part: class.overlap.as_ref(), is_known };
+            table.row(cells(label, &class.numbers, has_requests, overlap), None);
             rows += 1;
         }
         if rows > 0 {

@@ -169,9 +169,9 @@ impl<'a> Gatherer<'a> {
     }
 
     /// What joining the call with a later one is a cure for: all the time that it waited for others where that kept sends from
-    /// being posted, else what computation would have hidden.
+    /// being posted, else what computation would have overlapped.
     fn joined(&self, waited_for: &Waited<'_>, waiting: SiteId, call: u32) -> Option<Booking> {
-        /// Behind so little computation nothing is hidden: this part of the wait.
+        /// Behind so little computation nothing is overlapped: this part of the wait.
         const LITTLE: i64 = 10;
         let Exposure { late_partner, no_remote_progress, transfer, .. } = waited_for.exposed;
         let parts = Exposure { late_partner, no_remote_progress, ..Exposure::default() };
@@ -379,7 +379,7 @@ impl<'a> Gatherer<'a> {
     }
 }
 
-/// Transferring: much longer than alone, or with computation enough beside it; or with nothing to hide behind.
+/// Transferring: much longer than alone, or with computation enough beside it; or with no computation to overlap with.
 fn transfer_finding(waited_for: &Waited<'_>, waiting: SiteId) -> Finding {
     const MUCH: i64 = 3;
     const SHORT: i64 = 20_000;

@@ -89,7 +89,7 @@ impl Sums {
         most.filter(|_| all.saturating_mul(2) >= self.time())
     }
 
-    /// Behind what most of these waits could come, though that hides little of them.
+    /// Behind what most of these waits could come, though that overlaps little of them.
     fn wait_behind(&self) -> Option<SiteId> {
         let all: i64 = self.behind.values().copied().fold(0, i64::saturating_add);
         most(&self.behind).filter(|_| all.saturating_mul(2) >= self.time())

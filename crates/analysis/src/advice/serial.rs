@@ -11,7 +11,7 @@ pub(super) enum Join {
     /// The call that completes the receives; further sends are posted before it.
     Together(u32),
     /// The last call that completes such receives, without a post in between, and how much is computed on the way there,
-    /// nanoseconds: so much of the wait would be hidden behind it.
+    /// nanoseconds: so much of the wait would be overlapped with it.
     Behind { call: u32, room: i64 },
 }
 

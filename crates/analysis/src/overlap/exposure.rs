@@ -2,8 +2,8 @@
 //!
 //! 1. late partner: until the other side had posted;
 //! 2. partner outside: the other side had posted and was not inside MPI, so that nobody there moved the message;
-//! 3. own window: the rest, as far as it could have been hidden behind computation that the requests' own windows held;
-//! 4. transfer: what is left. Nothing to hide behind, copying, contention.
+//! 3. no local progress: the rest, as far as it could have been overlapped with computation that the requests' own overlap windows held;
+//! 4. transfer: what is left. No computation to overlap with, copying, contention.
 //!
 //! Of each of these, what this rank or the one that it waited for had no processor, though able to run, is a cause of its own.
 
@@ -121,7 +121,7 @@ impl AddAssign for Exposure {
 }
 
 /// What each part of a call's time is at least and at most, for all that its transfers may take undisturbed: how much of
-/// a wait a window could have hidden hangs on that.
+/// a wait a window could have overlapped hangs on that.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bounds {
     pub least: Exposure,
@@ -157,7 +157,7 @@ pub struct Wait {
     pub partner: Option<Partner>,
     /// What all transfers that it waited for take one after the other; 0 when not known.
     pub transfer: i64,
-    /// How much of them computation in their windows could have hidden.
+    /// How much of them computation in their overlap windows could have overlapped.
     pub possible_overlap: i64,
 }
 
@@ -254,7 +254,7 @@ mod tests {
         found.lay_to_processors(Starved { late: 100, outside: 10, rest: 5 });
         assert_eq!((parts(found), found.no_processor), ([0, 40, 0, 25], 35));
         let possible_overlap = Wait { possible_overlap: 25, ..wait(50, 60) };
-        let mut found = possible_overlap.split(|_| 0); // 25 of the own window, 75 transfer
+        let mut found = possible_overlap.split(|_| 0); // 25 no local progress, 75 transfer
         found.lay_to_processors(Starved { rest: 80, ..Starved::default() });
         assert_eq!((parts(found), found.no_processor), ([0, 0, 20, 0], 80));
         assert_eq!(found.total(), 100);

@@ -1,17 +1,17 @@
-//! How much of one transfer was hidden behind computation, and what could have been.
+//! How much of one transfer was overlapped with computation, and what could have been.
 //!
 //! `X` is the time that the transfer takes with nothing in between, `c` the computation between post and completing call,
-//! `m` the time inside MPI during the life of the request. Time inside MPI is not hidden, so
+//! `m` the time inside MPI during the life of the request. Time inside MPI is not overlapped, so
 //!
-//! - hidden = X - m, not below 0 (divided by X the overlap ratio (c - (l - X)) / X of [RA07], since l = c + m);
-//! - possible = the smaller of X and c: nothing can hide behind more computation than there was;
-//! - lost = possible - hidden, as far as the request itself cost time: what passed in other calls of MPI, which waited for
+//! - achieved = X - m, not below 0 (divided by X the overlap ratio (c - (l - X)) / X of [RA07], since l = c + m);
+//! - possible = the smaller of X and c: no more can overlap than there was computation;
+//! - lost = possible - achieved, as far as the request itself cost time: what passed in other calls of MPI, which waited for
 //!   something else, cost nobody anything on its account.
 //!
 //! A test that completes a request ends its window, though the program may not have needed the data yet: it went on computing.
 //! So possible is an interval, too: with the computation before that test, and with that until the next call that is no test.
 //!
-//! `m` is not always known, so there are two of it, and hidden is an interval (the bounds of [SH05]):
+//! `m` is not always known, so there are two of it, and achieved overlap is an interval (the bounds of [SH05]):
 //!
 //! - the most: posting, other MPI calls in the window, and the whole completing call;
 //! - the least: when the completing call ended other requests too, this one may have been complete before it began,
@@ -22,11 +22,11 @@
 //! ([`Hidden::limit`]), which is the formula above for all of them as one transfer.
 //!
 //! A receive cannot have moved before its message was sent, so of its computation only what came after that can have
-//! hidden it; of a request that was seen complete only what came before that. An unsuccessful test narrows nothing: all but
+//! overlapped it; of a request that was seen complete only what came before that. An unsuccessful test narrows nothing: all but
 //! the last byte may have arrived by then.
 //!
-//! X is not known exactly either. What of it was hidden is worked out for the least and for the most that it may be, too:
-//! of a transfer that is longer than thought a larger part was hidden.
+//! X is not known exactly either. What of it was overlapped is worked out for the least and for the most that it may be, too:
+//! of a transfer that is longer than thought a larger part was overlapped.
 
 use crate::reference::Estimate;
 
@@ -60,9 +60,9 @@ pub struct Life {
     pub later_compute: i64,
 }
 
-/// What was hidden and what not; parts of `transfer`, nanoseconds.
+/// What was overlapped and what not; parts of `transfer`, nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Hidden {
+pub struct Achieved {
     pub transfer: i64,
     /// What the transfer takes at most, undisturbed.
     pub most: i64,
@@ -70,9 +70,9 @@ pub struct Hidden {
     pub possible_high: i64,
     pub low: i64,
     pub high: i64,
-    /// What is lost when `high` was hidden and only `possible_low` was possible.
+    /// What is lost when `high` was overlapped and only `possible_low` was possible.
     pub lost_low: i64,
-    /// What is lost when `low` was hidden, by cause: the partner came too late for it.
+    /// What is lost when `low` was overlapped, by cause: the partner came too late for it.
     pub late_partner: i64,
     /// Both sides were there and nothing moved until one of them entered MPI.
     pub no_progress: i64,
@@ -82,8 +82,8 @@ pub struct Hidden {
     own_cost: i64,
 }
 
-impl Hidden {
-    /// What is lost when `low` was hidden.
+impl Achieved {
+    /// What is lost when `low` was overlapped.
     pub fn lost_high(&self) -> i64 {
         self.late_partner + self.no_progress + self.rest
     }
@@ -113,7 +113,7 @@ impl Life {
 
     /// The interval. `standstill` says how long after both sides were there neither was inside MPI; it is asked for only
     /// where it matters, and `None` says that it is not known.
-    pub fn hidden(&self, standstill: impl FnOnce() -> Option<i64>) -> Hidden {
+    pub fn achieved(&self, standstill: impl FnOnce() -> Option<i64>) -> Achieved {
         let transfer = self.transfer.ns.max(0);
         let compute = self.compute();
         let possible_low = transfer.min(compute);
@@ -139,7 +139,7 @@ impl Life {
             (_, _, 0) => waited,
             _ => waited.min(standstill().unwrap_or(0).max(0)),
         };
-        let mut found = Hidden {
+        let mut found = Achieved {
             transfer,
             most: self.transfer.high_ns.max(transfer),
             possible_low,
@@ -156,7 +156,7 @@ impl Life {
         found
     }
 
-    /// The least and the most that can have been hidden, for all that the transfer may take, as a part of what it is taken
+    /// The least and the most that can have been overlapped, for all that the transfer may take, as a part of what it is taken
     /// to. `most`: time inside MPI.
     fn interval(&self, most: i64) -> (i64, i64) {
         let is_done_before = self.seen_complete.is_some();
@@ -192,8 +192,8 @@ impl Life {
 mod tests {
     use super::*;
 
-    fn hidden(life: Life) -> Hidden {
-        life.hidden(|| None)
+    fn achieved(life: Life) -> Achieved {
+        life.achieved(|| None)
     }
 
     /// 100 us of transfer, 1 us of post, both sides there from the begin.
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn hidden_but_for_what_posting_and_waiting_took() {
-        let found = hidden(LIFE);
+        let found = achieved(LIFE);
         assert_eq!((found.low, found.high, found.possible_low), (98_500, 98_500, 100_000));
         assert_eq!((found.lost_low, found.possible_high), (1_500, 100_000));
         assert_eq!((found.late_partner, found.no_progress, found.rest), (0, 0, 1_500));
@@ -221,10 +221,10 @@ mod tests {
 
     #[test]
     fn a_transfer_that_stands_still_loses_all_that_was_possible() {
-        let found = hidden(Life { completion: 100_000, ..LIFE });
+        let found = achieved(Life { completion: 100_000, ..LIFE });
         assert_eq!((found.low, found.high), (0, 0));
         assert_eq!((found.no_progress, found.rest), (99_000, 1_000));
-        let half = hidden(Life {
+        let half = achieved(Life {
             window: 50_000,
             completion: 100_000,
             ready_compute: Some(50_000),
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn small_messages_lose_what_calls_take() {
         let small = Life { transfer: Estimate::exactly(900), post: 600, completion: 400, ..LIFE };
-        let found = hidden(small);
+        let found = achieved(small);
         assert_eq!((found.low, found.possible_low), (0, 900));
         assert_eq!((found.no_progress, found.rest), (0, 900));
     }
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn a_shared_completing_call_leaves_an_interval() {
         let shared = Life { completion: 60_000, is_shared: true, ..LIFE };
-        let found = shared.hidden(|| Some(40_000));
+        let found = shared.achieved(|| Some(40_000));
         assert_eq!((found.low, found.high), (39_000, 99_000));
         assert_eq!((found.no_progress, found.rest), (40_000, 21_000));
     }
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn what_others_of_the_call_leave_is_a_limit() {
         let shared = Life { completion: 60_000, is_shared: true, ..LIFE };
-        let mut found = hidden(shared);
+        let mut found = achieved(shared);
         assert_eq!(
             (found.low, found.high, found.no_progress, found.rest),
             (39_000, 99_000, 0, 61_000)
@@ -272,10 +272,10 @@ mod tests {
         let transfer = Estimate { ns: 685_000, low_ns: 530_000, high_ns: 700_000 };
         let waited =
             Life { window: 2_000_000, completion: 534_000, ready_compute: Some(2_000_000), ..LIFE };
-        let exact = hidden(Life { transfer: Estimate::exactly(685_000), ..waited });
+        let exact = achieved(Life { transfer: Estimate::exactly(685_000), ..waited });
         assert_eq!((exact.low, exact.high), (150_000, 150_000));
-        let found = hidden(Life { transfer, ..waited });
-        // of 700 us 165 would be hidden, 23.6 %
+        let found = achieved(Life { transfer, ..waited });
+        // of 700 us 165 would be overlapped, 23.6 %
         assert_eq!((found.low, found.high, found.possible_low), (0, 161_464, 685_000));
         let parts = found.late_partner + found.no_progress + found.rest;
         assert_eq!((parts, found.most), (535_000, 700_000));
@@ -284,10 +284,10 @@ mod tests {
     #[test]
     fn what_waits_for_nothing_is_hidden_whatever_it_takes() {
         let transfer = Estimate { ns: 100_000, low_ns: 80_000, high_ns: 150_000 };
-        let found = hidden(Life { transfer, post: 0, completion: 0, ..LIFE });
+        let found = achieved(Life { transfer, post: 0, completion: 0, ..LIFE });
         assert_eq!((found.low, found.high), (100_000, 100_000));
         let short = Life { window: 50_000, ready_compute: Some(50_000), ..LIFE };
-        let found = hidden(Life { transfer, post: 0, completion: 0, ..short });
+        let found = achieved(Life { transfer, post: 0, completion: 0, ..short });
         // 50 of 150 are the least part
         assert_eq!((found.low, found.high, found.possible_low), (33_333, 50_000, 50_000));
     }
@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn a_late_sender_leaves_only_what_is_behind_it() {
         // the sender came 170 us into the window of 200 us; the wait took the rest of the transfer
-        let found = hidden(Life { completion: 70_000, ready_compute: Some(30_000), ..LIFE });
+        let found = achieved(Life { completion: 70_000, ready_compute: Some(30_000), ..LIFE });
         assert_eq!((found.low, found.high), (29_000, 29_000));
         assert_eq!((found.late_partner, found.no_progress, found.rest), (70_000, 0, 1_000));
     }
@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn a_test_that_saw_it_complete_makes_the_completing_call_free() {
         let shared = Life { completion: 60_000, is_shared: true, ..LIFE };
-        let found = hidden(Life { seen_complete: Some(99_500), ..shared });
+        let found = achieved(Life { seen_complete: Some(99_500), ..shared });
         assert_eq!((found.low, found.high), (99_000, 99_000));
     }
 
@@ -317,7 +317,7 @@ mod tests {
             later_compute: 300_000,
             ..LIFE
         };
-        let found = hidden(tested);
+        let found = achieved(tested);
         assert_eq!((found.possible_low, found.possible_high), (20_000, 100_000));
         assert_eq!((found.low, found.high), (0, 0));
         assert_eq!((found.lost_low, found.lost_high()), (20_000, 100_000));
@@ -328,23 +328,23 @@ mod tests {
     fn what_other_calls_waited_for_is_no_loss() {
         // 140 of the window's 150 us passed in other calls
         let elsewhere = Life { window: 150_000, mpi: Some(140_000), ..LIFE };
-        let found = hidden(elsewhere);
+        let found = achieved(elsewhere);
         assert_eq!((found.low, found.high, found.possible_high), (0, 0, 10_000));
         assert_eq!((found.lost_low, found.lost_high()), (1_500, 1_500));
         // or in tests of its own
-        let tested = hidden(Life { is_tested: true, ..elsewhere });
+        let tested = achieved(Life { is_tested: true, ..elsewhere });
         assert_eq!((tested.lost_low, tested.lost_high()), (10_000, 10_000));
     }
 
     #[test]
     fn another_threads_completion_leaves_its_computation_open() {
-        let found = hidden(Life { mpi: None, ..LIFE });
+        let found = achieved(Life { mpi: None, ..LIFE });
         assert_eq!((found.low, found.high), (0, 98_500));
     }
 
     #[test]
     fn without_a_window_nothing_was_possible() {
-        let found = hidden(Life { window: 0, ready_compute: Some(0), ..LIFE });
+        let found = achieved(Life { window: 0, ready_compute: Some(0), ..LIFE });
         assert_eq!((found.possible_high, found.high, found.rest), (0, 0, 0));
     }
 
@@ -375,7 +375,7 @@ mod tests {
                 later_compute: random(3) * random(1_000),
             };
             let standstill = random(2_500);
-            let found = life.hidden(|| Some(standstill));
+            let found = life.achieved(|| Some(standstill));
             assert!(0 <= found.low && found.low <= found.high, "{life:?} {found:?}");
             assert!(found.high <= found.possible_low, "{life:?} {found:?}");
             assert!(found.possible_low <= found.possible_high, "{life:?} {found:?}");

@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 use serde::Serialize;
 
 use super::exposure::Exposure;
-use super::request::Hidden;
+use super::request::Achieved;
 use lapscope_data::model::Nanos;
 
 /// Sums over requests that have something in common. Nanoseconds.
@@ -19,8 +19,8 @@ pub struct Sums {
     pub possible_low: i64,
     pub possible_high: i64,
     pub lost_low: i64,
-    pub hidden_low: i64,
-    pub hidden_high: i64,
+    pub achieved_low: i64,
+    pub achieved_high: i64,
     pub late_partner: i64,
     pub no_progress: i64,
     pub rest: i64,
@@ -28,7 +28,7 @@ pub struct Sums {
     pub post: i64,
     /// Shares of the completing calls.
     pub exposed: Exposure,
-    /// Of these what could at least, and at most, have been hidden in the requests' own windows.
+    /// Of these what could at least, and at most, have been overlapped in the requests' own overlap windows.
     pub no_local_progress_low: i64,
     pub no_local_progress_high: i64,
 }
@@ -41,17 +41,17 @@ impl Sums {
     }
 
     #[inline]
-    pub(super) fn add_hidden(&mut self, hidden: &Hidden) {
+    pub(super) fn add_achieved(&mut self, achieved: &Achieved) {
         self.measured += 1;
-        self.transfer = self.transfer.saturating_add(hidden.transfer);
-        self.possible_low = self.possible_low.saturating_add(hidden.possible_low);
-        self.possible_high = self.possible_high.saturating_add(hidden.possible_high);
-        self.lost_low = self.lost_low.saturating_add(hidden.lost_low);
-        self.hidden_low = self.hidden_low.saturating_add(hidden.low);
-        self.hidden_high = self.hidden_high.saturating_add(hidden.high);
-        self.late_partner = self.late_partner.saturating_add(hidden.late_partner);
-        self.no_progress = self.no_progress.saturating_add(hidden.no_progress);
-        self.rest = self.rest.saturating_add(hidden.rest);
+        self.transfer = self.transfer.saturating_add(achieved.transfer);
+        self.possible_low = self.possible_low.saturating_add(achieved.possible_low);
+        self.possible_high = self.possible_high.saturating_add(achieved.possible_high);
+        self.lost_low = self.lost_low.saturating_add(achieved.lost_low);
+        self.achieved_low = self.achieved_low.saturating_add(achieved.low);
+        self.achieved_high = self.achieved_high.saturating_add(achieved.high);
+        self.late_partner = self.late_partner.saturating_add(achieved.late_partner);
+        self.no_progress = self.no_progress.saturating_add(achieved.no_progress);
+        self.rest = self.rest.saturating_add(achieved.rest);
     }
 }
 
@@ -65,8 +65,8 @@ impl AddAssign<&Sums> for Sums {
         self.possible_low = self.possible_low.saturating_add(other.possible_low);
         self.possible_high = self.possible_high.saturating_add(other.possible_high);
         self.lost_low = self.lost_low.saturating_add(other.lost_low);
-        self.hidden_low = self.hidden_low.saturating_add(other.hidden_low);
-        self.hidden_high = self.hidden_high.saturating_add(other.hidden_high);
+        self.achieved_low = self.achieved_low.saturating_add(other.achieved_low);
+        self.achieved_high = self.achieved_high.saturating_add(other.achieved_high);
         self.late_partner = self.late_partner.saturating_add(other.late_partner);
         self.no_progress = self.no_progress.saturating_add(other.no_progress);
         self.rest = self.rest.saturating_add(other.rest);
@@ -165,7 +165,7 @@ pub fn is_vague(low: Nanos, high: Nanos) -> bool {
 }
 
 impl Numbers {
-    /// Whether bounds of what the requests' own windows could have hidden are far apart, so that reference times would tell
+    /// Whether bounds of what the requests' own overlap windows could have overlapped are far apart, so that reference times would tell
     /// more.
     pub fn is_no_local_progress_vague(&self) -> bool {
         let (low, high) =
@@ -196,14 +196,14 @@ impl From<&Sums> for Numbers {
             measured: sums.measured,
             unmeasured: sums.requests - sums.measured,
             reference_ns: Nanos(sums.transfer),
-            achieved_low: fraction(sums.hidden_low),
-            achieved_high: fraction(sums.hidden_high),
+            achieved_low: fraction(sums.achieved_low),
+            achieved_high: fraction(sums.achieved_high),
             possible_low: fraction(sums.possible_low),
             possible: fraction(sums.possible_high),
             lost_low: fraction(lost_low),
             lost_high: fraction(lost_high),
-            achieved_low_ns: Nanos(sums.hidden_low),
-            achieved_high_ns: Nanos(sums.hidden_high),
+            achieved_low_ns: Nanos(sums.achieved_low),
+            achieved_high_ns: Nanos(sums.achieved_high),
             possible_low_ns: Nanos(sums.possible_low),
             possible_ns: Nanos(sums.possible_high),
             lost_low_ns: Nanos(lost_low),
@@ -225,7 +225,7 @@ impl From<&Sums> for Numbers {
     }
 }
 
-/// Sums over blocking calls: no window, so nothing was hidden.
+/// Sums over blocking calls: no window, so nothing was overlapped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BlockingSums {
     pub calls: u64,

@@ -13,7 +13,7 @@ const MOST_SIDES: usize = 16;
 /// What one call waited for, put together from the requests that it completed.
 pub(super) struct Group<'a> {
     pub wait: Wait,
-    /// Most computation in one window, and what transfers could have hidden behind it.
+    /// Most computation in one window, and what transfers could have overlapped with it.
     pub compute: i64,
     possible_overlap: i64,
     /// The same and what its transfers take, when all take the least that they may, and when all take the most.
@@ -26,7 +26,7 @@ pub(super) struct Group<'a> {
     pub longest: (i64, u32),
 }
 
-/// What the transfers of a call take one after the other, and how much of it computation in their windows could have hidden.
+/// What the transfers of a call take one after the other, and how much of it computation in their overlap windows could have overlapped.
 #[derive(Debug, Clone, Copy, Default)]
 struct Taken {
     transfer: i64,

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::exposure::{Bounds, Exposure};
 use super::later::Later;
-use super::request::{Hidden, Life};
+use super::request::{Achieved, Life};
 use super::side::{Culprit, Side, Sides};
 use super::sums::{BlockingSums, Sums};
 use super::waited::Group;
@@ -92,12 +92,12 @@ struct OperationCell {
     transfer: Option<Estimate>,
 }
 
-/// What was hidden of one request.
+/// What was overlapped of one request.
 struct MeasuredRequest {
     index: u32,
     cell: u32,
     is_other_side_known: bool,
-    hidden: Hidden,
+    achieved: Achieved,
 }
 
 pub(super) struct Walk<'a, W> {
@@ -234,13 +234,13 @@ impl<'a, W: Witness> Walk<'a, W> {
             let later = self.later.compute(&half);
             let is_known = half.operation.ended == RequestEnd::Completed && call.returned;
             if let Some(transfer) = place.transfer.filter(|_| is_known) {
-                let hidden = self.hidden(&half, transfer, (ready, later), side.as_ref());
+                let achieved = self.achieved(&half, transfer, (ready, later), side.as_ref());
                 let is_other_side_known = ready.is_some();
                 measured.push(MeasuredRequest {
                     index,
                     cell: place.cell,
                     is_other_side_known,
-                    hidden,
+                    achieved,
                 });
             }
             let cell = &mut self.found.cells[place.cell as usize].1.requests;
@@ -260,10 +260,10 @@ impl<'a, W: Witness> Walk<'a, W> {
         if members.len() > 1 && are_all_known {
             limit_together(&mut measured, exposed.no_local_progress + exposed.transfer);
         }
-        for MeasuredRequest { index, cell, hidden, .. } in measured.drain(..) {
-            self.witness.request(&self.trace.half(self.rank, index as usize), &hidden);
-            self.found.cells[cell as usize].1.requests.add_hidden(&hidden);
-            self.found.slices[slice].requests.add_hidden(&hidden);
+        for MeasuredRequest { index, cell, achieved, .. } in measured.drain(..) {
+            self.witness.request(&self.trace.half(self.rank, index as usize), &achieved);
+            self.found.cells[cell as usize].1.requests.add_achieved(&achieved);
+            self.found.slices[slice].requests.add_achieved(&achieved);
         }
         self.measured = measured;
         self.share_out(members, (call.completed, call.operation), slice, &exposed, &bounds);
@@ -364,13 +364,13 @@ impl<'a, W: Witness> Walk<'a, W> {
     }
 
     /// `ready_compute`, `later_compute`: see [`Life`].
-    fn hidden(
+    fn achieved(
         &self,
         half: &Half<'_>,
         transfer: Estimate,
         (ready_compute, later_compute): (Option<i64>, i64),
         side: Option<&Side<'a>>,
-    ) -> Hidden {
+    ) -> Achieved {
         let post = half.post_end - half.post_begin;
         let completion = half.completion_end.zip(half.completion_begin).map_or(0, |(e, b)| e - b);
         let seen = half.observed.and_then(|observed| observed.first_complete);
@@ -387,15 +387,15 @@ impl<'a, W: Witness> Walk<'a, W> {
             is_tested: half.observed.is_some_and(|observed| observed.unsuccessful_tests > 0),
             later_compute,
         };
-        life.hidden(|| side.and_then(|side| self.sides.standstill(half, side)))
+        life.achieved(|| side.and_then(|side| self.sides.standstill(half, side)))
     }
 }
 
-/// What requests that one call ended can have hidden at most, all of them together, shared out to them in proportion.
+/// What requests that one call ended can have overlapped at most, all of them together, shared out to them in proportion.
 /// `moving`: how long that call waited while all other sides were there, nanoseconds.
 fn limit_together(measured: &mut [MeasuredRequest], moving: i64) {
-    let sum = |of: fn(&Hidden) -> i64| {
-        measured.iter().map(|request| of(&request.hidden)).fold(0, i64::saturating_add)
+    let sum = |of: fn(&Achieved) -> i64| {
+        measured.iter().map(|request| of(&request.achieved)).fold(0, i64::saturating_add)
     };
     let (all, most, high) = (sum(|it| it.transfer), sum(|it| it.most), sum(|it| it.high));
     let hidden_of_most = (most - moving).max(0) as f64 / most.max(1) as f64;
@@ -404,8 +404,8 @@ fn limit_together(measured: &mut [MeasuredRequest], moving: i64) {
         return;
     }
     let share = limit as f64 / high as f64;
-    for MeasuredRequest { hidden, is_other_side_known, .. } in measured {
-        hidden.limit((hidden.high as f64 * share) as i64, *is_other_side_known);
+    for MeasuredRequest { achieved, is_other_side_known, .. } in measured {
+        achieved.limit((achieved.high as f64 * share) as i64, *is_other_side_known);
     }
 }
 

@@ -1,7 +1,7 @@
-//! Call by call what was waited for, and request by request what was hidden, for analyses that go on from there.
+//! Call by call what was waited for, and request by request what was overlapped, for analyses that go on from there.
 
 use super::exposure::{Bounds, Exposure};
-use super::request::Hidden;
+use super::request::Achieved;
 use crate::trace::Half;
 
 /// A completing or blocking call, and what its time is laid to.
@@ -34,7 +34,7 @@ pub enum Awaited<'a> {
 pub trait Witness: Send {
     fn call(&mut self, _: &Waited<'_>) {}
 
-    fn request(&mut self, _: &Half<'_>, _: &Hidden) {}
+    fn request(&mut self, _: &Half<'_>, _: &Achieved) {}
 }
 
 impl Witness for () {}

@@ -7,7 +7,7 @@ use anyhow::Context;
 
 use super::results::Spread;
 use lapscope_analysis::cvars;
-use lapscope_analysis::overlap::request::Hidden;
+use lapscope_analysis::overlap::request::Achieved;
 use lapscope_analysis::overlap::witness::Witness;
 use lapscope_analysis::overlap::{measure_with, EagerLimits};
 use lapscope_analysis::reference::Reference;
@@ -23,17 +23,17 @@ pub struct Outside {
     pub thresholds: Thresholds,
     /// (rank, tag): endpoints of that rank, in the order of their posts.
     by_tag: BTreeMap<(usize, i64), Vec<usize>>,
-    /// (rank, tag): what was hidden of its requests.
-    hidden: HashMap<(usize, i64), Vec<Hidden>>,
+    /// (rank, tag): what was overlapped of its requests.
+    achieved: HashMap<(usize, i64), Vec<Achieved>>,
 }
 
 #[derive(Default)]
-struct ByTag(HashMap<(usize, i64), Vec<Hidden>>);
+struct ByTag(HashMap<(usize, i64), Vec<Achieved>>);
 
 impl Witness for ByTag {
-    fn request(&mut self, half: &Half<'_>, hidden: &Hidden) {
+    fn request(&mut self, half: &Half<'_>, achieved: &Achieved) {
         if let Some(tag) = half.operation.tag {
-            self.0.entry((half.rank, tag)).or_default().push(*hidden);
+            self.0.entry((half.rank, tag)).or_default().push(*achieved);
         }
     }
 }
@@ -54,9 +54,9 @@ impl Outside {
         let eager = EagerLimits::of(&thresholds);
         let (_, found) =
             measure_with(&trace, &reference, eager, &[], &|_| (), |_| ByTag::default());
-        let hidden = found.into_iter().flat_map(|rank| rank.0).collect();
+        let achieved = found.into_iter().flat_map(|rank| rank.0).collect();
         let by_tag = by_tag(&trace);
-        Ok(Outside { databases, trace, thresholds, by_tag, hidden })
+        Ok(Outside { databases, trace, thresholds, by_tag, achieved })
     }
 
     /// Requests and blocking calls of a rank with that tag, in the order in which they were posted.
@@ -67,10 +67,10 @@ impl Outside {
 
     /// Percent of its transfer that each request hid, where lapscope has a reference time for it.
     pub fn hidden_percent(&self, rank: usize, tag: i64) -> Option<Spread> {
-        let requests = self.hidden.get(&(rank, tag))?;
-        let share = |hidden: &Hidden| {
-            let middle = (hidden.low + hidden.high) as f64 / 2.0;
-            (hidden.transfer > 0).then(|| 100.0 * middle / hidden.transfer as f64)
+        let requests = self.achieved.get(&(rank, tag))?;
+        let share = |achieved: &Achieved| {
+            let middle = (achieved.low + achieved.high) as f64 / 2.0;
+            (achieved.transfer > 0).then(|| 100.0 * middle / achieved.transfer as f64)
         };
         spread(requests.iter().filter_map(share).collect())
     }

@@ -27,7 +27,7 @@ pub struct RunSums {
 #[derive(Debug)]
 pub struct RankSums {
     pub info: RankInfo,
-    /// How much of the time in completing calls computation in the overlap windows of their requests could at most have overlapped.
+    /// Possible overlap of the time in completing calls: computation in the overlap windows of their requests, at most.
     pub possible_overlap: Nanos,
 }
 

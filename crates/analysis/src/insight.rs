@@ -15,7 +15,7 @@ const WORTH_SAYING: f64 = 0.01;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Insight {
-    /// Time in completing calls, and how much computation their overlap windows held: the bound on what could have been overlapped.
+    /// Time in completing calls, and how much computation their overlap windows held: the bound on possible overlap.
     ExposedCommunication {
         exposed_ns: Nanos,
         completing_calls: u64,

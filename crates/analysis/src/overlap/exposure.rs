@@ -2,7 +2,7 @@
 //!
 //! 1. late partner: until the other side had posted;
 //! 2. partner outside: the other side had posted and was not inside MPI, so that nobody there moved the message;
-//! 3. no local progress: the rest, as far as it could have been overlapped with computation that the requests' own overlap windows held;
+//! 3. no local progress: the rest, as far as computation in the requests' own overlap windows could have overlapped it;
 //! 4. transfer: what is left. No computation to overlap with, copying, contention.
 //!
 //! Of each of these, what this rank or the one that it waited for had no processor, though able to run, is a cause of its own.

@@ -165,7 +165,7 @@ pub fn is_vague(low: Nanos, high: Nanos) -> bool {
 }
 
 impl Numbers {
-    /// Whether bounds of what the requests' own overlap windows could have overlapped are far apart, so that reference times would tell
+    /// Whether the bounds of what the requests' own overlap windows could have overlapped are far apart: reference times would tell
     /// more.
     pub fn is_no_local_progress_vague(&self) -> bool {
         let (low, high) =

@@ -26,7 +26,7 @@ pub(super) struct Group<'a> {
     pub longest: (i64, u32),
 }
 
-/// What the transfers of a call take one after the other, and how much of it computation in their overlap windows could have overlapped.
+/// What the transfers of a call take one after the other, and its possible overlap by computation in their overlap windows.
 #[derive(Debug, Clone, Copy, Default)]
 struct Taken {
     transfer: i64,

@@ -12,7 +12,7 @@ build:
 
 help:
 	@echo "make build                  the libraries into build/lib, the command into target/release"
-	@echo "make demo                   a halo exchange that should hide its communication and does not, with its report"
+	@echo "make demo                   a halo exchange that should overlap and does not, with its report"
 	@echo "make check                  every test, of what repeats under every MPI a share; the last lines name what failed and give the total"
 	@echo "make check-all              the same without leaving anything out"
 	@echo "make coverage               docs/coverage.md: what is recorded of each function of the MPI standard"

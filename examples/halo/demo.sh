@@ -44,7 +44,7 @@ launch() { # launch [command...] -- [program arguments]: the command before, the
 
 if [ -n "$inside" ]; then
     echo "Two ranks over a link of 1600 Mbit/s: 16.8 MB an iteration both ways, 84 ms of transfer,"
-    echo "against 100 ms of computation that could hide it."
+    echo "against 100 ms of computation that could overlap it."
 else
     echo "Network namespaces are not permitted here, or there is no Open MPI: two ranks over shared memory. Transfers are"
     echo "short there; \`lapscope doctor\` says what the slow link needs."

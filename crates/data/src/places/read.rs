@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use rusqlite::Row;
+use rustc_hash::FxHashSet;
 
 use super::{unknown_call, CallPathId, FileIds, Interner, Places, SiteId};
 use crate::db::{collect, side_by_side, Database, DbError};
@@ -105,11 +106,20 @@ fn call_name(row: &Row<'_>) -> rusqlite::Result<CallName> {
     })
 }
 
+/// A program may make as many operations as requests: SQLite would sort them all to find the few pairs.
 fn read_uses(database: &Database) -> rusqlite::Result<Vec<(i64, Option<i64>)>> {
-    let sql =
-        "SELECT call_id, call_path_id FROM operation UNION SELECT call_id, call_path_id FROM tally
-               UNION SELECT call_id, call_path_id FROM injection ORDER BY 1, 2";
-    collect(database, sql, |row| Ok((row.get(0)?, row.get(1)?)))
+    let mut uses = FxHashSet::default();
+    for table in ["operation", "tally", "injection"] {
+        let sql = format!("SELECT call_id, call_path_id FROM {table}");
+        let mut statement = database.connection.prepare(&sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            uses.insert((row.get(0)?, row.get(1)?));
+        }
+    }
+    let mut uses: Vec<_> = uses.into_iter().collect();
+    uses.sort_unstable();
+    Ok(uses)
 }
 
 /// Modules, and paths whose frames index into them.

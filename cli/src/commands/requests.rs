@@ -22,7 +22,7 @@ use lapscope_analysis::requests::{
 use lapscope_analysis::JSON_VERSION;
 use lapscope_data::db::{for_each_file, Database, DbError, Definitions};
 use lapscope_data::model::RankInfo;
-use lapscope_data::places::{CallPathId, Grouping, Places};
+use lapscope_data::places::{group::Grouping, CallPathId, Places};
 use lapscope_data::symbols::Symbols;
 use lapscope_data::text::style::Style;
 

@@ -19,7 +19,7 @@ use lapscope_analysis::sites::{group_sites, name_path, name_site, Site};
 use lapscope_analysis::wrappers::Wrapper;
 use lapscope_analysis::JSON_VERSION;
 use lapscope_data::model::Nanos;
-use lapscope_data::places::Grouping;
+use lapscope_data::places::group::Grouping;
 use lapscope_data::symbols::NameFrames;
 use lapscope_data::text::style::Style;
 

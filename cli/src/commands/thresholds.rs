@@ -17,7 +17,7 @@ use lapscope_analysis::cvars;
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_analysis::thresholds::{Declared, Thresholds};
 use lapscope_analysis::JSON_VERSION;
-use lapscope_data::places::Grouping;
+use lapscope_data::places::group::Grouping;
 use lapscope_data::say;
 use lapscope_data::text::style::Style;
 

@@ -27,7 +27,7 @@ use lapscope_bench::tune::session::{Launched, Options, Session, Stopped};
 use lapscope_bench::tune::trial::{nanos, Setting, Trial};
 use lapscope_bench::tune::{choice, Bar};
 use lapscope_data::options;
-use lapscope_data::places::Grouping;
+use lapscope_data::places::group::Grouping;
 use lapscope_data::say;
 use lapscope_data::store;
 use lapscope_data::text::shell;

@@ -22,7 +22,7 @@ use lapscope_data::db::{
     find_run, for_each_file, list_files, rows_to_scan, scan, Census, DbError, NoSink, RunFiles,
 };
 use lapscope_data::model::Rank;
-use lapscope_data::places::{Grouping, Places};
+use lapscope_data::places::{group::Grouping, Places};
 use lapscope_data::recovery::{recover_run, Copies};
 use lapscope_data::say;
 use lapscope_data::symbols::Symbols;

@@ -1,7 +1,7 @@
 //! The places of a run, numbered once. Files have ids of their own for calls, modules and call paths; here these get numbers of
 //! the run, and every call site an id, by which everything is summed. Names are looked up when something is printed.
 
-mod group;
+pub mod group;
 mod read;
 
 use std::collections::HashMap;
@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 
-pub use self::group::Grouping;
 use crate::model::{site_frame, CallName, CallPath, Frame, Module};
 
 /// Of a call whose name its file does not have.

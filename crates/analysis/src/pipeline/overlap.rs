@@ -13,7 +13,7 @@ use crate::problem::module_problems;
 use crate::reference::{Reference, Source};
 use crate::thresholds::Thresholds;
 use crate::trace::Trace;
-use lapscope_data::places::Grouping;
+use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
 
 /// What `lapscope overlap` says. Keys are documented in `docs/json.md`.

@@ -11,9 +11,10 @@ jobs=${JOBS:-$(nproc)}
 cargo=${CARGO:-cargo}
 
 recorders() {
-    local abi=$PWD/build/mpi/mpich5/bin/mpicc_abi # that of the standard ABI, where the tests have brought it
-    [ -x "$abi" ] || abi=
-    cmake -S interposer -B build/interposer -DLAPSCOPE_MPICC="$abi" && cmake --build build/interposer -j "$jobs"
+    local abi=$PWD/build/mpi/mpich5/bin/mpicc_abi settings=()
+    # that of the standard ABI, where the tests have brought it; else what a user has set stays
+    if [ -x "$abi" ]; then settings=(-DLAPSCOPE_MPICC="$abi"); fi
+    cmake -S interposer -B build/interposer "${settings[@]}" && cmake --build build/interposer -j "$jobs"
 }
 
 both() {

@@ -11,7 +11,7 @@
 //! A test that completes a request ends its window, though the program may not have needed the data yet: it went on computing.
 //! So possible is an interval, too: with the computation before that test, and with that until the next call that is no test.
 //!
-//! `m` is not always known, so there are two of it, and achieved overlap is an interval (the bounds of [SH05]):
+//! `m` is not always known, so there are two of it, and achieved overlap is an interval (the bounds of [SH08]):
 //!
 //! - the most: posting, other MPI calls in the window, and the whole completing call;
 //! - the least: when the completing call ended other requests too, this one may have been complete before it began,

@@ -84,7 +84,7 @@ pub fn check_sums(row: &Value) {
     let (least, lost_low) = (get("possible_low_ns"), get("lost_low_ns"));
     assert!(least <= possible && high <= least + 64.0, "{row:#}");
     assert!(lost <= possible - low + 64.0 && lost_low <= lost, "{row:#}");
-    let causes = ["late_partner", "no_progress", "rest"];
+    let causes = ["late_partner", "no_progress", "other"];
     let sum: f64 = causes.iter().map(|cause| get(&format!("lost_{cause}_ns"))).sum();
     assert!(about(sum, lost, lost), "parts of lost: {sum}, {row:#}");
 }

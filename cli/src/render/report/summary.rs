@@ -4,6 +4,7 @@
 use std::io::{self, Write};
 
 use super::{split, Part};
+use crate::render::advice::at_stake;
 use crate::render::cause;
 use lapscope_analysis::advice::Advice;
 use lapscope_analysis::report::Report;
@@ -36,7 +37,7 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
     }
     let first = report.summary.first.map(|first| &report.advice[first]);
     line("Do first", &what_first(first))?;
-    line("May win", &win(first, report))
+    line("May win", &win(first))
 }
 
 /// Shares of the run time of all ranks.
@@ -124,9 +125,7 @@ fn what_first(first: Option<&Advice>) -> String {
     }
 }
 
-fn win(first: Option<&Advice>, report: &Report) -> String {
-    let run = report.totals.run_ns;
-    let (low, high) = (report.summary.win_low_ns, report.summary.win_high_ns);
+fn win(first: Option<&Advice>) -> String {
     match first {
         Some(advice) if advice.helps => {
             let trial = if advice.is_for_tests() {
@@ -136,8 +135,8 @@ fn win(first: Option<&Advice>, report: &Report) -> String {
             };
             format!(
                 "At most {} of the run time ({}), and less where a wait only moves elsewhere.{trial}",
-                percent_range(low.share_of(run), high.share_of(run)),
-                time_range(low, high)
+                percent(advice.share_at_most()),
+                at_stake(advice)
             )
         }
         _ => "Nothing, by a change in the communication alone.".to_owned(),

@@ -73,7 +73,7 @@ fn rendezvous(of: &Threshold, waits_for: WaitsFor, locality: &str) -> String {
     let (low, high) = (bytes(of.largest_eager_bytes), bytes(of.smallest_waiting_bytes));
     let whom = match waits_for {
         WaitsFor::Receive => "it (rendezvous)",
-        WaitsFor::Receiver => "the receiver: for it to be inside MPI or to post the receive",
+        WaitsFor::Receiver => "the receiver (to be inside MPI, or to post the receive)",
     };
     let counts = counts(of);
     match of.verdict {

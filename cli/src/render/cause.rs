@@ -17,7 +17,7 @@ fn words(cause: Cause) -> Words {
             name: "late partner",
             letter: 'l',
             meaning: "late sender, late receiver: it posted later",
-            answer: "the other side came later (late sender or late receiver)",
+            answer: "the other side came later (late partner)",
         },
         Cause::NoRemoteProgress => Words {
             name: "no remote progress",

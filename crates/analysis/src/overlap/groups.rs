@@ -270,10 +270,9 @@ impl<'a> Named<'a> {
                 let key = &found.cells[cell as usize].0;
                 (key.site, key.kind, key.is_request)
             };
-            let is_wanted = |key: &SiteKey| key.2 == is_request;
             for (index, (_, cell)) in (0..).zip(&found.cells) {
                 let key = key_of(index);
-                if is_wanted(&key) && cell.requests.requests + cell.blocking.calls > 0 {
+                if key.2 == is_request && cell.requests.requests + cell.blocking.calls > 0 {
                     let site = sites.entry(key).or_default();
                     site.cell.requests += &cell.requests;
                     site.cell.blocking += &cell.blocking;
@@ -282,14 +281,12 @@ impl<'a> Named<'a> {
             }
             for (&(cell, by), time) in &found.completed_in {
                 let by = &self.trace.ranks[*rank].operations[by as usize];
-                if let Some(site) = sites.get_mut(&key_of(cell)).filter(|_| is_request) {
+                if let Some(site) = sites.get_mut(&key_of(cell)) {
                     *site.completed_in.entry(by.site).or_default() += time;
                 }
             }
             for (key, blame) in &found.culprits {
-                if let Some(site) =
-                    sites.get_mut(&key_of(key.cell)).filter(|_| is_wanted(&key_of(key.cell)))
-                {
+                if let Some(site) = sites.get_mut(&key_of(key.cell)) {
                     let other = (key.site, key.completing);
                     let (sum, ranks) = site.waited_for.entry(other).or_default();
                     for sum in [sum, ranks.entry(key.rank).or_default()] {

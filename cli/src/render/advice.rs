@@ -57,7 +57,7 @@ fn write_all(out: &mut dyn Write, advice: &[&Advice], most: usize, style: Style)
 }
 
 /// "278 ms", or "0 to 496 ms" where only that is known.
-pub(super) fn at_stake(advice: &Advice) -> String {
+fn at_stake(advice: &Advice) -> String {
     if advice.is_vague() {
         time_range(advice.time_low_ns, advice.time_high_ns)
     } else {

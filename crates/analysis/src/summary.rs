@@ -30,7 +30,7 @@ pub struct Summary {
     pub causes: Vec<CauseShare>,
     /// Place in `advice` of what to do first; where nothing in the communication helps, of the largest finding.
     pub first: Option<usize>,
-    /// What that may win at most; 0 where nothing helps.
+    /// What that may win at most, no more than is exposed; 0 where nothing helps.
     pub win_low_ns: Nanos,
     pub win_high_ns: Nanos,
 }
@@ -71,8 +71,8 @@ impl Summary {
             blocked_ns: totals.blocking_ns + totals.collective_ns,
             causes: causes(requests, blocking),
             first,
-            win_low_ns: won.map_or(Nanos(0), |advice| advice.time_low_ns),
-            win_high_ns: won.map_or(Nanos(0), |advice| advice.time_high_ns),
+            win_low_ns: won.map_or(Nanos(0), |advice| advice.time_low_ns).min(exposed_ns),
+            win_high_ns: won.map_or(Nanos(0), |advice| advice.time_high_ns).min(exposed_ns),
         }
     }
 }

@@ -4,7 +4,6 @@
 use std::io::{self, Write};
 
 use super::{split, Part};
-use crate::render::advice::at_stake;
 use crate::render::cause;
 use lapscope_analysis::advice::Advice;
 use lapscope_analysis::report::Report;
@@ -37,7 +36,7 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
     }
     let first = report.summary.first.map(|first| &report.advice[first]);
     line("Do first", &what_first(first))?;
-    line("May win", &win(first))
+    line("May win", &win(first, report))
 }
 
 /// Shares of the run time of all ranks.
@@ -125,7 +124,7 @@ fn what_first(first: Option<&Advice>) -> String {
     }
 }
 
-fn win(first: Option<&Advice>) -> String {
+fn win(first: Option<&Advice>, report: &Report) -> String {
     match first {
         Some(advice) if advice.helps => {
             let trial = if advice.is_for_tests() {
@@ -133,10 +132,13 @@ fn win(first: Option<&Advice>) -> String {
             } else {
                 ""
             };
+            let (low, high) = (report.summary.win_low_ns, report.summary.win_high_ns);
+            let (most, stake) = match advice.is_vague() {
+                true => (share(high, report), time_range(low, high)),
+                false => (percent(advice.share), time(advice.time_ns)),
+            };
             format!(
-                "At most {} of the run time ({}), and less where a wait only moves elsewhere.{trial}",
-                percent(advice.share_at_most()),
-                at_stake(advice)
+                "At most {most} of the run time ({stake}), and less where a wait only moves elsewhere.{trial}"
             )
         }
         _ => "Nothing, by a change in the communication alone.".to_owned(),

@@ -15,6 +15,7 @@ pub mod overlap;
 pub mod pending;
 pub mod pipeline;
 pub mod problem;
+pub mod reach;
 pub mod reference;
 pub mod report;
 pub mod requests;

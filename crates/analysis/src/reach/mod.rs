@@ -1,3 +1,5 @@
 //! Reach: how much earlier a send could be posted, how much later a receive could be waited for ([SA06], docs/glossary.md).
 
+pub mod available;
+pub mod network;
 pub mod seen;

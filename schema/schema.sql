@@ -6,7 +6,7 @@
 -- A row's rank is that of its operation. NULL means not known or not applicable, never zero.
 
 PRAGMA application_id = 1279349584;  -- 'LAPP'
-PRAGMA user_version = 7;             -- format; raised by every change that an older reader would misread
+PRAGMA user_version = 8;             -- format; raised by every change that an older reader would misread
 
 CREATE TABLE rank (
   rank           INTEGER PRIMARY KEY,    -- key in this file; the world rank, but in a file of several worlds or lives
@@ -240,4 +240,42 @@ CREATE TABLE injection (                 -- what was injected while requests of 
   interrupts   INTEGER NOT NULL,
   deferred     INTEGER NOT NULL,  -- interrupts at places where MPI could not be entered
   interrupt_ns INTEGER NOT NULL   -- in interrupts, tests left out
+);
+
+CREATE TABLE watcher (                   -- a rank that LAPSCOPE_REACH asked to watch buffers
+  rank         INTEGER PRIMARY KEY,
+  problem      TEXT,                     -- why it watched nothing, or stopped; NULL: there was none
+  words        INTEGER NOT NULL,         -- words that a thread could watch at once
+  hit_ns       INTEGER,                  -- what an access to a watched word costs the program, measured at the start
+  set_ns       INTEGER,                  -- what watching a word, and letting it go, costs; likewise
+  spent_ns     INTEGER NOT NULL,         -- cost so far
+  other_cpu_ns INTEGER                   -- CPU time of threads on which nothing was watched, as they made no MPI call: what they touched was not seen; NULL: not known
+);
+
+CREATE TABLE watch_left_out (            -- buffers that were sent or received and not watched
+  rank         INTEGER NOT NULL,
+  reason       TEXT    NOT NULL,         -- see README.md; further ones may come without another format
+  buffers      INTEGER NOT NULL,
+  PRIMARY KEY (rank, reason)
+) WITHOUT ROWID;
+
+CREATE TABLE watch (                     -- a word of a buffer, from the moment at which MPI let go of the buffer
+  id            INTEGER PRIMARY KEY,
+  operation_id  INTEGER NOT NULL,        -- that sent or received the buffer: the request's as posted, or the blocking call's
+  thread_id     INTEGER NOT NULL,        -- that posted it, or made the blocking call
+  side          TEXT    NOT NULL CHECK (side IN ('send', 'receive')),
+  begin_ns      INTEGER NOT NULL,        -- request.post_begin_ns, or call.begin_ns of a blocking call: with thread_id it says which row
+  edge_begin_ns INTEGER NOT NULL,        -- sends: begin_ns; receives: when the call that completed it returned
+  buffer_bytes  INTEGER NOT NULL,        -- from the buffer's first byte to its last
+  offset        INTEGER NOT NULL,        -- of the word in it
+  result        TEXT    NOT NULL CHECK (result IN ('touched', 'untouched', 'often')),
+  away_ns       INTEGER NOT NULL,        -- touched: from the last write to the post, or from completion to the first touch. untouched: at least; as long as it was watched. often (sends): at most; from the last write that was counted to the post
+  away_mpi_ns   INTEGER NOT NULL,        -- of it, the thread was inside MPI
+  hits          INTEGER NOT NULL,        -- accesses seen
+  toucher       TEXT CHECK (toucher IN ('program', 'mpi')),  -- NULL: untouched. mpi: inside an MPI call, which call_path_id then is
+  call_path_id  INTEGER,                 -- of the instruction behind the one that touched: depth 0 is it, further frames where they were certain
+  let_go        TEXT CHECK (let_go IN ('reused', 'ended', 'late', 'stack')),  -- untouched receives: another call took the buffer; MPI_Finalize; watched long enough; the function that had it on its stack returned
+  on_stack      INTEGER NOT NULL,        -- 1: the buffer is on the thread's stack: once its function returned, others may touch the same words
+  sparse        INTEGER NOT NULL,        -- 1: its datatype has gaps: words are of the first and last bytes of elements only
+  copy_path_id  INTEGER                  -- NULL: the buffer itself. Else one step further: the instruction that copied the buffer's word, as call_path_id has them: receives: watched was where it copied to; sends: what it copied from
 );

@@ -18,12 +18,12 @@ fn set_version(path: &Path, version: i64) {
 fn other_formats() {
     let directory = tempfile::tempdir().unwrap();
     let path = Rank::new(0).write(directory.path(), |_| ());
-    set_version(&path, 8);
+    set_version(&path, 9);
     let newer = failure(directory.path(), &["report", "rank-0.db"]);
-    assert!(newer.contains("rank-0.db: format 8, newer than format 7"), "{newer}");
-    set_version(&path, 1);
+    assert!(newer.contains("rank-0.db: format 9, newer than format 8"), "{newer}");
+    set_version(&path, 7);
     let older = failure(directory.path(), &["sites", "rank-0.db"]);
-    assert!(older.contains("rank-0.db: format 1, older than format 7"), "{older}");
+    assert!(older.contains("rank-0.db: format 7, older than format 8"), "{older}");
 }
 
 #[test]

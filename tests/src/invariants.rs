@@ -77,6 +77,25 @@ const RULES: &[(&str, &str)] = &[
               + (SELECT count(*) FROM injection WHERE policy = 0 AND (requests > 0 OR tests > 0))
               + ((SELECT ifnull(sum(requests), 0) FROM injection) <> (SELECT count(*) FROM request WHERE injection_arm = 1))",
     ),
+    (
+        "a watched word lies in its buffer, and is of a rank that watches",
+        "SELECT (SELECT count(*) FROM watch WHERE offset >= buffer_bytes)
+              + (SELECT count(*) FROM watch w JOIN operation o ON o.id = w.operation_id WHERE o.rank NOT IN (SELECT rank FROM watcher))",
+    ),
+    (
+        "a watched word was touched by somebody, or was not touched",
+        "SELECT count(*) FROM watch WHERE (result = 'untouched') <> (toucher IS NULL) OR (result = 'untouched') <> (hits = 0)
+            OR (result = 'often' AND side <> 'send') OR (let_go IS NOT NULL AND result <> 'untouched')",
+    ),
+    (
+        "the times of a watched word are in order",
+        "SELECT count(*) FROM watch WHERE away_mpi_ns > away_ns OR edge_begin_ns < begin_ns OR (side = 'send' AND edge_begin_ns <> begin_ns)",
+    ),
+    (
+        "a watched word is of a request or a call that is there",
+        "SELECT count(*) FROM watch WHERE (thread_id, begin_ns) NOT IN (SELECT thread_id, post_begin_ns FROM request)
+            AND (thread_id, begin_ns) NOT IN (SELECT thread_id, begin_ns FROM call)",
+    ),
     ("nothing was summarized", "SELECT count(*) FROM rank WHERE summarized <> 0"),
 ];
 
@@ -89,8 +108,8 @@ fn broken_rules(database: &Connection, left_out: &str) -> Result<(), String> {
     if sound != "ok" {
         broken.push(format!("integrity: {sound}"));
     }
-    if value(database, "PRAGMA user_version") != "7" {
-        broken.push("the format is not 4".to_owned());
+    if value(database, "PRAGMA user_version") != "8" {
+        broken.push("the format is not 8".to_owned());
     }
     for (rule, query) in RULES.iter().filter(|(rule, _)| *rule != left_out) {
         let count = value(database, query);

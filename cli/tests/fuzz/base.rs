@@ -7,9 +7,9 @@ use std::process::Command;
 use lapscope_fixture::small::{self, IRECV, ISEND, WAITALL};
 use lapscope_fixture::tables::{
     Call, Communicator, Counter, Cvar, Injection, Injector, Member, Rank, Request, Setting,
-    Variable,
+    Variable, Watch, WatchLeftOut, Watcher,
 };
-use lapscope_fixture::{call_id, Fixture};
+use lapscope_fixture::{call_id, Fixture, SECOND_TOUCH};
 
 use crate::watch::{commands, run_all, Answer};
 
@@ -24,6 +24,7 @@ fn more(file: &Fixture, rank: i64) {
         "INSERT INTO call_counter (call_row_id, number, value) SELECT id, 0, 1000 FROM call",
     );
     inject(file);
+    watch(file);
     let (kind, size, name) = ("inter", 1, "MPI_Comm_spawn");
     let spawned = Communicator { kind, size, name, ..Communicator::default() };
     let id = file.insert(Communicator { identity: 43, remote_size: 1, ..spawned });
@@ -55,6 +56,18 @@ fn inject(file: &Fixture) {
         interrupt_ns: 900,
         ..Injection::default()
     });
+}
+
+fn watch(file: &Fixture) {
+    file.insert(Watcher { spent_ns: 40_000, ..Watcher::default() });
+    file.insert(WatchLeftOut { reason: "share", buffers: 12 });
+    for word in 0..20 {
+        let place = (8 * word, 1_000);
+        file.insert(Watch::send(ISEND, 2_500, place, 100 * (21 - word)));
+        let received = Watch::receive(IRECV, (2_800, 30_001), place, 100 * word);
+        file.insert(Watch { copy_path_id: Some(SECOND_TOUCH), ..received.clone() });
+        file.insert(Watch { let_go: Some("late"), ..received.untouched() });
+    }
 }
 
 /// Enough rows for several pages: a wait for two requests each microsecond.

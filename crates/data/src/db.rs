@@ -11,6 +11,7 @@ mod locate;
 mod rows;
 pub mod rules;
 mod scan;
+mod watches;
 
 use std::path::{Path, PathBuf};
 
@@ -33,11 +34,12 @@ pub use rows::{BadColumn, Rows};
 pub use scan::{
     rows_to_scan, scan, scan_operations, scan_rows, scan_tallies, FromRow, NoSink, RowSink,
 };
+pub use watches::{read_left_out, read_watchers, scan_watches, was_asked_to_watch};
 
 /// `PRAGMA application_id` of every lapscope database.
 pub const APPLICATION_ID: i64 = 1_279_349_584;
 /// `PRAGMA user_version` that this program reads.
-pub const USER_VERSION: i64 = 7;
+pub const USER_VERSION: i64 = 8;
 
 /// Why a run, or one of its files, cannot be read.
 #[derive(Debug, Error)]

@@ -3,6 +3,7 @@
 pub mod bounds;
 mod call_name;
 mod rank;
+mod watch;
 
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub};
@@ -15,6 +16,7 @@ use self::bounds::{LONGEST_NS, MOST, MOST_BYTES};
 
 pub use call_name::{nonblocking_name, CallName, Completes, Mode, Needs, Transfers};
 pub use rank::{Rank, RankKey};
+pub use watch::{LetGo, Side, Toucher, Watch, WatchLeftOut, WatchResult, Watcher};
 
 /// A duration, or a moment since its rank's epoch, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -56,6 +56,11 @@ impl CallPathId {
     }
 }
 
+/// A path to an instruction of the run that touched a watched word. It is no call path by which MPI was called, so that it makes
+/// no call site.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InstructionId(u32);
+
 /// A call site of the run: what is summed by place is summed by this. In the order of [`UnnamedSite`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SiteId(u32);
@@ -80,6 +85,8 @@ pub struct Places {
     pub modules: Vec<Module>,
     /// Those by which something was called.
     pub paths: Vec<CallPath>,
+    /// Instructions that touched watched words, and what they were called from as far as that is certain.
+    pub instructions: Vec<CallPath>,
     /// Every pair of a call and a path that there is, and its site.
     uses: FxHashMap<(u32, Option<CallPathId>), SiteId>,
     sites: Vec<UnnamedSite>,
@@ -93,6 +100,8 @@ struct FileIds {
     calls: FxHashMap<i64, u32>,
     /// By `call_path.id`.
     paths: FxHashMap<i64, CallPathId>,
+    /// Likewise.
+    instructions: FxHashMap<i64, InstructionId>,
 }
 
 impl Places {
@@ -123,6 +132,12 @@ impl Places {
     /// The frame that a call path is named by.
     pub fn frame_of(&self, path: CallPathId) -> Option<Frame> {
         site_frame(self.path(path), &self.modules)
+    }
+
+    /// The instruction behind the one that touched, innermost, as a call path has return addresses: the same look-up names it. Of
+    /// a touch inside MPI, the call path of that call.
+    pub fn instruction(&self, instruction: InstructionId) -> &CallPath {
+        &self.instructions[instruction.0 as usize]
     }
 
     /// What is called by which path: indices into `calls` and `paths`.
@@ -160,6 +175,11 @@ impl<'p> OfFile<'p> {
     /// `None` when the file does not hold it.
     pub fn path(self, id: i64) -> Option<CallPathId> {
         self.ids?.paths.get(&id).copied()
+    }
+
+    /// Of `watch.call_path_id` and `watch.copy_path_id`; `None` when the file does not hold it.
+    pub fn instruction(self, id: i64) -> Option<InstructionId> {
+        self.ids?.instructions.get(&id).copied()
     }
 
     /// Where a call was made: `call_id` and `call_path_id` of a row. `None` of rows that were not there when the places were read.

@@ -10,8 +10,8 @@ pub const SCHEMA_SQL: &str = include_str!("../../../schema/schema.sql");
 pub const VIEWS_SQL: &str = include_str!("../../../schema/views.sql");
 
 /// Tables whose rows are numbered.
-pub const NUMBERED: [&str; 7] =
-    ["thread", "module", "call_path", "communicator", "operation", "call", "request"];
+pub const NUMBERED: [&str; 8] =
+    ["thread", "module", "call_path", "communicator", "operation", "call", "request", "watch"];
 
 /// Tables that are the same in every file.
 pub const SHARED: [&str; 1] = ["call_name"];
@@ -27,7 +27,7 @@ pub fn target(relation: &str, column: &str) -> Option<usize> {
         (_, "completion_id" | "call_row_id") => "call",
         (_, "request_id") => "request",
         (_, "thread_id") => "thread",
-        (_, "call_path_id" | "completion_call_path_id") => "call_path",
+        (_, "call_path_id" | "completion_call_path_id" | "copy_path_id") => "call_path",
         (_, "communicator_id") => "communicator",
         (_, "module_id") => "module",
         _ => return None,

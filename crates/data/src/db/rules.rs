@@ -239,6 +239,42 @@ pub const TABLES: &[(&str, &[Column])] = &[
             ("receive_operation_id?", OPERATION),
         ],
     ),
+    (
+        "watcher",
+        &[
+            ("rank", Rank),
+            ("problem?", Text),
+            ("words", Number),
+            ("hit_ns?", Time),
+            ("set_ns?", Time),
+            ("spent_ns", Time),
+            ("other_cpu_ns?", Time),
+        ],
+    ),
+    ("watch_left_out", &[("rank", Rank), ("reason", Text), ("buffers", Count)]),
+    (
+        "watch",
+        &[
+            ("id", Key),
+            ("operation_id", OPERATION),
+            ("thread_id", THREAD),
+            ("side", Word(&["send", "receive"])),
+            ("begin_ns", Time),
+            ("edge_begin_ns", Time),
+            ("buffer_bytes", Bytes),
+            ("offset", Bytes),
+            ("result", Word(&["touched", "untouched", "often"])),
+            ("away_ns", Time),
+            ("away_mpi_ns", Time),
+            ("hits", Count),
+            ("toucher?", Word(&["program", "mpi"])),
+            ("call_path_id?", PATH),
+            ("let_go?", Word(&["reused", "ended", "late", "stack"])),
+            ("on_stack", Flag),
+            ("sparse", Flag),
+            ("copy_path_id?", PATH),
+        ],
+    ),
 ];
 
 /// The tables that are checked row by row as they are read.

@@ -1,6 +1,12 @@
-use lapscope_fixture::tables::{Call, Operation, Rank, Request, Thread};
+use lapscope_fixture::tables::{
+    Call, CallPath, Operation, Rank, Request, Thread, Watch, WatchLeftOut, Watcher,
+};
+
+use lapscope_fixture::Fixture;
 
 use super::*;
+use crate::db::{read_left_out, read_watchers, scan_watches};
+use crate::model;
 
 /// A run of one rank with a send, whose ids are the same in every file.
 fn file(directory: &Path, rank: i64, life: i64, job: &str) -> PathBuf {
@@ -24,8 +30,18 @@ fn file_of_world(directory: &Path, world: i64, rank: i64, life: i64, job: &str) 
             let completion_id = Some(file.insert(call));
             let request = Request { operation_id: send, completion_id, ..Request::default() };
             file.insert(Request { post_begin_ns: 1, post_ns: 1, mpi_ns: Some(0), ..request });
+            watches(file, rank, send);
         });
     path
+}
+
+/// A word that was written at one of two instructions, and copied at the other.
+fn watches(file: &Fixture, rank: i64, send: i64) {
+    let [touch, copy] = [(), ()].map(|()| file.insert(CallPath::default()));
+    file.insert(Watcher { spent_ns: rank, ..Watcher::default() });
+    file.insert(WatchLeftOut { reason: "share", buffers: rank });
+    let word = Watch::send(send, 1, (0, 8), rank).touched(touch);
+    file.insert(Watch { copy_path_id: Some(copy), ..word });
 }
 
 fn rows(connection: &Connection) -> Vec<(i64, i64, i64, i64, String)> {
@@ -48,6 +64,37 @@ fn side_by_side_and_merged_are_the_same() {
     assert_eq!(rows(&Database::open(&output).unwrap().connection), expected);
     let again = merge(&files, &output, &|_| ()).unwrap_err().to_string();
     assert!(again.contains("exists already"), "{again}");
+}
+
+/// Operations are two of each file, and so are call paths; there is one thread.
+#[test]
+fn watched_words_refer_to_rows_of_their_own_rank() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = [file(directory.path(), 0, 1, "j"), file(directory.path(), 1, 1, "j")];
+    let output = directory.path().join("all.db");
+    merge(&files, &output, &|_| ()).unwrap();
+    let merged = Database::open(&output).unwrap();
+    let together = open_together(&files, &|_| (), &|_| ()).unwrap();
+    for connection in [&merged.connection, &together.connection] {
+        let mut watches = Vec::new();
+        scan_watches(connection, |watch| watches.push(*watch)).unwrap();
+        let refers = |watch: &model::Watch| {
+            let paths = (watch.instruction_id, watch.copy_id);
+            (watch.away.0, watch.operation_id, watch.thread_id, paths)
+        };
+        let refers: Vec<_> = watches.iter().map(refers).collect();
+        assert_eq!(refers, [(0, 1, 1, (Some(1), Some(2))), (1, 3, 2, (Some(3), Some(4)))]);
+    }
+    let watchers = read_watchers(&merged).unwrap();
+    assert_eq!(
+        watchers.iter().map(|it| (it.rank.0, it.spent.0)).collect::<Vec<_>>(),
+        [(0, 0), (1, 1)]
+    );
+    let left_out = read_left_out(&merged).unwrap();
+    assert_eq!(
+        left_out.iter().map(|it| (it.rank.0, it.buffers)).collect::<Vec<_>>(),
+        [(0, 0), (1, 1)]
+    );
 }
 
 #[test]

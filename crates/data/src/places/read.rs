@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use rusqlite::Row;
 use rustc_hash::FxHashSet;
 
-use super::{unknown_call, CallPathId, FileIds, Interner, Places, SiteId};
+use super::{unknown_call, CallPathId, FileIds, InstructionId, Interner, Places, SiteId};
 use crate::db::{collect, side_by_side, Database, DbError};
 use crate::model::{CallName, CallPath, Frame, Module, Text};
 
@@ -18,6 +18,8 @@ struct FilePlaces {
     paths: HashMap<i64, CallPath>,
     /// `call_id` and `call_path_id` of everything that it has rows of, in order.
     uses: Vec<(i64, Option<i64>)>,
+    /// `call_path_id` and `copy_path_id` of its watches, in order.
+    touches: Vec<i64>,
 }
 
 impl Places {
@@ -39,7 +41,8 @@ impl Places {
 
     fn number_files(files: Vec<(PathBuf, FilePlaces)>) -> Places {
         let (mut calls, mut modules) = (Interner::default(), Interner::default());
-        let (mut paths, mut places) = (Interner::default(), Places::default());
+        let (mut paths, mut instructions) = (Interner::default(), Interner::default());
+        let mut places = Places::default();
         for (name, file) in files {
             let mut ids = FileIds::default();
             for &(call, path) in &file.uses {
@@ -55,10 +58,14 @@ impl Places {
                 let path = path.and_then(|path| ids.paths.get(&path).copied());
                 places.uses.insert((call, path), SiteId::default());
             }
+            for (&id, known) in file.touches.iter().filter_map(|id| file.paths.get_key_value(id)) {
+                let path = renumber(known, &file.modules, &mut modules);
+                ids.instructions.insert(id, InstructionId(instructions.intern(path) as u32));
+            }
             places.files.insert(name, ids);
         }
         (places.calls, places.modules) = (calls.values, modules.values);
-        places.paths = paths.values;
+        (places.paths, places.instructions) = (paths.values, instructions.values);
         places.number(|_| None, |frame| frame);
         places
     }
@@ -79,7 +86,8 @@ fn read_file(database: &Database) -> rusqlite::Result<FilePlaces> {
     let mut calls = read_calls(database)?;
     calls.retain(|id, _| used.contains(id)); // a file names all calls that there are
     let (modules, paths) = read_paths(database)?;
-    Ok(FilePlaces { calls, modules, paths, uses })
+    let touches = read_touches(database)?;
+    Ok(FilePlaces { calls, modules, paths, uses, touches })
 }
 
 fn read_calls(database: &Database) -> rusqlite::Result<HashMap<i64, CallName>> {
@@ -122,6 +130,13 @@ fn read_uses(database: &Database) -> rusqlite::Result<Vec<(i64, Option<i64>)>> {
     Ok(uses)
 }
 
+/// Few instructions touch many words.
+fn read_touches(database: &Database) -> rusqlite::Result<Vec<i64>> {
+    let sql = "SELECT call_path_id FROM watch WHERE call_path_id IS NOT NULL
+               UNION SELECT copy_path_id FROM watch WHERE copy_path_id IS NOT NULL";
+    collect(database, sql, |row| row.get(0))
+}
+
 /// Modules, and paths whose frames index into them.
 fn read_paths(database: &Database) -> rusqlite::Result<(Vec<Module>, HashMap<i64, CallPath>)> {
     let modules: Vec<(i64, Module)> =
@@ -152,6 +167,7 @@ mod tests {
     use super::*;
 
     /// MPI_Isend by the path `path`, whose frame is at `address`, and by one that is not in the file.
+    /// A word was touched at the same address.
     fn file(call: i64, path: i64, modules: &[&str], at: u32, address: u64) -> FilePlaces {
         let module = |path: &&str| Module { path: (*path).into(), build_id: String::new() };
         let frames = vec![Frame { module: Some(at), address, level: 0 }];
@@ -160,6 +176,7 @@ mod tests {
             modules: modules.iter().map(module).collect(),
             paths: HashMap::from([(path, CallPath { frames, ..CallPath::default() })]),
             uses: vec![(call, Some(path)), (call, Some(99))],
+            touches: vec![path, 99],
         }
     }
 
@@ -180,5 +197,29 @@ mod tests {
         let named = |id| (places.call(id).name.as_str(), places.site(id).frame);
         let frame = Frame { module: Some(0), address: 0x20, level: 0 };
         assert_eq!(site(&c, 1, Some(1)).map(named), Some(("MPI_Isend", Some(frame))));
+    }
+
+    #[test]
+    fn instructions_are_one_in_all_files_and_make_no_site() {
+        let [a, b, c] = ["a", "b", "c"].map(PathBuf::from);
+        let touches_alone = |mut file: FilePlaces| {
+            file.uses = vec![(1, None)];
+            file
+        };
+        let places = Places::number_files(vec![
+            (a.clone(), touches_alone(file(1, 1, &["app"], 0, 0x10))),
+            (b.clone(), touches_alone(file(1, 5, &["libc.so", "app"], 1, 0x10))),
+            (c.clone(), file(1, 1, &["app"], 0, 0x20)),
+        ]);
+        let instruction = |file: &PathBuf, id| places.of_file(file).instruction(id);
+        assert_eq!((places.instructions.len(), places.paths.len()), (2, 1));
+        assert!(instruction(&a, 1).is_some(), "no call was made by that path");
+        assert_eq!(instruction(&a, 1), instruction(&b, 5));
+        assert_ne!(instruction(&a, 1), instruction(&c, 1));
+        assert_eq!(instruction(&a, 99), None, "a path that is not in the file");
+        assert_eq!(places.of_file(&a).path(1), None);
+        let frame = Frame { module: Some(0), address: 0x10, level: 0 };
+        let frames = instruction(&b, 5).map(|id| places.instruction(id).frames.clone());
+        assert_eq!(frames, Some(vec![frame]), "modules are the run's");
     }
 }

@@ -5,13 +5,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::Finding;
+use super::{watchpoints, Finding};
 use crate::launch::line::find_executable;
 
 const TOPIC: &str = "machine";
 
 pub fn look() -> Vec<Finding> {
-    vec![clock(), perf(), papi(), slow_link(), disk(Path::new("."))]
+    vec![clock(), perf(), watchpoints::look(TOPIC), papi(), slow_link(), disk(Path::new("."))]
 }
 
 fn clock() -> Finding {

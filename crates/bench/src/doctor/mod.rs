@@ -4,6 +4,7 @@ pub mod libraries;
 pub mod machine;
 pub mod mpi;
 pub mod subject;
+mod watchpoints;
 
 use serde::Serialize;
 

@@ -29,6 +29,8 @@ pub enum ProblemKind {
     UnknownRequests,
     Rebuilt,
     NoSymbols,
+    NotWatched,
+    UnseenThreads,
 }
 
 /// One problem, said in a sentence or two.

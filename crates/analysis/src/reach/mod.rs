@@ -8,4 +8,5 @@ pub mod read;
 pub mod seen;
 #[cfg(test)]
 mod simulated;
+pub mod watching;
 pub mod words;

@@ -5,6 +5,7 @@ pub mod estimate;
 pub mod network;
 pub mod order;
 pub mod read;
+pub mod pattern;
 pub mod seen;
 #[cfg(test)]
 mod simulated;

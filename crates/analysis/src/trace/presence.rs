@@ -104,6 +104,18 @@ impl Presence {
         end - begin - inside
     }
 
+    /// Nanoseconds of `begin..end` in which both ranks were outside MPI.
+    pub fn outside_both(&self, other: &Presence, begin: i64, end: i64) -> i64 {
+        let inside = |presence: &Presence| {
+            let first = presence.place(begin + 1);
+            let intervals = presence.intervals[first..].iter();
+            intervals.take_while(|interval| interval.0 < end).copied().collect::<Vec<_>>()
+        };
+        let mut either = inside(self);
+        either.extend(inside(other));
+        Presence::new(either).outside(begin, end)
+    }
+
     /// Nanoseconds outside MPI from `begin` until it last entered MPI before `end`; of very many intervals only the first
     /// are looked at.
     #[inline]
@@ -150,6 +162,9 @@ mod tests {
         assert_eq!(presence.absent(15_000, 50_000), 20_000);
         assert_eq!(presence.absent(0, 100_000), 30_000);
         assert_eq!(Presence::new(vec![]).outside(0, 7), 7);
+        let other = Presence::new(vec![(20_000, 40_000), (90_000, 95_000)]);
+        assert_eq!(presence.outside_both(&other, 0, 100_000), 55_000);
+        assert_eq!(presence.outside_both(&other, 40_000, 92_000), 40_000);
     }
 
     #[test]

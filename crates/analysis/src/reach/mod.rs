@@ -4,8 +4,8 @@ pub mod available;
 pub mod estimate;
 pub mod network;
 pub mod order;
-pub mod read;
 pub mod pattern;
+pub mod read;
 pub mod seen;
 #[cfg(test)]
 mod simulated;

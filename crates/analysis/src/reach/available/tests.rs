@@ -1,27 +1,30 @@
-//! Kernels whose times available are worked out by hand, and the same kernels as if measured.
+//! Kernels whose times available are worked out by hand.
+
+use lapscope_fixture::random::Random;
 
 use super::*;
 
-fn kernel(words: u64, produced: Order, consumed: Order) -> Kernel {
-    let (produce, consume) = (30.0, 10.0);
-    let (after_production, before_consumption) = (500.0, 200.0);
-    Kernel { words, produced, consumed, produce, consume, after_production, before_consumption }
+/// T_P 30, T_C 10, T_AP 500, T_AC 200 ns.
+fn kernel(words: u64, produced: Order, consumed: Order) -> Transfer {
+    Transfer {
+        send: Profile::exactly(produced, 500.0, 30.0, words),
+        receive: Profile::exactly(consumed, 200.0, 10.0, words),
+        words,
+    }
 }
 
 #[test]
 fn phiib_of_sweep3d_has_the_same_time_for_all_data() {
-    let phiib = Kernel {
-        words: 10,
-        produced: Order::Same,
-        consumed: Order::Same,
-        produce: 1050.0,
-        consume: 1050.0,
-        after_production: 0.0,
-        before_consumption: 0.0,
-    };
-    let times: Vec<f64> = (0..10).filter_map(|i| phiib.at(i)).collect();
-    assert_eq!(times, [9450.0; 10], "published: 9.46 us");
-    assert_eq!(phiib.worst(), Bounds::exactly(9450.0));
+    let side = Profile::exactly(Order::Same, 0.0, 1050.0, 10);
+    let phiib = Transfer { send: side, receive: side, words: 10 };
+    for i in 0..10 {
+        let Some(Bounds { estimate: Some(time), .. }) = phiib.at(f64::from(i) / 9.0) else {
+            panic!()
+        };
+        assert!((time - 9450.0).abs() < 1e-6, "{i}: {time}; published: 9.46 us");
+    }
+    let worst = Available::concurrent(&phiib).sent_while_produced.worst;
+    assert_eq!(worst, Bounds::exactly(9450.0));
 }
 
 #[test]
@@ -36,118 +39,101 @@ fn phijb_of_sweep3d_hides_nothing() {
 
 #[test]
 fn orders() {
-    let worst = |produced, consumed| kernel(101, produced, consumed).worst();
+    let of = |produced, consumed| Available::concurrent(&kernel(101, produced, consumed));
+    let all = |produced, consumed| of(produced, consumed).sent_while_produced;
+    let exactly =
+        |worst, half| OfData { worst: Bounds::exactly(worst), half: Bounds::exactly(half) };
     // the last word is written last and read last: 100 steps of consumption; the first 100 of production
-    assert_eq!(worst(Order::Same, Order::Same), Bounds::exactly(700.0 + 1000.0));
-    assert_eq!(worst(Order::Reverse, Order::Reverse), Bounds::exactly(700.0 + 1000.0));
+    assert_eq!(all(Order::Same, Order::Same), exactly(1700.0, 700.0 + 1500.0 + 500.0));
+    assert_eq!(all(Order::Reverse, Order::Reverse), exactly(1700.0, 2700.0));
     // one word is written last and read first
-    assert_eq!(worst(Order::Same, Order::Reverse), Bounds::exactly(700.0));
-    assert_eq!(worst(Order::Reverse, Order::Same), Bounds::exactly(700.0));
-    assert_eq!(kernel(101, Order::Same, Order::Reverse).at(0), Some(700.0 + 3000.0 + 1000.0));
-    assert_eq!(kernel(101, Order::Random, Order::Same).at(0), None);
+    assert_eq!(all(Order::Same, Order::Reverse), exactly(700.0, 2700.0));
+    assert_eq!(all(Order::Reverse, Order::Same), exactly(700.0, 2700.0));
+    // each word is read when it is there
+    assert_eq!(all(Order::Same, Order::AtOnce), exactly(700.0, 2200.0));
+    assert_eq!(all(Order::AtOnce, Order::AtOnce), exactly(700.0, 700.0));
+    for (produced, consumed) in [(Order::Same, Order::Reverse), (Order::Random, Order::Same)] {
+        let of = of(produced, consumed);
+        assert_eq!(of.sent_when_produced, exactly(700.0, 700.0));
+        // half of the words are read 50 steps behind the first
+        assert_eq!(of.received_while_consumed, exactly(700.0, 1200.0));
+    }
 }
 
-/// Numbers below `below`, each as likely: a linear congruential generator.
-fn shuffled(words: u64, state: &mut u64) -> Vec<u64> {
-    let mut order: Vec<u64> = (0..words).collect();
-    for place in (1..words as usize).rev() {
-        *state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        order.swap(place, (*state >> 33) as usize % (place + 1));
+fn shuffled(words: u32, random: &mut Random) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..words).collect();
+    for place in (1..order.len()).rev() {
+        order.swap(place, random.below(place as i64 + 1) as usize);
     }
     order
 }
 
 #[test]
 fn random_order_is_told_by_its_median() {
-    let random = kernel(1000, Order::Random, Order::Same);
-    let Bounds { low, estimate: Some(estimate), high: Some(high) } = random.worst() else {
-        panic!()
-    };
-    assert_eq!((low, high), (700.0, 700.0 + 999.0 * 10.0));
-    let mut state = 1;
-    let mut worst: Vec<f64> = (0..301)
+    let words = 1000;
+    let transfer = kernel(words.into(), Order::Random, Order::Same);
+    assert_eq!(transfer.at(0.0), None);
+    let OfData { worst, half } = Available::concurrent(&transfer).sent_while_produced;
+    assert_eq!((worst.low, worst.high), (700.0, Some(700.0 + 999.0 * 10.0)));
+    let mut random = Random(1);
+    let mut of_orders: Vec<[f64; 2]> = (0..301)
         .map(|_| {
-            let order = shuffled(1000, &mut state);
-            let times =
-                (0..).zip(&order).map(|(consumed, &produced)| random.of(produced, consumed));
-            times.fold(f64::INFINITY, f64::min)
+            let produced = shuffled(words, &mut random);
+            let time = |(consumed, &produced): (u32, &u32)| {
+                700.0 + 30.0 * f64::from(words - produced - 1) + 10.0 * f64::from(consumed)
+            };
+            let mut times: Vec<f64> = (0..).zip(&produced).map(time).collect();
+            times.sort_by(f64::total_cmp);
+            [times[0], times[500]]
         })
         .collect();
-    worst.sort_by(f64::total_cmp);
-    let median = worst[150];
-    assert!((median / estimate - 1.0).abs() < 0.1, "{median} {estimate}");
-}
-
-/// What watches would tell of a kernel, at these words of its buffers.
-fn measured(kernel: &Kernel, words: &[u64]) -> (Profile, Profile) {
-    let last = kernel.words - 1;
-    let place = |order, i| if order == Order::Same { i } else { last - i };
-    let profile = |time: &dyn Fn(u64) -> f64| {
-        let position =
-            |&i: &u64| Position { x: i as f64 / last as f64, time: Bounds::exactly(time(i)) };
-        Profile::new(words.iter().map(position).collect(), 10).unwrap()
-    };
-    let before =
-        |i| kernel.after_production + kernel.produce * (last - place(kernel.produced, i)) as f64;
-    let after = |i| kernel.before_consumption + kernel.consume * place(kernel.consumed, i) as f64;
-    (profile(&before), profile(&after))
-}
-
-#[test]
-fn what_was_measured_gives_what_the_kernel_says() {
-    for orders in [
-        (Order::Same, Order::Same),
-        (Order::Same, Order::Reverse),
-        (Order::Reverse, Order::Same),
-        (Order::Reverse, Order::Reverse),
-    ] {
-        let kernel = kernel(101, orders.0, orders.1);
-        let (send, receive) = measured(&kernel, &[0, 40, 70, 100]);
-        let available = Available::concurrent(Some(&send), Some(&receive));
-        assert_eq!(available.sent_while_produced.worst, kernel.worst(), "{orders:?}");
-        assert_eq!(available.sent_when_produced.worst, Bounds::exactly(kernel.independent()));
-        assert_eq!(available.sent_when_produced.half, Bounds::exactly(kernel.independent()));
-        // the first to be consumed waits as long as all; half of them 50 steps longer
-        let received = available.received_while_consumed;
-        assert_eq!(received.worst, Bounds::exactly(700.0));
-        assert!((received.half.estimate.unwrap() - 1200.0).abs() < 10.0, "{received:?}");
-        assert_eq!(send.per_word(101), Bounds::exactly(30.0));
-        assert_eq!(receive.per_word(101), Bounds::exactly(10.0));
-    }
+    of_orders.sort_by(|a, b| a[0].total_cmp(&b[0]));
+    let ratio = of_orders[150][0] / worst.estimate.unwrap();
+    assert!((ratio - 1.0).abs() < 0.1, "{ratio}");
+    let ratio = of_orders[150][1] / half.estimate.unwrap();
+    assert!((ratio - 1.0).abs() < 0.05, "{ratio}");
+    // with nothing to wait for on one side the worst is what all have
+    let at_once =
+        Transfer { receive: Profile { order: Order::AtOnce, ..transfer.receive }, ..transfer };
+    let worst = Available::concurrent(&at_once).sent_while_produced.worst;
+    assert_eq!(worst, Bounds::exactly(700.0));
 }
 
 #[test]
 fn bounds_stay_bounds() {
-    let (send, _) = measured(&kernel(101, Order::Same, Order::Same), &[0, 100]);
-    let untouched = Bounds { low: 300.0, estimate: None, high: None };
-    let touched = Bounds { low: 100.0, estimate: Some(150.0), high: Some(200.0) };
-    let positions = vec![Position { x: 1.0, time: untouched }, Position { x: 0.0, time: touched }];
-    let receive = Profile::new(positions, 10).unwrap();
-    assert_eq!(receive.least(), touched, "the other is longer");
-    let available = Available::concurrent(Some(&send), Some(&receive));
-    let worst = available.sent_when_produced.worst;
-    assert_eq!(worst, Bounds { low: 600.0, estimate: Some(650.0), high: Some(700.0) });
-    // nothing limits the end, nor what lies on the way there
-    assert_eq!(receive.at(0.5), Bounds { low: 200.0, estimate: None, high: None });
-    let worst = available.sent_while_produced.worst;
-    assert_eq!((worst.low, worst.estimate), (500.0 + 300.0, None));
-    assert_eq!(receive.per_word(101), Bounds { low: 1.0, estimate: None, high: None });
+    let known = kernel(101, Order::Same, Order::Same);
+    let receive = Profile {
+        order: Order::Same,
+        all: Bounds { low: 100.0, estimate: Some(150.0), high: Some(200.0) },
+        half: Bounds { low: 300.0, estimate: None, high: None },
+        word: Some(Bounds { low: 1.0, estimate: None, high: None }),
+    };
+    let available = Available::concurrent(&Transfer { receive, ..known });
+    let worst = Bounds { low: 600.0, estimate: Some(650.0), high: Some(700.0) };
+    assert_eq!(available.sent_when_produced.worst, worst);
+    // the last word: 100 steps of at least 1 ns each; the first: 100 steps of production
+    let worst = Bounds { low: 700.0, estimate: None, high: Some(700.0 + 3000.0) };
+    assert_eq!(available.sent_while_produced.worst, worst);
 
-    let one_side = Available::concurrent(Some(&send), None);
-    let worst = one_side.sent_when_produced.worst;
-    assert_eq!(worst, Bounds { low: 500.0, estimate: None, high: None });
+    let unordered = Profile { order: Order::Unknown, word: None, ..receive };
+    let available = Available::concurrent(&Transfer { receive: unordered, ..known });
+    let at_least = |low| Bounds { low, estimate: None, high: None };
+    // half of the send buffer has 2000, all of the receive buffer 100
+    let expected = OfData { worst: at_least(600.0), half: at_least(2100.0) };
+    assert_eq!(available.sent_while_produced, expected);
+
+    let one_side = Available::concurrent(&Transfer { receive: Profile::UNKNOWN, ..known });
+    assert_eq!(one_side.sent_when_produced.worst, at_least(500.0));
+    assert_eq!(one_side.sent_while_produced.half, at_least(2000.0));
 }
 
 #[test]
 fn the_first_datum_of_a_pipeline_has_none() {
-    let (send, receive) = measured(&kernel(101, Order::Same, Order::Same), &[0, 100]);
-    let pipelined = Available::pipelined(Some(&send), Some(&receive));
+    let transfer = kernel(101, Order::Same, Order::Same);
     let none = Bounds { low: 0.0, estimate: Some(0.0), high: Some(700.0) };
-    for of_data in pipelined.by_granularity() {
+    for of_data in Available::pipelined(&transfer).by_granularity() {
         assert_eq!(of_data.worst, none);
     }
-    let either = Available::either(Some(&send), Some(&receive));
     let unknown = Bounds { low: 0.0, estimate: None, high: Some(1700.0) };
-    assert_eq!(either.sent_while_produced.worst, unknown);
+    assert_eq!(Available::either(&transfer).sent_while_produced.worst, unknown);
 }

@@ -6,7 +6,7 @@ home=${HOSTILE_HOME:-/nowhere/at/all}
 unset HOSTILE_HOME
 # shellcheck disable=SC2086 # no blanks in it
 exec env HOME="$home" XDG_DATA_HOME="$home/.local/share" XDG_CONFIG_HOME="$home" XDG_CACHE_HOME="$home" \
-    LAPSCOPE_DIR=/nowhere/run LAPSCOPE_ENABLE=off LAPSCOPE_QUIET=on LAPSCOPE_CONVERT=off LAPSCOPE_MAX_MB=1 LAPSCOPE_INJECT=calls \
+    LAPSCOPE_DIR=/nowhere/run LAPSCOPE_ENABLE=off LAPSCOPE_QUIET=on LAPSCOPE_CONVERT=off LAPSCOPE_MAX_MB=1 LAPSCOPE_INJECT=calls LAPSCOPE_REACH=on \
     LAPSCOPE_CALIBRATION_DIR="$home/.local/share/lapscope/calibration" LAPSCOPE_LIBRARY=/nowhere/liblapscope.so \
     LAPSCOPE_CALLPATH=off LAPSCOPE_NO_SUCH_OPTION=1 \
     OMPI_MCA_btl=no_such_component OMPI_MCA_pml=no_such_component PRTE_MCA_ras=no_such_component \

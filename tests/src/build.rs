@@ -225,6 +225,64 @@ pub fn has_fortran(mpi: &Mpi, binding: Binding) -> bool {
     })
 }
 
+/// What an example is compiled with, beside its own options; by the ending of its source.
+fn example_compiler(mpi: &Mpi, source: &Path) -> Option<Command> {
+    let end = source.extension().unwrap_or_default().to_string_lossy();
+    let mut compiler = child::command(mpi.compiler);
+    let warnings = ["-g", "-Wall", "-Wextra", "-Wshadow", "-Werror"];
+    match &*end {
+        "c" => compiler.args(warnings).args(["-std=gnu11", "-Wno-stringop-overflow"]),
+        "cpp" => compiler
+            .envs([("OMPI_CC", "g++"), ("MPICH_CC", "g++"), ("I_MPI_CC", "g++")])
+            .args(warnings)
+            .args(CPP_FLAGS),
+        "f90" if has_fortran(mpi, Binding::F08) => {
+            compiler = child::command(mpi.fortran[0]);
+            compiler.args(["-g", "-Wall", "-ffree-line-length-none"])
+        }
+        _ => return None,
+    };
+    Some(compiler)
+}
+
+/// The binary of a program of `examples`, as `reach/reach.c`, with these options of the compiler. `None` where the MPI has no such
+/// Fortran.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn example(mpi: &Mpi, example: &str, options: &[&str]) -> Option<PathBuf> {
+    let examples = paths::root().join("examples");
+    let source = examples.join(example);
+    let mut compiler = example_compiler(mpi, &source)?;
+    let _turn = turn::of_compilers(mpi.name);
+    let name = format!("{}{}", example.replace('/', "-"), options.concat());
+    let binary = paths::built(mpi.name).join("examples").join(name);
+    let mut sources = rows::files(&examples.join("common"));
+    sources.push(source.clone());
+    if !is_current(&binary, &sources) {
+        let fortran: &[&str] = if example.ends_with(".f90") { &mpi.fortran[1..] } else { &[] };
+        compile(&mut compiler, &source, &binary, &[options, fortran].concat())
+            .unwrap_or_else(|said| panic!("{said}"));
+    }
+    Some(binary)
+}
+
+/// The binary of `tests/apps/<tool>.c`, which is no MPI program.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn tool(tool: &str) -> PathBuf {
+    let _turn = turn::of_compilers("none");
+    let source = paths::apps().join(format!("{tool}.c"));
+    let binary = paths::built("none").join(tool);
+    let mut sources = headers();
+    sources.push(source.clone());
+    if !is_current(&binary, &sources) {
+        compile_c("cc", &source, &binary, &[]);
+    }
+    binary
+}
+
 /// The shared library of `tests/apps/<library>.c` for an MPI.
 ///
 /// # Panics

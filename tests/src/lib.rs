@@ -32,5 +32,6 @@ pub mod torture;
 pub mod trials;
 pub mod truth;
 pub mod turn;
+pub mod watchpoints;
 
 pub use lapscope_fixture::child;

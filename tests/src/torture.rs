@@ -1,5 +1,5 @@
 //! The programs of `tests/apps/torture`, which do what an interruption could break while large messages are pending, and how
-//! they are run with tests injected as often as can be.
+//! they are run with tests injected, and words of buffers watched, as often as can be.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::launch::{place, Form, Job, Outcome};
 use crate::mpi::Mpi;
 use crate::{invariants, messages, paths, rows};
 
-/// Ways to inject tests.
+/// Ways to inject tests, and to watch buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
     Off,
@@ -20,22 +20,41 @@ pub enum Mode {
     /// As [`Mode::Timer`] where perf's events are not allowed.
     CpuTime,
     Thread,
+    /// Nothing is injected; words of all buffers are watched.
+    Reach,
+    /// [`Mode::Timer`] and [`Mode::Reach`]: interrupts of two kinds.
+    ReachAndTimer,
 }
 
 impl Mode {
     /// Those in which most is injected.
-    pub const MOST: [Self; 3] = [Self::Timer, Self::CpuTime, Self::Thread];
+    pub const MOST: [Self; 5] =
+        [Self::Timer, Self::CpuTime, Self::Thread, Self::Reach, Self::ReachAndTimer];
 
-    /// Variables of lapscope: as often as can be, for requests of any size, whatever it costs.
+    /// Whether buffers are watched.
+    pub fn watches(self) -> bool {
+        matches!(self, Self::Reach | Self::ReachAndTimer)
+    }
+
+    /// Whether tests are injected.
+    pub fn injects(self) -> bool {
+        !matches!(self, Self::Off | Self::Reach)
+    }
+
+    /// Variables of lapscope: as often as can be, for requests and buffers of any size, whatever it costs.
     pub fn options(self) -> Vec<(&'static str, &'static str)> {
         let (mode, clock) = match self {
-            Self::Off => ("off", "auto"),
+            Self::Off | Self::Reach => ("off", "auto"),
             Self::Calls => ("calls", "auto"),
-            Self::Timer => ("timer", "auto"),
+            Self::Timer | Self::ReachAndTimer => ("timer", "auto"),
             Self::CpuTime => ("timer", "cputime"),
             Self::Thread => ("thread", "auto"),
         };
         vec![
+            ("LAPSCOPE_REACH", if self.watches() { "on" } else { "off" }),
+            ("LAPSCOPE_REACH_SHARE", "100"),
+            ("LAPSCOPE_REACH_MIN_BYTES", "0"),
+            ("LAPSCOPE_REACH_BUDGET", "100"),
             ("LAPSCOPE_INJECT", mode),
             ("LAPSCOPE_INJECT_CLOCK", clock),
             ("LAPSCOPE_INJECT_INTERVAL_US", "20"),
@@ -229,11 +248,15 @@ fn broken_data(run: &Path) -> Vec<String> {
     wrong
 }
 
-/// What was injected in a run, over all ranks.
+/// What was injected and watched in a run, over all ranks.
 #[derive(Debug, Default)]
 pub struct Injected {
     pub tests: u64,
     pub found: u64,
+    /// Words of buffers.
+    pub watches: u64,
+    /// Why a rank watched nothing, or stopped.
+    pub blind: Vec<String>,
     /// Why a rank injected nothing or stopped; `none` where it was not asked to.
     pub problems: Vec<String>,
     /// What lapscope said.
@@ -245,12 +268,17 @@ impl Injected {
         let mut all = Self { said: with.said.clone(), ..Self::default() };
         for path in rows::databases(run) {
             let database = rows::open(&path);
-            let sum = |column| {
-                let query = format!("SELECT ifnull(sum({column}), 0) FROM injection");
-                rows::value(&database, &query).parse::<u64>().expect("a sum")
-            };
-            all.tests += sum("tests");
-            all.found += sum("found");
+            let number = |query: &str| rows::value(&database, query).parse::<u64>().expect(query);
+            all.tests += number("SELECT ifnull(sum(tests), 0) FROM injection");
+            all.found += number("SELECT ifnull(sum(found), 0) FROM injection");
+            all.watches += number("SELECT count(*) FROM watch");
+            let blind = rows::value(
+                &database,
+                "SELECT ifnull((SELECT problem FROM watcher WHERE problem IS NOT NULL), '')",
+            );
+            if !blind.is_empty() {
+                all.blind.push(blind);
+            }
             let problem = "SELECT ifnull((SELECT coalesce(problem, '') FROM injector), 'none')";
             let problem = rows::value(&database, problem);
             if !problem.is_empty() {

@@ -83,10 +83,20 @@ fn rows_of_a_share() {
     }
 }
 
+/// A few programs under every MPI with words of their buffers watched; in `make check-all` every program under two of them.
+#[test]
+fn rows_with_watches() {
+    let mpis = mpi::all().len();
+    let all = share::includes("rows of most programs with words of buffers watched");
+    check(&[Mode::Reach], |program, mpi| {
+        (program + 1) % mpis == mpi && program / mpis % 4 == 0 || all && (program + mpi) % 3 == 0
+    });
+}
+
 #[test]
 #[ignore = "an hour"]
 fn rows_in_full() {
-    check(&[Mode::Calls, Mode::Timer, Mode::Thread], |_, _| true);
+    check(&[Mode::Calls, Mode::Timer, Mode::Thread, Mode::Reach], |_, _| true);
 }
 
 /// mpi4py's tests of what goes on while requests are pending.
@@ -129,10 +139,20 @@ fn tests_of_mpi4py() {
     }
 }
 
+const MOST_MODULES: [&str; 4] = ["-e", "test_datatype", "-e", "test_spawn"];
+
+/// All but the longest of them, under every MPI, with words of buffers watched.
+#[test]
+fn tests_of_mpi4py_with_watches() {
+    if share::includes("mpi4py's tests with words of buffers watched") {
+        let limit = Duration::from_secs(600);
+        check_suite(&MOST_MODULES, &[Mode::Reach], &mpi::with_python(), limit);
+    }
+}
+
 #[test]
 #[ignore = "an hour"]
 fn tests_of_mpi4py_in_full() {
-    let without = ["-e", "test_datatype", "-e", "test_spawn"];
-    let modes = [Mode::Calls, Mode::Timer, Mode::Thread];
-    check_suite(&without, &modes, &mpi::with_python(), Duration::from_secs(600));
+    let modes = [Mode::Calls, Mode::Timer, Mode::Thread, Mode::ReachAndTimer];
+    check_suite(&MOST_MODULES, &modes, &mpi::with_python(), Duration::from_secs(600));
 }

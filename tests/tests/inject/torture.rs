@@ -8,6 +8,7 @@ use lapscope_tests::build;
 use lapscope_tests::launch::Outcome;
 use lapscope_tests::mpi::{self, Mpi};
 use lapscope_tests::share;
+use lapscope_tests::watchpoints;
 use lapscope_tests::torture::{programs, Injected, Mode, Run};
 
 /// Rounds of a program in `make check`: some hundredths of a second without lapscope.
@@ -19,19 +20,24 @@ const MAIN: &[&str] = &["openmpi", "mpich"];
 /// Programs that `timer` does not interrupt, and a word of what it says why.
 const REFUSED: &[(&str, &str)] = &[("allocator", "malloc"), ("urgent", "signal")];
 
-/// In `make check-all`: everything under the MPIs of Debian, by turns with the other clock; under the others half of the
-/// programs, each in one mode. In `make check`: under the MPIs of Debian each program in two modes, which are others under the
-/// second; under the others a quarter of them.
+/// In `make check-all`: everything under the MPIs of Debian, by turns with the other clock; under the others each program in
+/// one mode. In `make check`: under the MPIs of Debian each program in two modes, which are others under the second, a quarter of
+/// them watched; under the others a quarter of them, and a few watched.
 fn share(program: usize, mpi: usize, name: &str) -> &'static [Mode] {
     let all = share::includes("programs of tests/apps/torture in half of the modes");
     match ((program + mpi) % 4, MAIN.contains(&name)) {
-        (0 | 2, true) if all => &[Mode::CpuTime, Mode::Timer, Mode::Thread],
-        (_, true) if all => &[Mode::Calls, Mode::Timer, Mode::Thread],
+        (0 | 2, true) if all => &[Mode::CpuTime, Mode::Timer, Mode::Thread, Mode::Reach],
+        (_, true) if all => {
+            &[Mode::Calls, Mode::Timer, Mode::Thread, Mode::Reach, Mode::ReachAndTimer]
+        }
         (0, true) => &[Mode::CpuTime, Mode::Thread],
+        (1, true) => &[Mode::Timer, Mode::Thread, Mode::Reach],
         (2, true) => &[Mode::Calls, Mode::Timer],
         (_, true) => &[Mode::Timer, Mode::Thread],
         (0, _) if all || program % 8 < 4 => &[Mode::Timer],
+        (1, _) if all || program % 8 == 1 => &[Mode::Reach],
         (2, _) if all || program % 8 >= 4 => &[Mode::Thread],
+        (3, _) if all => &[Mode::ReachAndTimer],
         _ => &[],
     }
 }
@@ -40,8 +46,10 @@ fn share(program: usize, mpi: usize, name: &str) -> &'static [Mode] {
 fn wrong(run: &Run, injected: &Injected) -> Option<String> {
     let refused = REFUSED.iter().find(|(program, _)| *program == run.program);
     let fits = match (run.mode, refused) {
-        (Some(Mode::Off), _) => injected.problems.iter().all(|problem| problem == "none"),
-        (Some(Mode::Timer | Mode::CpuTime), Some((_, word))) => {
+        (Some(Mode::Off | Mode::Reach), _) => {
+            injected.problems.iter().all(|problem| problem == "none")
+        }
+        (Some(Mode::Timer | Mode::CpuTime | Mode::ReachAndTimer), Some((_, word))) => {
             injected.problems.len() == 2
                 && injected.problems.iter().all(|problem| problem.contains(word))
         }
@@ -54,8 +62,8 @@ fn wrong(run: &Run, injected: &Injected) -> Option<String> {
 #[derive(Default)]
 struct Findings {
     found: Vec<String>,
-    /// Runs and the tests that were injected in them, by MPI and mode.
-    made: BTreeMap<(&'static str, Mode), (u32, u64)>,
+    /// Runs, the tests that were injected in them and the words that were watched, by MPI and mode.
+    made: BTreeMap<(&'static str, Mode), (u32, u64, u64)>,
 }
 
 impl Findings {
@@ -65,18 +73,20 @@ impl Findings {
             Ok(injected) => {
                 let mode = run.mode.expect("with lapscope");
                 let sum = self.made.entry((run.mpi.name, mode)).or_default();
-                *sum = (sum.0 + 1, sum.1 + injected.tests);
+                *sum = (sum.0 + 1, sum.1 + injected.tests, sum.2 + injected.watches);
                 self.found.extend(wrong(run, &injected));
             }
         }
     }
 
-    /// Nothing was changed, and tests were injected under every MPI in every mode.
+    /// Nothing was changed, and tests were injected under every MPI in every mode, and words watched where they can be.
     fn assert(&mut self) {
-        for ((mpi, mode), (runs, tests)) in &self.made {
-            let line = format!("{mpi}, {mode:?}: {runs} runs, {tests} tests injected");
+        for ((mpi, mode), (runs, tests, watches)) in &self.made {
+            let line =
+                format!("{mpi}, {mode:?}: {runs} runs, {tests} tests injected, {watches} watches");
             eprintln!("{line}");
-            if (*tests == 0) != (*mode == Mode::Off) {
+            let watched = mode.watches() && watchpoints::are_there();
+            if (*tests > 0) != mode.injects() || (*watches > 0) != watched {
                 self.found.push(line);
             }
         }

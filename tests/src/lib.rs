@@ -25,6 +25,7 @@ pub mod mpi;
 pub mod namespace;
 pub mod paths;
 pub mod pattern;
+pub mod reach;
 pub mod rows;
 pub mod share;
 pub mod suite;

@@ -8,8 +8,8 @@ use lapscope_tests::build;
 use lapscope_tests::launch::Outcome;
 use lapscope_tests::mpi::{self, Mpi};
 use lapscope_tests::share;
-use lapscope_tests::watchpoints;
 use lapscope_tests::torture::{programs, Injected, Mode, Run};
+use lapscope_tests::watchpoints;
 
 /// Rounds of a program in `make check`: some hundredths of a second without lapscope.
 const FEW: u32 = 12;

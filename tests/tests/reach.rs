@@ -1,0 +1,313 @@
+//! What lapscope saw of buffers whose reach is known (`examples/reach`), held against what the programs measured themselves:
+//! times, orders, and the lines that write last and touch first. What others on the machine take makes an iteration longer, in
+//! the program's figures as in lapscope's: medians are compared, and what a hit costs is allowed for.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use lapscope_tests::launch::{place, Form, Job};
+use lapscope_tests::mpi::Mpi;
+use lapscope_tests::reach::{hit_ns, marked, watches, Known, Watch, TAG};
+use lapscope_tests::truth::median;
+use lapscope_tests::{build, invariants, rows, share, trials, watchpoints};
+
+/// A busy machine takes its time.
+const LONG: Duration = Duration::from_secs(300);
+
+/// Words that are watched at once, and so hits that may lie between a touch and its post or wait.
+const HITS: f64 = 8.0;
+
+/// A program, and how it is built and run.
+#[derive(Clone, Copy)]
+struct Case {
+    source: &'static str,
+    flags: &'static [&'static str],
+    args: &'static [&'static str],
+    /// Marks of the lines that write last and touch first.
+    written: &'static str,
+    touched: &'static str,
+}
+
+const PLAIN: Case = Case {
+    source: "reach.c",
+    flags: &["-O2"],
+    args: &[],
+    written: "last write",
+    touched: "first touch",
+};
+
+const CPP: Case = Case { source: "reach.cpp", ..PLAIN };
+const FORTRAN: Case = Case { source: "reach.f90", ..PLAIN };
+const FAST: &[&str] = &["-O3", "-march=native"];
+
+/// A run with every buffer watched, whatever it costs.
+struct Run {
+    known: Known,
+    ranks: Vec<Connection>,
+}
+
+fn job<'a>(mpi: &'a Mpi, case: &Case, place: &'a Path) -> Option<Job<'a>> {
+    let program = build::example(mpi, &format!("reach/{}", case.source), case.flags)?;
+    let job = Job::new(mpi, 2, program, Form::Preload, place).args(case.args).limit(LONG);
+    Some(job.env("LAPSCOPE_REACH", "on"))
+}
+
+fn run(mpi: &Mpi, case: &Case) -> Option<Run> {
+    let place = place();
+    let job = job(mpi, case, place.path())?
+        .env("LAPSCOPE_REACH_SHARE", "100")
+        .env("LAPSCOPE_REACH_BUDGET", "100");
+    let outcome = job.run();
+    assert_eq!(outcome.code, 0, "{} under {}: {}", case.source, mpi.name, outcome.stderr);
+    let ranks: Vec<Connection> =
+        rows::databases(&job.run_directory()).iter().map(|path| rows::open(path)).collect();
+    let known = Known::parse(&outcome.stdout);
+    assert_eq!(ranks.len(), known.ranks());
+    println!("\n{} {:?} {:?} under {}", case.source, case.flags, case.args, mpi.name);
+    for database in &ranks {
+        assert_eq!(invariants::check(database), Ok(()), "{}", mpi.name);
+        assert_eq!(rows::value(database, "SELECT problem FROM watcher"), "NULL", "{}", mpi.name);
+    }
+    Some(Run { known, ranks })
+}
+
+/// How far a watch is from what is known, and how far it may be: what hits cost, and a sixth of the time itself, as an
+/// iteration is not the median one.
+fn distance(watch: &Watch, expected: f64, hit: f64) -> (f64, f64) {
+    (watch.away - expected, HITS * hit + 20e3 + expected / 6.0)
+}
+
+/// Of the words of one side: most are where the program says, and so are the middle, the near and the far ones.
+fn check_times(watched: &[&Watch], expected: &[f64], hit: f64) {
+    assert!(watched.len() >= 40, "{} watches", watched.len());
+    let distances: Vec<_> = watched
+        .iter()
+        .map(|watch| (watch, distance(watch, expected[watch.offset / 8], hit)))
+        .collect();
+    let near = distances.iter().filter(|(_, (off, allowed))| off.abs() <= *allowed).count();
+    let share = near as f64 / watched.len() as f64;
+    println!(
+        "  {} {} words: {:.0} % where they should be; off by {:.1} us, a hit {:.1} us",
+        watched.len(),
+        watched[0].side,
+        share * 100.0,
+        median(distances.iter().map(|(_, (off, _))| *off)) / 1e3,
+        hit / 1e3
+    );
+    for (watch, (off, allowed)) in
+        distances.iter().filter(|(_, (off, allowed))| off.abs() > *allowed).take(5)
+    {
+        println!("    word {}: off by {off:.0} of {allowed:.0} ns: {watch:?}", watch.offset / 8);
+    }
+    assert!(share >= 0.6, "too few are where they should be");
+    let bytes = expected.len() * 8;
+    for part in [0..bytes / 4, bytes / 4..3 * bytes / 4, 3 * bytes / 4..bytes] {
+        let of_part: Vec<_> = distances
+            .iter()
+            .filter(|(watch, _)| part.contains(&watch.offset))
+            .map(|it| it.1)
+            .collect();
+        assert!(!of_part.is_empty(), "no words at bytes {part:?}");
+        let off = median(of_part.iter().map(|it| it.0));
+        let allowed = median(of_part.iter().map(|it| it.1));
+        assert!(off.abs() <= allowed, "bytes {part:?}: off by {off} of {allowed} ns");
+    }
+}
+
+/// Nearly all touches are by this line, in the innermost function or one that it is inlined in.
+fn check_lines<'a>(lines: impl Iterator<Item = &'a Vec<String>>, mark: &str) {
+    let all: Vec<_> = lines.collect();
+    let right = all.iter().filter(|lines| lines.iter().any(|line| line == mark)).count();
+    let wrong: Vec<_> =
+        all.iter().filter(|lines| !lines.contains(&mark.to_owned())).take(3).collect();
+    assert!(!all.is_empty(), "no lines for {mark}");
+    assert!(
+        right as f64 >= 0.95 * all.len() as f64,
+        "{right} of {} at {mark}; {wrong:?}",
+        all.len()
+    );
+}
+
+/// The words of one side that the program touched, in the buffers themselves or, one step further, in copies.
+fn touched<'a>(all: &'a [Watch], side: &str, further: bool) -> Vec<&'a Watch> {
+    all.iter()
+        .filter(|watch| watch.side == side && watch.result == "touched")
+        .filter(|watch| watch.toucher == "program" && watch.copied_by.is_some() == further)
+        .collect()
+}
+
+fn check_sides(run: &Run, case: &Case, sides: &[(usize, &str)]) {
+    for &(rank, side) in sides {
+        let database = &run.ranks[rank];
+        let all = watches(database, TAG);
+        let watched = touched(&all, side, false);
+        let mark = if side == "send" { case.written } else { case.touched };
+        check_times(&watched, &run.known.reach(rank, side), hit_ns(database));
+        check_lines(watched.iter().map(|watch| &watch.lines), &marked(case.source, mark));
+    }
+}
+
+const BOTH: &[(usize, &str)] = &[(0, "send"), (0, "receive"), (1, "send"), (1, "receive")];
+
+/// Asks under the MPIs of Debian and another one in turn.
+fn check(turn: usize, case: &Case, judge: impl Fn(&Run)) {
+    if !watchpoints::are_there() {
+        return;
+    }
+    for mpi in share::of_mpis(turn, "programs with known reach") {
+        let what = format!("{} {:?} under {}", case.source, case.args, mpi.name);
+        trials::up_to_three(&what, || {
+            if let Some(run) = run(mpi, case) {
+                judge(&run);
+            }
+        });
+    }
+}
+
+#[test]
+fn words_in_order() {
+    check(0, &PLAIN, |run| check_sides(run, &PLAIN, BOTH));
+}
+
+#[test]
+fn other_orders() {
+    for (turn, args) in [&["-o", "reverse", "-t", "random"], &["-o", "random", "-t", "reverse"]]
+        .into_iter()
+        .enumerate()
+    {
+        let case = Case { args, ..PLAIN };
+        check(1 + turn, &case, |run| check_sides(run, &case, BOTH));
+    }
+}
+
+#[test]
+fn cpp_templates() {
+    let case = Case { args: &["-o", "reverse"], ..CPP };
+    check(0, &case, |run| check_sides(run, &case, BOTH));
+}
+
+#[test]
+fn fortran() {
+    let args = &["2048", "200", "500", "300", "400", "250", "same", "reverse"];
+    let case = Case { args, ..FORTRAN };
+    check(1, &case, |run| check_sides(run, &case, BOTH));
+}
+
+#[test]
+fn vectors() {
+    for flags in [&["-O2"], FAST] {
+        let case = Case { flags, args: &["-v"], touched: "first touch of a vector", ..PLAIN };
+        check(2, &case, |run| check_sides(run, &case, BOTH));
+    }
+}
+
+#[test]
+fn optimised_for_this_machine() {
+    for case in [PLAIN, CPP] {
+        let case = Case { flags: FAST, args: &["-t", "reverse"], ..case };
+        check(3, &case, |run| check_sides(run, &case, BOTH));
+    }
+}
+
+#[test]
+fn blocking_calls() {
+    let case = Case { args: &["-b"], ..PLAIN };
+    check(0, &case, |run| check_sides(run, &case, BOTH));
+}
+
+/// Words that are written three times: the last time counts.
+#[test]
+fn written_again() {
+    let case = Case { args: &["-w", "3", "-n", "1024"], ..PLAIN };
+    check(1, &case, |run| check_sides(run, &case, BOTH));
+}
+
+/// Words that are written more often than is watched have a bound: no more than what was measured.
+#[test]
+fn written_often() {
+    let case = Case { args: &["-w", "12", "-n", "256", "-i", "300"], ..PLAIN };
+    check(2, &case, |run| {
+        for (rank, database) in run.ranks.iter().enumerate() {
+            let all = watches(database, TAG);
+            let expected = run.known.reach(rank, "send");
+            let often: Vec<_> = all.iter().filter(|watch| watch.result == "often").collect();
+            let below = often.iter().filter(|watch| {
+                let (off, allowed) = distance(watch, expected[watch.offset / 8], hit_ns(database));
+                off < -allowed
+            });
+            let below = below.count();
+            println!("  {} often, {below} of them below what is known", often.len());
+            assert!(!often.is_empty(), "no word was written often");
+            assert!(below as f64 <= 0.2 * often.len() as f64, "at most is less than what is known");
+        }
+    });
+}
+
+/// Nothing of a pipeline can be moved: rank 0 sends, rank 1 receives.
+#[test]
+fn pipelined() {
+    let case = Case {
+        args: &["-k", "pipelined", "-P", "600"],
+        written: "pipelined write",
+        touched: "pipelined touch",
+        ..PLAIN
+    };
+    check(3, &case, |run| check_sides(run, &case, &[(0, "send"), (1, "receive")]));
+}
+
+/// Buffers are filled just before the post and emptied directly behind the wait; one step further is what was known of them.
+#[test]
+fn packed_and_unpacked() {
+    let case = Case { args: &["-a"], written: "pack", touched: "unpack", ..PLAIN };
+    check(0, &case, |run| {
+        for &(rank, side) in BOTH {
+            let database = &run.ranks[rank];
+            let all = watches(database, TAG);
+            let copied = touched(&all, side, false);
+            let mark = if side == "send" { "pack" } else { "unpack" };
+            let mark = marked(case.source, mark);
+            check_lines(copied.iter().map(|watch| &watch.lines), &mark);
+            let away = median(copied.iter().map(|watch| watch.away));
+            let least = run.known.reach(rank, side).into_iter().fold(f64::MAX, f64::min);
+            assert!(away < 0.3 * least, "{side}: {away} ns, of {least} behind the copy");
+
+            let further = touched(&all, side, true);
+            check_times(&further, &run.known.reach(rank, side), hit_ns(database));
+            let of_array = if side == "send" { "last write" } else { "first touch" };
+            check_lines(further.iter().map(|watch| &watch.lines), &marked(case.source, of_array));
+            check_lines(further.iter().filter_map(|watch| watch.copied_by.as_ref()), &mark);
+        }
+    });
+}
+
+/// With the options as they are, watching costs no more than it may, and drawn buffers are a share of all.
+#[test]
+fn costs_what_it_may() {
+    if !watchpoints::are_there() {
+        return;
+    }
+    let case = Case { args: &["-i", "600"], ..PLAIN };
+    for mpi in share::of_mpis(1, "the budget of watching") {
+        let place = place();
+        let job = job(mpi, &case, place.path()).expect("a program in C");
+        assert_eq!(job.run().code, 0);
+        for path in rows::databases(&job.run_directory()) {
+            let database = rows::open(&path);
+            let number = |query: &str| -> f64 {
+                rows::value(&database, query).parse().unwrap_or_else(|_| panic!("{query}"))
+            };
+            let spent = number("SELECT spent_ns FROM watcher");
+            let of = number("SELECT end_ns - init_end_ns FROM rank");
+            println!("{}: {:.2} % of the run time", mpi.name, 100.0 * spent / of);
+            assert!(spent <= 1.5 * 0.03 * of, "{spent} of {of} ns under {}", mpi.name);
+            let watched =
+                number("SELECT count(DISTINCT operation_id || ' ' || begin_ns) FROM watch");
+            assert!(watched > 20.0, "{watched} buffers");
+            let left =
+                number("SELECT ifnull(sum(buffers), 0) FROM watch_left_out WHERE reason = 'share'");
+            assert!(left > 600.0, "{left} buffers were not drawn");
+        }
+    }
+}

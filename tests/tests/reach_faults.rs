@@ -1,0 +1,257 @@
+//! Where buffers cannot be watched, and buffers that no watchpoint suits: the program does not notice, and the data say what
+//! could not be measured.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use lapscope_tests::differential::outcome_differences;
+use lapscope_tests::launch::{place, recover, Form, Job, Outcome};
+use lapscope_tests::mpi::{self, Mpi};
+use lapscope_tests::{build, invariants, messages, rows, share, watchpoints};
+
+/// The tag of the first kind of buffer in `reach_buffers.c`.
+const FIRST_TAG: i64 = 500;
+
+/// The kinds in the order of that program.
+const KINDS: &[&str] = &[
+    "tiny",
+    "unaligned",
+    "32 bits",
+    "huge",
+    "nothing",
+    "freed",
+    "unmapped",
+    "stack",
+    "read-only",
+    "shared",
+    "absolute",
+    "columns",
+    "in place",
+    "twice",
+    "persistent",
+    "children",
+    "kernel",
+    "threads",
+];
+
+fn tag(kind: &str) -> i64 {
+    FIRST_TAG + KINDS.iter().position(|&name| name == kind).expect("a kind") as i64
+}
+
+/// A program of `tests/apps` with every buffer watched, whatever it costs.
+fn job<'a>(mpi: &'a Mpi, app: &str, form: Form, place: &'a Path) -> Job<'a> {
+    Job::new(mpi, 2, build::app(mpi, app), form, place)
+        .env("LAPSCOPE_REACH", "on")
+        .env("LAPSCOPE_REACH_SHARE", "100")
+        .env("LAPSCOPE_REACH_MIN_BYTES", "0")
+        .env("LAPSCOPE_REACH_BUDGET", "100")
+}
+
+fn assert_unharmed(mpi: &Mpi, bare: &Outcome, with: &Outcome) {
+    let differences = outcome_differences(bare, with);
+    let said = &with.said;
+    assert!(differences.is_empty(), "{}: {}\n{said:#?}", mpi.name, differences.join("\n"));
+}
+
+fn ranks(mpi: &Mpi, run: &Path) -> Vec<Connection> {
+    let ranks: Vec<_> = rows::databases(run).iter().map(|path| rows::open(path)).collect();
+    assert_eq!(ranks.len(), 2, "{}: {:?}", mpi.name, rows::files(run));
+    ranks
+}
+
+fn number(database: &Connection, query: &str) -> i64 {
+    let text = rows::value(database, query);
+    text.parse().unwrap_or_else(|_| panic!("{query}: {text}"))
+}
+
+/// How many buffers were left out for a reason.
+fn left_out(database: &Connection, reason: &str) -> i64 {
+    let query = "SELECT ifnull(sum(buffers), 0) FROM watch_left_out WHERE reason = ";
+    number(database, &format!("{query}'{reason}'"))
+}
+
+/// How many watches of a kind of buffer there are with this.
+fn watches(database: &Connection, kind: &str, with: &str) -> i64 {
+    let query =
+        "SELECT count(*) FROM watch w JOIN operation o ON o.id = operation_id WHERE posted_tag";
+    number(database, &format!("{query} = {} AND ({with})", tag(kind)))
+}
+
+/// Runs a program bare and watched; its data, when nothing was changed.
+fn unharmed(mpi: &Mpi, app: &str, args: &[&str], inside: &[&str]) -> Vec<Connection> {
+    let (bare_place, place) = (place(), place());
+    let bare = job(mpi, app, Form::Bare, bare_place.path()).args(args).run();
+    assert_eq!(bare.code, 0, "{app} under {}: {}", mpi.name, bare.stderr);
+    let front = inside.iter().map(Into::into).collect();
+    let job = job(mpi, app, Form::Preload, place.path()).args(args).inside(front);
+    assert_unharmed(mpi, &bare, &job.run());
+    let run = job.run_directory();
+    assert_eq!(messages::check(&run), Ok(()), "{app} under {}", mpi.name);
+    let ranks = ranks(mpi, &run);
+    for database in &ranks {
+        assert_eq!(invariants::check(database), Ok(()), "{app} under {}", mpi.name);
+        assert_eq!(rows::value(database, "SELECT ended FROM rank"), "finalize");
+    }
+    ranks
+}
+
+/// Nothing was watched, and it says why.
+fn assert_blind(mpi: &Mpi, database: &Connection) {
+    assert_eq!(number(database, "SELECT count(*) FROM watch"), 0, "{}", mpi.name);
+    let problem = rows::value(database, "SELECT ifnull(problem, '') FROM watcher");
+    assert!(problem.len() > 10, "no problem is named: {problem:?}, {}", mpi.name);
+    assert_eq!(number(database, "SELECT words FROM watcher"), 0, "{}", mpi.name);
+}
+
+/// As in containers and under `perf_event_paranoid`.
+#[test]
+fn watchpoints_refused() {
+    let front = build::tool("without_perf");
+    let front = front.to_str().expect("a path of letters");
+    for (turn, error) in ["EPERM", "EACCES", "ENOSYS"].into_iter().enumerate() {
+        for mpi in share::of_mpis(turn, "watchpoints that are refused") {
+            for database in unharmed(mpi, "alone", &[], &[front, error]) {
+                assert_blind(mpi, &database);
+            }
+        }
+    }
+}
+
+/// The program has all of them, or half: its own go on counting.
+#[test]
+fn watchpoints_taken() {
+    if !watchpoints::are_there() {
+        return;
+    }
+    for mpi in share::of_mpis(0, "watchpoints that the program has") {
+        for database in unharmed(mpi, "reach_taken", &[], &[]) {
+            assert_blind(mpi, &database);
+        }
+        let some = watchpoints::at_once() - 1;
+        for database in unharmed(mpi, "reach_taken", &[&some.to_string()], &[]) {
+            assert_eq!(rows::value(&database, "SELECT problem FROM watcher"), "NULL");
+            assert_eq!(number(&database, "SELECT words FROM watcher"), 1, "{}", mpi.name);
+            assert!(number(&database, "SELECT count(*) FROM watch") > 10, "{}", mpi.name);
+        }
+    }
+}
+
+/// Buffers of every kind: those that can be watched were, of the others it is known why not.
+#[test]
+fn buffers_of_every_kind() {
+    for mpi in share::of_mpis(1, "buffers of every kind, watched") {
+        let ranks = unharmed(mpi, "reach_buffers", &[], &[]);
+        if watchpoints::are_there() {
+            ranks.iter().for_each(|database| check_kinds(mpi, database));
+        }
+    }
+}
+
+fn check_kinds(mpi: &Mpi, database: &Connection) {
+    let name = mpi.name;
+    for kind in [
+        "tiny",
+        "unaligned",
+        "32 bits",
+        "huge",
+        "freed",
+        "unmapped",
+        "stack",
+        "columns",
+        "persistent",
+        "twice",
+    ] {
+        assert!(watches(database, kind, "1") > 0, "no {kind} buffer was watched under {name}");
+    }
+    // what is received is read where it is checked, and what is sent is written where it is filled
+    for (kind, side) in [
+        ("tiny", "receive"),
+        ("unaligned", "receive"),
+        ("unaligned", "send"),
+        ("32 bits", "receive"),
+        ("32 bits", "send"),
+        ("columns", "receive"),
+        ("columns", "send"),
+        ("persistent", "receive"),
+        ("persistent", "send"),
+        ("huge", "send"),
+    ] {
+        let seen = format!("side = '{side}' AND toucher = 'program'");
+        assert!(watches(database, kind, &seen) > 0, "no {side} of {kind} was touched under {name}");
+    }
+    // data only: not what lies between two elements of a column
+    let outside = "offset % 56 >= 8 OR NOT sparse";
+    assert_eq!(watches(database, "columns", outside), 0, "beside a column, under {name}");
+    assert_eq!(watches(database, "stack", "NOT on_stack"), 0, "on a stack, under {name}");
+    assert_eq!(watches(database, "freed", "on_stack"), 0, "on no stack, under {name}");
+    assert_eq!(watches(database, "read-only", "side = 'send' AND hits > 0"), 0, "{name}");
+    // another thread, and the kernel, are not seen
+    for kind in ["kernel", "threads"] {
+        let seen = watches(database, kind, "side = 'receive' AND toucher = 'program'");
+        assert_eq!(seen, 0, "{kind} under {name}");
+    }
+    assert!(number(database, "SELECT ifnull(other_cpu_ns, -1) FROM watcher") != 0, "{name}");
+    for reason in ["shared", "in_place"] {
+        assert!(left_out(database, reason) > 0, "nothing was left out as {reason} under {name}");
+    }
+    assert_eq!(watches(database, "shared", "1"), 0, "memory of several processes under {name}");
+}
+
+/// A child of the program, and what it becomes, have nothing of ours.
+#[test]
+fn children() {
+    for mpi in share::of_mpis(2, "children of a program that is watched") {
+        for app in ["fork_exec", "threads"] {
+            unharmed(mpi, app, &[], &[]);
+        }
+    }
+}
+
+#[test]
+fn partitioned_requests() {
+    let functions = ["MPI_Psend_init".to_owned()];
+    for mpi in mpi::all().iter().filter(|mpi| build::missing(mpi, &functions).is_empty()) {
+        let place = place();
+        let job = job(mpi, "partitioned", Form::Preload, place.path());
+        let outcome = job.run();
+        assert_eq!(outcome.code, 0, "{}: {}", mpi.name, outcome.stderr);
+        let all = rows::databases(&job.run_directory());
+        let left: i64 = all.iter().map(|path| left_out(&rows::open(path), "partitioned")).sum();
+        assert!(left > 0 || !watchpoints::are_there(), "{}", mpi.name);
+    }
+}
+
+/// A rank that dies while words are watched dies as it did; what was seen until then is in the data.
+#[test]
+fn ranks_that_die() {
+    for (turn, how) in ["kill", "segv", "_exit", "abort"].into_iter().enumerate() {
+        for mpi in share::of_mpis(turn, "ranks that die while words are watched") {
+            let (bare_place, place) = (place(), place());
+            let bare = job(mpi, "die", Form::Bare, bare_place.path()).args([how]).run();
+            let job = job(mpi, "die", Form::Preload, place.path()).args([how]);
+            let with = job.run();
+            assert_eq!(
+                (bare.code != 0, &bare.stdout),
+                (with.code != 0, &with.stdout),
+                "{}",
+                mpi.name
+            );
+            recover(&job.run_directory());
+            for database in ranks(mpi, &job.run_directory()) {
+                assert_eq!(
+                    invariants::check_of_killed(&database),
+                    Ok(()),
+                    "{how} under {}",
+                    mpi.name
+                );
+                if watchpoints::are_there() {
+                    assert_eq!(rows::value(&database, "SELECT problem FROM watcher"), "NULL");
+                    let seen =
+                        number(&database, "SELECT count(*) FROM watch WHERE toucher = 'program'");
+                    assert!(seen > 0, "nothing was seen before {how} under {}", mpi.name);
+                }
+            }
+        }
+    }
+}

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define SPOOL_MAGIC "LAPSPOOL"
-#define SPOOL_VERSION 5u
+#define SPOOL_VERSION 6u
 #define SPOOL_HEADER_BYTES 4096u
 #define SPOOL_CHUNK_ALIGN 65536u   /* chunk sizes are multiples of this; the first chunk follows the header */
 
@@ -97,6 +97,7 @@ enum spool_record {
     SPOOL_OPERATION = 5, /* struct spool_operation: what is known at the post, or of a blocking call */
     SPOOL_OUTCOME = 6,   /* struct spool_outcome: what is known when a request ends */
     SPOOL_THREAD = 7,    /* struct spool_thread */
+    SPOOL_WATCH = 8,     /* struct spool_watch: a row of the table watch, of the thread whose stream it is in; no definition */
     SPOOL_CALL = 16,     /* fields: operation id, begin minus previous CALL's begin (first of a chunk: minus base), duration,
                             receive operation id (0: none) */
     SPOOL_EXTRA = 17,    /* belongs to the REQUEST behind it; absent when all zero and same thread. Fields: unsuccessful tests,
@@ -127,7 +128,8 @@ struct spool_meta {
  * "option.NAME" (value: "value\tsource"), "environment.NAME", "cvar.NAME", "counter.NUMBER" (value:
  * "name\tunit\tproblem\tdescription"; an empty problem says that it is counted), "injector" (value:
  * "mode\tproblem\tclock\tab_slot_ns\ttest_ns\tinterrupt_ns\tcheck_ns\tspent_ns", empty where not known; the last one
- * written counts), "processor" (value: the columns of the table of that name but the first). */
+ * written counts), "watcher" (value: "problem" and the further columns of that table but the first, likewise),
+ * "left_out.REASON" (value: a row of watch_left_out; the last one written counts), "processor" (value: the columns of the table of that name but the first). */
 
 struct spool_module {
     uint32_t id;
@@ -187,6 +189,23 @@ struct spool_outcome {
 struct spool_thread {
     uint16_t number;
     int64_t tid;
+} __attribute__((packed));
+
+enum spool_watch_side { SPOOL_WATCH_SEND = 0, SPOOL_WATCH_RECEIVE = 1 };
+enum spool_watch_result { SPOOL_WATCH_TOUCHED = 0, SPOOL_WATCH_UNTOUCHED = 1, SPOOL_WATCH_OFTEN = 2 };
+enum spool_toucher { SPOOL_TOUCHED_BY_NONE = 0, SPOOL_TOUCHED_BY_PROGRAM = 1, SPOOL_TOUCHED_BY_MPI = 2 };
+enum spool_let_go { SPOOL_LET_GO_NOT = 0, SPOOL_LET_GO_REUSED = 1, SPOOL_LET_GO_ENDED = 2, SPOOL_LET_GO_LATE = 3, SPOOL_LET_GO_STACK = 4 };
+enum spool_watch_flags { SPOOL_WATCH_ON_STACK = 1, SPOOL_WATCH_SPARSE = 2 };
+
+struct spool_watch {
+    uint32_t operation;      /* as posted */
+    uint8_t side, result, toucher, let_go; /* the enumerations above */
+    uint8_t flags;           /* enum spool_watch_flags */
+    uint64_t begin, edge_begin; /* ticks */
+    uint64_t bytes, offset;
+    uint64_t away_ticks, away_mpi_ticks;
+    uint32_t hits;
+    uint32_t path, copy_path; /* 0: none */
 } __attribute__((packed));
 
 /* --- LIVE: requests that have not ended -----------------------------------------------------------------------------

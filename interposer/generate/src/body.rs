@@ -203,6 +203,25 @@ impl Body<'_> {
             line!(text, "    if (error == MPI_SUCCESS)");
             self.after(text, "        ");
         }
+        self.buffers(text, "    ", " && error == MPI_SUCCESS", "reach_called(&span");
+    }
+
+    fn has_buffers(&self) -> bool {
+        !self.call.clauses.sends.is_empty() || !self.call.clauses.receives.is_empty()
+    }
+
+    /// The buffers that a call sends and receives, for those who watch them.
+    fn buffers(&self, text: &mut String, indent: &str, condition: &str, function: &str) {
+        if !self.has_buffers() {
+            return;
+        }
+        let clauses = &self.call.clauses;
+        let given = [&clauses.sends, &clauses.receives].map(|clause| match clause.as_str() {
+            "" => "NO_BUFFER".to_owned(),
+            clause => self.clause(clause),
+        });
+        line!(text, "{indent}if (UNLIKELY(t->reach != NULL){condition})");
+        line!(text, "{indent}    {function}, {}, {});", given[0], given[1]);
     }
 
     fn probe(&self, text: &mut String) {
@@ -227,8 +246,14 @@ impl Body<'_> {
         self.timed_call(text);
         line!(text, "    if (error == MPI_SUCCESS) {{");
         self.bytes(text, "        ");
-        line!(text, "        record_init(&span, &message, {}, request);", self.request_handle());
+        let live = if self.has_buffers() { "struct spool_live *live = " } else { "" };
+        line!(
+            text,
+            "        {live}record_init(&span, &message, {}, request);",
+            self.request_handle()
+        );
         self.after(text, "        ");
+        self.buffers(text, "        ", "", "reach_made(t, live");
         line!(text, "    }} else {{");
         line!(text, "        span_done(&span, &message, NULL, error);");
         line!(text, "    }}");
@@ -264,13 +289,14 @@ impl Body<'_> {
         line!(
             text,
             "        {}record_post(t, CALL_{}, CALLER(), begin, end, &message, {}, request);",
-            if made.is_empty() { "" } else { "struct spool_live *live = " },
+            if made.is_empty() && !self.has_buffers() { "" } else { "struct spool_live *live = " },
             self.call.name,
             self.request_handle()
         );
         if !made.is_empty() {
             line!(text, "        {};", self.clause(made));
         }
+        self.buffers(text, "        ", "", "reach_posted(t, live");
         line!(text, "    }}");
     }
 

@@ -102,6 +102,8 @@ pub struct Clauses {
     pub before: String,
     pub after: String,
     pub made: String,
+    pub sends: String,
+    pub receives: String,
     /// Not C: of what kind the call is.
     pub facts: [String; Clause::COUNT],
 }
@@ -119,12 +121,14 @@ impl Clauses {
             "before" => &mut self.before,
             "after" => &mut self.after,
             "made" => &mut self.made,
+            "sends" => &mut self.sends,
+            "receives" => &mut self.receives,
             _ => return None,
         })
     }
 
     /// Those that are C.
-    pub fn all(&self) -> [&str; 7] {
+    pub fn all(&self) -> [&str; 9] {
         [
             &self.message,
             &self.bytes,
@@ -133,6 +137,8 @@ impl Clauses {
             &self.before,
             &self.after,
             &self.made,
+            &self.sends,
+            &self.receives,
         ]
     }
 }

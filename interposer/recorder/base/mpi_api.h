@@ -68,6 +68,8 @@ extern void *const *real_functions;
     NEED(Test_cancelled)               \
     NEED(Topo_test)                    \
     NEED(Type_get_envelope)            \
+    NEED(Type_get_extent_x)            \
+    NEED(Type_get_true_extent_x)       \
     NEED(Type_size_x)                  \
     NEED(Wait)                         \
     NEED(Win_get_group)

@@ -225,6 +225,27 @@ static uint32_t intern_path(struct thread *t, const struct unwound *u)
     return id;
 }
 
+uint32_t callsite_define(struct thread *t, const uintptr_t *frames, unsigned count)
+{
+    struct unwound u;
+    int saved_errno = errno;
+    u.frame_count = count;
+    u.truncated = 0;
+    memcpy(u.frames, frames, count * sizeof frames[0]);
+    uint32_t path = intern_path(t, &u);
+    errno = saved_errno;
+    return path;
+}
+
+int callsite_is_in_libc(uintptr_t address)
+{
+    static const void *libc;
+    const void *object = object_of(address);
+    if (!libc)
+        libc = object_of((uintptr_t)dlsym(RTLD_DEFAULT, "gnu_get_libc_version"));
+    return object && object == libc;
+}
+
 /* --- the cache ---------------------------------------------------------------------------------------------------- */
 
 void callsite_configure(void)

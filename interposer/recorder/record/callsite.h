@@ -57,6 +57,12 @@ int callsite_passes(uintptr_t frame);
 /* The return addresses of a path, innermost first; returns how many, 0 where they are not known. */
 unsigned callsite_path(uint32_t path, const uintptr_t **frames);
 
+/* The id in the spool of a path of a few addresses that were found otherwise than by unwinding; 0: no room. */
+uint32_t callsite_define(struct thread *t, const uintptr_t *frames, unsigned count);
+
+/* Whether an instruction is one of the C library's. */
+int callsite_is_in_libc(uintptr_t address);
+
 /* Reads LAPSCOPE_CALLPATH and LAPSCOPE_CALLPATH_DEPTH. Without paths, call sites are still told apart by return
  * address, for what they remember, but all have path 0. */
 void callsite_configure(void);

@@ -33,8 +33,8 @@ struct spool_live *record_post(struct thread *t, enum call call, struct caller c
 /* When the request completes, there will be a communicator's handle at that address. */
 void request_makes_comm(struct spool_live *live, const void *handle, int fortran);
 
-/* A persistent request was made by the call in `span`: its row, and an entry that is not active yet. */
-void record_init(struct span *span, struct message *message, MPI_Request handle, const void *variable);
+/* A persistent request was made by the call in `span`: its row, and an entry that is not active yet, which it returns. */
+struct spool_live *record_init(struct span *span, struct message *message, MPI_Request handle, const void *variable);
 
 /* A partitioned one has that many partitions; the bytes of some of them, and its communicator. */
 void record_partitions(struct thread *t, MPI_Request handle, int partitions);

@@ -144,4 +144,6 @@ void record_completion_slowly(const struct span *span, struct spool_live *live, 
         put_completion(span, live, outcome, put_extras(t, t->stream.at, live));
     if (UNLIKELY(live->flags & (SPOOL_LIVE_MAKES_COMM | SPOOL_LIVE_INJECTED | SPOOL_LIVE_REDUCES)))
         complete_slowly(t, live, operation);
+    if (UNLIKELY(t->reach != NULL))
+        reach_hooks.ended(t->reach, span, live, ended, bytes);
 }

@@ -24,7 +24,7 @@ void record_unknown_completion(void);
 static inline int completion_is_plain(const struct thread *t, const struct spool_live *live)
 {
     unsigned special = (live->flags & ~(unsigned)SPOOL_LIVE_PERSISTENT) | live->injection_arm | live->unsuccessful_tests;
-    return live->thread == t->number && !special && !recorder_multiple && !t->meter;
+    return live->thread == t->number && !special && !recorder_multiple && !t->ends_slowly;
 }
 
 /* The outcome of the operation's last request where this one ended alike, else 0. */

@@ -25,6 +25,8 @@ static __attribute__((noinline)) void post_slowly(struct thread *t, struct spool
         meter_post(t->meter, live);
     if (t->injector)
         thread_hooks.posted(t->injector, live, operation, caller);
+    if (t->reach)
+        reach_hooks.started(t->reach, live, operation);
 }
 
 static inline ALWAYS_INLINE void fill_live(struct thread *t, struct spool_live *live, struct operation *operation,
@@ -117,7 +119,7 @@ void request_makes_comm(struct spool_live *live, const void *handle, int fortran
 
 /* --- persistent requests ------------------------------------------------------------------------------------------ */
 
-void record_init(struct span *span, struct message *message, MPI_Request handle, const void *variable)
+struct spool_live *record_init(struct span *span, struct message *message, MPI_Request handle, const void *variable)
 {
     struct thread *t = span->thread;
     const struct comm *comm = comm_of_message(t, message);
@@ -127,7 +129,7 @@ void record_init(struct span *span, struct message *message, MPI_Request handle,
     struct spool_live *live = operation ? request_new(t) : NULL;
     if (UNLIKELY(!live)) {
         record_lost();
-        return;
+        return NULL;
     }
     live->thread = live->home = (uint16_t)t->number;
     live->flags = SPOOL_LIVE_PERSISTENT;
@@ -138,6 +140,7 @@ void record_init(struct span *span, struct message *message, MPI_Request handle,
     struct spool_live *stale = request_insert(t, request_key(handle), mpi_request_is_shared(handle), variable, live);
     if (UNLIKELY(stale != NULL))
         drop_stale(t, stale);
+    return live;
 }
 
 static struct spool_live *persistent_request(struct thread *t, MPI_Request handle, const void *variable)

@@ -22,6 +22,7 @@ int recorder_multiple HIDDEN;
 struct thread *threads[MAX_THREADS] HIDDEN;
 unsigned thread_count HIDDEN;
 struct thread_hooks thread_hooks HIDDEN;
+struct reach_hooks reach_hooks HIDDEN;
 __thread struct thread *current_thread HIDDEN;
 
 static struct thread beyond_limit = {.inside = UINTPTR_MAX}; /* enter() refuses it: such threads are not recorded */
@@ -48,6 +49,8 @@ struct thread *thread_first_call(void)
         t->callsites = callsite_cache_create();
         t->meter = meter_create();
         t->injector = thread_hooks.first_call ? thread_hooks.first_call(t) : NULL;
+        t->reach = reach_hooks.first_call ? reach_hooks.first_call(t) : NULL;
+        t->ends_slowly = t->meter || t->reach;
         t->record_room = SPOOL_RECORD_ROOM + (t->meter ? METER_ROOM : 0);
         if (t->callsites && open_spool(t)) {
             threads[thread_count] = t;
@@ -87,6 +90,8 @@ struct thread *thread_step_aside(void)
 
 uint64_t thread_stamp_begin(struct thread *t)
 {
+    if (t->reach)
+        reach_hooks.enter(t->reach);
     if (t->injector)
         thread_hooks.enter(t->injector);
     if (t->meter)
@@ -101,6 +106,8 @@ uint64_t thread_stamp_end(struct thread *t)
         meter_leave(t->meter);
     if (t->injector)
         thread_hooks.leave(t->injector);
+    if (t->reach)
+        reach_hooks.leave(t->reach);
     return now;
 }
 

@@ -18,6 +18,8 @@ enum { MAX_THREADS = 4096, COMM_CACHE = 16, NESTINGS = 16 };
 
 struct meter;
 struct injector;
+struct reach;
+struct span;
 struct operation;
 struct callsite_cache;
 struct comm;
@@ -46,6 +48,8 @@ struct thread {
     struct spool_stream stream;
     struct meter *meter;                   /* NULL: nothing but time is measured */
     struct injector *injector;             /* NULL: nothing is injected */
+    struct reach *reach;                   /* NULL: no buffers are watched */
+    int ends_slowly;                       /* the end of a request concerns more than its record: meter, reach */
     uint64_t record_room;                  /* what the records of a row may take, with what the meter adds */
     struct spool_thread_state *state;      /* in the spool */
     struct spool_live *free_live;          /* linked through owner */
@@ -91,6 +95,19 @@ struct thread_hooks {
 };
 
 extern struct thread_hooks thread_hooks;
+
+/* What watching buffers does, where it is asked for; all NULL otherwise. It is told of real calls outside of their stamps, of
+ * persistent requests that were started, and of requests that ended: how (enum spool_ended), and with how many bytes. */
+struct reach_hooks {
+    struct reach *(*first_call)(struct thread *t);
+    void (*enter)(struct reach *reach);
+    void (*leave)(struct reach *reach);
+    void (*started)(struct reach *reach, struct spool_live *live, struct operation *operation);
+    void (*ended)(struct reach *reach, const struct span *span, struct spool_live *live, int ended,
+                  uint64_t bytes);
+};
+
+extern struct reach_hooks reach_hooks;
 
 /* First call of a thread; NULL when nothing can be recorded for it. */
 struct thread *thread_first_call(void);

@@ -187,7 +187,7 @@ static size_t head_bytes(unsigned type)
         [SPOOL_META] = sizeof(struct spool_meta),           [SPOOL_MODULE] = sizeof(struct spool_module),
         [SPOOL_PATH] = sizeof(struct spool_path),           [SPOOL_COMM] = sizeof(struct spool_comm),
         [SPOOL_OPERATION] = sizeof(struct spool_operation), [SPOOL_OUTCOME] = sizeof(struct spool_outcome),
-        [SPOOL_THREAD] = sizeof(struct spool_thread)};
+        [SPOOL_THREAD] = sizeof(struct spool_thread),       [SPOOL_WATCH] = sizeof(struct spool_watch)};
     return type < sizeof sizes / sizeof sizes[0] ? sizes[type] : 0;
 }
 

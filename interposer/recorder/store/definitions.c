@@ -65,6 +65,36 @@ static void store_injector(struct store_tables *tables, const struct meta_defini
     store_run(tables, STORE_INJECTOR);
 }
 
+/* "problem" and then numbers: all that may be missing are NULL, but what was spent. */
+static void store_watcher(struct store_tables *tables, const struct meta_definition *meta)
+{
+    enum { PROBLEM, WORDS, HIT, SET, SPENT, OTHER, FIELDS };
+    const char *texts[FIELDS];
+    size_t bytes[FIELDS];
+    spool_meta_fields(meta, texts, bytes, FIELDS);
+    store_integer(tables, STORE_WATCHER, 1, tables->rank);
+    if (bytes[PROBLEM])
+        store_text(tables, STORE_WATCHER, 2, texts[PROBLEM], bytes[PROBLEM]);
+    else
+        store_integer_or_null(tables, STORE_WATCHER, 2, 0, 0);
+    for (int i = WORDS; i < FIELDS; i++) {
+        int64_t value = field_number(texts[i], bytes[i]);
+        store_integer_or_null(tables, STORE_WATCHER, i + 2, value >= 0 || i == WORDS || i == SPENT, value > 0 ? value : 0);
+    }
+    store_run(tables, STORE_WATCHER);
+}
+
+static void store_left_out(struct store_tables *tables, const struct meta_definition *meta, const char *reason, size_t bytes)
+{
+    int64_t buffers = field_number((const char *)meta->value, meta->head.value_bytes);
+    if (buffers < 0 || buffers > (int64_t)SPOOL_MOST)
+        return;
+    store_integer(tables, STORE_LEFT_OUT, 1, tables->rank);
+    store_text(tables, STORE_LEFT_OUT, 2, reason, bytes);
+    store_integer(tables, STORE_LEFT_OUT, 3, buffers);
+    store_run(tables, STORE_LEFT_OUT);
+}
+
 static void store_meta(struct store_tables *tables, const struct meta_definition *meta)
 {
     const char *value = (const char *)meta->value, *name;
@@ -81,6 +111,14 @@ static void store_meta(struct store_tables *tables, const struct meta_definition
     }
     if (spool_meta_is(meta, "injector")) {
         store_injector(tables, meta);
+        return;
+    }
+    if (spool_meta_is(meta, "watcher")) {
+        store_watcher(tables, meta);
+        return;
+    }
+    if ((name = spool_meta_behind(meta, "left_out.", &name_bytes))) {
+        store_left_out(tables, meta, name, name_bytes);
         return;
     }
     if ((name = spool_meta_behind(meta, "environment.", &name_bytes)))

@@ -199,6 +199,8 @@ static int take_record(struct conversion *c, const struct spool_view *view, uint
         return 1;
     case SPOOL_STARVED:
         return take_starvation(c, view->fields);
+    case SPOOL_WATCH:
+        return store_watch(&c->tables, &c->definitions, thread + 1u, &view->watch);
     case SPOOL_FOREIGN:
         memcpy(c->foreign, view->fields, sizeof c->foreign);
         c->has_foreign = 1;

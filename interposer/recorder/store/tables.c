@@ -36,6 +36,9 @@ static const char *const statement_texts[STORE_STATEMENTS] = {
     [STORE_TALLY] = "INSERT INTO tally VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_INJECTOR] = "INSERT OR REPLACE INTO injector VALUES(?,?,?,?,?,?,?,?,?)",
     [STORE_INJECTION] = "INSERT INTO injection VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [STORE_WATCHER] = "INSERT OR REPLACE INTO watcher VALUES(?,?,?,?,?,?,?)",
+    [STORE_LEFT_OUT] = "INSERT OR REPLACE INTO watch_left_out VALUES(?,?,?)",
+    [STORE_WATCH] = "INSERT INTO watch VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 };
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
@@ -231,6 +234,53 @@ void store_injection(struct store_tables *tables, const struct spool_definitions
                                spool_ns(definitions, injection->idle_ticks), injection->interrupts, injection->deferred,
                                spool_ns(definitions, injection->interrupt_ticks)},
                    13, 3);
+}
+
+static void store_word_or_null(struct store_tables *tables, int at, const char *word)
+{
+    if (word)
+        store_words(tables, STORE_WATCH, at, word);
+    else
+        store_integer_or_null(tables, STORE_WATCH, at, 0, 0);
+}
+
+static int watch_is_sound(const struct spool_definitions *definitions, const struct spool_watch *watch)
+{
+    return watch->side <= SPOOL_WATCH_RECEIVE && watch->result <= SPOOL_WATCH_OFTEN && watch->toucher <= SPOOL_TOUCHED_BY_MPI &&
+           watch->let_go <= SPOOL_LET_GO_STACK && watch->bytes <= SPOOL_MOST_BYTES && watch->offset <= watch->bytes &&
+           (!watch->path || spool_has_path(definitions, watch->path)) &&
+           (!watch->copy_path || spool_has_path(definitions, watch->copy_path));
+}
+
+int store_watch(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
+                const struct spool_watch *watch)
+{
+    static const char *const sides[] = {"send", "receive"}, *const results[] = {"touched", "untouched", "often"},
+                      *const touchers[] = {NULL, "program", "mpi"},
+                      *const reasons[] = {NULL, "reused", "ended", "late", "stack"};
+    int64_t operation = watch_is_sound(definitions, watch) ? store_call_operation(tables, definitions, watch->operation) : 0;
+    if (!operation)
+        return 0;
+    int64_t away = spool_ns(definitions, watch->away_ticks), mpi = spool_ns(definitions, watch->away_mpi_ticks);
+    store_integer(tables, STORE_WATCH, 1, operation);
+    store_integer(tables, STORE_WATCH, 2, thread);
+    store_words(tables, STORE_WATCH, 3, sides[watch->side]);
+    store_integer(tables, STORE_WATCH, 4, spool_moment_ns(definitions, watch->begin));
+    store_integer(tables, STORE_WATCH, 5, spool_moment_ns(definitions, watch->edge_begin));
+    store_integer(tables, STORE_WATCH, 6, (int64_t)watch->bytes);
+    store_integer(tables, STORE_WATCH, 7, (int64_t)watch->offset);
+    store_words(tables, STORE_WATCH, 8, results[watch->result]);
+    store_integer(tables, STORE_WATCH, 9, away);
+    store_integer(tables, STORE_WATCH, 10, mpi < away ? mpi : away);
+    store_integer(tables, STORE_WATCH, 11, watch->hits);
+    store_word_or_null(tables, 12, touchers[watch->toucher]);
+    store_integer_or_null(tables, STORE_WATCH, 13, watch->path != 0, watch->path);
+    store_word_or_null(tables, 14, reasons[watch->let_go]);
+    store_integer(tables, STORE_WATCH, 15, watch->flags & SPOOL_WATCH_ON_STACK ? 1 : 0);
+    store_integer(tables, STORE_WATCH, 16, watch->flags & SPOOL_WATCH_SPARSE ? 1 : 0);
+    store_integer_or_null(tables, STORE_WATCH, 17, watch->copy_path != 0, watch->copy_path);
+    store_run(tables, STORE_WATCH);
+    return 1;
 }
 
 void store_starvation(struct store_tables *tables, int64_t begin_ns, int64_t end_ns, int64_t wait_ns)

@@ -13,7 +13,8 @@ struct store_batch;
 enum store_statement {
     STORE_RANK, STORE_PROCESSOR, STORE_STARVATION, STORE_OPTION, STORE_ENVIRONMENT, STORE_CVAR, STORE_THREAD, STORE_CALL_NAME, STORE_MODULE, STORE_PATH,
     STORE_FRAME, STORE_COMM, STORE_MEMBER, STORE_OPERATION, STORE_CALLS, STORE_REQUESTS, STORE_REQUESTS_TESTED,
-    STORE_COUNTER, STORE_CALL_COUNTERS, STORE_REQUEST_COUNTERS, STORE_TALLY, STORE_INJECTOR, STORE_INJECTION, STORE_STATEMENTS
+    STORE_COUNTER, STORE_CALL_COUNTERS, STORE_REQUEST_COUNTERS, STORE_TALLY, STORE_INJECTOR, STORE_INJECTION,
+    STORE_WATCHER, STORE_LEFT_OUT, STORE_WATCH, STORE_STATEMENTS
 };
 
 struct store_tables {
@@ -72,6 +73,10 @@ void store_call_counter(struct store_tables *tables, int64_t call, unsigned numb
 void store_request_counter(struct store_tables *tables, int64_t request, unsigned number, int64_t value);
 /* A row of starvation. */
 void store_starvation(struct store_tables *tables, int64_t begin_ns, int64_t end_ns, int64_t wait_ns);
+
+/* A row of watch; returns 0 when it speaks of what the spool does not define. */
+int store_watch(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
+                const struct spool_watch *watch);
 
 void store_tally(struct store_tables *tables, const struct spool_definitions *definitions, unsigned thread,
                  const struct spool_tally *tally);

@@ -384,6 +384,7 @@ void wrap_F08_MPI_Session_finalize(MPI_Fint *session, MPI_Fint *ierror)
 static void begin_finalize(struct span *span, struct thread *t, struct caller caller)
 {
     inject_stop(t);
+    reach_stop(t);
     processor_define(t);
     span_begin(span, t, CALL_MPI_Finalize, caller, NULL);
     if (!state.open_sessions)

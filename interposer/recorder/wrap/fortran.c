@@ -91,3 +91,38 @@ int fortran_in_place(const void *buffer, int descriptors)
     return (in_place_later && *in_place_later == address) || holds(&in_place, address) ||
            holds(&in_place_described, address);
 }
+
+/* CFI_cdesc_t as compilers lay it out (Fortran 2018, 18.5.3; gfortran, ifx and flang agree). */
+struct descriptor {
+    void *base;
+    size_t element_bytes;
+    int version;
+    int8_t rank, other;
+    int16_t type;
+    struct {
+        ptrdiff_t lower, extent, stride; /* stride in bytes */
+    } dimension[];
+};
+
+static int is_contiguous(const struct descriptor *array)
+{
+    ptrdiff_t bytes = (ptrdiff_t)array->element_bytes;
+    for (int i = 0; i < array->rank; i++) {
+        if (array->dimension[i].extent > 1 && array->dimension[i].stride != bytes)
+            return 0;
+        if (array->dimension[i].extent < 0) /* assumed size: the last dimension */
+            break;
+        bytes *= array->dimension[i].extent;
+    }
+    return 1;
+}
+
+struct given_buffer fortran_buffer(const void *buffer, int descriptors, uint64_t count, MPI_Datatype type)
+{
+    const struct descriptor *array = buffer;
+    if (!descriptors)
+        return given_buffer(buffer, count, type);
+    if (!array || !is_contiguous(array))
+        return UNTOLD(DATATYPE);
+    return given_buffer(array->base, count, type);
+}

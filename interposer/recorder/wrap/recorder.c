@@ -7,6 +7,7 @@
 #include "../base/log.h"
 #include "../base/rundir.h"
 #include "../inject/inject.h"
+#include "../reach/reach.h"
 #include "../record/callsite.h"
 #include "../record/comm.h"
 #include "../record/counters.h"
@@ -121,6 +122,7 @@ void recorder_know_world(void)
     comm_define(t, SCOPE(mpi.comm_world), "MPI_COMM_WORLD", NULL, 0);
     comm_define(t, SCOPE(mpi.comm_self), "MPI_COMM_SELF", NULL, 0);
     inject_start(t, dir.job.identity);
+    reach_start(t);
 }
 
 void recorder_all_ended(uint64_t began)
@@ -176,6 +178,7 @@ void recorder_stop(enum spool_end end)
         return;
     recorder_state = RECORDER_OFF;
     inject_abandon();
+    reach_abandon();
     spool_finish(end);
     struct held held;
     held_begin(&held);

@@ -3,6 +3,7 @@
 #define LAPSCOPE_WRAP_H
 
 #include "../inject/inject.h"
+#include "../reach/reach.h"
 #include "../record/comm.h"
 #include "../record/matched.h"
 #include "../record/record.h"

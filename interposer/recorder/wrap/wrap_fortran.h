@@ -9,6 +9,7 @@
 #define FIRST_INDEX 1
 #define ADDRESS(request) request##_f
 #define IN_PLACE(buffer) fortran_in_place(buffer, descriptors)
+#define BUFFER(address, count, type) fortran_buffer(address, descriptors, (uint64_t)(count), type)
 #define TEXT_HASH(text) text_hash(text, text##_length)
 
 /* Whether an address is that of MPI_STATUS_IGNORE or MPI_STATUSES_IGNORE, which are variables in Fortran. */
@@ -16,6 +17,9 @@ int fortran_ignores(const void *status);
 
 /* Whether a choice buffer is MPI_IN_PLACE. `descriptors`: it comes as a TS 29113 descriptor. */
 int fortran_in_place(const void *buffer, int descriptors);
+
+/* A choice buffer; likewise. */
+struct given_buffer fortran_buffer(const void *buffer, int descriptors, uint64_t count, MPI_Datatype type);
 
 /* A status to read also where the application wants none. In every known MPI Fortran's status is C's, taken as integers
  * (and so aligned as those). */

@@ -1,0 +1,108 @@
+#include "copy.h"
+
+#include "../base/arena.h"
+#include "memory.h"
+
+enum { NEAR = 8, NEAR_WORDS = 2 * NEAR + 1, LEAST_DIFFERENT_BYTES = 4, STACK_BELOW = 128, STACK_ABOVE = 4096 };
+
+static struct copied_buffer *buffer_entry(struct copies *copies, uintptr_t begin, int is_send, int make)
+{
+    struct copied_buffer key = {.key = {begin, (uint64_t)is_send}};
+    uint64_t hash = intern_hash(&key.key, sizeof key.key);
+    void **slot = intern_find(&copies->buffers, hash, &key.key, sizeof key.key);
+    if (slot && !*slot && make) {
+        struct copied_buffer *made = arena_alloc(sizeof *made);
+        if (!made)
+            return NULL;
+        made->hash = hash;
+        made->key = key.key;
+        *slot = made;
+        copies->buffers.count++;
+    }
+    return slot ? *slot : NULL;
+}
+
+const struct copy *copy_of(struct copies *copies, const struct buffer *buffer, int is_send, uint64_t random)
+{
+    struct copied_buffer *known = buffer_entry(copies, buffer->begin, is_send, 0);
+    if (!known || !known->count || random & 1)
+        return NULL;
+    const struct copy *copy = &known->copies[(random >> 1) % known->count];
+    return buffer_holds(buffer, copy->word.at) ? copy : NULL;
+}
+
+/* Contents that other words have by chance, too: 0, 1.0, small integers. */
+static int is_telling(uint64_t value)
+{
+    unsigned different = 0;
+    uint64_t seen[4] = {0};
+    for (unsigned i = 0; i < 8; i++) {
+        unsigned byte = (unsigned)(value >> 8 * i & 255);
+        different += !(seen[byte >> 6] >> (byte & 63) & 1);
+        seen[byte >> 6] |= (uint64_t)1 << (byte & 63);
+    }
+    return different >= LEAST_DIFFERENT_BYTES;
+}
+
+/* Where eight bytes equal to `value` are found among places; 0: nowhere. Places that are not mapped are skipped. */
+static uintptr_t search(const uintptr_t *places, unsigned count, uint64_t value)
+{
+    uint64_t words[64];
+    for (unsigned from = 0; from < count;) {
+        unsigned left = count - from, asked = left < 64 ? left : 64, got = memory_read(places + from, words, asked);
+        for (unsigned i = 0; i < got; i++)
+            if (words[i] == value)
+                return places[from + i];
+        from += got < asked ? got + 1 : got;
+    }
+    return 0;
+}
+
+/* A place is none in the buffer itself, nor where functions spill registers. */
+static int is_place(const struct buffer *buffer, uintptr_t stack_pointer, uintptr_t place)
+{
+    return place >= 4096 && place % 8 == 0 && !buffer_holds(buffer, place) &&
+           place - (stack_pointer - STACK_BELOW) >= STACK_BELOW + STACK_ABOVE;
+}
+
+/* The word's distance from one register added to another: source[i] and destination[i] of a loop. Then what stands at a
+ * register and near it: pointers that the loop moves on. */
+static uintptr_t find_place(const struct buffer *buffer, struct word word, const struct watchpoint_hit *hit, uint64_t value)
+{
+    uintptr_t places[HIT_REGISTERS * (HIT_REGISTERS + NEAR_WORDS)];
+    unsigned count = 0;
+    for (unsigned i = 1; i < hit->registers; i++)
+        for (unsigned j = 1; j < hit->registers; j++) {
+            uintptr_t place = hit->value[j] + (word.at - hit->value[i]);
+            int is_near = word.at - hit->value[i] + 65536 < (buffer->bytes + 131072);
+            if (i != j && is_near && is_place(buffer, hit->value[0], place))
+                places[count++] = place;
+        }
+    for (unsigned i = 1; i < hit->registers; i++)
+        for (int near = -NEAR; near <= NEAR; near++) {
+            uintptr_t place = hit->value[i] + (uintptr_t)(near * 8);
+            if (is_place(buffer, hit->value[0], place))
+                places[count++] = place;
+        }
+    return search(places, count, value);
+}
+
+void copy_look(struct copies *copies, const struct buffer *buffer, int is_send, struct word word,
+               const struct watchpoint_hit *hit, uint32_t path)
+{
+    uint64_t value;
+    if (!hit->registers || word.bytes != 8 || memory_read(&word.at, &value, 1) != 1 || !is_telling(value))
+        return;
+    struct copied_buffer *known = buffer_entry(copies, buffer->begin, is_send, 1);
+    if (!known || known->count == COPIES_OF_BUFFER || (!known->count && known->trials == COPY_TRIALS))
+        return;
+    uintptr_t place = find_place(buffer, word, hit, value);
+    if (!place) {
+        known->trials++;
+        return;
+    }
+    for (unsigned i = 0; i < known->count; i++)
+        if (known->copies[i].word.at == word.at)
+            return;
+    known->copies[known->count++] = (struct copy){word, place, hit->address, path};
+}

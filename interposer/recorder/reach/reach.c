@@ -1,0 +1,414 @@
+#define _GNU_SOURCE
+#include "reach.h"
+
+#include "../base/arena.h"
+#include "../base/config.h"
+#include "../base/log.h"
+#include "memory.h"
+#include "watch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* A request's buffers, for as long as its entry stands for it. */
+struct request_buffers {
+    uint64_t hash;                 /* see intern.h */
+    const struct spool_live *live;
+    struct given_buffer sends, receives;
+};
+
+/* A thread's own. */
+struct reach {
+    struct watcher watcher;
+    struct intern_table requests;  /* struct request_buffers */
+    uint64_t left_out[LEFT_OUT_REASONS];
+    pid_t tid;
+};
+
+/* The process's. */
+static struct {
+    int is_on;
+    const char *problem;
+} state;
+
+/* --- requests ----------------------------------------------------------------------------------------------------- */
+
+static struct request_buffers *buffers_of(struct reach *reach, const struct spool_live *live, int make)
+{
+    uint64_t hash = intern_hash(&live, sizeof live);
+    void **slot = intern_find(&reach->requests, hash, &live, sizeof live);
+    if (slot && !*slot && make) {
+        struct request_buffers *made = arena_alloc(sizeof *made);
+        if (!made)
+            return NULL;
+        made->hash = hash;
+        made->live = live;
+        *slot = made;
+        reach->requests.count++;
+    }
+    return slot ? *slot : NULL;
+}
+
+static int has_peer(const struct operation *operation)
+{
+    return operation->key.peer != SPOOL_PROC_NULL;
+}
+
+/* MPI was given buffers: what was watched of them is over. */
+static void were_given(struct reach *reach, const struct given_buffer *sends, const struct given_buffer *receives,
+                       const struct operation *operation, uint64_t begin, uint64_t mpi_ticks)
+{
+    if (!reach->watcher.active || !has_peer(operation))
+        return;
+    if (sends->is_given && !sends->not)
+        watcher_given(&reach->watcher, SPOOL_WATCH_SEND, sends, operation, begin, mpi_ticks);
+    if (receives->is_given && !receives->not)
+        watcher_given(&reach->watcher, SPOOL_WATCH_RECEIVE, receives, operation, begin, mpi_ticks);
+}
+
+static void request_posted(struct reach *reach, const struct request_buffers *buffers, const struct spool_live *live)
+{
+    const struct operation *operation = (const struct operation *)(uintptr_t)live->owner;
+    were_given(reach, &buffers->sends, &buffers->receives, operation, live->post_begin,
+               live->mpi_ticks_at_post - live->post_ticks);
+}
+
+static void keep(struct thread *t, struct spool_live *live, const struct given_buffer *sends,
+                 const struct given_buffer *receives, int is_posted)
+{
+    int saved_errno = errno;
+    struct request_buffers *buffers = live && state.is_on ? buffers_of(t->reach, live, 1) : NULL;
+    if (buffers) {
+        buffers->sends = *sends;
+        buffers->receives = *receives;
+        if (is_posted)
+            request_posted(t->reach, buffers, live);
+    }
+    errno = saved_errno;
+}
+
+void reach_posted(struct thread *t, struct spool_live *live, struct given_buffer sends, struct given_buffer receives)
+{
+    keep(t, live, &sends, &receives, 1);
+}
+
+void reach_made(struct thread *t, struct spool_live *live, struct given_buffer sends, struct given_buffer receives)
+{
+    keep(t, live, &sends, &receives, 0);
+}
+
+/* Of requests that are posted anew the buffers are not known yet: reach_posted() has them. */
+static void request_started(struct reach *reach, struct spool_live *live, struct operation *operation)
+{
+    int saved_errno = errno;
+    (void)operation;
+    const struct request_buffers *buffers = live->flags & SPOOL_LIVE_PERSISTENT ? buffers_of(reach, live, 0) : NULL;
+    if (buffers && reach->watcher.active)
+        request_posted(reach, buffers, live);
+    errno = saved_errno;
+}
+
+/* --- buffers that MPI lets go of ---------------------------------------------------------------------------------- */
+
+static enum left_out examine(const struct given_buffer *given, uint64_t came, struct buffer *buffer)
+{
+    enum left_out why = buffer_of(given, buffer);
+    if (why != LEFT_OUT_NOT)
+        return why;
+    if (came < bytes_of(given->count, given->type)) { /* what lies behind it was not received */
+        if (buffer->sparse)
+            return LEFT_OUT_DATATYPE;
+        buffer->bytes = buffer->element_bytes = came;
+    }
+    enum memory_kind kind = memory_of(buffer->begin, buffer->bytes);
+    return kind == MEMORY_OWN ? LEFT_OUT_NOT : kind == MEMORY_SHARED ? LEFT_OUT_SHARED : LEFT_OUT_MEMORY;
+}
+
+/* `came`: bytes of it that hold data. */
+static void let_go_of(struct reach *reach, enum spool_watch_side side, const struct given_buffer *given, uint64_t came,
+                      const struct operation *operation, uint64_t begin, uint64_t end)
+{
+    struct turn *turn = NULL;
+    struct subject subject = {.side = side, .operation = operation, .begin = begin, .given = given->address};
+    if (!given->is_given || !has_peer(operation))
+        return;
+    enum left_out why = given->not;
+    if (!why && (came == 0 || came < (uint64_t)config.reach_min_bytes))
+        why = LEFT_OUT_SMALL;
+    if (!why)
+        why = watcher_draws(&reach->watcher, operation, side, &turn);
+    if (!why) {
+        uint64_t began = clock_now();
+        why = examine(given, came, &subject.buffer);
+        __atomic_fetch_add(&watch_cost.spent, clock_now() - began, __ATOMIC_RELAXED);
+    }
+    if (why)
+        reach->left_out[why]++;
+    else
+        watcher_begin(&reach->watcher, &subject, turn, end);
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* A request is over; `bytes` came, where it received. */
+static void request_ended(struct reach *reach, const struct span *span, struct spool_live *live, int ended, uint64_t bytes)
+{
+    int saved_errno = errno;
+    int is_own = live->thread == span->thread->number;
+    const struct request_buffers *buffers = is_own ? buffers_of(reach, live, 0) : NULL;
+    const struct operation *operation = (const struct operation *)(uintptr_t)live->owner;
+    reach->left_out[LEFT_OUT_THREAD] += !is_own;
+    if (buffers && state.is_on && (ended == SPOOL_WAITED || ended == SPOOL_TESTED)) {
+        uint64_t room = bytes_of(buffers->receives.count, buffers->receives.type);
+        uint64_t came = operation->key.kind == SPOOL_RECV ? least(bytes, room) : room;
+        if (buffers->receives.is_given && !buffers->receives.not && reach->watcher.active)
+            watcher_filled(&reach->watcher, &buffers->receives, span->end);
+        let_go_of(reach, SPOOL_WATCH_RECEIVE, &buffers->receives, came, operation, live->post_begin, span->end);
+        let_go_of(reach, SPOOL_WATCH_SEND, &buffers->sends, bytes_of(buffers->sends.count, buffers->sends.type), operation,
+                  live->post_begin, span->end);
+    }
+    errno = saved_errno;
+}
+
+/* What a blocking call did, as its row has it; NULL when it could not be kept. */
+static const struct operation *operation_of_call(const struct span *span, const struct operation *last)
+{
+    return last && last->key.call == (uint16_t)span->call && last->key.path == span->site->path ? last : NULL;
+}
+
+void reach_called(const struct span *span, struct given_buffer sends, struct given_buffer receives)
+{
+    int saved_errno = errno;
+    struct reach *reach = span->thread->reach;
+    uint64_t mpi_before = span->thread->state->mpi_ticks - (span->end - span->begin);
+    const struct operation *operation = operation_of_call(span, span->site->last_operation);
+    const struct operation *receiving = operation_of_call(span, span->site->last_receive);
+    if (!operation || !state.is_on) {
+        errno = saved_errno;
+        return;
+    }
+    if (operation->key.kind != SPOOL_SEND || !receives.is_given || !receiving)
+        receiving = operation;
+    uint64_t room = receives.is_given ? bytes_of(receives.count, receives.type) : 0;
+    uint64_t came = receiving->key.kind == SPOOL_RECV ? least(receiving->key.actual_bytes, room) : room;
+    were_given(reach, &sends, &receives, operation, span->begin, mpi_before);
+    if (receives.is_given && !receives.not && reach->watcher.active)
+        watcher_filled(&reach->watcher, &receives, span->end);
+    let_go_of(reach, SPOOL_WATCH_RECEIVE, &receives, came, receiving, span->begin, span->end);
+    if (sends.is_given)
+        let_go_of(reach, SPOOL_WATCH_SEND, &sends, sends.not ? 0 : bytes_of(sends.count, sends.type), operation, span->begin,
+                  span->end);
+    errno = saved_errno;
+}
+
+static void enter_mpi(struct reach *reach)
+{
+    if (!reach->watcher.active)
+        return;
+    int saved_errno = errno;
+    watcher_enter(&reach->watcher, clock_now());
+    errno = saved_errno;
+}
+
+static void leave_mpi(struct reach *reach)
+{
+    if (!reach->watcher.active)
+        return;
+    int saved_errno = errno;
+    watcher_leave(&reach->watcher);
+    errno = saved_errno;
+}
+
+/* --- the start and the end ---------------------------------------------------------------------------------------- */
+
+static volatile uint64_t trial_word __attribute__((aligned(8)));
+
+/* Some kernels grant watchpoints that never hit (emulators, some virtual machines). Leaves in watch_cost what one costs. */
+static int does_hit(struct watchpoint *point)
+{
+    enum { TRIALS = 8 };
+    uint64_t set = UINT64_MAX, hit = UINT64_MAX;
+    for (int i = 0; i < TRIALS; i++) {
+        uint64_t begin = clock_now();
+        if (!watchpoint_set(point, WATCH_WRITES, (const void *)&trial_word, 8, 1))
+            return 0;
+        uint64_t is_set = clock_now();
+        trial_word++;
+        uint64_t behind = clock_now();
+        if (!watchpoint_was_hit(point))
+            return 0;
+        watchpoint_clear(point);
+        uint64_t cost = is_set - begin + clock_now() - behind;
+        set = least(set, cost);
+        hit = least(hit, behind - is_set);
+    }
+    watch_cost.set = set;
+    watch_cost.hit = hit;
+    return 1;
+}
+
+static const char *open_first(struct reach *reach, struct thread *t)
+{
+    int error = watcher_open(&reach->watcher, t);
+    if (error)
+        return watchpoint_problem(error);
+    if (does_hit(&reach->watcher.watches[0].point))
+        return NULL;
+    watcher_close(&reach->watcher);
+    return "watchpoints are granted here and never hit (an emulator or virtual machine)";
+}
+
+static struct reach *create(struct thread *t)
+{
+    struct reach *reach = arena_alloc(sizeof *reach);
+    if (!reach)
+        return NULL;
+    reach->tid = (pid_t)syscall(SYS_gettid);
+    reach->watcher.thread = t;
+    return reach;
+}
+
+static struct reach *first_call(struct thread *t)
+{
+    struct reach *reach = state.is_on ? create(t) : NULL;
+    return reach && watcher_open(&reach->watcher, t) == 0 ? reach : NULL;
+}
+
+static uint64_t ns_of(uint64_t ticks)
+{
+    return (uint64_t)((double)ticks / spool_header()->nominal_ticks_per_ns);
+}
+
+static int is_watched(pid_t tid)
+{
+    for (unsigned i = 0; i < thread_count; i++)
+        if (threads[i]->reach && threads[i]->reach->tid == tid)
+            return 1;
+    return 0;
+}
+
+/* Nanoseconds that threads have run on which nothing was watched (proc(5), /proc/PID/task/TID/schedstat); -1: not known. */
+static int64_t other_threads_ns(void)
+{
+    char path[300], text[64];
+    int64_t total = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    if (!tasks)
+        return -1;
+    for (struct dirent *task; (task = readdir(tasks));) {
+        long long ran = 0;
+        if (task->d_name[0] == '.' || is_watched((pid_t)atol(task->d_name)))
+            continue;
+        snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", task->d_name);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t length = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+        text[length > 0 ? length : 0] = '\0';
+        if (length > 0 && sscanf(text, "%lld", &ran) == 1)
+            total += ran;
+        if (fd >= 0)
+            close(fd);
+    }
+    closedir(tasks);
+    return total;
+}
+
+/* As schema/spool.h has it. */
+static void write_facts(struct thread *t, int is_over)
+{
+    char text[512], key[64], hit[24] = "", set[24] = "", other[24] = "";
+    int64_t other_ns = is_over ? other_threads_ns() : -1;
+    if (watch_cost.hit) {
+        snprintf(hit, sizeof hit, "%llu", (unsigned long long)ns_of(watch_cost.hit));
+        snprintf(set, sizeof set, "%llu", (unsigned long long)ns_of(watch_cost.set));
+    }
+    if (other_ns >= 0)
+        snprintf(other, sizeof other, "%lld", (long long)other_ns);
+    snprintf(text, sizeof text, "%s\t%d\t%s\t%s\t%llu\t%s", state.problem ? state.problem : "", state.problem ? 0 : POINTS,
+             hit, set, (unsigned long long)ns_of(__atomic_load_n(&watch_cost.spent, __ATOMIC_RELAXED)), other);
+    spool_define_meta(&t->stream, "watcher", text);
+    for (int reason = 1; reason < LEFT_OUT_REASONS; reason++) {
+        uint64_t buffers = 0;
+        for (unsigned i = 0; i < thread_count; i++)
+            buffers += threads[i]->reach ? threads[i]->reach->left_out[reason] : 0;
+        if (!buffers)
+            continue;
+        snprintf(key, sizeof key, "left_out.%s", left_out_word((enum left_out)reason));
+        snprintf(text, sizeof text, "%llu", (unsigned long long)buffers);
+        spool_define_meta(&t->stream, key, text);
+    }
+}
+
+static void forget_in_child(void)
+{
+    for (unsigned i = 0; i < thread_count; i++)
+        if (threads[i]->reach)
+            watcher_forget(&threads[i]->reach->watcher);
+    state.is_on = 0;
+}
+
+void reach_start(struct thread *t)
+{
+    if (!config.reach)
+        return;
+    int saved_errno = errno;
+    watch_cost.began = clock_now();
+    struct reach *reach = create(t);
+    state.problem = reach ? open_first(reach, t) : "no memory";
+    if (state.problem) {
+        if (log_first_on_node())
+            log_line("LAPSCOPE_REACH watches nothing: %s", state.problem);
+        write_facts(t, 0);
+        errno = saved_errno;
+        return;
+    }
+    state.is_on = 1;
+    t->reach = reach;
+    t->ends_slowly = 1;
+    stamps_are_plain = 0;
+    reach_hooks = (struct reach_hooks){first_call, enter_mpi, leave_mpi, request_started, request_ended};
+    pthread_atfork(NULL, NULL, forget_in_child);
+    watch_cost.spent = clock_now() - watch_cost.began;
+    write_facts(t, 0);
+    errno = saved_errno;
+}
+
+/* A thread that is inside MPI may be reading its watches: it keeps them, disabled by the process's end. */
+static void close_all(const struct thread *self)
+{
+    for (unsigned i = 0; i < thread_count; i++) {
+        struct thread *t = threads[i];
+        if (!t->reach || (t != self && __atomic_load_n(&t->inside, __ATOMIC_ACQUIRE)))
+            continue;
+        t->reach->left_out[LEFT_OUT_UNSENT] += watcher_end(&t->reach->watcher);
+        watcher_close(&t->reach->watcher);
+    }
+}
+
+void reach_stop(struct thread *t)
+{
+    if (!state.is_on)
+        return;
+    int saved_errno = errno;
+    state.is_on = 0;
+    close_all(t);
+    write_facts(t, 1);
+    errno = saved_errno;
+}
+
+/* Only this thread's stream may be written to. */
+void reach_abandon(void)
+{
+    if (state.is_on && current_thread && current_thread->reach)
+        reach_stop(current_thread);
+    state.is_on = 0;
+}

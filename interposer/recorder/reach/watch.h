@@ -1,0 +1,114 @@
+/*
+ * Words of buffers that a thread watches, from the moment at which MPI let go of a buffer: of what was received until its
+ * first touch, of what was sent until the next send from it. One row of the table watch for each.
+ *
+ * What hit is read where the thread calls MPI next, and where it comes back from there: so the time inside MPI before the
+ * hit is known, and whether it was MPI that touched.
+ */
+#ifndef LAPSCOPE_WATCH_H
+#define LAPSCOPE_WATCH_H
+
+#include "../base/clock.h"
+#include "../record/operation.h"
+#include "buffer.h"
+#include "copy.h"
+#include "watchpoint.h"
+
+enum { SEND_POINTS = 2, RECEIVE_POINTS = 2, POINTS = SEND_POINTS + RECEIVE_POINTS };
+
+/* Call sites and peers take turns: what has been watched often waits for others. */
+struct turn {
+    uint64_t hash;                     /* see intern.h */
+    struct {
+        const struct operation *operation;
+        uint64_t side;
+    } key;
+    uint64_t taken;
+    uint64_t delay;                    /* ticks to let pass before a word is watched that is written often; 0: none */
+};
+
+/* The access that counts: of a receive the first, of a send the last. */
+struct touch {
+    int is_known, by_mpi;
+    uint64_t ticks;                    /* when */
+    uint64_t mpi_ticks;                /* the thread's time inside MPI up to then */
+    uintptr_t frames[2];               /* of the instruction behind it, and its caller where that is certain */
+    unsigned frame_count;
+    struct watchpoint_hit hit;
+};
+
+/* A buffer that MPI lets go of, and what for. */
+struct subject {
+    enum spool_watch_side side;
+    const struct operation *operation;
+    uint64_t begin;                    /* ticks: of the post, or of the blocking call */
+    const void *given;                 /* the address that MPI was given */
+    struct buffer buffer;
+};
+
+enum watch_state { WATCH_FREE, WATCH_WAITING, WATCH_ON };
+
+struct watch {
+    struct watchpoint point;
+    enum watch_state state;
+    struct subject subject;
+    struct turn *turn;
+    struct word word;
+    int on_stack;
+    uint64_t due;                      /* waiting: when to begin */
+    struct spool_clock_pair edge;      /* when MPI let go */
+    struct spool_clock_pair since;     /* when watching began */
+    uint64_t mpi_ticks;                /* the thread's at the edge */
+    uint64_t alive;                    /* on the stack: when its function was last seen not to have returned */
+    const struct copy *copy;           /* one step further: the word is where it was copied to, or from; NULL: it is the buffer's */
+    struct touch touch;
+};
+
+/* A thread's own. */
+struct watcher {
+    struct thread *thread;
+    struct watch watches[POINTS];      /* those of sends first */
+    struct intern_table turns;         /* struct turn */
+    uint64_t taken;                    /* by all of them */
+    struct copies copies;
+    uint64_t random;
+    uint64_t entered;                  /* ticks: the call under way */
+    unsigned active;                   /* watches that are not free */
+};
+
+/* What watching costs, for all threads; in ticks. */
+struct watch_cost {
+    uint64_t began, spent;             /* spent: atomic */
+    uint64_t hit, set;
+};
+extern struct watch_cost watch_cost;
+
+/* Watchpoints for the calling thread; returns 0, or an errno value. */
+int watcher_open(struct watcher *watcher, struct thread *t);
+void watcher_close(struct watcher *watcher);
+/* In a child of fork. */
+void watcher_forget(struct watcher *watcher);
+
+/* Whether a buffer's turn has come: the share, the budget, a free watchpoint. LEFT_OUT_NOT: it has, and `turn` is set. */
+enum left_out watcher_draws(struct watcher *watcher, const struct operation *operation, enum spool_watch_side side,
+                            struct turn **turn);
+
+/* MPI has let go of a buffer at `edge` (ticks). */
+void watcher_begin(struct watcher *watcher, const struct subject *subject, struct turn *turn, uint64_t edge);
+
+/* The thread enters MPI, or comes back from it. `active` is not 0. */
+void watcher_enter(struct watcher *watcher, uint64_t now);
+void watcher_leave(struct watcher *watcher);
+
+/* A call that began at `begin`, with the thread's time inside MPI up to then, was given a buffer: what is watched of it is
+ * over. `operation` posted it; NULL: it cannot be told. */
+void watcher_given(struct watcher *watcher, enum spool_watch_side side, const struct given_buffer *given,
+                   const struct operation *operation, uint64_t begin, uint64_t mpi_ticks);
+
+/* A receive into that buffer has ended: whoever moved the bytes, that was a write. */
+void watcher_filled(struct watcher *watcher, const struct given_buffer *given, uint64_t end);
+
+/* Nothing is watched any more; returns how many buffers that were sent were not sent again. */
+unsigned watcher_end(struct watcher *watcher);
+
+#endif

@@ -240,11 +240,6 @@ impl Available {
             received_while_consumed: open(at_most.received_while_consumed),
         }
     }
-
-    /// From the coarsest to the finest.
-    pub fn by_granularity(&self) -> [&OfData; 3] {
-        [&self.sent_when_produced, &self.received_while_consumed, &self.sent_while_produced]
-    }
 }
 
 #[cfg(test)]

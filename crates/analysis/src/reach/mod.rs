@@ -4,6 +4,7 @@ pub mod available;
 pub mod estimate;
 pub mod network;
 pub mod order;
+pub mod pairs;
 pub mod pattern;
 pub mod read;
 pub mod seen;

@@ -131,7 +131,9 @@ fn bounds_stay_bounds() {
 fn the_first_datum_of_a_pipeline_has_none() {
     let transfer = kernel(101, Order::Same, Order::Same);
     let none = Bounds { low: 0.0, estimate: Some(0.0), high: Some(700.0) };
-    for of_data in Available::pipelined(&transfer).by_granularity() {
+    let Available { sent_while_produced, sent_when_produced, received_while_consumed } =
+        Available::pipelined(&transfer);
+    for of_data in [sent_while_produced, sent_when_produced, received_while_consumed] {
         assert_eq!(of_data.worst, none);
     }
     let unknown = Bounds { low: 0.0, estimate: None, high: Some(1700.0) };

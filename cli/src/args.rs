@@ -3,6 +3,7 @@
 mod bench;
 mod help;
 mod measure;
+mod reach;
 mod tune;
 mod units;
 
@@ -19,6 +20,7 @@ use lapscope_data::model::{Kind, Rank, RequestEnded};
 pub use bench::BenchArgs;
 pub use help::{help_of, parse, unknown_topic};
 pub use measure::{CalibrateArgs, DiffArgs, OverlapArgs, ThresholdsArgs};
+pub use reach::ReachArgs;
 pub use tune::TuneArgs;
 
 /// Of commands that read a run and answer in any format.
@@ -46,13 +48,14 @@ Exit codes:
   1    lapscope failed; standard error says why
   2    the command line was not understood
 
-`run` passes on the exit code of the program it launched: 128 + N when signal N killed it,
+`run` and `reach` pass on the exit code of the program they launched: 128 + N when signal N killed it,
 126 when it may not be executed, 127 when it was not found; `tune` that of a run that failed.";
 
 const EXAMPLES: &str = "\
 Examples:
   lapscope run -- mpirun -n 4 ./app input.dat    record a run; works on the unmodified program
   lapscope report                                read the newest run in this directory
+  lapscope reach -- mpirun -n 4 ./app input.dat  how much earlier it could send, how much later wait
   lapscope tune -- mpirun -n 4 ./app input.dat   whether it runs faster with injected tests, and what to set
   lapscope bench --quick                         what the MPIs of this machine overlap, and what not
   lapscope doctor ./app                          what is missing on this machine, or about this program
@@ -76,6 +79,7 @@ pub enum Command {
     Thresholds(ThresholdsArgs),
     Diff(DiffArgs),
     Overlap(OverlapArgs),
+    Reach(ReachArgs),
     Sql(SqlArgs),
     Merge(MergeArgs),
     Recover(RecoverArgs),
@@ -88,7 +92,7 @@ pub enum Command {
 }
 
 /// Run a program, or a launcher that starts many, and record its MPI communication.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "\
 Two forms:
   lapscope run -- mpirun -n 4 ./app      around the launcher: one summary at the end

@@ -40,6 +40,10 @@ pub fn min_bytes(text: &str) -> Result<u64, String> {
     as_option(text, "LAPSCOPE_INJECT_MIN_BYTES")
 }
 
+pub fn reach_min_bytes(text: &str) -> Result<u64, String> {
+    as_option(text, "LAPSCOPE_REACH_MIN_BYTES")
+}
+
 pub fn max_mb(text: &str) -> Result<u64, String> {
     as_option(text, "LAPSCOPE_MAX_MB")
 }

@@ -10,6 +10,7 @@ pub mod options;
 pub mod overlap;
 pub mod own_program;
 pub mod pending;
+pub mod reach;
 pub mod recover;
 pub mod report;
 pub mod requests;

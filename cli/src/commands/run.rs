@@ -22,9 +22,20 @@ use lapscope_data::text::shell;
 const NOT_FOUND: u8 = 127;
 const NOT_EXECUTABLE: u8 = 126;
 
+/// What is printed of a run once it is recorded.
+pub type Print<'p> = &'p dyn Fn(&Path) -> anyhow::Result<()>;
+
 /// # Errors
 /// The preload library is missing, or an option is not valid. The program has then not been started.
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
+    record(args, args.report.then_some(&super::report::print_of))
+}
+
+/// As [`run`], with `print` for each run that was recorded in place of the report; a rank prints nothing.
+///
+/// # Errors
+/// As [`run`].
+pub fn record(args: &RunArgs, print: Option<Print<'_>>) -> anyhow::Result<ExitCode> {
     let library = install::preload_library()?;
     let mut settings = settings_of(args)?;
     settings.preload(&library);
@@ -37,7 +48,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     match rank {
         Some(_) if args.dry_run => print_dry_run(&settings, &args.command),
         Some(_) => Ok(become_program(program.as_deref(), args, &settings)),
-        None => around_launcher(program.as_deref(), args, settings),
+        None => around_launcher(program.as_deref(), args, settings, print),
     }
 }
 
@@ -129,6 +140,7 @@ fn around_launcher(
     program: Option<&Path>,
     args: &RunArgs,
     settings: Settings,
+    print: Option<Print<'_>>,
 ) -> anyhow::Result<ExitCode> {
     if program.is_none() {
         return Ok(not_found(&args.command[0]));
@@ -161,7 +173,7 @@ fn around_launcher(
     if disabled && runs.is_empty() {
         return Ok(child::exit_code(status).into());
     }
-    if let Err(error) = conclude(&runs, args, quiet, converts) {
+    if let Err(error) = conclude(&runs, args, print, quiet, converts) {
         say!("{error:#}"); // the exit code stays the program's
     }
     Ok(child::exit_code(status).into())
@@ -176,12 +188,18 @@ fn is_off(value: &OsStr) -> bool {
 }
 
 /// Recovers what killed ranks left, says what there is and what to type next.
-fn conclude(runs: &[Run], args: &RunArgs, quiet: bool, converts: bool) -> anyhow::Result<()> {
+fn conclude(
+    runs: &[Run],
+    args: &RunArgs,
+    print: Option<Print<'_>>,
+    quiet: bool,
+    converts: bool,
+) -> anyhow::Result<()> {
     if runs.is_empty() {
         no_data(args);
     }
     for run in runs {
-        if !converts && !args.report {
+        if !converts && print.is_none() {
             if !quiet {
                 say!("{}", outcome::describe_unconverted(run)?);
             }
@@ -189,10 +207,10 @@ fn conclude(runs: &[Run], args: &RunArgs, quiet: bool, converts: bool) -> anyhow
         }
         let outcome = outcome::read(run)?;
         if !quiet {
-            outcome.lines(&run.directory, args.report).iter().for_each(|line| say!("{line}"));
+            outcome.lines(&run.directory, print.is_some()).iter().for_each(|line| say!("{line}"));
         }
-        if args.report {
-            super::report::print_of(&outcome::relative(&run.directory))?;
+        if let Some(print) = print {
+            print(&outcome::relative(&run.directory))?;
         }
     }
     Ok(())

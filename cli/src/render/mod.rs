@@ -17,3 +17,4 @@ pub mod table;
 pub mod thresholds;
 pub mod tree;
 pub mod tune;
+pub mod watching;

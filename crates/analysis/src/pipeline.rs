@@ -2,6 +2,7 @@
 
 pub mod filters;
 pub mod overlap;
+pub mod reach;
 pub mod report;
 
 use std::path::{Path, PathBuf};

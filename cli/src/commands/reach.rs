@@ -1,0 +1,50 @@
+//! `lapscope reach`: how much earlier posts and how much later waits could be, of a run or of one that is recorded for it.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::args::ReachArgs;
+use crate::export::{self, Document};
+use crate::render;
+use lapscope_analysis::pipeline::reach::{build, ReachDocument};
+use lapscope_analysis::pipeline::OpenRun;
+use lapscope_analysis::problem::Problem;
+use lapscope_data::text::style::Style;
+
+/// Prints the reach of a run; with a launch line, of the run that it records.
+///
+/// # Errors
+/// There is no run here, no file of it can be read, it could not be launched, or standard output fails.
+pub fn run(args: &ReachArgs) -> Result<ExitCode> {
+    if args.command.is_empty() {
+        print_of(args.read.run.as_deref(), args)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    super::run::record(&args.run_args(), Some(&|recorded| print_of(Some(recorded), args)))
+}
+
+fn print_of(run: Option<&Path>, args: &ReachArgs) -> Result<()> {
+    let mut open = OpenRun::open(run)?;
+    open.find_wrappers(&args.wrappers.names)?;
+    let mut answer = Answer(build(&mut open, &args.ranks)?);
+    export::print(&mut answer, args.read.format)
+}
+
+struct Answer(ReachDocument);
+
+impl Document for Answer {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        Ok(render::watching::write(out, &self.0, style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
+        export::write_json(&self.0, out)
+    }
+
+    fn problems(&self) -> &[Problem] {
+        &self.0.problems
+    }
+}

@@ -1,0 +1,104 @@
+//! `lapscope reach`: runs that are recorded for it, and what is said of what was watched.
+
+mod fixture;
+
+use std::process::Command;
+
+use fixture::{answer, check_documented, command, failure, json, text};
+use lapscope_fixture::full;
+use lapscope_fixture::library::library;
+use lapscope_fixture::small::{self, run as small_run};
+use lapscope_fixture::tables::{Rank, Watcher};
+
+fn recording(directory: &std::path::Path, arguments: &[&str]) -> Command {
+    let mut command = command(directory, arguments);
+    command.env("LAPSCOPE_LIBRARY", library());
+    command
+}
+
+#[test]
+fn a_program_is_told_to_watch_and_its_exit_code_passed_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = "echo $LAPSCOPE_REACH $LAPSCOPE_REACH_SHARE $LAPSCOPE_REACH_MIN_BYTES $LAPSCOPE_REACH_BUDGET; exit 7";
+    let options = ["--share", "50", "--min-bytes", "4k", "--budget", "10"];
+    let line = ["--", "sh", "-c", script];
+    let output =
+        recording(directory.path(), &[&["reach"], &options[..], &line].concat()).output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(7), "on 50 4096 10\n"));
+    assert!(text(&output.stderr).contains("nothing was recorded"), "{}", text(&output.stderr));
+    let output = recording(directory.path(), &[&["reach"], &line[..]].concat()).output().unwrap();
+    assert_eq!(text(&output.stdout), "on\n", "what is not asked for has its own default");
+}
+
+#[test]
+fn what_was_recorded_is_printed_behind_the_output_of_the_program() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = tempfile::tempdir().unwrap();
+    full::write(source.path());
+    let script =
+        "echo from the program; mkdir -p $LAPSCOPE_DIR; cp $0/rank-?.db $LAPSCOPE_DIR; exit 3";
+    let from = source.path().to_str().unwrap();
+    let line = ["reach", "--dir", "run", "--", "sh", "-c", script, from];
+    let output = recording(directory.path(), &line).output().unwrap();
+    let printed = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert!(printed.starts_with("from the program\nlapscope reach  run\n"), "{printed}");
+    assert!(!text(&output.stderr).contains("next: lapscope report"), "{}", text(&output.stderr));
+    assert_eq!(answer(directory.path(), &["reach", "run"]), printed["from the program\n".len()..]);
+}
+
+#[test]
+fn options_of_a_recording_need_one() {
+    let run = small_run();
+    for arguments in [
+        &["reach", "--share", "50"][..],
+        &["reach", "--budget", "0", "--", "true"],
+        &["reach", "--min-bytes", "much", "--", "true"],
+        &["reach", ".", "--", "true"],
+    ] {
+        let code = command(run.path(), arguments).output().unwrap().status.code();
+        assert_eq!(code, Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_run_that_watched_nothing_says_how_to_get_one() {
+    let run = small_run();
+    let said = answer(run.path(), &["reach", "."]);
+    assert!(said.contains("LAPSCOPE_REACH was off") && said.contains("lapscope reach -- mpirun"));
+    let found = json(run.path(), &["reach", "."]);
+    assert_eq!(found["problems"][0]["kind"], "not_watched");
+    assert_eq!(found["watching"]["ranks"], 0);
+    assert!(failure(run.path(), &["reach", ".", "--rank", "7"]).contains("has ranks 0-1"));
+}
+
+#[test]
+fn what_stopped_ranks_is_said_with_the_ranks() {
+    let run = tempfile::tempdir().unwrap();
+    for rank in [0, 1] {
+        Rank::new(rank).write(run.path(), |file| {
+            small::operations(file);
+            file.insert(Watcher { problem: Some("it is forbidden"), ..Watcher::default() });
+        });
+    }
+    let found = json(run.path(), &["reach", "."]);
+    let of = |at: usize| found["problems"][at].clone();
+    assert_eq!(of(0)["message"], "ranks 0-1 watched no buffer: it is forbidden");
+    assert_eq!(of(0)["ranks"], serde_json::json!([0, 1]));
+}
+
+#[test]
+fn what_was_watched_and_what_it_cost_stand_in_front() {
+    let run = tempfile::tempdir().unwrap();
+    full::write(run.path());
+    let text = answer(run.path(), &["reach", "."]);
+    for line in [
+        "watched: 12 words of 4 buffers, on 2 ranks",
+        "cost: 84.0 µs, 56.0 % of the run time; 8.00 µs an access to a watched word",
+        "not watched: buffers: 18 not drawn (LAPSCOPE_REACH_SHARE)",
+    ] {
+        assert!(text.contains(line), "{line} in\n{text}");
+    }
+    let found = json(run.path(), &["reach", "."]);
+    check_documented([&found, &found["watching"], &found["watching"]["left_out"][0]]);
+}

@@ -19,6 +19,7 @@ use self::groups::{KindRow, LatePair, LocalityRow, Named, RankRow, SiteRow, Size
 pub use self::side::EagerLimits;
 use self::side::Sides;
 use self::sums::{BlockingNumbers, BlockingSums, Numbers, Sums};
+pub(crate) use self::walk::reference_time;
 pub use self::walk::Measured;
 use self::walk::{Slices, Walk};
 use self::witness::Witness;

@@ -17,6 +17,7 @@ use crate::injection::Injection;
 use crate::measures::MeasureSums;
 use crate::pending::{collect_pending, read_pending, FilePending, PendingItem};
 use crate::problem::{find_problems_of, Problem, ProblemKind};
+use crate::reach::{Known, Reach};
 use crate::trace::{Rows, Trace, WithSinks};
 use crate::wrappers::{Asked, Uses, Wrappers};
 use lapscope_data::db::{
@@ -256,6 +257,15 @@ impl OpenRun {
                 None
             }
         }
+    }
+
+    /// Says what posts and waits of these ranks, or of all, could be moved, where buffers were watched. As
+    /// [`OpenRun::injection`].
+    pub fn reach(&mut self, ranks: &[Rank], known: Known<'_>) -> Option<Reach> {
+        let databases = &self.files.databases;
+        let (reach, failed) = Reach::of_run(databases, ranks, known, &mut self.symbols);
+        self.read_in_part("what was watched is not read", failed);
+        reach
     }
 
     /// Has files among the problems whose other rows count.

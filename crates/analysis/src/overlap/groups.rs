@@ -225,6 +225,35 @@ pub(super) fn late_pairs(trace: &Trace, measured: &Measured) -> Vec<LatePair> {
         .collect()
 }
 
+impl Measured {
+    /// Time in calls that completed requests, by where these were posted and by the call; of blocking calls both are theirs.
+    pub(crate) fn exposed_by_completion(&self, trace: &Trace) -> BTreeMap<(SiteId, SiteId), Nanos> {
+        let mut exposed: BTreeMap<(SiteId, SiteId), Nanos> = BTreeMap::new();
+        for (rank, found) in &self.ranks {
+            for (&(cell, by), &time) in &found.completed_in {
+                let by = trace.ranks[*rank].operations[by as usize].site;
+                *exposed.entry((found.cells[cell as usize].0.site, by)).or_default() += Nanos(time);
+            }
+            for (key, cell) in found.cells.iter().filter(|(key, _)| !key.is_request) {
+                let time = Nanos(cell.blocking.exposed.total());
+                *exposed.entry((key.site, key.site)).or_default() += time;
+            }
+        }
+        exposed
+    }
+
+    /// What calls waited for their other sides, by where these had posted.
+    pub(crate) fn waited_for(&self) -> BTreeMap<SiteId, Nanos> {
+        let mut waited: BTreeMap<SiteId, Nanos> = BTreeMap::new();
+        for (key, blame) in self.ranks.iter().flat_map(|(_, found)| &found.culprits) {
+            if let Some(site) = key.site {
+                *waited.entry(site).or_default() += Nanos(blame.late.saturating_add(blame.outside));
+            }
+        }
+        waited
+    }
+}
+
 type SiteKey = (SiteId, Kind, bool);
 
 /// Call sites with their names.

@@ -133,10 +133,7 @@ impl<'a, W: Witness> Walk<'a, W> {
                 found.cells.push((key, OverlapCell::default()));
                 (found.cells.len() - 1) as u32
             });
-            OperationCell {
-                cell,
-                transfer: reference_time(trace, reference, operation, key.locality),
-            }
+            OperationCell { cell, transfer: reference_time(trace, rank, reference, operation) }
         };
         let places = trace.ranks[rank].operations.iter().map(&mut place).collect();
         let later = Later::new(&trace.ranks[rank]);
@@ -438,26 +435,32 @@ fn compute(half: &Half<'_>) -> i64 {
 }
 
 fn key_of(trace: &Trace, rank: usize, operation: &Operation) -> CellKey {
-    let is_message = matches!(operation.direction, Direction::Send | Direction::Receive);
-    let peer = operation.peer.filter(|_| is_message);
     CellKey {
         site: operation.site,
         kind: operation.kind,
         size_class: operation.bytes.size_class(),
-        locality: peer.map(|peer| trace.locality(rank, peer as usize)),
+        locality: locality(trace, rank, operation),
         is_request: operation.is_request,
     }
 }
 
-fn reference_time(
+/// Where the other side of a message is, if it is known.
+fn locality(trace: &Trace, rank: usize, operation: &Operation) -> Option<Locality> {
+    let is_message = matches!(operation.direction, Direction::Send | Direction::Receive);
+    let peer = operation.peer.filter(|_| is_message)?;
+    Some(trace.locality(rank, peer as usize))
+}
+
+/// How long a rank's operation takes with nothing in between.
+pub fn reference_time(
     trace: &Trace,
+    rank: usize,
     reference: &Reference,
     operation: &Operation,
-    locality: Option<Locality>,
 ) -> Option<Estimate> {
     match operation.direction {
         Direction::Send | Direction::Receive if operation.mode != Mode::Partitioned => {
-            reference.transfer(locality?, operation.bytes.0)
+            reference.transfer(locality(trace, rank, operation)?, operation.bytes.0)
         }
         Direction::Collective => {
             let call = &trace.blocking_calls[operation.blocking_call as usize].name;

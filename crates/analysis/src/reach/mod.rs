@@ -1,7 +1,13 @@
 //! Reach: how much earlier a send could be posted, how much later a receive could be waited for ([SA06], docs/glossary.md).
+//!
+//! [`Reach::of_run`] is the way in. Words of buffers were watched ([`read`]); of each site ([`sites`]) they give how long all
+//! of its data, and half of them, were ready before the post, or not needed behind the completion ([`estimate`]), and
+//! [`who`] touched them. What that is worth is told by [`transfers`]: what a transfer takes, and what was waited for it.
 
 pub mod available;
+pub mod document;
 pub mod estimate;
+mod gain;
 pub mod network;
 pub mod order;
 pub mod pairs;
@@ -10,5 +16,13 @@ pub mod read;
 pub mod seen;
 #[cfg(test)]
 mod simulated;
+pub mod sites;
+#[cfg(test)]
+mod tests;
+pub mod transfers;
+mod waits;
 pub mod watching;
+pub mod who;
 pub mod words;
+
+pub use document::{CopiedBy, Known, Note, Place, Reach, SiteReach, Verdict, WaitReach};

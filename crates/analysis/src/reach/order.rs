@@ -35,10 +35,19 @@ pub struct OrderFound {
     pub pairs: u64,
 }
 
+impl OrderFound {
+    /// Whether pairs of words tell anything.
+    pub fn is_known(&self) -> bool {
+        self.order != Order::Unknown
+    }
+}
+
 /// Of all pairs this share is nearer than what can be told apart where all come at once.
 const MOST: f64 = 0.9;
-/// An agreement beyond that is an order.
-const ORDERED: f64 = 0.5;
+/// An agreement beyond that is an order; twelve pairs that all agree are beyond it.
+const ORDERED: f64 = 0.4;
+/// An agreement within that of zero is none.
+const UNORDERED: f64 = 0.5;
 
 /// What the pairs of one request's words say.
 #[derive(Debug, Clone, Copy, Default)]
@@ -122,7 +131,7 @@ fn judge(told: &[Pairs], tells_none: bool) -> OrderFound {
         _ if sum(|pairs| pairs.near) >= MOST * known => Order::AtOnce,
         Interval { low, .. } if low >= ORDERED => Order::Same,
         Interval { high, .. } if high <= -ORDERED => Order::Reverse,
-        Interval { low, high, .. } if low >= -ORDERED && high <= ORDERED && tells_none => {
+        Interval { low, high, .. } if low >= -UNORDERED && high <= UNORDERED && tells_none => {
             Order::Random
         }
         _ => Order::Unknown,

@@ -5,39 +5,26 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
-use serde::Serialize;
 
 use super::seen::Seen;
+use super::watching::UNSEEN_SHARE;
 use super::words::{Buffer, Word};
 use lapscope_data::db::{
-    for_each_file, read_left_out, read_watchers, scan_rows, scan_watches, was_asked_to_watch,
-    BadColumn, Configuration, Database, DbError, Definitions, FromRow, Rows, Settings,
+    for_each_file, read_watchers, scan_rows, scan_watches, was_asked_to_watch, BadColumn, Database,
+    DbError, Definitions, FromRow, Rows,
 };
 use lapscope_data::model::{
     LetGo, Nanos, Rank, RankInfo, RankKey, Side, Toucher, Watch, WatchResult, Watcher,
 };
 use lapscope_data::places::{InstructionId, OfFile, Places, SiteId};
 
-/// From this share of the run time on, the CPU time of threads that were not watched makes what was seen a bound.
-const MUCH_OTHER_TIME: f64 = 0.01;
-
 /// A rank that was asked to watch.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone)]
 pub struct RankWatcher {
     pub rank: Rank,
     pub life: i64,
-    /// Why it watched nothing, or stopped.
-    pub problem: Option<String>,
-    /// Words that a thread could watch at once.
-    pub words: i64,
-    pub hit_ns: Option<Nanos>,
-    pub set_ns: Option<Nanos>,
-    /// What watching has cost.
-    pub spent_ns: Nanos,
-    pub run_ns: Nanos,
-    /// CPU time of threads on which nothing was watched.
-    pub other_cpu_ns: Option<Nanos>,
-    /// Whether that is so much that what they touched makes every reach an upper bound.
+    pub hit: Option<Nanos>,
+    /// Whether threads on which nothing was watched ran for so long that every reach is an upper bound.
     pub others_may_touch: bool,
 }
 
@@ -93,11 +80,7 @@ impl Watched {
 #[derive(Debug, Default)]
 pub struct RunWatches {
     pub ranks: Vec<RankWatcher>,
-    /// Buffers that were not watched, by reason.
-    pub left_out: std::collections::BTreeMap<String, u64>,
     pub buffers: Vec<Watched>,
-    /// Options in force, of the first rank.
-    pub options: Settings,
 }
 
 /// Reads the files in which one of these ranks, or of all, was asked to watch; also why some could not be read.
@@ -113,11 +96,8 @@ pub fn read_files(
     let files: Vec<PathBuf> = databases.iter().filter(|path| is_asked(path)).cloned().collect();
     let read = for_each_file(&files, |database, definitions| {
         let of_file = places.of_file(&database.path);
-        let mut found = FileReader { of_file, database }
-            .read(&definitions, ranks)
-            .map_err(DbError::reading(&database.path))?;
-        found.options = Configuration::read(database)?.options;
-        Ok(found)
+        let reader = FileReader { of_file, database };
+        reader.read(&definitions, ranks).map_err(DbError::reading(&database.path))
     });
     let (files, failed) = match read {
         Ok(read) => (read.read, read.failed),
@@ -131,18 +111,12 @@ impl RunWatches {
         self.ranks.extend(file.ranks);
         self.ranks.sort_by_key(|rank| (rank.rank, rank.life));
         self.buffers.extend(file.buffers);
-        for (reason, buffers) in file.left_out {
-            *self.left_out.entry(reason).or_default() += buffers;
-        }
-        if self.options.is_empty() {
-            self.options = file.options;
-        }
         self
     }
 
     /// What a hit costs, by which the distance of two touches is uncertain: the greatest of all ranks.
     pub fn hit(&self) -> Option<Nanos> {
-        self.ranks.iter().filter_map(|rank| rank.hit_ns).max()
+        self.ranks.iter().filter_map(|rank| rank.hit).max()
     }
 }
 
@@ -175,11 +149,6 @@ impl FileReader<'_> {
             let rank = RankWatcher::new(watcher, info);
             found.ranks.push(rank.clone());
             watchers.insert(key, rank);
-        }
-        for left_out in read_left_out(self.database)? {
-            if watchers.contains_key(&left_out.rank) {
-                *found.left_out.entry(left_out.reason).or_default() += left_out.buffers;
-            }
         }
         found.buffers = self.read_buffers(&watchers)?;
         Ok(found)
@@ -225,7 +194,7 @@ impl FileReader<'_> {
 
     fn word(&self, watch: &Watch, watcher: &RankWatcher, hits: &Hits) -> WatchedWord {
         let instruction = |id: Option<i64>| id.and_then(|id| self.of_file.instruction(id));
-        let cost = watcher.hit_ns.unwrap_or_default().0 * hits.beside(watch) as i64;
+        let cost = watcher.hit.unwrap_or_default().0 * hits.beside(watch) as i64;
         let ns = (watch.away_outside_mpi().0 - cost).max(0) as f64;
         let away = match watch.result {
             WatchResult::Touched => Seen::exactly(ns),
@@ -293,19 +262,12 @@ impl FileReader<'_> {
 
 impl RankWatcher {
     fn new(watcher: Watcher, info: &RankInfo) -> RankWatcher {
-        let run_ns = info.run_time();
-        let share = |other: Nanos| other.share_of(run_ns);
+        let share = |other: Nanos| other.share_of(info.run_time());
         RankWatcher {
             rank: info.rank,
             life: info.life,
-            problem: watcher.problem,
-            words: watcher.words,
-            hit_ns: watcher.hit,
-            set_ns: watcher.set,
-            spent_ns: watcher.spent,
-            run_ns,
-            other_cpu_ns: watcher.other_cpu,
-            others_may_touch: watcher.other_cpu.map(share).is_some_and(|it| it >= MUCH_OTHER_TIME),
+            hit: watcher.hit,
+            others_may_touch: watcher.other_cpu.map(share).is_some_and(|it| it >= UNSEEN_SHARE),
         }
     }
 }

@@ -16,7 +16,7 @@ use lapscope_data::text::units::{count, percent, time};
 use lapscope_data::text::{list_ranks, plural};
 
 /// Share of the run time that threads which nothing watches may compute without a word about it.
-const UNSEEN_SHARE: f64 = 0.01;
+pub(super) const UNSEEN_SHARE: f64 = 0.01;
 
 /// The ranks that were asked to watch buffers, together. Keys are documented in `docs/json.md`.
 #[derive(Debug, Clone, Default, Serialize)]

@@ -1,0 +1,283 @@
+//! What is said of the reach of a run, site by site.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::gain::{self, Worth};
+use super::order::OrderFound;
+use super::read::{read_files, RankWatcher, RunWatches};
+use super::seen::{Bounds, LEAST_REQUESTS};
+use super::sites::{group, SiteWatches};
+use super::transfers::Transfers;
+use super::waits;
+use super::who::{TouchedBy, Who};
+use crate::overlap::Measured;
+use crate::reference::Reference;
+use crate::trace::Trace;
+use lapscope_data::db::DbError;
+use lapscope_data::model::{Nanos, Rank, Side, Toucher};
+use lapscope_data::places::{Places, SiteId};
+use lapscope_data::symbols::{FrameName, NameFrames};
+
+/// The reach of a run in which buffers were watched. Keys are documented in `docs/json.md`. Times of reach are those of the
+/// program outside MPI.
+#[derive(Debug, Serialize)]
+pub struct Reach {
+    /// What all completing and blocking calls took, summed over ranks.
+    pub exposed_ns: Nanos,
+    /// What moving posts and waits could save at most: no more than that.
+    pub recoverable_ns: Nanos,
+    /// Calls that complete receives, with what all of these allow; what moving them could save most first.
+    pub waits: Vec<WaitReach>,
+    /// Posts and blocking calls whose buffers were watched; what moving them could save most first.
+    pub sites: Vec<SiteReach>,
+    pub site_count: usize,
+}
+
+/// A call in the program.
+#[derive(Debug, Clone, Serialize)]
+pub struct Place {
+    #[serde(skip)]
+    pub id: SiteId,
+    pub call: String,
+    pub site: Option<FrameName>,
+}
+
+/// Whether anything is to be gained by moving a post or a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// All of the buffer is ready before, or needed behind.
+    Movable,
+    /// Half of it is, all of it is not: only smaller messages could be moved.
+    HalfMovable,
+    /// Data are written until the post, or used at once.
+    AtOnce,
+    /// What was watched does not tell.
+    Unknown,
+}
+
+/// What to know of a site before its numbers are believed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Note {
+    /// Fewer requests than an interval takes.
+    TooFew { requests: u64, needed: u64 },
+    /// On these ranks threads ran that were not watched: what they touched was not seen, so that reaches are upper bounds.
+    OthersMayTouch { ranks: u64 },
+    /// Of the words, those on the stack, which other functions may have used behind their function's return.
+    OnStack { share: f64 },
+    /// Of the words, those of datatypes with gaps: only first and last bytes of elements were watched.
+    Sparse { share: f64 },
+    /// Of the words, those that were written so often that they were let go: their reach is an upper bound.
+    Often { share: f64 },
+    /// Of the words, those that nobody touched while they were watched: their reach is a lower bound. Of these, those whose buffer another
+    /// call took.
+    Untouched { share: f64, reused: f64 },
+    /// The order of the words is not known, so that the worst word may be far below those that were watched.
+    NoOrder,
+}
+
+/// Data that the program copies, and what becomes of the copy.
+#[derive(Debug, Clone, Serialize)]
+pub struct CopiedBy {
+    /// The line that copies.
+    pub site: Option<FrameName>,
+    pub frames: Vec<FrameName>,
+    pub words: u64,
+    /// From the completion to the first use of the copy; from the last write of what was copied to the post.
+    pub all: Option<Bounds>,
+    pub touchers: Vec<TouchedBy>,
+}
+
+/// Buffers of one post or blocking call, of similar sizes, on one side.
+#[derive(Debug, Clone, Serialize)]
+pub struct SiteReach {
+    #[serde(flatten)]
+    pub place: Place,
+    pub side: Side,
+    /// Whether it makes requests; else it blocks.
+    pub is_request: bool,
+    /// The call that completes most of its requests.
+    pub completed_in: Option<Place>,
+    pub min_bytes: u64,
+    pub max_bytes: u64,
+    /// Ranks whose buffers were watched.
+    pub ranks: u64,
+    /// Buffers, and words of them, that were watched.
+    pub buffers: u64,
+    pub words: u64,
+    /// How much earlier it could be posted, or later waited for, if all of the buffer is to be ready, or not needed yet;
+    /// nanoseconds.
+    pub all: Option<Bounds>,
+    /// Likewise for half of the buffer.
+    pub half: Option<Bounds>,
+    /// From a word to the next in the order of production or consumption, nanoseconds: T_P or T_C of [SA06].
+    pub word: Option<Bounds>,
+    #[serde(flatten)]
+    pub order: OrderFound,
+    pub touchers: Vec<TouchedBy>,
+    pub copies: Vec<CopiedBy>,
+    #[serde(flatten)]
+    pub worth: Worth,
+    pub verdict: Verdict,
+    pub notes: Vec<Note>,
+}
+
+/// A call that completes receives: it can come no later than the first of their data are needed.
+#[derive(Debug, Clone, Serialize)]
+pub struct WaitReach {
+    #[serde(flatten)]
+    pub place: Place,
+    /// The least of its receives.
+    pub all: Option<Bounds>,
+    /// Index into `sites` of the receive that has it.
+    pub first: Option<usize>,
+    /// Receives that it completes of which nothing was watched.
+    pub unwatched: Vec<Place>,
+    /// Whether it completes sends, too: their buffers must not be written before.
+    pub completes_sends: bool,
+    /// What all its calls took, summed over ranks.
+    pub exposed_ns: Nanos,
+    /// What of it moving it could save, at most.
+    pub recoverable_ns: Nanos,
+    pub verdict: Verdict,
+}
+
+/// What a run is known by besides its watches.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'a> {
+    pub trace: &'a Trace,
+    pub reference: &'a Reference,
+    pub measured: &'a Measured,
+}
+
+impl Reach {
+    /// What the files say of these ranks, of all when there are none; also why some could not be read. `None`: nothing
+    /// was watched.
+    pub fn of_run(
+        databases: &[PathBuf],
+        ranks: &[Rank],
+        known: Known<'_>,
+        names: &mut dyn NameFrames,
+    ) -> (Option<Reach>, Vec<DbError>) {
+        let (watches, failed) = read_files(databases, &known.trace.places, ranks);
+        if watches.buffers.is_empty() {
+            return (None, failed);
+        }
+        (Some(Reach::of_watches(watches, known, names)), failed)
+    }
+
+    fn of_watches(watches: RunWatches, known: Known<'_>, names: &mut dyn NameFrames) -> Reach {
+        /// A hit costs about that where it was not measured.
+        const USUAL_HIT: Nanos = Nanos(10_000);
+        let nearest = watches.hit().unwrap_or(USUAL_HIT);
+        let RunWatches { ranks, buffers } = watches;
+        let transfers = Transfers::of(known.trace, known.reference, known.measured);
+        let groups = group(buffers, nearest.0 as f64);
+        let places = &*known.trace.places;
+        let mut namer = Namer { places, ranks: &ranks, who: Who::new(places, names) };
+        let gains = gain::of_groups(&groups, &transfers, nearest);
+        let mut sites: Vec<SiteReach> =
+            groups.iter().zip(gains).map(|(group, gain)| namer.site(group, gain)).collect();
+        sites.sort_by(|a, b| {
+            (b.worth.recoverable_ns, b.worth.exposed_ns)
+                .cmp(&(a.worth.recoverable_ns, a.worth.exposed_ns))
+                .then_with(|| {
+                    (a.place.id, a.side, a.min_bytes).cmp(&(b.place.id, b.side, b.min_bytes))
+                })
+        });
+        let waits = waits::of_sites(&sites, &transfers, nearest, &mut |id| namer.place(id));
+        let exposed_ns = transfers.exposed_in_all();
+        let recoverable_ns = gain::in_all(&sites, &waits).min(exposed_ns);
+        Reach { exposed_ns, recoverable_ns, waits, site_count: sites.len(), sites }
+    }
+
+    /// Leaves out all but the first sites.
+    pub fn truncate(&mut self, most: usize) {
+        if most > 0 {
+            self.sites.truncate(most);
+            self.waits.truncate(most);
+            for wait in &mut self.waits {
+                wait.first = wait.first.filter(|&site| site < most);
+            }
+        }
+    }
+}
+
+/// Gives sites their names.
+struct Namer<'a> {
+    places: &'a Places,
+    ranks: &'a [RankWatcher],
+    who: Who<'a>,
+}
+
+impl Namer<'_> {
+    fn place(&mut self, id: SiteId) -> Place {
+        let site = self.places.site(id).frame.map(|frame| self.who.frame(frame));
+        Place { id, call: self.places.call(id).name.clone(), site }
+    }
+
+    fn site(&mut self, group: &SiteWatches, (worth, verdict): (Worth, Verdict)) -> SiteReach {
+        let (min_bytes, max_bytes) = group.bytes();
+        let is_request = group.buffers.iter().any(|buffer| buffer.is_request);
+        let completing = group.completing().filter(|_| is_request);
+        SiteReach {
+            place: self.place(group.id),
+            side: group.side,
+            is_request,
+            completed_in: completing.map(|id| self.place(id)),
+            min_bytes,
+            max_bytes,
+            ranks: group.ranks().len() as u64,
+            buffers: group.buffers.len() as u64,
+            words: group.words().count() as u64,
+            all: group.found.all,
+            half: group.found.half,
+            word: group.found.word,
+            order: group.found.order,
+            touchers: self.who.touched(&group.touches()),
+            copies: self.copies(group),
+            worth,
+            verdict,
+            notes: self.notes(group),
+        }
+    }
+
+    fn copies(&mut self, group: &SiteWatches) -> Vec<CopiedBy> {
+        let copies = group.copies().into_iter().map(|(by, copied)| {
+            let (site, frames) = self.who.instruction(by, Toucher::Program);
+            let touchers = self.who.touched(&copied.touches);
+            CopiedBy { site, frames, words: copied.words, all: copied.median(), touchers }
+        });
+        let mut copies: Vec<CopiedBy> = copies.collect();
+        copies.sort_by_key(|copy| std::cmp::Reverse(copy.words));
+        copies
+    }
+
+    fn notes(&self, group: &SiteWatches) -> Vec<Note> {
+        let (counts, words) = (group.counts(), group.words().count().max(1) as f64);
+        let requests = group.buffers.len() as u64;
+        let ranks = group.ranks();
+        let others = self.ranks.iter().filter(|it| it.others_may_touch && ranks.contains(&it.rank));
+        let share = |count: u64| count as f64 / words;
+        let needed = LEAST_REQUESTS as u64;
+        let told = [
+            (requests < needed, Note::TooFew { requests, needed }),
+            (
+                others.clone().next().is_some(),
+                Note::OthersMayTouch { ranks: others.count() as u64 },
+            ),
+            (counts.on_stack > 0, Note::OnStack { share: share(counts.on_stack) }),
+            (counts.sparse > 0, Note::Sparse { share: share(counts.sparse) }),
+            (counts.often > 0, Note::Often { share: share(counts.often) }),
+            (
+                counts.untouched > 0,
+                Note::Untouched { share: share(counts.untouched), reused: share(counts.reused) },
+            ),
+            (requests >= needed && !group.found.order.is_known(), Note::NoOrder),
+        ];
+        told.into_iter().filter(|(is_true, _)| *is_true).map(|(_, note)| note).collect()
+    }
+}

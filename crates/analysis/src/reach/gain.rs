@@ -1,0 +1,105 @@
+//! What moving a post or a wait is worth: what of a transfer it would hide, and what of the time that was waited it could save. Both are bounds:
+//! what else keeps a message from moving is not known.
+
+use serde::Serialize;
+
+use super::document::{SiteReach, Verdict, WaitReach};
+use super::estimate::Found;
+use super::seen::Bounds;
+use super::sites::SiteWatches;
+use super::transfers::{Transfer, Transfers};
+use lapscope_data::model::{Nanos, Side};
+
+/// What a reach is measured against.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Worth {
+    /// Transfers of the run of that site and these sizes.
+    pub transfers: u64,
+    /// What one takes undisturbed, a mean; `None`: not known.
+    pub reference_ns: Option<Nanos>,
+    /// Of that, what lies within the reach of all of the buffer: a fraction between 0 and 1.
+    pub hides: Option<Bounds>,
+    /// What the program was inside calls that block, or complete these requests, summed over ranks; all sizes of the site together.
+    pub exposed_ns: Nanos,
+    /// What others waited for these sends, likewise; 0 of receives.
+    pub waited_for_ns: Nanos,
+    /// What of both an earlier post, or a later wait, could save at most.
+    pub recoverable_ns: Nanos,
+}
+
+/// In the order of `groups`.
+pub(super) fn of_groups(
+    groups: &[SiteWatches],
+    transfers: &Transfers,
+    nearest: Nanos,
+) -> Vec<(Worth, Verdict)> {
+    let of_group = |group: &SiteWatches| {
+        let is_beside = |other: &&SiteWatches| (other.id, other.side) == (group.id, group.side);
+        let others: Vec<(u64, u64)> =
+            groups.iter().filter(is_beside).map(SiteWatches::bytes).collect();
+        let transfer = transfers.of_sizes(group.id, group.side, group.bytes(), &others);
+        let worth = Worth::of(group, transfer, transfers);
+        let verdict = Verdict::of(&group.found, worth.reference_ns, nearest);
+        (worth, verdict)
+    };
+    groups.iter().map(of_group).collect()
+}
+
+impl Worth {
+    fn of(group: &SiteWatches, transfer: Transfer, transfers: &Transfers) -> Worth {
+        let reference_ns = transfer.mean_reference().filter(|time| time.0 > 0);
+        let exposed_ns = transfers.exposed(group.id);
+        let waited_for_ns = match group.side {
+            Side::Send => transfers.waited_for(group.id),
+            Side::Receive => Nanos(0),
+        };
+        let hides = group.found.all.zip(reference_ns).map(|(all, reference)| {
+            let share = |ns: f64| (ns / reference.0 as f64).min(1.0);
+            let at_most = Bounds { high: all.high.or(Some(reference.0 as f64)), ..all };
+            at_most.map(share)
+        });
+        let most = at_most(group.found.all, transfer.count);
+        Worth {
+            transfers: transfer.count,
+            reference_ns,
+            hides,
+            exposed_ns,
+            waited_for_ns,
+            recoverable_ns: most.min(exposed_ns + waited_for_ns),
+        }
+    }
+}
+
+/// What moving so many calls by that can save at most.
+pub(super) fn at_most(all: Option<Bounds>, calls: u64) -> Nanos {
+    match all.and_then(|all| all.high) {
+        Some(high) => Nanos((high * calls as f64).min(i64::MAX as f64 / 2.0) as i64),
+        None => Nanos(i64::MAX),
+    }
+}
+
+impl Verdict {
+    /// What is less than two hits of watched words, or a twentieth of the transfer, is nothing.
+    pub(super) fn of(found: &Found, reference: Option<Nanos>, nearest: Nanos) -> Verdict {
+        const LITTLE: f64 = 0.05;
+        let little = reference.map_or(0.0, |reference| reference.0 as f64 * LITTLE);
+        let worth = little.max(2.0 * nearest.0 as f64);
+        let (Some(all), Some(half)) = (found.all, found.half) else { return Verdict::Unknown };
+        if all.likely() > worth {
+            Verdict::Movable
+        } else if half.likely() > worth {
+            Verdict::HalfMovable
+        } else if all.high.is_some_and(|high| high <= worth) {
+            Verdict::AtOnce
+        } else {
+            Verdict::Unknown
+        }
+    }
+}
+
+/// What all posts and waits together could save at most: a wait once, however many receives it completes.
+pub(super) fn in_all(sites: &[SiteReach], waits: &[WaitReach]) -> Nanos {
+    let sends = sites.iter().filter(|site| site.side == Side::Send);
+    let sends: Nanos = sends.map(|site| site.worth.recoverable_ns).sum();
+    sends + waits.iter().map(|wait| wait.recoverable_ns).sum()
+}

@@ -3,7 +3,8 @@
 #include "../base/arena.h"
 #include "memory.h"
 
-enum { NEAR = 8, NEAR_WORDS = 2 * NEAR + 1, LEAST_DIFFERENT_BYTES = 4, STACK_BELOW = 128, STACK_ABOVE = 4096 };
+/* A loop that gathers a column has moved its pointer on by a row when it writes. */
+enum { NEAR_BYTES = 4096, PAGE_BYTES = 4096, LEAST_DIFFERENT_BYTES = 4, STACK_BELOW = 1 << 20, STACK_ABOVE = 4096 };
 
 static struct copied_buffer *buffer_entry(struct copies *copies, uintptr_t begin, int is_send, int make)
 {
@@ -58,33 +59,59 @@ static uintptr_t search(const uintptr_t *places, unsigned count, uint64_t value)
     return 0;
 }
 
-/* A place is none in the buffer itself, nor where functions spill registers. */
+/* A place is none in the buffer itself, nor where functions spill registers, nor in frames of ours. */
 static int is_place(const struct buffer *buffer, uintptr_t stack_pointer, uintptr_t place)
 {
     return place >= 4096 && place % 8 == 0 && !buffer_holds(buffer, place) &&
            place - (stack_pointer - STACK_BELOW) >= STACK_BELOW + STACK_ABOVE;
 }
 
-/* The word's distance from one register added to another: source[i] and destination[i] of a loop. Then what stands at a
- * register and near it: pointers that the loop moves on. */
-static uintptr_t find_place(const struct buffer *buffer, struct word word, const struct watchpoint_hit *hit, uint64_t value)
+/* The word's distance from one register added to another: source[i] and destination[i] of a loop. */
+static uintptr_t find_by_distance(const struct buffer *buffer, struct word word, const struct watchpoint_hit *hit,
+                                  uint64_t value)
 {
-    uintptr_t places[HIT_REGISTERS * (HIT_REGISTERS + NEAR_WORDS)];
+    uintptr_t places[HIT_REGISTERS * HIT_REGISTERS];
     unsigned count = 0;
     for (unsigned i = 1; i < hit->registers; i++)
         for (unsigned j = 1; j < hit->registers; j++) {
             uintptr_t place = hit->value[j] + (word.at - hit->value[i]);
-            int is_near = word.at - hit->value[i] + 65536 < (buffer->bytes + 131072);
+            int is_near = word.at - hit->value[i] + 65536 < buffer->bytes + 131072;
             if (i != j && is_near && is_place(buffer, hit->value[0], place))
                 places[count++] = place;
         }
-    for (unsigned i = 1; i < hit->registers; i++)
-        for (int near = -NEAR; near <= NEAR; near++) {
-            uintptr_t place = hit->value[i] + (uintptr_t)(near * 8);
-            if (is_place(buffer, hit->value[0], place))
-                places[count++] = place;
-        }
     return search(places, count, value);
+}
+
+/* Of one page the place that is nearest to a pointer. */
+static void search_page(const struct buffer *buffer, uintptr_t stack_pointer, uintptr_t page, uintptr_t pointer, uint64_t value,
+                        uintptr_t *nearest, uint64_t *distance)
+{
+    uint64_t words[PAGE_BYTES / 8];
+    if (!memory_read_page(page, words))
+        return;
+    for (unsigned i = 0; i < PAGE_BYTES / 8; i++) {
+        uintptr_t place = page + 8 * i;
+        uint64_t away = place > pointer ? place - pointer : pointer - place;
+        if (words[i] == value && away <= NEAR_BYTES && away < *distance && is_place(buffer, stack_pointer, place)) {
+            *nearest = place;
+            *distance = away;
+        }
+    }
+}
+
+/* What stands near a register: a pointer that the loop moves on. */
+static uintptr_t find_near(const struct buffer *buffer, const struct watchpoint_hit *hit, uint64_t value)
+{
+    uintptr_t nearest = 0;
+    uint64_t distance = UINT64_MAX;
+    for (unsigned i = 1; i < hit->registers; i++) {
+        uintptr_t pointer = hit->value[i], page = pointer & ~(uintptr_t)(PAGE_BYTES - 1);
+        if (pointer < 2 * PAGE_BYTES || pointer >> 47)
+            continue;
+        for (int step = -1; step <= 1; step++)
+            search_page(buffer, hit->value[0], page + (uintptr_t)(step * PAGE_BYTES), pointer, value, &nearest, &distance);
+    }
+    return nearest;
 }
 
 void copy_look(struct copies *copies, const struct buffer *buffer, int is_send, struct word word,
@@ -96,7 +123,9 @@ void copy_look(struct copies *copies, const struct buffer *buffer, int is_send, 
     struct copied_buffer *known = buffer_entry(copies, buffer->begin, is_send, 1);
     if (!known || known->count == COPIES_OF_BUFFER || (!known->count && known->trials == COPY_TRIALS))
         return;
-    uintptr_t place = find_place(buffer, word, hit, value);
+    uintptr_t place = find_by_distance(buffer, word, hit, value);
+    if (!place)
+        place = find_near(buffer, hit, value);
     if (!place) {
         known->trials++;
         return;

@@ -108,3 +108,9 @@ unsigned memory_read(const uintptr_t *addresses, uint64_t *words, unsigned count
     ssize_t bytes = process_vm_readv(getpid(), to, count, from, count, 0);
     return bytes > 0 ? (unsigned)((size_t)bytes / sizeof words[0]) : 0;
 }
+
+int memory_read_page(uintptr_t page, uint64_t words[512])
+{
+    struct iovec to = {words, 4096}, from = {(void *)page, 4096};
+    return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 4096;
+}

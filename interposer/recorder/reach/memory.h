@@ -17,4 +17,7 @@ enum memory_kind memory_of(uintptr_t address, uint64_t bytes);
 /* Reads words of this process at addresses that need not be mapped; returns how many could be read, from the first on. */
 unsigned memory_read(const uintptr_t *addresses, uint64_t *words, unsigned count);
 
+/* Reads a page of 4096 bytes; 0 when it is not mapped. */
+int memory_read_page(uintptr_t page, uint64_t words[512]);
+
 #endif

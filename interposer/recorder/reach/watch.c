@@ -243,11 +243,21 @@ static void find_frames(struct touch *touch)
 #endif
 }
 
+/* Where a received word is copied to is written by the copy first, with the instruction that reads it or one of the same
+ * loop: that is not who wants it. */
+static int is_copying(const struct watch *watch, const struct watchpoint_hit *hit)
+{
+    enum { LOOP_BYTES = 256 };
+    return watch->copy && watch->subject.side == SPOOL_WATCH_RECEIVE &&
+           (hit->address == watch->copy->instruction ||
+            (watch->point.seen == 1 && hit->address - watch->copy->instruction + LOOP_BYTES <= 2 * LOOP_BYTES));
+}
+
 /* `inside`: this thread is in MPI, since watcher->entered. */
 static void note_hit(struct watcher *watcher, struct watch *watch, const struct watchpoint_hit *hit, int inside)
 {
     struct touch *touch = &watch->touch;
-    if (watch->copy && hit->address == watch->copy->instruction) /* the copy itself, not who wants it */
+    if (is_copying(watch, hit))
         return;
     if (touch->is_known && watch->subject.side == SPOOL_WATCH_RECEIVE)
         return;

@@ -2,6 +2,7 @@
 #include "memory.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -14,6 +15,7 @@ static struct {
     uint64_t bytes;
     enum memory_kind kind;
 } remembered[REMEMBERED];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* A line: "begin-end rwxp offset device inode path". */
 struct mapping {
@@ -89,12 +91,15 @@ static enum memory_kind ask(uintptr_t address, uint64_t bytes)
 enum memory_kind memory_of(uintptr_t address, uint64_t bytes)
 {
     unsigned at = (unsigned)((address ^ bytes << 3) * 0x9e3779b97f4a7c15u >> 55);
-    if (remembered[at].address == address && remembered[at].bytes == bytes && bytes)
-        return remembered[at].kind;
-    remembered[at].kind = ask(address, bytes);
-    remembered[at].address = address;
-    remembered[at].bytes = bytes;
-    return remembered[at].kind;
+    pthread_mutex_lock(&lock);
+    if (remembered[at].address != address || remembered[at].bytes != bytes) {
+        remembered[at].kind = ask(address, bytes);
+        remembered[at].address = address;
+        remembered[at].bytes = bytes;
+    }
+    enum memory_kind kind = remembered[at].kind;
+    pthread_mutex_unlock(&lock);
+    return kind;
 }
 
 unsigned memory_read(const uintptr_t *addresses, uint64_t *words, unsigned count)

@@ -10,8 +10,7 @@ enum memory_kind {
     MEMORY_OTHER    /* not mapped, not to be read, or of a device */
 };
 
-/* Of all of [address, address + bytes), as the kernel says (proc_pid_maps(5)); what it said of a buffer is remembered. For
- * one thread at a time. */
+/* Of all of [address, address + bytes), as the kernel says (proc_pid_maps(5)); what it said of a buffer is remembered. */
 enum memory_kind memory_of(uintptr_t address, uint64_t bytes);
 
 /* Reads words of this process at addresses that need not be mapped; returns how many could be read, from the first on. */

@@ -104,7 +104,13 @@ static void let_go(struct watcher *watcher, struct watch *watch, enum spool_let_
 
 static int is_late(const struct watch *watch)
 {
-    return (uint64_t)clock_pair().monotonic_ns - (uint64_t)watch->edge.monotonic_ns > PATIENCE_NS;
+    return (double)(clock_now() - watch->edge) > PATIENCE_NS * spool_header()->nominal_ticks_per_ns;
+}
+
+/* The same instant on the recorder's clock and on the kernel's own, as hits have it. */
+static struct instant instant_now(void)
+{
+    return (struct instant){clock_now(), clock_nanoseconds(CLOCK_MONOTONIC)};
 }
 
 static struct watch *free_watch(struct watcher *watcher, enum spool_watch_side side)
@@ -146,7 +152,7 @@ static int switch_on(struct watcher *watcher, struct watch *watch)
     int set = watchpoint_set(&watch->point, is_send ? WATCH_WRITES : WATCH_ANY, (const void *)watch->word.at, watch->word.bytes,
                              is_send ? (unsigned)config.reach_hits : watch->copy ? COPY_HITS : 1);
     watch->state = set ? WATCH_ON : WATCH_FREE;
-    watch->since = clock_pair();
+    watch->since = instant_now();
     if (is_send) /* what was in between is not known */
         watch->mpi_ticks = mpi_ticks_now(watcher);
     spend(clock_now() - begin);
@@ -175,10 +181,8 @@ static void begin_one(struct watcher *watcher, struct watch *watch, const struct
                       uint64_t edge)
 {
     struct watchpoint point = watch->point;
-    *watch = (struct watch){.point = point, .subject = *subject, .turn = turn, .edge = clock_pair(), .alive = edge,
+    *watch = (struct watch){.point = point, .subject = *subject, .turn = turn, .edge = edge, .alive = edge,
                             .mpi_ticks = mpi_ticks_now(watcher)};
-    watch->edge.monotonic_ns -= (int64_t)((double)(watch->edge.ticks - edge) / spool_header()->nominal_ticks_per_ns);
-    watch->edge.ticks = edge;
     watch->on_stack = is_on_stack(watcher, subject->buffer.begin);
     choose_word(watcher, watch);
     if (subject->side == SPOOL_WATCH_SEND && turn->delay) {
@@ -203,10 +207,9 @@ void watcher_begin(struct watcher *watcher, const struct subject *subject, struc
 /* --- what hit ----------------------------------------------------------------------------------------------------- */
 
 /* The kernel's nanoseconds on the recorder's clock: between two instants that are known on both. */
-static uint64_t ticks_of(const struct watch *watch, uint64_t ns, struct spool_clock_pair now)
+static uint64_t ticks_of(const struct watch *watch, uint64_t ns, struct instant now)
 {
-    double all_ns = (double)(now.monotonic_ns - watch->since.monotonic_ns);
-    double part = all_ns > 0 ? ((double)(int64_t)ns - (double)watch->since.monotonic_ns) / all_ns : 0;
+    double all_ns = (double)(now.ns - watch->since.ns), part = all_ns > 0 ? (double)(int64_t)(ns - watch->since.ns) / all_ns : 0;
     part = part < 0 ? 0 : part > 1 ? 1 : part;
     return watch->since.ticks + (uint64_t)(part * (double)(now.ticks - watch->since.ticks));
 }
@@ -264,7 +267,7 @@ static void note_hit(struct watcher *watcher, struct watch *watch, const struct 
     touch->is_known = 1;
     touch->by_mpi = inside;
     touch->hit = *hit;
-    touch->ticks = ticks_of(watch, hit->ns, clock_pair());
+    touch->ticks = ticks_of(watch, hit->ns, instant_now());
     touch->mpi_ticks = mpi_ticks_now(watcher);
     if (!inside)
         return;
@@ -334,8 +337,8 @@ static void end_touched(struct watcher *watcher, struct watch *watch)
                               .result = SPOOL_WATCH_TOUCHED,
                               .toucher = touch->by_mpi ? SPOOL_TOUCHED_BY_MPI : SPOOL_TOUCHED_BY_PROGRAM,
                               .begin = watch->subject.begin,
-                              .edge_begin = watch->edge.ticks,
-                              .away_ticks = between(watch->edge.ticks, touch->ticks),
+                              .edge_begin = watch->edge,
+                              .away_ticks = between(watch->edge, touch->ticks),
                               .away_mpi_ticks = between(watch->mpi_ticks, touch->mpi_ticks),
                               .path = touched_by(watcher, watch)};
     put_row(watcher, watch, &row);
@@ -348,8 +351,8 @@ static void let_go(struct watcher *watcher, struct watch *watch, enum spool_let_
     struct spool_watch row = {.result = SPOOL_WATCH_UNTOUCHED,
                               .let_go = (uint8_t)why,
                               .begin = watch->subject.begin,
-                              .edge_begin = watch->edge.ticks,
-                              .away_ticks = between(watch->edge.ticks, now),
+                              .edge_begin = watch->edge,
+                              .away_ticks = between(watch->edge, now),
                               .away_mpi_ticks = between(watch->mpi_ticks, mpi_ticks)};
     if (watch->subject.side == SPOOL_WATCH_RECEIVE && watch->subject.operation) {
         row.operation = watch->subject.operation->id;
@@ -364,7 +367,7 @@ static void learn_delay(const struct watch *watch, int often, uint64_t post)
     struct turn *turn = watch->turn;
     uint64_t left = between(watch->touch.ticks, post);
     if (often)
-        turn->delay = between(watch->edge.ticks, watch->touch.ticks) + left / 2;
+        turn->delay = between(watch->edge, watch->touch.ticks) + left / 2;
     else if (!watch->touch.is_known)
         turn->delay /= 2;
 }

@@ -46,6 +46,10 @@ struct subject {
     struct buffer buffer;
 };
 
+struct instant {
+    uint64_t ticks, ns;                /* ns: CLOCK_MONOTONIC */
+};
+
 enum watch_state { WATCH_FREE, WATCH_WAITING, WATCH_ON };
 
 struct watch {
@@ -56,8 +60,8 @@ struct watch {
     struct word word;
     int on_stack;
     uint64_t due;                      /* waiting: when to begin */
-    struct spool_clock_pair edge;      /* when MPI let go */
-    struct spool_clock_pair since;     /* when watching began */
+    uint64_t edge;                     /* ticks: when MPI let go */
+    struct instant since;              /* when watching began */
     uint64_t mpi_ticks;                /* the thread's at the edge */
     uint64_t alive;                    /* on the stack: when its function was last seen not to have returned */
     const struct copy *copy;           /* one step further: the word is where it was copied to, or from; NULL: it is the buffer's */

@@ -26,14 +26,22 @@ pub const LOSS: f64 = 0.01;
 
 /// When the data of sites are ready and needed, by the sizes of their buffers.
 #[derive(Debug, Default)]
-pub struct Profiles(FxHashMap<(SiteId, Side), Vec<(u64, u64, Profile)>>);
+pub struct Profiles(FxHashMap<(SiteId, Side), Vec<OfSizes>>);
+
+/// The profile of the buffers of a site from a smallest to a largest size in bytes.
+#[derive(Debug, Clone, Copy)]
+struct OfSizes {
+    least: u64,
+    most: u64,
+    profile: Profile,
+}
 
 impl Profiles {
     /// Site, side, smallest and largest buffer, and what is known of these.
     pub fn new(of: impl IntoIterator<Item = (SiteId, Side, (u64, u64), Profile)>) -> Profiles {
         let mut profiles = Profiles::default();
         for (site, side, (least, most), profile) in of {
-            profiles.0.entry((site, side)).or_default().push((least, most, profile));
+            profiles.0.entry((site, side)).or_default().push(OfSizes { least, most, profile });
         }
         profiles
     }
@@ -44,12 +52,12 @@ impl Profiles {
 
     /// Of the buffers whose size is nearest.
     fn get(&self, site: SiteId, side: Side, bytes: u64) -> Option<Profile> {
-        let distance = |&(least, most, _): &(u64, u64, Profile)| {
+        let distance = |&OfSizes { least, most, .. }: &OfSizes| {
             let ratio = |a: u64, b: u64| a.max(1) as f64 / b.max(1) as f64;
             ratio(least, bytes).max(ratio(bytes, most)).max(1.0)
         };
         let all = self.0.get(&(site, side))?.iter();
-        all.min_by(|a, b| distance(a).total_cmp(&distance(b))).map(|&(_, _, profile)| profile)
+        all.min_by(|a, b| distance(a).total_cmp(&distance(b))).map(|of| of.profile)
     }
 }
 
@@ -302,7 +310,7 @@ fn networks(trace: &Trace, judged: &[Judged]) -> Option<Networks> {
         table(&demand, LOSS)
     });
     let is_known = !tables.sent_when_produced.is_empty();
-    is_known.then(|| Networks {
+    is_known.then_some(Networks {
         computation_ns: Nanos(computation),
         bandwidths: BANDWIDTHS,
         loss: LOSS,

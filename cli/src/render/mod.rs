@@ -9,6 +9,7 @@ pub mod diff;
 pub mod glossary;
 pub mod injection;
 pub mod overlap;
+pub mod pairs;
 pub mod pending;
 pub mod report;
 pub mod requests;

@@ -9,7 +9,7 @@
 
 use serde::Serialize;
 
-use super::estimate::Found;
+use super::document::SiteReach;
 use super::order::Order;
 use super::seen::Bounds;
 
@@ -84,10 +84,10 @@ impl Profile {
     }
 
     /// `None` where too little was seen.
-    pub fn of(found: &Found) -> Option<Profile> {
-        let all = found.all?;
-        let half = found.half.unwrap_or(Bounds { low: all.low, ..Bounds::UNKNOWN });
-        Some(Profile { order: found.order.order, all, half, word: found.word })
+    pub fn of(site: &SiteReach) -> Option<Profile> {
+        let all = site.all?;
+        let half = site.half.unwrap_or(Bounds { low: all.low, ..Bounds::UNKNOWN });
+        Some(Profile { order: site.order.order, all, half, word: site.word })
     }
 
     /// From the first datum to the last: T_P (N_P - 1), or T_C (N_C - 1).

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::gain::{self, Worth};
 use super::order::OrderFound;
+use super::pairs::{Pairs, Profiles};
 use super::read::{read_files, RankWatcher, RunWatches};
 use super::seen::{Bounds, LEAST_REQUESTS};
 use super::sites::{group, SiteWatches};
@@ -33,6 +34,8 @@ pub struct Reach {
     /// Posts and blocking calls whose buffers were watched; what moving them could save most first.
     pub sites: Vec<SiteReach>,
     pub site_count: usize,
+    /// Who sends what to whom; `None` where no message of these sites was matched.
+    pub pairs: Option<Pairs>,
 }
 
 /// A call in the program.
@@ -191,7 +194,8 @@ impl Reach {
         let waits = waits::of_sites(&sites, &transfers, nearest, &mut |id| namer.place(id));
         let exposed_ns = transfers.exposed_in_all();
         let recoverable_ns = gain::in_all(&sites, &waits).min(exposed_ns);
-        Reach { exposed_ns, recoverable_ns, waits, site_count: sites.len(), sites }
+        let pairs = Pairs::build(known.trace, known.reference, &Profiles::of(&sites), names);
+        Reach { exposed_ns, recoverable_ns, waits, site_count: sites.len(), sites, pairs }
     }
 
     /// Leaves out all but the first sites.
@@ -201,6 +205,9 @@ impl Reach {
             self.waits.truncate(most);
             for wait in &mut self.waits {
                 wait.first = wait.first.filter(|&site| site < most);
+            }
+            if let Some(pairs) = &mut self.pairs {
+                pairs.rows.truncate(most);
             }
         }
     }

@@ -12,6 +12,7 @@ use serde::Serialize;
 use self::cells::{Cell, CellKey, Collected};
 pub use self::sums::{Granularities, SizeRow, Sum};
 use super::available::{hidden_behind_consumption, Available, Profile, Transfer, WORD_BYTES};
+use super::document::SiteReach;
 use super::network::{table, Demand, Messages, Row, BANDWIDTHS};
 use super::pattern::{Pattern, Votes};
 use super::seen::Bounds;
@@ -44,6 +45,14 @@ impl Profiles {
             profiles.0.entry((site, side)).or_default().push(OfSizes { least, most, profile });
         }
         profiles
+    }
+
+    /// Of sites of which enough was seen.
+    pub fn of(sites: &[SiteReach]) -> Profiles {
+        Profiles::new(sites.iter().filter_map(|site| {
+            let bytes = (site.min_bytes, site.max_bytes);
+            Some((site.place.id, site.side, bytes, Profile::of(site)?))
+        }))
     }
 
     fn has(&self, site: SiteId, side: Side) -> bool {
@@ -126,6 +135,7 @@ pub struct Networks {
 pub struct Pairs {
     /// Those whose transfers take longest first.
     pub rows: Vec<PairRow>,
+    /// Rows before they were cut to those that were asked for.
     pub pair_count: usize,
     /// Messages between different ranks, matched: all of the run's, and of the pairs.
     pub run_messages: u64,
@@ -148,12 +158,11 @@ struct Judged {
 }
 
 impl Pairs {
-    /// As many rows as `top`; 0 means all. `None` where no side of any matched message was measured.
+    /// `None` where no side of any matched message was measured.
     pub fn build(
         trace: &Trace,
         reference: &Reference,
         profiles: &Profiles,
-        top: usize,
         names: &mut dyn NameFrames,
     ) -> Option<Pairs> {
         let collected = Collected::of(trace, |site, side| profiles.has(site, side));
@@ -166,8 +175,6 @@ impl Pairs {
             one.saturating_mul(of.cell.messages as i64)
         };
         judged.sort_by(|a, b| all(b).cmp(&all(a)).then_with(|| a.key.cmp(&b.key)));
-        let pair_count = judged.len();
-        let shown = if top == 0 { pair_count } else { top };
         let mut name = |site: SiteId, is_measured: bool| {
             let frame = trace.places.site(site).frame;
             let call = trace.places.call(site).name.clone();
@@ -178,14 +185,13 @@ impl Pairs {
         Some(Pairs {
             rows: judged
                 .iter()
-                .take(shown)
                 .map(|of| {
                     let send = name(of.key.send, of.send.is_some());
                     let receive = name(of.key.receive, of.receive.is_some());
                     of.row(send, receive, gap(of.key.locality))
                 })
                 .collect(),
-            pair_count,
+            pair_count: judged.len(),
             run_messages: collected.messages,
             run_bytes: collected.bytes,
             totals: Sum::of(judged.iter()),

@@ -78,7 +78,7 @@ fn profiles(trace: &Trace) -> Profiles {
 
 fn pairs(trace: &Trace, profiles: &Profiles) -> Option<Pairs> {
     let mut names = Symbols::new(trace.places.modules.clone());
-    Pairs::build(trace, &reference(), profiles, 0, &mut names)
+    Pairs::build(trace, &reference(), profiles, &mut names)
 }
 
 #[test]

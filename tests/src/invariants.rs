@@ -84,8 +84,8 @@ const RULES: &[(&str, &str)] = &[
     ),
     (
         "a watched word was touched by somebody, or was not touched",
-        "SELECT count(*) FROM watch WHERE (result = 'untouched') <> (toucher IS NULL) OR (result = 'untouched') <> (hits = 0)
-            OR (result = 'often' AND side <> 'send') OR (let_go IS NOT NULL AND result <> 'untouched')",
+        "SELECT count(*) FROM watch WHERE (result = 'untouched') <> (toucher IS NULL)
+            OR (hits = 0 AND toucher = 'program') OR (result = 'often' AND side <> 'send') OR (let_go IS NOT NULL AND result <> 'untouched')",
     ),
     (
         "the times of a watched word are in order",

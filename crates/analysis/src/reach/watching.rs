@@ -210,8 +210,8 @@ impl Watching {
         let share = other.share_of(self.run_ns);
         (share >= UNSEEN_SHARE).then(|| {
             let message = format!(
-                "threads that made no MPI call computed for {}, {} of the run time: what they wrote and read was not \
-                 seen, so a post or a wait may have less reach than is shown",
+                "threads that made no MPI call ran for {}, {} of the run time: what they wrote and read was not seen, so \
+                 that a post or a wait may have less reach than is shown",
                 time(other),
                 percent(share)
             );
@@ -238,7 +238,7 @@ pub fn reason_in_words(reason: &str) -> &str {
     match reason {
         "share" => "not drawn (LAPSCOPE_REACH_SHARE)",
         "small" => "smaller than LAPSCOPE_REACH_MIN_BYTES",
-        "busy" => "all watchpoints were in use",
+        "busy" => "all watchpoints were in use, or it was the turn of other call sites",
         "budget" => "LAPSCOPE_REACH_BUDGET was used up",
         "datatype" => "which bytes of the datatype are data could not be told",
         "memory" => "not in ordinary memory, as that of a device",
@@ -247,7 +247,7 @@ pub fn reason_in_words(reason: &str) -> &str {
         "partitioned" => "of partitioned requests",
         "in_place" => "MPI_IN_PLACE",
         "collective" => "of collectives whose buffers are not told by one count",
-        "new" => "sent for the first time, or not watched since the last send",
+        "unsent" => "watched since they were sent, and not sent again",
         other => other,
     }
 }
@@ -402,6 +402,6 @@ mod tests {
         assert_eq!(messages(&others("999")), [""; 0], "of 100 us");
         assert_eq!(messages(&others("NULL")), [""; 0]);
         let said = messages(&others("1500"));
-        assert!(said[0].contains("computed for 1.50 µs, 1.5 % of the run time"), "{said:?}");
+        assert!(said[0].contains("ran for 1.50 µs, 1.5 % of the run time"), "{said:?}");
     }
 }

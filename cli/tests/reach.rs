@@ -100,5 +100,8 @@ fn what_was_watched_and_what_it_cost_stand_in_front() {
         assert!(text.contains(line), "{line} in\n{text}");
     }
     let found = json(run.path(), &["reach", "."]);
-    check_documented([&found, &found["watching"], &found["watching"]["left_out"][0]]);
+    let (watching, reach) = (&found["watching"], &found["reach"]);
+    check_documented([&found, watching, &watching["left_out"][0], reach]);
+    let sites = reach["sites"].as_array().unwrap().iter();
+    check_documented(sites.chain(reach["waits"].as_array().unwrap()));
 }

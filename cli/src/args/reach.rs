@@ -36,6 +36,10 @@ pub struct ReachArgs {
     #[command(flatten)]
     pub wrappers: WrapperArgs,
 
+    /// Show so many posts and waits, 0 for all
+    #[arg(long, alias = "sites", value_name = "N", default_value_t = 10)]
+    pub top: usize,
+
     /// Share of requests whose buffers are watched, in percent [default: 20]
     #[arg(long, value_name = "PERCENT", requires = "command",
           value_parser = clap::value_parser!(u32).range(1..=100))]

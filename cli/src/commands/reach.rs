@@ -9,6 +9,7 @@ use anyhow::Result;
 use crate::args::ReachArgs;
 use crate::export::{self, Document};
 use crate::render;
+use lapscope_analysis::overlap::Options;
 use lapscope_analysis::pipeline::reach::{build, ReachDocument};
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_analysis::problem::Problem;
@@ -29,7 +30,8 @@ pub fn run(args: &ReachArgs) -> Result<ExitCode> {
 fn print_of(run: Option<&Path>, args: &ReachArgs) -> Result<()> {
     let mut open = OpenRun::open(run)?;
     open.find_wrappers(&args.wrappers.names)?;
-    let mut answer = Answer(build(&mut open, &args.ranks)?);
+    let options = Options { top: args.top, ranks: &args.ranks };
+    let mut answer = Answer(build(&mut open, options)?);
     export::print(&mut answer, args.read.format)
 }
 
@@ -37,7 +39,13 @@ struct Answer(ReachDocument);
 
 impl Document for Answer {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
-        Ok(render::watching::write(out, &self.0, style)?)
+        render::watching::write(out, &self.0, style)?;
+        let Some(reach) = &self.0.reach else { return Ok(()) };
+        render::reach::write(out, reach, self.0.watching.run_ns, style)?;
+        match &reach.pairs {
+            Some(pairs) => Ok(render::pairs::write(out, pairs, style)?),
+            None => Ok(()),
+        }
     }
 
     fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {

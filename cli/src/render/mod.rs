@@ -11,6 +11,7 @@ pub mod injection;
 pub mod overlap;
 pub mod pairs;
 pub mod pending;
+pub mod reach;
 pub mod report;
 pub mod requests;
 pub mod sites;

@@ -3,13 +3,16 @@
 use anyhow::Result;
 use serde::Serialize;
 
-use super::filters::check_ranks;
 use super::OpenRun;
+use crate::calibration;
+use crate::overlap::{measure, EagerLimits, Options, ReferenceSays};
 use crate::problem::{module_problems, Problem};
 use crate::reach::watching::Watching;
+use crate::reach::{Known, Reach};
+use crate::thresholds::Thresholds;
 use crate::JSON_VERSION;
-use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
+use lapscope_data::text::progress::Progress;
 
 /// What `lapscope reach` says. Keys are documented in `docs/json.md`.
 #[derive(Debug, Serialize)]
@@ -18,20 +21,34 @@ pub struct ReachDocument {
     pub run: String,
     pub problems: Vec<Problem>,
     pub watching: Watching,
+    pub reference: ReferenceSays,
+    /// `None`: no buffer was watched.
+    pub reach: Option<Reach>,
 }
 
 /// Of the requests of these ranks; of all where none is named.
 ///
 /// # Errors
 /// No file of the run can be read, or it has none of these ranks.
-pub fn build(open: &mut OpenRun, ranks: &[Rank]) -> Result<ReachDocument> {
-    open.places(Grouping::Line)?;
-    let known: Vec<Rank> = open.census.infos().iter().map(|info| info.rank).collect();
-    check_ranks("--rank", ranks.iter().copied(), known, &open.name())?;
-    let (watching, failed) = Watching::of_run(&open.files.databases, ranks);
+pub fn build(open: &mut OpenRun, options: Options<'_>) -> Result<ReachDocument> {
+    let trace = open.trace(options.ranks, Grouping::Line)?;
+    let (reference, notes) = calibration::reference_for(&trace, &open.files.databases);
+    let eager = EagerLimits::of(&Thresholds::find(&trace, &reference, &[], Vec::new()));
+    let progress = Progress::default();
+    progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());
+    let measured = measure(&trace, &reference, eager, options.ranks, &|more| progress.add(more));
+    drop(progress);
+    let known = Known { trace: &trace, reference: &reference, measured: &measured };
+    let mut reach = open.reach(options.ranks, known);
+    if let Some(reach) = &mut reach {
+        reach.truncate(options.top);
+    }
+    let (watching, failed) = Watching::of_run(&open.files.databases, options.ranks);
     open.leave_out(failed)?;
     let mut problems = watching.problems();
     problems.extend(open.problems(&[]));
     problems.extend(module_problems(open.symbols.troubles()));
-    Ok(ReachDocument { json_version: JSON_VERSION, run: open.name(), problems, watching })
+    let reference = ReferenceSays { description: reference.describe(), notes };
+    let (json_version, run) = (JSON_VERSION, open.name());
+    Ok(ReachDocument { json_version, run, problems, watching, reference, reach })
 }

@@ -9,7 +9,7 @@ use super::order::OrderFound;
 use super::pairs::{Pairs, Profiles};
 use super::read::{read_files, RankWatcher, RunWatches};
 use super::seen::{Bounds, LEAST_REQUESTS};
-use super::sites::{group, SiteWatches};
+use super::sites::{group, Copied, SiteWatches};
 use super::transfers::Transfers;
 use super::waits;
 use super::who::{TouchedBy, Who};
@@ -31,7 +31,7 @@ pub struct Reach {
     pub recoverable_ns: Nanos,
     /// Calls that complete receives, with what all of these allow; what moving them could save most first.
     pub waits: Vec<WaitReach>,
-    /// Posts and blocking calls whose buffers were watched; what moving them could save most first.
+    /// Posts and blocking calls whose buffers were watched; where most was waited first.
     pub sites: Vec<SiteReach>,
     pub site_count: usize,
     /// Who sends what to whom; `None` where no message of these sites was matched.
@@ -185,11 +185,8 @@ impl Reach {
         let mut sites: Vec<SiteReach> =
             groups.iter().zip(gains).map(|(group, gain)| namer.site(group, gain)).collect();
         sites.sort_by(|a, b| {
-            (b.worth.recoverable_ns, b.worth.exposed_ns)
-                .cmp(&(a.worth.recoverable_ns, a.worth.exposed_ns))
-                .then_with(|| {
-                    (a.place.id, a.side, a.min_bytes).cmp(&(b.place.id, b.side, b.min_bytes))
-                })
+            let place = |site: &SiteReach| (site.place.id, site.side, site.min_bytes);
+            b.worth.at_stake().cmp(&a.worth.at_stake()).then_with(|| place(a).cmp(&place(b)))
         });
         let waits = waits::of_sites(&sites, &transfers, nearest, &mut |id| namer.place(id));
         let exposed_ns = transfers.exposed_in_all();
@@ -252,15 +249,23 @@ impl Namer<'_> {
         }
     }
 
+    /// Instructions of one line are one.
     fn copies(&mut self, group: &SiteWatches) -> Vec<CopiedBy> {
-        let copies = group.copies().into_iter().map(|(by, copied)| {
+        let mut lines: Vec<(Option<FrameName>, Vec<FrameName>, Copied)> = Vec::new();
+        for (by, copied) in group.copies() {
             let (site, frames) = self.who.instruction(by, Toucher::Program);
+            let label = |site: &Option<FrameName>| site.as_ref().map(FrameName::short);
+            match lines.iter_mut().find(|(known, ..)| label(known) == label(&site)) {
+                Some((_, _, sum)) => sum.merge(copied),
+                None => lines.push((site, frames, copied)),
+            }
+        }
+        lines.sort_by_key(|(_, _, copied)| std::cmp::Reverse(copied.words));
+        let line = |(site, frames, copied): (_, _, Copied)| {
             let touchers = self.who.touched(&copied.touches);
             CopiedBy { site, frames, words: copied.words, all: copied.median(), touchers }
-        });
-        let mut copies: Vec<CopiedBy> = copies.collect();
-        copies.sort_by_key(|copy| std::cmp::Reverse(copy.words));
-        copies
+        };
+        lines.into_iter().map(line).collect()
     }
 
     fn notes(&self, group: &SiteWatches) -> Vec<Note> {

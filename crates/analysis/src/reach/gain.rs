@@ -46,6 +46,11 @@ pub(super) fn of_groups(
 }
 
 impl Worth {
+    /// What was waited for these requests, on either side.
+    pub fn at_stake(&self) -> Nanos {
+        self.exposed_ns + self.waited_for_ns
+    }
+
     fn of(group: &SiteWatches, transfer: Transfer, transfers: &Transfers) -> Worth {
         let reference_ns = transfer.mean_reference().filter(|time| time.0 > 0);
         let exposed_ns = transfers.exposed(group.id);

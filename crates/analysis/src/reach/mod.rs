@@ -13,6 +13,7 @@ pub mod order;
 pub mod pairs;
 pub mod pattern;
 pub mod read;
+pub mod say;
 pub mod seen;
 #[cfg(test)]
 mod simulated;

@@ -120,15 +120,15 @@ impl RunWatches {
     }
 }
 
-/// Operation, thread and begin: which request or blocking call a watch is of, and which half.
-type Key = (i64, i64, i64, Side);
+/// Thread and begin, which tell of which request or blocking call a watch is, and which half. Its operation is that of the
+/// post, which may not be that of the request: only the end tells who sent, and how much.
+type Key = (i64, i64, Side);
 
 /// An operation with watched buffers.
 #[derive(Clone, Copy)]
 struct OperationOf {
     rank: RankKey,
     site: SiteId,
-    is_request: bool,
 }
 
 struct FileReader<'a> {
@@ -171,15 +171,15 @@ impl FileReader<'_> {
         let mut buffers: Vec<Watched> = Vec::new();
         for (watch, operation) in &watches {
             let watcher = &watchers[&operation.rank];
-            let key = (watch.operation_id, watch.thread_id, watch.begin.0, watch.side);
+            let key = (watch.thread_id, watch.begin.0, watch.side);
             let at = *index.entry(key).or_insert_with(|| {
                 buffers.push(Watched {
                     rank: watcher.rank,
                     life: watcher.life,
                     site: operation.site,
                     side: watch.side,
-                    completing: (!operation.is_request).then_some(operation.site),
-                    is_request: operation.is_request,
+                    completing: Some(operation.site),
+                    is_request: false,
                     begin: watch.begin,
                     bytes: watch.buffer.0,
                     words: Vec::new(),
@@ -218,26 +218,26 @@ impl FileReader<'_> {
 
     /// Every operation by its id; `None` of those whose site is not known.
     fn read_operations(&self) -> rusqlite::Result<FxHashMap<i64, Option<OperationOf>>> {
-        let sql = "SELECT id, rank, call_id, call_path_id, ended IS NOT NULL FROM operation";
+        let sql = "SELECT id, rank, call_id, call_path_id FROM operation";
         let mut statement = self.database.connection.prepare(sql)?;
         let mut rows = statement.query([])?;
         let mut operations = FxHashMap::default();
         while let Some(row) = rows.next()? {
-            let (rank, is_request) = (row.get(1)?, row.get(4)?);
+            let rank = row.get(1)?;
             let site = self.of_file.site(row.get(2)?, row.get(3)?);
-            operations.insert(row.get(0)?, site.map(|site| OperationOf { rank, site, is_request }));
+            operations.insert(row.get(0)?, site.map(|site| OperationOf { rank, site }));
         }
         Ok(operations)
     }
 
-    /// Finds the calls that completed the requests of these buffers.
+    /// Tells requests from blocking calls, and finds the calls that completed them.
     fn complete(
         &self,
         operations: &FxHashMap<i64, Option<OperationOf>>,
         index: &FxHashMap<Key, usize>,
         buffers: &mut [Watched],
     ) -> rusqlite::Result<()> {
-        if !buffers.iter().any(|buffer| buffer.is_request) {
+        if buffers.is_empty() {
             return Ok(());
         }
         let connection: &Connection = &self.database.connection;
@@ -249,8 +249,9 @@ impl FileReader<'_> {
                 let by =
                     call.and_then(|call| operations.get(&call.operation_id).copied().flatten());
                 for side in [Side::Send, Side::Receive] {
-                    let key = (row.operation_id, row.thread_id, row.post_begin, side);
+                    let key = (row.thread_id, row.post_begin, side);
                     if let Some(&at) = index.get(&key) {
+                        buffers[at].is_request = true;
                         buffers[at].completing = by.map(|by| by.site);
                     }
                 }

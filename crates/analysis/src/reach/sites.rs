@@ -147,6 +147,17 @@ impl SiteWatches {
 }
 
 impl Copied {
+    /// Another instruction that copied words.
+    pub fn merge(&mut self, other: Copied) {
+        self.words += other.words;
+        self.away.extend(other.away);
+        for (touch, touched) in other.touches {
+            let sum = self.touches.entry(touch).or_default();
+            sum.words += touched.words;
+            sum.worst += touched.worst;
+        }
+    }
+
     /// The median over buffers of their worst word.
     pub fn median(&self) -> Option<Bounds> {
         median(&self.away)

@@ -64,6 +64,11 @@ fn pairs() -> Pairs {
             bandwidths: BANDWIDTHS,
             loss: LOSS,
             tables: Granularities::by(|_| table(&demand, LOSS)),
+            small_collectives: SmallCollectives {
+                max_bytes: 1024,
+                calls: 12,
+                shares: [0.001, 0.002, 0.004, 0.008],
+            },
         }),
     }
 }

@@ -13,11 +13,11 @@ use self::cells::{Cell, CellKey, Collected};
 pub use self::sums::{Granularities, SizeRow, Sum};
 use super::available::{hidden_behind_consumption, Available, Profile, Transfer, WORD_BYTES};
 use super::document::SiteReach;
-use super::network::{table, Demand, Messages, Row, BANDWIDTHS};
+use super::network::{table, Demand, Messages, Network, Row, BANDWIDTHS, LATENCIES_NS};
 use super::pattern::{Pattern, Votes};
 use super::seen::Bounds;
 use crate::reference::{Estimate, Reference};
-use crate::trace::{Locality, Trace};
+use crate::trace::{Direction, Locality, Trace};
 use lapscope_data::model::{Nanos, Side};
 use lapscope_data::places::SiteId;
 use lapscope_data::symbols::{FrameName, NameFrames};
@@ -128,6 +128,18 @@ pub struct Networks {
     /// Slower than computation alone by no more than this is tolerated.
     pub loss: f64,
     pub tables: Granularities<Vec<Row>>,
+    pub small_collectives: SmallCollectives,
+}
+
+/// Collectives of few bytes, which are not in the tables: what of them could be hidden is not known.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SmallCollectives {
+    /// Of several ranks, of up to so many bytes.
+    pub max_bytes: u64,
+    /// Summed over ranks.
+    pub calls: u64,
+    /// What they would take, as a share of computation, by latency as in the tables: 2 log2(N) EEL each.
+    pub shares: [f64; 4],
 }
 
 /// All pairs of sites of which a side was measured. Keys are documented in `docs/json.md`.
@@ -199,6 +211,11 @@ impl Pairs {
             networks: networks(trace, &judged),
         })
     }
+}
+
+/// What the messages of a run tell of each two sites that communicate, whether their buffers were watched or not.
+pub fn patterns(trace: &Trace) -> BTreeMap<(SiteId, SiteId), Votes> {
+    Collected::of(trace, |_, _| true).votes().into_iter().collect()
 }
 
 fn judge(collected: &Collected<'_>, reference: &Reference, profiles: &Profiles) -> Vec<Judged> {
@@ -321,7 +338,32 @@ fn networks(trace: &Trace, judged: &[Judged]) -> Option<Networks> {
         bandwidths: BANDWIDTHS,
         loss: LOSS,
         tables,
+        small_collectives: small_collectives(trace, computation as f64),
     })
+}
+
+fn small_collectives(trace: &Trace, computation: f64) -> SmallCollectives {
+    const MAX_BYTES: u64 = 1024;
+    let mut rounds: BTreeMap<u32, u64> = BTreeMap::new();
+    for half in (0..trace.ranks.len()).flat_map(|rank| trace.halves(rank)) {
+        let operation = half.operation;
+        if operation.direction == Direction::Collective
+            && operation.comm_size > 1
+            && operation.bytes.0 <= MAX_BYTES
+        {
+            *rounds.entry(operation.comm_size).or_default() += 1;
+        }
+    }
+    let share = |latency_ns: f64| {
+        let network = Network { latency_ns, bytes_per_s: BANDWIDTHS[0] };
+        let times = rounds.iter().map(|(&ranks, &n)| network.small_collective(ranks) * n as f64);
+        times.sum::<f64>() / computation
+    };
+    SmallCollectives {
+        max_bytes: MAX_BYTES,
+        calls: rounds.values().sum(),
+        shares: LATENCIES_NS.map(share),
+    }
 }
 
 #[cfg(test)]

@@ -34,6 +34,7 @@ fn run(directory: &std::path::Path) -> Trace {
             0 => rows.blocking(large("MPI_Send", "send"), end, IN_MPI),
             _ => rows.blocking(large("MPI_Recv", "recv"), end, IN_MPI),
         }
+        rows.blocking(("MPI_Allreduce", "collective", 8, -1, -1), end + 20_000, IN_MPI);
         let rank = Rank { init_end_ns: 0, end_ns: end + STEP, ..Rank::plain(rank) };
         rank.write(directory, |file| rows.write(file))
     };
@@ -115,8 +116,8 @@ fn networks_of_a_run() {
     let directory = tempfile::tempdir().unwrap();
     let trace = run(directory.path());
     let networks = pairs(&trace, &profiles(&trace)).unwrap().networks.unwrap();
-    // the end of the run is 100 us behind its last call's begin; that call is in MPI, too
-    let outside = 10_000 + STEPS * (STEP - IN_MPI) + STEP - IN_MPI;
+    // the last step has two more calls
+    let outside = 10_000 + STEPS * (STEP - IN_MPI) + STEP - 2 * IN_MPI;
     assert_eq!(networks.computation_ns, Nanos(2 * outside));
     let of_latency = &networks.tables.sent_when_produced[2];
     assert_eq!(of_latency.latency_ns, 4_000.0);
@@ -128,6 +129,10 @@ fn networks_of_a_run() {
     let Tolerated::From(least) = of_latency.least_bandwidth else { panic!("{of_latency:?}") };
     let loss = 40.0 * (4_000.0 + 4096.0 / least * 1e9 - 6_000.0) / (2.0 * outside as f64);
     assert!((0.0095..=0.01).contains(&loss), "{loss}");
+    // both ranks there and back: 2 log2(2) latencies each
+    let SmallCollectives { calls, shares, .. } = networks.small_collectives;
+    let expected = 2.0 * 2.0 * 4_000.0 / (2.0 * outside as f64);
+    assert!(calls == 2 && (shares[2] - expected).abs() < 1e-12, "{shares:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 #include "memory.h"
 
 /* A loop that gathers a column has moved its pointer on by a row when it writes. */
-enum { NEAR_BYTES = 4096, PAGE_BYTES = 4096, LEAST_DIFFERENT_BYTES = 4, STACK_BELOW = 1 << 20, STACK_ABOVE = 4096 };
+enum { NEAR_BYTES = 4096, PAGE_BYTES = 4096, LEAST_DIFFERENT_BYTES = 4, MISSES = 3, STACK_BELOW = 1 << 20, STACK_ABOVE = 4096 };
 
 static struct copied_buffer *buffer_entry(struct copies *copies, uintptr_t begin, int is_send, int make)
 {
@@ -23,13 +23,13 @@ static struct copied_buffer *buffer_entry(struct copies *copies, uintptr_t begin
     return slot ? *slot : NULL;
 }
 
-const struct copy *copy_of(struct copies *copies, const struct buffer *buffer, int is_send, uint64_t random)
+struct copy *copy_of(struct copies *copies, const struct buffer *buffer, int is_send, uint64_t random)
 {
     struct copied_buffer *known = buffer_entry(copies, buffer->begin, is_send, 0);
     if (!known || !known->count || random & 1)
         return NULL;
-    const struct copy *copy = &known->copies[(random >> 1) % known->count];
-    return buffer_holds(buffer, copy->word.at) ? copy : NULL;
+    struct copy *copy = &known->copies[(random >> 1) % known->count];
+    return buffer_holds(buffer, copy->word.at) && copy->missed < copy->seen + MISSES ? copy : NULL;
 }
 
 /* Contents that other words have by chance, too: 0, 1.0, small integers. */
@@ -133,5 +133,5 @@ void copy_look(struct copies *copies, const struct buffer *buffer, int is_send, 
     for (unsigned i = 0; i < known->count; i++)
         if (known->copies[i].word.at == word.at)
             return;
-    known->copies[known->count++] = (struct copy){word, place, hit->address, path};
+    known->copies[known->count++] = (struct copy){word, place, hit->address, path, 0, 0};
 }

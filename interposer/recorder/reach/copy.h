@@ -2,7 +2,8 @@
  * Copies, one step further. Of an instruction that touched a watched word, the registers are known. Where one of them, or the
  * word's distance from one added to another, leads to the same eight bytes, the instruction copied the word there (or from
  * there). Only contents that are not found by chance count. Buffers come again, and so do the places to which they are copied:
- * from the next time on such a place can be watched itself.
+ * from the next time on such a place can be watched itself. It counts only where the copy is then seen again: two places may have
+ * the same contents otherwise, too, as in runs whose ranks compute the same.
  */
 #ifndef LAPSCOPE_COPY_H
 #define LAPSCOPE_COPY_H
@@ -18,6 +19,7 @@ struct copy {
     uintptr_t place;              /* where it was copied to, or from; 8 bytes, aligned */
     uintptr_t instruction;        /* the one behind the copying one */
     uint32_t path;                /* its id in the spool */
+    unsigned seen, missed;        /* how often the place was then seen to be copied to, or from, and how often not */
 };
 
 /* What is known of copies of one buffer. */
@@ -36,7 +38,7 @@ struct copies {
 };
 
 /* One of a buffer's copies by `random`; NULL when none is known, or it is the buffer's own turn. */
-const struct copy *copy_of(struct copies *copies, const struct buffer *buffer, int is_send, uint64_t random);
+struct copy *copy_of(struct copies *copies, const struct buffer *buffer, int is_send, uint64_t random);
 
 /* A word of a buffer was touched: looks for its copy. `path`: of the touching instruction in the spool. */
 void copy_look(struct copies *copies, const struct buffer *buffer, int is_send, struct word word,

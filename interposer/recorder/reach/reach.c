@@ -147,7 +147,7 @@ static void let_go_of(struct reach *reach, enum spool_watch_side side, const str
     if (!why) {
         uint64_t began = clock_now();
         why = examine(given, came, &subject.buffer);
-        __atomic_fetch_add(&watch_cost.spent, clock_now() - began, __ATOMIC_RELAXED);
+        watcher_spend(&reach->watcher, clock_now() - began);
     }
     if (why)
         reach->left_out[why]++;
@@ -213,8 +213,6 @@ void reach_called(const struct span *span, struct given_buffer sends, struct giv
 
 static void enter_mpi(struct reach *reach)
 {
-    if (!reach->watcher.active)
-        return;
     int saved_errno = errno;
     watcher_enter(&reach->watcher, clock_now());
     errno = saved_errno;
@@ -222,8 +220,6 @@ static void enter_mpi(struct reach *reach)
 
 static void leave_mpi(struct reach *reach)
 {
-    if (!reach->watcher.active)
-        return;
     int saved_errno = errno;
     watcher_leave(&reach->watcher);
     errno = saved_errno;
@@ -233,11 +229,22 @@ static void leave_mpi(struct reach *reach)
 
 static volatile uint64_t trial_word __attribute__((aligned(8)));
 
+static uint64_t median(uint64_t *values, int count)
+{
+    for (int i = 1; i < count; i++)
+        for (int j = i; j > 0 && values[j] < values[j - 1]; j--) {
+            uint64_t value = values[j];
+            values[j] = values[j - 1];
+            values[j - 1] = value;
+        }
+    return values[count / 2];
+}
+
 /* Some kernels grant watchpoints that never hit (emulators, some virtual machines). Leaves in watch_cost what one costs. */
 static int does_hit(struct watchpoint *point)
 {
-    enum { TRIALS = 8 };
-    uint64_t set = UINT64_MAX, hit = UINT64_MAX;
+    enum { TRIALS = 9 };
+    uint64_t set[TRIALS], hit[TRIALS];
     for (int i = 0; i < TRIALS; i++) {
         uint64_t begin = clock_now();
         if (!watchpoint_set(point, WATCH_WRITES, (const void *)&trial_word, 8, 1))
@@ -248,12 +255,11 @@ static int does_hit(struct watchpoint *point)
         if (!watchpoint_was_hit(point))
             return 0;
         watchpoint_clear(point);
-        uint64_t cost = is_set - begin + clock_now() - behind;
-        set = least(set, cost);
-        hit = least(hit, behind - is_set);
+        set[i] = is_set - begin + clock_now() - behind;
+        hit[i] = behind - is_set;
     }
-    watch_cost.set = set;
-    watch_cost.hit = hit;
+    watch_cost.set = median(set, TRIALS);
+    watch_cost.hit = median(hit, TRIALS);
     return 1;
 }
 
@@ -333,8 +339,9 @@ static void write_facts(struct thread *t, int is_over)
     }
     if (other_ns >= 0)
         snprintf(other, sizeof other, "%lld", (long long)other_ns);
-    snprintf(text, sizeof text, "%s\t%d\t%s\t%s\t%llu\t%s", state.problem ? state.problem : "", state.problem ? 0 : POINTS,
-             hit, set, (unsigned long long)ns_of(__atomic_load_n(&watch_cost.spent, __ATOMIC_RELAXED)), other);
+    snprintf(text, sizeof text, "%s\t%u\t%s\t%s\t%llu\t%s", state.problem ? state.problem : "",
+             t->reach ? t->reach->watcher.points : 0, hit, set,
+             (unsigned long long)ns_of(__atomic_load_n(&watch_cost.spent, __ATOMIC_RELAXED)), other);
     spool_define_meta(&t->stream, "watcher", text);
     for (int reason = 1; reason < LEFT_OUT_REASONS; reason++) {
         uint64_t buffers = 0;

@@ -1,58 +1,38 @@
 #include "watch.h"
 
-#include "../base/arena.h"
 #include "../base/config.h"
 #include "../record/callsite.h"
 #include "../spool/writer.h"
 #include "memory.h"
+#include "turn.h"
 
 #include <string.h>
 #include <unistd.h>
 
-enum { PERCENT = 100, COPY_HITS = 3 };
-
-/* A receive that nobody has touched for so long makes room when another's turn has come. */
-#define PATIENCE_NS 2000000000u
+enum { COPY_HITS = 3 };
 
 struct watch_cost watch_cost __attribute__((visibility("hidden")));
 
-static void spend(uint64_t ticks)
+void watcher_spend(struct watcher *watcher, uint64_t ticks)
 {
+    watcher->own += ticks;
     __atomic_fetch_add(&watch_cost.spent, ticks, __ATOMIC_RELAXED);
-}
-
-/* xorshift64* (Vigna 2016) */
-static uint64_t next_random(struct watcher *watcher)
-{
-    uint64_t x = watcher->random;
-    x ^= x >> 12;
-    x ^= x << 25;
-    x ^= x >> 27;
-    watcher->random = x;
-    return x * 0x2545f4914f6cdd1du >> 8;
 }
 
 /* --- the start and the end ---------------------------------------------------------------------------------------- */
 
-static unsigned hits_of(unsigned at)
-{
-    return at < SEND_POINTS ? (unsigned)config.reach_hits : COPY_HITS;
-}
-
 int watcher_open(struct watcher *watcher, struct thread *t)
 {
+    int error = 0;
+    unsigned hits = config.reach_hits > COPY_HITS ? (unsigned)config.reach_hits : COPY_HITS;
     *watcher = (struct watcher){.thread = t, .random = clock_now() * 2 + 1 + (uint64_t)getpid() * 0x9e3779b97f4a7c15u};
     watcher->random |= 1;
     for (unsigned i = 0; i < POINTS; i++)
         watcher->watches[i].point.fd = -1;
-    for (unsigned i = 0; i < POINTS; i++) {
-        int error = watchpoint_open(&watcher->watches[i].point, hits_of(i));
-        if (error) {
-            watcher_close(watcher);
-            return error;
-        }
-    }
-    return 0;
+    while (watcher->points < POINTS && (error = watchpoint_open(&watcher->watches[watcher->points].point, hits)) == 0)
+        watcher->points++;
+    watcher->send_points = watcher->points / 2;
+    return watcher->points ? 0 : error;
 }
 
 void watcher_close(struct watcher *watcher)
@@ -67,82 +47,17 @@ void watcher_forget(struct watcher *watcher)
         watchpoint_forget(&watcher->watches[i].point);
 }
 
-/* --- whose turn it is --------------------------------------------------------------------------------------------- */
+/* --- the beginning of a watch ------------------------------------------------------------------------------------- */
 
-static struct turn *turn_of(struct watcher *watcher, const struct operation *operation, enum spool_watch_side side)
+static uint64_t mpi_ticks_now(const struct watcher *watcher)
 {
-    struct turn key = {.key = {operation, (uint64_t)side}};
-    uint64_t hash = intern_hash(&key.key, sizeof key.key);
-    void **slot = intern_find(&watcher->turns, hash, &key.key, sizeof key.key);
-    if (slot && !*slot) {
-        struct turn *turn = arena_alloc(sizeof *turn);
-        if (!turn)
-            return NULL;
-        turn->hash = hash;
-        turn->key = key.key;
-        *slot = turn;
-        watcher->turns.count++;
-    }
-    return slot ? *slot : NULL;
-}
-
-/* The first of a batch would always find the watchpoints free, so whoever has had more turns than the others waits with a
- * probability. */
-static int has_had_its_share(struct watcher *watcher, const struct turn *turn)
-{
-    uint64_t mean = watcher->taken / (watcher->turns.count ? watcher->turns.count : 1) + 1, had = turn->taken + 1;
-    return had > mean && next_random(watcher) % (had * had) >= mean * mean;
-}
-
-static int is_over_budget(void)
-{
-    uint64_t spent = __atomic_load_n(&watch_cost.spent, __ATOMIC_RELAXED), elapsed = clock_now() - watch_cost.began;
-    return spent * PERCENT > elapsed * (uint64_t)config.reach_budget;
-}
-
-static void let_go(struct watcher *watcher, struct watch *watch, enum spool_let_go why, uint64_t now, uint64_t mpi_ticks);
-
-static int is_late(const struct watch *watch)
-{
-    return (double)(clock_now() - watch->edge) > PATIENCE_NS * spool_header()->nominal_ticks_per_ns;
+    return watcher->thread->state->mpi_ticks;
 }
 
 /* The same instant on the recorder's clock and on the kernel's own, as hits have it. */
 static struct instant instant_now(void)
 {
     return (struct instant){clock_now(), clock_nanoseconds(CLOCK_MONOTONIC)};
-}
-
-static struct watch *free_watch(struct watcher *watcher, enum spool_watch_side side)
-{
-    unsigned from = side == SPOOL_WATCH_SEND ? 0 : SEND_POINTS, behind = side == SPOOL_WATCH_SEND ? SEND_POINTS : POINTS;
-    for (unsigned i = from; i < behind; i++)
-        if (watcher->watches[i].state == WATCH_FREE)
-            return &watcher->watches[i];
-    for (unsigned i = from; i < behind; i++)
-        if (is_late(&watcher->watches[i])) {
-            let_go(watcher, &watcher->watches[i], SPOOL_LET_GO_LATE, clock_now(), watcher->thread->state->mpi_ticks);
-            return &watcher->watches[i];
-        }
-    return NULL;
-}
-
-enum left_out watcher_draws(struct watcher *watcher, const struct operation *operation, enum spool_watch_side side,
-                            struct turn **turn)
-{
-    if (next_random(watcher) % PERCENT >= (uint64_t)config.reach_share)
-        return LEFT_OUT_SHARE;
-    *turn = turn_of(watcher, operation, side);
-    if (!*turn || has_had_its_share(watcher, *turn) || !free_watch(watcher, side))
-        return LEFT_OUT_BUSY;
-    return is_over_budget() ? LEFT_OUT_BUDGET : LEFT_OUT_NOT;
-}
-
-/* --- the beginning of a watch ------------------------------------------------------------------------------------- */
-
-static uint64_t mpi_ticks_now(const struct watcher *watcher)
-{
-    return watcher->thread->state->mpi_ticks;
 }
 
 static int switch_on(struct watcher *watcher, struct watch *watch)
@@ -153,21 +68,26 @@ static int switch_on(struct watcher *watcher, struct watch *watch)
                              is_send ? (unsigned)config.reach_hits : watch->copy ? COPY_HITS : 1);
     watch->state = set ? WATCH_ON : WATCH_FREE;
     watch->since = instant_now();
-    if (is_send) /* what was in between is not known */
+    watcher_spend(watcher, clock_now() - begin);
+    if (is_send) { /* what was in between is not known */
         watch->mpi_ticks = mpi_ticks_now(watcher);
-    spend(clock_now() - begin);
+        watch->own = watcher->own;
+    }
     return set;
 }
 
 static void choose_word(struct watcher *watcher, struct watch *watch)
 {
     const struct buffer *buffer = &watch->subject.buffer;
-    uint64_t random = next_random(watcher);
-    watch->copy = copy_of(&watcher->copies, buffer, watch->subject.side == SPOOL_WATCH_SEND, next_random(watcher));
+    uint64_t random = turn_random(watcher);
+    watch->copy = copy_of(&watcher->copies, buffer, watch->subject.side == SPOOL_WATCH_SEND, turn_random(watcher));
     watch->word = watch->copy ? (struct word){watch->copy->place, 8}
                               : buffer_word(buffer, random % 4 == 0   ? WORD_FIRST
                                                     : random % 4 == 1 ? WORD_LAST
                                                                       : WORD_ANYWHERE, random >> 2);
+    watch->contents = 0;
+    if (watch->copy)
+        memory_read(&watch->copy->place, &watch->contents, 1);
 }
 
 /* Between the thread's stack pointer and the end of its stack. */
@@ -182,7 +102,7 @@ static void begin_one(struct watcher *watcher, struct watch *watch, const struct
 {
     struct watchpoint point = watch->point;
     *watch = (struct watch){.point = point, .subject = *subject, .turn = turn, .edge = edge, .alive = edge,
-                            .mpi_ticks = mpi_ticks_now(watcher)};
+                            .mpi_ticks = mpi_ticks_now(watcher), .own = watcher->own_at_edge};
     watch->on_stack = is_on_stack(watcher, subject->buffer.begin);
     choose_word(watcher, watch);
     if (subject->side == SPOOL_WATCH_SEND && turn->delay) {
@@ -199,8 +119,8 @@ static void begin_one(struct watcher *watcher, struct watch *watch, const struct
 void watcher_begin(struct watcher *watcher, const struct subject *subject, struct turn *turn, uint64_t edge)
 {
     struct watch *watch;
-    for (int i = 0; i < (subject->side == SPOOL_WATCH_SEND ? SEND_POINTS : RECEIVE_POINTS); i++)
-        if ((watch = free_watch(watcher, subject->side)))
+    for (unsigned i = 0; i < watcher->points; i++)
+        if ((watch = turn_free_watch(watcher, subject->side)))
             begin_one(watcher, watch, subject, turn, edge);
 }
 
@@ -250,7 +170,7 @@ static void find_frames(struct touch *touch)
  * loop: that is not who wants it. */
 static int is_copying(const struct watch *watch, const struct watchpoint_hit *hit)
 {
-    enum { LOOP_BYTES = 256 };
+    enum { LOOP_BYTES = 128 };
     return watch->copy && watch->subject.side == SPOOL_WATCH_RECEIVE &&
            (hit->address == watch->copy->instruction ||
             (watch->point.seen == 1 && hit->address - watch->copy->instruction + LOOP_BYTES <= 2 * LOOP_BYTES));
@@ -260,8 +180,10 @@ static int is_copying(const struct watch *watch, const struct watchpoint_hit *hi
 static void note_hit(struct watcher *watcher, struct watch *watch, const struct watchpoint_hit *hit, int inside)
 {
     struct touch *touch = &watch->touch;
-    if (is_copying(watch, hit))
+    if (is_copying(watch, hit)) {
+        watch->was_copied = 1;
         return;
+    }
     if (touch->is_known && watch->subject.side == SPOOL_WATCH_RECEIVE)
         return;
     touch->is_known = 1;
@@ -269,6 +191,7 @@ static void note_hit(struct watcher *watcher, struct watch *watch, const struct 
     touch->hit = *hit;
     touch->ticks = ticks_of(watch, hit->ns, instant_now());
     touch->mpi_ticks = mpi_ticks_now(watcher);
+    touch->own = watcher->own; /* what the hits before it cost comes when all of them are known */
     if (!inside)
         return;
     touch->mpi_ticks += touch->ticks > watcher->entered ? touch->ticks - watcher->entered : 0;
@@ -281,26 +204,67 @@ static void read_hits(struct watcher *watcher, struct watch *watch, int inside)
     struct watchpoint_hit hit;
     if (!watchpoint_was_hit(&watch->point))
         return;
-    unsigned before = watch->point.seen;
-    while (watchpoint_next(&watch->point, &hit))
+    while (watchpoint_next(&watch->point, &hit)) {
         note_hit(watcher, watch, &hit, inside);
-    spend((watch->point.seen - before) * watch_cost.hit);
+        if (watcher->batched < BATCH)
+            watcher->batch[watcher->batched++] = hit.ns;
+    }
+}
+
+/* All words that were hit since the last call: each hit held the program up, and so what came behind it. */
+static void read_all_hits(struct watcher *watcher, int inside)
+{
+    watcher->batched = 0;
+    for (unsigned i = 0; i < watcher->points; i++)
+        if (watcher->watches[i].state == WATCH_ON)
+            read_hits(watcher, &watcher->watches[i], inside);
+    if (!watcher->batched)
+        return;
+    for (unsigned i = 0; i < watcher->points; i++) {
+        struct touch *touch = &watcher->watches[i].touch;
+        if (watcher->watches[i].state != WATCH_ON || !touch->is_known || touch->own != watcher->own || !touch->hit.ns)
+            continue;
+        for (unsigned j = 0; j < watcher->batched; j++)
+            touch->own += watcher->batch[j] < touch->hit.ns ? watch_cost.hit : 0;
+    }
+    watcher_spend(watcher, watcher->batched * watch_cost.hit);
 }
 
 /* --- the end of a watch ------------------------------------------------------------------------------------------- */
 
-static void put_row(struct watcher *watcher, const struct watch *watch, struct spool_watch *row)
+/* The place has changed since MPI let go of the buffer, and holds what the buffer's word holds. */
+static int is_same_again(const struct watch *watch)
+{
+    uintptr_t places[] = {watch->copy->word.at, watch->copy->place};
+    uint64_t words[2];
+    return memory_read(places, words, 2) == 2 && words[0] == words[1] && words[1] != watch->contents;
+}
+
+/* Whether a row can be believed: that of a copy where the copy was seen again. */
+static int is_certain(struct watch *watch)
+{
+    if (!watch->copy)
+        return 1;
+    int was_seen = watch->subject.side == SPOOL_WATCH_SEND ? watch->touch.is_known : watch->was_copied;
+    int holds = was_seen && is_same_again(watch);
+    watch->copy->seen += holds != 0;
+    watch->copy->missed += !holds;
+    return holds;
+}
+
+static void put_row(struct watcher *watcher, struct watch *watch, struct spool_watch *row)
 {
     const struct subject *subject = &watch->subject;
     uintptr_t at = watch->copy ? watch->copy->word.at : watch->word.at;
+    if (watcher->thread->stream.full || !is_certain(watch))
+        return;
     row->side = (uint8_t)subject->side;
     row->bytes = subject->buffer.bytes;
     row->offset = at - subject->buffer.begin;
-    row->hits = watch->point.seen;
+    row->hits = watch->touch.is_known && !watch->point.seen ? 1 : watch->point.seen; /* the kernel's own are not counted */
     row->flags = (uint8_t)((watch->on_stack ? SPOOL_WATCH_ON_STACK : 0) | (subject->buffer.sparse ? SPOOL_WATCH_SPARSE : 0));
     row->copy_path = watch->copy ? watch->copy->path : 0;
-    if (!watcher->thread->stream.full)
-        spool_define(&watcher->thread->stream, SPOOL_WATCH, row, sizeof *row, NULL, 0, NULL, 0);
+    spool_define(&watcher->thread->stream, SPOOL_WATCH, row, sizeof *row, NULL, 0, NULL, 0);
 }
 
 static void set_free(struct watcher *watcher, struct watch *watch)
@@ -338,23 +302,23 @@ static void end_touched(struct watcher *watcher, struct watch *watch)
                               .toucher = touch->by_mpi ? SPOOL_TOUCHED_BY_MPI : SPOOL_TOUCHED_BY_PROGRAM,
                               .begin = watch->subject.begin,
                               .edge_begin = watch->edge,
-                              .away_ticks = between(watch->edge, touch->ticks),
+                              .away_ticks = between(watch->edge + between(watch->own, touch->own), touch->ticks),
                               .away_mpi_ticks = between(watch->mpi_ticks, touch->mpi_ticks),
                               .path = touched_by(watcher, watch)};
     put_row(watcher, watch, &row);
     set_free(watcher, watch);
-    spend(clock_now() - began);
+    watcher_spend(watcher, clock_now() - began);
 }
 
-static void let_go(struct watcher *watcher, struct watch *watch, enum spool_let_go why, uint64_t now, uint64_t mpi_ticks)
+void watch_let_go(struct watcher *watcher, struct watch *watch, enum spool_let_go why, uint64_t now, uint64_t mpi_ticks)
 {
     struct spool_watch row = {.result = SPOOL_WATCH_UNTOUCHED,
                               .let_go = (uint8_t)why,
                               .begin = watch->subject.begin,
                               .edge_begin = watch->edge,
-                              .away_ticks = between(watch->edge, now),
+                              .away_ticks = between(watch->edge + between(watch->own, watcher->own), now),
                               .away_mpi_ticks = between(watch->mpi_ticks, mpi_ticks)};
-    if (watch->subject.side == SPOOL_WATCH_RECEIVE && watch->subject.operation) {
+    if (watch->subject.side == SPOOL_WATCH_RECEIVE && !watch->copy) { /* of a copy it is not certain who else has touched it */
         row.operation = watch->subject.operation->id;
         put_row(watcher, watch, &row);
     }
@@ -366,7 +330,7 @@ static void learn_delay(const struct watch *watch, int often, uint64_t post)
 {
     struct turn *turn = watch->turn;
     uint64_t left = between(watch->touch.ticks, post);
-    if (often)
+    if (often && !turn->is_in_vain)
         turn->delay = between(watch->edge, watch->touch.ticks) + left / 2;
     else if (!watch->touch.is_known)
         turn->delay /= 2;
@@ -381,6 +345,7 @@ static void end_sent(struct watcher *watcher, struct watch *watch, const struct 
     int often = touch->is_known && watch->point.left == 0;
     uint64_t from = touch->is_known ? touch->ticks : watch->since.ticks;
     uint64_t mpi_from = touch->is_known ? touch->mpi_ticks : watch->mpi_ticks;
+    uint64_t own = touch->is_known ? touch->own + (touch->hit.ns ? watch_cost.hit : 0) : watch->own;
     struct spool_watch row = {.operation = operation->id,
                               .result = often             ? SPOOL_WATCH_OFTEN
                                         : touch->is_known ? SPOOL_WATCH_TOUCHED
@@ -390,13 +355,13 @@ static void end_sent(struct watcher *watcher, struct watch *watch, const struct 
                                                           : SPOOL_TOUCHED_BY_PROGRAM,
                               .begin = begin,
                               .edge_begin = begin,
-                              .away_ticks = between(from, begin),
+                              .away_ticks = between(from + between(own, watcher->own), begin),
                               .away_mpi_ticks = between(mpi_from, mpi_ticks),
                               .path = touch->is_known ? touched_by(watcher, watch) : 0};
     put_row(watcher, watch, &row);
     learn_delay(watch, often, begin);
     set_free(watcher, watch);
-    spend(clock_now() - began);
+    watcher_spend(watcher, clock_now() - began);
 }
 
 /* --- in calls ----------------------------------------------------------------------------------------------------- */
@@ -414,14 +379,16 @@ static int is_gone(struct watcher *watcher, struct watch *watch, uint64_t now)
 void watcher_enter(struct watcher *watcher, uint64_t now)
 {
     watcher->entered = now;
-    for (unsigned i = 0; i < POINTS; i++) {
+    if (!watcher->active)
+        return;
+    read_all_hits(watcher, 0);
+    for (unsigned i = 0; i < watcher->points; i++) {
         struct watch *watch = &watcher->watches[i];
         if (watch->state == WATCH_ON) {
-            read_hits(watcher, watch, 0);
             if (watch->subject.side == SPOOL_WATCH_RECEIVE && watch->touch.is_known)
                 end_touched(watcher, watch);
             else if (is_gone(watcher, watch, now))
-                let_go(watcher, watch, SPOOL_LET_GO_STACK, watch->alive, mpi_ticks_now(watcher));
+                watch_let_go(watcher, watch, SPOOL_LET_GO_STACK, watch->alive, mpi_ticks_now(watcher));
         } else if (watch->state == WATCH_WAITING && now >= watch->due && !switch_on(watcher, watch)) {
             watcher->active--;
         }
@@ -430,14 +397,14 @@ void watcher_enter(struct watcher *watcher, uint64_t now)
 
 void watcher_leave(struct watcher *watcher)
 {
-    for (unsigned i = 0; i < POINTS; i++) {
-        struct watch *watch = &watcher->watches[i];
-        if (watch->state != WATCH_ON)
-            continue;
-        read_hits(watcher, watch, 1);
-        if (watch->subject.side == SPOOL_WATCH_RECEIVE && watch->touch.is_known)
-            end_touched(watcher, watch);
-    }
+    watcher->own_at_edge = watcher->own;
+    if (!watcher->active)
+        return;
+    read_all_hits(watcher, 1);
+    for (unsigned i = watcher->send_points; i < watcher->points; i++)
+        if (watcher->watches[i].state == WATCH_ON && watcher->watches[i].touch.is_known)
+            end_touched(watcher, &watcher->watches[i]);
+    watcher->own_at_edge = watcher->own;
 }
 
 /* Whether the buffer given to MPI is that of a watch; of one with gaps only the address is compared. */
@@ -451,11 +418,11 @@ static void end_received(struct watcher *watcher, struct watch *watch, enum spoo
                          uint64_t mpi_ticks)
 {
     if (side == SPOOL_WATCH_RECEIVE) {
-        let_go(watcher, watch, SPOOL_LET_GO_REUSED, begin, mpi_ticks);
+        watch_let_go(watcher, watch, SPOOL_LET_GO_REUSED, begin, mpi_ticks);
         return;
     }
     watch->touch = (struct touch){.is_known = 1, .by_mpi = 1, .ticks = begin, .mpi_ticks = mpi_ticks,
-                                  .frames = {watcher->thread->inside_return}, .frame_count = 1};
+                                  .own = watcher->own, .frames = {watcher->thread->inside_return}, .frame_count = 1};
     end_touched(watcher, watch);
 }
 
@@ -463,7 +430,7 @@ void watcher_given(struct watcher *watcher, enum spool_watch_side side, const st
                    const struct operation *operation, uint64_t begin, uint64_t mpi_ticks)
 {
     uint64_t bytes = bytes_of(given->count, given->type);
-    for (unsigned i = 0; i < POINTS; i++) {
+    for (unsigned i = 0; i < watcher->points; i++) {
         struct watch *watch = &watcher->watches[i];
         if (watch->state == WATCH_FREE || !is_same(watch, given, bytes))
             continue;
@@ -471,6 +438,7 @@ void watcher_given(struct watcher *watcher, enum spool_watch_side side, const st
             end_received(watcher, watch, side, begin, mpi_ticks);
         } else if (side == SPOOL_WATCH_SEND && watch->state == WATCH_WAITING) { /* no call of MPI's came in time */
             watch->turn->delay = 0;
+            watch->turn->is_in_vain = 1;
             set_free(watcher, watch);
         } else if (side == SPOOL_WATCH_SEND && operation) {
             end_sent(watcher, watch, operation, begin, mpi_ticks);
@@ -481,11 +449,11 @@ void watcher_given(struct watcher *watcher, enum spool_watch_side side, const st
 void watcher_filled(struct watcher *watcher, const struct given_buffer *given, uint64_t end)
 {
     uint64_t bytes = bytes_of(given->count, given->type);
-    for (unsigned i = 0; i < SEND_POINTS; i++) {
+    for (unsigned i = 0; i < watcher->send_points; i++) {
         struct watch *watch = &watcher->watches[i];
         if (watch->state == WATCH_ON && is_same(watch, given, bytes))
             watch->touch = (struct touch){.is_known = 1, .by_mpi = 1, .ticks = end, .mpi_ticks = mpi_ticks_now(watcher),
-                                          .frames = {watcher->thread->inside_return}, .frame_count = 1};
+                                          .own = watcher->own, .frames = {watcher->thread->inside_return}, .frame_count = 1};
     }
 }
 
@@ -493,11 +461,11 @@ unsigned watcher_end(struct watcher *watcher)
 {
     unsigned unsent = 0;
     uint64_t now = clock_now();
-    for (unsigned i = 0; i < POINTS; i++) {
+    for (unsigned i = 0; i < watcher->points; i++) {
         struct watch *watch = &watcher->watches[i];
         unsent += watch->state != WATCH_FREE && watch->subject.side == SPOOL_WATCH_SEND;
         if (watch->state != WATCH_FREE)
-            let_go(watcher, watch, SPOOL_LET_GO_ENDED, now, mpi_ticks_now(watcher));
+            watch_let_go(watcher, watch, SPOOL_LET_GO_ENDED, now, mpi_ticks_now(watcher));
     }
     return unsent;
 }

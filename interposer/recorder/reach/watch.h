@@ -14,7 +14,7 @@
 #include "copy.h"
 #include "watchpoint.h"
 
-enum { SEND_POINTS = 2, RECEIVE_POINTS = 2, POINTS = SEND_POINTS + RECEIVE_POINTS };
+enum { POINTS = 4, BATCH = 2 * HITS_MOST };
 
 /* Call sites and peers take turns: what has been watched often waits for others. */
 struct turn {
@@ -25,6 +25,8 @@ struct turn {
     } key;
     uint64_t taken;
     uint64_t delay;                    /* ticks to let pass before a word is watched that is written often; 0: none */
+    uint64_t patience;                 /* ticks after which a watch makes room for another; longer each time that it has to */
+    int is_in_vain;                    /* no call of MPI's comes in between, at which a watch could begin */
 };
 
 /* The access that counts: of a receive the first, of a send the last. */
@@ -32,6 +34,7 @@ struct touch {
     int is_known, by_mpi;
     uint64_t ticks;                    /* when */
     uint64_t mpi_ticks;                /* the thread's time inside MPI up to then */
+    uint64_t own;                      /* what watching had cost the thread up to then, this access left out */
     uintptr_t frames[2];               /* of the instruction behind it, and its caller where that is certain */
     unsigned frame_count;
     struct watchpoint_hit hit;
@@ -62,9 +65,11 @@ struct watch {
     uint64_t due;                      /* waiting: when to begin */
     uint64_t edge;                     /* ticks: when MPI let go */
     struct instant since;              /* when watching began */
-    uint64_t mpi_ticks;                /* the thread's at the edge */
+    uint64_t mpi_ticks, own;           /* the thread's at the edge, or when watching began */
     uint64_t alive;                    /* on the stack: when its function was last seen not to have returned */
-    const struct copy *copy;           /* one step further: the word is where it was copied to, or from; NULL: it is the buffer's */
+    struct copy *copy;                 /* one step further: the word is where it was copied to, or from; NULL: it is the buffer's */
+    uint64_t contents;                 /* of that place when MPI let go of the buffer */
+    int was_copied;                    /* the copy was seen again */
     struct touch touch;
 };
 
@@ -72,12 +77,17 @@ struct watch {
 struct watcher {
     struct thread *thread;
     struct watch watches[POINTS];      /* those of sends first */
+    unsigned send_points, points;      /* as many as could be had */
     struct intern_table turns;         /* struct turn */
     uint64_t taken;                    /* by all of them */
     struct copies copies;
     uint64_t random;
     uint64_t entered;                  /* ticks: the call under way */
     unsigned active;                   /* watches that are not free */
+    uint64_t own;                      /* ticks that watching has cost this thread */
+    uint64_t own_at_edge;              /* the same when the call under way came back from MPI */
+    uint64_t batch[BATCH];             /* when words were hit since the last call, in the kernel's nanoseconds */
+    unsigned batched;
 };
 
 /* What watching costs, for all threads; in ticks. */
@@ -87,7 +97,10 @@ struct watch_cost {
 };
 extern struct watch_cost watch_cost;
 
-/* Watchpoints for the calling thread; returns 0, or an errno value. */
+/* Ticks that were spent on watching, in that thread. */
+void watcher_spend(struct watcher *watcher, uint64_t ticks);
+
+/* Watchpoints for the calling thread, as many as can be had; returns 0, or an errno value when there is none. */
 int watcher_open(struct watcher *watcher, struct thread *t);
 void watcher_close(struct watcher *watcher);
 /* In a child of fork. */
@@ -100,7 +113,7 @@ enum left_out watcher_draws(struct watcher *watcher, const struct operation *ope
 /* MPI has let go of a buffer at `edge` (ticks). */
 void watcher_begin(struct watcher *watcher, const struct subject *subject, struct turn *turn, uint64_t edge);
 
-/* The thread enters MPI, or comes back from it. `active` is not 0. */
+/* The thread enters MPI, or comes back from it. */
 void watcher_enter(struct watcher *watcher, uint64_t now);
 void watcher_leave(struct watcher *watcher);
 

@@ -14,56 +14,70 @@ pub const TAG: i64 = 300;
 /// Words that `reach -v` consumes at once.
 const VECTOR: usize = 64;
 
-/// The table that the program printed.
+/// A table that a program of `examples` printed (README.md there).
 #[derive(Debug)]
-pub struct Known {
+pub struct Table {
     attributes: BTreeMap<String, String>,
-    ranks: Vec<BTreeMap<String, f64>>,
+    rows: Vec<BTreeMap<String, f64>>,
 }
 
-/// Nanoseconds of a quantity over the iterations of a rank.
-#[derive(Debug, Clone, Copy)]
-pub struct Quartiles {
-    pub low: f64,
-    pub median: f64,
-    pub high: f64,
-}
-
-impl Known {
+impl Table {
+    /// The tables of that name.
+    ///
     /// # Panics
-    /// When it is no such table.
-    pub fn parse(printed: &str) -> Self {
-        let mut lines = printed.lines().skip_while(|line| !line.starts_with("table reach "));
-        let head = lines.next().unwrap_or_else(|| panic!("no table in {printed}"));
-        let attributes = head.split(' ').filter_map(|word| word.split_once('='));
+    /// When there is none, or one has something else than numbers.
+    pub fn all(printed: &str, name: &str) -> Vec<Self> {
+        let lines: Vec<&str> = printed.lines().collect();
+        let head = format!("table {name} ");
+        let begins = (0..lines.len()).filter(|&at| lines[at].starts_with(&head));
+        let tables: Vec<Self> = begins.map(|at| Self::read(&lines[at..])).collect();
+        assert!(!tables.is_empty(), "no table {name} in {printed}");
+        tables
+    }
+
+    fn read(lines: &[&str]) -> Self {
+        let attributes = lines[0].split(' ').filter_map(|word| word.split_once('='));
         let attributes = attributes.map(|(key, value)| (key.to_owned(), value.to_owned()));
-        let names: Vec<&str> = lines.next().expect("names of columns").split_whitespace().collect();
-        let number = |word: &str| word.parse().unwrap_or_else(|_| panic!("{word} in {printed}"));
-        let row = |line: &str| {
+        let names: Vec<&str> = lines[1].split_whitespace().collect();
+        let number = |word: &str| word.parse().unwrap_or_else(|_| panic!("{word} in {lines:?}"));
+        let row = |line: &&str| {
             let values = line.split_whitespace().map(number);
             names.iter().map(|&name| name.to_owned()).zip(values).collect()
         };
-        let ranks = lines.take_while(|line| line.starts_with(' ')).map(row).collect();
-        Self { attributes: attributes.collect(), ranks }
+        let rows = lines[2..].iter().take_while(|line| line.starts_with(' ')).map(row).collect();
+        Self { attributes: attributes.collect(), rows }
     }
 
-    fn is(&self, key: &str, value: &str) -> bool {
+    /// # Panics
+    /// When it is not there.
+    pub fn value(&self, row: usize, column: &str) -> f64 {
+        *self.rows[row].get(column).unwrap_or_else(|| panic!("no {column} in {self:?}"))
+    }
+
+    pub fn is(&self, key: &str, value: &str) -> bool {
         self.attributes.get(key).is_some_and(|found| found == value)
+    }
+}
+
+/// What `examples/reach/reach.*` printed.
+#[derive(Debug)]
+pub struct Known(Table);
+
+impl Known {
+    /// # Panics
+    /// When there is no such table.
+    pub fn parse(printed: &str) -> Self {
+        Self(Table::all(printed, "reach").remove(0))
     }
 
     /// # Panics
     /// When the program did not print it.
     pub fn value(&self, rank: usize, column: &str) -> f64 {
-        *self.ranks[rank].get(column).unwrap_or_else(|| panic!("no {column} in {self:?}"))
-    }
-
-    pub fn quartiles(&self, rank: usize, column: &str) -> Quartiles {
-        let value = |end: &str| self.value(rank, &format!("{column}{end}"));
-        Quartiles { low: value("_lo"), median: value(""), high: value("_hi") }
+        self.0.value(rank, column)
     }
 
     pub fn ranks(&self) -> usize {
-        self.ranks.len()
+        self.0.rows.len()
     }
 
     fn words(&self) -> usize {
@@ -74,10 +88,10 @@ impl Known {
     fn places(&self, side: &str) -> Vec<usize> {
         let (key, vectors) = match side {
             "send" => ("produced", false),
-            _ => ("consumed", self.is("consumption", "vectors")),
+            _ => ("consumed", self.0.is("consumption", "vectors")),
         };
         let size = if vectors { VECTOR } else { 1 };
-        let order = order(&self.attributes[key], self.words() / size);
+        let order = order(&self.0.attributes[key], self.words() / size);
         let mut places = vec![0; self.words()];
         for (place, &number) in order.iter().enumerate() {
             for word in 0..size {

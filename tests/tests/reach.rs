@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
+use lapscope_tests::bed::Bed;
 use lapscope_tests::launch::{place, Form, Job};
-use lapscope_tests::mpi::Mpi;
-use lapscope_tests::reach::{hit_ns, marked, watches, Known, Watch, TAG};
+use lapscope_tests::mpi::{self, Mpi};
+use lapscope_tests::reach::{hit_ns, marked, watches, Known, Table, Watch, TAG};
 use lapscope_tests::truth::median;
 use lapscope_tests::{build, invariants, rows, share, trials, watchpoints};
 
@@ -279,6 +280,50 @@ fn packed_and_unpacked() {
             check_lines(further.iter().map(|watch| &watch.lines), &marked(case.source, of_array));
             check_lines(further.iter().filter_map(|watch| watch.copied_by.as_ref()), &mark);
         }
+    });
+}
+
+/// The wait of `stencil before` could be later by what the inner rows take; moved there, it gains what is said. Where the kernel
+/// transfers (Open MPI over TCP), that is nearly all of the wait.
+#[test]
+fn moved_wait_gains() {
+    let openmpi = mpi::named("openmpi").filter(|mpi| Bed::SlowLink.is_there(mpi));
+    let Some(mpi) = openmpi.filter(|_| watchpoints::are_there()) else { return };
+    let program = build::example(mpi, "reach/stencil.c", &["-O2"]).expect("a program in C");
+    trials::up_to_three("stencil before and after", || {
+        let place = place();
+        let bare = Job::new(mpi, 2, &program, Form::Bare, place.path()).args(["-f", "all"]);
+        let bare = Bed::SlowLink.around(mpi, bare).limit(LONG).run();
+        assert_eq!(bare.code, 0, "{}", bare.stderr);
+        let tables = Table::all(&bare.stdout, "stencil");
+        let [before, after] = &tables[..] else { panic!("{}", bare.stdout) };
+        assert!(before.is("form", "before") && after.is("form", "after"), "{tables:?}");
+        assert_eq!(before.value(0, "sum"), after.value(0, "sum"), "they compute something else");
+        let [wait, moved] = [before, after].map(|table| table.value(0, "wait_us"));
+        let gain = before.value(0, "iteration_us") - after.value(0, "iteration_us");
+        println!("waits {wait} us, moved {moved} us, an iteration {gain} us shorter");
+        assert!(moved < 0.5 * wait && gain > 0.4 * wait, "{tables:?}");
+
+        let reach =
+            Bed::SlowLink.job(mpi, 2, &program, place.path()).args(["-i", "60"]).limit(LONG);
+        let reach = reach.env("LAPSCOPE_REACH", "on").env("LAPSCOPE_REACH_SHARE", "100");
+        let reach = reach.env("LAPSCOPE_REACH_BUDGET", "100");
+        let outcome = reach.run();
+        let inner = Table::all(&outcome.stdout, "stencil")[0].value(0, "inner_us") * 1e3;
+        let database = rows::open(&reach.run_directory().join("rank-0.db"));
+        let first_message = 320;
+        let of_halo = [0, 100].map(|direction| watches(&database, first_message + direction));
+        let of_halo = of_halo.concat();
+        let received = touched(&of_halo, "receive", false);
+        let away = median(received.iter().map(|watch| watch.away));
+        println!(
+            "first touch {:.0} us behind the wait, inner rows {:.0} us",
+            away / 1e3,
+            inner / 1e3
+        );
+        assert!(away > 0.8 * inner && away < 1.5 * inner, "{away} ns, inner rows {inner} ns");
+        let mark = marked("stencil.c", "border");
+        check_lines(received.iter().map(|watch| &watch.lines), &mark);
     });
 }
 

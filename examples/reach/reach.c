@@ -75,6 +75,12 @@ static inline double work_on(double word, int rounds)
     return x;
 }
 
+/* Other ranks have others. */
+static double seed_of(int word, int iteration)
+{
+    return (word + 17 * rank + iteration + WARM_UPS) % 97 / 97.0;
+}
+
 /* --- concurrent --------------------------------------------------------------------------------------------------- */
 
 #define SITE static __attribute__((noinline))
@@ -85,7 +91,7 @@ SITE void produce(struct words *w, int iteration)
     for (int time = 0; time < options.writes; time++)
         for (int k = 0; k < w->count; k++) {
             int i = w->produced[k];
-            w->made[i * w->stride] = work_on((i + iteration) % 97 / 97.0, rounds); /* reach: last write */
+            w->made[i * w->stride] = work_on(seed_of(i, iteration), rounds); /* reach: last write */
         }
 }
 
@@ -174,8 +180,7 @@ SITE void pass_on(struct words *w)
     int rounds = rounds_of(options.produce_ns);
     for (int k = 0; k < w->count; k++) {
         int i = w->produced[k];
-        double word = w->in[i];             /* reach: pipelined touch */
-        w->out[i] = work_on(word, rounds); /* reach: pipelined write */
+        w->out[i] = work_on(w->in[i], rounds); /* reach: pipelined word */
     }
 }
 
@@ -184,7 +189,7 @@ static void iterate_pipeline(struct words *w, int iteration)
     if (rank > 0)
         MPI_Recv(w->in, w->count, MPI_DOUBLE, rank - 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     else
-        w->in[0] = (iteration + WARM_UPS) % 97 / 97.0;
+        w->in[0] = seed_of(0, iteration);
     double begin = now_us();
     pass_on(w);
     double end = now_us();

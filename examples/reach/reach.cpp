@@ -1,5 +1,6 @@
 // The concurrent kernel of reach.c in C++: messages, the exchange and the loops over words are templates, which the compiler
-// inlines. Who looks at the program from outside finds the lines that write and touch words in the smallest of them.
+// inlines. Who looks at the program from outside finds the words written and touched in the smallest of these, and the lines
+// that matter, which are marked, around them.
 #include <mpi.h>
 
 #include <algorithm>
@@ -40,11 +41,11 @@ template <class Word> class Message {
     }
     void put(int i, Word word)
     {
-        words_[static_cast<std::size_t>(i)] = word; // reach: last write
+        words_[static_cast<std::size_t>(i)] = word;
     }
     Word take(int i) const
     {
-        return words_[static_cast<std::size_t>(i)]; // reach: first touch
+        return words_[static_cast<std::size_t>(i)];
     }
     Word *data()
     {
@@ -154,10 +155,15 @@ enum Part { T_P, T_C, T_AP, T_AC, PARTS };
 
 class Program {
   public:
-    Program(const Options &options, const Work &work)
-        : options_(options), work_(work), exchange_(MPI_COMM_WORLD, 300), out_(options.words), in_(options.words),
+    Program(const Options &options, const Work &work, int rank)
+        : options_(options), rank_(rank), work_(work), exchange_(MPI_COMM_WORLD, 300), out_(options.words), in_(options.words),
           produced_(make_order(options.produced, options.words)), consumed_(make_order(options.consumed, options.words))
     {
+    }
+    // Other ranks have others.
+    double seed(int word, int iteration) const
+    {
+        return (word + 17 * rank_ + iteration + 3) % 97 / 97.0;
     }
     void iterate(int iteration)
     {
@@ -179,21 +185,26 @@ class Program {
         measured_[T_AC].push_back(needed - complete);
         measured_[T_C].push_back((end - needed) / options_.words);
     }
-    void print(int rank, int ranks);
+    void print(int ranks);
 
   private:
     __attribute__((noinline)) void produce(int iteration)
     {
         int rounds = work_.rounds_of(options_.produce_ns);
-        in_order(produced_, [&](int i) { out_.put(i, Work::on((i + iteration) % 97 / 97.0, rounds)); });
+        in_order(produced_, [&](int i) {
+            out_.put(i, Work::on(seed(i, iteration), rounds)); // reach: last write
+        });
     }
     __attribute__((noinline)) void consume()
     {
         int rounds = work_.rounds_of(options_.consume_ns);
-        in_order(consumed_, [&](int i) { sum_ += Work::on(in_.take(i), rounds); });
+        in_order(consumed_, [&](int i) {
+            sum_ += Work::on(in_.take(i), rounds); // reach: first touch
+        });
     }
 
     Options options_;
+    int rank_;
     Work work_;
     Exchange<double> exchange_;
     Message<double> out_, in_;
@@ -211,7 +222,7 @@ double quantile(const std::vector<double> &sorted, double fraction)
 }
 
 // Median, first and third quartile of each part, and the sum of what was consumed.
-void Program::print(int rank, int ranks)
+void Program::print(int ranks)
 {
     std::vector<double> row;
     for (auto &part : measured_) {
@@ -223,7 +234,7 @@ void Program::print(int rank, int ranks)
     std::vector<double> all(row.size() * static_cast<std::size_t>(ranks));
     int count = static_cast<int>(row.size());
     MPI_Gather(row.data(), count, MPI_DOUBLE, all.data(), count, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-    if (rank > 0)
+    if (rank_ > 0)
         return;
     std::printf("table reach kernel=concurrent produced=%s consumed=%s exchange=nonblocking consumption=words "
                 "buffers=direct writes=1\n",
@@ -294,10 +305,10 @@ int main(int argc, char **argv)
     if (ranks < 2)
         refuse("it needs two ranks or more");
     Options options = read_options(argc, argv);
-    Program program(options, Work(MPI_COMM_WORLD));
+    Program program(options, Work(MPI_COMM_WORLD), rank);
     for (int iteration = -warm_ups; iteration < options.iterations; iteration++)
         program.iterate(iteration);
-    program.print(rank, ranks);
+    program.print(ranks);
     MPI_Finalize();
     return 0;
 }

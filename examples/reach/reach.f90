@@ -78,7 +78,7 @@ contains
         rounds = rounds_of(real(produce_ns, real64))
         do k = 1, words
             i = produced(k)
-            out(i) = work_on(modulo(i + number, 97) / 97.0_real64, rounds) ! reach: last write
+            out(i) = work_on(modulo(i + 17 * rank + number + warm_ups, 97) / 97.0_real64, rounds) ! reach: last write
         end do
     end subroutine
 

@@ -2,6 +2,7 @@
 //! times, orders, and the lines that write last and touch first. What others on the machine take makes an iteration longer, in
 //! the program's figures as in lapscope's: medians are compared, and what a hit costs is allowed for.
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::time::Duration;
 
@@ -67,11 +68,13 @@ fn run(mpi: &Mpi, case: &Case) -> Option<Run> {
     let known = Known::parse(&outcome.stdout);
     assert_eq!(ranks.len(), known.ranks());
     println!("\n{} {:?} {:?} under {}", case.source, case.flags, case.args, mpi.name);
-    for database in &ranks {
-        assert_eq!(invariants::check(database), Ok(()), "{}", mpi.name);
-        assert_eq!(rows::value(database, "SELECT problem FROM watcher"), "NULL", "{}", mpi.name);
-    }
     Some(Run { known, ranks })
+}
+
+/// What no run's data may be.
+fn wrong(database: &Connection) -> Option<String> {
+    let problem = rows::value(database, "SELECT ifnull(problem, '') FROM watcher");
+    invariants::check(database).err().or(Some(problem)).filter(|text| !text.is_empty())
 }
 
 /// How far a watch is from what is known, and how far it may be: what hits cost, and a sixth of the time itself, as an
@@ -98,7 +101,7 @@ fn check_times(watched: &[&Watch], expected: &[f64], hit: f64) {
         hit / 1e3
     );
     for (watch, (off, allowed)) in
-        distances.iter().filter(|(_, (off, allowed))| off.abs() > *allowed).take(5)
+        distances.iter().filter(|(_, (off, allowed))| off.abs() > *allowed).take(2)
     {
         println!("    word {}: off by {off:.0} of {allowed:.0} ns: {watch:?}", watch.offset / 8);
     }
@@ -159,11 +162,14 @@ fn check(turn: usize, case: &Case, judge: impl Fn(&Run)) {
     }
     for mpi in share::of_mpis(turn, "programs with known reach") {
         let what = format!("{} {:?} under {}", case.source, case.args, mpi.name);
+        let broken = RefCell::new(Vec::new());
         trials::up_to_three(&what, || {
             if let Some(run) = run(mpi, case) {
+                broken.borrow_mut().extend(run.ranks.iter().filter_map(wrong));
                 judge(&run);
             }
         });
+        assert_eq!(broken.into_inner(), [""; 0], "{what}"); // whoever has the processors
     }
 }
 
@@ -251,8 +257,8 @@ fn written_often() {
 fn pipelined() {
     let case = Case {
         args: &["-k", "pipelined", "-P", "600"],
-        written: "pipelined write",
-        touched: "pipelined touch",
+        written: "pipelined word",
+        touched: "pipelined word",
         ..PLAIN
     };
     check(3, &case, |run| check_sides(run, &case, &[(0, "send"), (1, "receive")]));
@@ -299,8 +305,9 @@ fn moved_wait_gains() {
         let [before, after] = &tables[..] else { panic!("{}", bare.stdout) };
         assert!(before.is("form", "before") && after.is("form", "after"), "{tables:?}");
         assert_eq!(before.value(0, "sum"), after.value(0, "sum"), "they compute something else");
+        // of the quicker iterations: others on this machine lengthen the rest
         let [wait, moved] = [before, after].map(|table| table.value(0, "wait_us"));
-        let gain = before.value(0, "iteration_us") - after.value(0, "iteration_us");
+        let gain = before.value(0, "iteration_us_lo") - after.value(0, "iteration_us_lo");
         println!("waits {wait} us, moved {moved} us, an iteration {gain} us shorter");
         assert!(moved < 0.5 * wait && gain > 0.4 * wait, "{tables:?}");
 

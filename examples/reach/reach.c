@@ -75,10 +75,11 @@ static inline double work_on(double word, int rounds)
     return x;
 }
 
-/* Other ranks have others. */
-static double seed_of(int word, int iteration)
+/* From 0 to 1; other words, ranks and iterations have others. */
+static inline double seed_of(int word, int iteration)
 {
-    return (word + 17 * rank + iteration + WARM_UPS) % 97 / 97.0;
+    int64_t number = (word + 1) * INT64_C(16807) + (rank + 1) * INT64_C(7919) + (iteration + WARM_UPS) * INT64_C(104729);
+    return (double)(number % 1000003) / 1000003;
 }
 
 /* --- concurrent --------------------------------------------------------------------------------------------------- */

@@ -160,10 +160,11 @@ class Program {
           produced_(make_order(options.produced, options.words)), consumed_(make_order(options.consumed, options.words))
     {
     }
-    // Other ranks have others.
+    // From 0 to 1; other words, ranks and iterations have others.
     double seed(int word, int iteration) const
     {
-        return (word + 17 * rank_ + iteration + 3) % 97 / 97.0;
+        std::int64_t number = (word + 1) * INT64_C(16807) + (rank_ + 1) * INT64_C(7919) + (iteration + 3) * INT64_C(104729);
+        return static_cast<double>(number % 1000003) / 1000003;
     }
     void iterate(int iteration)
     {

@@ -72,13 +72,22 @@ contains
         rounds_per_ns = rounds / (all * 1e9_real64)
     end subroutine
 
+    ! From 0 to 1; other words, ranks and iterations have others.
+    pure function seed(word, number)
+        integer, intent(in) :: word, number
+        real(real64) :: seed
+        integer(int64) :: all
+        all = word * 16807_int64 + (rank + 1) * 7919_int64 + (number + warm_ups) * 104729_int64
+        seed = modulo(all, 1000003_int64) / 1000003.0_real64
+    end function
+
     subroutine produce(number)
         integer, intent(in) :: number
         integer :: k, i, rounds
         rounds = rounds_of(real(produce_ns, real64))
         do k = 1, words
             i = produced(k)
-            out(i) = work_on(modulo(i + 17 * rank + number + warm_ups, 97) / 97.0_real64, rounds) ! reach: last write
+            out(i) = work_on(seed(i, number), rounds) ! reach: last write
         end do
     end subroutine
 

@@ -1,7 +1,7 @@
 /*
  * Buffers of every kind that a program may have, sent and received again and again, and what programs do with them between two
- * exchanges: two ranks. Each kind has a tag of its own, from FIRST_TAG on in the order of `kinds`. What is received is checked, and
- * each kind says that it is through.
+ * exchanges: two ranks. Each kind has a tag of its own, from FIRST_TAG on in the order of `kinds`; arguments name some of them. What
+ * is received is checked, and each kind says that it is through.
  */
 #include "reach_buffers.h"
 
@@ -342,11 +342,21 @@ static const struct {
     {"children", children},   {"kernel", by_the_kernel},  {"threads", threads},
 };
 
+static int is_wanted(const char *name, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (!strcmp(argv[i], name))
+            return 1;
+    return argc == 1;
+}
+
 int main(int argc, char **argv)
 {
     int rank = start(&argc, &argv, 2);
     peer = 1 - rank;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (!is_wanted(kinds[i].name, argc, argv))
+            continue;
         kinds[i].run(FIRST_TAG + (int)i);
         if (rank == 0)
             printf("%s\n", kinds[i].name);

@@ -4,7 +4,9 @@ use std::io::{self, Write};
 
 use super::table::{Align, Table};
 use lapscope_analysis::reach::network::{Row, Tolerated};
-use lapscope_analysis::reach::pairs::{End, Networks, PairRow, Pairs, SmallCollectives, Sum};
+use lapscope_analysis::reach::pairs::{
+    End, LaterHidden, Networks, PairRow, Pairs, SmallCollectives, Sum,
+};
 use lapscope_analysis::reach::pattern::Pattern;
 use lapscope_analysis::reach::seen::Bounds;
 use lapscope_analysis::trace::Locality;
@@ -90,23 +92,26 @@ fn below(row: &PairRow) -> Vec<String> {
             "too few of its {side} buffers were watched: its share of the time is not known"
         ));
     }
-    match (row.pattern, row.later_hidden) {
-        (Pattern::Pipelined | Pattern::Dependent, Some(later)) => lines.push(format!(
-            "what is sent depends on what was received: the first datum has no time but that of independent work; of later \
-             ones {} could be hidden behind earlier ones",
-            percent_range(later.low, later.high)
-        )),
-        (Pattern::Pipelined | Pattern::Dependent, None) => lines.push(
+    match row.pattern {
+        Pattern::Pipelined | Pattern::Dependent => lines.push(
             "what is sent depends on what was received: the first datum has no time but that of independent work"
-                .to_owned(),
+                .to_owned()
+                + &later(row),
         ),
-        (Pattern::Mixed | Pattern::Unknown, _) => lines.push(
+        Pattern::Mixed | Pattern::Unknown => lines.push(
             "whether what is sent depends on what was received could not be told: if it does, nothing is available"
                 .to_owned(),
         ),
-        (Pattern::Concurrent, _) => {}
+        Pattern::Concurrent => {}
     }
     lines
+}
+
+fn later(row: &PairRow) -> String {
+    let told = row.later_hidden.filter(|later| later.low > 0.0 || later.high < 1.0);
+    told.map_or_else(String::new, |LaterHidden { low, high }| {
+        format!("; of later ones {} could be hidden behind earlier ones", percent_range(low, high))
+    })
 }
 
 fn end(end: &End) -> String {

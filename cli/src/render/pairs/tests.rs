@@ -3,7 +3,7 @@
 use super::*;
 use lapscope_analysis::reach::available::{Available, OfData};
 use lapscope_analysis::reach::network::{table, Demand, Messages, BANDWIDTHS};
-use lapscope_analysis::reach::pairs::{Granularities, LaterHidden, SizeRow, TransferTime, LOSS};
+use lapscope_analysis::reach::pairs::{Granularities, SizeRow, TransferTime, LOSS};
 use lapscope_analysis::reach::pattern::Votes;
 
 fn end(call: &str, is_measured: bool) -> End {

@@ -41,6 +41,26 @@ pub fn write(out: &mut dyn Write, reach: &Reach, run_ns: Nanos, style: Style) ->
     write_waits(out, reach, style)
 }
 
+/// What all of it comes to, and the sites that were waited for longest, for a report.
+///
+/// # Errors
+/// Of the writer.
+pub fn write_brief(
+    out: &mut dyn Write,
+    reach: &Reach,
+    run_ns: Nanos,
+    style: Style,
+) -> io::Result<()> {
+    const SHOWN: usize = 3;
+    let note = "how far their data would let them be moved; all: lapscope reach";
+    writeln!(out, "\n{}", style.headed_dimly("POSTS AND WAITS", note))?;
+    writeln!(out, "{}", style.wrap(&answer(reach, run_ns), "  ", "  "))?;
+    for site in reach.sites.iter().take(SHOWN) {
+        writeln!(out, "{}", style.wrap(&told(site), "  ", "    "))?;
+    }
+    Ok(())
+}
+
 /// What all of it comes to.
 pub fn answer(reach: &Reach, run_ns: Nanos) -> String {
     let is = |verdict: Verdict| reach.sites.iter().any(|site| site.verdict == verdict);

@@ -33,6 +33,9 @@ pub fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<(
     overlap::write(out, report, style)?;
     write_thresholds(out, report, style)?;
     super::injection::write(out, report.injection.as_ref(), style)?;
+    if let Some(reach) = &report.reach {
+        super::reach::write_brief(out, reach, report.totals.run_ns, style)?;
+    }
     write_insights(out, report, style)?;
     super::advice::write(out, &report.advice, style)?;
     sites::write(out, report, style)?;

@@ -10,6 +10,7 @@ mod headline;
 mod judge;
 mod merge;
 mod ranks;
+mod reach;
 mod serial;
 mod sums;
 mod words;
@@ -18,6 +19,7 @@ use serde::Serialize;
 
 use super::overlap::sums::is_vague;
 use super::thresholds::LocalityThresholds;
+use crate::reach::Reach;
 use crate::trace::Locality;
 use lapscope_data::model::{Completes, Nanos, Rank, Transfers};
 use lapscope_data::symbols::FrameName;
@@ -62,6 +64,8 @@ pub struct Setting<'a> {
     pub limits: &'a [Limit],
     /// lapscope was asked to make tests of its own.
     pub is_injected: bool,
+    /// What of posts and waits could be moved, where buffers were watched.
+    pub reach: Option<&'a Reach>,
 }
 
 /// What would help. The last four say that nothing in the communication would.
@@ -77,6 +81,10 @@ pub enum Cure {
     /// Complete sends behind the receives, and behind what is computed with these.
     WaitBehind,
     PostReceiveEarlier,
+    /// Wait behind what is computed without the data: they are needed later only ([SA06]).
+    WaitLater,
+    /// Post sends when their data are ready, which is earlier ([SA06]).
+    PostEarlier,
     MakeNonblocking,
     /// Posting takes long because messages are copied, which a limit decides.
     LowerLimit,

@@ -11,6 +11,7 @@ use super::insight::{find_insights, Insight};
 use super::overlap::sums::{BlockingNumbers, Part};
 use super::overlap::{self, Overlap, ReferenceSays};
 use super::problem::Problem;
+use super::reach::Reach;
 use super::reference::Source;
 use super::sites::{group_completing, group_sites, name_site, Order, Site};
 use super::summary::Summary;
@@ -50,6 +51,8 @@ pub struct Report {
     pub thresholds: Thresholds,
     /// Where a rank was asked to inject.
     pub injection: Option<Injection>,
+    /// Where buffers were watched.
+    pub reach: Option<Reach>,
     /// What would help most first.
     pub advice: Vec<Advice>,
 }
@@ -70,6 +73,7 @@ pub struct InDetail {
     pub overlap: Overlap,
     pub thresholds: Thresholds,
     pub injection: Option<Injection>,
+    pub reach: Option<Reach>,
     pub advice: Vec<Advice>,
 }
 
@@ -180,6 +184,7 @@ impl Report {
             overlap: OverlapSummary::new(detail.overlap),
             thresholds: detail.thresholds,
             injection: detail.injection,
+            reach: detail.reach,
             advice: detail.advice,
         }
     }

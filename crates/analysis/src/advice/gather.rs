@@ -33,6 +33,10 @@ pub(super) enum Finding {
     /// Transferring, much longer than alone or with computation enough beside it.
     Slow(SiteId),
     Posts(SiteId),
+    /// Waiting that a later wait could save: it could come behind more of the computation.
+    WaitLater(SiteId),
+    /// Waiting for sends that could be posted earlier, there.
+    PostEarlier(SiteId),
     /// Ranks that could have run and had no processor, wherever they waited.
     NoProcessor,
 }
@@ -87,6 +91,8 @@ struct Booking {
     late: Option<(u32, Late)>,
     or_test: Option<(SiteId, SiteId)>,
     behind: Option<SiteId>,
+    /// The send that was late.
+    late_post: Option<SiteId>,
 }
 
 impl<'a> Gatherer<'a> {
@@ -206,6 +212,7 @@ impl<'a> Gatherer<'a> {
             late: None,
             or_test: None,
             behind: self.behind(waited_for),
+            late_post: None,
         }
     }
 
@@ -235,7 +242,11 @@ impl<'a> Gatherer<'a> {
         });
         let parts = Exposure { late_partner: ns, ..Exposure::default() };
         let changed = Some(self.rank as u32).filter(|_| partner.is_none());
-        Some(Booking { late, changed, ..self.own_booking(finding, waited_for, parts) })
+        let late_post = match waited_for.awaited {
+            Awaited::Partner(partner) if !sends => Some(self.post_site(&partner)),
+            _ => None,
+        };
+        Some(Booking { late, changed, late_post, ..self.own_booking(finding, waited_for, parts) })
     }
 
     /// The partner had posted and computed: what would change is in its window. A partner whose call blocks has none, and is
@@ -271,6 +282,7 @@ impl<'a> Gatherer<'a> {
             late: None,
             or_test: None,
             behind: self.behind(waited_for),
+            late_post: None,
         })
     }
 
@@ -323,6 +335,9 @@ impl<'a> Gatherer<'a> {
         }
         if let Some(behind) = booking.behind {
             *sums.behind.entry(behind).or_default() += total;
+        }
+        if let Some(post) = booking.late_post {
+            *sums.late_posts.entry(post).or_default() += total;
         }
         if let Some(region) = booking.or_test {
             *sums.or_test.entry(region).or_default() += booking.parts.no_remote_progress;

@@ -15,6 +15,8 @@ pub(super) fn headline(advice: &Advice) -> String {
         Cure::WaitTogether => format!("Complete the sends of {at} later, together with the receives in {to}."),
         Cure::WaitBehind => format!("Complete the sends of {at} later, after {to}."),
         Cure::PostReceiveEarlier => format!("Post {from} earlier."),
+        Cure::WaitLater => format!("Wait later than in {at}: its data are needed later only."),
+        Cure::PostEarlier => format!("Post the sends that {at} waits for earlier."),
         Cure::MakeNonblocking => format!("Make {at} an MPI_Isend that is completed later."),
         Cure::LowerLimit => format!("Lower the eager limit for the messages of {at}, which are copied while they are posted."),
         Cure::PartnerLate => format!("Nothing in the communication: {at} waits for ranks that come late."),

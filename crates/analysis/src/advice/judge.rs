@@ -6,6 +6,7 @@ use super::chain::{Chains, Origin};
 use super::gather::{Finding, Gathered};
 use super::headline::headline;
 use super::merge::{merge, Piece};
+use super::reach::Moves;
 use super::sums::{join_ranges, Late, Sums};
 use super::{words, Advice, AdviceCause, Began, CallSite, Cure, Evidence, Limit, OrTest, Setting};
 use crate::overlap::exposure::Exposure;
@@ -42,7 +43,8 @@ impl Gathered {
         }
         let origins = Chains::new(trace, &self.waits).origins();
         let mut judge = Judge { trace, setting, run_time, names, origins };
-        let pieces = merge(judge_findings(&self, setting.limits), &trace.places, judge.names);
+        let judged = Moves(setting.reach).take(judge_findings(&self, setting.limits));
+        let pieces = merge(judged, &trace.places, judge.names);
         let least =
             |cure: Cure| if cure == Cure::GiveProcessors { DISTORTS } else { WORTH_LISTING };
         let is_worth =
@@ -71,7 +73,9 @@ impl Finding {
             | Finding::Blocking(a)
             | Finding::Nothing(a)
             | Finding::Slow(a)
-            | Finding::Posts(a) => [Some(a), None],
+            | Finding::Posts(a)
+            | Finding::WaitLater(a)
+            | Finding::PostEarlier(a) => [Some(a), None],
             Finding::NoProcessor => [None, None],
         }
     }
@@ -110,6 +114,8 @@ fn judge_findings(gathered: &Gathered, limits: &[Limit]) -> BTreeMap<(Cure, Find
             Finding::Nothing(_) => Cure::NothingToHideBehind,
             Finding::Slow(_) => Cure::SlowTransfer,
             Finding::Late(_) => Cure::PartnerLate,
+            Finding::WaitLater(_) => Cure::WaitLater,
+            Finding::PostEarlier(_) => Cure::PostEarlier,
             Finding::Posts(_) if sums.posting < CHEAP_POST * sums.calls as i64 => continue,
             Finding::Posts(_) if sums.sends && Limit::copied_by(sums.bytes, limits).is_some() => {
                 Cure::LowerLimit
@@ -183,7 +189,7 @@ fn may_come_later(cure: Cure) -> bool {
 }
 
 /// Where most of the time is.
-fn most(sites: &BTreeMap<SiteId, i64>) -> Option<SiteId> {
+pub(super) fn most(sites: &BTreeMap<SiteId, i64>) -> Option<SiteId> {
     sites.iter().max_by_key(|(_, ns)| **ns).map(|(site, _)| *site)
 }
 
@@ -240,8 +246,12 @@ impl Judge<'_> {
             sentence: String::new(),
             evidence: sums.evidence(&waiting_ranks, &changed, waited),
         };
-        advice.headline = headline(&advice);
-        advice.sentence = words::sentence(&advice, sums.collective, self.setting);
+        let moves = Moves(self.setting.reach);
+        advice.headline = moves.headline(finding).unwrap_or_else(|| headline(&advice));
+        let of_reach = moves.sentence(finding, &advice);
+        advice.sentence =
+            of_reach.unwrap_or_else(|| words::sentence(&advice, sums.collective, self.setting));
+        advice.sentence += &moves.beside(finding, &sums.late_posts).unwrap_or_default();
         advice.sentence += &behind.map(|behind| words::wait_behind(&behind)).unwrap_or_default();
         advice.or_test = or_test.map(|change| OrTest {
             sentence: words::or_test(&advice, &change, self.setting),

@@ -35,7 +35,12 @@ pub(super) fn merge(
     for ((cure, finding), sums) in judged {
         let time = sums.time();
         let sites = finding.sites();
-        let key = (cure, sites.map(|site| site.map(|site| region(places.site(site), names))));
+        let mut region = |site| match cure {
+            // what is said of a line holds for that line
+            Cure::WaitLater | Cure::PostEarlier => address(places.site(site)),
+            _ => region(places.site(site), names),
+        };
+        let key = (cure, sites.map(|site| site.map(&mut region)));
         let piece = pieces.entry(key).or_insert_with(|| Piece {
             cure,
             finding,
@@ -54,6 +59,10 @@ pub(super) fn merge(
         piece.sums.merge(sums);
     }
     pieces.into_values().collect()
+}
+
+fn address(&UnnamedSite { call, frame, .. }: &UnnamedSite) -> Region {
+    (call, None, frame)
 }
 
 fn region(&UnnamedSite { call, frame, .. }: &UnnamedSite, names: &mut dyn NameFrames) -> Region {

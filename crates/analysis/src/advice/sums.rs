@@ -21,6 +21,8 @@ pub(super) struct Sums {
     pub or_test: BTreeMap<(SiteId, SiteId), i64>,
     /// The time of waits for sends that could come behind these calls, though little is computed on the way there.
     pub behind: BTreeMap<SiteId, i64>,
+    /// Sends that were late, by the time that was waited for them.
+    pub late_posts: BTreeMap<SiteId, i64>,
     pub ranks: BTreeMap<u32, i64>,
     /// Ranks on which something would change.
     pub change_ranks: BTreeMap<u32, i64>,
@@ -64,6 +66,7 @@ impl Sums {
         add_all(&mut self.posts, other.posts);
         add_all(&mut self.or_test, other.or_test);
         add_all(&mut self.behind, other.behind);
+        add_all(&mut self.late_posts, other.late_posts);
         add_all(&mut self.ranks, other.ranks);
         add_all(&mut self.change_ranks, other.change_ranks);
         self.compute += other.compute;
@@ -75,6 +78,29 @@ impl Sums {
         for (pair, late) in other.pairs {
             self.pairs.entry(pair).or_default().add(&late);
         }
+    }
+}
+
+impl Sums {
+    /// As much of its time as `share`, a fraction, says, and the rest. Both are of the same calls.
+    pub fn split(self, share: f64) -> (Sums, Sums) {
+        (self.clone().scaled(share), self.scaled(1.0 - share))
+    }
+
+    fn scaled(mut self, share: f64) -> Sums {
+        let part = |ns: i64| (ns as f64 * share).round() as i64;
+        self.parts = self.parts.map(part);
+        self.bounds = (part(self.bounds.0), part(self.bounds.1));
+        self.posting = part(self.posting);
+        let by_site = [&mut self.waiting, &mut self.posts, &mut self.behind, &mut self.late_posts];
+        by_site.into_iter().flat_map(BTreeMap::values_mut).for_each(|ns| *ns = part(*ns));
+        self.or_test.values_mut().for_each(|ns| *ns = part(*ns));
+        let by_rank = [&mut self.ranks, &mut self.change_ranks];
+        by_rank.into_iter().flat_map(BTreeMap::values_mut).for_each(|ns| *ns = part(*ns));
+        for late in self.pairs.values_mut() {
+            (late.ns, late.outside) = (part(late.ns), part(late.outside));
+        }
+        self
     }
 }
 

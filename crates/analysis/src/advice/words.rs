@@ -30,6 +30,16 @@ pub(super) fn sentence(advice: &Advice, collective: bool, setting: Setting<'_>) 
             on(advice)
         ),
         Cure::PostReceiveEarlier => post_receive_earlier(advice),
+        Cure::WaitLater => format!(
+            "Wait later than in {}{}: its data are needed later only.",
+            place(&advice.waiting),
+            on(advice)
+        ),
+        Cure::PostEarlier => format!(
+            "Post the sends that {} waits for earlier{}: their data are ready before.",
+            place(&advice.waiting),
+            on(advice)
+        ),
         Cure::MakeNonblocking => format!(
             "Make {} an MPI_Isend that is completed later: it blocks until the receive is posted{}.",
             place(&advice.waiting),
@@ -320,7 +330,7 @@ fn size(size: u64) -> String {
     }
 }
 
-fn on(advice: &Advice) -> String {
+pub(super) fn on(advice: &Advice) -> String {
     match advice.change_ranks.as_slice() {
         [] => String::new(),
         _ if advice.everywhere => ", on every rank".to_owned(),
@@ -328,7 +338,7 @@ fn on(advice: &Advice) -> String {
     }
 }
 
-fn wait(advice: &Advice) -> String {
+pub(super) fn wait(advice: &Advice) -> String {
     let ranks = &advice.waiting_ranks;
     format!("{} wait{}", ranks::in_words(ranks, advice.of_ranks), ranks::third_person(ranks))
 }

@@ -71,6 +71,11 @@ impl Exposure {
         }
     }
 
+    /// Each part changed alike.
+    pub fn map(self, change: impl Fn(i64) -> i64) -> Exposure {
+        self.each(&self, |part, _| change(part))
+    }
+
     /// What is left of it.
     pub fn without(self, part: &Exposure) -> Exposure {
         self.each(part, |whole, part| whole - part)
@@ -88,7 +93,7 @@ impl Exposure {
     }
 
     /// Part by part.
-    pub fn each(&self, other: &Exposure, of: fn(i64, i64) -> i64) -> Exposure {
+    pub fn each(&self, other: &Exposure, of: impl Fn(i64, i64) -> i64) -> Exposure {
         Exposure {
             late_partner: of(self.late_partner, other.late_partner),
             no_remote_progress: of(self.no_remote_progress, other.no_remote_progress),

@@ -10,6 +10,7 @@ use crate::cvars;
 use crate::injection::Injection;
 use crate::overlap::{measure, measure_with, EagerLimits, Options, Overlap};
 use crate::problem::module_problems;
+use crate::reach::Known;
 use crate::report::{InDetail, Report, ReportOptions};
 use crate::thresholds::Thresholds;
 use crate::trace::Trace;
@@ -80,7 +81,11 @@ pub fn in_detail(
     let mut overlap = Overlap::build(&name, trace, &reference, &measured, all, names);
     overlap.reference.notes.extend(notes);
     let limits: Vec<Limit> = thresholds.localities.iter().map(Limit::of).collect();
-    let setting = Setting { limits: &limits, is_injected: injection.is_some() };
+    let known = Known { trace, reference: &reference, measured: &measured };
+    let reach = open.reach(ranks, known);
+    let is_injected = injection.is_some();
+    let setting = Setting { limits: &limits, is_injected, reach: reach.as_ref() };
+    let names = &mut open.symbols;
     let advice = gathered.advise(trace, setting, overlap.totals.run_ns, names);
-    InDetail { overlap, thresholds, injection, advice }
+    InDetail { overlap, thresholds, injection, reach, advice }
 }

@@ -7,8 +7,10 @@ use lapscope_fixture::{Fixture, FIRST_TOUCH, SECOND_TOUCH};
 use super::document::{Note, Reach, SiteReach, Verdict};
 use super::order::Order;
 use super::seen::Bounds;
-use crate::pipeline::OpenRun;
+use crate::advice::Cure;
+use crate::pipeline::{report, OpenRun};
 use crate::reach::Known;
+use crate::report::ReportOptions;
 use crate::{calibration, overlap};
 use lapscope_data::model::{Nanos, Side, Toucher};
 use lapscope_data::places::group::Grouping;
@@ -25,7 +27,10 @@ const REQUEST: i64 = 2;
 const WAIT_NS: i64 = 100_000;
 
 /// Rank 0 posts a receive at each step and is in MPI_Waitall from 1 to 101 us behind that; what comes is sent by rank 1 at 50 us.
-fn run(receives: impl Fn(&Fixture, i64, i64), sends: impl Fn(&Fixture, i64)) -> Reach {
+fn write(
+    receives: impl Fn(&Fixture, i64, i64),
+    sends: impl Fn(&Fixture, i64),
+) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let steps = || (1..=STEPS).map(|step| step * STEP);
     let rank = |rank| RankRow { end_ns: (STEPS + 2) * STEP, ..RankRow::plain(rank) };
@@ -47,6 +52,11 @@ fn run(receives: impl Fn(&Fixture, i64, i64), sends: impl Fn(&Fixture, i64)) -> 
         rows.write(file);
         file.insert(Watcher { hit_ns: Some(1_000), ..Watcher::default() });
     });
+    directory
+}
+
+fn run(receives: impl Fn(&Fixture, i64, i64), sends: impl Fn(&Fixture, i64)) -> Reach {
+    let directory = write(receives, sends);
     let mut open = OpenRun::open(Some(directory.path())).unwrap();
     let trace = open.trace(&[], Grouping::Line).unwrap();
     let (reference, _) = calibration::reference_of_run(&trace);
@@ -126,12 +136,6 @@ fn data_that_are_used_at_once_keep_the_wait_where_it_is() {
     let site = only(&reach);
     assert_eq!(site.all, nearly(0.0, 500.0));
     assert_eq!(site.verdict, Verdict::HalfMovable, "20 and 60 us pass before the drawn words");
-    let at_once = |file: &Fixture, begin: i64, edge: i64| {
-        for (at, offset) in (0..).zip(OFFSETS) {
-            let away = 300 + at * 1_000;
-            file.insert(Watch::receive(REQUEST, (begin, edge), (offset, BYTES), away));
-        }
-    };
     let reach = run(at_once, nothing);
     assert_eq!(only(&reach).order.order, Order::AtOnce);
     assert_eq!((only(&reach).verdict, reach.waits[0].verdict), (Verdict::AtOnce, Verdict::AtOnce));
@@ -267,4 +271,94 @@ fn sizes_that_differ_much_are_told_apart() {
     told.sort_by_key(|it| it.0);
     assert_eq!(told, [(1_024, 6, 100_000.0), (8_000, 6, 300_000.0)]);
     assert_eq!(reach.waits[0].all.unwrap().high, Some(100_000.0), "the wait is for both");
+}
+
+/// The advice of the report: cure, time, sentence.
+fn advice(
+    receives: impl Fn(&Fixture, i64, i64),
+    sends: impl Fn(&Fixture, i64),
+) -> Vec<(Cure, Nanos, String)> {
+    let directory = write(receives, sends);
+    let mut open = OpenRun::open(Some(directory.path())).unwrap();
+    let report = report::build(&mut open, &[], ReportOptions::default()).unwrap();
+    report.advice.into_iter().map(|it| (it.cure, it.time_ns, it.sentence)).collect()
+}
+
+/// All words of a receive are touched within what watching makes unsure.
+fn at_once(file: &Fixture, begin: i64, edge: i64) {
+    for (at, offset) in (0..).zip(OFFSETS) {
+        let away = 300 + at * 1_000;
+        file.insert(Watch::receive(REQUEST, (begin, edge), (offset, BYTES), away));
+    }
+}
+
+/// All words of a send were written 30 us before its post.
+fn ready(file: &Fixture, begin: i64) {
+    for offset in OFFSETS {
+        file.insert(Watch::send(REQUEST, begin, (offset, BYTES), 30_000));
+    }
+}
+
+#[test]
+fn advice_moves_the_wait_to_the_line_that_needs_its_data() {
+    // MPI_Waitall takes 100 us on rank 0 and 60 us on rank 1; all but the posts' 500 ns that were transferred meanwhile could be
+    // saved
+    let told = advice(in_order(200_000), nothing);
+    let [(Cure::WaitLater, time, sentence)] = told.as_slice() else { panic!("{told:#?}") };
+    assert!((1_900_000..=1_920_000).contains(&time.0), "{time:?}");
+    assert_eq!(
+        sentence,
+        "Move MPI_Waitall app+0x300 to before app+0x700, on every rank: its data are first touched there, 200 µs (199 to 200 µs) \
+         later; hides 100.0 % of a transfer. It completes sends, too: their buffers must not be written before."
+    );
+}
+
+#[test]
+fn advice_on_a_wait_saves_no_more_than_it_could_be_later() {
+    let told = advice(in_order(20_000), nothing);
+    let [(Cure::WaitLater, Nanos(240_000), sentence), rest @ ..] = told.as_slice() else {
+        panic!("{told:#?}")
+    };
+    // from the post of the send to the end of MPI_Waitall a transfer takes 51 us
+    assert!(sentence.contains("20.0 µs (19.0 to 20.0 µs) later; hides 39.2 % of a transfer."));
+    let cures: Vec<Cure> = rest.iter().map(|(cure, ..)| *cure).collect();
+    assert_eq!(cures, [Cure::NothingToHideBehind, Cure::PartnerLate]);
+    let before: i64 = advice(no_receive, ready_at_post).iter().map(|(_, time, _)| time.0).sum();
+    let after: i64 = told.iter().map(|(_, time, _)| time.0).sum();
+    assert_eq!(before, after, "no time is promised twice, and none is lost");
+}
+
+fn ready_at_post(file: &Fixture, begin: i64) {
+    for offset in OFFSETS {
+        file.insert(Watch::send(REQUEST, begin, (offset, BYTES), 0));
+    }
+}
+
+#[test]
+fn advice_says_what_cannot_be_moved() {
+    let told = advice(at_once, nothing);
+    assert!(told.iter().all(|(cure, ..)| *cure != Cure::WaitLater), "{told:#?}");
+    let gains_nothing =
+        " Waiting later gains nothing: its data are used at once, first touched at app+0x700.";
+    assert!(told.iter().all(|(.., sentence)| sentence.ends_with(gains_nothing)), "{told:#?}");
+    let told = advice(no_receive, ready_at_post);
+    let late = told.iter().find(|(cure, ..)| *cure == Cure::PartnerLate).unwrap();
+    let ends = " MPI_Isend app+0x100 cannot be posted earlier: its data are written until then, last at app+0x700.";
+    assert!(late.2.ends_with(ends), "{}", late.2);
+}
+
+#[test]
+fn advice_posts_sends_when_their_data_are_ready() {
+    let told = advice(at_once, ready);
+    let [(Cure::PostEarlier, Nanos(360_000), sentence), rest @ ..] = told.as_slice() else {
+        panic!("{told:#?}")
+    };
+    assert_eq!(
+        sentence,
+        "Post MPI_Isend app+0x100 30.0 µs (29.0 to 30.0 µs) earlier, on rank 1: its data are last written at app+0x700; rank 0 \
+         waits for it in MPI_Waitall app+0x300."
+    );
+    // of the 49 us that rank 0 waits for each send 19 are left
+    let late = rest.iter().find(|(cure, ..)| *cure == Cure::PartnerLate).unwrap();
+    assert_eq!(late.1, Nanos(12 * 19_000));
 }

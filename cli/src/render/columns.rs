@@ -5,6 +5,9 @@ use crate::export::rows::{text, Column};
 use lapscope_analysis::diff::{SitePair, TimePair};
 use lapscope_analysis::overlap::sums::Cause;
 use lapscope_analysis::pending::PendingItem;
+use lapscope_analysis::reach::seen::Bounds;
+use lapscope_analysis::reach::who::TouchedBy;
+use lapscope_analysis::reach::SiteReach;
 use lapscope_analysis::sites::Site;
 use lapscope_data::symbols::FrameName;
 
@@ -42,8 +45,11 @@ pub fn sites() -> Vec<Column<Site>> {
 
 fn completed_in(site: &Site) -> String {
     let Some(completed) = &site.completed_in else { return String::new() };
-    let place = completed.site.as_ref().map(FrameName::short).unwrap_or_default();
-    format!("{} {place}", completed.call)
+    named(&completed.call, completed.site.as_ref())
+}
+
+fn named(call: &str, site: Option<&FrameName>) -> String {
+    format!("{call} {}", site.map(FrameName::short).unwrap_or_default())
 }
 
 fn call_path<'a>(frames: impl Iterator<Item = &'a FrameName>) -> String {
@@ -85,6 +91,80 @@ fn times(name: &str, of: impl Fn(&SitePair) -> TimePair + Copy + 'static) -> [Co
         Column::new(format!("{name}_a_ns"), move |pair| text(of(pair).a_ns)),
         Column::new(format!("{name}_b_ns"), move |pair| text(of(pair).b_ns)),
         Column::new(format!("{name}_difference_ns"), move |pair| text(of(pair).difference_ns)),
+    ]
+}
+
+/// Of posts and blocking calls whose buffers were watched; of a time between bounds three columns, of who touched the first.
+pub fn reach() -> Vec<Column<SiteReach>> {
+    fn toucher(site: &SiteReach) -> Option<&TouchedBy> {
+        site.touchers.first()
+    }
+    let mut columns = vec![
+        Column::new("call", |site: &SiteReach| text(&site.place.call)),
+        Column::new("side", |site: &SiteReach| text(site.side)),
+    ];
+    columns.extend(place("", |site: &SiteReach| site.place.site.as_ref()));
+    columns.extend([
+        Column::new("completed_in", |site: &SiteReach| {
+            let wait = site.completed_in.as_ref();
+            wait.map_or_else(String::new, |wait| named(&wait.call, wait.site.as_ref()))
+        }),
+        Column::new("min_bytes", |site: &SiteReach| text(site.min_bytes)),
+        Column::new("max_bytes", |site: &SiteReach| text(site.max_bytes)),
+        Column::new("ranks", |site: &SiteReach| text(site.ranks)),
+        Column::new("buffers", |site: &SiteReach| text(site.buffers)),
+        Column::new("words", |site: &SiteReach| text(site.words)),
+        Column::new("verdict", |site: &SiteReach| text(site.verdict)),
+    ]);
+    columns.extend(bounds("all", |site| site.all));
+    columns.extend(bounds("half", |site| site.half));
+    columns.extend(bounds("word", |site| site.word));
+    columns.extend([
+        Column::new("order", |site: &SiteReach| text(site.order.order)),
+        Column::new("toucher", |site| text(toucher(site).map(|by| by.toucher))),
+    ]);
+    columns.extend(place("touched_by_", |site| toucher(site).and_then(|by| by.site.as_ref())));
+    columns.extend([
+        Column::new("touched_by_share", |site| text(toucher(site).map(|by| by.share))),
+        Column::new("transfers", |site: &SiteReach| text(site.worth.transfers)),
+        Column::new("reference_ns", |site: &SiteReach| text(site.worth.reference_ns)),
+        Column::new("exposed_ns", |site: &SiteReach| text(site.worth.exposed_ns)),
+        Column::new("waited_for_ns", |site: &SiteReach| text(site.worth.waited_for_ns)),
+        Column::new("recoverable_ns", |site: &SiteReach| text(site.worth.recoverable_ns)),
+    ]);
+    columns
+}
+
+/// Nanoseconds; empty where nothing is known, or nothing limits it.
+fn bounds(
+    name: &str,
+    of: impl Fn(&SiteReach) -> Option<Bounds> + Copy + 'static,
+) -> [Column<SiteReach>; 3] {
+    [
+        Column::new(format!("{name}_low_ns"), move |site| text(of(site).map(|it| it.low))),
+        Column::new(format!("{name}_estimate_ns"), move |site| {
+            text(of(site).and_then(|it| it.estimate))
+        }),
+        Column::new(format!("{name}_high_ns"), move |site| text(of(site).and_then(|it| it.high))),
+    ]
+}
+
+/// A place in four columns, whose names have `prefix` in front.
+fn place<T>(
+    prefix: &str,
+    of: impl Fn(&T) -> Option<&FrameName> + Copy + 'static,
+) -> [Column<T>; 4] {
+    [
+        Column::new(format!("{prefix}function"), move |it| {
+            text(of(it).and_then(|at| at.function.as_ref()))
+        }),
+        Column::new(format!("{prefix}file"), move |it| {
+            text(of(it).and_then(|at| at.file.as_ref()))
+        }),
+        Column::new(format!("{prefix}line"), move |it| text(of(it).and_then(|at| at.line))),
+        Column::new(format!("{prefix}module"), move |it| {
+            text(of(it).and_then(|at| at.module.as_ref()))
+        }),
     ]
 }
 

@@ -104,4 +104,27 @@ fn what_was_watched_and_what_it_cost_stand_in_front() {
     check_documented([&found, watching, &watching["left_out"][0], reach]);
     let sites = reach["sites"].as_array().unwrap().iter();
     check_documented(sites.chain(reach["waits"].as_array().unwrap()));
+    check_documented([&found["reference"], &reach["pairs"]].into_iter().filter(|it| !it.is_null()));
+}
+
+/// Whatever is known of them, sites have the same columns; a run without any has the head alone.
+#[test]
+fn sites_are_rows() {
+    let run = tempfile::tempdir().unwrap();
+    full::write(run.path());
+    let csv = answer(run.path(), &["reach", ".", "--format", "csv"]);
+    let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    let cells = |name: &str| -> Vec<&str> {
+        let at = rows[0].iter().position(|known| *known == name).unwrap();
+        rows[1..].iter().map(|row| row[at]).collect()
+    };
+    assert_eq!(cells("call"), ["MPI_Isend", "MPI_Irecv"]);
+    assert_eq!(cells("side"), ["send", "receive"]);
+    assert_eq!(cells("buffers"), ["2", "2"]);
+    assert_eq!(cells("toucher"), ["program", "program"]);
+    assert_eq!(cells("all_low_ns"), ["", ""], "too few buffers");
+    let none = answer(small_run().path(), &["reach", ".", "--format", "csv"]);
+    assert_eq!(none.trim_end(), rows[0].join(","));
+    let table = answer(run.path(), &["reach", ".", "--format", "markdown"]);
+    assert_eq!(table.lines().count(), 2 + 2);
 }

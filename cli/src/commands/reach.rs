@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use crate::args::ReachArgs;
+use crate::export::rows::{self, RowWriter};
 use crate::export::{self, Document};
 use crate::render;
 use lapscope_analysis::overlap::Options;
@@ -50,6 +51,11 @@ impl Document for Answer {
 
     fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
         export::write_json(&self.0, out)
+    }
+
+    fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {
+        let sites = self.0.reach.as_ref().map_or(&[][..], |reach| &reach.sites);
+        Ok(rows::write(rows, &render::columns::reach(), sites)?)
     }
 
     fn problems(&self) -> &[Problem] {

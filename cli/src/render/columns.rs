@@ -135,17 +135,21 @@ pub fn reach() -> Vec<Column<SiteReach>> {
     columns
 }
 
-/// Nanoseconds; empty where nothing is known, or nothing limits it.
+/// Nanoseconds, those from word to word with fractions; empty where nothing is known, or nothing limits it.
 fn bounds(
-    name: &str,
+    name: &'static str,
     of: impl Fn(&SiteReach) -> Option<Bounds> + Copy + 'static,
 ) -> [Column<SiteReach>; 3] {
+    let cell = move |ns: Option<f64>| match name {
+        "word" => text(ns),
+        _ => text(ns.map(|ns| ns.round() as i64)),
+    };
     [
-        Column::new(format!("{name}_low_ns"), move |site| text(of(site).map(|it| it.low))),
+        Column::new(format!("{name}_low_ns"), move |site| cell(of(site).map(|it| it.low))),
         Column::new(format!("{name}_estimate_ns"), move |site| {
-            text(of(site).and_then(|it| it.estimate))
+            cell(of(site).and_then(|it| it.estimate))
         }),
-        Column::new(format!("{name}_high_ns"), move |site| text(of(site).and_then(|it| it.high))),
+        Column::new(format!("{name}_high_ns"), move |site| cell(of(site).and_then(|it| it.high))),
     ]
 }
 

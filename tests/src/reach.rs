@@ -101,6 +101,22 @@ impl Known {
         places
     }
 
+    /// The order in which words are produced (of sends) or consumed, as an attribute has it.
+    pub fn order(&self, side: &str) -> &str {
+        let pipelined = self.0.is("kernel", "pipelined");
+        let key = if side == "send" || pipelined { "produced" } else { "consumed" };
+        &self.0.attributes[key]
+    }
+
+    pub fn kernel(&self) -> &str {
+        &self.0.attributes["kernel"]
+    }
+
+    /// T_P or T_C on a rank: nanoseconds.
+    pub fn word(&self, rank: usize, side: &str) -> f64 {
+        self.value(rank, if side == "send" { "t_p_ns" } else { "t_c_ns" })
+    }
+
     /// How long before the post each word of a send was written, or behind the wait each of a receive was touched, on a rank:
     /// nanoseconds.
     pub fn reach(&self, rank: usize, side: &str) -> Vec<f64> {

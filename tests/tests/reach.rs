@@ -7,7 +7,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::Connection;
+use serde_json::Value;
 
+use lapscope_tests::answer::{ask, number, rows as rows_of, text};
 use lapscope_tests::bed::Bed;
 use lapscope_tests::launch::{place, Form, Job};
 use lapscope_tests::mpi::{self, Mpi};
@@ -48,6 +50,8 @@ const FAST: &[&str] = &["-O3", "-march=native"];
 struct Run {
     known: Known,
     ranks: Vec<Connection>,
+    /// What `lapscope reach` says.
+    said: Value,
 }
 
 fn job<'a>(mpi: &'a Mpi, case: &Case, place: &'a Path) -> Option<Job<'a>> {
@@ -68,7 +72,8 @@ fn run(mpi: &Mpi, case: &Case) -> Option<Run> {
     let known = Known::parse(&outcome.stdout);
     assert_eq!(ranks.len(), known.ranks());
     println!("\n{} {:?} {:?} under {}", case.source, case.flags, case.args, mpi.name);
-    Some(Run { known, ranks })
+    let said = ask("reach", &job.run_directory());
+    Some(Run { known, ranks, said })
 }
 
 /// What no run's data may be.
@@ -151,6 +156,54 @@ fn check_sides(run: &Run, case: &Case, sides: &[(usize, &str)]) {
         check_times(&watched, &run.known.reach(rank, side), hit_ns(database));
         check_lines(watched.iter().map(|watch| &watch.lines), &marked(case.source, mark));
     }
+    let lines = [case.written, case.touched].map(|mark| marked(case.source, mark));
+    check_said(run, sides, (&lines[0], &lines[1]));
+}
+
+/// The site of a side that most was watched of.
+fn site<'a>(run: &'a Run, side: &str) -> &'a Value {
+    let of_side =
+        rows_of(&run.said["reach"], "sites").iter().filter(|row| text(row, "side") == side);
+    let most = of_side.max_by(|a, b| number(a, "words").total_cmp(&number(b, "words")));
+    most.unwrap_or_else(|| panic!("no {side} in {:#}", run.said))
+}
+
+/// What is known of both ranks lies in an interval, or no further from it than what hits cost.
+fn assert_holds(interval: &Value, known: &[f64], hits: f64, what: &str) {
+    let (low, high) = (number(interval, "low"), number(interval, "high"));
+    let least = known.iter().copied().fold(f64::MAX, f64::min);
+    let most = known.iter().copied().fold(0.0, f64::max);
+    println!("  {what}: {low:.0} to {high:.0} ns, known {least:.0} to {most:.0}");
+    let slack = 0.05 * most + hits;
+    assert!(low - slack <= most && least <= high + slack, "{what}: {interval}, known {known:?}");
+}
+
+/// `lapscope reach` has the times in its intervals, the orders, and the line.
+fn check_said(run: &Run, sides: &[(usize, &str)], lines: (&str, &str)) {
+    let hit = number(&run.said["watching"], "hit_ns");
+    for side in ["send", "receive"] {
+        let site = site(run, side);
+        let of_ranks = |value: &dyn Fn(usize) -> f64| -> Vec<f64> {
+            let ranks = sides.iter().filter(|(_, name)| *name == side);
+            ranks.map(|(rank, _)| value(*rank)).collect()
+        };
+        let words = run.known.reach(0, side).len();
+        let least = |rank| run.known.reach(rank, side).into_iter().fold(f64::MAX, f64::min);
+        let half = |rank| median(run.known.reach(rank, side));
+        assert_holds(&site["all"], &of_ranks(&least), 2.0 * hit, &format!("{side}, all"));
+        assert_holds(&site["half"], &of_ranks(&half), 2.0 * hit, &format!("{side}, half"));
+        let word = |rank| run.known.word(rank, side);
+        let hits = 4.0 * hit / words as f64;
+        assert_holds(&site["word"], &of_ranks(&word), hits, &format!("{side}, a word"));
+        assert_eq!(text(site, "order"), run.known.order(side), "{side}: {site:#}");
+        let line = if side == "send" { lines.0 } else { lines.1 };
+        let frames = rows_of(&rows_of(site, "touchers")[0], "frames").iter();
+        let at = |frame: &Value| format!("{}:{}", text(frame, "file"), frame["line"]);
+        let found: Vec<String> = frames.map(at).collect();
+        assert!(found.iter().any(|at| at.ends_with(&format!("/{line}"))), "{line}: {found:?}");
+    }
+    let pair = &rows_of(&run.said["reach"]["pairs"], "rows")[0];
+    assert_eq!(text(pair, "pattern"), run.known.kernel(), "{pair:#}");
 }
 
 const BOTH: &[(usize, &str)] = &[(0, "send"), (0, "receive"), (1, "send"), (1, "receive")];

@@ -321,7 +321,7 @@ fn sizes(judged: &[Judged]) -> Vec<SizeRow> {
 /// Where only bounds of a time are known, it counts as the lower one.
 fn networks(trace: &Trace, judged: &[Judged]) -> Option<Networks> {
     let outside = trace.ranks.iter().map(|rank| rank.presence.outside(rank.init_end, rank.end));
-    let computation: i64 = outside.sum();
+    let computation = outside.fold(0, i64::saturating_add);
     let tables = Granularities::by(|granularity| {
         let messages = |of: &Judged| Messages {
             count: of.cell.messages as f64,

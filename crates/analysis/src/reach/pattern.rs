@@ -116,8 +116,8 @@ impl Votes {
     }
 }
 
-/// Long runs that are looked at, of all ranks together: as many of each two ranks, evenly spread.
-const LONG_RUNS: usize = 4_096;
+/// Runs that are looked at, of all ranks together: as many of each two ranks, evenly spread.
+const LOOKS: usize = 8_192;
 
 impl Traffic<'_> {
     /// What the messages of each pair of sites tell, by [`Message::pair`]. Messages of a rank to itself tell nothing.
@@ -131,11 +131,11 @@ impl Traffic<'_> {
         }
         let mut between: Vec<((u32, u32), Vec<u32>)> = between.into_iter().collect();
         between.sort_unstable_by_key(|(ranks, _)| *ranks);
-        let every = between.len().div_ceil(LONG_RUNS).max(1);
-        let long_runs = (LONG_RUNS / between.len().max(1)).max(1);
+        let every = between.len().div_ceil(LOOKS).max(1);
+        let looks = (LOOKS / between.len().max(1)).max(1);
         let of = |(place, (_, messages)): (usize, &(_, Vec<u32>))| {
-            let long_runs = if place % every == 0 { long_runs } else { 0 };
-            Between::new(self, messages).votes(&Scan::new(self), long_runs)
+            let looks = if place % every == 0 { looks } else { 0 };
+            Between::new(self, messages).votes(&Scan::new(self), looks)
         };
         let merge = |mut all: FxHashMap<u32, Votes>, some: FxHashMap<u32, Votes>| {
             for (pair, votes) in some {

@@ -87,11 +87,11 @@ pub struct SizeRow {
 
 impl Sum {
     pub(super) fn of<'j>(judged: impl Iterator<Item = &'j Judged>) -> Sum {
-        let (mut messages, mut bytes, mut timed_messages) = (0, 0, 0);
+        let (mut messages, mut bytes, mut timed_messages) = (0, 0u64, 0);
         let mut timed = Vec::new();
         for of in judged {
             messages += of.cell.messages;
-            bytes += of.cell.bytes;
+            bytes = of.cell.bytes.saturating_add(bytes);
             if let Some(transfer) = of.transfer {
                 timed_messages += of.cell.messages;
                 timed.push((of, transfer));

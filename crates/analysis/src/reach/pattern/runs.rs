@@ -71,30 +71,24 @@ impl<'t> Between<'t> {
         &self.messages[self.runs[run].messages.start]
     }
 
-    /// What the messages tell, by pair of sites; of long runs so many are looked at.
-    pub fn votes(&self, scan: &Scan<'_>, long_runs: usize) -> FxHashMap<u32, Votes> {
+    /// What the messages tell, by pair of sites. Runs that do not cross others are looked at one by one: so many, evenly
+    /// spread.
+    pub fn votes(&self, scan: &Scan<'_>, looks: usize) -> FxHashMap<u32, Votes> {
         let crossing = self.crossing();
-        let long = |run: &usize| {
-            let messages = &self.runs[*run].messages;
-            messages.len() >= LONG && !messages.clone().all(|place| crossing[place])
-        };
-        let is_long: Vec<bool> =
-            (0..self.runs.len()).map(|run| long(&run) && !self.is_in_parts(run)).collect();
-        let every =
-            is_long.iter().filter(|&&is_long| is_long).count().div_ceil(long_runs.max(1)).max(1);
+        let is_open = |run: &Run| !run.messages.clone().all(|place| crossing[place]);
+        let open = self.runs.iter().filter(|run| is_open(run)).count();
+        let every = open.div_ceil(looks.max(1)).max(1);
         let mut seen = 0;
         let mut votes: FxHashMap<u32, Votes> = FxHashMap::default();
-        for (run, of) in self.runs.iter().enumerate() {
-            let vote = if is_long[run] {
+        for (place, run) in self.runs.iter().enumerate() {
+            let mut vote = None;
+            if is_open(run) {
+                if looks > 0 && seen % every == 0 {
+                    vote = self.look(place, scan);
+                }
                 seen += 1;
-                let is_looked_at = long_runs > 0 && (seen - 1) % every == 0;
-                is_looked_at.then(|| self.long(run, scan))
-            } else if of.messages.clone().all(|place| crossing[place]) {
-                None
-            } else {
-                self.short(run, scan)
-            };
-            for place in of.messages.clone() {
+            }
+            for place in run.messages.clone() {
                 let vote = if crossing[place] { Some(Vote::Concurrent) } else { vote };
                 if let Some(vote) = vote {
                     votes.entry(self.messages[place].pair).or_default().add(vote, 1);
@@ -102,6 +96,15 @@ impl<'t> Between<'t> {
             }
         }
         votes
+    }
+
+    fn look(&self, run: usize, scan: &Scan<'_>) -> Option<Vote> {
+        let is_long = self.runs[run].messages.len() >= LONG && !self.is_in_parts(run);
+        if is_long {
+            Some(self.long(run, scan))
+        } else {
+            self.short(run, scan)
+        }
     }
 
     /// Which messages cross the nearest one of the other direction.

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{Message, Traffic};
 
 /// Messages that one look takes into account, at most.
-const MOST: usize = 50_000;
+const MOST: usize = 20_000;
 
 /// Looks along the messages of a run.
 pub struct Scan<'t> {

@@ -6,9 +6,10 @@
 /* A loop that gathers a column has moved its pointer on by a row when it writes. */
 enum { NEAR_BYTES = 4096, PAGE_BYTES = 4096, LEAST_DIFFERENT_BYTES = 4, MISSES = 3, STACK_BELOW = 1 << 20, STACK_ABOVE = 4096 };
 
-static struct copied_buffer *buffer_entry(struct copies *copies, uintptr_t begin, int is_send, int make)
+static struct copied_buffer *buffer_entry(struct copies *copies, uintptr_t begin, const struct operation *operation,
+                                          int make)
 {
-    struct copied_buffer key = {.key = {begin, (uint64_t)is_send}};
+    struct copied_buffer key = {.key = {begin, operation}};
     uint64_t hash = intern_hash(&key.key, sizeof key.key);
     void **slot = intern_find(&copies->buffers, hash, &key.key, sizeof key.key);
     if (slot && !*slot && make) {
@@ -23,9 +24,9 @@ static struct copied_buffer *buffer_entry(struct copies *copies, uintptr_t begin
     return slot ? *slot : NULL;
 }
 
-struct copy *copy_of(struct copies *copies, const struct buffer *buffer, int is_send, uint64_t random)
+struct copy *copy_of(struct copies *copies, const struct buffer *buffer, const struct operation *operation, uint64_t random)
 {
-    struct copied_buffer *known = buffer_entry(copies, buffer->begin, is_send, 0);
+    struct copied_buffer *known = buffer_entry(copies, buffer->begin, operation, 0);
     if (!known || !known->count || random & 1)
         return NULL;
     struct copy *copy = &known->copies[(random >> 1) % known->count];
@@ -114,13 +115,13 @@ static uintptr_t find_near(const struct buffer *buffer, const struct watchpoint_
     return nearest;
 }
 
-void copy_look(struct copies *copies, const struct buffer *buffer, int is_send, struct word word,
+void copy_look(struct copies *copies, const struct buffer *buffer, const struct operation *operation, struct word word,
                const struct watchpoint_hit *hit, uint32_t path)
 {
     uint64_t value;
     if (!hit->registers || word.bytes != 8 || memory_read(&word.at, &value, 1) != 1 || !is_telling(value))
         return;
-    struct copied_buffer *known = buffer_entry(copies, buffer->begin, is_send, 1);
+    struct copied_buffer *known = buffer_entry(copies, buffer->begin, operation, 1);
     if (!known || known->count == COPIES_OF_BUFFER || (!known->count && known->trials == COPY_TRIALS))
         return;
     uintptr_t place = find_by_distance(buffer, word, hit, value);

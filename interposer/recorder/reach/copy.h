@@ -22,12 +22,15 @@ struct copy {
     unsigned seen, missed;        /* how often the place was then seen to be copied to, or from, and how often not */
 };
 
-/* What is known of copies of one buffer. */
+struct operation;
+
+/* What is known of copies of one buffer, as one operation sends or receives it: others may use the same buffer for what they copy
+ * elsewhere. */
 struct copied_buffer {
     uint64_t hash;                /* see intern.h */
     struct {
         uintptr_t begin;
-        uint64_t is_send;
+        const struct operation *operation;
     } key;
     unsigned count, trials;       /* trials that found none, in a row */
     struct copy copies[COPIES_OF_BUFFER];
@@ -38,10 +41,12 @@ struct copies {
 };
 
 /* One of a buffer's copies by `random`; NULL when none is known, or it is the buffer's own turn. */
-struct copy *copy_of(struct copies *copies, const struct buffer *buffer, int is_send, uint64_t random);
+struct copy *copy_of(struct copies *copies, const struct buffer *buffer, const struct operation *operation,
+                     uint64_t random);
 
-/* A word of a buffer was touched: looks for its copy. `path`: of the touching instruction in the spool. */
-void copy_look(struct copies *copies, const struct buffer *buffer, int is_send, struct word word,
+/* A word of a buffer was touched: looks for its copy. `path`: of the touching instruction in the spool. Returns at once when enough is
+ * known, or has been tried. */
+void copy_look(struct copies *copies, const struct buffer *buffer, const struct operation *operation, struct word word,
                const struct watchpoint_hit *hit, uint32_t path);
 
 #endif

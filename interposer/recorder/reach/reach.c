@@ -38,6 +38,24 @@ static struct {
     const char *problem;
 } state;
 
+/* What is done for reach alone, from its begin to its end: the program is held up meanwhile. */
+struct work {
+    struct watcher *watcher;
+    uint64_t began;
+    int saved_errno;
+};
+
+static struct work begin_work(struct reach *reach)
+{
+    return (struct work){&reach->watcher, clock_now(), errno};
+}
+
+static void end_work(const struct work *work)
+{
+    watcher_spend(work->watcher, clock_now() - work->began);
+    errno = work->saved_errno;
+}
+
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
 static struct request_buffers *buffers_of(struct reach *reach, const struct spool_live *live, int make)
@@ -83,7 +101,7 @@ static void request_posted(struct reach *reach, const struct request_buffers *bu
 static void keep(struct thread *t, struct spool_live *live, const struct given_buffer *sends,
                  const struct given_buffer *receives, int is_posted)
 {
-    int saved_errno = errno;
+    struct work work = begin_work(t->reach);
     struct request_buffers *buffers = live && state.is_on ? buffers_of(t->reach, live, 1) : NULL;
     if (buffers) {
         buffers->sends = *sends;
@@ -91,7 +109,7 @@ static void keep(struct thread *t, struct spool_live *live, const struct given_b
         if (is_posted)
             request_posted(t->reach, buffers, live);
     }
-    errno = saved_errno;
+    end_work(&work);
 }
 
 void reach_posted(struct thread *t, struct spool_live *live, struct given_buffer sends, struct given_buffer receives)
@@ -107,12 +125,12 @@ void reach_made(struct thread *t, struct spool_live *live, struct given_buffer s
 /* Of requests that are posted anew the buffers are not known yet: reach_posted() has them. */
 static void request_started(struct reach *reach, struct spool_live *live, struct operation *operation)
 {
-    int saved_errno = errno;
+    struct work work = begin_work(reach);
     (void)operation;
     const struct request_buffers *buffers = live->flags & SPOOL_LIVE_PERSISTENT ? buffers_of(reach, live, 0) : NULL;
     if (buffers && reach->watcher.active)
         request_posted(reach, buffers, live);
-    errno = saved_errno;
+    end_work(&work);
 }
 
 /* --- buffers that MPI lets go of ---------------------------------------------------------------------------------- */
@@ -144,11 +162,8 @@ static void let_go_of(struct reach *reach, enum spool_watch_side side, const str
         why = LEFT_OUT_SMALL;
     if (!why)
         why = watcher_draws(&reach->watcher, operation, side, &turn);
-    if (!why) {
-        uint64_t began = clock_now();
+    if (!why)
         why = examine(given, came, &subject.buffer);
-        watcher_spend(&reach->watcher, clock_now() - began);
-    }
     if (why)
         reach->left_out[why]++;
     else
@@ -163,7 +178,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 /* A request is over; `bytes` came, where it received. */
 static void request_ended(struct reach *reach, const struct span *span, struct spool_live *live, int ended, uint64_t bytes)
 {
-    int saved_errno = errno;
+    struct work work = begin_work(reach);
     int is_own = live->thread == span->thread->number;
     const struct request_buffers *buffers = is_own ? buffers_of(reach, live, 0) : NULL;
     const struct operation *operation = (const struct operation *)(uintptr_t)live->owner;
@@ -177,7 +192,7 @@ static void request_ended(struct reach *reach, const struct span *span, struct s
         let_go_of(reach, SPOOL_WATCH_SEND, &buffers->sends, bytes_of(buffers->sends.count, buffers->sends.type), operation,
                   live->post_begin, span->end);
     }
-    errno = saved_errno;
+    end_work(&work);
 }
 
 /* What a blocking call did, as its row has it; NULL when it could not be kept. */
@@ -188,13 +203,13 @@ static const struct operation *operation_of_call(const struct span *span, const 
 
 void reach_called(const struct span *span, struct given_buffer sends, struct given_buffer receives)
 {
-    int saved_errno = errno;
     struct reach *reach = span->thread->reach;
+    struct work work = begin_work(reach);
     uint64_t mpi_before = span->thread->state->mpi_ticks - (span->end - span->begin);
     const struct operation *operation = operation_of_call(span, span->site->last_operation);
     const struct operation *receiving = operation_of_call(span, span->site->last_receive);
     if (!operation || !state.is_on) {
-        errno = saved_errno;
+        end_work(&work);
         return;
     }
     if (operation->key.kind != SPOOL_SEND || !receives.is_given || !receiving)
@@ -208,21 +223,22 @@ void reach_called(const struct span *span, struct given_buffer sends, struct giv
     if (sends.is_given)
         let_go_of(reach, SPOOL_WATCH_SEND, &sends, sends.not ? 0 : bytes_of(sends.count, sends.type), operation, span->begin,
                   span->end);
-    errno = saved_errno;
+    end_work(&work);
 }
 
 static void enter_mpi(struct reach *reach)
 {
-    int saved_errno = errno;
-    watcher_enter(&reach->watcher, clock_now());
-    errno = saved_errno;
+    struct work work = begin_work(reach);
+    watcher_enter(&reach->watcher, work.began);
+    end_work(&work);
 }
 
 static void leave_mpi(struct reach *reach)
 {
-    int saved_errno = errno;
+    struct work work = begin_work(reach);
     watcher_leave(&reach->watcher);
-    errno = saved_errno;
+    end_work(&work);
+    reach->watcher.own_at_edge = reach->watcher.own;
 }
 
 /* --- the start and the end ---------------------------------------------------------------------------------------- */
@@ -244,22 +260,25 @@ static uint64_t median(uint64_t *values, int count)
 static int does_hit(struct watchpoint *point)
 {
     enum { TRIALS = 9 };
-    uint64_t set[TRIALS], hit[TRIALS];
+    uint64_t set[TRIALS], hit[TRIALS], before[TRIALS];
     for (int i = 0; i < TRIALS; i++) {
+        struct watchpoint_hit found;
         uint64_t begin = clock_now();
         if (!watchpoint_set(point, WATCH_WRITES, (const void *)&trial_word, 8, 1))
             return 0;
-        uint64_t is_set = clock_now();
+        uint64_t begin_ns = clock_nanoseconds(CLOCK_MONOTONIC), is_set = clock_now();
         trial_word++;
         uint64_t behind = clock_now();
-        if (!watchpoint_was_hit(point))
+        if (!watchpoint_next(point, &found))
             return 0;
         watchpoint_clear(point);
         set[i] = is_set - begin + clock_now() - behind;
         hit[i] = behind - is_set;
+        before[i] = (uint64_t)((double)(found.ns - begin_ns) * spool_header()->nominal_ticks_per_ns);
     }
     watch_cost.set = median(set, TRIALS);
     watch_cost.hit = median(hit, TRIALS);
+    watch_cost.before = least(median(before, TRIALS), watch_cost.hit);
     return 1;
 }
 

@@ -62,13 +62,12 @@ static struct instant instant_now(void)
 
 static int switch_on(struct watcher *watcher, struct watch *watch)
 {
-    uint64_t begin = clock_now();
     int is_send = watch->subject.side == SPOOL_WATCH_SEND;
-    int set = watchpoint_set(&watch->point, is_send ? WATCH_WRITES : WATCH_ANY, (const void *)watch->word.at, watch->word.bytes,
+    /* its first byte alone: rep stosb and rep movsb, as memset and memcpy use them, hit once for each byte that is watched */
+    int set = watchpoint_set(&watch->point, is_send ? WATCH_WRITES : WATCH_ANY, (const void *)watch->word.at, 1,
                              is_send ? (unsigned)config.reach_hits : watch->copy ? COPY_HITS : 1);
     watch->state = set ? WATCH_ON : WATCH_FREE;
     watch->since = instant_now();
-    watcher_spend(watcher, clock_now() - begin);
     if (is_send) { /* what was in between is not known */
         watch->mpi_ticks = mpi_ticks_now(watcher);
         watch->own = watcher->own;
@@ -80,7 +79,7 @@ static void choose_word(struct watcher *watcher, struct watch *watch)
 {
     const struct buffer *buffer = &watch->subject.buffer;
     uint64_t random = turn_random(watcher);
-    watch->copy = copy_of(&watcher->copies, buffer, watch->subject.side == SPOOL_WATCH_SEND, turn_random(watcher));
+    watch->copy = copy_of(&watcher->copies, buffer, watch->subject.operation, turn_random(watcher));
     watch->word = watch->copy ? (struct word){watch->copy->place, 8}
                               : buffer_word(buffer, random % 4 == 0   ? WORD_FIRST
                                                     : random % 4 == 1 ? WORD_LAST
@@ -245,11 +244,9 @@ static int is_certain(struct watch *watch)
 {
     if (!watch->copy)
         return 1;
-    int was_seen = watch->subject.side == SPOOL_WATCH_SEND ? watch->touch.is_known : watch->was_copied;
-    int holds = was_seen && is_same_again(watch);
-    watch->copy->seen += holds != 0;
-    watch->copy->missed += !holds;
-    return holds;
+    watch->copy->seen += watch->was_copied != 0;
+    watch->copy->missed += !watch->was_copied;
+    return watch->was_copied;
 }
 
 static void put_row(struct watcher *watcher, struct watch *watch, struct spool_watch *row)
@@ -261,7 +258,7 @@ static void put_row(struct watcher *watcher, struct watch *watch, struct spool_w
     row->side = (uint8_t)subject->side;
     row->bytes = subject->buffer.bytes;
     row->offset = at - subject->buffer.begin;
-    row->hits = watch->touch.is_known && !watch->point.seen ? 1 : watch->point.seen; /* the kernel's own are not counted */
+    row->hits = row->result == SPOOL_WATCH_UNTOUCHED ? 0 : watch->point.seen ? watch->point.seen : 1; /* unseen: the kernel's */
     row->flags = (uint8_t)((watch->on_stack ? SPOOL_WATCH_ON_STACK : 0) | (subject->buffer.sparse ? SPOOL_WATCH_SPARSE : 0));
     row->copy_path = watch->copy ? watch->copy->path : 0;
     spool_define(&watcher->thread->stream, SPOOL_WATCH, row, sizeof *row, NULL, 0, NULL, 0);
@@ -274,17 +271,24 @@ static void set_free(struct watcher *watcher, struct watch *watch)
     watch->state = WATCH_FREE;
 }
 
-/* Names who touched; the word's copy is looked for while the contents are there. */
 static uint32_t touched_by(struct watcher *watcher, struct watch *watch)
 {
     struct touch *touch = &watch->touch;
     if (!touch->by_mpi)
         find_frames(touch);
-    uint32_t path = callsite_define(watcher->thread, touch->frames, touch->frame_count);
-    if (!touch->by_mpi && !watch->copy && path && !watch->subject.buffer.sparse)
-        copy_look(&watcher->copies, &watch->subject.buffer, watch->subject.side == SPOOL_WATCH_SEND, watch->word, &touch->hit,
-                  path);
-    return path;
+    return callsite_define(watcher->thread, touch->frames, touch->frame_count);
+}
+
+/* While the contents are as the touch left them, and MPI has not been at work. */
+static void look_for_copy(struct watcher *watcher, struct watch *watch)
+{
+    struct touch *touch = &watch->touch;
+    if (touch->by_mpi || watch->copy || watch->subject.buffer.sparse || watch->looked == touch->ticks)
+        return;
+    watch->looked = touch->ticks;
+    uint32_t path = touched_by(watcher, watch);
+    if (path)
+        copy_look(&watcher->copies, &watch->subject.buffer, watch->subject.operation, watch->word, &touch->hit, path);
 }
 
 static uint64_t between(uint64_t begin, uint64_t end)
@@ -295,19 +299,18 @@ static uint64_t between(uint64_t begin, uint64_t end)
 /* A receive's first touch is known. */
 static void end_touched(struct watcher *watcher, struct watch *watch)
 {
-    uint64_t began = clock_now();
     const struct touch *touch = &watch->touch;
     struct spool_watch row = {.operation = watch->subject.operation->id,
                               .result = SPOOL_WATCH_TOUCHED,
                               .toucher = touch->by_mpi ? SPOOL_TOUCHED_BY_MPI : SPOOL_TOUCHED_BY_PROGRAM,
                               .begin = watch->subject.begin,
                               .edge_begin = watch->edge,
-                              .away_ticks = between(watch->edge + between(watch->own, touch->own), touch->ticks),
+                              .away_ticks = between(watch->edge + between(watch->own, touch->own) + (touch->hit.ns ? watch_cost.before : 0),
+                                                    touch->ticks),
                               .away_mpi_ticks = between(watch->mpi_ticks, touch->mpi_ticks),
                               .path = touched_by(watcher, watch)};
     put_row(watcher, watch, &row);
     set_free(watcher, watch);
-    watcher_spend(watcher, clock_now() - began);
 }
 
 void watch_let_go(struct watcher *watcher, struct watch *watch, enum spool_let_go why, uint64_t now, uint64_t mpi_ticks)
@@ -341,11 +344,10 @@ static void end_sent(struct watcher *watcher, struct watch *watch, const struct 
                      uint64_t mpi_ticks)
 {
     const struct touch *touch = &watch->touch;
-    uint64_t began = clock_now();
     int often = touch->is_known && watch->point.left == 0;
     uint64_t from = touch->is_known ? touch->ticks : watch->since.ticks;
     uint64_t mpi_from = touch->is_known ? touch->mpi_ticks : watch->mpi_ticks;
-    uint64_t own = touch->is_known ? touch->own + (touch->hit.ns ? watch_cost.hit : 0) : watch->own;
+    uint64_t own = touch->is_known ? touch->own + (touch->hit.ns ? watch_cost.before : 0) : watch->own;
     struct spool_watch row = {.operation = operation->id,
                               .result = often             ? SPOOL_WATCH_OFTEN
                                         : touch->is_known ? SPOOL_WATCH_TOUCHED
@@ -361,7 +363,6 @@ static void end_sent(struct watcher *watcher, struct watch *watch, const struct 
     put_row(watcher, watch, &row);
     learn_delay(watch, often, begin);
     set_free(watcher, watch);
-    watcher_spend(watcher, clock_now() - began);
 }
 
 /* --- in calls ----------------------------------------------------------------------------------------------------- */
@@ -376,6 +377,16 @@ static int is_gone(struct watcher *watcher, struct watch *watch, uint64_t now)
     return 1;
 }
 
+/* Of copies: what the memory tells now, before MPI writes to it. */
+static void look_further(struct watcher *watcher, struct watch *watch)
+{
+    look_for_copy(watcher, watch);
+    if (!watch->copy)
+        return;
+    int is_send = watch->subject.side == SPOOL_WATCH_SEND;
+    watch->was_copied = (is_send || watch->was_copied) && is_same_again(watch);
+}
+
 void watcher_enter(struct watcher *watcher, uint64_t now)
 {
     watcher->entered = now;
@@ -385,6 +396,8 @@ void watcher_enter(struct watcher *watcher, uint64_t now)
     for (unsigned i = 0; i < watcher->points; i++) {
         struct watch *watch = &watcher->watches[i];
         if (watch->state == WATCH_ON) {
+            if (watch->touch.is_known)
+                look_further(watcher, watch);
             if (watch->subject.side == SPOOL_WATCH_RECEIVE && watch->touch.is_known)
                 end_touched(watcher, watch);
             else if (is_gone(watcher, watch, now))
@@ -395,16 +408,11 @@ void watcher_enter(struct watcher *watcher, uint64_t now)
     }
 }
 
+/* What MPI touched ends at its next call: it may have been given the buffer to overwrite it (watcher_given). */
 void watcher_leave(struct watcher *watcher)
 {
-    watcher->own_at_edge = watcher->own;
-    if (!watcher->active)
-        return;
-    read_all_hits(watcher, 1);
-    for (unsigned i = watcher->send_points; i < watcher->points; i++)
-        if (watcher->watches[i].state == WATCH_ON && watcher->watches[i].touch.is_known)
-            end_touched(watcher, &watcher->watches[i]);
-    watcher->own_at_edge = watcher->own;
+    if (watcher->active)
+        read_all_hits(watcher, 1);
 }
 
 /* Whether the buffer given to MPI is that of a watch; of one with gaps only the address is compared. */
@@ -461,6 +469,7 @@ unsigned watcher_end(struct watcher *watcher)
 {
     unsigned unsent = 0;
     uint64_t now = clock_now();
+    watcher_enter(watcher, now); /* what was touched since the last call */
     for (unsigned i = 0; i < watcher->points; i++) {
         struct watch *watch = &watcher->watches[i];
         unsent += watch->state != WATCH_FREE && watch->subject.side == SPOOL_WATCH_SEND;

@@ -69,7 +69,8 @@ struct watch {
     uint64_t alive;                    /* on the stack: when its function was last seen not to have returned */
     struct copy *copy;                 /* one step further: the word is where it was copied to, or from; NULL: it is the buffer's */
     uint64_t contents;                 /* of that place when MPI let go of the buffer */
-    int was_copied;                    /* the copy was seen again */
+    int was_copied;                    /* a receive's copy was seen again; of a send, when MPI was last entered */
+    uint64_t looked;                   /* at that touch of a send the copy was looked for */
     struct touch touch;
 };
 
@@ -93,7 +94,7 @@ struct watcher {
 /* What watching costs, for all threads; in ticks. */
 struct watch_cost {
     uint64_t began, spent;             /* spent: atomic */
-    uint64_t hit, set;
+    uint64_t hit, before, set;         /* of a hit: all, and before the kernel takes its time */
 };
 extern struct watch_cost watch_cost;
 

@@ -95,7 +95,7 @@ fn what_was_watched_and_what_it_cost_stand_in_front() {
     for line in [
         "watched: 12 words of 4 buffers, on 2 ranks",
         "cost: 84.0 µs, 56.0 % of the run time; 8.00 µs an access to a watched word",
-        "not watched: buffers: 18 not drawn (LAPSCOPE_REACH_SHARE)",
+        "buffers not watched: 18 (not drawn: LAPSCOPE_REACH_SHARE)",
     ] {
         assert!(text.contains(line), "{line} in\n{text}");
     }

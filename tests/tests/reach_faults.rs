@@ -4,11 +4,12 @@
 use std::path::Path;
 
 use rusqlite::Connection;
+use serde_json::Value;
 
 use lapscope_tests::differential::outcome_differences;
 use lapscope_tests::launch::{place, recover, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::{build, invariants, messages, rows, share, watchpoints};
+use lapscope_tests::{build, child, invariants, messages, paths, rows, share, watchpoints};
 
 /// The tag of the first kind of buffer in `reach_buffers.c`.
 const FIRST_TAG: i64 = 500;
@@ -117,6 +118,34 @@ fn watchpoints_refused() {
             }
         }
     }
+}
+
+/// What `lapscope doctor` says of them, behind these words of a command line.
+fn diagnosis(front: &[&Path]) -> Value {
+    let lapscope = paths::lapscope();
+    let line = [front, &[&lapscope]].concat();
+    let mut doctor = child::command(line[0]);
+    let output = doctor.args(&line[1..]).args(["doctor", "--format", "json"]).output();
+    let answer: Value =
+        serde_json::from_slice(&output.expect("a command").stdout).expect("an answer");
+    let mut all = answer["findings"].as_array().expect("findings").iter();
+    all.find(|it| it["name"] == "watchpoints").expect("a finding").clone()
+}
+
+#[test]
+fn doctor_says_whether_words_can_be_watched() {
+    let front = build::tool("without_perf");
+    for error in ["EPERM", "EACCES", "ENOSYS"] {
+        let refused = diagnosis(&[&front, Path::new(error)]);
+        assert_eq!(refused["status"], "warn", "{error}: {refused}");
+        let advice = refused["advice"].as_str().expect("advice");
+        assert!(advice.contains("container") || advice.contains("sysctl"), "{error}: {advice}");
+    }
+    let here = diagnosis(&[]);
+    let said = here["says"].as_str().expect("a sentence");
+    let words = watchpoints::at_once();
+    assert_eq!(here["status"] == "ok", words > 0, "{here}");
+    assert!(words == 0 || said.starts_with(&format!("{words} words")), "{words}: {said}");
 }
 
 /// The program has all of them, or half: its own go on counting.

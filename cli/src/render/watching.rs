@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use lapscope_analysis::pipeline::reach::ReachDocument;
-use lapscope_analysis::reach::watching::{reason_in_words, Watching};
+use lapscope_analysis::reach::watching::{LeftOut, Watching};
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, time};
@@ -27,13 +27,13 @@ fn lines(watching: &Watching) -> Vec<String> {
     if watching.ranks == 0 {
         return Vec::new();
     }
-    let mut lines = vec![watched(watching), cost(watching)];
+    let mut lines = match watching.words {
+        0 => Vec::new(), // why stands among the problems
+        _ => vec![watched(watching), cost(watching)],
+    };
     if !watching.left_out.is_empty() {
-        let each = watching.left_out.iter();
-        let each: Vec<String> = each
-            .map(|it| format!("{} {}", count(it.buffers), reason_in_words(&it.reason)))
-            .collect();
-        lines.push(format!("not watched: buffers: {}", each.join("; ")));
+        let each: Vec<String> = watching.left_out.iter().map(LeftOut::words).collect();
+        lines.push(format!("buffers not watched: {}", each.join(", ")));
     }
     lines
 }

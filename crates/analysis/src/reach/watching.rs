@@ -199,9 +199,9 @@ impl Watching {
                 "no buffer was watched: the run neither sent nor received anything that could be";
             return Some(Problem::new(ProblemKind::NotWatched, message, vec![]));
         };
-        let reasons: Vec<String> = self.left_out.iter().take(3).map(LeftOut::sentence).collect();
+        let reasons: Vec<String> = self.left_out.iter().take(3).map(LeftOut::words).collect();
         let way_out = way_out(&most.reason).map(|way| format!(". {way}")).unwrap_or_default();
-        let message = format!("no buffer was watched: {}{way_out}", reasons.join("; "));
+        let message = format!("of all buffers none was watched: {}{way_out}", reasons.join(", "));
         Some(Problem::new(ProblemKind::NotWatched, message, vec![]))
     }
 
@@ -221,10 +221,9 @@ impl Watching {
 }
 
 impl LeftOut {
-    /// "12 buffers: not drawn (LAPSCOPE_REACH_SHARE)".
-    pub fn sentence(&self) -> String {
-        let LeftOut { reason, buffers } = self;
-        format!("{} buffer{}: {}", count(*buffers), plural(*buffers), reason_in_words(reason))
+    /// "12 (not drawn: LAPSCOPE_REACH_SHARE)".
+    pub fn words(&self) -> String {
+        format!("{} ({})", count(self.buffers), reason_in_words(&self.reason))
     }
 }
 
@@ -234,9 +233,9 @@ fn named(ranks: &[Rank]) -> String {
 }
 
 /// Why buffers were not watched; a reason of a later lapscope as it is.
-pub fn reason_in_words(reason: &str) -> &str {
+fn reason_in_words(reason: &str) -> &str {
     match reason {
-        "share" => "not drawn (LAPSCOPE_REACH_SHARE)",
+        "share" => "not drawn: LAPSCOPE_REACH_SHARE",
         "small" => "smaller than LAPSCOPE_REACH_MIN_BYTES",
         "busy" => "all watchpoints were in use, or it was the turn of other call sites",
         "budget" => "LAPSCOPE_REACH_BUDGET was used up",
@@ -384,8 +383,8 @@ mod tests {
             file.insert(WatchLeftOut { reason: "small", buffers: 700 });
         }]);
         assert_eq!(said.share, Some(0.2));
-        let expected = "no buffer was watched: 700 buffers: smaller than LAPSCOPE_REACH_MIN_BYTES; 5 buffers: not drawn \
-                        (LAPSCOPE_REACH_SHARE). `lapscope reach --min-bytes 0` takes smaller ones, too";
+        let expected = "of all buffers none was watched: 700 (smaller than LAPSCOPE_REACH_MIN_BYTES), 5 (not drawn: \
+                        LAPSCOPE_REACH_SHARE). `lapscope reach --min-bytes 0` takes smaller ones, too";
         assert_eq!(messages(&said), [expected]);
     }
 

@@ -79,8 +79,8 @@ fn finding(topic: &'static str, trial: Trial, paranoid: Option<i64>, is_root: bo
             "end that, and look again",
         ),
         Some(libc::ENOSYS | libc::ENODEV | libc::EOPNOTSUPP | libc::ENOENT | libc::EINVAL) => (
-            "this kernel or processor has none for programs (perf_event_open)".to_owned(),
-            "run it on another machine",
+            "this kernel or processor has none for programs, or a container hides them".to_owned(),
+            "run it on another machine, or outside of the container",
         ),
         _ => (format!("cannot be had ({error})"), "run it on another machine"),
     };

@@ -189,8 +189,12 @@ fn write_sums(out: &mut dyn Write, pairs: &Pairs, style: Style) -> io::Result<()
     writeln!(out, "{}", style.wrap(&text, "  ", "  "))
 }
 
+/// What may be anything is not known.
 fn sum_cells(label: String, sum: &Sum) -> Vec<String> {
-    let shares = |low: f64, high: f64| percent_range(low, high);
+    let shares = |low: f64, high: f64| match (low, high) {
+        (0.0, 1.0) => "not known".to_owned(),
+        _ => percent_range(low, high.min(1.0)),
+    };
     let hidden = |of: Option<Bounds>| of.map_or_else(String::new, |of| of_bounds(of, &shares));
     let transfer = if sum.timed_messages > 0 { time(sum.transfer_ns) } else { String::new() };
     let overlap = sum.normalized_overlap.sent_when_produced;

@@ -25,6 +25,9 @@ use lapscope_data::symbols::{FrameName, NameFrames};
 /// A network is tolerated that makes the program slower by no more than this share of its computation.
 pub const LOSS: f64 = 0.01;
 
+/// Buffers that are smaller or larger by more than this factor may be filled and used otherwise.
+const SIMILAR: f64 = 4.0;
+
 /// When the data of sites are ready and needed, by the sizes of their buffers.
 #[derive(Debug, Default)]
 pub struct Profiles(FxHashMap<(SiteId, Side), Vec<OfSizes>>);
@@ -59,14 +62,15 @@ impl Profiles {
         self.0.contains_key(&(site, side))
     }
 
-    /// Of the buffers whose size is nearest.
+    /// Of the buffers whose size is nearest, if it is near.
     fn get(&self, site: SiteId, side: Side, bytes: u64) -> Option<Profile> {
         let distance = |&OfSizes { least, most, .. }: &OfSizes| {
             let ratio = |a: u64, b: u64| a.max(1) as f64 / b.max(1) as f64;
             ratio(least, bytes).max(ratio(bytes, most)).max(1.0)
         };
         let all = self.0.get(&(site, side))?.iter();
-        all.min_by(|a, b| distance(a).total_cmp(&distance(b))).map(|of| of.profile)
+        let nearest = all.min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+        (distance(nearest) <= SIMILAR).then_some(nearest.profile)
     }
 }
 

@@ -148,6 +148,13 @@ fn one_side_alone_gives_a_lower_bound_and_no_side_nothing() {
     let overlap = row.normalized_overlap.unwrap().sent_while_produced;
     assert_eq!(overlap, Bounds { low: 0.5, estimate: None, high: None });
     assert!(pairs(&trace, &Profiles::default()).is_none());
+    let half = Profile::exactly(Order::Same, 5_000.0, 10.0, WORDS / 2);
+    let of_size = |bytes: i64| {
+        let size = (bytes as u64, bytes as u64);
+        Profiles::new([(site(&trace, "MPI_Isend"), Side::Send, size, half)])
+    };
+    assert!(pairs(&trace, &of_size(BYTES / 2)).is_some());
+    assert!(pairs(&trace, &of_size(BYTES / 5)).is_none(), "other buffers");
 }
 
 #[test]

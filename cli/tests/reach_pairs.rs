@@ -1,0 +1,118 @@
+//! `lapscope reach` of a halo exchange whose words were watched: pairs of sites, and networks.
+
+mod fixture;
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use fixture::{check_documented, command, json, printed};
+use lapscope_data::text::style::display_width;
+use lapscope_fixture::messages::{Rows, What};
+use lapscope_fixture::tables::{Rank, Watch, Watcher};
+
+const STEPS: i64 = 20;
+const STEP: i64 = 1_000_000;
+const BYTES: i64 = 8_000;
+const LAST: i64 = BYTES / 8 - 1;
+const OFFSETS: [i64; 4] = [0, 1_600, 4_800, 7_992];
+/// The completing call is operation 1 of each rank.
+const RECEIVE: i64 = 2;
+const SEND: i64 = 3;
+/// T_AP, T_AC and T_P = T_C of [SA06], nanoseconds.
+const BEFORE: i64 = 50_000;
+const AFTER: i64 = 20_000;
+const WORD: i64 = 100;
+const HIT: i64 = 1_000;
+
+/// Both ranks post at the same time, and are in MPI_Waitall for 12 us. Words are written and read from first to last; each hit
+/// costs a microsecond more.
+fn write(directory: &Path) {
+    for rank in 0..2 {
+        let receive: What = ("MPI_Irecv", "recv", BYTES, 1 - rank, 7);
+        let send: What = ("MPI_Isend", "send", BYTES, 1 - rank, 7);
+        let end_ns = (STEPS + 2) * STEP;
+        Rank { end_ns, ..Rank::plain(rank) }.write(directory, |file| {
+            let mut rows = Rows::default();
+            file.insert(Watcher { hit_ns: Some(HIT), ..Watcher::default() });
+            for begin in (1..=STEPS).map(|step| step * STEP) {
+                let posted = [(receive, begin, 500, 500), (send, begin + 500, 500, 0)];
+                rows.complete("MPI_Waitall", begin + 1_000, 12_000, &posted);
+                for (at, offset) in (0..).zip(OFFSETS) {
+                    let (word, place) = ((offset, BYTES), offset / 8);
+                    let hits_behind = OFFSETS.len() as i64 - 1 - at;
+                    let away = BEFORE + WORD * (LAST - place) + HIT * hits_behind;
+                    file.insert(Watch::send(SEND, begin + 500, word, away));
+                    let away = AFTER + WORD * place + HIT * at;
+                    file.insert(Watch::receive(RECEIVE, (begin, begin + 13_000), word, away));
+                }
+            }
+            rows.write(file);
+        });
+    }
+}
+
+fn holds(bounds: &Value, truth: i64) {
+    let bound = |key: &str| bounds[key].as_f64().unwrap_or_else(|| panic!("{bounds}"));
+    let truth = truth as f64;
+    assert!(bound("low") <= truth && truth <= bound("high"), "{truth} is not in {bounds}");
+    // to the cost of hits
+    assert!(bound("high") - bound("low") <= 10.0 * HIT as f64, "{bounds}");
+}
+
+#[test]
+fn a_halo_exchange_has_what_was_written_down() {
+    let run = tempfile::tempdir().unwrap();
+    write(run.path());
+    let found = json(run.path(), &["reach", "."]);
+    let pairs = &found["reach"]["pairs"];
+    let row = &pairs["rows"][0];
+    assert_eq!(pairs["pair_count"], 1);
+    assert_eq!(
+        (&row["send"]["call"], &row["receive"]["call"]),
+        (&"MPI_Isend".into(), &"MPI_Irecv".into())
+    );
+    assert_eq!((&row["messages"], &row["pattern"]), (&(2 * STEPS).into(), &"concurrent".into()));
+    assert_eq!(row["votes"]["concurrent"], 2 * STEPS);
+    let available = &row["available_ns"];
+    holds(&available["sent_when_produced"]["worst"], BEFORE + AFTER);
+    holds(&available["received_while_consumed"]["worst"], BEFORE + AFTER);
+    holds(&available["sent_while_produced"]["worst"], BEFORE + AFTER + LAST * WORD);
+
+    check_documented([pairs, row, &row["send"], &row["votes"], available, &pairs["totals"]]);
+    let networks = &pairs["networks"];
+    let table = &networks["tables"]["sent_when_produced"];
+    check_documented([
+        &pairs["sizes"][0],
+        networks,
+        &networks["tables"],
+        &table[0],
+        &networks["small_collectives"],
+    ]);
+    check_documented([&available["sent_when_produced"], &available["sent_when_produced"]["worst"]]);
+    // 4 us and 8 us at 1 GB/s are less than there is; 8 ms at 1 MB/s are not
+    let execution = table[2]["execution"].as_array().unwrap();
+    assert_eq!(
+        (table[2]["latency_ns"].as_f64(), execution[6].as_f64()),
+        (Some(4_000.0), Some(1.0))
+    );
+    let computation = networks["computation_ns"].as_f64().unwrap();
+    let exposed = (execution[0].as_f64().unwrap() - 1.0) * computation / (2 * STEPS) as f64;
+    let expected = 4_000.0 + BYTES as f64 * 1e3 - (BEFORE + AFTER) as f64;
+    assert!((exposed - expected).abs() <= 10.0 * HIT as f64, "{exposed} {expected}");
+}
+
+#[test]
+fn its_tables_fit() {
+    let run = tempfile::tempdir().unwrap();
+    write(run.path());
+    for columns in [60, 80, 100, 200] {
+        let mut asked = command(run.path(), &["reach", "."]);
+        let text = printed(asked.env("COLUMNS", columns.to_string()));
+        for head in ["SENDERS AND RECEIVERS", "SIZES", "NETWORKS"] {
+            assert!(text.contains(head), "{head} in\n{text}");
+        }
+        let wide = text.lines().find(|line| display_width(line) > columns);
+        assert_eq!(wide, None, "of {columns}:\n{text}");
+    }
+}

@@ -128,6 +128,12 @@ fn all_in_full() {
     torture(|_, _, _| &[Mode::Off, Mode::Calls, Mode::Timer, Mode::CpuTime, Mode::Thread]);
 }
 
+#[test]
+#[ignore = "ten minutes"]
+fn watched_in_full() {
+    torture(|_, _, _| &[Mode::Reach, Mode::ReachAndTimer]);
+}
+
 /// An allocator that is known by no name, which notices when it is entered from within itself.
 #[test]
 fn allocator_of_another_library() {

@@ -5,14 +5,14 @@
 //! - Messages there and back that *cross*, each posted before the other is received, do not depend on each other: concurrent.
 //! - A message that comes back only after, as that of a ping-pong or of a token on a ring, may depend on the first. It does
 //!   not where both ranks compute at the same time meanwhile: then one just received before it sent.
-//! - A *run* is a row of messages in one direction, ended by one in the other or by a collective. While a long one lasts, a
+//! - A *train* is a row of messages in one direction, ended by one in the other or by a collective. While a long one lasts, a
 //!   ring shift leads from the receiver back to the sender: concurrent. A wavefront does not: pipelined. Messages of the
 //!   middle half are looked at, as wavefronts that follow each other overlap at their ends.
-//! - A run in which its source computes next to nothing, compared with what it computes around it, is one message in parts.
+//! - A train within which its source computes next to nothing, compared with what it computes around it, is one message in parts.
 //!
 //! What none of these tells is not told.
 
-mod runs;
+mod between;
 mod scan;
 
 use rayon::prelude::*;
@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::trace::Presence;
-use runs::Between;
+use between::Between;
 use scan::Scan;
 
 /// A matched message that was received.
@@ -116,7 +116,7 @@ impl Votes {
     }
 }
 
-/// Runs that are looked at, of all ranks together: as many of each two ranks, evenly spread.
+/// Trains that are looked at, of all ranks together: as many of each two ranks, evenly spread.
 const LOOKS: usize = 8_192;
 
 impl Traffic<'_> {

@@ -6,9 +6,9 @@ use rustc_hash::FxHashMap;
 
 use super::{Message, Scan, Traffic, Vote, Votes};
 
-/// A run of fewer messages has no middle.
+/// A train of fewer messages has no middle.
 const LONG: usize = 3;
-/// A source that computes no more within a run than this share of what it computes from there to the next run sends one
+/// A source that computes no more within a train than this share of what it computes from there to the next one sends one
 /// message in parts.
 const IN_PARTS: f64 = 0.05;
 /// Two ranks compute at the same time when they do so for this share of the computation of the one that computes less ...
@@ -17,11 +17,11 @@ const TOGETHER: f64 = 2.0 / 3.0;
 const COMPARABLE: f64 = 0.1;
 
 /// Messages in one direction, with nothing in the other direction and no collective in between.
-struct Run {
+struct Train {
     /// Of [`Between::messages`].
     messages: Range<usize>,
     phase: usize,
-    /// Run of the other direction that comes next, and of this one.
+    /// Train of the other direction that comes next, and of this one.
     answer: Option<usize>,
     next: Option<usize>,
 }
@@ -29,7 +29,7 @@ struct Run {
 pub struct Between<'t> {
     traffic: &'t Traffic<'t>,
     messages: Vec<Message>,
-    runs: Vec<Run>,
+    trains: Vec<Train>,
 }
 
 impl<'t> Between<'t> {
@@ -37,20 +37,25 @@ impl<'t> Between<'t> {
     pub fn new(traffic: &'t Traffic<'t>, places: &[u32]) -> Between<'t> {
         let messages: Vec<Message> =
             places.iter().map(|&place| traffic.messages[place as usize]).collect();
-        let mut runs: Vec<Run> = Vec::new();
+        let mut trains: Vec<Train> = Vec::new();
         for (place, message) in messages.iter().enumerate() {
             let phase = traffic.phase(message.source, message.sent);
-            match runs.last_mut() {
-                Some(run)
-                    if run.phase == phase
-                        && messages[run.messages.start].source == message.source =>
+            match trains.last_mut() {
+                Some(train)
+                    if train.phase == phase
+                        && messages[train.messages.start].source == message.source =>
                 {
-                    run.messages.end = place + 1;
+                    train.messages.end = place + 1;
                 }
-                _ => runs.push(Run { messages: place..place + 1, phase, answer: None, next: None }),
+                _ => trains.push(Train {
+                    messages: place..place + 1,
+                    phase,
+                    answer: None,
+                    next: None,
+                }),
             }
         }
-        let mut between = Between { traffic, messages, runs };
+        let mut between = Between { traffic, messages, trains };
         between.link();
         between
     }
@@ -58,37 +63,37 @@ impl<'t> Between<'t> {
     fn link(&mut self) {
         // by the lower and the higher rank
         let mut behind: [Option<usize>; 2] = [None; 2];
-        for place in (0..self.runs.len()).rev() {
+        for place in (0..self.trains.len()).rev() {
             let first = self.first(place);
             let is_down = usize::from(first.source > first.destination);
-            self.runs[place].next = behind[is_down];
-            self.runs[place].answer = behind[1 - is_down];
+            self.trains[place].next = behind[is_down];
+            self.trains[place].answer = behind[1 - is_down];
             behind[is_down] = Some(place);
         }
     }
 
-    fn first(&self, run: usize) -> &Message {
-        &self.messages[self.runs[run].messages.start]
+    fn first(&self, train: usize) -> &Message {
+        &self.messages[self.trains[train].messages.start]
     }
 
-    /// What the messages tell, by pair of sites. Runs that do not cross others are looked at one by one: so many, evenly
+    /// What the messages tell, by pair of sites. Trains that do not cross others are looked at one by one: so many, evenly
     /// spread.
     pub fn votes(&self, scan: &Scan<'_>, looks: usize) -> FxHashMap<u32, Votes> {
         let crossing = self.crossing();
-        let is_open = |run: &Run| !run.messages.clone().all(|place| crossing[place]);
-        let open = self.runs.iter().filter(|run| is_open(run)).count();
+        let is_open = |train: &Train| !train.messages.clone().all(|place| crossing[place]);
+        let open = self.trains.iter().filter(|train| is_open(train)).count();
         let every = open.div_ceil(looks.max(1)).max(1);
         let mut seen = 0;
         let mut votes: FxHashMap<u32, Votes> = FxHashMap::default();
-        for (place, run) in self.runs.iter().enumerate() {
+        for (place, train) in self.trains.iter().enumerate() {
             let mut vote = None;
-            if is_open(run) {
+            if is_open(train) {
                 if looks > 0 && seen % every == 0 {
                     vote = self.look(place, scan);
                 }
                 seen += 1;
             }
-            for place in run.messages.clone() {
+            for place in train.messages.clone() {
                 let vote = if crossing[place] { Some(Vote::Concurrent) } else { vote };
                 if let Some(vote) = vote {
                     votes.entry(self.messages[place].pair).or_default().add(vote, 1);
@@ -98,19 +103,19 @@ impl<'t> Between<'t> {
         votes
     }
 
-    fn look(&self, run: usize, scan: &Scan<'_>) -> Option<Vote> {
-        let is_long = self.runs[run].messages.len() >= LONG && !self.is_in_parts(run);
+    fn look(&self, train: usize, scan: &Scan<'_>) -> Option<Vote> {
+        let is_long = self.trains[train].messages.len() >= LONG && !self.is_in_parts(train);
         if is_long {
-            Some(self.long(run, scan))
+            Some(self.long(train, scan))
         } else {
-            self.short(run, scan)
+            self.short(train, scan)
         }
     }
 
     /// Which messages cross the nearest one of the other direction.
     fn crossing(&self) -> Vec<bool> {
         let mut crossing = vec![false; self.messages.len()];
-        for pair in self.runs.windows(2) {
+        for pair in self.trains.windows(2) {
             let [before, after] = pair else { continue };
             let (last, first) =
                 (self.messages[before.messages.end - 1], self.messages[after.messages.start]);
@@ -132,21 +137,23 @@ impl<'t> Between<'t> {
         self.traffic.presence[rank as usize].outside(begin, end) as f64
     }
 
-    fn is_in_parts(&self, run: usize) -> bool {
-        let (first, last) = (self.first(run), &self.messages[self.runs[run].messages.end - 1]);
-        let next = self.runs[run].next.map(|next| self.first(next).sent);
+    fn is_in_parts(&self, train: usize) -> bool {
+        let (first, last) =
+            (self.first(train), &self.messages[self.trains[train].messages.end - 1]);
+        let next = self.trains[train].next.map(|next| self.first(next).sent);
         next.is_some_and(|next| {
             let within = self.computes(first.source, first.sent, last.sent);
             within <= IN_PARTS * self.computes(first.source, last.sent, next)
         })
     }
 
-    /// A run that is one message, or too short to have a middle.
-    fn short(&self, run: usize, scan: &Scan<'_>) -> Option<Vote> {
-        let (first, last) = (self.first(run), &self.messages[self.runs[run].messages.end - 1]);
-        let next = self.first(self.runs[run].next?);
+    /// A train that is one message, or too short to have a middle.
+    fn short(&self, train: usize, scan: &Scan<'_>) -> Option<Vote> {
+        let (first, last) =
+            (self.first(train), &self.messages[self.trains[train].messages.end - 1]);
+        let next = self.first(self.trains[train].next?);
         let (source, destination) = (first.source, first.destination);
-        let answered = self.runs[run].answer.map(|answer| self.first(answer));
+        let answered = self.trains[train].answer.map(|answer| self.first(answer));
         let is_answered = answered
             .is_some_and(|answer| answer.sent >= last.received && answer.received <= next.sent);
         if is_answered || scan.follows(destination, source, last.received, next.sent) {
@@ -164,8 +171,8 @@ impl<'t> Between<'t> {
             && a.outside_both(b, begin, end) as f64 >= TOGETHER * less
     }
 
-    fn long(&self, run: usize, scan: &Scan<'_>) -> Vote {
-        let messages = &self.messages[self.runs[run].messages.clone()];
+    fn long(&self, train: usize, scan: &Scan<'_>) -> Vote {
+        let messages = &self.messages[self.trains[train].messages.clone()];
         let (first, last) = (&messages[0], &messages[messages.len() - 1]);
         let (source, destination) = (first.source, first.destination);
         let middle = (messages.len() - 1) / 2;

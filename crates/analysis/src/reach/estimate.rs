@@ -42,9 +42,12 @@ fn all(buffers: &[Buffer], order: Order, side: Side, nearest: f64) -> Option<Bou
     let least: Vec<Seen> = buffers.iter().filter_map(Buffer::least).collect();
     let watched = median(&least)?;
     let high = watched.high.unwrap_or(f64::INFINITY);
+    if order == Order::AtOnce {
+        return Some(Bounds::new(watched.low - nearest, watched.estimate, high));
+    }
     if let Some(worst) = worst_end(buffers, order, side) {
-        let low = worst.low.min(watched.low) - nearest;
-        return Some(Bounds::new(low, watched.estimate, high));
+        let high = worst.high.map_or(high, |of_end| of_end.min(high));
+        return Some(Bounds::new(worst.low.min(high), worst.estimate, high));
     }
     let gap = Gap::of(buffers);
     Some(Bounds::new(gap.low.min(watched.low), gap.likely, high))
@@ -55,10 +58,7 @@ fn worst_end(buffers: &[Buffer], order: Order, side: Side) -> Option<Bounds> {
     let is_last = match (order, side) {
         (Order::Same, Side::Receive) | (Order::Reverse, Side::Send) => false,
         (Order::Same, Side::Send) | (Order::Reverse, Side::Receive) => true,
-        (Order::AtOnce, _) => {
-            return median(&buffers.iter().filter_map(Buffer::least).collect::<Vec<_>>());
-        }
-        (Order::Random | Order::Unknown, _) => return None,
+        (Order::AtOnce | Order::Random | Order::Unknown, _) => return None,
     };
     let end = |buffer: &Buffer| {
         let words = &buffer.words;

@@ -49,14 +49,24 @@ const ORDERED: f64 = 0.4;
 /// An agreement within that of zero is none.
 const UNORDERED: f64 = 0.5;
 
+/// So many hits are between two touches at most, as a rule.
+const SOME_HITS: f64 = 8.0;
+
 /// What the pairs of one request's words say.
 #[derive(Debug, Clone, Copy, Default)]
 struct Pairs {
     /// In order, less those that are not. Of sends the word with the longest time is first, of receives that with the shortest.
     agreeing: f64,
+    /// Of which it is known which came first.
+    known: f64,
     /// Too near each other.
     near: f64,
-    known: f64,
+}
+
+impl Pairs {
+    fn tell(&self) -> bool {
+        self.known + self.near > 0.0
+    }
 }
 
 /// Looks only at words that were drawn: the ends are the same words over and over, so that they tell little of the others.
@@ -70,12 +80,12 @@ pub fn find(buffers: &[Buffer], side: Side, nearest: f64) -> OrderFound {
         .collect();
     let told = Told { side, nearest };
     let within = drawn.iter().map(|words| told.of(pairs_within(words)));
-    let within: Vec<Pairs> = within.filter(|pairs| pairs.known > 0.0).collect();
+    let within: Vec<Pairs> = within.filter(Pairs::tell).collect();
     if within.len() >= LEAST_REQUESTS {
         return judge(&within, true);
     }
     let between = drawn.windows(2).map(|two| told.of(pairs_between(&two[0], &two[1])));
-    let between: Vec<Pairs> = between.filter(|pairs| pairs.known > 0.0).collect();
+    let between: Vec<Pairs> = between.filter(Pairs::tell).collect();
     if between.len() >= LEAST_REQUESTS {
         return judge(&between, false);
     }
@@ -109,10 +119,10 @@ impl Told {
                 1.0
             } else if later.most < -self.nearest {
                 -1.0
-            } else if later.least >= -self.nearest && later.most <= self.nearest {
-                pairs.near += 1.0;
-                0.0
             } else {
+                // times that are not bounds are sure to within some hits
+                let is_sure = later.most - later.least <= SOME_HITS * self.nearest;
+                pairs.near += f64::from(is_sure);
                 continue;
             };
             pairs.known += 1.0;
@@ -128,7 +138,7 @@ fn judge(told: &[Pairs], tells_none: bool) -> OrderFound {
     let known = sum(|pairs| pairs.known);
     let agreement = agreement(told, known);
     let order = match agreement {
-        _ if sum(|pairs| pairs.near) >= MOST * known => Order::AtOnce,
+        _ if sum(|pairs| pairs.near) >= MOST * (known + sum(|pairs| pairs.near)) => Order::AtOnce,
         Interval { low, .. } if low >= ORDERED => Order::Same,
         Interval { high, .. } if high <= -ORDERED => Order::Reverse,
         Interval { low, high, .. } if low >= -UNORDERED && high <= UNORDERED && tells_none => {
@@ -152,7 +162,7 @@ fn agreement(told: &[Pairs], known: f64) -> Interval {
         .map(|pairs| (pairs.agreeing - middle * pairs.known).powi(2))
         .sum();
     let reach = 1.96 * squares.sqrt() / all;
-    let estimate = sum / known;
+    let estimate = if known > 0.0 { sum / known } else { 0.0 };
     Interval {
         low: (middle - reach).clamp(-1.0, estimate),
         estimate,

@@ -194,11 +194,13 @@ impl FileReader<'_> {
 
     fn word(&self, watch: &Watch, watcher: &RankWatcher, hits: &Hits) -> WatchedWord {
         let instruction = |id: Option<i64>| id.and_then(|id| self.of_file.instruction(id));
-        let cost = watcher.hit.unwrap_or_default().0 * hits.beside(watch) as i64;
-        let ns = (watch.away_outside_mpi().0 - cost).max(0) as f64;
+        // each hit of another word meanwhile cost something, and no more than was measured where the processor was shared
+        let ns = watch.away_outside_mpi().0.max(0) as f64;
+        let cost = watcher.hit.unwrap_or_default().0 as f64 * hits.beside(watch) as f64;
+        let least = (ns - cost).max(0.0);
         let away = match watch.result {
-            WatchResult::Touched => Seen::exactly(ns),
-            WatchResult::Untouched => Seen::at_least(ns),
+            WatchResult::Touched => Seen { least, most: ns },
+            WatchResult::Untouched => Seen::at_least(least),
             WatchResult::Often => Seen::at_most(ns),
         };
         // others may have touched it later, or earlier

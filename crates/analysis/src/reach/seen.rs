@@ -111,13 +111,15 @@ impl Sorted {
         Sorted { least, most }
     }
 
-    /// The median where it is the same whatever the times were within their bounds.
+    /// The median where it is nearly the same whatever the times were within their bounds.
     fn median(&self) -> Option<f64> {
+        const NEARLY: f64 = 0.25;
         let middle = |sorted: &[f64]| {
             let upper = *sorted.get(sorted.len() / 2)?;
             Some((sorted[(sorted.len() - 1) / 2] + upper) / 2.0)
         };
-        middle(&self.least).filter(|median| middle(&self.most) == Some(*median))
+        let (least, most) = (middle(&self.least)?, middle(&self.most)?);
+        (most - least <= NEARLY * most && most.is_finite()).then_some((least + most) / 2.0)
     }
 }
 

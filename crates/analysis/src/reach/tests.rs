@@ -89,11 +89,6 @@ fn exactly(ns: f64) -> Option<Bounds> {
     Some(Bounds { low: ns, estimate: Some(ns), high: Some(ns) })
 }
 
-/// That of which 1 us, a hit, is not sure.
-fn nearly(low: f64, estimate: f64) -> Option<Bounds> {
-    Some(Bounds { low, estimate: Some(estimate), high: Some(estimate) })
-}
-
 #[test]
 fn a_receive_whose_words_are_used_in_order() {
     let reach = run(in_order(200_000), nothing);
@@ -101,11 +96,12 @@ fn a_receive_whose_words_are_used_in_order() {
     assert_eq!((site.place.call.as_str(), site.side), ("MPI_Irecv", Side::Receive));
     assert_eq!((site.buffers, site.words, site.ranks), (12, 48, 1));
     assert_eq!(site.order.order, Order::Same);
-    assert_eq!(site.all, nearly(199_000.0, 200_000.0));
-    // of the words that were drawn half are at 220 us, half at 260 us
-    assert_eq!(site.half.map(|half| (half.low, half.high)), Some((220_000.0, Some(260_000.0))));
+    assert_eq!(site.all, exactly(200_000.0));
+    // of the words that were drawn half are at 220 us, half at 260 us; up to two hits lie before
+    assert_eq!(site.half.map(|half| (half.low, half.high)), Some((220_000.0, Some(262_000.0))));
     let word = site.word.unwrap();
-    assert!((word.estimate.unwrap() - 100.0).abs() < 1e-6 && word.low > 98.0, "{word:?}");
+    // 99.9 us and three hits lie between the first and the last of 1000 words
+    assert!((word.estimate.unwrap() - 101.4 / 0.999).abs() < 0.2 && word.low > 98.0, "{word:?}");
     let [line] = site.touchers.as_slice() else { panic!("{:?}", site.touchers) };
     assert_eq!((line.toucher, line.words, line.share), (Toucher::Program, 48, 1.0));
     assert_eq!(line.decisive_share, 1.0);
@@ -134,7 +130,7 @@ fn a_wait_saves_no_more_than_it_took() {
 fn data_that_are_used_at_once_keep_the_wait_where_it_is() {
     let reach = run(in_order(500), nothing);
     let site = only(&reach);
-    assert_eq!(site.all, nearly(0.0, 500.0));
+    assert_eq!(site.all, exactly(500.0));
     assert_eq!(site.verdict, Verdict::HalfMovable, "20 and 60 us pass before the drawn words");
     let reach = run(at_once, nothing);
     assert_eq!(only(&reach).order.order, Order::AtOnce);
@@ -155,7 +151,7 @@ fn a_send_whose_last_word_is_written_long_before_the_post() {
     let reach = run(no_receive, sends);
     let site = only(&reach);
     assert_eq!((site.place.call.as_str(), site.order.order), ("MPI_Isend", Order::Same));
-    assert_eq!(site.all, nearly(29_000.0, 30_000.0));
+    assert_eq!(site.all, exactly(30_000.0));
     // the last word, which decides, is written by the second instruction
     let lines: Vec<(String, f64, f64)> = site
         .touchers
@@ -180,8 +176,7 @@ fn words_that_nobody_touched_or_that_were_written_often_are_bounds() {
     let site = only(&reach);
     let at_least = Some(Bounds { low: 300_000.0, estimate: None, high: None });
     assert_eq!((site.all, site.half), (at_least, at_least));
-    let order = Note::NoOrder;
-    assert_eq!(site.notes, [Note::Untouched { share: 1.0, reused: 1.0 }, order.clone()]);
+    assert_eq!(site.notes, [Note::Untouched { share: 1.0, reused: 1.0 }, Note::NoOrder]);
     assert_eq!(site.worth.recoverable_ns, Nanos(12 * WAIT_NS));
     let often = |file: &Fixture, begin: i64| {
         for offset in OFFSETS {
@@ -192,7 +187,7 @@ fn words_that_nobody_touched_or_that_were_written_often_are_bounds() {
     let reach = run(no_receive, often);
     let at_most = Some(Bounds { low: 0.0, estimate: None, high: Some(1_500.0) });
     assert_eq!((only(&reach).all, only(&reach).half), (at_most, at_most));
-    assert_eq!(only(&reach).notes, [Note::Often { share: 1.0 }, order]);
+    assert_eq!(only(&reach).notes, [Note::Often { share: 1.0 }], "all within two hits");
     assert_eq!(only(&reach).verdict, Verdict::AtOnce);
 }
 
@@ -214,8 +209,9 @@ fn what_mpi_reads_next_and_what_is_copied() {
     let [copy] = site.copies.as_slice() else { panic!("{:?}", site.copies) };
     assert_eq!(copy.site.as_ref().unwrap().short(), "app+0x800");
     assert_eq!((copy.words, copy.touchers[0].words), (12, 12));
-    // the touch of the first word came before, and cost 1 us
-    assert_eq!(copy.all, exactly(399_000.0));
+    // the touch of the first word came before, and cost 1 us at most
+    let about = Bounds { low: 399_000.0, estimate: Some(399_500.0), high: Some(400_000.0) };
+    assert_eq!(copy.all, Some(about));
 }
 
 #[test]
@@ -308,8 +304,8 @@ fn advice_moves_the_wait_to_the_line_that_needs_its_data() {
     assert!((1_900_000..=1_920_000).contains(&time.0), "{time:?}");
     assert_eq!(
         sentence,
-        "Move MPI_Waitall app+0x300 to before app+0x700, on every rank: its data are first touched there, 200 µs (199 to 200 µs) \
-         later; hides 100.0 % of a transfer. It completes sends, too: their buffers must not be written before."
+        "Move MPI_Waitall app+0x300 to before app+0x700, on every rank: its data are first touched there, 200 µs later; \
+         hides 100.0 % of a transfer. It completes sends, too: their buffers must not be written before."
     );
 }
 
@@ -320,7 +316,7 @@ fn advice_on_a_wait_saves_no_more_than_it_could_be_later() {
         panic!("{told:#?}")
     };
     // from the post of the send to the end of MPI_Waitall a transfer takes 51 us
-    assert!(sentence.contains("20.0 µs (19.0 to 20.0 µs) later; hides 39.2 % of a transfer."));
+    assert!(sentence.contains("20.0 µs later; hides 39.2 % of a transfer."));
     let cures: Vec<Cure> = rest.iter().map(|(cure, ..)| *cure).collect();
     assert_eq!(cures, [Cure::NothingToHideBehind, Cure::PartnerLate]);
     let before: i64 = advice(no_receive, ready_at_post).iter().map(|(_, time, _)| time.0).sum();

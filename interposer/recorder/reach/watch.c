@@ -175,6 +175,13 @@ static int is_copying(const struct watch *watch, const struct watchpoint_hit *hi
             (watch->point.seen == 1 && hit->address - watch->copy->instruction + LOOP_BYTES <= 2 * LOOP_BYTES));
 }
 
+/* The stack pointer stood above the word, or what must not touch the program's data did: the buffer's function has returned. */
+static int is_of_another_frame(const struct watch *watch, const struct watchpoint_hit *hit)
+{
+    return watch->on_stack &&
+           ((hit->registers && hit->value[0] > watch->word.at) || callsite_is_in_loader(hit->address));
+}
+
 /* `inside`: this thread is in MPI, since watcher->entered. */
 static void note_hit(struct watcher *watcher, struct watch *watch, const struct watchpoint_hit *hit, int inside)
 {
@@ -183,8 +190,12 @@ static void note_hit(struct watcher *watcher, struct watch *watch, const struct 
         watch->was_copied = 1;
         return;
     }
-    if (touch->is_known && watch->subject.side == SPOOL_WATCH_RECEIVE)
+    if (watch->has_returned || (touch->is_known && watch->subject.side == SPOOL_WATCH_RECEIVE))
         return;
+    if (!touch->is_known && is_of_another_frame(watch, hit)) {
+        watch->has_returned = 1;
+        return;
+    }
     touch->is_known = 1;
     touch->by_mpi = inside;
     touch->hit = *hit;
@@ -276,6 +287,11 @@ static uint32_t touched_by(struct watcher *watcher, struct watch *watch)
     struct touch *touch = &watch->touch;
     if (!touch->by_mpi)
         find_frames(touch);
+    /* calls that are not recorded: MPI_Pack, MPI_Unpack, MPI_Reduce_local */
+    if (!touch->by_mpi && callsite_is_in_mpi(touch->frames[touch->frame_count - 1])) {
+        touch->by_mpi = 1;
+        return 0;
+    }
     return callsite_define(watcher->thread, touch->frames, touch->frame_count);
 }
 
@@ -300,6 +316,7 @@ static uint64_t between(uint64_t begin, uint64_t end)
 static void end_touched(struct watcher *watcher, struct watch *watch)
 {
     const struct touch *touch = &watch->touch;
+    uint32_t path = touched_by(watcher, watch);
     struct spool_watch row = {.operation = watch->subject.operation->id,
                               .result = SPOOL_WATCH_TOUCHED,
                               .toucher = touch->by_mpi ? SPOOL_TOUCHED_BY_MPI : SPOOL_TOUCHED_BY_PROGRAM,
@@ -308,7 +325,7 @@ static void end_touched(struct watcher *watcher, struct watch *watch)
                               .away_ticks = between(watch->edge + between(watch->own, touch->own) + (touch->hit.ns ? watch_cost.before : 0),
                                                     touch->ticks),
                               .away_mpi_ticks = between(watch->mpi_ticks, touch->mpi_ticks),
-                              .path = touched_by(watcher, watch)};
+                              .path = path};
     put_row(watcher, watch, &row);
     set_free(watcher, watch);
 }
@@ -347,6 +364,7 @@ static void end_sent(struct watcher *watcher, struct watch *watch, const struct 
     int often = touch->is_known && watch->point.left == 0;
     uint64_t from = touch->is_known ? touch->ticks : watch->since.ticks;
     uint64_t mpi_from = touch->is_known ? touch->mpi_ticks : watch->mpi_ticks;
+    uint32_t path = touch->is_known ? touched_by(watcher, watch) : 0;
     uint64_t own = touch->is_known ? touch->own + (touch->hit.ns ? watch_cost.before : 0) : watch->own;
     struct spool_watch row = {.operation = operation->id,
                               .result = often             ? SPOOL_WATCH_OFTEN
@@ -359,7 +377,7 @@ static void end_sent(struct watcher *watcher, struct watch *watch, const struct 
                               .edge_begin = begin,
                               .away_ticks = between(from + between(own, watcher->own), begin),
                               .away_mpi_ticks = between(mpi_from, mpi_ticks),
-                              .path = touch->is_known ? touched_by(watcher, watch) : 0};
+                              .path = path};
     put_row(watcher, watch, &row);
     learn_delay(watch, often, begin);
     set_free(watcher, watch);
@@ -370,7 +388,7 @@ static void end_sent(struct watcher *watcher, struct watch *watch, const struct 
 /* The function that had the buffer on its stack has returned when the caller's frame lies above it. */
 static int is_gone(struct watcher *watcher, struct watch *watch, uint64_t now)
 {
-    if (!watch->on_stack || watch->subject.buffer.begin >= watcher->thread->inside) {
+    if (!watch->on_stack || (watch->subject.buffer.begin >= watcher->thread->inside && !watch->has_returned)) {
         watch->alive = now;
         return 0;
     }

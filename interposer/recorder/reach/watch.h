@@ -66,6 +66,7 @@ struct watch {
     uint64_t edge;                     /* ticks: when MPI let go */
     struct instant since;              /* when watching began */
     uint64_t mpi_ticks, own;           /* the thread's at the edge, or when watching began */
+    int has_returned;                  /* on the stack: a hit has shown it */
     uint64_t alive;                    /* on the stack: when its function was last seen not to have returned */
     struct copy *copy;                 /* one step further: the word is where it was copied to, or from; NULL: it is the buffer's */
     uint64_t contents;                 /* of that place when MPI let go of the buffer */

@@ -246,6 +246,29 @@ int callsite_is_in_libc(uintptr_t address)
     return object && object == libc;
 }
 
+int callsite_is_in_mpi(uintptr_t address)
+{
+    static const char *const names[] = {"libmpi", "libopen-pal", "libopen-rte", "libpmix", "libucp", "libuct", "libucs",
+                                        "libfabric", "mca_"};
+    Dl_info info;
+    if (!dladdr((const void *)address, &info) || !info.dli_fname)
+        return 0;
+    const char *slash = strrchr(info.dli_fname, '/'), *name = slash ? slash + 1 : info.dli_fname;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strncmp(name, names[i], strlen(names[i])) == 0)
+            return 1;
+    return 0;
+}
+
+int callsite_is_in_loader(uintptr_t address)
+{
+    static const void *loader;
+    const void *object = object_of(address);
+    if (!loader)
+        loader = object_of((uintptr_t)dlsym(RTLD_DEFAULT, "_r_debug"));
+    return object && (object == loader || object == object_of((uintptr_t)callsite_is_in_loader));
+}
+
 /* --- the cache ---------------------------------------------------------------------------------------------------- */
 
 void callsite_configure(void)

@@ -60,8 +60,10 @@ unsigned callsite_path(uint32_t path, const uintptr_t **frames);
 /* The id in the spool of a path of a few addresses that were found otherwise than by unwinding; 0: no room. */
 uint32_t callsite_define(struct thread *t, const uintptr_t *frames, unsigned count);
 
-/* Whether an instruction is one of the C library's. */
+/* Whose an instruction is: the C library's; that of an MPI or of what it is made of; the dynamic linker's or the recorder's. */
 int callsite_is_in_libc(uintptr_t address);
+int callsite_is_in_mpi(uintptr_t address);
+int callsite_is_in_loader(uintptr_t address);
 
 /* Reads LAPSCOPE_CALLPATH and LAPSCOPE_CALLPATH_DEPTH. Without paths, call sites are still told apart by return
  * address, for what they remember, but all have path 0. */

@@ -4,11 +4,12 @@ mod fixture;
 
 use std::process::Command;
 
+use assert_cmd::assert::OutputAssertExt;
 use fixture::{answer, check_documented, command, failure, json, text};
-use lapscope_fixture::full;
 use lapscope_fixture::library::library;
 use lapscope_fixture::small::{self, run as small_run};
-use lapscope_fixture::tables::{Rank, Watcher};
+use lapscope_fixture::tables::{Rank, Watch, Watcher};
+use lapscope_fixture::{edit_rank, full};
 
 fn recording(directory: &std::path::Path, arguments: &[&str]) -> Command {
     let mut command = command(directory, arguments);
@@ -127,4 +128,43 @@ fn sites_are_rows() {
     assert_eq!(none.trim_end(), rows[0].join(","));
     let table = answer(run.path(), &["reach", ".", "--format", "markdown"]);
     assert_eq!(table.lines().count(), 2 + 2);
+}
+
+/// The greatest values that a file may hold, and words that lie where no buffer is, of as many buffers as are needed to say
+/// something of them.
+#[test]
+fn values_at_the_ends_of_what_is_believed_are_summed() {
+    const LONGEST: i64 = lapscope_data::model::bounds::LONGEST_NS;
+    const MOST_BYTES: i64 = lapscope_data::model::bounds::MOST_BYTES;
+    for change in [
+        format!("buffer_bytes = {MOST_BYTES}, offset = {MOST_BYTES} - id"),
+        format!("away_ns = {LONGEST}, away_mpi_ns = id"),
+        format!("away_ns = id % 2 * {LONGEST}, away_mpi_ns = (id + 1) % 2 * {LONGEST}"),
+        format!("begin_ns = {LONGEST} - id, edge_begin_ns = {LONGEST}"),
+        format!("buffer_bytes = 0, offset = id * 1000, hits = {}", 1_i64 << 48),
+        "result = 'often'".to_owned(),
+        "result = 'untouched', toucher = NULL, call_path_id = NULL, let_go = 'late'".to_owned(),
+        "toucher = NULL, call_path_id = NULL".to_owned(),
+        "toucher = 'mpi', call_path_id = 2, on_stack = 1, sparse = 1".to_owned(),
+        "copy_path_id = id % 8 + 1".to_owned(),
+        "operation_id = 3".to_owned(),
+    ] {
+        let run = tempfile::tempdir().unwrap();
+        full::write(run.path());
+        edit_rank(run.path(), 0, |file| {
+            for number in 0..100 {
+                let (place, at) = ((8 * number, 1_000), 2_500 + number);
+                file.insert(Watch::send(small::ISEND, at, place, 10 * number));
+                file.insert(Watch::receive(small::IRECV, (at, 30_001), place, 10 * number));
+            }
+            file.change(&format!("UPDATE watch SET {change}"));
+        });
+        for arguments in [&["reach", "."], &["report", "."]] {
+            for format in ["text", "json"] {
+                command(run.path(), &[&arguments[..], &["--format", format]].concat())
+                    .assert()
+                    .success();
+            }
+        }
+    }
 }

@@ -20,8 +20,7 @@ const MOST_COPIES: usize = 3;
 /// Of the writer.
 pub fn write(out: &mut dyn Write, reach: &Reach, run_ns: Nanos, style: Style) -> io::Result<()> {
     writeln!(out, "\n{}", style.wrap(&answer(reach, run_ns), "", "  "))?;
-    let note =
-        "the time that an earlier post, or a later wait, could save at most, summed over ranks";
+    let note = "the time that was waited for them, summed over ranks";
     writeln!(out, "\n{}", style.headed_dimly("POSTS AND WAITS", note))?;
     let times: Vec<String> = reach.sites.iter().map(|site| time(site.worth.at_stake())).collect();
     let width = times.iter().map(|time| display_width(time) + 2).max().unwrap_or(0).max(10);

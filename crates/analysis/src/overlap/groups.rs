@@ -226,6 +226,11 @@ pub(super) fn late_pairs(trace: &Trace, measured: &Measured) -> Vec<LatePair> {
 }
 
 impl Measured {
+    /// Places in [`Trace::ranks`] of the ranks that were asked for.
+    pub(crate) fn places(&self) -> impl Iterator<Item = usize> + '_ {
+        self.ranks.iter().map(|&(place, _)| place)
+    }
+
     /// Time in calls that completed requests, by where these were posted and by the call; of blocking calls both are theirs.
     pub(crate) fn exposed_by_completion(&self, trace: &Trace) -> BTreeMap<(SiteId, SiteId), Nanos> {
         let mut exposed: BTreeMap<(SiteId, SiteId), Nanos> = BTreeMap::new();

@@ -18,7 +18,7 @@ pub struct Transfer {
     pub reference: Nanos,
 }
 
-/// All transfers of a run.
+/// All transfers of a run, or of the ranks that were asked for.
 #[derive(Debug, Default)]
 pub struct Transfers {
     /// By site, side and bytes.
@@ -35,7 +35,7 @@ impl Transfers {
     /// `measured`: of the same trace.
     pub fn of(trace: &Trace, reference: &Reference, measured: &Measured) -> Transfers {
         let mut transfers = Transfers::default();
-        for rank in 0..trace.ranks.len() {
+        for rank in measured.places() {
             transfers.add_rank(trace, rank, reference);
         }
         transfers.exposed = measured.exposed_by_completion(trace);

@@ -194,14 +194,14 @@ impl FileReader<'_> {
 
     fn word(&self, watch: &Watch, watcher: &RankWatcher, hits: &Hits) -> WatchedWord {
         let instruction = |id: Option<i64>| id.and_then(|id| self.of_file.instruction(id));
-        // each hit of another word meanwhile cost something, and no more than was measured where the processor was shared
-        let ns = watch.away_outside_mpi().0.max(0) as f64;
-        let cost = watcher.hit.unwrap_or_default().0 as f64 * hits.beside(watch) as f64;
-        let least = (ns - cost).max(0.0);
+        // the recorder has taken off what hits of other words cost, each as much as was measured at the start: where the
+        // processor is less busy than it was then, that was too much
+        let least = watch.away_outside_mpi().0.max(0) as f64;
+        let most = least + watcher.hit.unwrap_or_default().0 as f64 * hits.beside(watch) as f64;
         let away = match watch.result {
-            WatchResult::Touched => Seen { least, most: ns },
+            WatchResult::Touched => Seen { least, most },
             WatchResult::Untouched => Seen::at_least(least),
-            WatchResult::Often => Seen::at_most(ns),
+            WatchResult::Often => Seen::at_most(most),
         };
         // others may have touched it later, or earlier
         let away = if watcher.others_may_touch { Seen { least: 0.0, ..away } } else { away };

@@ -4,7 +4,8 @@
 //! In a pipelined one it does. Messages between two ranks are taken in the order of their posts, and four things tell:
 //! - Messages there and back that *cross*, each posted before the other is received, do not depend on each other: concurrent.
 //! - A message that comes back only after, as that of a ping-pong or of a token on a ring, may depend on the first. It does
-//!   not where both ranks compute at the same time meanwhile: then one just received before it sent.
+//!   not where both ranks compute at the same time meanwhile: then one just received before it sent. Where neither computes,
+//!   nothing is told.
 //! - A *train* is a row of messages in one direction, ended by one in the other or by a collective. While a long one lasts, a
 //!   ring shift leads from the receiver back to the sender: concurrent. A wavefront does not: pipelined. Messages of the
 //!   middle half are looked at, as wavefronts that follow each other overlap at their ends.
@@ -61,6 +62,8 @@ pub struct Votes {
     pub concurrent: u64,
     pub pipelined: u64,
     pub dependent: u64,
+    /// They were looked at and tell nothing.
+    pub untold: u64,
 }
 
 /// How two sites communicate.
@@ -84,11 +87,12 @@ pub enum Pattern {
 const LEAST_VOTES: u64 = 8;
 
 impl Votes {
-    fn add(&mut self, vote: Vote, messages: u64) {
+    fn add(&mut self, vote: Option<Vote>) {
         match vote {
-            Vote::Concurrent => self.concurrent += messages,
-            Vote::Pipelined => self.pipelined += messages,
-            Vote::Dependent => self.dependent += messages,
+            Some(Vote::Concurrent) => self.concurrent += 1,
+            Some(Vote::Pipelined) => self.pipelined += 1,
+            Some(Vote::Dependent) => self.dependent += 1,
+            None => self.untold += 1,
         }
     }
 
@@ -96,13 +100,14 @@ impl Votes {
         self.concurrent += other.concurrent;
         self.pipelined += other.pipelined;
         self.dependent += other.dependent;
+        self.untold += other.untold;
     }
 
-    /// What two thirds say.
+    /// What two thirds of those say that tell, where most do.
     pub fn pattern(&self) -> Pattern {
         let all = self.concurrent + self.pipelined + self.dependent;
         let is_most = |votes: u64| 3 * votes >= 2 * all;
-        if all < LEAST_VOTES {
+        if all < LEAST_VOTES.max(self.untold) {
             Pattern::Unknown
         } else if is_most(self.concurrent) {
             Pattern::Concurrent

@@ -16,6 +16,9 @@ const TOGETHER: f64 = 2.0 / 3.0;
 /// ... and when that one computes at least this share of what the other does.
 const COMPARABLE: f64 = 0.1;
 
+/// Where neither computes for this share of the time in between, nothing tells what an answer depends on.
+const IDLE: f64 = 0.05;
+
 /// Messages in one direction, with nothing in the other direction and no collective in between.
 struct Train {
     /// Of [`Between::messages`].
@@ -86,17 +89,14 @@ impl<'t> Between<'t> {
         let mut seen = 0;
         let mut votes: FxHashMap<u32, Votes> = FxHashMap::default();
         for (place, train) in self.trains.iter().enumerate() {
-            let mut vote = None;
-            if is_open(train) {
-                if looks > 0 && seen % every == 0 {
-                    vote = self.look(place, scan);
-                }
-                seen += 1;
-            }
+            let is_open = is_open(train);
+            let is_looked_at = is_open && looks > 0 && seen % every == 0;
+            seen += usize::from(is_open);
+            let vote = is_looked_at.then(|| self.look(place, scan));
             for place in train.messages.clone() {
-                let vote = if crossing[place] { Some(Vote::Concurrent) } else { vote };
+                let vote = if crossing[place] { Some(Some(Vote::Concurrent)) } else { vote };
                 if let Some(vote) = vote {
-                    votes.entry(self.messages[place].pair).or_default().add(vote, 1);
+                    votes.entry(self.messages[place].pair).or_default().add(vote);
                 }
             }
         }
@@ -157,18 +157,28 @@ impl<'t> Between<'t> {
         let is_answered = answered
             .is_some_and(|answer| answer.sent >= last.received && answer.received <= next.sent);
         if is_answered || scan.follows(destination, source, last.received, next.sent) {
-            let is_together = self.compute_together(source, destination, first.sent, next.sent);
-            return Some(if is_together { Vote::Concurrent } else { Vote::Dependent });
+            return self.in_turns(source, destination, first.sent, next.sent);
         }
-        scan.leads(destination, source, first.sent, next.sent).then_some(Vote::Concurrent)
+        // others post in the same step, a little before or behind
+        let half = (next.sent - first.sent) / 2;
+        let leads = scan.leads(destination, source, first.sent - half, first.sent + half);
+        leads.then_some(Vote::Concurrent)
     }
 
-    fn compute_together(&self, a: u32, b: u32, begin: i64, end: i64) -> bool {
+    /// Of two ranks that answer each other: whether they have to.
+    fn in_turns(&self, a: u32, b: u32, begin: i64, end: i64) -> Option<Vote> {
         let (of_a, of_b) = (self.computes(a, begin, end), self.computes(b, begin, end));
         let [a, b] = [a, b].map(|rank| self.traffic.presence[rank as usize]);
-        let less = of_a.min(of_b);
-        less > COMPARABLE * of_a.max(of_b)
+        let (less, more) = (of_a.min(of_b), of_a.max(of_b));
+        if more < IDLE * (end - begin) as f64 {
+            None
+        } else if less > COMPARABLE * more
             && a.outside_both(b, begin, end) as f64 >= TOGETHER * less
+        {
+            Some(Vote::Concurrent)
+        } else {
+            Some(Vote::Dependent)
+        }
     }
 
     fn long(&self, train: usize, scan: &Scan<'_>) -> Vote {

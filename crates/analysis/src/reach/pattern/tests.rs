@@ -181,18 +181,23 @@ fn a_wavefront_of_single_blocks_is_not_concurrent() {
     assert!(matches!(pattern, Pattern::Dependent | Pattern::Pipelined), "{pattern:?}");
 }
 
+fn ping_pong(work: i64, answer: i64) -> Pattern {
+    let program = Program::of(2, |rank| {
+        let turn = match rank {
+            0 => [Compute(work), Send(1), Receive(1), Compute(0)],
+            _ => [Receive(0), Compute(answer), Send(0), Compute(0)],
+        };
+        turn.into_iter().cycle().take(80).collect()
+    });
+    program.pattern()
+}
+
 #[test]
 fn a_ping_pong_is_dependent() {
-    for (work, answer) in [(0, 0), (WORK, 0), (0, WORK), (WORK, WORK)] {
-        let program = Program::of(2, |rank| {
-            let turn = match rank {
-                0 => [Compute(work), Send(1), Receive(1), Compute(0)],
-                _ => [Receive(0), Compute(answer), Send(0), Compute(0)],
-            };
-            turn.into_iter().cycle().take(80).collect()
-        });
-        assert_eq!(program.pattern(), Pattern::Dependent, "{work} {answer}");
+    for (work, answer) in [(WORK, 0), (0, WORK), (WORK, WORK)] {
+        assert_eq!(ping_pong(work, answer), Pattern::Dependent, "{work} {answer}");
     }
+    assert_eq!(ping_pong(0, 0), Pattern::Unknown, "nothing is computed with what comes");
 }
 
 #[test]

@@ -171,16 +171,20 @@ fn order(site: &SiteReach) -> Option<&'static str> {
 /// "copied at pack halo.c:31; the copy is first used at solve step.c:12, 3.20 ms behind the wait"
 fn copied(copy: &CopiedBy, side: Side) -> String {
     let at = copy.site.as_ref().map_or_else(|| "an unknown place".to_owned(), |site| site.short());
-    let by = copy.touchers.first().map(|by| format!(" {}", toucher(by))).unwrap_or_default();
-    let away = copy.all.as_ref().map(bounds);
+    let Some(by) = copy.touchers.first().map(toucher) else { return format!("copied at {at}") };
+    let away = |where_to: &str| {
+        let away = copy.all.as_ref().map(bounds);
+        away.map(|away| format!(", {away} {where_to}")).unwrap_or_default()
+    };
     match side {
         Side::Receive => {
-            let away = away.map(|away| format!(", {away} behind the wait")).unwrap_or_default();
-            format!("copied at {at}; the copy is first used{by}{away}")
+            format!("copied at {at}; the copy is first used {by}{}", away("behind the wait"))
         }
         Side::Send => {
-            let away = away.map(|away| format!(", {away} before the post")).unwrap_or_default();
-            format!("copied at {at}; what is copied is last written{by}{away}")
+            format!(
+                "copied at {at}; what is copied is last written {by}{}",
+                away("before the post")
+            )
         }
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! A few words of each buffer are watched: the first, the last, and others drawn at random. What is wanted of *all* of a
 //! buffer hangs on its worst word, which mostly was not watched. The worst of those that were is no better than it, so that
-//! their median over requests has an upper bound that holds whatever the order. For the lower bound the order counts: where
-//! it makes an end the worst word, that was watched; else the words drawn leave a gap below the least of them, as wide as
-//! the others are apart on the average ([SA06] takes one time from word to word).
+//! their median over requests has an upper bound that holds whatever the order, and so has each end's. For the lower bound
+//! the order counts: where it makes an end the worst word, that was watched; else the words drawn leave a gap below the
+//! least of them, as wide as the others are apart on the average ([SA06] takes one time from word to word).
 
 use super::order::{find, Order, OrderFound};
 use super::seen::{median, median_of_words, Bounds, Seen, LEAST_REQUESTS};
@@ -41,32 +41,29 @@ pub fn estimate(buffers: &[Buffer], side: Side, nearest: f64) -> Found {
 fn all(buffers: &[Buffer], order: Order, side: Side, nearest: f64) -> Option<Bounds> {
     let least: Vec<Seen> = buffers.iter().filter_map(Buffer::least).collect();
     let watched = median(&least)?;
-    let high = watched.high.unwrap_or(f64::INFINITY);
-    if order == Order::AtOnce {
-        return Some(Bounds::new(watched.low - nearest, watched.estimate, high));
-    }
-    if let Some(worst) = worst_end(buffers, order, side) {
-        let high = worst.high.map_or(high, |of_end| of_end.min(high));
-        return Some(Bounds::new(worst.low.min(high), worst.estimate, high));
-    }
-    let gap = Gap::of(buffers);
-    Some(Bounds::new(gap.low.min(watched.low), gap.likely, high))
+    let [first, last] = [end(buffers, Word::is_first), end(buffers, Word::is_last)];
+    // the worst word has no more than any word that is the same of every buffer
+    let highs = [Some(watched), first, last].into_iter().flatten().filter_map(|it| it.high);
+    let high = highs.fold(f64::INFINITY, f64::min);
+    let worst = match (order, side) {
+        (Order::Same, Side::Receive) | (Order::Reverse, Side::Send) => first,
+        (Order::Same, Side::Send) | (Order::Reverse, Side::Receive) => last,
+        (Order::AtOnce, _) => Some(Bounds { low: watched.low - nearest, ..watched }),
+        (Order::Random | Order::Unknown, _) => None,
+    };
+    Some(match worst {
+        Some(worst) => Bounds::new(worst.low.min(high), worst.estimate, high),
+        None => {
+            let gap = Gap::of(buffers);
+            Bounds::new(gap.low.min(watched.low).min(high), gap.likely, high)
+        }
+    })
 }
 
-/// The word that is the worst of every buffer because of the order, where it was watched often enough.
-fn worst_end(buffers: &[Buffer], order: Order, side: Side) -> Option<Bounds> {
-    let is_last = match (order, side) {
-        (Order::Same, Side::Receive) | (Order::Reverse, Side::Send) => false,
-        (Order::Same, Side::Send) | (Order::Reverse, Side::Receive) => true,
-        (Order::AtOnce | Order::Random | Order::Unknown, _) => return None,
-    };
-    let end = |buffer: &Buffer| {
-        let words = &buffer.words;
-        if is_last { words.last() } else { words.first() }
-            .filter(|word| word.is_end())
-            .map(|word| word.away)
-    };
-    median(&buffers.iter().filter_map(end).collect::<Vec<_>>())
+/// The first, or the last, word of buffers, where it was watched often enough.
+fn end(buffers: &[Buffer], is_it: fn(&Word) -> bool) -> Option<Bounds> {
+    let words = buffers.iter().filter_map(|buffer| buffer.words.iter().find(|word| is_it(word)));
+    median(&words.map(|word| word.away).collect::<Vec<_>>())
 }
 
 /// How far the worst word of a buffer may lie below those that were drawn.

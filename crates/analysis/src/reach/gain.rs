@@ -90,14 +90,12 @@ impl Verdict {
         let little = reference.map_or(0.0, |reference| reference.0 as f64 * LITTLE);
         let worth = little.max(2.0 * nearest.0 as f64);
         let (Some(all), Some(half)) = (found.all, found.half) else { return Verdict::Unknown };
-        if all.likely() > worth {
-            Verdict::Movable
-        } else if half.likely() > worth {
-            Verdict::HalfMovable
-        } else if all.high.is_some_and(|high| high <= worth) {
-            Verdict::AtOnce
-        } else {
-            Verdict::Unknown
+        let is_nothing = all.estimate.or(all.high).is_some_and(|most| most <= worth);
+        match is_nothing {
+            false if all.likely() > worth => Verdict::Movable,
+            false => Verdict::Unknown,
+            true if half.likely() > worth => Verdict::HalfMovable,
+            true => Verdict::AtOnce,
         }
     }
 }

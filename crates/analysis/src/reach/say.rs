@@ -77,10 +77,13 @@ fn decisive(site: &SiteReach) -> String {
 pub fn sentence(site: &SiteReach) -> String {
     let (Some(all), Some(half)) = (&site.all, &site.half) else { return "not told".to_owned() };
     let (what, where_to) = match (site.side, site.is_request) {
-        (Side::Send, _) => ("the post", "earlier"),
+        (Side::Send, true) => ("the post", "earlier"),
+        (Side::Send, false) => ("a post of it", "earlier"),
         (Side::Receive, true) => ("the wait", "later"),
         (Side::Receive, false) => ("a wait for it", "later"),
     };
+    let is_open = |bounds: &Bounds| bounds.low <= 0.0 && bounds.high.is_none();
+    let is_nothing_known = is_open(all) && is_open(half);
     let (all, half, line) = (bounds(all), bounds(half), decisive(site));
     let line = Some(line).filter(|line| !line.is_empty());
     let of_data = line.as_ref().map(|line| format!("; its data are {line}")).unwrap_or_default();
@@ -93,9 +96,12 @@ pub fn sentence(site: &SiteReach) -> String {
              gain"
         ),
         Verdict::AtOnce => at_once(site, line.as_deref()),
-        Verdict::Unknown => {
-            format!("{what} could be {all} {where_to} for all of the buffer, {half} for half of it{of_data}: too unsure to tell")
+        Verdict::Unknown if is_nothing_known => {
+            format!("how much {where_to} {what} could be is not told{of_data}")
         }
+        Verdict::Unknown => format!(
+            "how much {where_to} {what} could be is not told: {all} for all of the buffer, {half} for half of it{of_data}"
+        ),
     }
 }
 

@@ -192,6 +192,22 @@ fn words_that_nobody_touched_or_that_were_written_often_are_bounds() {
     assert_eq!(only(&reach).verdict, Verdict::AtOnce);
 }
 
+/// Most words are never used, the first one is used at once: nothing can be moved.
+#[test]
+fn one_word_that_is_needed_at_once_decides() {
+    let receives = |file: &Fixture, begin: i64, edge: i64| {
+        let of_first = begin / STEP % 2 == 0;
+        let offset = if of_first { 0 } else { OFFSETS[begin as usize / STEP as usize % 3 + 1] };
+        let watch = Watch::receive(REQUEST, (begin, edge), (offset, BYTES), 300_000);
+        let watch = if of_first { Watch { away_ns: 700, ..watch } } else { watch.untouched() };
+        file.insert(watch);
+    };
+    let reach = run(receives, nothing);
+    let site = only(&reach);
+    assert_eq!(site.all, Some(Bounds { low: 0.0, estimate: None, high: Some(700.0) }));
+    assert_eq!(site.verdict, Verdict::AtOnce);
+}
+
 #[test]
 fn what_mpi_reads_next_and_what_is_copied() {
     let receives = |file: &Fixture, begin: i64, edge: i64| {

@@ -35,7 +35,15 @@ impl Word {
 
     /// The first and the last word are watched of every buffer, the others are drawn.
     pub fn is_end(&self) -> bool {
-        self.position <= 0.0 || self.position >= 1.0
+        self.is_first() || self.is_last()
+    }
+
+    pub fn is_first(&self) -> bool {
+        self.position <= 0.0
+    }
+
+    pub fn is_last(&self) -> bool {
+        self.position >= 1.0
     }
 }
 

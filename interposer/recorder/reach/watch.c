@@ -466,7 +466,9 @@ void watcher_given(struct watcher *watcher, enum spool_watch_side side, const st
             watch->turn->delay = 0;
             watch->turn->is_in_vain = 1;
             set_free(watcher, watch);
-        } else if (side == SPOOL_WATCH_SEND && operation) {
+        } else if (side == SPOOL_WATCH_SEND && (!operation || given->address != watch->subject.given)) {
+            set_free(watcher, watch); /* other data where the buffer was: it is not known when those began to be */
+        } else if (side == SPOOL_WATCH_SEND) {
             end_sent(watcher, watch, operation, begin, mpi_ticks);
         }
     }

@@ -66,6 +66,15 @@ fn number(database: &Connection, query: &str) -> i64 {
     text.parse().unwrap_or_else(|_| panic!("{query}: {text}"))
 }
 
+/// One MPI, another in each turn; all of them in `make check-all`.
+fn by_turns(turn: usize, what: &str) -> Vec<&'static Mpi> {
+    let all = share::of_mpis(turn, what);
+    if share::is_all() {
+        return all;
+    }
+    vec![all[turn % all.len()]]
+}
+
 /// How many buffers were left out for a reason.
 fn left_out(database: &Connection, reason: &str) -> i64 {
     let query = "SELECT ifnull(sum(buffers), 0) FROM watch_left_out WHERE reason = ";
@@ -112,7 +121,7 @@ fn watchpoints_refused() {
     let front = build::tool("without_perf");
     let front = front.to_str().expect("a path of letters");
     for (turn, error) in ["EPERM", "EACCES", "ENOSYS"].into_iter().enumerate() {
-        for mpi in share::of_mpis(turn, "watchpoints that are refused") {
+        for mpi in by_turns(turn, "watchpoints that are refused") {
             for database in unharmed(mpi, "alone", &[], &[front, error]) {
                 assert_blind(mpi, &database);
             }
@@ -282,7 +291,7 @@ fn partitioned_requests() {
 #[test]
 fn ranks_that_die() {
     for (turn, how) in ["kill", "segv", "_exit", "term"].into_iter().enumerate() {
-        for mpi in share::of_mpis(turn, "ranks that die while words are watched") {
+        for mpi in by_turns(turn, "ranks that die while words are watched") {
             let (bare_place, place) = (place(), place());
             let bare = job(mpi, "die", Form::Bare, bare_place.path()).args([how]).run();
             let job = job(mpi, "die", Form::Preload, place.path()).args([how]);

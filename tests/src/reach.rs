@@ -101,6 +101,15 @@ impl Known {
         places
     }
 
+    /// What hits have cost the program is no work on words: so many nanoseconds in all, on a rank.
+    pub fn take_off(&mut self, rank: usize, side: &str, hits_ns: f64) {
+        let writes = self.0.attributes["writes"].parse::<f64>().expect("a number of writes");
+        let writes = if side == "send" { writes } else { 1.0 };
+        let words = self.value(rank, "iterations") * self.value(rank, "words") * writes;
+        let column = if side == "send" { "t_p_ns" } else { "t_c_ns" };
+        *self.0.rows[rank].get_mut(column).expect("a column") -= hits_ns / words;
+    }
+
     /// The order in which words are produced (of sends) or consumed, as an attribute has it.
     pub fn order(&self, side: &str) -> &str {
         let pipelined = self.0.is("kernel", "pipelined");
@@ -239,6 +248,16 @@ pub fn watches(database: &Connection, tag: i64) -> Vec<Watch> {
 pub fn hit_ns(database: &Connection) -> f64 {
     let text = rows::value(database, "SELECT ifnull(hit_ns, 0) FROM watcher");
     text.parse().unwrap_or_else(|_| panic!("a number: {text}"))
+}
+
+/// What accesses to watched words of messages with a tag have cost the program, of one side: nanoseconds.
+pub fn hits_ns(database: &Connection, tag: i64, side: &str) -> f64 {
+    let query = format!(
+        "SELECT ifnull(sum(hits), 0) FROM watch w JOIN operation o ON o.id = operation_id
+         WHERE ifnull(posted_tag, tag) = {tag} AND side = '{side}' AND toucher = 'program' AND copy_path_id IS NULL"
+    );
+    let hits: f64 = rows::value(database, &query).parse().expect("a sum");
+    hits * hit_ns(database)
 }
 
 /// The line of a source of `examples/reach` that has this mark: `reach.c:84`.

@@ -13,7 +13,7 @@ use lapscope_tests::answer::{ask, number, rows as rows_of, text};
 use lapscope_tests::bed::Bed;
 use lapscope_tests::launch::{place, Form, Job};
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::reach::{hit_ns, marked, watches, Known, Table, Watch, TAG};
+use lapscope_tests::reach::{hit_ns, hits_ns, marked, watches, Known, Table, Watch, TAG};
 use lapscope_tests::truth::median;
 use lapscope_tests::{build, invariants, rows, share, trials, watchpoints};
 
@@ -21,7 +21,7 @@ use lapscope_tests::{build, invariants, rows, share, trials, watchpoints};
 const LONG: Duration = Duration::from_secs(300);
 
 /// Words that are watched at once, and so hits that may lie between a touch and its post or wait.
-const HITS: f64 = 8.0;
+const HITS: f64 = 3.0;
 
 /// A program, and how it is built and run.
 #[derive(Clone, Copy)]
@@ -69,9 +69,14 @@ fn run(mpi: &Mpi, case: &Case) -> Option<Run> {
     assert_eq!(outcome.code, 0, "{} under {}: {}", case.source, mpi.name, outcome.stderr);
     let ranks: Vec<Connection> =
         rows::databases(&job.run_directory()).iter().map(|path| rows::open(path)).collect();
-    let known = Known::parse(&outcome.stdout);
+    let mut known = Known::parse(&outcome.stdout);
     assert_eq!(ranks.len(), known.ranks());
     println!("\n{} {:?} {:?} under {}", case.source, case.flags, case.args, mpi.name);
+    for (rank, database) in ranks.iter().enumerate() {
+        for side in ["send", "receive"] {
+            known.take_off(rank, side, hits_ns(database, TAG, side));
+        }
+    }
     let said = ask("reach", &job.run_directory());
     Some(Run { known, ranks, said })
 }
@@ -193,7 +198,7 @@ fn check_said(run: &Run, sides: &[(usize, &str)], lines: (&str, &str)) {
         assert_holds(&site["all"], &of_ranks(&least), 2.0 * hit, &format!("{side}, all"));
         assert_holds(&site["half"], &of_ranks(&half), 2.0 * hit, &format!("{side}, half"));
         let word = |rank| run.known.word(rank, side);
-        let hits = 4.0 * hit / words as f64;
+        let hits = 1.5 * hit / words as f64;
         assert_holds(&site["word"], &of_ranks(&word), hits, &format!("{side}, a word"));
         assert_eq!(text(site, "order"), run.known.order(side), "{side}: {site:#}");
         let line = if side == "send" { lines.0 } else { lines.1 };
@@ -202,8 +207,11 @@ fn check_said(run: &Run, sides: &[(usize, &str)], lines: (&str, &str)) {
         let found: Vec<String> = frames.map(at).collect();
         assert!(found.iter().any(|at| at.ends_with(&format!("/{line}"))), "{line}: {found:?}");
     }
+    // a rank that receives before it sends makes its blocking send depend on that
     let pair = &rows_of(&run.said["reach"]["pairs"], "rows")[0];
-    assert_eq!(text(pair, "pattern"), run.known.kernel(), "{pair:#}");
+    if text(&pair["send"], "call") != "MPI_Send" || run.known.kernel() == "pipelined" {
+        assert_eq!(text(pair, "pattern"), run.known.kernel(), "{pair:#}");
+    }
 }
 
 const BOTH: &[(usize, &str)] = &[(0, "send"), (0, "receive"), (1, "send"), (1, "receive")];

@@ -158,8 +158,8 @@ fn check_sides(run: &Run, case: &Case, sides: &[(usize, &str)]) {
         let all = watches(database, TAG);
         let watched = touched(&all, side, false);
         let mark = if side == "send" { case.written } else { case.touched };
-        check_times(&watched, &run.known.reach(rank, side), hit_ns(database));
         check_lines(watched.iter().map(|watch| &watch.lines), &marked(case.source, mark));
+        check_times(&watched, &run.known.reach(rank, side), hit_ns(database));
     }
     let lines = [case.written, case.touched].map(|mark| marked(case.source, mark));
     check_said(run, sides, (&lines[0], &lines[1]));
@@ -225,13 +225,33 @@ fn check(turn: usize, case: &Case, judge: impl Fn(&Run)) {
         let what = format!("{} {:?} under {}", case.source, case.args, mpi.name);
         let broken = RefCell::new(Vec::new());
         trials::up_to_three(&what, || {
-            if let Some(run) = run(mpi, case) {
+            let quiet = (0..RUNS).find_map(|_| {
+                let run = run(mpi, case)?;
                 broken.borrow_mut().extend(run.ranks.iter().filter_map(wrong));
-                judge(&run);
+                (!is_crowded(&run.known)).then_some(run)
+            });
+            match quiet {
+                Some(run) => judge(&run),
+                None => lapscope_tests::say!("NOT TESTED: {what}: others have the processors"),
             }
         });
         assert_eq!(broken.into_inner(), [""; 0], "{what}"); // whoever has the processors
     }
+}
+
+/// How often a run is made until others leave it the processors.
+const RUNS: usize = 3;
+
+/// Whether what the program measured itself differs so much from iteration to iteration that others had its processors.
+fn is_crowded(known: &Known) -> bool {
+    let spread = |rank, part: &str| {
+        let end = |end| known.value(rank, &format!("{part}_ns_{end}"));
+        end("hi") > 1.3 * end("lo") + 20e3
+    };
+    (0..known.ranks()).any(|rank| {
+        let is_slow = known.value(rank, "t_p_ns_hi") > 1.3 * known.value(rank, "t_p_ns_lo");
+        is_slow || spread(rank, "t_ap") || spread(rank, "t_ac")
+    })
 }
 
 #[test]
@@ -367,6 +387,12 @@ fn moved_wait_gains() {
         assert!(before.is("form", "before") && after.is("form", "after"), "{tables:?}");
         assert_eq!(before.value(0, "sum"), after.value(0, "sum"), "they compute something else");
         // of the quicker iterations: others on this machine lengthen the rest
+        if before.value(0, "inner_us_lo") > 1.3 * 5000.0 {
+            lapscope_tests::say!(
+                "NOT TESTED: stencil before and after: others have the processors"
+            );
+            return;
+        }
         let [wait, moved] = [before, after].map(|table| table.value(0, "wait_us"));
         let gain = before.value(0, "iteration_us_lo") - after.value(0, "iteration_us_lo");
         println!("waits {wait} us, moved {moved} us, an iteration {gain} us shorter");

@@ -195,8 +195,8 @@ fn check_said(run: &Run, sides: &[(usize, &str)], lines: (&str, &str)) {
         let words = run.known.reach(0, side).len();
         let least = |rank| run.known.reach(rank, side).into_iter().fold(f64::MAX, f64::min);
         let half = |rank| median(run.known.reach(rank, side));
-        assert_holds(&site["all"], &of_ranks(&least), 2.0 * hit, &format!("{side}, all"));
-        assert_holds(&site["half"], &of_ranks(&half), 2.0 * hit, &format!("{side}, half"));
+        assert_holds(&site["all"], &of_ranks(&least), HITS * hit, &format!("{side}, all"));
+        assert_holds(&site["half"], &of_ranks(&half), HITS * hit, &format!("{side}, half"));
         let word = |rank| run.known.word(rank, side);
         let hits = 1.5 * hit / words as f64;
         assert_holds(&site["word"], &of_ranks(&word), hits, &format!("{side}, a word"));

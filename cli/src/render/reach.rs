@@ -62,7 +62,7 @@ pub fn write_brief(
 
 /// What all of it comes to.
 pub fn answer(reach: &Reach, run_ns: Nanos) -> String {
-    let is = |verdict: Verdict| reach.sites.iter().any(|site| site.verdict == verdict);
+    let is = |verdict: Verdict| reach.verdicts.contains(&verdict);
     let (saved, exposed) = (reach.recoverable_ns, reach.exposed_ns);
     if is(Verdict::Movable) {
         return format!(
@@ -72,7 +72,8 @@ pub fn answer(reach: &Reach, run_ns: Nanos) -> String {
             percent(saved.share_of(run_ns))
         );
     }
-    let unsure = reach.sites.iter().filter(|site| site.verdict == Verdict::Unknown).count() as u64;
+    let is_unsure = |verdict: &&Verdict| **verdict == Verdict::Unknown;
+    let unsure = reach.verdicts.iter().filter(is_unsure).count() as u64;
     if unsure > 0 {
         return format!(
             "No post and no wait is known to be movable; of {} of {} site{} too little was seen to tell.",

@@ -34,6 +34,9 @@ pub struct Reach {
     /// Posts and blocking calls whose buffers were watched; where most was waited first.
     pub sites: Vec<SiteReach>,
     pub site_count: usize,
+    /// Of all sites, in the order of `sites`: those that are left out where only the first are shown count, too.
+    #[serde(skip)]
+    pub verdicts: Vec<Verdict>,
     /// Who sends what to whom; `None` where no message of these sites was matched.
     pub pairs: Option<Pairs>,
 }
@@ -192,7 +195,9 @@ impl Reach {
         let exposed_ns = transfers.exposed_in_all();
         let recoverable_ns = gain::in_all(&sites, &waits).min(exposed_ns);
         let pairs = Pairs::build(known.trace, known.reference, &Profiles::of(&sites), names);
-        Reach { exposed_ns, recoverable_ns, waits, site_count: sites.len(), sites, pairs }
+        let verdicts = sites.iter().map(|site| site.verdict).collect();
+        let site_count = sites.len();
+        Reach { exposed_ns, recoverable_ns, waits, sites, site_count, verdicts, pairs }
     }
 
     /// Leaves out all but the first sites.

@@ -139,6 +139,15 @@ fn data_that_are_used_at_once_keep_the_wait_where_it_is() {
 }
 
 #[test]
+fn sites_that_are_not_shown_have_their_verdicts() {
+    let mut reach = run(at_once, ready);
+    let verdicts: Vec<Verdict> = reach.sites.iter().map(|site| site.verdict).collect();
+    assert!(verdicts.contains(&Verdict::AtOnce) && verdicts.contains(&Verdict::Movable));
+    reach.truncate(1);
+    assert_eq!((reach.sites.len(), reach.verdicts), (1, verdicts));
+}
+
+#[test]
 fn a_send_whose_last_word_is_written_long_before_the_post() {
     let sends = |file: &Fixture, begin: i64| {
         for (at, offset) in (0..).zip(OFFSETS) {

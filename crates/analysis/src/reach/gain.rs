@@ -84,11 +84,11 @@ pub(super) fn at_most(all: Option<Bounds>, calls: u64) -> Nanos {
 }
 
 impl Verdict {
-    /// What is less than two hits of watched words, or a twentieth of the transfer, is nothing.
+    /// What is less than three hits of watched words, by which a time may be off, or a twentieth of the transfer, is nothing.
     pub(super) fn of(found: &Found, reference: Option<Nanos>, nearest: Nanos) -> Verdict {
         const LITTLE: f64 = 0.05;
         let little = reference.map_or(0.0, |reference| reference.0 as f64 * LITTLE);
-        let worth = little.max(2.0 * nearest.0 as f64);
+        let worth = little.max(3.0 * nearest.0 as f64);
         let (Some(all), Some(half)) = (found.all, found.half) else { return Verdict::Unknown };
         let is_nothing = all.estimate.or(all.high).is_some_and(|most| most <= worth);
         match is_nothing {

@@ -64,9 +64,11 @@ pub fn write_brief(
 pub fn answer(reach: &Reach, run_ns: Nanos) -> String {
     let is = |verdict: Verdict| reach.verdicts.contains(&verdict);
     let (saved, exposed) = (reach.recoverable_ns, reach.exposed_ns);
-    if is(Verdict::Movable) {
+    let with_copies = is(Verdict::MovableWithCopy) && !is(Verdict::Movable);
+    if is(Verdict::Movable) || with_copies {
         return format!(
-            "Posts could be earlier or waits later: that could save at most {} of the {} that were exposed ({} of the run time).",
+            "Posts could be earlier or waits later{}: that could save at most {} of the {} that were exposed ({} of the run time).",
+            if with_copies { ", with the copying beside them" } else { "" },
             time(saved),
             time(exposed),
             percent(saved.share_of(run_ns))
@@ -98,7 +100,8 @@ fn told(site: &SiteReach) -> String {
     }
     text += &format!(": {}", sentence(site));
     let saved = site.worth.recoverable_ns;
-    if site.verdict == Verdict::Movable && saved.0 > 0 {
+    let is_movable = matches!(site.verdict, Verdict::Movable | Verdict::MovableWithCopy);
+    if is_movable && saved.0 > 0 {
         text += &format!(". That could save at most {}", time(saved));
     }
     text + "."

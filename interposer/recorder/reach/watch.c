@@ -255,6 +255,8 @@ static int is_certain(struct watch *watch)
 {
     if (!watch->copy)
         return 1;
+    if (watch->touch.by_mpi && watch->subject.side == SPOOL_WATCH_SEND) /* what MPI wrote there need not have been copied */
+        watch->was_copied = 0;
     watch->copy->seen += watch->was_copied != 0;
     watch->copy->missed += !watch->was_copied;
     return watch->was_copied;

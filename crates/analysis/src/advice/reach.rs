@@ -118,6 +118,12 @@ impl<'a> Moves<'a> {
                 toucher(by),
                 bounds(first.half.as_ref()?)
             )),
+            Verdict::MovableWithCopy => Some(format!(
+                " Its data are first touched {}, which only copies them: with that copying it could come {} later.{}",
+                toucher(by),
+                bounds(wait.all_with_copy.as_ref()?),
+                copied(first).unwrap_or_default()
+            )),
             Verdict::Movable | Verdict::Unknown => None,
         }
     }
@@ -239,6 +245,9 @@ fn post_earlier(site: &SiteReach, advice: &Advice) -> Option<String> {
 
 fn blocking_send(site: &SiteReach) -> Option<String> {
     let by = site.touchers.first()?;
+    if site.verdict == Verdict::MovableWithCopy {
+        return packed(site);
+    }
     (site.verdict == Verdict::Movable).then_some(())?;
     Some(format!(
         " It could be posted {} earlier: its data are last written {}.",
@@ -249,10 +258,27 @@ fn blocking_send(site: &SiteReach) -> Option<String> {
 
 fn not_earlier(site: &SiteReach) -> Option<String> {
     let by = site.touchers.first()?;
+    if site.verdict == Verdict::MovableWithCopy {
+        return packed(site);
+    }
     (site.verdict == Verdict::AtOnce).then_some(())?;
     Some(format!(
         " {} cannot be posted earlier: its data are written until then, last {}.",
         place(&site.place),
         toucher(by)
+    ))
+}
+
+/// A send whose data are copied beside its post.
+fn packed(site: &SiteReach) -> Option<String> {
+    let copy = site.copies.first()?;
+    let then =
+        copy.touchers.first().map(|by| format!(": what it copies is last written {}", toucher(by)));
+    Some(format!(
+        " {} copies the data of {}: both together could come {} earlier{}.",
+        copy.site.as_ref()?.short(),
+        place(&site.place),
+        bounds(site.all_with_copy.as_ref()?),
+        then.unwrap_or_default()
     ))
 }

@@ -58,6 +58,8 @@ pub enum Verdict {
     Movable,
     /// Half of it is, all of it is not: only smaller messages could be moved.
     HalfMovable,
+    /// It is only copied at once: together with the copying the post could be earlier, or the wait later.
+    MovableWithCopy,
     /// Data are written until the post, or used at once.
     AtOnce,
     /// What was watched does not tell.
@@ -81,6 +83,8 @@ pub enum Note {
     /// Of the words, those that nobody touched while they were watched: their reach is a lower bound. Of these, those whose buffer another
     /// call took.
     Untouched { share: f64, reused: f64 },
+    /// Buffers differ: a tenth of them have at most that, far less than the others.
+    Differ { tenth_ns: f64 },
     /// The order of the words is not known, so that the worst word may be far below those that were watched.
     NoOrder,
 }
@@ -125,6 +129,9 @@ pub struct SiteReach {
     pub order: OrderFound,
     pub touchers: Vec<TouchedBy>,
     pub copies: Vec<CopiedBy>,
+    /// As `all` and `half`, if the copying is moved as well: from the last write of what is copied, to the first use of the copy.
+    pub all_with_copy: Option<Bounds>,
+    pub half_with_copy: Option<Bounds>,
     #[serde(flatten)]
     pub worth: Worth,
     pub verdict: Verdict,
@@ -138,6 +145,8 @@ pub struct WaitReach {
     pub place: Place,
     /// The least of its receives.
     pub all: Option<Bounds>,
+    /// Likewise, if what only copies the data is moved as well.
+    pub all_with_copy: Option<Bounds>,
     /// Index into `sites` of the receive that has it.
     pub first: Option<usize>,
     /// Receives that it completes of which nothing was watched.
@@ -157,6 +166,16 @@ pub struct Known<'a> {
     pub trace: &'a Trace,
     pub reference: &'a Reference,
     pub measured: &'a Measured,
+}
+
+impl SiteReach {
+    /// How far it could be moved, with the copying beside it where that is what keeps it.
+    pub fn movable(&self) -> Option<Bounds> {
+        match self.verdict {
+            Verdict::MovableWithCopy => self.all_with_copy,
+            _ => self.all,
+        }
+    }
 }
 
 impl Reach {
@@ -248,6 +267,8 @@ impl Namer<'_> {
             order: group.found.order,
             touchers: self.who.touched(&group.touches()),
             copies: self.copies(group),
+            all_with_copy: group.copied.all,
+            half_with_copy: group.copied.half,
             worth,
             verdict,
             notes: self.notes(group),
@@ -292,6 +313,10 @@ impl Namer<'_> {
             (
                 counts.untouched > 0,
                 Note::Untouched { share: share(counts.untouched), reused: share(counts.reused) },
+            ),
+            (
+                group.found.tenth.is_some(),
+                Note::Differ { tenth_ns: group.found.tenth.unwrap_or_default() },
             ),
             (requests >= needed && !group.found.order.is_known(), Note::NoOrder),
         ];

@@ -25,17 +25,40 @@ pub struct Found {
     /// T_C or T_P of [SA06]: from a word to the next in the order of consumption or production.
     pub word: Option<Bounds>,
     pub order: OrderFound,
+    /// Where buffers of one line differ: a tenth of them have at most that, far less than the others, nanoseconds. A line can be
+    /// moved no further than nearly all of its requests allow, so `all` begins there.
+    pub tenth: Option<f64>,
 }
 
 /// `nearest`: what watching makes uncertain of the distance of two touches, nanoseconds.
 pub fn estimate(buffers: &[Buffer], side: Side, nearest: f64) -> Found {
     let order = find(buffers, side, nearest);
+    let all = all(buffers, order.order, side, nearest);
+    let tenth = all.and_then(|all| tenth(buffers, all.low / 2.0));
     Found {
-        all: all(buffers, order.order, side, nearest),
+        all: match tenth {
+            Some(tenth) => {
+                all.map(|all| Bounds::new(tenth, None, all.high.unwrap_or(f64::INFINITY)))
+            }
+            None => all,
+        },
+        tenth,
         half: median_of_words(&drawn(buffers)),
         word: word(buffers, &order, side, nearest),
         order,
     }
+}
+
+/// What a tenth of the buffers have at most, where that is less than `little`. What disturbs a program makes times longer, so
+/// shorter ones are no accident.
+fn tenth(buffers: &[Buffer], little: f64) -> Option<f64> {
+    /// So many that two of them are a tenth.
+    const LEAST: usize = 20;
+    let mut most: Vec<f64> =
+        buffers.iter().filter_map(Buffer::least).map(|least| least.most).collect();
+    most.sort_by(f64::total_cmp);
+    let tenth = *most.get(most.len() / 10)?;
+    (most.len() >= LEAST && tenth < little).then_some(tenth)
 }
 
 fn all(buffers: &[Buffer], order: Order, side: Side, nearest: f64) -> Option<Bounds> {

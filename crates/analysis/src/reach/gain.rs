@@ -38,9 +38,13 @@ pub(super) fn of_groups(
         let others: Vec<(u64, u64)> =
             groups.iter().filter(is_beside).map(SiteWatches::bytes).collect();
         let transfer = transfers.of_sizes(group.id, group.side, group.bytes(), &others);
-        let worth = Worth::of(group, transfer, transfers);
-        let verdict = Verdict::of(&group.found, worth.reference_ns, nearest);
-        (worth, verdict)
+        let reference = transfer.mean_reference().filter(|time| time.0 > 0);
+        let verdict = Verdict::with_copy(&group.found, &group.copied, reference, nearest);
+        let found = match verdict {
+            Verdict::MovableWithCopy => &group.copied,
+            _ => &group.found,
+        };
+        (Worth::of(group, found.all, transfer, transfers), verdict)
     };
     groups.iter().map(of_group).collect()
 }
@@ -51,19 +55,24 @@ impl Worth {
         self.exposed_ns + self.waited_for_ns
     }
 
-    fn of(group: &SiteWatches, transfer: Transfer, transfers: &Transfers) -> Worth {
+    fn of(
+        group: &SiteWatches,
+        all: Option<Bounds>,
+        transfer: Transfer,
+        transfers: &Transfers,
+    ) -> Worth {
         let reference_ns = transfer.mean_reference().filter(|time| time.0 > 0);
         let exposed_ns = transfers.exposed(group.id);
         let waited_for_ns = match group.side {
             Side::Send => transfers.waited_for(group.id),
             Side::Receive => Nanos(0),
         };
-        let hides = group.found.all.zip(reference_ns).map(|(all, reference)| {
+        let hides = all.zip(reference_ns).map(|(all, reference)| {
             let share = |ns: f64| (ns / reference.0 as f64).min(1.0);
             let at_most = Bounds { high: all.high.or(Some(reference.0 as f64)), ..all };
             at_most.map(share)
         });
-        let most = at_most(group.found.all, transfer.count);
+        let most = at_most(all, transfer.count);
         Worth {
             transfers: transfer.count,
             reference_ns,
@@ -96,6 +105,23 @@ impl Verdict {
             false => Verdict::Unknown,
             true if half.likely() > worth => Verdict::HalfMovable,
             true => Verdict::AtOnce,
+        }
+    }
+}
+
+impl Verdict {
+    /// The same where the program copies the data beside the call: then the copying can be moved as well.
+    pub(super) fn with_copy(
+        found: &Found,
+        copied: &Found,
+        reference: Option<Nanos>,
+        nearest: Nanos,
+    ) -> Verdict {
+        let own = Verdict::of(found, reference, nearest);
+        let is_kept = matches!(own, Verdict::AtOnce | Verdict::HalfMovable);
+        match is_kept && Verdict::of(copied, reference, nearest) == Verdict::Movable {
+            true => Verdict::MovableWithCopy,
+            false => own,
         }
     }
 }

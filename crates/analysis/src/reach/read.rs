@@ -18,6 +18,9 @@ use lapscope_data::model::{
 };
 use lapscope_data::places::{InstructionId, OfFile, Places, SiteId};
 
+/// Of a receive so many hits are counted at most.
+const MOST_BEFORE: u64 = 8;
+
 /// A rank that was asked to watch.
 #[derive(Debug, Clone)]
 pub struct RankWatcher {
@@ -73,6 +76,13 @@ impl Watched {
 
     pub fn buffer(&self) -> Buffer {
         Buffer::new(self.bytes, self.own_words().map(|word| word.word).collect())
+    }
+
+    /// Of its words those that were copied, with what became of the copies; `None`: none was.
+    pub fn copied(&self) -> Option<Buffer> {
+        let copied = self.words.iter().filter(|word| word.copied.is_some());
+        let words: Vec<_> = copied.map(|word| word.word).collect();
+        (!words.is_empty()).then(|| Buffer::new(self.bytes, words))
     }
 }
 
@@ -197,7 +207,8 @@ impl FileReader<'_> {
         // the recorder has taken off what hits of other words cost, each as much as was measured at the start: where the
         // processor is less busy than it was then, that was too much
         let least = watch.away_outside_mpi().0.max(0) as f64;
-        let most = least + watcher.hit.unwrap_or_default().0 as f64 * hits.beside(watch) as f64;
+        let before = hits.beside(watch) + own_hits_before(watch);
+        let most = least + watcher.hit.unwrap_or_default().0 as f64 * before as f64;
         let away = match watch.result {
             WatchResult::Touched => Seen { least, most },
             WatchResult::Untouched => Seen::at_least(least),
@@ -330,6 +341,14 @@ impl Hits {
         let (from, until) = (edge.min(at), edge.max(at));
         let before = moments.partition_point(|&moment| moment <= from);
         moments.partition_point(|&moment| moment < until).saturating_sub(before)
+    }
+}
+
+/// A copy's own store is a hit before its first use.
+fn own_hits_before(watch: &Watch) -> usize {
+    match watch.side {
+        Side::Receive => watch.hits.saturating_sub(1).min(MOST_BEFORE) as usize,
+        Side::Send => 0,
     }
 }
 

@@ -95,6 +95,9 @@ pub fn sentence(site: &SiteReach) -> String {
             "{what} could be {half} {where_to} for half of the buffer, but {all} for all of it{of_data}: only smaller messages could \
              gain"
         ),
+        Verdict::MovableWithCopy => {
+            with_copy(site, what, where_to).unwrap_or_else(|| at_once(site, line.as_deref()))
+        }
         Verdict::AtOnce => at_once(site, line.as_deref()),
         Verdict::Unknown if is_nothing_known => {
             format!("how much {where_to} {what} could be is not told{of_data}")
@@ -103,6 +106,23 @@ pub fn sentence(site: &SiteReach) -> String {
             "how much {where_to} {what} could be is not told: {all} for all of the buffer, {half} for half of it{of_data}"
         ),
     }
+}
+
+/// What can be moved with the line that copies.
+fn with_copy(site: &SiteReach, what: &str, where_to: &str) -> Option<String> {
+    let copy = site.copies.first()?;
+    let (copied, then) = match site.side {
+        Side::Send => ("data are copied there until the post", "what is copied is last written"),
+        Side::Receive => ("data are copied at once", "the copy is first used"),
+    };
+    let by = copy.touchers.first().map(|by| format!("; {then} {}", toucher(by)));
+    Some(format!(
+        "{copied}, at {line}: with that copying {what} could be {} {where_to} for all of the buffer, {} for half of it{}",
+        bounds(site.all_with_copy.as_ref()?),
+        bounds(site.half_with_copy.as_ref()?),
+        by.unwrap_or_default(),
+        line = copy.site.as_ref()?.short(),
+    ))
 }
 
 fn at_once(site: &SiteReach, line: Option<&str>) -> String {
@@ -151,6 +171,10 @@ pub fn note(note: &Note, side: Side) -> String {
             };
             format!("{} of the words were not touched while they were watched{reused}: lower bounds", percent(*share))
         }
+        Note::Differ { tenth_ns } => format!(
+            "buffers differ: a tenth of them allow {} at most, and the line no more than nearly all of them",
+            time(Nanos(tenth_ns.round() as i64))
+        ),
         Note::NoOrder => {
             "no order of the words is known: the worst of all may be worse than those that were watched".to_owned()
         }

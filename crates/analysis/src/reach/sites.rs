@@ -20,6 +20,8 @@ pub struct SiteWatches {
     pub side: Side,
     pub buffers: Vec<Watched>,
     pub found: Found,
+    /// The same of the copies that the program makes of it.
+    pub copied: Found,
 }
 
 /// Words by who touched them.
@@ -70,7 +72,14 @@ pub fn group(watched: Vec<Watched>, nearest: f64) -> Vec<SiteWatches> {
         groups.into_iter().map(move |mut buffers| {
             buffers.sort_by_key(|buffer| (buffer.rank, buffer.life, buffer.begin));
             let own: Vec<Buffer> = buffers.iter().map(Watched::buffer).collect();
-            SiteWatches { id, side, found: estimate(&own, side, nearest), buffers }
+            let copied: Vec<Buffer> = buffers.iter().filter_map(Watched::copied).collect();
+            SiteWatches {
+                id,
+                side,
+                found: estimate(&own, side, nearest),
+                copied: estimate(&copied, side, nearest),
+                buffers,
+            }
         })
     };
     sites.into_iter().flat_map(split).collect()

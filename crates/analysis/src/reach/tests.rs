@@ -5,8 +5,12 @@ use lapscope_fixture::tables::{Rank as RankRow, Watch, Watcher};
 use lapscope_fixture::{Fixture, FIRST_TOUCH, SECOND_TOUCH};
 
 use super::document::{Note, Reach, SiteReach, Verdict};
+use super::estimate::estimate;
 use super::order::Order;
+use super::say;
 use super::seen::Bounds;
+use super::seen::Seen;
+use super::words::{Buffer, Word};
 use crate::advice::Cure;
 use crate::pipeline::{report, OpenRun};
 use crate::reach::Known;
@@ -215,6 +219,45 @@ fn one_word_that_is_needed_at_once_decides() {
     let site = only(&reach);
     assert_eq!(site.all, Some(Bounds { low: 0.0, estimate: None, high: Some(700.0) }));
     assert_eq!(site.verdict, Verdict::AtOnce);
+}
+
+/// Every fifth message of the line is for a neighbour whose data are ready late.
+#[test]
+fn a_line_is_moved_no_further_than_nearly_all_of_its_messages_allow() {
+    let buffer = |at: u64| {
+        let ns = if at % 5 == 0 { 20_000.0 } else { 900_000.0 + (at % 7) as f64 * 100.0 };
+        let word = |offset: i64| Word::at(offset as u64, BYTES as u64, Seen::exactly(ns));
+        Buffer::new(BYTES as u64, OFFSETS.into_iter().map(word).collect())
+    };
+    let differ: Vec<Buffer> = (0..60).map(buffer).collect();
+    let found = estimate(&differ, Side::Send, 1_000.0);
+    let all = found.all.unwrap();
+    assert_eq!((all.low, all.estimate, found.tenth), (20_000.0, None, Some(20_000.0)));
+    let alike: Vec<Buffer> = (0..60).filter(|at| at % 5 != 0).map(buffer).collect();
+    let found = estimate(&alike, Side::Send, 1_000.0);
+    assert!(found.all.unwrap().low > 890_000.0 && found.tenth.is_none(), "{found:?}");
+}
+
+/// Every word is copied within 500 ns, and used 300 us behind the wait: by both together the wait could be later.
+#[test]
+fn what_only_copies_can_be_moved_with_the_wait() {
+    let receives = |file: &Fixture, begin: i64, edge: i64| {
+        for offset in OFFSETS {
+            file.insert(Watch::receive(REQUEST, (begin, edge), (offset, BYTES), 500));
+            let copied = Watch::receive(REQUEST, (begin, edge), (offset, BYTES), 300_000);
+            file.insert(Watch { copy_path_id: Some(SECOND_TOUCH), ..copied.touched(3) });
+        }
+    };
+    let reach = run(receives, nothing);
+    let site = only(&reach);
+    assert_eq!(site.verdict, Verdict::MovableWithCopy);
+    let later = site.all_with_copy.unwrap();
+    assert!(later.low >= 290_000.0 && later.high.unwrap() <= 320_000.0, "{later:?}");
+    let [wait] = reach.waits.as_slice() else { panic!("{:?}", reach.waits) };
+    assert_eq!((wait.verdict, wait.all_with_copy), (Verdict::MovableWithCopy, Some(later)));
+    assert_eq!(site.worth.recoverable_ns, Nanos(12 * WAIT_NS), "all of it");
+    let told = say::sentence(site);
+    assert!(told.contains("with that copying the wait could be"), "{told}");
 }
 
 #[test]

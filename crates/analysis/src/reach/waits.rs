@@ -40,6 +40,8 @@ fn wait(
 ) -> WaitReach {
     let known: Option<Vec<Bounds>> = receives.iter().map(|&at| sites[at].all).collect();
     let all = known.and_then(|all| all.into_iter().reduce(Bounds::min));
+    let known: Option<Vec<Bounds>> = receives.iter().map(|&at| sites[at].movable()).collect();
+    let all_with_copy = known.and_then(|all| all.into_iter().reduce(Bounds::min));
     let high = |at: &usize| sites[*at].all.and_then(|all| all.high).unwrap_or(f64::INFINITY);
     let likely = |at: &usize| sites[*at].all.map_or(f64::INFINITY, Bounds::likely);
     let first = receives
@@ -56,14 +58,21 @@ fn wait(
     let reference = receives.iter().filter_map(|&at| sites[at].worth.reference_ns).max();
     let half = receives.iter().filter_map(|&at| sites[at].half).reduce(Bounds::min);
     let found = Found { all, half, ..Found::default() };
+    let copied = Found { all: all_with_copy, half: all_with_copy, ..Found::default() };
+    let verdict = Verdict::with_copy(&found, &copied, reference, nearest);
+    let movable = match verdict {
+        Verdict::MovableWithCopy => all_with_copy,
+        _ => all,
+    };
     WaitReach {
         place: place(id),
         all,
+        all_with_copy,
         first: first.filter(|_| all.is_some()),
         unwatched,
         completes_sends: completed.iter().any(|&(site, side)| side == Side::Send && site != id),
         exposed_ns,
-        recoverable_ns: at_most(all, calls).min(exposed_ns),
-        verdict: Verdict::of(&found, reference, nearest),
+        recoverable_ns: at_most(movable, calls).min(exposed_ns),
+        verdict,
     }
 }

@@ -1,6 +1,8 @@
 //! What moving a post or a wait is worth: what of a transfer it would hide, and what of the time that was waited it could save. Both are bounds:
 //! what else keeps a message from moving is not known.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::document::{SiteReach, Verdict, WaitReach};
@@ -9,6 +11,7 @@ use super::seen::Bounds;
 use super::sites::SiteWatches;
 use super::transfers::{Transfer, Transfers};
 use lapscope_data::model::{Nanos, Side};
+use lapscope_data::places::SiteId;
 
 /// What a reach is measured against.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -126,9 +129,17 @@ impl Verdict {
     }
 }
 
-/// What all posts and waits together could save at most: a wait once, however many receives it completes.
+/// What all posts and waits together could save at most: a wait once, however many receives it completes, and a call that sends
+/// and receives once.
 pub(super) fn in_all(sites: &[SiteReach], waits: &[WaitReach]) -> Nanos {
-    let sends = sites.iter().filter(|site| site.side == Side::Send);
-    let sends: Nanos = sends.map(|site| site.worth.recoverable_ns).sum();
-    sends + waits.iter().map(|wait| wait.recoverable_ns).sum()
+    let mut by_site: BTreeMap<SiteId, Nanos> = BTreeMap::new();
+    for site in sites.iter().filter(|site| site.side == Side::Send) {
+        let sum = by_site.entry(site.place.id).or_default();
+        *sum = (*sum + site.worth.recoverable_ns).min(site.worth.at_stake());
+    }
+    for wait in waits {
+        let sum = by_site.entry(wait.place.id).or_default();
+        *sum = wait.recoverable_ns.max(*sum);
+    }
+    by_site.into_values().sum()
 }

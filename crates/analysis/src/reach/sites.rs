@@ -11,7 +11,7 @@ use lapscope_data::model::{LetGo, Rank, Side, WatchResult};
 use lapscope_data::places::{InstructionId, SiteId};
 
 /// Buffers of one site are looked at apart where their sizes differ by more than this factor.
-const SIMILAR: u64 = 4;
+pub(super) const SIMILAR: u64 = 4;
 
 /// What one site sends or receives.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::sites::SIMILAR;
 use crate::overlap::{reference_time, Measured};
 use crate::reference::Reference;
 use crate::trace::{Direction, Operation, RankTrace, Trace};
@@ -73,7 +74,8 @@ impl Transfers {
         }
     }
 
-    /// Those of a site whose sizes are nearer to `bytes`, smallest and largest, than to any of `others`.
+    /// Those of a site whose sizes are near to `bytes`, smallest and largest, and nearer than to any of `others`: nothing was watched of
+    /// messages of far other sizes.
     pub fn of_sizes(
         &self,
         site: SiteId,
@@ -85,8 +87,10 @@ impl Transfers {
             let ratio = |a: u64, b: u64| a.max(1) as f64 / b.max(1) as f64;
             ratio(least, size).max(ratio(size, most)).max(1.0)
         };
-        let is_nearest =
-            |size: u64| others.iter().all(|&other| distance(size, bytes) <= distance(size, other));
+        let is_nearest = |size: u64| {
+            distance(size, bytes) <= SIMILAR as f64
+                && others.iter().all(|&other| distance(size, bytes) <= distance(size, other))
+        };
         let mut sum = Transfer::default();
         let sizes = self.sizes.get(&(site, side)).into_iter().flatten();
         for (_, transfer) in sizes.filter(|(&size, _)| is_nearest(size)) {

@@ -113,7 +113,7 @@ impl<'a> Who<'a> {
             Toucher::Mpi => site_frame(path, &places.modules),
             Toucher::Program => self.own_frame(path),
         };
-        (site.map(|frame| self.frame(frame)), frames)
+        (site.map(|frame| in_function(self.frame(frame))), frames)
     }
 
     /// The innermost frame that is not in a library of the system; else the innermost.
@@ -130,6 +130,14 @@ impl<'a> Who<'a> {
         let path = self.places.instruction(by);
         let call = self.calls.get(path.frames.as_slice())?;
         Some(self.places.calls[*call].name.clone())
+    }
+}
+
+/// Where no line is known, the instructions of a function are one place: loops have many.
+fn in_function(name: FrameName) -> FrameName {
+    match name.function {
+        Some(_) => FrameName { offset: None, ..name },
+        None => name,
     }
 }
 

@@ -4,6 +4,7 @@
 #include "../record/callsite.h"
 #include "../spool/writer.h"
 #include "memory.h"
+#include "touch.h"
 #include "turn.h"
 
 #include <string.h>
@@ -49,17 +50,6 @@ void watcher_forget(struct watcher *watcher)
 
 /* --- the beginning of a watch ------------------------------------------------------------------------------------- */
 
-static uint64_t mpi_ticks_now(const struct watcher *watcher)
-{
-    return watcher->thread->state->mpi_ticks;
-}
-
-/* The same instant on the recorder's clock and on the kernel's own, as hits have it. */
-static struct instant instant_now(void)
-{
-    return (struct instant){clock_now(), clock_nanoseconds(CLOCK_MONOTONIC)};
-}
-
 static int switch_on(struct watcher *watcher, struct watch *watch)
 {
     int is_send = watch->subject.side == SPOOL_WATCH_SEND;
@@ -69,7 +59,7 @@ static int switch_on(struct watcher *watcher, struct watch *watch)
     watch->state = set ? WATCH_ON : WATCH_FREE;
     watch->since = instant_now();
     if (is_send) { /* what was in between is not known */
-        watch->mpi_ticks = mpi_ticks_now(watcher);
+        watch->mpi_ticks = watcher_mpi_ticks(watcher);
         watch->own = watcher->own;
     }
     return set;
@@ -101,7 +91,7 @@ static void begin_one(struct watcher *watcher, struct watch *watch, const struct
 {
     struct watchpoint point = watch->point;
     *watch = (struct watch){.point = point, .subject = *subject, .turn = turn, .edge = edge, .alive = edge,
-                            .mpi_ticks = mpi_ticks_now(watcher), .own = watcher->own_at_edge};
+                            .mpi_ticks = watcher_mpi_ticks(watcher), .own = watcher->own_at_edge};
     watch->on_stack = is_on_stack(watcher, subject->buffer.begin);
     choose_word(watcher, watch);
     if (subject->side == SPOOL_WATCH_SEND && turn->delay) {
@@ -121,123 +111,6 @@ void watcher_begin(struct watcher *watcher, const struct subject *subject, struc
     for (unsigned i = 0; i < watcher->points; i++)
         if ((watch = turn_free_watch(watcher, subject->side)))
             begin_one(watcher, watch, subject, turn, edge);
-}
-
-/* --- what hit ----------------------------------------------------------------------------------------------------- */
-
-/* The kernel's nanoseconds on the recorder's clock: between two instants that are known on both. */
-static uint64_t ticks_of(const struct watch *watch, uint64_t ns, struct instant now)
-{
-    double all_ns = (double)(now.ns - watch->since.ns), part = all_ns > 0 ? (double)(int64_t)(ns - watch->since.ns) / all_ns : 0;
-    part = part < 0 ? 0 : part > 1 ? 1 : part;
-    return watch->since.ticks + (uint64_t)(part * (double)(now.ticks - watch->since.ticks));
-}
-
-#if defined(__x86_64__)
-/* Whether an address stands directly behind a call instruction: call rel32, or call through a register or memory. */
-static int is_behind_call(uintptr_t address)
-{
-    uint64_t word;
-    uintptr_t at = address - 8;
-    unsigned char code[8];
-    if (address < 4096 || memory_read(&at, &word, 1) != 1)
-        return 0;
-    memcpy(code, &word, sizeof code);
-    if (code[3] == 0xe8)
-        return 1;
-    for (int length = 2; length <= 7; length++)
-        if (code[8 - length] == 0xff && (code[8 - length + 1] >> 3 & 7) == 2)
-            return 1;
-    return 0;
-}
-#endif
-
-/* A leaf of a library, as memcpy is, has its caller on top of the stack. */
-static void find_frames(struct touch *touch)
-{
-    touch->frames[0] = touch->hit.address;
-    touch->frame_count = 1;
-#if defined(__x86_64__)
-    if (touch->hit.stack_words && callsite_is_in_libc(touch->hit.address) && is_behind_call(touch->hit.stack[0])) {
-        touch->frames[1] = touch->hit.stack[0];
-        touch->frame_count = 2;
-    }
-#endif
-}
-
-/* Where a received word is copied to is written by the copy first, with the instruction that reads it or one of the same
- * loop: that is not who wants it. */
-static int is_copying(const struct watch *watch, const struct watchpoint_hit *hit)
-{
-    enum { LOOP_BYTES = 128 };
-    return watch->copy && watch->subject.side == SPOOL_WATCH_RECEIVE &&
-           (hit->address == watch->copy->instruction ||
-            (watch->point.seen == 1 && hit->address - watch->copy->instruction + LOOP_BYTES <= 2 * LOOP_BYTES));
-}
-
-/* The stack pointer stood above the word, or what must not touch the program's data did: the buffer's function has returned. */
-static int is_of_another_frame(const struct watch *watch, const struct watchpoint_hit *hit)
-{
-    return watch->on_stack &&
-           ((hit->registers && hit->value[0] > watch->word.at) || callsite_is_in_loader(hit->address));
-}
-
-/* `inside`: this thread is in MPI, since watcher->entered. */
-static void note_hit(struct watcher *watcher, struct watch *watch, const struct watchpoint_hit *hit, int inside)
-{
-    struct touch *touch = &watch->touch;
-    if (is_copying(watch, hit)) {
-        watch->was_copied = 1;
-        return;
-    }
-    if (watch->has_returned || (touch->is_known && watch->subject.side == SPOOL_WATCH_RECEIVE))
-        return;
-    if (!touch->is_known && is_of_another_frame(watch, hit)) {
-        watch->has_returned = 1;
-        return;
-    }
-    touch->is_known = 1;
-    touch->by_mpi = inside;
-    touch->hit = *hit;
-    touch->ticks = ticks_of(watch, hit->ns, instant_now());
-    touch->mpi_ticks = mpi_ticks_now(watcher);
-    touch->own = watcher->own; /* what the hits before it cost comes when all of them are known */
-    if (!inside)
-        return;
-    touch->mpi_ticks += touch->ticks > watcher->entered ? touch->ticks - watcher->entered : 0;
-    touch->frames[0] = watcher->thread->inside_return;
-    touch->frame_count = 1;
-}
-
-static void read_hits(struct watcher *watcher, struct watch *watch, int inside)
-{
-    struct watchpoint_hit hit;
-    if (!watchpoint_was_hit(&watch->point))
-        return;
-    while (watchpoint_next(&watch->point, &hit)) {
-        note_hit(watcher, watch, &hit, inside);
-        if (watcher->batched < BATCH)
-            watcher->batch[watcher->batched++] = hit.ns;
-    }
-}
-
-/* All words that were hit since the last call: each hit held the program up, and so what came behind it. */
-static void read_all_hits(struct watcher *watcher, int inside)
-{
-    watcher->batched = 0;
-    for (unsigned i = 0; i < watcher->points; i++)
-        if (watcher->watches[i].state == WATCH_ON)
-            read_hits(watcher, &watcher->watches[i], inside);
-    if (!watcher->batched)
-        return;
-    for (unsigned i = 0; i < watcher->points; i++) {
-        struct touch *touch = &watcher->watches[i].touch;
-        if (watcher->watches[i].state != WATCH_ON || !touch->is_known || touch->own != watcher->own || !touch->hit.ns)
-            continue;
-        for (unsigned j = 0; j < watcher->batched; j++)
-            touch->own += watcher->batch[j] < touch->hit.ns ? watch_cost.hit : 0;
-    }
-    watcher_spend(watcher, watcher->batched * watch_cost.hit);
 }
 
 /* --- the end of a watch ------------------------------------------------------------------------------------------- */
@@ -288,7 +161,7 @@ static uint32_t touched_by(struct watcher *watcher, struct watch *watch)
 {
     struct touch *touch = &watch->touch;
     if (!touch->by_mpi)
-        find_frames(touch);
+        touch_find_frames(touch);
     /* calls that are not recorded: MPI_Pack, MPI_Unpack, MPI_Reduce_local */
     if (!touch->by_mpi && callsite_is_in_mpi(touch->frames[touch->frame_count - 1])) {
         touch->by_mpi = 1;
@@ -412,7 +285,7 @@ void watcher_enter(struct watcher *watcher, uint64_t now)
     watcher->entered = now;
     if (!watcher->active)
         return;
-    read_all_hits(watcher, 0);
+    touch_read_all(watcher, 0);
     for (unsigned i = 0; i < watcher->points; i++) {
         struct watch *watch = &watcher->watches[i];
         if (watch->state == WATCH_ON) {
@@ -421,7 +294,7 @@ void watcher_enter(struct watcher *watcher, uint64_t now)
             if (watch->subject.side == SPOOL_WATCH_RECEIVE && watch->touch.is_known)
                 end_touched(watcher, watch);
             else if (is_gone(watcher, watch, now))
-                watch_let_go(watcher, watch, SPOOL_LET_GO_STACK, watch->alive, mpi_ticks_now(watcher));
+                watch_let_go(watcher, watch, SPOOL_LET_GO_STACK, watch->alive, watcher_mpi_ticks(watcher));
         } else if (watch->state == WATCH_WAITING && now >= watch->due && !switch_on(watcher, watch)) {
             watcher->active--;
         }
@@ -432,7 +305,7 @@ void watcher_enter(struct watcher *watcher, uint64_t now)
 void watcher_leave(struct watcher *watcher)
 {
     if (watcher->active)
-        read_all_hits(watcher, 1);
+        touch_read_all(watcher, 1);
 }
 
 /* Whether the buffer given to MPI is that of a watch; of one with gaps only the address is compared. */
@@ -454,6 +327,19 @@ static void end_received(struct watcher *watcher, struct watch *watch, enum spoo
     end_touched(watcher, watch);
 }
 
+/* Another buffer than was watched may hold the word now: where the buffer was freed, or its parts are sent in turn. Then the row is
+ * of that one, and there is none where the word may lie in a gap of it. */
+static int is_sent_from(struct watch *watch, const struct given_buffer *given)
+{
+    struct buffer now;
+    if (given->address == watch->subject.given)
+        return 1;
+    if (watch->copy || buffer_of(given, &now) != LEFT_OUT_NOT || now.sparse || !buffer_holds(&now, watch->word.at))
+        return 0;
+    watch->subject.buffer = now;
+    return 1;
+}
+
 void watcher_given(struct watcher *watcher, enum spool_watch_side side, const struct given_buffer *given,
                    const struct operation *operation, uint64_t begin, uint64_t mpi_ticks)
 {
@@ -468,10 +354,11 @@ void watcher_given(struct watcher *watcher, enum spool_watch_side side, const st
             watch->turn->delay = 0;
             watch->turn->is_in_vain = 1;
             set_free(watcher, watch);
-        } else if (side == SPOOL_WATCH_SEND && (!operation || given->address != watch->subject.given)) {
-            set_free(watcher, watch); /* other data where the buffer was: it is not known when those began to be */
         } else if (side == SPOOL_WATCH_SEND) {
-            end_sent(watcher, watch, operation, begin, mpi_ticks);
+            if (operation && is_sent_from(watch, given))
+                end_sent(watcher, watch, operation, begin, mpi_ticks);
+            else
+                set_free(watcher, watch);
         }
     }
 }
@@ -482,7 +369,7 @@ void watcher_filled(struct watcher *watcher, const struct given_buffer *given, u
     for (unsigned i = 0; i < watcher->send_points; i++) {
         struct watch *watch = &watcher->watches[i];
         if (watch->state == WATCH_ON && is_same(watch, given, bytes))
-            watch->touch = (struct touch){.is_known = 1, .by_mpi = 1, .ticks = end, .mpi_ticks = mpi_ticks_now(watcher),
+            watch->touch = (struct touch){.is_known = 1, .by_mpi = 1, .ticks = end, .mpi_ticks = watcher_mpi_ticks(watcher),
                                           .own = watcher->own, .frames = {watcher->thread->inside_return}, .frame_count = 1};
     }
 }
@@ -496,7 +383,7 @@ unsigned watcher_end(struct watcher *watcher)
         struct watch *watch = &watcher->watches[i];
         unsent += watch->state != WATCH_FREE && watch->subject.side == SPOOL_WATCH_SEND;
         if (watch->state != WATCH_FREE)
-            watch_let_go(watcher, watch, SPOOL_LET_GO_ENDED, now, mpi_ticks_now(watcher));
+            watch_let_go(watcher, watch, SPOOL_LET_GO_ENDED, now, watcher_mpi_ticks(watcher));
     }
     return unsent;
 }

@@ -92,6 +92,17 @@ struct watcher {
     unsigned batched;
 };
 
+static inline uint64_t watcher_mpi_ticks(const struct watcher *watcher)
+{
+    return watcher->thread->state->mpi_ticks;
+}
+
+/* The same instant on the recorder's clock and on the kernel's own, as hits have it. */
+static inline struct instant instant_now(void)
+{
+    return (struct instant){clock_now(), clock_nanoseconds(CLOCK_MONOTONIC)};
+}
+
 /* What watching costs, for all threads; in ticks. */
 struct watch_cost {
     uint64_t began, spent;             /* spent: atomic */

@@ -344,11 +344,11 @@ impl Hits {
     }
 }
 
-/// A copy's own store is a hit before its first use.
+/// The hit of a last write held the program up before the post; a copy's own store did before its first use.
 fn own_hits_before(watch: &Watch) -> usize {
     match watch.side {
         Side::Receive => watch.hits.saturating_sub(1).min(MOST_BEFORE) as usize,
-        Side::Send => 0,
+        Side::Send => usize::from(watch.result != WatchResult::Untouched),
     }
 }
 

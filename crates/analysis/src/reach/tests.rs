@@ -165,7 +165,9 @@ fn a_send_whose_last_word_is_written_long_before_the_post() {
     let reach = run(no_receive, sends);
     let site = only(&reach);
     assert_eq!((site.place.call.as_str(), site.order.order), ("MPI_Isend", Order::Same));
-    assert_eq!(site.all, exactly(30_000.0));
+    // its own hit held the program up before the post: 1 us was taken off for that, which may be too much
+    let about = Bounds { low: 30_000.0, estimate: Some(30_500.0), high: Some(31_000.0) };
+    assert_eq!(site.all, Some(about));
     // the last word, which decides, is written by the second instruction
     let lines: Vec<(String, f64, f64)> = site
         .touchers
@@ -199,8 +201,8 @@ fn words_that_nobody_touched_or_that_were_written_often_are_bounds() {
         }
     };
     let reach = run(no_receive, often);
-    let at_most = Some(Bounds { low: 0.0, estimate: None, high: Some(1_500.0) });
-    assert_eq!((only(&reach).all, only(&reach).half), (at_most, at_most));
+    let at_most = Some(Bounds { low: 0.0, estimate: None, high: Some(2_500.0) });
+    assert_eq!((only(&reach).all, only(&reach).half), (at_most, at_most), "with the last hit");
     assert_eq!(only(&reach).notes, [Note::Often { share: 1.0 }], "all within two hits");
     assert_eq!(only(&reach).verdict, Verdict::AtOnce);
 }
@@ -415,15 +417,15 @@ fn advice_says_what_cannot_be_moved() {
 #[test]
 fn advice_posts_sends_when_their_data_are_ready() {
     let told = advice(at_once, ready);
-    let [(Cure::PostEarlier, Nanos(360_000), sentence), rest @ ..] = told.as_slice() else {
+    let [(Cure::PostEarlier, Nanos(372_000), sentence), rest @ ..] = told.as_slice() else {
         panic!("{told:#?}")
     };
     assert_eq!(
         sentence,
-        "Post MPI_Isend app+0x100 30.0 µs (29.0 to 30.0 µs) earlier, on rank 1: its data are last written at app+0x700; rank 0 \
+        "Post MPI_Isend app+0x100 30.5 µs (29.0 to 31.0 µs) earlier, on rank 1: its data are last written at app+0x700; rank 0 \
          waits for it in MPI_Waitall app+0x300."
     );
-    // of the 49 us that rank 0 waits for each send 19 are left
+    // of the 49 us that rank 0 waits for each send 18 are left
     let late = rest.iter().find(|(cure, ..)| *cure == Cure::PartnerLate).unwrap();
-    assert_eq!(late.1, Nanos(12 * 19_000));
+    assert_eq!(late.1, Nanos(12 * 18_000));
 }

@@ -3,8 +3,11 @@
 #include "../base/arena.h"
 #include "memory.h"
 
+enum { MOST_BUFFERS = 4096, PAGE_BYTES = 4096, LEAST_DIFFERENT_BYTES = 4, MISSES = 3 };
+enum { STACK_BELOW = 1 << 20, STACK_ABOVE = 4096 };
+
 /* A loop that gathers a column has moved its pointer on by a row when it writes. */
-enum { NEAR_BYTES = 4096, PAGE_BYTES = 4096, LEAST_DIFFERENT_BYTES = 4, MISSES = 3, STACK_BELOW = 1 << 20, STACK_ABOVE = 4096 };
+enum { NEAR_BYTES = 4096 };
 
 static struct copied_buffer *buffer_entry(struct copies *copies, uintptr_t begin, const struct operation *operation,
                                           int make)
@@ -12,7 +15,8 @@ static struct copied_buffer *buffer_entry(struct copies *copies, uintptr_t begin
     struct copied_buffer key = {.key = {begin, operation}};
     uint64_t hash = intern_hash(&key.key, sizeof key.key);
     void **slot = intern_find(&copies->buffers, hash, &key.key, sizeof key.key);
-    if (slot && !*slot && make) {
+    /* programs that allocate their buffers anew have ever more of them, and come back to none */
+    if (slot && !*slot && make && copies->buffers.count < MOST_BUFFERS) {
         struct copied_buffer *made = arena_alloc(sizeof *made);
         if (!made)
             return NULL;

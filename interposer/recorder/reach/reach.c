@@ -123,10 +123,9 @@ void reach_made(struct thread *t, struct spool_live *live, struct given_buffer s
 }
 
 /* Of requests that are posted anew the buffers are not known yet: reach_posted() has them. */
-static void request_started(struct reach *reach, struct spool_live *live, struct operation *operation)
+static void request_started(struct reach *reach, struct spool_live *live)
 {
     struct work work = begin_work(reach);
-    (void)operation;
     const struct request_buffers *buffers = live->flags & SPOOL_LIVE_PERSISTENT ? buffers_of(reach, live, 0) : NULL;
     if (buffers && reach->watcher.active)
         request_posted(reach, buffers, live);
@@ -175,6 +174,22 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* 0 where nothing is given, or it is not told. */
+static uint64_t room_of(const struct given_buffer *given)
+{
+    return bytes_of(given->count, given->type);
+}
+
+/* MPI has filled a buffer; `bytes` came, where that is told. */
+static void let_go_of_received(struct reach *reach, const struct given_buffer *receives, uint64_t bytes,
+                               const struct operation *operation, uint64_t begin, uint64_t end)
+{
+    uint64_t room = room_of(receives), came = operation->key.kind == SPOOL_RECV ? least(bytes, room) : room;
+    if (receives->is_given && !receives->not && reach->watcher.active)
+        watcher_filled(&reach->watcher, receives, end);
+    let_go_of(reach, SPOOL_WATCH_RECEIVE, receives, came, operation, begin, end);
+}
+
 /* A request is over; `bytes` came, where it received. */
 static void request_ended(struct reach *reach, const struct span *span, struct spool_live *live, int ended, uint64_t bytes)
 {
@@ -184,13 +199,8 @@ static void request_ended(struct reach *reach, const struct span *span, struct s
     const struct operation *operation = (const struct operation *)(uintptr_t)live->owner;
     reach->left_out[LEFT_OUT_THREAD] += !is_own;
     if (buffers && state.is_on && (ended == SPOOL_WAITED || ended == SPOOL_TESTED)) {
-        uint64_t room = bytes_of(buffers->receives.count, buffers->receives.type);
-        uint64_t came = operation->key.kind == SPOOL_RECV ? least(bytes, room) : room;
-        if (buffers->receives.is_given && !buffers->receives.not && reach->watcher.active)
-            watcher_filled(&reach->watcher, &buffers->receives, span->end);
-        let_go_of(reach, SPOOL_WATCH_RECEIVE, &buffers->receives, came, operation, live->post_begin, span->end);
-        let_go_of(reach, SPOOL_WATCH_SEND, &buffers->sends, bytes_of(buffers->sends.count, buffers->sends.type), operation,
-                  live->post_begin, span->end);
+        let_go_of_received(reach, &buffers->receives, bytes, operation, live->post_begin, span->end);
+        let_go_of(reach, SPOOL_WATCH_SEND, &buffers->sends, room_of(&buffers->sends), operation, live->post_begin, span->end);
     }
     end_work(&work);
 }
@@ -214,15 +224,9 @@ void reach_called(const struct span *span, struct given_buffer sends, struct giv
     }
     if (operation->key.kind != SPOOL_SEND || !receives.is_given || !receiving)
         receiving = operation;
-    uint64_t room = receives.is_given ? bytes_of(receives.count, receives.type) : 0;
-    uint64_t came = receiving->key.kind == SPOOL_RECV ? least(receiving->key.actual_bytes, room) : room;
     were_given(reach, &sends, &receives, operation, span->begin, mpi_before);
-    if (receives.is_given && !receives.not && reach->watcher.active)
-        watcher_filled(&reach->watcher, &receives, span->end);
-    let_go_of(reach, SPOOL_WATCH_RECEIVE, &receives, came, receiving, span->begin, span->end);
-    if (sends.is_given)
-        let_go_of(reach, SPOOL_WATCH_SEND, &sends, sends.not ? 0 : bytes_of(sends.count, sends.type), operation, span->begin,
-                  span->end);
+    let_go_of_received(reach, &receives, receiving->key.actual_bytes, receiving, span->begin, span->end);
+    let_go_of(reach, SPOOL_WATCH_SEND, &sends, room_of(&sends), operation, span->begin, span->end);
     end_work(&work);
 }
 

@@ -77,6 +77,7 @@ static void note_hit(struct watcher *watcher, struct watch *watch, const struct 
         return;
     }
     touch->is_known = 1;
+    touch->is_named = 0;
     touch->by_mpi = inside;
     touch->hit = *hit;
     touch->ticks = ticks_of(watch, hit->ns, instant_now());

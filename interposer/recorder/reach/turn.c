@@ -73,7 +73,7 @@ struct watch *turn_free_watch(struct watcher *watcher, enum spool_watch_side sid
             return &watcher->watches[i];
     for (unsigned i = from; i < behind; i++)
         if (is_late(&watcher->watches[i])) {
-            watch_let_go(watcher, &watcher->watches[i], SPOOL_LET_GO_LATE, clock_now(), watcher->thread->state->mpi_ticks);
+            watch_let_go(watcher, &watcher->watches[i], SPOOL_LET_GO_LATE, clock_now(), watcher_mpi_ticks(watcher));
             return &watcher->watches[i];
         }
     return NULL;

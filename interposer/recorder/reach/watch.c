@@ -157,17 +157,18 @@ static void set_free(struct watcher *watcher, struct watch *watch)
     watch->state = WATCH_FREE;
 }
 
+/* Names a touch once. */
 static uint32_t touched_by(struct watcher *watcher, struct watch *watch)
 {
     struct touch *touch = &watch->touch;
+    if (touch->is_named)
+        return touch->path;
+    touch->is_named = 1;
     if (!touch->by_mpi)
         touch_find_frames(touch);
     /* calls that are not recorded: MPI_Pack, MPI_Unpack, MPI_Reduce_local */
-    if (!touch->by_mpi && callsite_is_in_mpi(touch->frames[touch->frame_count - 1])) {
-        touch->by_mpi = 1;
-        return 0;
-    }
-    return callsite_define(watcher->thread, touch->frames, touch->frame_count);
+    touch->by_mpi = touch->by_mpi || callsite_is_in_mpi(touch->frames[touch->frame_count - 1]);
+    return touch->path = callsite_define(watcher->thread, touch->frames, touch->frame_count);
 }
 
 /* While the contents are as the touch left them, and MPI has not been at work. */
@@ -178,7 +179,7 @@ static void look_for_copy(struct watcher *watcher, struct watch *watch)
         return;
     watch->looked = touch->ticks;
     uint32_t path = touched_by(watcher, watch);
-    if (path)
+    if (path && !touch->by_mpi)
         copy_look(&watcher->copies, &watch->subject.buffer, watch->subject.operation, watch->word, &touch->hit, path);
 }
 
@@ -314,6 +315,13 @@ static int is_same(const struct watch *watch, const struct given_buffer *given, 
     return given->address == watch->subject.given || watch->word.at - (uintptr_t)given->address < bytes;
 }
 
+/* The call of MPI's under way touched, whether or not anything hit: the kernel may have moved the bytes. */
+static struct touch touch_of_call(const struct watcher *watcher, uint64_t ticks, uint64_t mpi_ticks)
+{
+    return (struct touch){.is_known = 1, .by_mpi = 1, .ticks = ticks, .mpi_ticks = mpi_ticks, .own = watcher->own,
+                          .frames = {watcher->thread->inside_return}, .frame_count = 1};
+}
+
 /* MPI reads, or overwrites, what was received: then at the latest it was needed, whoever moves the bytes. */
 static void end_received(struct watcher *watcher, struct watch *watch, enum spool_watch_side side, uint64_t begin,
                          uint64_t mpi_ticks)
@@ -322,8 +330,7 @@ static void end_received(struct watcher *watcher, struct watch *watch, enum spoo
         watch_let_go(watcher, watch, SPOOL_LET_GO_REUSED, begin, mpi_ticks);
         return;
     }
-    watch->touch = (struct touch){.is_known = 1, .by_mpi = 1, .ticks = begin, .mpi_ticks = mpi_ticks,
-                                  .own = watcher->own, .frames = {watcher->thread->inside_return}, .frame_count = 1};
+    watch->touch = touch_of_call(watcher, begin, mpi_ticks);
     end_touched(watcher, watch);
 }
 
@@ -369,8 +376,7 @@ void watcher_filled(struct watcher *watcher, const struct given_buffer *given, u
     for (unsigned i = 0; i < watcher->send_points; i++) {
         struct watch *watch = &watcher->watches[i];
         if (watch->state == WATCH_ON && is_same(watch, given, bytes))
-            watch->touch = (struct touch){.is_known = 1, .by_mpi = 1, .ticks = end, .mpi_ticks = watcher_mpi_ticks(watcher),
-                                          .own = watcher->own, .frames = {watcher->thread->inside_return}, .frame_count = 1};
+            watch->touch = touch_of_call(watcher, end, watcher_mpi_ticks(watcher));
     }
 }
 

@@ -37,6 +37,8 @@ struct touch {
     uint64_t own;                      /* what watching had cost the thread up to then, this access left out */
     uintptr_t frames[2];               /* of the instruction behind it, and its caller where that is certain */
     unsigned frame_count;
+    int is_named;
+    uint32_t path;                     /* where it is named: the frames' id in the spool; 0: none */
     struct watchpoint_hit hit;
 };
 

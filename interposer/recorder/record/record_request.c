@@ -26,7 +26,7 @@ static __attribute__((noinline)) void post_slowly(struct thread *t, struct spool
     if (t->injector)
         thread_hooks.posted(t->injector, live, operation, caller);
     if (t->reach)
-        reach_hooks.started(t->reach, live, operation);
+        reach_hooks.started(t->reach, live);
 }
 
 static inline ALWAYS_INLINE void fill_live(struct thread *t, struct spool_live *live, struct operation *operation,

@@ -102,7 +102,7 @@ struct reach_hooks {
     struct reach *(*first_call)(struct thread *t);
     void (*enter)(struct reach *reach);
     void (*leave)(struct reach *reach);
-    void (*started)(struct reach *reach, struct spool_live *live, struct operation *operation);
+    void (*started)(struct reach *reach, struct spool_live *live);
     void (*ended)(struct reach *reach, const struct span *span, struct spool_live *live, int ended,
                   uint64_t bytes);
 };

@@ -10,6 +10,7 @@ pub mod cvars;
 pub mod diff;
 pub mod injection;
 pub mod insight;
+pub mod loggps;
 pub mod measures;
 pub mod overlap;
 pub mod pending;

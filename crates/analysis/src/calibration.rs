@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
+use crate::loggps::LogGps;
 use crate::reference::{ends, Disagreement, Reference, Source, TakenLocality, Which};
 use crate::trace::Trace;
 use lapscope_data::model::Nanos;
@@ -37,12 +38,17 @@ pub struct Calibration {
     #[serde(flatten)]
     pub circumstances: Circumstances,
     pub times: Reference,
+    /// By locality; files of before there was such a thing have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loggps: Vec<LogGps>,
 }
 
 /// The answer of [`find`].
 #[derive(Debug, Default)]
 pub struct Found {
     pub reference: Option<Reference>,
+    /// Of the same file.
+    pub loggps: Vec<LogGps>,
     /// Sentences about what was used or could not be.
     pub notes: Vec<String>,
 }
@@ -50,11 +56,11 @@ pub struct Found {
 /// The reference times for a run: of a calibration where one fits, completed by the run's own transfers for what it does not
 /// cover, size by size, and corrected by those that were quicker; else of the run alone. With sentences for the report.
 pub fn reference_for(trace: &Trace, databases: &[PathBuf]) -> (Reference, Vec<String>) {
-    let Found { reference, mut notes } = match Circumstances::of_run(trace, databases) {
+    let Found { reference, mut notes, .. } = match Circumstances::of_run(trace, databases) {
         Ok(circumstances) => find(&circumstances),
         Err(error) => Found {
-            reference: None,
             notes: vec![format!("no calibration was looked for: {error}")],
+            ..Found::default()
         },
     };
     if let Some(reference) = reference {
@@ -63,6 +69,13 @@ pub fn reference_for(trace: &Trace, databases: &[PathBuf]) -> (Reference, Vec<St
     let (own, more) = reference_of_run(trace);
     notes.extend(more);
     (own, notes)
+}
+
+/// The LogGPS parameters, by locality, of the calibration whose reference times [`reference_for`] takes; `None` where none
+/// fits, or the one that fits has no parameters.
+pub fn loggps_for(trace: &Trace, databases: &[PathBuf]) -> Option<Vec<LogGps>> {
+    let circumstances = Circumstances::of_run(trace, databases).ok()?;
+    Some(find(&circumstances).loggps).filter(|all| !all.is_empty())
 }
 
 /// The run's own transfers alone.
@@ -223,7 +236,7 @@ impl Candidate {
     }
 
     fn take(self, found: &mut Found) {
-        let Calibration { created, circumstances, mut times, .. } = self.calibration;
+        let Calibration { created, circumstances, mut times, loggps, .. } = self.calibration;
         if self.hosts == Hosts::Alike {
             let hosts: Vec<&str> = circumstances.hosts.iter().map(String::as_str).take(4).collect();
             let hosts = hosts.join(", ");
@@ -233,6 +246,7 @@ impl Candidate {
         }
         times.source = Source::Calibration { file: self.path, created };
         found.reference = Some(times);
+        found.loggps = loggps;
     }
 }
 
@@ -263,6 +277,7 @@ impl Calibration {
             ranks,
             circumstances,
             times,
+            loggps: Vec::new(),
         }
     }
 
@@ -281,7 +296,9 @@ impl Calibration {
             "{}: format {format}, this lapscope reads format {FORMAT}; calibrate again: lapscope calibrate -- <launch line>",
             path.display()
         );
-        serde_json::from_str(&text).with_context(name)
+        let mut calibration: Calibration = serde_json::from_str(&text).with_context(name)?;
+        calibration.loggps.retain(LogGps::is_sound);
+        Ok(calibration)
     }
 
     /// Into a file that appears whole, under a name that says what it is of.

@@ -18,6 +18,7 @@ pub mod pipeline;
 pub mod problem;
 pub mod reach;
 pub mod reference;
+pub mod replay;
 pub mod report;
 pub mod requests;
 pub mod sites;
@@ -28,6 +29,7 @@ pub mod thresholds;
 pub mod totals;
 pub mod trace;
 pub mod transfers;
+pub mod whatif;
 pub mod wrappers;
 
 /// Version of the JSON keys; raised when one changes its meaning or goes.

@@ -4,6 +4,7 @@ pub mod filters;
 pub mod overlap;
 pub mod reach;
 pub mod report;
+pub mod whatif;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

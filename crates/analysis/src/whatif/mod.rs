@@ -1,0 +1,4 @@
+//! What would be: a recorded run replayed under scenarios, with the error of the replay beside each answer.
+
+pub mod document;
+pub mod sweep;

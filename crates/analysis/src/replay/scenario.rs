@@ -34,7 +34,7 @@ pub struct Scenario {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on: Option<Scope>,
     /// Speed of computation, as a multiple of the recorded one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "some_speed")]
     pub cpu: Option<f64>,
     /// Every rank computes as long as the mean of all.
     #[serde(skip_serializing_if = "is_false")]
@@ -63,12 +63,8 @@ impl Scenario {
     /// # Errors
     /// What cannot be, in a sentence.
     pub fn check(&self) -> Result<(), String> {
-        match self.cpu {
-            Some(cpu) if !(cpu.is_finite() && cpu > 0.0) => {
-                Err(format!("cpu = {cpu}: expected a speed above 0, as 1.2 for a fifth faster"))
-            }
-            _ => Ok(()),
-        }
+        let checked = self.cpu.map_or(Ok(0.0), |cpu| speed(&cpu.to_string()));
+        checked.map(|_| ()).map_err(|why| format!("cpu: {why}"))
     }
 
     /// The knobs that are turned, as on the command line: `--latency 2us --bandwidth 10GB/s`; what a table calls it that has no
@@ -94,6 +90,20 @@ impl Scenario {
         ];
         all.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
+}
+
+/// A speed of computation as it is typed: `1.2`, a fifth faster than the recorded one.
+///
+/// # Errors
+/// Says what is expected.
+pub fn speed(text: &str) -> Result<f64, String> {
+    let speed = text.parse().ok().filter(|&speed| is_positive(speed));
+    speed.ok_or_else(|| format!("`{text}`: expected a speed above 0, as 1.2 for a fifth faster"))
+}
+
+fn some_speed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let text = TextOrNumber::deserialize(deserializer)?.0;
+    speed(&text).map(Some).map_err(serde::de::Error::custom)
 }
 
 /// A time, or a multiple of the recorded one.
@@ -379,7 +389,7 @@ struct TextOrNumber(String);
 impl<'de> Deserialize<'de> for TextOrNumber {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        #[serde(untagged)]
+        #[serde(untagged, expecting = "expected text or a number")]
         enum Either {
             Text(String),
             Whole(i64),

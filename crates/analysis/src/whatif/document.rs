@@ -28,6 +28,9 @@ pub struct WhatIf {
 /// The run as it was.
 #[derive(Debug, Clone, Serialize)]
 pub struct Recorded {
+    /// Of the first rank, as in a report.
+    pub command: String,
+    pub mpi_library: String,
     pub ranks: usize,
     /// From the first return of MPI_Init to the last entry of MPI_Finalize.
     pub run_ns: Nanos,
@@ -210,7 +213,7 @@ pub struct Sweep {
 pub struct SweepPoint {
     /// As it was typed.
     pub value: String,
-    /// In the knob's base unit (ns, bytes a second, bytes, a factor), for an axis.
+    /// In the knob's base unit (ns, bytes a second, bytes, a factor), for an axis; infinite (`null` in JSON) without a limit.
     pub number: f64,
     /// `None`: it deadlocks.
     pub run_ns: Option<Nanos>,

@@ -1,4 +1,7 @@
 //! What would be: a recorded run replayed under scenarios, with the error of the replay beside each answer.
 
+pub mod bounds;
 pub mod document;
+pub mod file;
+pub mod standard;
 pub mod sweep;

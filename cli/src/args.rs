@@ -6,6 +6,7 @@ mod measure;
 mod reach;
 mod tune;
 mod units;
+mod whatif;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -18,10 +19,11 @@ use lapscope_bench::launch::Mode;
 use lapscope_data::model::{Kind, Rank, RequestEnded};
 
 pub use bench::BenchArgs;
-pub use help::{help_of, parse, unknown_topic};
+pub use help::{help_of, parse, unknown_topic, usage_error};
 pub use measure::{CalibrateArgs, DiffArgs, OverlapArgs, ThresholdsArgs};
 pub use reach::ReachArgs;
 pub use tune::TuneArgs;
+pub use whatif::WhatIfArgs;
 
 /// Of commands that read a run and answer in any format.
 #[derive(Debug, Args)]
@@ -47,6 +49,7 @@ Exit codes:
   0    fine
   1    lapscope failed; standard error says why
   2    the command line was not understood
+  3    `whatif`: a scenario deadlocks
 
 `run` and `reach` pass on the exit code of the program they launched: 128 + N when signal N killed it,
 126 when it may not be executed, 127 when it was not found; `tune` that of a run that failed.";
@@ -56,6 +59,7 @@ Examples:
   lapscope run -- mpirun -n 4 ./app input.dat    record a run; works on the unmodified program
   lapscope report                                read the newest run in this directory
   lapscope reach -- mpirun -n 4 ./app input.dat  how much earlier it could send, how much later wait
+  lapscope whatif --bandwidth x2                 how long the recorded run would take with another network
   lapscope tune -- mpirun -n 4 ./app input.dat   whether it runs faster with injected tests, and what to set
   lapscope bench --quick                         what the MPIs of this machine overlap, and what not
   lapscope doctor ./app                          what is missing on this machine, or about this program
@@ -80,6 +84,7 @@ pub enum Command {
     Diff(DiffArgs),
     Overlap(OverlapArgs),
     Reach(ReachArgs),
+    Whatif(WhatIfArgs),
     Sql(SqlArgs),
     Merge(MergeArgs),
     Recover(RecoverArgs),

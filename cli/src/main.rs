@@ -19,6 +19,7 @@ fn main() -> ExitCode {
         Command::Thresholds(args) => commands::thresholds::run(args),
         Command::Overlap(args) => commands::overlap::run(args),
         Command::Reach(args) => commands::reach::run(args),
+        Command::Whatif(args) => commands::whatif::run(args),
         Command::Sql(args) => commands::sql::run(args),
         Command::Merge(args) => commands::merge::run(args),
         Command::Recover(args) => commands::recover::run(args),

@@ -49,6 +49,11 @@ pub fn unknown_topic(topic: &str) -> clap::Error {
     Cli::command().error(ErrorKind::InvalidValue, text)
 }
 
+/// Ends the process: what was typed makes no sense.
+pub fn usage_error(text: &str) -> ! {
+    Cli::command().error(ErrorKind::ValueValidation, text).exit()
+}
+
 fn columns() -> usize {
     stdout_columns().unwrap_or(DEFAULT_COLUMNS).min(MOST_COLUMNS)
 }

@@ -19,3 +19,4 @@ pub mod sites;
 pub mod sql;
 pub mod thresholds;
 pub mod tune;
+pub mod whatif;

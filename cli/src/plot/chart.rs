@@ -32,6 +32,8 @@ pub struct Panel {
     pub title: String,
     /// Instead of that of the chart.
     pub y_label: Option<String>,
+    /// Likewise; then other panels do not share it.
+    pub x: Option<Axis>,
     pub series: Vec<Series>,
     /// Drawn below the series, in part of the axes that these span.
     pub guides: Vec<Guide>,
@@ -124,7 +126,8 @@ pub fn draw(chart: &Chart) -> String {
             width: plot_width,
             height: plot_height,
         };
-        let plane = Plane { area, x: x.clone(), y };
+        let own = panel.x.as_ref().map(|axis| Scale::new(axis.quantity, panel.xs()));
+        let plane = Plane { area, x: own.unwrap_or_else(|| x.clone()), y };
         draw_panel(&mut svg, chart, panel, &plane);
     }
     let height = top + high * rows as f64 + MARGIN - 8.0;
@@ -134,12 +137,14 @@ pub fn draw(chart: &Chart) -> String {
 /// For those who hear it: what is drawn in which panels.
 fn describe(chart: &Chart) -> String {
     let panels: Vec<&str> = chart.panels.iter().map(|panel| panel.title.as_str()).collect();
+    let mut x_labels: Vec<&str> = chart.panels.iter().map(|panel| panel.x_label(chart)).collect();
+    x_labels.dedup();
     let keys: Vec<&str> = chart.legend.iter().map(|key| key.label.as_str()).collect();
     format!(
         "{} {} against {}. Panels: {}. Lines: {}. {}",
         chart.heading.subtitle,
         chart.y.label,
-        chart.x.label,
+        x_labels.join(", "),
         panels.join("; "),
         keys.join("; "),
         chart.heading.facts
@@ -147,6 +152,10 @@ fn describe(chart: &Chart) -> String {
 }
 
 impl Panel {
+    fn x_label<'a>(&'a self, chart: &'a Chart) -> &'a str {
+        &self.x.as_ref().unwrap_or(&chart.x).label
+    }
+
     fn points(&self) -> impl Iterator<Item = &Point> {
         self.series.iter().flat_map(|series| &series.points)
     }
@@ -169,7 +178,7 @@ fn draw_panel(svg: &mut Svg, chart: &Chart, panel: &Panel, plane: &Plane) {
     let y_label = panel.y_label.as_ref().unwrap_or(&chart.y.label);
     svg.text((area.left, area.top - 9.0), y_label, Font::new(11.0).dim());
     let below = (area.left + area.width / 2.0, area.bottom() + 34.0);
-    svg.text(below, &chart.x.label, TICK);
+    svg.text(below, panel.x_label(chart), TICK);
     draw_grid(svg, plane);
     for guide in &panel.guides {
         draw_guide(svg, guide, plane);

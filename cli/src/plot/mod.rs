@@ -12,6 +12,7 @@ mod progress;
 mod scale;
 mod sheet;
 mod svg;
+pub mod sweep;
 mod timeline;
 mod words;
 

@@ -15,6 +15,10 @@ pub enum Quantity {
     Ratio,
     /// A ratio, logarithmic.
     RatioLog,
+    /// Bytes a second, from 0.
+    Rate,
+    /// Bytes a second, logarithmic.
+    RateLog,
 }
 
 /// An axis from 0 to 1.
@@ -42,8 +46,8 @@ impl Quantity {
     fn base(self) -> Option<f64> {
         match self {
             Quantity::Bytes => Some(2.0),
-            Quantity::TimeLog | Quantity::RatioLog => Some(10.0),
-            Quantity::Percent | Quantity::Time | Quantity::Ratio => None,
+            Quantity::TimeLog | Quantity::RatioLog | Quantity::RateLog => Some(10.0),
+            Quantity::Percent | Quantity::Time | Quantity::Ratio | Quantity::Rate => None,
         }
     }
 }
@@ -122,12 +126,12 @@ impl Scale {
         let most = most.max(2);
         let mut values = match self.quantity {
             Quantity::Bytes => self.powers(2.0, most, &[2, 4, 5, 10, 20]),
-            Quantity::TimeLog | Quantity::RatioLog => self.decades(most),
+            Quantity::TimeLog | Quantity::RatioLog | Quantity::RateLog => self.decades(most),
             Quantity::Percent => {
                 let step = if most >= 5 { 25 } else { 50 };
                 (0..=100).step_by(step).map(f64::from).collect()
             }
-            Quantity::Time | Quantity::Ratio => self.round_steps(most),
+            Quantity::Time | Quantity::Ratio | Quantity::Rate => self.round_steps(most),
         };
         if self.has_zero {
             values.insert(0, 0.0);
@@ -193,6 +197,7 @@ impl Scale {
             Quantity::Percent => format!("{value:.0} %"),
             Quantity::Time | Quantity::TimeLog => time(value),
             Quantity::Ratio | Quantity::RatioLog => short(value),
+            Quantity::Rate | Quantity::RateLog => rate(value),
         }
     }
 }
@@ -212,6 +217,18 @@ pub fn time(us: f64) -> String {
         n if n < 999.5 => format!("{} µs", short(us)),
         n if n < 999.5e3 => format!("{} ms", short(us / 1e3)),
         _ => format!("{} s", short(us / 1e6)),
+    }
+}
+
+/// Bytes a second, as short as they go: "0", "500 MB/s", "2.5 GB/s".
+fn rate(bytes: f64) -> String {
+    match bytes.abs() {
+        0.0 => "0".to_owned(),
+        n if n < 999.5 => format!("{} B/s", short(bytes)),
+        n if n < 999.5e3 => format!("{} KB/s", short(bytes / 1e3)),
+        n if n < 999.5e6 => format!("{} MB/s", short(bytes / 1e6)),
+        n if n < 999.5e9 => format!("{} GB/s", short(bytes / 1e9)),
+        _ => format!("{} TB/s", short(bytes / 1e12)),
     }
 }
 

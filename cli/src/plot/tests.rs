@@ -3,6 +3,7 @@
 mod made_up;
 
 use super::*;
+use lapscope_analysis::whatif::document::WhatIf;
 use roxmltree::{Document, Node};
 
 #[test]
@@ -59,6 +60,28 @@ fn figures_are_well_formed_and_stand_alone() {
         for word in ["<script", "href", "url(", "@import"] {
             assert!(!svg.contains(word), "{name} has {word}");
         }
+    }
+}
+
+/// Of scenarios, and of sweeps with a value without a limit and one that deadlocks.
+#[test]
+fn figures_of_replays_are_well_formed_and_inside_of_the_page() {
+    use crate::render::whatif::made_up::{answer, bandwidths, deadlocked, limits, whatif};
+    let all = || vec![answer("perfect progress", 1_500), deadlocked("--eager-limit 0 <&>")];
+    let swept = WhatIf { sweeps: vec![bandwidths(), limits()], ..whatif(all()) };
+    for (name, svg) in [("bars", sweep::figure(&whatif(all()))), ("sweeps", sweep::figure(&swept))]
+    {
+        let figure = Figure { name: name.to_owned(), svg };
+        assert!(!figure.svg.contains("NaN") && !figure.svg.contains("inf\""), "{name}");
+        check_places(&figure);
+        let document = Document::parse(&figure.svg).unwrap();
+        let drawn = document.descendants().filter(|node| node.has_tag_name("path")).count();
+        assert!(drawn > 3, "{name}: {drawn} lines");
+        assert!(figure.svg.contains("Deadlock: --eager-limit 0"), "{name}");
+    }
+    let svg = sweep::figure(&swept);
+    for label in ["1 GB/s", "100 GB/s", "64 KiB", "bandwidth inf", "recorded"] {
+        assert!(svg.contains(label), "{label} is not in the figure");
     }
 }
 

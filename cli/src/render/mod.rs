@@ -20,3 +20,4 @@ pub mod thresholds;
 pub mod tree;
 pub mod tune;
 pub mod watching;
+pub mod whatif;

@@ -94,7 +94,7 @@ fn shown(shown: usize, all: usize) -> String {
     }
 }
 
-fn locality_name(locality: Option<Locality>) -> &'static str {
+pub(super) fn locality_name(locality: Option<Locality>) -> &'static str {
     match locality {
         Some(Locality::SelfRank) => "self",
         Some(Locality::Node) => "same node",

@@ -60,6 +60,25 @@ impl Scenario {
         *self == Scenario { name: self.name.clone(), on: self.on, ..Scenario::default() }
     }
 
+    /// As this one, with the knobs that `by` turns turned as there.
+    pub fn overlaid(&self, by: &Scenario) -> Scenario {
+        Scenario {
+            name: by.name.clone().or_else(|| self.name.clone()),
+            latency: by.latency.or(self.latency),
+            bandwidth: by.bandwidth.or(self.bandwidth),
+            eager_limit: by.eager_limit.or(self.eager_limit),
+            protocol: by.protocol.or(self.protocol),
+            progress: by.progress.or(self.progress),
+            contention: by.contention.or(self.contention),
+            on: by.on.or(self.on),
+            cpu: by.cpu.or(self.cpu),
+            balance: by.balance || self.balance,
+            wait: by.wait.or(self.wait),
+            post: by.post.or(self.post),
+            nonblocking_collectives: by.nonblocking_collectives || self.nonblocking_collectives,
+        }
+    }
+
     /// # Errors
     /// What cannot be, in a sentence.
     pub fn check(&self) -> Result<(), String> {
@@ -432,5 +451,7 @@ mod tests {
         assert!(!faster.is_identity());
         assert_eq!(faster.options(), "--cpu 1.2 --balance");
         assert!(Scenario { cpu: Some(0.0), ..Scenario::default() }.check().is_err());
+        let slower = Scenario { cpu: Some(0.5), on: Some(Scope::All), ..Scenario::default() };
+        assert_eq!(faster.overlaid(&slower).options(), "--on all --cpu 0.5 --balance");
     }
 }

@@ -1,0 +1,128 @@
+//! `lapscope whatif`: a recorded run replayed under scenarios.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+
+use crate::args::{usage_error, WhatIfArgs};
+use crate::export::rows::RowWriter;
+use crate::export::{self, Document};
+use crate::plot::sweep;
+use crate::render;
+use lapscope_analysis::pipeline::whatif::{build, Asked};
+use lapscope_analysis::pipeline::OpenRun;
+use lapscope_analysis::problem::Problem;
+use lapscope_analysis::replay::scenario::Scenario;
+use lapscope_analysis::whatif::document::WhatIf;
+use lapscope_analysis::whatif::sweep::{self as asked_sweep, SweepAsked};
+use lapscope_analysis::whatif::{file, standard};
+use lapscope_data::say;
+use lapscope_data::text::style::Style;
+use lapscope_data::text::visible::visible;
+
+/// Of a scenario that never ends.
+const DEADLOCK: u8 = 3;
+
+/// Replays the run, prints what would be, and draws it where that is wanted.
+///
+/// # Errors
+/// There is no run here, no file of it or of the scenarios can be read, the figure cannot be written, or standard output fails.
+pub fn run(args: &WhatIfArgs) -> Result<ExitCode> {
+    let asked = asked(args)?;
+    let kind = args.figure.as_deref().map(figure_kind);
+    let mut open = OpenRun::open(args.read.run.as_deref())?;
+    open.find_wrappers(&args.wrappers.names)?;
+    let mut answer = build(&mut open, &asked)?;
+    export::print(&mut answer, args.read.format)?;
+    if let Some((path, kind)) = args.figure.as_deref().zip(kind) {
+        draw(&answer, path, kind)?;
+    }
+    Ok(if deadlocks(&answer) { ExitCode::from(DEADLOCK) } else { ExitCode::SUCCESS })
+}
+
+/// What is wanted; the end of the process, where that makes no sense.
+fn asked(args: &WhatIfArgs) -> Result<Asked> {
+    let own = args.knobs.scenario();
+    let mut sweeps: Vec<SweepAsked> =
+        args.sweeps.iter().flat_map(|sweep| sweep.0.clone()).collect();
+    for point in sweeps.iter_mut().flat_map(|sweep| &mut sweep.points) {
+        point.scenario.on = own.on;
+    }
+    if let Err(why) = asked_sweep::check(&sweeps) {
+        usage_error(&format!("--sweep: {why}"));
+    }
+    if own.is_identity() && own.on.is_some() && sweeps.is_empty() {
+        usage_error("--on says between whom other knobs change; turn one, as --bandwidth x2");
+    }
+    let mut scenarios: Vec<Scenario> = Vec::new();
+    if !own.is_identity() {
+        scenarios.push(own);
+    }
+    for path in &args.files {
+        scenarios.extend(read(path)?);
+    }
+    if scenarios.is_empty() && sweeps.is_empty() {
+        scenarios = standard::all();
+    }
+    Ok(Asked { scenarios, sweeps, top: args.top })
+}
+
+fn read(path: &Path) -> Result<Vec<Scenario>> {
+    let name = path.display().to_string();
+    let text = fs::read_to_string(path).with_context(|| name.clone())?;
+    file::parse(&name, &text).map_err(anyhow::Error::msg)
+}
+
+fn deadlocks(answer: &WhatIf) -> bool {
+    let in_sweeps = answer.sweeps.iter().flat_map(|sweep| &sweep.points);
+    answer.scenarios.iter().any(|scenario| scenario.deadlock.is_some())
+        || in_sweeps.into_iter().any(|point| point.run_ns.is_none())
+}
+
+#[derive(Debug, Clone, Copy)]
+enum FigureKind {
+    Svg,
+    Html,
+}
+
+fn figure_kind(path: &Path) -> FigureKind {
+    match path.extension().and_then(|end| end.to_str()) {
+        Some(end) if end.eq_ignore_ascii_case("svg") => FigureKind::Svg,
+        Some(end) if end.eq_ignore_ascii_case("html") => FigureKind::Html,
+        _ => usage_error(&format!(
+            "--figure {}: its name ends with .svg or .html, which says what it is to be",
+            visible(&path.to_string_lossy())
+        )),
+    }
+}
+
+fn draw(answer: &WhatIf, path: &Path, kind: FigureKind) -> Result<()> {
+    let text = match kind {
+        FigureKind::Svg => sweep::figure(answer),
+        FigureKind::Html => render::whatif::page(answer),
+    };
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    say!("figure in {}", visible(&path.to_string_lossy()));
+    Ok(())
+}
+
+impl Document for WhatIf {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        Ok(render::whatif::write(out, self, style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
+        export::write_json(self, out)
+    }
+
+    fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {
+        Ok(render::whatif::write_rows(rows, self)?)
+    }
+
+    fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+}

@@ -18,9 +18,11 @@ static char *buffer(void)
 
 static void transfers_and_collectives(struct bench *bench, double seconds)
 {
-    measure_transfers(bench, seconds * 0.6);
-    if (bench->ranks > 1)
-        measure_collectives(bench, seconds * 0.4);
+    measure_transfers(bench, seconds * 0.5);
+    if (bench->ranks == 1)
+        return;
+    measure_round_trips(bench, seconds * 0.15);
+    measure_collectives(bench, seconds * 0.35);
 }
 
 static int measure(void (*what)(struct bench *, double), double seconds)

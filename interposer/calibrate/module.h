@@ -38,6 +38,9 @@ void rest_until_all_are_here(void);
 /* transfers.c: messages between pairs of ranks, every path that there is. */
 void measure_transfers(struct bench *bench, double seconds);
 
+/* round_trips.c: PRTT(n, d, s) for LogGPS, of one pair of each kind. */
+void measure_round_trips(struct bench *bench, double seconds);
+
 /* collectives.c: blocking collectives of all ranks. */
 void measure_collectives(struct bench *bench, double seconds);
 

@@ -56,9 +56,12 @@ fn source_of_run(mpi: &Mpi, place: &Path, environment: &[(&str, &str)]) -> (Stri
     source(&job.run_directory(), place)
 }
 
+fn number(object: &Value, key: &str) -> f64 {
+    object[key].as_f64().expect("a number")
+}
+
 /// Points of a path: bytes, and nanoseconds: first quartile, median, third quartile.
 fn points(calibration: &Value, path: &str) -> Vec<(f64, [f64; 3])> {
-    let number = |point: &Value, key: &str| point[key].as_f64().expect("a number");
     let points = calibration["times"]["localities"][path].as_array().expect("a path that is there");
     let of = |point: &Value| {
         let times = ["low_ns", "ns", "high_ns"].map(|key| number(point, key));
@@ -93,6 +96,34 @@ fn check_points(mpi: &Mpi, calibration: &Value, path: &str) {
     }
 }
 
+/// Parameters are there, none is negative, and each lies within its interval.
+fn check_loggps(mpi: &Mpi, calibration: &Value) {
+    let all = calibration["loggps"].as_array().expect("parameters");
+    assert_eq!(all.len(), 1, "{}: of one node alone", mpi.name);
+    let loggps = &all[0];
+    eprintln!("{}: L {}, S {}", mpi.name, loggps["latency_ns"], loggps["eager_limit_bytes"]);
+    assert_eq!(loggps["locality"], "node");
+    let within = |value: &Value| {
+        let [low, estimate, high] = ["low", "estimate", "high"].map(|key| number(value, key));
+        assert!(low <= estimate && estimate <= high, "{}: {value}", mpi.name);
+        estimate
+    };
+    assert!(within(&loggps["latency_ns"]) >= 0.0);
+    let segments = loggps["segments"].as_array().expect("segments");
+    for segment in segments {
+        let [send, receive] = ["send", "receive"].map(|key| &segment[key]["base_ns"]);
+        for value in [send, receive, &segment["gap_ns"], &segment["gap_ns_per_byte"]] {
+            assert!(within(value) >= 0.0, "{}: {segment}", mpi.name);
+        }
+        for key in ["beyond_ns", "wire_ns_per_byte"] {
+            within(&segment[key]);
+        }
+    }
+    let last = &segments[segments.len() - 1];
+    assert!(within(&last["gap_ns_per_byte"]) > 0.0, "{}: bytes take time", mpi.name);
+    assert!(number(last, "max_bytes") >= 64e3, "{}: {last}", mpi.name);
+}
+
 #[test]
 fn a_calibration_is_found_by_runs_that_it_fits() {
     let mpis = share::of_mpis(3, "calibrations"); // the other one is Intel's
@@ -105,6 +136,7 @@ fn a_calibration_is_found_by_runs_that_it_fits() {
         for path in ["self", "node"] {
             check_points(mpi, &calibration, path);
         }
+        check_loggps(mpi, &calibration);
         for call in ["MPI_Barrier", "MPI_Bcast", "MPI_Allreduce"] {
             assert!(
                 calibration["times"]["collectives"][call]["2"].is_array(),

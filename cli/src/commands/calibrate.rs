@@ -11,6 +11,7 @@ use crate::args::CalibrateArgs;
 use crate::export::{self, Document};
 use crate::render;
 use lapscope_analysis::calibration::{self, Calibration, Circumstances};
+use lapscope_analysis::loggps::{self, is_of_round_trip};
 use lapscope_analysis::pipeline::follow;
 use lapscope_analysis::reference::Reference;
 use lapscope_analysis::trace::Trace;
@@ -62,13 +63,14 @@ fn measured(run: &Path, args: &CalibrateArgs) -> anyhow::Result<Calibration> {
     if let Some(error) = failed.into_iter().next() {
         return Err(error).context("part of the run cannot be read");
     }
-    let reference = Reference::of_run(&trace);
+    let reference = Reference::of_operations(&trace, |operation| !is_of_round_trip(operation));
     if reference.is_empty() {
         bail!("no transfer was measured; are there processors for all ranks?");
     }
     let launch = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let circumstances = Circumstances::of_run(&trace, &files)?;
-    Ok(Calibration::new(launch, trace.ranks.len() as u64, circumstances, reference))
+    let calibration = Calibration::new(launch, trace.ranks.len() as u64, circumstances, reference);
+    Ok(Calibration { loggps: loggps::of_run(&trace), ..calibration })
 }
 
 impl Document for Calibration {

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use super::loggps;
 use super::table::{Align, Table};
 use lapscope_analysis::calibration::Calibration;
 use lapscope_analysis::reference::{ends, Estimate, LocalityDescription, Reference};
@@ -34,6 +35,7 @@ pub fn write(out: &mut dyn Write, calibration: &Calibration, style: Style) -> io
     for locality in &description.localities {
         write_locality(out, &calibration.times, locality, style)?;
     }
+    loggps::write(out, &calibration.loggps, style)?;
     write_collectives(out, &calibration.times, style)
 }
 

@@ -8,6 +8,7 @@ pub mod columns;
 pub mod diff;
 pub mod glossary;
 pub mod injection;
+pub mod loggps;
 pub mod overlap;
 pub mod pairs;
 pub mod pending;

@@ -11,11 +11,18 @@
 //! Lichei and Rehm, Low-Overhead LogGP Parameter Assessment for Modern Interconnection Networks, 2007).
 
 pub mod collective;
+mod fit;
+mod line;
+mod read;
+mod segments;
+
+pub use fit::fit;
+pub use read::{is_of_round_trip, Exchange, Exchanges, Kind, Late};
 
 use serde::{Deserialize, Serialize};
 
 use crate::stats::Interval;
-use crate::trace::Locality;
+use crate::trace::{Locality, Trace};
 
 /// The parameters between processes of one locality.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +39,12 @@ pub struct LogGps {
     pub exchanges: u64,
 }
 
+/// The parameters of each locality that a run of `lapscope calibrate` has exchanges of; of other runs none.
+pub fn of_run(trace: &Trace) -> Vec<LogGps> {
+    let all = read::exchanges(trace);
+    all.iter().filter_map(|(&locality, exchanges)| fit(locality, exchanges)).collect()
+}
+
 /// Sizes that are transferred in the same way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Segment {
@@ -46,11 +59,11 @@ pub struct Segment {
     pub gap_ns: Interval,
     /// G, nanoseconds a byte.
     pub gap_ns_per_byte: Interval,
-    /// What the first byte takes beyond o_s + L + o_r, nanoseconds: above S, until the two sides have found each other. 0 in
-    /// the first segment, which L is from.
-    pub handshake_ns: Interval,
-    /// What a byte takes in a message by itself, nanoseconds, beside the overheads' share. G, or less where processors copy
-    /// while the network moves; more where pieces of a single message wait for each other.
+    /// What the first byte takes beyond o_s + L + o_r, nanoseconds: above S, until the two sides have found each other.
+    /// Negative where both processors work on one message at the same time.
+    pub beyond_ns: Interval,
+    /// What each byte but the first of a message by itself takes beside the overheads' share, nanoseconds: G, or less, even
+    /// nothing or negative, where processors copy while the network moves.
     pub wire_ns_per_byte: Interval,
 }
 
@@ -115,10 +128,11 @@ impl LogGps {
         self.segment(bytes).receive.of(bytes)
     }
 
-    /// In the network, of a message by itself: from the end of o_s to the begin of o_r, nanoseconds.
+    /// In the network, of a message by itself: from the end of o_s to the begin of o_r, nanoseconds. Negative where the
+    /// two overlap.
     pub fn network(&self, bytes: u64) -> f64 {
         let segment = self.segment(bytes);
-        let first = self.latency_ns.estimate + segment.handshake_ns.estimate;
+        let first = self.latency_ns.estimate + segment.beyond_ns.estimate;
         first + segment.wire_ns_per_byte.estimate * behind_first(bytes)
     }
 
@@ -132,12 +146,15 @@ impl LogGps {
         let rises = self.segments.windows(2).all(|pair| pair[0].max_bytes < pair[1].max_bytes);
         let values = self.segments.iter().flat_map(Segment::values).chain([self.latency_ns]);
         let is_time = |value: Interval| value.estimate.is_finite() && value.estimate >= 0.0;
-        !self.segments.is_empty() && rises && values.into_iter().all(is_time)
+        let others = self.segments.iter().flat_map(|s| [s.beyond_ns, s.wire_ns_per_byte]);
+        let is_number = |value: Interval| value.estimate.is_finite();
+        let are_sound = values.into_iter().all(is_time) && others.into_iter().all(is_number);
+        !self.segments.is_empty() && rises && are_sound
     }
 }
 
 impl Segment {
-    fn values(&self) -> [Interval; 8] {
+    fn values(&self) -> [Interval; 6] {
         let (send, receive) = (self.send, self.receive);
         [
             send.base_ns,
@@ -146,8 +163,6 @@ impl Segment {
             receive.ns_per_byte,
             self.gap_ns,
             self.gap_ns_per_byte,
-            self.handshake_ns,
-            self.wire_ns_per_byte,
         ]
     }
 }

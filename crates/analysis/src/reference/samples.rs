@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::{CollectiveSample, Fit, Reference, Sample, Source};
 use crate::starved::processor_share;
 use crate::stats::upper_median;
-use crate::trace::{Collective, Direction, Half, Locality, Trace};
+use crate::trace::{Collective, Direction, Half, Locality, Operation, Trace};
 use lapscope_data::model::RankInfo;
 
 /// Between two calls, nanoseconds: what a program needs to make the next one.
@@ -17,13 +17,18 @@ const LITTLE: i64 = 50;
 impl Reference {
     /// From the run's own transfers; its source is [`Source::None`] when none will do.
     pub fn of_run(trace: &Trace) -> Reference {
+        Reference::of_operations(trace, |_| true)
+    }
+
+    /// As [`Reference::of_run`], from those operations alone that `counts` says yes to.
+    pub fn of_operations(trace: &Trace, counts: impl Fn(&Operation) -> bool + Sync) -> Reference {
         let infos: Vec<&RankInfo> = trace.ranks.iter().map(|rank| rank.info()).collect();
         let share = processor_share(&infos);
         let processors =
             Processors { trace, is_never_known: share.is_some() && !trace.is_starved() };
         let fit = |rank: usize| {
             let mut fit = Fit::default();
-            for half in trace.halves(rank) {
+            for half in trace.halves(rank).filter(|half| counts(half.operation)) {
                 match half.operation.direction {
                     Direction::Send => {
                         transfer(&processors, &half).into_iter().for_each(|s| fit.add(s))

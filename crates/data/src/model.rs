@@ -407,6 +407,8 @@ pub struct CallRow {
     pub completed: u64,
     /// Of a call that also receives: the operation of that half.
     pub receive_id: Option<i64>,
+    /// That made it.
+    pub thread_id: i64,
 }
 
 /// The columns of `request` from which times are summed.

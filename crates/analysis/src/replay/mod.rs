@@ -1,4 +1,23 @@
 //! A recorded run replayed as discrete events under a scenario: computation as it was recorded, messages by a model of the
 //! network that moves them only when MPI would.
+//!
+//! [`program`] makes steps of a trace, [`network`] says how long messages take and which way they go, [`engine`] goes from event
+//! to event, [`outcome`] says when everything happened.
 
+pub mod collective;
+pub mod engine;
+mod link;
+mod message;
+pub mod network;
+pub mod outcome;
+mod pipeline;
+pub mod program;
+mod queue;
+pub mod retime;
 pub mod scenario;
+
+pub use collective::Durations;
+pub use engine::{replay, Conditions};
+pub use network::{LocalityNetwork, Network};
+pub use outcome::Outcome;
+pub use program::Program;

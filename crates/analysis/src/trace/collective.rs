@@ -91,6 +91,18 @@ impl Trace {
     }
 }
 
+impl Trace {
+    /// Notes anew when members began, after these moments were changed.
+    pub fn time_collectives(&mut self) {
+        for collective in &mut self.collectives {
+            (collective.last_begin, collective.root_begin) = (i64::MIN, None);
+        }
+        let members = std::mem::take(&mut self.members);
+        time(self, &members.0);
+        self.members = members;
+    }
+}
+
 /// Numbers the collectives of every communicator and tells each endpoint which one it takes part in.
 pub(super) fn assemble(trace: &mut Trace, lanes: &[LaneKey], orders: &[Order]) -> Vec<Group> {
     let mut groups = Vec::new();

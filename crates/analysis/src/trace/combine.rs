@@ -75,6 +75,8 @@ impl Combiner {
             operations,
             endpoints: rows.endpoints,
             calls: rows.calls,
+            other_calls: rows.other_calls,
+            threads: rows.threads,
             observations: rows.observations,
             presence: rows.presence,
             starvation: Starvation::new(rows.starved),
@@ -121,6 +123,7 @@ impl Combiner {
             peer,
             tag: row.tag,
             lane: lane.unwrap_or(NONE),
+            is_wildcard: row.posted_peer == Some(ANY_SOURCE),
             is_untraceable: is_message && is_matched && lane.is_none(),
             comm_size: communicator.map_or(0, |communicator| communicator.size),
             ended: row.ended,
@@ -147,7 +150,8 @@ impl Combiner {
     }
 }
 
-/// `operation.posted_peer` of MPI_PROC_NULL.
+/// `operation.posted_peer` of MPI_ANY_SOURCE and of MPI_PROC_NULL.
+const ANY_SOURCE: i64 = -1;
 const PROC_NULL: i64 = -2;
 
 /// Whether it takes a message off, or puts one on, its lane.
@@ -195,6 +199,9 @@ impl RankTrace {
             endpoint.begin = correct(endpoint.begin);
         }
         for call in &mut self.calls {
+            call.begin = correct(call.begin);
+        }
+        for call in &mut self.other_calls {
             call.begin = correct(call.begin);
         }
         self.presence.map(&correct);

@@ -92,6 +92,17 @@ pub struct Call {
     pub returned: bool,
 }
 
+/// A call that neither communicated nor completed a request: a probe, or one that manages communicators, windows or files.
+#[derive(Debug, Clone, Copy)]
+pub struct OtherCall {
+    /// Nanoseconds on the run's clock.
+    pub begin: i64,
+    pub duration: i64,
+    pub operation: u32,
+    /// As [`super::Threads`] numbers them.
+    pub thread: u16,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

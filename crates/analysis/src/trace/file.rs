@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
-use super::endpoint::{Call, Endpoint, Observation, Span, NONE};
+use super::endpoint::{Call, Endpoint, Observation, OtherCall, Span, NONE};
 use super::operation::RequestEnd;
 use super::presence::Presence;
 use super::row::TraceRow;
-use super::Starved;
+use super::{Starved, Threads};
 use lapscope_data::db::{scan_operations, scan_rows, scan_tallies, Definitions, RowSink};
 use lapscope_data::model::{Bytes, CallName, CallRow, Kind, RankKey};
 use lapscope_data::places::{CallPathId, OfFile, SiteId};
@@ -55,6 +55,8 @@ pub(super) struct RankRows {
     pub endpoints: Vec<Endpoint>,
     pub calls: Vec<Call>,
     pub call_ids: Vec<i64>,
+    pub other_calls: Vec<OtherCall>,
+    pub threads: Threads,
     pub observations: Vec<Observation>,
     /// From begin to end: calls, and posts, each nearly in order.
     pub inside: Vec<(i64, i64)>,
@@ -131,6 +133,7 @@ impl FileTrace {
             rank.inside.append(&mut rank.posts);
             rank.presence = Presence::new(std::mem::take(&mut rank.inside));
             rank.call_ids = Vec::new();
+            rank.threads.finish();
         }
         Ok(file)
     }
@@ -272,8 +275,16 @@ fn add_call(ranks: &mut [RankRows], places: &Places, row: &CallRow) {
     let end = row.duration.map_or(rank.end.max(row.begin.0), |_| row.begin.0 + duration);
     rank.inside.push((row.begin.0, end));
     if row.completed == 0 && !place.is_blocking {
+        let thread = rank.threads.number(row.thread_id);
+        rank.other_calls.push(OtherCall {
+            begin: row.begin.0,
+            duration: end - row.begin.0,
+            operation: place.operation,
+            thread,
+        });
         return;
     }
+    rank.threads.add_call(row.thread_id);
     let index = rank.calls.len() as u32;
     rank.call_ids.push(row.id);
     rank.calls.push(Call {
@@ -288,6 +299,7 @@ fn add_call(ranks: &mut [RankRows], places: &Places, row: &CallRow) {
     }
     let received = row.receive_id.and_then(|id| places.get(id));
     for half in [Some(place), received].into_iter().flatten() {
+        rank.threads.add_endpoint(row.thread_id);
         rank.endpoints.push(Endpoint {
             begin: row.begin.0,
             post: Span::new(0),
@@ -319,6 +331,7 @@ fn add_request(
     let call = completion.and_then(|call| rank.call_of(call.id));
     let received = places.receives.get(&row.operation_id).and_then(|&id| places.get(id));
     for half in [Some(place), received].into_iter().flatten() {
+        rank.threads.add_endpoint(row.thread_id);
         rank.endpoints.push(Endpoint {
             begin: row.post_begin,
             post: Span::new(row.post),

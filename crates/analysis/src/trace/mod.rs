@@ -17,6 +17,7 @@ mod row;
 pub mod starvation;
 #[cfg(test)]
 mod tests;
+mod threads;
 
 use std::sync::Arc;
 
@@ -25,12 +26,13 @@ use lapscope_data::places::Places;
 
 pub use clock::Clocks;
 pub use collective::{Collective, Members};
-pub use endpoint::{Call, Endpoint, Observation, Span, NONE};
+pub use endpoint::{Call, Endpoint, Observation, OtherCall, Span, NONE};
 pub use matching::Matching;
 pub use operation::{Direction, Operation, RequestEnd};
 pub use presence::Presence;
 pub use read::{Rows, WithSinks};
 pub use starvation::{Starvation, Starved};
+pub use threads::Threads;
 
 /// Between which processes a message goes.
 #[derive(
@@ -75,6 +77,9 @@ pub struct RankTrace {
     pub endpoints: Vec<Endpoint>,
     /// Calls that completed requests or communicated themselves.
     pub calls: Vec<Call>,
+    /// All others that have rows.
+    pub other_calls: Vec<OtherCall>,
+    pub threads: Threads,
     pub observations: Vec<Observation>,
     pub presence: Presence,
     pub starvation: Starvation,
@@ -135,6 +140,13 @@ impl Half<'_> {
 }
 
 impl Trace {
+    /// From the first return of MPI_Init to the last entry of MPI_Finalize, or to the last record.
+    pub fn run_ns(&self) -> i64 {
+        let begin = self.ranks.iter().map(|rank| rank.init_end).min().unwrap_or(0);
+        let end = self.ranks.iter().map(|rank| rank.end).max().unwrap_or(begin);
+        end - begin
+    }
+
     /// Whether some rank had to do without a processor at times.
     pub fn is_starved(&self) -> bool {
         self.is_starved

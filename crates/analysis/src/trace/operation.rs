@@ -35,6 +35,8 @@ pub struct Operation {
     pub tag: Option<i64>,
     /// Which other operations it is matched with; [`super::NONE`] where nothing is to be matched.
     pub(super) lane: u32,
+    /// A receive from any source.
+    pub is_wildcard: bool,
     /// A message whose peer or tag is not known.
     pub is_untraceable: bool,
     /// Processes in the communicator of a collective, its remote group included.

@@ -13,12 +13,13 @@ pub(super) struct TraceRow {
     pub mpi: Option<i64>,
     pub outstanding: i64,
     pub observation: Option<Observation>,
+    pub thread_id: i64,
 }
 
 impl FromRow for TraceRow {
     const COLUMNS: &'static str =
         "operation_id, completion_id, post_begin_ns, post_ns, mpi_ns, outstanding_bytes, unsuccessful_tests, \
-         first_complete_ns, first_unsuccessful_test_ns, last_unsuccessful_test_ns, last_incomplete_ns";
+         first_complete_ns, first_unsuccessful_test_ns, last_unsuccessful_test_ns, last_incomplete_ns, thread_id";
 
     fn read(row: &Rows<'_>) -> Result<Self, BadColumn> {
         let (unsuccessful_tests, first_complete) = (row.count(6)?, row.optional_time(7)?);
@@ -41,6 +42,7 @@ impl FromRow for TraceRow {
             mpi: row.optional_time(4)?,
             outstanding: row.bytes(5)? as i64,
             observation,
+            thread_id: row.integer(11)?,
         })
     }
 

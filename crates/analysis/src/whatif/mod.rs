@@ -4,4 +4,5 @@ pub mod bounds;
 pub mod document;
 pub mod file;
 pub mod standard;
+pub mod fit;
 pub mod sweep;

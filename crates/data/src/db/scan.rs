@@ -186,7 +186,6 @@ const CALL_COLUMNS: &str =
     "id, operation_id, begin_ns, duration_ns, completed, receive_operation_id, thread_id";
 
 fn read_call(row: &Rows<'_>) -> Result<CallRow, BadColumn> {
-    row.integer(6)?;
     Ok(CallRow {
         id: row.integer(0)?,
         operation_id: row.integer(1)?,
@@ -194,6 +193,7 @@ fn read_call(row: &Rows<'_>) -> Result<CallRow, BadColumn> {
         duration: row.optional_time(3)?.map(Nanos),
         completed: row.count(4)?,
         receive_id: row.optional(5)?,
+        thread_id: row.integer(6)?,
     })
 }
 

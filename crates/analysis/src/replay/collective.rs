@@ -1,0 +1,204 @@
+//! Collectives: who has to be there, and how long it takes from then on.
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::engine::{Engine, Trigger, NEVER};
+use super::message::End;
+use super::outcome::NOBODY;
+use super::scenario::Progress;
+use crate::trace::{Collective, Direction, Half, Span, Trace};
+use lapscope_data::model::Needs;
+
+/// Whether a collective is replayed: all members are known, and whom they need. Others have their recorded durations.
+pub fn is_replayed(trace: &Trace, collective: &Collective) -> bool {
+    let needs = trace.blocking_calls[collective.blocking_call as usize].needs;
+    let is_known = matches!(needs, Some(Needs::All | Needs::Root | Needs::AllAtRoot));
+    is_known && collective.agrees && collective.members == collective.comm_size
+}
+
+/// One collective of a replay.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Gathering {
+    entered: u32,
+    last: Trigger,
+    root: i64,
+}
+
+impl Default for Gathering {
+    fn default() -> Gathering {
+        Gathering { entered: 0, last: Trigger { rank: NOBODY, time: i64::MIN }, root: NEVER }
+    }
+}
+
+/// What a kind of collective took once everybody was there that it needs: means over the run, nanoseconds.
+#[derive(Debug, Default)]
+pub struct Durations {
+    means: FxHashMap<Key, Mean>,
+}
+
+/// Blocking call that does the same, whether it is a request, size of the communicator, size class.
+type Key = (u32, bool, u32, u32);
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Mean {
+    sum: f64,
+    count: u64,
+}
+
+impl Durations {
+    /// From all collectives of a run that were waited for at once.
+    pub fn of(trace: &Trace) -> Durations {
+        let of_rank = |rank: usize| {
+            let mut means: FxHashMap<Key, Mean> = FxHashMap::default();
+            let halves = trace.halves(rank);
+            let parts = halves.filter(|half| half.operation.direction == Direction::Collective);
+            for half in parts {
+                if let Some((key, ns)) = duration(trace, &half) {
+                    let mean = means.entry(key).or_default();
+                    mean.sum += ns as f64;
+                    mean.count += 1;
+                }
+            }
+            means
+        };
+        let per_rank: Vec<_> = (0..trace.ranks.len()).into_par_iter().map(of_rank).collect();
+        let mut all = Durations::default();
+        // in the order of ranks: sums of floating-point numbers depend on it
+        for (key, mean) in per_rank.into_iter().flat_map(|means| {
+            let mut means: Vec<_> = means.into_iter().collect();
+            means.sort_unstable_by_key(|(key, _)| *key);
+            means
+        }) {
+            let known = all.means.entry(key).or_default();
+            known.sum += mean.sum;
+            known.count += mean.count;
+        }
+        all
+    }
+
+    /// Of a request, what was measured of it, else of the blocking call.
+    fn get(&self, key: Key) -> i64 {
+        let (call, is_request, ranks, class) = key;
+        let of = |is_request| self.means.get(&(call, is_request, ranks, class));
+        let mean = of(is_request).or_else(|| of(!is_request));
+        mean.map_or(0, |mean| (mean.sum / mean.count.max(1) as f64).round() as i64)
+    }
+}
+
+fn key(half: &Half<'_>) -> Key {
+    let operation = half.operation;
+    let class = u64::BITS - operation.bytes.0.leading_zeros();
+    (operation.blocking_call, operation.is_request, operation.comm_size, class)
+}
+
+/// What one member took from when everybody was there; `None` where it was not inside MPI all the time from then on.
+fn duration(trace: &Trace, half: &Half<'_>) -> Option<(Key, i64)> {
+    let collective = trace.collective(half).filter(|collective| is_replayed(trace, collective))?;
+    let (begin, end) = (half.completion_begin?, half.completion_end?);
+    let ready = match trace.awaited(half) {
+        Some((awaited, _)) => awaited.max(half.post_begin),
+        None => half.post_begin,
+    };
+    // who does not wait for others takes what it takes, and it is no measure of those who wait
+    let waits = trace.awaited(half).is_some() || collective.members == 1;
+    let is_at_once = begin <= ready.max(half.post_end);
+    (waits && is_at_once).then_some((key(half), (end - ready).max(0)))
+}
+
+impl Engine<'_> {
+    /// A member is there.
+    pub fn join(&mut self, end: End, time: i64) {
+        let trace = self.trace;
+        let half = trace.half(end.rank as usize, end.endpoint as usize);
+        let row = &trace.ranks[end.rank as usize].endpoints[end.endpoint as usize];
+        let Some(collective) = trace.collective(&half) else { return };
+        let gathering = &mut self.gatherings[row.partner as usize];
+        gathering.entered += 1;
+        gathering.last = Trigger { rank: end.rank, time };
+        let is_root = collective.root == Some(end.rank);
+        if is_root {
+            gathering.root = time;
+        }
+        let is_whole = gathering.entered == collective.members;
+        let (last, root_came) = (gathering.last, gathering.root);
+        let own = Trigger { rank: end.rank, time };
+        let takes = self.takes(&half);
+        match trace.blocking_calls[collective.blocking_call as usize].needs {
+            Some(Needs::All) if is_whole => {
+                let members: Vec<End> = trace.members(&half).map(|half| End::of(&half)).collect();
+                members.into_iter().for_each(|member| self.complete(member, time + takes, last));
+            }
+            Some(Needs::Root) if is_root => {
+                self.complete(end, time, own);
+                let others = trace.members(&half).map(|half| End::of(&half));
+                let here: Vec<End> = others.filter(|&other| self.has_joined(other, end)).collect();
+                here.into_iter().for_each(|other| self.complete(other, time + takes, own));
+            }
+            Some(Needs::Root) if root_came != NEVER => {
+                let root = collective.root.unwrap_or(NOBODY);
+                let there = root_came + takes;
+                let trigger = match there > time {
+                    true => Trigger { rank: root, time: root_came },
+                    false => own,
+                };
+                self.complete(end, there.max(time), trigger);
+            }
+            Some(Needs::AllAtRoot) => {
+                if !is_root {
+                    self.complete(end, time, own);
+                }
+                let root =
+                    trace.members(&half).find(|half| collective.root == Some(half.rank as u32));
+                if let Some(root) = root.filter(|_| is_whole) {
+                    let takes = self.takes(&root);
+                    self.complete(End::of(&root), time + takes, last);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn has_joined(&self, other: End, root: End) -> bool {
+        let half = &self.ranks[other.rank as usize].halves[other.endpoint as usize];
+        other.rank != root.rank && half.posted != NEVER
+    }
+
+    fn takes(&self, half: &Half<'_>) -> i64 {
+        (self.durations.get(key(half)) as f64 * self.network.collectives).round() as i64
+    }
+
+    /// A non-blocking collective is waited for: all its rounds but the first need its members inside MPI, so while this one
+    /// computed no more than the first went by.
+    pub fn catch_up(&mut self, rank: u32, endpoint: u32, time: i64) {
+        let state = &self.ranks[rank as usize];
+        let half = state.halves[endpoint as usize];
+        let has_progress = self.network.progress == Progress::Async || state.period > 0;
+        if half.done == NEVER || has_progress {
+            return;
+        }
+        let of_trace = self.trace.half(rank as usize, endpoint as usize);
+        let takes = self.takes(&of_trace);
+        let everybody = half.done - takes;
+        let ranks = of_trace.operation.comm_size.max(2);
+        let rounds = i64::from(u32::BITS - (ranks - 1).leading_zeros());
+        if everybody < time {
+            let done = time + takes - takes / rounds;
+            let half = &mut self.ranks[rank as usize].halves[endpoint as usize];
+            if done > half.done {
+                *half = super::engine::Half {
+                    done,
+                    flight: rank,
+                    since_trigger: Span::new(done - time),
+                    ..*half
+                };
+            }
+        }
+    }
+}
+
+impl End {
+    pub(super) fn of(half: &Half<'_>) -> End {
+        End { rank: half.rank as u32, endpoint: half.index as u32 }
+    }
+}

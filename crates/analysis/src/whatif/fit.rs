@@ -1,0 +1,267 @@
+//! The model of the network fitted to a run: the protocol, what messages share, and the times, under which the replay of what was
+//! recorded comes nearest to what was recorded.
+
+use crate::reference::Reference;
+use crate::replay::scenario::{Contention, Protocol};
+use crate::replay::{replay, Conditions, Durations, LocalityNetwork, Network, Outcome, Program};
+use crate::thresholds::{Threshold, Thresholds, Verdict};
+use crate::trace::{Direction, Locality, Trace};
+
+/// Steps on which protocols are told apart; of longer runs the first part.
+const ENOUGH_STEPS: usize = 400_000;
+/// Corrections of the times, each from a replay.
+const ROUNDS: usize = 8;
+/// How much of what a correction asks for is done at first.
+const DAMPING: f64 = 0.7;
+/// No correction makes a time shorter than this share of the measured one.
+const LEAST: f64 = 0.25;
+/// A protocol is certain when the next best is off by this much more.
+const CERTAIN: f64 = 1.2;
+
+/// A network that fits a run.
+#[derive(Debug, Clone)]
+pub struct Fitted {
+    pub network: Network,
+    /// By locality: whether other protocols would fit worse.
+    pub is_certain: [bool; Locality::ALL.len()],
+    /// Messages by locality.
+    pub messages: [u64; Locality::ALL.len()],
+}
+
+/// Fits the network to the run that `program` was made of.
+pub fn fit(
+    trace: &Trace,
+    program: &Program,
+    reference: &Reference,
+    thresholds: &Thresholds,
+    durations: &Durations,
+) -> Fitted {
+    let mut network = Network::of(reference);
+    for locality in Locality::ALL {
+        set_limits(&mut network.localities[locality as usize], thresholds, locality);
+    }
+    let messages = messages(trace);
+    let sample = program.beginning(ENOUGH_STEPS);
+    let fitting = Fitting { trace, program: &sample, durations };
+    let mut is_certain = [false; Locality::ALL.len()];
+    let mut order: Vec<Locality> = Locality::ALL.into_iter().collect();
+    order.sort_by_key(|&locality| std::cmp::Reverse(messages[locality as usize]));
+    let present = order.into_iter().filter(|&locality| messages[locality as usize] > 0);
+    let present: Vec<Locality> = present.collect();
+    for &locality in &present {
+        is_certain[locality as usize] = fitting.choose_protocol(&mut network, locality);
+    }
+    fitting.choose_contention(&mut network);
+    for &locality in &present {
+        is_certain[locality as usize] = fitting.choose_protocol(&mut network, locality);
+    }
+    fitting.correct_times(&mut network);
+    Fitted { network, is_certain, messages }
+}
+
+/// Messages that are replayed, by locality, counted at their sends.
+fn messages(trace: &Trace) -> [u64; Locality::ALL.len()] {
+    let mut messages = [0; Locality::ALL.len()];
+    for (place, rank) in trace.ranks.iter().enumerate() {
+        for endpoint in &rank.endpoints {
+            let operation = &rank.operations[endpoint.operation as usize];
+            let is_matched = endpoint.partner != crate::trace::NONE;
+            if let (Direction::Send, Some(peer), true) =
+                (operation.direction, operation.peer, is_matched)
+            {
+                messages[trace.locality(place, peer as usize) as usize] += 1;
+            }
+        }
+    }
+    messages
+}
+
+/// The limits that the run's own sends show.
+fn set_limits(network: &mut LocalityNetwork, thresholds: &Thresholds, locality: Locality) {
+    let limit = |threshold: &Threshold| match threshold.verdict {
+        Verdict::Unclear | Verdict::NoEvidence => None,
+        Verdict::AlwaysEager => Some(u64::MAX),
+        Verdict::AlwaysWaits => Some(0),
+        Verdict::Bracket | Verdict::NotEnoughSizes => threshold.largest_eager_bytes,
+    };
+    let found = thresholds.localities.iter().find(|found| found.locality == locality);
+    let rendezvous = found.and_then(|found| limit(&found.rendezvous));
+    let progress = found.and_then(|found| limit(&found.needs_receiver_progress));
+    let eager = rendezvous.or(progress).unwrap_or(ASSUMED_EAGER_LIMIT);
+    (network.eager_limit, network.recorded_eager_limit) = (eager, eager);
+    network.progress_limit = progress.unwrap_or(eager).min(eager);
+}
+
+/// Where the run shows none: what most MPIs have.
+const ASSUMED_EAGER_LIMIT: u64 = 65_536;
+
+/// How far a replay is from the record: nanoseconds, over all calls and ranks.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+struct Distance(f64);
+
+struct Fitting<'a> {
+    trace: &'a Trace,
+    program: &'a Program,
+    durations: &'a Durations,
+}
+
+impl Fitting<'_> {
+    fn replay(&self, network: &Network) -> Outcome {
+        let conditions = Conditions::as_recorded(self.trace.ranks.len());
+        replay(self.trace, self.program, network, &conditions, self.durations)
+    }
+
+    /// Of single waits, and of their sum and the run time: what is too long in one place does not make up for another one, and a
+    /// model that is right on the whole is better than one that is not.
+    fn distance(&self, network: &Network) -> Distance {
+        let outcome = self.replay(network);
+        let (mut single, mut sum) = (0.0, 0.0);
+        for (rank, replayed) in self.trace.ranks.iter().zip(&outcome.ranks) {
+            for (call, time) in rank.calls.iter().zip(&replayed.calls) {
+                if let Some(duration) = time.duration.get() {
+                    let difference = (duration - call.duration) as f64;
+                    single += difference.abs();
+                    sum += difference;
+                }
+            }
+        }
+        let mut distance = single + sum.abs();
+        if let Some(run) = outcome.run_ns(self.trace).filter(|_| self.program.is_whole) {
+            distance += (run - self.trace.run_ns()).abs() as f64 * self.trace.ranks.len() as f64;
+        }
+        let never = outcome.stuck.iter().filter(|stuck| self.is_in_program(stuck.rank)).count();
+        Distance(distance * (1.0 + never as f64))
+    }
+
+    fn is_in_program(&self, rank: u32) -> bool {
+        // the beginning of a run leaves waits behind whose partners are cut off
+        self.program.is_whole && (rank as usize) < self.trace.ranks.len()
+    }
+
+    /// Takes the protocol under which the replay is nearest; whether it is much nearer than under any other.
+    fn choose_protocol(&self, network: &mut Network, locality: Locality) -> bool {
+        let place = locality as usize;
+        let largest = network.localities[place].points.last().map_or(0.0, |point| point.1);
+        let candidates = [
+            (Protocol::Pipeline, 0),
+            (Protocol::Pipeline, (largest / 8.0) as i64),
+            (Protocol::RendezvousWrite, 0),
+            (Protocol::RendezvousRead, 0),
+        ];
+        let mut found: Vec<(Distance, Network)> = Vec::new();
+        for (protocol, buffered_ns) in candidates {
+            let mut candidate = network.clone();
+            candidate.localities[place].protocol = protocol;
+            candidate.localities[place].buffered_ns = buffered_ns;
+            found.push((self.distance(&candidate), candidate));
+        }
+        found.sort_by(|a, b| a.0 .0.total_cmp(&b.0 .0));
+        let best = found[0].1.localities[place].protocol;
+        let others = found.iter().filter(|(_, other)| other.localities[place].protocol != best);
+        let next = others.map(|(distance, _)| distance.0).fold(f64::INFINITY, f64::min);
+        let is_certain = next > found[0].0 .0 * CERTAIN;
+        *network = found.swap_remove(0).1;
+        is_certain
+    }
+
+    fn choose_contention(&self, network: &mut Network) {
+        let candidates = [Contention::None, Contention::Rank, Contention::Node, Contention::Shared];
+        let with = |contention| Network { contention, ..network.clone() };
+        let all = candidates.map(|contention| (self.distance(&with(contention)), contention));
+        let best = all.into_iter().min_by(|a, b| a.0 .0.total_cmp(&b.0 .0));
+        network.contention = best.map_or(Contention::None, |(_, contention)| contention);
+    }
+
+    /// Brings the times by size to those under which waits take, on the mean, what they took. Waits depend on each other, so a
+    /// correction may be too much: then it is made again by half.
+    fn correct_times(&self, network: &mut Network) {
+        let first = network.clone();
+        let mut distance = self.distance(network);
+        let mut wanted = self.differences(&self.replay(network));
+        let mut part = DAMPING;
+        for _ in 0..ROUNDS {
+            let mut corrected = network.clone();
+            for (place, sizes) in wanted.iter().enumerate() {
+                let measured = &first.localities[place];
+                correct(&mut corrected.localities[place], measured, sizes, part);
+            }
+            let reached = self.distance(&corrected);
+            if reached < distance {
+                (distance, *network) = (reached, corrected);
+                wanted = self.differences(&self.replay(network));
+            } else {
+                part /= 2.0;
+            }
+        }
+    }
+
+    /// By locality and size class: the size, and how much longer than replayed those calls took that waited for such a message.
+    fn differences(&self, outcome: &Outcome) -> Vec<Vec<(f64, f64)>> {
+        const CLASSES: usize = 65;
+        let mut all = vec![vec![Vec::<(f64, f64)>::new(); CLASSES]; Locality::ALL.len()];
+        for (place, (rank, replayed)) in self.trace.ranks.iter().zip(&outcome.ranks).enumerate() {
+            for (call, time) in rank.calls.iter().zip(&replayed.calls) {
+                let Some(duration) = time.duration.get() else { continue };
+                let Some(endpoint) = rank.endpoints.get(time.endpoint as usize) else { continue };
+                let operation = &rank.operations[endpoint.operation as usize];
+                let is_message =
+                    matches!(operation.direction, Direction::Send | Direction::Receive);
+                let Some(peer) = operation.peer.filter(|_| is_message) else { continue };
+                let locality = self.trace.locality(place, peer as usize) as usize;
+                let bytes = operation.bytes.0;
+                let class = (u64::BITS - bytes.leading_zeros()) as usize;
+                let difference = (call.duration - duration) as f64;
+                all[locality][class].push((difference, bytes as f64));
+            }
+        }
+        let of_class = |mut found: Vec<(f64, f64)>| {
+            const FEWEST: usize = 3;
+            if found.len() < FEWEST {
+                return None;
+            }
+            found.sort_by(|a, b| a.0.total_cmp(&b.0));
+            // what a processor that was away adds to a few is none of the network's
+            let cut = found.len() / 10;
+            let kept = &found[cut..found.len() - cut];
+            let mean =
+                |of: fn(&(f64, f64)) -> f64| kept.iter().map(of).sum::<f64>() / kept.len() as f64;
+            Some((mean(|pair| pair.1), mean(|pair| pair.0)))
+        };
+        let of_locality = |classes: Vec<Vec<(f64, f64)>>| {
+            classes.into_iter().filter_map(of_class).collect::<Vec<_>>()
+        };
+        all.into_iter().map(of_locality).collect()
+    }
+}
+
+/// Changes the times of a locality by what sizes near to each ask for.
+fn correct(
+    network: &mut LocalityNetwork,
+    measured: &LocalityNetwork,
+    wanted: &[(f64, f64)],
+    part: f64,
+) {
+    for &(bytes, _) in wanted {
+        let is_near = |&(size, _): &(f64, f64)| size <= bytes * 1.5 && bytes <= size * 1.5;
+        if !network.points.iter().any(is_near) {
+            let time = network.time(bytes as u64);
+            network.points.push((bytes, time));
+            network.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        }
+    }
+    for (bytes, time) in &mut network.points {
+        let distance = |&&(size, _): &&(f64, f64)| (size.max(1.0) / bytes.max(1.0)).ln().abs();
+        let nearest = wanted.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        let Some(nearest) = nearest.filter(|near| distance(near) < 0.7) else { continue };
+        let least = measured.time(*bytes as u64) * LEAST;
+        *time = (*time + part * nearest.1).max(least);
+    }
+    let mut longest = 0.0;
+    for (_, time) in &mut network.points {
+        longest = f64::max(longest, *time);
+        *time = longest;
+    }
+    if let Some(&(_, least)) = network.points.first() {
+        network.latency = network.latency.min(least);
+    }
+}

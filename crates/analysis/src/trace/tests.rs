@@ -165,7 +165,7 @@ impl World {
                 tag: None,
                 lane,
                 is_wildcard: false,
-            is_untraceable: false,
+                is_untraceable: false,
                 comm_size: entered.len() as u32,
                 ended: RequestEnd::Completed,
                 is_tested: false,

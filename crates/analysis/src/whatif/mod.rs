@@ -3,6 +3,6 @@
 pub mod bounds;
 pub mod document;
 pub mod file;
-pub mod standard;
 pub mod fit;
+pub mod standard;
 pub mod sweep;

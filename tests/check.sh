@@ -94,7 +94,7 @@ without_launchers() {
 }
 
 # Tests that measure are alone; of the others these are as long as all the rest.
-measuring="overlap verdicts thresholds calibrate probe tune gain reach bench"
+measuring="overlap verdicts thresholds calibrate probe tune gain reach bench speculative"
 first="apps fortran faults nodes"
 
 # The tests of tests/tests that are in neither list.

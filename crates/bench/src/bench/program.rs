@@ -55,7 +55,8 @@ impl ValueEnum for Program {
 }
 
 /// What they include.
-const COMMON: [(&str, &str); 2] = [
+const COMMON: [(&str, &str); 3] = [
+    ("common/measure.h", include_str!("../../../../examples/common/measure.h")),
     ("common/experiment.h", include_str!("../../../../examples/common/experiment.h")),
     ("common/pair.h", include_str!("../../../../examples/common/pair.h")),
 ];

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "processor.h"
+
 #include "../common/measure.h"
 
 enum { PIECE = 65536 };
@@ -74,6 +76,7 @@ static double move(const struct transfer *t, double free_us)
 static void *run_engine(void *nothing)
 {
     double free_us = 0;
+    watch_this_thread();
     prctl(PR_SET_TIMERSLACK, 1UL);
     for (;;) {
         struct transfer *t = next_transfer();

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "benchmark.h"
+#include "processor.h"
 #include "stress.h"
 
 #include "../common/measure.h"
@@ -136,6 +137,7 @@ int main(int argc, char **argv)
     read_options(argc, argv, &o);
     struct link link = link_of(&o);
     start_transport(&link);
+    watch_this_thread();
     start_nic();
     if (rank == 0)
         printf("# a link of %.0f MB/s, %.0f us; eager up to %zu bytes\n", link.bytes_per_us, link.latency_us,

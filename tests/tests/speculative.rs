@@ -122,7 +122,7 @@ fn an_early_receiver_overlaps_with_announcements_only() {
     let program = compiled();
     up_to_three("overlap of rendezvous protocols", || {
         let file = place.path().join("overlap.tsv");
-        let arguments = format!("-a receiver -w 200 -b 1M -r 5 -t {}", file.display());
+        let arguments = format!("-a receiver -b 256K -r 5 -t {}", file.display());
         if run(program, place.path(), &arguments).is_none() {
             return;
         }

@@ -170,6 +170,22 @@ impl Reference {
         taken
     }
 
+    /// The same with all transfers of a locality and size taking so many times as long.
+    #[must_use]
+    pub fn scaled(&self, times: impl Fn(Locality, f64) -> f64) -> Reference {
+        let mut scaled = self.clone();
+        for (locality, curve) in &mut scaled.localities {
+            let points = curve.points().iter().map(|point| {
+                let times = times(*locality, point.bytes);
+                let [ns, low_ns, high_ns] =
+                    [point.ns, point.low_ns, point.high_ns].map(|ns| ns * times);
+                Point { ns, low_ns, high_ns, ..*point }
+            });
+            *curve = Curve::from(points.collect::<Vec<Point>>());
+        }
+        scaled
+    }
+
     /// Whether it knows anything at all.
     pub fn is_empty(&self) -> bool {
         self.localities.is_empty() && self.collectives.is_empty()

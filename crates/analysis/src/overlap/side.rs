@@ -35,6 +35,11 @@ pub(super) type Culprit<'a> = (u32, Option<Half<'a>>);
 pub struct EagerLimits([Option<u64>; 3]);
 
 impl EagerLimits {
+    /// By locality; `None`: not known.
+    pub fn new(limits: [Option<u64>; 3]) -> EagerLimits {
+        EagerLimits(limits)
+    }
+
     /// As far as the run shows.
     pub fn of(thresholds: &Thresholds) -> EagerLimits {
         let mut limits = EagerLimits::default();

@@ -1,11 +1,19 @@
 //! A run under scenarios.
 
-use anyhow::{bail, Result};
+use anyhow::Result;
 
 use super::OpenRun;
+use crate::calibration;
+use crate::problem::module_problems;
 use crate::replay::scenario::Scenario;
+use crate::thresholds::Thresholds;
+use crate::whatif::answer::Answers;
 use crate::whatif::document::WhatIf;
+use crate::whatif::replayer::Replayer;
 use crate::whatif::sweep::SweepAsked;
+use crate::JSON_VERSION;
+use lapscope_data::places::group::Grouping;
+use lapscope_data::text::progress::Progress;
 
 /// What the user asked for.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +30,35 @@ pub struct Asked {
 /// # Errors
 /// No file of the run can be read.
 pub fn build(open: &mut OpenRun, asked: &Asked) -> Result<WhatIf> {
-    let _ = asked;
-    bail!("{}: the replay is being written", open.name())
+    let trace = open.trace(&[], Grouping::Line)?;
+    let (reference, mut notes) = calibration::reference_for(&trace, &open.files.databases);
+    let thresholds = Thresholds::find(&trace, &reference, &[], Vec::new());
+    let points = asked.sweeps.iter().map(|sweep| sweep.points.len());
+    let replays = 3 + asked.scenarios.len() + points.sum::<usize>();
+    let progress = Progress::default();
+    let replayer = Replayer::new(trace, reference, &thresholds);
+    let steps = replayer.program.steps() as u64;
+    progress.expect(steps * replays as u64);
+    let name = open.name();
+    let (mut answers, identity, mut model) =
+        Answers::new(replayer, (name.clone(), asked.top), &mut open.symbols);
+    progress.add(3 * steps);
+    model.notes.append(&mut notes);
+    let recorded = answers.recorded();
+    let mut scenarios = Vec::new();
+    for scenario in &asked.scenarios {
+        scenarios.push(answers.under(scenario));
+        progress.add(steps);
+    }
+    let mut sweeps = Vec::new();
+    for sweep in &asked.sweeps {
+        sweeps.push(answers.sweep(sweep));
+        progress.add(steps * sweep.points.len() as u64);
+    }
+    drop(progress);
+    drop(answers);
+    let mut problems = open.problems(&[]);
+    problems.extend(module_problems(open.symbols.troubles()));
+    let json_version = JSON_VERSION;
+    Ok(WhatIf { json_version, run: name, problems, recorded, model, identity, scenarios, sweeps })
 }

@@ -112,6 +112,15 @@ impl LocalityNetwork {
         }
     }
 
+    /// Takes the bandwidth from the times, after these were changed.
+    pub fn set_bandwidth(&mut self) {
+        let of_one = || {
+            let &(bytes, time) = self.points.last().filter(|point| point.0 > 0.0)?;
+            Some((time - self.latency) / bytes).filter(|gap| *gap > 0.0)
+        };
+        self.gap_per_byte = slope(&self.points).or_else(of_one).unwrap_or(self.gap_per_byte);
+    }
+
     fn plan(&self, bytes: u64, mode: Mode) -> Plan {
         let is_eager = match mode {
             Mode::Buffered => true,

@@ -107,6 +107,13 @@ pub fn is_replayed(trace: &Trace, endpoint: &Endpoint, operation: &Operation) ->
 }
 
 impl RankProgram {
+    /// Computation of the first thread, nanoseconds.
+    pub fn compute(&self) -> i64 {
+        self.threads.first().map_or(0, |thread| {
+            thread.rest + thread.steps.iter().map(|step| step.gap.or_zero()).sum::<i64>()
+        })
+    }
+
     /// Endpoints of the call of [`Action::Call`]: those that it completes, or its own.
     #[inline]
     pub fn endpoints_of<'a>(

@@ -261,6 +261,7 @@ fn correct(
         longest = f64::max(longest, *time);
         *time = longest;
     }
+    network.set_bandwidth();
     if let Some(&(_, least)) = network.points.first() {
         network.latency = network.latency.min(least);
     }

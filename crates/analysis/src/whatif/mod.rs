@@ -1,8 +1,10 @@
 //! What would be: a recorded run replayed under scenarios, with the error of the replay beside each answer.
 
+pub mod answer;
 pub mod bounds;
 pub mod document;
 pub mod file;
 pub mod fit;
+pub mod replayer;
 pub mod standard;
 pub mod sweep;

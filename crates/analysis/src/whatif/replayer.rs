@@ -1,0 +1,166 @@
+//! A run ready to be replayed: its program, the network that fits it, and what is needed to say what a replay costs.
+
+use lapscope_data::model::Nanos;
+use lapscope_data::places::SiteId;
+use lapscope_data::symbols::{FrameName, NameFrames};
+
+use super::fit::{fit, Fitted};
+use crate::overlap::sums::Part;
+use crate::overlap::{measure, EagerLimits, Options, Overlap};
+use crate::reference::Reference;
+use crate::replay::scenario::Scenario;
+use crate::replay::{replay, retime, Conditions, Durations, Network, Outcome, Program};
+use crate::thresholds::Thresholds;
+use crate::trace::{Direction, Locality, Observation, Trace};
+
+/// A run and its model.
+pub struct Replayer {
+    pub trace: Trace,
+    pub program: Program,
+    pub fitted: Fitted,
+    reference: Reference,
+    durations: Durations,
+    /// Of each rank, as recorded: a replay changes them.
+    observations: Vec<Vec<Observation>>,
+    /// Run time of the recorded run, and summed over ranks.
+    pub recorded_ns: i64,
+    pub recorded_all_ns: i64,
+}
+
+/// Exposed time, of all and by call site.
+#[derive(Debug, Clone, Default)]
+pub struct Exposed {
+    pub part: Part,
+    pub sites: Vec<ExposedSite>,
+}
+
+#[derive(Debug, Clone)]
+pub struct ExposedSite {
+    pub id: SiteId,
+    pub call: String,
+    pub site: Option<FrameName>,
+    pub ns: Nanos,
+}
+
+impl Replayer {
+    pub fn new(trace: Trace, reference: Reference, thresholds: &Thresholds) -> Replayer {
+        let program = Program::new(&trace);
+        let durations = Durations::of(&trace);
+        let fitted = fit(&trace, &program, &reference, thresholds, &durations);
+        Replayer {
+            observations: trace.ranks.iter().map(|rank| rank.observations.clone()).collect(),
+            recorded_ns: trace.run_ns(),
+            recorded_all_ns: trace.ranks.iter().map(|rank| rank.end - rank.init_end).sum(),
+            trace,
+            program,
+            fitted,
+            reference,
+            durations,
+        }
+    }
+
+    pub fn has_network(&self) -> bool {
+        self.fitted.messages[Locality::Network as usize] > 0
+    }
+
+    pub fn network(&self, scenario: &Scenario) -> Network {
+        self.fitted.network.with(scenario, self.has_network())
+    }
+
+    /// The run as it was: what recording took is in it.
+    pub fn identity(&self) -> Outcome {
+        let conditions = Conditions::as_recorded(self.trace.ranks.len());
+        self.replay(&self.program, &self.fitted.network, &conditions)
+    }
+
+    /// The run with what a scenario changes of its network and its computation, and without what recording took.
+    pub fn under(&self, scenario: &Scenario) -> Outcome {
+        self.replay(&self.program, &self.network(scenario), &self.conditions(scenario))
+    }
+
+    fn replay(&self, program: &Program, network: &Network, conditions: &Conditions) -> Outcome {
+        replay(&self.trace, program, network, conditions, &self.durations)
+    }
+
+    fn conditions(&self, scenario: &Scenario) -> Conditions {
+        let slower = 1.0 / scenario.cpu.unwrap_or(1.0);
+        let mut compute = vec![slower; self.trace.ranks.len()];
+        if scenario.balance {
+            let own: Vec<i64> = self.program.ranks.iter().map(|rank| rank.compute()).collect();
+            let mean = own.iter().sum::<i64>() as f64 / own.len().max(1) as f64;
+            for (factor, own) in compute.iter_mut().zip(own).filter(|(_, own)| *own > 0) {
+                *factor *= mean / own as f64;
+            }
+        }
+        Conditions { compute, keeps_recording: false }
+    }
+
+    /// What the run as it stands in the trace exposes; `network`: under which it was replayed.
+    pub fn exposed(&self, network: &Network, run: &str, names: &mut dyn NameFrames) -> Exposed {
+        let before = &self.fitted.network;
+        let reference = self.reference.scaled(|locality, bytes| {
+            let [before, now] = [before, network]
+                .map(|network| network.localities[locality as usize].time(bytes as u64));
+            if before > 0.0 {
+                now / before
+            } else {
+                1.0
+            }
+        });
+        let limits = Locality::ALL.map(|locality| {
+            let network = &network.localities[locality as usize];
+            Some(network.eager_limit.min(network.progress_limit))
+        });
+        let eager = EagerLimits::new(limits);
+        let measured = measure(&self.trace, &reference, eager, &[], &|_| ());
+        let all = Options { top: 0, ranks: &[] };
+        let overlap = Overlap::build(run, &self.trace, &reference, &measured, all, names);
+        Exposed::of(overlap)
+    }
+
+    /// Puts a replay in the place of what the trace had.
+    pub fn retime(&mut self, outcome: &Outcome) {
+        for (rank, observations) in self.trace.ranks.iter_mut().zip(&self.observations) {
+            rank.observations.clone_from(observations);
+        }
+        retime::retime(&mut self.trace, outcome);
+    }
+
+    /// Messages that are replayed, and what has its recorded duration: endpoints.
+    pub fn counts(&self) -> (u64, u64) {
+        let ranks = self.trace.ranks.iter();
+        let endpoints = ranks.flat_map(|rank| {
+            rank.endpoints.iter().map(|row| (row, &rank.operations[row.operation as usize]))
+        });
+        let as_recorded = endpoints.filter(|(row, operation)| {
+            operation.direction != Direction::None
+                && !crate::replay::program::is_replayed(&self.trace, row, operation)
+        });
+        (self.fitted.messages.iter().sum(), as_recorded.count() as u64)
+    }
+}
+
+impl Exposed {
+    fn of(overlap: Overlap) -> Exposed {
+        let mut part = Part::default();
+        part.add_requests(&overlap.totals.numbers);
+        part.add_blocking(&overlap.blocking.totals);
+        let requests = overlap.sites.into_iter().map(|row| ExposedSite {
+            id: row.id,
+            call: row.call,
+            site: row.site,
+            ns: row.numbers.exposed_ns,
+        });
+        let blocking = overlap.blocking.sites.into_iter().map(|row| ExposedSite {
+            id: row.id,
+            call: row.call,
+            site: row.site,
+            ns: row.numbers.blocked_ns,
+        });
+        Exposed { part, sites: requests.chain(blocking).collect() }
+    }
+
+    pub fn total(&self) -> Nanos {
+        self.part.exposed().0
+    }
+}

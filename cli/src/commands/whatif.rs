@@ -48,21 +48,24 @@ fn asked(args: &WhatIfArgs) -> Result<Asked> {
     let own = args.knobs.scenario();
     let mut sweeps: Vec<SweepAsked> =
         args.sweeps.iter().flat_map(|sweep| sweep.0.clone()).collect();
-    for point in sweeps.iter_mut().flat_map(|sweep| &mut sweep.points) {
-        point.scenario.on = own.on;
-    }
     if let Err(why) = asked_sweep::check(&sweeps) {
         usage_error(&format!("--sweep: {why}"));
     }
     if own.is_identity() && own.on.is_some() && sweeps.is_empty() {
         usage_error("--on says between whom other knobs change; turn one, as --bandwidth x2");
     }
+    let on = own.on;
     let mut scenarios: Vec<Scenario> = Vec::new();
     if !own.is_identity() {
         scenarios.push(own);
     }
     for path in &args.files {
         scenarios.extend(read(path)?);
+    }
+    // one knob after the other, all others as in the first scenario
+    let first = scenarios.first().cloned().unwrap_or(Scenario { on, ..Scenario::default() });
+    for point in sweeps.iter_mut().flat_map(|sweep| &mut sweep.points) {
+        point.scenario = first.overlaid(&point.scenario);
     }
     if scenarios.is_empty() && sweeps.is_empty() {
         scenarios = standard::all();

@@ -319,6 +319,13 @@ fn write_next(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<
     if !report.thresholds.localities.is_empty() {
         next.push((format!("lapscope thresholds {run}"), "from which size sends wait"));
     }
+    if report.bounds.is_some() {
+        let what = "run time with another network, protocol, progress, or load";
+        next.push((format!("lapscope whatif {run}"), what));
+    } else if report.is_too_large_to_replay {
+        let what = "the most that any cure can bring: left out here, as it takes a while";
+        next.push((format!("lapscope whatif {run}"), what));
+    }
     next.push((format!("lapscope sites {run}"), "all call sites as a tree of call paths"));
     if report.totals.requests > 0 {
         next.push((format!("lapscope requests {run}"), "single requests, the costliest first"));

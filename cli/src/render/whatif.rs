@@ -175,8 +175,7 @@ fn locality_cells(model: &LocalityModel) -> Vec<String> {
 // --- scenarios ---------------------------------------------------------------------------------------------------------
 
 fn write_scenarios(out: &mut dyn Write, answer: &WhatIf, style: Style) -> io::Result<()> {
-    let about =
-        "run time, and its change against the run replayed as it was; exposed: summed over ranks";
+    let about = "without what recording took; change: against the run replayed so; exposed: summed over ranks";
     writeln!(out, "\n{}", style.headed_dimly("SCENARIOS", about))?;
     let mut table = Table::new(&[
         ("run time", Align::Right),

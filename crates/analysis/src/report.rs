@@ -18,6 +18,7 @@ use super::summary::Summary;
 use super::thresholds::Thresholds;
 use super::totals::{min_mean_max, rank_rows, sum_totals, MinMeanMax, RankRow, Totals};
 use super::transfers::{kinds, size_classes, KindRow, SizeClass, SizeKind};
+use super::whatif::bounds::Bounds;
 use super::wrappers::Wrapper;
 use super::JSON_VERSION;
 use crate::trace::{Clocks, Matching};
@@ -53,6 +54,11 @@ pub struct Report {
     pub injection: Option<Injection>,
     /// Where buffers were watched.
     pub reach: Option<Reach>,
+    /// Run times of replays; `None` where that tells nothing or takes too long.
+    pub bounds: Option<Bounds>,
+    /// That it takes too long.
+    #[serde(skip)]
+    pub is_too_large_to_replay: bool,
     /// What would help most first.
     pub advice: Vec<Advice>,
 }
@@ -74,6 +80,8 @@ pub struct InDetail {
     pub thresholds: Thresholds,
     pub injection: Option<Injection>,
     pub reach: Option<Reach>,
+    pub bounds: Option<Bounds>,
+    pub is_too_large_to_replay: bool,
     pub advice: Vec<Advice>,
 }
 
@@ -185,6 +193,8 @@ impl Report {
             thresholds: detail.thresholds,
             injection: detail.injection,
             reach: detail.reach,
+            bounds: detail.bounds,
+            is_too_large_to_replay: detail.is_too_large_to_replay,
             advice: detail.advice,
         }
     }

@@ -1,5 +1,5 @@
-//! The report's first five lines: how much communication is exposed, how much of it could be overlapped, why it is not, what
-//! to do first, what that may win.
+//! The report's first lines: how much communication is exposed, how much of it could be overlapped, why it is not, what to do
+//! first, what that may win, and the most that any cure can bring.
 
 use std::io::{self, Write};
 
@@ -7,6 +7,7 @@ use super::{split, Part};
 use crate::render::cause;
 use lapscope_analysis::advice::Advice;
 use lapscope_analysis::report::Report;
+use lapscope_analysis::whatif::bounds::Bounds;
 use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
@@ -36,7 +37,42 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
     }
     let first = report.summary.first.map(|first| &report.advice[first]);
     line("Do first", &what_first(first))?;
-    line("May win", &win(first, report))
+    line("May win", &win(first, report))?;
+    match &report.bounds {
+        Some(bounds) => {
+            bounds_lines(bounds).into_iter().try_for_each(|(label, text)| line(label, &text))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The most that any cure can bring, with the error of the replay that says so.
+fn bounds_lines(bounds: &Bounds) -> Vec<(&'static str, String)> {
+    let error = percent(bounds.identity_error.abs());
+    let of = |run_ns: Nanos| {
+        let gain = bounds.gain(run_ns);
+        let (run, as_it_was) = (time(run_ns), time(bounds.base_ns));
+        match gain > bounds.identity_error.abs() {
+            true => format!("{run} instead of {as_it_was} ({} less)", percent(gain)),
+            false => format!("No gain beyond the error of the replay, {error},"),
+        }
+    };
+    let progress = bounds.perfect_progress_ns.map(|run| {
+        format!("{} if messages moved as soon as they could, whatever their ends do.", of(run))
+    });
+    let network =
+        bounds.ideal_network_ns.map(|run| format!("{} if messages took no time.", of(run)));
+    let mut lines: Vec<(&str, String)> = Vec::new();
+    lines.extend(progress.map(|text| ("Best progress", text)));
+    lines.extend(network.map(|text| ("Best network", text)));
+    if let Some((_, last)) = lines.last_mut() {
+        *last += &format!(
+            " Replayed as it was the run takes {}, {error} {} than recorded.",
+            time(bounds.identity_ns),
+            if bounds.identity_error < 0.0 { "less" } else { "more" }
+        );
+    }
+    lines
 }
 
 /// Shares of the run time of all ranks.

@@ -14,6 +14,7 @@ use crate::reach::Known;
 use crate::report::{InDetail, Report, ReportOptions};
 use crate::thresholds::Thresholds;
 use crate::trace::Trace;
+use crate::whatif::bounds::{bounds, is_too_large};
 use lapscope_data::model::Rank;
 use lapscope_data::text::progress::Progress;
 
@@ -83,9 +84,15 @@ pub fn in_detail(
     let limits: Vec<Limit> = thresholds.localities.iter().map(Limit::of).collect();
     let known = Known { trace, reference: &reference, measured: &measured };
     let reach = open.reach(ranks, known);
+    let is_whole = advises && ranks.is_empty();
+    let is_too_large_to_replay = is_whole && is_too_large(trace);
+    let bounds = match is_whole && !is_too_large_to_replay {
+        true => bounds(trace, &reference, &thresholds),
+        false => None,
+    };
     let is_injected = injection.is_some();
     let setting = Setting { limits: &limits, is_injected, reach: reach.as_ref() };
     let names = &mut open.symbols;
     let advice = gathered.advise(trace, setting, overlap.totals.run_ns, names);
-    InDetail { overlap, thresholds, injection, reach, advice }
+    InDetail { overlap, thresholds, injection, reach, bounds, is_too_large_to_replay, advice }
 }

@@ -2,6 +2,13 @@
 
 use serde::Serialize;
 
+use super::fit::fit;
+use super::standard::{ideal_network, perfect_progress};
+use crate::reference::Reference;
+use crate::replay::scenario::Scenario;
+use crate::replay::{replay, Conditions, Durations, Program};
+use crate::thresholds::Thresholds;
+use crate::trace::{Locality, Trace};
 use lapscope_data::model::Nanos;
 
 /// Run times of replays; keys are documented in `docs/json.md`.
@@ -13,15 +20,54 @@ pub struct Bounds {
     pub identity_ns: Nanos,
     /// Of `identity_ns` against `recorded_ns`, as a share of the latter: the error to reckon with.
     pub identity_error: f64,
+    /// The same without what recording took: what the next two are compared with.
+    pub base_ns: Nanos,
     /// With messages that move as soon as they can, whatever their ends do; `None`: not known.
     pub perfect_progress_ns: Option<Nanos>,
     /// With messages that take no time; `None`: not known.
     pub ideal_network_ns: Option<Nanos>,
 }
 
+/// Runs with more endpoints are not replayed for a report: four replays of them take longer than all the rest of it.
+const MOST_ENDPOINTS: usize = 20_000_000;
+
+/// Whether a report would wait for its bounds longer than for all the rest of it.
+pub fn is_too_large(trace: &Trace) -> bool {
+    trace.ranks.iter().map(|rank| rank.endpoints.len()).sum::<usize>() > MOST_ENDPOINTS
+}
+
+/// Replays a run as it was, with perfect progress, and with an ideal network. `None`: nothing of it can be replayed, or it does
+/// not end when it is replayed as it was.
+pub fn bounds(trace: &Trace, reference: &Reference, thresholds: &Thresholds) -> Option<Bounds> {
+    let program = Program::new(trace);
+    let durations = Durations::of(trace);
+    let fitted = fit(trace, &program, reference, thresholds, &durations);
+    if fitted.messages.iter().all(|&messages| messages == 0) {
+        return None;
+    }
+    let recorded = Conditions::as_recorded(trace.ranks.len());
+    let unrecorded = Conditions { keeps_recording: false, ..recorded.clone() };
+    let has_network = fitted.messages[Locality::Network as usize] > 0;
+    let run_of = |scenario: &Scenario, conditions: &Conditions| {
+        let network = fitted.network.with(scenario, has_network);
+        let outcome = replay(trace, &program, &network, conditions, &durations);
+        outcome.run_ns(trace).map(Nanos)
+    };
+    let recorded_ns = Nanos(trace.run_ns());
+    let identity_ns = run_of(&Scenario::default(), &recorded)?;
+    Some(Bounds {
+        recorded_ns,
+        identity_ns,
+        identity_error: (identity_ns - recorded_ns).share_of(recorded_ns),
+        base_ns: run_of(&Scenario::default(), &unrecorded)?,
+        perfect_progress_ns: run_of(&perfect_progress(), &unrecorded),
+        ideal_network_ns: run_of(&ideal_network(), &unrecorded),
+    })
+}
+
 impl Bounds {
-    /// What a scenario with that run time saves, as a share of the replayed run time; negative: it is slower.
+    /// What a scenario with that run time saves, as a share of the run time; negative: it is slower.
     pub fn gain(&self, run_ns: Nanos) -> f64 {
-        (self.identity_ns - run_ns).share_of(self.identity_ns)
+        (self.base_ns - run_ns).share_of(self.base_ns)
     }
 }

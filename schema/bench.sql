@@ -24,7 +24,7 @@ CREATE TABLE run (
   mpi       INTEGER NOT NULL REFERENCES mpi (mpi),
   link      TEXT    NOT NULL,          -- shared_memory, slow_link
   inject    TEXT    NOT NULL,          -- off, timer, thread
-  program   TEXT    NOT NULL,          -- directory under examples
+  program   TEXT    NOT NULL,          -- directory under examples; calibrate: lapscope's own
   arguments TEXT    NOT NULL,          -- of the program, separated by blanks
   settings  TEXT    NOT NULL,          -- NAME=VALUE that only this run had, separated by blanks
   ranks     INTEGER NOT NULL,

@@ -148,6 +148,46 @@ static void measure_row(const struct group *group, enum op op, size_t bytes)
     free(buffers.to);
 }
 
+/* --- the operation alone --------------------------------------------------------------------------------------------- */
+
+/* What the reduction of a message takes on a processor, while all ranks do the same: m gamma of the model in [HO07]. */
+static void measure_reduction(size_t bytes)
+{
+    enum { LEAST_US = 500 };
+    double us[MOST_REPETITIONS];
+    struct buffers buffers = {make_buffer(bytes), make_buffer(bytes)};
+    for (int batch = 0, calls = 1; batch < options.batches;) {
+        double begin = now_us();
+        for (int i = 0; i < calls; i++)
+            MPI_Reduce_local(buffers.from, buffers.to, (int)(bytes / sizeof(double)), MPI_DOUBLE, MPI_SUM);
+        double took = now_us() - begin;
+        if (took < LEAST_US && calls < MOST_CALLS)
+            calls *= 2;
+        else
+            us[batch++] = took / calls;
+    }
+    if (rank == 0) {
+        print_count(bytes);
+        print_spread(spread_of(us, options.batches));
+        end_row();
+    }
+    free(buffers.from);
+    free(buffers.to);
+}
+
+static void measure_reductions(void)
+{
+    if (rank == 0) {
+        printf("table local_reduction\n");
+        print_columns("bytes reduce_us*");
+    }
+    for (int i = 0; i < options.sizes; i++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        measure_reduction(options.bytes[i]);
+    }
+    fflush(stdout);
+}
+
 /* --- tables ------------------------------------------------------------------------------------------------------- */
 
 static void measure_table(const struct group *group, enum op op)
@@ -280,6 +320,8 @@ int main(int argc, char **argv)
     if (read_options(argc, argv)) {
         if (size_of(MPI_COMM_WORLD) < 2)
             give_up("collective_cpu", "2 ranks or more");
+        if (options.ops[ALLREDUCE])
+            measure_reductions();
         for (int i = 0; i < options.communicators; i++) {
             measure_group((int)options.ranks[i]);
             sleep_until_all_are_here();

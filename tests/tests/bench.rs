@@ -131,6 +131,7 @@ fn every_experiment_under_every_mpi() {
         assert!(!rows(table, "rows").is_empty(), "{run:#}");
     }
     check_both_numbers(&results, mpis.len());
+    check_predictions(&results, mpis.len());
 
     let read = bench(place.path(), &["--read", "b.db", "--format", "json"]);
     assert!(answer(&read) == results, "read again it is something else");
@@ -181,6 +182,21 @@ fn check_both_numbers(results: &Value, mpis: usize) {
     println!("{both} quantities by both, {close} of them close");
     assert!(both > 100 * mpis as i32, "{both}");
     assert!(f64::from(close) > 0.85 * f64::from(both), "{close} of {both}");
+}
+
+/// Collectives of two ranks have predictions, of messages that each MPI's own calibration has measured.
+fn check_predictions(results: &Value, mpis: usize) {
+    let calibrated = tables(results).filter(|(_, table)| text(table, "name") == "loggps");
+    assert_eq!(calibrated.count(), mpis);
+    for (run, table) in tables(results).filter(|(_, table)| text(table, "name") == "collective_cpu")
+    {
+        for row in rows(table, "rows") {
+            let predicted = |quantity: &str| number(&row[quantity]["outside"], "median");
+            let share = predicted("predicted_network_percent");
+            assert!(predicted("predicted_us") > 0.0, "{run:#}");
+            assert!((0.0..=100.0).contains(&share), "{run:#}");
+        }
+    }
 }
 
 /// Large messages do not move while nobody calls MPI; with injected tests they do, in the same program.

@@ -17,6 +17,7 @@ use crate::plot;
 use crate::render;
 use lapscope_bench::bench::database::{self, Writer};
 use lapscope_bench::bench::link::slow_link;
+use lapscope_bench::bench::model;
 use lapscope_bench::bench::mpi::{self, Mpi};
 use lapscope_bench::bench::plan::{self, Job, Scope};
 use lapscope_bench::bench::program::{self, Program};
@@ -79,6 +80,7 @@ fn measure(args: &BenchArgs) -> Result<(Results, ExitCode)> {
     }
     let signals = HeldSignals::hold();
     let preload = install::preload_library()?;
+    let calibrator = install::calibrator(&preload)?;
     let place = BenchDirectory::make(args)?;
     warn_of_load();
     let front = link_fronts(args)?;
@@ -100,6 +102,7 @@ fn measure(args: &BenchArgs) -> Result<(Results, ExitCode)> {
         processors: scope.processors,
         directory: &place.directory,
         preload: &preload,
+        calibrator: &calibrator,
         slow_link: &front.unwrap_or_default(),
         signals: &signals,
         keeps: args.dir.is_some(),
@@ -126,7 +129,8 @@ fn run_all(
                 bar.say("interrupted: the report card is of what was measured until now");
                 return ExitCode::from(INTERRUPTED);
             }
-            Done::Run(run) => {
+            Done::Run(mut run) => {
+                model::add_predictions(&mut run, &results.runs, session.processors);
                 if let Some(problem) = &run.problem {
                     let (mpi, link) = (&mpi.version, job.link.words());
                     bar.say(&format!("{mpi}, {link}: {}: {problem}", describe(job)));

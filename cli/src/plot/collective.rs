@@ -1,5 +1,6 @@
 //! [HO07]: how much processor time do blocking collectives take?
 
+use lapscope_bench::bench::model::PREDICTED_NETWORK_PERCENT;
 use lapscope_bench::bench::results::{Inject, Results, Run, Table, TableRow};
 
 use super::chart::{Axis, Chart, Panel, Series};
@@ -10,8 +11,12 @@ use super::sheet::{Heading, Key, Look};
 use super::{words, Figure};
 
 const OPERATIONS: [&str; 3] = ["allreduce", "bcast", "barrier"];
-const SHARES: [(&str, &str); 3] =
-    [("user_percent", "user"), ("system_percent", "system"), ("idle_percent", "idle")];
+const SHARES: [(&str, &str); 4] = [
+    ("user_percent", "user, share of wall time"),
+    ("system_percent", "system, share of wall time"),
+    ("idle_percent", "idle, share of wall time"),
+    (PREDICTED_NETWORK_PERCENT, "network, share by LogGP"),
+];
 
 pub fn figure(results: &Results) -> Option<Figure> {
     let measured: Vec<(&Run, &Table)> = results
@@ -41,7 +46,8 @@ pub fn figure(results: &Results) -> Option<Figure> {
 
 fn heading(results: &Results) -> Heading {
     let subtitle = "Where the time of a blocking collective goes: computing in the process (user), in the kernel (system), or not \
-                    on a processor at all (idle). A library that polls is never idle.";
+                    on a processor at all (idle). A library that polls is never idle; the network's part as LogGP predicts \
+                    it is what it could leave to the program.";
     Heading {
         title: "Processor time of blocking collectives".to_owned(),
         subtitle: subtitle.to_owned(),
@@ -94,7 +100,7 @@ fn add_row(
     };
     let placed = measured.iter().filter_map(series).collect();
     for (column, mut panel) in panels::arrange(results, placed).into_iter().enumerate() {
-        panel.y_label = Some(format!("{share}, share of wall time"));
+        panel.y_label = Some(share.to_owned());
         panels.push(Panel { row, column, ..panel });
     }
 }
@@ -107,7 +113,7 @@ fn line(table: &Table, quantity: &str, dash: Dash) -> Option<Series> {
     // a barrier moves nothing
     let point = |row: &TableRow| {
         let bytes = row.number("bytes").unwrap_or(0.0);
-        panels::point(bytes, row.program(quantity)?)
+        panels::point(bytes, row.program(quantity).or_else(|| row.outside(quantity))?)
     };
     let mut points: Vec<_> = table.rows.iter().filter_map(point).collect();
     panels::sort(&mut points);

@@ -82,13 +82,18 @@ fn heading(out: &mut dyn Write, style: Style, name: &str, about: &str) -> io::Re
     writeln!(out, "\n{}", style.wrap(&format!("{name}  {about}"), "  ", "    "))
 }
 
+/// A digit behind the point where there are less than two in front.
+fn rounded(value: f64) -> String {
+    match value.abs() {
+        small if small < 9.95 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
 /// "12.3", "12.3 | 12.1"; empty where nothing was measured.
 fn cell(row: Option<&TableRow>, quantity: &str) -> String {
     let Some(row) = row else { return String::new() };
-    let number = |spread: Spread| match spread.median.abs() {
-        value if value < 9.95 => format!("{:.1}", spread.median),
-        _ => format!("{:.0}", spread.median),
-    };
+    let number = |spread: Spread| rounded(spread.median);
     match (row.program(quantity), row.outside(quantity)) {
         (Some(program), Some(outside)) => format!("{} | {}", number(program), number(outside)),
         (Some(program), None) => number(program),

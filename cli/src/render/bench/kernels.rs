@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 
 use super::super::table::{Align, Table as Lines};
-use super::{cell, heading, BySize, Section};
-use lapscope_bench::bench::results::{Inject, Run, Table, TableRow, Threshold};
+use super::{cell, heading, rounded, BySize, Section};
+use lapscope_bench::bench::model::{PREDICTED_NETWORK_PERCENT, PREDICTED_US};
+use lapscope_bench::bench::results::{Inject, Run, Spread, Table, TableRow, Threshold};
 use lapscope_data::text::style::Style;
 
 pub fn write(out: &mut dyn Write, section: Section<'_>, style: Style) -> io::Result<()> {
@@ -204,7 +205,8 @@ fn write_collectives(out: &mut dyn Write, section: Section<'_>, style: Style) ->
         style,
         "PROCESSOR TIME OF BLOCKING COLLECTIVES",
         "percent of the time of a call [HO07]: a library that polls has no idle time, whatever the network does; watched: with \
-         LAPSCOPE_CPU_TIME",
+         LAPSCOPE_CPU_TIME. LogGP: the time that messages between two ranks let expect of a tree of them, its error, and the \
+         network's part of it, which a processor need not wait for",
     )?;
     let mut lines = Lines::new(&[
         ("call", Align::Left),
@@ -214,6 +216,9 @@ fn write_collectives(out: &mut dyn Write, section: Section<'_>, style: Style) ->
         ("user", Align::Right),
         ("system", Align::Right),
         ("idle", Align::Right),
+        ("LogGP µs", Align::Right),
+        ("error", Align::Right),
+        ("network", Align::Right),
     ]);
     for (run, table) in tables {
         // the larger run has the smaller communicators, too
@@ -228,8 +233,21 @@ fn write_collectives(out: &mut dyn Write, section: Section<'_>, style: Style) ->
             let mut cells =
                 vec![format!("{}{watched}", table.attribute("op")), ranks.to_owned(), bytes];
             cells.extend(["call_us", "user_percent", "system_percent", "idle_percent"].map(of));
+            cells.extend(predicted(row));
             lines.row(cells, None);
         }
     }
     lines.write(out, style)
+}
+
+/// Time, its error and the network's part of it; empty where nothing was predicted.
+fn predicted(row: &TableRow) -> [String; 3] {
+    let predicted = |quantity| row.outside(quantity).map(|spread: Spread| spread.median);
+    let Some((time, share)) = predicted(PREDICTED_US).zip(predicted(PREDICTED_NETWORK_PERCENT))
+    else {
+        return Default::default();
+    };
+    let error = row.number("call_us").filter(|&measured| measured > 0.0);
+    let error = error.map(|measured| format!("{:+.0} %", 100.0 * (time - measured) / measured));
+    [rounded(time), error.unwrap_or_default(), format!("{share:.0}")]
 }

@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod database;
 pub mod link;
+pub mod model;
 pub mod mpi;
 pub mod outside;
 pub mod plan;

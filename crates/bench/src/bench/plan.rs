@@ -144,8 +144,10 @@ impl Setup<'_> {
         jobs
     }
 
-    /// [HO07]: as many ranks as there are processors, and twice as many.
+    /// [HO07]: what messages cost, then as many ranks as there are processors, and twice as many.
     fn collectives(&self) -> Vec<Job> {
+        let seconds = if self.scope.is_quick { 6 } else { 10 };
+        let messages = format!("transfers {seconds}");
         let options = if self.scope.is_quick { "-b 8,64K" } else { "-b 8,1K,16K,256K" };
         let job = |ranks, options: &str| Job {
             ranks,
@@ -157,7 +159,8 @@ impl Setup<'_> {
             settings: vec![("LAPSCOPE_CPU_TIME".to_owned(), "on".to_owned())],
             ..job(enough, "-c allreduce,bcast -b 256K")
         };
-        let mut jobs = vec![job(enough, options), watched];
+        let messages = self.job(program::CALIBRATE, Inject::Off, &messages);
+        let mut jobs = vec![messages, job(enough, options), watched];
         if !self.scope.is_quick {
             jobs.push(job(2 * enough, options));
         }

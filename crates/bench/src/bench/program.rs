@@ -38,6 +38,9 @@ pub const COLLECTIVE_CPU: Program = program!("collective_cpu", Some("collective-
 pub const GHOST_CELLS: Program = program!("ghost_cells", Some("ghost-cells"));
 pub const WAVEFRONT: Program = program!("wavefront");
 
+/// lapscope's own, which is installed with it and compiled for no MPI: what messages cost.
+pub const CALIBRATE: Program = Program { name: "calibrate", alias: None, source: "" };
+
 pub const ALL: [Program; 6] = [OVERLAP, PROGRESS, T0_T3, COLLECTIVE_CPU, GHOST_CELLS, WAVEFRONT];
 
 impl ValueEnum for Program {

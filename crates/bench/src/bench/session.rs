@@ -13,10 +13,10 @@ use super::mpi::Mpi;
 use super::outside::Outside;
 use super::plan::Job;
 use super::results::{AdviceGiven, Link, Run, Threshold};
-use super::{table, timeline};
+use super::{model, program, table, timeline};
 use crate::launch::child::{exit_code, HeldSignals, Watch};
 use crate::launch::environment::Settings;
-use crate::launch::Recorded;
+use crate::launch::{mpi_library, Recorded};
 use lapscope_analysis::pipeline::report;
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_analysis::report::ReportOptions;
@@ -35,6 +35,8 @@ pub struct Session<'a> {
     /// Where programs were compiled to and runs are recorded.
     pub directory: &'a Path,
     pub preload: &'a Path,
+    /// lapscope-calibrate.
+    pub calibrator: &'a Path,
     /// The front of a command line over the slow link.
     pub slow_link: &'a [OsString],
     pub signals: &'a HeldSignals,
@@ -143,7 +145,10 @@ impl Session<'_> {
             Link::SlowLink => self.slow_link.to_vec(),
         };
         line.extend(mpi.launch_line(job.ranks, self.processors));
-        line.push(job.program.executable(self.directory, mpi).into_os_string());
+        line.push(match job.program {
+            program::CALIBRATE => self.calibrator.as_os_str().to_owned(),
+            other => other.executable(self.directory, mpi).into_os_string(),
+        });
         line.extend(job.arguments.iter().map(OsString::from));
         line
     }
@@ -158,6 +163,13 @@ impl Session<'_> {
             settings.set(format!("LAPSCOPE_{name}"), "on");
         }
         settings.set("LAPSCOPE_INJECT", job.inject.key());
+        if job.program == program::CALIBRATE {
+            settings.set("LAPSCOPE_CALLPATH", "off");
+            let line = self.mpis[job.mpi].launch_line(job.ranks, self.processors);
+            if let Some(library) = mpi_library::find(&line) {
+                settings.set("LAPSCOPE_MPI_LIBRARY", library);
+            }
+        }
         for (name, value) in &job.settings {
             settings.set(name, value);
         }
@@ -171,6 +183,11 @@ impl Session<'_> {
         output: &str,
         run: &mut Run,
     ) -> anyhow::Result<()> {
+        if job.program == program::CALIBRATE {
+            let recorded = recorded.recovered_run(false)?.directory;
+            run.tables = vec![model::messages(&recorded)?];
+            return Ok(());
+        }
         run.tables = table::read(output)?;
         if run.tables.is_empty() {
             bail!("{} printed no table", job.program.name);

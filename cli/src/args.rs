@@ -1,6 +1,7 @@
 //! What the user can type. Only shapes and help are here; each command's work is in `commands/`.
 
 mod bench;
+mod export;
 mod help;
 mod measure;
 mod reach;
@@ -19,6 +20,9 @@ use lapscope_bench::launch::Mode;
 use lapscope_data::model::{Kind, Rank, RequestEnded};
 
 pub use bench::BenchArgs;
+pub use export::{
+    Between, ExportArgs, ExportGoalArgs, ExportLoggpsArgs, ExportWhat, Simulator, TimeUnit,
+};
 pub use help::{help_of, parse, unknown_topic, usage_error};
 pub use measure::{CalibrateArgs, DiffArgs, OverlapArgs, ThresholdsArgs};
 pub use reach::ReachArgs;
@@ -88,6 +92,7 @@ pub enum Command {
     Sql(SqlArgs),
     Merge(MergeArgs),
     Recover(RecoverArgs),
+    Export(ExportArgs),
     Calibrate(CalibrateArgs),
     Tune(TuneArgs),
     Bench(BenchArgs),

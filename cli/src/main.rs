@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         Command::Sql(args) => commands::sql::run(args),
         Command::Merge(args) => commands::merge::run(args),
         Command::Recover(args) => commands::recover::run(args),
+        Command::Export(args) => commands::export::run(args),
         Command::Calibrate(args) => commands::calibrate::run(args),
         Command::Tune(args) => commands::tune::run(args),
         Command::Bench(args) => commands::bench::run(args),

@@ -4,6 +4,7 @@ pub mod bench;
 pub mod calibrate;
 pub mod diff;
 pub mod doctor;
+pub mod export;
 pub mod help;
 pub mod merge;
 pub mod options;

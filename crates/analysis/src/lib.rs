@@ -8,6 +8,7 @@ pub mod cell;
 pub mod combine;
 pub mod cvars;
 pub mod diff;
+pub mod goal;
 pub mod injection;
 pub mod insight;
 pub mod loggps;

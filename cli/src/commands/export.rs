@@ -1,0 +1,168 @@
+//! `lapscope export`: a run, or what was calibrated, as other programs read it.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{bail, Context, Result};
+
+use crate::args::{
+    Between, ExportArgs, ExportGoalArgs, ExportLoggpsArgs, ExportWhat, Simulator, TimeUnit,
+};
+use crate::export::warn;
+use crate::output;
+use lapscope_analysis::calibration::{self, Calibration, Circumstances};
+use lapscope_analysis::goal::{self, Written};
+use lapscope_analysis::loggps::export::{dimemas, loggopsim, simgrid, Exported, Unit};
+use lapscope_analysis::loggps::LogGps;
+use lapscope_analysis::pipeline::OpenRun;
+use lapscope_analysis::reference::ends;
+use lapscope_analysis::trace::{Locality, Trace};
+use lapscope_data::places::group::Grouping;
+use lapscope_data::say;
+use lapscope_data::text::units::count;
+use lapscope_data::text::visible::Form;
+
+/// # Errors
+/// There is no run here, nothing of it can be read, no parameters are there, or the output fails.
+pub fn run(args: &ExportArgs) -> Result<ExitCode> {
+    match &args.what {
+        ExportWhat::Goal(args) => export_goal(args)?,
+        ExportWhat::Loggps(args) => export_loggps(args)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn unit(unit: TimeUnit) -> Unit {
+    match unit {
+        TimeUnit::Ps => Unit::Picoseconds,
+        TimeUnit::Ns => Unit::Nanoseconds,
+    }
+}
+
+/// The trace of a run, whose problems are said.
+fn read(run: Option<&Path>) -> Result<(OpenRun, Trace)> {
+    let mut open = OpenRun::open(run)?;
+    let trace = open.trace(&[], Grouping::Address)?;
+    warn(&open.problems(&[]));
+    Ok((open, trace))
+}
+
+fn export_goal(args: &ExportGoalArgs) -> Result<()> {
+    let (_, trace) = read(args.run.as_deref())?;
+    let unit = unit(args.unit);
+    let written = match &args.output {
+        None => {
+            let mut written = Written::default();
+            output::print_with(Form::Text { color: false }, |out| {
+                written = goal::write(&trace, unit, out).context(output::STANDARD_OUTPUT)?;
+                Ok(())
+            })?;
+            written
+        }
+        Some(path) => {
+            let name = || path.display().to_string();
+            let mut out = BufWriter::new(File::create(path).with_context(name)?);
+            let written = goal::write(&trace, unit, &mut out).with_context(name)?;
+            out.flush().with_context(name)?;
+            written
+        }
+    };
+    say_left_out(&written);
+    Ok(())
+}
+
+fn say_left_out(written: &Written) {
+    if written.messages_left_out > 0 {
+        say!(
+            "{} sends and receives are left out, as their other end is not known",
+            count(written.messages_left_out)
+        );
+    }
+    if written.collectives_left_out > 0 {
+        say!(
+            "{} entries of collectives are left out: of neighbours, or with members that were not recorded; lapscope whatif \
+             takes them as they were",
+            count(written.collectives_left_out)
+        );
+    }
+}
+
+fn export_loggps(args: &ExportLoggpsArgs) -> Result<()> {
+    let measured = match &args.calibration {
+        Some(file) => of_file(file)?,
+        None => of_run(args.run.as_deref())?,
+    };
+    let exported = match args.simulator {
+        Simulator::Dimemas => dimemas(&measured.all, measured.nodes, measured.processors),
+        Simulator::Loggopsim => loggopsim(one(&measured.all, args.between)?, unit(args.unit)),
+        Simulator::Simgrid => simgrid(one(&measured.all, args.between)?),
+    };
+    let Exported { text, notes } = exported;
+    output::print_with(Form::Text { color: false }, |out| {
+        out.write_all(text.as_bytes()).context(output::STANDARD_OUTPUT)
+    })?;
+    for note in notes {
+        say!("{note}");
+    }
+    Ok(())
+}
+
+/// Parameters, and the machine that a simulator is to have.
+struct Measured {
+    all: Vec<LogGps>,
+    nodes: u64,
+    /// Of each node, as many as there were ranks.
+    processors: u64,
+}
+
+impl Measured {
+    fn new(all: Vec<LogGps>, hosts: usize, ranks: u64) -> Measured {
+        let nodes = (hosts as u64).max(1);
+        Measured { all, nodes, processors: ranks.div_ceil(nodes).max(1) }
+    }
+}
+
+fn of_file(file: &Path) -> Result<Measured> {
+    let Calibration { loggps, circumstances, ranks, .. } = Calibration::read(file)?;
+    if loggps.is_empty() {
+        bail!(
+            "{}: no LogGPS parameters: of one rank alone, or of an older lapscope; calibrate again: \
+             lapscope calibrate -- <launch line>",
+            file.display()
+        );
+    }
+    Ok(Measured::new(loggps, circumstances.hosts.len(), ranks))
+}
+
+fn of_run(run: Option<&Path>) -> Result<Measured> {
+    let (open, trace) = read(run)?;
+    let databases = &open.files.databases;
+    let Some(loggps) = calibration::loggps_for(&trace, databases) else {
+        bail!(
+            "no calibration with LogGPS parameters fits {}; make one: lapscope calibrate -- <launch line>, or name one: \
+             --calibration FILE",
+            open.name()
+        );
+    };
+    let hosts = Circumstances::of_run(&trace, databases)?.hosts.len();
+    Ok(Measured::new(loggps, hosts, trace.ranks.len() as u64))
+}
+
+/// The network of a simulator that knows one.
+fn one(all: &[LogGps], between: Option<Between>) -> Result<&LogGps> {
+    let locality = between.map(|between| match between {
+        Between::Node => Locality::Node,
+        Between::Network => Locality::Network,
+    });
+    let found = match locality {
+        Some(locality) => all.iter().find(|loggps| loggps.locality == locality),
+        None => all.iter().max_by_key(|loggps| loggps.locality),
+    };
+    match (found, locality) {
+        (Some(found), _) => Ok(found),
+        (None, Some(locality)) => bail!("the calibration has nothing between {}", ends(locality)),
+        (None, None) => bail!("the calibration has no LogGPS parameters"),
+    }
+}

@@ -47,32 +47,31 @@ struct Mean {
 }
 
 impl Durations {
-    /// From all collectives of a run that were waited for at once.
+    /// From all collectives of a run that were waited for at once. Of each the member counts that left last: whoever leaves early
+    /// waits for the others in what comes next.
     pub fn of(trace: &Trace) -> Durations {
         let of_rank = |rank: usize| {
-            let mut means: FxHashMap<Key, Mean> = FxHashMap::default();
             let halves = trace.halves(rank);
             let parts = halves.filter(|half| half.operation.direction == Direction::Collective);
-            for half in parts {
-                if let Some((key, ns)) = duration(trace, &half) {
-                    let mean = means.entry(key).or_default();
-                    mean.sum += ns as f64;
-                    mean.count += 1;
-                }
-            }
-            means
+            let number = |half: &Half<'_>| trace.ranks[rank].endpoints[half.index].partner;
+            let measured =
+                |half: Half<'_>| duration(trace, &half).map(|(key, ns)| (number(&half), key, ns));
+            parts.filter_map(measured).collect::<Vec<_>>()
         };
         let per_rank: Vec<_> = (0..trace.ranks.len()).into_par_iter().map(of_rank).collect();
+        let mut longest: Vec<Option<(Key, i64)>> = vec![None; trace.collectives.len()];
+        for (number, key, ns) in per_rank.into_iter().flatten() {
+            let known = &mut longest[number as usize];
+            if known.map_or(true, |(_, other)| ns > other) {
+                *known = Some((key, ns));
+            }
+        }
         let mut all = Durations::default();
-        // in the order of ranks: sums of floating-point numbers depend on it
-        for (key, mean) in per_rank.into_iter().flat_map(|means| {
-            let mut means: Vec<_> = means.into_iter().collect();
-            means.sort_unstable_by_key(|(key, _)| *key);
-            means
-        }) {
-            let known = all.means.entry(key).or_default();
-            known.sum += mean.sum;
-            known.count += mean.count;
+        // in the order of the collectives: sums of floating-point numbers depend on it
+        for (key, ns) in longest.into_iter().flatten() {
+            let mean = all.means.entry(key).or_default();
+            mean.sum += ns as f64;
+            mean.count += 1;
         }
         all
     }

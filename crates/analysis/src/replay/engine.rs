@@ -14,7 +14,7 @@ use crate::trace::{Direction, RequestEnd, Span, Trace, NONE};
 pub(super) const NEVER: i64 = i64::MAX;
 
 /// What a replay is made under besides its network.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Conditions {
     /// Of each rank: computation as a multiple of the recorded one.
     pub compute: Vec<f64>,
@@ -26,6 +26,16 @@ impl Conditions {
     /// As recorded.
     pub fn as_recorded(ranks: usize) -> Conditions {
         Conditions { compute: vec![1.0; ranks], keeps_recording: true }
+    }
+
+    /// What a recorded computation of a rank takes, nanoseconds.
+    #[inline]
+    pub fn gap(&self, rank: usize, recorded: i64) -> i64 {
+        let gap = match self.keeps_recording {
+            true => recorded,
+            false => (recorded - RECORDING_NS).max(0),
+        };
+        scaled(gap, self.compute[rank])
     }
 }
 
@@ -198,11 +208,7 @@ impl<'a> Engine<'a> {
         let program = &self.program.ranks[rank].threads[state.number as usize];
         let step = program.steps.get(state.step as usize);
         let recorded = step.map_or(program.rest, |step| step.gap.or_zero());
-        let gap = match self.conditions.keeps_recording {
-            true => recorded,
-            false => (recorded - RECORDING_NS).max(0),
-        };
-        let gap = scaled(gap, self.conditions.compute[rank]);
+        let gap = self.conditions.gap(rank, recorded);
         state.phase = Phase::Computes;
         self.ranks[rank].period = period_of(state, program, self.network.progress);
         if state.number == 0 {
@@ -236,7 +242,7 @@ impl<'a> Engine<'a> {
         match step.action() {
             Action::Post(endpoint) => self.post(rank, endpoint, time),
             Action::Call(place) | Action::Loop(place) => self.await_all(thread, place, time),
-            Action::Other => {}
+            Action::Other(_) => {}
         }
         if self.threads[thread as usize].waiting == 0 {
             self.release(thread);
@@ -323,14 +329,18 @@ impl<'a> Engine<'a> {
             of_rank.wait += time - state.entered - overhead;
         }
         let action = program.steps[state.step as usize].action();
-        if action == Action::Other {
+        if let Action::Other(_) = action {
             of_rank.other_calls.push((state.entered, time));
         }
         if state.call != NONE {
             let is_loop = matches!(action, Action::Loop(_));
             // what a loop of tests waits is not inside the test that ends it
             let begin = if is_loop { state.release.max(state.entered) } else { state.entered };
-            let (endpoint, trigger) = state.binding;
+            let (endpoint, trigger) = match state.release > state.entered + state.cost {
+                true => state.binding,
+                // what it did itself took longer
+                false => (state.binding.0, NO_TRIGGER),
+            };
             of_rank.calls[state.call as usize] = CallTime {
                 begin: begin.min(time),
                 duration: Span::new(time - begin),
@@ -466,7 +476,8 @@ impl<'a> Engine<'a> {
         }
         stuck.sort_by_key(|stuck| (stuck.since, stuck.rank));
         let ranks = self.ranks.into_iter().map(RankState::finish).collect();
-        Outcome { ranks, events: self.queue.made(), steps: self.steps, stuck }
+        let conditions = self.conditions.clone();
+        Outcome { ranks, conditions, events: self.queue.made(), steps: self.steps, stuck }
     }
 
     fn first_unfinished(&self, state: &ThreadState) -> u32 {

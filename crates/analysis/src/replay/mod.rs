@@ -5,6 +5,8 @@
 //! to event, [`outcome`] says when everything happened.
 
 pub mod collective;
+pub mod critical;
+pub mod deadlock;
 pub mod engine;
 mod link;
 mod message;
@@ -14,7 +16,9 @@ mod pipeline;
 pub mod program;
 mod queue;
 pub mod retime;
+pub mod roots;
 pub mod scenario;
+pub mod timeline;
 
 pub use collective::Durations;
 pub use engine::{replay, Conditions};

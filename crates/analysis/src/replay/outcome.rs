@@ -1,5 +1,6 @@
 //! What a replay found: when everything happened.
 
+use super::engine::Conditions;
 use crate::trace::Span;
 
 /// Nobody.
@@ -10,6 +11,8 @@ pub const NOBODY: u32 = u32::MAX;
 pub struct Outcome {
     /// In the order of [`crate::trace::Trace::ranks`].
     pub ranks: Vec<RankOutcome>,
+    /// What it was made under.
+    pub conditions: Conditions,
     /// Events, and steps of threads.
     pub events: u64,
     pub steps: u64,

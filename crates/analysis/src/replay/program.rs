@@ -62,8 +62,8 @@ pub enum Action {
     Call(u32),
     /// A loop of tests that ends when what it completes is complete; likewise.
     Loop(u32),
-    /// Has its recorded duration.
-    Other,
+    /// Has its recorded duration: an index into [`RankTrace::calls`], or, from their number on, into [`RankTrace::other_calls`].
+    Other(u32),
 }
 
 const KIND_SHIFT: u32 = 30;
@@ -75,7 +75,7 @@ impl Step {
             Action::Post(endpoint) => endpoint,
             Action::Call(place) => 1 << KIND_SHIFT | place,
             Action::Loop(place) => 2 << KIND_SHIFT | place,
-            Action::Other => 3 << KIND_SHIFT,
+            Action::Other(call) => 3 << KIND_SHIFT | call,
         };
         Step { gap: Span::new(gap), cost: Span::new(cost), what }
     }
@@ -87,7 +87,7 @@ impl Step {
             0 => Action::Post(index),
             1 => Action::Call(index),
             2 => Action::Loop(index),
-            _ => Action::Other,
+            _ => Action::Other(index),
         }
     }
 }
@@ -141,7 +141,7 @@ impl RankProgram {
 
 impl Program {
     /// # Panics
-    /// Never for a trace that was read: it has fewer than 2^30 endpoints a rank.
+    /// Never for a trace that was read: it has fewer than 2^30 endpoints, and calls, a rank.
     pub fn new(trace: &Trace) -> Program {
         let overhead = overhead(trace);
         let rank = |rank: &RankTrace| Builder::new(trace, rank, overhead).build();
@@ -309,7 +309,8 @@ impl<'a> Builder<'a> {
             }
             ItemKind::Other => {
                 let duration = self.rank.other_calls[index].duration;
-                (Action::Other, duration, duration, item.begin)
+                let index = self.rank.calls.len() as u32 + item.index;
+                (Action::Other(index), duration, duration, item.begin)
             }
             ItemKind::Call => self.completing(item),
         }
@@ -321,7 +322,7 @@ impl<'a> Builder<'a> {
         if place == NONE || !call.returned {
             let until = if call.returned { call.begin + call.duration } else { self.rank.end };
             let duration = (until - call.begin).max(0);
-            return (Action::Other, duration, duration, item.begin);
+            return (Action::Other(item.index), duration, duration, item.begin);
         }
         let endpoints = self.endpoints(place);
         let mut is_known = true;

@@ -151,7 +151,10 @@ fn waited_for(trace: &Trace, outcome: &Outcome, stuck: &Stuck) -> Vec<(u32, u16)
     let half = trace.half(stuck.rank as usize, stuck.endpoint as usize);
     if half.operation.direction != Direction::Collective {
         let other = half.operation.peer.zip(trace.partner(&half));
-        return other.map(|(peer, other)| (peer, poster(trace, other.rank, other.index))).into_iter().collect();
+        return other
+            .map(|(peer, other)| (peer, poster(trace, other.rank, other.index)))
+            .into_iter()
+            .collect();
     }
     let has_not_come = |rank: usize, index: usize| outcome.ranks[rank].posted[index] == i64::MAX;
     let members = trace.members(&half).filter(|other| has_not_come(other.rank, other.index));

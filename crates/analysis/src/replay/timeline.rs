@@ -195,9 +195,7 @@ impl ThreadTimes<'_> {
         let RankTrace { operations, endpoints, calls, other_calls, .. } = self.timeline.trace;
         let operation = match self.steps.get(index)?.action() {
             Action::Post(endpoint) => endpoints[endpoint as usize].operation,
-            Action::Call(first) | Action::Loop(first) => {
-                calls[self.timeline.call(first)].operation
-            }
+            Action::Call(first) | Action::Loop(first) => calls[self.timeline.call(first)].operation,
             Action::Other(call) => match calls.get(call as usize) {
                 Some(call) => call.operation,
                 None => other_calls[call as usize - calls.len()].operation,

@@ -7,6 +7,7 @@ use super::document::{
 };
 use super::replayer::{Exposed, Replayer};
 use super::sweep::SweepAsked;
+use super::{paths, standstill};
 use crate::replay::scenario::Scenario;
 use crate::replay::Outcome;
 use crate::trace::Locality;
@@ -115,6 +116,12 @@ impl<'a> Answers<'a> {
             ns.map_or(f64::INFINITY, |ns| (ns - of) as f64 / of.max(1) as f64)
         };
         let missing = self.replayed.total() - self.recorded.total();
+        let (trace, program) = (&self.replayer.trace, &self.replayer.program);
+        let critical_path =
+            paths::critical_path(trace, program, outcome, self.top, &mut *self.names);
+        let (root_causes, rest) =
+            paths::root_causes(trace, program, outcome, self.top, &mut *self.names);
+        let deadlock = standstill::deadlock(trace, outcome, &scenario, &mut *self.names);
         let compared = if scenario.is_identity() { self.identity_ns } else { self.base_ns };
         Answer {
             name: scenario.name.clone().unwrap_or_else(|| scenario.options()),
@@ -126,10 +133,10 @@ impl<'a> Answers<'a> {
             exposed: exposed.part,
             sites: self.sites(&exposed),
             ranks: ranks(&self.replayer, outcome),
-            critical_path: None,
-            root_causes: Vec::new(),
-            deadlock: None,
-            notes: Vec::new(),
+            critical_path,
+            root_causes,
+            deadlock,
+            notes: rest.into_iter().collect(),
             scenario,
         }
     }

@@ -5,6 +5,8 @@ pub mod bounds;
 pub mod document;
 pub mod file;
 pub mod fit;
+pub mod paths;
 pub mod replayer;
 pub mod standard;
+pub mod standstill;
 pub mod sweep;

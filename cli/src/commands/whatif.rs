@@ -80,9 +80,9 @@ fn read(path: &Path) -> Result<Vec<Scenario>> {
 }
 
 fn deadlocks(answer: &WhatIf) -> bool {
-    let in_sweeps = answer.sweeps.iter().flat_map(|sweep| &sweep.points);
-    answer.scenarios.iter().any(|scenario| scenario.deadlock.is_some())
-        || in_sweeps.into_iter().any(|point| point.run_ns.is_none())
+    let of_scenarios = answer.scenarios.iter().map(|scenario| scenario.run_ns);
+    let of_sweeps = answer.sweeps.iter().flat_map(|sweep| &sweep.points).map(|point| point.run_ns);
+    of_scenarios.chain(of_sweeps).any(|run_ns| run_ns.is_none())
 }
 
 #[derive(Debug, Clone, Copy)]

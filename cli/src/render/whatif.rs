@@ -52,15 +52,19 @@ pub fn write(out: &mut dyn Write, answer: &WhatIf, style: Style) -> io::Result<(
 fn write_deadlocks(out: &mut dyn Write, answer: &WhatIf, style: Style) -> io::Result<()> {
     let mut has_any = false;
     for scenario in &answer.scenarios {
-        if let Some(deadlock) = &scenario.deadlock {
-            has_any = true;
-            let name = match answer.scenarios.len() {
-                1 => String::new(),
-                _ => format!("{}: ", scenario.name),
-            };
-            let text = format!("{name}{} ({} into the run)", deadlock.says, time(deadlock.at_ns));
-            writeln!(out, "{}", style.warning(&text))?;
+        if scenario.run_ns.is_some() {
+            continue;
         }
+        has_any = true;
+        let name = match answer.scenarios.len() {
+            1 => String::new(),
+            _ => format!("{}: ", scenario.name),
+        };
+        let says = scenario.deadlock.as_ref().map_or_else(
+            || format!("with {} the run never ends", scenario.scenario.options()),
+            |deadlock| format!("{} ({} into the run)", deadlock.says, time(deadlock.at_ns)),
+        );
+        writeln!(out, "{}", style.warning(&format!("{name}{says}")))?;
     }
     for sweep in &answer.sweeps {
         let stuck = sweep.points.iter().filter(|point| point.run_ns.is_none());
@@ -175,7 +179,8 @@ fn locality_cells(model: &LocalityModel) -> Vec<String> {
 // --- scenarios ---------------------------------------------------------------------------------------------------------
 
 fn write_scenarios(out: &mut dyn Write, answer: &WhatIf, style: Style) -> io::Result<()> {
-    let about = "without what recording took; change: against the run replayed so; exposed: summed over ranks";
+    let about =
+        "change: against the run replayed without what recording took; exposed: summed over ranks";
     writeln!(out, "\n{}", style.headed_dimly("SCENARIOS", about))?;
     let mut table = Table::new(&[
         ("run time", Align::Right),
@@ -207,13 +212,15 @@ fn write_scenarios(out: &mut dyn Write, answer: &WhatIf, style: Style) -> io::Re
 
 /// "-31.2 %"
 fn change(answer: &Answer) -> String {
-    let Some(change) = answer.change else { return String::new() };
-    let sign = match percent(change.abs()).as_str() {
-        "0.0 %" => "",
-        _ if change < 0.0 => "-",
-        _ => "+",
-    };
-    format!("{sign}{}", percent(change.abs()))
+    answer.change.map_or_else(String::new, signed)
+}
+
+/// A change as a share.
+fn signed(change: f64) -> String {
+    match format!("{:+.1} %", change * 100.0).as_str() {
+        "+0.0 %" | "-0.0 %" => "0.0 %".to_owned(),
+        text => text.to_owned(),
+    }
 }
 
 /// Whether the replay may be wrong by as much as the scenario changes.
@@ -225,9 +232,8 @@ fn write_within(out: &mut dyn Write, answer: &WhatIf, style: Style) -> io::Resul
     let within = answer.scenarios.iter().filter(|scenario| is_within_error(scenario));
     for scenario in within {
         let text = format!(
-            "{}: a change of {} is within the error of the replay, {}; that it gains or costs anything is not known",
+            "{}: the change is within the error of the replay, {}; whether it gains or costs anything is not known",
             scenario.name,
-            change(scenario),
             percent(scenario.identity_error.abs())
         );
         writeln!(out, "{}", style.wrap(&text, "  ", "    "))?;

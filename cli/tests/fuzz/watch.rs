@@ -14,12 +14,13 @@ const LONGEST: Duration = Duration::from_secs(20);
 const MOST_MEMORY: u64 = 1 << 30;
 
 /// `recover` last: it takes the spool away that the others would recover. `merge` writes beside the run.
-pub fn commands() -> [&'static [&'static str]; 12] {
+pub fn commands() -> [&'static [&'static str]; 13] {
     [
         &["report", "lapscope-1", "--format", "json"],
         &["overlap", "lapscope-1"],
         &["thresholds", "lapscope-1"],
         &["reach", "lapscope-1", "--format", "json"],
+        &["whatif", "lapscope-1", "--format", "json"],
         &["diff", "lapscope-1", "lapscope-1"],
         &["sites", "lapscope-1", "--format", "json"],
         &["requests", "lapscope-1", "--top", "0", "--format", "json"],

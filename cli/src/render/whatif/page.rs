@@ -6,7 +6,7 @@ use super::rows::{self, Row};
 use crate::plot::sweep;
 use lapscope_analysis::whatif::document::WhatIf;
 use lapscope_data::model::Nanos;
-use lapscope_data::text::units::{percent, time};
+use lapscope_data::text::units::time;
 use lapscope_data::text::visible::visible;
 
 const STYLE: &str = "\
@@ -71,9 +71,7 @@ fn table(rows: &[Row<'_>]) -> String {
         };
         let shown = |ns: Option<Nanos>| ns.map_or_else(String::new, time);
         let run = row.run_ns.map_or_else(|| super::DEADLOCK.to_owned(), time);
-        let change = row.change.map_or_else(String::new, |change| {
-            format!("{}{}", if change < 0.0 { "-" } else { "" }, percent(change.abs()))
-        });
+        let change = row.change.map_or_else(String::new, super::signed);
         let cells = [name, run, change, shown(row.exposed_ns)];
         let cells: String = cells.iter().map(|cell| format!("<td>{}</td>", escape(cell))).collect();
         let _ = writeln!(text, "<tr>{cells}</tr>");

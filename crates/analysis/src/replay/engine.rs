@@ -95,6 +95,8 @@ pub(super) struct RankState {
     compute: i64,
     overhead: i64,
     wait: i64,
+    /// Of the first thread, and of all.
+    first_end: i64,
     end: i64,
 }
 
@@ -364,6 +366,7 @@ impl<'a> Engine<'a> {
         let of_rank = &mut self.ranks[rank as usize];
         of_rank.end = of_rank.end.max(time);
         if state.number == 0 {
+            of_rank.first_end = time;
             // MPI_Finalize goes on with what was not complete
             self.enter(rank, time);
         }
@@ -374,6 +377,8 @@ impl<'a> Engine<'a> {
         state.inside += 1;
         if state.inside == 1 {
             state.visit += 1;
+            // a test of the computation that ends here will not be made
+            state.is_tick_due = false;
             self.look(rank, time);
         }
     }
@@ -405,7 +410,8 @@ impl<'a> Engine<'a> {
             // nothing arrives while it is handled
             self.ranks[rank as usize].inbox = inbox;
         }
-        if !self.ranks[rank as usize].movers.is_empty() {
+        // where progress is asynchronous they have not stopped
+        if !self.is_async && !self.ranks[rank as usize].movers.is_empty() {
             self.host_came(rank, time);
         }
     }
@@ -424,10 +430,10 @@ impl<'a> Engine<'a> {
 
     fn tick(&mut self, rank: u32, visit: u32, time: i64) {
         let state = &mut self.ranks[rank as usize];
-        state.is_tick_due = false;
         if state.inside > 0 || state.visit != visit {
             return;
         }
+        state.is_tick_due = false;
         self.look(rank, time);
         let state = &self.ranks[rank as usize];
         if !state.movers.is_empty() || !state.inbox.is_empty() {
@@ -576,6 +582,7 @@ impl RankState {
             compute: 0,
             overhead: 0,
             wait: 0,
+            first_end: i64::MAX,
             end: rank.init_end,
         }
     }
@@ -588,7 +595,7 @@ impl RankState {
             end: self.end,
             compute: self.compute,
             overhead: self.overhead,
-            wait: self.wait,
+            wait: self.wait + (self.end - self.first_end).max(0),
         }
     }
 }

@@ -18,6 +18,8 @@ mod queue;
 pub mod retime;
 pub mod roots;
 pub mod scenario;
+#[cfg(test)]
+mod tests;
 pub mod timeline;
 
 pub use collective::Durations;

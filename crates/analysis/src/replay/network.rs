@@ -128,7 +128,10 @@ impl LocalityNetwork {
             _ => bytes <= self.eager_limit,
         };
         let protocol = if is_eager { Protocol::Eager } else { self.protocol };
-        let wire = self.time(bytes) - trips(protocol) * self.latency;
+        let wire = match self.points.is_empty() {
+            true => bytes as f64 * self.gap_per_byte,
+            false => self.time(bytes) - trips(protocol) * self.latency,
+        };
         Plan {
             latency: self.latency.round() as i64,
             wire: wire.max(0.0).round() as i64,
@@ -171,10 +174,11 @@ impl LocalityNetwork {
         let old = self.clone();
         for (bytes, time) in &mut self.points {
             let trips = trips(old.plan(*bytes as u64, Mode::Standard).protocol);
-            let other = (*time - trips * old.latency - *bytes * rate).max(0.0);
+            // below 0 where a message took less than so many trips: a knob that stays where it was changes nothing there either
+            let other = *time - trips * old.latency - *bytes * rate;
             // what is neither latency nor bandwidth, such as copies, stays; an ideal network has none of it
             let other = if gap_per_byte == 0.0 { 0.0 } else { other };
-            *time = trips * latency + *bytes * gap_per_byte + other;
+            *time = (trips * latency + *bytes * gap_per_byte + other).max(latency);
         }
         let shrink = if rate > 0.0 { gap_per_byte / rate } else { 1.0 };
         self.buffered_ns = (self.buffered_ns as f64 * shrink) as i64;
@@ -294,5 +298,21 @@ mod tests {
         let none = Scenario { eager_limit: Some(Size(0)), ..Scenario::default() };
         let plan = with(none).plan(Locality::Node, 8, Mode::Standard);
         assert_eq!(plan.protocol, Protocol::RendezvousRead);
+    }
+
+    #[test]
+    fn a_knob_that_stays_where_it_was_changes_nothing() {
+        let mut short = network();
+        // less than three trips, above the eager limit
+        short.localities[1].points = vec![(0.0, 1_000.0), (8_192.0, 2_000.0), (1e6, 1_010_000.0)];
+        let same = Scenario {
+            latency: Some(Latency::Times(1.0)),
+            bandwidth: Some(Bandwidth::Times(1.0)),
+            ..Scenario::default()
+        };
+        assert_eq!(short.with(&same, false), short);
+        let none = network().localities[0].clone();
+        // of what was not measured, bytes are all that the wire takes
+        assert_eq!(none.plan(1_000, Mode::Synchronous).wire, 100);
     }
 }

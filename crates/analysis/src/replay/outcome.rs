@@ -29,7 +29,7 @@ pub struct RankOutcome {
     /// Calls that have their recorded duration, from begin to end.
     pub other_calls: Vec<(i64, i64)>,
     pub end: i64,
-    /// Of the first thread: outside MPI; in calls without waiting; waiting. Together from the return of MPI_Init to `end`.
+    /// Of the first thread: outside MPI; in calls without waiting; waiting, at last for the other threads to end. Together from the return of MPI_Init to `end`.
     pub compute: i64,
     pub overhead: i64,
     pub wait: i64,

@@ -14,6 +14,8 @@ pub mod operation;
 pub mod presence;
 mod read;
 mod row;
+#[cfg(test)]
+pub(crate) mod script;
 pub mod starvation;
 #[cfg(test)]
 mod tests;

@@ -43,7 +43,7 @@ fn a_schedule_by_hand() {
         x4: send 1b to 1 tag 1\nx4 requires c3\n\
         x5: recv 1b from 1 tag 1\nx5 requires c3\n\
         m1: calc 0\nm1 requires x4\nm1 requires x5\n\
-        c6: calc 780000\nc6 requires m1\n}\n";
+        c6: calc 780000\nc6 requires c3\nc6 requires m1\n}\n";
     assert!(text.starts_with(rank_0), "{text}");
     let schedule = goal::parse(&text);
     assert_eq!((goal::run(&schedule, false), goal::run(&schedule, true)), (3, 3));

@@ -1,4 +1,5 @@
-//! What a rank did, in the order of time: posts, completing calls and blocking calls with their endpoints.
+//! What a rank did, in the order of time. A call that waits begins and ends apart, as other threads may do something in
+//! between that it waits for.
 
 use std::ops::Range;
 
@@ -6,16 +7,21 @@ use crate::trace::Trace;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum What {
-    Post,
-    Blocking,
+    /// The end of a completing or blocking call.
+    End,
+    /// The begin of a completing call.
     Completion,
+    Post,
+    /// The begin of a blocking call.
+    Blocking,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// Nanoseconds on the run's clock.
-    pub begin: i64,
-    pub end: i64,
+    pub moment: i64,
+    /// Until then the rank is inside this call.
+    pub until: i64,
     pub what: What,
     /// Endpoints of the rank.
     pub halves: Range<usize>,
@@ -35,24 +41,32 @@ pub fn events(trace: &Trace, rank: usize) -> Vec<Event> {
                 && trace.half(rank, *other).operation.is_request == is_request
         };
         let behind = index + 1;
-        let end = behind + (behind..endpoints.len()).take_while(is_same).count();
+        let halves = index..behind + (behind..endpoints.len()).take_while(is_same).count();
+        if is_request {
+            events.extend(halves.clone().map(|index| {
+                let half = trace.half(rank, index);
+                let (moment, until) = (half.post_begin, half.post_end);
+                Event { moment, until, what: What::Post, halves: index..index + 1 }
+            }));
+        }
         let (begin, what) = match is_request {
             true => (half.completion_begin, What::Completion),
             false => (Some(half.post_begin), What::Blocking),
         };
+        // no end is at its begin, so that it comes behind it
+        let end = half.completion_end.zip(begin).map(|(end, begin)| end.max(begin + 1));
+        let until = end.or(begin).unwrap_or_default();
+        let mut add = |moment, what| {
+            events.push(Event { moment, until, what, halves: halves.clone() });
+        };
         if let Some(begin) = begin {
-            let until = half.completion_end.unwrap_or(begin);
-            events.push(Event { begin, end: until, what, halves: index..end });
+            add(begin, what);
         }
-        if is_request {
-            events.extend((index..end).map(|index| {
-                let half = trace.half(rank, index);
-                let (begin, end) = (half.post_begin, half.post_end);
-                Event { begin, end, what: What::Post, halves: index..index + 1 }
-            }));
+        if let Some(end) = end {
+            add(end, What::End);
         }
-        index = end;
+        index = halves.end;
     }
-    events.sort_by_key(|event| (event.begin, event.what, event.halves.start));
+    events.sort_by_key(|event| (event.moment, event.what, event.halves.start));
     events
 }

@@ -95,46 +95,55 @@ impl Schedule<'_> {
             self.calc(late)?;
         }
         for event in events(self.trace, self.rank) {
-            self.compute_until(event.begin)?;
+            self.compute_until(event.moment)?;
             self.event(&event)?;
-            self.moment = self.moment.max(event.end);
+            self.moment = self.moment.max(event.until);
         }
         self.compute_until(of_rank.end)
     }
 
     fn event(&mut self, event: &Event) -> io::Result<()> {
-        let trace = self.trace;
-        let (mut begun, mut ended) = (Vec::new(), Vec::new());
-        for index in event.halves.clone() {
-            let half = trace.half(self.rank, index);
-            let is_there = match event.what {
-                What::Completion => is_written(trace, &half),
-                What::Post | What::Blocking => self.begin(&half)?,
-            };
-            let is_collective = half.operation.direction == Direction::Collective;
-            match event.what {
-                _ if !is_there => {}
-                What::Post if is_collective => {} // its label is that of its end
-                What::Post => begun.push(After::Begin(label(&half))),
-                What::Completion | What::Blocking => ended.push(After::End(label(&half))),
-            }
+        match event.what {
+            What::Completion => {}
+            What::Post | What::Blocking => self.begin(event)?,
+            What::End => self.end(event),
         }
-        if event.what != What::Completion && begun.len() + ended.len() > 0 {
-            self.after.clear(); // what was begun waits for that
-        }
-        self.after.extend(begun.into_iter().chain(ended));
         Ok(())
     }
 
-    /// Writes a message, or a collective as messages. Whether there is anything to wait for.
-    fn begin(&mut self, half: &Half<'_>) -> io::Result<bool> {
-        match half.operation.direction {
-            Direction::Send | Direction::Receive => self.message(half),
-            Direction::Collective => self.collective(half),
-            Direction::None => Ok(false),
+    /// Writes what a post or a blocking call begins; what comes behind waits for its begin alone.
+    fn begin(&mut self, event: &Event) -> io::Result<()> {
+        let trace = self.trace;
+        let mut begun = Vec::new();
+        for index in event.halves.clone() {
+            let half = trace.half(self.rank, index);
+            match half.operation.direction {
+                Direction::Send | Direction::Receive => {
+                    if self.message(&half)? {
+                        begun.push(After::Begin(label(&half)));
+                    }
+                }
+                // its label is that of its end
+                Direction::Collective => self.collective(&half)?,
+                Direction::None => {}
+            }
+        }
+        if !begun.is_empty() {
+            self.after = begun; // which waits for all that was there
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, event: &Event) {
+        let halves = event.halves.clone().map(|index| self.trace.half(self.rank, index));
+        let labels = halves.filter(|half| is_written(self.trace, half)).map(|half| label(&half));
+        for label in labels.collect::<Vec<_>>() {
+            self.after.retain(|after| *after != After::Begin(label.clone()));
+            self.after.push(After::End(label));
         }
     }
 
+    /// Writes a message. Whether there is one.
     fn message(&mut self, half: &Half<'_>) -> io::Result<bool> {
         let Some(partner) = self.trace.partner(half) else {
             let is_to_nobody = half.operation.peer.is_none() && !half.operation.is_untraceable;
@@ -150,10 +159,11 @@ impl Schedule<'_> {
         Ok(true)
     }
 
-    fn collective(&mut self, half: &Half<'_>) -> io::Result<bool> {
+    /// Writes a collective as messages.
+    fn collective(&mut self, half: &Half<'_>) -> io::Result<()> {
         let Some(exchange) = Exchange::of(self.trace, half) else {
             self.written.collectives_left_out += 1;
-            return Ok(false);
+            return Ok(());
         };
         self.written.collectives += 1;
         let mut after = self.after.clone();
@@ -167,8 +177,7 @@ impl Schedule<'_> {
             after = ends;
         }
         // one label that stands for all of it
-        self.operation(&label(half), "calc 0", &after)?;
-        Ok(true)
+        self.operation(&label(half), "calc 0", &after)
     }
 
     fn transfer(&mut self, label: &str, step: Step, tag: u64, after: &[After]) -> io::Result<()> {

@@ -123,6 +123,7 @@ struct ThreadState {
     call: u32,
     endpoint: u32,
     cost: i64,
+    late: i64,
     waiting: u32,
     release: i64,
     binding: (u32, Trigger),
@@ -238,7 +239,7 @@ impl<'a> Engine<'a> {
         self.steps += 1;
         self.enter(rank, time);
         let state = &mut self.threads[thread as usize];
-        (state.entered, state.cost) = (time, step.cost.or_zero());
+        (state.entered, state.cost, state.late) = (time, step.cost.or_zero(), step.late.or_zero());
         (state.release, state.waiting) = (time, 0);
         (state.call, state.binding) = (NONE, (NOBODY, NO_TRIGGER));
         match step.action() {
@@ -316,7 +317,7 @@ impl<'a> Engine<'a> {
     fn release(&mut self, thread: u32) {
         let state = &mut self.threads[thread as usize];
         state.phase = Phase::Leaves;
-        let leaves = state.release.max(state.entered + state.cost);
+        let leaves = (state.release + state.late).max(state.entered + state.cost);
         self.queue.push(leaves, What::Resume(thread));
     }
 
@@ -559,6 +560,7 @@ impl ThreadState {
             call: NONE,
             endpoint: NONE,
             cost: 0,
+            late: 0,
             waiting: 0,
             release: 0,
             binding: (NOBODY, NO_TRIGGER),

@@ -8,6 +8,7 @@ pub mod collective;
 pub mod critical;
 pub mod deadlock;
 pub mod engine;
+mod late;
 mod link;
 mod message;
 pub mod network;

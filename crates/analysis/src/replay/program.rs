@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::late::Usual;
 use crate::trace::{Direction, Endpoint, Operation, RankTrace, RequestEnd, Span, Trace, NONE};
 use lapscope_data::model::Mode;
 
@@ -50,6 +51,8 @@ pub struct Step {
     pub gap: Span,
     /// What the call takes without waiting; of blocking sends and of what has its recorded duration, all of that.
     pub cost: Span,
+    /// What the rank lost in the call for want of a processor when it had nothing to wait for; see [`super::late`].
+    pub late: Span,
     what: u32,
 }
 
@@ -77,7 +80,11 @@ impl Step {
             Action::Loop(place) => 2 << KIND_SHIFT | place,
             Action::Other(call) => 3 << KIND_SHIFT | call,
         };
-        Step { gap: Span::new(gap), cost: Span::new(cost), what }
+        Step { gap: Span::new(gap), cost: Span::new(cost), late: Span::new(0), what }
+    }
+
+    pub fn late(self, late: i64) -> Step {
+        Step { late: Span::new(late), ..self }
     }
 
     #[inline]
@@ -144,7 +151,8 @@ impl Program {
     /// Never for a trace that was read: it has fewer than 2^30 endpoints, and calls, a rank.
     pub fn new(trace: &Trace) -> Program {
         let overhead = overhead(trace);
-        let rank = |rank: &RankTrace| Builder::new(trace, rank, overhead).build();
+        let usual = Usual::of(trace);
+        let rank = |rank: &RankTrace| Builder::new(trace, rank, overhead, &usual).build();
         let ranks = trace.ranks.par_iter().map(rank).collect();
         Program { ranks, overhead, is_whole: true }
     }
@@ -200,6 +208,7 @@ struct Builder<'a> {
     trace: &'a Trace,
     rank: &'a RankTrace,
     overhead: i64,
+    usual: &'a Usual,
     order: Vec<u32>,
     /// By call: the place of its first endpoint.
     first: Vec<u32>,
@@ -221,7 +230,7 @@ enum ItemKind {
 }
 
 impl<'a> Builder<'a> {
-    fn new(trace: &'a Trace, rank: &'a RankTrace, overhead: i64) -> Builder<'a> {
+    fn new(trace: &'a Trace, rank: &'a RankTrace, overhead: i64, usual: &'a Usual) -> Builder<'a> {
         let call = |&index: &u32| rank.endpoints[index as usize].call;
         let all = 0..rank.endpoints.len() as u32;
         let mut order = Vec::new();
@@ -238,7 +247,7 @@ impl<'a> Builder<'a> {
                 *first = place;
             }
         }
-        Builder { trace, rank, overhead, order, first }
+        Builder { trace, rank, overhead, usual, order, first }
     }
 
     fn build(self) -> RankProgram {
@@ -291,12 +300,20 @@ impl<'a> Builder<'a> {
             if let Some(period) = looks.period(cursor, begin) {
                 program.polls.push((program.steps.len() as u32, period));
             }
-            program.steps.push(Step::new(gap, action, cost.min(inside)));
+            let late = self.late(action).min(inside);
+            program.steps.push(Step::new(gap, action, cost.min(inside)).late(late));
             cursor = cursor.max(end);
         }
         program.rest = if thread == 0 { (self.rank.end - cursor).max(0) } else { 0 };
         program.steps.shrink_to_fit();
         program
+    }
+
+    fn late(&self, action: Action) -> i64 {
+        let (Action::Call(place) | Action::Loop(place)) = action else { return 0 };
+        let endpoint = self.order.get(place as usize).copied().unwrap_or(place);
+        let call = &self.rank.calls[self.rank.endpoints[endpoint as usize].call as usize];
+        self.usual.lost(self.trace, self.rank, call, self.endpoints(place))
     }
 
     /// What an item does, how long it took, what of that is no waiting, and when it began.

@@ -47,6 +47,16 @@ impl Starvation {
         touching.map(share).sum()
     }
 
+    /// The most that `begin..end` can have had of it: all that the intervals which it touches tell of, as far as it fits in.
+    pub fn most_within(&self, begin: i64, end: i64) -> i64 {
+        let first = self.intervals.partition_point(|interval| interval.end <= begin);
+        let most = |interval: &Starved| {
+            interval.wait.min(interval.end.min(end) - interval.begin.max(begin))
+        };
+        let touching = self.intervals[first..].iter().take_while(|interval| interval.begin < end);
+        touching.map(most).sum()
+    }
+
     pub(super) fn map(&mut self, correct: impl Fn(i64) -> i64) {
         for interval in &mut self.intervals {
             (interval.begin, interval.end) = (correct(interval.begin), correct(interval.end));
@@ -70,6 +80,9 @@ mod tests {
         assert_eq!(starvation.within(150, 160), 5);
         assert_eq!(starvation.within(190, 310), 15);
         assert_eq!(starvation.within(200, 300), 0);
+        assert_eq!(starvation.most_within(0, 1_000), 150);
+        assert_eq!(starvation.most_within(150, 160), 10);
+        assert_eq!(starvation.most_within(120, 310), 60);
         assert_eq!(starvation.within(500, 400), 0);
         assert!(Starvation::new(vec![starved(5, 5, 1), starved(7, 9, 0)]).is_empty());
     }

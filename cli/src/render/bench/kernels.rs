@@ -4,7 +4,10 @@ use std::io::{self, Write};
 
 use super::super::table::{Align, Table as Lines};
 use super::{cell, heading, rounded, BySize, Section};
-use lapscope_bench::bench::model::{PREDICTED_NETWORK_PERCENT, PREDICTED_US};
+use lapscope_bench::bench::model::{
+    MESSAGES, PREDICTED_NETWORK_PERCENT, PREDICTED_US, RESIDUAL_PERCENT,
+};
+use lapscope_bench::bench::program::CALIBRATE;
 use lapscope_bench::bench::results::{Inject, Run, Spread, Table, TableRow, Threshold};
 use lapscope_data::text::style::Style;
 
@@ -237,7 +240,21 @@ fn write_collectives(out: &mut dyn Write, section: Section<'_>, style: Style) ->
             lines.row(cells, None);
         }
     }
-    lines.write(out, style)
+    lines.write(out, style)?;
+    write_residual(out, section, style)
+}
+
+/// Messages that a busy machine disturbed predict nothing.
+fn write_residual(out: &mut dyn Write, section: Section<'_>, style: Style) -> io::Result<()> {
+    let Some((_, messages)) = section.tables(CALIBRATE.name, MESSAGES).next() else {
+        return Ok(());
+    };
+    let residual = messages.attribute(RESIDUAL_PERCENT);
+    let sentence = format!(
+        "The round trips that LogGP's parameters are from differ from them by {residual} % (median over sizes); predictions are \
+         no better."
+    );
+    writeln!(out, "{}", style.wrap(&sentence, "  ", "  "))
 }
 
 /// Time, its error and the network's part of it; empty where nothing was predicted.

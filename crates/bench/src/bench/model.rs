@@ -13,6 +13,8 @@ use lapscope_data::db::list_files;
 
 /// The table of what messages cost, a row for each of [`SIZES`].
 pub const MESSAGES: &str = "loggps";
+/// Its attribute: how far round trips were from what the parameters say of them, the median over sizes.
+pub const RESIDUAL_PERCENT: &str = "residual_percent";
 /// The quantities that are added to rows of `collective_cpu`.
 pub const PREDICTED_US: &str = "predicted_us";
 pub const PREDICTED_NETWORK_PERCENT: &str = "predicted_network_percent";
@@ -56,7 +58,12 @@ fn table(found: &LogGps) -> Table {
         ];
         TableRow { values: values.map(|(name, value)| (name.to_owned(), value)).into() }
     };
-    Table { name: MESSAGES.into(), rows: sizes().map(row).collect(), ..Table::default() }
+    let residual = format!("{:.0}", 100.0 * found.residual.median);
+    Table {
+        name: MESSAGES.into(),
+        attributes: [(RESIDUAL_PERCENT.to_owned(), residual)].into(),
+        rows: sizes().map(row).collect(),
+    }
 }
 
 /// Adds to the rows of a run of `collective_cpu` what is predicted of them, where an earlier run has measured the messages.

@@ -9,6 +9,8 @@ pub mod collective;
 mod combine;
 pub mod endpoint;
 mod file;
+#[cfg(test)]
+pub mod made_up;
 pub mod matching;
 pub mod operation;
 pub mod presence;

@@ -2,6 +2,8 @@
 
 pub mod answer;
 pub mod bounds;
+#[cfg(test)]
+mod chain_tests;
 pub mod document;
 pub mod file;
 pub mod fit;

@@ -39,6 +39,27 @@ impl Places {
         Ok((Places::number_files(read), failed))
     }
 
+    /// Places without files: of each call at an address, in their order, its site.
+    pub fn in_memory(calls: &[(CallName, u64)]) -> (Places, Vec<SiteId>) {
+        let numbered = || (0i64..).zip(calls);
+        let path = |address| CallPath {
+            frames: vec![Frame { module: None, address, level: 0 }],
+            ..CallPath::default()
+        };
+        let file = FilePlaces {
+            calls: numbered().map(|(id, (call, _))| (id, call.clone())).collect(),
+            modules: Vec::new(),
+            paths: numbered().map(|(id, &(_, address))| (id, path(address))).collect(),
+            uses: numbered().map(|(id, _)| (id, Some(id))).collect(),
+            touches: Vec::new(),
+        };
+        let name = PathBuf::new();
+        let places = Places::number_files(vec![(name.clone(), file)]);
+        let site = |(id, _)| places.of_file(&name).site(id, Some(id)).unwrap_or_default();
+        let sites = numbered().map(site).collect();
+        (places, sites)
+    }
+
     fn number_files(files: Vec<(PathBuf, FilePlaces)>) -> Places {
         let (mut calls, mut modules) = (Interner::default(), Interner::default());
         let (mut paths, mut instructions) = (Interner::default(), Interner::default());

@@ -1,0 +1,285 @@
+//! Runs made in memory, for tests: what ranks do one after the other, at call sites that are lines.
+
+use std::sync::Arc;
+
+use super::collective::{Collective, Group, Members};
+use super::endpoint::{Call, Endpoint, OtherCall, Span, NONE};
+use super::operation::{Direction, Operation, RequestEnd};
+use super::{RankTrace, Trace};
+use lapscope_data::model::{
+    Bytes, CallName, Ended, Kind, Mode, Nanos, Needs, Rank, RankInfo, RankKey,
+};
+use lapscope_data::places::{Places, SiteId};
+
+const COLLECTIVES: [(&str, Needs); 3] =
+    [("MPI_Barrier", Needs::All), ("MPI_Bcast", Needs::Root), ("MPI_Reduce", Needs::AllAtRoot)];
+
+/// A run under way. Each call is made when the one before it has ended and the computation behind that; durations, nanoseconds,
+/// are what is recorded of it, and what a replay takes it to cost without waiting. One thread a rank.
+pub struct MadeUp {
+    ranks: Vec<RankTrace>,
+    sites: Vec<(CallName, u64)>,
+    groups: Vec<(Collective, Vec<(u32, Vec<u32>)>)>,
+}
+
+fn info(rank: usize) -> RankInfo {
+    RankInfo {
+        key: RankKey(rank as i64),
+        rank: Rank::of_first_world(rank as i64),
+        life: 1,
+        world_size: 0,
+        host: "node".into(),
+        pid: 1,
+        command: String::new(),
+        executable: String::new(),
+        mpi_abi: String::new(),
+        mpi_library: String::new(),
+        mpi_standard: String::new(),
+        thread_level: 0,
+        lapscope_version: String::new(),
+        job: String::new(),
+        epoch_unix_ns: 0,
+        init_end: Nanos(0),
+        end: Nanos(0),
+        ended: Ended::Finalize,
+        lost_records: 0,
+        damaged_pieces: 0,
+        processor: None,
+        unknown_requests: 0,
+        summarized: None,
+        spawned: 0,
+    }
+}
+
+impl MadeUp {
+    /// So many ranks on one node, all out of MPI_Init at 0.
+    pub fn new(ranks: usize) -> MadeUp {
+        let rank = |rank| RankTrace { info: Some(info(rank)), ..RankTrace::default() };
+        MadeUp { ranks: (0..ranks).map(rank).collect(), sites: Vec::new(), groups: Vec::new() }
+    }
+
+    /// Lets a rank return from MPI_Init so much later.
+    pub fn starts(&mut self, rank: usize, at: i64) {
+        (self.ranks[rank].init_end, self.ranks[rank].end) = (at, at);
+    }
+
+    /// Of a rank, how it ended, and such.
+    pub fn info(&mut self, rank: usize) -> &mut RankInfo {
+        self.ranks[rank].info.as_mut().expect("set by new")
+    }
+
+    pub fn compute(&mut self, rank: usize, ns: i64) {
+        self.ranks[rank].end += ns;
+    }
+
+    /// A call that has its recorded duration.
+    pub fn other(&mut self, rank: usize, line: u64, ns: i64) {
+        let operation = self.operation(rank, "MPI_Comm_dup", line, Direction::None);
+        let trace = &mut self.ranks[rank];
+        trace.other_calls.push(OtherCall { begin: trace.end, duration: ns, operation, thread: 0 });
+        trace.end += ns;
+    }
+
+    /// MPI_Send.
+    pub fn send(&mut self, rank: usize, line: u64, to: usize, bytes: u64, ns: i64) {
+        let operation = self.message(rank, "MPI_Send", line, (Direction::Send, to), bytes);
+        self.blocking(rank, operation, ns);
+    }
+
+    /// MPI_Recv, recorded as one that did not wait; a rank has to compute behind it, or its record ends before it.
+    pub fn receive(&mut self, rank: usize, line: u64, from: usize, bytes: u64) {
+        let operation = self.message(rank, "MPI_Recv", line, (Direction::Receive, from), bytes);
+        self.blocking(rank, operation, 0);
+    }
+
+    /// MPI_Isend; the request.
+    pub fn isend(&mut self, rank: usize, line: u64, to: usize, bytes: u64, ns: i64) -> u32 {
+        let operation = self.message(rank, "MPI_Isend", line, (Direction::Send, to), bytes);
+        self.post(rank, operation, ns)
+    }
+
+    /// MPI_Irecv; the request.
+    pub fn ireceive(&mut self, rank: usize, line: u64, from: usize, bytes: u64, ns: i64) -> u32 {
+        let operation = self.message(rank, "MPI_Irecv", line, (Direction::Receive, from), bytes);
+        self.post(rank, operation, ns)
+    }
+
+    /// MPI_Waitall.
+    pub fn wait(&mut self, rank: usize, line: u64, requests: &[u32]) {
+        let operation = self.operation(rank, "MPI_Waitall", line, Direction::None);
+        let call = self.call(rank, operation, 0);
+        let trace = &mut self.ranks[rank];
+        trace.calls[call as usize].completed = requests.len() as u32;
+        for &request in requests {
+            trace.endpoints[request as usize].call = call;
+        }
+    }
+
+    /// MPI_Barrier, MPI_Bcast or MPI_Reduce of all ranks, each at its own time; all leave `ns` after the last.
+    pub fn collective(&mut self, name: &'static str, line: u64, root: usize, ns: i64) {
+        let kind = COLLECTIVES.iter().position(|known| known.0 == name).expect("one of these");
+        let last = (0..self.ranks.len()).max_by_key(|&rank| self.ranks[rank].end).unwrap_or(0);
+        let last_begin = self.ranks[last].end;
+        let collective = Collective {
+            blocking_call: kind as u32,
+            members: self.ranks.len() as u32,
+            comm_size: self.ranks.len() as u32,
+            last_begin,
+            last_rank: last as u32,
+            root: (kind > 0).then_some(root as u32),
+            root_begin: (kind > 0).then(|| self.ranks[root].end),
+            agrees: true,
+        };
+        let mut members = Vec::new();
+        for rank in 0..self.ranks.len() {
+            let operation = self.operation(rank, name, line, Direction::Collective);
+            let row = &mut self.ranks[rank].operations[operation as usize];
+            (row.blocking_call, row.kind, row.comm_size) =
+                (kind as u32, Kind::Collective, collective.comm_size);
+            row.peer = collective.root;
+            let takes = last_begin + ns - self.ranks[rank].end;
+            let endpoint = self.blocking(rank, operation, takes);
+            self.ranks[rank].endpoints[endpoint as usize].partner = self.groups.len() as u32;
+            members.push((rank as u32, vec![endpoint]));
+        }
+        self.groups.push((collective, members));
+    }
+
+    /// The run, its messages matched in the order of their posts.
+    pub fn finish(mut self) -> Trace {
+        self.pair();
+        let (places, sites) = Places::in_memory(&self.sites);
+        for rank in &mut self.ranks {
+            // until now they are numbers of calls at lines
+            for operation in &mut rank.operations {
+                operation.site = sites[operation.lane as usize];
+                operation.lane = NONE;
+            }
+        }
+        let name = |(name, needs): (&str, Needs)| CallName {
+            needs: Some(needs),
+            ..CallName::unknown(name.into())
+        };
+        let mut trace = Trace {
+            ranks: self.ranks,
+            places: Arc::new(places),
+            blocking_calls: COLLECTIVES.map(name).to_vec(),
+            ..Trace::default()
+        };
+        let mut groups = Vec::new();
+        for (collective, members) in self.groups {
+            groups.push(Group { first: trace.collectives.len() as u32, members });
+            trace.collectives.push(collective);
+        }
+        trace.members = Members::new(groups);
+        trace
+    }
+
+    /// The k-th send from one rank to another is received by the k-th receive.
+    fn pair(&mut self) {
+        for sender in 0..self.ranks.len() {
+            for receiver in 0..self.ranks.len() {
+                let sends = self.between(sender, Direction::Send, receiver);
+                let receives = self.between(receiver, Direction::Receive, sender);
+                for (send, receive) in sends.into_iter().zip(receives) {
+                    self.ranks[sender].endpoints[send as usize].partner = receive;
+                    self.ranks[receiver].endpoints[receive as usize].partner = send;
+                }
+            }
+        }
+    }
+
+    fn between(&self, rank: usize, way: Direction, peer: usize) -> Vec<u32> {
+        let trace = &self.ranks[rank];
+        let is_one = |&index: &u32| {
+            let row = &trace.endpoints[index as usize];
+            let operation = &trace.operations[row.operation as usize];
+            operation.direction == way && operation.peer == Some(peer as u32)
+        };
+        (0..trace.endpoints.len() as u32).filter(is_one).collect()
+    }
+
+    fn operation(&mut self, rank: usize, name: &str, line: u64, way: Direction) -> u32 {
+        let site = (CallName::unknown(name.into()), line);
+        let place = self.sites.iter().position(|known| *known == site).unwrap_or_else(|| {
+            self.sites.push(site);
+            self.sites.len() - 1
+        });
+        let operation = Operation {
+            site: SiteId::default(),
+            path: None,
+            blocking_call: 0,
+            kind: Kind::Send,
+            direction: way,
+            mode: Mode::Standard,
+            is_request: false,
+            is_second_half: false,
+            bytes: Bytes(0),
+            peer: None,
+            tag: None,
+            lane: place as u32,
+            is_wildcard: false,
+            is_untraceable: false,
+            comm_size: 0,
+            ended: RequestEnd::Completed,
+            is_tested: false,
+        };
+        let operations = &mut self.ranks[rank].operations;
+        operations.push(operation);
+        operations.len() as u32 - 1
+    }
+
+    fn message(
+        &mut self,
+        rank: usize,
+        name: &str,
+        line: u64,
+        (way, peer): (Direction, usize),
+        bytes: u64,
+    ) -> u32 {
+        let operation = self.operation(rank, name, line, way);
+        let row = &mut self.ranks[rank].operations[operation as usize];
+        (row.peer, row.bytes, row.tag) = (Some(peer as u32), Bytes(bytes), Some(0));
+        row.kind = if way == Direction::Send { Kind::Send } else { Kind::Recv };
+        operation
+    }
+
+    fn call(&mut self, rank: usize, operation: u32, ns: i64) -> u32 {
+        let trace = &mut self.ranks[rank];
+        let (begin, returned) = (trace.end, true);
+        trace.calls.push(Call { begin, duration: ns, operation, completed: 1, returned });
+        trace.end += ns;
+        trace.calls.len() as u32 - 1
+    }
+
+    fn endpoint(&mut self, rank: usize, operation: u32, begin: i64, post: i64) -> u32 {
+        let endpoints = &mut self.ranks[rank].endpoints;
+        endpoints.push(Endpoint {
+            begin,
+            post: Span::new(post),
+            window: Span::new(0),
+            mpi: Span::new(0),
+            outstanding: Span::new(0),
+            operation,
+            call: NONE,
+            partner: NONE,
+            observed: NONE,
+        });
+        endpoints.len() as u32 - 1
+    }
+
+    fn post(&mut self, rank: usize, operation: u32, ns: i64) -> u32 {
+        self.ranks[rank].operations[operation as usize].is_request = true;
+        let begin = self.ranks[rank].end;
+        self.ranks[rank].end += ns;
+        self.endpoint(rank, operation, begin, ns)
+    }
+
+    fn blocking(&mut self, rank: usize, operation: u32, ns: i64) -> u32 {
+        let begin = self.ranks[rank].end;
+        let call = self.call(rank, operation, ns);
+        let endpoint = self.endpoint(rank, operation, begin, 0);
+        self.ranks[rank].endpoints[endpoint as usize].call = call;
+        endpoint
+    }
+}

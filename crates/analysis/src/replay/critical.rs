@@ -1,5 +1,5 @@
 //! The critical path: the chain of computations, calls and messages that the run's time is made of. Walked backwards from the last
-//! end [BoeEtAl10]: through computation and calls that did not wait on the same thread, from a call that waited to the moment
+//! end [BO12]: through computation and calls that did not wait on the same thread, from a call that waited to the moment
 //! on which the chain of messages began that ended it.
 
 use rustc_hash::FxHashMap;
@@ -72,7 +72,7 @@ impl<'a> Walk<'a> {
         let threads = self.timeline.threads(rank);
         // the others end with their last call
         let ends_last = |thread: &ThreadTimes| {
-            thread.len().checked_sub(1).is_some_and(|last| thread.end(last) >= end)
+            thread.count().checked_sub(1).is_some_and(|last| thread.end(last) >= end)
         };
         let thread = threads.iter().position(ends_last).unwrap_or(0);
         let mut at = self.arrive(rank, thread, end);

@@ -1,4 +1,4 @@
-//! Root causes of waits ([BoeEtAl10], [BoeEtAl16]): while a rank waited for another, what did that one do? It computed: then that
+//! Root causes of waits ([BO10], [BO16]): while a rank waited for another, what did that one do? It computed: then that
 //! computation is the cause; it waited itself: then the cause is what it waited for, and so on.
 
 use rayon::prelude::*;
@@ -94,7 +94,7 @@ fn stretches(timeline: &Timeline, rank: usize) -> FxHashMap<Stretch, i64> {
     for (number, thread) in timeline.threads(rank).iter().enumerate() {
         let mut cursor = timeline.trace.ranks[rank].init_end;
         let mut before = None;
-        for index in 0..thread.len() {
+        for index in 0..thread.count() {
             let (begin, end) = (thread.begin(index), thread.end(index));
             let site = thread.site(index);
             *sums.entry(Stretch::Computation { before, after: site }).or_default() +=
@@ -137,7 +137,7 @@ impl<'a> Search<'a> {
     fn all_waits(mut self, rank: usize, short: i64) -> Search<'a> {
         let timeline = self.timeline;
         for thread in timeline.threads(rank) {
-            for index in 0..thread.len() {
+            for index in 0..thread.count() {
                 let Some(wait) = timeline.wait(thread, index) else { continue };
                 self.waits += wait.end - wait.begin;
                 if wait.end - wait.begin < short {
@@ -185,7 +185,7 @@ impl<'a> Search<'a> {
                 moment = moment.max(end);
             }
             let before = next.checked_sub(1).and_then(|index| thread.site(index));
-            let until = if next < thread.len() { thread.begin(next).min(to) } else { to };
+            let until = if next < thread.count() { thread.begin(next).min(to) } else { to };
             let what = Stretch::Computation { before, after: thread.site(next) };
             self.add(rank, what, until - moment);
             moment = moment.max(until);

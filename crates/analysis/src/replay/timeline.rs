@@ -169,7 +169,7 @@ impl Place<'_> {
 
 impl ThreadTimes<'_> {
     /// Steps that were reached.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.begins.len()
     }
 

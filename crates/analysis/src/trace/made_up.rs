@@ -19,7 +19,8 @@ const COLLECTIVES: [(&str, Needs); 3] =
 pub struct MadeUp {
     ranks: Vec<RankTrace>,
     sites: Vec<(CallName, u64)>,
-    groups: Vec<(Collective, Vec<(u32, Vec<u32>)>)>,
+    collectives: Vec<Collective>,
+    groups: Vec<Group>,
 }
 
 fn info(rank: usize) -> RankInfo {
@@ -55,7 +56,12 @@ impl MadeUp {
     /// So many ranks on one node, all out of MPI_Init at 0.
     pub fn new(ranks: usize) -> MadeUp {
         let rank = |rank| RankTrace { info: Some(info(rank)), ..RankTrace::default() };
-        MadeUp { ranks: (0..ranks).map(rank).collect(), sites: Vec::new(), groups: Vec::new() }
+        MadeUp {
+            ranks: (0..ranks).map(rank).collect(),
+            sites: Vec::new(),
+            collectives: Vec::new(),
+            groups: Vec::new(),
+        }
     }
 
     /// Lets a rank return from MPI_Init so much later.
@@ -142,7 +148,8 @@ impl MadeUp {
             self.ranks[rank].endpoints[endpoint as usize].partner = self.groups.len() as u32;
             members.push((rank as u32, vec![endpoint]));
         }
-        self.groups.push((collective, members));
+        self.groups.push(Group { first: self.collectives.len() as u32, members });
+        self.collectives.push(collective);
     }
 
     /// The run, its messages matched in the order of their posts.
@@ -160,19 +167,14 @@ impl MadeUp {
             needs: Some(needs),
             ..CallName::unknown(name.into())
         };
-        let mut trace = Trace {
+        Trace {
             ranks: self.ranks,
             places: Arc::new(places),
             blocking_calls: COLLECTIVES.map(name).to_vec(),
+            collectives: self.collectives,
+            members: Members::new(self.groups),
             ..Trace::default()
-        };
-        let mut groups = Vec::new();
-        for (collective, members) in self.groups {
-            groups.push(Group { first: trace.collectives.len() as u32, members });
-            trace.collectives.push(collective);
         }
-        trace.members = Members::new(groups);
-        trace
     }
 
     /// The k-th send from one rank to another is received by the k-th receive.

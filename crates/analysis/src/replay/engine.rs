@@ -298,7 +298,9 @@ impl<'a> Engine<'a> {
         let Some(endpoint) = of_rank.endpoints_of(of_trace, place).next() else { return };
         let index = of_trace.endpoints[endpoint as usize].operation;
         let operation = &of_trace.operations[index as usize];
-        if operation.is_request || operation.direction != Direction::Send {
+        let is_replayed =
+            is_replayed(self.trace, &of_trace.endpoints[endpoint as usize], operation);
+        if operation.is_request || operation.direction != Direction::Send || !is_replayed {
             return;
         }
         let Some(plan) = self.plans[state.rank as usize][index as usize] else { return };

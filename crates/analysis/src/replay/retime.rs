@@ -42,7 +42,6 @@ fn retime_rank(rank: &mut RankTrace, outcome: &RankOutcome) {
     rank.presence = Presence::new(inside);
     mpi_in_windows(rank);
     rank.end = outcome.end;
-    rank.starvation = crate::trace::Starvation::default();
     clamp_observations(rank);
 }
 

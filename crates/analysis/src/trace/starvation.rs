@@ -57,6 +57,13 @@ impl Starvation {
         touching.map(most).sum()
     }
 
+    /// With moments moved: of a replay of the same run, in which they are a little earlier or later.
+    pub fn moved(&self, to: impl Fn(i64) -> i64) -> Starvation {
+        let mut moved = self.clone();
+        moved.map(to);
+        moved
+    }
+
     pub(super) fn map(&mut self, correct: impl Fn(i64) -> i64) {
         for interval in &mut self.intervals {
             (interval.begin, interval.end) = (correct(interval.begin), correct(interval.end));

@@ -99,7 +99,7 @@ impl<'a> Answers<'a> {
     }
 
     fn exposed(&mut self, scenario: &Scenario, outcome: &Outcome) -> Exposed {
-        self.replayer.retime(outcome);
+        self.replayer.retime(outcome, scenario.is_identity());
         let network = self.replayer.network(scenario);
         self.replayer.exposed(&network, &self.run, self.names)
     }

@@ -11,7 +11,7 @@ use crate::reference::Reference;
 use crate::replay::scenario::Scenario;
 use crate::replay::{replay, retime, Conditions, Durations, Network, Outcome, Program};
 use crate::thresholds::Thresholds;
-use crate::trace::{Direction, Locality, Observation, Trace};
+use crate::trace::{Direction, Locality, Observation, Starvation, Trace};
 
 /// A run and its model.
 pub struct Replayer {
@@ -22,6 +22,8 @@ pub struct Replayer {
     durations: Durations,
     /// Of each rank, as recorded: a replay changes them.
     observations: Vec<Vec<Observation>>,
+    /// Likewise, and when MPI_Finalize was entered.
+    starvation: Vec<(Starvation, i64)>,
     /// Run time of the recorded run, and summed over ranks.
     pub recorded_ns: i64,
     pub recorded_all_ns: i64,
@@ -49,6 +51,11 @@ impl Replayer {
         let fitted = fit(&trace, &program, &reference, thresholds, &durations);
         Replayer {
             observations: trace.ranks.iter().map(|rank| rank.observations.clone()).collect(),
+            starvation: trace
+                .ranks
+                .iter()
+                .map(|rank| (rank.starvation.clone(), rank.end))
+                .collect(),
             recorded_ns: trace.run_ns(),
             recorded_all_ns: trace.ranks.iter().map(|rank| rank.end - rank.init_end).sum(),
             trace,
@@ -118,12 +125,22 @@ impl Replayer {
         Exposed::of(overlap)
     }
 
-    /// Puts a replay in the place of what the trace had.
-    pub fn retime(&mut self, outcome: &Outcome) {
+    /// Puts a replay in the place of what the trace had. When a rank had no processor is told of the run as it was alone: what of
+    /// it a scenario would leave, nobody knows.
+    pub fn retime(&mut self, outcome: &Outcome, is_identity: bool) {
         for (rank, observations) in self.trace.ranks.iter_mut().zip(&self.observations) {
             rank.observations.clone_from(observations);
         }
         retime::retime(&mut self.trace, outcome);
+        for (rank, (starvation, end)) in self.trace.ranks.iter_mut().zip(&self.starvation) {
+            let (begin, before, now) = (rank.init_end, *end, rank.end);
+            let times = (now - begin) as f64 / (before - begin).max(1) as f64;
+            let moved = |moment: i64| begin + ((moment - begin) as f64 * times).round() as i64;
+            rank.starvation = match is_identity {
+                true => starvation.moved(moved),
+                false => Starvation::default(),
+            };
+        }
     }
 
     /// Messages that are replayed, and what has its recorded duration: endpoints.

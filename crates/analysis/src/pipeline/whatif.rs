@@ -1,12 +1,17 @@
 //! A run under scenarios.
 
-use anyhow::Result;
+use anyhow::{bail, Result};
 
 use super::OpenRun;
 use crate::calibration;
+use crate::overlap::{measure, EagerLimits};
 use crate::problem::module_problems;
+use crate::reach::{Known, Reach};
+use crate::reference::Reference;
+use crate::replay::moves::Room;
 use crate::replay::scenario::Scenario;
 use crate::thresholds::Thresholds;
+use crate::trace::Trace;
 use crate::whatif::answer::Answers;
 use crate::whatif::document::WhatIf;
 use crate::whatif::replayer::Replayer;
@@ -33,10 +38,12 @@ pub fn build(open: &mut OpenRun, asked: &Asked) -> Result<WhatIf> {
     let trace = open.trace(&[], Grouping::Line)?;
     let (reference, mut notes) = calibration::reference_for(&trace, &open.files.databases);
     let thresholds = Thresholds::find(&trace, &reference, &[], Vec::new());
+    let room = room(open, &trace, &reference, &thresholds, asked)?;
     let points = asked.sweeps.iter().map(|sweep| sweep.points.len());
     let replays = 3 + asked.scenarios.len() + points.sum::<usize>();
     let progress = Progress::default();
-    let replayer = Replayer::new(trace, reference, &thresholds);
+    let mut replayer = Replayer::new(trace, reference, &thresholds);
+    replayer.room = room;
     let steps = replayer.program.steps() as u64;
     progress.expect(steps * replays as u64);
     let name = open.name();
@@ -61,4 +68,36 @@ pub fn build(open: &mut OpenRun, asked: &Asked) -> Result<WhatIf> {
     problems.extend(module_problems(open.symbols.troubles()));
     let json_version = JSON_VERSION;
     Ok(WhatIf { json_version, run: name, problems, recorded, model, identity, scenarios, sweeps })
+}
+
+/// How far calls can be moved, where a scenario moves any.
+fn room(
+    open: &mut OpenRun,
+    trace: &Trace,
+    reference: &Reference,
+    thresholds: &Thresholds,
+    asked: &Asked,
+) -> Result<Room> {
+    let points = asked.sweeps.iter().flat_map(|sweep| &sweep.points);
+    let all = asked.scenarios.iter().chain(points.map(|point| &point.scenario));
+    let (mut moves, mut starts) = (false, false);
+    for scenario in all {
+        moves |= scenario.wait.is_some() || scenario.post.is_some();
+        starts |= scenario.nonblocking_collectives;
+    }
+    if starts {
+        bail!("--nonblocking-collectives: the replay cannot do that yet");
+    }
+    if !moves {
+        return Ok(Room::default());
+    }
+    let eager = EagerLimits::of(thresholds);
+    let measured = measure(trace, reference, eager, &[], &|_| ());
+    let reach = open.reach(&[], Known { trace, reference, measured: &measured });
+    match reach {
+        Some(reach) => Ok(Reach::room(&reach)),
+        None => {
+            bail!("no buffer was watched in this run; record one with `lapscope reach -- LAUNCH`")
+        }
+    }
 }

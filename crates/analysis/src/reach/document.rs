@@ -15,6 +15,7 @@ use super::waits;
 use super::who::{TouchedBy, Who};
 use crate::overlap::Measured;
 use crate::reference::Reference;
+use crate::replay::moves::Room;
 use crate::trace::Trace;
 use lapscope_data::db::DbError;
 use lapscope_data::model::{Nanos, Rank, Side, Toucher};
@@ -217,6 +218,21 @@ impl Reach {
         let verdicts = sites.iter().map(|site| site.verdict).collect();
         let site_count = sites.len();
         Reach { exposed_ns, recoverable_ns, waits, sites, site_count, verdicts, pairs }
+    }
+
+    /// How far a replay may move the calls of each site: what is certain of all that it sends or receives, whatever its size.
+    pub fn room(&self) -> Room {
+        let mut room = Room::default();
+        for site in self.sites.iter().filter(|site| site.is_request) {
+            let Some(all) = site.all else { continue };
+            let of_side = match site.side {
+                Side::Receive => &mut room.first_touch,
+                Side::Send => &mut room.last_write,
+            };
+            let ns = of_side.entry(site.place.id).or_insert(i64::MAX);
+            *ns = (*ns).min(all.low as i64);
+        }
+        room
     }
 
     /// Leaves out all but the first sites.

@@ -13,6 +13,7 @@ pub mod engine;
 mod late;
 mod link;
 mod message;
+pub mod moves;
 pub mod network;
 pub mod outcome;
 mod pipeline;

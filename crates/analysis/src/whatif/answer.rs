@@ -78,8 +78,21 @@ impl<'a> Answers<'a> {
 
     /// The run under a scenario.
     pub fn under(&mut self, scenario: &Scenario) -> Answer {
+        let Some(moved) = self.replayer.moved(scenario) else {
+            let outcome = self.replayer.under(scenario);
+            return self.answer(scenario.clone(), &outcome);
+        };
+        let recorded = std::mem::replace(&mut self.replayer.program, moved.program);
         let outcome = self.replayer.under(scenario);
-        self.answer(scenario.clone(), &outcome)
+        let mut answer = self.answer(scenario.clone(), &outcome);
+        self.replayer.program = recorded;
+        let (calls, unknown) = (moved.calls, moved.unknown.len());
+        let ms = moved.ns as f64 / 1e6;
+        answer.notes.push(format!(
+            "{calls} calls moved, over {ms:.3} ms of computation together; of {unknown} call sites `lapscope reach` saw nothing, and \
+             their calls stay where they were"
+        ));
+        answer
     }
 
     /// Run time against a knob.
@@ -89,7 +102,12 @@ impl<'a> Answers<'a> {
     }
 
     fn sweep_point(&mut self, value: &super::sweep::SweepValue) -> SweepPoint {
+        let moved = self.replayer.moved(&value.scenario).map(|moved| moved.program);
+        let recorded = moved.map(|moved| std::mem::replace(&mut self.replayer.program, moved));
         let outcome = self.replayer.under(&value.scenario);
+        if let Some(recorded) = recorded {
+            self.replayer.program = recorded;
+        }
         let run_ns = outcome.run_ns(&self.replayer.trace).map(Nanos);
         let endpoints: usize =
             self.replayer.trace.ranks.iter().map(|rank| rank.endpoints.len()).sum();

@@ -8,6 +8,7 @@ use super::fit::{fit, Fitted};
 use crate::overlap::sums::Part;
 use crate::overlap::{measure, EagerLimits, Options, Overlap};
 use crate::reference::Reference;
+use crate::replay::moves::{self, Moved, Room};
 use crate::replay::scenario::Scenario;
 use crate::replay::{replay, retime, Conditions, Durations, Network, Outcome, Program};
 use crate::thresholds::Thresholds;
@@ -20,6 +21,8 @@ pub struct Replayer {
     pub fitted: Fitted,
     reference: Reference,
     durations: Durations,
+    /// How far calls can be moved that a scenario moves.
+    pub room: Room,
     /// Of each rank, as recorded: a replay changes them.
     observations: Vec<Vec<Observation>>,
     /// Likewise, and when MPI_Finalize was entered.
@@ -63,6 +66,7 @@ impl Replayer {
             fitted,
             reference,
             durations,
+            room: Room::default(),
         }
     }
 
@@ -72,6 +76,13 @@ impl Replayer {
 
     pub fn network(&self, scenario: &Scenario) -> Network {
         self.fitted.network.with(scenario, self.has_network())
+    }
+
+    /// The program with its calls where a scenario has them; `None`: it moves none.
+    pub fn moved(&self, scenario: &Scenario) -> Option<Moved> {
+        let asked = moves::Asked { waits: scenario.wait.is_some(), posts: scenario.post.is_some() };
+        (asked != moves::Asked::default())
+            .then(|| moves::apply(&self.trace, &self.program, &self.room, asked))
     }
 
     /// The run as it was: what recording took is in it.

@@ -211,11 +211,20 @@ fn programs_that_rely_on_buffering_deadlock_without() {
     let unsafe_run = lapscope(run.path(), &["whatif", ".", "--eager-limit", "0"]);
     assert_eq!(unsafe_run.status.code(), Some(3), "{}", text(&unsafe_run.stderr));
     let said = text(&unsafe_run.stdout);
-    assert!(said.starts_with("! with ") && said.contains("deadlock"), "{said}");
+    let first = "! with an eager limit of 0 ranks 0 and 1 deadlock in MPI_Send";
+    assert!(said.starts_with(first), "{said}");
+    assert!(said.contains("WHO WAITS FOR WHOM"), "{said}");
     let asked = ["whatif", ".", "--eager-limit", "0", "--format", "json"];
     let answer: Value = serde_json::from_slice(&lapscope(run.path(), &asked).stdout).unwrap();
     assert_eq!(answer["scenarios"][0]["run_ns"], Value::Null);
-    check_documented([&answer["scenarios"][0]]);
+    let deadlock = &answer["scenarios"][0]["deadlock"];
+    let cycle = deadlock["cycle"].as_array().unwrap();
+    // the first sends, behind 100 us of computation
+    assert_eq!((&deadlock["blocked"], cycle.len()), (&2.into(), 2));
+    assert!(is_near(deadlock["at_ns"].as_f64().unwrap(), COMPUTE as f64), "{deadlock}");
+    let first = (&cycle[0]["call"], &cycle[0]["waits_for"][0], &cycle[0]["bytes"]);
+    assert_eq!(first, (&SEND.into(), &1.into(), &1_000.into()));
+    check_documented([&answer["scenarios"][0], deadlock, &cycle[0]]);
     let swept = lapscope(run.path(), &["whatif", ".", "--sweep", "eager-limit=1000,0"]);
     assert_eq!(swept.status.code(), Some(3));
     assert!(text(&swept.stdout).starts_with("! the run never ends with eager-limit 0\n"));

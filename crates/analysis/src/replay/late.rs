@@ -20,6 +20,8 @@ type Key = (bool, u32);
 
 /// What took longer than this many times the usual time was held up.
 const FAR: i64 = 3;
+/// Messages up to this size are eager under every MPI.
+const EAGER: u64 = 4_096;
 /// Enough of a rank to know what is usual.
 const SAMPLE: usize = 100_000;
 
@@ -55,15 +57,15 @@ impl Usual {
             return 0;
         }
         let (mut ready, mut usual) = (call.begin, 0);
+        let end = call.begin + call.duration;
         for (endpoint, operation) in endpoints {
             let Some(peer) = operation.peer.filter(|_| is_message(operation)) else { return 0 };
             if is_replayed(trace, endpoint, operation) {
-                let partner = &trace.ranks[peer as usize].endpoints[endpoint.partner as usize];
-                ready = ready.max(partner.begin);
+                let partner = trace.half(peer as usize, endpoint.partner as usize);
+                ready = ready.max(there(trace, &partner, call.begin).unwrap_or(end));
             }
             usual = usual.max(self.medians.get(&key(operation)).copied().unwrap_or(0));
         }
-        let end = call.begin + call.duration;
         let beyond = (end - ready).max(0) - usual;
         let without = match beyond > usual * FAR {
             // a slice without a processor is in one place, and this is where it shows
@@ -71,6 +73,15 @@ impl Usual {
             false => rank.starvation.within(ready, end),
         };
         beyond.min(without).max(0)
+    }
+}
+
+/// When the other end of a message is where the message can move, and this one has come at `begin`. A large message may need it
+/// inside MPI.
+fn there(trace: &Trace, partner: &Half<'_>, begin: i64) -> Option<i64> {
+    match partner.bytes().0 <= EAGER {
+        true => Some(partner.post_begin),
+        false => trace.next_inside(partner, partner.post_begin.max(begin)),
     }
 }
 
@@ -87,6 +98,6 @@ fn key(operation: &Operation) -> Key {
 fn taken(trace: &Trace, half: &Half<'_>) -> Option<(Key, i64)> {
     let partner = trace.partner(half)?;
     let (begin, end) = (half.completion_begin?, half.completion_end?);
-    let ready = begin.max(partner.post_begin);
+    let ready = begin.max(there(trace, &partner, begin)?);
     (ready <= end).then(|| (key(half.operation), end - ready))
 }

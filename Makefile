@@ -4,7 +4,7 @@ export DESTDIR ?=
 export CARGO ?= cargo
 export JOBS ?= $(shell nproc)
 
-.PHONY: build help demo check check-all coverage mpi4py-suite torture fuzz bench sanitize prefix install uninstall clean
+.PHONY: build help demo check check-all coverage mpi4py-suite torture fuzz bench whatif-bench sanitize prefix install uninstall clean
 
 build:
 	@tests/setup.sh build
@@ -20,6 +20,7 @@ help:
 	@echo "make torture MINUTES=10     programs that interruptions could break, with tests injected as often as can be, over and over"
 	@echo "make fuzz SECONDS=600       damaged and hostile run directories for every command that reads; LAPSCOPE_FUZZ_SEED repeats"
 	@echo "make bench                  what lapscope costs on this machine"
+	@echo "make whatif-bench           what lapscope whatif replays and predicts, beside measurements, ten minutes"
 	@echo "make sanitize               the C unit tests under AddressSanitizer with UndefinedBehaviorSanitizer, and under ThreadSanitizer"
 	@echo "make install PREFIX=/usr/local"
 	@echo "make uninstall PREFIX=/usr/local    what install has put there, and nothing else"
@@ -62,6 +63,9 @@ fuzz:
 
 bench: build
 	@tests/bench/run.sh
+
+whatif-bench: build
+	@tests/bench/whatif.py
 
 sanitize:
 	@tests/setup.sh build

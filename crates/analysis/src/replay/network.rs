@@ -128,9 +128,14 @@ impl LocalityNetwork {
             _ => bytes <= self.eager_limit,
         };
         let protocol = if is_eager { Protocol::Eager } else { self.protocol };
+        // the times are of the recorded run: what was on the wire there is so under another protocol, too
+        let recorded = match bytes <= self.recorded_eager_limit {
+            true => Protocol::Eager,
+            false => Protocol::RendezvousRead,
+        };
         let wire = match self.points.is_empty() {
             true => bytes as f64 * self.gap_per_byte,
-            false => self.time(bytes) - trips(protocol) * self.latency,
+            false => self.time(bytes) - trips(recorded) * self.latency,
         };
         Plan {
             latency: self.latency.round() as i64,
@@ -281,7 +286,10 @@ mod tests {
         assert_eq!((large.protocol, large.wire), (Protocol::RendezvousRead, 100_000));
         assert_eq!(plan(200_000).wire, 200_000);
         let small = network().plan(Locality::Node, 8, Mode::Synchronous);
-        assert_eq!((small.protocol, small.wire), (Protocol::RendezvousRead, 0));
+        assert_eq!((small.protocol, small.wire), (Protocol::RendezvousRead, 8));
+        let all_eager = Scenario { eager_limit: Some(Size(1 << 20)), ..Scenario::default() };
+        let plan = network().with(&all_eager, false).plan(Locality::Node, 100_000, Mode::Standard);
+        assert_eq!((plan.protocol, plan.wire), (Protocol::Eager, large.wire));
     }
 
     #[test]

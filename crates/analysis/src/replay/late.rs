@@ -101,3 +101,48 @@ fn taken(trace: &Trace, half: &Half<'_>) -> Option<(Key, i64)> {
     let ready = begin.max(there(trace, &partner, begin)?);
     (ready <= end).then(|| (key(half.operation), end - ready))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replay::Program;
+    use crate::trace::script::{Act, Message, Script};
+    use crate::trace::{Starvation, Starved};
+
+    /// The receiver of one small message is in its call for 2 ms, 1.5 ms of them without a processor.
+    fn held_up() -> Trace {
+        let mut script = Script::new(2);
+        script.act(0, Act::Send(Message::new(1, 0, 8)));
+        script.act(1, Act::Recv(Message::new(0, 0, 8)));
+        let mut trace = script.trace();
+        let receiver = &mut trace.ranks[1];
+        receiver.calls[0].duration = 2_000_000;
+        receiver.end = receiver.calls[0].begin + 2_000_100;
+        let starved = Starved { begin: 0, end: 10_000_000, wait: 1_500_000 };
+        receiver.starvation = Starvation::new(vec![starved]);
+        trace
+    }
+
+    fn late(trace: &Trace) -> i64 {
+        let step = Program::new(trace).ranks[1].threads[0].steps[0];
+        step.late.or_zero()
+    }
+
+    #[test]
+    fn what_a_call_lost_without_a_processor_is_kept() {
+        assert_eq!(late(&held_up()), 1_500_000);
+        let mut undisturbed = held_up();
+        undisturbed.ranks[1].starvation = Starvation::default();
+        assert_eq!(late(&undisturbed), 0);
+    }
+
+    #[test]
+    fn who_would_have_waited_anyway_lost_nothing() {
+        let mut trace = held_up();
+        let end = trace.ranks[1].calls[0].begin + 2_000_000;
+        trace.ranks[0].endpoints[0].begin = end - 300_000;
+        assert_eq!(late(&trace), 300_000);
+        trace.ranks[0].endpoints[0].begin = end;
+        assert_eq!(late(&trace), 0);
+    }
+}

@@ -48,6 +48,30 @@ fn doctor_looks_at_programs() {
         .all(|finding| { (finding["status"] == "ok") == finding["advice"].is_null() }));
 }
 
+/// What the paper found: only a receiver that announces its buffer overlaps what it posts first.
+#[test]
+fn simulated_receives_overlap_where_the_receiver_announces_itself() {
+    let simulated = ["bench", "--simulated", "--format", "json"];
+    let answer = json(&[&simulated[..], &["--latency", "5us", "--bandwidth", "400MB/s"]].concat());
+    assert_eq!(answer["link"]["source"]["kind"], "given");
+    assert_eq!(answer["link"]["gap_ns_per_byte"], 2.5);
+    let rows = answer["rows"].as_array().unwrap();
+    let is_early =
+        |row: &&serde_json::Value| row["side"] == "receive" && row["first"] == "receiver";
+    let early: Vec<_> = rows.iter().filter(is_early).collect();
+    assert_eq!((rows.len(), early.len()), (12, 3));
+    for protocol in early.iter().flat_map(|row| row["protocols"].as_array().unwrap()) {
+        let overlap = protocol["overlap"].as_f64().unwrap();
+        let hides = protocol["protocol"] == "speculative";
+        assert!(if hides { overlap > 0.95 } else { overlap < 0.1 }, "{protocol}");
+    }
+    bare(&["bench", "--simulated"])
+        .assert()
+        .success()
+        .stdout(contains("4.00 µs one way, 950 MB/s"));
+    bare(&["bench", "--latency", "5us"]).assert().code(2).stderr(contains("--simulated"));
+}
+
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     let mut child = bare(&["sql", "--format", "csv"])

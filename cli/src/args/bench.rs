@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use lapscope_analysis::replay::scenario::{time_ns, Bandwidth};
 use lapscope_bench::bench::program::Program;
 use lapscope_bench::bench::results::Link;
 
@@ -20,11 +21,15 @@ transfers take time while processors are free, and nothing outside of it changes
 The results are written to a SQLite file (schema/bench.sql) while they come in, so that those of an interrupted bench can be
 read, too. A whole bench takes two to three minutes for each MPI and link, --quick half a minute.
 
+--simulated runs no program: it replays how much of a transfer three rendezvous protocols let a computation hide, with the
+sender or the receiver first, on a link of stated latency and bandwidth; docs/experiments.md has measured figures beside.
+
 Examples:
   lapscope bench --quick
   lapscope bench --mpi openmpi --mpi /opt/mpich --link shared --plot figures
   lapscope bench --read lapscope-bench.db --plot figures
-  lapscope bench --only overlap,progress --format json | jq '.runs[].tables'")]
+  lapscope bench --only overlap,progress --format json | jq '.runs[].tables'
+  lapscope bench --simulated --latency 5us --bandwidth 400MB/s")]
 pub struct BenchArgs {
     /// MPI to use: openmpi, mpich, a directory in which one was installed, or its mpicc; may be given several times
     #[arg(long = "mpi", value_name = "MPI", conflicts_with = "read")]
@@ -70,6 +75,45 @@ pub struct BenchArgs {
     #[arg(long, value_name = "DIR", conflicts_with = "read")]
     pub dir: Option<PathBuf>,
 
+    /// Run nothing: replay the overlap of three rendezvous protocols, whoever is first
+    #[arg(
+        long,
+        conflicts_with_all = ["mpis", "links", "only", "quick", "plot", "output", "read", "dir"]
+    )]
+    pub simulated: bool,
+
+    /// One way of a small message, as 5us [default: 4us, of the published test bed]
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = time_ns,
+        requires = "simulated",
+        conflicts_with = "calibration"
+    )]
+    pub latency: Option<f64>,
+
+    /// What the link carries, as 400MB/s [default: 950MB/s, of the published test bed]
+    #[arg(
+        long,
+        value_name = "RATE",
+        value_parser = rate,
+        requires = "simulated",
+        conflicts_with = "calibration"
+    )]
+    pub bandwidth: Option<f64>,
+
+    /// Take the link's LogGPS parameters from this calibration file
+    #[arg(long, value_name = "FILE", requires = "simulated")]
+    pub calibration: Option<PathBuf>,
+
     #[arg(long, value_parser = Format::of_no_table(), default_value_t)]
     pub format: Format,
+}
+
+/// Bytes a second.
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(Bandwidth::BytesPerSecond(rate)) => Ok(rate),
+        _ => Err("expected a bandwidth, as 400MB/s or 100Gbit/s".to_owned()),
+    }
 }

@@ -23,6 +23,7 @@ use lapscope_bench::bench::plan::{self, Job, Scope};
 use lapscope_bench::bench::program::{self, Program};
 use lapscope_bench::bench::results::{Link, Results};
 use lapscope_bench::bench::session::{Done, Session};
+use lapscope_bench::bench::simulated::{Simulated, StatedLink};
 use lapscope_bench::install;
 use lapscope_bench::launch::child::HeldSignals;
 use lapscope_bench::launch::environment;
@@ -36,12 +37,16 @@ use lapscope_data::text::visible::visible;
 /// Of a shell that was interrupted.
 const INTERRUPTED: u8 = 128 + libc::SIGINT as u8;
 
-/// Runs the experiments, or reads what they gave before; prints the report card and draws.
+/// Runs the experiments, or reads what they gave before; prints the report card and draws. Or replays the one of rendezvous
+/// protocols, and runs nothing.
 ///
 /// # Errors
 /// There is no MPI, its compiler fails, something of lapscope is missing, or a file cannot be written. A run that fails is
 /// none: it is named in the report card.
 pub fn run(args: &BenchArgs) -> Result<ExitCode> {
+    if args.simulated {
+        return simulate(args);
+    }
     let (mut results, code) = match &args.read {
         Some(file) => (database::read(file)?, ExitCode::SUCCESS),
         None => measure(args)?,
@@ -56,6 +61,25 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode> {
 impl Document for Results {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
         Ok(render::bench::write(out, self, style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
+        export::write_json(self, out)
+    }
+}
+
+fn simulate(args: &BenchArgs) -> Result<ExitCode> {
+    let link = match &args.calibration {
+        Some(file) => StatedLink::of_calibration(file)?,
+        None => StatedLink::published().with(args.latency, args.bandwidth),
+    };
+    export::print(&mut Simulated::on(link), args.format)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Document for Simulated {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        Ok(render::bench::simulated::write(out, self, style)?)
     }
 
     fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {

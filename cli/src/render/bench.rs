@@ -2,6 +2,7 @@
 
 mod applications;
 mod kernels;
+pub mod simulated;
 
 use std::io::{self, Write};
 

@@ -4,6 +4,7 @@
 //! [`program`] makes steps of a trace, [`network`] says how long messages take and which way they go, [`engine`] goes from event
 //! to event, [`outcome`] says when everything happened.
 
+pub mod benchmark;
 #[cfg(test)]
 pub(crate) mod chain_tests;
 pub mod collective;

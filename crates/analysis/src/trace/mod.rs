@@ -16,8 +16,7 @@ pub mod operation;
 pub mod presence;
 mod read;
 mod row;
-#[cfg(test)]
-pub(crate) mod script;
+pub mod script;
 pub mod starvation;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,5 @@
-//! Runs made in memory of what each thread calls, for tests of replays. Recorded times are those of a machine on which nobody
-//! waits: only what lies between the calls of a thread means anything.
+//! Runs made in memory of what each thread calls, for replays of what nobody has recorded. Recorded times are those of a machine
+//! on which nobody waits: only what lies between the calls of a thread means anything.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::{Collective, RankTrace, Trace};
 use lapscope_data::model::{Bytes, CallName, Kind, Mode, Needs};
 use lapscope_data::places::SiteId;
 
-/// What a call takes for each request that it posts or completes, nanoseconds.
+/// What a call takes for each request that it posts or completes, unless the script says otherwise, nanoseconds.
 pub const CALL: i64 = 100;
 
 /// A message as one of its ends sees it.
@@ -60,6 +60,8 @@ pub struct Script {
     pub acts: Vec<Vec<Vec<Act>>>,
     /// Of each rank.
     pub nodes: Vec<u32>,
+    /// Of each rank: what its calls take for each request that they post or complete, nanoseconds.
+    pub calls: Vec<i64>,
 }
 
 /// A rank on its way to being a trace.
@@ -69,6 +71,8 @@ struct Writer {
     of_calls: Vec<u16>,
     of_endpoints: Vec<u16>,
     clock: i64,
+    /// What a call takes for each request.
+    of_request: i64,
     thread: u16,
     /// Of the thread: endpoints of its requests.
     requests: Vec<usize>,
@@ -76,7 +80,11 @@ struct Writer {
 
 impl Script {
     pub fn new(ranks: usize) -> Script {
-        Script { acts: vec![vec![Vec::new()]; ranks], nodes: vec![0; ranks] }
+        Script {
+            acts: vec![vec![Vec::new()]; ranks],
+            nodes: vec![0; ranks],
+            calls: vec![CALL; ranks],
+        }
     }
 
     /// Adds to what the first thread of a rank does.
@@ -85,8 +93,12 @@ impl Script {
         self
     }
 
+    /// # Panics
+    /// Of a message only one end is there.
     pub fn trace(&self) -> Trace {
-        let mut ranks: Vec<RankTrace> = self.acts.iter().map(|rank| Writer::write(rank)).collect();
+        let written = self.acts.iter().zip(&self.calls);
+        let mut ranks: Vec<RankTrace> =
+            written.map(|(acts, &of_request)| Writer::write(acts, of_request)).collect();
         for (rank, &node) in ranks.iter_mut().zip(&self.nodes) {
             rank.node = node;
         }
@@ -112,8 +124,8 @@ fn blocking_call(needs: Needs) -> u32 {
 }
 
 impl Writer {
-    fn write(threads: &[Vec<Act>]) -> RankTrace {
-        let mut writer = Writer::default();
+    fn write(threads: &[Vec<Act>], of_request: i64) -> RankTrace {
+        let mut writer = Writer { of_request, ..Writer::default() };
         let mut end = 0;
         for (thread, acts) in (0..).zip(threads) {
             (writer.thread, writer.clock) = (thread, 0);
@@ -121,7 +133,7 @@ impl Writer {
             acts.iter().for_each(|act| writer.act(act));
             end = end.max(writer.clock);
         }
-        writer.finish(threads.len(), end + CALL)
+        writer.finish(threads.len(), end + of_request)
     }
 
     fn act(&mut self, act: &Act) {
@@ -168,7 +180,7 @@ impl Writer {
     }
 
     fn call(&mut self, completed: usize, operation: u32) -> u32 {
-        let (begin, duration) = (self.clock, CALL * completed.max(1) as i64);
+        let (begin, duration) = (self.clock, self.of_request * completed.max(1) as i64);
         let completed = completed as u32;
         self.trace.calls.push(Call { begin, duration, operation, completed, returned: true });
         self.of_calls.push(self.thread);
@@ -177,9 +189,9 @@ impl Writer {
     }
 
     fn post(&mut self, operation: Operation) {
-        let endpoint = self.endpoint(operation, CALL);
+        let endpoint = self.endpoint(operation, self.of_request);
         self.requests.push(endpoint);
-        self.clock += CALL;
+        self.clock += self.of_request;
     }
 
     fn block(&mut self, operations: &[Operation]) {

@@ -10,5 +10,6 @@ pub mod plan;
 pub mod program;
 pub mod results;
 pub mod session;
+pub mod simulated;
 pub mod table;
 pub mod timeline;

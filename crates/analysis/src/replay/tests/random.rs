@@ -44,6 +44,7 @@ pub fn script(seed: u64) -> Script {
     let script = Script {
         acts: vec![vec![Vec::new(); threads]; ranks],
         nodes: (0..ranks).map(|rank| (rank % nodes) as u32).collect(),
+        ..Script::new(ranks)
     };
     let (made, open) = (vec![vec![0; threads]; ranks], vec![vec![Vec::new(); threads]; ranks]);
     let mut maker = Maker { random, script, made, open };

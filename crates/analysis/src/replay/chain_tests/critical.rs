@@ -57,11 +57,11 @@ fn a_rendezvous_begins_with_who_came_last() {
     run.compute(1, 200);
     run.receive(1, 3, 0, 1_000);
     run.compute(1, 9_000);
-    // posted at 200, asked for at 300, on the wire for 800, there 100 later
+    // posted at 200, asked for at 300, on the wire for 1,000, there 100 later
     let (length, ranks, stretches) = path(&Replayed::new(run, 0));
-    assert_eq!((length, ranks), (10_200, vec![0, 10_200]));
+    assert_eq!((length, ranks), (10_400, vec![0, 10_400]));
     let all =
-        [("computation 3 - .", 9_000), ("communication 3", 1_000), ("computation . - 3", 200)];
+        [("computation 3 - .", 9_000), ("communication 3", 1_200), ("computation . - 3", 200)];
     assert_eq!(stretches, told(&all));
 }
 

@@ -80,13 +80,9 @@ fn room(
 ) -> Result<Room> {
     let points = asked.sweeps.iter().flat_map(|sweep| &sweep.points);
     let all = asked.scenarios.iter().chain(points.map(|point| &point.scenario));
-    let (mut moves, mut starts) = (false, false);
+    let mut moves = false;
     for scenario in all {
         moves |= scenario.wait.is_some() || scenario.post.is_some();
-        starts |= scenario.nonblocking_collectives;
-    }
-    if starts {
-        bail!("--nonblocking-collectives: the replay cannot do that yet");
     }
     if !moves {
         return Ok(Room::default());

@@ -2,6 +2,7 @@
 
 mod critical;
 mod deadlock;
+mod nonblocking;
 mod roots;
 
 use super::critical::Stretch;

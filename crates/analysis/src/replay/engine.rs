@@ -7,8 +7,9 @@ use super::network::{Network, Plan};
 use super::outcome::{CallTime, Outcome, RankOutcome, Stuck, NOBODY};
 use super::program::{is_replayed, Action, Program, RECORDING_NS};
 use super::queue::{Queue, What};
-use super::scenario::{Progress, Protocol};
-use crate::trace::{Direction, RequestEnd, Span, Trace, NONE};
+use super::scenario::Progress;
+use super::thread::{Phase, ThreadState};
+use crate::trace::{Direction, Span, Trace, NONE};
 
 /// Not yet.
 pub(super) const NEVER: i64 = i64::MAX;
@@ -91,55 +92,24 @@ pub(super) struct RankState {
     pub is_tick_due: bool,
     pub halves: Vec<Half>,
     pub calls: Vec<CallTime>,
-    other_calls: Vec<(i64, i64)>,
-    compute: i64,
-    overhead: i64,
-    wait: i64,
+    pub other_calls: Vec<(i64, i64)>,
+    pub compute: i64,
+    pub overhead: i64,
+    pub wait: i64,
     /// Of the first thread, and of all.
-    first_end: i64,
-    end: i64,
+    pub first_end: i64,
+    pub end: i64,
 }
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// Computes; the next event is its next call.
-    Computes,
-    /// Waits for endpoints of its call.
-    Waits,
-    /// The next event is the return of its call.
-    Leaves,
-    Ended,
-}
-
-struct ThreadState {
-    rank: u32,
-    number: u16,
-    step: u32,
-    phase: Phase,
-    /// Place in `polls` of the program.
-    poll: u32,
-    entered: i64,
-    /// Of the call that it is in.
-    call: u32,
-    endpoint: u32,
-    cost: i64,
-    late: i64,
-    waiting: u32,
-    release: i64,
-    binding: (u32, Trigger),
-}
-
-const NO_TRIGGER: Trigger = Trigger { rank: NOBODY, time: NEVER };
 
 pub(super) struct Engine<'a> {
     pub trace: &'a Trace,
     pub program: &'a Program,
     pub network: &'a Network,
-    conditions: &'a Conditions,
+    pub conditions: &'a Conditions,
     pub durations: &'a super::collective::Durations,
     pub queue: Queue,
     pub ranks: Vec<RankState>,
-    threads: Vec<ThreadState>,
+    pub threads: Vec<ThreadState>,
     /// Number of each rank's first thread.
     first_thread: Vec<u32>,
     pub flights: Vec<Flight>,
@@ -148,7 +118,7 @@ pub(super) struct Engine<'a> {
     pub gatherings: Vec<Gathering>,
     /// By rank and operation; messages alone.
     pub plans: Vec<Vec<Option<Plan>>>,
-    steps: u64,
+    pub steps: u64,
     is_async: bool,
 }
 
@@ -204,178 +174,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Begins the computation in front of a thread's next step.
-    fn compute(&mut self, thread: u32, time: i64) {
-        let state = &mut self.threads[thread as usize];
-        let rank = state.rank as usize;
-        let program = &self.program.ranks[rank].threads[state.number as usize];
-        let step = program.steps.get(state.step as usize);
-        let recorded = step.map_or(program.rest, |step| step.gap.or_zero());
-        let gap = self.conditions.gap(rank, recorded);
-        state.phase = Phase::Computes;
-        self.ranks[rank].period = period_of(state, program, self.network.progress);
-        if state.number == 0 {
-            self.ranks[rank].compute += gap;
-        }
-        self.queue.push(time + gap, What::Resume(thread));
-    }
-
-    fn resume(&mut self, thread: u32, time: i64) {
-        match self.threads[thread as usize].phase {
-            Phase::Computes => self.call(thread, time),
-            Phase::Leaves => self.leave_call(thread, time),
-            Phase::Waits | Phase::Ended => {}
-        }
-    }
-
-    /// Enters the call of a thread's step.
-    fn call(&mut self, thread: u32, time: i64) {
-        let state = &self.threads[thread as usize];
-        let rank = state.rank;
-        let program = &self.program.ranks[rank as usize].threads[state.number as usize];
-        let Some(step) = program.steps.get(state.step as usize).copied() else {
-            return self.end_thread(thread, time);
-        };
-        self.steps += 1;
-        self.enter(rank, time);
-        let state = &mut self.threads[thread as usize];
-        (state.entered, state.cost, state.late) = (time, step.cost.or_zero(), step.late.or_zero());
-        (state.release, state.waiting) = (time, 0);
-        (state.call, state.binding) = (NONE, (NOBODY, NO_TRIGGER));
-        match step.action() {
-            Action::Post(endpoint) => self.post(rank, endpoint, time),
-            Action::Call(place) | Action::Loop(place) => self.await_all(thread, place, time),
-            Action::Other(_) => {}
-        }
-        if self.threads[thread as usize].waiting == 0 {
-            self.release(thread);
-        } else {
-            self.threads[thread as usize].phase = Phase::Waits;
-        }
-    }
-
-    /// Posts what a blocking call communicates, and looks at what is not complete yet.
-    fn await_all(&mut self, thread: u32, place: u32, time: i64) {
-        let rank = self.threads[thread as usize].rank;
-        let (program, trace) = (self.program, self.trace);
-        let (of_rank, of_trace) = (&program.ranks[rank as usize], &trace.ranks[rank as usize]);
-        let call = of_rank.call_of(of_trace, place);
-        self.threads[thread as usize].call = call;
-        self.adapt_cost(thread, place);
-        for endpoint in of_rank.endpoints_of(of_trace, place) {
-            let operation =
-                &of_trace.operations[of_trace.endpoints[endpoint as usize].operation as usize];
-            if !operation.is_request {
-                self.post(rank, endpoint, time);
-            }
-        }
-        for endpoint in of_rank.endpoints_of(of_trace, place) {
-            let row = &of_trace.endpoints[endpoint as usize];
-            let operation = &of_trace.operations[row.operation as usize];
-            if operation.ended == RequestEnd::Freed || !is_replayed(trace, row, operation) {
-                continue;
-            }
-            if operation.direction == Direction::Collective && operation.is_request {
-                self.catch_up(rank, endpoint, time);
-            }
-            let half = self.ranks[rank as usize].halves[endpoint as usize];
-            let state = &mut self.threads[thread as usize];
-            if half.done == NEVER {
-                state.waiting += 1;
-                state.endpoint = endpoint;
-            } else if half.done > state.release {
-                state.release = half.done;
-                state.binding = (endpoint, half.trigger());
-            }
-        }
-    }
-
-    /// A blocking send that goes another way than it was recorded does not take what it took.
-    fn adapt_cost(&mut self, thread: u32, place: u32) {
-        let state = &self.threads[thread as usize];
-        let of_rank = &self.program.ranks[state.rank as usize];
-        let of_trace = &self.trace.ranks[state.rank as usize];
-        let Some(endpoint) = of_rank.endpoints_of(of_trace, place).next() else { return };
-        let index = of_trace.endpoints[endpoint as usize].operation;
-        let operation = &of_trace.operations[index as usize];
-        let is_replayed =
-            is_replayed(self.trace, &of_trace.endpoints[endpoint as usize], operation);
-        if operation.is_request || operation.direction != Direction::Send || !is_replayed {
-            return;
-        }
-        let Some(plan) = self.plans[state.rank as usize][index as usize] else { return };
-        let copied = operation.bytes.0 as f64 * self.network.copy_per_byte;
-        let overhead = self.program.overhead;
-        let most = match plan.protocol {
-            Protocol::Eager if plan.was_eager => return,
-            Protocol::Eager => overhead + copied as i64,
-            _ => overhead,
-        };
-        let state = &mut self.threads[thread as usize];
-        state.cost = state.cost.min(most);
-    }
-
-    /// All that a thread waited for is, or will be, complete.
-    fn release(&mut self, thread: u32) {
-        let state = &mut self.threads[thread as usize];
-        state.phase = Phase::Leaves;
-        let leaves = (state.release + state.late).max(state.entered + state.cost);
-        self.queue.push(leaves, What::Resume(thread));
-    }
-
-    fn leave_call(&mut self, thread: u32, time: i64) {
-        let state = &mut self.threads[thread as usize];
-        let rank = state.rank;
-        let of_rank = &mut self.ranks[rank as usize];
-        let program = &self.program.ranks[rank as usize].threads[state.number as usize];
-        if state.number == 0 {
-            let overhead = state.cost.min(time - state.entered);
-            of_rank.overhead += overhead;
-            of_rank.wait += time - state.entered - overhead;
-        }
-        let action = program.steps[state.step as usize].action();
-        if let Action::Other(_) = action {
-            of_rank.other_calls.push((state.entered, time));
-        }
-        if state.call != NONE {
-            let is_loop = matches!(action, Action::Loop(_));
-            // what a loop of tests waits is not inside the test that ends it
-            let begin = if is_loop { state.release.max(state.entered) } else { state.entered };
-            let (endpoint, trigger) = match state.release > state.entered + state.cost {
-                true => state.binding,
-                // what it did itself took longer
-                false => (state.binding.0, NO_TRIGGER),
-            };
-            of_rank.calls[state.call as usize] = CallTime {
-                begin: begin.min(time),
-                duration: Span::new(time - begin),
-                since_trigger: match trigger.rank {
-                    NOBODY => Span::NONE,
-                    _ => Span::new(time - trigger.time),
-                },
-                trigger: trigger.rank,
-                endpoint,
-            };
-        }
-        state.step += 1;
-        self.leave(rank, time);
-        self.compute(thread, time);
-    }
-
-    fn end_thread(&mut self, thread: u32, time: i64) {
-        let state = &mut self.threads[thread as usize];
-        state.phase = Phase::Ended;
-        let rank = state.rank;
-        let of_rank = &mut self.ranks[rank as usize];
-        of_rank.end = of_rank.end.max(time);
-        if state.number == 0 {
-            of_rank.first_end = time;
-            // MPI_Finalize goes on with what was not complete
-            self.enter(rank, time);
-        }
-    }
-
-    fn enter(&mut self, rank: u32, time: i64) {
+    pub fn enter(&mut self, rank: u32, time: i64) {
         let state = &mut self.ranks[rank as usize];
         state.inside += 1;
         if state.inside == 1 {
@@ -386,7 +185,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn leave(&mut self, rank: u32, time: i64) {
+    pub fn leave(&mut self, rank: u32, time: i64) {
         let state = &mut self.ranks[rank as usize];
         state.inside -= 1;
         if state.inside == 0 && !self.is_async {
@@ -494,7 +293,8 @@ impl<'a> Engine<'a> {
         let halves = &self.ranks[state.rank as usize].halves;
         let of_rank = &self.program.ranks[state.rank as usize];
         let step = of_rank.threads[state.number as usize].steps[state.step as usize];
-        let (Action::Call(place) | Action::Loop(place)) = step.action() else {
+        let (Action::Call(place) | Action::Loop(place) | Action::Finish(place)) = step.action()
+        else {
             return state.endpoint;
         };
         let mut endpoints = of_rank.endpoints_of(of_trace, place);
@@ -515,23 +315,6 @@ fn scaled(ns: i64, times: f64) -> i64 {
     }
 }
 
-/// How far apart tests are in the computation that a thread begins; 0: there are none.
-fn period_of(
-    state: &mut ThreadState,
-    program: &super::program::ThreadProgram,
-    progress: Progress,
-) -> i64 {
-    while program.polls.get(state.poll as usize).is_some_and(|poll| poll.0 < state.step) {
-        state.poll += 1;
-    }
-    let polls = program.polls.get(state.poll as usize);
-    let own = polls.filter(|poll| poll.0 == state.step).map_or(0, |poll| poll.1);
-    match progress {
-        Progress::Every(ns) => ns as i64,
-        Progress::Inside | Progress::Async => own,
-    }
-}
-
 fn plans(trace: &Trace, network: &Network, rank: usize) -> Vec<Option<Plan>> {
     let operations = trace.ranks[rank].operations.iter();
     let plan = |operation: &crate::trace::Operation| {
@@ -545,28 +328,8 @@ fn plans(trace: &Trace, network: &Network, rank: usize) -> Vec<Option<Plan>> {
 }
 
 impl Half {
-    fn trigger(&self) -> Trigger {
+    pub fn trigger(&self) -> Trigger {
         Trigger { rank: self.flight, time: self.done - self.since_trigger.or_zero() }
-    }
-}
-
-impl ThreadState {
-    fn new(rank: u32, number: u16) -> ThreadState {
-        ThreadState {
-            rank,
-            number,
-            step: 0,
-            phase: Phase::Computes,
-            poll: 0,
-            entered: 0,
-            call: NONE,
-            endpoint: NONE,
-            cost: 0,
-            late: 0,
-            waiting: 0,
-            release: 0,
-            binding: (NOBODY, NO_TRIGGER),
-        }
     }
 }
 

@@ -16,6 +16,7 @@ mod link;
 mod message;
 pub mod moves;
 pub mod network;
+pub mod nonblocking;
 pub mod outcome;
 mod pipeline;
 pub mod program;
@@ -25,6 +26,7 @@ pub mod roots;
 pub mod scenario;
 #[cfg(test)]
 mod tests;
+mod thread;
 pub mod timeline;
 
 pub use collective::Durations;

@@ -161,7 +161,7 @@ impl Mover<'_> {
                     places[index] = (to, 2 * behind as i64 - 1, index);
                     tally.count(to - from);
                 }
-                Action::Other(_) => {}
+                Action::Start(_) | Action::Finish(_) | Action::Other(_) => {}
             }
         }
         places
@@ -203,7 +203,7 @@ impl Mover<'_> {
                         }
                     }
                 }
-                Action::Other(_) => {}
+                Action::Start(_) | Action::Finish(_) | Action::Other(_) => {}
             }
         }
         places

@@ -65,11 +65,15 @@ pub enum Action {
     Call(u32),
     /// A loop of tests that ends when what it completes is complete; likewise.
     Loop(u32),
+    /// Begins a blocking collective that is waited for later, see [`super::nonblocking`].
+    Start(u32),
+    /// Waits for it.
+    Finish(u32),
     /// Has its recorded duration: an index into [`RankTrace::calls`], or, from their number on, into [`RankTrace::other_calls`].
     Other(u32),
 }
 
-const KIND_SHIFT: u32 = 30;
+const KIND_SHIFT: u32 = 29;
 const INDEX: u32 = (1 << KIND_SHIFT) - 1;
 
 impl Step {
@@ -78,7 +82,9 @@ impl Step {
             Action::Post(endpoint) => endpoint,
             Action::Call(place) => 1 << KIND_SHIFT | place,
             Action::Loop(place) => 2 << KIND_SHIFT | place,
-            Action::Other(call) => 3 << KIND_SHIFT | call,
+            Action::Start(place) => 3 << KIND_SHIFT | place,
+            Action::Finish(place) => 4 << KIND_SHIFT | place,
+            Action::Other(call) => 5 << KIND_SHIFT | call,
         };
         Step { gap: Span::new(gap), cost: Span::new(cost), late: Span::new(0), what }
     }
@@ -94,6 +100,8 @@ impl Step {
             0 => Action::Post(index),
             1 => Action::Call(index),
             2 => Action::Loop(index),
+            3 => Action::Start(index),
+            4 => Action::Finish(index),
             _ => Action::Other(index),
         }
     }
@@ -148,7 +156,7 @@ impl RankProgram {
 
 impl Program {
     /// # Panics
-    /// Never for a trace that was read: it has fewer than 2^30 endpoints, and calls, a rank.
+    /// Never for a trace that was read: it has fewer than 2^29 endpoints, and calls, a rank.
     pub fn new(trace: &Trace) -> Program {
         let overhead = overhead(trace);
         let usual = Usual::of(trace);

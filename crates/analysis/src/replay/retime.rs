@@ -35,6 +35,8 @@ fn retime_rank(rank: &mut RankTrace, outcome: &RankOutcome) {
             let call = &rank.calls[endpoint.call as usize];
             let window = (call.begin - post_end).max(0);
             let is_request = rank.operations[endpoint.operation as usize].is_request;
+            // a collective that a scenario takes apart is blocking still to the analyses: where it is waited for
+            endpoint.begin = if is_request { posted } else { call.begin };
             endpoint.window = Span::new(if is_request { window } else { 0 });
         }
     }

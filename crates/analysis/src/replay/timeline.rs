@@ -74,8 +74,10 @@ impl<'a> Timeline<'a> {
             // the end of a long call is rounded, the begin of the next one may be known
             let begin = match step.action() {
                 Action::Post(endpoint) => place.outcome.posted[endpoint as usize],
-                Action::Call(first) => place.outcome.calls[place.call(first)].begin,
-                Action::Loop(_) | Action::Other(_) => computed,
+                Action::Call(first) | Action::Finish(first) => {
+                    place.outcome.calls[place.call(first)].begin
+                }
+                Action::Loop(_) | Action::Start(_) | Action::Other(_) => computed,
             };
             // a call that never ended has no begin
             begins.push(if begin == i64::MAX { computed } else { begin.max(cursor) });
@@ -91,7 +93,10 @@ impl<'a> Timeline<'a> {
     pub fn wait(&self, thread: &ThreadTimes<'a>, index: usize) -> Option<Wait> {
         let place = &thread.timeline;
         let step = &thread.steps[index];
-        let (Action::Call(first) | Action::Loop(first)) = step.action() else { return None };
+        let (Action::Call(first) | Action::Loop(first) | Action::Finish(first)) = step.action()
+        else {
+            return None;
+        };
         let call = &place.outcome.calls[place.call(first)];
         let (begin, end) = (thread.begins[index], thread.end(index));
         let begin = begin + place.cost(step, first);
@@ -142,8 +147,10 @@ impl Place<'_> {
     /// `None`: it never ended.
     fn end(&self, step: &Step, begin: i64) -> Option<i64> {
         match step.action() {
-            Action::Post(_) | Action::Other(_) => Some(begin + step.cost.or_zero()),
-            Action::Call(first) | Action::Loop(first) => {
+            Action::Post(_) | Action::Start(_) | Action::Other(_) => {
+                Some(begin + step.cost.or_zero())
+            }
+            Action::Call(first) | Action::Loop(first) | Action::Finish(first) => {
                 let call = &self.outcome.calls[self.call(first)];
                 (call.begin != i64::MAX).then(|| call.end().max(begin))
             }
@@ -195,7 +202,10 @@ impl ThreadTimes<'_> {
         let RankTrace { operations, endpoints, calls, other_calls, .. } = self.timeline.trace;
         let operation = match self.steps.get(index)?.action() {
             Action::Post(endpoint) => endpoints[endpoint as usize].operation,
-            Action::Call(first) | Action::Loop(first) => calls[self.timeline.call(first)].operation,
+            Action::Call(first)
+            | Action::Loop(first)
+            | Action::Start(first)
+            | Action::Finish(first) => calls[self.timeline.call(first)].operation,
             Action::Other(call) => match calls.get(call as usize) {
                 Some(call) => call.operation,
                 None => other_calls[call as usize - calls.len()].operation,

@@ -78,20 +78,15 @@ impl<'a> Answers<'a> {
 
     /// The run under a scenario.
     pub fn under(&mut self, scenario: &Scenario) -> Answer {
-        let Some(moved) = self.replayer.moved(scenario) else {
+        let Some((program, notes)) = self.replayer.rearranged(scenario) else {
             let outcome = self.replayer.under(scenario);
             return self.answer(scenario.clone(), &outcome);
         };
-        let recorded = std::mem::replace(&mut self.replayer.program, moved.program);
+        let recorded = std::mem::replace(&mut self.replayer.program, program);
         let outcome = self.replayer.under(scenario);
         let mut answer = self.answer(scenario.clone(), &outcome);
         self.replayer.program = recorded;
-        let (calls, unknown) = (moved.calls, moved.unknown.len());
-        let ms = moved.ns as f64 / 1e6;
-        answer.notes.push(format!(
-            "{calls} calls moved, over {ms:.3} ms of computation together; of {unknown} call sites `lapscope reach` saw nothing, and \
-             their calls stay where they were"
-        ));
+        answer.notes.extend(notes);
         answer
     }
 
@@ -102,8 +97,9 @@ impl<'a> Answers<'a> {
     }
 
     fn sweep_point(&mut self, value: &super::sweep::SweepValue) -> SweepPoint {
-        let moved = self.replayer.moved(&value.scenario).map(|moved| moved.program);
-        let recorded = moved.map(|moved| std::mem::replace(&mut self.replayer.program, moved));
+        let program = self.replayer.rearranged(&value.scenario).map(|(program, _)| program);
+        let recorded =
+            program.map(|program| std::mem::replace(&mut self.replayer.program, program));
         let outcome = self.replayer.under(&value.scenario);
         if let Some(recorded) = recorded {
             self.replayer.program = recorded;

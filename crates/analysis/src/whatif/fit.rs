@@ -37,9 +37,9 @@ pub fn fit(
     durations: &Durations,
 ) -> Fitted {
     let mut network = Network::of(reference);
-    for locality in Locality::ALL {
-        set_limits(&mut network.localities[locality as usize], thresholds, locality);
-    }
+    let are_limits_known = Locality::ALL.map(|locality| {
+        set_limits(&mut network.localities[locality as usize], thresholds, locality)
+    });
     let messages = messages(trace);
     let sample = program.beginning(ENOUGH_STEPS);
     let fitting = Fitting { trace, program: &sample, durations };
@@ -49,6 +49,9 @@ pub fn fit(
     let present = order.into_iter().filter(|&locality| messages[locality as usize] > 0);
     let present: Vec<Locality> = present.collect();
     for &locality in &present {
+        if !are_limits_known[locality as usize] {
+            fitting.choose_limit(&mut network, locality);
+        }
         is_certain[locality as usize] = fitting.choose_protocol(&mut network, locality);
     }
     fitting.choose_contention(&mut network);
@@ -77,8 +80,8 @@ fn messages(trace: &Trace) -> [u64; Locality::ALL.len()] {
     messages
 }
 
-/// The limits that the run's own sends show.
-fn set_limits(network: &mut LocalityNetwork, thresholds: &Thresholds, locality: Locality) {
+/// The limits that the run's own sends show; whether they show any.
+fn set_limits(network: &mut LocalityNetwork, thresholds: &Thresholds, locality: Locality) -> bool {
     let limit = |threshold: &Threshold| match threshold.verdict {
         Verdict::Unclear | Verdict::NoEvidence => None,
         Verdict::AlwaysEager => Some(u64::MAX),
@@ -88,9 +91,11 @@ fn set_limits(network: &mut LocalityNetwork, thresholds: &Thresholds, locality: 
     let found = thresholds.localities.iter().find(|found| found.locality == locality);
     let rendezvous = found.and_then(|found| limit(&found.rendezvous));
     let progress = found.and_then(|found| limit(&found.needs_receiver_progress));
-    let eager = rendezvous.or(progress).unwrap_or(ASSUMED_EAGER_LIMIT);
+    let shown = rendezvous.or(progress);
+    let eager = shown.unwrap_or(ASSUMED_EAGER_LIMIT);
     (network.eager_limit, network.recorded_eager_limit) = (eager, eager);
     network.progress_limit = progress.unwrap_or(eager).min(eager);
+    shown.is_some()
 }
 
 /// Where the run shows none: what most MPIs have.
@@ -137,6 +142,21 @@ impl Fitting<'_> {
     fn is_in_program(&self, rank: u32) -> bool {
         // the beginning of a run leaves waits behind whose partners are cut off
         self.program.is_whole && (rank as usize) < self.trace.ranks.len()
+    }
+
+    /// Where sends show no limit: the one under which the replay is nearest, the usual one of those that are as near.
+    fn choose_limit(&self, network: &mut Network, locality: Locality) {
+        const CANDIDATES: [u64; 4] = [ASSUMED_EAGER_LIMIT, 4_096, 1_048_576, u64::MAX];
+        let with = |limit: u64| {
+            let mut candidate = network.clone();
+            let of_locality = &mut candidate.localities[locality as usize];
+            (of_locality.eager_limit, of_locality.recorded_eager_limit) = (limit, limit);
+            of_locality.progress_limit = limit;
+            candidate
+        };
+        let all = CANDIDATES.map(|limit| (self.distance(&with(limit)).0, limit));
+        let best = all.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
+        *network = with(best.map_or(ASSUMED_EAGER_LIMIT, |(_, limit)| limit));
     }
 
     /// Takes the protocol under which the replay is nearest; whether it is much nearer than under any other.

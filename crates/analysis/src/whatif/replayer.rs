@@ -9,7 +9,8 @@ use crate::overlap::sums::Part;
 use crate::overlap::{measure, EagerLimits, Options, Overlap};
 use crate::reference::Reference;
 use crate::replay::moves::{self, Moved, Room};
-use crate::replay::scenario::Scenario;
+use crate::replay::nonblocking;
+use crate::replay::scenario::{Progress, Scenario};
 use crate::replay::{replay, retime, Conditions, Durations, Network, Outcome, Program};
 use crate::thresholds::Thresholds;
 use crate::trace::{Direction, Locality, Observation, Starvation, Trace};
@@ -78,11 +79,26 @@ impl Replayer {
         self.fitted.network.with(scenario, self.has_network())
     }
 
-    /// The program with its calls where a scenario has them; `None`: it moves none.
-    pub fn moved(&self, scenario: &Scenario) -> Option<Moved> {
+    /// The program with its calls where a scenario has them, and sentences about that; `None`: it changes none.
+    pub fn rearranged(&self, scenario: &Scenario) -> Option<(Program, Vec<String>)> {
         let asked = moves::Asked { waits: scenario.wait.is_some(), posts: scenario.post.is_some() };
-        (asked != moves::Asked::default())
-            .then(|| moves::apply(&self.trace, &self.program, &self.room, asked))
+        let mut notes = Vec::new();
+        let moved = (asked != moves::Asked::default()).then(|| {
+            let moved = moves::apply(&self.trace, &self.program, &self.room, asked);
+            notes.push(moved_note(&moved));
+            moved.program
+        });
+        if !scenario.nonblocking_collectives {
+            return moved.map(|moved| (moved, notes));
+        }
+        let program = moved.as_ref().unwrap_or(&self.program);
+        let copy_per_byte = self.fitted.network.copy_per_byte;
+        let (program, collectives) = nonblocking::apart(&self.trace, program, copy_per_byte);
+        notes.push(format!(
+            "{collectives} blocking collectives begun where they are and waited for at the next call of MPI of their thread: the most \
+             that non-blocking ones can free, as the program may need their results before"
+        ));
+        Some((program, notes))
     }
 
     /// The run as it was: what recording took is in it.
@@ -133,7 +149,11 @@ impl Replayer {
         let measured = measure(&self.trace, &reference, eager, &[], &|_| ());
         let all = Options { top: 0, ranks: &[] };
         let overlap = Overlap::build(run, &self.trace, &reference, &measured, all, names);
-        Exposed::of(overlap)
+        let mut exposed = Exposed::of(overlap);
+        if network.progress == Progress::Async {
+            exposed.lay_progress_to_transfers();
+        }
+        exposed
     }
 
     /// Puts a replay in the place of what the trace had. When a rank had no processor is told of the run as it was alone: what of
@@ -168,6 +188,16 @@ impl Replayer {
     }
 }
 
+fn moved_note(moved: &Moved) -> String {
+    format!(
+        "{} calls moved, over {:.3} ms of computation together; of {} call sites `lapscope reach` saw nothing, and their calls stay \
+         where they were",
+        moved.calls,
+        moved.ns as f64 / 1e6,
+        moved.unknown.len()
+    )
+}
+
 impl Exposed {
     fn of(overlap: Overlap) -> Exposed {
         let mut part = Part::default();
@@ -186,6 +216,19 @@ impl Exposed {
             ns: row.numbers.blocked_ns,
         });
         Exposed { part, sites: requests.chain(blocking).collect() }
+    }
+
+    /// Where messages move whatever their ends do, nothing is exposed for want of progress: what looks like it is what messages
+    /// wait for each other on a link.
+    fn lay_progress_to_transfers(&mut self) {
+        let part = &mut self.part;
+        let [local, remote] = [
+            std::mem::take(&mut part.exposed_no_local_progress_ns),
+            std::mem::take(&mut part.exposed_no_remote_progress_ns),
+        ];
+        part.exposed_transfer_ns += local + remote;
+        part.exposed_no_local_progress_low_ns = Nanos(0);
+        part.exposed_no_local_progress_high_ns = Nanos(0);
     }
 
     pub fn total(&self) -> Nanos {

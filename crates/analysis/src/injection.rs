@@ -5,6 +5,7 @@
 //! [`estimate`].
 
 mod arms;
+pub mod by_rank;
 pub mod distances;
 pub mod estimate;
 mod gain;

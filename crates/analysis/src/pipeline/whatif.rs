@@ -4,6 +4,7 @@ use anyhow::{bail, Result};
 
 use super::OpenRun;
 use crate::calibration;
+use crate::injection;
 use crate::overlap::{measure, EagerLimits};
 use crate::problem::module_problems;
 use crate::reach::{Known, Reach};
@@ -42,7 +43,9 @@ pub fn build(open: &mut OpenRun, asked: &Asked) -> Result<WhatIf> {
     let points = asked.sweeps.iter().map(|sweep| sweep.points.len());
     let replays = 3 + asked.scenarios.len() + points.sum::<usize>();
     let progress = Progress::default();
-    let mut replayer = Replayer::new(trace, reference, &thresholds);
+    let (injected, failed) = injection::by_rank::of_trace(&open.files.databases, &trace);
+    open.read_in_part("what was injected is not read", failed);
+    let mut replayer = Replayer::new(trace, reference, &thresholds, injected.as_deref());
     replayer.room = room;
     let steps = replayer.program.steps() as u64;
     progress.expect(steps * replays as u64);

@@ -2,6 +2,7 @@
 
 mod critical;
 mod deadlock;
+mod injected;
 mod nonblocking;
 mod roots;
 

@@ -11,6 +11,7 @@ pub mod collective;
 pub mod critical;
 pub mod deadlock;
 pub mod engine;
+pub mod injected;
 mod late;
 mod link;
 mod message;

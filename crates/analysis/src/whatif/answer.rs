@@ -52,12 +52,20 @@ impl<'a> Answers<'a> {
             identity_ns: None,
             base_ns,
         };
+        let replayer = &mut answers.replayer;
+        let note = replayer.injected_note();
+        let with = replayer.with_injected.take();
+        let without = with.map(|with| std::mem::replace(&mut replayer.program, with));
         let begin = std::time::Instant::now();
         let outcome = answers.replayer.identity();
         let took = begin.elapsed();
         answers.identity_ns = outcome.run_ns(&answers.replayer.trace);
-        let model = answers.model(&outcome, Nanos(took.as_nanos() as i64));
+        let mut model = answers.model(&outcome, Nanos(took.as_nanos() as i64));
+        model.notes.extend(note);
         let mut identity = answers.answer(Scenario::default(), &outcome);
+        if let Some(without) = without {
+            answers.replayer.program = without;
+        }
         identity.name = "as it was".to_owned();
         (answers, identity, model)
     }

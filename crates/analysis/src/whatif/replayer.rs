@@ -8,6 +8,7 @@ use super::fit::{fit, Fitted};
 use crate::overlap::sums::Part;
 use crate::overlap::{measure, EagerLimits, Options, Overlap};
 use crate::reference::Reference;
+use crate::replay::injected::{split, Injected};
 use crate::replay::moves::{self, Moved, Room};
 use crate::replay::nonblocking;
 use crate::replay::scenario::{Progress, Scenario};
@@ -18,7 +19,11 @@ use crate::trace::{Direction, Locality, Observation, Starvation, Trace};
 /// A run and its model.
 pub struct Replayer {
     pub trace: Trace,
+    /// What scenarios change: without injected tests.
     pub program: Program,
+    /// With injected tests, where there were any: until the identity replay is done.
+    pub with_injected: Option<Program>,
+    injected_ns: i64,
     pub fitted: Fitted,
     reference: Reference,
     durations: Durations,
@@ -49,10 +54,24 @@ pub struct ExposedSite {
 }
 
 impl Replayer {
-    pub fn new(trace: Trace, reference: Reference, thresholds: &Thresholds) -> Replayer {
-        let program = Program::new(&trace);
+    /// `injected`: by rank, where tests were injected.
+    pub fn new(
+        trace: Trace,
+        reference: Reference,
+        thresholds: &Thresholds,
+        injected: Option<&[Injected]>,
+    ) -> Replayer {
+        let recorded = Program::new(&trace);
+        let (program, with_injected, injected_ns) = match injected {
+            Some(injected) => {
+                let split = split(&trace, &recorded, injected);
+                (split.without, Some(split.with), split.ns)
+            }
+            None => (recorded, None, 0),
+        };
         let durations = Durations::of(&trace);
-        let fitted = fit(&trace, &program, &reference, thresholds, &durations);
+        let whole = with_injected.as_ref().unwrap_or(&program);
+        let fitted = fit(&trace, whole, &reference, thresholds, &durations);
         Replayer {
             observations: trace.ranks.iter().map(|rank| rank.observations.clone()).collect(),
             starvation: trace
@@ -64,11 +83,24 @@ impl Replayer {
             recorded_all_ns: trace.ranks.iter().map(|rank| rank.end - rank.init_end).sum(),
             trace,
             program,
+            with_injected,
+            injected_ns,
             fitted,
             reference,
             durations,
             room: Room::default(),
         }
+    }
+
+    /// What is said of tests that were injected.
+    pub fn injected_note(&self) -> Option<String> {
+        self.with_injected.as_ref().map(|_| {
+            format!(
+                "lapscope injected tests into this run: they are in the replay of it as it was, and what they took, {:.3} ms of all \
+                 ranks, is taken out of scenarios; --progress every=TIME asks for some",
+                self.injected_ns as f64 / 1e6
+            )
+        })
     }
 
     pub fn has_network(&self) -> bool {

@@ -15,7 +15,7 @@ const ROUNDS: usize = 8;
 const DAMPING: f64 = 0.7;
 /// No correction makes a time shorter than this share of the measured one.
 const LEAST: f64 = 0.25;
-/// A protocol is certain when the next best is off by this much more.
+/// A choice is certain when the next best is off by this much more.
 const CERTAIN: f64 = 1.2;
 
 /// A network that fits a run.
@@ -144,7 +144,7 @@ impl Fitting<'_> {
         self.program.is_whole && (rank as usize) < self.trace.ranks.len()
     }
 
-    /// Where sends show no limit: the one under which the replay is nearest, the usual one of those that are as near.
+    /// Where sends show no limit: the usual one, unless the replay is clearly nearer under another one.
     fn choose_limit(&self, network: &mut Network, locality: Locality) {
         const CANDIDATES: [u64; 4] = [ASSUMED_EAGER_LIMIT, 4_096, 1_048_576, u64::MAX];
         let with = |limit: u64| {
@@ -155,7 +155,9 @@ impl Fitting<'_> {
             candidate
         };
         let all = CANDIDATES.map(|limit| (self.distance(&with(limit)).0, limit));
-        let best = all.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
+        let usual = all[0].0 / CERTAIN;
+        let nearer = all.into_iter().filter(|&(distance, _)| distance < usual);
+        let best = nearer.min_by(|a, b| a.0.total_cmp(&b.0));
         *network = with(best.map_or(ASSUMED_EAGER_LIMIT, |(_, limit)| limit));
     }
 

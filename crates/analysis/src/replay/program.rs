@@ -291,9 +291,7 @@ impl<'a> Builder<'a> {
         let mut looks = Looks::default();
         let mut cursor = self.rank.init_end;
         for item in self.items(thread) {
-            // MPI_Finalize is none of them; a call of no length may be just before it
-            let is_behind = item.begin > self.rank.end;
-            if is_behind || (item.begin == self.rank.end && item.kind == ItemKind::Other) {
+            if item.begin >= self.rank.end {
                 break;
             }
             let (action, duration, cost, mut begin) = self.call(item);

@@ -11,6 +11,7 @@ fn tests_were_where_requests_were_pending() {
     let send = run.isend(0, 1, 1, 64, 10);
     run.compute(0, 1_000);
     run.wait(0, 2, &[send]);
+    run.compute(0, 10);
     run.receive(1, 3, 0, 64);
     let trace = run.finish();
     let program = Program::new(&trace);

@@ -55,7 +55,9 @@ pub fn fit(
         is_certain[locality as usize] = fitting.choose_protocol(&mut network, locality);
     }
     fitting.choose_contention(&mut network);
-    for &locality in &present {
+    // what messages share may tell protocols apart that were as near before
+    let is_shared = network.contention != Contention::None;
+    for &locality in present.iter().filter(|_| is_shared) {
         is_certain[locality as usize] = fitting.choose_protocol(&mut network, locality);
     }
     fitting.correct_times(&mut network);
@@ -120,7 +122,10 @@ impl Fitting<'_> {
     /// Of single waits, and of their sum and the run time: what is too long in one place does not make up for another one, and a
     /// model that is right on the whole is better than one that is not.
     fn distance(&self, network: &Network) -> Distance {
-        let outcome = self.replay(network);
+        self.distance_of(&self.replay(network))
+    }
+
+    fn distance_of(&self, outcome: &Outcome) -> Distance {
         let (mut single, mut sum) = (0.0, 0.0);
         for (rank, replayed) in self.trace.ranks.iter().zip(&outcome.ranks) {
             for (call, time) in rank.calls.iter().zip(&replayed.calls) {
@@ -199,8 +204,10 @@ impl Fitting<'_> {
     /// correction may be too much: then it is made again by half.
     fn correct_times(&self, network: &mut Network) {
         let first = network.clone();
-        let mut distance = self.distance(network);
-        let mut wanted = self.differences(&self.replay(network));
+        let outcome = self.replay(network);
+        let mut distance = self.distance_of(&outcome);
+        let mut wanted = self.differences(&outcome);
+        drop(outcome);
         let mut part = DAMPING;
         for _ in 0..ROUNDS {
             let mut corrected = network.clone();
@@ -208,10 +215,11 @@ impl Fitting<'_> {
                 let measured = &first.localities[place];
                 correct(&mut corrected.localities[place], measured, sizes, part);
             }
-            let reached = self.distance(&corrected);
+            let outcome = self.replay(&corrected);
+            let reached = self.distance_of(&outcome);
             if reached < distance {
                 (distance, *network) = (reached, corrected);
-                wanted = self.differences(&self.replay(network));
+                wanted = self.differences(&outcome);
             } else {
                 part /= 2.0;
             }

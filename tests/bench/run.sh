@@ -180,6 +180,7 @@ overlap() {
         for turn in 1 2 3; do
             measure overlap "$work/synthetic"
             measure thresholds "$work/synthetic"
+            measure whatif "$work/synthetic"
         done
         rm -rf "$work/synthetic"
     done

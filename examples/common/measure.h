@@ -28,6 +28,11 @@ static inline double now_us(void)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
+static inline double within(double value, double low, double high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
 static inline void do_rounds(int64_t rounds)
 {
     static volatile double result;

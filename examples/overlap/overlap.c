@@ -62,11 +62,6 @@ static struct spread spread_of_member(const struct timing *timings, int count, i
     return spread_of(values, count);
 }
 
-static double within(double value, double low, double high)
-{
-    return value < low ? low : value > high ? high : value;
-}
-
 /* Of every repetition; beyond 0 and 100 % there is noise only. */
 static struct spread overlap_percent(const struct timing *timings, int count, double l0_us)
 {

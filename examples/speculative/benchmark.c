@@ -146,11 +146,6 @@ static struct spread spread_of_member(const struct timing *timings, int count, s
     return spread_of(values, count);
 }
 
-static double within(double value, double low, double high)
-{
-    return value < low ? low : value > high ? high : value;
-}
-
 /* Beyond 0 and 100 % there is noise only. */
 static struct spread percent_spread(const struct timing *timings, int count, double l0_us)
 {

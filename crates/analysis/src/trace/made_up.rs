@@ -23,7 +23,8 @@ pub struct MadeUp {
     groups: Vec<Group>,
 }
 
-fn info(rank: usize) -> RankInfo {
+/// A rank of which nothing is known but its number.
+pub(super) fn info(rank: usize) -> RankInfo {
     RankInfo {
         key: RankKey(rank as i64),
         rank: Rank::of_first_world(rank as i64),

@@ -4,10 +4,8 @@ use super::endpoint::{Call, Endpoint, Span, NONE};
 use super::matching::{Contradiction, LaneKey, Matching};
 use super::operation::{Direction, Operation, RequestEnd};
 use super::presence::Presence;
-use super::{clock, collective, matching, Clocks, RankTrace, Trace};
-use lapscope_data::model::{
-    Bytes, CallName, Ended, Kind, Mode, Nanos, Needs, Rank, RankInfo, RankKey,
-};
+use super::{clock, collective, made_up, matching, Clocks, RankTrace, Trace};
+use lapscope_data::model::{Bytes, CallName, Kind, Mode, Needs, RankInfo};
 use lapscope_data::places::SiteId;
 
 /// A run under way to being written down. Moments are true ones, nanoseconds.
@@ -17,32 +15,7 @@ struct World {
 }
 
 fn info(rank: usize, host: &str) -> RankInfo {
-    RankInfo {
-        key: RankKey(rank as i64),
-        rank: Rank::of_first_world(rank as i64),
-        life: 1,
-        world_size: 0,
-        host: host.into(),
-        pid: 1,
-        command: String::new(),
-        executable: String::new(),
-        mpi_abi: String::new(),
-        mpi_library: String::new(),
-        mpi_standard: String::new(),
-        thread_level: 0,
-        lapscope_version: String::new(),
-        job: String::new(),
-        epoch_unix_ns: 0,
-        init_end: Nanos(0),
-        end: Nanos(0),
-        ended: Ended::Finalize,
-        lost_records: 0,
-        damaged_pieces: 0,
-        processor: None,
-        unknown_requests: 0,
-        summarized: None,
-        spawned: 0,
-    }
+    RankInfo { host: host.into(), ..made_up::info(rank) }
 }
 
 impl World {

@@ -140,13 +140,9 @@ impl Fitting<'_> {
         if let Some(run) = outcome.run_ns(self.trace).filter(|_| self.program.is_whole) {
             distance += (run - self.trace.run_ns()).abs() as f64 * self.trace.ranks.len() as f64;
         }
-        let never = outcome.stuck.iter().filter(|stuck| self.is_in_program(stuck.rank)).count();
-        Distance(distance * (1.0 + never as f64))
-    }
-
-    fn is_in_program(&self, rank: u32) -> bool {
         // the beginning of a run leaves waits behind whose partners are cut off
-        self.program.is_whole && (rank as usize) < self.trace.ranks.len()
+        let never = if self.program.is_whole { outcome.stuck.len() } else { 0 };
+        Distance(distance * (1.0 + never as f64))
     }
 
     /// Where sends show no limit: the usual one, unless the replay is clearly nearer under another one.

@@ -21,7 +21,8 @@ use lapscope_data::model::{Kind, Rank, RequestEnded};
 
 pub use bench::BenchArgs;
 pub use export::{
-    Between, ExportArgs, ExportGoalArgs, ExportLoggpsArgs, ExportWhat, Simulator, TimeUnit,
+    Between, ExportArgs, ExportGoalArgs, ExportLoggpsArgs, ExportParquetArgs, ExportWhat,
+    Simulator, TimeUnit,
 };
 pub use help::{help_of, parse, unknown_topic, usage_error};
 pub use measure::{CalibrateArgs, DiffArgs, OverlapArgs, ThresholdsArgs};

@@ -17,6 +17,7 @@ use rusqlite::Connection;
 /// Both outputs of a command, which ends by itself within 20 s and without a panic.
 fn told(directory: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let _ = fs::remove_file(directory.join("merged.db"));
+    let _ = fs::remove_dir_all(directory.join("tables"));
     let outputs = tempfile::tempdir().unwrap();
     let file = |name: &str| fs::File::create(outputs.path().join(name)).unwrap();
     let mut child =

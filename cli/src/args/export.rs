@@ -4,12 +4,15 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::WrapperArgs;
+
 /// Hand a run, or what was calibrated, to another program.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   lapscope export loggps --for loggopsim                  flags for LogGOPSim
   lapscope export goal runs/a -o run.goal                 the run as a schedule for it
+  lapscope export parquet tables runs/a                   the run as tables for DuckDB, Polars, Spark, pandas
   lapscope export loggps --for dimemas > network.cfg")]
 pub struct ExportArgs {
     #[command(subcommand)]
@@ -20,6 +23,7 @@ pub struct ExportArgs {
 pub enum ExportWhat {
     Goal(ExportGoalArgs),
     Loggps(ExportLoggpsArgs),
+    Parquet(ExportParquetArgs),
 }
 
 /// The run as a GOAL schedule, the text that LogGOPSim's txt2bin reads.
@@ -44,6 +48,35 @@ pub struct ExportGoalArgs {
     /// Time unit of the schedule; that of the parameters must be the same
     #[arg(long, value_enum, default_value_t)]
     pub unit: TimeUnit,
+}
+
+/// The run as tables in Parquet files: requests, calls, matched messages, ranks and call sites.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Requests, calls and messages are partitioned by node, as Hive does it: DIR/requests/node=HOST/part-0.parquet. All moments are on
+one clock, in nanoseconds. docs/parquet.md says what each column means, and has queries for DuckDB, Polars and Spark.
+
+DIR appears when all of it is written; it must not be there before.
+
+Examples:
+  lapscope export parquet tables                          the newest run in this directory
+  lapscope export parquet tables runs/a
+  duckdb -c \"SELECT kind, count(*), sum(exposed_ns) FROM 'tables/requests/*/*.parquet' GROUP BY kind\"")]
+pub struct ExportParquetArgs {
+    /// Directory to make
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+
+    /// Run directory or database [default: the newest lapscope-* here]
+    pub run: Option<PathBuf>,
+
+    /// Where reference times are from: `run` (its own transfers), `calibration`, or a calibration file
+    /// [default: a calibration where one fits, else the run]
+    #[arg(long, value_name = "run|calibration|FILE")]
+    pub reference: Option<String>,
+
+    #[command(flatten)]
+    pub wrappers: WrapperArgs,
 }
 
 /// The LogGPS parameters that `lapscope calibrate` found, as a simulator takes them.

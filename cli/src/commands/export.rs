@@ -1,5 +1,8 @@
 //! `lapscope export`: a run, or what was calibrated, as other programs read it.
 
+mod interrupt;
+mod parquet;
+
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -30,6 +33,7 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode> {
     match &args.what {
         ExportWhat::Goal(args) => export_goal(args)?,
         ExportWhat::Loggps(args) => export_loggps(args)?,
+        ExportWhat::Parquet(args) => return parquet::run(args),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -14,7 +14,7 @@ const LONGEST: Duration = Duration::from_secs(20);
 const MOST_MEMORY: u64 = 1 << 30;
 
 /// `recover` last: it takes the spool away that the others would recover. `merge` writes beside the run.
-pub fn commands() -> [&'static [&'static str]; 13] {
+pub fn commands() -> [&'static [&'static str]; 14] {
     [
         &["report", "lapscope-1", "--format", "json"],
         &["overlap", "lapscope-1"],
@@ -28,6 +28,7 @@ pub fn commands() -> [&'static [&'static str]; 13] {
         &["pending", "lapscope-1"],
         &["sql", "lapscope-1", "SELECT count(*) FROM request"],
         &["merge", "lapscope-1", "-o", "all.db"],
+        &["export", "parquet", "tables", "lapscope-1"],
         &["recover", "lapscope-1"],
     ]
 }
@@ -127,6 +128,7 @@ pub fn check_all(base: &Base, place: &Path, can_be_counted: bool) -> Vec<String>
     let mut wrong = Vec::new();
     for command in commands() {
         let _ = std::fs::remove_file(place.join("all.db"));
+        let _ = std::fs::remove_dir_all(place.join("tables"));
         let answer = run_one(place, command);
         let said = answer.said.join(" | ");
         let shown: String = said.chars().take(400).collect();

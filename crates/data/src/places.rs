@@ -65,6 +65,13 @@ pub struct InstructionId(u32);
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SiteId(u32);
 
+impl SiteId {
+    /// From 0, for whom names it elsewhere: it holds for this reading of the run alone.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
 /// One MPI function called at one place, not named yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnnamedSite {
@@ -107,6 +114,10 @@ struct FileIds {
 impl Places {
     pub fn site(&self, site: SiteId) -> &UnnamedSite {
         &self.sites[site.0 as usize]
+    }
+
+    pub fn site_ids(&self) -> impl Iterator<Item = SiteId> {
+        (0..self.sites.len() as u32).map(SiteId)
     }
 
     /// The first site of that name: call paths of one are told apart only where that was asked for.

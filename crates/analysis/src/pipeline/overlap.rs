@@ -13,6 +13,7 @@ use crate::problem::module_problems;
 use crate::reference::{Reference, Source};
 use crate::thresholds::Thresholds;
 use crate::trace::Trace;
+use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
 
@@ -25,6 +26,26 @@ pub struct OverlapDocument {
     pub injection: Option<Injection>,
 }
 
+/// What is measured by.
+pub struct Prepared {
+    pub trace: Trace,
+    pub reference: Reference,
+    pub eager: EagerLimits,
+    /// Sentences about the reference times.
+    pub notes: Vec<String>,
+}
+
+/// Reads a run, its call sites by line, and finds reference times: `wanted` as for [`build`].
+///
+/// # Errors
+/// As [`build`].
+pub fn prepare(open: &mut OpenRun, wanted: Option<&str>, ranks: &[Rank]) -> Result<Prepared> {
+    let trace = open.trace(ranks, Grouping::Line)?;
+    let (reference, notes) = reference(wanted, &trace, &open.files.databases)?;
+    let eager = EagerLimits::of(&Thresholds::find(&trace, &reference, &[], Vec::new()));
+    Ok(Prepared { trace, reference, eager, notes })
+}
+
 /// By the reference times that `wanted` names: `run`, `calibration`, or a file; else those that fit.
 ///
 /// # Errors
@@ -34,9 +55,7 @@ pub fn build(
     wanted: Option<&str>,
     options: Options<'_>,
 ) -> Result<OverlapDocument> {
-    let trace = open.trace(options.ranks, Grouping::Line)?;
-    let (reference, notes) = reference(wanted, &trace, &open.files.databases)?;
-    let eager = EagerLimits::of(&Thresholds::find(&trace, &reference, &[], Vec::new()));
+    let Prepared { trace, reference, eager, notes } = prepare(open, wanted, options.ranks)?;
     let progress = Progress::default();
     progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());
     let progressed = |requests| progress.add(requests);

@@ -10,6 +10,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// Counts rows; may be shared between threads.
 #[derive(Debug)]
 pub struct Progress {
+    /// What is being done.
+    doing: &'static str,
     total: AtomicU64,
     done: AtomicU64,
     started: Instant,
@@ -17,10 +19,18 @@ pub struct Progress {
     bar: OnceLock<ProgressBar>,
 }
 
-#[allow(clippy::disallowed_methods)] // only asked what it is
 impl Default for Progress {
     fn default() -> Self {
+        Progress::of("reading")
+    }
+}
+
+impl Progress {
+    /// `doing` stands in front of the bar.
+    #[allow(clippy::disallowed_methods)] // standard error is only asked what it is
+    pub fn of(doing: &'static str) -> Progress {
         Progress {
+            doing,
             total: AtomicU64::new(0),
             done: AtomicU64::new(0),
             started: Instant::now(),
@@ -28,10 +38,8 @@ impl Default for Progress {
             bar: OnceLock::new(),
         }
     }
-}
 
-impl Progress {
-    /// There are `rows` more to read.
+    /// There are `rows` more.
     pub fn expect(&self, rows: u64) {
         let total = self.total.fetch_add(rows, Ordering::Relaxed) + rows;
         if let Some(bar) = self.bar.get() {
@@ -39,14 +47,15 @@ impl Progress {
         }
     }
 
-    /// `rows` more were read.
+    /// `rows` more are done.
     pub fn add(&self, rows: u64) {
         let done = self.done.fetch_add(rows, Ordering::Relaxed) + rows;
         if !self.is_terminal || self.started.elapsed() < Duration::from_secs(1) {
             return;
         }
         let bar = self.bar.get_or_init(|| {
-            let style = ProgressStyle::with_template("reading {bar:40} {percent} % {eta}");
+            let template = format!("{} {{bar:40}} {{percent}} % {{eta}}", self.doing);
+            let style = ProgressStyle::with_template(&template);
             ProgressBar::new(self.total.load(Ordering::Relaxed))
                 .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
         });

@@ -1,0 +1,71 @@
+//! `lapscope export parquet`: a run as tables of columns.
+
+use std::process::ExitCode;
+
+use anyhow::{Error, Result};
+
+use super::interrupt::Interrupts;
+use crate::args::ExportParquetArgs;
+use crate::export::warn;
+use lapscope_analysis::pipeline::overlap::{prepare, Prepared};
+use lapscope_analysis::pipeline::OpenRun;
+use lapscope_analysis::problem::module_problems;
+use lapscope_columns::directory::{refuse_existing, Unfinished};
+use lapscope_columns::{write, Run, Told};
+use lapscope_data::say;
+use lapscope_data::text::progress::Progress;
+
+/// # Errors
+/// There is no run here, nothing of it can be read, or the directory is there already or cannot be written.
+pub fn run(args: &ExportParquetArgs) -> Result<ExitCode> {
+    refuse_existing(&args.directory)?;
+    let mut open = OpenRun::open(args.run.as_deref())?;
+    open.find_wrappers(&args.wrappers.names)?;
+    let prepared = prepare(&mut open, args.reference.as_deref(), &[])?;
+    for note in &prepared.notes {
+        say!("{note}");
+    }
+    let progress = Progress::of("writing");
+    progress.expect(steps(&prepared));
+    let wrote = |rows| progress.add(rows);
+    let run = Run::measure(&prepared, &wrote);
+
+    let unfinished = Unfinished::beside(&args.directory)?;
+    let interrupts = Interrupts::watch();
+    let told = Told { wrote: &wrote, is_stopped: &|| interrupts.signal().is_some() };
+    let written = write(&run, &mut open.symbols, unfinished.path(), &told);
+    drop(progress);
+    if let Some(signal) = interrupts.signal() {
+        say!("interrupted: {} was not made", args.directory.display());
+        return Ok(ExitCode::from(128 + signal));
+    }
+    written.and_then(|()| unfinished.publish()).map_err(|error| with_cure(error, args))?;
+    let mut problems = open.problems(&[]);
+    problems.extend(module_problems(open.symbols.troubles()));
+    warn(&problems);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Endpoints are measured, then become rows of requests and of messages beside those of calls.
+fn steps(prepared: &Prepared) -> u64 {
+    let of_rank = |rank: &lapscope_analysis::trace::RankTrace| {
+        2 * rank.endpoints.len() + rank.calls.len() + rank.other_calls.len()
+    };
+    let ranks: usize = prepared.trace.ranks.iter().map(of_rank).sum();
+    ranks as u64 + prepared.trace.matching.messages
+}
+
+/// What to do when the disk is full. What was written is gone again by then.
+fn with_cure(error: Error, args: &ExportParquetArgs) -> Error {
+    const FULL: [i32; 3] = [libc::ENOSPC, libc::EDQUOT, libc::EFBIG];
+    let code = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error)
+    };
+    if !error.chain().filter_map(code).any(|code| FULL.contains(&code)) {
+        return error;
+    }
+    error.context(format!(
+        "{} was not made: make room, or name a directory on another disk",
+        args.directory.display()
+    ))
+}

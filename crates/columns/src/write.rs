@@ -1,0 +1,207 @@
+//! Writes all tables of a run, nodes and tables side by side.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{bail, Result};
+use lapscope_analysis::trace::{Direction, Half, NONE};
+use lapscope_data::symbols::NameFrames;
+use rayon::prelude::*;
+
+use super::calls::CallRow;
+use super::directory::partition;
+use super::messages::Message;
+use super::ranks::RankRow;
+use super::requests::Request;
+use super::run::Run;
+use super::sites::SiteRow;
+use super::table::{Column, TableFile};
+use super::{calls, messages, ranks, requests, sites};
+
+/// Those with a file for each node, and those with one file.
+pub const TABLES: [&str; 5] = ["requests", "calls", "messages", "ranks", "sites"];
+
+/// Who is told how far writing is, and says whether to go on.
+pub struct Told<'a> {
+    /// So many more rows were written.
+    pub wrote: &'a (dyn Fn(u64) + Sync),
+    /// Asked now and then.
+    pub is_stopped: &'a (dyn Fn() -> bool + Sync),
+}
+
+/// Rows of one table of one node, or of a table that has one file.
+enum Task {
+    Requests,
+    Calls,
+    Messages,
+}
+
+/// Writes everything into `directory`.
+///
+/// # Errors
+/// A file cannot be written, or `told` wants to stop.
+pub fn write(
+    run: &Run<'_>,
+    names: &mut dyn NameFrames,
+    directory: &Path,
+    told: &Told<'_>,
+) -> Result<()> {
+    write_sites(run, names, &directory.join("sites.parquet"))?;
+    write_ranks(run, &directory.join("ranks.parquet"))?;
+    let mut nodes: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (place, rank) in run.trace().ranks.iter().enumerate() {
+        nodes.entry(rank.node).or_default().push(place);
+    }
+    let mut tasks = Vec::new();
+    for (&node, ranks) in &nodes {
+        let partition = partition(&run.rank(ranks[0]).info().host, node as usize);
+        for (task, table) in [Task::Requests, Task::Calls, Task::Messages].into_iter().zip(TABLES) {
+            let path = directory.join(table).join(&partition).join("part-0.parquet");
+            tasks.push((task, ranks.as_slice(), path));
+        }
+    }
+    tasks.into_par_iter().try_for_each(|(task, ranks, path)| {
+        let part = Part { run, ranks, path, told };
+        match task {
+            Task::Requests => part.write_requests(),
+            Task::Calls => part.write_calls(),
+            Task::Messages => part.write_messages(),
+        }
+    })
+}
+
+fn write_sites(run: &Run<'_>, names: &mut dyn NameFrames, path: &Path) -> Result<()> {
+    let places = &run.trace().places;
+    let mut file = TableFile::create(path, sites::columns())?;
+    for site in places.site_ids() {
+        let frame = places.site(site).frame.map(|frame| names.name(frame).swap_remove(0));
+        let name = frame.as_ref().map(|frame| frame.short());
+        file.push(SiteRow { id: site.number(), call: places.call(site), frame, name })?;
+    }
+    file.finish()
+}
+
+fn write_ranks(run: &Run<'_>, path: &Path) -> Result<()> {
+    let mut file = TableFile::create(path, ranks::columns())?;
+    for place in 0..run.trace().ranks.len() {
+        file.push(RankRow { run, place })?;
+    }
+    file.finish()
+}
+
+/// One file of a node's rows.
+struct Part<'a> {
+    run: &'a Run<'a>,
+    /// Places of the node's ranks.
+    ranks: &'a [usize],
+    path: PathBuf,
+    told: &'a Told<'a>,
+}
+
+impl<'a> Part<'a> {
+    fn write_requests(&self) -> Result<()> {
+        let mut out = self.create(requests::columns())?;
+        for &rank in self.ranks {
+            let overlapped = self.run.overlapped(rank)?;
+            for half in self.run.trace().halves(rank) {
+                if half.operation.is_request && !half.operation.is_second_half {
+                    let receive = self.second_half(&half);
+                    let achieved = overlapped.of(&half);
+                    out.push(Request::new(self.run, half, receive, achieved))?;
+                }
+            }
+        }
+        out.finish()
+    }
+
+    fn write_calls(&self) -> Result<()> {
+        let mut out = self.create(calls::columns())?;
+        for &rank in self.ranks {
+            let trace = self.run.rank(rank);
+            let receives = self.receives(rank);
+            for index in 0..trace.calls.len() {
+                let receive = receives.get(&index).map(|&half| self.run.trace().half(rank, half));
+                out.push(CallRow::new(self.run, rank, index, receive))?;
+            }
+            for index in 0..trace.other_calls.len() {
+                out.push(CallRow::other(self.run, rank, index))?;
+            }
+        }
+        out.finish()
+    }
+
+    fn write_messages(&self) -> Result<()> {
+        let mut out = self.create(messages::columns())?;
+        for &rank in self.ranks {
+            for send in self.run.trace().halves(rank) {
+                let is_send = send.operation.direction == Direction::Send;
+                let partner = self.run.trace().partner(&send).filter(|_| is_send);
+                if let Some(receive) = partner {
+                    out.push(Message::new(self.run, send, receive))?;
+                }
+            }
+        }
+        out.finish()
+    }
+
+    fn create<R>(&self, columns: Vec<Column<R>>) -> Result<Counted<'_, R>> {
+        let file = TableFile::create(&self.path, columns)?;
+        Ok(Counted { file, told: self.told, held: 0 })
+    }
+
+    /// The half that receives, which stands behind the one that sends.
+    fn second_half(&self, first: &Half<'a>) -> Option<Half<'a>> {
+        let trace = self.run.trace();
+        let next = first.index + 1;
+        let is_there = next < trace.ranks[first.rank].endpoints.len();
+        let second = is_there.then(|| trace.half(first.rank, next))?;
+        let is_of_it = second.operation.is_second_half
+            && second.call == first.call
+            && second.post_begin == first.post_begin;
+        is_of_it.then_some(second)
+    }
+
+    /// By the place of a blocking call its half that receives, of those that do both.
+    fn receives(&self, rank: usize) -> BTreeMap<usize, usize> {
+        let trace = self.run.rank(rank);
+        let endpoints = trace.endpoints.iter().enumerate();
+        let is_receive = |endpoint: &lapscope_analysis::trace::Endpoint| {
+            let operation = &trace.operations[endpoint.operation as usize];
+            operation.is_second_half && !operation.is_request && endpoint.call != NONE
+        };
+        endpoints
+            .filter(|(_, endpoint)| is_receive(endpoint))
+            .map(|(index, endpoint)| (endpoint.call as usize, index))
+            .collect()
+    }
+}
+
+/// A file whose rows are told of, and which is not written to its end when that is not wanted any more.
+struct Counted<'a, R> {
+    file: TableFile<R>,
+    told: &'a Told<'a>,
+    held: u64,
+}
+
+impl<R> Counted<'_, R> {
+    fn push(&mut self, row: R) -> Result<()> {
+        self.held += 1;
+        if self.file.push(row)? {
+            self.tell()?;
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self) -> Result<()> {
+        (self.told.wrote)(std::mem::take(&mut self.held));
+        if (self.told.is_stopped)() {
+            bail!("interrupted");
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<()> {
+        self.tell()?;
+        self.file.finish()
+    }
+}

@@ -60,6 +60,17 @@ count_ctest() {
         END { print p + 0, f + 0, 0 }'
 }
 
+count_pytest() {
+    awk -v name="$1" '
+        /^FAILED|^ERROR/ { print name ": " $2 }
+        /^([0-9]+ [a-z]+,? )+in [0-9.]+s/ { for (i = 2; i <= NF; i++) {
+            if ($i ~ /^passed/) p += $(i-1)
+            if ($i ~ /^(failed|errors?)/) f += $(i-1)
+            if ($i ~ /^skipped/) s += $(i-1)
+        } }
+        END { print p + 0, f + 0, s + 0 }'
+}
+
 # Time is bounded, whatever hangs. With times of tests, which libtest prints where RUSTC_BOOTSTRAP is set for it alone.
 cargo_test() {
     timeout -k 30 3600 cargo test --no-fail-fast "$@" -- -Z unstable-options --report-time
@@ -88,8 +99,9 @@ without_launchers() {
     else
         echo "NOT TESTED: calls against the standard (no pympistandard)" | tee $kept/standard.log
     fi
-    suite "units of data, analysis and bench" count_cargo cargo_test -p lapscope-data -p lapscope-analysis -p lapscope-bench --lib
+    suite "units of data, analysis, bench and columns" count_cargo cargo_test -p lapscope-data -p lapscope-analysis -p lapscope-bench -p lapscope-columns --lib
     suite "command line" count_cargo cargo_test -p lapscope --lib --bins --tests
+    suite "Python package" count_pytest timeout -k 30 900 tests/python.sh
     suite "support of tests" count_cargo cargo_test -p lapscope-tests -p lapscope-fixture --lib
 }
 
@@ -115,7 +127,7 @@ launched() {
 # Downloads beside compilers; `make check` has fetched what the build needs of them. Tests of the command are built later,
 # beside launches.
 prepare() {
-    tests/mpis.sh >$kept/mpis.log 2>&1 &
+    { tests/mpis.sh && tests/python.sh environment; } >$kept/mpis.log 2>&1 &
     local mpis=$!
     make --no-print-directory build && cargo test -p lapscope-tests --no-run
     local status=$?

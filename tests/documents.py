@@ -15,7 +15,7 @@ WIDTH = 100
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ +(.*)")
 # `cli/src/lib.rs`, `cli/src/commands/NAME.rs`: a file by its path from the root; NAME is any name
-NAMED = re.compile(r"`((?:cli|crates|docs|examples|interposer|schema|tests)/[\w./*{},-]+)`")
+NAMED = re.compile(r"`((?:cli|crates|docs|examples|interposer|python|schema|tests)/[\w./*{},-]+)`")
 
 
 def documents():

@@ -1,0 +1,84 @@
+"""The command ``lapscope``, which does the work."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any, Dict, Optional, Union
+
+from .errors import CommandNotFound, RunError
+
+log = logging.getLogger("lapscope")
+
+AnyPath = Union[str, "os.PathLike[str]"]
+
+#: Names the command where ``PATH`` does not lead to it.
+VARIABLE = "LAPSCOPE_BIN"
+
+INSTALL = f"install it (make install in lapscope's sources), set {VARIABLE}, or name it: lapscope.open(..., command=PATH)"
+
+
+class Command:
+    """Finds the command and runs it.
+
+    Args:
+        path: the executable; else ``LAPSCOPE_BIN`` names it, else it is looked for in ``PATH``.
+
+    Raises:
+        CommandNotFound: there is none.
+    """
+
+    def __init__(self, path: Optional[AnyPath] = None) -> None:
+        self.path = _find(path)
+
+    def run(self, *arguments: AnyPath) -> str:
+        """Standard output of the command; what it says on standard error is logged.
+
+        Raises:
+            CommandNotFound: it cannot be started.
+            RunError: it failed, and said why.
+        """
+        line = [str(self.path), *(os.fspath(argument) for argument in arguments)]
+        try:
+            done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        except OSError as error:
+            raise CommandNotFound(f"{self.path} cannot be started: {error.strerror}; {INSTALL}") from error
+        said = _said(done.stderr)
+        if done.returncode != 0:
+            raise RunError(said or f"{' '.join(line)} ended with code {done.returncode}")
+        for sentence in said.splitlines():
+            log.warning("%s", sentence)
+        return done.stdout.decode("utf-8", "replace")
+
+    def json(self, *arguments: AnyPath) -> Dict[str, Any]:
+        """What the command answers with ``--format json``, as docs/json.md describes it.
+
+        Raises:
+            CommandNotFound, RunError: as :meth:`run`.
+        """
+        answer = json.loads(self.run(*arguments, "--format", "json"))
+        assert isinstance(answer, dict)
+        return answer
+
+
+def _find(path: Optional[AnyPath]) -> Path:
+    named, by = (path, "command") if path is not None else (os.environ.get(VARIABLE), VARIABLE)
+    if named:
+        found = shutil.which(named)
+        if found is None:
+            raise CommandNotFound(f"{by} names {os.fspath(named)}, which is no program; {INSTALL}")
+        return Path(found)
+    found = shutil.which("lapscope")
+    if found is None:
+        raise CommandNotFound(f"there is no command lapscope in PATH; {INSTALL}")
+    return Path(found)
+
+
+def _said(stderr: bytes) -> str:
+    """Without the name that the command puts in front."""
+    lines = stderr.decode("utf-8", "replace").strip().splitlines()
+    return "\n".join(line[len("lapscope: ") :] if line.startswith("lapscope: ") else line for line in lines)

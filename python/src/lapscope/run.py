@@ -1,0 +1,132 @@
+"""A recorded run."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Dict, Optional, Sequence, Type
+
+import pyarrow
+import pyarrow.dataset
+
+from .command import AnyPath, Command
+from .errors import RunError
+
+#: Hosts are text, also where all of them look like numbers.
+_NODES = pyarrow.dataset.partitioning(pyarrow.schema([("node", pyarrow.string())]), flavor="hive")
+
+
+class Run:
+    """A run; use :func:`open` to make one.
+
+    Tables are described in docs/parquet.md: times are nanoseconds, moments are on one clock, sizes are bytes. They are
+    exported when the first of them is asked for.
+    """
+
+    def __init__(self, path: AnyPath, command: Command, tables: Optional[AnyPath]) -> None:
+        self.path = Path(path)
+        self._command = command
+        self._kept = None if tables is None else Path(tables)
+        self._temporary: Optional[tempfile.TemporaryDirectory[str]] = None
+
+    def requests(self, columns: Optional[Sequence[str]] = None, filter: Optional[Any] = None) -> pyarrow.Table:
+        """One row for each request, with the host of its rank as ``node``.
+
+        Args:
+            columns: those that are wanted; all when not given.
+            filter: rows that are wanted, a ``pyarrow.compute.Expression``.
+        """
+        return self._partitioned("requests", columns, filter)
+
+    def calls(self, columns: Optional[Sequence[str]] = None, filter: Optional[Any] = None) -> pyarrow.Table:
+        """One row for each call that blocked, ended requests or managed something; arguments as of :meth:`requests`."""
+        return self._partitioned("calls", columns, filter)
+
+    def messages(self, columns: Optional[Sequence[str]] = None, filter: Optional[Any] = None) -> pyarrow.Table:
+        """One row for each matched message, with the sender's host as ``node``; arguments as of :meth:`requests`."""
+        return self._partitioned("messages", columns, filter)
+
+    def ranks(self) -> pyarrow.Table:
+        """One row for each process."""
+        return pyarrow.dataset.dataset(self.tables / "ranks.parquet").to_table()
+
+    def sites(self) -> pyarrow.Table:
+        """One row for each call site, which other tables refer to by ``site_id``."""
+        return pyarrow.dataset.dataset(self.tables / "sites.parquet").to_table()
+
+    def report(self) -> Dict[str, Any]:
+        """What ``lapscope report`` says, with all call sites; keys are described in docs/json.md."""
+        return self.json("report", "--top", "0")
+
+    def overlap(self) -> Dict[str, Any]:
+        """What ``lapscope overlap`` says, with all call sites; keys are described in docs/json.md."""
+        return self.json("overlap", "--top", "0")
+
+    def json(self, command: str, *options: str) -> Dict[str, Any]:
+        """What any command that reads a run answers with ``--format json``: ``run.json("thresholds", "--rank", "3")``."""
+        return self._command.json(command, *options, self.path)
+
+    @property
+    def tables(self) -> Path:
+        """The directory of Parquet files, which are exported now unless they were before.
+
+        Raises:
+            RunError: the run cannot be read, or the files cannot be written.
+        """
+        directory = self._kept
+        if directory is None:
+            if self._temporary is None:
+                self._temporary = tempfile.TemporaryDirectory(prefix="lapscope-tables-")
+            directory = Path(self._temporary.name) / "tables"
+        if not directory.exists():
+            self._command.run("export", "parquet", directory, self.path)
+        elif not (directory / "sites.parquet").is_file():
+            raise RunError(f"{directory} exists and holds no tables of lapscope; name another directory for them")
+        return directory
+
+    def close(self) -> None:
+        """Takes away what was exported, unless a directory was named for it. Tables that were read stay as they are."""
+        if self._temporary is not None:
+            self._temporary.cleanup()
+            self._temporary = None
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"lapscope.open({os.fspath(self.path)!r})"
+
+    def _partitioned(self, table: str, columns: Optional[Sequence[str]], filter: Optional[Any]) -> pyarrow.Table:
+        files = pyarrow.dataset.dataset(self.tables / table, format="parquet", partitioning=_NODES)
+        wanted = None if columns is None else list(columns)
+        return files.to_table(columns=wanted, filter=filter)
+
+
+def open(path: AnyPath, *, command: Optional[AnyPath] = None, tables: Optional[AnyPath] = None) -> Run:
+    """Opens a run.
+
+    Args:
+        path: run directory or database.
+        command: the executable ``lapscope``; else ``LAPSCOPE_BIN`` names it, else it is looked for in ``PATH``.
+        tables: directory for Parquet files: those that are there are taken, else they are exported into it. When not given,
+            they are in a temporary directory until the run is closed.
+
+    Raises:
+        CommandNotFound: there is no command ``lapscope``.
+        RunError: there is nothing of that name. What is wrong with a run shows when something is asked of it, as the same
+            error.
+    """
+    found = Command(command)
+    if not os.path.exists(path):
+        raise RunError(f"{os.fspath(path)}: there is no such run")
+    return Run(path, found, tables)

@@ -1,0 +1,21 @@
+"""A made run of eight ranks on two nodes, and a command that reads it: tests/python.sh names both."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Iterator
+
+import lapscope
+import pytest
+
+
+@pytest.fixture(scope="session")
+def path() -> Path:
+    return Path(os.environ["LAPSCOPE_TEST_RUN"])
+
+
+@pytest.fixture(scope="session")
+def run(path: Path) -> Iterator[lapscope.Run]:
+    with lapscope.open(path) as run:
+        yield run

@@ -1,0 +1,119 @@
+"""Tables against what the command itself says."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+from pathlib import Path
+
+import lapscope
+import pyarrow.compute as compute
+import pytest
+
+
+def total(run: lapscope.Run, column: str) -> int:
+    value = compute.sum(run.requests(columns=[column])[column]).as_py()
+    assert isinstance(value, int)
+    return value
+
+
+def test_sums_are_those_of_overlap(run: lapscope.Run) -> None:
+    totals = run.overlap()["totals"]
+    assert run.requests().num_rows == totals["requests"] > 0
+    for column in ["bytes", "post_ns", "exposed_ns", "exposed_late_partner_ns", "exposed_transfer_ns", "reference_ns"]:
+        assert total(run, column) == totals[column], column
+    assert totals["exposed_ns"] > 0
+
+
+def test_messages_have_both_ends(run: lapscope.Run) -> None:
+    messages = run.messages()
+    assert messages.num_rows == run.overlap()["matching"]["messages"] > 0
+    later = compute.greater(messages["receive_completion_end_ns"], messages["send_post_begin_ns"])
+    assert compute.all(later).as_py()
+
+
+def test_calls_are_those_of_the_database(run: lapscope.Run, path: Path) -> None:
+    sql = "SELECT count(*), sum(duration_ns) FROM call"
+    counted = lapscope.Command().run("sql", path, sql, "--format", "csv").splitlines()[-1]
+    calls = run.calls(columns=["duration_ns"])
+    assert counted == f"{calls.num_rows},{compute.sum(calls['duration_ns'])}"
+    assert calls.num_rows == 3440
+
+
+def test_nodes_are_partitions_and_rows_can_be_chosen(run: lapscope.Run) -> None:
+    hosts = set(run.ranks()["node"].to_pylist())
+    assert len(hosts) == 2
+    some = run.requests(columns=["rank", "node"], filter=compute.field("node") == sorted(hosts)[0])
+    assert set(some["rank"].to_pylist()) == {0, 1, 2, 3}
+    assert set(run.requests(columns=["node"])["node"].to_pylist()) == hosts
+
+
+def test_sites_have_names(run: lapscope.Run) -> None:
+    sites = run.sites().to_pylist()
+    used = set(run.requests(columns=["site_id"])["site_id"].to_pylist())
+    assert used <= {site["site_id"] for site in sites}
+    assert {site["call"] for site in sites} >= {"MPI_Isend", "MPI_Irecv", "MPI_Waitall"}
+
+
+def test_tables_can_be_kept(path: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "tables"
+    with lapscope.open(path, tables=kept) as run:
+        rows = run.ranks().num_rows
+    written = (kept / "ranks.parquet").stat().st_mtime_ns
+    with lapscope.open(path, tables=kept) as again:
+        assert again.ranks().num_rows == rows == 8
+    assert (kept / "ranks.parquet").stat().st_mtime_ns == written
+
+
+def test_what_was_not_kept_goes(path: Path) -> None:
+    run = lapscope.open(path)
+    tables = run.tables
+    assert tables.is_dir()
+    run.close()
+    assert not tables.exists()
+
+
+def test_no_command(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with pytest.raises(lapscope.CommandNotFound, match="command names .*nowhere, which is no program; install it"):
+        lapscope.open(path, command=tmp_path / "nowhere")
+    monkeypatch.setenv("LAPSCOPE_BIN", str(tmp_path / "nowhere"))
+    with pytest.raises(lapscope.CommandNotFound, match="LAPSCOPE_BIN names"):
+        lapscope.open(path)
+    monkeypatch.delenv("LAPSCOPE_BIN")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(lapscope.CommandNotFound, match="no command lapscope in PATH"):
+        lapscope.open(path)
+
+
+def test_a_command_that_cannot_be_started(path: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "lapscope"
+    broken.write_bytes(b"\x7fELF, and then nothing of the kind")
+    broken.chmod(0o755)
+    with pytest.raises(lapscope.CommandNotFound, match="cannot be started"):
+        lapscope.open(path, command=broken).report()
+
+
+def test_not_a_run(tmp_path: Path) -> None:
+    with pytest.raises(lapscope.RunError, match="there is no such run"):
+        lapscope.open(tmp_path / "nothing")
+    with lapscope.open(tmp_path) as empty, pytest.raises(lapscope.RunError, match=str(tmp_path)):
+        empty.requests()
+    with lapscope.open(tmp_path, tables=tmp_path) as mixed_up, pytest.raises(lapscope.RunError, match="no tables"):
+        mixed_up.requests()
+
+
+def test_a_damaged_run_says_what_is_wrong(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "rank-0.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
+    with lapscope.open(tmp_path) as run:
+        with pytest.raises(lapscope.RunError, match="rank-0.db") as said:
+            run.messages()
+        assert not str(said.value).startswith("lapscope: ")
+
+
+def test_part_of_a_run_is_read_and_the_rest_is_told(
+    path: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    subprocess.run(["cp", *sorted(str(file) for file in path.glob("rank-[0-5].db")), str(tmp_path)], check=True)
+    with caplog.at_level(logging.WARNING, logger="lapscope"), lapscope.open(tmp_path) as run:
+        assert run.ranks().num_rows == 6
+    assert any("no data of 2 of 8 ranks (6-7)" in message for message in caplog.messages), caplog.messages

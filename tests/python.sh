@@ -1,0 +1,45 @@
+#!/bin/sh
+# The Python package, held against types and tested on a made run, in an environment of its own: build/python.
+# What cannot be installed is named and not tested.
+#
+#   tests/python.sh environment   makes or renews it
+#   tests/python.sh               tests
+set -eu
+cd "$(dirname "$0")/.."
+directory=$PWD/build/python
+python=$directory/bin/python
+log=build/python.log
+
+pip() { "$python" -m pip --disable-pip-version-check --quiet "$@" >>"$log" 2>&1 </dev/null; }
+
+# Requirements are looked at again when they have changed; the package itself is always the present one.
+environment() {
+    wanted=$(cksum <python/pyproject.toml)
+    if [ "$(cat "$directory/ready" 2>/dev/null)" != "$wanted" ]; then
+        rm -rf "$directory"
+        mkdir -p build
+        : >"$log"
+        python3 -m venv "$directory" >>"$log" 2>&1 && pip install "./python[test]" && echo "$wanted" >"$directory/ready"
+    else
+        pip install --no-deps --no-build-isolation --force-reinstall ./python
+    fi
+}
+
+if ! environment; then
+    rm -rf "$directory/ready"
+    echo "NOT TESTED: the Python package, as its environment could not be made; $log has the reason"
+    exit 0
+fi
+if [ "${1:-}" = environment ]; then exit 0; fi
+
+made=$directory/made
+rm -rf "$made"
+# eight ranks on two nodes, neighbours in a grid, one of them slow
+${CARGO:-cargo} run --quiet -p lapscope --example synthetic -- "$made" 8 200 --ranks-per-node 4 --stencil 2 \
+    --collective-every 40 --slow-rank 3
+${CARGO:-cargo} build --quiet -p lapscope --bin lapscope
+export LAPSCOPE_TEST_RUN="$made" LAPSCOPE_BIN="$PWD/target/debug/lapscope" PYTHONDONTWRITEBYTECODE=1
+export LAPSCOPE_CALIBRATION_DIR="$directory/none"
+cd python
+"$python" -m mypy src tests
+"$python" -m pytest "$@"

@@ -5,6 +5,7 @@
 pub mod exposure;
 pub mod groups;
 mod later;
+mod measured;
 pub mod request;
 mod side;
 pub mod sums;
@@ -16,11 +17,11 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use self::groups::{KindRow, LatePair, LocalityRow, Named, RankRow, SiteRow, SizeRow, TimeRow};
+pub use self::measured::Measured;
 pub use self::side::EagerLimits;
 use self::side::Sides;
 use self::sums::{BlockingNumbers, BlockingSums, Numbers, Sums};
 pub(crate) use self::walk::reference_time;
-pub use self::walk::Measured;
 use self::walk::{Slices, Walk};
 use self::witness::Witness;
 use super::problem::Problem;
@@ -116,17 +117,21 @@ pub fn measure_with<W: Witness>(
     witness: impl Fn(usize) -> W + Sync,
 ) -> (Measured, Vec<W>) {
     let slices = slices(trace);
-    let wanted: Vec<usize> = (0..trace.ranks.len())
+    let wanted: Vec<usize> = trace
+        .focus()
         .filter(|&place| ranks.is_empty() || ranks.contains(&trace.ranks[place].info().rank))
         .collect();
     let sides = Sides { trace, eager };
     let walk = |rank: usize| {
         let walk = Walk::new(trace, rank, reference, sides, slices, witness(rank));
         let (found, witness) = walk.run(progress);
-        ((rank, found), witness)
+        (Measured::of_rank(&trace.ranks[rank], rank, found, slices), vec![witness])
     };
-    let (ranks, witnesses) = wanted.into_par_iter().map(walk).unzip();
-    (Measured { ranks, slices }, witnesses)
+    let both = |(sums, mut witnesses): (Measured, Vec<W>), (more, others): (Measured, Vec<W>)| {
+        witnesses.extend(others);
+        (sums.merge(more), witnesses)
+    };
+    wanted.into_par_iter().map(walk).reduce(|| (Measured::nothing(slices), Vec::new()), both)
 }
 
 fn slices(trace: &Trace) -> Slices {
@@ -148,13 +153,12 @@ impl Overlap {
     ) -> Overlap {
         let mut totals = Sums::default();
         let mut blocking = BlockingSums::default();
-        for (_, cell) in measured.ranks.iter().flat_map(|(_, found)| &found.cells) {
-            totals += &cell.requests;
-            blocking += &cell.blocking;
+        for rank in measured.ranks.values() {
+            totals += &rank.requests;
+            blocking += &rank.blocking;
         }
-        let unattributed = measured.ranks.iter().map(|(_, found)| found.unattributed).sum();
-        let run_ns =
-            measured.ranks.iter().map(|&(rank, _)| trace.ranks[rank].info().run_time()).sum();
+        let unattributed = measured.ranks.values().map(|rank| rank.unattributed).sum();
+        let run_ns = measured.places().map(|place| trace.ranks[place].info().run_time()).sum();
         let mut named = Named::new(trace, measured, names);
         let mut sites = named.sites();
         let mut blocking_sites = named.blocking();
@@ -163,10 +167,10 @@ impl Overlap {
             sites.truncate(options.top);
             blocking_sites.truncate(options.top);
         }
-        let cells = measured.ranks.iter().flat_map(|(_, found)| &found.cells);
-        let generalized: u64 = cells
-            .filter(|(key, _)| key.kind == Kind::Generalized)
-            .map(|(_, cell)| cell.requests.requests)
+        let sizes = measured.sizes.iter();
+        let generalized: u64 = sizes
+            .filter(|((kind, _), _)| *kind == Kind::Generalized)
+            .map(|(_, sums)| sums.requests)
             .sum();
         let mut notes = reference_notes(reference, &totals, generalized);
         notes.extend(summary_note(trace));

@@ -13,13 +13,13 @@ mod samples;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use bins::Bins;
 pub use bins::Point;
 pub use curve::Curve;
 pub use quicker::{Disagreement, Which};
+pub use samples::Samples;
 
 use crate::stats::upper_median;
 use crate::trace::Locality;
@@ -129,18 +129,18 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Time and memory do not depend on the order of samples and hardly on their number.
+    /// Time and memory hardly depend on the number of samples.
     pub fn fit<'a>(
         samples: impl IntoIterator<Item = Sample>,
         collectives: impl IntoIterator<Item = CollectiveSample<'a>>,
         source: Source,
     ) -> Reference {
         let mut fit = Fit::default();
-        for sample in samples {
-            fit.add(sample);
+        for (key, sample) in (0..).zip(samples) {
+            fit.add(sample, key);
         }
-        for sample in collectives {
-            fit.add_collective(sample);
+        for (key, sample) in (0..).zip(collectives) {
+            fit.add_collective(sample, key);
         }
         fit.finish(source)
     }
@@ -267,30 +267,32 @@ pub struct TakenLocality {
     pub bytes: [u64; 2],
 }
 
-/// Samples on their way to a [`Reference`].
-#[derive(Debug, Default)]
-struct Fit<'a> {
+/// Samples on their way to a [`Reference`]: of some ranks or of all. What is merged in any order comes to the same.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Fit {
     /// Messages to ranks with higher numbers, and to others.
     localities: [[Bins; 2]; 3],
     /// By blocking call, whether it was the non-blocking one, and ranks.
-    collectives: FxHashMap<(&'a str, bool, u32), Bins>,
+    collectives: BTreeMap<(String, bool, u32), Bins>,
 }
 
-impl<'a> Fit<'a> {
-    fn add(&mut self, sample: Sample) {
+impl Fit {
+    /// `key` tells the sample from all others.
+    fn add(&mut self, sample: Sample, key: u64) {
         // ranks of one node have one clock, so their directions differ in nothing that a mean would mend
         let is_back = sample.locality == Locality::Network && !sample.is_upwards;
         self.localities[sample.locality as usize][usize::from(is_back)].add(
             sample.bytes,
             sample.ns,
             sample.is_disturbed,
+            key,
         );
     }
 
-    fn add_collective(&mut self, sample: CollectiveSample<'a>) {
-        let key = (sample.call, sample.is_request, sample.ranks);
-        let bins = self.collectives.entry(key).or_default();
-        bins.add(sample.bytes, sample.ns, sample.is_disturbed);
+    fn add_collective(&mut self, sample: CollectiveSample<'_>, key: u64) {
+        let of = (sample.call.to_owned(), sample.is_request, sample.ranks);
+        let bins = self.collectives.entry(of).or_default();
+        bins.add(sample.bytes, sample.ns, sample.is_disturbed, key);
     }
 
     /// Whether times are of ranks that lacked processors, as there are no others.
@@ -300,7 +302,8 @@ impl<'a> Fit<'a> {
     }
 
     /// What both have seen.
-    fn merge(mut self, other: Fit<'a>) -> Fit<'a> {
+    #[must_use]
+    fn merge(mut self, other: Fit) -> Fit {
         for (bins, more) in
             self.localities.iter_mut().flatten().zip(other.localities.into_iter().flatten())
         {
@@ -329,7 +332,7 @@ impl<'a> Fit<'a> {
         for ((call, is_request, ranks), mut bins) in self.collectives {
             let points = bins.points();
             if !points.is_empty() {
-                let name = if is_request { nonblocking_name(call) } else { call.to_owned() };
+                let name = if is_request { nonblocking_name(&call) } else { call };
                 let curves = reference.collectives.entry(name).or_default();
                 curves.insert(ranks, curve_of(points));
             }

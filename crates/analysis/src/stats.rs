@@ -67,6 +67,14 @@ pub fn student_975(freedom: f64) -> f64 {
     terms.iter().rev().fold(0.0, |sum, term| sum / freedom + term)
 }
 
+/// All bits of `n` mixed: a pseudo-random number for each count (the finalizer of splitmix64).
+pub fn scramble(n: u64) -> u64 {
+    let n = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    n ^ (n >> 31)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

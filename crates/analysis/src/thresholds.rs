@@ -11,7 +11,7 @@ mod sentences;
 mod slack;
 mod split;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::reference::Reference;
 use crate::trace::{Locality, Trace};
@@ -153,11 +153,30 @@ impl Thresholds {
         ranks: &[Rank],
         declared: Vec<Declared>,
     ) -> Thresholds {
+        Evidence::of(trace, reference, ranks).thresholds(trace, declared)
+    }
+}
+
+/// What the messages of some ranks show; what is merged in any order comes to the same.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Evidence(collect::ByLocality);
+
+impl Evidence {
+    /// Of messages that `ranks` of the trace's focus sent, all of them when there are none.
+    pub fn of(trace: &Trace, reference: &Reference, ranks: &[Rank]) -> Evidence {
+        Evidence(collect::collect(trace, reference, ranks))
+    }
+
+    #[must_use]
+    pub fn merge(self, other: Evidence) -> Evidence {
+        Evidence(collect::merge(self.0, other.0))
+    }
+
+    /// What all of it says.
+    pub fn thresholds(&self, trace: &Trace, declared: Vec<Declared>) -> Thresholds {
         let library = trace.ranks.first().map_or("", |rank| rank.info().mpi_library.as_str());
-        let localities: Vec<LocalityThresholds> = collect::collect(trace, reference, ranks)
-            .iter()
-            .map(|(&locality, cells)| of_locality(locality, cells, library, &declared))
-            .collect();
+        let of_locality = |(&locality, cells)| of_locality(locality, cells, library, &declared);
+        let localities: Vec<LocalityThresholds> = self.0.iter().map(of_locality).collect();
         let sentences = localities.iter().flat_map(sentences::of_locality).collect();
         Thresholds { localities, declared, sentences }
     }

@@ -10,7 +10,7 @@ use std::ops::{Add, AddAssign, Sub};
 
 use clap::ValueEnum;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use self::bounds::{LONGEST_NS, MOST, MOST_BYTES};
 
@@ -19,7 +19,9 @@ pub use rank::{Rank, RankKey};
 pub use watch::{LetGo, Side, Toucher, Watch, WatchLeftOut, WatchResult, Watcher};
 
 /// A duration, or a moment since its rank's epoch, in nanoseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Nanos(pub i64);
 
@@ -112,7 +114,9 @@ impl FromSql for Count {
 }
 
 /// A size in bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
@@ -136,7 +140,7 @@ impl FromSql for Bytes {
 }
 
 /// How a rank's recording ended; `rank.ended`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ended {
     Finalize,
@@ -157,7 +161,7 @@ impl FromSql for Ended {
 }
 
 /// What was full when a rank went on with sums; `rank.summarized`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Full {
     MaxMb,
     Disk,
@@ -186,7 +190,7 @@ impl Full {
 }
 
 /// A row of `processor`: what a rank's thread that called MPI_Init got, from there to MPI_Finalize.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Processor {
     /// On a processor.
     pub run: Nanos,
@@ -197,7 +201,7 @@ pub struct Processor {
 }
 
 /// A row of `rank`: one process that was one rank. Times are since its epoch.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RankInfo {
     pub key: RankKey,
     pub rank: Rank,
@@ -240,7 +244,18 @@ impl RankInfo {
 
 /// What a call or request does; `operation.kind`.
 #[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, ValueEnum,
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    ValueEnum,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -323,7 +338,7 @@ pub enum Category {
 }
 
 /// A row of `module`, without the load address, which differs from rank to rank.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Module {
     pub path: String,
     /// Hexadecimal; empty when the file had none.
@@ -351,7 +366,7 @@ pub fn is_mpi_library(path: &str) -> bool {
 }
 
 /// A return address, in the numbering of its module; `module` indexes the modules of whoever holds the frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Frame {
     pub module: Option<u32>,
     pub address: u64,
@@ -360,7 +375,7 @@ pub struct Frame {
 }
 
 /// A call path, innermost frame first.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CallPath {
     pub frames: Vec<Frame>,
     pub truncated: bool,

@@ -4,6 +4,7 @@
 pub mod group;
 mod read;
 
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::num::NonZeroU32;
@@ -42,7 +43,7 @@ impl<T: Clone + Eq + Hash> Interner<T> {
 }
 
 /// A call path of the run. Never zero, so that none at all takes no room of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CallPathId(NonZeroU32);
 
 impl CallPathId {
@@ -58,11 +59,13 @@ impl CallPathId {
 
 /// A path to an instruction of the run that touched a watched word. It is no call path by which MPI was called, so that it makes
 /// no call site.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct InstructionId(u32);
 
 /// A call site of the run: what is summed by place is summed by this. In the order of [`UnnamedSite`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct SiteId(u32);
 
 impl SiteId {
@@ -73,7 +76,7 @@ impl SiteId {
 }
 
 /// One MPI function called at one place, not named yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct UnnamedSite {
     /// Index into [`Places::calls`].
     pub call: u32,
@@ -84,7 +87,7 @@ pub struct UnnamedSite {
 }
 
 /// All places of a run.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Places {
     /// Those that were called.
     pub calls: Vec<CallName>,
@@ -101,7 +104,7 @@ pub struct Places {
 }
 
 /// What a file's ids are in the run.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct FileIds {
     /// By `call_name.id`.
     calls: FxHashMap<i64, u32>,

@@ -3,22 +3,23 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::trace::{Trace, NONE};
 use lapscope_data::places::SiteId;
 
-/// That one rank waited for another. Moments as in [`Trace`].
-#[derive(Debug, Clone, Copy)]
+/// That one rank waited for another. Moments as in [`Trace`](crate::trace::Trace).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Wait {
     pub begin: i64,
     pub end: i64,
-    /// Operation of the call that waited.
-    pub by: u32,
-    /// A place in [`Trace::ranks`].
+    /// The call that waited.
+    pub by: SiteId,
+    /// A place in [`Trace::ranks`](crate::trace::Trace::ranks).
     pub whom: u32,
-    /// Operation of the other end's post or call; [`NONE`]: the same as `by`, in a collective.
-    pub post: u32,
+    /// The other end's post or call; in a collective the same as `by`.
+    pub awaited: SiteId,
+    /// The awaited rank was outside MPI for most of that time.
+    pub is_outside: bool,
 }
 
 /// What the rank did where a chain of waits began.
@@ -43,22 +44,21 @@ pub(super) struct Origin {
 
 /// The waits of a run.
 pub(super) struct Chains<'a> {
-    trace: &'a Trace,
     /// By rank, in order.
     waits: &'a BTreeMap<u32, Vec<Wait>>,
 }
 
 impl<'a> Chains<'a> {
-    pub fn new(trace: &'a Trace, waits: &'a BTreeMap<u32, Vec<Wait>>) -> Chains<'a> {
-        Chains { trace, waits }
+    pub fn new(waits: &'a BTreeMap<u32, Vec<Wait>>) -> Chains<'a> {
+        Chains { waits }
     }
 
     /// For each call that waited for ranks which were inside MPI themselves: where that began, by time.
     pub fn origins(&self) -> BTreeMap<SiteId, BTreeMap<Origin, i64>> {
         let mut origins: BTreeMap<SiteId, BTreeMap<Origin, i64>> = BTreeMap::new();
         for (&rank, waits) in self.waits {
-            for wait in waits.iter().filter(|wait| !self.is_outside(wait)) {
-                let of_site = origins.entry(self.site(rank, wait.by)).or_default();
+            for wait in waits.iter().filter(|wait| !wait.is_outside) {
+                let of_site = origins.entry(wait.by).or_default();
                 *of_site.entry(self.origin(rank, *wait)).or_default() += wait.end - wait.begin;
             }
         }
@@ -70,8 +70,8 @@ impl<'a> Chains<'a> {
         let mut wait = first;
         loop {
             let rank = wait.whom;
-            let at = |doing| Origin { doing, rank, site: self.awaited(met[met.len() - 1], &wait) };
-            if self.is_outside(&wait) {
+            let at = |doing| Origin { doing, rank, site: wait.awaited };
+            if wait.is_outside {
                 return at(Doing::Computing);
             }
             if met.contains(&rank) {
@@ -81,12 +81,6 @@ impl<'a> Chains<'a> {
             met.push(rank);
             wait = next;
         }
-    }
-
-    /// Whether the awaited rank was outside MPI for most of that time.
-    fn is_outside(&self, wait: &Wait) -> bool {
-        let presence = &self.trace.ranks[wait.whom as usize].presence;
-        presence.outside(wait.begin, wait.end) * 2 >= wait.end - wait.begin
     }
 
     /// The longest wait of a rank during another's, as much of it as is; it has to be most of that.
@@ -102,17 +96,5 @@ impl<'a> Chains<'a> {
         let longest = cut.max_by_key(|wait| wait.end - wait.begin)?;
         let is_most = (longest.end - longest.begin) * 2 >= during.end - during.begin;
         is_most.then_some(longest)
-    }
-
-    /// Where the awaited rank came to, when it came.
-    fn awaited(&self, by: u32, wait: &Wait) -> SiteId {
-        match wait.post {
-            NONE => self.site(by, wait.by),
-            post => self.site(wait.whom, post),
-        }
-    }
-
-    fn site(&self, rank: u32, operation: u32) -> SiteId {
-        self.trace.ranks[rank as usize].operations[operation as usize].site
     }
 }

@@ -3,18 +3,20 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use super::chain::Wait;
 use super::serial::{joins, Join};
 use super::sums::{join_ranges, Late, Sums};
 use crate::overlap::exposure::{Bounds, Exposure};
 use crate::overlap::witness::{Awaited, Waited, Witness};
-use crate::trace::{Direction, Half, Operation, Trace, NONE};
+use crate::stats::scramble;
+use crate::trace::{Direction, Half, Operation, Trace};
 use lapscope_data::model::Kind;
 use lapscope_data::places::SiteId;
 
 /// What has the same cure at the same place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) enum Finding {
     /// Nobody entered MPI in the computation in front of this completing call.
     Test(SiteId),
@@ -42,7 +44,7 @@ pub(super) enum Finding {
 }
 
 /// Everything found on some ranks.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Gathered {
     pub(super) findings: FxHashMap<Finding, Sums>,
     /// Waiting for partners, by rank.
@@ -160,18 +162,31 @@ impl<'a> Gatherer<'a> {
         if waited < SHORT.max((rank.end - rank.init_end) / PART) {
             return;
         }
-        let (whom, post) = match waited_for.awaited {
-            Awaited::Partner(half) => {
-                let endpoint = &self.trace.ranks[half.rank].endpoints[half.index];
-                (half.rank as u32, endpoint.operation)
-            }
-            Awaited::Member(member) => (member, NONE),
+        let by = self.call_site(self.rank, call);
+        let (whom, awaited) = match waited_for.awaited {
+            Awaited::Partner(half) => (half.rank as u32, half.operation.site),
+            Awaited::Member(member) => (member, by),
             Awaited::Unknown => return,
         };
         let begin = waited_for.half.completion_begin.unwrap_or(waited_for.half.post_begin);
-        let by = rank.calls[call as usize].operation;
-        let wait = Wait { begin, end: begin + waited, by, whom, post };
+        let end = begin + waited;
+        if !self.is_looked_at(begin) {
+            return;
+        }
+        let past = self.trace.past(&waited_for.half, whom as usize);
+        let is_outside = past.outside(begin, end) * 2 >= waited;
+        let wait = Wait { begin, end, by, whom, awaited, is_outside };
         self.gathered.waits.entry(self.rank as u32).or_default().push(wait);
+    }
+
+    /// Of very many waits those of some stretches of time are kept, the same on all ranks, so that a chain of them is whole.
+    fn is_looked_at(&self, moment: i64) -> bool {
+        /// Rows of a run of which all waits are kept.
+        const MOST_ROWS: u64 = 30_000_000;
+        const STRETCHES: i128 = 1_024;
+        let rows = self.trace.roster.rows();
+        let stretch = i128::from(moment) * STRETCHES / i128::from(self.trace.run_ns().max(1));
+        rows <= MOST_ROWS || scramble(stretch as u64) % rows < MOST_ROWS
     }
 
     /// What joining the call with a later one is a cure for: all the time that it waited for others where that kept sends from
@@ -236,7 +251,8 @@ impl<'a> Gatherer<'a> {
         };
         let begin = waited_for.half.completion_begin.unwrap_or(waited_for.half.post_begin);
         let late = partner.map(|partner| {
-            let outside = self.trace.ranks[partner as usize].presence.outside(begin, begin + ns);
+            let past = self.trace.past(&waited_for.half, partner as usize);
+            let outside = past.outside(begin, begin + ns);
             let bytes = waited_for.half.bytes().0;
             (partner, Late { ns, outside, calls: 1, bytes: Some((bytes, bytes)) })
         });

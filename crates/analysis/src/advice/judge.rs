@@ -39,9 +39,9 @@ impl Gathered {
         names: &mut dyn NameFrames,
     ) -> Vec<Advice> {
         for waits in self.waits.values_mut() {
-            waits.sort_by_key(|wait| wait.begin);
+            waits.sort_unstable();
         }
-        let origins = Chains::new(trace, &self.waits).origins();
+        let origins = Chains::new(&self.waits).origins();
         let mut judge = Judge { trace, setting, run_time, names, origins };
         let judged = Moves(setting.reach).take(judge_findings(&self, setting.limits));
         let pieces = merge(judged, &trace.places, judge.names);

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::overlap::exposure::Exposure;
 use lapscope_data::places::SiteId;
 
 /// What is known of a finding. Ranks are places in [`Trace::ranks`], times nanoseconds.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Sums {
     pub parts: Exposure,
     /// What of these parts there is at least, and at most.
@@ -41,7 +43,7 @@ pub(super) struct Sums {
 }
 
 /// Time that one rank waited for another to arrive.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct Late {
     pub ns: i64,
     /// Of it the partner was outside MPI.

@@ -4,9 +4,6 @@ use crate::thresholds::{Threshold, Thresholds, Verdict};
 use crate::trace::{Direction, Half, Trace};
 use lapscope_data::model::Mode;
 
-/// Members of a collective whose absences are looked at.
-const MOST_MEMBERS: usize = 64;
-
 /// Who is at the other side.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Who<'a> {
@@ -102,7 +99,11 @@ impl<'a> Sides<'a> {
             Who::End(end) if is_done(end, moment) => Some(moment),
             Who::End(end) => self.trace.next_inside(end, moment),
             Who::Collective(own, last) if own.rank == *last as usize => Some(moment),
-            Who::Collective(_, last) => self.trace.ranks[*last as usize].presence.next(moment),
+            // who comes last is inside from then on, and may be a rank that was not read
+            Who::Collective(own, last) => match self.trace.last_member(own) {
+                Some((begin, rank)) if rank == *last && moment <= begin => Some(begin),
+                _ => self.trace.ranks[*last as usize].presence.next(moment),
+            },
         }
     }
 
@@ -111,16 +112,14 @@ impl<'a> Sides<'a> {
     pub fn absent(self, side: &Side<'a>, begin: i64, end: i64) -> (i64, Culprit<'a>) {
         match &side.who {
             Who::End(half) => (self.absent_half(half, begin, end), (half.rank as u32, Some(*half))),
-            Who::Collective(own, last) => {
-                let others = self.trace.members(own).filter(|member| member.rank != own.rank);
-                others
-                    .take(MOST_MEMBERS)
-                    .map(|member| {
-                        (self.absent_half(&member, begin, end), (member.rank as u32, None))
-                    })
-                    .max_by_key(|(absent, _)| *absent)
-                    .unwrap_or((0, (*last, None)))
-            }
+            // members that block are inside until it is done
+            Who::Collective(own, last) if !own.operation.is_request => (0, (*last, None)),
+            Who::Collective(own, last) => self
+                .trace
+                .other_members(own)
+                .map(|member| (self.absent_half(&member, begin, end), (member.rank as u32, None)))
+                .max_by_key(|(absent, _)| *absent)
+                .unwrap_or((0, (*last, None))),
         }
     }
 

@@ -2,14 +2,14 @@
 
 use std::ops::AddAssign;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::exposure::Exposure;
 use super::request::Achieved;
 use lapscope_data::model::Nanos;
 
 /// Sums over requests that have something in common. Nanoseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sums {
     pub requests: u64,
     pub bytes: u64,
@@ -226,7 +226,7 @@ impl From<&Sums> for Numbers {
 }
 
 /// Sums over blocking calls: no window, so nothing was overlapped.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockingSums {
     pub calls: u64,
     pub bytes: u64,

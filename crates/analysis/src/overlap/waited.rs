@@ -3,7 +3,7 @@
 use super::exposure::{Bounds, Exposure, Partner, Starved, Wait};
 use super::side::{Culprit, Side, Sides};
 use crate::reference::Estimate;
-use crate::trace::{Direction, Half};
+use crate::trace::{Direction, Half, Past};
 
 /// Calls shorter than this waited for nobody, nanoseconds.
 const SHORT_WAIT: i64 = 1_000;
@@ -134,7 +134,9 @@ impl<'a> Group<'a> {
         });
         let mut others = taken.map(|wait| wait.split(&mut outside));
         let blamed = came_last.map(|critical| (critical.half, critical.culprit)).or(away_longest);
-        let partner = blamed.map(|(_, (rank, _))| rank as usize);
+        let partner = blamed.map(|(half, (rank, _))| {
+            sides.trace.past(&sides.trace.half(own, half as usize), rank as usize)
+        });
         for found in others.iter_mut().chain([&mut exposed]) {
             found.lay_to_processors(self.wait.starved(found, sides, own, partner));
         }
@@ -152,25 +154,24 @@ impl Wait {
         exposed: &Exposure,
         sides: Sides<'_>,
         own: usize,
-        partner: Option<usize>,
+        partner: Option<Past<'_>>,
     ) -> Starved {
         if !sides.trace.is_starved() || self.end - self.begin < SHORT_WAIT {
             return Starved::default();
         }
-        let ranks = &sides.trace.ranks;
-        let of = |rank: usize, from: i64, to: i64| ranks[rank].starvation.within(from, to);
         let came = self.begin + exposed.late_partner;
         let moving = came + exposed.no_remote_progress;
         let late = partner.filter(|_| exposed.late_partner > 0).map(|partner| {
-            let left = ranks[partner].presence.left_before(came).unwrap_or(self.begin);
-            of(partner, left.min(self.begin), came)
+            let left = partner.left_before(came).unwrap_or(self.begin);
+            partner.starved_within(left.min(self.begin), came)
         });
         let outside = partner.filter(|_| exposed.no_remote_progress > 0);
-        let other = partner.map_or(0, |partner| of(partner, moving, self.end));
+        let other = partner.map_or(0, |partner| partner.starved_within(moving, self.end));
+        let rest = sides.trace.ranks[own].starvation.within(moving, self.end);
         Starved {
             late: late.unwrap_or(0),
-            outside: outside.map_or(0, |partner| of(partner, came, self.end)),
-            rest: of(own, moving, self.end).max(other),
+            outside: outside.map_or(0, |partner| partner.starved_within(came, self.end)),
+            rest: rest.max(other),
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Goes through the requests of one rank, completing call by completing call.
 
+use std::ops::AddAssign;
+
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use super::exposure::{Bounds, Exposure};
 use super::later::Later;
@@ -38,20 +41,40 @@ pub(super) struct CulpritKey {
 }
 
 /// Time waited for somebody.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Blame {
     pub late: i64,
     pub outside: i64,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+impl Blame {
+    pub fn total(&self) -> i64 {
+        self.late.saturating_add(self.outside)
+    }
+}
+
+impl AddAssign for Blame {
+    fn add_assign(&mut self, other: Blame) {
+        self.late = self.late.saturating_add(other.late);
+        self.outside = self.outside.saturating_add(other.outside);
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct OverlapCell {
     pub requests: Sums,
     pub blocking: BlockingSums,
 }
 
+impl AddAssign<&OverlapCell> for OverlapCell {
+    fn add_assign(&mut self, other: &OverlapCell) {
+        self.requests += &other.requests;
+        self.blocking += &other.blocking;
+    }
+}
+
 /// Equal parts of the run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct Slices {
     pub begin: i64,
     pub length: i64,
@@ -75,14 +98,6 @@ pub(super) struct RankFound {
     pub completed_in: FxHashMap<(u32, u32), i64>,
     /// Completing time of requests whose start was not seen.
     pub unattributed: i64,
-}
-
-/// Sums of a run, not yet put together for reading.
-#[derive(Debug)]
-pub struct Measured {
-    /// Places in [`Trace::ranks`] of the ranks that were asked for, and what was found of each.
-    pub(super) ranks: Vec<(usize, RankFound)>,
-    pub(super) slices: Slices,
 }
 
 /// Where an operation's requests are summed, and how long they take with nothing in between.
@@ -344,9 +359,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         if let Some((half, culprit)) = culprit.filter(|_| blame != Blame::default()) {
             let cell = self.places[self.operation_of(half as usize)].cell;
             let key = culprit_key(self.trace, cell, culprit);
-            let sum = self.found.culprits.entry(key).or_default();
-            sum.late += blame.late;
-            sum.outside += blame.outside;
+            *self.found.culprits.entry(key).or_default() += blame;
         }
     }
 

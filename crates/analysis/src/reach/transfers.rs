@@ -39,7 +39,7 @@ impl Transfers {
         for rank in measured.places() {
             transfers.add_rank(trace, rank, reference);
         }
-        transfers.exposed = measured.exposed_by_completion(trace);
+        transfers.exposed = measured.exposed_by_completion();
         transfers.waited_for = measured.waited_for();
         transfers
     }

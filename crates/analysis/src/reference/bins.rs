@@ -1,7 +1,9 @@
 //! Samples put together by size: a bounded, evenly drawn part of each bin is kept, so that memory and the time of the
 //! sorting behind it do not grow with the run.
 
-use crate::stats;
+use serde::{Deserialize, Serialize};
+
+use crate::stats::{self, scramble};
 
 /// Bins to an octave of sizes.
 const PER_OCTAVE: u32 = 8;
@@ -31,55 +33,54 @@ pub struct Point {
     pub of_run: bool,
 }
 
-/// A uniform sample of what was added (Vitter's algorithm R), the same for the same input.
-#[derive(Debug, Default)]
+/// A uniform sample of what was added: those that a hash of their keys puts first (bottom-k sampling). So it depends neither
+/// on the order in which they come nor on how they are spread over what is merged.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Kept {
     count: u64,
-    bytes: f64,
-    kept: Vec<i64>,
+    bytes: u128,
+    /// By the hash of their keys; up to twice as many as are kept in the end.
+    kept: Vec<(u64, i64)>,
 }
 
 impl Kept {
-    fn add(&mut self, bytes: u64, ns: i64) {
+    fn add(&mut self, bytes: u64, ns: i64, key: u64) {
         self.count += 1;
-        self.bytes += bytes as f64;
-        if self.kept.len() < KEPT {
-            self.kept.push(ns);
-            return;
-        }
-        let place = (u128::from(scramble(self.count)) * u128::from(self.count)) >> 64;
-        if let Some(kept) = self.kept.get_mut(place as usize) {
-            *kept = ns;
+        self.bytes += u128::from(bytes);
+        self.keep((scramble(key), ns));
+    }
+
+    fn keep(&mut self, sample: (u64, i64)) {
+        self.kept.push(sample);
+        if self.kept.len() >= 2 * KEPT {
+            self.prune();
         }
     }
 
-    /// An even part of both: as much of each as there was of it.
-    fn merge(&mut self, other: Kept) {
-        let of_both = self.count + other.count;
-        if of_both <= KEPT as u64 {
-            self.kept.extend(other.kept);
-        } else {
-            let mut sides = [self.kept.iter().cycle(), other.kept.iter().cycle()];
-            let drawn = (0..KEPT as u64).filter_map(|place| {
-                let draw = (u128::from(scramble(of_both + place)) * u128::from(of_both)) >> 64;
-                sides[usize::from(draw as u64 >= self.count)].next().copied()
-            });
-            self.kept = drawn.collect();
+    fn prune(&mut self) {
+        if self.kept.len() > KEPT {
+            self.kept.select_nth_unstable(KEPT);
+            self.kept.truncate(KEPT);
         }
-        self.count = of_both;
+    }
+
+    fn merge(&mut self, other: Kept) {
+        self.count += other.count;
         self.bytes += other.bytes;
+        other.kept.into_iter().for_each(|sample| self.keep(sample));
     }
 
     fn point(&mut self) -> Option<Point> {
+        self.prune();
         if self.kept.len() < FEWEST {
             return None;
         }
-        self.kept.sort_unstable();
-        let sorted: Vec<f64> = self.kept.iter().map(|&ns| ns as f64).collect();
+        let mut sorted: Vec<f64> = self.kept.iter().map(|&(_, ns)| ns as f64).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
         // a time is at least 1 ns
         let quantile = |share| stats::quantile(&sorted, share).map(|ns| ns.max(1.0));
         Some(Point {
-            bytes: self.bytes / self.count as f64,
+            bytes: self.bytes as f64 / self.count as f64,
             ns: quantile(LOW_END)?,
             low_ns: quantile(QUICKEST)?,
             high_ns: quantile(0.5)?,
@@ -90,7 +91,7 @@ impl Kept {
 }
 
 /// What was measured around one size, by whether its ranks had processors meanwhile.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Bin {
     undisturbed: Kept,
     disturbed: Kept,
@@ -115,27 +116,20 @@ impl Bin {
     }
 }
 
-/// All bits of `n` mixed: a pseudo-random number for each count (the finalizer of splitmix64).
-fn scramble(n: u64) -> u64 {
-    let n = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    n ^ (n >> 31)
-}
-
 /// Samples of one curve.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Bins(Vec<Bin>);
 
 impl Bins {
-    pub(super) fn add(&mut self, bytes: u64, ns: i64, is_disturbed: bool) {
+    /// `key` tells the sample from all others, wherever it is looked at.
+    pub(super) fn add(&mut self, bytes: u64, ns: i64, is_disturbed: bool, key: u64) {
         let index = bin_of(bytes);
         if self.0.len() <= index {
             self.0.resize_with(index + 1, Bin::default);
         }
         let bin = &mut self.0[index];
         let kept = if is_disturbed { &mut bin.disturbed } else { &mut bin.undisturbed };
-        kept.add(bytes, ns);
+        kept.add(bytes, ns, key);
     }
 
     /// Whether points of it are of disturbed samples alone.
@@ -232,7 +226,7 @@ mod tests {
     fn a_bin_keeps_an_even_part() {
         let mut bins = Bins::default();
         for n in 0..100_000 {
-            bins.add(1000, n, false);
+            bins.add(1000, n, false, n as u64);
         }
         let [point] = bins.points()[..] else { panic!("one bin") };
         assert_eq!((point.bytes, point.samples), (1000.0, 100_000));
@@ -245,7 +239,7 @@ mod tests {
     fn an_error_of_clocks_cancels_between_both_directions() {
         let filled = |ns: i64| {
             let mut bins = Bins::default();
-            (0..100).for_each(|_| bins.add(1000, ns, false));
+            (0..100).for_each(|key| bins.add(1000, ns, false, key));
             bins
         };
         let [point] = filled(30_000).points_with(&mut filled(50_000))[..] else { panic!() };
@@ -259,14 +253,16 @@ mod tests {
         for (first, second) in [(100u64, 200u64), (100, 10_000), (90_000, 10_000), (1000, 1000)] {
             let filled = |count: u64, ns: i64| {
                 let mut bins = Bins::default();
-                (0..count).for_each(|_| bins.add(1000, ns, false));
+                let key = |number: u64| number + ((ns as u64) << 32);
+                (0..count).for_each(|number| bins.add(1000, ns, false, key(number)));
                 bins
             };
             let mut bins = filled(first, 1);
             bins.merge(filled(second, 2));
-            let bin = &bins.0[bin_of(1000)].undisturbed;
+            let bin = &mut bins.0[bin_of(1000)].undisturbed;
+            bin.prune();
             let share =
-                bin.kept.iter().filter(|&&ns| ns == 2).count() as f64 / bin.kept.len() as f64;
+                bin.kept.iter().filter(|(_, ns)| *ns == 2).count() as f64 / bin.kept.len() as f64;
             let expected = second as f64 / (first + second) as f64;
             assert!((share - expected).abs() < 0.08, "{first} and {second}: {share}");
             assert_eq!(bin.count, first + second);
@@ -276,22 +272,39 @@ mod tests {
     #[test]
     fn disturbed_samples_count_where_there_are_no_others() {
         let mut bins = Bins::default();
-        (0..100).for_each(|_| bins.add(1000, 90_000, true));
+        (0..100).for_each(|key| bins.add(1000, 90_000, true, key));
         let [point] = bins.points()[..] else { panic!("one bin") };
         assert_eq!((point.low_ns, point.ns, bins.is_disturbed()), (1.0, 90_000.0, true));
-        (0..3).for_each(|_| bins.add(1000, 20_000, false));
+        (0..3).for_each(|key| bins.add(1000, 20_000, false, key));
         let [point] = bins.points()[..] else { panic!("one bin") };
         assert_eq!((point.low_ns, point.ns), (20_000.0, 20_000.0));
         assert_eq!((point.samples, bins.is_disturbed()), (3, false));
     }
 
     #[test]
+    fn the_sample_does_not_depend_on_order_or_parts() {
+        let add =
+            |bins: &mut Bins, key: u64| bins.add(1000, (key * 7_919 % 10_007) as i64, false, key);
+        let (mut whole, mut backwards) = (Bins::default(), Bins::default());
+        (0..20_000).for_each(|key| add(&mut whole, key));
+        (0..20_000).rev().for_each(|key| add(&mut backwards, key));
+        let mut parts = Bins::default();
+        for part in 0..7 {
+            let mut bins = Bins::default();
+            (0..20_000).filter(|key| key % 7 == part).for_each(|key| add(&mut bins, key));
+            parts.merge(bins);
+        }
+        assert_eq!(whole.points(), backwards.points());
+        assert_eq!(whole.points(), parts.points());
+    }
+
+    #[test]
     fn two_samples_are_too_few() {
         let mut bins = Bins::default();
-        bins.add(8, 100, false);
-        bins.add(8, 100, false);
+        bins.add(8, 100, false, 1);
+        bins.add(8, 100, false, 2);
         assert!(bins.points().is_empty());
-        bins.add(8, 300, false);
+        bins.add(8, 300, false, 3);
         assert_eq!((bins.points()[0].ns, bins.points()[0].high_ns), (100.0, 100.0));
     }
 }

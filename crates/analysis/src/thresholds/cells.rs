@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::evidence::{Completion, Post};
 
 /// Cells of one path beyond which sizes are put together.
@@ -10,7 +12,7 @@ const MOST_CELLS: usize = 1 << 15;
 const BITS_TOGETHER: u32 = 7;
 
 /// The smallest and the largest of some sizes, bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extent {
     pub least: u64,
     pub most: u64,
@@ -23,10 +25,6 @@ impl Default for Extent {
 }
 
 impl Extent {
-    pub fn add(&mut self, size: u64) {
-        self.merge(&Extent { least: size, most: size });
-    }
-
     pub fn merge(&mut self, other: &Extent) {
         self.least = self.least.min(other.least);
         self.most = self.most.max(other.most);
@@ -34,7 +32,7 @@ impl Extent {
 }
 
 /// Messages of one size, with as many bytes on their way to the same receiver.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct SizeCell {
     post: [u64; 2],
     completion: [u64; 7],
@@ -74,7 +72,7 @@ impl SizeCell {
 }
 
 /// Where a message counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Key {
     /// Lower limit where sizes were put together.
     bytes: u64,
@@ -83,7 +81,7 @@ struct Key {
 }
 
 /// Cells in bounded memory: too many sizes are put together, with fewer and fewer significant bits.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Cells {
     bits: u32,
     cells: BTreeMap<Key, SizeCell>,
@@ -98,16 +96,14 @@ impl Default for Cells {
 impl Cells {
     /// The cell of a message. `earlier`: bytes on their way to the receiver before it.
     pub fn of(&mut self, bytes: u64, earlier: u64) -> &mut SizeCell {
-        if self.cells.len() >= MOST_CELLS {
-            self.coarsen();
-        }
         let together = bytes.saturating_add(earlier);
         let rounded = if earlier == 0 { 0 } else { keep_bits(together, BITS_TOGETHER) };
-        let key = Key { bytes: keep_bits(bytes, self.bits), together: rounded };
-        let cell = self.cells.entry(key).or_default();
-        cell.bytes.add(bytes);
-        cell.together.add(together);
-        cell
+        let exactly = |size| Extent { least: size, most: size };
+        let alone =
+            SizeCell { bytes: exactly(bytes), together: exactly(together), ..SizeCell::default() };
+        let key = Key { bytes, together: rounded };
+        self.add(key, &alone);
+        self.cells.entry(Key { bytes: keep_bits(bytes, self.bits), ..key }).or_default()
     }
 
     pub fn merge(&mut self, other: Cells) {
@@ -115,11 +111,17 @@ impl Cells {
             self.coarsen();
         }
         for (key, cell) in other.cells {
-            if self.cells.len() >= MOST_CELLS {
-                self.coarsen();
-            }
-            let key = Key { bytes: keep_bits(key.bytes, self.bits), ..key };
-            self.cells.entry(key).or_default().merge(&cell);
+            self.add(key, &cell);
+        }
+    }
+
+    /// Of all keys that come the most significant bits are kept with which there are not too many: in whatever order they
+    /// come, these are the same.
+    fn add(&mut self, key: Key, cell: &SizeCell) {
+        let key = Key { bytes: keep_bits(key.bytes, self.bits), ..key };
+        self.cells.entry(key).or_default().merge(cell);
+        while self.cells.len() > MOST_CELLS && self.bits > 1 {
+            self.coarsen();
         }
     }
 
@@ -130,7 +132,7 @@ impl Cells {
     fn coarsen(&mut self) {
         self.bits = match self.bits {
             u64::BITS => 12,
-            bits => (bits - 1).max(1),
+            bits => bits - 1,
         };
         for (key, cell) in std::mem::take(&mut self.cells) {
             let key = Key { bytes: keep_bits(key.bytes, self.bits), ..key };

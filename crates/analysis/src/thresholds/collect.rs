@@ -21,14 +21,15 @@ pub fn collect(trace: &Trace, reference: &Reference, ranks: &[Rank]) -> ByLocali
     let margins = Margins::of(trace);
     let is_wanted =
         |&rank: &usize| ranks.is_empty() || ranks.contains(&trace.ranks[rank].info().rank);
-    (0..trace.ranks.len())
+    let wanted: Vec<usize> = trace.focus().filter(is_wanted).collect();
+    wanted
         .into_par_iter()
-        .filter(is_wanted)
         .map(|rank| of_rank(trace, rank, &slack, &margins))
         .reduce(ByLocality::new, merge)
 }
 
-fn merge(mut a: ByLocality, b: ByLocality) -> ByLocality {
+/// What was found of other messages.
+pub fn merge(mut a: ByLocality, b: ByLocality) -> ByLocality {
     for (locality, cells) in b {
         a.entry(locality).or_default().merge(cells);
     }

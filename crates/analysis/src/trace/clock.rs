@@ -8,14 +8,16 @@
 //! Ranks of one node share a clock. Where their messages contradict that (containers with time name spaces, virtual
 //! machines under one name), each of these ranks counts as a node of its own here.
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::collective::Group;
 use super::operation::Direction;
-use super::{RankTrace, NONE};
-use lapscope_data::model::{CallName, Needs};
+use super::{RankTrace, Trace, NONE};
+use lapscope_data::model::Needs;
 
 /// Messages of one node that contradict its clock by more than this are no accident of measuring, nanoseconds.
 const TOLERANCE: i64 = 10_000;
@@ -25,7 +27,7 @@ const BINS: usize = 256;
 const MOST_DRIFT: f64 = 1e-3;
 
 /// How clocks were brought together.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Clocks {
     /// Clocks that were told apart: nodes, and ranks that contradict their node.
     pub clocks: usize,
@@ -37,7 +39,7 @@ pub struct Clocks {
 }
 
 /// What was taken off the moments of some ranks.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Correction {
     pub host: String,
     /// Ranks in the order of the run.
@@ -50,7 +52,7 @@ pub struct Correction {
 }
 
 /// A lead of one clock over another: nanoseconds at moment 0, and per nanosecond.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Line {
     pub offset: f64,
     pub drift: f64,
@@ -128,7 +130,9 @@ impl Bounds {
     }
 }
 
-/// The tightest bound of each part of the run.
+/// The tightest bound of each part of the run. Equally tight ones are told apart by their moments, so that what is put together
+/// in any order comes to the same.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Binned {
     length: i64,
     upper: BTreeMap<i64, (f64, f64)>,
@@ -146,19 +150,20 @@ impl Binned {
 
     /// Something began at `begin` on clock A and ended at `end` on clock B.
     fn forward(&mut self, begin: i64, end: i64) {
-        let bound = (begin as f64, (end - begin) as f64);
-        let best = self.upper.entry(begin / self.length).or_insert(bound);
-        if bound.1 < best.1 {
-            *best = bound;
-        }
+        keep_upper(&mut self.upper, begin / self.length, (begin as f64, (end - begin) as f64));
     }
 
     /// Something began at `begin` on clock B and ended at `end` on clock A.
     fn backward(&mut self, begin: i64, end: i64) {
-        let bound = (end as f64, (begin - end) as f64);
-        let best = self.lower.entry(end / self.length).or_insert(bound);
-        if bound.1 > best.1 {
-            *best = bound;
+        keep_lower(&mut self.lower, end / self.length, (end as f64, (begin - end) as f64));
+    }
+
+    fn merge(&mut self, other: Binned) {
+        for (bin, bound) in other.upper {
+            keep_upper(&mut self.upper, bin, bound);
+        }
+        for (bin, bound) in other.lower {
+            keep_lower(&mut self.lower, bin, bound);
         }
     }
 
@@ -170,44 +175,114 @@ impl Binned {
     }
 }
 
-/// Corrects all moments of `ranks`; the first clock stays.
-pub(super) fn correct(
-    ranks: &mut [RankTrace],
-    blocking_calls: &[CallName],
-    groups: &[Group],
-) -> Clocks {
-    let split_nodes = contradicted_nodes(ranks, blocking_calls, groups);
-    let clock_of = assign_clocks(ranks, &split_nodes);
-    let count = clock_of.iter().max().map_or(0, |&clock| clock + 1);
-    let mut clocks = Clocks { clocks: count, ..Clocks::default() };
-    let host = |node: &u32| {
-        ranks.iter().find(|rank| rank.node == *node).map(|rank| rank.info().host.clone())
-    };
-    clocks.split_nodes = split_nodes.iter().filter_map(host).collect();
-    if count < 2 {
-        return clocks;
+fn keep_upper(bounds: &mut BTreeMap<i64, (f64, f64)>, bin: i64, bound: (f64, f64)) {
+    let best = bounds.entry(bin).or_insert(bound);
+    if (bound.1, bound.0) < (best.1, best.0) {
+        *best = bound;
     }
-    let pairs = collect_bounds(ranks, blocking_calls, groups, &clock_of);
-    let lines = connect(count, &pairs);
-    for (clock, line) in lines.iter().enumerate().skip(1) {
-        let members: Vec<usize> =
-            (0..ranks.len()).filter(|&rank| clock_of[rank] == clock).collect();
-        let Some((line, margin)) = line else {
-            clocks.unconnected += 1;
-            continue;
+}
+
+fn keep_lower(bounds: &mut BTreeMap<i64, (f64, f64)>, bin: i64, bound: (f64, f64)) {
+    let best = bounds.entry(bin).or_insert(bound);
+    if (-bound.1, bound.0) < (-best.1, best.0) {
+        *best = bound;
+    }
+}
+
+/// What messages and collectives of some ranks say of clocks; what is merged in any order comes to the same.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Nodes on which something ended before it began.
+    contradicted: BTreeSet<u32>,
+    pairs: BTreeMap<(usize, usize), Binned>,
+}
+
+impl Evidence {
+    #[must_use]
+    pub fn merge(mut self, other: Evidence) -> Evidence {
+        self.contradicted.extend(other.contradicted);
+        for (pair, binned) in other.pairs {
+            match self.pairs.entry(pair) {
+                Entry::Occupied(mut known) => known.get_mut().merge(binned),
+                Entry::Vacant(free) => {
+                    free.insert(binned);
+                }
+            }
+        }
+        self
+    }
+}
+
+/// The clocks of a run, brought together.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Settled {
+    pub clocks: Clocks,
+    /// By rank, where its moments are to be corrected.
+    lines: Vec<Option<Line>>,
+}
+
+/// What evidence came to.
+pub enum Verdict {
+    Settled(Settled),
+    /// These nodes are several clocks: their ranks have to be looked at once more.
+    Split(Vec<u32>),
+}
+
+impl Settled {
+    /// From the evidence of all ranks, which was gathered with the ranks of the nodes `split` as clocks of their own.
+    pub fn of(ranks: &[RankTrace], split: &[u32], evidence: Evidence) -> Verdict {
+        let found: Vec<u32> = evidence.contradicted.into_iter().collect();
+        if found.iter().any(|node| !split.contains(node)) {
+            return Verdict::Split(found);
+        }
+        let clock_of = assign_clocks(ranks, split);
+        let count = clock_of.iter().max().map_or(0, |&clock| clock + 1);
+        let mut settled = Settled {
+            clocks: Clocks { clocks: count, ..Clocks::default() },
+            lines: vec![None; ranks.len()],
         };
-        clocks.corrections.push(Correction {
-            host: ranks[members[0]].info().host.clone(),
-            offset_ns: line.offset.round() as i64,
-            drift_ppm: line.drift * 1e6,
-            margin_ns: margin.round() as i64,
-            ranks: members.clone(),
-        });
-        for rank in members {
-            ranks[rank].map_moments(|moment| line.correct(moment));
+        let host = |node: &u32| {
+            ranks.iter().find(|rank| rank.node == *node).map(|rank| rank.info().host.clone())
+        };
+        settled.clocks.split_nodes = split.iter().filter_map(host).collect();
+        if count >= 2 {
+            let pairs = evidence.pairs.into_iter().map(|(key, binned)| (key, binned.bounds()));
+            settled.correct(ranks, &clock_of, &connect(count, &pairs.collect()));
+        }
+        Verdict::Settled(settled)
+    }
+
+    fn correct(&mut self, ranks: &[RankTrace], clock_of: &[usize], lines: &[Option<(Line, f64)>]) {
+        let mut members: Vec<Vec<usize>> = vec![Vec::new(); lines.len()];
+        for (rank, &clock) in clock_of.iter().enumerate() {
+            members[clock].push(rank);
+        }
+        for (line, members) in lines.iter().zip(members).skip(1) {
+            let Some((line, margin)) = line else {
+                self.clocks.unconnected += 1;
+                continue;
+            };
+            for &rank in &members {
+                self.lines[rank] = Some(*line);
+            }
+            self.clocks.corrections.push(Correction {
+                host: ranks[members[0]].info().host.clone(),
+                offset_ns: line.offset.round() as i64,
+                drift_ppm: line.drift * 1e6,
+                margin_ns: margin.round() as i64,
+                ranks: members,
+            });
         }
     }
-    clocks
+
+    /// Corrects the moments of ranks; those of the first clock stay.
+    pub fn apply(&self, ranks: &mut [RankTrace]) {
+        ranks.par_iter_mut().zip(&self.lines).for_each(|(rank, line)| {
+            if let Some(line) = line {
+                rank.map_moments(|moment| line.correct(moment));
+            }
+        });
+    }
 }
 
 /// Ranks of a node share a clock, unless their node is one of `split`.
@@ -232,55 +307,38 @@ struct Constraint {
     end: i64,
 }
 
-/// Nodes on which something ended before it began.
-fn contradicted_nodes(
-    ranks: &[RankTrace],
-    blocking_calls: &[CallName],
-    groups: &[Group],
-) -> Vec<u32> {
-    let mut contradicted = vec![false; ranks.len()];
-    each_constraint(ranks, blocking_calls, groups, &mut |constraint| {
-        let node = ranks[constraint.from].node;
-        if node == ranks[constraint.to].node && constraint.end + TOLERANCE < constraint.begin {
-            contradicted[node as usize] = true;
-        }
-    });
-    (0..).zip(contradicted).filter(|(_, is)| *is).map(|(node, _)| node).collect()
-}
-
-fn collect_bounds(
-    ranks: &[RankTrace],
-    blocking_calls: &[CallName],
-    groups: &[Group],
-    clock_of: &[usize],
-) -> BTreeMap<(usize, usize), Bounds> {
+/// What the messages that the ranks of the trace's focus received, and the collectives that they and the next in the communicator
+/// took part in, say of clocks.
+pub(super) fn evidence(trace: &Trace, groups: &[Group], split: &[u32]) -> Evidence {
+    let ranks = &trace.ranks;
+    let clock_of = assign_clocks(ranks, split);
     let length = ranks.iter().map(|rank| rank.end).max().unwrap_or(0);
-    let mut pairs: BTreeMap<(usize, usize), Binned> = BTreeMap::new();
-    each_constraint(ranks, blocking_calls, groups, &mut |constraint| {
-        let (from, to) = (clock_of[constraint.from], clock_of[constraint.to]);
-        let (begin, end) = (constraint.begin, constraint.end);
-        if from == to {
+    let mut found = Evidence::default();
+    each_constraint(trace, groups, &mut |Constraint { from, begin, to, end }| {
+        let node = ranks[from].node;
+        if node == ranks[to].node && end + TOLERANCE < begin {
+            found.contradicted.insert(node);
+        }
+        let (a, b) = (clock_of[from], clock_of[to]);
+        if a == b {
             return;
         }
-        let pair = (from.min(to), from.max(to));
-        let binned = pairs.entry(pair).or_insert_with(|| Binned::new(length));
-        if from < to {
+        let pair = (a.min(b), a.max(b));
+        let binned = found.pairs.entry(pair).or_insert_with(|| Binned::new(length));
+        if a < b {
             binned.forward(begin, end);
         } else {
             binned.backward(begin, end);
         }
     });
-    pairs.into_iter().map(|(key, binned)| (key, binned.bounds())).collect()
+    found
 }
 
-/// Messages, and of synchronising collectives each member with the next ones.
-fn each_constraint(
-    ranks: &[RankTrace],
-    blocking_calls: &[CallName],
-    groups: &[Group],
-    take: &mut dyn FnMut(Constraint),
-) {
-    for (to, rank) in ranks.iter().enumerate() {
+/// Messages, and of synchronising collectives each member with the next one.
+fn each_constraint(trace: &Trace, groups: &[Group], take: &mut dyn FnMut(Constraint)) {
+    let ranks = &trace.ranks;
+    for to in trace.focus() {
+        let rank = &ranks[to];
         for endpoint in &rank.endpoints {
             let operation = &rank.operations[endpoint.operation as usize];
             let is_matched = operation.direction == Direction::Receive && endpoint.partner != NONE;
@@ -293,27 +351,22 @@ fn each_constraint(
         }
     }
     for group in groups {
-        for pair in 0..group.members.len() {
-            let next = (pair + 1) % group.members.len();
-            collective_constraints(
-                ranks,
-                blocking_calls,
-                &group.members[pair],
-                &group.members[next],
-                take,
-            );
+        for (place, member) in group.members.iter().enumerate() {
+            let next = &group.members[(place + 1) % group.members.len()];
+            if trace.is_in_focus(member.0 as usize) {
+                collective_constraints(trace, member, next, take);
+            }
         }
     }
 }
 
 fn collective_constraints(
-    ranks: &[RankTrace],
-    blocking_calls: &[CallName],
+    trace: &Trace,
     (a, of_a): &(u32, Vec<u32>),
     (b, of_b): &(u32, Vec<u32>),
     take: &mut dyn FnMut(Constraint),
 ) {
-    let (a, b) = (*a as usize, *b as usize);
+    let (ranks, a, b) = (&trace.ranks, *a as usize, *b as usize);
     if a == b {
         return;
     }
@@ -325,7 +378,7 @@ fn collective_constraints(
     for (&of_a, &of_b) in of_a.iter().zip(of_b) {
         let operation = ranks[a].endpoints[of_a as usize].operation;
         let blocking = ranks[a].operations[operation as usize].blocking_call;
-        if blocking_calls[blocking as usize].needs != Some(Needs::All) {
+        if trace.blocking_calls[blocking as usize].needs != Some(Needs::All) {
             continue;
         }
         if let Some(((begin_a, end_a), (begin_b, end_b))) = times(a, of_a).zip(times(b, of_b)) {

@@ -1,15 +1,29 @@
 //! Brings the members of collectives together: all members of a communicator call its collectives in the same order
 //! (MPI-4.1 6.1), so the k-th of each belong together.
 
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
 use super::endpoint::NONE;
 use super::matching::{LaneKey, Order};
+use super::roster::CommKey;
+use super::starvation::Starved;
 use super::{Half, RankTrace, Trace};
 use lapscope_data::model::Needs;
 
+/// Visits to MPI that are kept of the rank that came last, and intervals in which it lacked a processor.
+const LATEST_VISITS: usize = 4;
+const LATEST_STARVED: usize = 8;
+/// Members of a larger communicator do not look at all others.
+const FEW_MEMBERS: usize = 64;
+/// So many on either side they look at.
+const NEXT: usize = 4;
+
 /// One collective, over all its members.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Collective {
-    /// Index into [`Trace::calls`]: the blocking call that does the same.
+    /// Index into [`Trace::blocking_calls`]: the blocking call that does the same.
     pub blocking_call: u32,
     /// Members that were recorded, of so many.
     pub members: u32,
@@ -24,16 +38,38 @@ pub struct Collective {
     pub agrees: bool,
 }
 
+/// What the rank that came last did before it came.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Before {
+    /// Its last visits to MPI, in order. Of what lies before them nothing is known.
+    visits: Vec<(i64, i64)>,
+    /// When it had no processor meanwhile.
+    starved: Vec<Starved>,
+}
+
+/// A collective as far as some of its members tell; what is merged in any order comes to the same.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Meeting {
+    collective: Collective,
+    before: Before,
+}
+
+/// The collectives of a run, by communicator and in order.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Meetings(BTreeMap<CommKey, Vec<Meeting>>);
+
 /// For one communicator: its collectives, and which endpoints of each member take part, in order.
 #[derive(Debug)]
 pub(super) struct Group {
-    /// Index of its first in [`Trace::collectives`].
+    pub key: CommKey,
+    /// Index of its first in [`Trace::collectives`], and how many there are.
     pub first: u32,
+    pub count: u32,
     /// Place of a rank, and its endpoints.
     pub members: Vec<(u32, Vec<u32>)>,
 }
 
-/// The members of all collectives.
+/// The members of all collectives, as far as their ranks were read.
 #[derive(Debug, Default)]
 pub struct Members(Vec<Group>);
 
@@ -43,11 +79,14 @@ impl Members {
         Members(groups)
     }
 
+    fn group(&self, collective: u32) -> Option<&Group> {
+        let behind = self.0.partition_point(|group| group.first <= collective);
+        behind.checked_sub(1).map(|index| &self.0[index])
+    }
+
     /// Place of each member's rank, and its endpoint.
     fn of(&self, collective: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let behind = self.0.partition_point(|group| group.first <= collective);
-        let group = behind.checked_sub(1).map(|index| &self.0[index]);
-        group.into_iter().flat_map(move |group| {
+        self.group(collective).into_iter().flat_map(move |group| {
             let number = (collective - group.first) as usize;
             group.members.iter().filter_map(move |(rank, all)| Some((*rank, *all.get(number)?)))
         })
@@ -55,8 +94,88 @@ impl Members {
 }
 
 impl Collective {
-    fn is_complete(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         self.agrees && self.members == self.comm_size
+    }
+
+    fn of_member(trace: &RankTrace, index: u32, place: u32) -> Collective {
+        let endpoint = &trace.endpoints[index as usize];
+        let operation = &trace.operations[endpoint.operation as usize];
+        Collective {
+            blocking_call: operation.blocking_call,
+            members: 1,
+            comm_size: operation.comm_size,
+            last_begin: endpoint.begin,
+            last_rank: place,
+            root: operation.peer,
+            root_begin: (operation.peer == Some(place)).then_some(endpoint.begin),
+            agrees: true,
+        }
+    }
+
+    fn merge(&mut self, other: &Collective) {
+        let what = |it: &Collective| (it.blocking_call, it.root, it.comm_size);
+        self.agrees &= other.agrees && what(self) == what(other);
+        (self.blocking_call, self.root, self.comm_size) = what(self).min(what(other));
+        self.members += other.members;
+        if is_later(other, self) {
+            (self.last_begin, self.last_rank) = (other.last_begin, other.last_rank);
+        }
+        self.root_begin = self.root_begin.max(other.root_begin);
+    }
+}
+
+/// Of those that came at once the first counts.
+fn is_later(a: &Collective, b: &Collective) -> bool {
+    (a.last_begin, std::cmp::Reverse(a.last_rank)) > (b.last_begin, std::cmp::Reverse(b.last_rank))
+}
+
+impl Before {
+    /// `end`: when it was done with the collective.
+    fn of(rank: &RankTrace, begin: i64, end: i64) -> Before {
+        let visits = rank.presence.latest(begin, LATEST_VISITS).to_vec();
+        let from = visits.first().map_or(begin, |visit| visit.0);
+        let mut starved: Vec<Starved> = rank.starvation.touching(from, end).copied().collect();
+        starved.drain(..starved.len().saturating_sub(LATEST_STARVED));
+        Before { visits, starved }
+    }
+
+    /// Nanoseconds of `begin..end` outside MPI, as far as is known.
+    pub fn outside(&self, begin: i64, end: i64) -> i64 {
+        let known_from = self.visits.first().map_or(begin, |visit| visit.0);
+        let begin = begin.max(known_from);
+        let inside = self.visits.iter().map(|visit| visit.1.min(end) - visit.0.max(begin));
+        (end - begin - inside.map(|ns| ns.max(0)).sum::<i64>()).max(0)
+    }
+
+    /// When it had left MPI last, before `moment`.
+    pub fn left_before(&self, moment: i64) -> Option<i64> {
+        self.visits.iter().rev().map(|visit| visit.1).find(|&end| end < moment)
+    }
+
+    /// Nanoseconds of `begin..end` in which it could have run and did not, about.
+    pub fn starved_within(&self, begin: i64, end: i64) -> i64 {
+        self.starved.iter().map(|interval| interval.share_of(begin, end)).sum()
+    }
+}
+
+impl Meetings {
+    /// Adds what other members tell.
+    #[must_use]
+    pub fn merge(mut self, other: Meetings) -> Meetings {
+        for (key, more) in other.0 {
+            let known = self.0.entry(key).or_default();
+            let both = known.len().min(more.len());
+            let mut more = more.into_iter();
+            for (meeting, more) in known.iter_mut().zip(more.by_ref().take(both)) {
+                if is_later(&more.collective, &meeting.collective) {
+                    meeting.before = more.before;
+                }
+                meeting.collective.merge(&more.collective);
+            }
+            known.extend(more);
+        }
+        self
     }
 }
 
@@ -67,13 +186,39 @@ impl Trace {
         Some((collective.last_begin, collective.last_rank))
     }
 
-    /// All that take part in the collective of `half`, itself among them.
+    /// All that take part in the collective of `half` and were read, itself among them.
     pub fn members<'a>(&'a self, half: &Half<'_>) -> impl Iterator<Item = Half<'a>> + 'a {
         let collective = self.collective(half).map(|_| half.partner);
         collective
             .into_iter()
             .flat_map(|collective| self.members.of(collective))
             .map(|(rank, endpoint)| self.half(rank as usize, endpoint as usize))
+    }
+
+    /// Other members of its collective: all of a small communicator, of a large one those next to it in the order of the run. They are
+    /// among the ranks that are read with it.
+    pub fn other_members<'a>(&'a self, half: &Half<'_>) -> impl Iterator<Item = Half<'a>> + 'a {
+        let collective = self.collective(half).map(|_| half.partner);
+        let group = collective.and_then(|collective| self.members.group(collective));
+        let own = half.rank as u32;
+        let others = group.map(|group| {
+            let known: Vec<u32> = group.members.iter().map(|(rank, _)| *rank).collect();
+            let all = self.roster.communicators.get(&group.key).map_or(&known[..], |all| all);
+            nearest(all, own)
+        });
+        let others = others.unwrap_or_default();
+        self.members(half).filter(move |member| others.contains(&(member.rank as u32)))
+    }
+
+    /// The communicator of a collective, the collective's number there, and how many there are.
+    pub(crate) fn meeting_of(&self, half: &Half<'_>) -> Option<(CommKey, u32, u32)> {
+        let group = self.collective(half).and_then(|_| self.members.group(half.partner))?;
+        Some((group.key, half.partner - group.first, group.count))
+    }
+
+    /// What the rank that came last to the collective of `half` did before.
+    pub fn before(&self, half: &Half<'_>) -> Option<&Before> {
+        self.collective(half).and_then(|_| self.before.get(half.partner as usize))
     }
 
     /// When everything began that a member of a collective had to wait for, and the place of the rank that was last: the
@@ -89,81 +234,130 @@ impl Trace {
             Needs::Lower | Needs::Neighbors | Needs::Other => None,
         }
     }
-}
 
-impl Trace {
     /// Notes anew when members began, after these moments were changed.
     pub fn time_collectives(&mut self) {
-        for collective in &mut self.collectives {
-            (collective.last_begin, collective.root_begin) = (i64::MIN, None);
-        }
         let members = std::mem::take(&mut self.members);
-        time(self, &members.0);
+        let meetings = meetings(self, &members.0);
+        for group in &members.0 {
+            self.take_meetings(group, &meetings);
+        }
         self.members = members;
     }
-}
 
-/// Numbers the collectives of every communicator and tells each endpoint which one it takes part in.
-pub(super) fn assemble(trace: &mut Trace, lanes: &[LaneKey], orders: &[Order]) -> Vec<Group> {
-    let mut groups = Vec::new();
-    for lane in (0..lanes.len()).filter(|&lane| lanes[lane].is_collective) {
-        let members: Vec<(u32, Vec<u32>)> = (0..)
-            .zip(orders)
-            .map(|(rank, order)| (rank, order.of(lane as u32, false).to_vec()))
-            .filter(|(_, endpoints)| !endpoints.is_empty())
-            .collect();
-        let group = Group { first: trace.collectives.len() as u32, members };
-        add_collectives(trace, &group);
-        groups.push(group);
-    }
-    groups
-}
-
-fn add_collectives(trace: &mut Trace, group: &Group) {
-    let first = group.first as usize;
-    let Trace { ranks, collectives, .. } = trace;
-    for (rank, endpoints) in &group.members {
-        let RankTrace { operations, endpoints: rows, .. } = &mut ranks[*rank as usize];
-        for (number, &index) in endpoints.iter().enumerate() {
-            let endpoint = &mut rows[index as usize];
-            let operation = &operations[endpoint.operation as usize];
-            endpoint.partner = (first + number) as u32;
-            let of_member = Collective {
-                blocking_call: operation.blocking_call,
-                members: 0,
-                comm_size: operation.comm_size,
-                last_begin: i64::MIN,
-                last_rank: NONE,
-                root: operation.peer,
-                root_begin: None,
-                agrees: true,
-            };
-            if collectives.len() == first + number {
-                collectives.push(of_member);
+    fn take_meetings(&mut self, group: &Group, meetings: &Meetings) {
+        for (place, meeting) in
+            (group.first as usize..).zip(meetings.0.get(&group.key).into_iter().flatten())
+        {
+            self.collectives[place] = meeting.collective;
+            if let Some(before) = self.before.get_mut(place) {
+                before.clone_from(&meeting.before);
             }
-            let collective = &mut collectives[first + number];
-            collective.members += 1;
-            collective.agrees &= collective.blocking_call == of_member.blocking_call
-                && collective.root == of_member.root;
+        }
+    }
+
+    /// Takes over the collectives of the run, and tells each endpoint which one it takes part in.
+    pub(super) fn join_meetings(&mut self, groups: &mut [Group], meetings: &Meetings) {
+        for group in groups {
+            group.first = self.collectives.len() as u32;
+            for meeting in meetings.0.get(&group.key).into_iter().flatten() {
+                self.collectives.push(meeting.collective);
+                self.before.push(meeting.before.clone());
+            }
+            group.count = self.collectives.len() as u32 - group.first;
+            for (rank, endpoints) in &group.members {
+                let rows = &mut self.ranks[*rank as usize].endpoints;
+                for (number, &index) in (group.first..).zip(endpoints) {
+                    rows[index as usize].partner = number;
+                }
+            }
         }
     }
 }
 
-/// Notes when members began; after the clocks were corrected.
-pub(super) fn time(trace: &mut Trace, groups: &[Group]) {
-    let Trace { ranks, collectives, .. } = trace;
+/// Of the members of a communicator, in order, those that `own` looks at.
+pub(super) fn nearest(members: &[u32], own: u32) -> Vec<u32> {
+    let size = members.len();
+    if size <= FEW_MEMBERS {
+        return members.iter().copied().filter(|&member| member != own).collect();
+    }
+    let Ok(place) = members.binary_search(&own) else { return Vec::new() };
+    let around = (1..=NEXT).flat_map(|step| [(place + step) % size, (place + size - step) % size]);
+    around.map(|place| members[place]).collect()
+}
+
+/// Which endpoints take part in the collectives of each communicator, in order.
+pub(super) fn groups(comms: &[CommKey], lanes: &[LaneKey], orders: &[Order]) -> Vec<Group> {
+    let mut members: BTreeMap<usize, Vec<(u32, Vec<u32>)>> = BTreeMap::new();
+    for (rank, order) in (0..).zip(orders) {
+        for lane in order.lanes().filter(|&lane| lanes[lane as usize].is_collective) {
+            let endpoints = order.of(lane, false).to_vec();
+            members.entry(lane as usize).or_default().push((rank, endpoints));
+        }
+    }
+    let group = |(lane, members): (usize, _)| Group {
+        key: comms[lanes[lane].comm as usize],
+        first: NONE,
+        count: 0,
+        members,
+    };
+    members.into_iter().map(group).collect()
+}
+
+/// What the members in the trace's focus tell of collectives; after the clocks were corrected.
+pub(super) fn meetings(trace: &Trace, groups: &[Group]) -> Meetings {
+    let mut found = Meetings::default();
     for group in groups {
+        let mut all: Vec<(Collective, u32)> = Vec::new();
         for (rank, endpoints) in &group.members {
+            if !trace.is_in_focus(*rank as usize) {
+                continue;
+            }
             for (number, &index) in endpoints.iter().enumerate() {
-                let collective = &mut collectives[group.first as usize + number];
-                let begin = ranks[*rank as usize].endpoints[index as usize].begin;
-                if begin > collective.last_begin {
-                    (collective.last_begin, collective.last_rank) = (begin, *rank);
-                }
-                if collective.root == Some(*rank) {
-                    collective.root_begin = Some(begin);
+                let one = Collective::of_member(&trace.ranks[*rank as usize], index, *rank);
+                match all.get_mut(number) {
+                    Some((known, last)) => {
+                        if is_later(&one, known) {
+                            *last = index;
+                        }
+                        known.merge(&one);
+                    }
+                    None => all.push((one, index)),
                 }
             }
         }
+        let meeting = |(collective, last): (Collective, u32)| {
+            let rank = &trace.ranks[collective.last_rank as usize];
+            let call = rank.calls.get(rank.endpoints[last as usize].call as usize);
+            let begin = collective.last_begin;
+            let end = call.map_or(rank.end, |call| call.begin + call.duration);
+            Meeting { collective, before: Before::of(rank, begin, end) }
+        };
+        if !all.is_empty() {
+            found.0.insert(group.key, all.into_iter().map(meeting).collect());
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_before_is_known_as_far_as_it_goes_back() {
+        let before = Before { visits: vec![(100, 200), (300, 400)], starved: Vec::new() };
+        assert_eq!(before.outside(200, 500), 200);
+        assert_eq!(before.outside(150, 350), 100);
+        assert_eq!(before.outside(0, 500), 200, "before 100 nothing is known");
+        assert_eq!((before.left_before(500), before.left_before(400)), (Some(400), Some(200)));
+    }
+
+    #[test]
+    fn members_look_at_all_others_or_at_the_next() {
+        assert_eq!(nearest(&[3, 5, 9], 5), [3, 9]);
+        let many: Vec<u32> = (0..100).map(|rank| rank * 2).collect();
+        assert_eq!(nearest(&many, 0), [2, 198, 4, 196, 6, 194, 8, 192]);
+        assert_eq!(nearest(&many, 1), [0u32; 0]);
     }
 }

@@ -1,6 +1,5 @@
 //! Puts files together: what each numbers for itself gets numbers of the run, and moments get one origin.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -9,80 +8,95 @@ use super::endpoint::NONE;
 use super::file::{FileOperation, FileTrace, RankRows};
 use super::matching::LaneKey;
 use super::operation::{Direction, Operation, RequestEnd};
+use super::roster::{CommKey, Member, Roster};
 use super::{RankTrace, Starvation, Trace};
 use crate::stats::upper_median;
 use lapscope_data::model::{CallName, Ended, Kind, Mode, Rank};
 use lapscope_data::places::{Interner, Places};
 
 /// Gives what files number for themselves numbers of the run.
-pub(super) struct Combiner {
+pub(super) struct Combiner<'a> {
     places: Arc<Places>,
+    roster: &'a Roster,
+    /// Number of the blocking call that does the same, by the call: the same whatever part of the run is read.
+    blocking_calls: Vec<u32>,
     /// By the call, and the one that says what kind of send it is.
     calls: FxHashMap<(u32, u32), (u32, Mode, CallName)>,
-    blocking_calls: Interner<CallName>,
     lanes: Interner<LaneKey>,
-    communicators: Interner<(i64, i64, i64)>,
-    /// Place of a rank in the run, by world, rank and life.
-    slots: HashMap<(Rank, i64), u32>,
-    order: Vec<(Rank, i64)>,
+    communicators: Interner<CommKey>,
 }
 
-impl Combiner {
-    pub fn new(places: &Arc<Places>, files: &[FileTrace]) -> Combiner {
-        let mut order: Vec<(Rank, i64)> = files
-            .iter()
-            .flat_map(|file| &file.definitions.ranks)
-            .map(|info| (info.rank, info.life))
-            .collect();
-        order.sort_unstable();
+/// What files have in common once they are put together.
+pub(super) struct Common {
+    pub lanes: Vec<LaneKey>,
+    /// [`LaneKey::comm`] indexes into this.
+    pub communicators: Vec<CommKey>,
+}
+
+impl<'a> Combiner<'a> {
+    pub fn new(places: &Arc<Places>, roster: &'a Roster, trace: &mut Trace) -> Combiner<'a> {
+        let mut distinct: Interner<CallName> = Interner::default();
+        let blocking = |call: &CallName| {
+            let name = call.blocking.clone();
+            distinct.intern(CallName { name, role: "BLOCK".into(), ..call.clone() }) as u32
+        };
+        let blocking_calls = places.calls.iter().map(blocking).collect();
+        trace.blocking_calls = distinct.values;
         Combiner {
             places: Arc::clone(places),
+            roster,
+            blocking_calls,
             calls: FxHashMap::default(),
-            blocking_calls: Interner::default(),
             lanes: Interner::default(),
             communicators: Interner::default(),
-            slots: (0..).zip(&order).map(|(place, &key)| (key, place)).collect(),
-            order,
         }
     }
 
-    pub fn combine(mut self, files: Vec<FileTrace>, trace: &mut Trace) -> Vec<LaneKey> {
-        trace.ranks.resize_with(self.order.len(), RankTrace::default);
+    /// Ranks without rows are there as well, with what the roster knows of them.
+    pub fn combine(mut self, files: Vec<FileTrace>, trace: &mut Trace) -> Common {
+        let bare = |member: &Member| RankTrace {
+            epoch: member.epoch,
+            init_end: member.info.init_end.0,
+            end: member.info.end.0,
+            info: Some(member.info.clone()),
+            ..RankTrace::default()
+        };
+        trace.ranks = self.roster.ranks().iter().map(bare).collect();
         for mut file in files {
             let rows = std::mem::take(&mut file.ranks);
             for (slot, rows) in rows.into_iter().enumerate() {
                 let info = &file.definitions.ranks[slot];
-                let place = self.slots[&(info.rank, info.life)];
-                trace.ranks[place as usize] = self.rank(&file, slot, place, rows);
+                let Some(place) = self.roster.place(info.rank, info.life) else { continue };
+                if file.is_wanted(slot) {
+                    self.fill(&mut trace.ranks[place as usize], &file, slot, place, rows);
+                }
             }
         }
         set_nodes_and_epochs(&mut trace.ranks);
-        trace.blocking_calls = self.blocking_calls.values;
-        self.lanes.values
+        Common { lanes: self.lanes.values, communicators: self.communicators.values }
     }
 
-    fn rank(&mut self, file: &FileTrace, slot: usize, place: u32, rows: RankRows) -> RankTrace {
-        let info = file.definitions.ranks[slot].clone();
-        let operations = rows
+    fn fill(
+        &mut self,
+        rank: &mut RankTrace,
+        file: &FileTrace,
+        slot: usize,
+        place: u32,
+        rows: RankRows,
+    ) {
+        let info = &file.definitions.ranks[slot];
+        rank.operations = rows
             .operations
             .iter()
             .map(|operation| self.operation(file, &info.rank, info.life, place, operation))
             .collect();
-        RankTrace {
-            epoch: file.epochs.get(&info.key).copied().unwrap_or(0),
-            init_end: info.init_end.0,
-            end: info.end.0,
-            operations,
-            endpoints: rows.endpoints,
-            calls: rows.calls,
-            other_calls: rows.other_calls,
-            threads: rows.threads,
-            observations: rows.observations,
-            presence: rows.presence,
-            starvation: Starvation::new(rows.starved),
-            node: 0,
-            info: Some(info),
-        }
+        rank.endpoints = rows.endpoints;
+        rank.calls = rows.calls;
+        rank.other_calls = rows.other_calls;
+        rank.threads = rows.threads;
+        rank.observations = rows.observations;
+        rank.presence = rows.presence;
+        rank.starvation = Starvation::new(rows.starved);
     }
 
     fn operation(
@@ -95,7 +109,7 @@ impl Combiner {
     ) -> Operation {
         let (blocking_call, mode, name) = self.names(row);
         let communicator = row.communicator_id.and_then(|id| file.communicators.get(&id));
-        let peer = row.peer.and_then(|peer| self.slots.get(&(rank.neighbor(peer), life)).copied());
+        let peer = row.peer.and_then(|peer| self.roster.place(rank.neighbor(peer), life));
         let direction = match row.kind {
             Kind::Send => Direction::Send,
             Kind::Recv => Direction::Receive,
@@ -104,8 +118,7 @@ impl Combiner {
         };
         let is_matched = row.posted_peer != Some(PROC_NULL) && is_matched(direction, row.ended);
         let key = communicator.and_then(|communicator| {
-            let key = (rank.world, communicator.identity, communicator.ordinal);
-            let comm = self.communicators.intern(key) as u32;
+            let comm = self.communicators.intern(communicator.key(rank.world)) as u32;
             LaneKey::of(comm, direction, place, peer, row.tag, mode, &name)
         });
         let lane = key.filter(|_| is_matched).map(|key| self.lanes.intern(key) as u32);
@@ -133,18 +146,16 @@ impl Combiner {
 
     /// The blocking call that does the same, the mode, and the call with the family of the one that says it.
     fn names(&mut self, row: &FileOperation) -> (u32, Mode, CallName) {
-        let (places, blocking_calls) = (&self.places, &mut self.blocking_calls);
+        let (places, blocking_calls) = (&self.places, &self.blocking_calls);
         let call = places.site(row.site).call;
         self.calls
             .entry((call, row.mode_call))
             .or_insert_with(|| {
                 let mode_call = &places.calls[row.mode_call as usize];
-                let name = mode_call.blocking.clone();
-                let blocking = CallName { name, role: "BLOCK".into(), ..mode_call.clone() };
                 let role = places.calls[call as usize].role.clone();
                 let mode = mode_call.mode.unwrap_or(Mode::Standard);
                 let call = CallName { role, ..mode_call.clone() };
-                (blocking_calls.intern(blocking) as u32, mode, call)
+                (blocking_calls[row.mode_call as usize], mode, call)
             })
             .clone()
     }

@@ -1,6 +1,6 @@
 //! Reads one file of a run, front to back.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
@@ -8,11 +8,17 @@ use rustc_hash::FxHashMap;
 use super::endpoint::{Call, Endpoint, Observation, OtherCall, Span, NONE};
 use super::operation::RequestEnd;
 use super::presence::Presence;
+use super::roster::{CommKey, Member};
 use super::row::TraceRow;
-use super::{Starved, Threads};
-use lapscope_data::db::{scan_operations, scan_rows, scan_tallies, Definitions, RowSink};
-use lapscope_data::model::{Bytes, CallName, CallRow, Kind, RankKey};
+use super::{Starvation, Starved, Threads};
+use lapscope_data::db::{
+    rows_to_scan, scan_operations, scan_rows, scan_tallies, Definitions, RowSink,
+};
+use lapscope_data::model::{Bytes, CallName, CallRow, Kind, Rank, RankInfo, RankKey};
 use lapscope_data::places::{CallPathId, OfFile, SiteId};
+
+/// Ranks of which rows are wanted, by rank and life.
+pub(super) type Wanted = HashSet<(Rank, i64)>;
 
 /// What `operation` says, with the file's own ids resolved as far as the file can.
 pub(super) struct FileOperation {
@@ -34,9 +40,16 @@ pub(super) struct FileOperation {
 }
 
 pub(super) struct Communicator {
-    pub identity: i64,
-    pub ordinal: i64,
+    rank: RankKey,
+    identity: i64,
+    ordinal: i64,
     pub size: u32,
+}
+
+impl Communicator {
+    pub fn key(&self, world: i64) -> CommKey {
+        (world, self.identity, self.ordinal)
+    }
 }
 
 /// The rows of one file, by rank.
@@ -45,10 +58,15 @@ pub(super) struct FileTrace {
     pub communicators: HashMap<i64, Communicator>,
     pub epochs: HashMap<RankKey, i64>,
     pub ranks: Vec<RankRows>,
+    /// Of whom rows are taken; `None`: all.
+    wanted: Option<Vec<bool>>,
+    rows: u64,
 }
 
 #[derive(Default)]
 pub(super) struct RankRows {
+    /// Nothing of it is wanted.
+    is_left_out: bool,
     /// Of the recording, since its epoch.
     pub end: i64,
     pub operations: Vec<FileOperation>,
@@ -90,14 +108,24 @@ impl FileTrace {
         of_file: OfFile<'_>,
         definitions: Definitions,
         mut sink: Option<&mut dyn RowSink>,
+        wanted: Option<&Wanted>,
         progress: &(dyn Fn(u64) + Sync),
     ) -> rusqlite::Result<FileTrace> {
+        let wanted = wanted.map(|wanted| {
+            let is_wanted = |info: &RankInfo| wanted.contains(&(info.rank, info.life));
+            definitions.ranks.iter().map(is_wanted).collect::<Vec<bool>>()
+        });
         let mut file = FileTrace {
             ranks: definitions.ranks.iter().map(|_| RankRows::default()).collect(),
             definitions,
             communicators: read_communicators(connection)?,
             epochs: read_pairs(connection, "SELECT rank, epoch_ns FROM rank")?,
+            wanted,
+            rows: rows_to_scan(connection)?,
         };
+        for slot in 0..file.ranks.len() {
+            file.ranks[slot].is_left_out = !file.is_wanted(slot);
+        }
         for (rank, info) in file.ranks.iter_mut().zip(&file.definitions.ranks) {
             rank.end = info.end.0;
         }
@@ -136,6 +164,26 @@ impl FileTrace {
             rank.threads.finish();
         }
         Ok(file)
+    }
+
+    /// Whether rows of a rank of the file were asked for.
+    pub(super) fn is_wanted(&self, slot: usize) -> bool {
+        self.wanted.as_ref().map_or(true, |wanted| wanted[slot])
+    }
+
+    /// Its ranks.
+    pub(super) fn members(&self) -> impl Iterator<Item = Member> + '_ {
+        let ranks = self.definitions.ranks.iter().zip(&self.ranks);
+        ranks.enumerate().map(|(slot, (info, rows))| {
+            let own = self.communicators.values().filter(|known| known.rank == info.key);
+            Member {
+                info: info.clone(),
+                epoch: self.epochs.get(&info.key).copied().unwrap_or(0),
+                is_starved: !Starvation::new(rows.starved.clone()).is_empty(),
+                rows: if slot == 0 { self.rows } else { 0 },
+                communicators: own.map(|own| own.key(info.rank.world)).collect(),
+            }
+        })
     }
 
     fn slots(&self) -> HashMap<RankKey, u32> {
@@ -218,11 +266,12 @@ fn is_blocking(call: &CallName, kind: Kind) -> bool {
 }
 
 fn read_communicators(connection: &Connection) -> rusqlite::Result<HashMap<i64, Communicator>> {
-    let mut statement =
-        connection.prepare("SELECT id, identity, ordinal, size + remote_size FROM communicator")?;
+    let mut statement = connection
+        .prepare("SELECT id, identity, ordinal, size + remote_size, rank FROM communicator")?;
     let rows = statement.query_map([], |row| {
         let size = row.get::<_, i64>(3)?.max(0) as u32;
-        Ok((row.get(0)?, Communicator { identity: row.get(1)?, ordinal: row.get(2)?, size }))
+        let (identity, ordinal, rank) = (row.get(1)?, row.get(2)?, row.get(4)?);
+        Ok((row.get(0)?, Communicator { rank, identity, ordinal, size }))
     })?;
     rows.collect()
 }
@@ -270,6 +319,9 @@ impl Places {
 fn add_call(ranks: &mut [RankRows], places: &Places, row: &CallRow) {
     let Some(place) = places.get(row.operation_id) else { return };
     let rank = &mut ranks[place.rank as usize];
+    if rank.is_left_out {
+        return;
+    }
     let duration = row.duration.map_or(0, |duration| duration.0.max(0));
     // what never returned was still inside when the process ended
     let end = row.duration.map_or(rank.end.max(row.begin.0), |_| row.begin.0 + duration);
@@ -322,6 +374,9 @@ fn add_request(
 ) {
     let Some(place) = places.get(row.operation_id) else { return };
     let rank = &mut ranks[place.rank as usize];
+    if rank.is_left_out {
+        return;
+    }
     let post_end = row.post_begin + row.post.max(0);
     rank.posts.push((row.post_begin, post_end));
     let observed = row.observation.map_or(NONE, |observation| {

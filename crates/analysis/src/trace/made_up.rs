@@ -149,7 +149,9 @@ impl MadeUp {
             self.ranks[rank].endpoints[endpoint as usize].partner = self.groups.len() as u32;
             members.push((rank as u32, vec![endpoint]));
         }
-        self.groups.push(Group { first: self.collectives.len() as u32, members });
+        let key = (0, 0, self.groups.len() as i64);
+        let first = self.collectives.len() as u32;
+        self.groups.push(Group { key, first, count: 1, members });
         self.collectives.push(collective);
     }
 

@@ -7,11 +7,11 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::endpoint::NONE;
 use super::operation::{Direction, RequestEnd};
-use super::RankTrace;
+use super::{RankTrace, Trace};
 use lapscope_data::model::{CallName, Mode, Needs, Rank};
 
 /// A receive that ends earlier than its send begins is a contradiction, beyond what clocks of one node may differ by.
@@ -71,7 +71,7 @@ pub(super) struct Matched {
 }
 
 /// Why a lane could not be matched to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Contradiction {
     /// Sizes differ.
@@ -81,7 +81,7 @@ pub enum Contradiction {
 }
 
 /// How much was matched.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Matching {
     pub messages: u64,
     /// Sends without a receive: never received, or received by a rank that was not recorded.
@@ -96,7 +96,7 @@ pub struct Matching {
 }
 
 /// A lane with messages that were not matched.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Unmatched {
     pub source: Rank,
     pub destination: Rank,
@@ -166,6 +166,11 @@ fn order(rank: &RankTrace) -> Order {
 }
 
 impl Order {
+    /// Lanes that it has endpoints of which do not send.
+    pub(super) fn lanes(&self) -> impl Iterator<Item = u32> + '_ {
+        self.ranges.keys().filter(|(_, is_send)| !is_send).map(|&(lane, _)| lane)
+    }
+
     /// The endpoints of a lane, in the order of their posts.
     pub fn of(&self, lane: u32, is_send: bool) -> &[u32] {
         let range = self.ranges.get(&(lane, is_send)).cloned().unwrap_or(0..0);
@@ -223,13 +228,13 @@ fn by_size(ranks: &[RankTrace], key: &LaneKey, (sends, receives): (&[u32], &[u32
     Matched { count: count as u32, contradiction: (!is_whole).then_some(Contradiction::Bytes) }
 }
 
-/// Takes apart what the corrected clocks contradict, and counts.
+/// Takes apart what the corrected clocks contradict.
 pub(super) fn verify(
     ranks: &mut [RankTrace],
     lanes: &[LaneKey],
     orders: &[Order],
     matched: &mut [Matched],
-) -> Matching {
+) {
     let view: &[RankTrace] = ranks;
     matched.par_iter_mut().enumerate().for_each(|(lane, matched)| {
         let key = &lanes[lane];
@@ -251,7 +256,6 @@ pub(super) fn verify(
             }
         }
     }
-    count(ranks, lanes, orders, matched)
 }
 
 fn possible_in_time(
@@ -270,14 +274,19 @@ fn possible_in_time(
     sends.iter().zip(receives).take(matched as usize).take_while(is_possible).count() as u32
 }
 
-fn count(
-    ranks: &[RankTrace],
+/// Counts the messages that the ranks in the trace's focus sent, and what of theirs cannot be followed.
+pub(super) fn count(
+    trace: &Trace,
     lanes: &[LaneKey],
     orders: &[Order],
     matched: &[Matched],
 ) -> Matching {
-    let mut total = Matching { not_followed: not_followed(ranks), ..Matching::default() };
-    for (lane, key) in lanes.iter().enumerate().filter(|(_, key)| !key.is_collective) {
+    let ranks = &trace.ranks;
+    let mut total = Matching { not_followed: not_followed(trace), ..Matching::default() };
+    for (lane, key) in lanes.iter().enumerate() {
+        if key.is_collective || !trace.is_in_focus(key.source as usize) {
+            continue;
+        }
         let (sends, receives) = sides(orders, lane as u32, key);
         let (sends, receives) = (sends.len() as u64, receives.len() as u64);
         let Matched { count, contradiction } = matched[lane];
@@ -309,20 +318,36 @@ fn count(
     total
 }
 
+impl Matching {
+    /// Adds what was counted of messages that other ranks sent.
+    #[must_use]
+    pub fn merge(mut self, other: Matching) -> Matching {
+        self.messages += other.messages;
+        self.unmatched_sends += other.unmatched_sends;
+        self.unmatched_receives += other.unmatched_receives;
+        self.doubtful += other.doubtful;
+        self.not_followed += other.not_followed;
+        self.examples.extend(other.examples);
+        keep_worst(&mut self.examples);
+        self
+    }
+}
+
 fn keep_worst(examples: &mut Vec<Unmatched>) {
-    examples.sort_by_key(|lane| (2 * lane.matched).wrapping_sub(lane.sends + lane.receives) as i64);
+    let missing = |lane: &Unmatched| lane.sends + lane.receives - 2 * lane.matched;
+    let lane = |it: &Unmatched| (it.source, it.destination, it.tag, it.sends, it.receives);
+    examples.sort_by_key(|it| (std::cmp::Reverse(missing(it)), lane(it)));
     examples.truncate(EXAMPLES);
 }
 
 /// Messages, MPI_PROC_NULL and cancelled ones aside, that have no lane.
-fn not_followed(ranks: &[RankTrace]) -> u64 {
-    ranks
-        .par_iter()
-        .map(|rank| {
-            let is_lost = |endpoint: &&super::Endpoint| {
-                rank.operations[endpoint.operation as usize].is_untraceable
-            };
-            rank.endpoints.iter().filter(is_lost).count() as u64
-        })
-        .sum()
+fn not_followed(trace: &Trace) -> u64 {
+    let of_rank = |place: usize| {
+        let rank = &trace.ranks[place];
+        let is_lost = |endpoint: &&super::Endpoint| {
+            rank.operations[endpoint.operation as usize].is_untraceable
+        };
+        rank.endpoints.iter().filter(is_lost).count() as u64
+    };
+    trace.focus().collect::<Vec<usize>>().into_par_iter().map(of_rank).sum()
 }

@@ -13,8 +13,11 @@ mod file;
 pub mod made_up;
 pub mod matching;
 pub mod operation;
+mod paired;
+mod past;
 pub mod presence;
 mod read;
+pub mod roster;
 mod row;
 pub mod script;
 pub mod starvation;
@@ -28,12 +31,17 @@ use lapscope_data::model::{Bytes, CallName, RankInfo};
 use lapscope_data::places::Places;
 
 pub use clock::Clocks;
+pub use clock::Settled;
+pub use collective::{Before, Meetings};
 pub use collective::{Collective, Members};
 pub use endpoint::{Call, Endpoint, Observation, OtherCall, Span, NONE};
 pub use matching::Matching;
 pub use operation::{Direction, Operation, RequestEnd};
+pub use paired::Paired;
+pub use past::Past;
 pub use presence::Presence;
 pub use read::{Rows, WithSinks};
+pub use roster::Roster;
 pub use starvation::{Starvation, Starved};
 pub use threads::Threads;
 
@@ -64,7 +72,12 @@ pub struct Trace {
     pub places: Arc<Places>,
     /// [`Operation::blocking_call`] indexes into this.
     pub blocking_calls: Vec<CallName>,
+    pub roster: Arc<Roster>,
+    /// Of the ranks that an analysis looks at, those of a part of the run; `None`: all.
+    focus: Option<Vec<bool>>,
     pub collectives: Vec<Collective>,
+    /// Of each, what its last member did before it came.
+    before: Vec<Before>,
     pub members: Members,
     pub matching: Matching,
     pub clocks: Clocks,
@@ -148,6 +161,15 @@ impl Trace {
         let begin = self.ranks.iter().map(|rank| rank.init_end).min().unwrap_or(0);
         let end = self.ranks.iter().map(|rank| rank.end).max().unwrap_or(begin);
         end - begin
+    }
+
+    /// Places of the ranks that an analysis looks at. Others are there for their sake: whom they talk to.
+    pub fn focus(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.ranks.len()).filter(|&place| self.is_in_focus(place))
+    }
+
+    pub fn is_in_focus(&self, place: usize) -> bool {
+        self.focus.as_ref().map_or(true, |focus| focus[place])
     }
 
     /// Whether some rank had to do without a processor at times.

@@ -84,6 +84,12 @@ impl Presence {
         self.place(moment).checked_sub(1).map(|before| self.intervals[before].1)
     }
 
+    /// The last intervals, at most so many, that end before `moment`.
+    pub fn latest(&self, moment: i64, most: usize) -> &[(i64, i64)] {
+        let end = self.place(moment);
+        &self.intervals[end.saturating_sub(most)..end]
+    }
+
     /// Whether it was inside MPI at some moment from `begin` to `end`.
     pub fn any(&self, begin: i64, end: i64) -> bool {
         self.next(begin).is_some_and(|moment| moment <= end)

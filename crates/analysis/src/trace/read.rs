@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::combine::Combiner;
 use super::file::FileTrace;
-use super::{clock, collective, matching, Trace};
+use super::paired::Paired;
+use super::roster::Roster;
+use super::Trace;
 use lapscope_data::db::{for_each_file, rows_to_scan, DbError, Definitions, NoSink, RowSink};
 use lapscope_data::places::{OfFile, Places};
 
@@ -52,7 +53,7 @@ impl Trace {
             let read = || -> rusqlite::Result<FileTrace> {
                 progress(Rows::Expected(rows_to_scan(&database.connection)?));
                 let add = |rows| progress(Rows::Read(rows));
-                FileTrace::read(&database.connection, of_file, definitions, rows, &add)
+                FileTrace::read(&database.connection, of_file, definitions, rows, None, &add)
             };
             let file = read().map_err(DbError::reading(&database.path))?;
             Ok((file, sink))
@@ -64,17 +65,8 @@ impl Trace {
     }
 
     fn combine(places: Arc<Places>, files: Vec<FileTrace>) -> Trace {
-        let mut trace = Trace { places, ..Trace::default() };
-        let lanes = Combiner::new(&trace.places, &files).combine(files, &mut trace);
-        trace.is_starved = trace.ranks.iter().any(|rank| !rank.starvation.is_empty());
-        let orders = matching::orders(&trace.ranks);
-        let mut matched = matching::pair(&mut trace.ranks, &lanes, &orders);
-        let groups = collective::assemble(&mut trace, &lanes, &orders);
-        trace.clocks = clock::correct(&mut trace.ranks, &trace.blocking_calls, &groups);
-        collective::time(&mut trace, &groups);
-        trace.members = collective::Members::new(groups);
-        trace.matching = matching::verify(&mut trace.ranks, &lanes, &orders, &mut matched);
-        trace
+        let roster = Arc::new(Roster::of(&files));
+        Paired::new(files, roster, places, None).settle()
     }
 }
 

@@ -343,5 +343,6 @@ fn assemble(ranks: &mut [RankTrace]) -> (Vec<Collective>, Group) {
         }
         members.push((number, own));
     }
-    (collectives, Group { first: 0, members })
+    let count = collectives.len() as u32;
+    (collectives, Group { key: (0, 0, 0), first: 0, count, members })
 }

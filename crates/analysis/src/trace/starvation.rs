@@ -1,11 +1,22 @@
 //! When a rank was able to run and had no processor.
 
+use serde::{Deserialize, Serialize};
+
 /// An interval, and how much of it the rank had to do without a processor. Nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Starved {
     pub begin: i64,
     pub end: i64,
     pub wait: i64,
+}
+
+impl Starved {
+    /// Of the part in `begin..end`, by its length; never more than the part is long. Nanoseconds.
+    pub fn share_of(&self, begin: i64, end: i64) -> i64 {
+        let part = (self.end.min(end) - self.begin.max(begin)).max(0) as i128;
+        let length = (self.end - self.begin).max(1) as i128;
+        (i128::from(self.wait) * part / length).min(part) as i64
+    }
 }
 
 /// The disjoint intervals of one rank, in order; empty where it always had a processor, or nothing is known.
@@ -37,24 +48,21 @@ impl Starvation {
 
     /// Nanoseconds of `begin..end` in which the rank could have run and did not, about.
     pub fn within(&self, begin: i64, end: i64) -> i64 {
+        self.touching(begin, end).map(|interval| interval.share_of(begin, end)).sum()
+    }
+
+    /// The intervals of which a part is in `begin..end`.
+    pub fn touching(&self, begin: i64, end: i64) -> impl Iterator<Item = &Starved> {
         let first = self.intervals.partition_point(|interval| interval.end <= begin);
-        let share = |interval: &Starved| {
-            let part = (interval.end.min(end) - interval.begin.max(begin)) as i128;
-            let length = (interval.end - interval.begin) as i128;
-            (i128::from(interval.wait) * part / length).min(part) as i64
-        };
-        let touching = self.intervals[first..].iter().take_while(|interval| interval.begin < end);
-        touching.map(share).sum()
+        self.intervals[first..].iter().take_while(move |interval| interval.begin < end)
     }
 
     /// The most that `begin..end` can have had of it: all that the intervals which it touches tell of, as far as it fits in.
     pub fn most_within(&self, begin: i64, end: i64) -> i64 {
-        let first = self.intervals.partition_point(|interval| interval.end <= begin);
         let most = |interval: &Starved| {
             interval.wait.min(interval.end.min(end) - interval.begin.max(begin))
         };
-        let touching = self.intervals[first..].iter().take_while(|interval| interval.begin < end);
-        touching.map(most).sum()
+        self.touching(begin, end).map(most).sum()
     }
 
     /// With moments moved: of a replay of the same run, in which they are a little earlier or later.

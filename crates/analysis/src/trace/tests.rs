@@ -4,7 +4,7 @@ use super::endpoint::{Call, Endpoint, Span, NONE};
 use super::matching::{Contradiction, LaneKey, Matching};
 use super::operation::{Direction, Operation, RequestEnd};
 use super::presence::Presence;
-use super::{clock, collective, made_up, matching, Clocks, RankTrace, Trace};
+use super::{made_up, Clocks, Paired, RankTrace, Trace};
 use lapscope_data::model::{Bytes, CallName, Kind, Mode, Needs, RankInfo};
 use lapscope_data::places::SiteId;
 
@@ -164,14 +164,9 @@ impl World {
             rank.presence = Presence::new(calls.collect());
         }
         let blocking_calls = vec![name("MPI_Send", None), name("MPI_Barrier", Some(Needs::All))];
-        let mut trace = Trace { ranks: self.ranks, blocking_calls, ..Trace::default() };
-        let orders = matching::orders(&trace.ranks);
-        let mut matched = matching::pair(&mut trace.ranks, &self.lanes, &orders);
-        let groups = collective::assemble(&mut trace, &self.lanes, &orders);
-        let clocks = clock::correct(&mut trace.ranks, &trace.blocking_calls, &groups);
-        collective::time(&mut trace, &groups);
-        trace.members = collective::Members::new(groups);
-        let matching = matching::verify(&mut trace.ranks, &self.lanes, &orders, &mut matched);
+        let trace = Trace { ranks: self.ranks, blocking_calls, ..Trace::default() };
+        let trace = Paired::of(trace, self.lanes, &[(1, 0, 0)]).settle();
+        let (clocks, matching) = (trace.clocks.clone(), trace.matching.clone());
         (trace, clocks, matching)
     }
 }

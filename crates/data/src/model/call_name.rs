@@ -1,11 +1,12 @@
 //! What a database says of each MPI function (`call_name`): it comes from calls.def, and nothing else tells functions apart.
 
 use rusqlite::types::{FromSql, FromSqlResult, ValueRef};
+use serde::{Deserialize, Serialize};
 
 use super::{Category, Kind};
 
 /// A row of `call_name`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CallName {
     pub name: String,
     pub family: String,
@@ -63,7 +64,7 @@ pub fn nonblocking_name(call: &str) -> String {
 macro_rules! words {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$about])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum $name {
             $($(#[$doc])* $variant,)*
             /// What this lapscope does not know.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use rusqlite::types::{FromSql, FromSqlResult, ValueRef};
-use serde::{Serialize, Serializer};
+use serde::{de, Deserialize, Deserializer, Serialize, Serializer};
 
 /// A rank in one MPI_COMM_WORLD of a job: `3` in the first world, which was launched, `2:0` in another, which was
 /// spawned.
@@ -61,8 +61,23 @@ impl Serialize for Rank {
     }
 }
 
+impl<'de> Deserialize<'de> for Rank {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Rank, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Number(i64),
+            Text(String),
+        }
+        match Written::deserialize(deserializer)? {
+            Written::Number(number) => Ok(Rank::of_first_world(number)),
+            Written::Text(text) => text.parse().map_err(de::Error::custom),
+        }
+    }
+}
+
 /// What other rows call a process: `rank.rank`. In a file of one process that is the number of its rank.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RankKey(pub i64);
 
 impl FromSql for RankKey {

@@ -1,0 +1,80 @@
+//! Who took part: what has to be known of all ranks before any of them is looked at.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::{Deserialize, Serialize};
+
+use super::file::FileTrace;
+use lapscope_data::model::{Rank, RankInfo};
+
+/// A communicator, by the world of its members, the hash of these and how many there were of them before.
+pub type CommKey = (i64, i64, i64);
+
+/// All ranks of a run and their communicators. A place is an index into the ranks, which are in the order of rank and life.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Roster {
+    pub(super) ranks: Vec<Member>,
+    /// Places of their members, in order.
+    pub communicators: BTreeMap<CommKey, Vec<u32>>,
+    #[serde(skip)]
+    slots: HashMap<(Rank, i64), u32>,
+}
+
+/// A rank.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Member {
+    pub info: RankInfo,
+    /// CLOCK_MONOTONIC of its host when recording began, nanoseconds.
+    pub epoch: i64,
+    /// It had to do without a processor at times.
+    pub is_starved: bool,
+    /// Rows of `call` and `request` in its file; 0 of all ranks of a file but its first.
+    pub rows: u64,
+    pub communicators: Vec<CommKey>,
+}
+
+impl Roster {
+    /// Of ranks in any order.
+    pub fn new(mut ranks: Vec<Member>) -> Roster {
+        ranks.sort_by_key(|member| (member.info.rank, member.info.life));
+        let mut roster = Roster { ranks, ..Roster::default() };
+        for (place, member) in (0..).zip(&roster.ranks) {
+            for &key in &member.communicators {
+                let members = roster.communicators.entry(key).or_default();
+                if members.last() != Some(&place) {
+                    members.push(place);
+                }
+            }
+        }
+        roster.number();
+        roster
+    }
+
+    pub(super) fn of(files: &[FileTrace]) -> Roster {
+        Roster::new(files.iter().flat_map(FileTrace::members).collect())
+    }
+
+    /// Finds places quickly from then on; after it was read.
+    pub fn number(&mut self) {
+        let key = |member: &Member| (member.info.rank, member.info.life);
+        self.slots = (0..).zip(&self.ranks).map(|(place, member)| (key(member), place)).collect();
+    }
+
+    /// The place of a rank.
+    pub fn place(&self, rank: Rank, life: i64) -> Option<u32> {
+        self.slots.get(&(rank, life)).copied()
+    }
+
+    pub fn ranks(&self) -> &[Member] {
+        &self.ranks
+    }
+
+    /// Rows of all files.
+    pub fn rows(&self) -> u64 {
+        self.ranks.iter().map(|member| member.rows).sum()
+    }
+
+    pub(super) fn is_starved(&self) -> bool {
+        self.ranks.iter().any(|member| member.is_starved)
+    }
+}

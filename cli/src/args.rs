@@ -4,6 +4,7 @@ mod bench;
 mod export;
 mod help;
 mod measure;
+mod parts;
 mod reach;
 mod tune;
 mod units;
@@ -26,6 +27,7 @@ pub use export::{
 };
 pub use help::{help_of, parse, unknown_topic, usage_error};
 pub use measure::{CalibrateArgs, DiffArgs, OverlapArgs, ThresholdsArgs};
+pub use parts::{PartArgs, ResourceArgs};
 pub use reach::ReachArgs;
 pub use tune::TuneArgs;
 pub use whatif::WhatIfArgs;
@@ -99,6 +101,7 @@ pub enum Command {
     Bench(BenchArgs),
     Options(OptionsArgs),
     Doctor(DoctorArgs),
+    Part(PartArgs),
     Help(HelpArgs),
 }
 
@@ -187,6 +190,9 @@ pub struct ReportArgs {
 
     #[command(flatten)]
     pub wrappers: WrapperArgs,
+
+    #[command(flatten)]
+    pub resources: ResourceArgs,
 }
 
 /// Every call site: calls, bytes, time in posting, exposed time, time in other MPI, and its call path.

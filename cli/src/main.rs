@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => commands::bench::run(args),
         Command::Options(args) => commands::options::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
+        Command::Part(args) => commands::part::run(args),
         Command::Help(args) => commands::help::run(args),
     };
     match result {

@@ -1,8 +1,8 @@
 //! The only way to standard output: `clippy.toml` forbids the others.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 
 use lapscope_data::text::style::Style;
 use lapscope_data::text::visible::{Form, Shown};
@@ -18,6 +18,21 @@ pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()>
 
 /// What an error in writing is of.
 pub const STANDARD_OUTPUT: &str = "standard output";
+
+/// Writes bytes to standard output as they are, never to a terminal.
+///
+/// # Errors
+/// Of `write`, or of the writer; standard output is a terminal.
+#[allow(clippy::disallowed_methods)] // likewise
+pub fn write_bytes(write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    let out = io::stdout().lock();
+    if out.is_terminal() {
+        bail!("what is to be written are no letters, and standard output is a terminal: redirect it into a file");
+    }
+    let mut out = BufWriter::new(out);
+    write(&mut out)?;
+    out.flush().context(STANDARD_OUTPUT)
+}
 
 /// As [`print`], for any form and a `write` that has errors of its own.
 ///

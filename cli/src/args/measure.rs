@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::{units, ReadArgs, WrapperArgs};
+use super::{units, ReadArgs, ResourceArgs, WrapperArgs};
 use crate::export::Format;
 use crate::render::overlap::OverlapBy;
 use clap::Args;
@@ -47,6 +47,9 @@ pub struct ThresholdsArgs {
     #[arg(long, value_name = "DIR", requires = "probe")]
     pub dir: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub resources: ResourceArgs,
+
     /// With --probe: the launch line, without a program
     #[arg(last = true, value_name = "COMMAND", requires = "probe")]
     pub command: Vec<OsString>,
@@ -79,6 +82,9 @@ pub struct DiffArgs {
 
     #[command(flatten)]
     pub wrappers: WrapperArgs,
+
+    #[command(flatten)]
+    pub resources: ResourceArgs,
 }
 
 /// Overlap of communication and computation: achieved, possible, lost; and what was waited for.
@@ -116,6 +122,9 @@ pub struct OverlapArgs {
 
     #[command(flatten)]
     pub wrappers: WrapperArgs,
+
+    #[command(flatten)]
+    pub resources: ResourceArgs,
 }
 
 /// Measure how long transfers take here when nothing disturbs them, for later reports to compare with.

@@ -28,6 +28,12 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     within(text, "bytes", 0..=i64::MAX)
 }
 
+/// Memory, in bytes: 300M, 2G. Below 16 MB nothing can be done.
+pub fn memory(text: &str) -> Result<u64, String> {
+    let what = |_| "expected 16M or more, with a unit, as 300M or 2G".to_owned();
+    within(text, "bytes", 16 << 20..=i64::MAX).map_err(what)
+}
+
 /// As the variable of that name.
 fn as_option<T: TryFrom<i64>>(text: &str, name: &str) -> Result<T, String> {
     match options::find(name).map(|option| option.values) {

@@ -22,8 +22,7 @@ use lapscope_data::text::style::Style;
 /// # Errors
 /// One of them is no run, no file of it can be read, or standard output fails.
 pub fn run(args: &DiffArgs) -> Result<ExitCode> {
-    let (mut a, mut b) =
-        (open(&args.a, &args.wrappers.names)?, open(&args.b, &args.wrappers.names)?);
+    let (mut a, mut b) = (open(&args.a, args)?, open(&args.b, args)?);
     // What is a wrapper in one of them is one in both, or its callers would have no counterparts.
     a.wrappers.join(&b.wrappers);
     b.wrappers = a.wrappers.clone();
@@ -47,9 +46,10 @@ impl Document for Diff {
     }
 }
 
-fn open(path: &Path, wrappers: &[String]) -> Result<OpenRun> {
+fn open(path: &Path, args: &DiffArgs) -> Result<OpenRun> {
     let mut open = OpenRun::open(Some(path))?;
-    open.find_wrappers(wrappers)?;
+    open.resources = args.resources.resources();
+    open.find_wrappers(&args.wrappers.names)?;
     Ok(open)
 }
 

@@ -10,6 +10,7 @@ pub mod merge;
 pub mod options;
 pub mod overlap;
 pub mod own_program;
+pub mod part;
 pub mod pending;
 pub mod reach;
 pub mod recover;

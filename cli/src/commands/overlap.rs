@@ -22,6 +22,7 @@ use lapscope_data::text::style::Style;
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &OverlapArgs) -> Result<ExitCode> {
     let mut open = OpenRun::open(args.read.run.as_deref())?;
+    open.resources = args.resources.resources();
     open.find_wrappers(&args.wrappers.names)?;
     let options = Options { top: args.top, ranks: &args.ranks };
     let all = build(&mut open, args.reference.as_deref(), options)?;

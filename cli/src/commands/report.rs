@@ -22,6 +22,7 @@ use lapscope_data::text::style::Style;
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let mut open = OpenRun::open(args.read.run.as_deref())?;
+    open.resources = args.resources.resources();
     open.find_wrappers(&args.wrappers.names)?;
     let options = ReportOptions { top: args.top, order: args.sort, ..ReportOptions::default() };
     let mut report = build(&mut open, &args.ranks, options)?;

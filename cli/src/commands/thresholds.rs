@@ -14,6 +14,8 @@ use crate::export::{self, warn, Document};
 use crate::render;
 use lapscope_analysis::calibration;
 use lapscope_analysis::cvars;
+use lapscope_analysis::pipeline::filters::check_ranks;
+use lapscope_analysis::pipeline::view::View;
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_analysis::thresholds::{Declared, Thresholds};
 use lapscope_analysis::JSON_VERSION;
@@ -53,11 +55,15 @@ pub fn run(args: &ThresholdsArgs) -> Result<ExitCode> {
 
 fn of_run(args: &ThresholdsArgs, run: Option<&Path>) -> Result<ExitCode> {
     let mut open = OpenRun::open(run)?;
-    let trace = open.trace(&args.ranks, Grouping::Address)?;
+    open.resources = args.resources.resources();
+    let (mut view, _) = View::open(&mut open, Grouping::Address, false)?;
+    let known = view.trace.ranks.iter().map(|trace| trace.info().rank);
+    check_ranks("--rank", args.ranks.iter().copied(), known, &open.name())?;
     warn(&open.problems(&[]));
     let declared = declared(&open.files.databases);
-    let (reference, _) = calibration::reference_for(&trace, &open.files.databases);
-    let thresholds = Thresholds::find(&trace, &reference, &args.ranks, declared);
+    let own = view.own_reference()?;
+    let (reference, _) = calibration::reference_with(&view.trace, &open.files.databases, own);
+    let thresholds = view.thresholds(&reference, &args.ranks, declared)?;
     let mut answer = Answer { json_version: JSON_VERSION, run: open.name(), thresholds };
     export::print(&mut answer, args.read.format)?;
     Ok(ExitCode::SUCCESS)

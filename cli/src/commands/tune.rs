@@ -15,6 +15,7 @@ use crate::render;
 use lapscope_analysis::advice::Advice;
 use lapscope_analysis::injection::Injection;
 use lapscope_analysis::pipeline::report::in_detail;
+use lapscope_analysis::pipeline::view::View;
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_bench::tune::answer::{Answer, Best, Found, RunRow, SiteRow, Variable};
 use lapscope_bench::tune::confirm::{self, Confirmation, Pair};
@@ -417,8 +418,8 @@ fn read_first(
 ) -> Result<(FirstRun, Vec<Advice>)> {
     let mut open = OpenRun::open(Some(&launched.directory))?;
     open.find_wrappers(wrappers)?;
-    let trace = open.trace(&[], Grouping::Line)?;
-    let advice = in_detail(&mut open, &trace, &[], None, true).advice;
-    let crowd = Crowd::of(&trace, &store::host_name());
-    Ok((FirstRun { crowd, ..FirstRun::new(&trace, &advice, min_bytes) }, advice))
+    let mut view = View::whole(open.trace(&[], Grouping::Line)?);
+    let advice = in_detail(&mut open, &mut view, &[], None, true)?.advice;
+    let crowd = Crowd::of(&view.trace, &store::host_name());
+    Ok((FirstRun { crowd, ..FirstRun::new(&view.trace, &advice, min_bytes) }, advice))
 }

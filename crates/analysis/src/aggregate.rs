@@ -1,5 +1,7 @@
 //! Sums the rows of one file into cells, in one pass and in memory that does not grow with the number of requests.
 
+use serde::{Deserialize, Serialize};
+
 use std::collections::HashMap;
 
 use rustc_hash::FxHashMap;
@@ -14,7 +16,7 @@ use lapscope_data::model::{
 use lapscope_data::places::{OfFile, SiteId};
 
 /// What the calls of a cell have in common.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CellKey {
     /// Index into [`Definitions::ranks`].
     pub rank: u32,
@@ -25,7 +27,7 @@ pub struct CellKey {
 }
 
 /// Sums over one file.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct FileSums {
     pub cells: Vec<(CellKey, CallCell)>,
     /// (posting cell, completing cell, that cell's time laid to the requests): where requests were waited for.

@@ -56,6 +56,15 @@ pub struct Found {
 /// The reference times for a run: of a calibration where one fits, completed by the run's own transfers for what it does not
 /// cover, size by size, and corrected by those that were quicker; else of the run alone. With sentences for the report.
 pub fn reference_for(trace: &Trace, databases: &[PathBuf]) -> (Reference, Vec<String>) {
+    reference_with(trace, databases, Reference::of_run(trace))
+}
+
+/// As [`reference_for`], where the times of the run's own transfers are known.
+pub fn reference_with(
+    trace: &Trace,
+    databases: &[PathBuf],
+    own: Reference,
+) -> (Reference, Vec<String>) {
     let Found { reference, mut notes, .. } = match Circumstances::of_run(trace, databases) {
         Ok(circumstances) => find(&circumstances),
         Err(error) => Found {
@@ -64,10 +73,9 @@ pub fn reference_for(trace: &Trace, databases: &[PathBuf]) -> (Reference, Vec<St
         },
     };
     if let Some(reference) = reference {
-        return completed((reference, notes), trace);
+        return completed((reference, notes), own);
     }
-    let (own, more) = reference_of_run(trace);
-    notes.extend(more);
+    notes.extend(disturbed_note(&own));
     (own, notes)
 }
 
@@ -79,8 +87,7 @@ pub fn loggps_for(trace: &Trace, databases: &[PathBuf]) -> Option<Vec<LogGps>> {
 }
 
 /// The run's own transfers alone.
-pub fn reference_of_run(trace: &Trace) -> (Reference, Vec<String>) {
-    let own = Reference::of_run(trace);
+pub fn reference_of_run(own: Reference) -> (Reference, Vec<String>) {
     let notes = disturbed_note(&own).into_iter().collect();
     (own, notes)
 }
@@ -88,10 +95,9 @@ pub fn reference_of_run(trace: &Trace) -> (Reference, Vec<String>) {
 /// A calibration corrected and completed by a run. With the sentences that say what changed.
 pub fn completed(
     (mut calibration, mut notes): (Reference, Vec<String>),
-    trace: &Trace,
+    own: Reference,
 ) -> (Reference, Vec<String>) {
     notes.extend(disturbed_note(&calibration));
-    let own = Reference::of_run(trace);
     notes.extend(calibration.correct_by(&own).iter().map(disagreement_note));
     notes.extend(complete(&mut calibration, own));
     (calibration, notes)

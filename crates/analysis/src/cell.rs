@@ -1,11 +1,13 @@
 //! What is summed over the calls of one kind at one place.
 
+use serde::{Deserialize, Serialize};
+
 use std::ops::AddAssign;
 
 use lapscope_data::model::{Bytes, CallRow, Nanos, RequestRow, TallyRow};
 
 /// Sums over calls or requests that have something in common. Definitions of the times are in `schema/README.md`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallCell {
     /// Calls.
     pub count: u64,

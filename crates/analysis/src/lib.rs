@@ -14,6 +14,7 @@ pub mod insight;
 pub mod loggps;
 pub mod measures;
 pub mod overlap;
+pub mod parts;
 pub mod pending;
 pub mod pipeline;
 pub mod problem;

@@ -1,6 +1,8 @@
 //! What was measured of calls and requests besides their time, where it was asked for: CPU time and counters, summed by
 //! place.
 
+use serde::{Deserialize, Serialize};
+
 use rusqlite::Connection;
 
 use lapscope_data::db::Definitions;
@@ -8,7 +10,7 @@ use lapscope_data::model::{RankKey, Text};
 use lapscope_data::places::{OfFile, SiteId};
 
 /// An event that was counted.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Counter {
     pub name: String,
     /// Empty: plain counts.
@@ -16,7 +18,7 @@ pub struct Counter {
 }
 
 /// What a sum is of. Counters are indices into the [`Counter`]s beside the sums.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Quantity {
     /// Nanoseconds of the thread's CPU time in calls.
     User,
@@ -40,7 +42,7 @@ impl Quantity {
 
 /// A sum over the calls or requests of a site. At the site of a post, what is of calls is of the requests' shares of
 /// those that ended them: value / requests ended by that call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measure {
     /// Index of the rank.
     pub rank: usize,
@@ -52,7 +54,7 @@ pub struct Measure {
 }
 
 /// The measures of a file, or of a run.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct MeasureSums {
     pub counters: Vec<Counter>,
     pub sums: Vec<Measure>,

@@ -4,6 +4,7 @@ pub mod filters;
 pub mod overlap;
 pub mod reach;
 pub mod report;
+pub mod view;
 pub mod whatif;
 
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use anyhow::Result;
 
 use self::filters::check_ranks;
+use self::view::Resources;
 use crate::aggregate::{Aggregator, FileSums};
 use crate::combine::RunSums;
 use crate::injection::Injection;
@@ -22,7 +24,8 @@ use crate::reach::{Known, Reach};
 use crate::trace::{Rows, Trace, WithSinks};
 use crate::wrappers::{Asked, Uses, Wrappers};
 use lapscope_data::db::{
-    find_run, for_each_file, list_files, rows_to_scan, scan, Census, DbError, NoSink, RunFiles,
+    find_run, for_each_file, list_files, rows_to_scan, scan, was_asked_to_watch, Census, Database,
+    DbError, NoSink, RunFiles,
 };
 use lapscope_data::model::Rank;
 use lapscope_data::places::{group::Grouping, Places};
@@ -47,6 +50,7 @@ pub struct OpenRun {
     /// Of all files, and what makes a site in them; `None`: they were not read yet.
     places: Arc<Places>,
     grouping: Option<Grouping>,
+    pub resources: Resources,
     /// Of spools whose ranks may still run elsewhere.
     _copies: Vec<Copies>,
 }
@@ -91,6 +95,7 @@ impl OpenRun {
             symbols: Symbols::default(),
             places: Arc::default(),
             grouping: None,
+            resources: Resources::default(),
             _copies: all_copies,
         })
     }
@@ -160,6 +165,11 @@ impl OpenRun {
         }
         self.census.failed.append(&mut failed);
         Ok(())
+    }
+
+    /// Rows of calls and requests in all files, about.
+    pub fn rows(&self) -> u64 {
+        self.census.rows
     }
 
     /// The name of the run as the user would type it.
@@ -267,6 +277,19 @@ impl OpenRun {
         let (reach, failed) = Reach::of_run(databases, ranks, known, &mut self.symbols);
         self.read_in_part("what was watched is not read", failed);
         reach
+    }
+
+    /// Has it among the problems that buffers were watched, and that this is not looked at in parts.
+    pub fn reach_left_out(&mut self) -> Option<Reach> {
+        let was_watched = |path: &PathBuf| {
+            let database = Database::open(path).ok()?;
+            was_asked_to_watch(&database).ok()
+        };
+        if self.files.databases.iter().any(|path| was_watched(path) == Some(true)) {
+            let message = "what was watched is left out: the run is looked at in parts; more --memory looks at all of it at once";
+            self.in_part.push(Problem::new(ProblemKind::NotWatched, message, vec![]));
+        }
+        None
     }
 
     /// Has files among the problems whose other rows count.

@@ -70,6 +70,9 @@ pub enum DbError {
     NotRegular(PathBuf),
     #[error("{path}: {source}")]
     Io { path: PathBuf, source: std::io::Error },
+    /// What another process said of it.
+    #[error("{what}")]
+    Elsewhere { path: PathBuf, what: String },
 }
 
 impl DbError {
@@ -97,6 +100,7 @@ impl DbError {
             | DbError::BadValue { path, .. }
             | DbError::Foreign { path, .. }
             | DbError::RankTwice { path, .. }
+            | DbError::Elsewhere { path, .. }
             | DbError::Io { path, .. } => Some(path),
         }
     }

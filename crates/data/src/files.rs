@@ -44,6 +44,22 @@ pub fn read_short_text(path: &Path, most: u64) -> io::Result<String> {
     text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
+/// Bytes of memory that this process may use: what the machine has, or what its control group (version 2) leaves of it, as batch
+/// systems set it. 4 GiB where neither is known.
+pub fn machine_memory() -> u64 {
+    let of_machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+        line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
+    });
+    let of_machine = of_machine.map_or(4 << 30, |kib| kib << 10);
+    let own_group = std::fs::read_to_string("/proc/self/cgroup").ok().and_then(|text| {
+        let group = text.lines().find_map(|line| line.strip_prefix("0::"))?;
+        let path = format!("/sys/fs/cgroup{}/memory.max", group.trim_end_matches('/'));
+        std::fs::read_to_string(path).ok()?.trim().parse::<u64>().ok()
+    });
+    own_group.map_or(of_machine, |limit| limit.min(of_machine))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

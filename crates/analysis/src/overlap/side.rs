@@ -1,5 +1,7 @@
 //! The other side of a request: when it was there, and when it was inside MPI.
 
+use serde::{Deserialize, Serialize};
+
 use crate::thresholds::{Threshold, Thresholds, Verdict};
 use crate::trace::{Direction, Half, Trace};
 use lapscope_data::model::Mode;
@@ -28,7 +30,7 @@ pub(super) struct Side<'a> {
 pub(super) type Culprit<'a> = (u32, Option<Half<'a>>);
 
 /// Up to which size sends do not wait for their receivers.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub struct EagerLimits([Option<u64>; 3]);
 
 impl EagerLimits {

@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use anyhow::{bail, Result};
 use serde::Serialize;
 
+use super::filters::check_ranks;
+use super::view::View;
 use super::OpenRun;
 use crate::calibration::{self, Calibration};
 use crate::injection::Injection;
-use crate::overlap::{measure, EagerLimits, Options, Overlap};
+use crate::overlap::{EagerLimits, Options, Overlap};
 use crate::problem::module_problems;
 use crate::reference::{Reference, Source};
-use crate::thresholds::Thresholds;
 use crate::trace::Trace;
 use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
-use lapscope_data::text::progress::Progress;
 
 /// What `lapscope overlap` says. Keys are documented in `docs/json.md`.
 #[derive(Debug, Serialize)]
@@ -40,10 +40,10 @@ pub struct Prepared {
 /// # Errors
 /// As [`build`].
 pub fn prepare(open: &mut OpenRun, wanted: Option<&str>, ranks: &[Rank]) -> Result<Prepared> {
-    let trace = open.trace(ranks, Grouping::Line)?;
-    let (reference, notes) = reference(wanted, &trace, &open.files.databases)?;
-    let eager = EagerLimits::of(&Thresholds::find(&trace, &reference, &[], Vec::new()));
-    Ok(Prepared { trace, reference, eager, notes })
+    let mut view = View::whole(open.trace(ranks, Grouping::Line)?);
+    let (reference, notes) = reference(wanted, &mut view, &open.files.databases)?;
+    let eager = EagerLimits::of(&view.thresholds(&reference, &[], Vec::new())?);
+    Ok(Prepared { trace: view.trace, reference, eager, notes })
 }
 
 /// By the reference times that `wanted` names: `run`, `calibration`, or a file; else those that fit.
@@ -55,12 +55,13 @@ pub fn build(
     wanted: Option<&str>,
     options: Options<'_>,
 ) -> Result<OverlapDocument> {
-    let Prepared { trace, reference, eager, notes } = prepare(open, wanted, options.ranks)?;
-    let progress = Progress::default();
-    progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());
-    let progressed = |requests| progress.add(requests);
-    let measured = measure(&trace, &reference, eager, options.ranks, &progressed);
-    drop(progress);
+    let (mut view, _) = View::open(open, Grouping::Line, false)?;
+    let known = view.trace.ranks.iter().map(|trace| trace.info().rank);
+    check_ranks("--rank", options.ranks.iter().copied(), known, &open.name())?;
+    let (reference, notes) = reference(wanted, &mut view, &open.files.databases)?;
+    let eager = EagerLimits::of(&view.thresholds(&reference, &[], Vec::new())?);
+    let (measured, _) = view.measure(&reference, eager, options.ranks, false)?;
+    let trace = view.trace;
     let name = open.name();
     let names = &mut open.symbols;
     let mut overlap = Overlap::build(&name, &trace, &reference, &measured, options, names);
@@ -74,14 +75,15 @@ pub fn build(
 /// The reference times that were asked for, and sentences about them.
 fn reference(
     wanted: Option<&str>,
-    trace: &Trace,
+    view: &mut View,
     databases: &[PathBuf],
 ) -> Result<(Reference, Vec<String>)> {
+    let own = view.own_reference()?;
     let file = match wanted {
-        None => return Ok(calibration::reference_for(trace, databases)),
-        Some("run") => return Ok(calibration::reference_of_run(trace)),
+        None => return Ok(calibration::reference_with(&view.trace, databases, own)),
+        Some("run") => return Ok(calibration::reference_of_run(own)),
         Some("calibration") => {
-            let (reference, notes) = calibration::reference_for(trace, databases);
+            let (reference, notes) = calibration::reference_with(&view.trace, databases, own);
             if !matches!(reference.source, Source::Calibration { .. }) {
                 let why = notes.iter().map(|note| format!("; {note}")).collect::<String>();
                 bail!("no calibration fits this run; make one with: lapscope calibrate -- <launch line>{why}");
@@ -92,5 +94,5 @@ fn reference(
     };
     let Calibration { created, mut times, .. } = Calibration::read(file)?;
     times.source = Source::Calibration { file: file.into(), created };
-    Ok(calibration::completed((times, Vec::new()), trace))
+    Ok(calibration::completed((times, Vec::new()), own))
 }

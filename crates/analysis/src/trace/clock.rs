@@ -351,10 +351,12 @@ fn each_constraint(trace: &Trace, groups: &[Group], take: &mut dyn FnMut(Constra
         }
     }
     for group in groups {
-        for (place, member) in group.members.iter().enumerate() {
-            let next = &group.members[(place + 1) % group.members.len()];
-            if trace.is_in_focus(member.0 as usize) {
-                collective_constraints(trace, member, next, take);
+        for member in group.members.iter().filter(|(rank, _)| trace.is_in_focus(*rank as usize)) {
+            let next = trace.roster.next_member(group.key, member.0);
+            let next = next
+                .and_then(|next| group.members.binary_search_by_key(&next, |(rank, _)| *rank).ok());
+            if let Some(next) = next {
+                collective_constraints(trace, member, &group.members[next], take);
             }
         }
     }

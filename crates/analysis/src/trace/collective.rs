@@ -276,7 +276,7 @@ impl Trace {
 }
 
 /// Of the members of a communicator, in order, those that `own` looks at.
-pub(super) fn nearest(members: &[u32], own: u32) -> Vec<u32> {
+pub(crate) fn nearest(members: &[u32], own: u32) -> Vec<u32> {
     let size = members.len();
     if size <= FEW_MEMBERS {
         return members.iter().copied().filter(|&member| member != own).collect();

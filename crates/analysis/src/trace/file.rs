@@ -18,7 +18,7 @@ use lapscope_data::model::{Bytes, CallName, CallRow, Kind, Rank, RankInfo, RankK
 use lapscope_data::places::{CallPathId, OfFile, SiteId};
 
 /// Ranks of which rows are wanted, by rank and life.
-pub(super) type Wanted = HashSet<(Rank, i64)>;
+pub type Wanted = HashSet<(Rank, i64)>;
 
 /// What `operation` says, with the file's own ids resolved as far as the file can.
 pub(super) struct FileOperation {
@@ -40,7 +40,6 @@ pub(super) struct FileOperation {
 }
 
 pub(super) struct Communicator {
-    rank: RankKey,
     identity: i64,
     ordinal: i64,
     pub size: u32,
@@ -175,13 +174,21 @@ impl FileTrace {
     pub(super) fn members(&self) -> impl Iterator<Item = Member> + '_ {
         let ranks = self.definitions.ranks.iter().zip(&self.ranks);
         ranks.enumerate().map(|(slot, (info, rows))| {
-            let own = self.communicators.values().filter(|known| known.rank == info.key);
+            let mut own: Vec<CommKey> = rows
+                .operations
+                .iter()
+                .filter(|operation| operation.kind == Kind::Collective)
+                .filter_map(|operation| self.communicators.get(&operation.communicator_id?))
+                .map(|communicator| communicator.key(info.rank.world))
+                .collect();
+            own.sort_unstable();
+            own.dedup();
             Member {
                 info: info.clone(),
                 epoch: self.epochs.get(&info.key).copied().unwrap_or(0),
                 is_starved: !Starvation::new(rows.starved.clone()).is_empty(),
                 rows: if slot == 0 { self.rows } else { 0 },
-                communicators: own.map(|own| own.key(info.rank.world)).collect(),
+                communicators: own,
             }
         })
     }
@@ -266,12 +273,11 @@ fn is_blocking(call: &CallName, kind: Kind) -> bool {
 }
 
 fn read_communicators(connection: &Connection) -> rusqlite::Result<HashMap<i64, Communicator>> {
-    let mut statement = connection
-        .prepare("SELECT id, identity, ordinal, size + remote_size, rank FROM communicator")?;
+    let mut statement =
+        connection.prepare("SELECT id, identity, ordinal, size + remote_size FROM communicator")?;
     let rows = statement.query_map([], |row| {
         let size = row.get::<_, i64>(3)?.max(0) as u32;
-        let (identity, ordinal, rank) = (row.get(1)?, row.get(2)?, row.get(4)?);
-        Ok((row.get(0)?, Communicator { rank, identity, ordinal, size }))
+        Ok((row.get(0)?, Communicator { identity: row.get(1)?, ordinal: row.get(2)?, size }))
     })?;
     rows.collect()
 }

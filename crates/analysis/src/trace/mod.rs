@@ -35,6 +35,7 @@ pub use clock::Settled;
 pub use collective::{Before, Meetings};
 pub use collective::{Collective, Members};
 pub use endpoint::{Call, Endpoint, Observation, OtherCall, Span, NONE};
+pub use file::Wanted;
 pub use matching::Matching;
 pub use operation::{Direction, Operation, RequestEnd};
 pub use paired::Paired;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::file::FileTrace;
+use super::file::{FileTrace, Wanted};
 use super::paired::Paired;
 use super::roster::Roster;
 use super::Trace;
@@ -67,6 +67,34 @@ impl Trace {
     fn combine(places: Arc<Places>, files: Vec<FileTrace>) -> Trace {
         let roster = Arc::new(Roster::of(&files));
         Paired::new(files, roster, places, None).settle()
+    }
+}
+
+impl Paired {
+    /// Reads those ranks of some files that are wanted, by rank and life; `focus`: places of those that will be looked at. Also why
+    /// some files could not be read.
+    ///
+    /// # Errors
+    /// No file could be read.
+    pub fn read(
+        databases: &[PathBuf],
+        places: &Arc<Places>,
+        (roster, wanted): (&Arc<Roster>, &Wanted),
+        focus: Option<&[u32]>,
+    ) -> Result<(Paired, Vec<DbError>), DbError> {
+        let per_file = for_each_file(databases, |database, definitions| {
+            let of_file = places.of_file(&database.path);
+            let connection = &database.connection;
+            FileTrace::read(connection, of_file, definitions, None, Some(wanted), &|_| ())
+                .map_err(DbError::reading(&database.path))
+        })?;
+        let part = Paired::new(per_file.read, Arc::clone(roster), Arc::clone(places), focus);
+        Ok((part, per_file.failed))
+    }
+
+    /// A run without rows: who took part, for what is said of all.
+    pub fn without_rows(roster: &Arc<Roster>, places: &Arc<Places>) -> Paired {
+        Paired::new(Vec::new(), Arc::clone(roster), Arc::clone(places), None)
     }
 }
 

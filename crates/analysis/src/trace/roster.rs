@@ -50,6 +50,12 @@ impl Roster {
         roster
     }
 
+    /// Of which nothing else is known.
+    #[cfg(test)]
+    pub(super) fn of_communicators(communicators: BTreeMap<CommKey, Vec<u32>>) -> Roster {
+        Roster { communicators, ..Roster::default() }
+    }
+
     pub(super) fn of(files: &[FileTrace]) -> Roster {
         Roster::new(files.iter().flat_map(FileTrace::members).collect())
     }
@@ -67,6 +73,13 @@ impl Roster {
 
     pub fn ranks(&self) -> &[Member] {
         &self.ranks
+    }
+
+    /// The member behind a place in a communicator, in a circle; `None` where it is alone or nothing is known of them.
+    pub fn next_member(&self, key: CommKey, place: u32) -> Option<u32> {
+        let members = self.communicators.get(&key)?;
+        let at = members.binary_search(&place).ok()?;
+        Some(members[(at + 1) % members.len()]).filter(|&next| next != place)
     }
 
     /// Rows of all files.

@@ -4,7 +4,9 @@ use super::endpoint::{Call, Endpoint, Span, NONE};
 use super::matching::{Contradiction, LaneKey, Matching};
 use super::operation::{Direction, Operation, RequestEnd};
 use super::presence::Presence;
-use super::{made_up, Clocks, Paired, RankTrace, Trace};
+use std::sync::Arc;
+
+use super::{made_up, Clocks, Paired, RankTrace, Roster, Trace};
 use lapscope_data::model::{Bytes, CallName, Kind, Mode, Needs, RankInfo};
 use lapscope_data::places::SiteId;
 
@@ -165,6 +167,10 @@ impl World {
         }
         let blocking_calls = vec![name("MPI_Send", None), name("MPI_Barrier", Some(Needs::All))];
         let trace = Trace { ranks: self.ranks, blocking_calls, ..Trace::default() };
+        let mut trace = trace;
+        let everybody = (0..trace.ranks.len() as u32).collect();
+        let communicators = [((1, 0, 0), everybody)].into();
+        trace.roster = Arc::new(Roster::of_communicators(communicators));
         let trace = Paired::of(trace, self.lanes, &[(1, 0, 0)]).settle();
         let (clocks, matching) = (trace.clocks.clone(), trace.matching.clone());
         (trace, clocks, matching)

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::{check, side_by_side, Database, DbError, Definitions};
+use super::{check, rows_to_scan, side_by_side, Database, DbError, Definitions};
 use crate::model::{Rank, RankInfo};
 
 /// The files of a run that can be read, and why the others cannot.
@@ -13,6 +13,8 @@ pub struct Census {
     pub files: Vec<PathBuf>,
     /// Those in these files, file by file.
     pub ranks: Vec<Vec<RankInfo>>,
+    /// Of calls and requests in all of them, about.
+    pub rows: u64,
     pub failed: Vec<DbError>,
 }
 
@@ -23,11 +25,12 @@ impl Census {
         let (read, failed) = side_by_side(files, |path| {
             let database = Database::open(path)?;
             check::small_tables(&database.connection).map_err(DbError::reading(path))?;
-            Ok((path.to_path_buf(), Definitions::read_ranks(&database)?))
+            let rows = rows_to_scan(&database.connection).map_err(DbError::reading(path))?;
+            Ok((path.to_path_buf(), rows, Definitions::read_ranks(&database)?))
         });
         let mut census = Census { failed, ..Census::default() };
         let mut known: HashMap<(Rank, i64), PathBuf> = HashMap::new();
-        for (path, ranks) in read {
+        for (path, rows, ranks) in read {
             let keys = || ranks.iter().map(|info| (info.rank, info.life));
             let twice = keys().find_map(|key| known.get(&key).map(|first| (key.0, first.clone())));
             match twice {
@@ -36,6 +39,7 @@ impl Census {
                 }
                 None => {
                     known.extend(keys().map(|key| (key, path.clone())));
+                    census.rows += rows;
                     census.files.push(path);
                     census.ranks.push(ranks);
                 }

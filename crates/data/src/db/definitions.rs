@@ -1,5 +1,7 @@
 //! The small tables of a file: who the ranks are, what ids of the big tables mean. Places are [`crate::places`].
 
+use serde::{Deserialize, Serialize};
+
 use std::collections::HashMap;
 
 use rusqlite::Row;
@@ -9,7 +11,7 @@ use crate::model::{Count, Full, Processor, Rank, RankInfo, RankKey, Text};
 use crate::secrets;
 
 /// Who a file's ranks, threads and communicators are.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Definitions {
     /// In the order of rank and life; never empty.
     pub ranks: Vec<RankInfo>,

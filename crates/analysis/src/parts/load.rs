@@ -1,0 +1,80 @@
+//! Reads the ranks of a part.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::partial::{Partial, Question, Stage};
+use super::survey::Survey;
+use crate::aggregate::{Aggregator, FileSums};
+use crate::measures::MeasureSums;
+use crate::trace::Paired;
+use lapscope_data::db::{for_each_file, scan, DbError, PerFile};
+use lapscope_data::places::Places;
+
+/// A run as its parts are read.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Run {
+    pub survey: Arc<Survey>,
+    pub places: Arc<Places>,
+}
+
+impl Run {
+    /// What the ranks at the places `focus` answer.
+    pub fn answer(&self, question: &Question, focus: &[u32]) -> Partial {
+        let answered = match &question.stage {
+            Stage::Sums => self.sums(focus),
+            _ => self.load(focus).map(|part| question.ask(part)),
+        };
+        answered.unwrap_or_else(|failed| {
+            let why = |error: DbError| {
+                let path = error.path().map_or_else(PathBuf::new, |path| path.to_path_buf());
+                (path, error.to_string())
+            };
+            Partial::Unreadable(failed.into_iter().map(why).collect())
+        })
+    }
+
+    /// Ranks with those that they have to be read with; why files could not be read.
+    fn load(&self, focus: &[u32]) -> Result<Paired, Vec<DbError>> {
+        let by_file = self.survey.by_file(&self.survey.with_others(focus));
+        let files: Vec<PathBuf> =
+            by_file.keys().map(|&file| self.survey.files[file as usize].clone()).collect();
+        let wanted: HashSet<_> = by_file.into_values().flatten().collect();
+        let (roster, places) = (&self.survey.roster, &self.places);
+        let read = Paired::read(&files, places, (roster, &wanted), Some(focus));
+        read.map_err(|error| vec![error]).and_then(|(part, failed)| match failed.is_empty() {
+            true => Ok(part),
+            false => Err(failed),
+        })
+    }
+
+    /// Of the files whose first rank is in the focus: each file is summed once.
+    fn sums(&self, focus: &[u32]) -> Result<Partial, Vec<DbError>> {
+        let facts = focus.iter().map(|&place| &self.survey.facts[place as usize]);
+        let first = facts.filter(|facts| facts.is_first);
+        let files: Vec<PathBuf> =
+            first.map(|facts| self.survey.files[facts.file as usize].clone()).collect();
+        if files.is_empty() {
+            return Ok(Partial::Sums(Vec::new()));
+        }
+        let PerFile { read, failed } = for_each_file(&files, |database, definitions| {
+            let of_file = self.places.of_file(&database.path);
+            let mut aggregator = Aggregator::new(of_file, &definitions);
+            let sums = || -> rusqlite::Result<FileSums> {
+                scan(&database.connection, &mut aggregator, &|_| ())?;
+                let measures = MeasureSums::read(&database.connection, &definitions, of_file)?;
+                Ok(FileSums { measures, ..aggregator.finish() })
+            };
+            let sums = sums().map_err(DbError::reading(&database.path))?;
+            Ok((definitions, sums))
+        })
+        .map_err(|error| vec![error])?;
+        match failed.is_empty() {
+            true => Ok(Partial::Sums(read)),
+            false => Err(failed),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What parts are asked, and what they answer. Both go to other processes as CBOR ([`super::wire`]); `docs/parts.md` describes them.
+
+use anyhow::{bail, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::advice::{Gathered, Gatherer};
+use crate::aggregate::FileSums;
+use crate::overlap::{measure, measure_with, EagerLimits, Measured};
+use crate::reference::{Reference, Samples};
+use crate::thresholds::Evidence;
+use crate::trace::{clock, Matching, Meetings, Paired, Settled};
+use lapscope_data::db::Definitions;
+use lapscope_data::model::Rank;
+
+/// What a stage asks.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Stage {
+    /// Sums by site: of the files of the part's ranks, without looking at the other ends of messages.
+    Sums,
+    /// What messages say of clocks, with the ranks of these nodes as clocks of their own.
+    Clocks { split: Vec<u32> },
+    /// When members of collectives came, and how much was matched.
+    Meetings,
+    /// Transfers with nothing in between.
+    Samples,
+    /// Which sends waited for their receivers.
+    Thresholds { ranks: Vec<Rank> },
+    /// What was overlapped, and what was waited for.
+    Overlap { ranks: Vec<Rank>, with_advice: bool },
+}
+
+/// What earlier stages came to.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Known {
+    pub clocks: Settled,
+    pub meetings: Meetings,
+    pub reference: Reference,
+    pub eager: EagerLimits,
+}
+
+/// A stage with what is known by then.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Question {
+    pub stage: Stage,
+    pub known: Known,
+}
+
+/// What some ranks answer.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Partial {
+    Sums(Vec<(Definitions, FileSums)>),
+    Clocks(clock::Evidence),
+    Meetings(Meetings, Matching),
+    Samples(Samples),
+    Thresholds(Evidence),
+    Overlap(Box<Measured>, Gathered),
+    /// Files that could not be read, and why: the run has to be looked at without them.
+    Unreadable(Vec<(std::path::PathBuf, String)>),
+}
+
+impl Question {
+    /// What the ranks in the focus of `part` answer.
+    pub fn ask(&self, mut part: Paired) -> Partial {
+        let Known { clocks, meetings, reference, eager } = &self.known;
+        if let Stage::Clocks { split } = &self.stage {
+            return Partial::Clocks(part.clock_evidence(split));
+        }
+        part.set_clocks(clocks);
+        if let Stage::Meetings = self.stage {
+            return Partial::Meetings(part.meetings(), part.matching());
+        }
+        let trace = part.finish(meetings, Matching::default());
+        let is_nothing = &|_| ();
+        match &self.stage {
+            Stage::Samples => Partial::Samples(Samples::of(&trace, |_| true)),
+            Stage::Thresholds { ranks } => {
+                Partial::Thresholds(Evidence::of(&trace, reference, ranks))
+            }
+            Stage::Overlap { ranks, with_advice: false } => {
+                let measured = measure(&trace, reference, *eager, ranks, is_nothing);
+                Partial::Overlap(Box::new(measured), Gathered::default())
+            }
+            Stage::Overlap { ranks, with_advice: true } => {
+                let gatherer = |rank| Gatherer::new(&trace, rank);
+                let (measured, gatherers) =
+                    measure_with(&trace, reference, *eager, ranks, is_nothing, gatherer);
+                let mut gathered = Gathered::default();
+                gatherers.into_iter().for_each(|gatherer| gathered.merge(gatherer.finish()));
+                Partial::Overlap(Box::new(measured), gathered)
+            }
+            Stage::Sums | Stage::Clocks { .. } | Stage::Meetings => {
+                unreachable!("answered without the other ends")
+            }
+        }
+    }
+}
+
+impl Partial {
+    /// Puts two answers to one question together.
+    ///
+    /// # Errors
+    /// They answer different questions.
+    pub fn merge(self, other: Partial) -> Result<Partial> {
+        Ok(match (self, other) {
+            (Partial::Sums(mut a), Partial::Sums(b)) => {
+                a.extend(b);
+                Partial::Sums(a)
+            }
+            (Partial::Clocks(a), Partial::Clocks(b)) => Partial::Clocks(a.merge(b)),
+            (Partial::Meetings(a, c), Partial::Meetings(b, d)) => {
+                Partial::Meetings(a.merge(b), c.merge(d))
+            }
+            (Partial::Samples(a), Partial::Samples(b)) => Partial::Samples(a.merge(b)),
+            (Partial::Thresholds(a), Partial::Thresholds(b)) => Partial::Thresholds(a.merge(b)),
+            (Partial::Overlap(a, mut c), Partial::Overlap(b, d)) => {
+                c.merge(d);
+                Partial::Overlap(Box::new(a.merge(*b)), c)
+            }
+            (Partial::Unreadable(mut a), Partial::Unreadable(b)) => {
+                a.extend(b);
+                Partial::Unreadable(a)
+            }
+            (unreadable @ Partial::Unreadable(_), _) | (_, unreadable @ Partial::Unreadable(_)) => {
+                unreadable
+            }
+            _ => bail!("partial results of different stages cannot be put together"),
+        })
+    }
+}

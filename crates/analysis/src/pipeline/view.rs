@@ -1,0 +1,271 @@
+//! How a run is looked at: all of it in memory, or in parts where it is larger than that or an engine was asked for.
+
+use anyhow::{bail, Result};
+
+use super::OpenRun;
+use crate::advice::{Gathered, Gatherer};
+use crate::combine::RunSums;
+use crate::overlap::{measure, measure_with, EagerLimits, Measured};
+use crate::parts::load::Run;
+use crate::parts::plan::{plan, plan_count, BYTES_PER_ROW};
+use crate::parts::{Engine, Known, Local, Partial, Question, Remote, Stage, Survey};
+use crate::reference::Reference;
+use crate::thresholds::{Declared, Thresholds};
+use crate::trace::clock::Verdict;
+use crate::trace::{Matching, Paired, Settled, Trace};
+use lapscope_data::db::DbError;
+use lapscope_data::files::machine_memory;
+use lapscope_data::model::Rank;
+use lapscope_data::places::group::Grouping;
+use lapscope_data::text::progress::Progress;
+
+/// What an analysis may use.
+#[derive(Debug, Clone, Default)]
+pub struct Resources {
+    /// Bytes; `None`: a quarter of the machine's memory.
+    pub memory: Option<u64>,
+    /// So many parts, however large they are.
+    pub parts: Option<usize>,
+    /// Who looks at parts; `None`: this process.
+    pub engine: Option<String>,
+}
+
+impl Resources {
+    fn memory(&self) -> u64 {
+        self.memory.unwrap_or_else(|| machine_memory() / 4)
+    }
+
+    /// Whether so many rows are looked at in parts.
+    fn is_in_parts(&self, rows: u64) -> bool {
+        let is_asked = self.parts.is_some() || self.engine.is_some();
+        is_asked || rows.saturating_mul(BYTES_PER_ROW) > self.memory()
+    }
+
+    fn engine(&self, open: &OpenRun) -> Result<Box<dyn Engine>> {
+        match &self.engine {
+            Some(engine) => Ok(Box::new(Remote::start(engine, &open.files.root)?)),
+            None => Ok(Box::new(Local { side_by_side: rayon::current_num_threads() })),
+        }
+    }
+}
+
+/// A run.
+pub struct View {
+    /// All rows of it; where it is looked at in parts who took part, and what is known of all.
+    pub trace: Trace,
+    parts: Option<InParts>,
+}
+
+struct InParts {
+    run: Run,
+    parts: Vec<Vec<u32>>,
+    engine: Box<dyn Engine>,
+    known: Known,
+}
+
+/// A question was not answered: files could not be read, and the run has to be looked at without them.
+struct Unreadable(Vec<DbError>);
+
+type Answer = Result<std::result::Result<Partial, Unreadable>>;
+
+impl InParts {
+    fn ask(&mut self, stage: Stage) -> Answer {
+        let question = Question { stage, known: self.known.clone() };
+        let told = |(path, what)| DbError::Elsewhere { path, what };
+        Ok(match self.engine.ask(&self.run, &question, &self.parts)? {
+            Partial::Unreadable(files) => Err(Unreadable(files.into_iter().map(told).collect())),
+            answer => Ok(answer),
+        })
+    }
+
+    /// As [`InParts::ask`], once all files were read.
+    fn ask_again(&mut self, stage: Stage) -> Result<Partial> {
+        match self.ask(stage)? {
+            Ok(answer) => Ok(answer),
+            Err(Unreadable(mut failed)) => Err(failed.swap_remove(0).into()),
+        }
+    }
+}
+
+macro_rules! answer {
+    ($asked:expr, $of:pat => $value:expr) => {
+        match $asked {
+            $of => $value,
+            _ => bail!("a part answered another question than it was asked"),
+        }
+    };
+}
+
+impl View {
+    /// Of a run that was read.
+    pub fn whole(trace: Trace) -> View {
+        View { trace, parts: None }
+    }
+
+    /// Reads a run, and its sums where they are wanted too.
+    ///
+    /// # Errors
+    /// No file of it can be read, or an engine fails.
+    pub fn open(
+        open: &mut OpenRun,
+        grouping: Grouping,
+        sums: bool,
+    ) -> Result<(View, Option<RunSums>)> {
+        if open.resources.is_in_parts(open.rows()) {
+            return View::open_in_parts(open, grouping, sums);
+        }
+        if sums {
+            let (sums, trace) = open.sum_and_trace()?;
+            return Ok((View { trace, parts: None }, Some(sums)));
+        }
+        Ok((View { trace: open.trace(&[], grouping)?, parts: None }, None))
+    }
+
+    fn open_in_parts(
+        open: &mut OpenRun,
+        grouping: Grouping,
+        sums: bool,
+    ) -> Result<(View, Option<RunSums>)> {
+        let mut engine = open.resources.engine(open)?;
+        loop {
+            let places = open.places(grouping)?;
+            let (survey, failed) = Survey::read(&open.files.databases)?;
+            if !failed.is_empty() {
+                open.leave_out(failed)?;
+                continue;
+            }
+            let run = Run { survey: survey.into(), places };
+            let parts = open.resources.plan(&run.survey);
+            let known = Known::default();
+            let mut view = View {
+                trace: Paired::without_rows(&run.survey.roster, &run.places)
+                    .finish(&known.meetings, Matching::default()),
+                parts: Some(InParts { run, parts, engine, known }),
+            };
+            match view.begin(sums)? {
+                Ok(sums) => return Ok((view, sums)),
+                Err(Unreadable(failed)) => {
+                    open.leave_out(failed)?;
+                    engine = view.parts.expect("was just made").engine;
+                }
+            }
+        }
+    }
+
+    /// Asks for what everything else rests on: sums, clocks and collectives.
+    fn begin(&mut self, sums: bool) -> Result<std::result::Result<Option<RunSums>, Unreadable>> {
+        let Some(parts) = &mut self.parts else { return Ok(Ok(None)) };
+        let mut summed = None;
+        if sums {
+            let answer = match parts.ask(Stage::Sums)? {
+                Ok(answer) => answer,
+                Err(unreadable) => return Ok(Err(unreadable)),
+            };
+            let files = answer!(answer, Partial::Sums(files) => files);
+            summed = Some(RunSums::combine(parts.run.places.clone(), files));
+        }
+        let mut split = Vec::new();
+        parts.known.clocks = loop {
+            let answer = match parts.ask(Stage::Clocks { split: split.clone() })? {
+                Ok(answer) => answer,
+                Err(unreadable) => return Ok(Err(unreadable)),
+            };
+            let evidence = answer!(answer, Partial::Clocks(evidence) => evidence);
+            match Settled::of(&self.trace.ranks, &split, evidence) {
+                Verdict::Settled(settled) => break settled,
+                Verdict::Split(nodes) => split = nodes,
+            }
+        };
+        let answer = parts.ask_again(Stage::Meetings)?;
+        let (meetings, matching) = answer!(answer, Partial::Meetings(a, b) => (a, b));
+        parts.known.meetings = meetings;
+        let run = &parts.run;
+        let mut bare = Paired::without_rows(&run.survey.roster, &run.places);
+        bare.set_clocks(&parts.known.clocks);
+        self.trace = bare.finish(&parts.known.meetings, matching);
+        Ok(Ok(summed))
+    }
+
+    /// Whether all of it is in memory.
+    pub fn is_whole(&self) -> bool {
+        self.parts.is_none()
+    }
+
+    /// Reference times from the run's own transfers.
+    ///
+    /// # Errors
+    /// As [`View::open`].
+    pub fn own_reference(&mut self) -> Result<Reference> {
+        match &mut self.parts {
+            None => Ok(Reference::of_run(&self.trace)),
+            Some(parts) => {
+                let answer = parts.ask_again(Stage::Samples)?;
+                Ok(answer!(answer, Partial::Samples(samples) => samples.reference(&self.trace)))
+            }
+        }
+    }
+
+    /// From which size on sends of `ranks`, or of all, wait.
+    ///
+    /// # Errors
+    /// As [`View::open`].
+    pub fn thresholds(
+        &mut self,
+        reference: &Reference,
+        ranks: &[Rank],
+        declared: Vec<Declared>,
+    ) -> Result<Thresholds> {
+        let Some(parts) = &mut self.parts else {
+            return Ok(Thresholds::find(&self.trace, reference, ranks, declared));
+        };
+        parts.known.reference = reference.clone();
+        let answer = parts.ask_again(Stage::Thresholds { ranks: ranks.to_vec() })?;
+        let evidence = answer!(answer, Partial::Thresholds(evidence) => evidence);
+        Ok(evidence.thresholds(&self.trace, declared))
+    }
+
+    /// What `ranks`, or all, overlapped; and what advice is made of, where it is wanted.
+    ///
+    /// # Errors
+    /// As [`View::open`].
+    pub fn measure(
+        &mut self,
+        reference: &Reference,
+        eager: EagerLimits,
+        ranks: &[Rank],
+        with_advice: bool,
+    ) -> Result<(Measured, Gathered)> {
+        if let Some(parts) = &mut self.parts {
+            (parts.known.reference, parts.known.eager) = (reference.clone(), eager);
+            let answer = parts.ask_again(Stage::Overlap { ranks: ranks.to_vec(), with_advice })?;
+            return Ok(
+                answer!(answer, Partial::Overlap(measured, gathered) => (*measured, gathered)),
+            );
+        }
+        let trace = &self.trace;
+        let progress = Progress::default();
+        progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());
+        let add = |requests| progress.add(requests);
+        let mut gathered = Gathered::default();
+        if !with_advice {
+            return Ok((measure(trace, reference, eager, ranks, &add), gathered));
+        }
+        let gatherer = |rank| Gatherer::new(trace, rank);
+        let (measured, gatherers) = measure_with(trace, reference, eager, ranks, &add, gatherer);
+        gatherers.into_iter().for_each(|gatherer| gathered.merge(gatherer.finish()));
+        Ok((measured, gathered))
+    }
+}
+
+impl Resources {
+    fn plan(&self, survey: &Survey) -> Vec<Vec<u32>> {
+        let at_once = match self.engine {
+            Some(_) => 4, // a worker has a share of its machine, which is not known here
+            None => rayon::current_num_threads() as u64,
+        };
+        match self.parts {
+            Some(count) => plan_count(survey, count),
+            None => plan(survey, self.memory() / at_once.max(1)),
+        }
+    }
+}

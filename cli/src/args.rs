@@ -17,7 +17,7 @@ use crate::export::Format;
 use clap::{Args, Parser, Subcommand};
 use lapscope_analysis::{requests, sites};
 use lapscope_bench::launch::environment::assignment;
-use lapscope_bench::launch::Mode;
+use lapscope_bench::launch::{Files, Mode};
 use lapscope_data::model::{Kind, Rank, RequestEnded};
 
 pub use bench::BenchArgs;
@@ -126,6 +126,10 @@ pub struct RunArgs {
     /// Where spools lie during the run, when the run directory is on a slow parallel file system
     #[arg(long, value_name = "DIR")]
     pub spool_dir: Option<PathBuf>,
+
+    /// A database for each rank, or one for each node, whose ranks then keep their spools on its own storage
+    #[arg(long, value_name = "FILES", value_enum)]
+    pub files: Option<Files>,
 
     /// Detail kept per rank, in MB or with a unit (2G); beyond it only summaries
     #[arg(long, value_name = "MB", value_parser = units::max_mb)]

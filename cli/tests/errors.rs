@@ -52,7 +52,7 @@ fn nothing_there() {
     assert_eq!(error, "lapscope: nowhere: no such file or directory\n");
     fs::create_dir(directory.path().join("lapscope-1")).unwrap();
     let error = failure(directory.path(), &["report", "lapscope-1"]);
-    assert!(error.contains("lapscope-1: no rank-*.db and no rank-*.spool in it"), "{error}");
+    assert!(error.contains("lapscope-1: no rank-*.db, node-*.db or rank-*.spool in it"), "{error}");
 }
 
 /// The tables of a small file lie in pages of their own, so that spoiling all but the first leaves a readable schema.

@@ -39,7 +39,12 @@ pub fn run(args: &RecoverArgs) -> anyhow::Result<ExitCode> {
 
 fn describe(recovered: &Recovered) -> String {
     let Converted { requests, calls, pending, lost, damaged, damaged_at, .. } = recovered.content;
-    let mut text = format!("{}: {requests} requests, {calls} calls", recovered.database.display());
+    let ranks = match recovered.ranks {
+        1 => String::new(),
+        ranks => format!("{ranks} ranks, "),
+    };
+    let database = recovered.database.display();
+    let mut text = format!("{database}: {ranks}{requests} requests, {calls} calls");
     let optional = [(pending, "had not ended"), (lost, "lost during the run")];
     for (count, what) in optional.into_iter().filter(|(count, _)| *count > 0) {
         text.push_str(&format!(", {count} {what}"));

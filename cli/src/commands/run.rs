@@ -79,6 +79,9 @@ fn settings_of(args: &RunArgs) -> anyhow::Result<Settings> {
     if let Some(dir) = &args.spool_dir {
         settings.set("LAPSCOPE_SPOOL_DIR", std::path::absolute(dir)?);
     }
+    if let Some(files) = args.files {
+        settings.set("LAPSCOPE_FILES", files.word());
+    }
     if let Some(max_mb) = args.max_mb {
         settings.set("LAPSCOPE_MAX_MB", max_mb.to_string());
     }

@@ -262,8 +262,13 @@ fn changes(a: &Side, b: &Side) -> Vec<Change> {
     changes.extend(compare(ChangeKind::Cvar, &old.cvars, &new.cvars));
     let mut options = compare(ChangeKind::Option, &old.options, &new.options);
     // Where a run was written and what was said at its end changes nothing of what it did.
-    const OF_NO_EFFECT: [&str; 4] =
-        ["LAPSCOPE_DIR", "LAPSCOPE_SPOOL_DIR", "LAPSCOPE_QUIET", "LAPSCOPE_CONVERT"];
+    const OF_NO_EFFECT: [&str; 5] = [
+        "LAPSCOPE_DIR",
+        "LAPSCOPE_FILES",
+        "LAPSCOPE_SPOOL_DIR",
+        "LAPSCOPE_QUIET",
+        "LAPSCOPE_CONVERT",
+    ];
     options.retain(|change| !OF_NO_EFFECT.contains(&change.name.as_str()));
     changes.extend(options);
     changes

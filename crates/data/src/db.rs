@@ -48,7 +48,7 @@ pub enum DbError {
     NoRun,
     #[error("{0}: no such file or directory")]
     NotFound(PathBuf),
-    #[error("{0}: no rank-*.db and no rank-*.spool in it; a run directory is what `lapscope run` names when the program ends")]
+    #[error("{0}: no rank-*.db, node-*.db or rank-*.spool in it; a run directory is what `lapscope run` names when the program ends")]
     Empty(PathBuf),
     #[error("{0}: not a lapscope database")]
     NotLapscope(PathBuf),

@@ -1,6 +1,7 @@
 //! Spools that killed ranks left become databases.
 
 mod claim;
+mod node;
 
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 use rayon::ThreadPoolBuilder;
 
-use crate::db;
+use crate::db::{self, FileKey};
 use crate::files::read_short_text;
 use crate::store::{self, Converted, Fate, Owner};
 use crate::text::shell;
@@ -28,7 +29,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// Spools converted at a time: each is one thread of computation and one file written.
 const WORKERS: usize = 2;
 
-/// Bytes of a `rank-N.spool-at`: a host and a path.
+/// Bytes of a `rank-N.spool-at` or `node-HOST.spool-at`: a host and a path.
 const LONGEST_POINTER: u64 = 8192;
 
 /// What became of the spools of a run directory.
@@ -50,10 +51,13 @@ pub struct Copies {
     directory: Option<tempfile::TempDir>,
 }
 
-/// A spool that became a database.
+/// A spool that became a database, or the spools of the ranks of a node.
 #[derive(Debug, Clone)]
 pub struct Recovered {
     pub database: PathBuf,
+    /// Whose spools it is made of.
+    pub ranks: usize,
+    /// Of several ranks the sums, and otherwise the first.
     pub content: Converted,
 }
 
@@ -110,16 +114,25 @@ fn recover(directory: &Path, progress: bool, intent: Intent) -> anyhow::Result<R
     let bar = progress_bar(&leftovers, progress);
     let copies = Mutex::new(Copies::default());
     let pool = ThreadPoolBuilder::new().num_threads(leftovers.len().clamp(1, WORKERS)).build()?;
-    let results: Vec<anyhow::Result<Option<Recovered>>> = pool.install(|| {
+    let results: Vec<anyhow::Result<node::Outcome>> = pool.install(|| {
         let each = leftovers.par_iter().with_max_len(1);
-        each.map(|leftover| leftover.recover(intent, &bar, &copies)).collect()
+        each.map(|leftover| match leftover {
+            Leftover::Rank(spool) => spool
+                .recover(intent, &bar, &copies)
+                .map(|recovered| node::Outcome { recovered, left: Vec::new() }),
+            Leftover::Node(node) => node.recover(intent, &bar, &copies),
+        })
+        .collect()
     });
     bar.finish_and_clear();
     let copies = copies.into_inner().expect("all workers have ended");
     let mut summary = RecoverSummary { copies, ..RecoverSummary::default() };
     for result in results {
         match result {
-            Ok(recovered) => summary.recovered.extend(recovered),
+            Ok(node::Outcome { recovered, left }) => {
+                summary.recovered.extend(recovered);
+                summary.left.extend(left);
+            }
             Err(error) => summary.left.push(format!("{error:#}")),
         }
     }
@@ -181,16 +194,34 @@ fn progress_bar(leftovers: &[Leftover], wanted: bool) -> ProgressBar {
     if !wanted {
         return ProgressBar::hidden();
     }
-    let bytes = leftovers.iter().filter_map(|leftover| leftover.spool.metadata().ok());
-    let total: u64 = bytes.map(|metadata| metadata.len()).sum();
+    let bytes = |leftover: &Leftover| match leftover {
+        Leftover::Rank(spool) => spool.spool.metadata().map_or(0, |facts| facts.len()),
+        Leftover::Node(node) => node.bytes(),
+    };
+    let total: u64 = leftovers.iter().map(bytes).sum();
     // stderr() draws nothing where standard error is no terminal
     let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
     let template = "recovering {wide_bar} {bytes}/{total_bytes}, {eta} left";
     bar.with_style(ProgressStyle::with_template(template).expect("a constant template"))
 }
 
+/// What is to become a database.
+enum Leftover {
+    Rank(LeftSpool),
+    Node(node::Node),
+}
+
+impl Leftover {
+    fn database(&self) -> &Path {
+        match self {
+            Leftover::Rank(spool) => &spool.database,
+            Leftover::Node(node) => &node.database,
+        }
+    }
+}
+
 /// A spool, and the database that it should become.
-struct Leftover {
+struct LeftSpool {
     spool: PathBuf,
     database: PathBuf,
     /// The `rank-N.spool-at` that told of a spool elsewhere, and the host that it names.
@@ -204,26 +235,33 @@ fn find_leftovers(directory: &Path) -> anyhow::Result<Vec<Leftover>> {
         let path = entry.with_context(|| directory.display().to_string())?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let database = path.with_extension("db");
-        match db::parse_name(&name).map(|(_, extension)| extension) {
-            Some("spool") => leftovers.push(Leftover { spool: path, database, elsewhere: None }),
-            Some("spool-at") => {
+        let alone = |spool| LeftSpool { spool, database: database.clone(), elsewhere: None };
+        match db::parse_name(&name) {
+            Some((FileKey::Node { .. }, "spool-at")) => {
+                leftovers.push(match node::Node::read(&path) {
+                    Some(node) => Leftover::Node(node),
+                    None => Leftover::Rank(alone(path)), // which is said of it
+                })
+            }
+            Some((FileKey::Rank { .. }, "spool")) => leftovers.push(Leftover::Rank(alone(path))),
+            Some((FileKey::Rank { .. }, "spool-at")) => {
                 let Ok(text) = read_short_text(&path, LONGEST_POINTER) else {
                     // no pointer, and no spool: which is said of it
-                    leftovers.push(Leftover { spool: path, database, elsewhere: None });
+                    leftovers.push(Leftover::Rank(alone(path)));
                     continue;
                 };
                 let (host, spool) = text.trim_end().split_once('\t').unwrap_or_default();
                 let elsewhere = Some((path.clone(), host.to_owned()));
-                leftovers.push(Leftover { spool: spool.into(), database, elsewhere });
+                leftovers.push(Leftover::Rank(LeftSpool { elsewhere, ..alone(spool.into()) }));
             }
             _ => {}
         }
     }
-    leftovers.sort_by(|a, b| a.database.cmp(&b.database));
+    leftovers.sort_by(|a, b| a.database().cmp(b.database()));
     Ok(leftovers)
 }
 
-impl Leftover {
+impl LeftSpool {
     /// Converts and tidies up. `None`: there was nothing to do.
     fn recover(
         &self,
@@ -295,7 +333,7 @@ impl Leftover {
         if let Some((pointer, _)) = &self.elsewhere {
             let _ = std::fs::remove_file(pointer); // it only pointed to what is no more
         }
-        Ok(Recovered { database: self.database.clone(), content })
+        Ok(Recovered { database: self.database.clone(), ranks: 1, content })
     }
 
     /// Of what the spool holds so far.

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::mem::{offset_of, size_of};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, Context};
 
@@ -37,6 +37,13 @@ impl Converted {
 }
 
 #[repr(C)]
+struct StoreSpool {
+    path: *const c_char,
+    result: Converted,
+    error: [c_char; 1024],
+}
+
+#[repr(C)]
 struct SpoolInfo {
     rank: i32,
     world_size: i32,
@@ -56,6 +63,7 @@ struct SpoolInfo {
 const _: () = {
     assert!(size_of::<Converted>() == 64 && offset_of!(Converted, world) == 12);
     assert!(offset_of!(Converted, lost) == 40 && offset_of!(Converted, damaged_at) == 56);
+    assert!(size_of::<StoreSpool>() == 1096 && offset_of!(StoreSpool, error) == 72);
     assert!(size_of::<SpoolInfo>() == 664 && offset_of!(SpoolInfo, end) == 12);
     assert!(offset_of!(SpoolInfo, pid) == 16 && offset_of!(SpoolInfo, boot_id) == 288);
     assert!(offset_of!(SpoolInfo, pid_namespace) == 328 && offset_of!(SpoolInfo, launch) == 600);
@@ -68,6 +76,15 @@ extern "C" {
         progress: Option<unsafe extern "C" fn(*mut c_void, u64, u64)>,
         context: *mut c_void,
         result: *mut Converted,
+        error: *mut c_char,
+        error_bytes: usize,
+    ) -> c_int;
+    fn store_convert_all(
+        spools: *mut StoreSpool,
+        count: usize,
+        database_path: *const c_char,
+        progress: Option<unsafe extern "C" fn(*mut c_void, u64, u64)>,
+        context: *mut c_void,
         error: *mut c_char,
         error_bytes: usize,
     ) -> c_int;
@@ -220,6 +237,48 @@ pub fn convert(
     } else {
         Err(anyhow!(text(&error)))
     }
+}
+
+/// As [`convert`], of the spools of several ranks: one database, with their ranks in this order. Of each spool what it held, or
+/// why it is not in the database.
+///
+/// # Errors
+/// As [`convert`]; no spool can be read.
+pub fn convert_all(
+    spools: &[PathBuf],
+    database: &Path,
+    progress: &mut dyn FnMut(u64),
+) -> anyhow::Result<Vec<Result<Converted, String>>> {
+    let paths: Vec<CString> = spools.iter().map(|path| c_path(path)).collect::<Result<_, _>>()?;
+    let one = |path: &CString| StoreSpool {
+        path: path.as_ptr(),
+        result: Converted::default(),
+        error: [0; 1024],
+    };
+    let mut all: Vec<StoreSpool> = paths.iter().map(one).collect();
+    let to = c_path(database)?;
+    let mut error = [0 as c_char; 1024];
+    let mut context = Progress { progress, told: 0 };
+    // SAFETY: as in convert(); `all` has as many elements as is said, whose paths live as long as `paths`.
+    let code = unsafe {
+        store_convert_all(
+            all.as_mut_ptr(),
+            all.len(),
+            to.as_ptr(),
+            Some(on_progress),
+            std::ptr::from_mut(&mut context).cast(),
+            error.as_mut_ptr(),
+            error.len(),
+        )
+    };
+    if code != 0 {
+        return Err(anyhow!(text(&error)));
+    }
+    let outcome = |spool: StoreSpool| match text(&spool.error) {
+        why if why.is_empty() => Ok(spool.result),
+        why => Err(why),
+    };
+    Ok(all.into_iter().map(outcome).collect())
 }
 
 struct Progress<'a> {

@@ -22,6 +22,10 @@ LAYOUT(store_result, lost, 40);
 LAYOUT(store_result, damaged, 48);
 LAYOUT(store_result, damaged_at, 56);
 
+_Static_assert(sizeof(struct store_spool) == 1096, "crates/data/src/store.rs: StoreSpool");
+LAYOUT(store_spool, result, 8);
+LAYOUT(store_spool, error, 72);
+
 _Static_assert(sizeof(struct spool_info) == 664, "crates/data/src/store.rs: SpoolInfo");
 LAYOUT(spool_info, rank, 0);
 LAYOUT(spool_info, world_size, 4);

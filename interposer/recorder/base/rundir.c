@@ -2,6 +2,7 @@
 #include "rundir.h"
 
 #include "config.h"
+#include "log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -126,23 +127,54 @@ static uint32_t hash_of(const struct job *job)
 /* The names of this rank's files. A rank that was here before (it has called exec) gets another life. */
 static void name_files(struct rundir *dir, int rank)
 {
-    const char *at = *config.spool_dir ? config.spool_dir : dir->path;
+    int is_elsewhere = *config.spool_dir && !dir->by_node;
+    const char *at = dir->by_node ? dir->node.path : *config.spool_dir ? config.spool_dir : dir->path;
     char name[96], world[32] = "", life[16] = "", job[32];
     job_as_name(dir->job.identity, job, sizeof job);
     if (dir->job.world > 1)
         snprintf(world, sizeof world, "world-%u-", dir->job.world);
-    for (dir->life = 1; dir->life < MAX_LIVES; dir->life++) {
+    /* where the databases of earlier lives are one a node, they tell no ranks by their names */
+    for (dir->life = dir->by_node ? dir->node.databases + 1 : 1; dir->life < MAX_LIVES; dir->life++) {
         if (dir->life > 1)
             snprintf(life, sizeof life, "-%u", dir->life);
         snprintf(name, sizeof name, "%srank-%d%s", world, rank, life);
         snprintf(dir->database, sizeof dir->database, "%.3899s/%s.db", dir->path, name);
-        if (*config.spool_dir)
+        if (is_elsewhere)
             snprintf(dir->spool, sizeof dir->spool, "%.3899s/lapscope-%s-%08x-%s.spool", at, job, hash_of(&dir->job), name);
         else
             snprintf(dir->spool, sizeof dir->spool, "%.3899s/%s.spool", at, name);
         if (access(dir->database, F_OK) != 0 && access(dir->spool, F_OK) != 0)
             return;
     }
+}
+
+static void say_without_node(const struct rundir *dir, int code)
+{
+    if (log_first_on_node())
+        log_line("LAPSCOPE_FILES=node: %s cannot be used (%s), so each rank has its files in %s; LAPSCOPE_SPOOL_DIR can name "
+                 "another place", dir->node.path, strerror(code), dir->path);
+}
+
+/* On the node's own storage, where that is asked for and can be. */
+static void join_node(struct rundir *dir)
+{
+    if (config.files != CONFIG_FILES_NODE)
+        return;
+    int code = nodedir_open(&dir->node, dir->path, &dir->job);
+    dir->by_node = !code;
+    if (code)
+        say_without_node(dir, code);
+}
+
+void rundir_leave_node(struct rundir *dir, int rank, int code)
+{
+    /* ENOENT: the last of the ranks before us has removed it meanwhile */
+    dir->by_node = code == ENOENT && nodedir_open(&dir->node, dir->path, &dir->job) == 0;
+    if (!dir->by_node) {
+        nodedir_leave(&dir->node);
+        say_without_node(dir, code);
+    }
+    name_files(dir, rank);
 }
 
 int rundir_open(struct rundir *dir, int rank, char *error, size_t error_bytes)
@@ -161,7 +193,9 @@ int rundir_open(struct rundir *dir, int rank, char *error, size_t error_bytes)
     if (code)
         snprintf(error, error_bytes, "the run directory %s cannot be used (%s); name another with LAPSCOPE_DIR", wanted,
                  code == EPERM ? "it belongs to another user" : strerror(code));
-    else
+    if (!code) {
+        join_node(dir);
         name_files(dir, rank);
+    }
     return code;
 }

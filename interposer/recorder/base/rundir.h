@@ -3,6 +3,7 @@
 #define LAPSCOPE_RUNDIR_H
 
 #include "job.h"
+#include "nodedir.h"
 
 #include <stddef.h>
 
@@ -14,10 +15,15 @@ struct rundir {
     char spool[RUNDIR_PATH_BYTES];  /* this rank's files */
     char database[RUNDIR_PATH_BYTES];
     unsigned life;
+    int by_node;                    /* the spool is in the directory of `node`, and has no database of its own */
+    struct nodedir node;
 };
 
 /* Finds or makes the directory and names this rank's files. Returns 0, or an errno value with `error` saying what went
  * wrong with what. */
 int rundir_open(struct rundir *dir, int rank, char *error, size_t error_bytes);
+
+/* Puts this rank's files into the run directory, as the node's storage cannot be used (`code`, an errno value). */
+void rundir_leave_node(struct rundir *dir, int rank, int code);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "../base/clock.h"
 #include "../base/log.h"
+#include "../base/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,37 +47,6 @@ static int reserve(uint64_t offset, uint64_t bytes)
     return posix_fallocate(spool.fd, (off_t)offset, (off_t)bytes);
 }
 
-static void read_word(const char *path, char *text, size_t bytes)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd >= 0 ? read(fd, text, bytes - 1) : 0;
-    text[length > 0 ? length : 0] = '\0';
-    text[strcspn(text, "\n")] = '\0';
-    if (fd >= 0)
-        close(fd);
-}
-
-/* Field 22 of /proc/self/stat (proc(5)); the command name before it may hold blanks and brackets. */
-static uint64_t own_start_time(void)
-{
-    char text[1024];
-    read_word("/proc/self/stat", text, sizeof text);
-    const char *field = strrchr(text, ')');
-    unsigned long long start = 0;
-    for (int i = 2; field && i < 22; i++)
-        field = strchr(field + 1, ' ');
-    if (field)
-        sscanf(field, "%llu", &start);
-    return start;
-}
-
-/* Pids of another name space mean nothing. 0: not known. */
-static uint64_t own_pid_namespace(void)
-{
-    struct stat facts;
-    return stat("/proc/self/ns/pid", &facts) == 0 ? (uint64_t)facts.st_ino : 0;
-}
-
 static void fill_header(struct spool_file_header *header, const struct spool_identity *identity)
 {
     struct spool_clock_pair now = clock_pair();
@@ -89,12 +59,12 @@ static void fill_header(struct spool_file_header *header, const struct spool_ide
     header->world = identity->world;
     header->life = identity->life;
     header->pid = getpid();
-    header->pid_start = own_start_time();
-    header->pid_namespace = own_pid_namespace();
+    header->pid_start = process_start("self");
+    header->pid_namespace = process_namespace();
     snprintf(header->job, sizeof header->job, "%s", identity->job ? identity->job : "");
     snprintf(header->launch, sizeof header->launch, "%s", identity->launch ? identity->launch : "");
     gethostname(header->host, sizeof header->host - 1);
-    read_word("/proc/sys/kernel/random/boot_id", header->boot_id, sizeof header->boot_id);
+    process_boot(header->boot_id, sizeof header->boot_id);
     header->first = identity->first;
     header->epoch_unix_ns = identity->epoch_unix_ns;
     header->init_end = identity->init_end;

@@ -142,7 +142,7 @@ static void store_module(struct store_tables *tables, const struct module_defini
     char hexadecimal[2 * 64 + 1] = "";
     for (unsigned i = 0; i < module->head.build_id_bytes && i < 64; i++)
         snprintf(hexadecimal + 2 * i, 3, "%02x", module->build_id[i]);
-    store_integer(tables, STORE_MODULE, 1, module->head.id);
+    store_integer(tables, STORE_MODULE, 1, tables->base.module + module->head.id);
     store_integer(tables, STORE_MODULE, 2, tables->rank);
     store_text(tables, STORE_MODULE, 3, module->path, module->head.path_bytes);
     store_words(tables, STORE_MODULE, 4, hexadecimal);
@@ -165,14 +165,15 @@ static const struct module_definition *module_holding(const struct spool_definit
 static void store_path(struct store_tables *tables, const struct spool_definitions *definitions,
                        const struct path_definition *path)
 {
-    store_integers(tables, STORE_PATH, (int64_t[]){path->head.id, tables->rank, path->head.truncated != 0}, 3, 3);
+    int64_t id = tables->base.path + path->head.id;
+    store_integers(tables, STORE_PATH, (int64_t[]){id, tables->rank, path->head.truncated != 0}, 3, 3);
     for (unsigned depth = 0; depth < path->head.frames && !tables->failed; depth++) {
         uint64_t address;
         memcpy(&address, path->frames + depth * sizeof address, sizeof address);
         const struct module_definition *module = module_holding(definitions, address);
-        store_integer(tables, STORE_FRAME, 1, path->head.id);
+        store_integer(tables, STORE_FRAME, 1, id);
         store_integer(tables, STORE_FRAME, 2, depth);
-        store_integer_or_null(tables, STORE_FRAME, 3, module != NULL, module ? module->head.id : 0);
+        store_integer_or_null(tables, STORE_FRAME, 3, module != NULL, module ? tables->base.module + module->head.id : 0);
         store_integer(tables, STORE_FRAME, 4, (int64_t)(address - (module ? module->head.base : 0)));
         store_run(tables, STORE_FRAME);
     }
@@ -181,7 +182,8 @@ static void store_path(struct store_tables *tables, const struct spool_definitio
 static void store_comm(struct store_tables *tables, const struct comm_definition *comm)
 {
     const struct spool_comm *head = &comm->head;
-    store_integer(tables, STORE_COMM, 1, head->id);
+    int64_t id = tables->base.comm + head->id;
+    store_integer(tables, STORE_COMM, 1, id);
     store_integer(tables, STORE_COMM, 2, tables->rank);
     store_integer(tables, STORE_COMM, 3, (int64_t)head->identity);
     store_integer(tables, STORE_COMM, 4, head->ordinal);
@@ -194,7 +196,7 @@ static void store_comm(struct store_tables *tables, const struct comm_definition
     for (uint32_t i = 0; head->members != UINT32_MAX && i < head->members && !tables->failed; i++) {
         int remote = i >= (uint32_t)head->size;
         store_integers(tables, STORE_MEMBER,
-                       (int64_t[]){head->id, remote, i - (remote ? (uint32_t)head->size : 0), spool_member(comm, i)}, 4, 3);
+                       (int64_t[]){id, remote, i - (remote ? (uint32_t)head->size : 0), spool_member(comm, i)}, 4, 3);
     }
 }
 
@@ -203,7 +205,7 @@ static void store_thread(struct store_tables *tables, const struct spool_definit
     const struct thread_definition *thread = id_table_at(&definitions->threads, id);
     if (thread->known)
         store_integers(tables, STORE_THREAD,
-                       (int64_t[]){(int64_t)id, tables->rank, (int64_t)id - 1, thread->tid,
+                       (int64_t[]){tables->base.thread + (int64_t)id, tables->rank, (int64_t)id - 1, thread->tid,
                                    spool_ns(definitions, thread->mpi_ticks), (int64_t)thread->calls}, 6, 6);
 }
 
@@ -251,15 +253,16 @@ static int64_t insert_operation(struct store_tables *tables, const struct spool_
     const struct comm_definition *comm = spool_comm_of(definitions, operation->comm);
     int64_t world = spool_peer_world(comm, operation->kind == SPOOL_RECV ? came.source : operation->peer);
     if (operation->peer == SPOOL_ROOT)
-        world = tables->rank;
+        world = tables->world_rank;
     int64_t init = related_row(tables, definitions, operation->init_operation, operation->id);
     int64_t receive = related_row(tables, definitions, came.receive, operation->id);
     int64_t id = ++tables->last_operation;
     store_integer(tables, STORE_OPERATION, 1, id);
     store_integer(tables, STORE_OPERATION, 2, tables->rank);
     store_integer(tables, STORE_OPERATION, 3, operation->call);
-    store_integer_or_null(tables, STORE_OPERATION, 4, spool_has_path(definitions, operation->path), operation->path);
-    store_integer_or_null(tables, STORE_OPERATION, 5, comm != NULL, operation->comm);
+    store_integer_or_null(tables, STORE_OPERATION, 4, spool_has_path(definitions, operation->path),
+                          tables->base.path + operation->path);
+    store_integer_or_null(tables, STORE_OPERATION, 5, comm != NULL, tables->base.comm + operation->comm);
     store_words(tables, STORE_OPERATION, 6, kind_names[operation->kind <= SPOOL_GENERALIZED ? operation->kind : SPOOL_OTHER]);
     store_integer(tables, STORE_OPERATION, 7, (int64_t)came.bytes);
     store_integer_or_null(tables, STORE_OPERATION, 8, world >= 0, world);

@@ -193,7 +193,7 @@ void store_call(struct store_tables *tables, const struct call_row *row)
         return;
     int64_t *values = batch->rows[batch->count++];
     values[0] = row->operation;
-    values[1] = row->thread;
+    values[1] = tables->base.thread + row->thread;
     values[2] = row->begin_ns;
     values[3] = or_null(row->duration_ns);
     values[4] = or_null(row->user_ns);
@@ -212,7 +212,7 @@ void store_request(struct store_tables *tables, const struct request_row *row)
     int64_t *values = batch->rows[batch->count++];
     values[0] = row->operation;
     values[1] = row->completion ? row->completion : NO_VALUE;
-    values[2] = row->thread;
+    values[2] = tables->base.thread + row->thread;
     values[3] = row->post_begin_ns;
     values[4] = row->post_ns;
     values[5] = or_null(row->mpi_ns);

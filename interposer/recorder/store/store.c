@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* What a request is recognised by; see is_stored(). */
@@ -20,14 +21,15 @@ struct last_request {
 };
 
 struct conversion {
-    struct store_tables tables;
+    struct store_tables *tables;
     struct spool_definitions definitions;
     struct spool_file *file;
     struct store_result *result;
     int64_t last_ns;              /* the latest moment seen */
     store_progress *progress;
     void *context;
-    uint64_t done_bytes;
+    uint64_t done_bytes, total_bytes; /* of all spools */
+    uint64_t end_bytes;           /* where this one ends among them */
     /* The CALL read last: its row is written when the number of requests that it completed is known. */
     struct call_row call;
     int64_t call_id;
@@ -56,7 +58,7 @@ static void notice(struct conversion *c, int64_t moment_ns)
 static void flush_call(struct conversion *c)
 {
     if (c->has_call) {
-        store_call(&c->tables, &c->call);
+        store_call(c->tables, &c->call);
         c->result->calls++;
     }
     c->has_call = c->has_extra = c->has_foreign = 0;
@@ -83,7 +85,7 @@ static void give_counters(struct conversion *c, store_counter_of *store, int64_t
 {
     for (unsigned i = 0; c->counted_known && i < c->definitions.counter_count; i++)
         if (c->counted_known >> i & 1)
-            store(&c->tables, row, c->definitions.counters[i], c->counted[i]);
+            store(c->tables, row, c->definitions.counters[i], c->counted[i]);
     c->counted_known = 0;
 }
 
@@ -100,16 +102,16 @@ static int take_call(struct conversion *c, const uint64_t fields[SPOOL_HOT_FIELD
     const struct spool_definitions *d = &c->definitions;
     flush_call(c);
     c->call_begin = begin;
-    c->call = (struct call_row){.operation = store_call_operation(&c->tables, d, fields[0]),
+    c->call = (struct call_row){.operation = store_call_operation(c->tables, d, fields[0]),
                                 .thread = thread + 1,
                                 .begin_ns = spool_moment_ns(d, begin),
                                 .duration_ns = spool_ns(d, fields[2]),
                                 .user_ns = c->has_cpu ? (int64_t)c->cpu[0] : -1,
                                 .system_ns = c->has_cpu ? (int64_t)c->cpu[1] : -1,
-                                .receive_operation = fields[3] ? store_call_operation(&c->tables, d, fields[3]) : 0};
+                                .receive_operation = fields[3] ? store_call_operation(c->tables, d, fields[3]) : 0};
     if (!c->call.operation)
         return 0;
-    c->call_id = (int64_t)c->result->calls + 1;
+    c->call_id = c->tables->base.call + (int64_t)c->result->calls + 1;
     c->has_call = 1;
     give_counters(c, store_call_counter, c->call_id);
     notice(c, c->call.begin_ns + c->call.duration_ns);
@@ -136,7 +138,7 @@ static int take_request(struct conversion *c, const uint64_t fields[SPOOL_HOT_FI
 {
     const struct spool_definitions *d = &c->definitions;
     uint64_t poster = c->has_foreign ? c->foreign[0] : thread, post_begin = c->call_begin - fields[1];
-    struct request_row row = {.operation = store_request_operation(&c->tables, d, fields[0]),
+    struct request_row row = {.operation = store_request_operation(c->tables, d, fields[0]),
                               .completion = c->call_id,
                               .thread = (unsigned)poster + 1,
                               .post_begin_ns = spool_moment_ns(d, post_begin),
@@ -154,9 +156,9 @@ static int take_request(struct conversion *c, const uint64_t fields[SPOOL_HOT_FI
     int is_bounded = row.unsuccessful_tests <= (int64_t)SPOOL_MOST && row.injection_arm <= 1;
     if (!c->has_call || !row.operation || !is_bounded || (poster != thread && !spool_has_thread(d, poster)))
         return 0;
-    store_request(&c->tables, &row);
+    store_request(c->tables, &row);
     c->result->requests++;
-    give_counters(c, store_request_counter, (int64_t)c->result->requests);
+    give_counters(c, store_request_counter, c->tables->base.request + (int64_t)c->result->requests);
     c->call.completed++;
     c->last[c->last_count] = (struct last_request){(unsigned)poster, post_begin, fields[0]};
     return 1;
@@ -170,7 +172,7 @@ static int take_starvation(struct conversion *c, const uint64_t fields[SPOOL_HOT
     if (fields[0] < fields[1] || fields[2] == 0 || fields[2] > (uint64_t)SPOOL_LONGEST_NS)
         return 0;
     int64_t end = spool_moment_ns(d, d->first_ticks + fields[0]);
-    store_starvation(&c->tables, end - length, end, (int64_t)fields[2] < length ? (int64_t)fields[2] : length);
+    store_starvation(c->tables, end - length, end, (int64_t)fields[2] < length ? (int64_t)fields[2] : length);
     return 1;
 }
 
@@ -200,7 +202,7 @@ static int take_record(struct conversion *c, const struct spool_view *view, uint
     case SPOOL_STARVED:
         return take_starvation(c, view->fields);
     case SPOOL_WATCH:
-        return store_watch(&c->tables, &c->definitions, thread + 1u, &view->watch);
+        return store_watch(c->tables, &c->definitions, thread + 1u, &view->watch);
     case SPOOL_FOREIGN:
         memcpy(c->foreign, view->fields, sizeof c->foreign);
         c->has_foreign = 1;
@@ -235,7 +237,7 @@ static void take_stream(struct conversion *c, const struct spool_part *part)
 static void take_streams(struct conversion *c)
 {
     const struct spool_part *before = NULL;
-    for (size_t i = 0; i < c->file->part_count && !c->tables.failed; i++) {
+    for (size_t i = 0; i < c->file->part_count && !c->tables->failed; i++) {
         const struct spool_part *part = &c->file->parts[i];
         if (part->kind == SPOOL_CHUNK_STREAM) {
             if (before && (before->thread != part->thread || before->gap != part->gap))
@@ -245,7 +247,7 @@ static void take_streams(struct conversion *c)
         }
         c->done_bytes += part->bytes;
         if (c->progress)
-            c->progress(c->context, c->done_bytes < c->file->bytes ? c->done_bytes : c->file->bytes, c->file->bytes);
+            c->progress(c->context, c->done_bytes < c->end_bytes ? c->done_bytes : c->end_bytes, c->total_bytes);
     }
     flush_call(c);
 }
@@ -257,7 +259,7 @@ static void take_current_call(struct conversion *c, const struct spool_part *par
     uint32_t operation = state->current_operation;
     if (!operation || c->file->header->end == SPOOL_FINALIZED)
         return;
-    struct call_row row = {.operation = store_call_operation(&c->tables, &c->definitions, operation),
+    struct call_row row = {.operation = store_call_operation(c->tables, &c->definitions, operation),
                            .thread = part->thread + 1u,
                            .begin_ns = spool_moment_ns(&c->definitions, state->current_begin),
                            .duration_ns = -1,
@@ -267,7 +269,7 @@ static void take_current_call(struct conversion *c, const struct spool_part *par
         spool_file_damaged(c->file, state);
         return;
     }
-    store_call(&c->tables, &row);
+    store_call(c->tables, &row);
     c->open_calls = 1;
     notice(c, row.begin_ns);
     c->result->calls++;
@@ -300,7 +302,7 @@ static int take_pending(struct conversion *c, const struct spool_live *live)
 {
     int tested = live->unsuccessful_tests != 0;
     struct request_row row = {
-        .operation = store_pending_operation(&c->tables, &c->definitions, live->operation),
+        .operation = store_pending_operation(c->tables, &c->definitions, live->operation),
         .thread = live->thread + 1u,
         .post_begin_ns = spool_moment_ns(&c->definitions, live->post_begin),
         .post_ns = spool_ns(&c->definitions, live->post_ticks),
@@ -315,7 +317,7 @@ static int take_pending(struct conversion *c, const struct spool_live *live)
     if (!row.operation || !spool_has_thread(&c->definitions, live->thread) || live->outstanding_bytes > SPOOL_MOST_BYTES ||
         live->injection_arm > 2)
         return 0;
-    store_request(&c->tables, &row);
+    store_request(c->tables, &row);
     notice(c, row.post_begin_ns + row.post_ns);
     notice(c, row.post_begin_ns + row.last_unsuccessful_test_ns);
     c->result->requests++;
@@ -330,7 +332,7 @@ static void take_live(struct conversion *c, const struct spool_part *part)
     const struct spool_live *live = spool_live_entries(part, &count, &state);
     if (state)
         take_current_call(c, part, state);
-    for (size_t i = 0; i < count && !c->tables.failed; i++)
+    for (size_t i = 0; i < count && !c->tables->failed; i++)
         if (live[i].operation && !is_stored(c, &live[i]) && !take_pending(c, &live[i]))
             spool_file_damaged(c->file, &live[i]);
 }
@@ -350,13 +352,13 @@ static void take_tally(struct conversion *c, const struct spool_part *part)
 {
     size_t count;
     const struct spool_tally *tally = spool_tally_entries(part, &count);
-    for (size_t i = 0; i < count && tally[i].call_plus_1 && !c->tables.failed; i++) {
+    for (size_t i = 0; i < count && tally[i].call_plus_1 && !c->tables->failed; i++) {
         if (!tally_is_sound(&tally[i]))
             spool_file_damaged(c->file, &tally[i]);
         else if (tally[i].reason == SPOOL_TALLY_INJECTION)
-            store_injection(&c->tables, &c->definitions, part->thread + 1u, (const struct spool_injection *)&tally[i]);
+            store_injection(c->tables, &c->definitions, part->thread + 1u, (const struct spool_injection *)&tally[i]);
         else
-            store_tally(&c->tables, &c->definitions, part->thread + 1u, &tally[i]);
+            store_tally(c->tables, &c->definitions, part->thread + 1u, &tally[i]);
     }
 }
 
@@ -391,7 +393,7 @@ static void take_rank(struct conversion *c)
         row.end_ns = SPOOL_LONGEST_NS;
     if (row.end_ns < row.init_end_ns)
         row.end_ns = row.init_end_ns;
-    store_rank(&c->tables, &c->definitions, &row);
+    store_rank(c->tables, &c->definitions, &row);
     c->result->end = row.end;
     c->result->lost = header->lost_records;
     c->result->damaged = c->file->damaged;
@@ -411,32 +413,107 @@ static int create_private(const char *path)
     return 0;
 }
 
-static int convert_into(struct conversion *c, const char *path, char *error, size_t error_bytes)
+/* Puts the rows of a spool behind those that are there. Returns 0, or -1 when out of memory. */
+static int take_spool(struct conversion *c, struct spool_file *file)
 {
-    c->last = calloc(c->file->part_count + 1, sizeof *c->last);
-    if (!c->last || spool_definitions_collect(&c->definitions, c->file) != 0) {
-        snprintf(error, error_bytes, "%s cannot be made (out of memory): convert it where there is more", path);
-        return -1;
+    c->file = file;
+    c->last = calloc(file->part_count + 1, sizeof *c->last);
+    int failed = !c->last || spool_definitions_collect(&c->definitions, file) != 0;
+    if (!failed) {
+        store_rank_begin(c->tables, file->header);
+        store_definitions(c->tables, &c->definitions);
+        take_streams(c);
+        take_rest(c);
+        take_rank(c);
+        store_rank_end(c->tables, &c->definitions, (int64_t)c->result->calls, (int64_t)c->result->requests);
     }
-    store_tables_open(&c->tables, path, c->file->header->rank);
-    store_definitions(&c->tables, &c->definitions);
-    take_streams(c);
-    take_rest(c);
-    take_rank(c);
-    return store_tables_close(&c->tables, path, error, error_bytes);
+    spool_definitions_free(&c->definitions);
+    free(c->last);
+    return failed ? -1 : 0;
 }
 
-static int convert(struct conversion *c, const char *part, const char *database_path, char *error, size_t error_bytes)
+/* Of what a spool's header says. */
+static void describe(struct store_result *result, const struct spool_file_header *header)
 {
+    *result = (struct store_result){.rank = header->rank, .life = header->life, .world = header->world};
+}
+
+struct progress {
+    store_progress *tell;
+    void *context;
+    uint64_t done_bytes, total_bytes;
+};
+
+/* Returns how many spools are in the database, or -1 when out of memory. A spool that cannot be read says why. */
+static int take_all(struct store_tables *tables, struct store_spool *spools, size_t count, struct progress *progress)
+{
+    int taken = 0;
+    for (size_t i = 0; i < count && !tables->failed; i++) {
+        struct spool_file file;
+        struct store_spool *spool = &spools[i];
+        *spool->error = '\0';
+        spool->result = (struct store_result){0};
+        if (spool_file_open(&file, spool->path, spool->error, sizeof spool->error) != 0)
+            continue;
+        describe(&spool->result, file.header);
+        struct conversion c = {.tables = tables,
+                               .result = &spool->result,
+                               .progress = progress->tell,
+                               .context = progress->context,
+                               .done_bytes = progress->done_bytes,
+                               .end_bytes = progress->done_bytes + file.bytes,
+                               .total_bytes = progress->total_bytes};
+        int failed = take_spool(&c, &file);
+        progress->done_bytes = c.end_bytes;
+        spool_file_close(&file);
+        if (failed)
+            return -1;
+        taken++;
+    }
+    return taken;
+}
+
+static uint64_t bytes_of(const struct store_spool *spools, size_t count)
+{
+    struct stat facts;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += stat(spools[i].path, &facts) == 0 ? (uint64_t)facts.st_size : 0;
+    return bytes;
+}
+
+/* Fills the file `part`, which is there and empty. */
+static int fill(const char *part, struct store_spool *spools, size_t count, struct progress *progress, char *error,
+                size_t error_bytes)
+{
+    struct store_tables tables;
+    store_tables_open(&tables, part);
+    int taken = take_all(&tables, spools, count, progress);
+    if (store_tables_close(&tables, part, error, error_bytes) != 0)
+        return -1;
+    if (taken < 0)
+        snprintf(error, error_bytes, "%s cannot be made (out of memory): convert it where there is more", part);
+    else if (taken == 0)
+        snprintf(error, error_bytes, "%s", count ? spools[0].error : "there is no spool");
+    return taken > 0 ? 0 : -1;
+}
+
+int store_convert_all(struct store_spool *spools, size_t count, const char *database_path, store_progress *progress,
+                      void *context, char *error, size_t error_bytes)
+{
+    char part[4096];
+    if (snprintf(part, sizeof part, "%s.part", database_path) >= (int)sizeof part) {
+        snprintf(error, error_bytes, "the path of the database is too long: %s", database_path);
+        return -1;
+    }
     int code = create_private(part);
     if (code) {
         snprintf(error, error_bytes, "%s cannot be made (%s): its directory has to exist and be writable", part,
                  strerror(code));
         return -1;
     }
-    int failed = convert_into(c, part, error, error_bytes);
-    spool_definitions_free(&c->definitions);
-    free(c->last);
+    struct progress all = {.tell = progress, .context = context, .total_bytes = bytes_of(spools, count)};
+    int failed = fill(part, spools, count, &all, error, error_bytes);
     if (!failed && rename(part, database_path) != 0) {
         snprintf(error, error_bytes, "%s cannot be renamed to %s (%s)", part, database_path, strerror(errno));
         failed = -1;
@@ -449,20 +526,8 @@ static int convert(struct conversion *c, const char *part, const char *database_
 int store_convert(const char *spool_path, const char *database_path, store_progress *progress, void *context,
                   struct store_result *result, char *error, size_t error_bytes)
 {
-    struct spool_file file;
-    char part[4096];
-    *result = (struct store_result){0};
-    if (snprintf(part, sizeof part, "%s.part", database_path) >= (int)sizeof part) {
-        snprintf(error, error_bytes, "the path of the database is too long: %s", database_path);
-        return -1;
-    }
-    if (spool_file_open(&file, spool_path, error, error_bytes) != 0)
-        return -1;
-    result->rank = file.header->rank;
-    result->life = file.header->life;
-    result->world = file.header->world;
-    struct conversion c = {.file = &file, .result = result, .progress = progress, .context = context};
-    int failed = convert(&c, part, database_path, error, error_bytes);
-    spool_file_close(&file);
+    struct store_spool spool = {.path = spool_path};
+    int failed = store_convert_all(&spool, 1, database_path, progress, context, error, error_bytes);
+    *result = spool.result;
     return failed;
 }

@@ -25,4 +25,17 @@ typedef void store_progress(void *context, uint64_t done_bytes, uint64_t total_b
 int store_convert(const char *spool_path, const char *database_path, store_progress *progress, void *context,
                   struct store_result *result, char *error, size_t error_bytes);
 
+/* One of several spools that become one database. */
+struct store_spool {
+    const char *path;
+    struct store_result result;
+    char error[1024];        /* why it is not in the database, a sentence; empty: it is */
+};
+
+/* As store_convert(), of the spools of several ranks: one behind the other, in their order. Those of the first world and life
+ * have their ranks as keys when they come first and in order. A spool that cannot be read is left out, and says why. Returns
+ * 0 when the database is there. */
+int store_convert_all(struct store_spool *spools, size_t count, const char *database_path, store_progress *progress,
+                      void *context, char *error, size_t error_bytes);
+
 #endif

@@ -153,9 +153,9 @@ static void write_call_names(struct store_tables *tables)
     }
 }
 
-void store_tables_open(struct store_tables *tables, const char *path, int rank)
+void store_tables_open(struct store_tables *tables, const char *path)
 {
-    *tables = (struct store_tables){.rank = rank,
+    *tables = (struct store_tables){.rank = -1,
                                     .call_operations.entry_bytes = sizeof(int64_t),
                                     .request_operations.entry_bytes = sizeof(int64_t),
                                     .pending_operations.entry_bytes = sizeof(int64_t)};
@@ -179,6 +179,40 @@ void store_tables_open(struct store_tables *tables, const char *path, int rank)
         write_call_names(tables);
 }
 
+static void forget_operations(struct store_tables *tables)
+{
+    struct id_table *of_rank[] = {&tables->call_operations, &tables->request_operations, &tables->pending_operations};
+    for (size_t i = 0; i < sizeof of_rank / sizeof of_rank[0]; i++) {
+        free(of_rank[i]->entries);
+        *of_rank[i] = (struct id_table){.entry_bytes = of_rank[i]->entry_bytes};
+    }
+}
+
+void store_rank_begin(struct store_tables *tables, const struct spool_file_header *header)
+{
+    int is_first = header->world == 1 && header->life <= 1;
+    tables->world_rank = header->rank;
+    if (is_first && header->world_size > tables->free_key)
+        tables->free_key = header->world_size;
+    if (is_first && header->rank > tables->rank)
+        tables->rank = header->rank;
+    else
+        tables->rank = tables->free_key > tables->rank ? tables->free_key : tables->rank + 1;
+    if (tables->rank >= tables->free_key)
+        tables->free_key = tables->rank + 1;
+}
+
+void store_rank_end(struct store_tables *tables, const struct spool_definitions *definitions, int64_t calls, int64_t requests)
+{
+    tables->base.thread += (int64_t)definitions->threads.size;
+    tables->base.module += (int64_t)definitions->modules.size;
+    tables->base.path += (int64_t)definitions->paths.size;
+    tables->base.comm += (int64_t)definitions->comms.size;
+    tables->base.call += calls;
+    tables->base.request += requests;
+    forget_operations(tables);
+}
+
 int store_tables_close(struct store_tables *tables, const char *path, char *error, size_t error_bytes)
 {
     store_rows_flush(tables);
@@ -189,9 +223,7 @@ int store_tables_close(struct store_tables *tables, const char *path, char *erro
     int limited = tables->failed == SQLITE_FULL && is_at_file_size_limit(tables);
     sqlite3_close(tables->db);
     store_rows_close(tables);
-    free(tables->call_operations.entries);
-    free(tables->request_operations.entries);
-    free(tables->pending_operations.entries);
+    forget_operations(tables);
     if (!tables->failed)
         return 0;
     const char *advice = limited                           ? ": the limit on the size of files is reached, raise it (ulimit -f)"
@@ -208,9 +240,10 @@ void store_tally(struct store_tables *tables, const struct spool_definitions *de
                  const struct spool_tally *tally)
 {
     store_integer(tables, STORE_TALLY, 1, tables->rank);
-    store_integer(tables, STORE_TALLY, 2, thread);
+    store_integer(tables, STORE_TALLY, 2, tables->base.thread + thread);
     store_integer(tables, STORE_TALLY, 3, tally->call_plus_1 - 1);
-    store_integer_or_null(tables, STORE_TALLY, 4, spool_has_path(definitions, tally->path), tally->path);
+    store_integer_or_null(tables, STORE_TALLY, 4, spool_has_path(definitions, tally->path),
+                          tables->base.path + tally->path);
     int is_test = tally->reason == SPOOL_TALLY_UNSUCCESSFUL_TEST;
     store_words(tables, STORE_TALLY, 5, is_test ? "unsuccessful_test" : "summary");
     store_integer(tables, STORE_TALLY, 6, tally->size_class);
@@ -228,7 +261,8 @@ void store_injection(struct store_tables *tables, const struct spool_definitions
 {
     int has_path = spool_has_path(definitions, injection->path);
     store_integers(tables, STORE_INJECTION,
-                   (int64_t[]){tables->rank, thread, injection->call_plus_1 - 1, has_path ? (int64_t)injection->path : -1,
+                   (int64_t[]){tables->rank, tables->base.thread + thread, injection->call_plus_1 - 1,
+                               has_path ? tables->base.path + injection->path : -1,
                                !injection->is_off, (int64_t)injection->requests, (int64_t)injection->tests,
                                (int64_t)injection->found, spool_ns(definitions, injection->test_ticks),
                                spool_ns(definitions, injection->idle_ticks), injection->interrupts, injection->deferred,
@@ -263,7 +297,7 @@ int store_watch(struct store_tables *tables, const struct spool_definitions *def
         return 0;
     int64_t away = spool_ns(definitions, watch->away_ticks), mpi = spool_ns(definitions, watch->away_mpi_ticks);
     store_integer(tables, STORE_WATCH, 1, operation);
-    store_integer(tables, STORE_WATCH, 2, thread);
+    store_integer(tables, STORE_WATCH, 2, tables->base.thread + thread);
     store_words(tables, STORE_WATCH, 3, sides[watch->side]);
     store_integer(tables, STORE_WATCH, 4, spool_moment_ns(definitions, watch->begin));
     store_integer(tables, STORE_WATCH, 5, spool_moment_ns(definitions, watch->edge_begin));
@@ -274,11 +308,11 @@ int store_watch(struct store_tables *tables, const struct spool_definitions *def
     store_integer(tables, STORE_WATCH, 10, mpi < away ? mpi : away);
     store_integer(tables, STORE_WATCH, 11, watch->hits);
     store_word_or_null(tables, 12, touchers[watch->toucher]);
-    store_integer_or_null(tables, STORE_WATCH, 13, watch->path != 0, watch->path);
+    store_integer_or_null(tables, STORE_WATCH, 13, watch->path != 0, tables->base.path + watch->path);
     store_word_or_null(tables, 14, reasons[watch->let_go]);
     store_integer(tables, STORE_WATCH, 15, watch->flags & SPOOL_WATCH_ON_STACK ? 1 : 0);
     store_integer(tables, STORE_WATCH, 16, watch->flags & SPOOL_WATCH_SPARSE ? 1 : 0);
-    store_integer_or_null(tables, STORE_WATCH, 17, watch->copy_path != 0, watch->copy_path);
+    store_integer_or_null(tables, STORE_WATCH, 17, watch->copy_path != 0, tables->base.path + watch->copy_path);
     store_run(tables, STORE_WATCH);
     return 1;
 }

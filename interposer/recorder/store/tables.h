@@ -17,10 +17,18 @@ enum store_statement {
     STORE_WATCHER, STORE_LEFT_OUT, STORE_WATCH, STORE_STATEMENTS
 };
 
+/* What the ranks that are in the database already have used of its ids. */
+struct store_base {
+    int64_t thread, module, path, comm, call, request;
+};
+
 struct store_tables {
     struct sqlite3 *db;
     struct sqlite3_stmt *statements[STORE_STATEMENTS];
-    int rank;
+    int64_t rank;             /* its key; see store_rank_begin() */
+    int64_t free_key;
+    int world_rank;
+    struct store_base base;
     int failed;               /* SQLite's code of the first failure */
     char trouble[160];        /* what SQLite said of it */
     int64_t last_operation;
@@ -52,11 +60,17 @@ struct rank_row {
 
 /* Opens an empty database file, makes the schema and begins the transaction. Failures are remembered in `failed`, after
  * which the other functions do nothing of use; store_tables_close() reports them. */
-void store_tables_open(struct store_tables *tables, const char *path, int rank);
+void store_tables_open(struct store_tables *tables, const char *path);
 /* Commits and closes. Returns -1 with a sentence in `error` when anything failed since the opening. */
 int store_tables_close(struct store_tables *tables, const char *path, char *error, size_t error_bytes);
 
-/* Everything that has an id, but operations. */
+/* Rows from here on are of the rank that a spool's header tells of. Its key is its number, where that is larger than all keys
+ * so far and it is of the first world and life; else one behind them. */
+void store_rank_begin(struct store_tables *tables, const struct spool_file_header *header);
+/* Ids of the next rank begin behind those of this one. */
+void store_rank_end(struct store_tables *tables, const struct spool_definitions *definitions, int64_t calls, int64_t requests);
+
+/* Everything that has an id, but operations. Ids of spools count from 1 in each; those of rows go on from rank to rank. */
 void store_definitions(struct store_tables *tables, const struct spool_definitions *definitions);
 
 /* Row ids of operations, made on first use; 0 when the spool does not define it. */
@@ -65,7 +79,7 @@ int64_t store_request_operation(struct store_tables *tables, const struct spool_
 int64_t store_pending_operation(struct store_tables *tables, const struct spool_definitions *definitions,
                                 uint64_t operation);
 
-/* Rows get the ids 1, 2, ... in the order of these calls. */
+/* Rows get the ids 1, 2, ... in the order of these calls; threads are those of the spool. */
 void store_call(struct store_tables *tables, const struct call_row *row);
 void store_request(struct store_tables *tables, const struct request_row *row);
 /* Values of counters, in the order of rows. */

@@ -15,6 +15,7 @@
 #include "../record/meter.h"
 #include "../record/record.h"
 #include "../store/store.h"
+#include "last_rank.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +38,7 @@ static void forget_in_child(void)
 static void point_to_spool(void)
 {
     char path[RUNDIR_PATH_BYTES + 8], text[RUNDIR_PATH_BYTES + 300];
-    if (!*config.spool_dir)
+    if (!*config.spool_dir || dir.by_node)
         return;
     snprintf(path, sizeof path, "%.*s.spool-at", (int)(strlen(dir.database) - strlen(".db")), dir.database);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -63,6 +64,11 @@ static int open_spool(const struct spool_identity *identity)
     named.job = dir.job.identity;
     named.launch = dir.job.launch;
     error = spool_create(dir.spool, (uint64_t)config.max_mb << 20, &named);
+    if (error && dir.by_node) { /* the node's storage may be full */
+        rundir_leave_node(&dir, identity->rank, error);
+        named.life = dir.life;
+        error = spool_create(dir.spool, (uint64_t)config.max_mb << 20, &named);
+    }
     if (error)
         log_line("rank %d is not recorded: its spool %s cannot be made (%s); %s", identity->rank, dir.spool, strerror(error),
                  error == EFBIG ? "the limit on the size of files has to be higher (ulimit -f)"
@@ -144,14 +150,28 @@ static int is_speaker(const struct spool_file_header *header)
     return header->rank == 0 && header->world == 1 && !config.quiet;
 }
 
+/* As LAPSCOPE_CONVERT=off has it. */
+static void leave_spool(const struct spool_file_header *header)
+{
+    if (is_speaker(header) && dir.by_node)
+        log_line("data in %s, and of each node in its own storage; next, on each node: lapscope recover %s", dir.path, dir.path);
+    else if (is_speaker(header))
+        log_line("data in %s; next: lapscope report %s (turns the spools into SQLite first)", dir.path, dir.path);
+}
+
 static void convert(void)
 {
     char error[2 * RUNDIR_PATH_BYTES + 256] = "";
     struct store_result result;
     const struct spool_file_header *header = spool_header();
     if (!config.convert) {
-        if (is_speaker(header))
-            log_line("data in %s; next: lapscope report %s (turns the spools into SQLite first)", dir.path, dir.path);
+        leave_spool(header);
+        return;
+    }
+    if (dir.by_node && header->end == SPOOL_ABORTED)
+        return; /* the others are to end now, and not when a database is made of all their spools */
+    if (dir.by_node) {
+        last_rank_convert(&dir.node, config.quiet);
         return;
     }
     if (store_convert(dir.spool, dir.database, NULL, NULL, &result, error, sizeof error) != 0) {

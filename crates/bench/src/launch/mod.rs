@@ -2,6 +2,7 @@
 
 pub mod child;
 pub mod environment;
+mod files;
 pub mod line;
 mod mode;
 pub mod mpi_library;
@@ -10,5 +11,6 @@ pub mod outcome;
 mod recorded;
 pub mod runs;
 
+pub use files::Files;
 pub use mode::Mode;
 pub use recorded::Recorded;

@@ -10,7 +10,7 @@ use super::DbError;
 pub struct RunFiles {
     /// What the user named, or the run directory that was found.
     pub root: PathBuf,
-    /// In the order of worlds and ranks; second lives (`rank-N-2.db`) behind their first.
+    /// In the order of worlds and ranks; second lives (`rank-N-2.db`) behind their first. Those of nodes behind those of ranks.
     pub databases: Vec<PathBuf>,
     /// Spools not yet turned into databases, or what says where they are: of killed ranks, or of ranks still running.
     pub spools: Vec<PathBuf>,
@@ -80,12 +80,29 @@ pub fn list_files(root: &Path) -> Result<RunFiles, DbError> {
     Ok(RunFiles { root: root.into(), databases: in_order(databases), spools: in_order(spools) })
 }
 
-/// Whose a file is: world, rank, life. Files are listed in this order.
-pub type FileKey = (u64, u64, u64);
+/// Whose a file is. Files are listed in this order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FileKey {
+    Rank {
+        world: u64,
+        rank: u64,
+        life: u64,
+    },
+    /// Of all ranks of a node; `number`: further ones of the same host. Its name without the number at its end, and that.
+    Node {
+        cluster: String,
+        node: u64,
+        host: String,
+        number: u64,
+    },
+}
 
-/// `rank-N.db`, `rank-N-LIFE.db`, of other worlds than the first `world-W-rank-N.db`, and other extensions: whose the
-/// file is, and its extension. `None` for files that are no rank's.
+/// Whose a file is, and its extension: `rank-N.db`, `rank-N-LIFE.db`, of other worlds than the first `world-W-rank-N.db`, of all
+/// ranks of a node `node-HOST.db` or `node-HOST+NUMBER.db`. `None` for files that are neither a rank's nor a node's.
 pub fn parse_name(name: &str) -> Option<(FileKey, &str)> {
+    if let Some(rest) = name.strip_prefix("node-") {
+        return parse_node(rest);
+    }
     let (stem, extension) = name.split_once('.')?;
     let (world, stem) = match stem.strip_prefix("world-") {
         Some(rest) => rest.split_once('-')?,
@@ -93,7 +110,20 @@ pub fn parse_name(name: &str) -> Option<(FileKey, &str)> {
     };
     let stem = stem.strip_prefix("rank-")?;
     let (rank, life) = stem.split_once('-').unwrap_or((stem, "1"));
-    Some(((world.parse().ok()?, rank.parse().ok()?, life.parse().ok()?), extension))
+    let (world, rank, life) = (world.parse().ok()?, rank.parse().ok()?, life.parse().ok()?);
+    Some((FileKey::Rank { world, rank, life }, extension))
+}
+
+/// Names of hosts may have dots in them.
+fn parse_node(rest: &str) -> Option<(FileKey, &str)> {
+    let (stem, extension) = rest.rsplit_once('.')?;
+    let (host, number) = stem.split_once('+').unwrap_or((stem, "1"));
+    let number = number.parse().ok().filter(|_| !host.is_empty())?;
+    let first = host.split('.').next().unwrap_or(host);
+    let cluster = first.trim_end_matches(|c: char| c.is_ascii_digit());
+    let node = first[cluster.len()..].parse().unwrap_or(0);
+    let (cluster, host) = (cluster.to_owned(), host.to_owned());
+    Some((FileKey::Node { cluster, node, host, number }, extension))
 }
 
 #[cfg(test)]
@@ -102,18 +132,36 @@ mod tests {
 
     #[test]
     fn names_of_rank_files() {
-        assert_eq!(parse_name("rank-12.db"), Some(((1, 12, 1), "db")));
-        assert_eq!(parse_name("rank-0-2.db"), Some(((1, 0, 2), "db")));
-        assert_eq!(parse_name("world-3-rank-0.spool"), Some(((3, 0, 1), "spool")));
-        assert_eq!(parse_name("world-3-rank-1-2.spool-at"), Some(((3, 1, 2), "spool-at")));
+        let of =
+            |world, rank, life, extension| Some((FileKey::Rank { world, rank, life }, extension));
+        assert_eq!(parse_name("rank-12.db"), of(1, 12, 1, "db"));
+        assert_eq!(parse_name("rank-0-2.db"), of(1, 0, 2, "db"));
+        assert_eq!(parse_name("world-3-rank-0.spool"), of(3, 0, 1, "spool"));
+        assert_eq!(parse_name("world-3-rank-1-2.spool-at"), of(3, 1, 2, "spool-at"));
         assert_eq!(parse_name("rank-x.db"), None);
         assert_eq!(parse_name("job"), None);
     }
 
     #[test]
+    fn names_of_node_files() {
+        let parse = |name| match parse_name(name) {
+            Some((FileKey::Node { node, host, number, .. }, extension)) => {
+                Some((node, host, number, extension))
+            }
+            _ => None,
+        };
+        assert_eq!(parse("node-c12.db"), Some((12, "c12".to_owned(), 1, "db")));
+        let long = "c-3.cluster.local".to_owned();
+        assert_eq!(parse("node-c-3.cluster.local+2.spool-at"), Some((3, long, 2, "spool-at")));
+        assert_eq!(parse("node-vm.db"), Some((0, "vm".to_owned(), 1, "db")));
+        assert_eq!(parse("node-.db").or(parse("node-a+b.db")), None);
+    }
+
+    #[test]
     fn files_are_listed_world_by_world() {
         let directory = tempfile::tempdir().unwrap();
-        let sorted = ["rank-2.db", "rank-10.db", "rank-10-2.db", "world-2-rank-0.db"];
+        let ranks = ["rank-2.db", "rank-10.db", "rank-10-2.db", "world-2-rank-0.db"];
+        let sorted = [&ranks[..], &["node-c2.db", "node-c10.db", "node-c10+2.db"]].concat();
         for name in sorted.iter().rev().chain(&["rank-2.db-journal", "job"]) {
             std::fs::write(directory.path().join(name), "").unwrap();
         }

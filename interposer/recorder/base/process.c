@@ -1,0 +1,51 @@
+#define _GNU_SOURCE
+#include "process.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void read_line(const char *path, char *text, size_t bytes)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd >= 0 ? read(fd, text, bytes - 1) : 0;
+    text[length > 0 ? length : 0] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    if (fd >= 0)
+        close(fd);
+}
+
+/* Fields 3, 20 and 22 of /proc/PID/stat (proc(5)); the command name before them may hold blanks and brackets. A zombie writes
+ * no more, unless further threads of it live on. */
+uint64_t process_start(const char *pid)
+{
+    char path[64], text[1024], state = 'X';
+    int threads = 0;
+    unsigned long long start = 0;
+    snprintf(path, sizeof path, "/proc/%s/stat", pid);
+    read_line(path, text, sizeof text);
+    const char *field = strrchr(text, ')');
+    for (int i = 2; field && i < 22; i++) {
+        field = strchr(field + 1, ' ');
+        if (field && i + 1 == 3)
+            state = field[1];
+        if (field && i + 1 == 20)
+            sscanf(field, "%d", &threads);
+    }
+    if (field)
+        sscanf(field, "%llu", &start);
+    return (state == 'Z' || state == 'X') && threads <= 1 ? 0 : start;
+}
+
+uint64_t process_namespace(void)
+{
+    struct stat facts;
+    return stat("/proc/self/ns/pid", &facts) == 0 ? (uint64_t)facts.st_ino : 0;
+}
+
+void process_boot(char *boot_id, size_t bytes)
+{
+    read_line("/proc/sys/kernel/random/boot_id", boot_id, bytes);
+}

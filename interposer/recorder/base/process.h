@@ -1,0 +1,18 @@
+/* Which process is which: what tells one from another that was given the same pid, here or on another node. */
+#ifndef LAPSCOPE_PROCESS_H
+#define LAPSCOPE_PROCESS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* When a process began, in ticks since the boot; 0 when there is none, or it is dead and only its parent does not know.
+ * `pid` is a number, or "self". */
+uint64_t process_start(const char *pid);
+
+/* Pids of another name space mean nothing. 0: not known. */
+uint64_t process_namespace(void);
+
+/* Identity of this boot of this node; empty: not known. */
+void process_boot(char *boot_id, size_t bytes);
+
+#endif

@@ -1,4 +1,4 @@
--- lapscope's database: one file a rank (rank-N.db), or many ranks in one file (`lapscope merge`).
+-- lapscope's database: one file a rank (rank-N.db), or many ranks in one file (node-HOST.db, `lapscope merge`).
 -- The data dictionary in prose, with the definitions of every time, is README.md beside this file.
 --
 -- Times are whole nanoseconds. A column ending in _begin_ns counts from its rank's rank.epoch_ns (CLOCK_MONOTONIC);

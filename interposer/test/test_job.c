@@ -8,9 +8,11 @@
 #include "../recorder/base/rundir.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -164,6 +166,58 @@ static void test_names_cut_off(void)
     config.spool_dir = "";
 }
 
+static void make_file(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    CHECK(fd >= 0);
+    close(fd);
+}
+
+/* LAPSCOPE_FILES=node: all ranks of a node come to the same directory and the same database. */
+static void test_node_files(void)
+{
+    char run[] = "/tmp/lapscope-test-XXXXXX", storage[] = "/tmp/lapscope-test-XXXXXX", error[256] = "", database[4400];
+    static struct rundir first, second;
+    struct stat facts;
+    CHECK(mkdtemp(run) != NULL && mkdtemp(storage) != NULL);
+    config.dir = run;
+    config.spool_dir = storage;
+    config.files = CONFIG_FILES_NODE;
+    LOOK("PMIX_NAMESPACE", "prterun-vm-893@1");
+    CHECK_EQUAL(rundir_open(&first, 7, error, sizeof error), 0);
+    CHECK_EQUAL(rundir_open(&second, 9, error, sizeof error), 0);
+    CHECK(first.by_node && second.by_node);
+    CHECK_TEXT(second.node.path, first.node.path);
+    CHECK_TEXT(second.node.database, first.node.database);
+    CHECK(!strncmp(first.node.path, storage, strlen(storage)) && stat(first.node.path, &facts) == 0);
+    CHECK_EQUAL(facts.st_mode & 0777, 0700);
+    CHECK_TEXT(first.spool + strlen(first.node.path), "/rank-7.spool");
+
+    /* somebody comes when the database is there: another one, and another life */
+    snprintf(database, sizeof database, "%s", first.node.database);
+    make_file(database);
+    CHECK_EQUAL(rundir_open(&second, 7, error, sizeof error), 0);
+    CHECK_EQUAL(second.life, 2);
+    CHECK(strstr(second.node.database, "+2.db") != NULL && strcmp(second.node.database, database) != 0);
+    CHECK_TEXT(second.node.path, first.node.path);
+    nodedir_leave(&first.node);
+    nodedir_leave(&second.node);
+    CHECK(stat(first.node.path, &facts) != 0 && stat(first.node.pointer, &facts) != 0 && stat(second.node.pointer, &facts) != 0);
+    CHECK_EQUAL(unlink(database), 0);
+
+    /* a directory that others can read or write is not ours to trust */
+    CHECK(mkdir(first.node.path, 0755) == 0);
+    rundir_leave_node(&first, 7, ENOENT);
+    CHECK(!first.by_node);
+    CHECK_EQUAL(rmdir(first.node.path), 0);
+    snprintf(database, sizeof database, "%s/job", run);
+    CHECK_EQUAL(unlink(database), 0);
+    CHECK_EQUAL(rmdir(run), 0);
+    CHECK_EQUAL(rmdir(storage), 0);
+    config.spool_dir = "";
+    config.files = CONFIG_FILES_RANK;
+}
+
 /* Nothing is cut off in silence: another directory would be written into. */
 static void test_directory_too_long(void)
 {
@@ -250,6 +304,7 @@ int main(int argc, char **argv)
     test_names();
     test_same_name_in_another_launch();
     test_names_cut_off();
+    test_node_files();
     test_directory_too_long();
     test_limit_on_files();
     return check_summary();

@@ -332,6 +332,85 @@ static void test_again(void)
     build_free(&b);
 }
 
+/* --- several ranks in one database -------------------------------------------------------------------------------- */
+
+/* The sample as a rank of its own. Returns its path. */
+static const char *write_rank(const char *name, int rank, unsigned world, unsigned life)
+{
+    struct spool_builder b;
+    struct sample_ends ends;
+    const char *path = support_path(name);
+    build_sample(&b, &ends);
+    build_header(&b)->rank = rank;
+    build_header(&b)->world = world;
+    build_header(&b)->life = life;
+    build_write(&b, path, b.bytes);
+    build_free(&b);
+    return path;
+}
+
+/* All that a rank has, without the numbers that stand for it and its rows in the database. */
+static const char *rows_of(const char *path, int64_t key)
+{
+    static char text[2][20000];
+    static unsigned turn;
+    char query[2000], *into = text[turn++ % 2];
+    snprintf(query, sizeof query,
+             "SELECT call, kind, ended, bytes, peer, tag, thread, post_begin_ns, post_ns, mpi_ns, completion_call, "
+             "completion_begin_ns, completed_together, (SELECT group_concat(address) FROM frame f WHERE f.call_path_id = "
+             "r.call_path_id), (SELECT name FROM communicator c WHERE c.id = r.communicator_id AND c.rank = r.rank), "
+             "(SELECT group_concat(value) FROM request_counter WHERE request_id = r.id) FROM requests r WHERE rank = %lld "
+             "ORDER BY id", (long long)key);
+    snprintf(into, sizeof *text, "%s", support_rows(path, query));
+    snprintf(query, sizeof query,
+             "SELECT call, kind, bytes, peer, thread, begin_ns, duration_ns, completed, receive_bytes, (SELECT group_concat("
+             "value) FROM call_counter WHERE call_row_id = r.id) FROM calls r WHERE rank = %lld ORDER BY id", (long long)key);
+    size_t length = strlen(into);
+    snprintf(into + length, sizeof *text - length, "%s", support_rows(path, query));
+    snprintf(query, sizeof query,
+             "SELECT reason, size_class, count, inside_ns, (SELECT number FROM thread t WHERE t.id = thread_id AND t.rank = "
+             "tally.rank) FROM tally WHERE rank = %lld", (long long)key);
+    length = strlen(into);
+    snprintf(into + length, sizeof *text - length, "%s", support_rows(path, query));
+    return into;
+}
+
+/* Whatever is in front of a rank, its rows say the same; further lives and worlds have keys behind all ranks. */
+static void test_several_ranks(void)
+{
+    char alone[256];
+    write_rank("rank-5.spool", 5, 1, 1);
+    snprintf(alone, sizeof alone, "%s", support_path("rank-5.db"));
+    CHECK_EQUAL(store_convert(support_path("rank-5.spool"), alone, NULL, NULL, &result, error, sizeof error), 0);
+    struct store_spool spools[] = {{.path = strdup(write_rank("rank-2.spool", 2, 1, 1))},
+                                   {.path = strdup(support_path("rank-5.spool"))},
+                                   {.path = strdup(support_path("none.spool"))},
+                                   {.path = strdup(write_rank("rank-2-2.spool", 2, 1, 2))},
+                                   {.path = strdup(write_rank("world-2-rank-0.spool", 0, 2, 1))}};
+    database = support_path("node-n.db");
+    CHECK_EQUAL(store_convert_all(spools, 5, database, NULL, NULL, error, sizeof error), 0);
+    CHECK_TEXT(rows("PRAGMA integrity_check"), "ok\n");
+    CHECK_TEXT(rows("SELECT rank, world, world_rank, life FROM rank ORDER BY rank"), "2|1|2|1\n5|1|5|1\n8|1|2|2\n9|2|0|1\n");
+    CHECK(strlen(rows_of(alone, 5)) > 100);
+    CHECK_TEXT(rows_of(database, 5), rows_of(alone, 5));
+    CHECK_TEXT(rows_of(database, 2), rows_of(database, 8));
+    CHECK(strstr(spools[2].error, "none.spool cannot be opened") != NULL);
+    for (int i = 0; i < 5; i++) {
+        CHECK_EQUAL(spools[i].result.requests, i == 2 ? 0 : result.requests);
+        CHECK_EQUAL(*spools[i].error != '\0', i == 2);
+        free((char *)spools[i].path);
+    }
+}
+
+static void test_none_of_several(void)
+{
+    struct store_spool spools[] = {{.path = "/nowhere/rank-0.spool"}, {.path = "/nowhere/rank-1.spool"}};
+    unsigned files = support_files();
+    CHECK_EQUAL(store_convert_all(spools, 2, support_path("node-m.db"), NULL, NULL, error, sizeof error), -1);
+    CHECK(strstr(error, "/nowhere/rank-0.spool cannot be opened") != NULL);
+    CHECK_EQUAL(support_files(), files);
+}
+
 int main(void)
 {
     support_begin();
@@ -344,6 +423,8 @@ int main(void)
     test_related_operations();
     test_many_rows();
     test_again();
+    test_several_ranks();
+    test_none_of_several();
     support_end();
     return check_summary();
 }

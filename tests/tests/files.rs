@@ -179,10 +179,9 @@ fn a_killed_rank(bed: &Bed<'_>, killed: u32, steps: u32) {
     bed.assert_files();
     let report = bed.report();
     let host = killed / bed.per_node;
-    let of_rank =
-        |line: &&str| line.starts_with(&format!("rank {killed} on node{host} was killed"));
+    let of_rank = |line: &str| line.starts_with(&format!("rank {killed} on node{host} was killed"));
     // of many only the first that died are told of one by one
-    assert!(bed.ranks > 4 || problems(&report).iter().any(|line| of_rank(&line)), "{report:#}");
+    assert!(bed.ranks > 4 || problems(&report).iter().any(|line| of_rank(line)), "{report:#}");
     let posted = format!("{killed},MPI_Isend,waited,{},", steps / 2 * 2);
     assert!(bed.counts().contains(&posted), "{posted}: {}", bed.counts());
     assert!(bed.counts().contains(&format!("{killed},{killed},node{host},killed,")));

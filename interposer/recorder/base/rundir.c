@@ -168,12 +168,13 @@ static void join_node(struct rundir *dir)
 
 void rundir_leave_node(struct rundir *dir, int rank, int code)
 {
-    /* ENOENT: the last of the ranks before us has removed it meanwhile */
-    dir->by_node = code == ENOENT && nodedir_open(&dir->node, dir->path, &dir->job) == 0;
-    if (!dir->by_node) {
+    if (code == ENOENT) /* the last of the ranks before us has removed it meanwhile */
+        code = nodedir_open(&dir->node, dir->path, &dir->job);
+    else
         nodedir_leave(&dir->node);
+    dir->by_node = !code;
+    if (code)
         say_without_node(dir, code);
-    }
     name_files(dir, rank);
 }
 

@@ -14,12 +14,13 @@ pip() { "$python" -m pip --disable-pip-version-check --quiet "$@" >>"$log" 2>&1 
 
 # Requirements are looked at again when they have changed; the package itself is always the present one.
 environment() {
-    wanted=$(cksum <python/pyproject.toml)
+    extras=test${LAPSCOPE_TEST_ALL:+,spark} # Spark is 400 MB, and needs Java
+    wanted="$extras $(cksum <python/pyproject.toml)"
     if [ "$(cat "$directory/ready" 2>/dev/null)" != "$wanted" ]; then
         rm -rf "$directory"
         mkdir -p build
         : >"$log"
-        python3 -m venv "$directory" >>"$log" 2>&1 && pip install "./python[test]" && echo "$wanted" >"$directory/ready"
+        python3 -m venv "$directory" >>"$log" 2>&1 && pip install "./python[$extras]" && echo "$wanted" >"$directory/ready"
     else
         pip install --no-deps --no-build-isolation --force-reinstall ./python
     fi
@@ -34,8 +35,8 @@ if [ "${1:-}" = environment ]; then exit 0; fi
 
 made=$directory/made
 rm -rf "$made"
-# eight ranks on two nodes, neighbours in a grid, one of them slow
-${CARGO:-cargo} run --quiet -p lapscope --example synthetic -- "$made" 8 200 --ranks-per-node 4 --stencil 2 \
+# eight ranks on three nodes, neighbours in a grid, one of them slow
+${CARGO:-cargo} run --quiet -p lapscope --example synthetic -- "$made" 8 200 --ranks-per-node 3 --stencil 2 \
     --collective-every 40 --slow-rank 3
 ${CARGO:-cargo} build --quiet -p lapscope --bin lapscope
 export LAPSCOPE_TEST_RUN="$made" LAPSCOPE_BIN="$PWD/target/debug/lapscope" PYTHONDONTWRITEBYTECODE=1

@@ -1,4 +1,4 @@
-"""A made run of eight ranks on two nodes, and a command that reads it: tests/python.sh names both."""
+"""A made run of eight ranks on three nodes, and a command that reads it: tests/python.sh names both."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ use clap::{Args, Parser, Subcommand};
 use lapscope_analysis::{requests, sites};
 use lapscope_bench::launch::environment::assignment;
 use lapscope_bench::launch::{Files, Mode};
-use lapscope_data::model::{Kind, Rank, RequestEnded};
+use lapscope_data::model::{Kind, Rank, RankList, RequestEnded};
 
 pub use bench::BenchArgs;
 pub use export::{
@@ -49,6 +49,21 @@ pub struct WrapperArgs {
     /// letters); none finds no others; may be given several times
     #[arg(long = "wrapper", value_name = "NAME")]
     pub names: Vec<String>,
+}
+
+/// Of commands that say of many ranks how these differ.
+#[derive(Debug, Args)]
+pub struct ListedArgs {
+    /// A line for each rank, or for those of LIST, as 0-15,64,2:0-3, however many there are [default: above 32 ranks how they
+    /// differ]
+    #[arg(
+        long = "ranks",
+        value_name = "LIST",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = RankList::ALL
+    )]
+    pub listed: Option<RankList>,
 }
 
 const EXIT_CODES: &str = "\
@@ -176,6 +191,7 @@ explains the words.
 
 Examples:
   lapscope report                       the newest run in this directory
+  lapscope report --ranks=0-15,64       and a line for each of these ranks
   lapscope report --format json runs/a | jq '.advice[].sentence'")]
 pub struct ReportArgs {
     #[command(flatten)]
@@ -191,6 +207,9 @@ pub struct ReportArgs {
     /// Only this rank, WORLD:RANK of spawned processes; may be given several times
     #[arg(long = "rank", value_name = "RANK")]
     pub ranks: Vec<Rank>,
+
+    #[command(flatten)]
+    pub ranked: ListedArgs,
 
     #[command(flatten)]
     pub wrappers: WrapperArgs,
@@ -311,6 +330,9 @@ pub struct PendingArgs {
     /// Only this rank, WORLD:RANK of spawned processes; may be given several times
     #[arg(long = "rank", value_name = "RANK")]
     pub ranks: Vec<Rank>,
+
+    #[command(flatten)]
+    pub ranked: ListedArgs,
 }
 
 /// Query the databases of all ranks as if they were one, without changing them.

@@ -14,7 +14,7 @@ use anyhow::{bail, Result};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::output;
-use lapscope_analysis::problem::Problem;
+use lapscope_analysis::problem::{in_short, Problem};
 use lapscope_data::say;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::visible::Form;
@@ -140,7 +140,7 @@ fn named(error: anyhow::Error) -> anyhow::Error {
 
 /// Says on standard error what must be known, for output formats that have no place for it.
 pub fn warn(problems: &[Problem]) {
-    for problem in problems {
-        say!("{}", problem.message);
+    for sentence in in_short(problems) {
+        say!("{sentence}");
     }
 }

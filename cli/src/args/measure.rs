@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::{units, ReadArgs, ResourceArgs, WrapperArgs};
+use super::{units, ListedArgs, ReadArgs, ResourceArgs, WrapperArgs};
 use crate::export::Format;
 use crate::render::overlap::OverlapBy;
 use clap::Args;
@@ -119,6 +119,9 @@ pub struct OverlapArgs {
     /// Only requests of this rank, WORLD:RANK of spawned processes; may be given several times
     #[arg(long = "rank", value_name = "RANK")]
     pub ranks: Vec<Rank>,
+
+    #[command(flatten)]
+    pub ranked: ListedArgs,
 
     #[command(flatten)]
     pub wrappers: WrapperArgs,

@@ -14,6 +14,7 @@ use lapscope_analysis::overlap::Options;
 use lapscope_analysis::pipeline::overlap::{build, OverlapDocument};
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_analysis::problem::Problem;
+use lapscope_data::model::RankList;
 use lapscope_data::text::style::Style;
 
 /// Reads the run, recovering what killed ranks left, and prints its overlap.
@@ -26,7 +27,8 @@ pub fn run(args: &OverlapArgs) -> Result<ExitCode> {
     open.find_wrappers(&args.wrappers.names)?;
     let options = Options { top: args.top, ranks: &args.ranks };
     let all = build(&mut open, args.reference.as_deref(), options)?;
-    export::print(&mut Answer { all, by: args.by }, args.read.format)?;
+    let listed = args.ranked.listed.clone();
+    export::print(&mut Answer { all, by: args.by, listed }, args.read.format)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -34,11 +36,13 @@ struct Answer {
     all: OverlapDocument,
     /// The one table that was asked for.
     by: Option<OverlapBy>,
+    /// Ranks that the text has a line for.
+    listed: Option<RankList>,
 }
 
 impl Document for Answer {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
-        Ok(render::overlap::write(out, &self.all, self.by, style)?)
+        Ok(render::overlap::write(out, &self.all, self.by, self.listed.as_ref(), style)?)
     }
 
     fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {

@@ -10,11 +10,12 @@ use crate::args::PendingArgs;
 use crate::export::rows::{self, RowWriter};
 use crate::export::{self, warn, Document};
 use crate::render;
-use lapscope_analysis::pending::PendingItem;
+use lapscope_analysis::pending::{group_places, Outside, PendingItem, PlaceGroup};
 use lapscope_analysis::pipeline::filters::check_ranks;
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_analysis::problem::module_problems;
 use lapscope_analysis::JSON_VERSION;
+use lapscope_data::model::RankList;
 use lapscope_data::text::style::Style;
 
 #[derive(Serialize)]
@@ -22,9 +23,16 @@ struct Answer {
     json_version: u32,
     run: String,
     pending: Vec<PendingItem>,
+    /// Ranks that were in no call.
+    outside: Vec<Outside>,
+    /// Who is where.
+    places: Vec<PlaceGroup>,
     /// As text: entries of a rank that are shown.
     #[serde(skip)]
     top: usize,
+    /// As text: ranks that are shown one by one, however many there are.
+    #[serde(skip)]
+    listed: Option<RankList>,
 }
 
 /// Prints requests that never ended and calls that never returned.
@@ -36,20 +44,26 @@ pub fn run(args: &PendingArgs) -> Result<ExitCode> {
     let found = open.pending()?;
     let known = found.ranks.iter().copied();
     check_ranks("--rank", args.ranks.iter().copied(), known, &open.name())?;
-    let mut items = found.items;
-    items.retain(|item| args.ranks.is_empty() || args.ranks.contains(&item.rank));
+    let is_wanted = |rank| args.ranks.is_empty() || args.ranks.contains(&rank);
+    let (mut pending, mut outside) = (found.items, found.outside);
+    pending.retain(|item| is_wanted(item.rank));
+    outside.retain(|it| is_wanted(it.rank));
+    let places = group_places(&pending, &outside);
     let mut problems = open.problems(&[]);
     problems.extend(module_problems(open.symbols.troubles()));
     warn(&problems);
-    let (run, top) = (open.name(), args.top);
-    let mut answer = Answer { json_version: JSON_VERSION, run, pending: items, top };
+    let (run, top, listed) = (open.name(), args.top, args.ranked.listed.clone());
+    let mut answer =
+        Answer { json_version: JSON_VERSION, run, pending, outside, places, top, listed };
     export::print(&mut answer, args.read.format)?;
     Ok(ExitCode::SUCCESS)
 }
 
 impl Document for Answer {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
-        Ok(render::pending::write(out, &self.pending, self.top, style)?)
+        let Answer { pending, outside, places, top, listed, .. } = self;
+        let shown = render::pending::Shown { top: *top, listed: listed.as_ref() };
+        Ok(render::pending::write(out, (pending, outside, places), shown, style)?)
     }
 
     fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {

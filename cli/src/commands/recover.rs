@@ -12,6 +12,9 @@ use lapscope_data::say;
 use lapscope_data::store::Converted;
 use lapscope_data::text::style::Style;
 
+/// Of so many spools each has a line, of more those whose databases are not whole.
+const MOST_LINES: usize = 32;
+
 /// # Errors
 /// No run there, or the directory cannot be listed.
 pub fn run(args: &RecoverArgs) -> anyhow::Result<ExitCode> {
@@ -22,13 +25,27 @@ pub fn run(args: &RecoverArgs) -> anyhow::Result<ExitCode> {
     let summary = recover_spools(&directory, args.ended)?;
     let style = Style::for_stdout();
     print(|out| {
-        for recovered in &summary.recovered {
+        let all = &summary.recovered;
+        let is_whole = |it: &&Recovered| it.content.lost + it.content.damaged == 0;
+        let (told, more): (Vec<&Recovered>, Vec<&Recovered>) =
+            all.iter().partition(|it| all.len() <= MOST_LINES || !is_whole(it));
+        let left_out = more.len() + told.len().saturating_sub(MOST_LINES);
+        for recovered in told.into_iter().take(MOST_LINES) {
             writeln!(out, "{}", style.wrap(&describe(recovered), "", "  "))?;
+        }
+        if left_out > 0 {
+            let requests: u64 = all.iter().map(|it| it.content.requests).sum();
+            let text =
+                format!("and {left_out} more; {} in all, with {requests} requests", all.len());
+            writeln!(out, "{}", style.wrap(&text, "", "  "))?;
         }
         Ok(())
     })?;
-    for sentence in &summary.left {
+    for sentence in summary.left.iter().take(MOST_LINES) {
         say!("{sentence}");
+    }
+    if let Some(more) = summary.left.len().checked_sub(MOST_LINES).filter(|&more| more > 0) {
+        say!("and {more} more spools like these");
     }
     if summary.recovered.is_empty() && summary.left.is_empty() {
         let nothing = format!("{}: nothing to recover", directory.display());

@@ -14,6 +14,7 @@ use lapscope_analysis::pipeline::report::build;
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_analysis::problem::Problem;
 use lapscope_analysis::report::{Report, ReportOptions};
+use lapscope_data::model::RankList;
 use lapscope_data::text::style::Style;
 
 /// Reads the run, recovering what killed ranks left, and prints the report.
@@ -25,26 +26,32 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     open.resources = args.resources.resources();
     open.find_wrappers(&args.wrappers.names)?;
     let options = ReportOptions { top: args.top, order: args.sort, ..ReportOptions::default() };
-    let mut report = build(&mut open, &args.ranks, options)?;
-    export::print(&mut report, args.read.format)?;
+    let report = build(&mut open, &args.ranks, options)?;
+    export::print(&mut Answer { report, listed: args.ranked.listed.clone() }, args.read.format)?;
     Ok(ExitCode::SUCCESS)
 }
 
-impl Document for Report {
+struct Answer {
+    report: Report,
+    /// Ranks that the text has a line for.
+    listed: Option<RankList>,
+}
+
+impl Document for Answer {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
-        Ok(render::report::write(out, self, style)?)
+        Ok(render::report::write(out, &self.report, self.listed.as_ref(), style)?)
     }
 
     fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
-        export::write_json(self, out)
+        export::write_json(&self.report, out)
     }
 
     fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {
-        Ok(rows::write(rows, &render::columns::sites(), &self.sites)?)
+        Ok(rows::write(rows, &render::columns::sites(), &self.report.sites)?)
     }
 
     fn problems(&self) -> &[Problem] {
-        &self.problems
+        &self.report.problems
     }
 }
 
@@ -56,5 +63,6 @@ pub fn print_of(run: &Path) -> Result<()> {
     let mut open = OpenRun::open(Some(run))?;
     open.find_wrappers(&[])?;
     let options = ReportOptions { top: REPORTED_SITES, ..ReportOptions::default() };
-    export::print(&mut build(&mut open, &[], options)?, Format::default())
+    let report = build(&mut open, &[], options)?;
+    export::print(&mut Answer { report, listed: None }, Format::default())
 }

@@ -1,6 +1,7 @@
 //! One file per renderer; all write to any [`std::io::Write`].
 
 pub mod advice;
+pub mod alike;
 pub mod bench;
 pub mod calibration;
 mod cause;

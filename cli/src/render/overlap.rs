@@ -2,6 +2,7 @@
 
 mod head;
 mod over_time;
+mod ranks;
 
 use std::io::{self, Write};
 
@@ -19,7 +20,7 @@ use lapscope_analysis::overlap::Overlap;
 use lapscope_analysis::pipeline::overlap::OverlapDocument;
 use lapscope_analysis::problem::unattributed_in_words;
 use lapscope_analysis::trace::Locality;
-use lapscope_data::model::{Kind, Nanos};
+use lapscope_data::model::{Kind, Nanos, RankList};
 use lapscope_data::symbols::FrameName;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
@@ -44,7 +45,7 @@ pub enum OverlapBy {
     Injection,
 }
 
-/// Writes the summary, or the one table that was asked for.
+/// Writes the summary, or the one table that was asked for; a line for each of the ranks that are `listed`.
 ///
 /// # Errors
 /// Of the writer.
@@ -52,12 +53,16 @@ pub fn write(
     out: &mut dyn Write,
     document: &OverlapDocument,
     by: Option<OverlapBy>,
+    listed: Option<&RankList>,
     style: Style,
 ) -> io::Result<()> {
     let overlap = &document.overlap;
     head::write(out, overlap, style)?;
     if overlap.totals.numbers.requests == 0 && overlap.blocking.totals.calls == 0 {
         return writeln!(out, "\nNo MPI communication was recorded.");
+    }
+    if by == Some(OverlapBy::Rank) {
+        return ranks::write(out, document, listed, style);
     }
     if let Some(by) = by {
         writeln!(out)?;
@@ -75,9 +80,8 @@ pub fn write(
             writeln!(out, "\n{}", style.bold("LOCALITIES"))?;
             write_table(out, document, OverlapBy::Locality, style)?;
         }
-        if ranks_differ(overlap) {
-            writeln!(out, "\n{}", style.bold("RANKS"))?;
-            write_table(out, document, OverlapBy::Rank, style)?;
+        if listed.is_some() || ranks::differ(overlap) {
+            ranks::write(out, document, listed, style)?;
         }
     }
     write_blocking(out, overlap, style)?;
@@ -242,6 +246,10 @@ fn mostly(cause: &str, part: Nanos, all: Nanos) -> String {
     format!("{cause} {:.0} %", part.share_of(all) * 100.0)
 }
 
+fn new_table() -> Table {
+    Table::new(&COLUMNS).giving_up(&["reference", "bytes", "requests"])
+}
+
 fn write_table(
     out: &mut dyn Write,
     document: &OverlapDocument,
@@ -249,7 +257,7 @@ fn write_table(
     style: Style,
 ) -> io::Result<()> {
     let overlap = &document.overlap;
-    let mut table = Table::new(&COLUMNS).giving_up(&["reference", "bytes", "requests"]);
+    let mut table = new_table();
     match by {
         OverlapBy::Site => {
             for site in &overlap.sites {
@@ -271,11 +279,7 @@ fn write_table(
                 table.row(cells(locality_name(row.locality).to_owned(), None, &row.numbers), None);
             }
         }
-        OverlapBy::Rank => {
-            for row in &overlap.ranks {
-                table.row(cells(format!("rank {}", row.rank), None, &row.numbers), None);
-            }
-        }
+        OverlapBy::Rank => return ranks::write(out, document, None, style),
         OverlapBy::Kind => {
             for row in &overlap.kinds {
                 table
@@ -342,13 +346,6 @@ fn waited_for(other: Option<&WaitedFor>, waited: Nanos, all: Nanos) -> Option<St
         None => String::new(),
     };
     Some(format!("waited for {what}rank{} {}", plural(ranks.len() as u64), ranks.join(", ")))
-}
-
-fn ranks_differ(overlap: &Overlap) -> bool {
-    const MOST: usize = 32;
-    let exposed = || overlap.ranks.iter().map(|row| row.numbers.exposed_ns);
-    let (least, most) = (exposed().min().unwrap_or_default(), exposed().max().unwrap_or_default());
-    overlap.ranks.len() > 1 && overlap.ranks.len() <= MOST && most.0 > least.0 + least.0 / 4
 }
 
 fn write_blocking(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Result<()> {

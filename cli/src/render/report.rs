@@ -1,19 +1,22 @@
 //! The report as text.
 
 mod overlap;
+mod ranks;
 mod sites;
 mod summary;
 
 use std::io::{self, Write};
 
 use super::table::{Align, Cell, Table};
+use lapscope_analysis::alike::MOST_ROWS;
 use lapscope_analysis::insight::Insight;
-use lapscope_analysis::problem::ProblemKind;
+use lapscope_analysis::problem::{in_short, ProblemKind};
 use lapscope_analysis::report::Report;
 use lapscope_analysis::thresholds::{LocalityThresholds, Verdict};
 use lapscope_analysis::totals::Totals;
 use lapscope_analysis::transfers::KindRow;
-use lapscope_data::model::{Ended, Kind, Nanos};
+use lapscope_data::model::{Ended, Kind, Nanos, RankList};
+use lapscope_data::text::hosts::list_hosts;
 use lapscope_data::text::plural;
 use lapscope_data::text::shell;
 use lapscope_data::text::style::{display_width, Style};
@@ -21,15 +24,21 @@ use lapscope_data::text::units::{bytes, count, percent, time};
 
 pub use sites::{site_label, write_site_table, write_wrappers};
 
-/// Writes the whole report.
+/// Writes the whole report, with a line for each of the ranks that are `listed`.
 ///
 /// # Errors
 /// Of the writer.
-pub fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
+pub fn write(
+    out: &mut dyn Write,
+    report: &Report,
+    listed: Option<&RankList>,
+    style: Style,
+) -> io::Result<()> {
     write_head(out, report, style)?;
     write_problems(out, report, style)?;
     summary::write(out, report, style)?;
     write_split(out, report, style)?;
+    ranks::write(out, report, listed, style)?;
     overlap::write(out, report, style)?;
     write_thresholds(out, report, style)?;
     super::injection::write(out, report.injection.as_ref(), style)?;
@@ -49,7 +58,10 @@ fn write_head(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<
     writeln!(out, "{}", style.wrap(&head.command, "", "  "))?;
     let hosts = match head.hosts.as_slice() {
         [host] => format!("on {}", host.name),
-        hosts => format!("on {} hosts", hosts.len()),
+        hosts => {
+            let names = list_hosts(hosts.iter().map(|host| host.name.as_str()));
+            format!("on {} hosts ({names})", count(hosts.len() as u64))
+        }
     };
     write_spawned(out, report, style)?;
     let ranks = plural(head.world_size.max(0) as u64);
@@ -111,8 +123,8 @@ fn write_problems(out: &mut dyn Write, report: &Report, style: Style) -> io::Res
         return Ok(());
     }
     writeln!(out)?;
-    for problem in &report.problems {
-        writeln!(out, "{}", style.warning(&problem.message))?;
+    for sentence in in_short(&report.problems) {
+        writeln!(out, "{}", style.warning(&sentence))?;
     }
     Ok(())
 }
@@ -162,8 +174,8 @@ fn write_split(out: &mut dyn Write, report: &Report, style: Style) -> io::Result
         let text = format!("transferred: {}", transferred.join(", "));
         writeln!(out, "{}", style.wrap(&text, "  ", "  "))?;
     }
-    if report.ranks.len() > 1 {
-        write_spread(out, report, style)?;
+    if (2..=MOST_ROWS).contains(&report.ranks.len()) {
+        ranks::write_spread(out, report, style)?;
     }
     Ok(())
 }
@@ -179,25 +191,6 @@ fn transferred(row: &KindRow) -> Option<String> {
         Kind::Generalized | Kind::Other => "else",
     };
     (row.bytes > 0).then(|| format!("{what} {}", bytes(row.bytes)))
-}
-
-fn write_spread(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
-    let (mpi, compute) = (report.spread.mpi_share, report.spread.compute_ns);
-    let text = format!(
-        "per rank: inside MPI {} (rank {}) to {} (rank {}), mean {}; outside MPI {} (rank {}) to {} (rank {}), \
-         imbalance {} (largest over mean)",
-        percent(mpi.min),
-        mpi.min_rank,
-        percent(mpi.max),
-        mpi.max_rank,
-        percent(mpi.mean),
-        time(Nanos(compute.min as i64)),
-        compute.min_rank,
-        time(Nanos(compute.max as i64)),
-        compute.max_rank,
-        percent(report.spread.compute_imbalance)
-    );
-    writeln!(out, "{}", style.wrap(&text, "  ", "  "))
 }
 
 /// A sentence for each path of which something is known.

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use lapscope_analysis::pipeline::reach::ReachDocument;
+use lapscope_analysis::problem::in_short;
 use lapscope_analysis::reach::watching::{LeftOut, Watching};
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
@@ -17,8 +18,8 @@ pub fn write(out: &mut dyn Write, reach: &ReachDocument, style: Style) -> io::Re
     for line in lines(&reach.watching) {
         writeln!(out, "{}", style.wrap(&line, "", "  "))?;
     }
-    for problem in &reach.problems {
-        writeln!(out, "{}", style.warning(&problem.message))?;
+    for sentence in in_short(&reach.problems) {
+        writeln!(out, "{}", style.warning(&sentence))?;
     }
     Ok(())
 }

@@ -15,6 +15,7 @@ use std::io::{self, Write};
 use super::cause;
 use super::table::{Align, Cell, Table};
 use lapscope_analysis::overlap::sums::{Cause, Part};
+use lapscope_analysis::problem::in_short;
 use lapscope_analysis::replay::scenario::{Bandwidth, Contention};
 use lapscope_analysis::whatif::document::{Answer, LocalityModel, Model, WhatIf};
 use lapscope_data::model::Nanos;
@@ -93,8 +94,8 @@ fn write_head(out: &mut dyn Write, answer: &WhatIf, style: Style) -> io::Result<
     let facts: Vec<&str> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
     writeln!(out, "{}", style.wrap(&facts.join(" · "), "", "  "))?;
     writeln!(out, "{}", style.wrap(&identity(answer), "", "  "))?;
-    for problem in &answer.problems {
-        writeln!(out, "{}", style.warning(&problem.message))?;
+    for sentence in in_short(&answer.problems) {
+        writeln!(out, "{}", style.warning(&sentence))?;
     }
     Ok(())
 }

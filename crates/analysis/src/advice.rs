@@ -9,7 +9,6 @@ mod gather;
 mod headline;
 mod judge;
 mod merge;
-mod ranks;
 mod reach;
 mod serial;
 mod sums;

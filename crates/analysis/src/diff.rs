@@ -2,17 +2,21 @@
 
 mod pairing;
 
+use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::overlap::sums::{BlockingNumbers, ByCause, Cause, Numbers};
-use super::report::{OverlapSummary, Report};
+use super::problem::in_short;
+use super::report::{Host, OverlapSummary, Report};
 use super::sites::{Site, SiteKind};
 use super::JSON_VERSION;
 use lapscope_data::db::{Configuration, Settings};
 use lapscope_data::model::Nanos;
 use lapscope_data::symbols::FrameName;
+use lapscope_data::text::hosts::list_hosts;
 
 /// One of the two runs.
 #[derive(Debug)]
@@ -199,10 +203,7 @@ impl Diff {
         let mut sites: Vec<SitePair> =
             pairs.into_iter().map(|(a, b)| SitePair::new(a, b, ranks)).collect();
         sites.sort_by_key(|site| {
-            std::cmp::Reverse((
-                site.per_rank.difference_ns.0.abs(),
-                site.time.difference_ns.0.abs(),
-            ))
+            Reverse((site.per_rank.difference_ns.0.abs(), site.time.difference_ns.0.abs()))
         });
         let count = |presence| sites.iter().filter(|site| site.presence == presence).count();
         let (only_in_a, only_in_b) = (count(Presence::A), count(Presence::B));
@@ -230,7 +231,7 @@ impl Run {
             command: report.head.command.clone(),
             started_unix_ns: report.head.started_unix_ns,
             ranks: report.head.ranks,
-            problems: report.problems.iter().map(|problem| problem.message.clone()).collect(),
+            problems: in_short(&report.problems).into_iter().map(Cow::into_owned).collect(),
         }
     }
 }
@@ -277,12 +278,10 @@ fn changes(a: &Side, b: &Side) -> Vec<Change> {
 /// What ran, as settings.
 fn facts(side: &Side) -> Settings {
     let head = &side.report.head;
-    let hosts: Vec<String> =
-        head.hosts.iter().map(|host| format!("{} ({})", host.name, host.ranks)).collect();
     let mut facts = Settings::from([
         ("command".into(), head.command.clone()),
         ("ranks".into(), head.ranks.to_string()),
-        ("hosts (ranks)".into(), hosts.join(", ")),
+        ("hosts (ranks)".into(), hosts_with_ranks(&head.hosts)),
         ("MPI library".into(), head.mpi_library.clone()),
         ("thread level".into(), head.thread_level.to_string()),
         ("lapscope".into(), head.lapscope_version.clone()),
@@ -291,6 +290,24 @@ fn facts(side: &Side) -> Settings {
         facts.insert("program's build id".into(), build_id.clone());
     }
     facts
+}
+
+/// "node1 (4), node2 (2)"; of many hosts "n001 to n156 (64), n157 (16)".
+fn hosts_with_ranks(hosts: &[Host]) -> String {
+    const FEW: usize = 8;
+    if hosts.len() <= FEW {
+        let each = hosts.iter().map(|host| format!("{} ({})", host.name, host.ranks));
+        return each.collect::<Vec<_>>().join(", ");
+    }
+    let mut names: BTreeMap<Reverse<usize>, Vec<&str>> = BTreeMap::new();
+    for host in hosts {
+        names.entry(Reverse(host.ranks)).or_default().push(&host.name);
+    }
+    let each = names.into_iter().map(|(ranks, names)| match names.len() {
+        1 => format!("{} ({})", names[0], ranks.0),
+        number => format!("{number} hosts {} ({})", list_hosts(names), ranks.0),
+    });
+    each.collect::<Vec<_>>().join(", ")
 }
 
 fn compare(kind: ChangeKind, a: &Settings, b: &Settings) -> Vec<Change> {

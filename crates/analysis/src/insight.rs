@@ -83,16 +83,13 @@ fn blocking_calls(run: &RunSums, totals: &Totals) -> Option<Insight> {
 /// Names the rank that is in collectives for less than half of the mean time, if there is one among several.
 fn uneven_collectives(run: &RunSums, ranks: &[RankRow]) -> Option<Insight> {
     // Ranks that take part in no collective at all (servers, I/O ranks) say nothing about who is late.
-    let takes_part = |index: usize| {
-        run.entries.iter().any(|entry| {
-            entry.rank == index
-                && run.category(entry) == Category::Collective
-                && entry.cell.count > 0
-        })
-    };
+    let mut takes_part = vec![false; ranks.len()];
+    for entry in run.entries.iter().filter(|entry| entry.cell.count > 0) {
+        takes_part[entry.rank] |= run.category(entry) == Category::Collective;
+    }
     // Ranks of different worlds are in different collectives.
     let is_one_world = ranks.iter().all(|row| row.rank.world == ranks[0].rank.world);
-    if ranks.len() < 2 || !is_one_world || !(0..ranks.len()).all(takes_part) {
+    if ranks.len() < 2 || !is_one_world || takes_part.contains(&false) {
         return None;
     }
     let spread = min_mean_max(ranks, |row| row.totals.collective_ns.0 as f64);

@@ -3,6 +3,7 @@
 
 pub mod advice;
 pub mod aggregate;
+pub mod alike;
 pub mod calibration;
 pub mod cell;
 pub mod combine;

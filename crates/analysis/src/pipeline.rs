@@ -18,8 +18,10 @@ use crate::aggregate::{Aggregator, FileSums};
 use crate::combine::RunSums;
 use crate::injection::Injection;
 use crate::measures::MeasureSums;
-use crate::pending::{collect_pending, read_pending, FilePending, PendingItem};
-use crate::problem::{find_problems_of, Problem, ProblemKind};
+use crate::pending::{
+    collect_pending, find_outside, read_pending, FilePending, Outside, PendingItem,
+};
+use crate::problem::{find_problems_of, in_short, Problem, ProblemKind};
 use crate::reach::{Known, Reach};
 use crate::trace::{Rows, Trace, WithSinks};
 use crate::wrappers::{Asked, Uses, Wrappers};
@@ -77,8 +79,7 @@ impl OpenRun {
             not_recovered.extend(problems);
         }
         if files.databases.is_empty() {
-            let why: Vec<&str> =
-                not_recovered.iter().map(|problem| problem.message.as_str()).collect();
+            let why = in_short(&not_recovered);
             anyhow::bail!("{}: no data yet: {}", files.root.display(), why.join("; "));
         }
         let mut census = Census::take(&files.databases);
@@ -244,10 +245,11 @@ impl OpenRun {
             Ok(FilePending { definitions, rows })
         })?;
         self.leave_out(per_file.failed)?;
-        let ranks = per_file.read.iter().flat_map(|file| &file.definitions.ranks);
-        let ranks = ranks.map(|info| info.rank).collect();
+        let infos = || per_file.read.iter().flat_map(|file| &file.definitions.ranks);
+        let ranks = infos().map(|info| info.rank).collect();
         let items = collect_pending(&per_file.read, &places, &mut self.symbols);
-        Ok(Pending { items, ranks })
+        let outside = find_outside(infos(), &items);
+        Ok(Pending { items, outside, ranks })
     }
 
     /// Reads what was injected, where ranks were asked to. Files of which that cannot be read are among the problems; what
@@ -328,6 +330,7 @@ fn with_recovered(root: &Path) -> Result<(RunFiles, Copies, Vec<Problem>)> {
 /// What did not end.
 pub struct Pending {
     pub items: Vec<PendingItem>,
+    pub outside: Vec<Outside>,
     /// Of which files could be read.
     pub ranks: Vec<Rank>,
 }

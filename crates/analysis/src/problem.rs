@@ -1,19 +1,21 @@
 //! What a reader must know before believing the numbers.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use super::combine::RankSums;
-use super::pending::{PendingItem, What};
+use super::pending::{find_outside, group_places, PendingItem, PlaceGroup, What};
 use super::starved::starved;
 use lapscope_data::db::DbError;
 use lapscope_data::model::{Ended, Full, Module, Nanos, Rank, RankInfo};
 use lapscope_data::symbols::ModuleTrouble;
+use lapscope_data::text::ranks::in_words as ranks_in_words;
 use lapscope_data::text::{list_ranks, plural};
 
 /// Kinds of problems; their names are stable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemKind {
     DamagedFile,
@@ -48,6 +50,31 @@ impl Problem {
     }
 }
 
+/// The sentences of `problems`, but of many of one kind, as of thousands of files, the first ones and how many more there are.
+pub fn in_short(problems: &[Problem]) -> Vec<Cow<'_, str>> {
+    const MOST: usize = 4;
+    let mut told: BTreeMap<ProblemKind, usize> = BTreeMap::new();
+    let mut sentences: Vec<Cow<'_, str>> = Vec::new();
+    for problem in problems {
+        let of_kind = told.entry(problem.kind).or_default();
+        *of_kind += 1;
+        if *of_kind <= MOST || problem.kind == ProblemKind::Died {
+            sentences.push(Cow::Borrowed(&problem.message));
+        }
+    }
+    let more = told.into_iter().filter(|(kind, of)| *kind != ProblemKind::Died && *of > MOST);
+    sentences.extend(more.map(|(kind, of)| {
+        let more = of - MOST;
+        let what = match kind {
+            ProblemKind::DamagedFile => "more files that could not be read, or not whole",
+            ProblemKind::NotRecovered => "more spools that could not be recovered",
+            _ => "more problems like these",
+        };
+        Cow::Owned(format!("and {more} {what}: all are in --format json"))
+    }));
+    sentences
+}
+
 /// What the time in completing calls is of that is at no request.
 pub fn unattributed_in_words(problems: &[Problem]) -> &'static str {
     let may_lack = |problem: &Problem| {
@@ -60,7 +87,7 @@ pub fn unattributed_in_words(problems: &[Problem]) -> &'static str {
     }
 }
 
-/// Ranks that died are described one by one up to this many.
+/// Ranks that died are described one by one up to this many, the places of more up to as many places.
 const DEATHS_IN_FULL: usize = 4;
 
 /// Problems that the files and the ranks in them tell of.
@@ -151,15 +178,45 @@ fn several_jobs(ranks: &[&RankInfo]) -> Option<Problem> {
 fn deaths(ranks: &[&RankInfo], pending: &[PendingItem]) -> Vec<Problem> {
     let dead: Vec<&RankInfo> =
         ranks.iter().copied().filter(|rank| rank.ended != Ended::Finalize).collect();
+    if dead.len() <= DEATHS_IN_FULL {
+        return dead.iter().map(|rank| describe_death(rank, pending)).collect();
+    }
+    let keys: BTreeSet<(Rank, i64)> = dead.iter().map(|info| (info.rank, info.life)).collect();
+    let of_dead = pending.iter().filter(|item| keys.contains(&(item.rank, item.life)));
+    let of_dead: Vec<PendingItem> = of_dead.cloned().collect();
+    let outside = find_outside(dead, &of_dead);
+    let mut places = group_places(&of_dead, &outside);
+    let others = places.split_off(places.len().min(DEATHS_IN_FULL));
     let mut problems: Vec<Problem> =
-        dead.iter().take(DEATHS_IN_FULL).map(|rank| describe_death(rank, pending)).collect();
-    let rest: Vec<Rank> = dead.iter().skip(DEATHS_IN_FULL).map(|rank| rank.rank).collect();
+        places.into_iter().map(|place| describe_deaths(place, ranks.len())).collect();
+    let rest: Vec<Rank> = others.into_iter().flat_map(|place| place.ranks).collect();
+    let rest: Vec<Rank> = BTreeSet::from_iter(rest).into_iter().collect();
     if !rest.is_empty() {
-        let message =
-            format!("{} more ranks did not reach MPI_Finalize: {}", rest.len(), list_ranks(&rest));
+        let said = ranks_in_words(&rest, ranks.len());
+        let message = format!("{} more did not reach MPI_Finalize: {said}", rest.len());
         problems.push(Problem::new(ProblemKind::Died, message, rest));
     }
     problems
+}
+
+/// Ranks that died at the same place.
+fn describe_deaths(place: PlaceGroup, of: usize) -> Problem {
+    let how = match place.ended {
+        Ended::Abort => "called MPI_Abort",
+        Ended::Exit => "exited without MPI_Finalize",
+        Ended::Killed | Ended::Finalize if place.count == 1 => "was killed",
+        Ended::Killed | Ended::Finalize => "were killed",
+    };
+    let (first, last) = (place.first_after_init_ns.seconds(), place.last_after_init_ns.seconds());
+    let site = place.site.as_ref().map(|site| format!(" at {}", site.short())).unwrap_or_default();
+    let at = match &place.call {
+        Some(call) => {
+            format!(", inside {call}{site} (entered {first:.3} to {last:.3} s after MPI_Init)")
+        }
+        None => format!(" outside MPI (last recorded {first:.3} to {last:.3} s after MPI_Init)"),
+    };
+    let message = format!("{} {how}{at}", ranks_in_words(&place.ranks, of));
+    Problem::new(ProblemKind::Died, message, place.ranks)
 }
 
 fn describe_death(info: &RankInfo, pending: &[PendingItem]) -> Problem {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 
 use super::advice::Advice;
+use super::alike::Alike;
 use super::combine::RunSums;
 use super::injection::Injection;
 use super::insight::{find_insights, Insight};
@@ -36,6 +37,8 @@ pub struct Report {
     pub totals: Totals,
     pub spread: Spread,
     pub insights: Vec<Insight>,
+    /// Which ranks did alike, and which stand apart.
+    pub alike: Alike,
     pub ranks: Vec<RankRow>,
     /// Sites that end requests, the longest first; their time is shared out to `sites` as well.
     pub completing_sites: Vec<Site>,
@@ -182,6 +185,7 @@ impl Report {
             insights: find_insights(run, &totals, &ranks),
             totals,
             spread,
+            alike: Alike::of_totals(&ranks),
             ranks,
             completing_sites: completing,
             sites,

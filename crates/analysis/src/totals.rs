@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::cell::CallCell;
-use super::combine::{RankSums, RunSums};
-use lapscope_data::model::{Category, Ended, Nanos, Rank};
+use super::combine::{Entry, RankSums, RunSums};
+use lapscope_data::model::{Category, Ended, Kind, Nanos, Rank};
 
 /// Sums over all ranks. Fractions are of `run_ns`.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
@@ -49,6 +49,9 @@ pub struct RankRow {
     pub lost_records: u64,
     pub unknown_requests: u64,
     pub summarized: bool,
+    /// Of point-to-point messages, blocking ones among them.
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
     #[serde(flatten)]
     pub totals: Totals,
 }
@@ -66,18 +69,43 @@ pub struct MinMeanMax {
 pub(super) fn rank_rows(run: &RunSums) -> Vec<RankRow> {
     let mut totals = vec![Totals::default(); run.ranks.len()];
     let mut shared_out = vec![Nanos(0); run.ranks.len()];
+    let mut bytes = vec![[0u64; 2]; run.ranks.len()];
     for entry in &run.entries {
         let category = run.category(entry);
         totals[entry.rank].add(category, &entry.cell);
+        if let Some(sum) = direction(run, entry).map(|direction| &mut bytes[entry.rank][direction])
+        {
+            *sum = sum.saturating_add(entry.cell.bytes.0);
+        }
         if category == Category::Posting {
             shared_out[entry.rank] += entry.cell.completion;
         }
     }
-    let rows = run.ranks.iter().zip(totals).zip(shared_out);
-    rows.map(|((rank, totals), shared_out)| rank_row(rank, totals, shared_out)).collect()
+    let rows = run.ranks.iter().zip(totals).zip(shared_out).zip(bytes);
+    rows.map(|(((rank, totals), shared_out), bytes)| rank_row(rank, totals, shared_out, bytes))
+        .collect()
 }
 
-fn rank_row(rank: &RankSums, mut totals: Totals, shared_out: Nanos) -> RankRow {
+/// 0 of what was sent, 1 of what was received; `None` of what is no message.
+fn direction(run: &RunSums, entry: &Entry) -> Option<usize> {
+    let transfers =
+        matches!(run.category(entry), Category::Posting | Category::BlockingPointToPoint);
+    if !transfers || !run.places.call(entry.site).counted {
+        return None;
+    }
+    match entry.kind {
+        Kind::Send => Some(0),
+        Kind::Recv => Some(1),
+        _ => None,
+    }
+}
+
+fn rank_row(
+    rank: &RankSums,
+    mut totals: Totals,
+    shared_out: Nanos,
+    [sent_bytes, received_bytes]: [u64; 2],
+) -> RankRow {
     let info = &rank.info;
     totals.run_ns = info.run_time();
     totals.mpi_share = totals.mpi_ns.share_of(totals.run_ns);
@@ -94,6 +122,8 @@ fn rank_row(rank: &RankSums, mut totals: Totals, shared_out: Nanos) -> RankRow {
         lost_records: info.lost_records,
         unknown_requests: info.unknown_requests,
         summarized: info.summarized.is_some(),
+        sent_bytes,
+        received_bytes,
         totals,
     }
 }

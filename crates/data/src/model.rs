@@ -3,6 +3,7 @@
 pub mod bounds;
 mod call_name;
 mod rank;
+mod rank_list;
 mod watch;
 
 use std::iter::Sum;
@@ -16,6 +17,7 @@ use self::bounds::{LONGEST_NS, MOST, MOST_BYTES};
 
 pub use call_name::{nonblocking_name, CallName, Completes, Mode, Needs, Transfers};
 pub use rank::{Rank, RankKey};
+pub use rank_list::RankList;
 pub use watch::{LetGo, Side, Toucher, Watch, WatchLeftOut, WatchResult, Watcher};
 
 /// A duration, or a moment since its rank's epoch, in nanoseconds.
@@ -140,7 +142,7 @@ impl FromSql for Bytes {
 }
 
 /// How a rank's recording ended; `rank.ended`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ended {
     Finalize,

@@ -1,9 +1,11 @@
 //! What numbers rest on: reference times, matched messages, clocks.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::locality_name;
 use lapscope_analysis::overlap::Overlap;
+use lapscope_analysis::problem::in_short;
 use lapscope_analysis::reference::Source;
 use lapscope_data::model::Nanos;
 use lapscope_data::text::style::Style;
@@ -16,9 +18,9 @@ pub(super) fn write(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io:
     for line in [reference_line(overlap), matching_line(overlap), clock_line(overlap)] {
         writeln!(out, "{}", style.wrap(&line, "", "  "))?;
     }
-    let notes = overlap.reference.notes.iter();
-    for note in notes.chain(overlap.problems.iter().map(|problem| &problem.message)) {
-        writeln!(out, "{}", style.warning(note))?;
+    let notes = overlap.reference.notes.iter().map(|note| Cow::Borrowed(note.as_str()));
+    for note in notes.chain(in_short(&overlap.problems)) {
+        writeln!(out, "{}", style.warning(&note))?;
     }
     Ok(())
 }

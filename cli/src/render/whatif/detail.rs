@@ -191,8 +191,11 @@ fn write_blocked(out: &mut dyn Write, it: &Answer, style: Style) -> io::Result<(
     };
     let about = format!("{} rank{} in all", deadlock.blocked, plural(deadlock.blocked as u64));
     writeln!(out, "\n{}", style.headed_dimly("WHO WAITS FOR WHOM", &about))?;
-    for blocked in &deadlock.cycle {
+    for blocked in deadlock.cycle.iter().take(MOST_RANKS) {
         writeln!(out, "{}", style.wrap(&waits(blocked), "  ", "    "))?;
+    }
+    if let Some(more) = deadlock.cycle.len().checked_sub(MOST_RANKS).filter(|&more| more > 0) {
+        writeln!(out, "  and {} more in this circle, in --format json", count(more as u64))?;
     }
     Ok(())
 }

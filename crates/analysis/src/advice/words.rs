@@ -1,9 +1,9 @@
 //! Advice in words.
 
-use super::ranks;
 use super::{Advice, AdviceCause, Began, CallSite, Cure, Doing, Limit, Setting};
 use lapscope_data::model::{nonblocking_name, Completes, Nanos, Transfers};
 use lapscope_data::options;
+use lapscope_data::text::ranks;
 use lapscope_data::text::units::{bytes, percent, round_bytes, time};
 
 /// A limit is worth raising for messages up to this many times as large.

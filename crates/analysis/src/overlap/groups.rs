@@ -48,6 +48,7 @@ pub struct LocalityRow {
 pub struct RankRow {
     pub rank: Rank,
     pub life: i64,
+    pub host: String,
     pub run_ns: Nanos,
     #[serde(flatten)]
     pub numbers: Numbers,
@@ -156,6 +157,7 @@ pub(super) fn ranks(trace: &Trace, measured: &Measured) -> Vec<RankRow> {
         RankRow {
             rank: info.rank,
             life: info.life,
+            host: info.host.clone(),
             run_ns: info.run_time(),
             numbers: Numbers::from(&sums.requests),
             blocking: BlockingNumbers::from(&sums.blocking),

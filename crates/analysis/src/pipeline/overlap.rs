@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::filters::check_ranks;
 use super::view::View;
 use super::OpenRun;
+use crate::alike::Alike;
 use crate::calibration::{self, Calibration};
 use crate::injection::Injection;
 use crate::overlap::{EagerLimits, Options, Overlap};
@@ -22,6 +23,8 @@ use lapscope_data::places::group::Grouping;
 pub struct OverlapDocument {
     #[serde(flatten)]
     pub overlap: Overlap,
+    /// Which ranks did alike, and which stand apart.
+    pub alike: Alike,
     /// Where a rank was asked to inject.
     pub injection: Option<Injection>,
 }
@@ -69,7 +72,8 @@ pub fn build(
     overlap.problems = open.problems(&[]);
     overlap.problems.extend(module_problems(open.symbols.troubles()));
     overlap.reference.notes.extend(notes);
-    Ok(OverlapDocument { overlap, injection })
+    let alike = Alike::of_overlap(&overlap.ranks);
+    Ok(OverlapDocument { overlap, alike, injection })
 }
 
 /// The reference times that were asked for, and sentences about them.

@@ -1,12 +1,12 @@
 //! Ranks in words.
 
-use lapscope_data::model::Rank;
-use lapscope_data::text::list_ranks;
-use lapscope_data::text::units::count;
+use super::list_ranks;
+use super::units::count;
+use crate::model::Rank;
 
 /// "rank 3", "ranks 0-2, 7", "all 8 ranks", "all ranks but 5", "ranks 0, 32, … 992 (every 32nd)", "973 of 1,024 ranks, among them
 /// 0-40". `of`: how many the run has.
-pub(super) fn in_words(ranks: &[Rank], of: usize) -> String {
+pub fn in_words(ranks: &[Rank], of: usize) -> String {
     const FEW: usize = 2;
     const MANY_RANGES: usize = 4;
     let [first, .., last] = ranks else { return format!("rank {}", list_ranks(ranks)) };
@@ -29,7 +29,7 @@ pub(super) fn in_words(ranks: &[Rank], of: usize) -> String {
 }
 
 /// The s of "rank 0 waits".
-pub(super) fn third_person(ranks: &[Rank]) -> &'static str {
+pub fn third_person(ranks: &[Rank]) -> &'static str {
     match ranks.len() {
         1 => "s",
         _ => "",

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use fixture::{answer, command, failure, json, text};
 use lapscope_analysis::pipeline::overlap::prepare;
 use lapscope_analysis::pipeline::OpenRun;
-use lapscope_columns::{write, Run, Told};
+use lapscope_columns::{write, Told};
 use lapscope_fixture::calls::Calls;
 use lapscope_fixture::small::{self, run as small_run};
 use lapscope_fixture::tables::{Operation, Rank};
@@ -279,9 +279,38 @@ fn a_full_disk_leaves_nothing_behind() {
 fn who_wants_to_stop_is_heard() {
     let (run, place) = (small_run(), tempfile::tempdir().unwrap());
     let mut open = OpenRun::open(Some(run.path())).unwrap();
-    let prepared = prepare(&mut open, Some("run"), &[]).unwrap();
-    let measured = Run::measure(&prepared, &|_| ());
+    let prepared = prepare(&mut open, Some("run")).unwrap();
     let told = Told { wrote: &|_| (), is_stopped: &|| true };
-    let stopped = write(&measured, &mut open.symbols, place.path(), &told);
+    let stopped = write(&prepared, &mut open.symbols, place.path(), &told);
     assert_eq!(stopped.unwrap_err().to_string(), "interrupted");
+}
+
+/// The same rows, whatever the parts: also of a call whose time does not fit into 32 bits.
+#[test]
+fn parts_give_the_same_rows() {
+    for write in [late, long] {
+        let run = tempfile::tempdir().unwrap();
+        write(run.path());
+        let whole = export(run.path());
+        for count in ["1", "2"] {
+            let name = format!("in-{count}");
+            answer(run.path(), &["export", "parquet", &name, ".", "--parts", count]);
+            let parts = run.path().join(name);
+            for name in lapscope_columns::TABLES {
+                assert_eq!(table(&parts, name), table(&whole, name), "{name}, {count} parts");
+            }
+            assert_eq!(names(&parts), names(&whole));
+        }
+    }
+}
+
+/// Rank 1 waits for ten seconds.
+fn long(directory: &Path) {
+    let mut ranks = Calls::pair();
+    ranks[1].block(Operation::receive("MPI_Recv", 4, (500, 0, 8)), 10, 10_000_020);
+    ranks[0].block(Operation::send("MPI_Send", 5, (500, 1, 8)), 10_000_000, 10_000_010);
+    for calls in &ranks {
+        let rank = Rank { end_ns: 20_000_000_000, ..Rank::plain(calls.rank) };
+        rank.write(directory, |file| calls.write(file));
+    }
 }

@@ -73,6 +73,20 @@ def test_what_was_not_kept_goes(path: Path) -> None:
     assert not tables.exists()
 
 
+def test_parts_give_the_same_rows(run: lapscope.Run, path: Path, tmp_path: Path) -> None:
+    for parts in ["1", "3", "8"]:
+        kept = tmp_path / parts
+        lapscope.Command().run("export", "parquet", kept, path, "--parts", parts)
+        with lapscope.open(path, tables=kept) as again:
+            assert again.ranks() == run.ranks()
+            assert again.sites() == run.sites()
+            for table in ["requests", "calls", "messages"]:
+                files = sorted(file.relative_to(kept / table) for file in (kept / table).rglob("*.parquet"))
+                assert len(files) >= int(parts)
+                order = [("source" if table == "messages" else "rank", "ascending")]
+                assert getattr(again, table)().sort_by(order) == getattr(run, table)().sort_by(order), (table, parts)
+
+
 def test_no_command(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(lapscope.CommandNotFound, match="command names .*nowhere, which is no program; install it"):
         lapscope.open(path, command=tmp_path / "nowhere")

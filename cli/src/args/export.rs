@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::WrapperArgs;
+use super::{ResourceArgs, WrapperArgs};
 
 /// Hand a run, or what was calibrated, to another program.
 #[derive(Debug, Args)]
@@ -77,6 +77,9 @@ pub struct ExportParquetArgs {
 
     #[command(flatten)]
     pub wrappers: WrapperArgs,
+
+    #[command(flatten)]
+    pub resources: ResourceArgs,
 }
 
 /// The LogGPS parameters that `lapscope calibrate` found, as a simulator takes them.

@@ -1,4 +1,9 @@
-//! What the time of every call is laid to, kept for all ranks at once: a message has two ends, and both are in its row.
+//! What the time of every call is laid to: found in a first look at the run, used in a second. A message has two ends, and its
+//! row has the causes of both, which may be in different parts of the run.
+
+use std::fs;
+use std::io;
+use std::path::Path;
 
 use lapscope_analysis::overlap::exposure::Exposure;
 use lapscope_analysis::overlap::request::Achieved;
@@ -19,8 +24,23 @@ struct OfCall {
 
 const LONG: u32 = u32::MAX;
 
+impl OfCall {
+    const BYTES: usize = 28;
+}
+
+/// Of five parts, in the order of [`Exposure::parts`].
+fn exposure(parts: &[i64]) -> Exposure {
+    Exposure {
+        late_partner: parts[0],
+        no_remote_progress: parts[1],
+        no_local_progress: parts[2],
+        transfer: parts[3],
+        no_processor: parts[4],
+    }
+}
+
 /// Of the calls of one rank.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Causes {
     /// By place in [`RankTrace::calls`]; those that were not told of have no half.
     calls: Vec<OfCall>,
@@ -52,21 +72,58 @@ impl Causes {
         }
     }
 
+    /// Keeps what was told of the calls in a file: little-endian numbers of 32 bits, and behind them, for each call with parts
+    /// that do not fit, its parts in 64 bits.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn save(&self, path: &Path) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(self.calls.len() * OfCall::BYTES);
+        for OfCall { parts, half, awaited } in &self.calls {
+            let words = parts.iter().chain([half, awaited]);
+            words.for_each(|word| bytes.extend(word.to_le_bytes()));
+        }
+        for call in self.long_calls() {
+            let parts = self.long.get(&call).map(Exposure::parts).unwrap_or_default();
+            parts.iter().for_each(|part| bytes.extend(part.to_le_bytes()));
+        }
+        fs::write(path, bytes)
+    }
+
+    /// Of a rank whose rows were read again.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is of another number of calls.
+    pub fn load(rank: &RankTrace, path: &Path) -> io::Result<Causes> {
+        let mut causes = Causes::new(rank);
+        let bytes = fs::read(path)?;
+        let of_calls = causes.calls.len() * OfCall::BYTES;
+        let (calls, long) = bytes.split_at_checked(of_calls).ok_or(io::ErrorKind::InvalidData)?;
+        for (call, bytes) in causes.calls.iter_mut().zip(calls.chunks_exact(OfCall::BYTES)) {
+            let word =
+                |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[4 * at + byte]));
+            *call = OfCall { parts: [0, 1, 2, 3, 4].map(word), half: word(5), awaited: word(6) };
+        }
+        let parts = long
+            .chunks_exact(8)
+            .map(|bytes| i64::from_le_bytes(bytes.try_into().expect("chunks of eight bytes")));
+        let parts: Vec<i64> = parts.collect();
+        let numbered: Vec<u32> = causes.long_calls().collect();
+        causes.long = numbered.into_iter().zip(parts.chunks_exact(5).map(exposure)).collect();
+        Ok(causes)
+    }
+
+    fn long_calls(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..).zip(&self.calls).filter(|(_, of)| of.parts == [LONG; 5]).map(|(call, _)| call)
+    }
+
     /// All of a call; `None`: no start of what it completed was seen, or it neither communicates nor completes anything.
     pub fn of_call(&self, call: u32) -> Option<Exposure> {
         let of = self.calls.get(call as usize).filter(|of| of.half != NONE)?;
         if of.parts == [LONG; 5] {
             return self.long.get(&call).copied();
         }
-        let [late_partner, no_remote_progress, no_local_progress, transfer, no_processor] =
-            of.parts.map(i64::from);
-        Some(Exposure {
-            late_partner,
-            no_remote_progress,
-            no_local_progress,
-            transfer,
-            no_processor,
-        })
+        Some(exposure(&of.parts.map(i64::from)))
     }
 
     /// Place of the rank that a call waited for.
@@ -117,19 +174,28 @@ impl Witness for Causes {
     }
 }
 
-/// What was overlapped of every request of one rank, by place in [`RankTrace::endpoints`].
-#[derive(Debug, Default)]
-pub struct Overlapped(FxHashMap<usize, Achieved>);
+/// What was overlapped of every request of one rank.
+#[derive(Debug)]
+pub struct Overlapped {
+    /// Of the rank.
+    pub place: usize,
+    /// By place in [`RankTrace::endpoints`].
+    requests: FxHashMap<usize, Achieved>,
+}
 
 impl Overlapped {
+    pub fn new(place: usize) -> Overlapped {
+        Overlapped { place, requests: FxHashMap::default() }
+    }
+
     /// `None`: it has no reference time, or no end.
     pub fn of(&self, half: &Half<'_>) -> Option<Achieved> {
-        self.0.get(&half.index).copied()
+        self.requests.get(&half.index).copied()
     }
 }
 
 impl Witness for Overlapped {
     fn request(&mut self, half: &Half<'_>, achieved: &Achieved) {
-        self.0.insert(half.index, *achieved);
+        self.requests.insert(half.index, *achieved);
     }
 }

@@ -16,7 +16,6 @@ pub mod table;
 mod words;
 mod write;
 
-pub use run::Run;
 pub use write::{write, Told, TABLES};
 
 /// Stands in every file as `lapscope.columns`; raised by every change that a reader of older files would misread.

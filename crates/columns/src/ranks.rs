@@ -3,22 +3,17 @@
 use lapscope_analysis::trace::RankTrace;
 use lapscope_data::model::{Processor, RankInfo};
 
-use super::run::Run;
 use super::table::Column;
 use super::words;
 
 pub struct RankRow<'a> {
-    pub(super) run: &'a Run<'a>,
-    pub(super) place: usize,
+    pub(super) key: i64,
+    pub(super) rank: &'a RankTrace,
 }
 
 impl<'a> RankRow<'a> {
-    fn rank(&self) -> &'a RankTrace {
-        self.run.rank(self.place)
-    }
-
     fn info(&self) -> &'a RankInfo {
-        self.rank().info()
+        self.rank.info()
     }
 
     fn processor(&self, of: impl Fn(&Processor) -> i64) -> Option<i64> {
@@ -34,7 +29,7 @@ pub fn columns<'a>() -> Vec<Column<RankRow<'a>>> {
 
 fn who<'a>() -> Vec<Column<RankRow<'a>>> {
     vec![
-        Column::whole("rank", |row| row.run.key(row.place)),
+        Column::whole("rank", |row| row.key),
         Column::whole("world", |row| row.info().rank.world),
         Column::whole("world_rank", |row| row.info().rank.number),
         Column::whole("life", |row| row.info().life),
@@ -55,8 +50,8 @@ fn who<'a>() -> Vec<Column<RankRow<'a>>> {
 fn how<'a>() -> Vec<Column<RankRow<'a>>> {
     vec![
         Column::whole("epoch_unix_ns", |row| row.info().epoch_unix_ns),
-        Column::whole("init_end_ns", |row| row.rank().init_end),
-        Column::whole("end_ns", |row| row.rank().end),
+        Column::whole("init_end_ns", |row| row.rank.init_end),
+        Column::whole("end_ns", |row| row.rank.end),
         Column::whole("run_ns", |row| row.info().run_time().0),
         Column::word("ended", |row| Some(words::rank_ended(row.info().ended))),
         Column::whole("lost_records", |row| row.info().lost_records as i64),

@@ -1,39 +1,99 @@
-//! A run as its tables need it: measured, and with the names that rows have.
+//! A run, or a part of it, as its tables need it: measured, and with the names that rows have.
 
-use anyhow::Result;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
 use lapscope_analysis::overlap::exposure::Exposure;
-use lapscope_analysis::overlap::measure_with;
+use lapscope_analysis::overlap::{measure_with, EagerLimits};
 use lapscope_analysis::pipeline::overlap::Prepared;
+use lapscope_analysis::reference::Reference;
 use lapscope_analysis::trace::{Direction, Half, Operation, RankTrace, Trace};
 use lapscope_data::model::Rank;
 use lapscope_data::places::SiteId;
+use rayon::prelude::*;
 
 use super::causes::{Causes, Overlapped};
 use super::words;
 
+/// What the first look at a run found: of each rank the causes of its calls' time, by place in [`Trace::ranks`].
+pub(super) enum Found {
+    InMemory(Vec<Causes>),
+    /// Of a run that is looked at in parts: files in this directory.
+    Files(PathBuf),
+}
+
+impl Found {
+    /// Looks at every request once; `progress` is told how many more were done. `directory` is for files.
+    pub fn look(
+        prepared: &Prepared,
+        directory: PathBuf,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<Found> {
+        let Prepared { view, reference, eager, .. } = prepared;
+        let measure = |trace: &Trace| {
+            let witness = |rank: usize| Causes::new(&trace.ranks[rank]);
+            measure_with(trace, reference, *eager, &[], progress, witness).1
+        };
+        if view.is_whole() {
+            return Ok(Found::InMemory(measure(&view.trace)));
+        }
+        std::fs::create_dir(&directory).with_context(|| directory.display().to_string())?;
+        view.each_part(|trace| {
+            trace.focus().zip(measure(trace)).try_for_each(|(place, causes)| {
+                let path = file(&directory, place);
+                causes.save(&path).with_context(|| path.display().to_string())
+            })
+        })?;
+        Ok(Found::Files(directory))
+    }
+}
+
+fn file(directory: &Path, place: usize) -> PathBuf {
+    directory.join(place.to_string())
+}
+
+/// Ranks whose rows are in memory, with the causes of their calls' time.
 pub struct Run<'a> {
-    prepared: &'a Prepared,
-    /// Of all ranks.
-    causes: Vec<Causes>,
+    trace: &'a Trace,
+    reference: &'a Reference,
+    eager: EagerLimits,
+    causes: Cow<'a, [Causes]>,
     /// By place in [`Trace::ranks`].
     keys: Vec<i64>,
 }
 
 impl<'a> Run<'a> {
-    /// Looks at every request once; `progress` is told how many more were done.
-    pub fn measure(prepared: &'a Prepared, progress: &(dyn Fn(u64) + Sync)) -> Run<'a> {
-        let Prepared { trace, reference, eager, .. } = prepared;
-        let witness = |rank: usize| Causes::new(&trace.ranks[rank]);
-        let (_, causes) = measure_with(trace, reference, *eager, &[], progress, witness);
-        Run { prepared, causes, keys: keys(&trace.ranks) }
+    /// A part of the run, or the whole.
+    pub(super) fn of(
+        prepared: &'a Prepared,
+        trace: &'a Trace,
+        found: &'a Found,
+    ) -> Result<Run<'a>> {
+        let causes = match found {
+            Found::InMemory(causes) => causes.as_slice().into(),
+            Found::Files(directory) => {
+                let load = |(place, rank): (usize, &RankTrace)| match rank.calls.is_empty() {
+                    true => Ok(Causes::new(rank)),
+                    false => {
+                        let path = file(directory, place);
+                        Causes::load(rank, &path).with_context(|| path.display().to_string())
+                    }
+                };
+                let all = trace.ranks.par_iter().enumerate().map(load);
+                all.collect::<Result<Vec<Causes>>>()?.into()
+            }
+        };
+        let Prepared { reference, eager, .. } = prepared;
+        Ok(Run { trace, reference, eager: *eager, causes, keys: keys(&trace.ranks) })
     }
 
     pub fn trace(&self) -> &'a Trace {
-        &self.prepared.trace
+        self.trace
     }
 
     pub fn rank(&self, place: usize) -> &'a RankTrace {
-        &self.trace().ranks[place]
+        &self.trace.ranks[place]
     }
 
     /// What a rank is called in every table: its world rank; processes of other worlds, and further lives, are numbered behind.
@@ -72,15 +132,13 @@ impl<'a> Run<'a> {
     /// What was overlapped of the requests of one rank: looked at again when its rows are written, so that it is in memory of
     /// few ranks at a time.
     pub(super) fn overlapped(&self, place: usize) -> Result<Overlapped> {
-        let Prepared { trace, reference, eager, .. } = self.prepared;
         let rank = self.rank(place).info().rank;
-        let witness = |_: usize| Overlapped::default();
-        let (_, found) = measure_with(trace, reference, *eager, &[rank], &|_| (), witness);
+        let (reference, eager) = (self.reference, self.eager);
         // further lives of the same rank are looked at, too
-        let is_of_rank = |other: &&RankTrace| other.info().rank == rank;
-        let life = trace.ranks[..place].iter().filter(is_of_rank).count();
-        let found = found.into_iter().nth(life);
-        found.ok_or_else(|| anyhow::anyhow!("rank {rank} is not in the run"))
+        let (_, found) =
+            measure_with(self.trace, reference, eager, &[rank], &|_| (), Overlapped::new);
+        let of_place = found.into_iter().find(|found| found.place == place);
+        of_place.with_context(|| format!("rank {rank} is not in the run"))
     }
 }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Result};
-use lapscope_analysis::trace::{Direction, Half, NONE};
+use lapscope_analysis::pipeline::overlap::Prepared;
+use lapscope_analysis::trace::{Direction, Half, Trace, NONE};
 use lapscope_data::symbols::NameFrames;
 use rayon::prelude::*;
 
@@ -13,7 +14,7 @@ use super::directory::partition;
 use super::messages::Message;
 use super::ranks::RankRow;
 use super::requests::Request;
-use super::run::Run;
+use super::run::{Found, Run};
 use super::sites::SiteRow;
 use super::table::{Column, TableFile};
 use super::{calls, messages, ranks, requests, sites};
@@ -39,24 +40,44 @@ enum Task {
 /// Writes everything into `directory`.
 ///
 /// # Errors
-/// A file cannot be written, or `told` wants to stop.
+/// A file of the run cannot be read any more or one of the tables not written, or `told` wants to stop.
 pub fn write(
-    run: &Run<'_>,
+    prepared: &Prepared,
     names: &mut dyn NameFrames,
     directory: &Path,
     told: &Told<'_>,
 ) -> Result<()> {
-    write_sites(run, names, &directory.join("sites.parquet"))?;
-    write_ranks(run, &directory.join("ranks.parquet"))?;
+    let trace = &prepared.view.trace;
+    write_sites(trace, names, &directory.join("sites.parquet"))?;
+    let scratch = directory.join("causes");
+    let found = Found::look(prepared, scratch, told.wrote)?;
+    let mut number = 0;
+    prepared.view.each_part(|part| {
+        let run = Run::of(prepared, part, &found)?;
+        if number == 0 {
+            write_ranks(&run, trace, &directory.join("ranks.parquet"))?;
+        }
+        number += 1;
+        write_part(&run, number - 1, directory, told)
+    })?;
+    match found {
+        Found::InMemory(_) => Ok(()),
+        Found::Files(scratch) => Ok(std::fs::remove_dir_all(scratch)?),
+    }
+}
+
+/// Requests, calls and messages of the ranks in the focus of `run`, which is part `number`.
+fn write_part(run: &Run<'_>, number: usize, directory: &Path, told: &Told<'_>) -> Result<()> {
     let mut nodes: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    for (place, rank) in run.trace().ranks.iter().enumerate() {
-        nodes.entry(rank.node).or_default().push(place);
+    for place in run.trace().focus() {
+        nodes.entry(run.rank(place).node).or_default().push(place);
     }
     let mut tasks = Vec::new();
     for (&node, ranks) in &nodes {
         let partition = partition(&run.rank(ranks[0]).info().host, node as usize);
         for (task, table) in [Task::Requests, Task::Calls, Task::Messages].into_iter().zip(TABLES) {
-            let path = directory.join(table).join(&partition).join("part-0.parquet");
+            let file = format!("part-{number}.parquet");
+            let path = directory.join(table).join(&partition).join(file);
             tasks.push((task, ranks.as_slice(), path));
         }
     }
@@ -70,8 +91,8 @@ pub fn write(
     })
 }
 
-fn write_sites(run: &Run<'_>, names: &mut dyn NameFrames, path: &Path) -> Result<()> {
-    let places = &run.trace().places;
+fn write_sites(trace: &Trace, names: &mut dyn NameFrames, path: &Path) -> Result<()> {
+    let places = &trace.places;
     let mut file = TableFile::create(path, sites::columns())?;
     for site in places.site_ids() {
         let frame = places.site(site).frame.map(|frame| names.name(frame).swap_remove(0));
@@ -81,10 +102,11 @@ fn write_sites(run: &Run<'_>, names: &mut dyn NameFrames, path: &Path) -> Result
     file.finish()
 }
 
-fn write_ranks(run: &Run<'_>, path: &Path) -> Result<()> {
+/// `trace` knows all ranks, and rows of them where it is the whole run.
+fn write_ranks(run: &Run<'_>, trace: &Trace, path: &Path) -> Result<()> {
     let mut file = TableFile::create(path, ranks::columns())?;
-    for place in 0..run.trace().ranks.len() {
-        file.push(RankRow { run, place })?;
+    for (place, rank) in trace.ranks.iter().enumerate() {
+        file.push(RankRow { key: run.key(place), rank })?;
     }
     file.finish()
 }

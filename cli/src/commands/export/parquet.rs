@@ -7,11 +7,11 @@ use anyhow::{Error, Result};
 use super::interrupt::Interrupts;
 use crate::args::ExportParquetArgs;
 use crate::export::warn;
-use lapscope_analysis::pipeline::overlap::{prepare, Prepared};
+use lapscope_analysis::pipeline::overlap::prepare;
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_analysis::problem::module_problems;
 use lapscope_columns::directory::{refuse_existing, Unfinished};
-use lapscope_columns::{write, Run, Told};
+use lapscope_columns::{write, Told};
 use lapscope_data::say;
 use lapscope_data::text::progress::Progress;
 
@@ -20,20 +20,21 @@ use lapscope_data::text::progress::Progress;
 pub fn run(args: &ExportParquetArgs) -> Result<ExitCode> {
     refuse_existing(&args.directory)?;
     let mut open = OpenRun::open(args.run.as_deref())?;
+    open.resources = args.resources.resources();
     open.find_wrappers(&args.wrappers.names)?;
-    let prepared = prepare(&mut open, args.reference.as_deref(), &[])?;
+    let prepared = prepare(&mut open, args.reference.as_deref())?;
     for note in &prepared.notes {
         say!("{note}");
     }
+    // rows are measured, then written
     let progress = Progress::of("writing");
-    progress.expect(steps(&prepared));
+    progress.expect(2 * open.rows());
     let wrote = |rows| progress.add(rows);
-    let run = Run::measure(&prepared, &wrote);
 
     let unfinished = Unfinished::beside(&args.directory)?;
     let interrupts = Interrupts::watch();
     let told = Told { wrote: &wrote, is_stopped: &|| interrupts.signal().is_some() };
-    let written = write(&run, &mut open.symbols, unfinished.path(), &told);
+    let written = write(&prepared, &mut open.symbols, unfinished.path(), &told);
     drop(progress);
     if let Some(signal) = interrupts.signal() {
         say!("interrupted: {} was not made", args.directory.display());
@@ -44,15 +45,6 @@ pub fn run(args: &ExportParquetArgs) -> Result<ExitCode> {
     problems.extend(module_problems(open.symbols.troubles()));
     warn(&problems);
     Ok(ExitCode::SUCCESS)
-}
-
-/// Endpoints are measured, then become rows of requests and of messages beside those of calls.
-fn steps(prepared: &Prepared) -> u64 {
-    let of_rank = |rank: &lapscope_analysis::trace::RankTrace| {
-        2 * rank.endpoints.len() + rank.calls.len() + rank.other_calls.len()
-    };
-    let ranks: usize = prepared.trace.ranks.iter().map(of_rank).sum();
-    ranks as u64 + prepared.trace.matching.messages
 }
 
 /// What to do when the disk is full. What was written is gone again by then.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::partial::{Partial, Question, Stage};
+use super::partial::{Known, Partial, Question, Stage};
 use super::survey::Survey;
 use crate::aggregate::{Aggregator, FileSums};
 use crate::measures::MeasureSums;
-use crate::trace::Paired;
+use crate::trace::{Matching, Paired, Trace};
 use lapscope_data::db::{for_each_file, scan, DbError, PerFile};
 use lapscope_data::places::Places;
 
@@ -35,6 +35,16 @@ impl Run {
             };
             Partial::Unreadable(failed.into_iter().map(why).collect())
         })
+    }
+
+    /// Ranks with those that they have to be read with, put together by what is known of the whole run.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn trace(&self, focus: &[u32], known: &Known) -> Result<Trace, DbError> {
+        let mut part = self.load(focus).map_err(|mut failed| failed.swap_remove(0))?;
+        part.set_clocks(&known.clocks);
+        Ok(part.finish(&known.meetings, Matching::default()))
     }
 
     /// Ranks with those that they have to be read with; why files could not be read.

@@ -14,8 +14,6 @@ use crate::injection::Injection;
 use crate::overlap::{EagerLimits, Options, Overlap};
 use crate::problem::module_problems;
 use crate::reference::{Reference, Source};
-use crate::trace::Trace;
-use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
 
 /// What `lapscope overlap` says. Keys are documented in `docs/json.md`.
@@ -29,24 +27,24 @@ pub struct OverlapDocument {
     pub injection: Option<Injection>,
 }
 
-/// What is measured by.
+/// A run, and what it is measured by.
 pub struct Prepared {
-    pub trace: Trace,
+    pub view: View,
     pub reference: Reference,
     pub eager: EagerLimits,
     /// Sentences about the reference times.
     pub notes: Vec<String>,
 }
 
-/// Reads a run, its call sites by line, and finds reference times: `wanted` as for [`build`].
+/// Opens a run, its call sites by line, and finds reference times: `wanted` as for [`build`].
 ///
 /// # Errors
 /// As [`build`].
-pub fn prepare(open: &mut OpenRun, wanted: Option<&str>, ranks: &[Rank]) -> Result<Prepared> {
-    let mut view = View::whole(open.trace(ranks, Grouping::Line)?);
+pub fn prepare(open: &mut OpenRun, wanted: Option<&str>) -> Result<Prepared> {
+    let (mut view, _) = View::open(open, Grouping::Line, false)?;
     let (reference, notes) = reference(wanted, &mut view, &open.files.databases)?;
     let eager = EagerLimits::of(&view.thresholds(&reference, &[], Vec::new())?);
-    Ok(Prepared { trace: view.trace, reference, eager, notes })
+    Ok(Prepared { view, reference, eager, notes })
 }
 
 /// By the reference times that `wanted` names: `run`, `calibration`, or a file; else those that fit.

@@ -191,6 +191,17 @@ impl View {
         self.parts.is_none()
     }
 
+    /// Gives one part of the run after the other to `look`; the whole, where it is in memory. Of each its focus counts.
+    ///
+    /// # Errors
+    /// A file cannot be read any more, or those of `look`.
+    pub fn each_part(&self, mut look: impl FnMut(&Trace) -> Result<()>) -> Result<()> {
+        let Some(InParts { run, parts, known, .. }) = &self.parts else {
+            return look(&self.trace);
+        };
+        parts.iter().try_for_each(|focus| look(&run.trace(focus, known)?))
+    }
+
     /// Reference times from the run's own transfers.
     ///
     /// # Errors

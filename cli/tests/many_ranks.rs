@@ -188,6 +188,11 @@ fn the_dead_are_told_by_place() {
         "{died:?}"
     );
     assert!(died[1].starts_with("rank 25 was killed outside MPI"), "{died:?}");
+    let overlap = answer(run.path(), &["overlap", "."]);
+    assert!(
+        overlap.contains("! all 40 ranks were killed (last recorded 0.250 s after MPI_Init)"),
+        "who was in which call is not read there: {overlap}"
+    );
 }
 
 /// A line a file that cannot be read would be ten thousand lines.

@@ -21,7 +21,7 @@ use lapscope_data::model::{Nanos, Rank};
 pub const MOST_ROWS: usize = 32;
 
 /// Times that differ by less than this fraction of the run time do not tell ranks apart.
-const WORTH_TELLING: f64 = 0.01;
+const WORTH_TELLING: f64 = 0.02;
 /// Counts and bytes that differ by less than this fraction of the median do not.
 const MUCH_OF_A_COUNT: f64 = 0.1;
 /// Ranks are alike when no time of theirs differs by more than this fraction of the run time, and no count by

@@ -182,13 +182,15 @@ fn deaths(ranks: &[&RankInfo], pending: &[PendingItem]) -> Vec<Problem> {
         return dead.iter().map(|rank| describe_death(rank, pending)).collect();
     }
     let keys: BTreeSet<(Rank, i64)> = dead.iter().map(|info| (info.rank, info.life)).collect();
+    // not every command reads what was pending
+    let is_read = !pending.is_empty();
     let of_dead = pending.iter().filter(|item| keys.contains(&(item.rank, item.life)));
     let of_dead: Vec<PendingItem> = of_dead.cloned().collect();
     let outside = find_outside(dead, &of_dead);
     let mut places = group_places(&of_dead, &outside);
     let others = places.split_off(places.len().min(DEATHS_IN_FULL));
     let mut problems: Vec<Problem> =
-        places.into_iter().map(|place| describe_deaths(place, ranks.len())).collect();
+        places.into_iter().map(|place| describe_deaths(place, ranks.len(), is_read)).collect();
     let rest: Vec<Rank> = others.into_iter().flat_map(|place| place.ranks).collect();
     let rest: Vec<Rank> = BTreeSet::from_iter(rest).into_iter().collect();
     if !rest.is_empty() {
@@ -199,21 +201,23 @@ fn deaths(ranks: &[&RankInfo], pending: &[PendingItem]) -> Vec<Problem> {
     problems
 }
 
-/// Ranks that died at the same place.
-fn describe_deaths(place: PlaceGroup, of: usize) -> Problem {
+/// Ranks that died at the same place; where calls were not read it is not known whether they were in one.
+fn describe_deaths(place: PlaceGroup, of: usize, is_read: bool) -> Problem {
     let how = match place.ended {
         Ended::Abort => "called MPI_Abort",
         Ended::Exit => "exited without MPI_Finalize",
         Ended::Killed | Ended::Finalize if place.count == 1 => "was killed",
         Ended::Killed | Ended::Finalize => "were killed",
     };
-    let (first, last) = (place.first_after_init_ns.seconds(), place.last_after_init_ns.seconds());
+    let when = match (place.first_after_init_ns, place.last_after_init_ns) {
+        (first, last) if first == last => format!("{:.3}", first.seconds()),
+        (first, last) => format!("{:.3} to {:.3}", first.seconds(), last.seconds()),
+    };
     let site = place.site.as_ref().map(|site| format!(" at {}", site.short())).unwrap_or_default();
+    let outside = if is_read { " outside MPI" } else { "" };
     let at = match &place.call {
-        Some(call) => {
-            format!(", inside {call}{site} (entered {first:.3} to {last:.3} s after MPI_Init)")
-        }
-        None => format!(" outside MPI (last recorded {first:.3} to {last:.3} s after MPI_Init)"),
+        Some(call) => format!(", inside {call}{site} (entered {when} s after MPI_Init)"),
+        None => format!("{outside} (last recorded {when} s after MPI_Init)"),
     };
     let message = format!("{} {how}{at}", ranks_in_words(&place.ranks, of));
     Problem::new(ProblemKind::Died, message, place.ranks)

@@ -1,5 +1,6 @@
 //! What a launch left in a run directory.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use rusqlite::Connection;
 use crate::launch::runs::Run;
 use lapscope_data::db::{list_files, parse_name, Database, DbError};
 use lapscope_data::model::{Full, Rank};
-use lapscope_data::text::shell;
+use lapscope_data::text::{list_ranks, shell};
 
 /// What the ranks of one job left.
 #[derive(Debug, Default)]
@@ -135,12 +136,26 @@ impl Outcome {
     /// `ranks 1 (killed), 2 (MPI_Abort)`
     fn dead(&self) -> String {
         const NAMED: usize = 8;
-        let each = self.died.iter().take(NAMED);
+        if self.died.len() > NAMED {
+            return self.dead_by_end();
+        }
+        let each = self.died.iter();
         let each: Vec<String> =
             each.map(|(rank, ended)| format!("{rank} ({})", describe_end(ended))).collect();
         let plural = if self.died.len() == 1 { "" } else { "s" };
-        let more = if self.died.len() > NAMED { ", ..." } else { "" };
-        format!("rank{plural} {}{more}", each.join(", "))
+        format!("rank{plural} {}", each.join(", "))
+    }
+
+    /// `ranks 0-63 (killed); 64 (MPI_Abort)`
+    fn dead_by_end(&self) -> String {
+        let mut by_end: BTreeMap<&str, Vec<Rank>> = BTreeMap::new();
+        for (rank, ended) in &self.died {
+            by_end.entry(describe_end(ended)).or_default().push(*rank);
+        }
+        let mut each: Vec<(&str, Vec<Rank>)> = by_end.into_iter().collect();
+        each.sort_by_key(|(_, ranks)| Reverse(ranks.len()));
+        let each = each.iter().map(|(end, ranks)| format!("{} ({end})", list_ranks(ranks)));
+        format!("ranks {}", each.collect::<Vec<_>>().join("; "))
     }
 }
 
@@ -178,5 +193,13 @@ mod tests {
             .contains("data in /data/run: 3 of 4 ranks in 2 worlds, 10 requests, 5 calls, 0 lost"));
         assert!(text.contains("ranks 1 (killed), 2:0 (MPI_Abort)"), "{text}");
         assert!(text.ends_with("next: lapscope report /data/run"));
+    }
+
+    #[test]
+    fn many_dead_are_stretches_by_how_they_ended() {
+        let ended = |rank| if rank == 64 { "abort" } else { "killed" };
+        let died = (0..128).map(|rank| (Rank::of_first_world(rank), ended(rank).to_owned()));
+        let outcome = Outcome { died: died.collect(), ..Outcome::default() };
+        assert_eq!(outcome.dead(), "ranks 0-63, 65-127 (killed); 64 (MPI_Abort)");
     }
 }

@@ -22,7 +22,11 @@ environment() {
         : >"$log"
         python3 -m venv "$directory" >>"$log" 2>&1 && pip install "./python[$extras]" && echo "$wanted" >"$directory/ready"
     else
-        pip install --no-deps --no-build-isolation --force-reinstall ./python
+        # needs nothing from elsewhere: when that fails it is the package
+        pip install --no-deps --no-build-isolation --force-reinstall ./python || {
+            tail "$log"
+            exit 1
+        }
     fi
 }
 

@@ -301,6 +301,14 @@ struct callsite_cache *callsite_cache_create(void)
     return cache;
 }
 
+void callsite_cache_take_over(struct callsite_cache *cache)
+{
+    uintptr_t begin = cache->stack_begin, end = cache->stack_end;
+    find_own_stack(cache);
+    if (cache->stack_begin != begin || cache->stack_end != end)
+        memset(cache->bucket, 0, sizeof cache->bucket); /* sites are known by words of the stack, which may be gone */
+}
+
 /* Puts `site` in front of its bucket; what falls out behind is forgotten. */
 static void move_to_front(struct callsite **ways, struct callsite *site)
 {

@@ -49,6 +49,8 @@ struct callsite_cache {
 };
 
 struct callsite_cache *callsite_cache_create(void);
+/* The calling thread goes on with the cache of one that has ended. */
+void callsite_cache_take_over(struct callsite_cache *cache);
 struct callsite *callsite_miss(struct thread *t, struct caller caller, unsigned bucket);
 
 /* Whether a function of ours whose frame holds that address is among the callers: slow. */

@@ -14,7 +14,8 @@
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-enum { FIRST_STREAM_CHUNK = 256 << 10, SMALLEST_SCRATCH = 4096 };
+/* Most of what communicates is the thread that called MPI_Init. */
+enum { FIRST_STREAM_CHUNK = 256 << 10, FIRST_CHUNK_OF_OTHERS = 64 << 10, SMALLEST_SCRATCH = 4096 };
 
 enum recorder_state recorder_state HIDDEN = RECORDER_OFF;
 int stamps_are_plain HIDDEN;
@@ -27,38 +28,90 @@ __thread struct thread *current_thread HIDDEN;
 
 static struct thread beyond_limit = {.inside = UINTPTR_MAX}; /* enter() refuses it: such threads are not recorded */
 
-static int open_spool(struct thread *t)
+static int tell_tid(struct thread *t)
 {
-    t->stream = (struct spool_stream){.next_bytes = FIRST_STREAM_CHUNK, .thread = t->number};
-    if (!spool_stream_grow(&t->stream, 0, 1) || !request_init(t) || !tally_init(t))
-        return 0;
     struct spool_thread self = {(uint16_t)t->number, (int64_t)syscall(SYS_gettid)};
     return spool_define(&t->stream, SPOOL_THREAD, &self, sizeof self, NULL, 0, NULL, 0);
 }
 
+static int open_spool(struct thread *t)
+{
+    t->stream = (struct spool_stream){.next_bytes = t->number ? FIRST_CHUNK_OF_OTHERS : FIRST_STREAM_CHUNK,
+                                      .thread = t->number};
+    return spool_stream_grow(&t->stream, 0, 1) && request_init(t) && tally_init(t) && tell_tid(t);
+}
+
+/* --- threads that have ended ---------------------------------------------------------------------------------------
+ *
+ * A program may start a thread for each task: what the recorder kept for one that has ended serves the next, chunks of
+ * the spool and number alike. Meters, injectors and watched buffers belong to one thread of the operating system, so
+ * that a thread with any of them is not used again. */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct thread *ended;
+
+/* A destructor of the thread's own data. MPI calls in later ones find that the thread has no record, and take one. */
+static void thread_ended(void *value)
+{
+    struct thread *t = value;
+    current_thread = NULL;
+    t->inside = 0; /* pthread_exit may have left a wrapper */
+    t->state->current_operation = 0;
+    pthread_mutex_lock(&lock);
+    t->next_ended = ended;
+    ended = t;
+    pthread_mutex_unlock(&lock);
+}
+
+static void be_told_of_end(struct thread *t)
+{
+    static pthread_key_t key;
+    static int has_key;
+    if (t->number == 0 || t->meter || t->injector || t->reach)
+        return;
+    has_key = has_key || pthread_key_create(&key, thread_ended) == 0;
+    if (has_key)
+        pthread_setspecific(key, t);
+}
+
+/* NULL when none has ended, or nothing can be written of the change. */
+static struct thread *take_over(void)
+{
+    struct thread *t = ended;
+    if (!t || !tell_tid(t))
+        return NULL;
+    ended = t->next_ended;
+    callsite_cache_take_over(t->callsites);
+    return t;
+}
+
+static struct thread *new_thread(void)
+{
+    struct thread *t = thread_count < MAX_THREADS ? arena_alloc(sizeof *t) : NULL;
+    if (!t)
+        return NULL;
+    t->number = thread_count;
+    t->callsites = callsite_cache_create();
+    t->meter = meter_create();
+    t->injector = thread_hooks.first_call ? thread_hooks.first_call(t) : NULL;
+    t->reach = reach_hooks.first_call ? reach_hooks.first_call(t) : NULL;
+    t->ends_slowly = t->meter || t->reach;
+    t->record_room = SPOOL_RECORD_ROOM + (t->meter ? METER_ROOM : 0);
+    if (!t->callsites || !open_spool(t))
+        return NULL;
+    threads[thread_count] = t;
+    __atomic_store_n(&thread_count, thread_count + 1, __ATOMIC_RELEASE);
+    return t;
+}
+
 struct thread *thread_first_call(void)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     int saved_errno = errno;
-    struct thread *t = NULL;
     pthread_mutex_lock(&lock);
-    if (thread_count < MAX_THREADS)
-        t = arena_alloc(sizeof *t);
-    if (t) {
-        t->number = thread_count;
-        t->callsites = callsite_cache_create();
-        t->meter = meter_create();
-        t->injector = thread_hooks.first_call ? thread_hooks.first_call(t) : NULL;
-        t->reach = reach_hooks.first_call ? reach_hooks.first_call(t) : NULL;
-        t->ends_slowly = t->meter || t->reach;
-        t->record_room = SPOOL_RECORD_ROOM + (t->meter ? METER_ROOM : 0);
-        if (t->callsites && open_spool(t)) {
-            threads[thread_count] = t;
-            __atomic_store_n(&thread_count, thread_count + 1, __ATOMIC_RELEASE);
-        } else {
-            t = NULL;
-        }
-    }
+    struct thread *t = take_over();
+    t = t ? t : new_thread();
+    if (t)
+        be_told_of_end(t);
     pthread_mutex_unlock(&lock);
     if (!t && spool_header())
         __atomic_fetch_add(&spool_header()->lost_records, 1, __ATOMIC_RELAXED);

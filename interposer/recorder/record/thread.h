@@ -68,6 +68,7 @@ struct thread {
     uint64_t next_look;      /* ticks: when record.c looks around again */
     void *scratch;           /* copies of the application's request arrays, and statuses that it did not want */
     uint64_t scratch_bytes;
+    struct thread *next_ended; /* see thread.c */
 };
 
 enum recorder_state { RECORDER_OFF, RECORDER_ON, RECORDER_PAUSED }; /* paused by MPI_Pcontrol(0) */

@@ -6,7 +6,7 @@
 -- A row's rank is that of its operation. NULL means not known or not applicable, never zero.
 
 PRAGMA application_id = 1279349584;  -- 'LAPP'
-PRAGMA user_version = 8;             -- format; raised by every change that an older reader would misread
+PRAGMA user_version = 9;             -- format; raised by every change that an older reader would misread
 
 CREATE TABLE rank (
   rank           INTEGER PRIMARY KEY,    -- key in this file; the world rank, but in a file of several worlds or lives
@@ -32,7 +32,7 @@ CREATE TABLE rank (
   ended          TEXT    NOT NULL CHECK (ended IN ('finalize', 'abort', 'exit', 'killed')),
   lost_records   INTEGER NOT NULL,       -- records that could not be kept (spool could not grow); 0 in a healthy run
   unknown_requests INTEGER NOT NULL,     -- requests completed whose start lapscope did not see
-  summarized     INTEGER NOT NULL,       -- not 0: the tally holds the rest, as 1 LAPSCOPE_MAX_MB was reached, 2 the disk was full, 3 the limit on file sizes was reached
+  summarized     INTEGER NOT NULL,       -- not 0: of a part of the run only the tally tells, as 1 LAPSCOPE_MAX_MB left no room for all, 2 the disk was full, 3 the limit on file sizes was reached
   spool_bytes    INTEGER NOT NULL
 );
 
@@ -198,7 +198,23 @@ CREATE TABLE request_counter (           -- what was computed while a request wa
   PRIMARY KEY (request_id, number)
 ) WITHOUT ROWID;
 
--- Calls that would be too many as rows: unsuccessful tests, and everything after LAPSCOPE_MAX_MB was reached.
+CREATE TABLE detail (                    -- where a rank recorded rows, when it did not all the time: in slots of the wall clock, drawn alike on all ranks
+  rank        INTEGER NOT NULL,
+  slot        INTEGER NOT NULL,          -- number of the slot: the same on all ranks
+  stage       INTEGER NOT NULL,          -- 0: all from the begin of the recording on; k: slots drawn with probability 4^-k, those of a later stage among those of an earlier one
+  begin_ns    INTEGER NOT NULL,
+  end_ns      INTEGER NOT NULL,
+  cut         INTEGER NOT NULL           -- 1: it was given up before the slot's end, as room ran short
+);
+
+CREATE TABLE left_out (                  -- messages and collectives without a row, where rows of the same may follow: so that the k-th send is still known from the k-th
+  operation_id INTEGER NOT NULL,
+  count        INTEGER NOT NULL,
+  begin_ns     INTEGER NOT NULL,         -- the first of these posts, or begins of blocking calls
+  end_ns       INTEGER NOT NULL          -- the last of them
+);
+
+-- Calls that would be too many as rows: unsuccessful tests, and what is not in the rows of a run longer than LAPSCOPE_MAX_MB holds.
 CREATE TABLE tally (
   rank              INTEGER NOT NULL,
   thread_id         INTEGER NOT NULL,

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define SPOOL_MAGIC "LAPSPOOL"
-#define SPOOL_VERSION 6u
+#define SPOOL_VERSION 7u
 #define SPOOL_HEADER_BYTES 4096u
 #define SPOOL_CHUNK_ALIGN 65536u   /* chunk sizes are multiples of this; the first chunk follows the header */
 
@@ -55,7 +55,7 @@ struct spool_file_header {
     uint64_t finalize_begin;          /* ticks; 0: not reached */
     uint64_t lost_records;
     uint64_t unknown_requests;
-    uint32_t summarized;              /* enum spool_full: why only sums are kept from some moment on; 0: they are not */
+    uint32_t summarized;              /* enum spool_full: why only sums are kept of a part of the run; 0: all is in detail */
     uint32_t chunks;                  /* chunks in place; only a hint, the chunks' own headers decide */
     /* Whose it is: zero in spools that were written before these were. */
     char job[256];                    /* what the run directory was claimed with: recorder/base/job.h */
@@ -111,9 +111,16 @@ enum spool_record {
     SPOOL_COUNTERS = 21, /* belongs to the CALL or REQUEST behind it: see call_counter and request_counter in schema.sql.
                             Fields: place of the first among the counters that are counted, and the values of up to
                             SPOOL_COUNTERS_A_RECORD of them from there on, zigzag (spool/codec.h) */
-    SPOOL_STARVED = 22   /* a row of the table starvation, of the thread that called MPI_Init. Fields: its end minus the
+    SPOOL_STARVED = 22,  /* a row of the table starvation, of the thread that called MPI_Init. Fields: its end minus the
                             header's first.ticks, its length in ticks, nanoseconds without a processor */
+    SPOOL_LEFT_OUT = 23, /* a row of the table left_out. Fields: operation id, how often, the first post (or begin of a
+                            blocking call) minus the header's first.ticks, the last one minus the first */
+    SPOOL_TOGETHER = 24, /* belongs to the CALL in front of it. Fields: requests that it ended, with those left out */
+    SPOOL_DETAIL = 25    /* a row of the table detail. Fields: slot, stage, begin minus the header's first.ticks, end minus
+                            begin, 1 when it was cut short */
 };
+#define SPOOL_LAST_HOT SPOOL_DETAIL
+#define SPOOL_STAGES 10
 
 #define SPOOL_HOT_FIELDS 5
 #define SPOOL_COUNTERS_A_RECORD 4
@@ -215,7 +222,7 @@ struct spool_live {                    /* 128 bytes; the second half is written 
     uint32_t operation;
     uint16_t thread;                   /* that posted it */
     uint8_t flags;                     /* enum spool_live_flags */
-    uint8_t injection_arm;             /* plus 1; 0: none */
+    uint8_t injection_arm;             /* plus 1; 0: none. With SPOOL_LIVE_LEFT_OUT: it will only be summed up */
     uint64_t post_begin;
     uint64_t post_ticks;
     uint64_t mpi_ticks_at_post;        /* the thread's spool_thread_state.mpi_ticks when the post ended */
@@ -232,6 +239,8 @@ struct spool_live {                    /* 128 bytes; the second half is written 
     uint16_t home;                     /* for the recorder */
     uint16_t reserved;
 };
+
+enum { SPOOL_LIVE_LEFT_OUT = 128 };
 
 enum spool_live_flags {
     SPOOL_LIVE_CANCELLED = 1,          /* MPI_Cancel was called on it */

@@ -133,7 +133,7 @@ static const char *const rules[] = {
     "SELECT 'not by completion', id FROM (SELECT id, ifnull(completion_id, 1 << 60) c,"
     " lag(ifnull(completion_id, 1 << 60)) OVER (ORDER BY id) b FROM request) WHERE c < b",
     "SELECT 'completed', id FROM call LEFT JOIN (SELECT completion_id c, count(*) n FROM request GROUP BY 1) ON c = id"
-    " WHERE completed <> ifnull(n, 0)",
+    " WHERE completed < ifnull(n, 0) OR (completed > ifnull(n, 0) AND (SELECT summarized FROM rank) = 0)",
     /* what readers refuse, crates/data/src/db/rules.rs */
     "SELECT 'call time', id FROM call WHERE begin_ns NOT BETWEEN 0 AND 1 << 56 OR duration_ns NOT BETWEEN 0 AND 1 << 56",
     "SELECT 'request time', id FROM request WHERE post_begin_ns NOT BETWEEN 0 AND 1 << 56"

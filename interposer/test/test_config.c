@@ -84,7 +84,7 @@ static void load_with(const char *value)
 static void test_what_is_said_is_text(void)
 {
     CHECK_TEXT(said(load_with, "\x1b]0;t\x07\nlapscope: x"),
-               "lapscope: LAPSCOPE_MAX_MB=\\x1b]0;t\\x07\\x0alapscope: x is not valid (1..1048576 MB): using 512\n");
+               "lapscope: LAPSCOPE_MAX_MB=\\x1b]0;t\\x07\\x0alapscope: x is not valid (1..1048576 MB): using 50\n");
     CHECK_TEXT(said(speak_plainly, "\x7f \xc2\x9b \xe2\x80\xae \xe2\x81\xa6 \xe2\x80\xa8 \xef\xbb\xbf"),
                "lapscope: \\x7f \\xc2\\x9b \\xe2\\x80\\xae \\xe2\\x81\\xa6 \\xe2\\x80\\xa8 \\xef\\xbb\\xbf\n");
     CHECK_TEXT(said(speak_plainly, "J\xc3\xbcrgen \xe5\xae\xbd \xf0\x9f\x98\x80"),

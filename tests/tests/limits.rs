@@ -1,8 +1,10 @@
 //! Limits of the system and of libraries that a run meets: the program must not notice, and its user must be told which.
 
+use std::path::Path;
+
 use lapscope_tests::differential::outcome_differences;
 use lapscope_tests::launch::{lapscope, place, recover, Form, Job, Outcome};
-use lapscope_tests::{build, mpi, rows};
+use lapscope_tests::{build, mpi, rows, share};
 
 fn assert_unharmed(bare: &Outcome, with: &Outcome) {
     let differences = outcome_differences(bare, with);
@@ -46,6 +48,80 @@ fn limit_on_the_size_of_files() {
             assert_eq!(report.contains("ulimit -f"), kept == "summaries", "{report}");
         }
     }
+}
+
+/// Of a run that is longer than the limit holds, every message is in a row or in the sums, the limit is kept, ranks record the
+/// same slots, and no message is matched with another.
+#[test]
+fn long_run() {
+    for mpi in share::of_mpis(1, "a long run in a small spool") {
+        let place = place();
+        let app = build::app(mpi, "long_run");
+        let job = Job::new(mpi, 2, &app, Form::Preload, place.path())
+            .args(["2", "40000", "100"])
+            .env("LAPSCOPE_MAX_MB", "1");
+        let outcome = job.run();
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+        let sent: u64 = outcome.stdout.trim().parse().expect("a number of messages");
+        let mut slots = Vec::new();
+        for path in rows::databases(&job.run_directory()) {
+            let database = rows::open(&path);
+            let all = "SELECT (SELECT count(*) FROM request) + (SELECT sum(count) FROM tally t JOIN call_name n
+                       ON n.id = t.call_id WHERE reason = 'summary' AND n.role = 'POST')";
+            assert_eq!(rows::value(&database, all), (2 * sent).to_string(), "{}", path.display());
+            assert_eq!(rows::value(&database, "SELECT summarized || lost_records FROM rank"), "10");
+            let is_kept = "SELECT spool_bytes <= 1 << 20 FROM rank";
+            assert_eq!(rows::value(&database, is_kept), "1", "{}", path.display());
+            let has_rows = "SELECT count(*) FROM detail WHERE stage = 0";
+            assert_eq!(rows::value(&database, has_rows), "1", "{}", path.display());
+            let drawn = "SELECT ifnull(group_concat(slot), '') FROM (SELECT slot FROM detail WHERE stage = 1 AND cut = 0
+                         AND slot < (SELECT min(slot) FROM detail WHERE stage > 1 OR cut))";
+            slots.push(rows::value(&database, drawn));
+        }
+        assert!(slots[0].starts_with(&slots[1]) || slots[1].starts_with(&slots[0]), "{slots:?}");
+        let overlap = overlap_of(&job.run_directory());
+        let matching = &overlap["matching"];
+        assert_eq!(matching["doubtful"], 0, "{matching}");
+        assert!(matching["messages"].as_u64() > Some(1_000), "{matching}");
+    }
+}
+
+/// Tags of which each is used once: definitions stay within the limit, too, and every message is in a row or in the sums.
+#[test]
+fn tags_without_end() {
+    for mpi in share::of_mpis(2, "a million tags in a small spool") {
+        let place = place();
+        let app = build::app(mpi, "many_tags");
+        let job = Job::new(mpi, 2, &app, Form::Preload, place.path())
+            .args(["32000"])
+            .env("LAPSCOPE_MAX_MB", "1");
+        let outcome = job.run();
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+        for path in rows::databases(&job.run_directory()) {
+            let database = rows::open(&path);
+            let all = "SELECT (SELECT sum(o.bytes) FROM request r JOIN operation o ON o.id = r.operation_id)
+                       + (SELECT sum(t.bytes) FROM tally t JOIN call_name n
+                          ON n.id = t.call_id WHERE reason = 'summary' AND n.role = 'POST')";
+            assert_eq!(rows::value(&database, all), (2 * 32_000 * 4).to_string());
+            assert_eq!(rows::value(&database, "SELECT summarized || lost_records FROM rank"), "10");
+            let is_kept = "SELECT spool_bytes <= 1 << 20 FROM rank";
+            assert_eq!(rows::value(&database, is_kept), "1", "{}", path.display());
+            let told = "SELECT count(*) FROM left_out l JOIN operation o ON o.id = l.operation_id WHERE o.tag IS NULL";
+            assert_eq!(rows::value(&database, told), "2", "one of sends, one of receives");
+        }
+        let overlap = overlap_of(&job.run_directory());
+        assert_eq!(overlap["matching"]["doubtful"], 0, "{overlap}");
+    }
+}
+
+fn overlap_of(directory: &Path) -> serde_json::Value {
+    let text = lapscope(
+        ["overlap", "--format", "json"]
+            .map(AsRef::as_ref)
+            .into_iter()
+            .chain([directory.as_os_str()]),
+    );
+    serde_json::from_str(&text).expect("JSON")
 }
 
 /// SQLite by itself takes names of up to 512 bytes.

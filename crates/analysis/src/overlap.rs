@@ -208,11 +208,11 @@ fn summary_note(trace: &Trace) -> Option<String> {
     let full: Vec<Full> = trace.ranks.iter().filter_map(|rank| rank.info().summarized).collect();
     full.first().map(|first| {
         let summarized = full.len() as u64;
-        format!(
-            "{} on {summarized} rank{}: what came after that is not in these numbers",
-            first.sentence(),
-            plural(summarized)
-        )
+        let what = match first {
+            Full::MaxMb => "these numbers are of what has records: all up to there, and slots of time drawn at random behind it",
+            Full::Disk | Full::FileSize => "what came after that is not in these numbers",
+        };
+        format!("{} on {summarized} rank{}: {what}", first.sentence(), plural(summarized))
     })
 }
 

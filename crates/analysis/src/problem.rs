@@ -290,9 +290,18 @@ fn incomplete_records(ranks: &[&RankInfo]) -> Vec<Problem> {
         summarized.entry(full).or_default().push(rank);
     }
     for (full, summarized) in summarized {
+        let what = match full {
+            Full::MaxMb => {
+                "sums by call site and size are exact, of all of the run. Single requests, overlap and causes are of what has \
+                 records: all up to there, and slots of time drawn at random behind it"
+            }
+            Full::Disk | Full::FileSize => {
+                "after that only sums per call site and size were kept. Totals are complete; `requests` lists the part in \
+                 detail"
+            }
+        };
         let message = format!(
-            "{} on rank{} {}: after that only sums per call site and size were kept. \
-             Totals are complete; `requests` lists the part in detail",
+            "{} on rank{} {}: {what}",
             full.sentence(),
             plural(summarized.len() as u64),
             list_ranks(&summarized)

@@ -248,7 +248,7 @@ static void request_posted(struct injector *injector, struct spool_live *live, s
     if (!site || site->sums->is_off)
         return;
     int is_on = !injection.slot_ns || slot_is_on();
-    live->injection_arm = (uint8_t)(1 + is_on);
+    live->injection_arm |= (uint8_t)(1 + is_on);
     if (!is_on)
         return;
     live->flags |= SPOOL_LIVE_INJECTED;

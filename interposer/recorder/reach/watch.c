@@ -139,7 +139,7 @@ static void put_row(struct watcher *watcher, struct watch *watch, struct spool_w
 {
     const struct subject *subject = &watch->subject;
     uintptr_t at = watch->copy ? watch->copy->word.at : watch->word.at;
-    if (watcher->thread->stream.full || !is_certain(watch))
+    if (watcher->thread->stream.full || watcher->thread->left_out || !is_certain(watch))
         return;
     row->side = (uint8_t)subject->side;
     row->bytes = subject->buffer.bytes;

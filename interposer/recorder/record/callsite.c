@@ -200,6 +200,8 @@ unsigned callsite_path(uint32_t path, const uintptr_t **frames)
 static uint32_t define_path(struct thread *t, const struct unwound *u, struct path **link)
 {
     size_t frame_bytes = u->frame_count * sizeof u->frames[0];
+    if (spool_definition_detail() > SPOOL_DEFINE_FEW) /* it stays without one */
+        return 0;
     struct path *path = arena_alloc(sizeof *path + frame_bytes);
     if (!path)
         return 0;

@@ -2,6 +2,7 @@
 
 #include "../base/arena.h"
 #include "../base/intern.h"
+#include "tally.h"
 
 _Static_assert(sizeof(struct operation_key) % 8 == 0 && sizeof(struct outcome_key) % 8 == 0, "keys are hashed by words");
 
@@ -28,6 +29,7 @@ static struct operation *define_operation(struct thread *t, const struct operati
     operation->peer_world = comm_world_rank(comm, key->peer);
     operation->told = told_by_status(key, posted->related);
     operation->id = __atomic_add_fetch(&operation_count, 1, __ATOMIC_RELAXED);
+    operation->skipped = (struct skipped){.operation = operation->id, .kind = key->kind, .is_coarse = key->coarse != 0};
     struct spool_operation head = {.id = operation->id,
                                    .call = key->call,
                                    .kind = key->kind,
@@ -42,6 +44,38 @@ static struct operation *define_operation(struct thread *t, const struct operati
                                    .init_operation = posted->receive ? 0 : key->related,
                                    .receive_operation = posted->receive ? key->related : 0};
     return spool_define(&t->stream, SPOOL_OPERATION, &head, sizeof head, NULL, 0, NULL, 0) ? operation : NULL;
+}
+
+/* What is left of a key when less is told apart. Bytes become the least of their size class. */
+static struct operation_key coarsened(struct operation_key key, enum spool_detail coarse)
+{
+    key.coarse = (uint8_t)coarse;
+    if (coarse >= SPOOL_DEFINE_FEWER)
+        key.tag = key.actual_tag = SPOOL_NO_TAG;
+    if (coarse >= SPOOL_DEFINE_FEW)
+        key.bytes = key.actual_bytes = size_floor(key.actual_bytes);
+    if (coarse >= SPOOL_DEFINE_LEAST) {
+        key.peer = key.peer == SPOOL_PROC_NULL ? key.peer : SPOOL_NO_PEER;
+        key.source = key.peer;
+        key.related = 0;
+    }
+    return key;
+}
+
+/* NULL when it is not known, and so much detail is not to be defined any more. */
+static struct operation *intern_operation(struct thread *t, const struct operation_key *exact, const struct comm *comm,
+                                          const struct message *posted, enum spool_detail coarse)
+{
+    const struct operation_key key = coarse == SPOOL_DEFINE_ALL ? *exact : coarsened(*exact, coarse);
+    uint64_t hash = intern_hash(&key, sizeof key);
+    void **slot = intern_find(&t->operations, hash, &key, sizeof key);
+    if (!slot)
+        return NULL;
+    if (!*slot && spool_definition_detail() <= coarse) {
+        *slot = define_operation(t, &key, hash, comm, posted);
+        t->operations.count += *slot != NULL;
+    }
+    return *slot;
 }
 
 struct operation *operation_intern_slow(struct thread *t, struct operation **last, enum call call,
@@ -59,15 +93,26 @@ struct operation *operation_intern_slow(struct thread *t, struct operation **las
                                       .related = posted->related ? posted->related->id : 0,
                                       .call = (uint16_t)call,
                                       .kind = (uint8_t)posted->kind};
-    uint64_t hash = intern_hash(&key, sizeof key);
-    void **slot = intern_find(&t->operations, hash, &key, sizeof key);
-    if (!slot)
-        return NULL;
-    if (!*slot) {
-        *slot = define_operation(t, &key, hash, comm, posted);
-        t->operations.count += *slot != NULL;
-    }
-    return *last = *slot;
+    struct operation *known = intern_operation(t, &key, comm, posted, SPOOL_DEFINE_ALL);
+    int is_too_much = !known && spool_definition_detail() != SPOOL_DEFINE_ALL;
+    if (is_too_much)
+        sample_begin_to_leave_out();
+    for (int coarse = SPOOL_DEFINE_FEWER; is_too_much && !known && coarse <= SPOOL_DEFINE_LEAST; coarse++)
+        known = intern_operation(t, &key, comm, posted, (enum spool_detail)coarse);
+    return *last = known;
+}
+
+struct operation *operation_as(struct thread *t, const struct operation *operation, int32_t source, int32_t tag)
+{
+    const struct operation_key *key = &operation->key;
+    struct message posted = message_of((enum spool_kind)key->kind, key->peer, key->tag, NO_SCOPE);
+    posted.bytes = key->bytes;
+    posted.related = operation->related;
+    struct message came = posted;
+    came.peer = source;
+    came.tag = tag;
+    struct operation *last = NULL;
+    return operation_of(t, &last, (enum call)key->call, key->path, operation->comm, &posted, &came);
 }
 
 static struct outcome *define_outcome(struct thread *t, const struct outcome_key *key, uint64_t hash)
@@ -92,6 +137,10 @@ uint32_t outcome_intern_slow(struct thread *t, struct operation *own, const stru
     void **slot = intern_find(&t->outcomes, hash, key, sizeof *key);
     if (!slot)
         return 0;
+    if (!*slot && spool_definition_detail() != SPOOL_DEFINE_ALL) {
+        sample_begin_to_leave_out();
+        return 0;
+    }
     if (!*slot) {
         *slot = define_outcome(t, key, hash);
         t->outcomes.count += *slot != NULL;

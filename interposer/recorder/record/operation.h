@@ -10,6 +10,7 @@
 #include "callsite.h"
 #include "comm.h"
 #include "message.h"
+#include "sample.h"
 #include "thread.h"
 
 struct operation_key {                 /* hashed as words: no padding */
@@ -20,7 +21,7 @@ struct operation_key {                 /* hashed as words: no padding */
     uint32_t related;                  /* its id; 0: none */
     uint16_t call;
     uint8_t kind;                      /* enum spool_kind */
-    uint8_t zero;
+    uint8_t coarse;                    /* enum spool_detail: what it stands for differs in tag, then in bytes, then in peer */
 };
 
 struct outcome_key {
@@ -50,6 +51,7 @@ struct operation {                     /* in the arena: stays where it is */
     const struct operation *related;   /* of MPI_Start: what made the request; of requests that also receive: that half, as posted */
     struct inject_site *inject_site;   /* see inject.h; NULL: not met */
     struct operation *followed_by;     /* what was posted after it from its call site; NULL: not known */
+    struct skipped skipped;
     struct outcome last_outcome;       /* of requests that the posting thread itself completed; id 0: none yet */
 };
 
@@ -99,6 +101,9 @@ static inline int operation_repeats(const struct operation *known, enum call cal
 }
 
 uint32_t outcome_intern_slow(struct thread *t, struct operation *own, const struct outcome_key *key);
+
+/* The operation as one of the thread's own, of a message that came from there. */
+struct operation *operation_as(struct thread *t, const struct operation *operation, int32_t source, int32_t tag);
 
 /* The id of an outcome; 0 when it could not be kept. `own`: the operation when `t` itself posted it, else NULL. */
 static inline uint32_t outcome_of(struct thread *t, struct operation *own, const struct outcome_key *key)

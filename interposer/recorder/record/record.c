@@ -5,6 +5,7 @@
 #include "meter.h"
 #include "operation.h"
 #include "processor.h"
+#include "sample.h"
 #include "tally.h"
 
 void record_lost(void)
@@ -38,11 +39,25 @@ static inline struct operation *announced_operation(struct span *span, const str
  * clock. Every 10 ms, and some thousand times at the most for each doubling of the run time. */
 static __attribute__((noinline, cold)) void look_around(struct thread *t, uint64_t now)
 {
+    if (now <= t->next_facts)
+        return;
     const struct spool_file_header *header = spool_header();
     uint64_t pause = (uint64_t)(1e7 * header->nominal_ticks_per_ns), share = (now - header->first.ticks) / 4096;
     processor_look(t, now);
     spool_refresh_clock();
-    t->next_look = now + (share > pause ? share : pause);
+    t->next_facts = now + (share > pause ? share : pause);
+}
+
+/* Before a call begins; returns when it does. */
+static __attribute__((noinline, cold)) uint64_t look_before(struct thread *t, uint64_t now)
+{
+    t->next_look = UINT64_MAX; /* before the sample is asked: whoever makes it smaller from here on is not overlooked */
+    if (stamps_are_plain)
+        look_around(t, now);
+    sample_look(t, now);
+    uint64_t expected = UINT64_MAX, next = t->slot_end < t->next_facts ? t->slot_end : t->next_facts;
+    __atomic_compare_exchange_n(&t->next_look, &expected, next, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return stamps_are_plain ? stamp_begin(t) : now; /* that looking is not in the call */
 }
 
 void span_begin(struct span *span, struct thread *t, enum call call, struct caller caller, const struct message *message)
@@ -53,10 +68,8 @@ void span_begin(struct span *span, struct thread *t, enum call call, struct call
     span->completed = 1;
     struct operation *operation = announced_operation(span, message);
     span->begin = stamp_begin(t);
-    if (UNLIKELY(span->begin > t->next_look) && stamps_are_plain) {
-        look_around(t, span->begin);
-        span->begin = stamp_begin(t); /* that looking is not in the call */
-    }
+    if (UNLIKELY(span->begin > t->next_look))
+        span->begin = look_before(t, span->begin);
     t->state->current_begin = span->begin;
     __atomic_store_n(&t->state->current_operation, operation ? operation->id : 0, __ATOMIC_RELEASE);
 }
@@ -77,16 +90,66 @@ void record_nothing(struct span *span)
     call_over(span);
 }
 
-static void summarize_call(struct span *span, uint64_t bytes)
+static struct spool_tally *summarize_call(struct span *span, uint64_t bytes)
 {
     struct spool_tally *tally = tally_find(span->thread, span->call, span->site->path, bytes, SPOOL_TALLY_SUMMARY);
     if (!tally) {
         record_lost();
-        return;
+        return NULL;
     }
     tally->count++;
     tally->bytes += bytes;
     tally->inside_ticks += span->end - span->begin;
+    return tally;
+}
+
+static void leave_out_half(struct span *span, struct operation **last, const struct exchange *exchange)
+{
+    enum spool_kind kind = exchange->posted->kind;
+    if (kind != SPOOL_SEND && kind != SPOOL_RECV && kind != SPOOL_COLLECTIVE)
+        return;
+    struct operation *operation = exchange_operation(span, last, exchange);
+    if (operation)
+        sample_left_out(span->thread, &operation->skipped, span->begin);
+}
+
+/* Only summed up. */
+static __attribute__((noinline)) void leave_call_out(struct span *span, const struct exchange *exchange,
+                                                     const struct exchange *receive)
+{
+    struct thread *t = span->thread;
+    t->call_tally = summarize_call(span, exchange->actual->bytes);
+    t->call_left_out = span->begin;
+    leave_out_half(span, &span->site->last_operation, exchange);
+    if (receive)
+        leave_out_half(span, &span->site->last_receive, receive);
+}
+
+static inline void put_call(struct span *span, unsigned char *at, const struct operation *operation,
+                            const struct operation *receiving)
+{
+    struct spool_stream *stream = &span->thread->stream;
+    uint64_t fields[] = {operation->id, span->begin - stream->last_begin, span->end - span->begin, receiving ? receiving->id : 0};
+    stream->last_begin = span->begin;
+    spool_stream_commit(stream, spool_put(at, SPOOL_CALL, fields, sizeof fields / sizeof fields[0]));
+}
+
+int record_call_after_all(const struct span *span)
+{
+    struct thread *t = span->thread;
+    struct span own = *span;
+    if (LIKELY(t->call_left_out != span->begin))
+        return 1;
+    struct operation *operation = exchange_operation(&own, &own.site->last_operation, &no_exchange);
+    if (!operation || !spool_stream_room(&t->stream, t->record_room, 1))
+        return 0;
+    if (t->call_tally) {
+        t->call_tally->count--;
+        t->call_tally->inside_ticks -= span->end - span->begin;
+    }
+    t->call_left_out = 0;
+    put_call(&own, t->stream.at, operation, NULL);
+    return 1;
 }
 
 void record_call(struct span *span, const struct exchange *exchange, const struct exchange *receive)
@@ -96,18 +159,16 @@ void record_call(struct span *span, const struct exchange *exchange, const struc
     call_over(span);
     exchange = exchange ? exchange : &no_exchange;
     struct operation *operation = NULL, *receiving = NULL;
-    if (LIKELY(!stream->full)) {
+    if (LIKELY(!t->left_out)) {
         operation = exchange_operation(span, &span->site->last_operation, exchange);
         receiving = receive ? exchange_operation(span, &span->site->last_receive, receive) : NULL;
     }
-    if (UNLIKELY(!operation || !spool_stream_room(stream, t->record_room, 0))) {
-        summarize_call(span, exchange->actual->bytes);
+    int is_coarse = operation && (operation->key.coarse || (receiving && receiving->key.coarse));
+    if (UNLIKELY(!operation || is_coarse || stream->full || !spool_stream_room(stream, t->record_room, 0))) {
+        leave_call_out(span, exchange, receive);
         return;
     }
-    unsigned char *at = UNLIKELY(t->meter != NULL) ? meter_put_call(t->meter, stream->at) : stream->at;
-    uint64_t fields[] = {operation->id, span->begin - stream->last_begin, span->end - span->begin, receiving ? receiving->id : 0};
-    stream->last_begin = span->begin;
-    spool_stream_commit(stream, spool_put(at, SPOOL_CALL, fields, sizeof fields / sizeof fields[0]));
+    put_call(span, UNLIKELY(t->meter != NULL) ? meter_put_call(t->meter, stream->at) : stream->at, operation, receiving);
 }
 
 struct message message_received(const struct message *posted, const MPI_Status *status)

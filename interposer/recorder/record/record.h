@@ -87,6 +87,10 @@ void record_call(struct span *span, const struct exchange *exchange, const struc
  * what came. */
 void span_done(struct span *span, struct message *message, const MPI_Status *status, int error);
 
+/* The row of a completing call that was only summed up, after all, as a request that it ended has one; returns 0 when there is
+ * no room. */
+int record_call_after_all(const struct span *span);
+
 /* What a receive's status tells of. */
 struct message message_received(const struct message *posted, const MPI_Status *status);
 

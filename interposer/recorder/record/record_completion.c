@@ -2,6 +2,7 @@
 
 #include "comm.h"
 #include "meter.h"
+#include "sample.h"
 #include "tally.h"
 
 /* The operation of what the receiving half of a request got, as far as it is known; 0 when it could not be kept. */
@@ -19,7 +20,8 @@ static uint32_t received_operation(struct thread *t, const struct operation *pos
 }
 
 /* What a status tells of a receive. */
-static void fill_received(struct outcome_key *key, const struct operation *operation, const MPI_Status *status)
+static void fill_received(struct outcome_key *key, const struct operation *operation, const MPI_Status *status,
+                          uint64_t room)
 {
     if (UNLIKELY(operation->key.peer == SPOOL_PROC_NULL)) { /* see message_received */
         key->tag = SPOOL_ANY_TAG;
@@ -29,15 +31,22 @@ static void fill_received(struct outcome_key *key, const struct operation *opera
     key->source = peer_code(status->MPI_SOURCE);
     key->tag = tag_code(status->MPI_TAG);
     key->bytes = bytes_received(status);
-    if (UNLIKELY(key->bytes > operation->key.bytes)) /* truncated: Open MPI tells the size that was sent */
-        key->bytes = operation->key.bytes;
+    if (UNLIKELY(key->bytes > room)) /* truncated: Open MPI tells the size that was sent */
+        key->bytes = room;
 }
 
-static uint32_t outcome_of_request(struct thread *t, const struct spool_live *live, struct operation *operation,
-                                          const MPI_Status *status, enum spool_ended ended, uint64_t *bytes)
+/* Of what stands for several sizes the request knows its own, but for persistent ones. */
+static uint64_t posted_bytes(const struct spool_live *live, const struct operation *operation)
 {
-    struct operation *own = live->thread == t->number ? operation : NULL;
-    struct outcome_key key = {.bytes = operation->key.bytes,
+    int is_known = operation->key.coarse >= SPOOL_DEFINE_FEW && !(live->flags & (SPOOL_LIVE_PERSISTENT | SPOOL_LIVE_MAKES_COMM));
+    return UNLIKELY(is_known) ? live->definition : operation->key.bytes;
+}
+
+/* How a request ended. */
+static struct outcome_key outcome_key_of(struct thread *t, const struct spool_live *live, const struct operation *operation,
+                                         const MPI_Status *status, enum spool_ended ended)
+{
+    struct outcome_key key = {.bytes = posted_bytes(live, operation),
                               .operation = operation->id,
                               .source = operation->key.peer,
                               .tag = operation->key.tag};
@@ -50,7 +59,7 @@ static uint32_t outcome_of_request(struct thread *t, const struct spool_live *li
         ended = SPOOL_CANCELLED;
     } else if (status && ended != SPOOL_FREED) {
         if (operation->key.kind == SPOOL_RECV)
-            fill_received(&key, operation, status);
+            fill_received(&key, operation, status, key.bytes);
         else if (UNLIKELY(operation->key.kind == SPOOL_IO))
             key.bytes = bytes_received(status);
         else if (UNLIKELY(operation->related && operation->related->key.kind == SPOOL_RECV &&
@@ -58,8 +67,7 @@ static uint32_t outcome_of_request(struct thread *t, const struct spool_live *li
             key.receive_operation = received_operation(t, operation->related, status);
     }
     key.ended = (uint8_t)ended;
-    *bytes = key.bytes;
-    return outcome_of(t, own, &key);
+    return key;
 }
 
 static uint64_t since(uint64_t moment, uint64_t begin)
@@ -104,6 +112,53 @@ static void summarize_request(const struct span *span, const struct spool_live *
     tally->window_ticks += span->begin - live->post_begin - live->post_ticks;
 }
 
+/* Its messages count where they are matched: under the source and the tag that they came with. */
+static void count_left_out(struct thread *t, const struct spool_live *live, const struct operation *operation,
+                           const struct outcome_key *key)
+{
+    const struct operation *receive = operation->related;
+    if (key->ended == SPOOL_CANCELLED)
+        return;
+    struct operation *own = operation_as(t, operation, key->source, key->tag);
+    if (own)
+        sample_left_out(t, &own->skipped, live->post_begin);
+    if (operation->key.kind != SPOOL_SEND || !receive || receive->key.kind != SPOOL_RECV)
+        return;
+    own = operation_as(t, receive, receive->key.peer, receive->key.tag);
+    if (own)
+        sample_left_out(t, &own->skipped, live->post_begin);
+}
+
+/* Only summed up. Where the call that ended it has a row, that has to know. */
+static __attribute__((noinline)) void leave_request_out(const struct span *span, const struct spool_live *live,
+                                                        const struct operation *operation, const struct outcome_key *key)
+{
+    struct thread *t = span->thread;
+    summarize_request(span, live, operation, key->bytes, inside_while_live(span, live));
+    count_left_out(t, live, operation, key);
+    if (t->call_left_out == span->begin || t->stream.full || !spool_stream_room(&t->stream, SPOOL_RECORD_ROOM, 1))
+        return;
+    uint64_t fields[] = {span->completed};
+    spool_stream_commit(&t->stream, spool_put(t->stream.at, SPOOL_TOGETHER, fields, 1));
+}
+
+/* The request's record, with that of the call where it has none yet; returns 0 when there is no room. */
+static int put_request(const struct span *span, const struct spool_live *live, uint32_t outcome)
+{
+    struct thread *t = span->thread;
+    int is_first = t->call_left_out == span->begin;
+    if (t->stream.full || !record_call_after_all(span))
+        return 0;
+    if (is_first && span->completed > 1 && spool_stream_room(&t->stream, SPOOL_RECORD_ROOM, 1)) {
+        uint64_t fields[] = {span->completed};
+        spool_stream_commit(&t->stream, spool_put(t->stream.at, SPOOL_TOGETHER, fields, 1));
+    }
+    if (!spool_stream_room(&t->stream, t->record_room, 1))
+        return 0;
+    put_completion(span, live, outcome, put_extras(t, t->stream.at, live));
+    return 1;
+}
+
 void record_unknown_completion(void)
 {
     if (recorder_state == RECORDER_PAUSED)
@@ -134,16 +189,15 @@ void record_completion_slowly(const struct span *span, struct spool_live *live, 
 {
     struct thread *t = span->thread;
     struct operation *operation = (struct operation *)(uintptr_t)live->owner;
-    uint64_t bytes;
-    uint32_t outcome = outcome_of_request(t, live, operation, status, ended, &bytes);
+    struct operation *own = live->thread == t->number ? operation : NULL;
+    const struct outcome_key key = outcome_key_of(t, live, operation, status, ended);
+    uint32_t outcome = live->injection_arm & SPOOL_LIVE_LEFT_OUT ? 0 : outcome_of(t, own, &key);
     if (live->peer_slot != UINT32_MAX)
         add_outstanding((int32_t)live->peer_slot, -(int64_t)operation->key.bytes);
-    if (UNLIKELY(t->stream.full || !outcome || !spool_stream_room(&t->stream, t->record_room, 0)))
-        summarize_request(span, live, operation, bytes, inside_while_live(span, live));
-    else
-        put_completion(span, live, outcome, put_extras(t, t->stream.at, live));
+    if (!outcome || !put_request(span, live, outcome))
+        leave_request_out(span, live, operation, &key);
     if (UNLIKELY(live->flags & (SPOOL_LIVE_MAKES_COMM | SPOOL_LIVE_INJECTED | SPOOL_LIVE_REDUCES)))
         complete_slowly(t, live, operation);
     if (UNLIKELY(t->reach != NULL))
-        reach_hooks.ended(t->reach, span, live, ended, bytes);
+        reach_hooks.ended(t->reach, span, live, ended, key.bytes);
 }

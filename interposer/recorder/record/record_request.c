@@ -34,7 +34,7 @@ static inline ALWAYS_INLINE void fill_live(struct thread *t, struct spool_live *
 {
     live->thread = (uint16_t)t->number;
     live->flags &= SPOOL_LIVE_PERSISTENT | SPOOL_LIVE_CHAINED | SPOOL_LIVE_REDUCES;
-    live->injection_arm = 0;
+    live->injection_arm = t->left_out;
     live->post_begin = begin;
     live->post_ticks = end - begin;
     live->mpi_ticks_at_post = t->state->mpi_ticks;
@@ -103,6 +103,10 @@ struct spool_live *record_post(struct thread *t, enum call call, struct caller c
     }
     live->flags = 0;
     fill_live(t, live, operation, caller.return_address, begin, end);
+    if (UNLIKELY(operation->key.coarse)) {
+        live->injection_arm |= SPOOL_LIVE_LEFT_OUT;
+        live->definition = message->bytes;
+    }
     struct spool_live *stale = request_insert(t, request_key(handle), mpi_request_is_shared(handle), variable, live);
     if (UNLIKELY(stale != NULL))
         drop_stale(t, stale);
@@ -186,10 +190,13 @@ void record_start(struct thread *t, enum call call, struct caller caller, uint64
     struct callsite *site = callsite_of(t, caller);
     struct operation *operation =
         operation_of(t, &site->last_operation, call, site->path, init->comm, &message, &message);
-    if (operation)
-        fill_live(t, live, operation, caller.return_address, begin, end);
-    else
+    if (!operation) {
         record_lost();
+        return;
+    }
+    fill_live(t, live, operation, caller.return_address, begin, end);
+    if (UNLIKELY(operation->key.coarse))
+        live->injection_arm |= SPOOL_LIVE_LEFT_OUT;
 }
 
 void record_startall(struct thread *t, struct caller caller, uint64_t begin, uint64_t end, int count,

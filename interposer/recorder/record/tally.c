@@ -41,11 +41,6 @@ static struct spool_tally *new_place(struct thread *t)
     return (struct spool_tally *)(t->tally_chunk + 1) + t->tally_used++;
 }
 
-static unsigned size_class_of(uint64_t bytes)
-{
-    return bytes ? 64 - (unsigned)__builtin_clzll(bytes) : 0;
-}
-
 static struct tally_entry *new_entry(struct thread *t, const struct tally_key *key, uint64_t hash)
 {
     struct tally_entry *entry = arena_alloc(sizeof *entry);

@@ -8,6 +8,18 @@
 
 int tally_init(struct thread *t);
 
+/* k for bytes in [2^(k-1), 2^k); 0: no bytes. */
+static inline unsigned size_class_of(uint64_t bytes)
+{
+    return bytes ? 64 - (unsigned)__builtin_clzll(bytes) : 0;
+}
+
+/* The least bytes of their size class. */
+static inline uint64_t size_floor(uint64_t bytes)
+{
+    return bytes ? (uint64_t)1 << (size_class_of(bytes) - 1) : 0;
+}
+
 struct spool_tally *tally_find(struct thread *t, enum call call, uint32_t path, uint64_t bytes, enum spool_tally_reason reason);
 
 /* An unsuccessful test from `site`. */

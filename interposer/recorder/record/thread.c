@@ -5,6 +5,7 @@
 #include "callsite.h"
 #include "meter.h"
 #include "request.h"
+#include "sample.h"
 #include "tally.h"
 
 #include <errno.h>
@@ -58,6 +59,7 @@ static void thread_ended(void *value)
     t->inside = 0; /* pthread_exit may have left a wrapper */
     t->state->current_operation = 0;
     pthread_mutex_lock(&lock);
+    sample_thread_ended(t);
     t->next_ended = ended;
     ended = t;
     pthread_mutex_unlock(&lock);
@@ -95,7 +97,7 @@ static struct thread *new_thread(void)
     t->meter = meter_create();
     t->injector = thread_hooks.first_call ? thread_hooks.first_call(t) : NULL;
     t->reach = reach_hooks.first_call ? reach_hooks.first_call(t) : NULL;
-    t->ends_slowly = t->meter || t->reach;
+    t->ends_slowly = t->meter || t->reach ? ENDS_WITH_MORE : 0;
     t->record_room = SPOOL_RECORD_ROOM + (t->meter ? METER_ROOM : 0);
     if (!t->callsites || !open_spool(t))
         return NULL;

@@ -24,6 +24,8 @@ struct operation;
 struct callsite_cache;
 struct comm;
 
+enum { ENDS_WITH_MORE = 1 /* meter, reach */, ENDS_WITH_SAMPLE = 2 };
+
 struct request_slot {
     uint64_t key;            /* the request's handle; meaningful when live is set */
     struct spool_live *live;
@@ -49,7 +51,7 @@ struct thread {
     struct meter *meter;                   /* NULL: nothing but time is measured */
     struct injector *injector;             /* NULL: nothing is injected */
     struct reach *reach;                   /* NULL: no buffers are watched */
-    int ends_slowly;                       /* the end of a request concerns more than its record: meter, reach */
+    int ends_slowly;                       /* the end of a request concerns more than its record: ENDS_WITH_ */
     uint64_t record_room;                  /* what the records of a row may take, with what the meter adds */
     struct spool_thread_state *state;      /* in the spool */
     struct spool_live *free_live;          /* linked through owner */
@@ -65,7 +67,15 @@ struct thread {
         struct comm *comm;
     } comms[COMM_CACHE];
     struct nesting nestings[NESTINGS];
-    uint64_t next_look;      /* ticks: when record.c looks around again */
+    uint64_t next_look;      /* ticks: when record.c looks around again: at next_facts or slot_end */
+    uint64_t next_facts;
+    /* sample.h */
+    uint64_t slot_end;
+    uint8_t left_out;                      /* SPOOL_LIVE_LEFT_OUT: what begins now is only summed up; 0: it is recorded */
+    uint64_t left_out_since;               /* ticks; valid with left_out */
+    struct skipped *skipped;               /* operations that were left out since then */
+    uint64_t call_left_out;                /* begin of the last call that was only summed up, and where */
+    struct spool_tally *call_tally;
     void *scratch;           /* copies of the application's request arrays, and statuses that it did not want */
     uint64_t scratch_bytes;
     struct thread *next_ended; /* see thread.c */

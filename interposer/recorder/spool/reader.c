@@ -232,7 +232,7 @@ static const unsigned char *read_definition(const struct spool_cursor *cursor, s
 
 static inline int is_hot(unsigned type)
 {
-    return type >= SPOOL_CALL && type <= SPOOL_STARVED;
+    return type >= SPOOL_CALL && type <= SPOOL_LAST_HOT;
 }
 
 int spool_next_record(struct spool_file *file, struct spool_cursor *cursor, struct spool_view *view)

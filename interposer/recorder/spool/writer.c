@@ -23,10 +23,13 @@ static struct {
     ino_t inode;              /* put another under that number */
     struct spool_file_header *header;
     uint64_t end, max_bytes; /* of the file */
+    uint64_t defined_bytes;   /* in definitions */
     uint64_t clock_refreshed; /* ticks */
     enum spool_full full;     /* why the last chunk was refused */
     pthread_mutex_t lock;
 } spool = {.fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+void (*spool_grown)(uint64_t bytes);
 
 struct spool_file_header *spool_header(void)
 {
@@ -151,7 +154,10 @@ struct spool_chunk *spool_new_chunk(enum spool_chunk_kind kind, unsigned thread,
     } else {
         spool.full = SPOOL_FULL_MAX_MB;
     }
+    uint64_t grown_to = chunk ? spool.end : spool.full == SPOOL_FULL_MAX_MB ? UINT64_MAX : 0;
     pthread_mutex_unlock(&spool.lock);
+    if (spool_grown && grown_to)
+        spool_grown(grown_to);
     errno = saved_errno;
     return chunk;
 }
@@ -165,19 +171,28 @@ void spool_finish(enum spool_end end)
 
 /* --- streams ------------------------------------------------------------------------------------------------------ */
 
+/* A chunk is at most a quarter of what is left, that the limit is not reached by room that nobody uses. */
+static uint64_t chunk_bytes(const struct spool_stream *stream)
+{
+    uint64_t end = __atomic_load_n(&spool.end, __ATOMIC_RELAXED);
+    uint64_t share = end < spool.max_bytes ? (spool.max_bytes - end) / 4 : 0;
+    share = share < SPOOL_CHUNK_ALIGN ? SPOOL_CHUNK_ALIGN : share / SPOOL_CHUNK_ALIGN * SPOOL_CHUNK_ALIGN;
+    return stream->next_bytes < share ? stream->next_bytes : share;
+}
+
 int spool_stream_grow(struct spool_stream *stream, uint64_t bytes, int exempt)
 {
     if (stream->full && !exempt)
         return 0;
-    uint64_t wanted = stream->full ? SPOOL_CHUNK_ALIGN : stream->next_bytes;
+    uint64_t wanted = stream->full ? SPOOL_CHUNK_ALIGN : chunk_bytes(stream);
     uint64_t needed = bytes + sizeof(struct spool_chunk) + SPOOL_RECORD_ROOM;
     uint64_t base = spool.header->first.ticks;
     struct spool_chunk *chunk =
         spool_new_chunk(SPOOL_CHUNK_STREAM, stream->thread, wanted > needed ? wanted : needed, base, exempt);
     if (!chunk) {
-        stream->full = 1;
         if (!spool.header->summarized)
             spool.header->summarized = (uint32_t)spool.full;
+        stream->full = spool.full != SPOOL_FULL_MAX_MB;
         return 0;
     }
     stream->chunk = chunk;
@@ -205,7 +220,15 @@ int spool_define(struct spool_stream *stream, enum spool_record type, const void
     if (payload2_bytes)
         memcpy(at, payload2, payload2_bytes);
     spool_stream_commit(stream, at + payload2_bytes);
+    __atomic_fetch_add(&spool.defined_bytes, 1 + head_bytes + payload_bytes + payload2_bytes, __ATOMIC_RELAXED);
     return 1;
+}
+
+enum spool_detail spool_definition_detail(void)
+{
+    uint64_t defined = __atomic_load_n(&spool.defined_bytes, __ATOMIC_RELAXED), sixteenth = spool.max_bytes / 16;
+    uint64_t beyond = defined / sixteenth;
+    return beyond < 4 ? SPOOL_DEFINE_ALL : beyond > 6 ? SPOOL_DEFINE_LEAST : (enum spool_detail)(beyond - 3);
 }
 
 void spool_define_meta(struct spool_stream *stream, const char *key, const char *value)

@@ -28,6 +28,14 @@ struct spool_file_header *spool_header(void);
  * the disk is full or, unless `exempt`, LAPSCOPE_MAX_MB is reached. */
 struct spool_chunk *spool_new_chunk(enum spool_chunk_kind kind, unsigned thread, uint64_t bytes, uint64_t base, int exempt);
 
+/* Told of the size of the spool whenever it has grown, and with UINT64_MAX when LAPSCOPE_MAX_MB leaves no room; NULL: nobody. */
+extern void (*spool_grown)(uint64_t bytes);
+
+/* How much definitions may still tell apart: everything until they take a quarter of LAPSCOPE_MAX_MB, then less in three steps
+ * of a sixteenth each. */
+enum spool_detail { SPOOL_DEFINE_ALL, SPOOL_DEFINE_FEWER, SPOOL_DEFINE_FEW, SPOOL_DEFINE_LEAST };
+enum spool_detail spool_definition_detail(void);
+
 /* Refreshes the header's clock pair when the last one is old; cheap enough for slow paths. */
 void spool_refresh_clock(void);
 
@@ -44,7 +52,7 @@ struct spool_stream {
     uint64_t last_begin;     /* of the last CALL in this chunk */
     uint64_t next_bytes;     /* size of the next chunk */
     unsigned thread;
-    int full;                /* the spool took no more: records become summaries */
+    int full;                /* the disk took no more: records become summaries */
 };
 
 enum { SPOOL_RECORD_ROOM = 128 }; /* more than any hot record, and what spool_put may scribble behind it */

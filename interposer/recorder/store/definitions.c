@@ -84,15 +84,15 @@ static void store_watcher(struct store_tables *tables, const struct meta_definit
     store_run(tables, STORE_WATCHER);
 }
 
-static void store_left_out(struct store_tables *tables, const struct meta_definition *meta, const char *reason, size_t bytes)
+static void store_watch_left_out(struct store_tables *tables, const struct meta_definition *meta, const char *reason, size_t bytes)
 {
     int64_t buffers = field_number((const char *)meta->value, meta->head.value_bytes);
     if (buffers < 0 || buffers > (int64_t)SPOOL_MOST)
         return;
-    store_integer(tables, STORE_LEFT_OUT, 1, tables->rank);
-    store_text(tables, STORE_LEFT_OUT, 2, reason, bytes);
-    store_integer(tables, STORE_LEFT_OUT, 3, buffers);
-    store_run(tables, STORE_LEFT_OUT);
+    store_integer(tables, STORE_WATCH_LEFT_OUT, 1, tables->rank);
+    store_text(tables, STORE_WATCH_LEFT_OUT, 2, reason, bytes);
+    store_integer(tables, STORE_WATCH_LEFT_OUT, 3, buffers);
+    store_run(tables, STORE_WATCH_LEFT_OUT);
 }
 
 static void store_meta(struct store_tables *tables, const struct meta_definition *meta)
@@ -118,7 +118,7 @@ static void store_meta(struct store_tables *tables, const struct meta_definition
         return;
     }
     if ((name = spool_meta_behind(meta, "left_out.", &name_bytes))) {
-        store_left_out(tables, meta, name, name_bytes);
+        store_watch_left_out(tables, meta, name, name_bytes);
         return;
     }
     if ((name = spool_meta_behind(meta, "environment.", &name_bytes)))

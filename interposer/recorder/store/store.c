@@ -34,6 +34,7 @@ struct conversion {
     struct call_row call;
     int64_t call_id;
     uint64_t call_begin;          /* ticks */
+    int64_t together;             /* requests that it ended, where some have no row; 0: all have */
     int has_call;
     int open_calls;               /* the process ended inside a call */
     /* What belongs to the REQUEST to come. */
@@ -58,9 +59,12 @@ static void notice(struct conversion *c, int64_t moment_ns)
 static void flush_call(struct conversion *c)
 {
     if (c->has_call) {
+        if (c->together > c->call.completed)
+            c->call.completed = c->together;
         store_call(c->tables, &c->call);
         c->result->calls++;
     }
+    c->together = 0;
     c->has_call = c->has_extra = c->has_foreign = 0;
 }
 
@@ -176,6 +180,45 @@ static int take_starvation(struct conversion *c, const uint64_t fields[SPOOL_HOT
     return 1;
 }
 
+/* The moment behind another, as far as a run can last. */
+static int64_t later_ns(const struct conversion *c, int64_t begin, uint64_t ticks)
+{
+    int64_t end = begin + spool_ns(&c->definitions, ticks);
+    return end < SPOOL_LONGEST_NS ? end : SPOOL_LONGEST_NS;
+}
+
+/* Returns 0 when the spool does not say what was left out. */
+static int take_left_out(struct conversion *c, const uint64_t fields[SPOOL_HOT_FIELDS])
+{
+    const struct spool_definitions *d = &c->definitions;
+    int64_t operation = store_call_operation(c->tables, d, fields[0]);
+    if (!operation || fields[1] == 0 || fields[1] > SPOOL_MOST)
+        return 0;
+    int64_t begin = spool_moment_ns(d, d->first_ticks + fields[2]);
+    store_left_out(c->tables, operation, (int64_t)fields[1], begin, later_ns(c, begin, fields[3]));
+    return 1;
+}
+
+/* Returns 0 where it is no slot. */
+static int take_detail(struct conversion *c, const uint64_t fields[SPOOL_HOT_FIELDS])
+{
+    const struct spool_definitions *d = &c->definitions;
+    if (fields[1] >= SPOOL_STAGES || fields[4] > 1)
+        return 0;
+    int64_t begin = spool_moment_ns(d, d->first_ticks + fields[2]);
+    store_detail(c->tables, (int64_t)fields[0], (int64_t)fields[1], begin, later_ns(c, begin, fields[3]), fields[4] != 0);
+    return 1;
+}
+
+/* Returns 0 where there is no call, it is said to have ended more than a run can hold, or nothing was left out. */
+static int take_together(struct conversion *c, const uint64_t fields[SPOOL_HOT_FIELDS])
+{
+    if (!c->has_call || fields[0] > SPOOL_MOST || !c->file->header->summarized)
+        return 0;
+    c->together = (int64_t)fields[0];
+    return 1;
+}
+
 static int take_record(struct conversion *c, const struct spool_view *view, uint64_t *begin, unsigned thread)
 {
     int sound = 1;
@@ -201,6 +244,12 @@ static int take_record(struct conversion *c, const struct spool_view *view, uint
         return 1;
     case SPOOL_STARVED:
         return take_starvation(c, view->fields);
+    case SPOOL_LEFT_OUT:
+        return take_left_out(c, view->fields);
+    case SPOOL_TOGETHER:
+        return take_together(c, view->fields);
+    case SPOOL_DETAIL:
+        return take_detail(c, view->fields);
     case SPOOL_WATCH:
         return store_watch(c->tables, &c->definitions, thread + 1u, &view->watch);
     case SPOOL_FOREIGN:
@@ -313,9 +362,9 @@ static int take_pending(struct conversion *c, const struct spool_live *live)
         .last_unsuccessful_test_ns = since_post_ns(c, live, tested, live->last_unsuccessful_test),
         .last_incomplete_ns = since_post_ns(c, live, tested && live->last_incomplete, live->last_incomplete),
         .first_complete_ns = since_post_ns(c, live, live->flags & SPOOL_LIVE_SEEN_COMPLETE, live->seen_complete),
-        .injection_arm = live->injection_arm - 1};
+        .injection_arm = (live->injection_arm & ~SPOOL_LIVE_LEFT_OUT) - 1};
     if (!row.operation || !spool_has_thread(&c->definitions, live->thread) || live->outstanding_bytes > SPOOL_MOST_BYTES ||
-        live->injection_arm > 2)
+        row.injection_arm > 1)
         return 0;
     store_request(c->tables, &row);
     notice(c, row.post_begin_ns + row.post_ns);

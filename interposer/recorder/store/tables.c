@@ -37,7 +37,9 @@ static const char *const statement_texts[STORE_STATEMENTS] = {
     [STORE_INJECTOR] = "INSERT OR REPLACE INTO injector VALUES(?,?,?,?,?,?,?,?,?)",
     [STORE_INJECTION] = "INSERT INTO injection VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_WATCHER] = "INSERT OR REPLACE INTO watcher VALUES(?,?,?,?,?,?,?)",
-    [STORE_LEFT_OUT] = "INSERT OR REPLACE INTO watch_left_out VALUES(?,?,?)",
+    [STORE_WATCH_LEFT_OUT] = "INSERT OR REPLACE INTO watch_left_out VALUES(?,?,?)",
+    [STORE_DETAIL] = "INSERT INTO detail VALUES(?,?,?,?,?,?)",
+    [STORE_LEFT_OUT] = "INSERT INTO left_out VALUES(?,?,?,?)",
     [STORE_WATCH] = "INSERT INTO watch VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 };
 
@@ -320,6 +322,16 @@ int store_watch(struct store_tables *tables, const struct spool_definitions *def
 void store_starvation(struct store_tables *tables, int64_t begin_ns, int64_t end_ns, int64_t wait_ns)
 {
     store_integers(tables, STORE_STARVATION, (int64_t[]){tables->rank, begin_ns, end_ns, wait_ns}, 4, 4);
+}
+
+void store_detail(struct store_tables *tables, int64_t slot, int64_t stage, int64_t begin_ns, int64_t end_ns, int is_cut)
+{
+    store_integers(tables, STORE_DETAIL, (int64_t[]){tables->rank, slot, stage, begin_ns, end_ns, is_cut}, 6, 6);
+}
+
+void store_left_out(struct store_tables *tables, int64_t operation, int64_t count, int64_t begin_ns, int64_t end_ns)
+{
+    store_integers(tables, STORE_LEFT_OUT, (int64_t[]){operation, count, begin_ns, end_ns}, 4, 4);
 }
 
 /* The value of a META key; empty when the spool has none. */

@@ -1,6 +1,7 @@
 #include "completion.h"
 
 #include "../record/record_completion.h"
+#include "../record/sample.h"
 
 /* A persistent request outlives its activation, and need not have been active. */
 static __attribute__((noinline)) void complete_persistent(const struct span *span, const struct batch *batch, int at,
@@ -70,7 +71,7 @@ static inline int is_over(const struct batch *batch, int at, const MPI_Status *s
 
 void complete_all(struct span *span, const struct batch *batch, int error, enum spool_ended ended)
 {
-    if (UNLIKELY(span->thread->stream.full || recorder_state == RECORDER_PAUSED))
+    if (UNLIKELY(sample_leaves_out || span->thread->stream.full || recorder_state == RECORDER_PAUSED))
         span->completed = batch_known(batch);
     completing_call_done(span, span->completed != 0);
     for (int i = 0; i < batch->count; i++) {
@@ -117,7 +118,7 @@ int first_index(const struct batch *batch, const int *reported, int count)
 void complete_some(struct span *span, const struct batch *batch, int completed, const int *indices, int first, int error,
                    enum spool_ended ended)
 {
-    if (UNLIKELY(span->thread->stream.full))
+    if (UNLIKELY(sample_leaves_out || span->thread->stream.full))
         span->completed = completed > 0 ? (unsigned)completed : 1;
     completing_call_done(span, 1);
     for (int i = 0; i < completed; i++) {

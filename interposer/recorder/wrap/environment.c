@@ -3,6 +3,7 @@
 
 #include "../inject/inject.h"
 #include "../record/processor.h"
+#include "../record/sample.h"
 #include "recorder.h"
 
 #include <pthread.h>
@@ -386,6 +387,7 @@ static void begin_finalize(struct span *span, struct thread *t, struct caller ca
     inject_stop(t);
     reach_stop(t);
     processor_define(t);
+    sample_end(t);
     span_begin(span, t, CALL_MPI_Finalize, caller, NULL);
     if (!state.open_sessions)
         spool_header()->finalize_begin = span->begin;

@@ -14,6 +14,7 @@
 #include "../record/facts.h"
 #include "../record/meter.h"
 #include "../record/record.h"
+#include "../record/sample.h"
 #include "../store/store.h"
 #include "last_rank.h"
 
@@ -102,6 +103,7 @@ static void start(struct spool_clock_pair began, int64_t began_unix_ns, const st
     owner = getpid();
     at_quick_exit(recorder_left);
     pthread_atfork(NULL, NULL, forget_in_child);
+    sample_start(text_hash(dir.job.identity, strlen(dir.job.identity)));
     facts_write(t, dir.job.identity);
     point_to_spool();
     spool_refresh_clock();

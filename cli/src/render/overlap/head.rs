@@ -63,6 +63,7 @@ fn matching_line(overlap: &Overlap) -> String {
         (matching.unmatched_receives, "receives without a send"),
         (matching.doubtful, "behind a contradiction"),
         (matching.not_followed, "to or from where nothing is known"),
+        (matching.other_end_left_out, "whose other end was only summed up"),
     ];
     for (number, what) in parts.into_iter().filter(|(number, _)| *number > 0) {
         line += &format!(", {} {what}", count(number));

@@ -51,7 +51,10 @@ fn notes(report: &Report) -> Vec<String> {
     let overlap = &report.overlap;
     let mut notes = overlap.reference.notes.clone();
     let matching = &overlap.matching;
-    let lost = matching.unmatched_sends + matching.unmatched_receives + matching.doubtful;
+    let lost = matching.unmatched_sends
+        + matching.unmatched_receives
+        + matching.doubtful
+        + matching.other_end_left_out;
     if lost + matching.not_followed > 0 {
         notes.push(format!(
             "Both sides of {} message{} are recorded, and one side only of {} sends and receives: who was late is not seen there.",

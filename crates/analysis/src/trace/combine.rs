@@ -90,6 +90,11 @@ impl<'a> Combiner<'a> {
             .iter()
             .map(|operation| self.operation(file, &info.rank, info.life, place, operation))
             .collect();
+        let mut left_out = rows.left_out;
+        for it in &mut left_out {
+            let row = &rows.operations[it.operation as usize];
+            it.comm = self.communicator(file, &info.rank, row);
+        }
         rank.endpoints = rows.endpoints;
         rank.calls = rows.calls;
         rank.other_calls = rows.other_calls;
@@ -97,6 +102,14 @@ impl<'a> Combiner<'a> {
         rank.observations = rows.observations;
         rank.presence = rows.presence;
         rank.starvation = Starvation::new(rows.starved);
+        rank.left_out = left_out;
+        rank.detail = rows.detail;
+    }
+
+    /// As lanes have it.
+    fn communicator(&mut self, file: &FileTrace, rank: &Rank, row: &FileOperation) -> Option<u32> {
+        let communicator = file.communicators.get(&row.communicator_id?)?;
+        Some(self.communicators.intern(communicator.key(rank.world)) as u32)
     }
 
     fn operation(
@@ -117,10 +130,9 @@ impl<'a> Combiner<'a> {
             _ => Direction::None,
         };
         let is_matched = row.posted_peer != Some(PROC_NULL) && is_matched(direction, row.ended);
-        let key = communicator.and_then(|communicator| {
-            let comm = self.communicators.intern(communicator.key(rank.world)) as u32;
-            LaneKey::of(comm, direction, place, peer, row.tag, mode, &name)
-        });
+        let key = self
+            .communicator(file, rank, row)
+            .and_then(|comm| LaneKey::of(comm, direction, place, peer, row.tag, mode, &name));
         let lane = key.filter(|_| is_matched).map(|key| self.lanes.intern(key) as u32);
         let is_message = matches!(direction, Direction::Send | Direction::Receive);
         Operation {
@@ -214,6 +226,12 @@ impl RankTrace {
         }
         for call in &mut self.other_calls {
             call.begin = correct(call.begin);
+        }
+        for left_out in &mut self.left_out {
+            (left_out.begin, left_out.end) = (correct(left_out.begin), correct(left_out.end));
+        }
+        for detail in &mut self.detail {
+            (detail.begin, detail.end) = (correct(detail.begin), correct(detail.end));
         }
         self.presence.map(&correct);
         self.starvation.map(&correct);

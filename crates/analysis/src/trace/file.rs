@@ -10,7 +10,7 @@ use super::operation::RequestEnd;
 use super::presence::Presence;
 use super::roster::{CommKey, Member};
 use super::row::TraceRow;
-use super::{Starvation, Starved, Threads};
+use super::{Detail, LeftOut, Starvation, Starved, Threads};
 use lapscope_data::db::{
     rows_to_scan, scan_operations, scan_rows, scan_tallies, Definitions, RowSink,
 };
@@ -80,6 +80,8 @@ pub(super) struct RankRows {
     pub posts: Vec<(i64, i64)>,
     pub presence: Presence,
     pub starved: Vec<Starved>,
+    pub left_out: Vec<LeftOut>,
+    pub detail: Vec<Detail>,
 }
 
 impl RankRows {
@@ -99,6 +101,8 @@ struct OperationPlace {
     operation: u32,
     /// A call that communicates itself.
     is_blocking: bool,
+    /// That, or one that makes a request.
+    is_endpoint: bool,
 }
 
 impl FileTrace {
@@ -129,7 +133,9 @@ impl FileTrace {
             rank.end = info.end.0;
         }
         file.read_starvation(connection)?;
+        file.read_detail(connection)?;
         let places = file.read_operations(connection, of_file)?;
+        file.read_left_out(connection, &places)?;
         if let Some(sink) = sink.as_deref_mut() {
             scan_operations(connection, sink)?;
         }
@@ -157,6 +163,8 @@ impl FileTrace {
             scan_tallies(connection, sink)?;
         }
         for rank in &mut file.ranks {
+            // of what follows nothing is known: the rank may have been in MPI at once
+            rank.inside.extend(rank.detail.iter().map(|detail| (detail.end, detail.end)));
             rank.inside.append(&mut rank.posts);
             rank.presence = Presence::new(std::mem::take(&mut rank.inside));
             rank.call_ids = Vec::new();
@@ -211,6 +219,46 @@ impl FileTrace {
         Ok(())
     }
 
+    fn read_detail(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let slots = self.slots();
+        let mut statement = connection.prepare(
+            "SELECT rank, slot, stage, begin_ns, end_ns, cut FROM detail ORDER BY rank, begin_ns",
+        )?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let detail = Detail {
+                slot: row.get(1)?,
+                stage: row.get(2)?,
+                begin: row.get(3)?,
+                end: row.get(4)?,
+                is_cut: row.get(5)?,
+            };
+            if let Some(&slot) = slots.get(&row.get(0)?) {
+                self.ranks[slot as usize].detail.push(detail);
+            }
+        }
+        Ok(())
+    }
+
+    fn read_left_out(&mut self, connection: &Connection, places: &Places) -> rusqlite::Result<()> {
+        let mut statement =
+            connection.prepare("SELECT operation_id, count, begin_ns, end_ns FROM left_out")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let is_taken =
+                |place: &OperationPlace| place.is_endpoint && self.is_wanted(place.rank as usize);
+            let Some(place) = places.get(row.get(0)?).filter(is_taken) else { continue };
+            self.ranks[place.rank as usize].left_out.push(LeftOut {
+                operation: place.operation,
+                count: row.get(1)?,
+                begin: row.get(2)?,
+                end: row.get(3)?,
+                comm: None,
+            });
+        }
+        Ok(())
+    }
+
     fn read_operations(
         &mut self,
         connection: &Connection,
@@ -248,10 +296,13 @@ impl FileTrace {
                 receive: row.get(12)?,
                 is_second_half: false,
             };
+            let call = of_file.places().call(site);
+            let is_blocking = is_blocking(call, operation.kind);
             let place = OperationPlace {
                 rank,
                 operation: operations.len() as u32,
-                is_blocking: is_blocking(of_file.places().call(site), operation.kind),
+                is_blocking,
+                is_endpoint: is_blocking || call.role == "POST",
             };
             let id = row.get(0)?;
             places.receives.extend(operation.receive.map(|receive| (id, receive)));

@@ -1,7 +1,7 @@
 //! Finds the other end of each message: within one communicator, source, destination and tag, messages do not overtake
 //! each other (MPI-4.1 3.5), so the k-th send is received by the k-th receive. Receives from any source or with any tag
 //! stand where their message came from. Where the two ends contradict each other nothing is guessed: the rest of that
-//! lane stays unmatched.
+//! lane stays unmatched. What was left out of a long run counts, too ([`super::left_out`]).
 
 use std::ops::Range;
 
@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::endpoint::NONE;
+use super::left_out::Gaps;
 use super::operation::{Direction, RequestEnd};
 use super::{RankTrace, Trace};
 use lapscope_data::model::{CallName, Mode, Needs, Rank};
@@ -91,6 +92,8 @@ pub struct Matching {
     pub doubtful: u64,
     /// Sends and receives whose peer or tag is not known, or is in another world.
     pub not_followed: u64,
+    /// Sends and receives of lanes of which a part was only summed up: their other end may have been.
+    pub other_end_left_out: u64,
     /// The lanes with most that is unmatched.
     pub examples: Vec<Unmatched>,
 }
@@ -113,11 +116,64 @@ pub struct Order {
     pub endpoints: Vec<u32>,
     /// By lane and whether they send.
     ranges: FxHashMap<(u32, bool), Range<u32>>,
+    /// Of each of `endpoints`, how many there were before it in its lane, with those that were left out; [`NONE`]: not
+    /// known. Empty where nothing was left out.
+    ordinals: Vec<u32>,
+}
+
+/// One side of a lane of messages: endpoints in the order of their posts, and their numbers where these are not 0, 1, 2 ...
+#[derive(Clone, Copy)]
+struct Side<'a> {
+    endpoints: &'a [u32],
+    ordinals: &'a [u32],
+}
+
+/// The two sides: sends at the source, receives at the destination.
+#[derive(Clone, Copy)]
+struct Sides<'a> {
+    sends: Side<'a>,
+    receives: Side<'a>,
+}
+
+impl<'a> Side<'a> {
+    fn numbered(self) -> impl Iterator<Item = (u32, u32)> + 'a {
+        let number = move |place: usize| match self.ordinals {
+            [] => place as u32,
+            known => known[place],
+        };
+        let numbered = self.endpoints.iter().enumerate();
+        numbered.map(move |(place, &it)| (number(place), it)).filter(|&(number, _)| number != NONE)
+    }
+}
+
+impl<'a> Sides<'a> {
+    /// Sends and receives of the same number, in order.
+    fn pairs(self) -> impl Iterator<Item = (u32, u32)> + 'a {
+        let mut sends = self.sends.numbered().peekable();
+        let mut receives = self.receives.numbered().peekable();
+        std::iter::from_fn(move || loop {
+            let (send, receive) = (*sends.peek()?, *receives.peek()?);
+            if send.0 <= receive.0 {
+                sends.next();
+            }
+            if receive.0 <= send.0 {
+                receives.next();
+            }
+            if send.0 == receive.0 {
+                return Some((send.1, receive.1));
+            }
+        })
+    }
 }
 
 /// Puts the endpoints of every rank in order.
-pub(super) fn orders(ranks: &[RankTrace]) -> Vec<Order> {
-    ranks.par_iter().map(order).collect()
+pub(super) fn orders(ranks: &[RankTrace], lanes: &[LaneKey]) -> Vec<Order> {
+    let all = ranks.par_iter().map(|rank| {
+        let mut order = order(rank);
+        order.number(rank, lanes);
+        order
+    });
+    all.collect()
 }
 
 fn order(rank: &RankTrace) -> Order {
@@ -162,7 +218,7 @@ fn order(rank: &RankTrace) -> Order {
         part.sort_by_key(|&index| rank.endpoints[index as usize].begin);
         ranges.insert(key, range);
     }
-    Order { endpoints, ranges }
+    Order { endpoints, ranges, ordinals: Vec::new() }
 }
 
 impl Order {
@@ -171,17 +227,43 @@ impl Order {
         self.ranges.keys().filter(|(_, is_send)| !is_send).map(|&(lane, _)| lane)
     }
 
-    /// The endpoints of a lane, in the order of their posts.
+    /// The endpoints of a lane, in the order of their posts. Of collectives those up to the first that was left out.
     pub fn of(&self, lane: u32, is_send: bool) -> &[u32] {
         let range = self.ranges.get(&(lane, is_send)).cloned().unwrap_or(0..0);
         &self.endpoints[range.start as usize..range.end as usize]
     }
+
+    fn side(&self, lane: u32, is_send: bool) -> Side<'_> {
+        let range = self.ranges.get(&(lane, is_send)).cloned().unwrap_or(0..0);
+        let ordinals = self.ordinals.get(range.start as usize..range.end as usize);
+        Side { endpoints: self.of(lane, is_send), ordinals: ordinals.unwrap_or(&[]) }
+    }
+
+    /// Numbers endpoints where some were left out.
+    fn number(&mut self, rank: &RankTrace, lanes: &[LaneKey]) {
+        if rank.left_out.is_empty() {
+            return;
+        }
+        let gaps = Gaps::of(rank);
+        self.ordinals = vec![NONE; self.endpoints.len()];
+        for (&(lane, is_send), range) in &mut self.ranges {
+            let key = &lanes[lane as usize];
+            let places = range.start as usize..range.end as usize;
+            let begins =
+                self.endpoints[places.clone()].iter().map(|&at| rank.endpoints[at as usize].begin);
+            let ordinals = &mut self.ordinals[places];
+            gaps.number(lane, key, is_send, begins, ordinals);
+            if key.is_collective {
+                let known = (0..).zip(ordinals.iter()).take_while(|(place, it)| place == *it);
+                range.end = range.start + known.count() as u32;
+            }
+        }
+    }
 }
 
-/// The two sides of a lane of messages: sends at the source, receives at the destination.
-fn sides<'a>(orders: &'a [Order], lane: u32, key: &LaneKey) -> (&'a [u32], &'a [u32]) {
-    let side = |rank: u32, is_send| orders[rank as usize].of(lane, is_send);
-    (side(key.source, true), side(key.destination, false))
+fn sides<'a>(orders: &'a [Order], lane: u32, key: &LaneKey) -> Sides<'a> {
+    let side = |rank: u32, is_send| orders[rank as usize].side(lane, is_send);
+    Sides { sends: side(key.source, true), receives: side(key.destination, false) }
 }
 
 /// Tells each end of a message of the other, by order and sizes alone.
@@ -196,16 +278,14 @@ pub(super) fn pair(ranks: &mut [RankTrace], lanes: &[LaneKey], orders: &[Order])
         })
         .collect();
     ranks.par_iter_mut().zip(orders).for_each(|(rank, order)| {
-        for (&(lane, is_send), range) in &order.ranges {
+        for &(lane, is_send) in order.ranges.keys() {
             let key = &lanes[lane as usize];
             if key.is_collective {
                 continue;
             }
-            let other = if is_send { key.destination } else { key.source };
-            let others = orders[other as usize].of(lane, !is_send);
-            let own = &order.endpoints[range.start as usize..range.end as usize];
             let count = matched[lane as usize].count as usize;
-            for (&own, &other) in own.iter().zip(others).take(count) {
+            for (send, receive) in sides(orders, lane, key).pairs().take(count) {
+                let (own, other) = if is_send { (send, receive) } else { (receive, send) };
                 rank.endpoints[own as usize].partner = other;
             }
         }
@@ -213,19 +293,23 @@ pub(super) fn pair(ranks: &mut [RankTrace], lanes: &[LaneKey], orders: &[Order])
     matched
 }
 
-fn by_size(ranks: &[RankTrace], key: &LaneKey, (sends, receives): (&[u32], &[u32])) -> Matched {
+fn by_size(ranks: &[RankTrace], key: &LaneKey, sides: Sides<'_>) -> Matched {
     let operation = |rank: u32, index: u32| {
         let rank = &ranks[rank as usize];
         &rank.operations[rank.endpoints[index as usize].operation as usize]
     };
-    let agrees = |(&send, &receive): (&u32, &u32)| {
+    let agrees = |(send, receive): (u32, u32)| {
         let (send, receive) = (operation(key.source, send), operation(key.destination, receive));
         // what a failed receive got is not known
         send.bytes == receive.bytes || [send.ended, receive.ended].contains(&RequestEnd::Failed)
     };
-    let count = sends.iter().zip(receives).take_while(|&pair| agrees(pair)).count();
-    let is_whole = count == sends.len().min(receives.len());
-    Matched { count: count as u32, contradiction: (!is_whole).then_some(Contradiction::Bytes) }
+    let mut is_whole = true;
+    let count = sides.pairs().take_while(|&pair| {
+        is_whole = agrees(pair);
+        is_whole
+    });
+    let count = count.count() as u32;
+    Matched { count, contradiction: (!is_whole).then_some(Contradiction::Bytes) }
 }
 
 /// Takes apart what the corrected clocks contradict.
@@ -247,10 +331,9 @@ pub(super) fn verify(
     });
     for (lane, key) in lanes.iter().enumerate() {
         if matched[lane].contradiction == Some(Contradiction::Time) {
-            let (sends, receives) = sides(orders, lane as u32, key);
-            let from = matched[lane].count as usize;
-            for (rank, part) in [(key.source, sends), (key.destination, receives)] {
-                for &index in part.iter().skip(from) {
+            let pairs = sides(orders, lane as u32, key).pairs();
+            for (send, receive) in pairs.skip(matched[lane].count as usize) {
+                for (rank, index) in [(key.source, send), (key.destination, receive)] {
                     ranks[rank as usize].endpoints[index as usize].partner = NONE;
                 }
             }
@@ -258,20 +341,15 @@ pub(super) fn verify(
     }
 }
 
-fn possible_in_time(
-    ranks: &[RankTrace],
-    key: &LaneKey,
-    (sends, receives): (&[u32], &[u32]),
-    matched: u32,
-) -> u32 {
-    let is_possible = |&(&send, &receive): &(&u32, &u32)| {
+fn possible_in_time(ranks: &[RankTrace], key: &LaneKey, sides: Sides<'_>, matched: u32) -> u32 {
+    let is_possible = |&(send, receive): &(u32, u32)| {
         let (source, destination) = (&ranks[key.source as usize], &ranks[key.destination as usize]);
         let sent = source.endpoints[send as usize].begin;
         let call = destination.endpoints[receive as usize].call;
         let received = destination.calls.get(call as usize).filter(|call| call.returned);
         received.map_or(true, |call| call.begin + call.duration + CLOCK_TOLERANCE >= sent)
     };
-    sends.iter().zip(receives).take(matched as usize).take_while(is_possible).count() as u32
+    sides.pairs().take(matched as usize).take_while(is_possible).count() as u32
 }
 
 /// Counts the messages that the ranks in the trace's focus sent, and what of theirs cannot be followed.
@@ -287,11 +365,16 @@ pub(super) fn count(
         if key.is_collective || !trace.is_in_focus(key.source as usize) {
             continue;
         }
-        let (sends, receives) = sides(orders, lane as u32, key);
-        let (sends, receives) = (sends.len() as u64, receives.len() as u64);
+        let Sides { sends, receives } = sides(orders, lane as u32, key);
+        let (sends, receives) = (sends.endpoints.len() as u64, receives.endpoints.len() as u64);
         let Matched { count, contradiction } = matched[lane];
         let count = u64::from(count);
         total.messages += count;
+        let is_partial = |place: u32| ranks[place as usize].info().summarized.is_some();
+        if contradiction.is_none() && (is_partial(key.source) || is_partial(key.destination)) {
+            total.other_end_left_out += sends + receives - 2 * count;
+            continue;
+        }
         if contradiction.is_some() {
             total.doubtful += sends + receives - 2 * count;
         } else {
@@ -327,6 +410,7 @@ impl Matching {
         self.unmatched_receives += other.unmatched_receives;
         self.doubtful += other.doubtful;
         self.not_followed += other.not_followed;
+        self.other_end_left_out += other.other_end_left_out;
         self.examples.extend(other.examples);
         keep_worst(&mut self.examples);
         self

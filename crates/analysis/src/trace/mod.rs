@@ -9,6 +9,7 @@ pub mod collective;
 mod combine;
 pub mod endpoint;
 mod file;
+pub mod left_out;
 #[cfg(test)]
 pub mod made_up;
 pub mod matching;
@@ -36,6 +37,7 @@ pub use collective::{Before, Meetings};
 pub use collective::{Collective, Members};
 pub use endpoint::{Call, Endpoint, Observation, OtherCall, Span, NONE};
 pub use file::Wanted;
+pub use left_out::LeftOut;
 pub use matching::Matching;
 pub use operation::{Direction, Operation, RequestEnd};
 pub use paired::Paired;
@@ -100,12 +102,29 @@ pub struct RankTrace {
     pub observations: Vec<Observation>,
     pub presence: Presence,
     pub starvation: Starvation,
+    /// Messages and collectives that were only summed up.
+    pub left_out: Vec<LeftOut>,
+    /// When rows were recorded; empty: all the time.
+    pub detail: Vec<Detail>,
     /// Host, as a number.
     pub node: u32,
     /// Moments of its epoch, of the return of MPI_Init, and of the entry of MPI_Finalize or of the last record.
     pub epoch: i64,
     pub init_end: i64,
     pub end: i64,
+}
+
+/// A slot of time in which a rank recorded rows (table `detail`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Detail {
+    pub slot: i64,
+    /// 0: from the begin of the recording on; k: drawn with probability 4^-k.
+    pub stage: u32,
+    /// Moments as those of endpoints.
+    pub begin: i64,
+    pub end: i64,
+    /// Given up before the slot's end.
+    pub is_cut: bool,
 }
 
 impl RankTrace {

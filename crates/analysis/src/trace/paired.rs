@@ -48,7 +48,7 @@ impl Paired {
         lanes: Vec<LaneKey>,
         communicators: &[(i64, i64, i64)],
     ) -> Paired {
-        let orders = matching::orders(&trace.ranks);
+        let orders = matching::orders(&trace.ranks, &lanes);
         let matched = matching::pair(&mut trace.ranks, &lanes, &orders);
         let groups = groups(communicators, &lanes, &orders);
         Paired { trace, lanes, orders, matched, groups }

@@ -145,7 +145,7 @@ fn disk(directory: &Path) -> Finding {
         );
     }
     if free_mb < 1024 {
-        let advice = "a rank's spool may take up to LAPSCOPE_MAX_MB (512 MB): less with --max-mb";
+        let advice = "a rank's spool may take up to LAPSCOPE_MAX_MB (50 MB): less with --max-mb";
         return Finding::warn(TOPIC, name, says, advice);
     }
     Finding::ok(TOPIC, name, says)

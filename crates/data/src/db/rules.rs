@@ -251,6 +251,21 @@ pub const TABLES: &[(&str, &[Column])] = &[
             ("other_cpu_ns?", Time),
         ],
     ),
+    (
+        "detail",
+        &[
+            ("rank", Rank),
+            ("slot", Count),
+            ("stage", Number),
+            ("begin_ns", Time),
+            ("end_ns", Time),
+            ("cut", Flag),
+        ],
+    ),
+    (
+        "left_out",
+        &[("operation_id", OPERATION), ("count", Count), ("begin_ns", Time), ("end_ns", Time)],
+    ),
     ("watch_left_out", &[("rank", Rank), ("reason", Text), ("buffers", Count)]),
     (
         "watch",

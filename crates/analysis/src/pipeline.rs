@@ -7,6 +7,7 @@ pub mod report;
 pub mod view;
 pub mod whatif;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,11 +27,10 @@ use crate::reach::{Known, Reach};
 use crate::trace::{Rows, Trace, WithSinks};
 use crate::wrappers::{Asked, Uses, Wrappers};
 use lapscope_data::db::{
-    find_run, for_each_file, list_files, rows_to_scan, scan, was_asked_to_watch, Census, Database,
-    DbError, NoSink, RunFiles,
+    find_run, for_each_file, list_files, rows_to_scan, scan, Census, DbError, NoSink, RunFiles,
 };
 use lapscope_data::model::Rank;
-use lapscope_data::places::{group::Grouping, Places};
+use lapscope_data::places::{group::Grouping, FilePlaces, Places};
 use lapscope_data::recovery::{recover_run, Copies};
 use lapscope_data::say;
 use lapscope_data::symbols::Symbols;
@@ -49,7 +49,9 @@ pub struct OpenRun {
     pub wrappers: Wrappers,
     /// Names frames of its places; what was looked up once is kept.
     pub symbols: Symbols,
-    /// Of all files, and what makes a site in them; `None`: they were not read yet.
+    /// Those of all files, until they are numbered.
+    unnumbered: Vec<(PathBuf, FilePlaces)>,
+    /// Of all files, and what makes a site in them; `None`: they were not numbered yet.
     places: Arc<Places>,
     grouping: Option<Grouping>,
     pub resources: Resources,
@@ -82,11 +84,12 @@ impl OpenRun {
             let why = in_short(&not_recovered);
             anyhow::bail!("{}: no data yet: {}", files.root.display(), why.join("; "));
         }
-        let mut census = Census::take(&files.databases);
+        let (mut census, unnumbered) = Census::take_with(&files.databases, FilePlaces::read);
         if census.files.is_empty() {
             return Err(census.failed.swap_remove(0).into());
         }
         files.databases.clone_from(&census.files);
+        let unnumbered = files.databases.iter().cloned().zip(unnumbered).collect();
         Ok(OpenRun {
             files,
             census,
@@ -94,6 +97,7 @@ impl OpenRun {
             in_part: Vec::new(),
             wrappers: Wrappers::default(),
             symbols: Symbols::default(),
+            unnumbered,
             places: Arc::default(),
             grouping: None,
             resources: Resources::default(),
@@ -107,7 +111,7 @@ impl OpenRun {
     /// # Errors
     /// No file could be read.
     pub fn find_wrappers(&mut self, typed: &[String]) -> Result<()> {
-        self.read_places()?;
+        self.number_places();
         let asked = Asked::new(typed);
         self.wrappers = Wrappers::find(&Uses::from(&*self.places), &asked, &mut self.symbols);
         for name in asked.names.iter().filter(|name| !self.wrappers.has(name)) {
@@ -117,16 +121,17 @@ impl OpenRun {
     }
 
     /// Once.
-    fn read_places(&mut self) -> Result<()> {
+    fn number_places(&mut self) {
         if self.grouping.is_some() {
-            return Ok(());
+            return;
         }
-        let (places, failed) = Places::read(&self.files.databases)?;
-        self.leave_out(failed)?;
+        let files: HashSet<&PathBuf> = self.files.databases.iter().collect();
+        let mut read = std::mem::take(&mut self.unnumbered);
+        read.retain(|(path, _)| files.contains(path));
+        let places = Places::number_files(read);
         self.symbols = Symbols::new(places.modules.clone());
         self.places = Arc::new(places);
         self.grouping = Some(Grouping::Address);
-        Ok(())
     }
 
     /// The places of the run. Its call sites get their numbers when they are first wanted otherwise than by their addresses.
@@ -134,7 +139,7 @@ impl OpenRun {
     /// # Errors
     /// No file could be read.
     pub fn places(&mut self, grouping: Grouping) -> Result<Arc<Places>> {
-        self.read_places()?;
+        self.number_places();
         if self.grouping == Some(Grouping::Address) {
             let places = Arc::make_mut(&mut self.places);
             let Places { paths, modules, .. } = places;
@@ -258,9 +263,9 @@ impl OpenRun {
         const NOT_READ: &str = "what was injected is not read";
         match self.places(Grouping::Line) {
             Ok(places) => {
-                let databases = &self.files.databases;
+                let databases = self.census.asked_to_inject();
                 let (injection, failed) =
-                    Injection::of_run(databases, ranks, &places, &mut self.symbols);
+                    Injection::of_run(&databases, ranks, &places, &mut self.symbols);
                 self.read_in_part(NOT_READ, failed);
                 injection
             }
@@ -275,19 +280,15 @@ impl OpenRun {
     /// Says what posts and waits of these ranks, or of all, could be moved, where buffers were watched. As
     /// [`OpenRun::injection`].
     pub fn reach(&mut self, ranks: &[Rank], known: Known<'_>) -> Option<Reach> {
-        let databases = &self.files.databases;
-        let (reach, failed) = Reach::of_run(databases, ranks, known, &mut self.symbols);
+        let databases = self.census.asked_to_watch();
+        let (reach, failed) = Reach::of_run(&databases, ranks, known, &mut self.symbols);
         self.read_in_part("what was watched is not read", failed);
         reach
     }
 
     /// Has it among the problems that buffers were watched, and that this is not looked at in parts.
     pub fn reach_left_out(&mut self) -> Option<Reach> {
-        let was_watched = |path: &PathBuf| {
-            let database = Database::open(path).ok()?;
-            was_asked_to_watch(&database).ok()
-        };
-        if self.files.databases.iter().any(|path| was_watched(path) == Some(true)) {
+        if !self.census.asked_to_watch().is_empty() {
             let message = "what was watched is left out: the run is looked at in parts; more --memory looks at all of it at once";
             self.in_part.push(Problem::new(ProblemKind::NotWatched, message, vec![]));
         }

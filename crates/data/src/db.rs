@@ -120,38 +120,51 @@ impl Database {
     /// # Errors
     /// [`DbError`] naming the file: not found, not ours, of another format, or damaged.
     pub fn open(path: &Path) -> Result<Database, DbError> {
-        let bytes = check_header(path)?;
+        let header = read_header(path)?;
+        header.check(path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags_and_vfs(path, flags, store::vfs())
             .map_err(DbError::reading(path))?;
         guard(&connection).map_err(DbError::reading(path))?;
-        guard::limit_work(&connection, bytes);
-        let pragma = |name: &str| -> rusqlite::Result<i64> {
-            connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
-        };
-        let application_id = pragma("application_id").map_err(DbError::reading(path))?;
-        let found = pragma("user_version").map_err(DbError::reading(path))?;
-        if application_id != APPLICATION_ID {
-            return Err(DbError::NotLapscope(path.into()));
+        guard::limit_work(&connection, header.bytes);
+        // Each statement of its own would lock the file and look for its journal: most of what a small file costs.
+        connection.execute_batch("BEGIN").map_err(DbError::reading(path))?;
+        let database = Database { path: path.into(), connection };
+        guard::only_tables(&database)?;
+        Ok(database)
+    }
+}
+
+/// What the first page of a file says of it (<https://sqlite.org/fileformat2.html#the_database_header>).
+struct Header {
+    /// Of the whole file.
+    bytes: u64,
+    application_id: i64,
+    user_version: i64,
+}
+
+impl Header {
+    fn check(&self, path: &Path) -> Result<(), DbError> {
+        let (path, found) = (path.into(), self.user_version);
+        if self.application_id != APPLICATION_ID {
+            return Err(DbError::NotLapscope(path));
         }
         match found.cmp(&USER_VERSION) {
-            std::cmp::Ordering::Less => Err(DbError::Older { path: path.into(), found }),
-            std::cmp::Ordering::Greater => Err(DbError::Newer { path: path.into(), found }),
-            std::cmp::Ordering::Equal => {
-                let database = Database { path: path.into(), connection };
-                guard::only_tables(&database)?;
-                Ok(database)
-            }
+            std::cmp::Ordering::Less => Err(DbError::Older { path, found }),
+            std::cmp::Ordering::Greater => Err(DbError::Newer { path, found }),
+            std::cmp::Ordering::Equal => Ok(()),
         }
     }
 }
 
 /// SQLite opens anything and complains at the first query, and an empty file is to it an empty database. A FIFO would hold
-/// it for ever, also one with the name of the file's journal. Returns the file's size.
-fn check_header(path: &Path) -> Result<u64, DbError> {
+/// it for ever, also one with the name of the file's journal.
+fn read_header(path: &Path) -> Result<Header, DbError> {
     use std::io::{ErrorKind, Read};
+    const BYTES: usize = 100;
+    const USER_VERSION_AT: usize = 60;
+    const APPLICATION_ID_AT: usize = 68;
     let io = |source| DbError::Io { path: path.into(), source };
-    let mut magic = [0u8; 16];
     let mut file = crate::files::open_regular(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => DbError::NotFound(path.into()),
         ErrorKind::InvalidInput => DbError::NotRegular(path.into()),
@@ -165,16 +178,22 @@ fn check_header(path: &Path) -> Result<u64, DbError> {
             return Err(DbError::NotRegular(beside));
         }
     }
-    match file.read_exact(&mut magic) {
-        Ok(()) if &magic == b"SQLite format 3\0" => {
-            file.metadata().map(|facts| facts.len()).map_err(io)
-        }
-        Ok(()) => Err(DbError::NotLapscope(path.into())),
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-            Err(DbError::NotLapscope(path.into()))
-        }
-        Err(error) => Err(io(error)),
+    let mut header = [0u8; BYTES];
+    match file.read_exact(&mut header) {
+        Ok(()) if header.starts_with(b"SQLite format 3\0") => {}
+        Err(error) if error.kind() != ErrorKind::UnexpectedEof => return Err(io(error)),
+        _ => return Err(DbError::NotLapscope(path.into())),
     }
+    let number = |at: usize| {
+        let mut bytes = [0u8; 4];
+        bytes.copy_from_slice(&header[at..at + 4]);
+        i64::from(i32::from_be_bytes(bytes))
+    };
+    Ok(Header {
+        bytes: file.metadata().map_err(io)?.len(),
+        application_id: number(APPLICATION_ID_AT),
+        user_version: number(USER_VERSION_AT),
+    })
 }
 
 /// The answers for the files that could be read, in the order of the files, and why the others could not.

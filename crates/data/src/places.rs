@@ -14,6 +14,8 @@ use rustc_hash::FxHashMap;
 
 use crate::model::{site_frame, CallName, CallPath, Frame, Module};
 
+pub use read::FilePlaces;
+
 /// Of a call whose name its file does not have.
 fn unknown_call(id: i64) -> CallName {
     CallName::unknown(format!("call {id}"))

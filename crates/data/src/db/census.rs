@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use rusqlite::Row;
+
 use super::{check, rows_to_scan, side_by_side, Database, DbError, Definitions};
 use crate::model::{Rank, RankInfo};
 
@@ -15,22 +17,50 @@ pub struct Census {
     pub ranks: Vec<Vec<RankInfo>>,
     /// Of calls and requests in all of them, about.
     pub rows: u64,
+    asked: Vec<Asked>,
     pub failed: Vec<DbError>,
+}
+
+/// What ranks of a file were asked to do besides recording.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    to_inject: bool,
+    to_watch: bool,
+}
+
+impl Asked {
+    fn read(database: &Database) -> rusqlite::Result<Asked> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM injector), EXISTS (SELECT 1 FROM watcher)";
+        let read = |row: &Row<'_>| Ok(Asked { to_inject: row.get(0)?, to_watch: row.get(1)? });
+        database.connection.query_row(sql, [], read)
+    }
 }
 
 impl Census {
     /// Opens every file and checks all but the rows of its big tables, which are checked as they are read. A rank counts
     /// once: a file with one that an earlier file has is left out.
     pub fn take(files: &[PathBuf]) -> Census {
+        Census::take_with(files, |_| Ok(())).0
+    }
+
+    /// As [`Census::take`], and what `more` makes of each file while it is open: of those of [`Census::files`], in their order.
+    /// To open a file takes as long as to read some thousand rows of it.
+    pub fn take_with<T: Send>(
+        files: &[PathBuf],
+        more: impl Fn(&Database) -> Result<T, DbError> + Sync,
+    ) -> (Census, Vec<T>) {
         let (read, failed) = side_by_side(files, |path| {
             let database = Database::open(path)?;
             check::small_tables(&database.connection).map_err(DbError::reading(path))?;
             let rows = rows_to_scan(&database.connection).map_err(DbError::reading(path))?;
-            Ok((path.to_path_buf(), rows, Definitions::read_ranks(&database)?))
+            let asked = Asked::read(&database).map_err(DbError::reading(path))?;
+            let ranks = Definitions::read_ranks(&database)?;
+            Ok((path.to_path_buf(), rows, asked, ranks, more(&database)?))
         });
         let mut census = Census { failed, ..Census::default() };
+        let mut all = Vec::new();
         let mut known: HashMap<(Rank, i64), PathBuf> = HashMap::new();
-        for (path, rows, ranks) in read {
+        for (path, rows, asked, ranks, more) in read {
             let keys = || ranks.iter().map(|info| (info.rank, info.life));
             let twice = keys().find_map(|key| known.get(&key).map(|first| (key.0, first.clone())));
             match twice {
@@ -41,11 +71,13 @@ impl Census {
                     known.extend(keys().map(|key| (key, path.clone())));
                     census.rows += rows;
                     census.files.push(path);
+                    census.asked.push(asked);
+                    all.push(more);
                     census.ranks.push(ranks);
                 }
             }
         }
-        census
+        (census, all)
     }
 
     /// Leaves out files that turned out to be unreadable later.
@@ -57,6 +89,23 @@ impl Census {
         self.files.retain(|_| *of_files.next().unwrap_or(&true));
         let mut of_ranks = keep.iter();
         self.ranks.retain(|_| *of_ranks.next().unwrap_or(&true));
+        let mut of_asked = keep.iter();
+        self.asked.retain(|_| *of_asked.next().unwrap_or(&true));
+    }
+
+    /// Files in which a rank was asked to inject tests.
+    pub fn asked_to_inject(&self) -> Vec<PathBuf> {
+        self.files_that(|asked| asked.to_inject)
+    }
+
+    /// Files in which a rank was asked to watch buffers.
+    pub fn asked_to_watch(&self) -> Vec<PathBuf> {
+        self.files_that(|asked| asked.to_watch)
+    }
+
+    fn files_that(&self, was_asked: impl Fn(&Asked) -> bool) -> Vec<PathBuf> {
+        let files = self.files.iter().zip(&self.asked).filter(|(_, asked)| was_asked(asked));
+        files.map(|(path, _)| path.clone()).collect()
     }
 
     /// All ranks of the files.

@@ -10,8 +10,9 @@ use super::{unknown_call, CallPathId, FileIds, InstructionId, Interner, Places, 
 use crate::db::{collect, side_by_side, Database, DbError};
 use crate::model::{CallName, CallPath, Frame, Module, Text};
 
-/// What a file has, by its own ids.
-struct FilePlaces {
+/// What a file has, by its own ids: to be numbered with those of the other files of the run.
+#[derive(Debug)]
+pub struct FilePlaces {
     calls: HashMap<i64, CallName>,
     /// Frames of `paths` index into this.
     modules: Vec<Module>,
@@ -29,9 +30,7 @@ impl Places {
     /// No file could be read.
     pub fn read(databases: &[PathBuf]) -> Result<(Places, Vec<DbError>), DbError> {
         let (read, mut failed) = side_by_side(databases, |path| {
-            let database = Database::open(path)?;
-            let places = read_file(&database).map_err(DbError::reading(path))?;
-            Ok((path.to_path_buf(), places))
+            Ok((path.to_path_buf(), FilePlaces::read(&Database::open(path)?)?))
         });
         if read.is_empty() && !failed.is_empty() {
             return Err(failed.swap_remove(0));
@@ -60,7 +59,8 @@ impl Places {
         (places, sites)
     }
 
-    fn number_files(files: Vec<(PathBuf, FilePlaces)>) -> Places {
+    /// The places of all files of a run, each address a site.
+    pub fn number_files(files: impl IntoIterator<Item = (PathBuf, FilePlaces)>) -> Places {
         let (mut calls, mut modules) = (Interner::default(), Interner::default());
         let (mut paths, mut instructions) = (Interner::default(), Interner::default());
         let mut places = Places::default();
@@ -99,6 +99,16 @@ fn renumber(path: &CallPath, of_file: &[Module], modules: &mut Interner<Module>)
         Frame { module, ..*frame }
     });
     CallPath { frames: frames.collect(), truncated: path.truncated, caller: None }
+}
+
+impl FilePlaces {
+    /// Reads those of an open file.
+    ///
+    /// # Errors
+    /// [`DbError`] naming the file.
+    pub fn read(database: &Database) -> Result<FilePlaces, DbError> {
+        read_file(database).map_err(DbError::reading(&database.path))
+    }
 }
 
 fn read_file(database: &Database) -> rusqlite::Result<FilePlaces> {

@@ -189,7 +189,7 @@ impl OpenRun {
     /// No file could be read.
     pub fn sum(&mut self, grouping: Grouping) -> Result<RunSums> {
         let places = self.places(grouping)?;
-        let progress = Progress::default();
+        let progress = Progress::of_files(self.files.databases.len());
         let per_file = for_each_file(&self.files.databases, |database, definitions| {
             let of_file = places.of_file(&database.path);
             let mut aggregator = Aggregator::new(of_file, &definitions);
@@ -213,7 +213,7 @@ impl OpenRun {
     pub fn sum_and_trace(&mut self) -> Result<(RunSums, Trace)> {
         let places = self.places(Grouping::Line)?;
         let read = {
-            let progress = Progress::default();
+            let progress = Progress::of_files(self.files.databases.len());
             let told = |rows| follow(&progress, rows);
             Trace::read_with(&self.files.databases, &places, Some(Aggregator::new), &told)?
         };
@@ -229,7 +229,7 @@ impl OpenRun {
     pub fn trace(&mut self, ranks: &[Rank], grouping: Grouping) -> Result<Trace> {
         let places = self.places(grouping)?;
         let WithSinks { trace, failed, .. } = {
-            let progress = Progress::default();
+            let progress = Progress::of_files(self.files.databases.len());
             let told = |rows| follow(&progress, rows);
             Trace::read_with::<NoSink>(&self.files.databases, &places, None, &told)?
         };

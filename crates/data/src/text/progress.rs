@@ -12,6 +12,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 pub struct Progress {
     /// What is being done.
     doing: &'static str,
+    /// So many announcements are expected; 0: not known.
+    announcements: u64,
+    announced: AtomicU64,
     total: AtomicU64,
     done: AtomicU64,
     started: Instant,
@@ -31,6 +34,8 @@ impl Progress {
     pub fn of(doing: &'static str) -> Progress {
         Progress {
             doing,
+            announcements: 0,
+            announced: AtomicU64::new(0),
             total: AtomicU64::new(0),
             done: AtomicU64::new(0),
             started: Instant::now(),
@@ -39,11 +44,32 @@ impl Progress {
         }
     }
 
+    /// Of rows of so many files, each of which says what it has when its turn comes: until the last has, the others are taken to
+    /// be as large.
+    pub fn of_files(files: usize) -> Progress {
+        let mut progress = Progress::default();
+        progress.announcements = files as u64;
+        progress
+    }
+
     /// There are `rows` more.
     pub fn expect(&self, rows: u64) {
-        let total = self.total.fetch_add(rows, Ordering::Relaxed) + rows;
+        self.total.fetch_add(rows, Ordering::Relaxed);
+        self.announced.fetch_add(1, Ordering::Relaxed);
         if let Some(bar) = self.bar.get() {
-            bar.set_length(total);
+            bar.set_length(self.all());
+        }
+    }
+
+    /// Rows in all, as far as is known.
+    fn all(&self) -> u64 {
+        let total = self.total.load(Ordering::Relaxed);
+        let announced = self.announced.load(Ordering::Relaxed);
+        match self.announcements {
+            all if all > announced && announced > 0 => {
+                (u128::from(total) * u128::from(all) / u128::from(announced)) as u64
+            }
+            _ => total,
         }
     }
 
@@ -56,7 +82,7 @@ impl Progress {
         let bar = self.bar.get_or_init(|| {
             let template = format!("{} {{bar:40}} {{percent}} % {{eta}}", self.doing);
             let style = ProgressStyle::with_template(&template);
-            ProgressBar::new(self.total.load(Ordering::Relaxed))
+            ProgressBar::new(self.all())
                 .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
         });
         bar.set_position(done);
@@ -68,5 +94,25 @@ impl Drop for Progress {
         if let Some(bar) = self.bar.get() {
             bar.finish_and_clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_have_not_said_are_as_large_as_those_that_have() {
+        let progress = Progress::of_files(10);
+        assert_eq!(progress.all(), 0);
+        progress.expect(100);
+        assert_eq!(progress.all(), 1_000);
+        progress.expect(300);
+        assert_eq!(progress.all(), 2_000);
+        (2..10).for_each(|_| progress.expect(100));
+        assert_eq!(progress.all(), 1_200, "what they said, in the end");
+        let unknown = Progress::default();
+        unknown.expect(7);
+        assert_eq!(unknown.all(), 7);
     }
 }

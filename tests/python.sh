@@ -14,7 +14,7 @@ pip() { "$python" -m pip --disable-pip-version-check --quiet "$@" >>"$log" 2>&1 
 
 # Requirements are looked at again when they have changed; the package itself is always the present one.
 environment() {
-    extras=test${LAPSCOPE_TEST_ALL:+,spark} # Spark is 400 MB, and needs Java
+    extras=dask,test${LAPSCOPE_TEST_ALL:+,spark} # Spark is 400 MB, and needs Java
     wanted="$extras $(cksum <python/pyproject.toml)"
     if [ "$(cat "$directory/ready" 2>/dev/null)" != "$wanted" ]; then
         rm -rf "$directory"

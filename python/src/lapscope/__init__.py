@@ -5,8 +5,21 @@
 ...     print(run.messages().num_rows, run.report()["summary"])
 """
 
+from typing import TYPE_CHECKING, Any
+
 from .command import Command
 from .errors import CommandNotFound, Error, RunError
-from .run import Run, open
+
+if TYPE_CHECKING:
+    from .run import Run, open
 
 __all__ = ["Command", "CommandNotFound", "Error", "Run", "RunError", "open"]
+
+
+def __getattr__(name: str) -> Any:
+    """What needs Arrow is looked for when it is used: each of an engine's workers imports this package, and none needs Arrow."""
+    if name in ("Run", "open"):
+        from . import run
+
+        return getattr(run, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

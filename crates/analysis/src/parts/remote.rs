@@ -93,7 +93,7 @@ impl Remote {
         let own = std::env::current_exe().context("where this program is cannot be said")?;
         let mut child = Command::new(&python)
             .args(["-m", "lapscope.engine", "--scheduler", &scheduler, "--run"])
-            .arg(std::fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf()))
+            .arg(root) // relative as the paths of its files are, which workers look for from the same directory
             .arg("--lapscope")
             .arg(own)
             .stdin(Stdio::piped())
@@ -208,6 +208,29 @@ pub fn places_of(text: &str) -> Result<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const DOCUMENT: &str = include_str!("../../../../docs/parts.md");
+
+    /// Names of an enumeration's values, as reading none of them tells.
+    fn names<T: serde::de::DeserializeOwned + std::fmt::Debug>() -> Vec<String> {
+        let error = ciborium::Value::Text("none".to_owned()).deserialized::<T>().unwrap_err();
+        let said = error.to_string();
+        let (_, expected) = said.split_once("expected one of ").unwrap();
+        expected.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_document_lists_stages_partial_results_and_the_format() {
+        let rows = DOCUMENT
+            .lines()
+            .filter(|line| line.starts_with("| `") && line.matches('|').count() == 4);
+        let stages: Vec<&str> = rows.map(|row| row.split('`').nth(1).unwrap()).collect();
+        assert_eq!(names::<crate::parts::Stage>(), stages);
+        let mut partials = names::<Partial>();
+        assert_eq!(partials.pop().as_deref(), Some("Unreadable"));
+        assert_eq!(partials, stages);
+        assert!(DOCUMENT.contains(&format!("| `format` | {}. ", wire::FORMAT)));
+    }
 
     #[test]
     fn places_are_named_as_ranges() {

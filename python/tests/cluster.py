@@ -23,10 +23,23 @@ class Cluster:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._processes: List[subprocess.Popen[bytes]] = []
-        self._file = directory / "scheduler.json"
-        self._start("dask_scheduler", ["--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self._file)])
-        until(self._file.exists)
-        self.address = str(json.loads(self._file.read_text())["address"])
+        self.address = ""
+
+    def begin(self) -> None:
+        file = self.directory / "scheduler.json"
+        self._start("dask_scheduler", ["--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file)])
+
+        def is_told() -> bool:
+            with contextlib.suppress(OSError, ValueError):
+                self.address = str(json.loads(file.read_text())["address"])
+            return bool(self.address)
+
+        until(is_told)
+
+    def await_workers(self, count: int) -> None:
+        awaits = "import sys, distributed; distributed.Client(sys.argv[1]).wait_for_workers(int(sys.argv[2]))"
+        line = [sys.executable, "-c", awaits, self.address, str(count)]
+        subprocess.run(line, capture_output=True, timeout=PATIENCE, check=True)
 
     @property
     def engine(self) -> str:
@@ -69,6 +82,7 @@ class Cluster:
 def started(directory: Path, workers: int) -> Iterator[Cluster]:
     cluster = Cluster(directory)
     try:
+        cluster.begin()
         for _ in range(workers):
             cluster.worker()
         yield cluster

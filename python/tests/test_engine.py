@@ -23,15 +23,8 @@ thorough = pytest.mark.skipif("LAPSCOPE_TEST_ALL" not in os.environ, reason="LEF
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with started(tmp_path_factory.mktemp("dask"), workers=2) as cluster:
-        until(lambda: said_workers(cluster) == 2)
+        cluster.await_workers(2)
         yield cluster
-
-
-def said_workers(cluster: Cluster) -> int:
-    """How many workers the scheduler has."""
-    count = "import sys, distributed; print(len(distributed.Client(sys.argv[1]).nthreads()))"
-    line = [sys.executable, "-c", count, cluster.address]
-    return int(subprocess.run(line, capture_output=True, timeout=PATIENCE, check=True).stdout)
 
 
 def same(command: str, path: Path, engine: str, parts: int) -> None:
@@ -79,7 +72,7 @@ def test_a_worker_that_is_killed_changes_nothing(tmp_path: Path, path: Path) -> 
     plain = lapscope("overlap", path, "--format", "json")
     with started(tmp_path, workers=1) as cluster:
         nanny = cluster.worker()
-        until(lambda: said_workers(cluster) == 2)
+        cluster.await_workers(2)
         line = [os.environ["LAPSCOPE_BIN"], "overlap", str(path), "--format", "json", "--parts", "8"]
         asked = subprocess.Popen(
             [*line, "--engine", cluster.engine], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
@@ -126,7 +119,7 @@ def test_a_worker_that_does_not_see_the_run_is_named(tmp_path: Path, path: Path)
         pytest.skip("NOT TESTED: a worker that does not see the run: this user has no mount namespaces")
     with started(tmp_path, workers=1) as cluster:
         cluster.worker(under=hides)
-        until(lambda: said_workers(cluster) == 2)
+        cluster.await_workers(2)
         asked = lapscope("overlap", path, "--engine", cluster.engine)
     assert asked.returncode != 0 and asked.stdout == b""
     assert f"sees other files: {path} has 0 databases there, 8 here".encode() in asked.stderr

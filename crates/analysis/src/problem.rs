@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::combine::RankSums;
 use super::pending::{find_outside, group_places, PendingItem, PlaceGroup, What};
 use super::starved::starved;
-use lapscope_data::db::DbError;
+use lapscope_data::db::{DbError, USER_VERSION};
 use lapscope_data::model::{Ended, Full, Module, Nanos, Rank, RankInfo};
 use lapscope_data::symbols::ModuleTrouble;
 use lapscope_data::text::ranks::in_words as ranks_in_words;
@@ -106,10 +106,7 @@ pub fn find_problems_of(
     failed: &[DbError],
     pending: &[PendingItem],
 ) -> Vec<Problem> {
-    let mut problems: Vec<Problem> = failed
-        .iter()
-        .map(|error| Problem::new(ProblemKind::DamagedFile, format!("not read: {error}"), vec![]))
-        .collect();
+    let mut problems = not_read(failed);
     problems.extend(starved(ranks).map(|said| Problem::new(ProblemKind::Starved, said, vec![])));
     problems.extend(missing_ranks(ranks));
     problems.extend(unrecorded_children(ranks));
@@ -118,6 +115,40 @@ pub fn find_problems_of(
     problems.extend(pending_after_finalize(ranks, pending));
     problems.extend(incomplete_records(ranks));
     problems
+}
+
+/// Files of another format are one problem for each format, as all of them are where two lapscopes have written into one run.
+fn not_read(failed: &[DbError]) -> Vec<Problem> {
+    let mut of_formats: BTreeMap<i64, Vec<&DbError>> = BTreeMap::new();
+    let mut messages = Vec::new();
+    for error in failed {
+        match error.other_format() {
+            Some(format) => of_formats.entry(format).or_default().push(error),
+            None => messages.push(format!("not read: {error}")),
+        }
+    }
+    messages.extend(of_formats.into_iter().map(|(format, files)| match files.as_slice() {
+        [one] => format!("not read: {one}"),
+        files => of_other_format(format, files),
+    }));
+    let problem = |message| Problem::new(ProblemKind::DamagedFile, message, vec![]);
+    messages.into_iter().map(problem).collect()
+}
+
+fn of_other_format(format: i64, files: &[&DbError]) -> String {
+    const NAMED: usize = 16;
+    let names = files.iter().filter_map(|error| error.path());
+    let names: Vec<String> = names.take(NAMED).map(|path| path.display().to_string()).collect();
+    let more = match files.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "not read: {} files of format {format}, where this lapscope reads format {USER_VERSION}: two versions of lapscope have \
+         written into this run. Read these with the one that recorded them, or record the run again: {}{more}",
+        files.len(),
+        names.join(", ")
+    )
 }
 
 fn missing_ranks(ranks: &[&RankInfo]) -> Option<Problem> {

@@ -85,6 +85,14 @@ impl DbError {
         }
     }
 
+    /// The format of a file that another lapscope has written.
+    pub fn other_format(&self) -> Option<i64> {
+        match self {
+            DbError::Newer { found, .. } | DbError::Older { found, .. } => Some(*found),
+            _ => None,
+        }
+    }
+
     /// The file that could not be read; `None` where it is not about one.
     pub fn path(&self) -> Option<&Path> {
         match self {

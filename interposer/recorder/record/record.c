@@ -18,7 +18,8 @@ void record_lost(void)
 static const struct message no_message = {.kind = SPOOL_OTHER, .peer = SPOOL_NO_PEER, .tag = SPOOL_NO_TAG};
 static const struct exchange no_exchange = {&no_message, &no_message};
 
-static inline struct operation *exchange_operation(struct span *span, struct operation **last, const struct exchange *exchange)
+static inline ALWAYS_INLINE struct operation *exchange_operation(struct span *span, struct operation **last,
+                                                                 const struct exchange *exchange)
 {
     const struct comm *comm = exchange == &no_exchange ? NULL : comm_of_message(span->thread, exchange->posted);
     return operation_of(span->thread, last, span->call, span->site->path, comm, exchange->posted, exchange->actual);
@@ -125,7 +126,7 @@ static __attribute__((noinline)) void leave_call_out(struct span *span, const st
         leave_out_half(span, &span->site->last_receive, receive);
 }
 
-static inline void put_call(struct span *span, unsigned char *at, const struct operation *operation,
+static inline ALWAYS_INLINE void put_call(struct span *span, unsigned char *at, const struct operation *operation,
                             const struct operation *receiving)
 {
     struct spool_stream *stream = &span->thread->stream;

@@ -1,6 +1,5 @@
 //! Reads the ranks of a part.
 
-use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use super::partial::{Known, Partial, Question, Stage};
 use super::survey::Survey;
 use crate::aggregate::{Aggregator, FileSums};
 use crate::measures::MeasureSums;
-use crate::trace::{Matching, Paired, Trace};
+use crate::trace::{Cache, Matching, Paired, Trace};
 use lapscope_data::db::{for_each_file, scan, DbError, PerFile};
 use lapscope_data::places::Places;
 
@@ -19,6 +18,9 @@ use lapscope_data::places::Places;
 pub struct Run {
     pub survey: Arc<Survey>,
     pub places: Arc<Places>,
+    /// Where this process keeps what it has read.
+    #[serde(skip)]
+    pub cache: Option<Arc<Cache>>,
 }
 
 impl Run {
@@ -49,12 +51,9 @@ impl Run {
 
     /// Ranks with those that they have to be read with; why files could not be read.
     fn load(&self, focus: &[u32]) -> Result<Paired, Vec<DbError>> {
-        let by_file = self.survey.by_file(&self.survey.with_others(focus));
-        let files: Vec<PathBuf> =
-            by_file.keys().map(|&file| self.survey.files[file as usize].clone()).collect();
-        let wanted: HashSet<_> = by_file.into_values().flatten().collect();
-        let (roster, places) = (&self.survey.roster, &self.places);
-        let read = Paired::read(&files, places, (roster, &wanted), Some(focus));
+        let files = self.survey.by_file(&self.survey.with_others(focus));
+        let of_run = (&self.survey.roster, &self.places);
+        let read = Paired::read(&files, of_run, focus, self.cache.as_deref());
         read.map_err(|error| vec![error]).and_then(|(part, failed)| match failed.is_empty() {
             true => Ok(part),
             false => Err(failed),

@@ -45,12 +45,29 @@ pub struct Question {
     pub known: Known,
 }
 
+/// Of collectives and messages.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Found {
+    pub meetings: Meetings,
+    pub matching: Matching,
+}
+
+impl Found {
+    fn merge(self, other: Found) -> Found {
+        Found {
+            meetings: self.meetings.merge(other.meetings),
+            matching: self.matching.merge(other.matching),
+        }
+    }
+}
+
 /// What some ranks answer.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Partial {
     Sums(Vec<(Definitions, FileSums)>),
-    Clocks(clock::Evidence),
-    Meetings(Meetings, Matching),
+    /// With what the next stage asks, where all ranks are on one node: as a rule that is one clock.
+    Clocks(clock::Evidence, Option<Box<Found>>),
+    Meetings(Box<Found>),
     Samples(Samples),
     Thresholds(Evidence),
     Overlap(Box<Measured>, Gathered),
@@ -62,12 +79,21 @@ impl Question {
     /// What the ranks in the focus of `part` answer.
     pub fn ask(&self, mut part: Paired) -> Partial {
         let Known { clocks, meetings, reference, eager } = &self.known;
+        let found = |part: &Paired| {
+            Box::new(Found { meetings: part.meetings(), matching: part.matching() })
+        };
         if let Stage::Clocks { split } = &self.stage {
-            return Partial::Clocks(part.clock_evidence(split));
+            let evidence = part.clock_evidence(split);
+            let is_one = part.is_on_one_node() && split.is_empty();
+            let found = is_one.then(|| {
+                part.set_clocks(clocks);
+                found(&part)
+            });
+            return Partial::Clocks(evidence, found);
         }
         part.set_clocks(clocks);
         if let Stage::Meetings = self.stage {
-            return Partial::Meetings(part.meetings(), part.matching());
+            return Partial::Meetings(found(&part));
         }
         let trace = part.finish(meetings, Matching::default());
         let is_nothing = &|_| ();
@@ -106,9 +132,12 @@ impl Partial {
                 a.extend(b);
                 Partial::Sums(a)
             }
-            (Partial::Clocks(a), Partial::Clocks(b)) => Partial::Clocks(a.merge(b)),
-            (Partial::Meetings(a, c), Partial::Meetings(b, d)) => {
-                Partial::Meetings(a.merge(b), c.merge(d))
+            (Partial::Clocks(a, c), Partial::Clocks(b, d)) => {
+                let found = c.zip(d).map(|(c, d)| Box::new(c.merge(*d)));
+                Partial::Clocks(a.merge(b), found)
+            }
+            (Partial::Meetings(a), Partial::Meetings(b)) => {
+                Partial::Meetings(Box::new(a.merge(*b)))
             }
             (Partial::Samples(a), Partial::Samples(b)) => Partial::Samples(a.merge(b)),
             (Partial::Thresholds(a), Partial::Thresholds(b)) => Partial::Thresholds(a.merge(b)),

@@ -11,7 +11,7 @@ use crate::trace::collective::nearest;
 use crate::trace::roster::{CommKey, Member};
 use crate::trace::{Roster, Starvation, Starved};
 use lapscope_data::db::{for_each_file, rows_to_scan, DbError, Definitions, PerFile};
-use lapscope_data::model::{Rank, RankInfo};
+use lapscope_data::model::RankInfo;
 
 /// All ranks of a run. Places are those of the [`Roster`].
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -93,15 +93,13 @@ impl Survey {
         wanted
     }
 
-    /// Ranks that are to be read, by file.
-    pub fn by_file(&self, places: &BTreeSet<u32>) -> BTreeMap<u32, Vec<(Rank, i64)>> {
-        let mut files: BTreeMap<u32, Vec<(Rank, i64)>> = BTreeMap::new();
+    /// Files with the places of those of their ranks that are to be read.
+    pub fn by_file(&self, places: &BTreeSet<u32>) -> Vec<(PathBuf, Vec<u32>)> {
+        let mut files: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for &place in places {
-            let info = &self.roster.ranks()[place as usize].info;
-            let of_file = files.entry(self.facts[place as usize].file).or_default();
-            of_file.push((info.rank, info.life));
+            files.entry(self.facts[place as usize].file).or_default().push(place);
         }
-        files
+        files.into_iter().map(|(file, of)| (self.files[file as usize].clone(), of)).collect()
     }
 
     /// Finds places quickly; after it was read from bytes.

@@ -1,5 +1,7 @@
 //! How a run is looked at: all of it in memory, or in parts where it is larger than that or an engine was asked for.
 
+use std::sync::Arc;
+
 use anyhow::{bail, Result};
 
 use super::OpenRun;
@@ -7,12 +9,13 @@ use crate::advice::{Gathered, Gatherer};
 use crate::combine::RunSums;
 use crate::overlap::{measure, measure_with, EagerLimits, Measured};
 use crate::parts::load::Run;
+use crate::parts::partial::Found;
 use crate::parts::plan::{plan, plan_count, BYTES_PER_ROW};
 use crate::parts::{Engine, Known, Local, Partial, Question, Remote, Stage, Survey};
 use crate::reference::Reference;
 use crate::thresholds::{Declared, Thresholds};
 use crate::trace::clock::Verdict;
-use crate::trace::{Matching, Paired, Settled, Trace};
+use crate::trace::{Cache, Matching, Paired, Settled, Trace};
 use lapscope_data::db::DbError;
 use lapscope_data::files::machine_memory;
 use lapscope_data::model::Rank;
@@ -134,7 +137,9 @@ impl View {
                 open.leave_out(failed)?;
                 continue;
             }
-            let run = Run { survey: survey.into(), places };
+            let is_here = open.resources.engine.is_none();
+            let cache = Cache::new().ok().filter(|_| is_here).map(Arc::new);
+            let run = Run { survey: survey.into(), places, cache };
             let parts = open.resources.plan(&run.survey);
             let known = Known::default();
             let mut view = View {
@@ -165,19 +170,23 @@ impl View {
             summed = Some(RunSums::combine(parts.run.places.clone(), files));
         }
         let mut split = Vec::new();
-        parts.known.clocks = loop {
+        let (settled, found) = loop {
             let answer = match parts.ask(Stage::Clocks { split: split.clone() })? {
                 Ok(answer) => answer,
                 Err(unreadable) => return Ok(Err(unreadable)),
             };
-            let evidence = answer!(answer, Partial::Clocks(evidence) => evidence);
+            let (evidence, found) = answer!(answer, Partial::Clocks(a, b) => (a, b));
             match Settled::of(&self.trace.ranks, &split, evidence) {
-                Verdict::Settled(settled) => break settled,
+                Verdict::Settled(settled) => break (settled, found),
                 Verdict::Split(nodes) => split = nodes,
             }
         };
-        let answer = parts.ask_again(Stage::Meetings)?;
-        let (meetings, matching) = answer!(answer, Partial::Meetings(a, b) => (a, b));
+        let is_as_recorded = settled.is_as_recorded();
+        parts.known.clocks = settled;
+        let Found { meetings, matching } = match found.filter(|_| is_as_recorded) {
+            Some(found) => *found,
+            None => answer!(parts.ask_again(Stage::Meetings)?, Partial::Meetings(found) => *found),
+        };
         parts.known.meetings = meetings;
         let run = &parts.run;
         let mut bare = Paired::without_rows(&run.survey.roster, &run.places);

@@ -275,6 +275,11 @@ impl Settled {
         }
     }
 
+    /// Whether no moment is to be corrected.
+    pub fn is_as_recorded(&self) -> bool {
+        self.lines.iter().all(Option::is_none)
+    }
+
     /// Corrects the moments of ranks; those of the first clock stay.
     pub fn apply(&self, ranks: &mut [RankTrace]) {
         ranks.par_iter_mut().zip(&self.lines).for_each(|(rank, line)| {

@@ -1,5 +1,7 @@
 //! The rows of the big tables, packed: a run of ten million requests is held in memory at once.
 
+use serde::{Deserialize, Serialize};
+
 /// A duration in 32 bits: exact below 2^27 ns (134 ms), beyond that to one part in 2^26, up to 2^58 ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span(u32);
@@ -31,6 +33,15 @@ impl Span {
             let mantissa = i64::from(self.0 & ((1 << Self::MANTISSA_BITS) - 1));
             mantissa << (self.0 >> Self::MANTISSA_BITS)
         })
+    }
+
+    pub(super) fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// Of what [`Span::bits`] said.
+    pub(super) fn from_bits(bits: u32) -> Span {
+        Span(bits)
     }
 
     /// Nanoseconds; 0 when not known.
@@ -67,7 +78,7 @@ pub struct Endpoint {
 }
 
 /// What tests saw of a request before it ended; nanoseconds since its post began.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
     /// Unsuccessful tests that covered it, and when the first and the last of them were.
     pub unsuccessful_tests: u64,

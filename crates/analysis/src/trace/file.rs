@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use super::endpoint::{Call, Endpoint, Observation, OtherCall, Span, NONE};
 use super::operation::RequestEnd;
@@ -21,6 +22,7 @@ use lapscope_data::places::{CallPathId, OfFile, SiteId};
 pub type Wanted = HashSet<(Rank, i64)>;
 
 /// What `operation` says, with the file's own ids resolved as far as the file can.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct FileOperation {
     pub site: SiteId,
     pub path: Option<CallPathId>,
@@ -39,11 +41,15 @@ pub(super) struct FileOperation {
     pub is_second_half: bool,
 }
 
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Communicator {
     identity: i64,
     ordinal: i64,
     pub size: u32,
 }
+
+/// By `communicator.id`.
+pub(super) type Communicators = HashMap<i64, Communicator>;
 
 impl Communicator {
     pub fn key(&self, world: i64) -> CommKey {
@@ -54,7 +60,7 @@ impl Communicator {
 /// The rows of one file, by rank.
 pub(super) struct FileTrace {
     pub definitions: Definitions,
-    pub communicators: HashMap<i64, Communicator>,
+    pub communicators: Communicators,
     pub epochs: HashMap<RankKey, i64>,
     pub ranks: Vec<RankRows>,
     /// Of whom rows are taken; `None`: all.
@@ -65,7 +71,7 @@ pub(super) struct FileTrace {
 #[derive(Default)]
 pub(super) struct RankRows {
     /// Nothing of it is wanted.
-    is_left_out: bool,
+    pub is_left_out: bool,
     /// Of the recording, since its epoch.
     pub end: i64,
     pub operations: Vec<FileOperation>,
@@ -139,20 +145,21 @@ impl FileTrace {
         if let Some(sink) = sink.as_deref_mut() {
             scan_operations(connection, sink)?;
         }
+        let for_replay = file.wanted.is_none();
         let mut state = (&mut file.ranks, sink, 0u64);
         scan_rows::<TraceRow, _>(
             connection,
             &mut state,
             |(ranks, sink, rows), call| {
                 tick(rows, progress);
-                add_call(ranks, &places, call);
+                add_call(ranks, &places, call, for_replay);
                 if let Some(sink) = sink {
                     sink.call(call);
                 }
             },
             |(ranks, sink, rows), request, completion| {
                 tick(rows, progress);
-                add_request(ranks, &places, &request, completion);
+                add_request(ranks, &places, &request, completion, for_replay);
                 if let Some(sink) = sink {
                     sink.request(&request.summable(), completion);
                 }
@@ -171,6 +178,19 @@ impl FileTrace {
             rank.threads.finish();
         }
         Ok(file)
+    }
+
+    /// Of one rank whose rows were kept.
+    pub(super) fn of_kept(info: RankInfo, communicators: Communicators, rows: RankRows) -> Self {
+        let definitions = Definitions { ranks: vec![info], ..Definitions::default() };
+        FileTrace {
+            definitions,
+            communicators,
+            epochs: HashMap::new(),
+            ranks: vec![rows],
+            wanted: None,
+            rows: 0,
+        }
     }
 
     /// Whether rows of a rank of the file were asked for.
@@ -323,7 +343,7 @@ fn is_blocking(call: &CallName, kind: Kind) -> bool {
     communicates && call.role == "BLOCK" && call.counted
 }
 
-fn read_communicators(connection: &Connection) -> rusqlite::Result<HashMap<i64, Communicator>> {
+fn read_communicators(connection: &Connection) -> rusqlite::Result<Communicators> {
     let mut statement =
         connection.prepare("SELECT id, identity, ordinal, size + remote_size FROM communicator")?;
     let rows = statement.query_map([], |row| {
@@ -373,7 +393,8 @@ impl Places {
     }
 }
 
-fn add_call(ranks: &mut [RankRows], places: &Places, row: &CallRow) {
+/// `for_replay`: with what nobody else looks at, other calls and threads.
+fn add_call(ranks: &mut [RankRows], places: &Places, row: &CallRow, for_replay: bool) {
     let Some(place) = places.get(row.operation_id) else { return };
     let rank = &mut ranks[place.rank as usize];
     if rank.is_left_out {
@@ -384,6 +405,9 @@ fn add_call(ranks: &mut [RankRows], places: &Places, row: &CallRow) {
     let end = row.duration.map_or(rank.end.max(row.begin.0), |_| row.begin.0 + duration);
     rank.inside.push((row.begin.0, end));
     if row.completed == 0 && !place.is_blocking {
+        if !for_replay {
+            return;
+        }
         let thread = rank.threads.number(row.thread_id);
         rank.other_calls.push(OtherCall {
             begin: row.begin.0,
@@ -393,7 +417,9 @@ fn add_call(ranks: &mut [RankRows], places: &Places, row: &CallRow) {
         });
         return;
     }
-    rank.threads.add_call(row.thread_id);
+    if for_replay {
+        rank.threads.add_call(row.thread_id);
+    }
     let index = rank.calls.len() as u32;
     rank.call_ids.push(row.id);
     rank.calls.push(Call {
@@ -408,7 +434,9 @@ fn add_call(ranks: &mut [RankRows], places: &Places, row: &CallRow) {
     }
     let received = row.receive_id.and_then(|id| places.get(id));
     for half in [Some(place), received].into_iter().flatten() {
-        rank.threads.add_endpoint(row.thread_id);
+        if for_replay {
+            rank.threads.add_endpoint(row.thread_id);
+        }
         rank.endpoints.push(Endpoint {
             begin: row.begin.0,
             post: Span::new(0),
@@ -428,6 +456,7 @@ fn add_request(
     places: &Places,
     row: &TraceRow,
     completion: Option<&CallRow>,
+    for_replay: bool,
 ) {
     let Some(place) = places.get(row.operation_id) else { return };
     let rank = &mut ranks[place.rank as usize];
@@ -443,7 +472,9 @@ fn add_request(
     let call = completion.and_then(|call| rank.call_of(call.id));
     let received = places.receives.get(&row.operation_id).and_then(|&id| places.get(id));
     for half in [Some(place), received].into_iter().flatten() {
-        rank.threads.add_endpoint(row.thread_id);
+        if for_replay {
+            rank.threads.add_endpoint(row.thread_id);
+        }
         rank.endpoints.push(Endpoint {
             begin: row.post_begin,
             post: Span::new(row.post),

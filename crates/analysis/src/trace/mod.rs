@@ -4,6 +4,7 @@
 //! collective ([`collective`]), and brings the clocks of different nodes together ([`clock`]). Analyses of overlap and of
 //! blocking sends are pure functions of it.
 
+mod cache;
 pub mod clock;
 pub mod collective;
 mod combine;
@@ -14,6 +15,7 @@ pub mod left_out;
 pub mod made_up;
 pub mod matching;
 pub mod operation;
+mod packed;
 mod paired;
 mod past;
 pub mod presence;
@@ -31,12 +33,12 @@ use std::sync::Arc;
 use lapscope_data::model::{Bytes, CallName, RankInfo};
 use lapscope_data::places::Places;
 
+pub use cache::Cache;
 pub use clock::Clocks;
 pub use clock::Settled;
 pub use collective::{Before, Meetings};
 pub use collective::{Collective, Members};
 pub use endpoint::{Call, Endpoint, Observation, OtherCall, Span, NONE};
-pub use file::Wanted;
 pub use left_out::LeftOut;
 pub use matching::Matching;
 pub use operation::{Direction, Operation, RequestEnd};

@@ -1,5 +1,7 @@
 //! What the rows of a rank have in common, as analyses need it.
 
+use serde::{Deserialize, Serialize};
+
 use lapscope_data::model::{Bytes, Kind, Mode};
 use lapscope_data::places::{CallPathId, SiteId};
 
@@ -47,7 +49,7 @@ pub struct Operation {
 }
 
 /// How a request ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RequestEnd {
     /// Waited or tested for, or a blocking call.
     Completed,

@@ -54,6 +54,11 @@ impl Paired {
         Paired { trace, lanes, orders, matched, groups }
     }
 
+    /// Whether all ranks of the run are.
+    pub fn is_on_one_node(&self) -> bool {
+        self.trace.ranks.iter().all(|rank| rank.node == 0)
+    }
+
     /// What its focus says of clocks, with the ranks of the nodes `split` as clocks of their own.
     pub fn clock_evidence(&self, split: &[u32]) -> Evidence {
         evidence(&self.trace, &self.groups, split)

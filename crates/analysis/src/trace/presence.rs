@@ -60,6 +60,15 @@ impl Presence {
         Presence { intervals: calls, near: Near::default() }
     }
 
+    pub(super) fn intervals(&self) -> &[(i64, i64)] {
+        &self.intervals
+    }
+
+    /// Of what [`Presence::intervals`] said.
+    pub(super) fn of_intervals(intervals: Vec<(i64, i64)>) -> Presence {
+        Presence { intervals, near: Near::default() }
+    }
+
     /// The first interval that does not end before `moment`. Who looks at one request after the other looks near the
     /// last place, so it is looked for around that.
     #[inline]

@@ -1,12 +1,16 @@
 //! Reads the files of a run, and puts them together.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::cache::Cache;
 use super::file::{FileTrace, Wanted};
 use super::paired::Paired;
 use super::roster::Roster;
 use super::Trace;
+use rayon::prelude::*;
+
 use lapscope_data::db::{for_each_file, rows_to_scan, DbError, Definitions, NoSink, RowSink};
 use lapscope_data::places::{OfFile, Places};
 
@@ -71,24 +75,48 @@ impl Trace {
 }
 
 impl Paired {
-    /// Reads those ranks of some files that are wanted, by rank and life; `focus`: places of those that will be looked at. Also why
-    /// some files could not be read.
+    /// Reads ranks of some files, by their places; `focus`: of those that will be looked at. What is in the cache is read from it.
+    /// Also why some files could not be read.
     ///
     /// # Errors
     /// No file could be read.
     pub fn read(
-        databases: &[PathBuf],
-        places: &Arc<Places>,
-        (roster, wanted): (&Arc<Roster>, &Wanted),
-        focus: Option<&[u32]>,
+        files: &[(PathBuf, Vec<u32>)],
+        (roster, places): (&Arc<Roster>, &Arc<Places>),
+        focus: &[u32],
+        cache: Option<&Cache>,
     ) -> Result<(Paired, Vec<DbError>), DbError> {
-        let per_file = for_each_file(databases, |database, definitions| {
+        let info = |place: u32| &roster.ranks()[place as usize].info;
+        let wanted: Vec<u32> =
+            files.iter().flat_map(|(_, wanted)| wanted.iter().copied()).collect();
+        let of_cache = |&place: &u32| {
+            let (communicators, rows) = cache?.get(place)?;
+            let file = FileTrace::of_kept(info(place).clone(), communicators, rows);
+            Some((place, file))
+        };
+        let kept: Vec<(u32, FileTrace)> = wanted.par_iter().filter_map(of_cache).collect();
+        let is_kept: HashSet<u32> = kept.iter().map(|(place, _)| *place).collect();
+        let mut traces: Vec<FileTrace> = kept.into_iter().map(|(_, file)| file).collect();
+        let missing = wanted.iter().filter(|place| !is_kept.contains(place));
+        let missing: Wanted = missing.map(|&place| (info(place).rank, info(place).life)).collect();
+        let has_missing = |(_, wanted): &&(PathBuf, Vec<u32>)| {
+            wanted.iter().any(|place| !is_kept.contains(place))
+        };
+        let databases: Vec<PathBuf> =
+            files.iter().filter(has_missing).map(|(path, _)| path.clone()).collect();
+        let per_file = for_each_file(&databases, |database, definitions| {
             let of_file = places.of_file(&database.path);
             let connection = &database.connection;
-            FileTrace::read(connection, of_file, definitions, None, Some(wanted), &|_| ())
-                .map_err(DbError::reading(&database.path))
+            let file =
+                FileTrace::read(connection, of_file, definitions, None, Some(&missing), &|_| ())
+                    .map_err(DbError::reading(&database.path))?;
+            if let Some(cache) = cache {
+                file.keep(roster, cache);
+            }
+            Ok(file)
         })?;
-        let part = Paired::new(per_file.read, Arc::clone(roster), Arc::clone(places), focus);
+        traces.extend(per_file.read);
+        let part = Paired::new(traces, Arc::clone(roster), Arc::clone(places), Some(focus));
         Ok((part, per_file.failed))
     }
 

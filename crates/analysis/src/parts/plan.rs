@@ -1,5 +1,7 @@
 //! Which ranks are looked at together.
 
+use std::collections::BTreeSet;
+
 use super::survey::Survey;
 
 /// What a row takes in memory once it is read, bytes: endpoints, calls, their order and when their ranks were inside MPI.
@@ -9,16 +11,42 @@ pub const BYTES_PER_ROW: u64 = 72;
 /// rank at least.
 pub fn plan(survey: &Survey, bytes: u64) -> Vec<Vec<u32>> {
     let mut parts = Vec::new();
-    let mut part: Vec<u32> = Vec::new();
+    let mut part = Draft::default();
     for place in survey.places() {
-        part.push(place);
-        if part.len() > 1 && bytes_of(survey, &part) > bytes {
-            part.pop();
-            parts.push(std::mem::replace(&mut part, vec![place]));
+        let more = survey.with_others(&[place]);
+        if !part.focus.is_empty() && part.bytes_with(survey, &more) > bytes {
+            parts.push(std::mem::take(&mut part).focus);
         }
+        part.add(survey, place, more);
     }
-    parts.extend(Some(part).filter(|part| !part.is_empty()));
+    parts.extend(Some(part.focus).filter(|focus| !focus.is_empty()));
     parts
+}
+
+/// A part that may grow.
+#[derive(Default)]
+struct Draft {
+    focus: Vec<u32>,
+    /// With those that it has to be read with, and what they take in memory, about.
+    ranks: BTreeSet<u32>,
+    bytes: u64,
+}
+
+impl Draft {
+    fn bytes_with(&self, survey: &Survey, more: &BTreeSet<u32>) -> u64 {
+        let new = more.iter().filter(|place| !self.ranks.contains(place));
+        self.bytes + new.map(|&place| bytes_of(survey, place)).sum::<u64>()
+    }
+
+    fn add(&mut self, survey: &Survey, place: u32, others: BTreeSet<u32>) {
+        self.bytes = self.bytes_with(survey, &others);
+        self.ranks.extend(others);
+        self.focus.push(place);
+    }
+}
+
+fn bytes_of(survey: &Survey, place: u32) -> u64 {
+    survey.facts[place as usize].rows * BYTES_PER_ROW
 }
 
 /// So many parts of about as many ranks.
@@ -27,10 +55,4 @@ pub fn plan_count(survey: &Survey, count: usize) -> Vec<Vec<u32>> {
     let count = count.clamp(1, places.len().max(1));
     let bounds: Vec<usize> = (0..=count).map(|part| part * places.len() / count).collect();
     bounds.windows(2).map(|pair| places[pair[0]..pair[1]].to_vec()).collect()
-}
-
-/// What a part takes in memory, about.
-pub fn bytes_of(survey: &Survey, focus: &[u32]) -> u64 {
-    let wanted = survey.with_others(focus);
-    wanted.iter().map(|&place| survey.facts[place as usize].rows * BYTES_PER_ROW).sum()
 }

@@ -1,0 +1,257 @@
+//! A run looked at in parts says the same as one looked at as a whole, to the last digit.
+
+mod fixture;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use fixture::bare;
+use lapscope_fixture::random::Random;
+use lapscope_fixture::tables::{Call, Operation, Rank, Request, Starvation};
+use lapscope_fixture::{edit_rank, Fixture};
+use serde_json::Value;
+
+const RANKS: usize = 9;
+const RANKS_PER_HOST: usize = 3;
+const STEPS: usize = 120;
+const EPOCH_UNIX_NS: i64 = 1_700_000_000_000_000_000;
+/// By how much the clocks of hosts are ahead.
+const LEADS_NS: [i64; 3] = [0, 3_000_000, -20_000_000];
+
+/// What each rank writes, in the order in which it happens.
+struct Writer<'a> {
+    file: &'a Fixture,
+    rank: usize,
+}
+
+impl Writer<'_> {
+    fn call(&self, operation_id: i64, (begin_ns, end_ns): (i64, i64), completed: i64) -> i64 {
+        let duration_ns = Some(end_ns - begin_ns);
+        let call = Call { operation_id, begin_ns, duration_ns, completed, ..Call::default() };
+        self.file.insert(call)
+    }
+
+    fn request(&self, operation: Operation<'static>, completion: i64, begin_ns: i64) {
+        let operation_id = self.file.insert(operation.waited());
+        self.file.insert(Request {
+            operation_id,
+            completion_id: Some(completion),
+            post_begin_ns: begin_ns,
+            post_ns: 300,
+            mpi_ns: Some(400),
+            ..Request::default()
+        });
+    }
+
+    /// A message to one neighbour and one from another, computation, and a wait for both.
+    fn step(&self, step: &Step) {
+        let wait = self.file.insert(Operation::of("MPI_Waitall", 3));
+        let call = self.call(wait, (step.waits[self.rank], step.done[self.rank]), 2);
+        let (to, from) = step.neighbors(self.rank);
+        let begin = step.begins[self.rank];
+        let tag = (step.number % 3) as i64;
+        let receive = Operation::receive("MPI_Irecv", 1, (step.bytes, from as i64, tag));
+        self.request(receive, call, begin);
+        let send = Operation::send("MPI_Isend", 2, (step.bytes, to as i64, tag));
+        self.request(send, call, begin + 400);
+    }
+
+    /// All meet: blocking or not, with a root or without.
+    fn meet(&self, step: &Step, name: &'static str) {
+        let (begin, end) = (step.done[self.rank] + 500, step.met + self.rank as i64 * 50);
+        let root = (name == "MPI_Bcast").then_some((step.number % RANKS) as i64);
+        let operation = Operation { bytes: 64, peer: root, ..Operation::collective(name, 4) };
+        if name.starts_with("MPI_I") {
+            let wait = self.file.insert(Operation::of("MPI_Wait", 5));
+            let call = self.call(wait, (begin + 20_000, end + 20_000), 1);
+            self.request(operation, call, begin);
+        } else {
+            self.call(self.file.insert(operation), (begin, end), 0);
+        }
+    }
+}
+
+/// What happens between two meetings, on one clock, nanoseconds.
+struct Step {
+    number: usize,
+    bytes: i64,
+    distance: usize,
+    begins: Vec<i64>,
+    waits: Vec<i64>,
+    done: Vec<i64>,
+    met: i64,
+}
+
+impl Step {
+    fn new(number: usize, from: i64, random: &mut Random) -> Step {
+        let distance = 1 + random.below(4) as usize;
+        let bytes = 1 << random.below(22);
+        let begins: Vec<i64> = (0..RANKS).map(|_| from + random.below(60_000)).collect();
+        let waits: Vec<i64> =
+            begins.iter().map(|begin| begin + 2_000 + random.below(150_000)).collect();
+        let mut step = Step { number, bytes, distance, begins, waits, done: Vec::new(), met: 0 };
+        let transfer = 5_000 + bytes / 10;
+        step.done = (0..RANKS)
+            .map(|rank| {
+                let (to, from) = step.neighbors(rank);
+                let posted = step.begins[to].max(step.begins[from]).max(step.begins[rank]);
+                (posted + 700 + transfer).max(step.waits[rank] + 500) + random.below(3_000)
+            })
+            .collect();
+        step.met = step.done.iter().max().unwrap() + 8_000;
+        step
+    }
+
+    fn neighbors(&self, rank: usize) -> (usize, usize) {
+        ((rank + self.distance) % RANKS, (rank + RANKS - self.distance) % RANKS)
+    }
+}
+
+const MEETINGS: [&str; 4] = ["MPI_Allreduce", "MPI_Bcast", "MPI_Ibarrier", "MPI_Barrier"];
+
+/// Nine ranks on three hosts whose clocks differ. They exchange, and meet every third step.
+fn write(directory: &Path) {
+    let mut random = Random(16);
+    let mut steps = Vec::new();
+    let mut now = 1_000_000;
+    for number in 0..STEPS {
+        let step = Step::new(number, now, &mut random);
+        now = step.met + 60_000;
+        steps.push(step);
+    }
+    for rank in 0..RANKS {
+        let host = format!("host{}", rank / RANKS_PER_HOST);
+        let whole = Rank {
+            world_size: RANKS as i64,
+            host: &host,
+            epoch_unix_ns: EPOCH_UNIX_NS + LEADS_NS[rank / RANKS_PER_HOST],
+            end_ns: now,
+            ..Rank::plain(rank as i64)
+        };
+        whole.write(directory, |file| {
+            file.change(&format!("UPDATE communicator SET size = {RANKS}"));
+            let writer = Writer { file, rank };
+            for step in &steps {
+                writer.step(step);
+                if step.number % 3 == 2 {
+                    writer.meet(step, MEETINGS[step.number / 3 % MEETINGS.len()]);
+                }
+            }
+            if rank % 4 == 1 {
+                let step = &steps[STEPS / 2 + rank];
+                let (begin_ns, end_ns) = (step.begins[rank], step.waits[rank]);
+                let wait_ns = (end_ns - begin_ns) / 2;
+                let rank = rank as i64;
+                file.insert(Starvation { rank, begin_ns, end_ns, wait_ns });
+            }
+        });
+    }
+}
+
+fn run() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path());
+    directory
+}
+
+/// The answer but for what replays of the whole run say, which is left out of one in parts.
+fn answer(command: &str, run: &Path, more: &[&str]) -> String {
+    let run = run.to_str().unwrap();
+    let line: Vec<&str> = [command, run, "--format", "json"].iter().chain(more).copied().collect();
+    let mut json: Value = serde_json::from_str(&fixture::printed(
+        bare(&line).env("LAPSCOPE_CALIBRATION_DIR", "/nowhere/at/all"),
+    ))
+    .unwrap();
+    if let Some(document) = json.as_object_mut() {
+        document.remove("bounds");
+    }
+    serde_json::to_string_pretty(&json).unwrap()
+}
+
+#[test]
+fn the_answer_does_not_depend_on_the_parts() {
+    let directory = run();
+    for command in ["report", "overlap", "thresholds"] {
+        let whole = answer(command, directory.path(), &[]);
+        assert!(whole.len() > 1_000, "{whole}");
+        for parts in ["1", "2", "4", "7", "9", "64"] {
+            let in_parts = answer(command, directory.path(), &["--parts", parts]);
+            assert!(whole == in_parts, "{command} in {parts} parts:\n{whole}\n{in_parts}");
+        }
+    }
+}
+
+#[test]
+fn messages_collectives_clocks_and_processors_are_in_the_answer() {
+    let directory = run();
+    let overlap = answer("overlap", directory.path(), &["--parts", "4"]);
+    let overlap: Value = serde_json::from_str(&overlap).unwrap();
+    assert_eq!(overlap["matching"]["messages"], (RANKS * STEPS) as u64);
+    assert_eq!(overlap["clocks"]["clocks"], 3);
+    let offset = overlap["clocks"]["corrections"][1]["offset_ns"].as_i64().unwrap();
+    assert!((offset - LEADS_NS[2]).abs() < 50_000, "{offset}");
+    assert!(overlap["totals"]["exposed_no_processor_ns"].as_i64().unwrap() > 0, "{overlap}");
+    assert!(overlap["reference"]["collectives"]["samples"].as_u64().unwrap() > 0, "{overlap}");
+    assert!(overlap["late_pairs"].as_array().unwrap().len() > 5);
+}
+
+#[test]
+fn some_ranks_are_looked_at_in_parts_too() {
+    let directory = run();
+    for more in [&["--rank", "4"][..], &["--rank", "0", "--rank", "8"]] {
+        let whole = answer("overlap", directory.path(), more);
+        let parts = [more, &["--parts", "5"]].concat();
+        assert_eq!(whole, answer("overlap", directory.path(), &parts));
+    }
+}
+
+#[test]
+fn little_memory_makes_parts() {
+    let directory = run();
+    let whole = answer("report", directory.path(), &[]);
+    assert_eq!(whole, answer("report", directory.path(), &["--memory", "16M"]));
+    let refused = fixture::lapscope(directory.path(), &["report", ".", "--memory", "12"]);
+    let said = fixture::text(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && said.contains("16M or more"), "{said}");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_missing_in_parts_as_in_the_whole() {
+    let directory = run();
+    // is found only when the rows are read
+    edit_rank(directory.path(), 5, |file| {
+        file.change("UPDATE call SET begin_ns = -4 WHERE id = 17");
+    });
+    let whole = answer("overlap", directory.path(), &[]);
+    assert!(whole.contains("rank-5.db") && whole.contains("damaged_file"), "{whole}");
+    assert_eq!(whole, answer("overlap", directory.path(), &["--parts", "3"]));
+}
+
+/// What `lapscope part` says of this standard input.
+fn part(arguments: &[&str], input: &[u8]) -> (bool, String) {
+    let mut command: Command = bare(&[&["part"], arguments].concat());
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    let output = child.wait_with_output().unwrap();
+    (output.status.success(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn what_is_no_question_is_refused() {
+    for (arguments, input, expected) in [
+        (&["--ranks", "0-3"][..], &b""[..], "the question cannot be read"),
+        (&["--ranks", "0-3"], b"rubbish", "the question cannot be read"),
+        (&["--ranks", "three"], b"", "no list of places"),
+        (&["--merge"], b"", "holds no partial result"),
+        (
+            &["--merge"],
+            b"\xa3fformat\x19\x03\xe7hlapscopec9.9dbody\xf6",
+            "of format 999, written by lapscope 9.9",
+        ),
+    ] {
+        let (succeeds, said) = part(arguments, input);
+        assert!(!succeeds && said.contains(expected), "{arguments:?}: {said}");
+    }
+}

@@ -32,7 +32,7 @@ pub use guard::{guard, unlimited};
 pub use locate::{find_run, list_files, parse_name, FileKey, RunFiles};
 pub use rows::{BadColumn, Rows};
 pub use scan::{
-    rows_to_scan, scan, scan_operations, scan_rows, scan_tallies, FromRow, NoSink, RowSink,
+    rows_in, rows_to_scan, scan, scan_operations, scan_rows, scan_tallies, FromRow, NoSink, RowSink,
 };
 pub use watches::{read_left_out, read_watchers, scan_watches, was_asked_to_watch};
 

@@ -14,15 +14,22 @@ pub trait Engine {
     /// # Errors
     /// A part could not answer, for another reason than files that cannot be read.
     fn ask(&mut self, run: &Run, question: &Question, parts: &[Vec<u32>]) -> Result<Partial>;
+
+    /// Memory is for so many parts at once, as far as that is the engine's to decide.
+    fn look_side_by_side(&mut self, _parts: usize) {}
 }
 
 /// This process: parts side by side, so many at a time.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Local {
-    pub side_by_side: usize,
+    side_by_side: usize,
 }
 
 impl Engine for Local {
+    fn look_side_by_side(&mut self, parts: usize) {
+        self.side_by_side = parts;
+    }
+
     fn ask(&mut self, run: &Run, question: &Question, parts: &[Vec<u32>]) -> Result<Partial> {
         let progress = Progress::default();
         progress.expect(parts.iter().map(|part| part.len() as u64).sum());
@@ -44,7 +51,7 @@ impl Engine for Local {
             }
         };
         std::thread::scope(|scope| {
-            for _ in 0..self.side_by_side.min(parts.len()) {
+            for _ in 0..self.side_by_side.clamp(1, parts.len().max(1)) {
                 scope.spawn(work);
             }
         });

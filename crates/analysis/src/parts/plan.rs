@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use super::survey::Survey;
 
-/// What a row takes in memory once it is read, bytes: endpoints, calls, their order and when their ranks were inside MPI.
-pub const BYTES_PER_ROW: u64 = 72;
+/// What a row takes in memory, bytes: endpoints, calls, their order, when their ranks were inside MPI, and what is made of them
+/// while they are looked at.
+pub const BYTES_PER_ROW: u64 = 80;
 
 /// Cuts a run into parts of neighbouring ranks, each as large as fits into `bytes` with those that it has to be read with; one
 /// rank at least.
@@ -47,6 +48,13 @@ impl Draft {
 
 fn bytes_of(survey: &Survey, place: u32) -> u64 {
     survey.facts[place as usize].rows * BYTES_PER_ROW
+}
+
+/// How often ranks are read in all, for the sake of each other, by the rows that there are.
+pub fn overhead(survey: &Survey, parts: &[Vec<u32>]) -> f64 {
+    let all: u64 = survey.places().map(|place| bytes_of(survey, place)).sum();
+    let read = parts.iter().flat_map(|part| survey.with_others(part));
+    read.map(|place| bytes_of(survey, place)).sum::<u64>() as f64 / all.max(1) as f64
 }
 
 /// So many parts of about as many ranks.

@@ -66,7 +66,12 @@ pub fn in_detail(
     let thresholds = view.thresholds(&reference, &[], declared)?;
     let eager = EagerLimits::of(&thresholds);
     let (measured, gathered) = view.measure(&reference, eager, ranks, advises)?;
-    let is_whole = view.is_whole();
+    // a run that was looked at in parts and fits into memory is looked at as a whole for what needs that
+    let read_again = match view.is_whole() || !open.resources.fits(open.rows()) {
+        true => None,
+        false => Some(open.trace(&[], Grouping::Line)?),
+    };
+    let whole = read_again.as_ref().or_else(|| view.is_whole().then_some(&view.trace));
     let trace = &view.trace;
     let name = open.name();
     let names = &mut open.symbols;
@@ -74,14 +79,16 @@ pub fn in_detail(
     let mut overlap = Overlap::build(&name, trace, &reference, &measured, all, names);
     overlap.reference.notes.extend(notes);
     let limits: Vec<Limit> = thresholds.localities.iter().map(Limit::of).collect();
-    let known = Known { trace, reference: &reference, measured: &measured };
-    let reach = if is_whole { open.reach(ranks, known) } else { open.reach_left_out() };
-    let is_wanted = advises && ranks.is_empty();
-    let is_too_large_to_replay = is_wanted && (!is_whole || is_too_large(trace));
-    let bounds = match is_wanted && !is_too_large_to_replay {
-        true => bounds(trace, &reference, &thresholds),
-        false => None,
+    let reach = match whole {
+        Some(trace) => {
+            open.reach(ranks, Known { trace, reference: &reference, measured: &measured })
+        }
+        None => open.reach_left_out(),
     };
+    let is_wanted = advises && ranks.is_empty();
+    let replayed = whole.filter(|trace| is_wanted && !is_too_large(trace));
+    let is_too_large_to_replay = is_wanted && replayed.is_none();
+    let bounds = replayed.and_then(|trace| bounds(trace, &reference, &thresholds));
     let is_injected = injection.is_some();
     let setting = Setting { limits: &limits, is_injected, reach: reach.as_ref() };
     let names = &mut open.symbols;

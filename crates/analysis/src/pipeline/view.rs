@@ -10,7 +10,7 @@ use crate::combine::RunSums;
 use crate::overlap::{measure, measure_with, EagerLimits, Measured};
 use crate::parts::load::Run;
 use crate::parts::partial::Found;
-use crate::parts::plan::{plan, plan_count, BYTES_PER_ROW};
+use crate::parts::plan::{overhead, plan, plan_count, BYTES_PER_ROW};
 use crate::parts::{Engine, Known, Local, Partial, Question, Remote, Stage, Survey};
 use crate::reference::Reference;
 use crate::thresholds::{Declared, Thresholds};
@@ -38,16 +38,20 @@ impl Resources {
         self.memory.unwrap_or_else(|| machine_memory() / 4)
     }
 
+    /// Whether so many rows fit into memory.
+    pub fn fits(&self, rows: u64) -> bool {
+        rows.saturating_mul(BYTES_PER_ROW) <= self.memory()
+    }
+
     /// Whether so many rows are looked at in parts.
     fn is_in_parts(&self, rows: u64) -> bool {
-        let is_asked = self.parts.is_some() || self.engine.is_some();
-        is_asked || rows.saturating_mul(BYTES_PER_ROW) > self.memory()
+        self.parts.is_some() || self.engine.is_some() || !self.fits(rows)
     }
 
     fn engine(&self, open: &OpenRun) -> Result<Box<dyn Engine>> {
         match &self.engine {
             Some(engine) => Ok(Box::new(Remote::start(engine, &open.files.root)?)),
-            None => Ok(Box::new(Local { side_by_side: rayon::current_num_threads() })),
+            None => Ok(Box::new(Local::default())),
         }
     }
 }
@@ -140,7 +144,8 @@ impl View {
             let is_here = open.resources.engine.is_none();
             let cache = Cache::new().ok().filter(|_| is_here).map(Arc::new);
             let run = Run { survey: survey.into(), places, cache };
-            let parts = open.resources.plan(&run.survey);
+            let (parts, side_by_side) = open.resources.plan(&run.survey);
+            engine.look_side_by_side(side_by_side);
             let known = Known::default();
             let mut view = View {
                 trace: Paired::without_rows(&run.survey.roster, &run.places)
@@ -278,14 +283,25 @@ impl View {
 }
 
 impl Resources {
-    fn plan(&self, survey: &Survey) -> Vec<Vec<u32>> {
-        let at_once = match self.engine {
-            Some(_) => 4, // a worker has a share of its machine, which is not known here
-            None => rayon::current_num_threads() as u64,
-        };
-        match self.parts {
-            Some(count) => plan_count(survey, count),
-            None => plan(survey, self.memory() / at_once.max(1)),
+    /// Parts, and how many of them are looked at side by side.
+    fn plan(&self, survey: &Survey) -> (Vec<Vec<u32>>, usize) {
+        let processors = rayon::current_num_threads();
+        if let Some(count) = self.parts {
+            return (plan_count(survey, count), processors);
         }
+        // a worker of an engine has a share of its machine, which is not known here
+        let at_once = if self.engine.is_some() { 4 } else { processors };
+        let memory = self.memory().saturating_sub(OWN_BYTES).max(OWN_BYTES);
+        let parts = plan(survey, memory / at_once.max(1) as u64);
+        if self.engine.is_some() || overhead(survey, &parts) < MUCH_OVERHEAD {
+            return (parts, at_once);
+        }
+        // small parts would read every rank many times: rather large ones, whose ranks are looked at side by side
+        (plan(survey, memory), 1)
     }
 }
+
+/// What the process takes besides, about.
+const OWN_BYTES: u64 = 48 << 20;
+/// Ranks are read so many times as often as there are ranks.
+const MUCH_OVERHEAD: f64 = 1.5;

@@ -13,7 +13,7 @@ use super::roster::{CommKey, Member};
 use super::row::TraceRow;
 use super::{Detail, LeftOut, Starvation, Starved, Threads};
 use lapscope_data::db::{
-    rows_to_scan, scan_operations, scan_rows, scan_tallies, Definitions, RowSink,
+    rows_in, rows_to_scan, scan_operations, scan_rows, scan_tallies, Definitions, RowSink,
 };
 use lapscope_data::model::{Bytes, CallName, CallRow, Kind, Rank, RankInfo, RankKey};
 use lapscope_data::places::{CallPathId, OfFile, SiteId};
@@ -91,6 +91,18 @@ pub(super) struct RankRows {
 }
 
 impl RankRows {
+    /// Room for so many rows: a list that grows has twice the room that it needs. What ids promise and a file does not hold
+    /// costs nothing as long as nobody writes there.
+    fn reserve(&mut self, calls: u64, requests: u64) {
+        const MOST: u64 = 1 << 26;
+        let [calls, requests] = [calls, requests].map(|rows| rows.min(MOST) as usize);
+        self.endpoints.reserve(requests);
+        self.calls.reserve(calls);
+        self.call_ids.reserve(calls);
+        self.inside.reserve(calls + requests);
+        self.posts.reserve(requests);
+    }
+
     /// The place of a call in `calls`: mostly the last, as requests stand in the order of the calls that completed them.
     fn call_of(&self, id: i64) -> Option<usize> {
         match self.call_ids.last() {
@@ -135,6 +147,9 @@ impl FileTrace {
         for slot in 0..file.ranks.len() {
             file.ranks[slot].is_left_out = !file.is_wanted(slot);
         }
+        if let [rank] = &mut file.ranks[..] {
+            rank.reserve(rows_in(connection, "call")?, rows_in(connection, "request")?);
+        }
         for (rank, info) in file.ranks.iter_mut().zip(&file.definitions.ranks) {
             rank.end = info.end.0;
         }
@@ -175,6 +190,9 @@ impl FileTrace {
             rank.inside.append(&mut rank.posts);
             rank.presence = Presence::new(std::mem::take(&mut rank.inside));
             rank.call_ids = Vec::new();
+            rank.posts = Vec::new();
+            rank.endpoints.shrink_to_fit();
+            rank.calls.shrink_to_fit();
             rank.threads.finish();
         }
         Ok(file)

@@ -28,8 +28,8 @@ pub struct Bounds {
     pub ideal_network_ns: Option<Nanos>,
 }
 
-/// Runs with more endpoints are not replayed for a report: four replays of them take longer than all the rest of it.
-const MOST_ENDPOINTS: usize = 20_000_000;
+/// Runs with more endpoints are not replayed for a report: that takes longer than all the rest of it.
+const MOST_ENDPOINTS: usize = 2_000_000;
 
 /// Whether a report would wait for its bounds longer than for all the rest of it.
 pub fn is_too_large(trace: &Trace) -> bool {

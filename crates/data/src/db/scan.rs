@@ -79,11 +79,16 @@ impl FromRow for RequestRow {
 /// # Errors
 /// What SQLite says when the tables are unreadable.
 pub fn rows_to_scan(connection: &Connection) -> rusqlite::Result<u64> {
-    let rows = |table: &str| -> rusqlite::Result<i64> {
-        let Ends { first, last } = Ends::read(connection, table)?;
-        Ok(last.saturating_sub(first).clamp(-1, MOST_ROWS) + 1)
-    };
-    Ok((rows("call")? + rows("request")?) as u64)
+    Ok(rows_in(connection, "call")? + rows_in(connection, "request")?)
+}
+
+/// About how many rows a table has, by its ids.
+///
+/// # Errors
+/// As [`rows_to_scan`].
+pub fn rows_in(connection: &Connection, table: &str) -> rusqlite::Result<u64> {
+    let Ends { first, last } = Ends::read(connection, table)?;
+    Ok((last.saturating_sub(first).clamp(-1, MOST_ROWS) + 1) as u64)
 }
 
 /// Gives every row of the file's big tables to `sink`; `progress` is told now and then how many more rows were read.

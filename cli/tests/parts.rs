@@ -15,6 +15,7 @@ use serde_json::Value;
 const RANKS: usize = 9;
 const RANKS_PER_HOST: usize = 3;
 const STEPS: usize = 120;
+const PLAIN: usize = 60;
 const EPOCH_UNIX_NS: i64 = 1_700_000_000_000_000_000;
 /// By how much the clocks of hosts are ahead.
 const LEADS_NS: [i64; 3] = [0, 3_000_000, -20_000_000];
@@ -55,6 +56,30 @@ impl Writer<'_> {
         self.request(receive, call, begin);
         let send = Operation::send("MPI_Isend", 2, (step.bytes, to as i64, tag));
         self.request(send, call, begin + 400);
+    }
+
+    /// Messages that were waited for, and barriers at once, behind all steps: for reference times.
+    fn plain_messages(&self, from: i64) {
+        let (to, source) = ((self.rank + 1) % RANKS, (self.rank + RANKS - 1) % RANKS);
+        for number in 0..PLAIN as i64 {
+            let begin = from + number * 1_000_000;
+            let message = |peer: usize| (1i64 << (number % 22), peer as i64, 7);
+            let takes = 4_000 + (1i64 << (number % 22)) / 10;
+            let receive = Operation::receive("MPI_Recv", 5, message(source));
+            let send = Operation::send("MPI_Send", 6, message(to));
+            let barrier = Operation::collective("MPI_Barrier", 4);
+            // odd ranks and the last receive first
+            let (first, second) = (begin, begin + 400_000);
+            let receives_first = self.rank % 2 == 1;
+            let at = |is_first: bool| if is_first { first } else { second };
+            let received = at(receives_first);
+            self.call(self.file.insert(receive), (received - 3_000, received + takes), 0);
+            let sent = at(!receives_first);
+            self.call(self.file.insert(send), (sent, sent + takes), 0);
+            let all = begin + 900_000;
+            let call = (all + self.rank as i64 * 20, all + 9_000);
+            self.call(self.file.insert(barrier), call, 0);
+        }
     }
 
     /// All meet: blocking or not, with a root or without.
@@ -122,11 +147,12 @@ fn write(directory: &Path) {
     }
     for rank in 0..RANKS {
         let host = format!("host{}", rank / RANKS_PER_HOST);
+        let rank_ends = now + PLAIN as i64 * 1_000_000;
         let whole = Rank {
             world_size: RANKS as i64,
             host: &host,
             epoch_unix_ns: EPOCH_UNIX_NS + LEADS_NS[rank / RANKS_PER_HOST],
-            end_ns: now,
+            end_ns: rank_ends,
             ..Rank::plain(rank as i64)
         };
         whole.write(directory, |file| {
@@ -138,13 +164,12 @@ fn write(directory: &Path) {
                     writer.meet(step, MEETINGS[step.number / 3 % MEETINGS.len()]);
                 }
             }
-            if rank % 4 == 1 {
-                let step = &steps[STEPS / 2 + rank];
-                let (begin_ns, end_ns) = (step.begins[rank], step.waits[rank]);
+            for step in steps.iter().skip(rank).step_by(11) {
+                let (begin_ns, end_ns) = (step.begins[rank], step.done[rank] + 400);
                 let wait_ns = (end_ns - begin_ns) / 2;
-                let rank = rank as i64;
-                file.insert(Starvation { rank, begin_ns, end_ns, wait_ns });
+                file.insert(Starvation { begin_ns, end_ns, wait_ns });
             }
+            writer.plain_messages(now);
         });
     }
 }
@@ -162,6 +187,14 @@ fn answer(command: &str, run: &Path, more: &[&str]) -> String {
     fixture::printed(command.env("LAPSCOPE_CALIBRATION_DIR", "/nowhere/at/all"))
 }
 
+/// Answers are long: shows where they begin to differ.
+fn check_same(whole: &str, in_parts: &str, case: &str) {
+    let differs = whole.bytes().zip(in_parts.bytes()).position(|(a, b)| a != b);
+    let at = differs.unwrap_or(whole.len().min(in_parts.len())).saturating_sub(200);
+    let shown = |text: &str| text.chars().skip(at).take(500).collect::<String>();
+    assert!(whole == in_parts, "{case}:\n{}\n{}", shown(whole), shown(in_parts));
+}
+
 #[test]
 fn the_answer_does_not_depend_on_the_parts() {
     let directory = run();
@@ -170,7 +203,7 @@ fn the_answer_does_not_depend_on_the_parts() {
         assert!(whole.len() > 1_000, "{whole}");
         for parts in ["1", "2", "4", "7", "9", "64"] {
             let in_parts = answer(command, directory.path(), &["--parts", parts]);
-            assert!(whole == in_parts, "{command} in {parts} parts:\n{whole}\n{in_parts}");
+            check_same(&whole, &in_parts, &format!("{command} in {parts} parts"));
         }
     }
 }
@@ -180,12 +213,13 @@ fn messages_collectives_clocks_and_processors_are_in_the_answer() {
     let directory = run();
     let overlap = answer("overlap", directory.path(), &["--parts", "4"]);
     let overlap: Value = serde_json::from_str(&overlap).unwrap();
-    assert_eq!(overlap["matching"]["messages"], (RANKS * STEPS) as u64);
+    assert!(overlap["matching"]["messages"].as_u64().unwrap() >= (RANKS * STEPS) as u64);
     assert_eq!(overlap["clocks"]["clocks"], 3);
     let offset = overlap["clocks"]["corrections"][1]["offset_ns"].as_i64().unwrap();
     assert!((offset - LEADS_NS[2]).abs() < 50_000, "{offset}");
-    assert!(overlap["totals"]["exposed_no_processor_ns"].as_i64().unwrap() > 0, "{overlap}");
-    assert!(overlap["reference"]["collectives"]["samples"].as_u64().unwrap() > 0, "{overlap}");
+    assert!(overlap["totals"]["exposed_no_processor_ns"].as_i64().unwrap() > 0);
+    assert!(overlap["reference"]["collectives"]["samples"].as_u64().unwrap() > 0);
+    assert!(overlap["totals"]["measured"].as_u64().unwrap() > 0);
     assert!(overlap["late_pairs"].as_array().unwrap().len() > 5);
 }
 
@@ -195,7 +229,7 @@ fn some_ranks_are_looked_at_in_parts_too() {
     for more in [&["--rank", "4"][..], &["--rank", "0", "--rank", "8"]] {
         let whole = answer("overlap", directory.path(), more);
         let parts = [more, &["--parts", "5"]].concat();
-        assert_eq!(whole, answer("overlap", directory.path(), &parts));
+        check_same(&whole, &answer("overlap", directory.path(), &parts), "some ranks");
     }
 }
 
@@ -203,7 +237,7 @@ fn some_ranks_are_looked_at_in_parts_too() {
 fn little_memory_makes_parts() {
     let directory = run();
     let whole = answer("report", directory.path(), &[]);
-    assert_eq!(whole, answer("report", directory.path(), &["--memory", "16M"]));
+    check_same(&whole, &answer("report", directory.path(), &["--memory", "16M"]), "16M");
     let refused = fixture::lapscope(directory.path(), &["report", ".", "--memory", "12"]);
     let said = fixture::text(&refused.stderr);
     assert!(refused.status.code() == Some(2) && said.contains("16M or more"), "{said}");
@@ -218,7 +252,8 @@ fn a_file_that_cannot_be_read_is_missing_in_parts_as_in_the_whole() {
     });
     let whole = answer("overlap", directory.path(), &[]);
     assert!(whole.contains("rank-5.db") && whole.contains("damaged_file"), "{whole}");
-    assert_eq!(whole, answer("overlap", directory.path(), &["--parts", "3"]));
+    let in_parts = answer("overlap", directory.path(), &["--parts", "3"]);
+    check_same(&whole, &in_parts, "without rank 5");
 }
 
 /// What `lapscope part` says of this standard input.

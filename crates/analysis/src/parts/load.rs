@@ -9,7 +9,7 @@ use super::partial::{Known, Partial, Question, Stage};
 use super::survey::Survey;
 use crate::aggregate::{Aggregator, FileSums};
 use crate::measures::MeasureSums;
-use crate::trace::{Cache, Matching, Paired, Trace};
+use crate::trace::{Cache, Depth, Matching, Paired, Trace};
 use lapscope_data::db::{for_each_file, scan, DbError, PerFile};
 use lapscope_data::places::Places;
 
@@ -28,7 +28,7 @@ impl Run {
     pub fn answer(&self, question: &Question, focus: &[u32]) -> Partial {
         let answered = match &question.stage {
             Stage::Sums => self.sums(focus),
-            _ => self.load(focus).map(|part| question.ask(part)),
+            _ => self.load(focus, Depth::Sums).map(|part| question.ask(part)),
         };
         answered.unwrap_or_else(|failed| {
             let why = |error: DbError| {
@@ -44,16 +44,16 @@ impl Run {
     /// # Errors
     /// A file cannot be read.
     pub fn trace(&self, focus: &[u32], known: &Known) -> Result<Trace, DbError> {
-        let mut part = self.load(focus).map_err(|mut failed| failed.swap_remove(0))?;
+        let mut part = self.load(focus, Depth::All).map_err(|mut failed| failed.swap_remove(0))?;
         part.set_clocks(&known.clocks);
         Ok(part.finish(&known.meetings, Matching::default()))
     }
 
     /// Ranks with those that they have to be read with; why files could not be read.
-    fn load(&self, focus: &[u32]) -> Result<Paired, Vec<DbError>> {
+    fn load(&self, focus: &[u32], depth: Depth) -> Result<Paired, Vec<DbError>> {
         let files = self.survey.by_file(&self.survey.with_others(focus));
         let of_run = (&self.survey.roster, &self.places);
-        let read = Paired::read(&files, of_run, focus, self.cache.as_deref());
+        let read = Paired::read(&files, of_run, focus, (depth, self.cache.as_deref()));
         read.map_err(|error| vec![error]).and_then(|(part, failed)| match failed.is_empty() {
             true => Ok(part),
             false => Err(failed),

@@ -80,7 +80,12 @@ impl InParts {
         let question = Question { stage, known: self.known.clone() };
         let told = |(path, what)| DbError::Elsewhere { path, what };
         Ok(match self.engine.ask(&self.run, &question, &self.parts)? {
-            Partial::Unreadable(files) => Err(Unreadable(files.into_iter().map(told).collect())),
+            Partial::Unreadable(mut files) => {
+                // several parts may have met one file
+                files.sort_unstable();
+                files.dedup_by(|a, b| a.0 == b.0);
+                Err(Unreadable(files.into_iter().map(told).collect()))
+            }
             answer => Ok(answer),
         })
     }

@@ -21,6 +21,15 @@ use lapscope_data::places::{CallPathId, OfFile, SiteId};
 /// Ranks of which rows are wanted, by rank and life.
 pub type Wanted = HashSet<(Rank, i64)>;
 
+/// What of ranks is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// What sums are made of.
+    Sums,
+    /// Other calls and threads, too.
+    All,
+}
+
 /// What `operation` says, with the file's own ids resolved as far as the file can.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct FileOperation {
@@ -129,10 +138,11 @@ impl FileTrace {
         of_file: OfFile<'_>,
         definitions: Definitions,
         mut sink: Option<&mut dyn RowSink>,
-        wanted: Option<&Wanted>,
+        wanted: Option<(&Wanted, Depth)>,
         progress: &(dyn Fn(u64) + Sync),
     ) -> rusqlite::Result<FileTrace> {
-        let wanted = wanted.map(|wanted| {
+        let for_replay = wanted.map_or(true, |(_, depth)| depth == Depth::All);
+        let wanted = wanted.map(|(wanted, _)| {
             let is_wanted = |info: &RankInfo| wanted.contains(&(info.rank, info.life));
             definitions.ranks.iter().map(is_wanted).collect::<Vec<bool>>()
         });
@@ -160,7 +170,6 @@ impl FileTrace {
         if let Some(sink) = sink.as_deref_mut() {
             scan_operations(connection, sink)?;
         }
-        let for_replay = file.wanted.is_none();
         let mut state = (&mut file.ranks, sink, 0u64);
         scan_rows::<TraceRow, _>(
             connection,

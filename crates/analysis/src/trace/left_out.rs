@@ -5,6 +5,7 @@
 //! known; nor have those behind a message of which the recorder, out of room for definitions, no longer told which tag it had.
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use super::endpoint::NONE;
 use super::matching::LaneKey;
@@ -12,7 +13,7 @@ use super::operation::Direction;
 use super::RankTrace;
 
 /// Posts without a row, of one operation.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct LeftOut {
     /// Index into [`RankTrace::operations`].
     pub operation: u32,

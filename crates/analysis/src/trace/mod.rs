@@ -39,6 +39,7 @@ pub use clock::Settled;
 pub use collective::{Before, Meetings};
 pub use collective::{Collective, Members};
 pub use endpoint::{Call, Endpoint, Observation, OtherCall, Span, NONE};
+pub use file::Depth;
 pub use left_out::LeftOut;
 pub use matching::Matching;
 pub use operation::{Direction, Operation, RequestEnd};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::endpoint::{Call, Endpoint, Observation, Span};
 use super::file::{Communicators, FileOperation, RankRows};
 use super::presence::Presence;
-use super::Starved;
+use super::{LeftOut, Starved};
 
 /// What is small.
 #[derive(Serialize, Deserialize)]
@@ -17,6 +17,7 @@ struct Small {
     operations: Vec<FileOperation>,
     starved: Vec<Starved>,
     observations: Vec<Observation>,
+    left_out: Vec<LeftOut>,
     endpoints: u64,
     calls: u64,
     intervals: u64,
@@ -41,6 +42,7 @@ pub(super) fn write(
         operations: rows.operations.clone(),
         starved: rows.starved.clone(),
         observations: rows.observations.clone(),
+        left_out: rows.left_out.clone(),
         endpoints: rows.endpoints.len() as u64,
         calls: rows.calls.len() as u64,
         intervals: intervals.len() as u64,
@@ -105,6 +107,7 @@ pub(super) fn read(input: &mut impl Read) -> io::Result<(Communicators, RankRows
     let rows = RankRows {
         operations: small.operations,
         observations: small.observations,
+        left_out: small.left_out,
         starved: small.starved,
         endpoints,
         calls,
@@ -182,6 +185,7 @@ mod tests {
             observations: vec![Observation { last_incomplete: Some(4), ..Observation::default() }],
             presence: Presence::new(vec![(10, 20), (30_000, 40_000)]),
             starved: vec![Starved { begin: 1, end: 2, wait: 1 }],
+            left_out: vec![LeftOut { operation: 3, count: 4, begin: 5, end: 6, comm: Some(7) }],
             ..RankRows::default()
         };
         let mut bytes = Vec::new();
@@ -189,12 +193,13 @@ mod tests {
         let (_, read) = read(&mut &bytes[..]).unwrap();
         let shown = |rows: &RankRows| {
             format!(
-                "{:?} {:?} {:?} {:?} {:?}",
+                "{:?} {:?} {:?} {:?} {:?} {:?}",
                 rows.endpoints,
                 rows.calls,
                 rows.observations,
                 rows.presence.intervals(),
-                rows.starved
+                rows.starved,
+                rows.left_out
             )
         };
         assert_eq!(shown(&rows), shown(&read));

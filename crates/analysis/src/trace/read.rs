@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::cache::Cache;
-use super::file::{FileTrace, Wanted};
+use super::file::{Depth, FileTrace, Wanted};
 use super::paired::Paired;
 use super::roster::Roster;
 use super::Trace;
@@ -84,8 +84,9 @@ impl Paired {
         files: &[(PathBuf, Vec<u32>)],
         (roster, places): (&Arc<Roster>, &Arc<Places>),
         focus: &[u32],
-        cache: Option<&Cache>,
+        (depth, cache): (Depth, Option<&Cache>),
     ) -> Result<(Paired, Vec<DbError>), DbError> {
+        let cache = cache.filter(|_| depth == Depth::Sums);
         let info = |place: u32| &roster.ranks()[place as usize].info;
         let wanted: Vec<u32> =
             files.iter().flat_map(|(_, wanted)| wanted.iter().copied()).collect();
@@ -107,9 +108,15 @@ impl Paired {
         let per_file = for_each_file(&databases, |database, definitions| {
             let of_file = places.of_file(&database.path);
             let connection = &database.connection;
-            let file =
-                FileTrace::read(connection, of_file, definitions, None, Some(&missing), &|_| ())
-                    .map_err(DbError::reading(&database.path))?;
+            let file = FileTrace::read(
+                connection,
+                of_file,
+                definitions,
+                None,
+                Some((&missing, depth)),
+                &|_| (),
+            )
+            .map_err(DbError::reading(&database.path))?;
             if let Some(cache) = cache {
                 file.keep(roster, cache);
             }

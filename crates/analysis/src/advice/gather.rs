@@ -73,6 +73,8 @@ pub struct Gatherer<'a> {
     trace: &'a Trace,
     rank: usize,
     joins: Vec<Join>,
+    /// Rows of the run, and how long it took, nanoseconds.
+    of_run: (u64, i64),
     gathered: Gathered,
 }
 
@@ -101,7 +103,8 @@ impl<'a> Gatherer<'a> {
     /// `rank` is a place in [`Trace::ranks`].
     pub fn new(trace: &'a Trace, rank: usize) -> Gatherer<'a> {
         let joins = joins(&trace.ranks[rank]);
-        Gatherer { trace, rank, joins, gathered: Gathered::default() }
+        let of_run = (trace.roster.rows(), trace.run_ns());
+        Gatherer { trace, rank, joins, of_run, gathered: Gathered::default() }
     }
 
     pub fn finish(mut self) -> Gathered {
@@ -184,8 +187,8 @@ impl<'a> Gatherer<'a> {
         /// Rows of a run of which all waits are kept.
         const MOST_ROWS: u64 = 30_000_000;
         const STRETCHES: i128 = 1_024;
-        let rows = self.trace.roster.rows();
-        let stretch = i128::from(moment) * STRETCHES / i128::from(self.trace.run_ns().max(1));
+        let (rows, run_ns) = self.of_run;
+        let stretch = i128::from(moment) * STRETCHES / i128::from(run_ns.max(1));
         rows <= MOST_ROWS || scramble(stretch as u64) % rows < MOST_ROWS
     }
 

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""What large runs take: wall time, processor time and memory of lapscope on made runs, as a whole and in parts; and that the answer
+is the same, to the byte.
+
+    make large-bench        or        tests/bench/large.py [--build target/release] [--work DIR] [CASE]...
+
+Cases: 16 (1 and 10 million requests of 16 ranks), 1024 (1, 10 and 100 million requests of 1,024 ranks, 4 GB of disk), 10000
+(10,000 ranks of 1,000 requests, in 10,000 and in 157 files). Nothing is asserted of times; an answer that differs ends it with 1.
+"""
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+COLLECTIVES = ["--collective-every", "1000"]
+
+
+def run(words, out):
+    """Wall seconds, processor seconds and the most resident memory in MB of a command that ends well."""
+    begin = time.monotonic()
+    process = subprocess.Popen(words, stdout=out, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        sys.exit(f"{' '.join(words)}: exit code {process.returncode}")
+    return time.monotonic() - begin, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+class Case:
+    def __init__(self, build, work):
+        self.lapscope = os.path.join(build, "lapscope")
+        self.synthetic = os.path.join(build, "examples/synthetic")
+        self.work = work
+        self.is_same = True
+
+    def made(self, ranks, requests, *more):
+        """A run; the one before goes."""
+        path = os.path.join(self.work, "run")
+        shutil.rmtree(path, ignore_errors=True)
+        words = [self.synthetic, path, str(ranks), str(requests // ranks), *more]
+        subprocess.run(words, check=True)
+        size = sum(entry.stat().st_size for entry in os.scandir(path))
+        print(f"== {requests:,} requests of {ranks:,} ranks, {len(os.listdir(path)):,} files, {size / 1e6:,.0f} MB")
+        return path
+
+    def answers(self, path, command, ways):
+        """Prints what each way takes, and whether all say the same."""
+        digests = set()
+        for way in ways:
+            with tempfile.TemporaryFile() as out:
+                wall, cpu, memory = run([self.lapscope, command, path, "--format", "json", *way], out)
+                out.seek(0)
+                digests.add(hashlib.sha256(out.read()).hexdigest())
+            name = " ".join(way) or "as a whole, or as memory allows"
+            print(f"  {command:8} {name:32} {wall:7.1f} s  {cpu:7.1f} s of processors  {memory:6.0f} MB", flush=True)
+        self.is_same &= len(digests) == 1
+        if len(digests) > 1:
+            print(f"  {command}: THE ANSWERS DIFFER")
+
+
+def ranks_16(case):
+    for requests in [1_000_000, 10_000_000]:
+        path = case.made(16, requests, *COLLECTIVES)
+        for command in ["report", "overlap"]:
+            case.answers(path, command, [[], ["--memory", "300M"]])
+
+
+def ranks_1024(case):
+    for requests in [1_000_000, 10_000_000, 100_000_000]:
+        path = case.made(1024, requests, *COLLECTIVES, "--ranks-per-node", "64")
+        case.answers(path, "report", [["--parts", "7"], ["--parts", "64"], ["--memory", "1G"]])
+
+
+def ranks_10000(case):
+    shape = ["--collective-every", "100", "--ranks-per-node", "64"]
+    for files in ["node", "rank"]:
+        path = case.made(10_000, 10_000_000, *shape, "--files", files)
+        case.answers(path, "report", [[], ["--memory", "500M"]])
+
+
+CASES = {"16": ranks_16, "1024": ranks_1024, "10000": ranks_10000}
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--build", default="target/release")
+    parser.add_argument("--work")
+    parser.add_argument("case", nargs="*", choices=[[], *CASES])
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=arguments.work) as work:
+        case = Case(arguments.build, work)
+        for name in arguments.case or CASES:
+            CASES[name](case)
+    sys.exit(0 if case.is_same else 1)
+
+
+main()

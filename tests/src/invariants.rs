@@ -102,14 +102,17 @@ const RULES: &[(&str, &str)] = &[
 /// The rule that need not hold for the last call of a killed process, which it left between two of its records.
 const LAST_CALL: &str = "a call says how many requests it completed";
 
+const SCHEMA: &str = include_str!("../../schema/schema.sql");
+
 fn broken_rules(database: &Connection, left_out: &str) -> Result<(), String> {
     let mut broken = Vec::new();
     let sound = value(database, "PRAGMA integrity_check");
     if sound != "ok" {
         broken.push(format!("integrity: {sound}"));
     }
-    if value(database, "PRAGMA user_version") != "8" {
-        broken.push("the format is not 8".to_owned());
+    let found = value(database, "PRAGMA user_version");
+    if !SCHEMA.contains(&format!("PRAGMA user_version = {found};")) {
+        broken.push(format!("the format is {found}, another than the schema's"));
     }
     for (rule, query) in RULES.iter().filter(|(rule, _)| *rule != left_out) {
         let count = value(database, query);

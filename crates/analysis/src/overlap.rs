@@ -7,6 +7,7 @@ pub mod groups;
 mod later;
 mod measured;
 pub mod request;
+pub mod sampled;
 mod side;
 pub mod sums;
 mod waited;
@@ -18,6 +19,7 @@ use serde::Serialize;
 
 use self::groups::{KindRow, LatePair, LocalityRow, Named, RankRow, SiteRow, SizeRow, TimeRow};
 pub use self::measured::Measured;
+use self::sampled::Sampled;
 pub use self::side::EagerLimits;
 use self::side::Sides;
 use self::sums::{BlockingNumbers, BlockingSums, Numbers, Sums};
@@ -53,6 +55,9 @@ pub struct Overlap {
     pub localities: Vec<LocalityRow>,
     pub ranks: Vec<RankRow>,
     pub over_time: Vec<TimeRow>,
+    /// Where only a part of the run has rows, and chance has drawn it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<Sampled>,
     pub blocking: Blocking,
     /// Who was waited for, the longest first.
     pub late_pairs: Vec<LatePair>,
@@ -174,6 +179,8 @@ impl Overlap {
             .sum();
         let mut notes = reference_notes(reference, &totals, generalized);
         notes.extend(summary_note(trace));
+        let sampled = Sampled::of(&measured.slots);
+        notes.extend(sampled.as_ref().and_then(Sampled::sentence));
         Overlap {
             json_version: JSON_VERSION,
             run: run.to_owned(),
@@ -193,6 +200,7 @@ impl Overlap {
             localities: groups::localities(measured),
             ranks: groups::ranks(trace, measured),
             over_time: groups::over_time(measured),
+            sampled,
             blocking: Blocking {
                 totals: BlockingNumbers::from(&blocking),
                 sites: blocking_sites,

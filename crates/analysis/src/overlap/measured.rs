@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use super::sampled::SlotKey;
 use super::sums::{BlockingSums, Sums};
 use super::walk::{Blame, OverlapCell, RankFound, Slices};
 use crate::trace::{Locality, RankTrace};
@@ -46,6 +47,8 @@ pub struct Measured {
     pub(super) ranks: BTreeMap<u32, RankSums>,
     pub(super) slices: Slices,
     pub(super) over_time: Vec<OverlapCell>,
+    /// Of ranks that recorded a part of the run: by slot and stage.
+    pub(super) slots: BTreeMap<SlotKey, OverlapCell>,
     pub(super) sites: FxHashMap<SiteKey, SiteSums>,
     pub(super) sizes: BTreeMap<(Kind, u8), Sums>,
     /// Requests without a single other side come last.
@@ -69,6 +72,9 @@ impl Measured {
     ) -> Self {
         let place = place as u32;
         let mut measured = Measured { slices, over_time: found.slices, ..Measured::default() };
+        for (detail, cell) in rank.detail.iter().zip(&found.slots) {
+            *measured.slots.entry((detail.slot, detail.stage)).or_default() += cell;
+        }
         let mut whole = RankSums { unattributed: found.unattributed, ..RankSums::default() };
         let site_of = |cell: u32| {
             let key = &found.cells[cell as usize].0;
@@ -118,6 +124,9 @@ impl Measured {
         }
         for (slice, more) in self.over_time.iter_mut().zip(&other.over_time) {
             *slice += more;
+        }
+        for (key, more) in &other.slots {
+            *self.slots.entry(*key).or_default() += more;
         }
         for (key, more) in other.sites {
             self.sites.entry(key).or_default().merge(more);

@@ -93,11 +93,29 @@ impl Slices {
 pub(super) struct RankFound {
     pub cells: Vec<(CellKey, OverlapCell)>,
     pub slices: Vec<OverlapCell>,
+    /// By [`RankTrace::detail`](crate::trace::RankTrace::detail).
+    pub slots: Vec<OverlapCell>,
     pub culprits: FxHashMap<CulpritKey, Blame>,
     /// (cell of the post, operation of the completing call): time.
     pub completed_in: FxHashMap<(u32, u32), i64>,
     /// Completing time of requests whose start was not seen.
     pub unattributed: i64,
+}
+
+/// Where something counts that happened then: a slice of the run, and the slot in which it was recorded, where not all was.
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    slice: usize,
+    slot: Option<usize>,
+}
+
+impl RankFound {
+    fn add(&mut self, moment: Moment, add: impl Fn(&mut OverlapCell)) {
+        add(&mut self.slices[moment.slice]);
+        if let Some(slot) = moment.slot.and_then(|slot| self.slots.get_mut(slot)) {
+            add(slot);
+        }
+    }
 }
 
 /// Where an operation's requests are summed, and how long they take with nothing in between.
@@ -139,6 +157,7 @@ impl<'a, W: Witness> Walk<'a, W> {
     ) -> Walk<'a, W> {
         let mut found = RankFound {
             slices: vec![OverlapCell::default(); slices.count],
+            slots: vec![OverlapCell::default(); trace.ranks[rank].detail.len()],
             ..RankFound::default()
         };
         let mut cells: FxHashMap<CellKey, u32> = FxHashMap::default();
@@ -209,7 +228,16 @@ impl<'a, W: Witness> Walk<'a, W> {
         let sums = counted(&half);
         let cell = self.places[self.operation_of(index)].cell;
         self.found.cells[cell as usize].1.requests += &sums;
-        self.found.slices[self.slices.of(half.post_begin)].requests += &sums;
+        let moment = self.moment(half.post_begin);
+        self.found.add(moment, |cell| cell.requests += &sums);
+    }
+
+    /// What ended behind a slot counts there: it was posted in it.
+    fn moment(&self, moment: i64) -> Moment {
+        let detail = &self.trace.ranks[self.rank].detail;
+        let behind = detail.partition_point(|slot| slot.begin <= moment);
+        let slot = (!detail.is_empty()).then(|| behind.saturating_sub(1));
+        Moment { slice: self.slices.of(moment), slot }
     }
 
     fn operation_of(&self, index: usize) -> usize {
@@ -232,7 +260,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         let endpoints = &self.trace.ranks[self.rank].endpoints;
         let call_index = endpoints[members[0] as usize].call;
         let call = self.trace.ranks[self.rank].calls[call_index as usize];
-        let slice = self.slices.of(call.begin);
+        let moment = self.moment(call.begin);
         let end = call.begin + if call.returned { call.duration } else { 0 };
         let mut group = Group::new(call.begin, end);
         let mut measured = std::mem::take(&mut self.measured);
@@ -257,7 +285,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             }
             let cell = &mut self.found.cells[place.cell as usize].1.requests;
             *cell += &sums;
-            self.found.slices[slice].requests += &sums;
+            self.found.add(moment, |cell| cell.requests += &sums);
             let ready = ready.unwrap_or(compute(&half)).saturating_add(later);
             group.add(&half, place.transfer, ready);
             if group.is_worth_it() {
@@ -275,10 +303,10 @@ impl<'a, W: Witness> Walk<'a, W> {
         for MeasuredRequest { index, cell, achieved, .. } in measured.drain(..) {
             self.witness.request(&self.trace.half(self.rank, index as usize), &achieved);
             self.found.cells[cell as usize].1.requests.add_achieved(&achieved);
-            self.found.slices[slice].requests.add_achieved(&achieved);
+            self.found.add(moment, |cell| cell.requests.add_achieved(&achieved));
         }
         self.measured = measured;
-        self.share_out(members, (call.completed, call.operation), slice, &exposed, &bounds);
+        self.share_out(members, (call.completed, call.operation), moment, &exposed, &bounds);
     }
 
     /// Every request gets an equal part of the call that completed it; the requests whose start was not seen too, so
@@ -287,7 +315,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         &mut self,
         members: &[u32],
         (completed, by): (u32, u32),
-        slice: usize,
+        moment: Moment,
         exposed: &Exposure,
         bounds: &Bounds,
     ) {
@@ -309,7 +337,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             number += 1;
             let cell = self.places[operation].cell;
             self.found.cells[cell as usize].1.requests.add_exposed(share, window);
-            self.found.slices[slice].requests.add_exposed(share, window);
+            self.found.add(moment, |cell| cell.requests.add_exposed(share, window));
             *self.found.completed_in.entry((cell, by)).or_default() += share.total();
         }
     }
@@ -335,7 +363,8 @@ impl<'a, W: Witness> Walk<'a, W> {
         sums.exposed = exposed;
         let cell = self.places[self.operation_of(members[0] as usize)].cell;
         self.found.cells[cell as usize].1.blocking += &sums;
-        self.found.slices[self.slices.of(begin)].blocking += &sums;
+        let moment = self.moment(begin);
+        self.found.add(moment, |cell| cell.blocking += &sums);
     }
 
     fn tell(

@@ -118,7 +118,7 @@ pub struct RankTrace {
 }
 
 /// A slot of time in which a rank recorded rows (table `detail`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Detail {
     pub slot: i64,
     /// 0: from the begin of the recording on; k: drawn with probability 4^-k.

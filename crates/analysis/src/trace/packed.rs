@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::endpoint::{Call, Endpoint, Observation, Span};
 use super::file::{Communicators, FileOperation, RankRows};
 use super::presence::Presence;
-use super::{LeftOut, Starved};
+use super::{Detail, LeftOut, Starved};
 
 /// What is small.
 #[derive(Serialize, Deserialize)]
@@ -18,6 +18,7 @@ struct Small {
     starved: Vec<Starved>,
     observations: Vec<Observation>,
     left_out: Vec<LeftOut>,
+    detail: Vec<Detail>,
     endpoints: u64,
     calls: u64,
     intervals: u64,
@@ -43,6 +44,7 @@ pub(super) fn write(
         starved: rows.starved.clone(),
         observations: rows.observations.clone(),
         left_out: rows.left_out.clone(),
+        detail: rows.detail.clone(),
         endpoints: rows.endpoints.len() as u64,
         calls: rows.calls.len() as u64,
         intervals: intervals.len() as u64,
@@ -108,6 +110,7 @@ pub(super) fn read(input: &mut impl Read) -> io::Result<(Communicators, RankRows
         operations: small.operations,
         observations: small.observations,
         left_out: small.left_out,
+        detail: small.detail,
         starved: small.starved,
         endpoints,
         calls,

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use fixture::{failure, json};
+use lapscope_data::db::USER_VERSION;
 use lapscope_fixture::small::{self, run as small_run};
 use lapscope_fixture::tables::Rank;
 
@@ -18,12 +19,15 @@ fn set_version(path: &Path, version: i64) {
 fn other_formats() {
     let directory = tempfile::tempdir().unwrap();
     let path = Rank::new(0).write(directory.path(), |_| ());
-    set_version(&path, 9);
+    let own = USER_VERSION;
+    set_version(&path, own + 1);
     let newer = failure(directory.path(), &["report", "rank-0.db"]);
-    assert!(newer.contains("rank-0.db: format 9, newer than format 8"), "{newer}");
-    set_version(&path, 7);
+    let expected = format!("rank-0.db: format {}, newer than format {own}", own + 1);
+    assert!(newer.contains(&expected), "{newer}");
+    set_version(&path, own - 1);
     let older = failure(directory.path(), &["sites", "rank-0.db"]);
-    assert!(older.contains("rank-0.db: format 7, older than format 8"), "{older}");
+    let expected = format!("rank-0.db: format {}, older than format {own}", own - 1);
+    assert!(older.contains(&expected), "{older}");
 }
 
 #[test]

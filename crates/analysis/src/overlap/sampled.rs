@@ -74,6 +74,12 @@ impl Sampled {
 impl Sampled {
     /// What it comes to: "of the whole run ...".
     pub(super) fn sentence(&self) -> Option<String> {
+        if self.slots < FEWEST {
+            return Some(format!(
+                "{} slots are too few to estimate shares of the whole run from",
+                self.slots
+            ));
+        }
         let named = [
             (Cause::LatePartner, "late partners"),
             (Cause::NoRemoteProgress, "no remote progress"),

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::cell::{request_window, CallCell};
 use super::measures::MeasureSums;
-use lapscope_data::db::{Definitions, RowSink};
+use lapscope_data::db::{scan, Database, DbError, Definitions, RowSink};
 use lapscope_data::model::{
     Bytes, CallRow, Category, Ended, Kind, Nanos, OperationRow, RankInfo, RankKey, RequestRow,
     TallyRow,
@@ -35,6 +35,27 @@ pub struct FileSums {
     /// For each rank of the file: see [`Aggregator::close_completion`].
     pub possible_overlap: Vec<Nanos>,
     pub measures: MeasureSums,
+}
+
+impl FileSums {
+    /// Reads a file once and sums it up; `progress` is told now and then how many more rows were read.
+    ///
+    /// # Errors
+    /// What SQLite says of a damaged file.
+    pub fn read(
+        database: &Database,
+        of_file: OfFile<'_>,
+        definitions: &Definitions,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<FileSums, DbError> {
+        let mut aggregator = Aggregator::new(of_file, definitions);
+        let sums = || -> rusqlite::Result<FileSums> {
+            scan(&database.connection, &mut aggregator, progress)?;
+            let measures = MeasureSums::read(&database.connection, definitions, of_file)?;
+            Ok(FileSums { measures, ..aggregator.finish() })
+        };
+        sums().map_err(DbError::reading(&database.path))
+    }
 }
 
 /// A [`RowSink`] that sums.

@@ -3,6 +3,7 @@
 //! counted once ([`exposure`]) and shared out to the requests that it completed.
 
 pub mod exposure;
+mod found;
 pub mod groups;
 mod later;
 mod measured;
@@ -17,6 +18,7 @@ pub mod witness;
 use rayon::prelude::*;
 use serde::Serialize;
 
+use self::found::Slices;
 use self::groups::{KindRow, LatePair, LocalityRow, Named, RankRow, SiteRow, SizeRow, TimeRow};
 pub use self::measured::Measured;
 use self::sampled::Sampled;
@@ -24,7 +26,7 @@ pub use self::side::EagerLimits;
 use self::side::Sides;
 use self::sums::{BlockingNumbers, BlockingSums, Numbers, Sums};
 pub(crate) use self::walk::reference_time;
-use self::walk::{Slices, Walk};
+use self::walk::Walk;
 use self::witness::Witness;
 use super::problem::Problem;
 use super::reference::{Description, Reference, Source};

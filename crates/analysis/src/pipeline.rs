@@ -18,7 +18,6 @@ use self::view::Resources;
 use crate::aggregate::{Aggregator, FileSums};
 use crate::combine::RunSums;
 use crate::injection::Injection;
-use crate::measures::MeasureSums;
 use crate::pending::{
     collect_pending, find_outside, read_pending, FilePending, Outside, PendingItem,
 };
@@ -27,7 +26,7 @@ use crate::reach::{Known, Reach};
 use crate::trace::{Rows, Trace, WithSinks};
 use crate::wrappers::{Asked, Uses, Wrappers};
 use lapscope_data::db::{
-    find_run, for_each_file, list_files, rows_to_scan, scan, Census, DbError, NoSink, RunFiles,
+    find_run, for_each_file, list_files, rows_to_scan, Census, DbError, NoSink, RunFiles,
 };
 use lapscope_data::model::Rank;
 use lapscope_data::places::{group::Grouping, FilePlaces, Places};
@@ -192,14 +191,10 @@ impl OpenRun {
         let progress = Progress::of_files(self.files.databases.len());
         let per_file = for_each_file(&self.files.databases, |database, definitions| {
             let of_file = places.of_file(&database.path);
-            let mut aggregator = Aggregator::new(of_file, &definitions);
-            let sums = || -> rusqlite::Result<_> {
-                progress.expect(rows_to_scan(&database.connection)?);
-                scan(&database.connection, &mut aggregator, &|rows| progress.add(rows))?;
-                let measures = MeasureSums::read(&database.connection, &definitions, of_file)?;
-                Ok(FileSums { measures, ..aggregator.finish() })
-            };
-            let sums = sums().map_err(DbError::reading(&database.path))?;
+            let rows = rows_to_scan(&database.connection);
+            progress.expect(rows.map_err(DbError::reading(&database.path))?);
+            let read = |rows| progress.add(rows);
+            let sums = FileSums::read(database, of_file, &definitions, &read)?;
             Ok((definitions, sums))
         })?;
         self.leave_out(per_file.failed)?;

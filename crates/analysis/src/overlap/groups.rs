@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::found::{Blame, OverlapCell};
 use super::measured::{Measured, RankSums, SiteKey, SiteSums};
 use super::sums::{BlockingNumbers, Numbers, Sums};
-use super::walk::{Blame, OverlapCell};
 use crate::trace::{Locality, Trace};
 use lapscope_data::model::{Kind, Nanos, Rank};
 use lapscope_data::places::SiteId;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use super::found::{Blame, OverlapCell, RankFound, Slices};
 use super::sampled::SlotKey;
 use super::sums::{BlockingSums, Sums};
-use super::walk::{Blame, OverlapCell, RankFound, Slices};
 use crate::trace::{Locality, RankTrace};
 use lapscope_data::model::{Kind, Nanos};
 use lapscope_data::places::SiteId;

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::found::OverlapCell;
 use super::sums::Cause;
-use super::walk::OverlapCell;
 
 /// Half the width of an interval that holds 95 % of what is normal, in standard deviations.
 const WIDTH: f64 = 1.96;

@@ -7,10 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::partial::{Known, Partial, Question, Stage};
 use super::survey::Survey;
-use crate::aggregate::{Aggregator, FileSums};
-use crate::measures::MeasureSums;
+use crate::aggregate::FileSums;
 use crate::trace::{Cache, Depth, Matching, Paired, Trace};
-use lapscope_data::db::{for_each_file, scan, DbError, PerFile};
+use lapscope_data::db::{for_each_file, DbError, PerFile};
 use lapscope_data::places::Places;
 
 /// A run as its parts are read.
@@ -71,13 +70,7 @@ impl Run {
         }
         let PerFile { read, failed } = for_each_file(&files, |database, definitions| {
             let of_file = self.places.of_file(&database.path);
-            let mut aggregator = Aggregator::new(of_file, &definitions);
-            let sums = || -> rusqlite::Result<FileSums> {
-                scan(&database.connection, &mut aggregator, &|_| ())?;
-                let measures = MeasureSums::read(&database.connection, &definitions, of_file)?;
-                Ok(FileSums { measures, ..aggregator.finish() })
-            };
-            let sums = sums().map_err(DbError::reading(&database.path))?;
+            let sums = FileSums::read(database, of_file, &definitions, &|_| ())?;
             Ok((definitions, sums))
         })
         .map_err(|error| vec![error])?;

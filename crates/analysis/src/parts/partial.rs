@@ -1,11 +1,13 @@
 //! What parts are asked, and what they answer. Both go to other processes as CBOR ([`super::wire`]); `docs/parts.md` describes them.
 
+use std::sync::Arc;
+
 use anyhow::{bail, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::advice::{Gathered, Gatherer};
+use crate::advice::{measure_and_gather, Gathered};
 use crate::aggregate::FileSums;
-use crate::overlap::{measure, measure_with, EagerLimits, Measured};
+use crate::overlap::{measure, EagerLimits, Measured};
 use crate::reference::{Reference, Samples};
 use crate::thresholds::Evidence;
 use crate::trace::{clock, Matching, Meetings, Paired, Settled};
@@ -42,7 +44,7 @@ pub struct Known {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Question {
     pub stage: Stage,
-    pub known: Known,
+    pub known: Arc<Known>,
 }
 
 /// Of collectives and messages.
@@ -78,7 +80,7 @@ pub enum Partial {
 impl Question {
     /// What the ranks in the focus of `part` answer.
     pub fn ask(&self, mut part: Paired) -> Partial {
-        let Known { clocks, meetings, reference, eager } = &self.known;
+        let Known { clocks, meetings, reference, eager } = &*self.known;
         let found = |part: &Paired| {
             Box::new(Found { meetings: part.meetings(), matching: part.matching() })
         };
@@ -107,11 +109,8 @@ impl Question {
                 Partial::Overlap(Box::new(measured), Gathered::default())
             }
             Stage::Overlap { ranks, with_advice: true } => {
-                let gatherer = |rank| Gatherer::new(&trace, rank);
-                let (measured, gatherers) =
-                    measure_with(&trace, reference, *eager, ranks, is_nothing, gatherer);
-                let mut gathered = Gathered::default();
-                gatherers.into_iter().for_each(|gatherer| gathered.merge(gatherer.finish()));
+                let (measured, gathered) =
+                    measure_and_gather(&trace, reference, *eager, ranks, is_nothing);
                 Partial::Overlap(Box::new(measured), gathered)
             }
             Stage::Sums | Stage::Clocks { .. } | Stage::Meetings => {

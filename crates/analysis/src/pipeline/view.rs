@@ -5,9 +5,9 @@ use std::sync::Arc;
 use anyhow::{bail, Result};
 
 use super::OpenRun;
-use crate::advice::{Gathered, Gatherer};
+use crate::advice::{measure_and_gather, Gathered};
 use crate::combine::RunSums;
-use crate::overlap::{measure, measure_with, EagerLimits, Measured};
+use crate::overlap::{measure, EagerLimits, Measured};
 use crate::parts::load::Run;
 use crate::parts::partial::Found;
 use crate::parts::plan::{overhead, plan, plan_count, BYTES_PER_ROW};
@@ -67,7 +67,7 @@ struct InParts {
     run: Run,
     parts: Vec<Vec<u32>>,
     engine: Box<dyn Engine>,
-    known: Known,
+    known: Arc<Known>,
 }
 
 /// A question was not answered: files could not be read, and the run has to be looked at without them.
@@ -77,7 +77,7 @@ type Answer = Result<std::result::Result<Partial, Unreadable>>;
 
 impl InParts {
     fn ask(&mut self, stage: Stage) -> Answer {
-        let question = Question { stage, known: self.known.clone() };
+        let question = Question { stage, known: Arc::clone(&self.known) };
         let told = |(path, what)| DbError::Elsewhere { path, what };
         Ok(match self.engine.ask(&self.run, &question, &self.parts)? {
             Partial::Unreadable(mut files) => {
@@ -151,7 +151,7 @@ impl View {
             let run = Run { survey: survey.into(), places, cache };
             let (parts, side_by_side) = open.resources.plan(&run.survey);
             engine.look_side_by_side(side_by_side);
-            let known = Known::default();
+            let known = Arc::new(Known::default());
             let mut view = View {
                 trace: Paired::without_rows(&run.survey.roster, &run.places)
                     .finish(&known.meetings, Matching::default()),
@@ -192,12 +192,12 @@ impl View {
             }
         };
         let is_as_recorded = settled.is_as_recorded();
-        parts.known.clocks = settled;
+        Arc::make_mut(&mut parts.known).clocks = settled;
         let Found { meetings, matching } = match found.filter(|_| is_as_recorded) {
             Some(found) => *found,
             None => answer!(parts.ask_again(Stage::Meetings)?, Partial::Meetings(found) => *found),
         };
-        parts.known.meetings = meetings;
+        Arc::make_mut(&mut parts.known).meetings = meetings;
         let run = &parts.run;
         let mut bare = Paired::without_rows(&run.survey.roster, &run.places);
         bare.set_clocks(&parts.known.clocks);
@@ -248,7 +248,7 @@ impl View {
         let Some(parts) = &mut self.parts else {
             return Ok(Thresholds::find(&self.trace, reference, ranks, declared));
         };
-        parts.known.reference = reference.clone();
+        Arc::make_mut(&mut parts.known).reference = reference.clone();
         let answer = parts.ask_again(Stage::Thresholds { ranks: ranks.to_vec() })?;
         let evidence = answer!(answer, Partial::Thresholds(evidence) => evidence);
         Ok(evidence.thresholds(&self.trace, declared))
@@ -266,7 +266,8 @@ impl View {
         with_advice: bool,
     ) -> Result<(Measured, Gathered)> {
         if let Some(parts) = &mut self.parts {
-            (parts.known.reference, parts.known.eager) = (reference.clone(), eager);
+            let known = Arc::make_mut(&mut parts.known);
+            (known.reference, known.eager) = (reference.clone(), eager);
             let answer = parts.ask_again(Stage::Overlap { ranks: ranks.to_vec(), with_advice })?;
             return Ok(
                 answer!(answer, Partial::Overlap(measured, gathered) => (*measured, gathered)),
@@ -276,14 +277,10 @@ impl View {
         let progress = Progress::default();
         progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());
         let add = |requests| progress.add(requests);
-        let mut gathered = Gathered::default();
-        if !with_advice {
-            return Ok((measure(trace, reference, eager, ranks, &add), gathered));
-        }
-        let gatherer = |rank| Gatherer::new(trace, rank);
-        let (measured, gatherers) = measure_with(trace, reference, eager, ranks, &add, gatherer);
-        gatherers.into_iter().for_each(|gatherer| gathered.merge(gatherer.finish()));
-        Ok((measured, gathered))
+        Ok(match with_advice {
+            true => measure_and_gather(trace, reference, eager, ranks, &add),
+            false => (measure(trace, reference, eager, ranks, &add), Gathered::default()),
+        })
     }
 }
 

@@ -6,9 +6,10 @@ use std::io::{self, BufReader, BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::file::{Communicators, FileTrace, RankRows};
+use super::file::{Communicators, FileTrace};
 use super::packed;
 use super::roster::Roster;
+use super::rows::RankRows;
 
 /// Goes away with its files.
 #[derive(Debug)]

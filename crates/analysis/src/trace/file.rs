@@ -3,19 +3,18 @@
 use std::collections::{HashMap, HashSet};
 
 use rusqlite::Connection;
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::endpoint::{Call, Endpoint, Observation, OtherCall, Span, NONE};
 use super::operation::RequestEnd;
 use super::presence::Presence;
 use super::roster::{CommKey, Member};
 use super::row::TraceRow;
-use super::{Detail, LeftOut, Starvation, Starved, Threads};
+use super::rows::{add_call, add_request, OperationPlace, Places, RankRows};
+use super::{Detail, LeftOut, Starvation, Starved};
 use lapscope_data::db::{
     rows_in, rows_to_scan, scan_operations, scan_rows, scan_tallies, Definitions, RowSink,
 };
-use lapscope_data::model::{Bytes, CallName, CallRow, Kind, Rank, RankInfo, RankKey};
+use lapscope_data::model::{Bytes, CallName, Kind, Rank, RankInfo, RankKey};
 use lapscope_data::places::{CallPathId, OfFile, SiteId};
 
 /// Ranks of which rows are wanted, by rank and life.
@@ -75,61 +74,6 @@ pub(super) struct FileTrace {
     /// Of whom rows are taken; `None`: all.
     wanted: Option<Vec<bool>>,
     rows: u64,
-}
-
-#[derive(Default)]
-pub(super) struct RankRows {
-    /// Nothing of it is wanted.
-    pub is_left_out: bool,
-    /// Of the recording, since its epoch.
-    pub end: i64,
-    pub operations: Vec<FileOperation>,
-    pub endpoints: Vec<Endpoint>,
-    pub calls: Vec<Call>,
-    pub call_ids: Vec<i64>,
-    pub other_calls: Vec<OtherCall>,
-    pub threads: Threads,
-    pub observations: Vec<Observation>,
-    /// From begin to end: calls, and posts, each nearly in order.
-    pub inside: Vec<(i64, i64)>,
-    pub posts: Vec<(i64, i64)>,
-    pub presence: Presence,
-    pub starved: Vec<Starved>,
-    pub left_out: Vec<LeftOut>,
-    pub detail: Vec<Detail>,
-}
-
-impl RankRows {
-    /// Room for so many rows: a list that grows has twice the room that it needs. What ids promise and a file does not hold
-    /// costs nothing as long as nobody writes there.
-    fn reserve(&mut self, calls: u64, requests: u64) {
-        const MOST: u64 = 1 << 26;
-        let [calls, requests] = [calls, requests].map(|rows| rows.min(MOST) as usize);
-        self.endpoints.reserve(requests);
-        self.calls.reserve(calls);
-        self.call_ids.reserve(calls);
-        self.inside.reserve(calls + requests);
-        self.posts.reserve(requests);
-    }
-
-    /// The place of a call in `calls`: mostly the last, as requests stand in the order of the calls that completed them.
-    fn call_of(&self, id: i64) -> Option<usize> {
-        match self.call_ids.last() {
-            Some(&last) if last == id => Some(self.call_ids.len() - 1),
-            _ => self.call_ids.binary_search(&id).ok(),
-        }
-    }
-}
-
-/// Where an operation of a file is: the rank's place, its place there, and how its rows are taken.
-#[derive(Clone, Copy)]
-struct OperationPlace {
-    rank: u32,
-    operation: u32,
-    /// A call that communicates itself.
-    is_blocking: bool,
-    /// That, or one that makes a request.
-    is_endpoint: bool,
 }
 
 impl FileTrace {
@@ -392,126 +336,5 @@ fn tick(rows: &mut u64, progress: &(dyn Fn(u64) + Sync)) {
     *rows += 1;
     if *rows % EVERY == 0 {
         progress(EVERY);
-    }
-}
-
-/// Places by `operation.id`, which the recorder numbers without gaps.
-#[derive(Default)]
-struct Places {
-    ids: Vec<i64>,
-    places: Vec<OperationPlace>,
-    /// The receiving halves of operations that also send.
-    receives: FxHashMap<i64, i64>,
-}
-
-impl Places {
-    fn push(&mut self, id: i64, place: OperationPlace) {
-        self.ids.push(id);
-        self.places.push(place);
-    }
-
-    fn get(&self, id: i64) -> Option<OperationPlace> {
-        let guess = usize::try_from(id - self.ids.first()?).ok();
-        let index = match guess.filter(|&guess| self.ids.get(guess) == Some(&id)) {
-            Some(index) => index,
-            None => self.ids.binary_search(&id).ok()?,
-        };
-        Some(self.places[index])
-    }
-}
-
-/// `for_replay`: with what nobody else looks at, other calls and threads.
-fn add_call(ranks: &mut [RankRows], places: &Places, row: &CallRow, for_replay: bool) {
-    let Some(place) = places.get(row.operation_id) else { return };
-    let rank = &mut ranks[place.rank as usize];
-    if rank.is_left_out {
-        return;
-    }
-    let duration = row.duration.map_or(0, |duration| duration.0.max(0));
-    // what never returned was still inside when the process ended
-    let end = row.duration.map_or(rank.end.max(row.begin.0), |_| row.begin.0 + duration);
-    rank.inside.push((row.begin.0, end));
-    if row.completed == 0 && !place.is_blocking {
-        if !for_replay {
-            return;
-        }
-        let thread = rank.threads.number(row.thread_id);
-        rank.other_calls.push(OtherCall {
-            begin: row.begin.0,
-            duration: end - row.begin.0,
-            operation: place.operation,
-            thread,
-        });
-        return;
-    }
-    if for_replay {
-        rank.threads.add_call(row.thread_id);
-    }
-    let index = rank.calls.len() as u32;
-    rank.call_ids.push(row.id);
-    rank.calls.push(Call {
-        begin: row.begin.0,
-        duration,
-        operation: place.operation,
-        completed: row.completed.min(u64::from(u32::MAX)) as u32,
-        returned: row.duration.is_some(),
-    });
-    if !place.is_blocking {
-        return;
-    }
-    let received = row.receive_id.and_then(|id| places.get(id));
-    for half in [Some(place), received].into_iter().flatten() {
-        if for_replay {
-            rank.threads.add_endpoint(row.thread_id);
-        }
-        rank.endpoints.push(Endpoint {
-            begin: row.begin.0,
-            post: Span::new(0),
-            window: Span::new(0),
-            mpi: Span::new(0),
-            outstanding: Span::new(0),
-            operation: half.operation,
-            call: index,
-            partner: NONE,
-            observed: NONE,
-        });
-    }
-}
-
-fn add_request(
-    ranks: &mut [RankRows],
-    places: &Places,
-    row: &TraceRow,
-    completion: Option<&CallRow>,
-    for_replay: bool,
-) {
-    let Some(place) = places.get(row.operation_id) else { return };
-    let rank = &mut ranks[place.rank as usize];
-    if rank.is_left_out {
-        return;
-    }
-    let post_end = row.post_begin + row.post.max(0);
-    rank.posts.push((row.post_begin, post_end));
-    let observed = row.observation.map_or(NONE, |observation| {
-        rank.observations.push(observation);
-        (rank.observations.len() - 1) as u32
-    });
-    let call = completion.and_then(|call| rank.call_of(call.id));
-    let received = places.receives.get(&row.operation_id).and_then(|&id| places.get(id));
-    for half in [Some(place), received].into_iter().flatten() {
-        if for_replay {
-            rank.threads.add_endpoint(row.thread_id);
-        }
-        rank.endpoints.push(Endpoint {
-            begin: row.post_begin,
-            post: Span::new(row.post),
-            window: Span::of(completion.map(|call| call.begin.0 - post_end)),
-            mpi: Span::of(row.mpi),
-            outstanding: Span::new(row.outstanding),
-            operation: half.operation,
-            call: call.map_or(NONE, |call| call as u32),
-            partner: NONE,
-            observed,
-        });
     }
 }

@@ -22,6 +22,7 @@ pub mod presence;
 mod read;
 pub mod roster;
 mod row;
+mod rows;
 pub mod script;
 pub mod starvation;
 #[cfg(test)]

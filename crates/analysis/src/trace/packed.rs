@@ -6,8 +6,9 @@ use std::io::{self, Read, Write};
 use serde::{Deserialize, Serialize};
 
 use super::endpoint::{Call, Endpoint, Observation, Span};
-use super::file::{Communicators, FileOperation, RankRows};
+use super::file::{Communicators, FileOperation};
 use super::presence::Presence;
+use super::rows::RankRows;
 use super::{Detail, LeftOut, Starved};
 
 /// What is small.

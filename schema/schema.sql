@@ -6,7 +6,7 @@
 -- A row's rank is that of its operation. NULL means not known or not applicable, never zero.
 
 PRAGMA application_id = 1279349584;  -- 'LAPP'
-PRAGMA user_version = 9;             -- format; raised by every change that an older reader would misread
+PRAGMA user_version = 10;            -- format; raised by every change that an older reader would misread
 
 CREATE TABLE rank (
   rank           INTEGER PRIMARY KEY,    -- key in this file; the world rank, but in a file of several worlds or lives
@@ -212,6 +212,14 @@ CREATE TABLE left_out (                  -- messages and collectives without a r
   count        INTEGER NOT NULL,
   begin_ns     INTEGER NOT NULL,         -- the first of these posts, or begins of blocking calls
   end_ns       INTEGER NOT NULL          -- the last of them
+);
+
+CREATE TABLE mark (                      -- calls of MPI_Pcontrol that mark something, of each thread in the order of time
+  rank         INTEGER NOT NULL,
+  thread_id    INTEGER NOT NULL,
+  begin_ns     INTEGER NOT NULL,
+  level        INTEGER NOT NULL,         -- 1: a region begins; -1: it ends; 2: a step begins
+  name         TEXT                      -- of the region: what stood behind the level; NULL: there was none
 );
 
 -- Calls that would be too many as rows: unsuccessful tests, and what is not in the rows of a run longer than LAPSCOPE_MAX_MB holds.

@@ -13,7 +13,7 @@ use clap::{Parser, ValueEnum};
 use lapscope_fixture::write_file;
 use rayon::prelude::*;
 
-use shape::Shape;
+use shape::{Marks, Shape};
 
 /// As `LAPSCOPE_FILES` has them.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -51,6 +51,9 @@ struct Arguments {
     /// By how much
     #[arg(long, default_value_t = 31)]
     slow_percent: i64,
+    /// What the program marks by MPI_Pcontrol [default: nothing]
+    #[arg(long, value_enum)]
+    marks: Option<Marks>,
 }
 
 impl Arguments {
@@ -75,6 +78,7 @@ impl Arguments {
             steps_a_collective: self.collective_every.map(|every| (every / together).max(1)),
             slow_ranks: self.slow_rank.clone(),
             slow_percent: self.slow_percent.max(0),
+            marks: self.marks,
         })
     }
 }

@@ -1,11 +1,11 @@
 //! The rows of one rank.
 
 use lapscope_fixture::tables::{
-    Call, CallPath, Communicator, Frame, Module, Operation, Rank, Request, Thread,
+    Call, CallPath, Communicator, Frame, Mark, Module, Operation, Rank, Request, Thread,
 };
 use lapscope_fixture::Fixture;
 
-use super::shape::Shape;
+use super::shape::{Marks, Shape, Step};
 
 const MODULE: &str = "/nowhere/synthetic";
 /// Call paths of a rank.
@@ -121,6 +121,7 @@ impl Writer<'_> {
         });
         for number in 0..shape.steps() {
             let step = shape.step(self.rank, number);
+            self.mark(&step);
             let first = number * shape.together;
             let together = shape.together.min(shape.requests - first);
             let wait = (step.wait_begin_ns, step.wait_end_ns);
@@ -129,6 +130,23 @@ impl Writer<'_> {
             if let (Some(operation), Some(end_ns)) = (collective, step.collective_end_ns) {
                 self.call(operation, (step.wait_end_ns + 100, end_ns), 0);
             }
+        }
+    }
+
+    fn mark(&self, step: &Step) {
+        let end_ns = step.collective_end_ns.unwrap_or(step.wait_end_ns);
+        let of_step: &[(i64, i64, Option<&str>)] = match self.shape.marks {
+            None => &[],
+            Some(Marks::Steps) => &[(step.begin_ns, 2, None)],
+            Some(Marks::Regions) => &[
+                (step.begin_ns, 1, Some("step")),
+                (step.wait_begin_ns, 1, Some("wait")),
+                (step.wait_end_ns, -1, Some("wait")),
+                (end_ns, -1, Some("step")),
+            ],
+        };
+        for &(begin_ns, level, name) in of_step {
+            self.file.insert(Mark { thread_id: self.thread(), begin_ns, level, name });
         }
     }
 

@@ -10,6 +10,15 @@ const COLLECTIVE_NS: i64 = 3_000;
 /// A rank is late by less than that.
 const JITTER_NS: i64 = 600;
 
+/// What the program marks.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Marks {
+    /// The begin of each step, by level 2.
+    Steps,
+    /// A region around each step, and another around its wait.
+    Regions,
+}
+
 pub struct Shape {
     pub ranks: i64,
     pub requests: i64,
@@ -23,6 +32,7 @@ pub struct Shape {
     pub steps_a_collective: Option<i64>,
     pub slow_ranks: Vec<i64>,
     pub slow_percent: i64,
+    pub marks: Option<Marks>,
 }
 
 /// A neighbour in a periodic grid whose fastest dimension counts ranks.

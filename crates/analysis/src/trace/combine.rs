@@ -25,6 +25,7 @@ pub(super) struct Combiner<'a> {
     calls: FxHashMap<(u32, u32), (u32, Mode, CallName)>,
     lanes: Interner<LaneKey>,
     communicators: Interner<CommKey>,
+    mark_names: Interner<String>,
 }
 
 /// What files have in common once they are put together.
@@ -50,6 +51,7 @@ impl<'a> Combiner<'a> {
             calls: FxHashMap::default(),
             lanes: Interner::default(),
             communicators: Interner::default(),
+            mark_names: Interner::default(),
         }
     }
 
@@ -73,6 +75,7 @@ impl<'a> Combiner<'a> {
                 }
             }
         }
+        trace.mark_names = self.mark_names.values;
         set_nodes_and_epochs(&mut trace.ranks);
         Common { lanes: self.lanes.values, communicators: self.communicators.values }
     }
@@ -105,6 +108,7 @@ impl<'a> Combiner<'a> {
         rank.starvation = Starvation::new(rows.starved);
         rank.left_out = left_out;
         rank.detail = rows.detail;
+        rank.marks = rows.marks.with_names_of(&mut self.mark_names);
     }
 
     /// As lanes have it.
@@ -233,6 +237,9 @@ impl RankTrace {
         }
         for detail in &mut self.detail {
             (detail.begin, detail.end) = (correct(detail.begin), correct(detail.end));
+        }
+        for mark in &mut self.marks {
+            mark.at = correct(mark.at);
         }
         self.presence.map(&correct);
         self.starvation.map(&correct);

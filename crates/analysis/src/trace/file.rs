@@ -109,6 +109,7 @@ impl FileTrace {
         }
         file.read_starvation(connection)?;
         file.read_detail(connection)?;
+        file.read_marks(connection)?;
         let places = file.read_operations(connection, of_file)?;
         file.read_left_out(connection, &places)?;
         if let Some(sink) = sink.as_deref_mut() {
@@ -192,7 +193,7 @@ impl FileTrace {
         })
     }
 
-    fn slots(&self) -> HashMap<RankKey, u32> {
+    pub(super) fn slots(&self) -> HashMap<RankKey, u32> {
         (0..).zip(&self.definitions.ranks).map(|(slot, info)| (info.key, slot)).collect()
     }
 

@@ -13,6 +13,7 @@ mod file;
 pub mod left_out;
 #[cfg(test)]
 pub mod made_up;
+mod marks;
 pub mod matching;
 pub mod operation;
 mod packed;
@@ -42,6 +43,7 @@ pub use collective::{Collective, Members};
 pub use endpoint::{Call, Endpoint, Observation, OtherCall, Span, NONE};
 pub use file::Depth;
 pub use left_out::LeftOut;
+pub use marks::Mark;
 pub use matching::Matching;
 pub use operation::{Direction, Operation, RequestEnd};
 pub use paired::Paired;
@@ -88,6 +90,8 @@ pub struct Trace {
     pub members: Members,
     pub matching: Matching,
     pub clocks: Clocks,
+    /// [`Mark::name`] indexes into this.
+    pub mark_names: Vec<String>,
     is_starved: bool,
 }
 
@@ -110,6 +114,8 @@ pub struct RankTrace {
     pub left_out: Vec<LeftOut>,
     /// When rows were recorded; empty: all the time.
     pub detail: Vec<Detail>,
+    /// What the program marked, in the order of time; also where no rows were recorded.
+    pub marks: Vec<Mark>,
     /// Host, as a number.
     pub node: u32,
     /// Moments of its epoch, of the return of MPI_Init, and of the entry of MPI_Finalize or of the last record.

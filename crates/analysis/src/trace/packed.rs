@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::endpoint::{Call, Endpoint, Observation, Span};
 use super::file::{Communicators, FileOperation};
+use super::marks::RankMarks;
 use super::presence::Presence;
 use super::rows::RankRows;
 use super::{Detail, LeftOut, Starved};
@@ -20,6 +21,7 @@ struct Small {
     observations: Vec<Observation>,
     left_out: Vec<LeftOut>,
     detail: Vec<Detail>,
+    marks: RankMarks,
     endpoints: u64,
     calls: u64,
     intervals: u64,
@@ -46,6 +48,7 @@ pub(super) fn write(
         observations: rows.observations.clone(),
         left_out: rows.left_out.clone(),
         detail: rows.detail.clone(),
+        marks: rows.marks.clone(),
         endpoints: rows.endpoints.len() as u64,
         calls: rows.calls.len() as u64,
         intervals: intervals.len() as u64,
@@ -112,6 +115,7 @@ pub(super) fn read(input: &mut impl Read) -> io::Result<(Communicators, RankRows
         observations: small.observations,
         left_out: small.left_out,
         detail: small.detail,
+        marks: small.marks,
         starved: small.starved,
         endpoints,
         calls,
@@ -168,6 +172,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 mod tests {
     use super::*;
     use crate::trace::endpoint::NONE;
+    use crate::trace::Mark;
 
     #[test]
     fn rows_come_back_as_they_were() {
@@ -189,6 +194,10 @@ mod tests {
             observations: vec![Observation { last_incomplete: Some(4), ..Observation::default() }],
             presence: Presence::new(vec![(10, 20), (30_000, 40_000)]),
             starved: vec![Starved { begin: 1, end: 2, wait: 1 }],
+            marks: RankMarks {
+                marks: vec![Mark { at: 8, level: 1, name: Some(0) }],
+                names: vec!["solve".into()],
+            },
             left_out: vec![LeftOut { operation: 3, count: 4, begin: 5, end: 6, comm: Some(7) }],
             ..RankRows::default()
         };
@@ -197,13 +206,14 @@ mod tests {
         let (_, read) = read(&mut &bytes[..]).unwrap();
         let shown = |rows: &RankRows| {
             format!(
-                "{:?} {:?} {:?} {:?} {:?} {:?}",
+                "{:?} {:?} {:?} {:?} {:?} {:?} {:?}",
                 rows.endpoints,
                 rows.calls,
                 rows.observations,
                 rows.presence.intervals(),
                 rows.starved,
-                rows.left_out
+                rows.left_out,
+                rows.marks
             )
         };
         assert_eq!(shown(&rows), shown(&read));

@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::endpoint::{Call, Endpoint, Observation, OtherCall, Span, NONE};
 use super::file::FileOperation;
+use super::marks::RankMarks;
 use super::presence::Presence;
 use super::row::TraceRow;
 use super::{Detail, LeftOut, Starved, Threads};
@@ -29,6 +30,7 @@ pub(super) struct RankRows {
     pub starved: Vec<Starved>,
     pub left_out: Vec<LeftOut>,
     pub detail: Vec<Detail>,
+    pub marks: RankMarks,
 }
 
 impl RankRows {

@@ -24,6 +24,8 @@ pub enum Rule {
     Flag,
     /// Of 64 bits.
     SizeClass,
+    /// A number of 32 bits of either sign.
+    Level,
     /// Any integer.
     Integer,
     Text,
@@ -37,8 +39,8 @@ pub enum Rule {
 }
 
 use Rule::{
-    Bytes, Count, Epoch, Flag, Integer, Key, Number, Ordinal, Rank, Row, SizeClass, Text, Time,
-    TimeSum, Word,
+    Bytes, Count, Epoch, Flag, Integer, Key, Level, Number, Ordinal, Rank, Row, SizeClass, Text,
+    Time, TimeSum, Word,
 };
 
 /// A column: its name, with `?` behind it where NULL is a value, and what it may hold.
@@ -266,6 +268,16 @@ pub const TABLES: &[(&str, &[Column])] = &[
         "left_out",
         &[("operation_id", OPERATION), ("count", Count), ("begin_ns", Time), ("end_ns", Time)],
     ),
+    (
+        "mark",
+        &[
+            ("rank", Rank),
+            ("thread_id", THREAD),
+            ("begin_ns", Time),
+            ("level", Level),
+            ("name?", Text),
+        ],
+    ),
     ("watch_left_out", &[("rank", Rank), ("reason", Text), ("buffers", Count)]),
     (
         "watch",
@@ -344,6 +356,7 @@ impl Rule {
             Ordinal => Some((1, i64::from(i32::MAX))),
             Flag => Some((0, 1)),
             SizeClass => Some((0, 64)),
+            Level => Some((i64::from(i32::MIN), i64::from(i32::MAX))),
             Key => Some((0, MOST_ROWS)),
             Integer => Some((i64::MIN, i64::MAX)),
             Text | Word(_) | Row(_) | Rank => None,
@@ -403,6 +416,7 @@ pub fn describe(table: &str, column: &str) -> String {
         Some(Number) => "a number from 0 to 2147483647 is expected".to_owned(),
         Some(Ordinal) => "a number from 1 to 2147483647 is expected".to_owned(),
         Some(SizeClass) => "a number from 0 to 64 is expected".to_owned(),
+        Some(Level) => "a number of 32 bits is expected".to_owned(),
         Some(Flag) => "0 or 1 is expected".to_owned(),
         Some(Key) => format!("a number from 0 to {MOST_ROWS} is expected"),
         Some(Integer) => "a whole number is expected".to_owned(),

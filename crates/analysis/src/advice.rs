@@ -24,7 +24,7 @@ use lapscope_data::model::{Completes, Nanos, Rank, Transfers};
 use lapscope_data::symbols::FrameName;
 
 pub use chain::Doing;
-pub use gather::{measure_and_gather, Gathered};
+pub use gather::{Gathered, Gatherer};
 
 /// From which size sends of a path wait for their receiver, as far as that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]

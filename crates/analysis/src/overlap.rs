@@ -18,7 +18,7 @@ pub mod witness;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use self::found::Slices;
+pub use self::found::Slices;
 use self::groups::{KindRow, LatePair, LocalityRow, Named, RankRow, SiteRow, SizeRow, TimeRow};
 pub use self::measured::Measured;
 use self::sampled::Sampled;
@@ -66,7 +66,7 @@ pub struct Overlap {
 }
 
 /// Reference times, and what to know of them.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct ReferenceSays {
     #[serde(flatten)]
     pub description: Description,
@@ -74,7 +74,7 @@ pub struct ReferenceSays {
 }
 
 /// All requests.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Totals {
     /// MPI_Init to MPI_Finalize, summed over the ranks that were asked for.
     pub run_ns: Nanos,
@@ -123,7 +123,7 @@ pub fn measure_with<W: Witness>(
     progress: &(dyn Fn(u64) + Sync),
     witness: impl Fn(usize) -> W + Sync,
 ) -> (Measured, Vec<W>) {
-    let slices = slices(trace);
+    let slices = Slices::cut(trace, SLICES);
     let wanted: Vec<usize> = trace
         .focus()
         .filter(|&place| ranks.is_empty() || ranks.contains(&trace.ranks[place].info().rank))
@@ -139,13 +139,6 @@ pub fn measure_with<W: Witness>(
         (sums.merge(more), witnesses)
     };
     wanted.into_par_iter().map(walk).reduce(|| (Measured::nothing(slices), Vec::new()), both)
-}
-
-fn slices(trace: &Trace) -> Slices {
-    let begin = trace.ranks.iter().map(|rank| rank.init_end).min().unwrap_or(0);
-    let end = trace.ranks.iter().map(|rank| rank.end).max().unwrap_or(0);
-    let length = (end - begin).max(1);
-    Slices { begin, length: (length + SLICES as i64 - 1) / SLICES as i64, count: SLICES }
 }
 
 impl Overlap {

@@ -2,6 +2,7 @@
 
 pub mod filters;
 pub mod overlap;
+pub mod pictures;
 pub mod reach;
 pub mod report;
 pub mod view;

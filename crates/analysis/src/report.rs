@@ -150,7 +150,7 @@ pub struct ReportOptions {
 }
 
 impl Report {
-    /// Answers for a run of at least one rank.
+    /// Answers for a run of at least one rank; gives back the overlap, of which it has the totals alone.
     pub fn build(
         run_name: &str,
         run: &RunSums,
@@ -158,7 +158,7 @@ impl Report {
         options: ReportOptions,
         detail: InDetail,
         names: &mut dyn NameFrames,
-    ) -> Report {
+    ) -> (Report, Overlap) {
         let ranks = rank_rows(run);
         let totals = sum_totals(&ranks);
         let sums = group_sites(run, options.order);
@@ -171,7 +171,7 @@ impl Report {
         let mut size_classes = size_classes(run, totals.run_ns);
         add_to_sites(&mut sites, &detail.overlap);
         add_to_sizes(&mut size_classes, &detail.overlap);
-        Report {
+        let report = Report {
             json_version: JSON_VERSION,
             run: run_name.to_owned(),
             head: head(run),
@@ -193,14 +193,15 @@ impl Report {
             wrappers: Vec::new(),
             size_classes,
             kinds: kinds(run),
-            overlap: OverlapSummary::new(detail.overlap),
+            overlap: OverlapSummary::of(&detail.overlap),
             thresholds: detail.thresholds,
             injection: detail.injection,
             reach: detail.reach,
             bounds: detail.bounds,
             is_too_large_to_replay: detail.is_too_large_to_replay,
             advice: detail.advice,
-        }
+        };
+        (report, detail.overlap)
     }
 }
 
@@ -227,13 +228,13 @@ impl Report {
 }
 
 impl OverlapSummary {
-    fn new(overlap: Overlap) -> OverlapSummary {
+    fn of(overlap: &Overlap) -> OverlapSummary {
         OverlapSummary {
-            reference: overlap.reference,
-            clocks: overlap.clocks,
-            matching: overlap.matching,
-            totals: overlap.totals,
-            kinds: overlap.kinds,
+            reference: overlap.reference.clone(),
+            clocks: overlap.clocks.clone(),
+            matching: overlap.matching.clone(),
+            totals: overlap.totals.clone(),
+            kinds: overlap.kinds.clone(),
             blocking: overlap.blocking.totals,
         }
     }

@@ -10,11 +10,9 @@ use super::serial::{joins, Join};
 use super::sums::{join_ranges, Late, Sums};
 use crate::overlap::exposure::{Bounds, Exposure};
 use crate::overlap::witness::{Awaited, Waited, Witness};
-use crate::overlap::{measure_with, EagerLimits, Measured};
-use crate::reference::Reference;
 use crate::stats::scramble;
 use crate::trace::{Direction, Half, Operation, Trace};
-use lapscope_data::model::{Kind, Rank};
+use lapscope_data::model::Kind;
 use lapscope_data::places::SiteId;
 
 /// What has the same cure at the same place.
@@ -67,21 +65,6 @@ impl Gathered {
             self.waits.entry(rank).or_default().extend(waits);
         }
     }
-}
-
-/// As [`measure`](crate::overlap::measure), with what advice is made of.
-pub fn measure_and_gather(
-    trace: &Trace,
-    reference: &Reference,
-    eager: EagerLimits,
-    ranks: &[Rank],
-    progress: &(dyn Fn(u64) + Sync),
-) -> (Measured, Gathered) {
-    let gatherer = |rank| Gatherer::new(trace, rank);
-    let (measured, gatherers) = measure_with(trace, reference, eager, ranks, progress, gatherer);
-    let mut gathered = Gathered::default();
-    gatherers.into_iter().for_each(|gatherer| gathered.merge(gatherer.finish()));
-    (measured, gathered)
 }
 
 /// Takes the calls of one rank.

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::sums::{BlockingSums, Sums};
-use crate::trace::Locality;
+use crate::trace::{Locality, Trace};
 use lapscope_data::model::Kind;
 use lapscope_data::places::SiteId;
 
@@ -68,16 +68,40 @@ impl AddAssign<&OverlapCell> for OverlapCell {
 
 /// Equal parts of the run.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub(super) struct Slices {
+pub struct Slices {
+    /// A moment on the run's clock; nanoseconds, as the next.
     pub begin: i64,
     pub length: i64,
     pub count: usize,
 }
 
 impl Slices {
+    /// The time from the first return of MPI_Init to the last end.
+    pub fn cut(trace: &Trace, count: usize) -> Slices {
+        let begin = trace.ranks.iter().map(|rank| rank.init_end).min().unwrap_or(0);
+        let end = trace.ranks.iter().map(|rank| rank.end).max().unwrap_or(0);
+        let length = (end - begin).max(1);
+        Slices { begin, length: (length + count as i64 - 1) / count as i64, count }
+    }
+
     pub fn of(&self, moment: i64) -> usize {
         let slice = (moment - self.begin).max(0) / self.length.max(1);
         (slice as usize).min(self.count - 1)
+    }
+
+    /// Tells of every slice that an interval has a part in, with the nanoseconds of that. What is before the first or behind
+    /// the last counts there.
+    pub fn spread(&self, begin: i64, end: i64, mut tell: impl FnMut(usize, i64)) {
+        let mut from = begin;
+        while from < end {
+            let slice = self.of(from);
+            let until = match slice + 1 < self.count {
+                true => (self.begin + (slice as i64 + 1) * self.length).min(end),
+                false => end,
+            };
+            tell(slice, until - from);
+            from = until;
+        }
     }
 }
 

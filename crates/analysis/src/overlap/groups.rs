@@ -16,7 +16,7 @@ use lapscope_data::symbols::{FrameName, NameFrames};
 const PAIRS: usize = 10;
 
 /// Requests of one kind.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct KindRow {
     pub kind: Kind,
     #[serde(flatten)]

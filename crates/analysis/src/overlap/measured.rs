@@ -148,6 +148,14 @@ impl Measured {
         self.ranks.keys().map(|&place| place as usize)
     }
 
+    /// The place of the rank that was exposed longest.
+    pub(crate) fn costliest_rank(&self) -> Option<u32> {
+        let exposed = |sums: &RankSums| {
+            sums.requests.exposed.total().saturating_add(sums.blocking.exposed.total())
+        };
+        self.ranks.iter().rev().max_by_key(|(_, sums)| exposed(sums)).map(|(&place, _)| place)
+    }
+
     /// Time in calls that completed requests, by where these were posted and by the call; of blocking calls both are theirs.
     pub(crate) fn exposed_by_completion(&self) -> BTreeMap<(SiteId, SiteId), Nanos> {
         let mut exposed: BTreeMap<(SiteId, SiteId), Nanos> = BTreeMap::new();

@@ -38,3 +38,32 @@ pub trait Witness: Send {
 }
 
 impl Witness for () {}
+
+/// Who may be there or not.
+impl<W: Witness> Witness for Option<W> {
+    fn call(&mut self, waited: &Waited<'_>) {
+        if let Some(witness) = self {
+            witness.call(waited);
+        }
+    }
+
+    fn request(&mut self, half: &Half<'_>, achieved: &Achieved) {
+        if let Some(witness) = self {
+            witness.request(half, achieved);
+        }
+    }
+}
+
+impl<A: Witness, B: Witness, C: Witness> Witness for (A, B, C) {
+    fn call(&mut self, waited: &Waited<'_>) {
+        self.0.call(waited);
+        self.1.call(waited);
+        self.2.call(waited);
+    }
+
+    fn request(&mut self, half: &Half<'_>, achieved: &Achieved) {
+        self.0.request(half, achieved);
+        self.1.request(half, achieved);
+        self.2.request(half, achieved);
+    }
+}

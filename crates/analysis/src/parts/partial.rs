@@ -5,9 +5,9 @@ use std::sync::Arc;
 use anyhow::{bail, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::advice::{measure_and_gather, Gathered};
 use crate::aggregate::FileSums;
-use crate::overlap::{measure, EagerLimits, Measured};
+use crate::findings::{find, Findings, Wanted};
+use crate::overlap::EagerLimits;
 use crate::reference::{Reference, Samples};
 use crate::thresholds::Evidence;
 use crate::trace::{clock, Matching, Meetings, Paired, Settled};
@@ -28,7 +28,7 @@ pub enum Stage {
     /// Which sends waited for their receivers.
     Thresholds { ranks: Vec<Rank> },
     /// What was overlapped, and what was waited for.
-    Overlap { ranks: Vec<Rank>, with_advice: bool },
+    Overlap { ranks: Vec<Rank>, wanted: Wanted },
 }
 
 /// What earlier stages came to.
@@ -72,7 +72,7 @@ pub enum Partial {
     Meetings(Box<Found>),
     Samples(Samples),
     Thresholds(Evidence),
-    Overlap(Box<Measured>, Gathered),
+    Overlap(Box<Findings>),
     /// Files that could not be read, and why: the run has to be looked at without them.
     Unreadable(Vec<(std::path::PathBuf, String)>),
 }
@@ -104,14 +104,9 @@ impl Question {
             Stage::Thresholds { ranks } => {
                 Partial::Thresholds(Evidence::of(&trace, reference, ranks))
             }
-            Stage::Overlap { ranks, with_advice: false } => {
-                let measured = measure(&trace, reference, *eager, ranks, is_nothing);
-                Partial::Overlap(Box::new(measured), Gathered::default())
-            }
-            Stage::Overlap { ranks, with_advice: true } => {
-                let (measured, gathered) =
-                    measure_and_gather(&trace, reference, *eager, ranks, is_nothing);
-                Partial::Overlap(Box::new(measured), gathered)
+            Stage::Overlap { ranks, wanted } => {
+                let findings = find(&trace, reference, *eager, ranks, *wanted, is_nothing);
+                Partial::Overlap(Box::new(findings))
             }
             Stage::Sums | Stage::Clocks { .. } | Stage::Meetings => {
                 unreachable!("answered without the other ends")
@@ -140,10 +135,7 @@ impl Partial {
             }
             (Partial::Samples(a), Partial::Samples(b)) => Partial::Samples(a.merge(b)),
             (Partial::Thresholds(a), Partial::Thresholds(b)) => Partial::Thresholds(a.merge(b)),
-            (Partial::Overlap(a, mut c), Partial::Overlap(b, d)) => {
-                c.merge(d);
-                Partial::Overlap(Box::new(a.merge(*b)), c)
-            }
+            (Partial::Overlap(a), Partial::Overlap(b)) => Partial::Overlap(Box::new(a.merge(*b))),
             (Partial::Unreadable(mut a), Partial::Unreadable(b)) => {
                 a.extend(b);
                 Partial::Unreadable(a)

@@ -10,6 +10,7 @@ use super::view::View;
 use super::OpenRun;
 use crate::alike::Alike;
 use crate::calibration::{self, Calibration};
+use crate::findings::{Findings, Wanted};
 use crate::injection::Injection;
 use crate::overlap::{EagerLimits, Options, Overlap};
 use crate::problem::module_problems;
@@ -61,7 +62,8 @@ pub fn build(
     check_ranks("--rank", options.ranks.iter().copied(), known, &open.name())?;
     let (reference, notes) = reference(wanted, &mut view, &open.files.databases)?;
     let eager = EagerLimits::of(&view.thresholds(&reference, &[], Vec::new())?);
-    let (measured, _) = view.measure(&reference, eager, options.ranks, false)?;
+    let Findings { measured, .. } =
+        view.find(&reference, eager, options.ranks, Wanted::default())?;
     let trace = view.trace;
     let name = open.name();
     let names = &mut open.symbols;

@@ -8,20 +8,56 @@ use super::OpenRun;
 use crate::advice::{Limit, Setting};
 use crate::calibration;
 use crate::cvars;
+use crate::findings::{Findings, Wanted};
 use crate::injection::Injection;
-use crate::overlap::{EagerLimits, Options, Overlap};
+use crate::overlap::{EagerLimits, Measured, Options, Overlap};
+use crate::pictures::Drawn;
 use crate::problem::module_problems;
 use crate::reach::Known;
+use crate::reference::Reference;
 use crate::report::{InDetail, Report, ReportOptions};
 use crate::whatif::bounds::{bounds, is_too_large};
 use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
+use lapscope_data::symbols::Symbols;
 
 /// The report on a run, or on some of its ranks.
 ///
 /// # Errors
 /// No file of it can be read, or it has none of these ranks.
 pub fn build(open: &mut OpenRun, ranks: &[Rank], options: ReportOptions) -> Result<Report> {
+    let wanted = Wanted { advice: !options.without_advice, pictures: false };
+    let (Reported { report, .. }, ()) = build_with(open, ranks, options, wanted, |_| Ok(()))?;
+    Ok(report)
+}
+
+/// A report, and the overlap that it has the totals of.
+pub struct Reported {
+    pub report: Report,
+    pub overlap: Overlap,
+}
+
+/// A run that was looked at, before it is let go of.
+pub struct Seen<'a> {
+    pub view: &'a View,
+    pub reference: &'a Reference,
+    pub eager: EagerLimits,
+    pub measured: &'a Measured,
+    pub drawn: &'a Drawn,
+    pub names: &'a mut Symbols,
+}
+
+/// As [`build`], with what `look` makes of the run.
+///
+/// # Errors
+/// As [`build`], and those of `look`.
+pub fn build_with<T>(
+    open: &mut OpenRun,
+    ranks: &[Rank],
+    options: ReportOptions,
+    wanted: Wanted,
+    look: impl FnOnce(Seen<'_>) -> Result<T>,
+) -> Result<(Reported, T)> {
     let (mut view, sums) = View::open(open, Grouping::Line, true)?;
     let mut sums = sums.unwrap_or_default();
     let pending = if sums.entries.iter().any(|entry| entry.cell.pending > 0) {
@@ -35,37 +71,42 @@ pub fn build(open: &mut OpenRun, ranks: &[Rank], options: ReportOptions) -> Resu
     sums.retain_ranks(ranks);
     let injection = open.injection(ranks);
     let problems = open.problems(&pending);
-    let detail = in_detail(open, &mut view, ranks, injection, !options.without_advice)?;
+    let (detail, looked) = in_detail(open, &mut view, ranks, (injection, wanted), look)?;
     drop(view);
     let name = open.name();
-    let mut report = Report::build(&name, &sums, problems, options, detail, &mut open.symbols);
+    let names = &mut open.symbols;
+    let (mut report, overlap) = Report::build(&name, &sums, problems, options, detail, names);
     report.wrappers = open.wrappers.iter().cloned().collect();
     for problem in module_problems(open.symbols.troubles()) {
         if !report.problems.contains(&problem) {
             report.problems.push(problem);
         }
     }
-    Ok(report)
+    Ok((Reported { report, overlap }, looked))
 }
 
 /// Overlap, thresholds, and what follows from them: advice where it is wanted.
 ///
 /// # Errors
 /// The run is looked at in parts, and these fail.
-pub fn in_detail(
+fn in_detail<T>(
     open: &mut OpenRun,
     view: &mut View,
     ranks: &[Rank],
-    injection: Option<Injection>,
-    advises: bool,
-) -> Result<InDetail> {
+    (injection, wanted): (Option<Injection>, Wanted),
+    look: impl FnOnce(Seen<'_>) -> Result<T>,
+) -> Result<(InDetail, T)> {
     let databases = &open.files.databases;
     let (declared, _) = cvars::declared(databases).unwrap_or_default();
     let own = view.own_reference()?;
     let (reference, notes) = calibration::reference_with(&view.trace, databases, own);
     let thresholds = view.thresholds(&reference, &[], declared)?;
     let eager = EagerLimits::of(&thresholds);
-    let (measured, gathered) = view.measure(&reference, eager, ranks, advises)?;
+    let Findings { measured, gathered, drawn } = view.find(&reference, eager, ranks, wanted)?;
+    let looked = {
+        let (reference, measured, drawn) = (&reference, &measured, &drawn);
+        look(Seen { view, reference, eager, measured, drawn, names: &mut open.symbols })?
+    };
     // a run that was looked at in parts and fits into memory is looked at as a whole for what needs that
     let read_again = match view.is_whole() || !open.resources.fits(open.rows()) {
         true => None,
@@ -85,7 +126,7 @@ pub fn in_detail(
         }
         None => open.reach_left_out(),
     };
-    let is_wanted = advises && ranks.is_empty();
+    let is_wanted = wanted.advice && ranks.is_empty();
     let replayed = whole.filter(|trace| is_wanted && !is_too_large(trace));
     let is_too_large_to_replay = is_wanted && replayed.is_none();
     let bounds = replayed.and_then(|trace| bounds(trace, &reference, &thresholds));
@@ -93,5 +134,7 @@ pub fn in_detail(
     let setting = Setting { limits: &limits, is_injected, reach: reach.as_ref() };
     let names = &mut open.symbols;
     let advice = gathered.advise(trace, setting, overlap.totals.run_ns, names);
-    Ok(InDetail { overlap, thresholds, injection, reach, bounds, is_too_large_to_replay, advice })
+    let detail =
+        InDetail { overlap, thresholds, injection, reach, bounds, is_too_large_to_replay, advice };
+    Ok((detail, looked))
 }

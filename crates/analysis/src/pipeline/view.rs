@@ -5,9 +5,9 @@ use std::sync::Arc;
 use anyhow::{bail, Result};
 
 use super::OpenRun;
-use crate::advice::{measure_and_gather, Gathered};
 use crate::combine::RunSums;
-use crate::overlap::{measure, EagerLimits, Measured};
+use crate::findings::{find, Findings, Wanted};
+use crate::overlap::EagerLimits;
 use crate::parts::load::Run;
 use crate::parts::partial::Found;
 use crate::parts::plan::{overhead, plan, plan_count, BYTES_PER_ROW};
@@ -254,33 +254,38 @@ impl View {
         Ok(evidence.thresholds(&self.trace, declared))
     }
 
-    /// What `ranks`, or all, overlapped; and what advice is made of, where it is wanted.
+    /// What `ranks`, or all, overlapped, and what else is `wanted`.
     ///
     /// # Errors
     /// As [`View::open`].
-    pub fn measure(
+    pub fn find(
         &mut self,
         reference: &Reference,
         eager: EagerLimits,
         ranks: &[Rank],
-        with_advice: bool,
-    ) -> Result<(Measured, Gathered)> {
+        wanted: Wanted,
+    ) -> Result<Findings> {
         if let Some(parts) = &mut self.parts {
             let known = Arc::make_mut(&mut parts.known);
             (known.reference, known.eager) = (reference.clone(), eager);
-            let answer = parts.ask_again(Stage::Overlap { ranks: ranks.to_vec(), with_advice })?;
-            return Ok(
-                answer!(answer, Partial::Overlap(measured, gathered) => (*measured, gathered)),
-            );
+            let answer = parts.ask_again(Stage::Overlap { ranks: ranks.to_vec(), wanted })?;
+            return Ok(answer!(answer, Partial::Overlap(findings) => *findings));
         }
         let trace = &self.trace;
         let progress = Progress::default();
         progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());
-        let add = |requests| progress.add(requests);
-        Ok(match with_advice {
-            true => measure_and_gather(trace, reference, eager, ranks, &add),
-            false => (measure(trace, reference, eager, ranks, &add), Gathered::default()),
-        })
+        Ok(find(trace, reference, eager, ranks, wanted, &|requests| progress.add(requests)))
+    }
+
+    /// The ranks at these places in detail, with those that they have to be read with, which may be more than these.
+    ///
+    /// # Errors
+    /// A file cannot be read any more.
+    pub fn with_detail_of<T>(&self, places: &[u32], look: impl FnOnce(&Trace) -> T) -> Result<T> {
+        match &self.parts {
+            None => Ok(look(&self.trace)),
+            Some(InParts { run, known, .. }) => Ok(look(&run.trace(places, known)?)),
+        }
     }
 }
 

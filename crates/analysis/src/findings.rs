@@ -1,0 +1,61 @@
+//! One walk through the requests of some ranks, and everything that is learned on the way.
+
+use serde::{Deserialize, Serialize};
+
+use crate::advice::{Gathered, Gatherer};
+use crate::overlap::{measure_with, EagerLimits, Measured};
+use crate::pictures::{Drawn, Painter};
+use crate::reference::Reference;
+use crate::trace::Trace;
+use lapscope_data::model::Rank;
+
+/// What is to be learned besides overlap.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub struct Wanted {
+    pub advice: bool,
+    pub pictures: bool,
+}
+
+/// What was learned of some ranks. What was not wanted is empty.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Findings {
+    pub measured: Measured,
+    pub gathered: Gathered,
+    pub drawn: Drawn,
+}
+
+/// Looks at every request of `ranks`, or of all, once; `eager` says which sends wait for nobody, `progress` is told how many
+/// more requests were done.
+pub fn find(
+    trace: &Trace,
+    reference: &Reference,
+    eager: EagerLimits,
+    ranks: &[Rank],
+    wanted: Wanted,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Findings {
+    let witness = |rank| {
+        (
+            wanted.advice.then(|| Gatherer::new(trace, rank)),
+            wanted.pictures.then(|| Painter::new(trace, rank)),
+            (),
+        )
+    };
+    let (measured, witnesses) = measure_with(trace, reference, eager, ranks, progress, witness);
+    let mut findings = Findings { measured, ..Findings::default() };
+    for (gatherer, painter, ()) in witnesses {
+        gatherer.into_iter().for_each(|gatherer| findings.gathered.merge(gatherer.finish()));
+        painter.into_iter().for_each(|painter| findings.drawn.merge(painter.finish()));
+    }
+    findings
+}
+
+impl Findings {
+    /// Adds what was found of other ranks.
+    #[must_use]
+    pub fn merge(mut self, other: Findings) -> Findings {
+        self.gathered.merge(other.gathered);
+        self.drawn.merge(other.drawn);
+        Findings { measured: self.measured.merge(other.measured), ..self }
+    }
+}

@@ -1,0 +1,136 @@
+//! The report on a run with its pictures, for a page.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+
+use super::report::{build_with, Reported, Seen};
+use super::OpenRun;
+use crate::findings::Wanted;
+use crate::overlap::Overlap;
+use crate::pictures::timeline::{collect, Chosen, RanksChosen, Timeline, Window};
+use crate::pictures::Pictures;
+use crate::report::{Report, ReportOptions};
+use crate::trace::{Direction, Trace};
+use lapscope_data::model::{Rank, RankList};
+
+/// Ranks of a timeline where nobody asks for others.
+const RANKS: usize = 16;
+
+/// Which stretch the timeline is of.
+#[derive(Debug, Clone, Default)]
+pub struct Shown {
+    /// Moments since the first rank's MPI_Init returned, nanoseconds; `None`: the costliest stretch.
+    pub from: Option<i64>,
+    pub to: Option<i64>,
+    /// `None`: the rank with most exposed time, and its partners.
+    pub ranks: Option<RankList>,
+}
+
+/// A run as a page shows it.
+pub struct Pictured {
+    pub report: Report,
+    /// All of it, with every call site.
+    pub overlap: Overlap,
+    pub pictures: Pictures,
+}
+
+/// The report on `ranks`, or on all, and pictures.
+///
+/// # Errors
+/// As [`super::report::build`].
+pub fn build(
+    open: &mut OpenRun,
+    ranks: &[Rank],
+    options: ReportOptions,
+    shown: &Shown,
+) -> Result<Pictured> {
+    let wanted = Wanted { advice: true, pictures: true };
+    let look = |mut seen: Seen<'_>| {
+        let timeline = timeline(&mut seen, shown)?;
+        Ok(Pictures::build(&seen.view.trace, seen.drawn, timeline))
+    };
+    let (Reported { report, overlap }, pictures) = build_with(open, ranks, options, wanted, look)?;
+    Ok(Pictured { report, overlap, pictures })
+}
+
+/// Or why there is none.
+fn timeline(seen: &mut Seen<'_>, shown: &Shown) -> Result<Result<Timeline, String>> {
+    let trace = &seen.view.trace;
+    let first = trace.ranks.iter().map(|rank| rank.init_end).min().unwrap_or(0);
+    let last = trace.ranks.iter().map(|rank| rank.end).max().unwrap_or(0);
+    let is_asked = shown.from.is_some() || shown.to.is_some();
+    let (begin, end) = match seen.drawn.costliest_slice(trace).filter(|_| !is_asked) {
+        Some(slice) => slice,
+        None => {
+            let at = |moment: i64| first.saturating_add(moment).clamp(first, last);
+            (shown.from.map_or(first, at), shown.to.map_or(last, at))
+        }
+    };
+    if begin >= end {
+        return Ok(Err("there is nothing between these moments".to_owned()));
+    }
+    let (ranks, ranks_chosen) = match choose_ranks(seen, shown.ranks.as_ref())? {
+        Ok(chosen) => chosen,
+        Err(why) => return Ok(Err(why)),
+    };
+    let window = Window {
+        begin,
+        end,
+        steps: None,
+        chosen: if is_asked { Chosen::Asked } else { Chosen::CostliestSlice },
+        ranks_chosen,
+        may_be_shortened: !is_asked,
+        ranks: ranks.clone(),
+    };
+    let known = (seen.reference, seen.eager);
+    let names = &mut *seen.names;
+    Ok(Ok(seen.view.with_detail_of(&ranks, |trace| collect(trace, window, known, names))?))
+}
+
+type Choice = (Vec<u32>, RanksChosen);
+
+fn choose_ranks(seen: &Seen<'_>, asked: Option<&RankList>) -> Result<Result<Choice, String>> {
+    let trace = &seen.view.trace;
+    let count = trace.ranks.len() as u32;
+    if let Some(asked) = asked {
+        let is_asked = |place: &u32| asked.contains(trace.ranks[*place as usize].info().rank);
+        let places: Vec<u32> = (0..count).filter(is_asked).collect();
+        return Ok(match places.is_empty() {
+            true => Err("the run has none of these ranks".to_owned()),
+            false => Ok((places, RanksChosen::Asked)),
+        });
+    }
+    if count as usize <= RANKS {
+        return Ok(Ok(((0..count).collect(), RanksChosen::All)));
+    }
+    let worst = seen.measured.costliest_rank().unwrap_or(0);
+    let mut places = seen.view.with_detail_of(&[worst], |trace| partners(trace, worst))?;
+    places.truncate(RANKS - 1);
+    places.push(worst);
+    let mut neighbour = worst.saturating_sub(RANKS as u32 / 2).min(count - RANKS as u32);
+    while places.len() < RANKS {
+        if !places.contains(&neighbour) {
+            places.push(neighbour);
+        }
+        neighbour += 1;
+    }
+    places.sort_unstable();
+    Ok(Ok((places, RanksChosen::Worst(trace.ranks[worst as usize].info().rank))))
+}
+
+/// Ranks that a rank exchanged messages with, those with most of them first.
+fn partners(trace: &Trace, place: u32) -> Vec<u32> {
+    let rank = &trace.ranks[place as usize];
+    let mut messages: BTreeMap<u32, u64> = BTreeMap::new();
+    for endpoint in &rank.endpoints {
+        let operation = &rank.operations[endpoint.operation as usize];
+        let is_message = matches!(operation.direction, Direction::Send | Direction::Receive);
+        if let Some(peer) = operation.peer.filter(|&peer| is_message && peer != place) {
+            *messages.entry(peer).or_default() += 1;
+        }
+    }
+    let mut partners: Vec<u32> = messages.keys().copied().collect();
+    partners.sort_by_key(|peer| std::cmp::Reverse(messages[peer]));
+    partners
+}

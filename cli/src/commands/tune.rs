@@ -14,7 +14,7 @@ use crate::export::{self, Document};
 use crate::render;
 use lapscope_analysis::advice::Advice;
 use lapscope_analysis::injection::Injection;
-use lapscope_analysis::pipeline::report::in_detail;
+use lapscope_analysis::pipeline::report::advise;
 use lapscope_analysis::pipeline::view::View;
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_bench::tune::answer::{Answer, Best, Found, RunRow, SiteRow, Variable};
@@ -419,7 +419,7 @@ fn read_first(
     let mut open = OpenRun::open(Some(&launched.directory))?;
     open.find_wrappers(wrappers)?;
     let mut view = View::whole(open.trace(&[], Grouping::Line)?);
-    let advice = in_detail(&mut open, &mut view, &[], None, true)?.advice;
+    let advice = advise(&mut open, &mut view)?;
     let crowd = Crowd::of(&view.trace, &store::host_name());
     Ok((FirstRun { crowd, ..FirstRun::new(&view.trace, &advice, min_bytes) }, advice))
 }

@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::filters::check_ranks;
 use super::view::View;
 use super::OpenRun;
-use crate::advice::{Limit, Setting};
+use crate::advice::{Advice, Limit, Setting};
 use crate::calibration;
 use crate::cvars;
 use crate::findings::{Findings, Wanted};
@@ -83,6 +83,16 @@ pub fn build_with<T>(
         }
     }
     Ok((Reported { report, overlap }, looked))
+}
+
+/// What to do about a run, without a report.
+///
+/// # Errors
+/// As [`build`].
+pub fn advise(open: &mut OpenRun, view: &mut View) -> Result<Vec<Advice>> {
+    let wanted = Wanted { advice: true, pictures: false };
+    let (detail, ()) = in_detail(open, view, &[], (None, wanted), |_| Ok(()))?;
+    Ok(detail.advice)
 }
 
 /// Overlap, thresholds, and what follows from them: advice where it is wanted.

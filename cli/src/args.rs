@@ -6,6 +6,7 @@ mod help;
 mod measure;
 mod parts;
 mod reach;
+mod stretch;
 mod tune;
 mod units;
 mod whatif;
@@ -29,6 +30,7 @@ pub use help::{help_of, parse, unknown_topic, usage_error};
 pub use measure::{CalibrateArgs, DiffArgs, OverlapArgs, ThresholdsArgs};
 pub use parts::{PartArgs, ResourceArgs};
 pub use reach::ReachArgs;
+pub use stretch::StretchArgs;
 pub use tune::TuneArgs;
 pub use whatif::WhatIfArgs;
 
@@ -215,6 +217,9 @@ pub struct ReportArgs {
     pub wrappers: WrapperArgs,
 
     #[command(flatten)]
+    pub stretch: StretchArgs,
+
+    #[command(flatten)]
     pub resources: ResourceArgs,
 }
 
@@ -254,6 +259,9 @@ pub struct SitesArgs {
 
     #[command(flatten)]
     pub wrappers: WrapperArgs,
+
+    #[command(flatten)]
+    pub stretch: StretchArgs,
 }
 
 /// Single requests, the costliest first.

@@ -283,3 +283,58 @@ fn what_is_no_question_is_refused() {
         assert!(!succeeds && said.contains(expected), "{arguments:?}: {said}");
     }
 }
+
+#[test]
+fn a_stretch_is_the_same_in_parts() {
+    let directory = run();
+    for command in ["report", "overlap", "thresholds"] {
+        let stretch = ["--from", "2ms", "--to", "9ms"];
+        let whole = answer(command, directory.path(), &stretch);
+        let parts = [&stretch[..], &["--parts", "4"]].concat();
+        check_same(&whole, &answer(command, directory.path(), &parts), command);
+    }
+}
+
+/// Numbers of what begins before a moment and of what begins from then on add up, though hosts' clocks are apart.
+#[test]
+fn stretches_that_meet_make_the_whole() {
+    const SUMS: [&str; 8] = [
+        "run_ns",
+        "mpi_ns",
+        "posting_ns",
+        "exposed_ns",
+        "blocking_ns",
+        "collective_ns",
+        "requests",
+        "calls",
+    ];
+    const OVERLAP: [&str; 5] =
+        ["requests", "bytes", "exposed_ns", "reference_ns", "exposed_late_partner_ns"];
+    let directory = run();
+    let read = |command: &str, more: &[&str]| -> Value {
+        serde_json::from_str(&answer(command, directory.path(), more)).unwrap()
+    };
+    let stretches =
+        [&["--to", "5.5ms"][..], &["--from", "5500us", "--to", "0.02"], &["--from", "20ms"]];
+    let check = |command: &str, of: &str, keys: &[&str]| {
+        let whole = read(command, &[]);
+        let parts: Vec<Value> = stretches.iter().map(|more| read(command, more)).collect();
+        for key in keys {
+            let value = |document: &Value| document[of][key].as_i64().unwrap();
+            let sums: Vec<i64> = parts.iter().map(value).collect();
+            let some = sums.iter().filter(|sum| **sum > 0).count();
+            assert!(some > 1 || *key == "blocking_ns", "{key}: {sums:?}");
+            assert_eq!(sums.iter().sum::<i64>(), value(&whole), "{command} {key}: {sums:?}");
+        }
+    };
+    check("report", "totals", &SUMS);
+    check("overlap", "totals", &OVERLAP);
+    let calls = |document: &Value| -> i64 {
+        let sites = document["sites"].as_array().unwrap().iter();
+        sites.map(|site| site["calls"].as_i64().unwrap()).sum()
+    };
+    let of_parts: Vec<i64> = stretches.iter().map(|more| calls(&read("sites", more))).collect();
+    assert_eq!(of_parts.iter().sum::<i64>(), calls(&read("sites", &[])));
+    let named = &read("report", stretches[1])["stretch"];
+    assert_eq!((&named["from_ns"], &named["to_ns"]), (&5_500_000.into(), &20_000_000.into()));
+}

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::{units, ListedArgs, ReadArgs, ResourceArgs, WrapperArgs};
+use super::{units, ListedArgs, ReadArgs, ResourceArgs, StretchArgs, WrapperArgs};
 use crate::export::Format;
 use crate::render::overlap::OverlapBy;
 use clap::Args;
@@ -46,6 +46,9 @@ pub struct ThresholdsArgs {
     /// With --probe: keep the recorded run in this directory
     #[arg(long, value_name = "DIR", requires = "probe")]
     pub dir: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub stretch: StretchArgs,
 
     #[command(flatten)]
     pub resources: ResourceArgs,
@@ -125,6 +128,9 @@ pub struct OverlapArgs {
 
     #[command(flatten)]
     pub wrappers: WrapperArgs,
+
+    #[command(flatten)]
+    pub stretch: StretchArgs,
 
     #[command(flatten)]
     pub resources: ResourceArgs,

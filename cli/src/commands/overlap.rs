@@ -24,6 +24,7 @@ use lapscope_data::text::style::Style;
 pub fn run(args: &OverlapArgs) -> Result<ExitCode> {
     let mut open = OpenRun::open(args.read.run.as_deref())?;
     open.resources = args.resources.resources();
+    open.stretch = args.stretch.wanted();
     open.find_wrappers(&args.wrappers.names)?;
     let options = Options { top: args.top, ranks: &args.ranks };
     let all = build(&mut open, args.reference.as_deref(), options)?;

@@ -24,6 +24,7 @@ use lapscope_data::text::style::Style;
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let mut open = OpenRun::open(args.read.run.as_deref())?;
     open.resources = args.resources.resources();
+    open.stretch = args.stretch.wanted();
     open.find_wrappers(&args.wrappers.names)?;
     let options = ReportOptions { top: args.top, order: args.sort, ..ReportOptions::default() };
     let report = build(&mut open, &args.ranks, options)?;

@@ -12,10 +12,12 @@ use crate::export::{self, warn, Document};
 use crate::render;
 use lapscope_analysis::combine::RunSums;
 use lapscope_analysis::pipeline::filters::{check_calls, check_ranks};
+use lapscope_analysis::pipeline::view::View;
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_analysis::problem::module_problems;
 use lapscope_analysis::requests::is_wanted_call;
 use lapscope_analysis::sites::{group_sites, name_path, name_site, Site};
+use lapscope_analysis::stretch::Named;
 use lapscope_analysis::wrappers::Wrapper;
 use lapscope_analysis::JSON_VERSION;
 use lapscope_data::model::Nanos;
@@ -27,6 +29,8 @@ use lapscope_data::text::style::Style;
 struct Answer<'a> {
     json_version: u32,
     run: String,
+    /// What of the run this is of; `None`: all of it.
+    stretch: Option<Named>,
     run_ns: Nanos,
     sites: Vec<Site>,
     wrappers: Vec<&'a Wrapper>,
@@ -42,8 +46,16 @@ struct Answer<'a> {
 pub fn run(args: &SitesArgs) -> Result<ExitCode> {
     let mut open = OpenRun::open(args.read.run.as_deref())?;
     open.find_wrappers(&args.wrappers.names)?;
-    let mut sums = open.sum(Grouping::CallPath)?;
+    open.stretch = args.stretch.wanted();
+    let (mut sums, stretch) = match open.stretch {
+        None => (open.sum(Grouping::CallPath)?, None),
+        Some(_) => {
+            let (view, sums) = View::open(&mut open, Grouping::CallPath, true)?;
+            (sums.unwrap_or_default(), view.stretch)
+        }
+    };
     let mut problems = open.problems(&[]);
+    problems.extend(sums.untold.problem());
     let ranks = sums.ranks.iter().map(|rank| rank.info.rank);
     check_ranks("--rank", args.ranks.iter().copied(), ranks, &open.name())?;
     check_calls(&args.calls, sums.places.calls.iter().map(|call| call.name.as_str()))?;
@@ -55,6 +67,7 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
     let mut answer = Answer {
         json_version: JSON_VERSION,
         run: open.name(),
+        stretch,
         run_ns: run_time,
         sites,
         wrappers: open.wrappers.iter().collect(),
@@ -66,6 +79,7 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
 
 impl Document for Answer<'_> {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        render::stretch::write(out, self.stretch.as_ref(), style)?;
         if self.sites.is_empty() {
             return Ok(writeln!(out, "no such call site")?);
         }

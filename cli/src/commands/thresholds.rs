@@ -17,6 +17,7 @@ use lapscope_analysis::cvars;
 use lapscope_analysis::pipeline::filters::check_ranks;
 use lapscope_analysis::pipeline::view::View;
 use lapscope_analysis::pipeline::OpenRun;
+use lapscope_analysis::stretch::Named;
 use lapscope_analysis::thresholds::{Declared, Thresholds};
 use lapscope_analysis::JSON_VERSION;
 use lapscope_data::places::group::Grouping;
@@ -27,6 +28,8 @@ use lapscope_data::text::style::Style;
 struct Answer {
     json_version: u32,
     run: String,
+    /// What of the run these are of; `None`: all of it.
+    stretch: Option<Named>,
     #[serde(flatten)]
     thresholds: Thresholds,
 }
@@ -56,6 +59,7 @@ pub fn run(args: &ThresholdsArgs) -> Result<ExitCode> {
 fn of_run(args: &ThresholdsArgs, run: Option<&Path>) -> Result<ExitCode> {
     let mut open = OpenRun::open(run)?;
     open.resources = args.resources.resources();
+    open.stretch = args.stretch.wanted();
     let (mut view, _) = View::open(&mut open, Grouping::Address, false)?;
     let known = view.trace.ranks.iter().map(|trace| trace.info().rank);
     check_ranks("--rank", args.ranks.iter().copied(), known, &open.name())?;
@@ -63,14 +67,16 @@ fn of_run(args: &ThresholdsArgs, run: Option<&Path>) -> Result<ExitCode> {
     let declared = declared(&open.files.databases);
     let own = view.own_reference()?;
     let (reference, _) = calibration::reference_with(&view.trace, &open.files.databases, own);
-    let thresholds = view.thresholds(&reference, &args.ranks, declared)?;
-    let mut answer = Answer { json_version: JSON_VERSION, run: open.name(), thresholds };
+    let thresholds = view.thresholds(&reference, &args.ranks, declared, true)?;
+    let (run, stretch) = (open.name(), view.stretch);
+    let mut answer = Answer { json_version: JSON_VERSION, run, stretch, thresholds };
     export::print(&mut answer, args.read.format)?;
     Ok(ExitCode::SUCCESS)
 }
 
 impl Document for Answer {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        render::stretch::write(out, self.stretch.as_ref(), style)?;
         Ok(render::thresholds::write(out, &self.thresholds, style)?)
     }
 

@@ -17,6 +17,7 @@ pub mod reach;
 pub mod report;
 pub mod requests;
 pub mod sites;
+pub mod stretch;
 pub mod table;
 pub mod thresholds;
 pub mod tree;

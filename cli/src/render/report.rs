@@ -78,6 +78,9 @@ fn write_head(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<
         Nanos(0) if has_deaths => "nothing recorded behind MPI_Init".to_owned(),
         longest => format!("{} from MPI_Init to {end}", time(longest)),
     };
+    let length = report.stretch.as_ref().map_or(length, |stretch| {
+        format!("only what begins in {}", super::stretch::in_words(stretch))
+    });
     let facts = format!(
         "{} rank{ranks}{spawned} {hosts} · {} (MPI {}) · {length}",
         head.world_size,

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::cell::{request_window, CallCell};
 use super::measures::MeasureSums;
+use super::stretch::{Untold, Window, Windows};
 use lapscope_data::db::{scan, Database, DbError, Definitions, RowSink};
 use lapscope_data::model::{
     Bytes, CallRow, Category, Ended, Kind, Nanos, OperationRow, RankInfo, RankKey, RequestRow,
@@ -35,26 +36,37 @@ pub struct FileSums {
     /// For each rank of the file: see [`Aggregator::close_completion`].
     pub possible_overlap: Vec<Nanos>,
     pub measures: MeasureSums,
+    /// Left out of a stretch, as it has no moments.
+    pub untold: Untold,
 }
 
 impl FileSums {
-    /// Reads a file once and sums it up; `progress` is told now and then how many more rows were read.
+    /// Reads a file once and sums up all of it, or what begins in `windows`; `progress` is told now and then how many more rows
+    /// were read.
     ///
     /// # Errors
     /// What SQLite says of a damaged file.
     pub fn read(
         database: &Database,
         of_file: OfFile<'_>,
-        definitions: &Definitions,
+        definitions: &mut Definitions,
+        windows: Option<&Windows>,
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<FileSums, DbError> {
         let mut aggregator = Aggregator::new(of_file, definitions);
+        aggregator.windows = windows
+            .map(|windows| definitions.ranks.iter().map(|info| windows.of_rank(info)).collect());
         let sums = || -> rusqlite::Result<FileSums> {
             scan(&database.connection, &mut aggregator, progress)?;
-            let measures = MeasureSums::read(&database.connection, definitions, of_file)?;
+            let windows = aggregator.windows.clone();
+            let measures = MeasureSums::read(&database.connection, definitions, of_file, windows)?;
             Ok(FileSums { measures, ..aggregator.finish() })
         };
-        sums().map_err(DbError::reading(&database.path))
+        let sums = sums().map_err(DbError::reading(&database.path))?;
+        if let Some(windows) = windows {
+            definitions.ranks.iter_mut().for_each(|info| windows.clip(info));
+        }
+        Ok(sums)
     }
 }
 
@@ -73,6 +85,9 @@ pub struct Aggregator<'p> {
     waits: FxHashMap<(u32, u32), Nanos>,
     possible_overlap: Vec<Nanos>,
     completion: Completion,
+    /// For each rank of the file what counts; `None`: all of it.
+    windows: Option<Vec<Window>>,
+    untold: Untold,
 }
 
 /// The completing call whose requests are being read.
@@ -100,6 +115,8 @@ impl<'p> Aggregator<'p> {
             waits: FxHashMap::default(),
             possible_overlap: vec![Nanos(0); definitions.ranks.len()],
             completion: Completion::default(),
+            windows: None,
+            untold: Untold::default(),
         }
     }
 
@@ -109,7 +126,17 @@ impl<'p> Aggregator<'p> {
             self.waits.into_iter().map(|((post, wait), time)| (post, wait, time)).collect();
         waits.sort_unstable();
         let measures = MeasureSums::default(); // for whoever has the database
-        FileSums { cells: self.cells, waits, possible_overlap: self.possible_overlap, measures }
+        let Aggregator { cells, possible_overlap, untold, .. } = self;
+        FileSums { cells, waits, possible_overlap, measures, untold }
+    }
+
+    /// Whether what began then counts.
+    fn is_counted(&self, rank: u32, moment: Nanos) -> bool {
+        let windows = self.windows.as_ref();
+        windows.map_or(true, |of| {
+            let (begin, end) = of[rank as usize];
+            begin <= moment && moment < end
+        })
     }
 
     fn cell_index(&mut self, key: CellKey) -> u32 {
@@ -192,8 +219,10 @@ impl RowSink for Aggregator<'_> {
 
     fn call(&mut self, call: &CallRow) {
         let Some(operation) = self.operations.get(call.operation_id) else { return };
-        let (key, cell) = &mut self.cells[operation.cell as usize];
-        if is_in_span(self.spans[key.rank as usize], call.begin) {
+        let rank = self.cells[operation.cell as usize].0.rank;
+        let is_counted = self.is_counted(rank, call.begin);
+        if is_counted && is_in_span(self.spans[rank as usize], call.begin) {
+            let cell = &mut self.cells[operation.cell as usize].1;
             cell.add_call(operation.bytes, call);
             self.add_received_half(call.receive_id);
         }
@@ -201,8 +230,11 @@ impl RowSink for Aggregator<'_> {
 
     fn request(&mut self, request: &RequestRow, completion: Option<&CallRow>) {
         let Some(operation) = self.operations.get(request.operation_id) else { return };
+        let rank = self.cells[operation.cell as usize].0.rank;
+        if !self.is_counted(rank, completion.map_or(request.post_begin, |call| call.begin)) {
+            return;
+        }
         let ended = completion.map(|call| {
-            let rank = self.cells[operation.cell as usize].0.rank;
             let share = self.share(call, rank);
             if let Some(mpi) = request.mpi {
                 let compute = request_window(request, call) - mpi;
@@ -218,6 +250,15 @@ impl RowSink for Aggregator<'_> {
     }
 
     fn tally(&mut self, tally: &TallyRow) {
+        if self.windows.is_some() {
+            let time = tally.inside + tally.completion;
+            let (tests, calls) = match tally.is_unsuccessful {
+                true => (tally.count, 0),
+                false => (0, tally.count),
+            };
+            self.untold.add(&Untold { tests, calls, time });
+            return;
+        }
         let Some(site) = self.of_file.site(tally.call_id, tally.call_path_id) else { return };
         let call = self.of_file.places().call(site);
         let is_post = call.category() == Category::Posting;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::aggregate::FileSums;
 use super::cell::CallCell;
 use super::measures::{Counter, Measure, MeasureSums};
+use super::stretch::Untold;
 use lapscope_data::db::Definitions;
 use lapscope_data::model::{Category, Kind, Nanos, Rank, RankInfo};
 use lapscope_data::places::{Interner, Places, SiteId};
@@ -21,6 +22,8 @@ pub struct RunSums {
     pub measures: MeasureSums,
     /// Ranks in which more than one thread made MPI calls.
     pub threaded_ranks: u64,
+    /// Left out of a stretch, as it has no moments.
+    pub untold: Untold,
 }
 
 /// A rank and what is known of it as a whole.
@@ -51,6 +54,7 @@ impl RunSums {
             let first_rank = run.ranks.len();
             let first_entry = run.entries.len();
             run.threaded_ranks += definitions.threaded_ranks;
+            run.untold.add(&sums.untold);
             for (key, cell) in &sums.cells {
                 run.entries.push(Entry {
                     rank: first_rank + key.rank as usize,

@@ -29,6 +29,7 @@ pub mod requests;
 pub mod sites;
 mod starved;
 pub mod stats;
+pub mod stretch;
 pub mod summary;
 pub mod thresholds;
 pub mod totals;

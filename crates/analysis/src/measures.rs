@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use rusqlite::Connection;
 
+use super::stretch::Window;
 use lapscope_data::db::Definitions;
-use lapscope_data::model::{RankKey, Text};
+use lapscope_data::model::{RankInfo, RankKey, Text};
 use lapscope_data::places::{OfFile, SiteId};
 
 /// An event that was counted.
@@ -61,7 +62,7 @@ pub struct MeasureSums {
 }
 
 impl MeasureSums {
-    /// Sums in the database: nothing is read when nothing was measured.
+    /// Sums in the database, of all or of what begins in the windows of its ranks: nothing is read when nothing was measured.
     ///
     /// # Errors
     /// What SQLite says of a damaged file.
@@ -69,8 +70,10 @@ impl MeasureSums {
         connection: &Connection,
         definitions: &Definitions,
         of_file: OfFile<'_>,
+        windows: Option<Vec<Window>>,
     ) -> rusqlite::Result<Self> {
-        let mut reader = Reader { connection, definitions, of_file, found: MeasureSums::default() };
+        let found = MeasureSums::default();
+        let mut reader = Reader { connection, definitions, of_file, windows, found };
         if reader.has_cpu_time()? {
             for (quantity, value) in
                 [(Quantity::User, "c.user_ns"), (Quantity::System, "c.system_ns")]
@@ -100,11 +103,14 @@ struct Source {
     place: &'static str,
     value: &'static str,
     sum: String,
+    /// When it counts.
+    moment: &'static str,
 }
 
 impl Source {
     fn of_calls(tables: &str, value: &'static str) -> Source {
-        Source { tables: tables.to_owned(), place: "c", value, sum: format!("sum({value})") }
+        let (tables, sum) = (tables.to_owned(), format!("sum({value})"));
+        Source { tables, place: "c", value, sum, moment: "c.begin_ns" }
     }
 
     fn of_shares(more: &str, value: &'static str) -> Source {
@@ -113,15 +119,19 @@ impl Source {
             place: "r",
             value,
             sum: format!("CAST(round(sum({value} * 1.0 / c.completed)) AS INTEGER)"),
+            moment: "c.begin_ns",
         }
     }
 
     fn of_overlap_windows() -> Source {
         Source {
-            tables: "request_counter k JOIN request r ON r.id = k.request_id".to_owned(),
+            tables: "request_counter k JOIN request r ON r.id = k.request_id
+                     LEFT JOIN call c ON c.id = r.completion_id"
+                .to_owned(),
             place: "r",
             value: "k.value",
             sum: "sum(k.value)".to_owned(),
+            moment: "coalesce(c.begin_ns, r.post_begin_ns)",
         }
     }
 }
@@ -130,6 +140,8 @@ struct Reader<'a> {
     connection: &'a Connection,
     definitions: &'a Definitions,
     of_file: OfFile<'a>,
+    /// For each rank of the file what counts; `None`: all of it.
+    windows: Option<Vec<Window>>,
     found: MeasureSums,
 }
 
@@ -159,6 +171,20 @@ impl Reader<'_> {
         Ok(numbers)
     }
 
+    /// As SQL, what leaves of the rows of `o` those whose moment is in their rank's window: a table of windows, and a join with it.
+    fn only_counted(&self, moment: &str) -> (String, String) {
+        let Some(windows) = &self.windows else { return Default::default() };
+        let of_rank = |(info, (begin, end)): (&RankInfo, &Window)| {
+            format!("({}, {}, {})", info.key.0, begin.0, end.0)
+        };
+        let all: Vec<String> = self.definitions.ranks.iter().zip(windows).map(of_rank).collect();
+        let table = format!("WITH counts(rank, first, behind) AS (VALUES {})", all.join(", "));
+        let join = format!(
+            "JOIN counts w ON w.rank = o.rank AND {moment} >= w.first AND {moment} < w.behind"
+        );
+        (table, join)
+    }
+
     /// Adds the sums by place of a source, where its value is known. `numbers` are the counters that it is of; empty: it is
     /// of none.
     fn add(
@@ -167,11 +193,12 @@ impl Reader<'_> {
         numbers: &[(RankKey, i64, usize)],
         quantity: impl Fn(usize) -> Quantity,
     ) -> rusqlite::Result<()> {
-        let Source { tables, place, value, sum } = source;
+        let Source { tables, place, value, sum, moment } = source;
+        let (windows, join) = self.only_counted(moment);
         let number = if numbers.is_empty() { "NULL" } else { "k.number" };
         let mut statement = self.connection.prepare(&format!(
-            "SELECT o.rank, o.call_id, o.call_path_id, {number}, {sum}, count(*)
-             FROM {tables} JOIN operation o ON o.id = {place}.operation_id
+            "{windows} SELECT o.rank, o.call_id, o.call_path_id, {number}, {sum}, count(*)
+             FROM {tables} JOIN operation o ON o.id = {place}.operation_id {join}
              WHERE {value} IS NOT NULL GROUP BY 1, 2, 3, 4"
         ))?;
         let mut rows = statement.query([])?;

@@ -30,6 +30,7 @@ use self::walk::Walk;
 use self::witness::Witness;
 use super::problem::Problem;
 use super::reference::{Description, Reference, Source};
+use super::stretch::Named as NamedStretch;
 use super::JSON_VERSION;
 use crate::trace::{Clocks, Matching, Trace};
 use lapscope_data::model::{Full, Kind, Nanos, Rank};
@@ -44,6 +45,8 @@ const SLICES: usize = 60;
 pub struct Overlap {
     pub json_version: u32,
     pub run: String,
+    /// What of the run this is of; `None`: all of it.
+    pub stretch: Option<NamedStretch>,
     pub problems: Vec<Problem>,
     pub reference: ReferenceSays,
     pub clocks: Clocks,
@@ -132,7 +135,7 @@ pub fn measure_with<W: Witness>(
     let walk = |rank: usize| {
         let walk = Walk::new(trace, rank, reference, sides, slices, witness(rank));
         let (found, witness) = walk.run(progress);
-        (Measured::of_rank(&trace.ranks[rank], rank, found, slices), vec![witness])
+        (Measured::of_rank(trace, rank, found, slices), vec![witness])
     };
     let both = |(sums, mut witnesses): (Measured, Vec<W>), (more, others): (Measured, Vec<W>)| {
         witnesses.extend(others);
@@ -158,7 +161,7 @@ impl Overlap {
             blocking += &rank.blocking;
         }
         let unattributed = measured.ranks.values().map(|rank| rank.unattributed).sum();
-        let run_ns = measured.places().map(|place| trace.ranks[place].info().run_time()).sum();
+        let run_ns = measured.places().map(|place| trace.run_time(place)).sum();
         let mut named = Named::new(trace, measured, names);
         let mut sites = named.sites();
         let mut blocking_sites = named.blocking();
@@ -179,6 +182,7 @@ impl Overlap {
         Overlap {
             json_version: JSON_VERSION,
             run: run.to_owned(),
+            stretch: None,
             problems: Vec::new(),
             reference: ReferenceSays { description: reference.describe(), notes },
             clocks: trace.clocks.clone(),
@@ -194,7 +198,7 @@ impl Overlap {
             sizes: groups::sizes(measured),
             localities: groups::localities(measured),
             ranks: groups::ranks(trace, measured),
-            over_time: groups::over_time(measured),
+            over_time: groups::over_time(measured, trace.begin()),
             sampled,
             blocking: Blocking {
                 totals: BlockingNumbers::from(&blocking),

@@ -24,6 +24,7 @@ use crate::pending::{
 };
 use crate::problem::{find_problems_of, in_short, Problem, ProblemKind};
 use crate::reach::{Known, Reach};
+use crate::stretch::{Wanted, Windows};
 use crate::trace::{Rows, Trace, WithSinks};
 use crate::wrappers::{Asked, Uses, Wrappers};
 use lapscope_data::db::{
@@ -55,6 +56,8 @@ pub struct OpenRun {
     places: Arc<Places>,
     grouping: Option<Grouping>,
     pub resources: Resources,
+    /// What of the run counts, where not all of it does.
+    pub stretch: Option<Wanted>,
     /// Of spools whose ranks may still run elsewhere.
     _copies: Vec<Copies>,
 }
@@ -101,6 +104,7 @@ impl OpenRun {
             places: Arc::default(),
             grouping: None,
             resources: Resources::default(),
+            stretch: None,
             _copies: all_copies,
         })
     }
@@ -188,14 +192,22 @@ impl OpenRun {
     /// # Errors
     /// No file could be read.
     pub fn sum(&mut self, grouping: Grouping) -> Result<RunSums> {
+        self.sum_within(grouping, None)
+    }
+
+    /// As [`OpenRun::sum`], of what begins in these windows.
+    ///
+    /// # Errors
+    /// No file could be read.
+    pub fn sum_within(&mut self, grouping: Grouping, windows: Option<&Windows>) -> Result<RunSums> {
         let places = self.places(grouping)?;
         let progress = Progress::of_files(self.files.databases.len());
-        let per_file = for_each_file(&self.files.databases, |database, definitions| {
+        let per_file = for_each_file(&self.files.databases, |database, mut definitions| {
             let of_file = places.of_file(&database.path);
             let rows = rows_to_scan(&database.connection);
             progress.expect(rows.map_err(DbError::reading(&database.path))?);
             let read = |rows| progress.add(rows);
-            let sums = FileSums::read(database, of_file, &definitions, &read)?;
+            let sums = FileSums::read(database, of_file, &mut definitions, windows, &read)?;
             Ok((definitions, sums))
         })?;
         self.leave_out(per_file.failed)?;
@@ -286,6 +298,35 @@ impl OpenRun {
     pub fn reach_left_out(&mut self) -> Option<Reach> {
         if !self.census.asked_to_watch().is_empty() {
             let message = "what was watched is left out: the run is looked at in parts; more --memory looks at all of it at once";
+            self.in_part.push(Problem::new(ProblemKind::NotWatched, message, vec![]));
+        }
+        None
+    }
+
+    /// As [`OpenRun::injection`], where all of the run counts: it compares times of the whole of it.
+    pub fn injection_counted(&mut self, ranks: &[Rank]) -> Option<Injection> {
+        if self.stretch.is_none() {
+            return self.injection(ranks);
+        }
+        if self.is_injection_left_out() {
+            self.in_part.push(Problem::new(
+                ProblemKind::NoMoments,
+                "what injected tests gained is left out: it is of all of the run; without --from, --to and --step it is said",
+                vec![],
+            ));
+        }
+        None
+    }
+
+    /// Whether ranks were asked to inject, and only a stretch counts.
+    pub fn is_injection_left_out(&self) -> bool {
+        self.stretch.is_some() && !self.census.asked_to_inject().is_empty()
+    }
+
+    /// Has it among the problems that buffers were watched, and that this is of all of the run.
+    pub fn reach_of_stretch(&mut self) -> Option<Reach> {
+        if !self.census.asked_to_watch().is_empty() {
+            let message = "what was watched is left out: it is of all of the run; without --from, --to and --step it is said";
             self.in_part.push(Problem::new(ProblemKind::NotWatched, message, vec![]));
         }
         None

@@ -33,6 +33,7 @@ pub enum ProblemKind {
     NoSymbols,
     NotWatched,
     UnseenThreads,
+    NoMoments,
 }
 
 /// One problem, said in a sentence or two.

@@ -15,6 +15,7 @@ use super::problem::Problem;
 use super::reach::Reach;
 use super::reference::Source;
 use super::sites::{group_completing, group_sites, name_site, Order, Site};
+use super::stretch::Named;
 use super::summary::Summary;
 use super::thresholds::Thresholds;
 use super::totals::{min_mean_max, rank_rows, sum_totals, MinMeanMax, RankRow, Totals};
@@ -31,6 +32,8 @@ use lapscope_data::symbols::NameFrames;
 pub struct Report {
     pub json_version: u32,
     pub run: String,
+    /// What of the run these numbers are of; `None`: all of it.
+    pub stretch: Option<Named>,
     pub head: Head,
     pub problems: Vec<Problem>,
     pub summary: Summary,
@@ -174,6 +177,7 @@ impl Report {
         let report = Report {
             json_version: JSON_VERSION,
             run: run_name.to_owned(),
+            stretch: None,
             head: head(run),
             problems,
             summary: Summary::new(

@@ -146,14 +146,14 @@ pub struct Thresholds {
 }
 
 impl Thresholds {
-    /// From the messages that `ranks` sent, of all when there are none.
+    /// From the messages that `ranks` sent in all of the run, of all ranks when there are none.
     pub fn find(
         trace: &Trace,
         reference: &Reference,
         ranks: &[Rank],
         declared: Vec<Declared>,
     ) -> Thresholds {
-        Evidence::of(trace, reference, ranks).thresholds(trace, declared)
+        Evidence::of(trace, reference, ranks, false).thresholds(trace, declared)
     }
 }
 
@@ -162,9 +162,9 @@ impl Thresholds {
 pub struct Evidence(collect::ByLocality);
 
 impl Evidence {
-    /// Of messages that `ranks` of the trace's focus sent, all of them when there are none.
-    pub fn of(trace: &Trace, reference: &Reference, ranks: &[Rank]) -> Evidence {
-        Evidence(collect::collect(trace, reference, ranks))
+    /// Of messages that `ranks` of the trace's focus sent, all of them when there are none; of the whole run, or `in_stretch`.
+    pub fn of(trace: &Trace, reference: &Reference, ranks: &[Rank], in_stretch: bool) -> Evidence {
+        Evidence(collect::collect(trace, reference, ranks, in_stretch))
     }
 
     #[must_use]

@@ -15,6 +15,7 @@ use lapscope_data::text::units::{bytes, count, percent, time};
 /// Of the writer.
 pub(super) fn write(out: &mut dyn Write, overlap: &Overlap, style: Style) -> io::Result<()> {
     writeln!(out, "{}", style.headed("lapscope overlap", &overlap.run))?;
+    crate::render::stretch::write(out, overlap.stretch.as_ref(), style)?;
     for line in [reference_line(overlap), matching_line(overlap), clock_line(overlap)] {
         writeln!(out, "{}", style.wrap(&line, "", "  "))?;
     }

@@ -381,7 +381,10 @@ impl<'a> Gatherer<'a> {
     fn add_posts(&mut self) {
         let rank = &self.trace.ranks[self.rank];
         let mut by_operation = vec![(0i64, 0u64); rank.operations.len()];
-        for endpoint in &rank.endpoints {
+        for (index, endpoint) in rank.endpoints.iter().enumerate() {
+            if !self.trace.is_endpoint_counted(self.rank, index) {
+                continue;
+            }
             let (ns, calls) = &mut by_operation[endpoint.operation as usize];
             *ns += endpoint.post.or_zero();
             *calls += 1;

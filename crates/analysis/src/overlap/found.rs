@@ -76,10 +76,9 @@ pub struct Slices {
 }
 
 impl Slices {
-    /// The time from the first return of MPI_Init to the last end.
+    /// The time from the first return of MPI_Init to the last end, or that of the stretch that counts.
     pub fn cut(trace: &Trace, count: usize) -> Slices {
-        let begin = trace.ranks.iter().map(|rank| rank.init_end).min().unwrap_or(0);
-        let end = trace.ranks.iter().map(|rank| rank.end).max().unwrap_or(0);
+        let (begin, end) = trace.span();
         let length = (end - begin).max(1);
         Slices { begin, length: (length + count as i64 - 1) / count as i64, count }
     }

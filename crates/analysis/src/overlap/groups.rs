@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::found::{Blame, OverlapCell};
+use super::found::{Blame, OverlapCell, Slices};
 use super::measured::{Measured, RankSums, SiteKey, SiteSums};
 use super::sums::{BlockingNumbers, Numbers, Sums};
 use crate::trace::{Locality, Trace};
@@ -158,7 +158,7 @@ pub(super) fn ranks(trace: &Trace, measured: &Measured) -> Vec<RankRow> {
             rank: info.rank,
             life: info.life,
             host: info.host.clone(),
-            run_ns: info.run_time(),
+            run_ns: trace.run_time(place as usize),
             numbers: Numbers::from(&sums.requests),
             blocking: BlockingNumbers::from(&sums.blocking),
         }
@@ -166,11 +166,13 @@ pub(super) fn ranks(trace: &Trace, measured: &Measured) -> Vec<RankRow> {
     measured.ranks.iter().map(row).collect()
 }
 
-pub(super) fn over_time(measured: &Measured) -> Vec<TimeRow> {
-    let length = measured.slices.length;
+/// `begin`: of the run.
+pub(super) fn over_time(measured: &Measured, begin: i64) -> Vec<TimeRow> {
+    let Slices { length, begin: first, .. } = measured.slices;
+    let at = |number: i64| Nanos(first - begin + number * length);
     let row = |(number, sum): (i64, &OverlapCell)| TimeRow {
-        begin_ns: Nanos(number * length),
-        end_ns: Nanos((number + 1) * length),
+        begin_ns: at(number),
+        end_ns: at(number + 1),
         numbers: Numbers::from(&sum.requests),
         blocking: BlockingNumbers::from(&sum.blocking),
     };

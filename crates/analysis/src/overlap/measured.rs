@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::found::{Blame, OverlapCell, RankFound, Slices};
 use super::sampled::SlotKey;
 use super::sums::{BlockingSums, Sums};
-use crate::trace::{Locality, RankTrace};
+use crate::trace::{Locality, Trace};
 use lapscope_data::model::{Kind, Nanos};
 use lapscope_data::places::SiteId;
 
@@ -64,17 +64,16 @@ impl Measured {
         Measured { slices, over_time, ..Measured::default() }
     }
 
-    pub(super) fn of_rank(
-        rank: &RankTrace,
-        place: usize,
-        found: RankFound,
-        slices: Slices,
-    ) -> Self {
-        let place = place as u32;
+    pub(super) fn of_rank(trace: &Trace, place: usize, found: RankFound, slices: Slices) -> Self {
+        let rank = &trace.ranks[place];
         let mut measured = Measured { slices, over_time: found.slices, ..Measured::default() };
         for (detail, cell) in rank.detail.iter().zip(&found.slots) {
+            if !trace.is_counted(place, detail.begin) {
+                continue; // a slot that is cut by a stretch's begin would stand for a whole one
+            }
             *measured.slots.entry((detail.slot, detail.stage)).or_default() += cell;
         }
+        let place = place as u32;
         let mut whole = RankSums { unattributed: found.unattributed, ..RankSums::default() };
         let site_of = |cell: u32| {
             let key = &found.cells[cell as usize].0;

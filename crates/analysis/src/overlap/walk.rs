@@ -11,7 +11,7 @@ use super::sums::{BlockingSums, Sums};
 use super::waited::Group;
 use super::witness::{Awaited, Waited, Witness};
 use crate::reference::{Estimate, Reference};
-use crate::trace::{Direction, Half, Locality, Operation, RequestEnd, Trace, NONE};
+use crate::trace::{Call, Direction, Half, Locality, Operation, RequestEnd, Trace, NONE};
 use lapscope_data::model::Mode;
 
 /// Where an operation's requests are summed, and how long they take with nothing in between.
@@ -89,6 +89,9 @@ impl<'a, W: Witness> Walk<'a, W> {
         let mut told = 0;
         for place in 0..rank.endpoints.len() {
             let index = at(place);
+            if !self.trace.is_endpoint_counted(self.rank, index as usize) {
+                continue;
+            }
             let call = call_of(index);
             if call == NONE {
                 self.add_pending(index as usize);
@@ -107,7 +110,9 @@ impl<'a, W: Witness> Walk<'a, W> {
         if !members.is_empty() {
             self.add_call(&members);
         }
+        let is_counted = |call: &&Call| self.trace.is_counted(self.rank, call.begin);
         let completing = rank.calls.iter().filter(|call| call.completed > 0 && call.returned);
+        let completing = completing.filter(is_counted);
         let all: i64 = completing.map(|call| call.duration).fold(0, i64::saturating_add);
         let attributed: i64 = self
             .found

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::partial::{Known, Partial, Question, Stage};
 use super::survey::Survey;
 use crate::aggregate::FileSums;
+use crate::stretch::Windows;
 use crate::trace::{Cache, Depth, Matching, Paired, Trace};
 use lapscope_data::db::{for_each_file, DbError, PerFile};
 use lapscope_data::places::Places;
@@ -26,7 +27,7 @@ impl Run {
     /// What the ranks at the places `focus` answer.
     pub fn answer(&self, question: &Question, focus: &[u32]) -> Partial {
         let answered = match &question.stage {
-            Stage::Sums => self.sums(focus),
+            Stage::Sums => self.sums(focus, &question.known),
             _ => self.load(focus, Depth::Sums).map(|part| question.ask(part)),
         };
         answered.unwrap_or_else(|failed| {
@@ -45,7 +46,9 @@ impl Run {
     pub fn trace(&self, focus: &[u32], known: &Known) -> Result<Trace, DbError> {
         let mut part = self.load(focus, Depth::All).map_err(|mut failed| failed.swap_remove(0))?;
         part.set_clocks(&known.clocks);
-        Ok(part.finish(&known.meetings, Matching::default()))
+        let mut trace = part.finish(&known.meetings, Matching::default());
+        trace.stretch.clone_from(&known.stretch);
+        Ok(trace)
     }
 
     /// Ranks with those that they have to be read with; why files could not be read.
@@ -60,7 +63,7 @@ impl Run {
     }
 
     /// Of the files whose first rank is in the focus: each file is summed once.
-    fn sums(&self, focus: &[u32]) -> Result<Partial, Vec<DbError>> {
+    fn sums(&self, focus: &[u32], known: &Known) -> Result<Partial, Vec<DbError>> {
         let facts = focus.iter().map(|&place| &self.survey.facts[place as usize]);
         let first = facts.filter(|facts| facts.is_first);
         let files: Vec<PathBuf> =
@@ -68,9 +71,15 @@ impl Run {
         if files.is_empty() {
             return Ok(Partial::Sums(Vec::new()));
         }
-        let PerFile { read, failed } = for_each_file(&files, |database, definitions| {
+        let windows = known.stretch.as_ref().map(|stretch| {
+            let mut bare = Paired::without_rows(&self.survey.roster, &self.places);
+            bare.set_clocks(&known.clocks);
+            Windows::of(&bare.finish(&known.meetings, Matching::default()), stretch)
+        });
+        let windows = windows.as_ref();
+        let PerFile { read, failed } = for_each_file(&files, |database, mut definitions| {
             let of_file = self.places.of_file(&database.path);
-            let sums = FileSums::read(database, of_file, &definitions, &|_| ())?;
+            let sums = FileSums::read(database, of_file, &mut definitions, windows, &|_| ())?;
             Ok((definitions, sums))
         })
         .map_err(|error| vec![error])?;

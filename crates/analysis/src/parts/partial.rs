@@ -9,6 +9,7 @@ use crate::aggregate::FileSums;
 use crate::findings::{find, Findings, Wanted};
 use crate::overlap::EagerLimits;
 use crate::reference::{Reference, Samples};
+use crate::stretch::Stretch;
 use crate::thresholds::Evidence;
 use crate::trace::{clock, Matching, Meetings, Paired, Settled};
 use lapscope_data::db::Definitions;
@@ -26,7 +27,7 @@ pub enum Stage {
     /// Transfers with nothing in between.
     Samples,
     /// Which sends waited for their receivers.
-    Thresholds { ranks: Vec<Rank> },
+    Thresholds { ranks: Vec<Rank>, in_stretch: bool },
     /// What was overlapped, and what was waited for.
     Overlap { ranks: Vec<Rank>, wanted: Wanted },
 }
@@ -38,6 +39,8 @@ pub struct Known {
     pub meetings: Meetings,
     pub reference: Reference,
     pub eager: EagerLimits,
+    /// What of the run counts; `None`: all of it.
+    pub stretch: Option<Stretch>,
 }
 
 /// A stage with what is known by then.
@@ -80,7 +83,7 @@ pub enum Partial {
 impl Question {
     /// What the ranks in the focus of `part` answer.
     pub fn ask(&self, mut part: Paired) -> Partial {
-        let Known { clocks, meetings, reference, eager } = &*self.known;
+        let Known { clocks, meetings, reference, eager, stretch } = &*self.known;
         let found = |part: &Paired| {
             Box::new(Found { meetings: part.meetings(), matching: part.matching() })
         };
@@ -97,12 +100,13 @@ impl Question {
         if let Stage::Meetings = self.stage {
             return Partial::Meetings(found(&part));
         }
-        let trace = part.finish(meetings, Matching::default());
+        let mut trace = part.finish(meetings, Matching::default());
+        trace.stretch.clone_from(stretch);
         let is_nothing = &|_| ();
         match &self.stage {
             Stage::Samples => Partial::Samples(Samples::of(&trace, |_| true)),
-            Stage::Thresholds { ranks } => {
-                Partial::Thresholds(Evidence::of(&trace, reference, ranks))
+            Stage::Thresholds { ranks, in_stretch } => {
+                Partial::Thresholds(Evidence::of(&trace, reference, ranks, *in_stretch))
             }
             Stage::Overlap { ranks, wanted } => {
                 let findings = find(&trace, reference, *eager, ranks, *wanted, is_nothing);

@@ -44,7 +44,7 @@ pub struct Prepared {
 pub fn prepare(open: &mut OpenRun, wanted: Option<&str>) -> Result<Prepared> {
     let (mut view, _) = View::open(open, Grouping::Line, false)?;
     let (reference, notes) = reference(wanted, &mut view, &open.files.databases)?;
-    let eager = EagerLimits::of(&view.thresholds(&reference, &[], Vec::new())?);
+    let eager = EagerLimits::of(&view.thresholds(&reference, &[], Vec::new(), false)?);
     Ok(Prepared { view, reference, eager, notes })
 }
 
@@ -61,14 +61,15 @@ pub fn build(
     let known = view.trace.ranks.iter().map(|trace| trace.info().rank);
     check_ranks("--rank", options.ranks.iter().copied(), known, &open.name())?;
     let (reference, notes) = reference(wanted, &mut view, &open.files.databases)?;
-    let eager = EagerLimits::of(&view.thresholds(&reference, &[], Vec::new())?);
+    let eager = EagerLimits::of(&view.thresholds(&reference, &[], Vec::new(), false)?);
     let Findings { measured, .. } =
         view.find(&reference, eager, options.ranks, Wanted::default())?;
-    let trace = view.trace;
+    let (trace, stretch) = (view.trace, view.stretch);
     let name = open.name();
     let names = &mut open.symbols;
     let mut overlap = Overlap::build(&name, &trace, &reference, &measured, options, names);
-    let injection = open.injection(options.ranks);
+    overlap.stretch = stretch;
+    let injection = open.injection_counted(options.ranks);
     overlap.problems = open.problems(&[]);
     overlap.problems.extend(module_problems(open.symbols.troubles()));
     overlap.reference.notes.extend(notes);

@@ -69,13 +69,16 @@ pub fn build_with<T>(
     let known = sums.ranks.iter().map(|rank| rank.info.rank);
     check_ranks("--rank", ranks.iter().copied(), known, &open.name())?;
     sums.retain_ranks(ranks);
-    let injection = open.injection(ranks);
-    let problems = open.problems(&pending);
+    let injection = open.injection_counted(ranks);
     let (detail, looked) = in_detail(open, &mut view, ranks, (injection, wanted), look)?;
+    let stretch = view.stretch;
     drop(view);
+    let mut problems = open.problems(&pending);
+    problems.extend(sums.untold.problem());
     let name = open.name();
     let names = &mut open.symbols;
     let (mut report, overlap) = Report::build(&name, &sums, problems, options, detail, names);
+    report.stretch = stretch;
     report.wrappers = open.wrappers.iter().cloned().collect();
     for problem in module_problems(open.symbols.troubles()) {
         if !report.problems.contains(&problem) {
@@ -110,7 +113,7 @@ fn in_detail<T>(
     let (declared, _) = cvars::declared(databases).unwrap_or_default();
     let own = view.own_reference()?;
     let (reference, notes) = calibration::reference_with(&view.trace, databases, own);
-    let thresholds = view.thresholds(&reference, &[], declared)?;
+    let thresholds = view.thresholds(&reference, &[], declared, false)?;
     let eager = EagerLimits::of(&thresholds);
     let Findings { measured, gathered, drawn } = view.find(&reference, eager, ranks, wanted)?;
     let looked = {
@@ -118,10 +121,11 @@ fn in_detail<T>(
         look(Seen { view, reference, eager, measured, drawn, names: &mut open.symbols })?
     };
     // a run that was looked at in parts and fits into memory is looked at as a whole for what needs that
-    let read_again = match view.is_whole() || !open.resources.fits(open.rows()) {
-        true => None,
-        false => Some(open.trace(&[], Grouping::Line)?),
-    };
+    let read_again =
+        match view.is_whole() || view.stretch.is_some() || !open.resources.fits(open.rows()) {
+            true => None,
+            false => Some(open.trace(&[], Grouping::Line)?),
+        };
     let whole = read_again.as_ref().or_else(|| view.is_whole().then_some(&view.trace));
     let trace = &view.trace;
     let name = open.name();
@@ -131,16 +135,17 @@ fn in_detail<T>(
     overlap.reference.notes.extend(notes);
     let limits: Vec<Limit> = thresholds.localities.iter().map(Limit::of).collect();
     let reach = match whole {
+        _ if view.stretch.is_some() => open.reach_of_stretch(),
         Some(trace) => {
             open.reach(ranks, Known { trace, reference: &reference, measured: &measured })
         }
         None => open.reach_left_out(),
     };
-    let is_wanted = wanted.advice && ranks.is_empty();
+    let is_wanted = wanted.advice && ranks.is_empty() && view.stretch.is_none();
     let replayed = whole.filter(|trace| is_wanted && !is_too_large(trace));
     let is_too_large_to_replay = is_wanted && replayed.is_none();
     let bounds = replayed.and_then(|trace| bounds(trace, &reference, &thresholds));
-    let is_injected = injection.is_some();
+    let is_injected = injection.is_some() || open.is_injection_left_out();
     let setting = Setting { limits: &limits, is_injected, reach: reach.as_ref() };
     let names = &mut open.symbols;
     let advice = gathered.advise(trace, setting, overlap.totals.run_ns, names);

@@ -13,7 +13,8 @@ use crate::parts::partial::Found;
 use crate::parts::plan::{overhead, plan, plan_count, BYTES_PER_ROW};
 use crate::parts::{Engine, Known, Local, Partial, Question, Remote, Stage, Survey};
 use crate::reference::Reference;
-use crate::thresholds::{Declared, Thresholds};
+use crate::stretch::{self, Named, Stretch, Windows};
+use crate::thresholds::{Declared, Evidence, Thresholds};
 use crate::trace::clock::Verdict;
 use crate::trace::{Cache, Matching, Paired, Settled, Trace};
 use lapscope_data::db::DbError;
@@ -60,6 +61,8 @@ impl Resources {
 pub struct View {
     /// All rows of it; where it is looked at in parts who took part, and what is known of all.
     pub trace: Trace,
+    /// What of it counts, where not all of it does.
+    pub stretch: Option<Named>,
     parts: Option<InParts>,
 }
 
@@ -74,6 +77,15 @@ struct InParts {
 struct Unreadable(Vec<DbError>);
 
 type Answer = Result<std::result::Result<Partial, Unreadable>>;
+
+macro_rules! answer {
+    ($asked:expr, $of:pat => $value:expr) => {
+        match $asked {
+            $of => $value,
+            _ => bail!("a part answered another question than it was asked"),
+        }
+    };
+}
 
 impl InParts {
     fn ask(&mut self, stage: Stage) -> Answer {
@@ -90,6 +102,17 @@ impl InParts {
         })
     }
 
+    /// Sums of all files.
+    fn sums(&mut self) -> Result<std::result::Result<RunSums, Unreadable>> {
+        Ok(match self.ask(Stage::Sums)? {
+            Ok(answer) => {
+                let files = answer!(answer, Partial::Sums(files) => files);
+                Ok(RunSums::combine(self.run.places.clone(), files))
+            }
+            Err(unreadable) => Err(unreadable),
+        })
+    }
+
     /// As [`InParts::ask`], once all files were read.
     fn ask_again(&mut self, stage: Stage) -> Result<Partial> {
         match self.ask(stage)? {
@@ -99,19 +122,10 @@ impl InParts {
     }
 }
 
-macro_rules! answer {
-    ($asked:expr, $of:pat => $value:expr) => {
-        match $asked {
-            $of => $value,
-            _ => bail!("a part answered another question than it was asked"),
-        }
-    };
-}
-
 impl View {
     /// Of a run that was read.
     pub fn whole(trace: Trace) -> View {
-        View { trace, parts: None }
+        View { trace, stretch: None, parts: None }
     }
 
     /// Reads a run, and its sums where they are wanted too.
@@ -126,11 +140,37 @@ impl View {
         if open.resources.is_in_parts(open.rows()) {
             return View::open_in_parts(open, grouping, sums);
         }
-        if sums {
-            let (sums, trace) = open.sum_and_trace()?;
-            return Ok((View { trace, parts: None }, Some(sums)));
+        if let Some(wanted) = open.stretch {
+            let mut view = View::whole(open.trace(&[], grouping)?);
+            let stretch = view.narrow(wanted)?;
+            let windows = Windows::of(&view.trace, &stretch);
+            let sums = sums.then(|| open.sum_within(grouping, Some(&windows))).transpose()?;
+            return Ok((view, sums));
         }
-        Ok((View { trace: open.trace(&[], grouping)?, parts: None }, None))
+        if sums && grouping == Grouping::Line {
+            let (sums, trace) = open.sum_and_trace()?;
+            return Ok((View::whole(trace), Some(sums)));
+        }
+        let sums = sums.then(|| open.sum(grouping)).transpose()?;
+        Ok((View::whole(open.trace(&[], grouping)?), sums))
+    }
+
+    /// From now on only that counts.
+    fn narrow(&mut self, wanted: stretch::Wanted) -> Result<Stretch> {
+        let (stretch, steps) = match wanted {
+            stretch::Wanted::Between { from, to } => {
+                (Stretch::between(&self.trace, from, to)?, None)
+            }
+            stretch::Wanted::Steps { .. } => {
+                bail!("--step: no steps were found; say --from and --to")
+            }
+        };
+        self.stretch = Some(stretch.named(&self.trace, steps));
+        self.trace.stretch = Some(stretch.clone());
+        if let Some(parts) = &mut self.parts {
+            Arc::make_mut(&mut parts.known).stretch = Some(stretch.clone());
+        }
+        Ok(stretch)
     }
 
     fn open_in_parts(
@@ -155,9 +195,10 @@ impl View {
             let mut view = View {
                 trace: Paired::without_rows(&run.survey.roster, &run.places)
                     .finish(&known.meetings, Matching::default()),
+                stretch: None,
                 parts: Some(InParts { run, parts, engine, known }),
             };
-            match view.begin(sums)? {
+            match view.begin(open.stretch, sums)? {
                 Ok(sums) => return Ok((view, sums)),
                 Err(Unreadable(failed)) => {
                     open.leave_out(failed)?;
@@ -167,17 +208,19 @@ impl View {
         }
     }
 
-    /// Asks for what everything else rests on: sums, clocks and collectives.
-    fn begin(&mut self, sums: bool) -> Result<std::result::Result<Option<RunSums>, Unreadable>> {
+    /// Asks for what everything else rests on: sums, clocks and collectives. Sums of a stretch need the clocks.
+    fn begin(
+        &mut self,
+        wanted: Option<stretch::Wanted>,
+        sums: bool,
+    ) -> Result<std::result::Result<Option<RunSums>, Unreadable>> {
         let Some(parts) = &mut self.parts else { return Ok(Ok(None)) };
         let mut summed = None;
-        if sums {
-            let answer = match parts.ask(Stage::Sums)? {
-                Ok(answer) => answer,
+        if sums && wanted.is_none() {
+            summed = match parts.sums()? {
+                Ok(sums) => Some(sums),
                 Err(unreadable) => return Ok(Err(unreadable)),
             };
-            let files = answer!(answer, Partial::Sums(files) => files);
-            summed = Some(RunSums::combine(parts.run.places.clone(), files));
         }
         let mut split = Vec::new();
         let (settled, found) = loop {
@@ -202,6 +245,12 @@ impl View {
         let mut bare = Paired::without_rows(&run.survey.roster, &run.places);
         bare.set_clocks(&parts.known.clocks);
         self.trace = bare.finish(&parts.known.meetings, matching);
+        if let Some(wanted) = wanted {
+            self.narrow(wanted)?;
+        }
+        if let (Some(parts), true, None) = (&mut self.parts, sums, &summed) {
+            return Ok(parts.sums()?.map(Some));
+        }
         Ok(Ok(summed))
     }
 
@@ -235,7 +284,7 @@ impl View {
         }
     }
 
-    /// From which size on sends of `ranks`, or of all, wait.
+    /// From which size on sends of `ranks`, or of all, wait: by all of the run, or by what counts of it.
     ///
     /// # Errors
     /// As [`View::open`].
@@ -244,12 +293,14 @@ impl View {
         reference: &Reference,
         ranks: &[Rank],
         declared: Vec<Declared>,
+        in_stretch: bool,
     ) -> Result<Thresholds> {
         let Some(parts) = &mut self.parts else {
-            return Ok(Thresholds::find(&self.trace, reference, ranks, declared));
+            let evidence = Evidence::of(&self.trace, reference, ranks, in_stretch);
+            return Ok(evidence.thresholds(&self.trace, declared));
         };
         Arc::make_mut(&mut parts.known).reference = reference.clone();
-        let answer = parts.ask_again(Stage::Thresholds { ranks: ranks.to_vec() })?;
+        let answer = parts.ask_again(Stage::Thresholds { ranks: ranks.to_vec(), in_stretch })?;
         let evidence = answer!(answer, Partial::Thresholds(evidence) => evidence);
         Ok(evidence.thresholds(&self.trace, declared))
     }

@@ -15,8 +15,13 @@ use lapscope_data::model::{Mode, Rank};
 /// What was found on each locality.
 pub type ByLocality = BTreeMap<Locality, Cells>;
 
-/// Messages that `ranks` sent; of all ranks when there are none.
-pub fn collect(trace: &Trace, reference: &Reference, ranks: &[Rank]) -> ByLocality {
+/// Messages that `ranks` sent; of all ranks when there are none. `in_stretch`: only those that count there, else all of the run.
+pub fn collect(
+    trace: &Trace,
+    reference: &Reference,
+    ranks: &[Rank],
+    in_stretch: bool,
+) -> ByLocality {
     let slack = Slack { reference };
     let margins = Margins::of(trace);
     let is_wanted =
@@ -24,7 +29,7 @@ pub fn collect(trace: &Trace, reference: &Reference, ranks: &[Rank]) -> ByLocali
     let wanted: Vec<usize> = trace.focus().filter(is_wanted).collect();
     wanted
         .into_par_iter()
-        .map(|rank| of_rank(trace, rank, &slack, &margins))
+        .map(|rank| of_rank(trace, rank, (&slack, &margins), in_stretch))
         .reduce(ByLocality::new, merge)
 }
 
@@ -36,7 +41,12 @@ pub fn merge(mut a: ByLocality, b: ByLocality) -> ByLocality {
     a
 }
 
-fn of_rank(trace: &Trace, rank: usize, slack: &Slack<'_>, margins: &Margins) -> ByLocality {
+fn of_rank(
+    trace: &Trace,
+    rank: usize,
+    (slack, margins): (&Slack<'_>, &Margins),
+    in_stretch: bool,
+) -> ByLocality {
     let mut found = ByLocality::new();
     let mut sent: FxHashMap<usize, Sent> = FxHashMap::default();
     for index in standard_sends(trace, rank) {
@@ -50,7 +60,8 @@ fn of_rank(trace: &Trace, rank: usize, slack: &Slack<'_>, margins: &Margins) -> 
         let message = Message::new(trace, &send, &receive, slack, margin);
         let completion = message.as_ref().and_then(Message::completion);
         let post = message.as_ref().and_then(Message::post);
-        if completion.is_some() || post.is_some() {
+        let is_counted = !in_stretch || trace.is_endpoint_counted(rank, index as usize);
+        if is_counted && (completion.is_some() || post.is_some()) {
             let cell = found.entry(locality).or_default().of(send.bytes().0, earlier);
             completion.into_iter().for_each(|evidence| cell.add_completion(evidence));
             post.into_iter().for_each(|evidence| cell.add_post(evidence));

@@ -68,6 +68,18 @@ impl Line {
         ((moment as f64 - self.offset) / (1.0 + self.drift)).round() as i64
     }
 
+    /// The first moment of the other clock that is not before `moment` of the leading one.
+    fn first_from(self, moment: i64) -> i64 {
+        let mut first = (self.offset + moment as f64 * (1.0 + self.drift)).round() as i64;
+        while self.correct(first - 1) >= moment {
+            first -= 1;
+        }
+        while self.correct(first) < moment {
+            first += 1;
+        }
+        first
+    }
+
     /// The lead of C over A, given this one of B over A and that of C over B.
     fn then(self, next: Line) -> Line {
         // c = b + next(b), b = a + self(a)
@@ -283,10 +295,23 @@ impl Settled {
     /// Corrects the moments of ranks; those of the first clock stay.
     pub fn apply(&self, ranks: &mut [RankTrace]) {
         ranks.par_iter_mut().zip(&self.lines).for_each(|(rank, line)| {
+            rank.line = *line;
             if let Some(line) = line {
                 rank.map_moments(|moment| line.correct(moment));
             }
         });
+    }
+}
+
+impl RankTrace {
+    /// The first moment since its epoch, as its own rows have it, that is not before `moment` of the run's clock.
+    pub fn recorded(&self, moment: i64) -> i64 {
+        /// Beyond these are no moments of a run.
+        const FAR: i64 = 1 << 60;
+        if !(-FAR..FAR).contains(&moment) {
+            return moment;
+        }
+        self.line.map_or(moment, |line| line.first_from(moment)) - self.epoch
     }
 }
 

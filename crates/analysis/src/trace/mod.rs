@@ -32,6 +32,7 @@ mod threads;
 
 use std::sync::Arc;
 
+use crate::stretch::Stretch;
 use lapscope_data::model::{Bytes, CallName, RankInfo};
 use lapscope_data::places::Places;
 
@@ -93,6 +94,8 @@ pub struct Trace {
     /// [`Mark::name`] indexes into this.
     pub mark_names: Vec<String>,
     is_starved: bool,
+    /// What of the run counts; `None`: all of it.
+    pub stretch: Option<Stretch>,
 }
 
 /// What one rank did.
@@ -122,6 +125,8 @@ pub struct RankTrace {
     pub epoch: i64,
     pub init_end: i64,
     pub end: i64,
+    /// How its own clock was corrected.
+    line: Option<clock::Line>,
 }
 
 /// A slot of time in which a rank recorded rows (table `detail`).

@@ -7,6 +7,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use fixture::bare;
+use lapscope_analysis::pipeline::pictures::{self, Shown};
+use lapscope_analysis::pipeline::view::Resources;
+use lapscope_analysis::pipeline::OpenRun;
+use lapscope_analysis::report::ReportOptions;
 use lapscope_fixture::random::Random;
 use lapscope_fixture::tables::{Call, Operation, Rank, Request, Starvation};
 use lapscope_fixture::{edit_rank, Fixture};
@@ -254,6 +258,25 @@ fn a_file_that_cannot_be_read_is_missing_in_parts_as_in_the_whole() {
     assert!(whole.contains("rank-5.db") && whole.contains("damaged_file"), "{whole}");
     let in_parts = answer("overlap", directory.path(), &["--parts", "3"]);
     check_same(&whole, &in_parts, "without rank 5");
+}
+
+#[test]
+fn pictures_do_not_depend_on_the_parts() {
+    let directory = run();
+    let drawn = |parts: Option<usize>| {
+        let mut open = OpenRun::open(Some(directory.path())).unwrap();
+        open.resources = Resources { parts, ..Resources::default() };
+        let shown = Shown { ranks: Some("2-4".parse().unwrap()), ..Shown::default() };
+        let pictured = pictures::build(&mut open, &[], ReportOptions::default(), &shown).unwrap();
+        serde_json::to_string_pretty(&pictured.pictures).unwrap()
+    };
+    let whole = drawn(None);
+    let read: Value = serde_json::from_str(&whole).unwrap();
+    assert_eq!(read["bins"].as_array().unwrap().len(), RANKS);
+    assert!(read["timeline"]["messages"].as_array().unwrap().len() > 1, "{whole}");
+    for parts in [1, 4, 9] {
+        check_same(&whole, &drawn(Some(parts)), &format!("pictures in {parts} parts"));
+    }
 }
 
 /// What `lapscope part` says of this standard input.

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define SPOOL_MAGIC "LAPSPOOL"
-#define SPOOL_VERSION 7u
+#define SPOOL_VERSION 8u
 #define SPOOL_HEADER_BYTES 4096u
 #define SPOOL_CHUNK_ALIGN 65536u   /* chunk sizes are multiples of this; the first chunk follows the header */
 
@@ -98,6 +98,7 @@ enum spool_record {
     SPOOL_OUTCOME = 6,   /* struct spool_outcome: what is known when a request ends */
     SPOOL_THREAD = 7,    /* struct spool_thread */
     SPOOL_WATCH = 8,     /* struct spool_watch: a row of the table watch, of the thread whose stream it is in; no definition */
+    SPOOL_MARK_NAME = 9, /* struct spool_mark_name, name */
     SPOOL_CALL = 16,     /* fields: operation id, begin minus previous CALL's begin (first of a chunk: minus base), duration,
                             receive operation id (0: none) */
     SPOOL_EXTRA = 17,    /* belongs to the REQUEST behind it; absent when all zero and same thread. Fields: unsuccessful tests,
@@ -116,10 +117,12 @@ enum spool_record {
     SPOOL_LEFT_OUT = 23, /* a row of the table left_out. Fields: operation id, how often, the first post (or begin of a
                             blocking call) minus the header's first.ticks, the last one minus the first */
     SPOOL_TOGETHER = 24, /* belongs to the CALL in front of it. Fields: requests that it ended, with those left out */
-    SPOOL_DETAIL = 25    /* a row of the table detail. Fields: slot, stage, begin minus the header's first.ticks, end minus
+    SPOOL_DETAIL = 25,   /* a row of the table detail. Fields: slot, stage, begin minus the header's first.ticks, end minus
                             begin, 1 when it was cut short */
+    SPOOL_MARK = 26      /* a row of the table mark, of the thread whose stream it is in. Fields: its moment minus the header's
+                            first.ticks, level zigzag, id of the name (0: none) */
 };
-#define SPOOL_LAST_HOT SPOOL_DETAIL
+#define SPOOL_LAST_HOT SPOOL_MARK
 #define SPOOL_STAGES 10
 
 #define SPOOL_HOT_FIELDS 5
@@ -197,6 +200,13 @@ struct spool_thread {
     uint16_t number;
     int64_t tid;
 } __attribute__((packed));
+
+struct spool_mark_name {
+    uint32_t id;
+    uint8_t name_bytes;      /* 1 to SPOOL_MARK_NAME_BYTES */
+} __attribute__((packed));
+
+#define SPOOL_MARK_NAME_BYTES 63
 
 enum spool_watch_side { SPOOL_WATCH_SEND = 0, SPOOL_WATCH_RECEIVE = 1 };
 enum spool_watch_result { SPOOL_WATCH_TOUCHED = 0, SPOOL_WATCH_UNTOUCHED = 1, SPOOL_WATCH_OFTEN = 2 };

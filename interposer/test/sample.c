@@ -35,6 +35,7 @@ static void define_in_first(struct spool_builder *b, chunk_at chunk)
     build_comm(b, chunk, (struct spool_comm){.id = 1, .identity = 77, .size = 8, .comm_rank = 3}, "MPI_COMM_WORLD", NULL);
     build_comm(b, chunk, (struct spool_comm){.id = 2, .identity = 88, .ordinal = 1, .size = 3, .members = 3}, "MPI_Comm_split",
                members);
+    build_mark_name(b, chunk, 1, "solve");
     build_path(b, chunk, 1, 2, (const uint64_t[]){0x7f0000001234, 0x500});
     build_operation(b, chunk, (struct spool_operation){OP_ISEND, CALL_MPI_Isend, SPOOL_SEND, 1, 2, 1, 7, 4096, 1, 7, 4096, 0, 0});
     build_outcome(b, chunk, (struct spool_outcome){1, OP_ISEND, 1, 7, 4096, SPOOL_WAITED, 0});
@@ -125,9 +126,12 @@ void build_sample(struct spool_builder *b, struct sample_ends *ends)
     BUILD_HOT(b, first, SPOOL_STARVED, 1450, 1000, 600);
     BUILD_HOT(b, first, SPOOL_CPU, 30, 10);
     ends->calls[1] = BUILD_HOT(b, first, SPOOL_CALL, OP_RECV, 1000, 50, 0);
+    BUILD_HOT(b, third, SPOOL_MARK, 40, 2, 1); /* 1: a region begins */
     ends->calls[2] = BUILD_HOT(b, third, SPOOL_CALL, OP_BCAST, 4000, 70, 0);
     ends->calls[3] = BUILD_HOT(b, third, SPOOL_CALL, OP_ALLREDUCE, 100, 71, 0);
     ends->calls[4] = BUILD_HOT(b, second, SPOOL_CALL, OP_WAITALL, 700, 100, 0);
+    BUILD_HOT(b, second, SPOOL_MARK, 50, 4);   /* 2: a step */
+    BUILD_HOT(b, second, SPOOL_MARK, 60, 1, 1); /* -1, by a name of another stream */
     BUILD_HOT(b, second, SPOOL_FOREIGN, 0, 2);
     ends->requests[2] = BUILD_HOT(b, second, SPOOL_REQUEST, 3, 650, 5, 0, 0);
     ends->calls[5] = BUILD_HOT(b, second, SPOOL_CALL, OP_SENDRECV, 10, 5, OP_SENDRECV_RECEIVE);

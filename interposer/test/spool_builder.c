@@ -121,6 +121,12 @@ size_t build_thread(struct spool_builder *b, chunk_at chunk, unsigned number, in
     return build_definition(b, chunk, SPOOL_THREAD, &thread, sizeof thread, NULL, 0, NULL, 0);
 }
 
+size_t build_mark_name(struct spool_builder *b, chunk_at chunk, uint32_t id, const char *name)
+{
+    struct spool_mark_name head = {id, (uint8_t)strlen(name)};
+    return build_definition(b, chunk, SPOOL_MARK_NAME, &head, sizeof head, name, head.name_bytes, NULL, 0);
+}
+
 size_t build_operation(struct spool_builder *b, chunk_at chunk, struct spool_operation operation)
 {
     return build_definition(b, chunk, SPOOL_OPERATION, &operation, sizeof operation, NULL, 0, NULL, 0);

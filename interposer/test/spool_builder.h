@@ -34,6 +34,7 @@ size_t build_hot(struct spool_builder *b, chunk_at chunk, enum spool_record type
 
 size_t build_meta(struct spool_builder *b, chunk_at chunk, const char *key, const char *value);
 size_t build_thread(struct spool_builder *b, chunk_at chunk, unsigned number, int64_t tid);
+size_t build_mark_name(struct spool_builder *b, chunk_at chunk, uint32_t id, const char *name);
 size_t build_operation(struct spool_builder *b, chunk_at chunk, struct spool_operation operation);
 size_t build_outcome(struct spool_builder *b, chunk_at chunk, struct spool_outcome outcome);
 size_t build_path(struct spool_builder *b, chunk_at chunk, uint32_t id, unsigned frames, const uint64_t *addresses);

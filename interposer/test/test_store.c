@@ -40,6 +40,7 @@ static void check_sample_definitions(void)
                "1000|1700000000000000000|monotonic|10|5000|killed|1|2|0\n");
     CHECK_TEXT(rows("SELECT * FROM option"), "3|LAPSCOPE_MAX_MB|512|default\n");
     CHECK_TEXT(rows("SELECT * FROM starvation"), "3|450|1450|600\n");
+    CHECK_TEXT(rows("SELECT * FROM mark ORDER BY begin_ns"), "3|1|40|1|solve\n3|2|50|2|NULL\n3|2|60|-1|solve\n");
     CHECK_TEXT(rows("SELECT * FROM environment"), "3|OMPI_MCA_btl|tcp,self\n");
     CHECK_TEXT(rows("SELECT * FROM cvar"), "3|btl_tcp_eager_limit|65536\n");
     CHECK_TEXT(rows("SELECT * FROM counter"), "3|0|sde:::app::WORK|work done|items|NULL\n"
@@ -432,6 +433,9 @@ static void test_long_run_in_parts(void)
     BUILD_HOT(&b, chunk, SPOOL_DETAIL, 507, 1, 4000, 1000, 1);
     BUILD_HOT(&b, chunk, SPOOL_LEFT_OUT, 99, 17, 3100, 800); /* of nothing that is known */
     BUILD_HOT(&b, chunk, SPOOL_DETAIL, 508, SPOOL_STAGES, 4000, 1000, 1); /* no stage */
+    BUILD_HOT(&b, chunk, SPOOL_MARK, 70, 2, 7);                      /* a name that is not known */
+    BUILD_HOT(&b, chunk, SPOOL_MARK, 70, (uint64_t)1 << 40);         /* no level */
+    build_mark_name(&b, chunk, 8, "");                               /* no name */
     CHECK_EQUAL(convert(&b), 0);
     int64_t rank = support_number(database, "SELECT rank FROM rank");
     char expected[160];
@@ -440,7 +444,8 @@ static void test_long_run_in_parts(void)
     CHECK_TEXT(rows("SELECT name, count, begin_ns, end_ns FROM left_out JOIN operation o ON o.id = operation_id "
                     "JOIN call_name n ON n.id = o.call_id"), "MPI_Isend|17|3100|3900\n");
     CHECK_TEXT(rows("SELECT completed FROM call"), "4\n1\n");
-    CHECK_TEXT(rows("SELECT lost_records FROM rank"), "2\n");
+    CHECK_TEXT(rows("SELECT count(*) FROM mark"), "0\n");
+    CHECK_TEXT(rows("SELECT lost_records FROM rank"), "5\n");
     CHECK_TEXT(support_broken_rules(database), "");
     build_free(&b);
 }

@@ -1,9 +1,9 @@
 /*
  * Completes a known number of messages, leaves known ones pending, says so, and then rank 0 dies in the way that its
  * argument names; rank 1 waits for a message that never comes.
- * Rows: before that, ten exchanges of 16 bytes with tag 1 on both ranks. Pending on rank 0: three receives with tag 2,
- * posted in post_never_matched. On rank 1: one receive with tag 3, posted in main, and the MPI_Wait for it in
- * wait_for_ever.
+ * Rows: before that, ten exchanges of 16 bytes with tag 1 on both ranks, each marked as a step and as a region. Pending on
+ * rank 0: three receives with tag 2, posted in post_never_matched. On rank 1: one receive with tag 3, posted in main, and the
+ * MPI_Wait for it in wait_for_ever.
  */
 #include "check.h"
 
@@ -52,12 +52,16 @@ int main(int argc, char **argv)
     char out[BYTES], in[BYTES];
     MPI_Request requests[2];
     for (int round = 0; round < ROUNDS; round++) {
+        MPI_Pcontrol(2);
+        MPI_Pcontrol(1, "exchange");
         fill(out, BYTES, round);
         MPI_Irecv(in, BYTES, MPI_BYTE, peer, EXCHANGE, MPI_COMM_WORLD, &requests[0]);
         MPI_Isend(out, BYTES, MPI_BYTE, peer, EXCHANGE, MPI_COMM_WORLD, &requests[1]);
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
         CHECK(holds(in, BYTES, round));
+        MPI_Pcontrol(-1, "exchange");
     }
+    MPI_Pcontrol(1, "until death");
     if (rank == 0) {
         post_never_matched();
         MPI_Barrier(MPI_COMM_WORLD);

@@ -1,6 +1,6 @@
 /*
  * MPI_Pcontrol with more arguments than the level, which belong to nobody here: levels that mean nothing change nothing.
- * Rows: all messages but the one sent at level 0.
+ * Rows: all messages but the one sent at level 0, and the one mark of a level that means something.
  */
 #include "check.h"
 

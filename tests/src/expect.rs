@@ -8,6 +8,7 @@
 //! rank=0-1 call MPI_Waitall other completed=2 x10
 //! rank=0 tally MPI_Test unsuccessful_test x1+
 //! rank=0 comm MPI_Comm_dup intra size=2 remote_size=0 comm_rank=0 members=0,1
+//! rank=0 mark solve 1 x10
 //! rank=0 unknown 1
 //! rank=2:0-1 call MPI_Send send bytes=4 tag=5
 //! [mpich] rank=0 call MPI_Wait other completed=1
@@ -19,7 +20,7 @@
 //! `MPI_Isend(_c)` stands for `MPI_Isend` and `MPI_Isend_c`. Values may be `*`, `2+` or `2..5`, and so may the count behind `x`, which is 1 where it is left out. Bytes, peer, tag,
 //! completed, the received half and what made a persistent request (`init`) are 0 or NULL where they are left out; other
 //! fields (`comm`, `unsuccessful_tests`, `posted_bytes`, `thread` ...) are free then. Every row must be in the file and every line must find its rows. Only rows
-//! of communicators (when the file has none) and calls that start and end MPI (when it does not name them) are let be.
+//! of communicators and marks (when the file has none of them) and calls that start and end MPI (when it does not name them) are let be.
 
 use std::fs;
 use std::path::Path;
@@ -155,7 +156,7 @@ impl Expectation {
                 .any(|pattern| pattern.table == row.table && pattern.names(&row.name))
         };
         match row.table.as_str() {
-            "comm" => self.patterns.iter().any(|pattern| pattern.table == "comm"),
+            "comm" | "mark" => self.patterns.iter().any(|pattern| pattern.table == row.table),
             "call" if STARTING_AND_ENDING.contains(&row.name.as_str()) => named(),
             _ => true,
         }

@@ -98,6 +98,17 @@ const RULES: &[(&str, &str)] = &[
         "SELECT count(*) FROM watch WHERE (thread_id, begin_ns) NOT IN (SELECT thread_id, post_begin_ns FROM request)
             AND (thread_id, begin_ns) NOT IN (SELECT thread_id, begin_ns FROM call)",
     ),
+    (
+        "what marks a region has a name, what marks a step has none, and nothing else marks anything",
+        "SELECT count(*) FROM mark WHERE level NOT IN (-1, 1, 2) OR (name IS NULL) <> (level = 2) OR length(name) = 0
+            OR thread_id NOT IN (SELECT id FROM thread)",
+    ),
+    (
+        "a thread's marks are in order, from MPI_Init on",
+        "SELECT (SELECT count(*) FROM (SELECT begin_ns, lag(begin_ns) OVER (PARTITION BY thread_id ORDER BY rowid) AS before FROM mark)
+                 WHERE begin_ns < before)
+              + (SELECT count(*) FROM mark m JOIN rank r ON r.rank = m.rank WHERE m.begin_ns < r.init_end_ns)",
+    ),
     ("nothing was summarized", "SELECT count(*) FROM rank WHERE summarized <> 0"),
 ];
 

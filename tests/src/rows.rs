@@ -15,11 +15,11 @@ pub type Fields = BTreeMap<String, String>;
 pub struct RecordedRow {
     /// `0`; a rank of a spawned world as `2:0`
     pub rank: String,
-    /// `request`, `call`, `tally`, `comm` or `unknown`
+    /// `request`, `call`, `tally`, `comm`, `mark` or `unknown`
     pub table: String,
-    /// Name of the call, or of the call that made a communicator.
+    /// Name of the call, or of the call that made a communicator; of a mark, with `_` for blanks, `-` where it has none.
     pub name: String,
-    /// `send`, `recv`, `collective`, `rma`, `io`, `generalized`, `other`; `intra`, `inter`; `unsuccessful_test`, `summary`
+    /// `send`, `recv`, `collective`, `rma`, `io`, `generalized`, `other`; `intra`, `inter`; `unsuccessful_test`, `summary`; a mark's level
     pub kind: String,
     pub fields: Fields,
 }
@@ -66,6 +66,11 @@ const QUERIES: &[(&str, &str)] = &[
                       WHERE m.communicator_id = c.id AND remote ORDER BY comm_rank)) AS remote_members
             FROM communicator c)
          GROUP BY rank, name, kind, size, remote_size, comm_rank, members, remote_members",
+    ),
+    (
+        "mark",
+        "SELECT rank, replace(ifnull(name, '-'), ' ', '_'), level, count(*), thread_id - (SELECT min(id) FROM thread) AS thread
+         FROM mark GROUP BY rank, name, level, thread_id",
     ),
     ("unknown", "SELECT rank, '', '', unknown_requests FROM rank WHERE unknown_requests > 0"),
 ];

@@ -22,7 +22,11 @@ rank=0-1 call MPI_Waitall other completed=2 x10
 rank=0-1 call MPI_Barrier collective
 rank=0 request MPI_Irecv recv bytes=16 peer=1 tag=2 ended=pending x3
 rank=1 request MPI_Irecv recv bytes=16 peer=0 tag=3 ended=pending
-rank=1 call MPI_Wait other completed=0";
+rank=1 call MPI_Wait other completed=0
+rank=0-1 mark - 2 x10
+rank=0-1 mark exchange 1 x10
+rank=0-1 mark exchange -1 x10
+rank=0-1 mark until_death 1";
 
 /// What `lapscope pending` lists: kind of row, rank, call, and the function that made it.
 const PENDING: &[(&str, i64, &str, &str)] = &[

@@ -25,7 +25,7 @@ const HEADER: &[Binding] = &[Binding::Header];
 programs! {
     ALL: fortran_collectives fortran_complete fortran_files fortran_messages fortran_ports fortran_windows;
     F08: fortran_large fortran_subarrays;
-    HEADER: fortran_names fortran_upper;
+    HEADER: fortran_marks fortran_names fortran_upper;
 }
 
 /// Compilers append no underscore to names, one, or two: an MPI has its functions under all these names.

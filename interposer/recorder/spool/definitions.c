@@ -46,6 +46,12 @@ const struct comm_definition *spool_comm_of(const struct spool_definitions *defi
     return comm && comm->head.id ? comm : NULL;
 }
 
+const struct mark_name_definition *spool_mark_name_of(const struct spool_definitions *definitions, uint64_t id)
+{
+    const struct mark_name_definition *name = id_table_at(&definitions->mark_names, id);
+    return name && name->head.id ? name : NULL;
+}
+
 int spool_has_path(const struct spool_definitions *definitions, uint64_t id)
 {
     const struct path_definition *path = id_table_at(&definitions->paths, id);
@@ -193,6 +199,12 @@ static void collect_record(struct collection *c, const struct spool_view *view)
         keep(c, &d->outcomes, view->outcome.bytes <= SPOOL_MOST_BYTES ? view->outcome.id : 0, sizeof view->outcome,
              &view->outcome, first);
         break;
+    case SPOOL_MARK_NAME: {
+        int is_sound = view->mark_name.name_bytes > 0 && view->mark_name.name_bytes <= SPOOL_MARK_NAME_BYTES;
+        keep(c, &d->mark_names, is_sound ? view->mark_name.id : 0, sizeof view->mark_name,
+             &(struct mark_name_definition){view->mark_name, first}, first);
+        break;
+    }
     case SPOOL_THREAD: {
         struct thread_definition *thread = id_table_at(&d->threads, view->thread.number + (uint64_t)1);
         if (thread && thread->known)
@@ -250,6 +262,7 @@ int spool_definitions_collect(struct spool_definitions *definitions, struct spoo
                                               .comms.entry_bytes = sizeof(struct comm_definition),
                                               .operations.entry_bytes = sizeof(struct spool_operation),
                                               .outcomes.entry_bytes = sizeof(struct spool_outcome),
+                                              .mark_names.entry_bytes = sizeof(struct mark_name_definition),
                                               .threads.entry_bytes = sizeof(struct thread_definition)};
     set_clock(definitions, file->header);
     collect_threads(&c);
@@ -266,7 +279,7 @@ void spool_definitions_free(struct spool_definitions *definitions)
 {
     struct id_table *const tables[] = {&definitions->metas,      &definitions->modules,  &definitions->paths,
                                        &definitions->comms,      &definitions->operations, &definitions->outcomes,
-                                       &definitions->threads};
+                                       &definitions->mark_names, &definitions->threads};
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         free(tables[i]->entries);
 }

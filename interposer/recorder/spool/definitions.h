@@ -27,6 +27,10 @@ struct comm_definition {
     struct spool_comm head;
     const unsigned char *name, *members;
 };
+struct mark_name_definition {
+    struct spool_mark_name head;
+    const unsigned char *name;
+};
 struct thread_definition {
     int known;                  /* has a chunk */
     int64_t tid;                /* 0: killed before it could say */
@@ -39,6 +43,7 @@ struct spool_definitions {
     struct id_table modules, paths, comms;
     struct id_table operations; /* struct spool_operation */
     struct id_table outcomes;   /* struct spool_outcome */
+    struct id_table mark_names; /* struct mark_name_definition */
     struct id_table threads;    /* struct thread_definition, by number plus 1 */
     unsigned counter_count;     /* of those that are counted, as SPOOL_COUNTERS speaks of them */
     unsigned counters[SPOOL_MAX_COUNTERS]; /* their numbers */
@@ -80,6 +85,7 @@ int spool_counter(const struct meta_definition *meta, struct counter_definition 
 const struct spool_operation *spool_operation_of(const struct spool_definitions *definitions, uint64_t id);
 const struct spool_outcome *spool_outcome_of(const struct spool_definitions *definitions, uint64_t id);
 const struct comm_definition *spool_comm_of(const struct spool_definitions *definitions, uint64_t id);
+const struct mark_name_definition *spool_mark_name_of(const struct spool_definitions *definitions, uint64_t id);
 int spool_has_path(const struct spool_definitions *definitions, uint64_t id);
 int spool_has_thread(const struct spool_definitions *definitions, uint64_t number);
 

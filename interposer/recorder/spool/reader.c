@@ -187,7 +187,8 @@ static size_t head_bytes(unsigned type)
         [SPOOL_META] = sizeof(struct spool_meta),           [SPOOL_MODULE] = sizeof(struct spool_module),
         [SPOOL_PATH] = sizeof(struct spool_path),           [SPOOL_COMM] = sizeof(struct spool_comm),
         [SPOOL_OPERATION] = sizeof(struct spool_operation), [SPOOL_OUTCOME] = sizeof(struct spool_outcome),
-        [SPOOL_THREAD] = sizeof(struct spool_thread),       [SPOOL_WATCH] = sizeof(struct spool_watch)};
+        [SPOOL_THREAD] = sizeof(struct spool_thread),       [SPOOL_WATCH] = sizeof(struct spool_watch),
+        [SPOOL_MARK_NAME] = sizeof(struct spool_mark_name)};
     return type < sizeof sizes / sizeof sizes[0] ? sizes[type] : 0;
 }
 
@@ -209,6 +210,9 @@ static void payload_bytes(const struct spool_view *view, uint64_t *first, uint64
     case SPOOL_COMM:
         *first = view->comm.name_bytes;
         *second = view->comm.members == UINT32_MAX ? 0 : (uint64_t)view->comm.members * sizeof(int32_t);
+        break;
+    case SPOOL_MARK_NAME:
+        *first = view->mark_name.name_bytes;
         break;
     default:
         break;

@@ -48,6 +48,7 @@ struct spool_view {
         struct spool_operation operation;
         struct spool_outcome outcome;
         struct spool_thread thread;
+        struct spool_mark_name mark_name;
         struct spool_watch watch;            /* no definition, but of the same form */
     };
     const unsigned char *payload, *payload2; /* unaligned; lengths as the struct says, within the chunk */

@@ -210,6 +210,19 @@ static int take_detail(struct conversion *c, const uint64_t fields[SPOOL_HOT_FIE
     return 1;
 }
 
+/* Returns 0 when the spool does not say what the name was, or no program can have asked for such a level. */
+static int take_mark(struct conversion *c, const uint64_t fields[SPOOL_HOT_FIELDS], unsigned thread)
+{
+    const struct spool_definitions *d = &c->definitions;
+    const struct mark_name_definition *name = spool_mark_name_of(d, fields[2]);
+    int64_t level = spool_unzigzag(fields[1]), moment = spool_moment_ns(d, d->first_ticks + fields[0]);
+    if ((fields[2] && !name) || level < INT32_MIN || level > INT32_MAX)
+        return 0;
+    store_mark(c->tables, thread + 1, moment, level, name);
+    notice(c, moment);
+    return 1;
+}
+
 /* Returns 0 where there is no call, it is said to have ended more than a run can hold, or nothing was left out. */
 static int take_together(struct conversion *c, const uint64_t fields[SPOOL_HOT_FIELDS])
 {
@@ -250,6 +263,8 @@ static int take_record(struct conversion *c, const struct spool_view *view, uint
         return take_together(c, view->fields);
     case SPOOL_DETAIL:
         return take_detail(c, view->fields);
+    case SPOOL_MARK:
+        return take_mark(c, view->fields, thread);
     case SPOOL_WATCH:
         return store_watch(c->tables, &c->definitions, thread + 1u, &view->watch);
     case SPOOL_FOREIGN:

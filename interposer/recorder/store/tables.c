@@ -40,6 +40,7 @@ static const char *const statement_texts[STORE_STATEMENTS] = {
     [STORE_WATCH_LEFT_OUT] = "INSERT OR REPLACE INTO watch_left_out VALUES(?,?,?)",
     [STORE_DETAIL] = "INSERT INTO detail VALUES(?,?,?,?,?,?)",
     [STORE_LEFT_OUT] = "INSERT INTO left_out VALUES(?,?,?,?)",
+    [STORE_MARK] = "INSERT INTO mark VALUES(?,?,?,?,?)",
     [STORE_WATCH] = "INSERT INTO watch VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 };
 
@@ -332,6 +333,20 @@ void store_detail(struct store_tables *tables, int64_t slot, int64_t stage, int6
 void store_left_out(struct store_tables *tables, int64_t operation, int64_t count, int64_t begin_ns, int64_t end_ns)
 {
     store_integers(tables, STORE_LEFT_OUT, (int64_t[]){operation, count, begin_ns, end_ns}, 4, 4);
+}
+
+void store_mark(struct store_tables *tables, unsigned thread, int64_t begin_ns, int64_t level,
+                const struct mark_name_definition *name)
+{
+    store_integer(tables, STORE_MARK, 1, tables->rank);
+    store_integer(tables, STORE_MARK, 2, tables->base.thread + thread);
+    store_integer(tables, STORE_MARK, 3, begin_ns);
+    store_integer(tables, STORE_MARK, 4, level);
+    if (name)
+        store_text(tables, STORE_MARK, 5, name->name, name->head.name_bytes);
+    else
+        store_integer_or_null(tables, STORE_MARK, 5, 0, 0);
+    store_run(tables, STORE_MARK);
 }
 
 /* The value of a META key; empty when the spool has none. */

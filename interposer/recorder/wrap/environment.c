@@ -466,34 +466,3 @@ void wrap_F08_MPI_Abort(const MPI_Fint *comm, const MPI_Fint *code, MPI_Fint *ie
     aborts(CALLER());
     REAL(F08_MPI_Abort)(comm, code, ierror);
 }
-
-/* --- MPI_Pcontrol ------------------------------------------------------------------------------------------------- */
-
-/* 0 stops recording, anything else resumes it (the levels of MPI-4.1 15.2.4, as other profilers take them). */
-static void control(int level)
-{
-    if (recorder_state != RECORDER_OFF)
-        recorder_state = level == 0 ? RECORDER_PAUSED : RECORDER_ON;
-}
-
-/* What the further arguments are only another tool behind us knows: all that may be some are handed on. */
-int wrap_C_MPI_Pcontrol(int level, ...)
-{
-    enum { ARGUMENT_BYTES_ON_STACK = 64 };
-    void *arguments = __builtin_apply_args();
-    control(level);
-    void *result = __builtin_apply((void (*)())(void *)REAL(C_MPI_Pcontrol), arguments, ARGUMENT_BYTES_ON_STACK);
-    __builtin_return(result);
-}
-
-void wrap_F_MPI_Pcontrol(const MPI_Fint *level, MPI_Fint *ierror)
-{
-    control(*level);
-    REAL(F_MPI_Pcontrol)(level, ierror);
-}
-
-void wrap_F08_MPI_Pcontrol(const MPI_Fint *level, MPI_Fint *ierror)
-{
-    control(*level);
-    REAL(F08_MPI_Pcontrol)(level, ierror);
-}

@@ -3,6 +3,7 @@
 mod bench;
 mod export;
 mod help;
+mod html;
 mod measure;
 mod parts;
 mod reach;
@@ -27,6 +28,7 @@ pub use export::{
     Simulator, TimeUnit,
 };
 pub use help::{help_of, parse, unknown_topic, usage_error};
+pub use html::{HtmlArgs, LISTED_SITES};
 pub use measure::{CalibrateArgs, DiffArgs, OverlapArgs, ThresholdsArgs};
 pub use parts::{PartArgs, ResourceArgs};
 pub use reach::ReachArgs;
@@ -82,6 +84,7 @@ const EXAMPLES: &str = "\
 Examples:
   lapscope run -- mpirun -n 4 ./app input.dat    record a run; works on the unmodified program
   lapscope report                                read the newest run in this directory
+  lapscope html --open                           the same with pictures, in the browser
   lapscope reach -- mpirun -n 4 ./app input.dat  how much earlier it could send, how much later wait
   lapscope whatif --bandwidth x2                 how long the recorded run would take with another network
   lapscope tune -- mpirun -n 4 ./app input.dat   whether it runs faster with injected tests, and what to set
@@ -101,6 +104,7 @@ pub struct Cli {
 pub enum Command {
     Run(RunArgs),
     Report(ReportArgs),
+    Html(HtmlArgs),
     Sites(SitesArgs),
     Requests(RequestsArgs),
     Pending(PendingArgs),
@@ -167,6 +171,10 @@ pub struct RunArgs {
     /// Print the report when the program has ended
     #[arg(long)]
     pub report: bool,
+
+    /// Write the report as a page for the browser when the program has ended: <name of the run directory>.html here
+    #[arg(long)]
+    pub html: bool,
 
     /// Say nothing at the end; warnings are still printed
     #[arg(long, short)]

@@ -3,6 +3,7 @@
 pub mod args;
 pub mod commands;
 pub mod export;
+mod html;
 pub mod output;
 pub mod plot;
 pub mod render;

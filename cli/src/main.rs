@@ -12,6 +12,7 @@ fn main() -> ExitCode {
     let result = match &cli.command {
         Command::Run(args) => commands::run::run(args),
         Command::Report(args) => commands::report::run(args),
+        Command::Html(args) => commands::html::run(args),
         Command::Sites(args) => commands::sites::run(args),
         Command::Requests(args) => commands::requests::run(args),
         Command::Pending(args) => commands::pending::run(args),

@@ -6,6 +6,7 @@ pub mod diff;
 pub mod doctor;
 pub mod export;
 pub mod help;
+pub mod html;
 pub mod merge;
 pub mod options;
 pub mod overlap;

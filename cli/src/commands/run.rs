@@ -28,7 +28,16 @@ pub type Print<'p> = &'p dyn Fn(&Path) -> anyhow::Result<()>;
 /// # Errors
 /// The preload library is missing, or an option is not valid. The program has then not been started.
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
-    record(args, args.report.then_some(&super::report::print_of))
+    let print = |run: &Path| {
+        if args.report {
+            super::report::print_of(run)?;
+        }
+        if args.html {
+            super::html::write_of(run)?;
+        }
+        Ok(())
+    };
+    record(args, (args.report || args.html).then_some(&print))
 }
 
 /// As [`run`], with `print` for each run that was recorded in place of the report; a rank prints nothing.

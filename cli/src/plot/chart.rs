@@ -105,6 +105,18 @@ impl Plane {
 
 /// The chart as a file.
 pub fn draw(chart: &Chart) -> String {
+    let (svg, width, height) = lay_out(chart);
+    svg.document(width, height, &chart.heading.title, &describe(chart))
+}
+
+/// The chart as a part of a page that has its title.
+pub fn draw_within_page(chart: &Chart, id: &str) -> String {
+    let heading = Heading::default();
+    let (svg, width, height) = lay_out(&Chart { heading, ..chart.clone() });
+    svg.within_page(width, height, id, [&chart.heading.title, &describe(chart)])
+}
+
+fn lay_out(chart: &Chart) -> (Svg, f64, f64) {
     let columns = chart.panels.iter().map(|panel| panel.column + 1).max().unwrap_or(1);
     let rows = chart.panels.iter().map(|panel| panel.row + 1).max().unwrap_or(1);
     let least = (LEAST_WIDTH - 2.0 * MARGIN) / columns as f64 - LEFT - RIGHT;
@@ -130,8 +142,7 @@ pub fn draw(chart: &Chart) -> String {
         let plane = Plane { area, x: own.unwrap_or_else(|| x.clone()), y };
         draw_panel(&mut svg, chart, panel, &plane);
     }
-    let height = top + high * rows as f64 + MARGIN - 8.0;
-    svg.document(width, height, &chart.heading.title, &describe(chart))
+    (svg, width, top + high * rows as f64 + MARGIN - 8.0)
 }
 
 /// For those who hear it: what is drawn in which panels.

@@ -2,16 +2,16 @@
 
 mod agreement;
 mod bars;
-mod chart;
+pub(crate) mod chart;
 mod collective;
 mod ghost_cells;
 mod overlap;
-mod palette;
+pub(crate) mod palette;
 mod panels;
 mod progress;
-mod scale;
-mod sheet;
-mod svg;
+pub(crate) mod scale;
+pub(crate) mod sheet;
+pub(crate) mod svg;
 pub mod sweep;
 mod timeline;
 mod words;

@@ -63,13 +63,17 @@ impl Display for Tone {
     }
 }
 
-/// Colours of a dark page, for fills (`f-`) and lines (`l-`).
-pub fn style_sheet() -> String {
+/// Every tone, and its colours on a light and on a dark page.
+pub fn tones() -> Vec<(Tone, &'static str, &'static str)> {
     let tones = [Tone::Paper, Tone::Ink, Tone::Dim, Tone::Grid].into_iter();
     let tones = tones.chain((0..SERIES.len()).map(Tone::Series));
+    tones.map(|tone| (tone, tone.print(), tone.dark())).collect()
+}
+
+/// Colours of a dark page, for fills (`f-`) and lines (`l-`).
+pub fn style_sheet() -> String {
     let mut sheet = String::from("@media (prefers-color-scheme:dark){");
-    for tone in tones {
-        let dark = tone.dark();
+    for (tone, _, dark) in tones() {
         let _ = write!(sheet, ".f-{tone}{{fill:{dark}}}.l-{tone}{{stroke:{dark}}}");
     }
     sheet.push('}');

@@ -217,6 +217,30 @@ impl Svg {
         )
     }
 
+    /// As a part of a page, whose style sheet colours it: `id` is in front of the names that the page has for its elements.
+    pub fn within_page(
+        self,
+        width: f64,
+        height: f64,
+        id: &str,
+        [title, text]: [&str; 2],
+    ) -> String {
+        let (width, height) = (number(width), number(height));
+        format!(
+            concat!(
+                r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" "#,
+                r#"role="img" aria-labelledby="{id}-title {id}-text">"#,
+                "\n<title id=\"{id}-title\">{title}</title>\n<desc id=\"{id}-text\">{text}</desc>\n{body}</svg>\n"
+            ),
+            width = width,
+            height = height,
+            id = id,
+            title = escape(title),
+            text = escape(text),
+            body = self.body
+        )
+    }
+
     fn element(&mut self, element: impl Display) {
         let _ = writeln!(self.body, "{element}");
     }

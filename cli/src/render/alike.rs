@@ -83,7 +83,7 @@ fn heights(histogram: &[u64]) -> String {
     histogram.iter().map(|&ranks| HEIGHTS[(ranks * 8).div_ceil(most) as usize]).collect()
 }
 
-fn sentences(alike: &Alike) -> Vec<String> {
+pub(crate) fn sentences(alike: &Alike) -> Vec<String> {
     let all = count(alike.ranks as u64);
     let sentence = match alike.verdict {
         Verdict::Few => None,
@@ -244,7 +244,7 @@ fn verb(measure: Measure, is_one: bool) -> &'static str {
     }
 }
 
-fn name(measure: Measure) -> &'static str {
+pub(crate) fn name(measure: Measure) -> &'static str {
     match measure {
         Measure::Outside => "outside MPI",
         Measure::Completing => "completing requests",

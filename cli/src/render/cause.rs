@@ -48,7 +48,7 @@ fn words(cause: Cause) -> Words {
     }
 }
 
-pub(super) fn name(cause: Cause) -> &'static str {
+pub(crate) fn name(cause: Cause) -> &'static str {
     words(cause).name
 }
 
@@ -56,7 +56,7 @@ pub(super) fn letter(cause: Cause) -> char {
     words(cause).letter
 }
 
-pub(super) fn meaning(cause: Cause) -> &'static str {
+pub(crate) fn meaning(cause: Cause) -> &'static str {
     words(cause).meaning
 }
 

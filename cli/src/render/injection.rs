@@ -31,7 +31,7 @@ pub fn write(out: &mut dyn Write, injection: Option<&Injection>, style: Style) -
 }
 
 /// "timer, interrupts by perf, on 4 ranks"
-fn modes(injection: &Injection) -> String {
+pub(crate) fn modes(injection: &Injection) -> String {
     let mut modes: BTreeMap<String, u64> = BTreeMap::new();
     for rank in &injection.ranks {
         let clock = rank.clock.as_ref().map(|clock| format!(", interrupts by {clock}"));
@@ -43,7 +43,7 @@ fn modes(injection: &Injection) -> String {
 }
 
 /// Each problem once, with its ranks.
-fn problems(injection: &Injection) -> BTreeMap<&str, Vec<Rank>> {
+pub(crate) fn problems(injection: &Injection) -> BTreeMap<&str, Vec<Rank>> {
     let mut problems: BTreeMap<&str, Vec<Rank>> = BTreeMap::new();
     for rank in &injection.ranks {
         if let Some(problem) = &rank.problem {
@@ -53,7 +53,7 @@ fn problems(injection: &Injection) -> BTreeMap<&str, Vec<Rank>> {
     problems
 }
 
-fn found(injection: &Injection) -> String {
+pub(crate) fn found(injection: &Injection) -> String {
     let tests = &injection.totals.tests;
     if injection.sites.is_empty() {
         return "No request was posted that is as long as LAPSCOPE_INJECT_MIN_BYTES.".to_owned();
@@ -78,7 +78,7 @@ fn found(injection: &Injection) -> String {
     text
 }
 
-fn cost(injection: &Injection) -> Option<String> {
+pub(crate) fn cost(injection: &Injection) -> Option<String> {
     let totals = &injection.totals;
     let budget = injection.ranks.iter().filter_map(|rank| rank.budget).reduce(f64::max);
     let limit = budget.map(|budget| format!(", budget {}", percent(budget))).unwrap_or_default();
@@ -92,7 +92,7 @@ fn cost(injection: &Injection) -> Option<String> {
 }
 
 /// What the whole program gained, or what would tell.
-fn gained(injection: &Injection) -> String {
+pub(crate) fn gained(injection: &Injection) -> String {
     match (&injection.whole, injection.ab_slot_ns) {
         (Some(whole), Some(slot)) => whole_sentence(whole, slot),
         _ => "What that gains is not known: LAPSCOPE_INJECT_AB=1 beside LAPSCOPE_INJECT would show it within one run."
@@ -195,7 +195,7 @@ fn place(site: &SiteInjection) -> String {
     }
 }
 
-fn verdict(gain: &Gain) -> String {
+pub(crate) fn verdict(gain: &Gain) -> String {
     match gain.verdict {
         Verdict::Gain => "gains".to_owned(),
         Verdict::Loss => "loses: better left out".to_owned(),

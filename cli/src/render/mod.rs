@@ -4,7 +4,7 @@ pub mod advice;
 pub mod alike;
 pub mod bench;
 pub mod calibration;
-mod cause;
+pub(crate) mod cause;
 pub mod columns;
 pub mod diff;
 pub mod glossary;

@@ -22,7 +22,10 @@ use lapscope_data::text::shell;
 use lapscope_data::text::style::{display_width, Style};
 use lapscope_data::text::units::{bytes, count, percent, time};
 
+pub(crate) use overlap::{achieved, notes, source};
+pub(crate) use sites::{mostly, place};
 pub use sites::{site_label, write_site_table, write_wrappers};
+pub use summary::answers;
 
 /// Writes the whole report, with a line for each of the ranks that are `listed`.
 ///
@@ -56,6 +59,13 @@ fn write_head(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<
     let head = &report.head;
     writeln!(out, "{}", style.headed("lapscope report", &report.run))?;
     writeln!(out, "{}", style.wrap(&head.command, "", "  "))?;
+    write_spawned(out, report, style)?;
+    writeln!(out, "{}", style.wrap(&facts(report), "", "  "))
+}
+
+/// "4 ranks on n1 · Open MPI v4.1.4 (MPI 3.1) · 4.51 s from MPI_Init to MPI_Finalize".
+pub(crate) fn facts(report: &Report) -> String {
+    let head = &report.head;
     let hosts = match head.hosts.as_slice() {
         [host] => format!("on {}", host.name),
         hosts => {
@@ -63,7 +73,6 @@ fn write_head(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<
             format!("on {} hosts ({names})", count(hosts.len() as u64))
         }
     };
-    write_spawned(out, report, style)?;
     let ranks = plural(head.world_size.max(0) as u64);
     let spawned = match head.worlds.get(1..).unwrap_or_default() {
         [] => String::new(),
@@ -81,13 +90,12 @@ fn write_head(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<
     let length = report.stretch.as_ref().map_or(length, |stretch| {
         format!("only what begins in {}", super::stretch::in_words(stretch))
     });
-    let facts = format!(
+    format!(
         "{} rank{ranks}{spawned} {hosts} · {} (MPI {}) · {length}",
         head.world_size,
         library_name(&head.mpi_library),
         head.mpi_standard,
-    );
-    writeln!(out, "{}", style.wrap(&facts, "", "  "))
+    )
 }
 
 /// Worlds beside the first, each command once.
@@ -133,24 +141,34 @@ fn write_problems(out: &mut dyn Write, report: &Report, style: Style) -> io::Res
 }
 
 /// A part of the time inside MPI.
-struct Part {
-    label: &'static str,
+pub(crate) struct Part {
+    pub label: &'static str,
     in_sentence: &'static str,
     is_communication: bool,
+    /// Of the JSON's totals.
+    pub key: &'static str,
 }
 
-fn split(totals: &Totals) -> [(Part, Nanos); 8] {
-    let part = |label, in_sentence| Part { label, in_sentence, is_communication: true };
-    let other = |label, in_sentence| Part { label, in_sentence, is_communication: false };
+pub(crate) fn split(totals: &Totals) -> [(Part, Nanos); 8] {
+    let part = |label, in_sentence, key| Part { label, in_sentence, is_communication: true, key };
+    let other =
+        |label, in_sentence, key| Part { is_communication: false, ..part(label, in_sentence, key) };
+    let complete = "in calls that complete requests";
+    let manage = "in communicator management and other calls";
+    let blocking = "in blocking sends and receives";
+    let tests = "in unsuccessful tests";
     [
-        (part("completing requests", "in calls that complete requests"), totals.exposed_ns),
-        (part("posting requests", "posting non-blocking requests"), totals.posting_ns),
-        (part("blocking point-to-point", "in blocking sends and receives"), totals.blocking_ns),
-        (part("collectives", "in collectives"), totals.collective_ns),
-        (part("one-sided", "in one-sided communication"), totals.rma_ns),
-        (other("files", "in file operations"), totals.io_ns),
-        (part("unsuccessful tests", "in unsuccessful tests"), totals.unsuccessful_test_ns),
-        (other("other MPI", "in communicator management and other calls"), totals.other_ns),
+        (part("completing requests", complete, "exposed_ns"), totals.exposed_ns),
+        (
+            part("posting requests", "posting non-blocking requests", "posting_ns"),
+            totals.posting_ns,
+        ),
+        (part("blocking point-to-point", blocking, "blocking_ns"), totals.blocking_ns),
+        (part("collectives", "in collectives", "collective_ns"), totals.collective_ns),
+        (part("one-sided", "in one-sided communication", "rma_ns"), totals.rma_ns),
+        (other("files", "in file operations", "io_ns"), totals.io_ns),
+        (part("unsuccessful tests", tests, "unsuccessful_test_ns"), totals.unsuccessful_test_ns),
+        (other("other MPI", manage, "other_ns"), totals.other_ns),
     ]
 }
 

@@ -104,7 +104,7 @@ fn write_sizes(out: &mut dyn Write, sizes: &[SizeCounts], style: Style) -> io::R
     table.write(out, style)
 }
 
-fn size_range(row: &SizeCounts) -> String {
+pub(crate) fn size_range(row: &SizeCounts) -> String {
     if row.from_bytes == row.to_bytes {
         row.from_bytes.to_string()
     } else {
@@ -113,7 +113,7 @@ fn size_range(row: &SizeCounts) -> String {
 }
 
 /// As many rows as are shown: neighbours in size put together where there are more.
-fn put_together(sizes: &[SizeCounts]) -> Vec<SizeCounts> {
+pub(crate) fn put_together(sizes: &[SizeCounts]) -> Vec<SizeCounts> {
     if sizes.len() <= MOST_ROWS {
         return sizes.to_vec();
     }

@@ -8,6 +8,11 @@ pub fn utc_text() -> String {
     now(libc::gmtime_r, c"%Y-%m-%dT%H:%M:%SZ")
 }
 
+/// A moment in UTC, seconds since 1970, as "2026-01-31 23:59:59".
+pub fn utc_of(unix_s: i64) -> String {
+    at(unix_s as libc::time_t, libc::gmtime_r, c"%Y-%m-%d %H:%M:%S")
+}
+
 /// Now in the time zone of the user to the millisecond, as "20260131-235959.123": for names of files.
 pub fn local_stamp() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -161,6 +161,14 @@ impl Places {
         self.uses.keys().filter_map(|&(call, path)| Some((call as usize, path?.index())))
     }
 
+    /// By which paths each site was called, in the order of sites.
+    pub fn paths_of_sites(&self) -> Vec<(SiteId, CallPathId)> {
+        let uses = self.uses.iter().filter_map(|(&(_, path), &site)| Some((site, path?)));
+        let mut paths: Vec<(SiteId, CallPathId)> = uses.collect();
+        paths.sort_unstable();
+        paths
+    }
+
     /// To look up ids of a file.
     pub fn of_file(&self, path: &Path) -> OfFile<'_> {
         OfFile { places: self, ids: self.files.get(path) }

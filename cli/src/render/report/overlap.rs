@@ -36,7 +36,7 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
     write_blocking(out, &overlap.blocking, style)
 }
 
-fn source(overlap: &OverlapSummary) -> String {
+pub(crate) fn source(overlap: &OverlapSummary) -> String {
     match &overlap.reference.description.source {
         Source::Calibration { created, .. } => {
             format!("reference times: lapscope calibrate of {created}")
@@ -47,7 +47,7 @@ fn source(overlap: &OverlapSummary) -> String {
 }
 
 /// What to know before believing the numbers.
-fn notes(report: &Report) -> Vec<String> {
+pub(crate) fn notes(report: &Report) -> Vec<String> {
     let overlap = &report.overlap;
     let mut notes = overlap.reference.notes.clone();
     let matching = &overlap.matching;
@@ -87,7 +87,7 @@ fn legend(numbers: &Numbers) -> String {
     format!("█ overlapped{} ▒ lost ░ no computation", if uncertain { " ▓ perhaps" } else { "" })
 }
 
-fn achieved(numbers: &Numbers) -> String {
+pub(crate) fn achieved(numbers: &Numbers) -> String {
     let part = |label: &str, ns: Nanos| {
         let share = percent(ns.share_of(numbers.reference_ns));
         (ns.share_of(numbers.reference_ns) >= 0.001).then(|| format!("{share} {label}"))

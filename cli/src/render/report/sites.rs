@@ -222,7 +222,7 @@ fn place_and_cause(site: &Site) -> String {
 }
 
 /// "late partner 83 %"
-fn mostly(part: &Part) -> Option<String> {
+pub(crate) fn mostly(part: &Part) -> Option<String> {
     let (all, causes) = part.exposed();
     let (cause, most) = Cause::ALL.into_iter().zip(causes).max_by_key(|(_, ns)| *ns)?;
     let share = most.share_of(all) * 100.0;
@@ -232,7 +232,7 @@ fn mostly(part: &Part) -> Option<String> {
 }
 
 /// "exchange halo.c:42, completed in MPI_Waitall exchange halo.c:57".
-fn place(site: &Site) -> String {
+pub(crate) fn place(site: &Site) -> String {
     let own = site.site.as_ref().map(|frame| frame.short());
     let mut text = own.clone().unwrap_or_else(|| "(no call path)".to_owned());
     if let Some(waited) = site.completed_in.as_ref().filter(|waited| waited.exposed_ns.0 > 0) {

@@ -20,30 +20,27 @@ const MUCH: f64 = 0.1;
 
 pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
     writeln!(out)?;
-    let mut line = |label: &str, text: &str| {
+    answers(report).into_iter().try_for_each(|(label, text)| {
         let head = format!("{label:<15}");
-        writeln!(out, "{}", style.labelled(&head, text))
-    };
-    line("Exposed", &exposed(report))?;
+        writeln!(out, "{}", style.labelled(&head, &text))
+    })
+}
+
+/// Each answer, and what it is to.
+pub fn answers(report: &Report) -> Vec<(&'static str, String)> {
+    let mut lines = vec![("Exposed", exposed(report))];
     if report.summary.exposed_share < WORTH_ANSWERING {
-        return line(
-            "Do first",
-            "Nothing in the communication: overlap cannot make this run much faster.",
-        );
+        let text = "Nothing in the communication: overlap cannot make this run much faster.";
+        lines.push(("Do first", text.to_owned()));
+        return lines;
     }
-    line("Overlappable", &overlappable(report))?;
-    if let Some(why) = why(report) {
-        line("Why exposed", &why)?;
-    }
+    lines.push(("Overlappable", overlappable(report)));
+    lines.extend(why(report).map(|why| ("Why exposed", why)));
     let first = report.summary.first.map(|first| &report.advice[first]);
-    line("Do first", &what_first(first))?;
-    line("May win", &win(first, report))?;
-    match &report.bounds {
-        Some(bounds) => {
-            bounds_lines(bounds).into_iter().try_for_each(|(label, text)| line(label, &text))
-        }
-        None => Ok(()),
-    }
+    lines.push(("Do first", what_first(first)));
+    lines.push(("May win", win(first, report)));
+    lines.extend(report.bounds.iter().flat_map(bounds_lines));
+    lines
 }
 
 /// The most that any cure can bring, with the error of the replay that says so.

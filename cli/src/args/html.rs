@@ -1,0 +1,52 @@
+//! Of the page.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{ResourceArgs, WrapperArgs};
+use lapscope_data::model::Rank;
+
+/// Call sites that have a row of their own where nobody asks for more.
+pub const LISTED_SITES: usize = 200;
+
+/// The report with pictures, as a page for the browser: one file that needs no network.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The page is one file of a few hundred KB, whatever the run, with everything in it: copy it, mail it, open it where there is no
+network. It asks nobody for anything.
+
+Examples:
+  lapscope html --open                  of the newest run, and shows it
+  lapscope html runs/a -o a.html
+  lapscope run --html -- mpirun -n 4 ./app input.dat")]
+pub struct HtmlArgs {
+    /// Run directory or database [default: the newest lapscope-* here]
+    pub run: Option<PathBuf>,
+
+    /// File to write; one that is there is replaced if it is such a page [default: <name of the run directory>.html here]
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Open it in the browser, where there is one
+    #[arg(long)]
+    pub open: bool,
+
+    /// Call sites that have a row; the others are summed up
+    #[arg(long, value_name = "N", default_value_t = LISTED_SITES, value_parser = clap::value_parser!(usize))]
+    pub top: usize,
+
+    /// Only this rank, WORLD:RANK of spawned processes; may be given several times
+    #[arg(long = "rank", value_name = "RANK")]
+    pub ranks: Vec<Rank>,
+
+    /// Leave lines of the program's source out
+    #[arg(long)]
+    pub no_sources: bool,
+
+    #[command(flatten)]
+    pub wrappers: WrapperArgs,
+
+    #[command(flatten)]
+    pub resources: ResourceArgs,
+}

@@ -1,0 +1,123 @@
+//! `lapscope html`: the report with pictures, as a page.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::{bail, Context, Result};
+
+use crate::args::{HtmlArgs, LISTED_SITES};
+use crate::html::{self, Asked};
+use lapscope_analysis::pipeline::OpenRun;
+use lapscope_data::say;
+use lapscope_data::text::shell;
+use lapscope_data::text::units::bytes;
+
+/// Writes the page, says where, and shows it where that is asked for.
+///
+/// # Errors
+/// There is no run here, no file of it can be read, or the page cannot be written.
+pub fn run(args: &HtmlArgs) -> Result<ExitCode> {
+    let mut open = OpenRun::open(args.run.as_deref())?;
+    open.resources = args.resources.resources();
+    open.find_wrappers(&args.wrappers.names)?;
+    let path = args.output.clone().unwrap_or_else(|| default_path(&open.files.root));
+    check(&path)?;
+    let asked = Asked { top: args.top, ranks: args.ranks.clone(), sources: !args.no_sources };
+    let page = html::page(&mut html::collect(&mut open, &asked)?)?;
+    write(&path, &page)?;
+    if args.open {
+        show(&path)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The page of a run that nothing more was said about.
+///
+/// # Errors
+/// As [`run`].
+pub fn write_of(run: &Path) -> Result<()> {
+    let mut open = OpenRun::open(Some(run))?;
+    open.find_wrappers(&[])?;
+    let path = default_path(&open.files.root);
+    check(&path)?;
+    let asked = Asked { top: LISTED_SITES, ranks: Vec::new(), sources: true };
+    write(&path, &html::page(&mut html::collect(&mut open, &asked)?)?)
+}
+
+/// In the current directory, by the name of the run.
+fn default_path(root: &Path) -> PathBuf {
+    let whole = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
+    let whole = whole.canonicalize().unwrap_or(whole);
+    let name = whole.file_name().map_or_else(|| "lapscope".into(), |name| name.to_os_string());
+    let mut name = PathBuf::from(name);
+    if name.extension().is_some_and(|end| end == "db") {
+        name.set_extension("");
+    }
+    let mut name = name.into_os_string();
+    name.push(".html");
+    name.into()
+}
+
+/// Nothing else than such a page is replaced.
+fn check(path: &Path) -> Result<()> {
+    let shown = path.display();
+    let Ok(facts) = std::fs::metadata(path) else { return Ok(()) };
+    if !facts.is_file() {
+        bail!("{shown} is there and no file: -o FILE names another one");
+    }
+    let mut begin = vec![0; 256];
+    let mut file = File::open(path).with_context(|| format!("{shown}"))?;
+    let read = file.read(&mut begin).with_context(|| format!("{shown}"))?;
+    if read > 0 && !html::is_page(&begin[..read]) {
+        bail!(
+            "{shown} is there and no page of lapscope: it is left alone; -o FILE names another one"
+        );
+    }
+    Ok(())
+}
+
+/// All of it or nothing: written beside, then renamed.
+fn write(path: &Path, page: &str) -> Result<()> {
+    let shown = path.display();
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = directory.unwrap_or(Path::new("."));
+    let failed = || format!("cannot write {shown}");
+    let mut beside = tempfile::Builder::new()
+        .prefix(".lapscope-")
+        .permissions(std::fs::Permissions::from_mode(0o666)) // less what the user's mask takes away
+        .tempfile_in(directory)
+        .with_context(failed)?;
+    beside.write_all(page.as_bytes()).and_then(|()| beside.flush()).with_context(failed)?;
+    beside.persist(path).map_err(|error| error.error).with_context(failed)?;
+    say!("{shown}: {}", bytes(page.len() as u64));
+    Ok(())
+}
+
+/// Opens a browser where there is a screen; else says how to get the page to one.
+fn show(path: &Path) -> Result<()> {
+    let whole = path.canonicalize().with_context(|| format!("{}", path.display()))?;
+    let has_screen = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| is_set(name));
+    let named = std::env::var_os("BROWSER").filter(|name| !name.is_empty());
+    let browser = named.unwrap_or_else(|| "xdg-open".into());
+    if has_screen {
+        let mut command = Command::new(&browser);
+        command.arg(&whole).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        match command.spawn() {
+            Ok(_) => return Ok(()),
+            Err(error) => say!("{}: {error}", browser.to_string_lossy()),
+        }
+    } else {
+        say!("no browser is opened: there is no screen here (DISPLAY is not set)");
+    }
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let from = format!("{}:{}", host.trim(), whole.display());
+    say!("the page is one file: scp {} . copies it to where there is one", shell::quote(from));
+    Ok(())
+}
+
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
+}

@@ -1,0 +1,79 @@
+//! Everything that a page is made of.
+
+use anyhow::Result;
+
+use super::sources::Sources;
+use lapscope_analysis::call_paths::{call_paths, CallPaths};
+use lapscope_analysis::pipeline::report::build;
+use lapscope_analysis::pipeline::OpenRun;
+use lapscope_analysis::report::{Report, ReportOptions};
+use lapscope_analysis::settings::Settings;
+use lapscope_analysis::sites::Site;
+use lapscope_data::model::Rank;
+use lapscope_data::places::group::Grouping;
+use lapscope_data::symbols::NameFrames;
+use lapscope_data::text::progress::Progress;
+
+/// Call paths of a site that are shown.
+const MOST_PATHS: usize = 6;
+
+/// What the user asked for.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Call sites that have a row of their own.
+    pub top: usize,
+    pub ranks: Vec<Rank>,
+    /// Whether lines of the program are shown.
+    pub sources: bool,
+}
+
+/// What a page is made of.
+pub struct Contents {
+    /// With all call sites.
+    pub report: Report,
+    pub settings: Settings,
+    /// Places in `report.sites` of those that have a row.
+    pub listed: Vec<usize>,
+    /// Of these.
+    pub paths: Vec<CallPaths>,
+    pub sources: Sources,
+}
+
+/// Reads the run and has it analysed.
+///
+/// # Errors
+/// No file of it can be read, or it has none of these ranks.
+pub fn collect(open: &mut OpenRun, asked: &Asked) -> Result<Contents> {
+    let report = build(open, &asked.ranks, ReportOptions::default())?;
+    let progress = Progress::of("writing");
+    let settings = Settings::of_run(&open.files.databases);
+    let listed = listed(&report, asked.top);
+    progress.expect(listed.len() as u64);
+    let places = open.places(Grouping::Line)?;
+    let mut paths = Vec::new();
+    for &site in &listed {
+        let names: &mut dyn NameFrames = &mut open.symbols;
+        paths.extend(call_paths(&places, &[report.sites[site].id], MOST_PATHS, names));
+        progress.add(1);
+    }
+    let sources = match asked.sources {
+        true => Sources::older_than(report.head.started_unix_ns),
+        false => Sources::none(),
+    };
+    Ok(Contents { report, settings, listed, paths, sources })
+}
+
+/// The costliest sites, and those that advice names.
+fn listed(report: &Report, top: usize) -> Vec<usize> {
+    let mut listed: Vec<usize> = (0..report.sites.len().min(top)).collect();
+    let named =
+        report.advice.iter().flat_map(|advice| advice.change.iter().chain([&advice.waiting]));
+    let place = |named: &lapscope_analysis::advice::CallSite| {
+        let is_it = |site: &Site| site.call == named.call && site.site == named.site;
+        report.sites.iter().position(is_it)
+    };
+    listed.extend(named.filter_map(place));
+    listed.sort_unstable();
+    listed.dedup();
+    listed
+}

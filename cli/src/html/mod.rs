@@ -1,0 +1,21 @@
+//! A run as a page of HTML that stands alone: one file, which asks for nothing else and works without a network. Each section is
+//! a file; `markup` is the only way by which anything of a run gets into it.
+
+mod advice;
+mod circumstances;
+mod collect;
+mod escape;
+mod head;
+mod injection;
+mod markup;
+mod page;
+mod ranks;
+mod sha256;
+mod sites;
+mod sizes;
+mod sources;
+mod style;
+mod thresholds;
+
+pub use collect::{collect, Asked, Contents};
+pub use page::{is_page, page};

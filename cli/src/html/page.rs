@@ -1,0 +1,99 @@
+//! The frame of a page: what stands in its head, its sections in their order, and the script.
+
+use anyhow::Result;
+use serde_json::Value;
+
+use super::markup::{Document, Html};
+use super::sha256::{base64, sha256};
+use super::{
+    advice, circumstances, head, injection, ranks, sites, sizes, style, thresholds, Contents,
+};
+
+/// How every page begins, so that no other file is taken for one.
+const BEGIN: &str = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta name=\"generator\" content=\"lapscope\"/>\n";
+
+const SCRIPT: &str =
+    concat!("\"use strict\";\n", include_str!("js/theme.js"), include_str!("js/sites.js"));
+
+/// Whether a file that begins so is a page that was written here.
+pub fn is_page(begin: &[u8]) -> bool {
+    begin.starts_with(BEGIN.as_bytes())
+}
+
+type Section = (&'static str, &'static str, fn(&mut Html, &mut Contents, Document<'_>));
+
+const SECTIONS: [Section; 8] = [
+    ("summary", "Summary", |html, contents, document| head::section(html, contents, document)),
+    ("advice", "Advice", |html, contents, document| advice::section(html, contents, document)),
+    ("sizes", "Overlap by size", |html, contents, document| {
+        sizes::section(html, contents, document)
+    }),
+    ("ranks", "Ranks", |html, contents, document| ranks::section(html, contents, document)),
+    ("sites", "Call sites", sites::section),
+    ("thresholds", "Thresholds", |html, contents, document| {
+        thresholds::section(html, contents, document);
+    }),
+    ("injection", "Injected tests", |html, contents, document| {
+        injection::section(html, contents, document);
+    }),
+    ("run", "The run", |html, contents, document| {
+        circumstances::section(html, contents, document);
+    }),
+];
+
+/// The whole file.
+///
+/// # Errors
+/// The report cannot be a document: a program error.
+pub fn page(contents: &mut Contents) -> Result<String> {
+    let document = serde_json::to_value(&contents.report)?;
+    let mut html = Html::default();
+    html.within("header", &[], |html| {
+        html.element("a", &[("class", "skip"), ("href", "#summary")], "To the contents");
+        head::title(html, contents);
+        head::problems(html, contents);
+    });
+    navigation(&mut html);
+    html.within("main", &[], |html| {
+        for (id, title, write) in SECTIONS {
+            let label = format!("{id}-head");
+            html.within("section", &[("id", id), ("aria-labelledby", &label)], |html| {
+                html.element("h2", &[("id", &label)], title);
+                write(html, contents, Document(&document));
+            });
+        }
+    });
+    html.within("footer", &[], |html| {
+        html.text("Every number is that of lapscope report --top 0 --format json; a point at a number tells its exact value.");
+    });
+    Ok(framed(&contents.report.run, &document, &html.finish()))
+}
+
+fn navigation(html: &mut Html) {
+    html.within("nav", &[("aria-label", "Sections")], |html| {
+        html.within("div", &[], |html| {
+            for (id, title, _) in SECTIONS {
+                html.element("a", &[("href", &format!("#{id}"))], title);
+            }
+            html.element("button", &[("type", "button"), ("id", "theme")], "Dark");
+        });
+    });
+}
+
+/// Nothing is asked of anybody: the policy allows this style and this script, and no request at all.
+fn framed(run: &str, _document: &Value, body: &str) -> String {
+    let mut head = Html::default();
+    let script = format!("'sha256-{}'", base64(&sha256(SCRIPT.as_bytes())));
+    let policy = format!(
+        "default-src 'none'; style-src 'unsafe-inline'; script-src {script}; img-src data:; base-uri 'none'; form-action 'none'"
+    );
+    head.void("meta", &[("http-equiv", "Content-Security-Policy"), ("content", &policy)]);
+    head.void("meta", &[("name", "viewport"), ("content", "width=device-width, initial-scale=1")]);
+    head.void("meta", &[("name", "referrer"), ("content", "no-referrer")]);
+    head.element("title", &[], &format!("lapscope {run}"));
+    let head = head.finish();
+    let style = style::sheet();
+    format!(
+        "{BEGIN}{head}<style>\n{style}</style>\n</head>\n<body>\n{body}<script>{SCRIPT}</script>\n</body>\n</html>\n"
+    )
+}

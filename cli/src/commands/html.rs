@@ -10,6 +10,7 @@ use anyhow::{bail, Context, Result};
 
 use crate::args::{HtmlArgs, LISTED_SITES};
 use crate::html::{self, Asked};
+use lapscope_analysis::pipeline::pictures::Shown;
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_data::say;
 use lapscope_data::text::shell;
@@ -25,7 +26,12 @@ pub fn run(args: &HtmlArgs) -> Result<ExitCode> {
     open.find_wrappers(&args.wrappers.names)?;
     let path = args.output.clone().unwrap_or_else(|| default_path(&open.files.root));
     check(&path)?;
-    let asked = Asked { top: args.top, ranks: args.ranks.clone(), sources: !args.no_sources };
+    let asked = Asked {
+        top: args.top,
+        ranks: args.ranks.clone(),
+        sources: !args.no_sources,
+        shown: Shown::default(),
+    };
     let page = html::page(&mut html::collect(&mut open, &asked)?)?;
     write(&path, &page)?;
     if args.open {
@@ -43,7 +49,8 @@ pub fn write_of(run: &Path) -> Result<()> {
     open.find_wrappers(&[])?;
     let path = default_path(&open.files.root);
     check(&path)?;
-    let asked = Asked { top: LISTED_SITES, ranks: Vec::new(), sources: true };
+    let asked =
+        Asked { top: LISTED_SITES, ranks: Vec::new(), sources: true, shown: Shown::default() };
     write(&path, &html::page(&mut html::collect(&mut open, &asked)?)?)
 }
 

@@ -4,7 +4,8 @@ use anyhow::Result;
 
 use super::sources::Sources;
 use lapscope_analysis::call_paths::{call_paths, CallPaths};
-use lapscope_analysis::pipeline::report::build;
+use lapscope_analysis::pictures::Pictures;
+use lapscope_analysis::pipeline::pictures::{build, Pictured, Shown};
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_analysis::report::{Report, ReportOptions};
 use lapscope_analysis::settings::Settings;
@@ -25,12 +26,15 @@ pub struct Asked {
     pub ranks: Vec<Rank>,
     /// Whether lines of the program are shown.
     pub sources: bool,
+    /// In the timeline.
+    pub shown: Shown,
 }
 
 /// What a page is made of.
 pub struct Contents {
     /// With all call sites.
     pub report: Report,
+    pub pictures: Pictures,
     pub settings: Settings,
     /// Places in `report.sites` of those that have a row.
     pub listed: Vec<usize>,
@@ -44,7 +48,8 @@ pub struct Contents {
 /// # Errors
 /// No file of it can be read, or it has none of these ranks.
 pub fn collect(open: &mut OpenRun, asked: &Asked) -> Result<Contents> {
-    let report = build(open, &asked.ranks, ReportOptions::default())?;
+    let options = ReportOptions::default();
+    let Pictured { report, pictures, .. } = build(open, &asked.ranks, options, &asked.shown)?;
     let progress = Progress::of("writing");
     let settings = Settings::of_run(&open.files.databases);
     let listed = listed(&report, asked.top);
@@ -60,7 +65,7 @@ pub fn collect(open: &mut OpenRun, asked: &Asked) -> Result<Contents> {
         true => Sources::older_than(report.head.started_unix_ns),
         false => Sources::none(),
     };
-    Ok(Contents { report, settings, listed, paths, sources })
+    Ok(Contents { report, pictures, settings, listed, paths, sources })
 }
 
 /// The costliest sites, and those that advice names.

@@ -9,6 +9,9 @@ use lapscope_data::text::units;
 
 pub type Attributes<'a> = &'a [(&'static str, &'a str)];
 
+/// A line's end behind these would be seen as a blank.
+const INLINE: [&str; 9] = ["data", "span", "a", "b", "strong", "code", "i", "pre", "canvas"];
+
 /// A page under construction.
 #[derive(Debug, Default)]
 pub struct Html {
@@ -27,7 +30,10 @@ impl Html {
         let filled = fill(self);
         self.out.push_str("</");
         self.out.push_str(tag);
-        self.out.push_str(">\n");
+        self.out.push('>');
+        if !INLINE.contains(&tag) {
+            self.out.push('\n');
+        }
         filled
     }
 
@@ -152,7 +158,7 @@ mod tests {
         document.write(&mut html, "/a/c", Unit::Time);
         document.write(&mut html, "/a/d", Unit::Time);
         let expected =
-            "<data value=\"3200\" data-json=\"/a/b_ns\" data-value=\"3200\">3.20 µs</data>\n";
+            "<data value=\"3200\" data-json=\"/a/b_ns\" data-value=\"3200\">3.20 µs</data>";
         assert_eq!(html.finish(), expected);
     }
 

@@ -4,11 +4,13 @@
 mod advice;
 mod circumstances;
 mod collect;
+mod data;
 mod escape;
 mod head;
 mod injection;
 mod markup;
 mod page;
+mod pictures;
 mod ranks;
 mod sha256;
 mod sites;

@@ -1,19 +1,27 @@
 //! The frame of a page: what stands in its head, its sections in their order, and the script.
 
 use anyhow::Result;
-use serde_json::Value;
 
+use super::data::data;
 use super::markup::{Document, Html};
 use super::sha256::{base64, sha256};
 use super::{
-    advice, circumstances, head, injection, ranks, sites, sizes, style, thresholds, Contents,
+    advice, circumstances, head, injection, pictures, ranks, sites, sizes, style, thresholds,
+    Contents,
 };
 
 /// How every page begins, so that no other file is taken for one.
 const BEGIN: &str = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta name=\"generator\" content=\"lapscope\"/>\n";
 
-const SCRIPT: &str =
-    concat!("\"use strict\";\n", include_str!("js/theme.js"), include_str!("js/sites.js"));
+const SCRIPT: &str = concat!(
+    "\"use strict\";\n",
+    include_str!("js/theme.js"),
+    include_str!("js/sites.js"),
+    include_str!("js/plane.js"),
+    include_str!("js/heat.js"),
+    include_str!("js/timeline.js"),
+    include_str!("js/matrix.js")
+);
 
 /// Whether a file that begins so is a page that was written here.
 pub fn is_page(begin: &[u8]) -> bool {
@@ -22,9 +30,12 @@ pub fn is_page(begin: &[u8]) -> bool {
 
 type Section = (&'static str, &'static str, fn(&mut Html, &mut Contents, Document<'_>));
 
-const SECTIONS: [Section; 8] = [
+const SECTIONS: [Section; 11] = [
     ("summary", "Summary", |html, contents, document| head::section(html, contents, document)),
     ("advice", "Advice", |html, contents, document| advice::section(html, contents, document)),
+    ("heat", "Over time", |html, contents, _| pictures::heat(html, contents)),
+    ("timeline", "In detail", |html, contents, _| pictures::timeline(html, contents)),
+    ("matrix", "Who with whom", |html, contents, _| pictures::matrix(html, contents)),
     ("sizes", "Overlap by size", |html, contents, document| {
         sizes::section(html, contents, document)
     }),
@@ -66,7 +77,7 @@ pub fn page(contents: &mut Contents) -> Result<String> {
     html.within("footer", &[], |html| {
         html.text("Every number is that of lapscope report --top 0 --format json; a point at a number tells its exact value.");
     });
-    Ok(framed(&contents.report.run, &document, &html.finish()))
+    Ok(framed(&contents.report.run, &data(&contents.pictures), &html.finish()))
 }
 
 fn navigation(html: &mut Html) {
@@ -81,7 +92,7 @@ fn navigation(html: &mut Html) {
 }
 
 /// Nothing is asked of anybody: the policy allows this style and this script, and no request at all.
-fn framed(run: &str, _document: &Value, body: &str) -> String {
+fn framed(run: &str, data: &str, body: &str) -> String {
     let mut head = Html::default();
     let script = format!("'sha256-{}'", base64(&sha256(SCRIPT.as_bytes())));
     let policy = format!(
@@ -94,6 +105,6 @@ fn framed(run: &str, _document: &Value, body: &str) -> String {
     let head = head.finish();
     let style = style::sheet();
     format!(
-        "{BEGIN}{head}<style>\n{style}</style>\n</head>\n<body>\n{body}<script>{SCRIPT}</script>\n</body>\n</html>\n"
+        "{BEGIN}{head}<style>\n{style}</style>\n</head>\n<body>\n{body}<script type=\"application/json\" id=\"data\">{data}</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n"
     )
 }

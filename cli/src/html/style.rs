@@ -11,6 +11,7 @@ const SHEET: &str = include_str!("style.css");
 pub fn sheet() -> String {
     let (light, dark) = (variables(|light, _| light), variables(|_, dark| dark));
     let (light, dark) = (light + LIGHT, dark + DARK);
+    let light = format!("{light}{}", light.replace("--", "--print-"));
     let mut sheet = format!(
         ":root{{color-scheme:light;{light}}}\n\
          @media screen and (prefers-color-scheme:dark){{:root:not([data-theme=light]){{color-scheme:dark;{dark}}}}}\n\

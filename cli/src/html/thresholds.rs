@@ -4,6 +4,7 @@ use super::markup::{Document, Html, Unit};
 use super::Contents;
 use crate::plot::palette::{Dash, Tone};
 use crate::plot::svg::{Anchor, Area, Font, Pen, Svg};
+use crate::render::report::capitalized;
 use crate::render::thresholds::{put_together, size_range};
 use lapscope_analysis::thresholds::{
     locality_words, progress_differs, CumulativeVerdict, LocalityThresholds, SizeCounts, Verdict,
@@ -22,9 +23,10 @@ pub fn section(html: &mut Html, contents: &Contents, document: Document<'_>) {
     for (at, found) in localities.iter().enumerate() {
         html.element("h3", &[], &format!("Sends {}", locality_words(found.locality)));
         sentences(html, found, at, document);
-        let rows = put_together(&found.sizes);
+        let mut rows = put_together(&found.sizes);
+        rows.retain(|row| groups(row).iter().any(|messages| *messages > 0));
         if rows.is_empty() {
-            html.missing("No message of this locality tells anything.");
+            html.missing("No message tells whether it waited, so there is no picture of them.");
         } else {
             html.within("figure", &[("class", "scroll")], |html| {
                 html.own(&picture(found, &rows, at))
@@ -47,9 +49,13 @@ fn sentences(html: &mut Html, found: &LocalityThresholds, at: usize, document: D
     items.extend(&found.rendezvous.next);
     html.within("ul", &[], |html| {
         for sentence in items {
-            html.within("li", &[], |html| html.whole_text(sentence));
+            html.within("li", &[], |html| html.whole_text(&capitalized(sentence)));
         }
     });
+    let counts = &found.rendezvous;
+    if counts.eager + counts.waiting == 0 {
+        return;
+    }
     html.within("p", &[("class", "note")], |html| {
         let pointer = |key: &str| format!("/thresholds/localities/{at}/rendezvous/{key}");
         html.text("Rendezvous: ");

@@ -234,7 +234,7 @@ fn write_thresholds(out: &mut dyn Write, report: &Report, style: Style) -> io::R
     Ok(())
 }
 
-fn capitalized(sentence: &str) -> String {
+pub(crate) fn capitalized(sentence: &str) -> String {
     let mut letters = sentence.chars();
     let first = letters.next().map(|first| first.to_uppercase().collect::<String>());
     first.unwrap_or_default() + letters.as_str()

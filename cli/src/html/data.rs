@@ -1,0 +1,123 @@
+//! What the script draws, in few bytes: grids as base64 of varints (seven bits a byte, the lowest first), all else as arrays.
+
+use serde_json::{json, Value};
+
+use super::escape::{cut_to, script_json};
+use super::sha256::base64;
+use crate::render::cause;
+use lapscope_analysis::overlap::sums::Cause;
+use lapscope_analysis::pictures::timeline::{Request, Role, Span, Timeline, Track};
+use lapscope_analysis::pictures::{Bin, Pictures};
+use lapscope_data::model::Nanos;
+use lapscope_data::text::visible::visible;
+
+const MOST_LETTERS: usize = 160;
+
+/// JSON that may stand in a script element.
+pub fn data(pictures: &Pictures) -> String {
+    let heat = &pictures.heat;
+    let causes = Cause::ALL.map(|cause| json!([cause::name(cause), cause::meaning(cause)]));
+    let exposed =
+        (0..Cause::ALL.len()).map(|at| packed(heat.exposed_ns.iter().map(|parts| parts[at])));
+    let cells = pictures.matrix.cells.iter();
+    let cells = cells.map(|it| json!([it.from, it.to, it.messages, it.bytes.0, it.exposed_ns.0]));
+    let all = json!({
+        "bins": pictures.bins.iter().map(bin).collect::<Vec<_>>(),
+        "causes": causes,
+        "heat": {
+            "slice": heat.slice_ns.0,
+            "slices": heat.slices,
+            "run": packed(heat.run_ns.iter().copied()),
+            "exposed": exposed.collect::<Vec<_>>(),
+        },
+        "matrix": cells.collect::<Vec<_>>(),
+        "timeline": pictures.timeline.as_ref().map(timeline),
+    });
+    script_json(&all.to_string())
+}
+
+/// Names are drawn as letters, whatever they hold.
+fn name(text: &str) -> String {
+    visible(&cut_to(text, MOST_LETTERS)).into_owned()
+}
+
+/// First and last rank, how many, host, hosts, whether a node begins.
+fn bin(bin: &Bin) -> Value {
+    let (first, last) = (bin.first.to_string(), bin.last.to_string());
+    json!([first, last, bin.ranks, name(&bin.host), bin.hosts, u8::from(bin.begins_node)])
+}
+
+fn timeline(timeline: &Timeline) -> Value {
+    let place = |place: &lapscope_analysis::pictures::timeline::Place| {
+        json!([name(&place.call), name(&place.site)])
+    };
+    let message = |it: &lapscope_analysis::pictures::timeline::Message| {
+        json!([it.from, it.to, it.sent_ns.0, it.received_ns.0, it.bytes.0])
+    };
+    json!({
+        "begin": timeline.begin_ns.0,
+        "length": timeline.length_ns.0,
+        "places": timeline.places.iter().map(place).collect::<Vec<_>>(),
+        "tracks": timeline.tracks.iter().map(track).collect::<Vec<_>>(),
+        "messages": timeline.messages.iter().map(message).collect::<Vec<_>>(),
+    })
+}
+
+fn track(track: &Track) -> Value {
+    let thread = match track.thread {
+        0 => String::new(),
+        thread => format!(" thread {thread}"),
+    };
+    json!({
+        "name": format!("{}{thread}", track.rank),
+        "host": name(&track.host),
+        "lanes": track.lanes,
+        "spans": track.spans.iter().map(span).collect::<Vec<_>>(),
+        "requests": track.requests.iter().map(request).collect::<Vec<_>>(),
+    })
+}
+
+/// Begin, length, place, calls, time in MPI, role, cause: -1 is none.
+fn span(span: &Span) -> Value {
+    let role = match span.role {
+        Role::Post => 0,
+        Role::Complete => 1,
+        Role::Block => 2,
+        Role::Collective => 3,
+        Role::Other => 4,
+    };
+    let cause = span.cause.and_then(|cause| Cause::ALL.iter().position(|it| *it == cause));
+    let cause = cause.map_or(-1, |cause| cause as i64);
+    let length = span.end_ns.0 - span.begin_ns.0;
+    json!([span.begin_ns.0, length, span.place, span.calls, span.mpi_ns.0, role, cause])
+}
+
+/// Begin, end (-1: not in this stretch), place, lane, whether it sends, bytes, peer.
+fn request(it: &Request) -> Value {
+    let end = it.end_ns.map_or(-1, |end| end.0);
+    let peer = it.peer.map_or_else(String::new, |peer| peer.to_string());
+    json!([it.begin_ns.0, end, it.place, it.lane, u8::from(it.is_send), it.bytes.0, peer])
+}
+
+fn packed(numbers: impl Iterator<Item = Nanos>) -> String {
+    let mut bytes = Vec::new();
+    for Nanos(number) in numbers {
+        let mut left = number.max(0) as u64;
+        while left >= 0x80 {
+            bytes.push(left as u8 | 0x80);
+            left >>= 7;
+        }
+        bytes.push(left as u8);
+    }
+    base64(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_packed_seven_bits_a_byte() {
+        assert_eq!(packed([0, 1, 300, -1].map(Nanos).into_iter()), base64(&[0, 1, 0xac, 0x02, 0]));
+    }
+}

@@ -61,6 +61,7 @@ struct spool_file_header {
     char job[256];                    /* what the run directory was claimed with: recorder/base/job.h */
     char launch[64];                  /* the `lapscope run` that it belongs to; empty: none */
     uint64_t pid_namespace;           /* in which pid is meant: inode of /proc/self/ns/pid */
+    uint64_t lost_marks;              /* beyond their bounds; they are no lost_records, as no sum lacks them */
 };
 
 enum spool_chunk_kind { SPOOL_CHUNK_STREAM = 1, SPOOL_CHUNK_LIVE = 2, SPOOL_CHUNK_TALLY = 3 };

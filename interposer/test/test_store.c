@@ -423,6 +423,7 @@ static void test_long_run_in_parts(void)
     build_operation(&b, chunk, (struct spool_operation){.id = 2, .call = CALL_MPI_Waitall});
     build_outcome(&b, chunk, (struct spool_outcome){.id = 1, .operation = 1, .bytes = 8, .ended = SPOOL_WAITED});
     build_header(&b)->summarized = SPOOL_FULL_MAX_MB;
+    build_header(&b)->lost_marks = 6;
     BUILD_HOT(&b, chunk, SPOOL_DETAIL, 500, 0, 0, 3000, 0);
     BUILD_HOT(&b, chunk, SPOOL_LEFT_OUT, 1, 17, 3100, 800);
     BUILD_HOT(&b, chunk, SPOOL_CALL, 2, 5000, 5, 0);
@@ -446,6 +447,7 @@ static void test_long_run_in_parts(void)
     CHECK_TEXT(rows("SELECT completed FROM call"), "4\n1\n");
     CHECK_TEXT(rows("SELECT count(*) FROM mark"), "0\n");
     CHECK_TEXT(rows("SELECT lost_records FROM rank"), "5\n");
+    CHECK_TEXT(rows("SELECT name, value, source FROM option"), "damaged_pieces|5|conversion\nlost_marks|6|conversion\n");
     CHECK_TEXT(support_broken_rules(database), "");
     build_free(&b);
 }

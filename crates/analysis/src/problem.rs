@@ -29,6 +29,7 @@ pub enum ProblemKind {
     Summarized,
     LostRecords,
     UnknownRequests,
+    LostMarks,
     Rebuilt,
     NoSymbols,
     NotWatched,
@@ -361,6 +362,19 @@ fn incomplete_records(ranks: &[&RankInfo]) -> Vec<Problem> {
             list_ranks(&damaged.1)
         );
         problems.push(Problem::new(ProblemKind::LostRecords, message, damaged.1));
+    }
+    let marks = sum_where(ranks, |rank| rank.lost_marks);
+    if marks.0 > 0 {
+        let message = format!(
+            "{} mark{} of regions and steps {} left out (rank{} {}), as there were more than are kept: a higher LAPSCOPE_MAX_MB keeps \
+             more of them",
+            marks.0,
+            plural(marks.0),
+            if marks.0 == 1 { "was" } else { "were" },
+            plural(marks.1.len() as u64),
+            list_ranks(&marks.1)
+        );
+        problems.push(Problem::new(ProblemKind::LostMarks, message, marks.1));
     }
     if unknown.0 > 0 {
         let message = format!(

@@ -227,6 +227,8 @@ pub struct RankInfo {
     pub lost_records: u64,
     /// Chunks and records of its spool that could not be read.
     pub damaged_pieces: u64,
+    /// What the program marked beyond what is kept.
+    pub lost_marks: u64,
     /// `None`: not known, as of ranks that were killed.
     pub processor: Option<Processor>,
     pub unknown_requests: u64,

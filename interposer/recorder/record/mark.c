@@ -59,7 +59,7 @@ static int has_room(struct thread *t)
 static void drop(void)
 {
     static int said;
-    __atomic_fetch_add(&spool_header()->lost_records, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&spool_header()->lost_marks, 1, __ATOMIC_RELAXED);
     log_once(&said, "rank %d marks more by MPI_Pcontrol than is kept, %d names and %d marks for each MB of LAPSCOPE_MAX_MB, "
              "%d at most: further ones are left out", spool_header()->rank, MARK_NAMES, MARKS_A_MB, MARKS);
 }

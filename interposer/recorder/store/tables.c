@@ -362,13 +362,16 @@ static void store_fact(struct store_tables *tables, const struct spool_definitio
     store_words(tables, STORE_RANK, at, "");
 }
 
-/* What the disk had no room for is told from what could not be read of the spool, although both are lost_records. */
-static void store_damage(struct store_tables *tables, int64_t pieces)
+/* What is no option: pieces of the spool that could not be read, which are told so from what the disk had no room for, although
+ * both are lost_records; and marks that were left out. Nothing where there are none. */
+static void store_missing(struct store_tables *tables, const char *what, uint64_t count)
 {
     char number[24];
-    snprintf(number, sizeof number, "%lld", (long long)pieces);
+    if (count == 0)
+        return;
+    snprintf(number, sizeof number, "%llu", (unsigned long long)count);
     store_integer(tables, STORE_OPTION, 1, tables->rank);
-    store_words(tables, STORE_OPTION, 2, "damaged_pieces");
+    store_words(tables, STORE_OPTION, 2, what);
     store_text(tables, STORE_OPTION, 3, number, strlen(number));
     store_words(tables, STORE_OPTION, 4, "conversion");
     store_run(tables, STORE_OPTION);
@@ -405,6 +408,6 @@ void store_rank(struct store_tables *tables, const struct spool_definitions *def
     store_integer(tables, STORE_RANK, 24, header->summarized <= SPOOL_FULL_FILE_SIZE ? header->summarized : SPOOL_FULL_MAX_MB);
     store_integer(tables, STORE_RANK, 25, row->spool_bytes);
     store_run(tables, STORE_RANK);
-    if (row->damaged)
-        store_damage(tables, row->damaged);
+    store_missing(tables, "damaged_pieces", (uint64_t)row->damaged);
+    store_missing(tables, "lost_marks", header->lost_marks < SPOOL_MOST ? header->lost_marks : SPOOL_MOST);
 }

@@ -46,6 +46,7 @@ pub(super) fn info(rank: usize) -> RankInfo {
         ended: Ended::Finalize,
         lost_records: 0,
         damaged_pieces: 0,
+        lost_marks: 0,
         processor: None,
         unknown_requests: 0,
         summarized: None,

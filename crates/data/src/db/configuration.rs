@@ -40,8 +40,9 @@ fn read(database: &Database) -> rusqlite::Result<Configuration> {
     let rank: i64 = connection.query_row(sql, [], |row| row.get(0))?;
     let settings = |table: &str| -> rusqlite::Result<Settings> {
         // what the conversion says of the spool is no option
-        let sql =
-            format!("SELECT name, value FROM {table} WHERE rank = ?1 AND name <> 'damaged_pieces'");
+        let sql = format!(
+            "SELECT name, value FROM {table} WHERE rank = ?1 AND name NOT IN ('damaged_pieces', 'lost_marks')"
+        );
         let mut statement = connection.prepare(&sql)?;
         let text = |row: &Row<'_>, at| row.get::<_, Text>(at).map(|text| text.0);
         let rows = statement.query_map([rank], |row| Ok((text(row, 0)?, text(row, 1)?)))?;

@@ -83,6 +83,8 @@ const RANK_SQL: &str = "SELECT rank, world, world_rank, life, world_size, host, 
    WHERE communicator.rank = rank.rank AND comm_rank = 0 AND kind = 'inter' AND name LIKE 'MPI_Comm_spawn%'),
   coalesce((SELECT CAST(value AS INTEGER) FROM option
    WHERE option.rank = rank.rank AND name = 'damaged_pieces' AND source = 'conversion'), 0),
+  coalesce((SELECT CAST(value AS INTEGER) FROM option
+   WHERE option.rank = rank.rank AND name = 'lost_marks' AND source = 'conversion'), 0),
   run_ns, wait_ns, online
   FROM rank LEFT JOIN processor USING (rank) ORDER BY world, world_rank, life";
 
@@ -111,8 +113,9 @@ fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
         summarized: Full::of(row.get(21)?),
         spawned: row.get(22)?,
         damaged_pieces: row.get::<_, Count>(23)?.0,
-        processor: match row.get(24)? {
-            Some(run) => Some(Processor { run, wait: row.get(25)?, online: row.get(26)? }),
+        lost_marks: row.get::<_, Count>(24)?.0,
+        processor: match row.get(25)? {
+            Some(run) => Some(Processor { run, wait: row.get(26)?, online: row.get(27)? }),
             None => None,
         },
     })

@@ -69,8 +69,9 @@ impl<'a> Painter<'a> {
     fn add_sends(&mut self) -> u64 {
         let rank = &self.trace.ranks[self.rank];
         let mut counts = vec![0u64; rank.operations.len()];
-        for endpoint in &rank.endpoints {
-            counts[endpoint.operation as usize] += 1;
+        for (index, endpoint) in rank.endpoints.iter().enumerate() {
+            let is_counted = self.trace.is_endpoint_counted(self.rank, index);
+            counts[endpoint.operation as usize] += u64::from(is_counted);
         }
         let mut unknown = 0;
         for (operation, &count) in rank.operations.iter().zip(&counts) {

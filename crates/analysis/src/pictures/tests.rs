@@ -49,7 +49,7 @@ fn timeline(trace: &Trace, begin: i64, end: i64) -> Timeline {
         steps: None,
         chosen: Chosen::Asked,
         ranks_chosen: RanksChosen::All,
-        may_be_shortened: false,
+        may_be_fitted: false,
     };
     let known = (&Reference::default(), EagerLimits::default());
     collect(trace, window, known, &mut Symbols::default())
@@ -134,6 +134,30 @@ fn a_timeline_has_only_what_reaches_into_it() {
     assert_eq!(shown.tracks[0].spans.len(), 1);
     assert_eq!(shown.tracks[0].spans[0].begin_ns, Nanos(0));
     assert!(shown.messages.iter().all(|message| message.received_ns.0 >= 0));
+}
+
+/// One rank may wait for longer than the costliest part of the run is.
+#[test]
+fn a_stretch_that_nobody_asked_for_is_wide_enough_to_show_something() {
+    let trace = chain(2, 30);
+    let middle = trace.ranks[0].end / 2;
+    let window = |may_be_fitted| Window {
+        begin: middle,
+        end: middle + 100,
+        ranks: vec![0, 1],
+        steps: None,
+        chosen: Chosen::CostliestSlice,
+        ranks_chosen: RanksChosen::All,
+        may_be_fitted,
+    };
+    let known = (&Reference::default(), EagerLimits::default());
+    let calls = |may_be_fitted| {
+        let shown = collect(&trace, window(may_be_fitted), known, &mut Symbols::default());
+        assert!(!shown.is_shortened);
+        shown.tracks.iter().map(|track| track.spans.len()).sum::<usize>()
+    };
+    assert!(calls(false) <= 2);
+    assert!((40..=90).contains(&calls(true)), "{}", calls(true));
 }
 
 /// However much there is, a page has room for it.

@@ -21,7 +21,7 @@ pub struct Timeline {
     pub steps: Option<(u64, u64)>,
     pub chosen: Chosen,
     pub ranks_chosen: RanksChosen,
-    /// The costliest stretch held more calls than can be shown: this is the middle of it.
+    /// What was chosen held more calls than can be shown: this is the middle of it.
     pub is_shortened: bool,
     /// Functions and their call sites; spans, requests and messages name them by their place here.
     pub places: Vec<Place>,
@@ -44,7 +44,7 @@ pub enum Chosen {
     Asked,
     /// The step with most exposed time.
     CostliestStep,
-    /// Of equal parts of the run the one with most exposed time.
+    /// Around the one of many equal parts of the run that has most exposed time.
     CostliestSlice,
 }
 

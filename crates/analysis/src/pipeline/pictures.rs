@@ -80,7 +80,7 @@ fn timeline(seen: &mut Seen<'_>, shown: &Shown) -> Result<Result<Timeline, Strin
         steps: None,
         chosen: if is_asked { Chosen::Asked } else { Chosen::CostliestSlice },
         ranks_chosen,
-        may_be_shortened: !is_asked,
+        may_be_fitted: !is_asked,
         ranks: ranks.clone(),
     };
     let known = (seen.reference, seen.eager);

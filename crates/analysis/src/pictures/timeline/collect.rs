@@ -11,7 +11,7 @@ use crate::overlap::exposure::Exposure;
 use crate::overlap::witness::{Waited, Witness};
 use crate::overlap::{measure_with, EagerLimits};
 use crate::reference::Reference;
-use crate::trace::{Direction, Half, Trace};
+use crate::trace::{Direction, Endpoint, Half, Trace};
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::places::SiteId;
 use lapscope_data::symbols::NameFrames;
@@ -30,8 +30,8 @@ pub struct Window {
     pub steps: Option<(u64, u64)>,
     pub chosen: Chosen,
     pub ranks_chosen: RanksChosen,
-    /// May be made shorter where it holds too much.
-    pub may_be_shortened: bool,
+    /// Nobody asked for just this one: it may be wider where it holds next to nothing, and shorter where it holds too much.
+    pub may_be_fitted: bool,
 }
 
 impl Window {
@@ -47,7 +47,7 @@ pub fn collect(
     (reference, eager): (&Reference, EagerLimits),
     names: &mut dyn NameFrames,
 ) -> Timeline {
-    let (window, is_shortened) = shortened(trace, window);
+    let (window, is_shortened) = fitted(trace, window);
     let zero = window.begin;
     let causes = causes(trace, &window, (reference, eager));
     let mut collector = Collector { trace, window: &window, places: Places::default() };
@@ -103,21 +103,36 @@ pub fn collect(
     }
 }
 
-/// Half as long, around its middle, until there is not too much in it.
-fn shortened(trace: &Trace, mut window: Window) -> (Window, bool) {
-    /// What is left of a window shows at least so many calls.
-    const ENOUGH: usize = SPANS;
-    let mut is_shortened = false;
-    while window.may_be_shortened && window.end - window.begin > 1_000 {
-        let count = |&rank: &u32| {
+/// Twice as long, around its middle, until most ranks do something in it, and then half as long until there is not too much.
+fn fitted(trace: &Trace, mut window: Window) -> (Window, bool) {
+    /// Calls of each rank that show what goes on: posts, computation, waits.
+    const ENOUGH: usize = 20;
+    if !window.may_be_fitted {
+        return (window, false);
+    }
+    let (first, last) = (trace.begin(), trace.begin() + trace.run_ns());
+    let calls = |window: &Window| {
+        let of_rank = |&rank: &u32| {
             let rank = &trace.ranks[rank as usize];
             let calls = rank.calls.iter().filter(|call| window.holds(call.begin, call.begin));
-            let posts = rank.endpoints.iter().filter(|post| window.holds(post.begin, post.begin));
+            let is_post = |post: &&Endpoint| {
+                rank.operations[post.operation as usize].is_request
+                    && window.holds(post.begin, post.begin)
+            };
+            let posts = rank.endpoints.iter().filter(is_post);
             calls.count() + posts.count()
         };
-        if window.ranks.iter().map(count).sum::<usize>() <= ENOUGH {
-            break;
-        }
+        window.ranks.iter().map(of_rank).sum::<usize>()
+    };
+    while calls(&window) < ENOUGH * window.ranks.len()
+        && (window.begin > first || window.end < last)
+    {
+        let half = (window.end - window.begin).max(2) / 2;
+        window.begin = (window.begin - half).max(first);
+        window.end = (window.end + half).min(last);
+    }
+    let mut is_shortened = false;
+    while calls(&window) > SPANS && window.end - window.begin > 1_000 {
         let quarter = (window.end - window.begin) / 4;
         (window.begin, window.end) = (window.begin + quarter, window.end - quarter);
         is_shortened = true;

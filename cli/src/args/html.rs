@@ -19,12 +19,17 @@ network. It asks nobody for anything.
 Examples:
   lapscope html --open                  of the newest run, and shows it
   lapscope html runs/a -o a.html
+  lapscope html runs/a runs/b           what changed from a to b, and where
   lapscope run --html -- mpirun -n 4 ./app input.dat")]
 pub struct HtmlArgs {
     /// Run directory or database [default: the newest lapscope-* here]
     pub run: Option<PathBuf>,
 
-    /// File to write; one that is there is replaced if it is such a page [default: <name of the run directory>.html here]
+    /// Another run: the page is of what changed from the first to this one
+    #[arg(conflicts_with_all = ["ranks", "no_sources"])]
+    pub run_b: Option<PathBuf>,
+
+    /// File to write; one that is there is replaced if it is such a page [default: <name of the run directory>.html here, or both names]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 

@@ -61,7 +61,7 @@ fn side(mut open: OpenRun) -> Result<Side> {
 }
 
 /// That of the first file in which it can be read.
-fn configuration(databases: &[PathBuf]) -> Result<Configuration> {
+pub(super) fn configuration(databases: &[PathBuf]) -> Result<Configuration> {
     let mut error = anyhow::anyhow!("no data");
     for path in databases {
         match Database::open(path).and_then(|database| Configuration::read(&database)) {

@@ -1,5 +1,7 @@
 //! `lapscope html`: the report with pictures, as a page.
 
+mod compare;
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -21,6 +23,9 @@ use lapscope_data::text::units::bytes;
 /// # Errors
 /// There is no run here, no file of it can be read, or the page cannot be written.
 pub fn run(args: &HtmlArgs) -> Result<ExitCode> {
+    if let Some((a, b)) = args.run.as_deref().zip(args.run_b.as_deref()) {
+        return compare::run(args, a, b);
+    }
     let mut open = OpenRun::open(args.run.as_deref())?;
     open.resources = args.resources.resources();
     open.find_wrappers(&args.wrappers.names)?;

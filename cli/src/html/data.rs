@@ -15,25 +15,42 @@ const MOST_LETTERS: usize = 160;
 
 /// JSON that may stand in a script element.
 pub fn data(pictures: &Pictures) -> String {
-    let heat = &pictures.heat;
-    let causes = Cause::ALL.map(|cause| json!([cause::name(cause), cause::meaning(cause)]));
-    let exposed =
-        (0..Cause::ALL.len()).map(|at| packed(heat.exposed_ns.iter().map(|parts| parts[at])));
     let cells = pictures.matrix.cells.iter();
     let cells = cells.map(|it| json!([it.from, it.to, it.messages, it.bytes.0, it.exposed_ns.0]));
     let all = json!({
-        "bins": pictures.bins.iter().map(bin).collect::<Vec<_>>(),
-        "causes": causes,
-        "heat": {
-            "slice": heat.slice_ns.0,
-            "slices": heat.slices,
-            "run": packed(heat.run_ns.iter().copied()),
-            "exposed": exposed.collect::<Vec<_>>(),
-        },
+        "bins": bins(pictures),
+        "causes": causes(),
+        "heat": heat(pictures),
         "matrix": cells.collect::<Vec<_>>(),
         "timeline": pictures.timeline.as_ref().map(timeline),
     });
     script_json(&all.to_string())
+}
+
+/// The same of two runs: ranks over time alone.
+pub fn pair(a: &Pictures, b: &Pictures) -> String {
+    let side = |pictures| json!({ "bins": bins(pictures), "heat": heat(pictures) });
+    script_json(&json!({ "causes": causes(), "a": side(a), "b": side(b) }).to_string())
+}
+
+fn causes() -> Value {
+    Cause::ALL.iter().map(|&it| json!([cause::name(it), cause::meaning(it)])).collect()
+}
+
+fn bins(pictures: &Pictures) -> Value {
+    pictures.bins.iter().map(bin).collect()
+}
+
+fn heat(pictures: &Pictures) -> Value {
+    let heat = &pictures.heat;
+    let exposed =
+        (0..Cause::ALL.len()).map(|at| packed(heat.exposed_ns.iter().map(|parts| parts[at])));
+    json!({
+        "slice": heat.slice_ns.0,
+        "slices": heat.slices,
+        "run": packed(heat.run_ns.iter().copied()),
+        "exposed": exposed.collect::<Vec<_>>(),
+    })
 }
 
 /// Names are drawn as letters, whatever they hold.

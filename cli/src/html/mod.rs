@@ -4,6 +4,7 @@
 mod advice;
 mod circumstances;
 mod collect;
+pub mod compare;
 mod data;
 mod escape;
 mod head;

@@ -64,26 +64,20 @@ pub fn page(contents: &mut Contents) -> Result<String> {
         head::title(html, contents);
         head::problems(html, contents);
     });
-    navigation(&mut html);
-    html.within("main", &[], |html| {
-        for (id, title, write) in SECTIONS {
-            let label = format!("{id}-head");
-            html.within("section", &[("id", id), ("aria-labelledby", &label)], |html| {
-                html.element("h2", &[("id", &label)], title);
-                write(html, contents, Document(&document));
-            });
-        }
-    });
+    let names = SECTIONS.map(|(id, title, _)| (id, title));
+    navigation(&mut html, &names);
+    sections(&mut html, &names, |html, at| SECTIONS[at].2(html, contents, Document(&document)));
     html.within("footer", &[], |html| {
         html.text("Every number is that of lapscope report --top 0 --format json; a point at a number tells its exact value.");
     });
-    Ok(framed(&contents.report.run, &data(&contents.pictures), &html.finish()))
+    Ok(framed(&contents.report.run, SCRIPT, &data(&contents.pictures), &html.finish()))
 }
 
-fn navigation(html: &mut Html) {
+/// Links to sections, by their identifiers and titles.
+pub fn navigation(html: &mut Html, names: &[(&str, &str)]) {
     html.within("nav", &[("aria-label", "Sections")], |html| {
         html.within("div", &[], |html| {
-            for (id, title, _) in SECTIONS {
+            for (id, title) in names {
                 html.element("a", &[("href", &format!("#{id}"))], title);
             }
             html.element("button", &[("type", "button"), ("id", "theme")], "Dark");
@@ -91,12 +85,25 @@ fn navigation(html: &mut Html) {
     });
 }
 
+/// Each section under its title; `write` fills that at a place in the list.
+pub fn sections(html: &mut Html, names: &[(&str, &str)], mut write: impl FnMut(&mut Html, usize)) {
+    html.within("main", &[], |html| {
+        for (at, (id, title)) in names.iter().enumerate() {
+            let label = format!("{id}-head");
+            html.within("section", &[("id", id), ("aria-labelledby", &label)], |html| {
+                html.element("h2", &[("id", &label)], title);
+                write(html, at);
+            });
+        }
+    });
+}
+
 /// Nothing is asked of anybody: the policy allows this style and this script, and no request at all.
-fn framed(run: &str, data: &str, body: &str) -> String {
+pub fn framed(run: &str, script: &str, data: &str, body: &str) -> String {
     let mut head = Html::default();
-    let script = format!("'sha256-{}'", base64(&sha256(SCRIPT.as_bytes())));
+    let hash = format!("'sha256-{}'", base64(&sha256(script.as_bytes())));
     let policy = format!(
-        "default-src 'none'; style-src 'unsafe-inline'; script-src {script}; img-src data:; base-uri 'none'; form-action 'none'"
+        "default-src 'none'; style-src 'unsafe-inline'; script-src {hash}; img-src data:; base-uri 'none'; form-action 'none'"
     );
     head.void("meta", &[("http-equiv", "Content-Security-Policy"), ("content", &policy)]);
     head.void("meta", &[("name", "viewport"), ("content", "width=device-width, initial-scale=1")]);
@@ -105,6 +112,6 @@ fn framed(run: &str, data: &str, body: &str) -> String {
     let head = head.finish();
     let style = style::sheet();
     format!(
-        "{BEGIN}{head}<style>\n{style}</style>\n</head>\n<body>\n{body}<script type=\"application/json\" id=\"data\">{data}</script>\n<script>{SCRIPT}</script>\n</body>\n</html>\n"
+        "{BEGIN}{head}<style>\n{style}</style>\n</head>\n<body>\n{body}<script type=\"application/json\" id=\"data\">{data}</script>\n<script>{script}</script>\n</body>\n</html>\n"
     )
 }

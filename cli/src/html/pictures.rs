@@ -14,14 +14,14 @@ use lapscope_data::text::units::{bytes, count, percent, time};
 const HINT: &str = "Arrow keys move the cursor, + and − zoom, Shift with arrows or dragging moves the picture, 0 shows all of it.";
 
 /// A canvas with its controls; `select` is the switch of what it shows: label and choices.
-struct Figure<'a> {
-    id: &'static str,
-    says: &'a str,
-    select: Option<(&'static str, Vec<String>)>,
+pub struct Figure<'a> {
+    pub id: &'static str,
+    pub says: &'a str,
+    pub select: Option<(&'static str, Vec<String>)>,
 }
 
 impl Figure<'_> {
-    fn write(&self, html: &mut Html) {
+    pub fn write(&self, html: &mut Html) {
         html.within("figure", &[("class", "drawn"), ("id", &format!("{}-figure", self.id))], |html| {
             html.within("div", &[("class", "controls")], |html| self.controls(html));
             html.within("div", &[("class", "picture")], |html| {
@@ -67,11 +67,16 @@ pub fn heat(html: &mut Html, contents: &Contents) {
     }
     let says = heat_in_words(pictures);
     html.paragraph(&says);
+    Figure { id: "heat", says: &says, select: Some(("Exposed by", exposed_choices())) }.write(html);
+}
+
+/// What a picture of ranks over time can show, in the order that the script knows.
+pub fn exposed_choices() -> Vec<String> {
     let mut choices = vec!["all causes".to_owned(), "main cause".to_owned()];
     choices.extend(
         Cause::ALL.map(|cause| format!("{}: {}", cause::name(cause), cause::meaning(cause))),
     );
-    Figure { id: "heat", says: &says, select: Some(("Exposed by", choices)) }.write(html);
+    choices
 }
 
 fn nothing_over_time(contents: &Contents) -> &'static str {

@@ -107,7 +107,7 @@ fn controls(html: &mut Html, contents: &Contents) {
     });
 }
 
-const KINDS: [(SiteKind, &str); 8] = [
+pub const KINDS: [(SiteKind, &str); 8] = [
     (SiteKind::Request, "requests"),
     (SiteKind::Blocking, "blocking"),
     (SiteKind::Collective, "collectives"),
@@ -118,7 +118,7 @@ const KINDS: [(SiteKind, &str); 8] = [
     (SiteKind::Other, "other MPI"),
 ];
 
-fn kind_name(kind: SiteKind) -> &'static str {
+pub fn kind_name(kind: SiteKind) -> &'static str {
     KINDS.iter().find(|(known, _)| *known == kind).map_or("", |(_, name)| name)
 }
 

@@ -11,7 +11,7 @@ use lapscope_analysis::transfers::{SizeClass, SizeKind};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::units::round_bytes;
 
-const KINDS: [(SizeKind, &str); 4] = [
+pub const KINDS: [(SizeKind, &str); 4] = [
     (SizeKind::PointToPoint, "Messages"),
     (SizeKind::Collective, "Collectives, by size on each rank"),
     (SizeKind::Rma, "One-sided"),
@@ -91,7 +91,7 @@ fn picture(classes: &[SizeClass]) -> String {
 }
 
 /// Possible, achieved, lost: between their bounds, which are its spread.
-fn point(class: &SizeClass, at: usize) -> Option<Point> {
+pub fn point(class: &SizeClass, at: usize) -> Option<Point> {
     let part =
         class.overlap.as_ref().filter(|part| part.measured > 0 && part.reference_ns.0 > 0)?;
     let (low, high) = bounds(part, at);

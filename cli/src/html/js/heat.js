@@ -1,24 +1,24 @@
-// Ranks over time: the share of the run time that is exposed, of all causes or of one, or the main cause.
-(() => {
-  if (!Data) return;
-  const { slice, slices } = Data.heat, bins = Data.bins, rows = bins.length;
-  const run = Page.unpack(Data.heat.run), exposed = Data.heat.exposed.map(Page.unpack);
+// Ranks over time: the share of the run time that is exposed, of all causes or of one, or the main cause. `whole` is of several
+// pictures that have one scale: how long they are, and the largest share in any of them.
+function Heat(id, data, shows, whole) {
+  const { slice, slices } = data.heat, bins = data.bins, rows = bins.length;
+  const run = Page.unpack(data.heat.run), exposed = data.heat.exposed.map(Page.unpack);
   const total = run.map((_, at) => exposed.reduce((sum, cause) => sum + cause[at], 0));
   const share = (values, at) => (run[at] > 0 ? Math.min(1, values[at] / run[at]) : 0);
   const main = total.map((_, at) => exposed.reduce((best, cause, place) => (cause[at] > exposed[best][at] ? place : best), 0));
   const label = (bin) => (bin[2] === 1 ? bin[0] : bin[0] + "–" + bin[1]);
   const height = (width) => Math.max(120, Math.min(560, rows * Math.max(7, Math.min(26, 360 / rows)))) + 30;
-  const find = (x, y) => ({ column: Math.min(slices - 1, Math.floor(x / slice)), row: Math.min(rows - 1, Math.floor(y)) });
-  const shows = document.getElementById("heat-shows");
+  const find = (x, y) => (x > slice * slices ? null : { column: Math.min(slices - 1, Math.floor(x / slice)), row: Math.min(rows - 1, Math.floor(y)) });
   const values = () => (shows.value < 2 ? total : exposed[shows.value - 2]);
-  const most = (of) => Math.max(0.001, ...run.map((_, at) => share(of, at)));
-  const plane = Plane("heat", {
-    range: { x0: 0, x1: slice * slices, y0: 0, y1: rows },
+  const most = () => Math.max(0.001, ...run.map((_, at) => share(values(), at)));
+  const scale = () => (whole ? whole.most() : most());
+  const plane = Plane(id, {
+    range: { x0: 0, x1: whole ? whole.length : slice * slices, y0: 0, y1: rows },
     least: { x: slice * 4 },
     margin: { left: 74, right: 8, top: 4, bottom: 24 },
     height, find,
     draw: (g, plane, inner) => {
-      const of = values(), top = most(of), { view } = plane;
+      const of = values(), top = scale(), { view } = plane;
       const mixers = shows.value === "1" ? exposed.map((_, at) => Page.mixer(String(at))) : [Page.mixer(shows.value === "0" ? "0" : String(shows.value - 2))];
       const soft = Page.color("soft");
       const first = Math.max(0, Math.floor(view.x0 / slice)), last = Math.min(slices, Math.ceil(view.x1 / slice));
@@ -60,9 +60,10 @@
         parts.sort((a, b) => b[0] - a[0]).map((part) => "\n" + part[1] + " " + Units.exact(part[0])).join("");
     },
   });
-  if (!plane) return;
+  if (!plane) return null;
+  plane.most = most;
   plane.legend = () => {
-    const top = most(values());
+    const top = scale();
     if (shows.value === "1") plane.key(Data.causes.map((cause, at) => [Page.color(String(at)), cause[0]]));
     else {
       const mix = Page.mixer(shows.value === "0" ? "0" : String(shows.value - 2));
@@ -70,5 +71,7 @@
     }
   };
   shows.addEventListener("change", () => { plane.legend(); plane.redraw(); });
-  plane.legend();
-})();
+  if (!whole) plane.legend();
+  return plane;
+}
+if (Data && Data.heat) Heat("heat", Data, document.getElementById("heat-shows"));

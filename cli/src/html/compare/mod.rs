@@ -1,0 +1,145 @@
+//! Two runs as one page: what is not the same of them, what that changed, where, and when. Numbers are those of `lapscope diff`.
+
+mod circumstances;
+mod head;
+mod pictures;
+mod sites;
+mod sizes;
+mod times;
+
+use anyhow::Result;
+
+use super::data::pair;
+use super::markup::{Document, Html};
+use super::page::{framed, navigation, sections};
+use lapscope_analysis::diff::{Diff, Side, TimePair};
+use lapscope_analysis::pictures::Pictures;
+use lapscope_analysis::pipeline::pictures::{build, Pictured, Shown};
+use lapscope_analysis::pipeline::OpenRun;
+use lapscope_analysis::report::{Report, ReportOptions};
+use lapscope_data::db::Configuration;
+use lapscope_data::model::Nanos;
+
+const SCRIPT: &str = concat!(
+    "\"use strict\";\n",
+    include_str!("../js/theme.js"),
+    include_str!("../js/sites.js"),
+    include_str!("../js/plane.js"),
+    include_str!("../js/heat.js"),
+    include_str!("../js/pair.js")
+);
+
+/// One of the two.
+pub struct Run {
+    pub report: Report,
+    pub pictures: Pictures,
+    pub configuration: Configuration,
+}
+
+/// What a page of two runs is made of.
+pub struct Compared {
+    a: Run,
+    b: Run,
+    diff: Diff,
+    /// Call sites that have a row.
+    top: usize,
+}
+
+impl Run {
+    /// Reads a run and has it analysed.
+    ///
+    /// # Errors
+    /// No file of it can be read.
+    pub fn read(open: &mut OpenRun, configuration: Configuration) -> Result<Run> {
+        let options = ReportOptions::default();
+        let Pictured { report, pictures, .. } = build(open, &[], options, &Shown::default())?;
+        Ok(Run { report, pictures, configuration })
+    }
+}
+
+impl Compared {
+    pub fn new(a: Run, b: Run, top: usize) -> Compared {
+        let side = |run: Run| {
+            let Run { report, pictures, configuration } = run;
+            (Side { report, configuration }, pictures)
+        };
+        let ((a, pictures_a), (b, pictures_b)) = (side(a), side(b));
+        let diff = Diff::new(&a, &b, 0);
+        let run = |side: Side, pictures: Pictures| {
+            let Side { report, configuration } = side;
+            Run { report, pictures, configuration }
+        };
+        Compared { a: run(a, pictures_a), b: run(b, pictures_b), diff, top }
+    }
+
+    fn runs(&self) -> [(&'static str, &Run); 2] {
+        [("A", &self.a), ("B", &self.b)]
+    }
+
+    fn has_as_many_ranks(&self) -> bool {
+        self.diff.a.ranks == self.diff.b.ranks
+    }
+
+    /// Sums over ranks, to be compared: means per rank where the runs have not as many.
+    fn scaled(&self, pair: TimePair) -> TimePair {
+        let mean = |sum: Nanos, ranks: usize| sum.mean(ranks as u64).unwrap_or(sum);
+        match self.has_as_many_ranks() {
+            true => pair,
+            false => TimePair::new(
+                mean(pair.a_ns, self.diff.a.ranks),
+                mean(pair.b_ns, self.diff.b.ranks),
+            ),
+        }
+    }
+
+    /// Of times that are sums.
+    fn what(&self) -> &'static str {
+        match self.has_as_many_ranks() {
+            true => "summed over ranks",
+            false => "mean per rank, as the runs have not as many",
+        }
+    }
+}
+
+type Section = (&'static str, &'static str, fn(&mut Html, &Compared, Document<'_>));
+
+const SECTIONS: [Section; 5] = [
+    ("summary", "What changed", times::section),
+    ("settings", "What is not the same", circumstances::section),
+    ("sites", "Call sites", sites::section),
+    ("heat", "Over time", |html, compared, _| pictures::section(html, compared)),
+    ("sizes", "Overlap by size", |html, compared, _| sizes::section(html, compared)),
+];
+
+/// The whole file.
+///
+/// # Errors
+/// The comparison cannot be a document: a program error.
+pub fn page(compared: &Compared) -> Result<String> {
+    let document = serde_json::to_value(&compared.diff)?;
+    let names = SECTIONS.map(|(id, title, _)| (id, title));
+    let mut html = Html::default();
+    html.within("header", &[], |html| {
+        html.element("a", &[("class", "skip"), ("href", "#summary")], "To the contents");
+        head::section(html, compared);
+    });
+    navigation(&mut html, &names);
+    sections(&mut html, &names, |html, at| SECTIONS[at].2(html, compared, Document(&document)));
+    html.within("footer", &[], |html| {
+        html.text("Differences are B minus A. Two runs of the same program differ too: repeat both before believing small ones. ");
+        html.text("Numbers are those of lapscope diff --top 0 --format json; a point at a number tells its exact value.");
+    });
+    let title = format!("{} and {}", compared.diff.a.run, compared.diff.b.run);
+    let data = pair(&compared.a.pictures, &compared.b.pictures);
+    Ok(framed(&title, SCRIPT, &data, &html.finish()))
+}
+
+/// "+3.20 ms", "−12 %": with the sign that tells the direction.
+fn signed(value: f64, show: impl Fn(f64) -> String) -> String {
+    let sign = match value {
+        value if value > 0.0 => "+",
+        value if value < 0.0 => "−",
+        _ => "",
+    };
+    format!("{sign}{}", show(value.abs()))
+}

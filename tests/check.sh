@@ -101,6 +101,7 @@ without_launchers() {
     fi
     suite "units of data, analysis, bench and columns" count_cargo cargo_test -p lapscope-data -p lapscope-analysis -p lapscope-bench -p lapscope-columns --lib
     suite "command line" count_cargo cargo_test -p lapscope --lib --bins --tests
+    suite "page in a browser" count_cargo timeout -k 30 600 tests/browser.sh
     suite "Python package" count_pytest timeout -k 30 900 tests/python.sh
     suite "support of tests" count_cargo cargo_test -p lapscope-tests -p lapscope-fixture --lib
 }
@@ -127,7 +128,7 @@ launched() {
 # Downloads beside compilers; `make check` has fetched what the build needs of them. Tests of the command are built later,
 # beside launches.
 prepare() {
-    { tests/mpis.sh && tests/python.sh environment; } >$kept/mpis.log 2>&1 &
+    { tests/mpis.sh && tests/python.sh environment && tests/browser.sh environment; } >$kept/mpis.log 2>&1 &
     local mpis=$!
     make --no-print-directory build && cargo test -p lapscope-tests --no-run
     local status=$?

@@ -15,6 +15,8 @@ has() { command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || [ -x "/sbin/
 has_header() { printf '#include <%s>\n' "$1" | cc -E - >/dev/null 2>&1; }
 has_venv() { python3 -c 'import venv, ensurepip' >/dev/null 2>&1; }
 
+has_browser() { has chromium || has chromium-browser || has google-chrome; }
+
 need() { # need "what it is" "Debian packages" test...
     name=$1
     packages=$2
@@ -53,6 +55,8 @@ look() {
             need LAMMPS lammps has lmp
             need HPCC hpcc has hpcc
             need "Quantum ESPRESSO" quantum-espresso has pw.x
+            need "a browser" chromium has_browser
+            need "Node.js" "nodejs npm" has npm
             need "the tests of MUMPS" mumps-test test -x /usr/lib/mumps/dsimpletest
             ;;
         *)

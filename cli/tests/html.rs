@@ -3,13 +3,16 @@
 mod fixture;
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use assert_cmd::assert::OutputAssertExt;
-use fixture::{command, json, text};
-use lapscope_fixture::small::run as small_run;
+use fixture::{answer, command, json, text};
+use lapscope_fixture::small::{self, run as small_run};
+use lapscope_fixture::tables::{Call, Operation, Rank, Tally};
+use lapscope_fixture::{call_id, full};
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
+use rusqlite::Connection;
 
 fn page(directory: &Path, more: &[&str]) -> String {
     let arguments = [&["html", ".", "-o", "page.html"], more].concat();
@@ -114,4 +117,125 @@ fn where_there_is_no_screen_the_way_out_is_said() {
     let mut command = command(run.path(), &["html", ".", "-o", "page.html", "--open"]);
     let opened = command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").assert().success();
     opened.stderr(contains("no browser is opened").and(contains("scp ")));
+}
+
+/// Would run, load or forge something if it were more than text.
+const HOSTILE: &str = "</script><script>window.owned=1</script>\"'><img src=x onerror=window.owned=1>\u{202e}\x1b[2J<!--&lt;";
+
+/// A run in every text of which that is.
+fn hostile_run(directory: &Path) {
+    full::write(directory);
+    for rank in 0..2 {
+        let database = Connection::open(directory.join(format!("rank-{rank}.db"))).unwrap();
+        database.pragma_update(None, "ignore_check_constraints", true).unwrap();
+        for (table, column) in [
+            ("rank", "host"),
+            ("rank", "command"),
+            ("rank", "executable"),
+            ("rank", "mpi_library"),
+            ("rank", "job"),
+            ("module", "path"),
+            ("communicator", "name"),
+            ("call_name", "name"),
+            ("environment", "value"),
+            ("environment", "name"),
+            ("cvar", "value"),
+            ("mark", "name"),
+            ("injector", "problem"),
+            ("file", "name"),
+        ] {
+            let sql = format!("UPDATE {table} SET {column} = coalesce({column}, '') || ?1");
+            // not every format has each of them
+            let _ = database.execute(&sql, [HOSTILE]);
+        }
+    }
+}
+
+#[test]
+fn whatever_a_run_holds_is_text() {
+    let run = tempfile::tempdir().unwrap();
+    hostile_run(run.path());
+    let page = page(run.path(), &[]);
+    for markup in ["<img", "<script>window", "\u{202e}", "\x1b", "<!--"] {
+        assert!(!page.contains(markup), "{markup:?}");
+    }
+    assert_eq!(page.matches("</script>").count(), 2);
+    assert!(page.matches("window.owned=1").count() > 10, "the names are not in the page");
+    roxmltree::Document::parse(&markup(&page)).unwrap();
+}
+
+/// Sends whose receiver left no file.
+fn unmatched(directory: &Path) {
+    Rank { world_size: 2, summarized: 0, ..Rank::new(0) }.write(directory, |file| {
+        let operation_id = file.insert(Operation::send("MPI_Send", 4, (4_096, 1, 8)));
+        file.insert(Call {
+            operation_id,
+            begin_ns: 40_000,
+            duration_ns: Some(5_000),
+            ..Call::default()
+        });
+    });
+}
+
+fn one_rank(directory: &Path) {
+    Rank { world_size: 1, summarized: 0, ..Rank::new(0) }.write(directory, |_| ());
+}
+
+fn killed(directory: &Path) {
+    full::write(directory);
+}
+
+fn only_sums(directory: &Path) {
+    Rank { world_size: 1, ..Rank::new(0) }.write(directory, |file| {
+        let send =
+            Tally { call_id: call_id("MPI_Send"), call_path_id: Some(4), ..Tally::default() };
+        file.insert(Tally { reason: "summary", count: 30, inside_ns: 12_000, bytes: 4_096, ..send });
+    });
+}
+
+fn dead(directory: &Path) {
+    let rank =
+        Rank { world_size: 1, ended: "killed", end_ns: 1_000, summarized: 0, ..Rank::new(0) };
+    rank.write(directory, |_| ());
+}
+
+type Make = fn(&Path);
+
+/// Runs of which something is missing, and what their pages say of it.
+const LACKING: [(&str, Make, &[&str]); 5] = [
+    ("unmatched", unmatched, &["no data of 1 of 2 ranks", "Nothing tells from which size on"]),
+    ("one-rank", one_rank, &["One rank was recorded", "No MPI communication was recorded"]),
+    ("killed", killed, &["rank 1", "No source line is known"]),
+    ("only-sums", only_sums, &["Only sums were recorded", "no MPI call was recorded in detail"]),
+    ("dead", dead, &["nothing recorded behind MPI_Init", "No MPI communication was recorded"]),
+];
+
+#[test]
+fn what_is_missing_is_said_with_the_reason() {
+    for (name, make, sentences) in LACKING {
+        let run = tempfile::tempdir().unwrap();
+        make(run.path());
+        let page = page(run.path(), &[]);
+        for sentence in sentences {
+            assert!(page.contains(sentence), "{name}: no \"{sentence}\" in {}", markup(&page));
+        }
+    }
+}
+
+/// Where the tests in a browser want them: LAPSCOPE_TEST_PAGES.
+#[test]
+#[ignore = "makes pages for tests/browser.sh"]
+fn pages_for_the_browser() {
+    let directory = PathBuf::from(std::env::var_os("LAPSCOPE_TEST_PAGES").unwrap());
+    let runs = [("small", small::write as Make), ("hostile", hostile_run)];
+    let lacking = LACKING.iter().map(|(name, make, _)| (*name, *make));
+    for (name, make) in runs.into_iter().chain(lacking) {
+        let run = directory.join(name);
+        std::fs::create_dir_all(&run).unwrap();
+        make(&run);
+        page(&run, &[]);
+        let report = answer(&run, &["report", ".", "--top", "0", "--format", "json"]);
+        std::fs::rename(run.join("page.html"), directory.join(format!("{name}.html"))).unwrap();
+        std::fs::write(directory.join(format!("{name}.json")), report).unwrap();
+    }
 }

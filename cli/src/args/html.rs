@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ResourceArgs, WrapperArgs};
-use lapscope_data::model::Rank;
+use super::{ResourceArgs, StretchArgs, WrapperArgs};
+use lapscope_data::model::{Rank, RankList};
 
 /// Call sites that have a row of their own where nobody asks for more.
 pub const LISTED_SITES: usize = 200;
@@ -14,7 +14,7 @@ pub const LISTED_SITES: usize = 200;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The page is one file of a few hundred KB, whatever the run, with everything in it: copy it, mail it, open it where there is no
-network. It asks nobody for anything.
+network. It asks nobody for anything. --from, --to and --ranks choose what its timeline shows; all else is of the whole run.
 
 Examples:
   lapscope html --open                  of the newest run, and shows it
@@ -45,12 +45,19 @@ pub struct HtmlArgs {
     #[arg(long = "rank", value_name = "RANK")]
     pub ranks: Vec<Rank>,
 
+    /// Ranks of the timeline, as 0-15,64,2:0-3 [default: all of few; else the rank with most exposed time and its partners]
+    #[arg(long = "ranks", value_name = "LIST")]
+    pub shown_ranks: Option<RankList>,
+
     /// Leave lines of the program's source out
     #[arg(long)]
     pub no_sources: bool,
 
     #[command(flatten)]
     pub wrappers: WrapperArgs,
+
+    #[command(flatten)]
+    pub stretch: StretchArgs,
 
     #[command(flatten)]
     pub resources: ResourceArgs,

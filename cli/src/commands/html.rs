@@ -10,7 +10,8 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{bail, Context, Result};
 
-use crate::args::{HtmlArgs, LISTED_SITES};
+use crate::args::{HtmlArgs, StretchArgs, LISTED_SITES};
+use crate::export::warn;
 use crate::html::{self, Asked};
 use lapscope_analysis::pipeline::pictures::Shown;
 use lapscope_analysis::pipeline::OpenRun;
@@ -31,14 +32,14 @@ pub fn run(args: &HtmlArgs) -> Result<ExitCode> {
     open.find_wrappers(&args.wrappers.names)?;
     let path = args.output.clone().unwrap_or_else(|| default_path(&open.files.root));
     check(&path)?;
+    let StretchArgs { from, to, .. } = args.stretch;
     let asked = Asked {
         top: args.top,
         ranks: args.ranks.clone(),
         sources: !args.no_sources,
-        shown: Shown::default(),
+        shown: Shown { from, to, ranks: args.shown_ranks.clone() },
     };
-    let page = html::page(&mut html::collect(&mut open, &asked)?)?;
-    write(&path, &page)?;
+    make(&mut open, &path, &asked)?;
     if args.open {
         show(&path)?;
     }
@@ -56,7 +57,14 @@ pub fn write_of(run: &Path) -> Result<()> {
     check(&path)?;
     let asked =
         Asked { top: LISTED_SITES, ranks: Vec::new(), sources: true, shown: Shown::default() };
-    write(&path, &html::page(&mut html::collect(&mut open, &asked)?)?)
+    make(&mut open, &path, &asked)
+}
+
+/// What the page says of problems is said here, too.
+fn make(open: &mut OpenRun, path: &Path, asked: &Asked) -> Result<()> {
+    let mut contents = html::collect(open, asked)?;
+    warn(&contents.report.problems);
+    write(path, &html::page(&mut contents)?)
 }
 
 /// In the current directory, by the name of the run.

@@ -8,9 +8,14 @@
   const value = (cell) => cell[[3, 2, 4][shows.value]];
   const label = (bin) => (bin[2] === 1 ? bin[0] : bin[0] + "–" + bin[1]);
   const who = (bin) => (bin[2] === 1 ? "rank " + bin[0] : "ranks " + label(bin)) + " on " + bin[3] + (bin[4] > 1 ? " and " + (bin[4] - 1) + " more hosts" : "");
-  const most = () => Math.max(1, ...Data.matrix.map(value));
-  // sizes that differ a thousandfold are told apart, too
-  const depth = (cell, top) => (value(cell) > 0 ? 0.12 + 0.88 * Math.log(1 + value(cell)) / Math.log(1 + top) : 0);
+  // where values differ a hundredfold, equal steps of color are equal factors
+  const scale = () => {
+    const all = Data.matrix.map(value).filter((value) => value > 0), high = Math.max(1, ...all), low = Math.min(high, ...all);
+    const isLog = high / low > 100;
+    const share = (value) => (isLog ? Math.log(value / low) / Math.log(high / low) : value / high);
+    return { depth: (value) => (value > 0 ? 0.12 + 0.88 * share(value) : 0), at: (share) => Math.round(isLog ? low * (high / low) ** share : high * share) };
+  };
+  document.querySelector("#matrix-figure .picture").style.maxWidth = Math.max(260, Math.min(640, 82 + size * 70)) + "px";
   const plane = Plane("matrix", {
     range: { x0: 0, x1: size, y0: 0, y1: size },
     least: { x: Math.min(2, size), y: Math.min(2, size) },
@@ -18,14 +23,14 @@
     height: (width) => Math.round((width - 82) * (size < 4 ? 0.6 : 0.9)) + 28,
     find: (x, y) => ({ from: Math.min(size - 1, Math.floor(y)), to: Math.min(size - 1, Math.floor(x)) }),
     draw: (g, plane, inner) => {
-      const top = most(), mix = Page.mixer(["0", "2", "1"][shows.value]), { view } = plane;
+      const { depth } = scale(), mix = Page.mixer(["0", "2", "1"][shows.value]), { view } = plane;
       g.save();
       g.beginPath();
       g.rect(plane.px(view.x0), plane.py(view.y0), inner.w, inner.h);
       g.clip();
       for (const cell of Data.matrix) {
         const x = Math.round(plane.px(cell[1])), y = Math.round(plane.py(cell[0]));
-        g.fillStyle = mix(depth(cell, top));
+        g.fillStyle = mix(depth(value(cell)));
         g.fillRect(x, y, Math.round(plane.px(cell[1] + 1)) - x, Math.round(plane.py(cell[0] + 1)) - y);
       }
       g.strokeStyle = Page.color("dim");
@@ -59,10 +64,9 @@
   });
   if (!plane) return;
   plane.legend = () => {
-    const top = most(), mix = Page.mixer(["0", "2", "1"][shows.value]);
+    const { at, depth } = scale(), mix = Page.mixer(["0", "2", "1"][shows.value]);
     const show = [Units.bytes, Units.group, Units.time][shows.value];
-    const at = (part) => Math.round((1 + top) ** part - 1);
-    plane.key([["transparent", "none"], ...[0.25, 0.5, 0.75, 1].map((part) => [mix(0.12 + 0.88 * part), show(at(part))])]);
+    plane.key([["transparent", "none"], ...[0.25, 0.5, 0.75, 1].map((part) => [mix(depth(at(part))), show(at(part))])]);
   };
   shows.addEventListener("change", () => { plane.legend(); plane.redraw(); });
   plane.legend();

@@ -91,6 +91,7 @@ function Plane(id, spec) {
       g.strokeRect(x0 - 1, y0 - 1, Math.max(3, x1 - x0 + 2), y1 - y0 + 2);
     }
   };
+  plane.paint = paint;
   plane.redraw = () => { if (Page.printing) paint(); else if (!waiting) { waiting = true; requestAnimationFrame(paint); } };
 
   const clamp = (low, high) => {

@@ -211,7 +211,7 @@ impl Trace {
     }
 
     /// The communicator of a collective, the collective's number there, and how many there are.
-    pub(crate) fn meeting_of(&self, half: &Half<'_>) -> Option<(CommKey, u32, u32)> {
+    pub fn meeting_of(&self, half: &Half<'_>) -> Option<(CommKey, u32, u32)> {
         let group = self.collective(half).and_then(|_| self.members.group(half.partner))?;
         Some((group.key, half.partner - group.first, group.count))
     }

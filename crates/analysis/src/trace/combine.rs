@@ -77,6 +77,7 @@ impl<'a> Combiner<'a> {
         }
         trace.mark_names = self.mark_names.values;
         set_nodes_and_epochs(&mut trace.ranks);
+        trace.communicators.clone_from(&self.communicators.values);
         Common { lanes: self.lanes.values, communicators: self.communicators.values }
     }
 
@@ -135,9 +136,9 @@ impl<'a> Combiner<'a> {
             _ => Direction::None,
         };
         let is_matched = row.posted_peer != Some(PROC_NULL) && is_matched(direction, row.ended);
-        let key = self
-            .communicator(file, rank, row)
-            .and_then(|comm| LaneKey::of(comm, direction, place, peer, row.tag, mode, &name));
+        let comm = self.communicator(file, rank, row);
+        let key =
+            comm.and_then(|comm| LaneKey::of(comm, direction, place, peer, row.tag, mode, &name));
         let lane = key.filter(|_| is_matched).map(|key| self.lanes.intern(key) as u32);
         let is_message = matches!(direction, Direction::Send | Direction::Receive);
         Operation {
@@ -155,6 +156,7 @@ impl<'a> Combiner<'a> {
             lane: lane.unwrap_or(NONE),
             is_wildcard: row.posted_peer == Some(ANY_SOURCE),
             is_untraceable: is_message && is_matched && lane.is_none(),
+            comm: comm.unwrap_or(NONE),
             comm_size: communicator.map_or(0, |communicator| communicator.size),
             ended: row.ended,
             is_tested: row.is_tested,

@@ -226,6 +226,7 @@ impl MadeUp {
             lane: place as u32,
             is_wildcard: false,
             is_untraceable: false,
+            comm: NONE,
             comm_size: 0,
             ended: RequestEnd::Completed,
             is_tested: false,

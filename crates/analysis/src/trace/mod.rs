@@ -51,7 +51,7 @@ pub use paired::Paired;
 pub use past::Past;
 pub use presence::Presence;
 pub use read::{Rows, WithSinks};
-pub use roster::Roster;
+pub use roster::{CommKey, Roster};
 pub use starvation::{Starvation, Starved};
 pub use threads::Threads;
 
@@ -83,6 +83,8 @@ pub struct Trace {
     /// [`Operation::blocking_call`] indexes into this.
     pub blocking_calls: Vec<CallName>,
     pub roster: Arc<Roster>,
+    /// Those that operations name; of a part of a run those of that part.
+    pub communicators: Vec<CommKey>,
     /// Of the ranks that an analysis looks at, those of a part of the run; `None`: all.
     focus: Option<Vec<bool>>,
     pub collectives: Vec<Collective>,

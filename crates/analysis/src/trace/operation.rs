@@ -41,6 +41,8 @@ pub struct Operation {
     pub is_wildcard: bool,
     /// A message whose peer or tag is not known.
     pub is_untraceable: bool,
+    /// Index into [`super::Trace::communicators`]; [`super::NONE`] where it has none.
+    pub comm: u32,
     /// Processes in the communicator of a collective, its remote group included.
     pub comm_size: u32,
     pub ended: RequestEnd,

@@ -270,6 +270,7 @@ fn of_message(message: &Message, direction: Direction, is_request: bool) -> Oper
         lane: NONE,
         is_wildcard: message.is_wildcard,
         is_untraceable: false,
+        comm: NONE,
         comm_size: 0,
         ended: RequestEnd::Completed,
         is_tested: false,

@@ -1,0 +1,316 @@
+//! What happened on one rank, in order of time.
+
+use std::cmp::Reverse;
+
+use lapscope_analysis::trace::{Endpoint, Operation, RankTrace, RequestEnd, Trace, NONE};
+
+use crate::lanes::Lanes;
+use crate::shown::Shown;
+
+/// An MPI call: one that posted requests, completed some, blocked, or did something else.
+#[derive(Debug, Clone, Copy)]
+pub struct Visit {
+    /// On the run's clock, nanoseconds.
+    pub begin: i64,
+    /// When the recording ended, of one that had not returned.
+    pub end: i64,
+    /// As [`lapscope_analysis::trace::Threads`] numbers them.
+    pub thread: u16,
+    /// Index into [`RankTrace::operations`].
+    pub operation: u32,
+    /// Requests that it completed.
+    pub completed: u32,
+    pub returned: bool,
+}
+
+/// A request, from the begin of its post to the end of the call that ended it.
+#[derive(Debug, Clone, Copy)]
+pub struct Lifetime {
+    /// Index into [`RankTrace::endpoints`].
+    pub endpoint: u32,
+    pub begin: i64,
+    /// When the recording ended, of one that nothing ended.
+    pub end: i64,
+    /// In which line it is drawn: requests of one line follow one another.
+    pub lane: u32,
+    /// Nothing ended it.
+    pub is_pending: bool,
+}
+
+/// What begins or ends; numbers are places in the lists of [`RankEvents`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    Enter(u32),
+    Leave(u32),
+    Posted(u32),
+    Ended(u32),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// On the run's clock, nanoseconds.
+    pub at: i64,
+    pub what: What,
+}
+
+/// A rank's part of the timeline.
+#[derive(Debug)]
+pub struct RankEvents<'a> {
+    pub trace: &'a Trace,
+    pub shown: &'a Shown,
+    pub place: usize,
+    /// By begin.
+    pub visits: Vec<Visit>,
+    /// By begin.
+    pub lifetimes: Vec<Lifetime>,
+    /// In order of time. Of one thread, and of the requests of one lane, what began last ends first.
+    pub events: Vec<Event>,
+    /// How many lines its requests take.
+    pub lanes: u32,
+    began: Lists,
+    ended: Lists,
+}
+
+/// Of every visit some endpoints.
+#[derive(Debug, Default)]
+struct Lists {
+    first: Vec<u32>,
+    endpoints: Vec<u32>,
+}
+
+impl Lists {
+    /// Of pairs of a visit and an endpoint.
+    fn of(visits: usize, mut pairs: Vec<(u32, u32)>) -> Lists {
+        pairs.sort_unstable();
+        let mut first = vec![0; visits + 1];
+        for (visit, _) in &pairs {
+            first[*visit as usize + 1] += 1;
+        }
+        for visit in 0..visits {
+            first[visit + 1] += first[visit];
+        }
+        Lists { first, endpoints: pairs.into_iter().map(|(_, endpoint)| endpoint).collect() }
+    }
+
+    fn get(&self, visit: u32) -> &[u32] {
+        let visit = visit as usize;
+        &self.endpoints[self.first[visit] as usize..self.first[visit + 1] as usize]
+    }
+}
+
+impl<'a> RankEvents<'a> {
+    /// What is shown of the rank at `place`, whose rows `trace` has.
+    pub fn of(trace: &'a Trace, shown: &'a Shown, place: usize) -> RankEvents<'a> {
+        let rank = &trace.ranks[place];
+        let mut found = Found::default();
+        found.add_calls(rank, shown, place);
+        found.add_posts(rank, shown, place);
+        let Ordered { mut visits, began, ended } = found.in_order();
+        let mut events = Vec::with_capacity(2 * visits.len() + 2 * rank.endpoints.len());
+        for thread in 0..rank.threads.count() as u16 {
+            nest(&mut visits, thread, &mut events);
+        }
+        let mut lifetimes = lifetimes(rank, shown, place);
+        let lanes = live(&mut lifetimes, &mut events);
+        events.sort_by_key(|event| event.at); // stretches in order are found and merged, and stay in theirs
+        RankEvents { trace, shown, place, visits, lifetimes, events, lanes, began, ended }
+    }
+
+    pub fn rank(&self) -> &'a RankTrace {
+        &self.trace.ranks[self.place]
+    }
+
+    pub fn operation(&self, index: u32) -> &'a Operation {
+        &self.rank().operations[index as usize]
+    }
+
+    /// Of an endpoint.
+    pub fn operation_of(&self, endpoint: u32) -> &'a Operation {
+        self.operation(self.rank().endpoints[endpoint as usize].operation)
+    }
+
+    /// What a visit posted, or what it is where it blocks: endpoints.
+    pub fn began(&self, visit: u32) -> &[u32] {
+        self.began.get(visit)
+    }
+
+    /// Requests that a visit ended: endpoints.
+    pub fn ended(&self, visit: u32) -> &[u32] {
+        self.ended.get(visit)
+    }
+}
+
+/// Visits with the pairs of them and their endpoints, in the order in which rows have them.
+#[derive(Default)]
+struct Found {
+    visits: Vec<Visit>,
+    began: Vec<(u32, u32)>,
+    ended: Vec<(u32, u32)>,
+}
+
+/// Visits by begin.
+struct Ordered {
+    visits: Vec<Visit>,
+    began: Lists,
+    ended: Lists,
+}
+
+impl Found {
+    fn add_calls(&mut self, rank: &RankTrace, shown: &Shown, place: usize) {
+        self.visits.reserve(rank.calls.len() + rank.other_calls.len());
+        let mut numbers = vec![NONE; rank.calls.len()];
+        for ((index, call), number) in (0..).zip(&rank.calls).zip(&mut numbers) {
+            let end =
+                if call.returned { call.begin + call.duration } else { rank.end.max(call.begin) };
+            if shown.touches(place, call.begin, end) {
+                *number = self.visits.len() as u32;
+                self.visits.push(Visit {
+                    begin: call.begin,
+                    end,
+                    thread: rank.threads.of_call(index),
+                    operation: call.operation,
+                    completed: call.completed,
+                    returned: call.returned,
+                });
+            }
+        }
+        for call in &rank.other_calls {
+            let end = call.begin + call.duration;
+            if shown.touches(place, call.begin, end) {
+                let (thread, operation) = (call.thread, call.operation);
+                let begin = call.begin;
+                self.visits.push(Visit {
+                    begin,
+                    end,
+                    thread,
+                    operation,
+                    completed: 0,
+                    returned: true,
+                });
+            }
+        }
+        for (index, endpoint) in (0..).zip(&rank.endpoints) {
+            let Some(&number) = numbers.get(endpoint.call as usize).filter(|&&it| it != NONE)
+            else {
+                continue;
+            };
+            match rank.operations[endpoint.operation as usize].is_request {
+                true => self.ended.push((number, index)),
+                false => self.began.push((number, index)),
+            }
+        }
+    }
+
+    /// One call posts all requests of an MPI_Startall, and both halves of an MPI_Isendrecv.
+    fn add_posts(&mut self, rank: &RankTrace, shown: &Shown, place: usize) {
+        let posted = |&(_, endpoint): &(u32, &Endpoint)| {
+            let end = endpoint.begin + endpoint.post.or_zero();
+            let is_request = rank.operations[endpoint.operation as usize].is_request;
+            is_request && shown.touches(place, endpoint.begin, end)
+        };
+        let all = (0..).zip(&rank.endpoints).filter(posted);
+        let key = |(index, endpoint): (u32, &Endpoint)| {
+            (endpoint.begin, rank.threads.of_endpoint(index), index)
+        };
+        let mut posts: Vec<(i64, u16, u32)> = all.map(key).collect();
+        posts.sort_unstable();
+        let mut last = None;
+        for (begin, thread, index) in posts {
+            let endpoint = &rank.endpoints[index as usize];
+            if last != Some((begin, thread)) {
+                last = Some((begin, thread));
+                let end = begin + endpoint.post.or_zero();
+                let operation = endpoint.operation;
+                self.visits.push(Visit {
+                    begin,
+                    end,
+                    thread,
+                    operation,
+                    completed: 0,
+                    returned: true,
+                });
+            }
+            self.began.push((self.visits.len() as u32 - 1, index));
+        }
+    }
+
+    /// By begin; of those that begin at once the one around the others comes first.
+    fn in_order(self) -> Ordered {
+        let mut order: Vec<u32> = (0..self.visits.len() as u32).collect();
+        order.sort_by_key(|&index| {
+            let visit = &self.visits[index as usize];
+            (visit.begin, visit.end > visit.begin, Reverse(visit.end))
+        });
+        let mut numbers = vec![0; order.len()];
+        for (number, &index) in (0..).zip(&order) {
+            numbers[index as usize] = number;
+        }
+        let renumber = |pairs: Vec<(u32, u32)>| {
+            let new = |(visit, endpoint): (u32, u32)| (numbers[visit as usize], endpoint);
+            Lists::of(order.len(), pairs.into_iter().map(new).collect())
+        };
+        let (began, ended) = (renumber(self.began), renumber(self.ended));
+        let visits = order.iter().map(|&index| self.visits[index as usize]).collect();
+        Ordered { visits, began, ended }
+    }
+}
+
+/// Adds when the calls of a thread begin and end. One that would end behind the call that it is in, as clocks may have it, ends
+/// with that.
+fn nest(visits: &mut [Visit], thread: u16, events: &mut Vec<Event>) {
+    let mut open: Vec<(i64, u32)> = Vec::new();
+    for (index, visit) in (0..).zip(visits.iter_mut()) {
+        if visit.thread != thread {
+            continue;
+        }
+        while let Some(&(end, inner)) = open.last().filter(|(end, _)| *end <= visit.begin) {
+            events.push(Event { at: end, what: What::Leave(inner) });
+            open.pop();
+        }
+        if let Some(&(end, _)) = open.last() {
+            visit.end = visit.end.min(end);
+        }
+        events.push(Event { at: visit.begin, what: What::Enter(index) });
+        open.push((visit.end, index));
+    }
+    for (end, inner) in open.into_iter().rev() {
+        events.push(Event { at: end, what: What::Leave(inner) });
+    }
+}
+
+fn lifetimes(rank: &RankTrace, shown: &Shown, place: usize) -> Vec<Lifetime> {
+    let mut lifetimes = Vec::new();
+    for (index, endpoint) in (0..).zip(&rank.endpoints) {
+        let operation = &rank.operations[endpoint.operation as usize];
+        if !operation.is_request || operation.is_second_half {
+            continue;
+        }
+        let post_end = endpoint.begin + endpoint.post.or_zero();
+        let call = rank.calls.get(endpoint.call as usize);
+        let end = call.filter(|call| call.returned).map(|call| call.begin + call.duration);
+        let end = end.unwrap_or(rank.end).max(post_end);
+        if shown.touches(place, endpoint.begin, end) {
+            let is_pending = call.is_none() || operation.ended == RequestEnd::Pending;
+            let begin = endpoint.begin;
+            lifetimes.push(Lifetime { endpoint: index, begin, end, lane: 0, is_pending });
+        }
+    }
+    lifetimes.sort_by_key(|lifetime| lifetime.begin);
+    lifetimes
+}
+
+/// Adds when requests begin and end, and finds their lanes; how many these are.
+fn live(lifetimes: &mut [Lifetime], events: &mut Vec<Event>) -> u32 {
+    let mut lanes = Lanes::default();
+    for (index, lifetime) in (0..).zip(lifetimes.iter_mut()) {
+        while let Some((at, ended)) = lanes.ended(lifetime.begin) {
+            events.push(Event { at, what: What::Ended(ended) });
+        }
+        lifetime.lane = lanes.begin(index, lifetime.end);
+        events.push(Event { at: lifetime.begin, what: What::Posted(index) });
+    }
+    while let Some((at, ended)) = lanes.ended(i64::MAX) {
+        events.push(Event { at, what: What::Ended(ended) });
+    }
+    lanes.count()
+}

@@ -8,6 +8,7 @@ mod measure;
 mod parts;
 mod reach;
 mod stretch;
+mod timelines;
 mod tune;
 mod units;
 mod whatif;
@@ -33,6 +34,7 @@ pub use measure::{CalibrateArgs, DiffArgs, OverlapArgs, ThresholdsArgs};
 pub use parts::{PartArgs, ResourceArgs};
 pub use reach::ReachArgs;
 pub use stretch::StretchArgs;
+pub use timelines::TimelineArgs;
 pub use tune::TuneArgs;
 pub use whatif::WhatIfArgs;
 

@@ -4,12 +4,15 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::timelines::{ExportChromeArgs, ExportOtf2Args, ExportPerfettoArgs};
 use super::{ResourceArgs, WrapperArgs};
 
 /// Hand a run, or what was calibrated, to another program.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  lapscope export perfetto                                a timeline for ui.perfetto.dev
+  lapscope export otf2 -o a.otf2 runs/a                   one for Vampir, Scalasca, Pipit
   lapscope export loggps --for loggopsim                  flags for LogGOPSim
   lapscope export goal runs/a -o run.goal                 the run as a schedule for it
   lapscope export parquet tables runs/a                   the run as tables for DuckDB, Polars, Spark, pandas
@@ -21,9 +24,12 @@ pub struct ExportArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum ExportWhat {
+    Chrome(ExportChromeArgs),
     Goal(ExportGoalArgs),
     Loggps(ExportLoggpsArgs),
+    Otf2(ExportOtf2Args),
     Parquet(ExportParquetArgs),
+    Perfetto(ExportPerfettoArgs),
 }
 
 /// The run as a GOAL schedule, the text that LogGOPSim's txt2bin reads.

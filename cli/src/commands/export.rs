@@ -2,13 +2,14 @@
 
 mod interrupt;
 mod parquet;
+mod timelines;
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, Context, Error, Result};
 
 use crate::args::{
     Between, ExportArgs, ExportGoalArgs, ExportLoggpsArgs, ExportWhat, Simulator, TimeUnit,
@@ -34,6 +35,9 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode> {
         ExportWhat::Goal(args) => export_goal(args)?,
         ExportWhat::Loggps(args) => export_loggps(args)?,
         ExportWhat::Parquet(args) => return parquet::run(args),
+        ExportWhat::Chrome(args) => return timelines::chrome(&args.timeline),
+        ExportWhat::Otf2(args) => return timelines::otf2(&args.timeline),
+        ExportWhat::Perfetto(args) => return timelines::perfetto(&args.timeline),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -169,4 +173,19 @@ fn one(all: &[LogGps], between: Option<Between>) -> Result<&LogGps> {
         (None, Some(locality)) => bail!("the calibration has nothing between {}", ends(locality)),
         (None, None) => bail!("the calibration has no LogGPS parameters"),
     }
+}
+
+/// What to do when the disk is full. What was written is gone again by then.
+fn with_cure(error: Error, wanted: &Path) -> Error {
+    const FULL: [i32; 3] = [libc::ENOSPC, libc::EDQUOT, libc::EFBIG];
+    let code = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error)
+    };
+    if !error.chain().filter_map(code).any(|code| FULL.contains(&code)) {
+        return error;
+    }
+    error.context(format!(
+        "{} was not made: make room, or name a place on another disk",
+        wanted.display()
+    ))
 }

@@ -134,6 +134,8 @@ impl<W: Write> Writer for Chrome<W> {
                     pending -= 1;
                     self.lifetime(rank, lifetime, &at, ("e", pending));
                 }
+                What::RegionBegins(region) => self.region(rank, region, &at, "b"),
+                What::RegionEnds(region) => self.region(rank, region, &at, "e"),
             }
             if self.text.len() > PIECE {
                 self.spill()?;
@@ -228,6 +230,21 @@ impl<W: Write> Chrome<W> {
                 text,
                 format_args!(
                     r#""ph":{phase},"cat":"message","name":"message","id":"{id:#x}",{head},"ts":{at}"#
+                ),
+            );
+        });
+    }
+
+    /// The begin or end of what the program marked.
+    fn region(&mut self, rank: &RankEvents<'_>, index: u32, at: &Micros, phase: &str) {
+        let name = json!(rank.regions[index as usize].name);
+        let head = self.heads[rank.place].clone();
+        let id = ((rank.place as u64 + 1) << 32) | u64::from(index);
+        self.event(|text| {
+            put(
+                text,
+                format_args!(
+                    r#""ph":"{phase}","cat":"region","name":{name},"id":"{id:#x}",{head},"ts":{at}"#
                 ),
             );
         });

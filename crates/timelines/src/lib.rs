@@ -12,11 +12,13 @@ pub mod otf2;
 pub mod perfetto;
 mod proto;
 mod rank;
+mod regions;
 mod shown;
 pub mod unfinished;
 mod write;
 
 pub use definitions::Definitions;
 pub use rank::{Event, Lifetime, RankEvents, Visit, What};
+pub use regions::Region;
 pub use shown::Shown;
 pub use write::{write, Told, Writer, Written};

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use lapscope_analysis::trace::{Endpoint, Operation, RankTrace, RequestEnd, Trace, NONE};
 
 use crate::lanes::Lanes;
+use crate::regions::{regions, Region};
 use crate::shown::Shown;
 
 /// An MPI call: one that posted requests, completed some, blocked, or did something else.
@@ -44,6 +45,8 @@ pub enum What {
     Leave(u32),
     Posted(u32),
     Ended(u32),
+    RegionBegins(u32),
+    RegionEnds(u32),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +66,8 @@ pub struct RankEvents<'a> {
     pub visits: Vec<Visit>,
     /// By begin.
     pub lifetimes: Vec<Lifetime>,
+    /// What the program marked.
+    pub regions: Vec<Region>,
     /// In order of time. Of one thread, and of the requests of one lane, what began last ends first.
     pub events: Vec<Event>,
     /// How many lines its requests take.
@@ -107,13 +112,14 @@ impl<'a> RankEvents<'a> {
         found.add_posts(rank, shown, place);
         let Ordered { mut visits, began, ended } = found.in_order();
         let mut events = Vec::with_capacity(2 * visits.len() + 2 * rank.endpoints.len());
+        let regions = regions(trace, shown, place, &mut events);
         for thread in 0..rank.threads.count() as u16 {
             nest(&mut visits, thread, &mut events);
         }
         let mut lifetimes = lifetimes(rank, shown, place);
         let lanes = live(&mut lifetimes, &mut events);
         events.sort_by_key(|event| event.at); // stretches in order are found and merged, and stay in theirs
-        RankEvents { trace, shown, place, visits, lifetimes, events, lanes, began, ended }
+        RankEvents { trace, shown, place, visits, lifetimes, regions, events, lanes, began, ended }
     }
 
     pub fn rank(&self) -> &'a RankTrace {

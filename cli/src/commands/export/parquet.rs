@@ -2,9 +2,10 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Error, Result};
+use anyhow::Result;
 
 use super::interrupt::Interrupts;
+use super::with_cure;
 use crate::args::ExportParquetArgs;
 use crate::export::warn;
 use lapscope_analysis::pipeline::overlap::prepare;
@@ -40,24 +41,11 @@ pub fn run(args: &ExportParquetArgs) -> Result<ExitCode> {
         say!("interrupted: {} was not made", args.directory.display());
         return Ok(ExitCode::from(128 + signal));
     }
-    written.and_then(|()| unfinished.publish()).map_err(|error| with_cure(error, args))?;
+    written
+        .and_then(|()| unfinished.publish())
+        .map_err(|error| with_cure(error, &args.directory))?;
     let mut problems = open.problems(&[]);
     problems.extend(module_problems(open.symbols.troubles()));
     warn(&problems);
     Ok(ExitCode::SUCCESS)
-}
-
-/// What to do when the disk is full. What was written is gone again by then.
-fn with_cure(error: Error, args: &ExportParquetArgs) -> Error {
-    const FULL: [i32; 3] = [libc::ENOSPC, libc::EDQUOT, libc::EFBIG];
-    let code = |cause: &(dyn std::error::Error + 'static)| {
-        cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error)
-    };
-    if !error.chain().filter_map(code).any(|code| FULL.contains(&code)) {
-        return error;
-    }
-    error.context(format!(
-        "{} was not made: make room, or name a directory on another disk",
-        args.directory.display()
-    ))
 }

@@ -10,6 +10,7 @@ use super::library::{c_text, Handle, Library};
 use super::mpi::role;
 use super::{Otf2, SITE};
 use crate::definitions::Definitions;
+use crate::regions::Region;
 use crate::shown::Shown;
 
 /// A thread of a rank.
@@ -26,6 +27,8 @@ pub(super) struct Regions {
     of_sites: Vec<(u32, Option<u32>)>,
     /// Sites whose calls they are.
     calls: Vec<usize>,
+    /// Names of those that programs marked, which stand behind calls.
+    marked: Strings,
     strings: Strings,
 }
 
@@ -61,6 +64,14 @@ impl Regions {
             regions.of_sites.push((number, place));
         }
         regions
+    }
+
+    /// Numbers of what a program marked: regions have one, steps, which may overlap with them, none.
+    pub fn marked(&mut self, regions: &[Region]) -> Vec<Option<u32>> {
+        let first = self.calls.len() as u32;
+        let mut number = |region: &Region| first + self.marked.number(&region.name);
+        let of = |region: &Region| (!region.is_step).then(|| number(region));
+        regions.iter().map(of).collect()
     }
 
     pub fn of_site(&self, site: SiteId) -> (u32, Option<u32>) {
@@ -116,6 +127,9 @@ impl Communicators {
 
 const NONE: u32 = u32::MAX;
 const MPI: u8 = 4;
+const USER: u8 = 1;
+/// Role of what a program marked.
+const CODE: u8 = 4;
 const CLASS_PROCESS: u8 = 0;
 const TYPE_STRING: u8 = 11;
 const DOMAIN_MACHINE: u8 = 0;
@@ -163,12 +177,12 @@ impl Otf2 {
         let Otf2 { library, archive, regions, communicators, locations, .. } = self;
         // SAFETY: the archive is open.
         let writer = unsafe { (library.global_writer)(*archive) };
-        let Regions { calls, strings, .. } = regions;
+        let Regions { calls, strings, marked, .. } = regions;
         let mut global = Global { library, writer, strings, written: 0 };
         global.write_strings()?;
         global.general(run)?;
         global.nodes(run)?;
-        global.regions(run, calls)?;
+        global.regions(run, calls, &marked.texts)?;
         global.locations(run, locations)?;
         global.communicators(run, communicators, locations)?;
         // SAFETY: the writer is not used behind this.
@@ -210,7 +224,7 @@ impl Global<'_> {
         Ok(())
     }
 
-    fn regions(&mut self, run: &Definitions, calls: &[usize]) -> Result<()> {
+    fn regions(&mut self, run: &Definitions, calls: &[usize], marked: &[String]) -> Result<()> {
         for (number, &site) in (0..).zip(calls) {
             let call = &run.sites[site].call;
             let name = self.text(&call.name)?;
@@ -226,6 +240,25 @@ impl Global<'_> {
                     about,
                     role,
                     MPI,
+                    0,
+                    NONE,
+                    0,
+                    0,
+                )
+            })?;
+        }
+        for (number, name) in (calls.len() as u32..).zip(marked) {
+            let name = self.text(name)?;
+            // SAFETY: see above.
+            self.check(unsafe {
+                (self.library.region)(
+                    self.writer,
+                    number,
+                    name,
+                    name,
+                    name,
+                    CODE,
+                    USER,
                     0,
                     NONE,
                     0,

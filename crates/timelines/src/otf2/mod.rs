@@ -115,7 +115,8 @@ impl Writer for Otf2 {
             }
             writers.push(writer);
         }
-        let out = Out { otf2: self, run, rank, writers: &writers };
+        let marked = self.regions.marked(&rank.regions);
+        let out = Out { otf2: self, run, rank, writers: &writers, marked };
         for event in &rank.events {
             out.event(run.moment(event.at), event.what)?;
         }
@@ -166,7 +167,11 @@ struct Out<'a> {
     rank: &'a RankEvents<'a>,
     /// By thread.
     writers: &'a [Handle],
+    /// Of what the program marked, the regions; `None` of what has none.
+    marked: Vec<Option<u32>>,
 }
+
+type EnterOrLeave = unsafe extern "C" fn(Handle, Handle, u64, u32) -> i32;
 
 /// As functions of the library take it: the writer, no attributes, the time.
 type Head = (Handle, Handle, u64);
@@ -177,7 +182,18 @@ impl Out<'_> {
             What::Enter(visit) => self.enter(at, visit),
             What::Leave(visit) => self.leave(at, visit),
             What::Posted(_) | What::Ended(_) => Ok(()), // calls tell that
+            What::RegionBegins(region) => self.marked(at, region, self.otf2.library.enter),
+            What::RegionEnds(region) => self.marked(at, region, self.otf2.library.leave),
         }
+    }
+
+    /// With several threads it is not known which of them is in the region: of these nothing is told.
+    fn marked(&self, at: u64, region: u32, write: EnterOrLeave) -> Result<()> {
+        let (Some(number), [writer]) = (self.marked[region as usize], self.writers) else {
+            return Ok(());
+        };
+        // SAFETY: the writer is open.
+        self.otf2.check(unsafe { write(*writer, std::ptr::null_mut(), at, number) })
     }
 
     fn head(&self, visit: u32, at: u64) -> Head {

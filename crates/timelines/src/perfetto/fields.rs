@@ -56,6 +56,7 @@ pub mod event {
     pub const ANNOTATION: u32 = 4;
     pub const TYPE: u32 = 9;
     pub const NAME_IID: u32 = 10;
+    pub const NAME: u32 = 23;
     pub const TRACK: u32 = 11;
     pub const COUNTER_VALUES: u32 = 12;
     pub const COUNTER_TRACKS: u32 = 31;

@@ -22,7 +22,7 @@ use crate::write::Writer;
 use lapscope_analysis::trace::Direction;
 
 /// Measured on applications' runs, see docs/timelines.md.
-pub const COST: Cost = Cost { call: 45, request: 80 };
+pub const COST: Cost = Cost { call: 52, request: 60 };
 
 /// Bytes that are kept before they are written.
 const PIECE: usize = 1 << 18;
@@ -227,6 +227,11 @@ impl Sequence<'_> {
         for thread in 0..rank.rank().threads.count() as u16 {
             describe(bytes, number, |track| tracks::thread(track, run, place, thread));
         }
+        for of_steps in [true, false] {
+            if rank.regions.iter().any(|region| region.is_step == of_steps) {
+                describe(bytes, number, |track| tracks::regions(track, place, of_steps));
+            }
+        }
         if rank.lanes == 0 {
             return;
         }
@@ -245,6 +250,8 @@ impl Sequence<'_> {
             What::Leave(visit) => self.leave(at, visit),
             What::Posted(lifetime) => self.lifetime(at, lifetime, true),
             What::Ended(lifetime) => self.lifetime(at, lifetime, false),
+            What::RegionBegins(region) => self.region(at, region, true),
+            What::RegionEnds(region) => self.region(at, region, false),
         }
     }
 
@@ -313,6 +320,18 @@ impl Sequence<'_> {
             if is_begin {
                 event.uint(event::NAME_IID, u64::from(name) + 1);
                 annotate_lifetime(event, run, rank, &lifetime);
+            }
+        });
+    }
+
+    fn region(&mut self, at: u64, index: u32, is_begin: bool) {
+        let region = &self.rank.regions[index as usize];
+        let track = self.tracks.regions(region.is_step);
+        self.packet(at, New::default(), |event| {
+            event.uint(event::TYPE, if is_begin { event::BEGIN } else { event::END });
+            event.uint(event::TRACK, track);
+            if is_begin {
+                event.text(event::NAME, &region.name);
             }
         });
     }

@@ -30,7 +30,7 @@ impl Tracks {
 
     /// Threads beyond the numbers that there are for them share the last one.
     pub fn thread(self, thread: u16) -> u64 {
-        self.first() + u64::from(thread).min(FIRST_LANE - 3)
+        self.first() + u64::from(thread).min(FIRST_LANE - 5)
     }
 
     pub fn pending(self) -> u64 {
@@ -39,6 +39,11 @@ impl Tracks {
 
     pub fn bytes(self) -> u64 {
         self.first() + FIRST_LANE - 1
+    }
+
+    /// Of regions, or of steps, that the program marked.
+    pub fn regions(self, of_steps: bool) -> u64 {
+        self.first() + FIRST_LANE - 3 - u64::from(of_steps)
     }
 
     pub fn lane(self, lane: u32) -> u64 {
@@ -87,6 +92,13 @@ pub(super) fn lane(out: &mut Bytes, place: usize, lane: u32) {
     out.text(track::NAME, "requests");
 }
 
+pub(super) fn regions(out: &mut Bytes, place: usize, of_steps: bool) {
+    let tracks = Tracks::of(place);
+    out.uint(track::UUID, tracks.regions(of_steps));
+    out.uint(track::PARENT, tracks.thread(0));
+    out.text(track::NAME, if of_steps { "steps" } else { "regions" });
+}
+
 pub(super) fn counters(place: usize) -> [(u64, &'static str, u64); 2] {
     let tracks = Tracks::of(place);
     [
@@ -112,7 +124,8 @@ mod tests {
         for place in [0, 1, 9_999] {
             let tracks = Tracks::of(place);
             all.extend([tracks.pending(), tracks.bytes()]);
-            all.extend([0, 1, 4_093].map(|thread| tracks.thread(thread)));
+            all.extend([true, false].map(|of_steps| tracks.regions(of_steps)));
+            all.extend([0, 1, 4_091].map(|thread| tracks.thread(thread)));
             all.extend([0, 1, 61_439, 61_440, 4_000_000].map(|lane| tracks.lane(lane)));
         }
         let count = all.len();

@@ -50,6 +50,7 @@ look() {
             need "an emulator of aarch64" qemu-user has qemu-aarch64
             need PAPI libpapi-dev has_header papi.h
             need sqlite3 sqlite3 has sqlite3
+            need OTF2 "libopen-trace-format2-10 otf2-tools" has otf2-print
             need tc iproute2 has tc
             need "Python environments" python3-venv has_venv
             need LAMMPS lammps has lmp

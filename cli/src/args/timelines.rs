@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lapscope_data::model::RankList;
 
-use super::{ResourceArgs, WrapperArgs};
+use super::{ResourceArgs, StretchArgs, WrapperArgs};
 
 /// What of which run, and where to.
 #[derive(Debug, Args)]
@@ -20,6 +20,9 @@ pub struct TimelineArgs {
     /// Only these ranks, as 0-15,64,2:0-3 [default: all]
     #[arg(long, value_name = "LIST")]
     pub ranks: Option<RankList>,
+
+    #[command(flatten)]
+    pub stretch: StretchArgs,
 
     #[command(flatten)]
     pub wrappers: WrapperArgs,
@@ -38,7 +41,8 @@ queries for Perfetto's SQL.
 Examples:
   lapscope export perfetto                                the newest run in this directory
   lapscope export perfetto runs/a -o a.perfetto-trace
-  lapscope export perfetto --ranks 0-15 runs/a            some ranks of a large run")]
+  lapscope export perfetto --from 4.7 --to 4.8 runs/a     what touches a tenth of a second
+  lapscope export perfetto --step 12 --ranks 0-15 runs/a  a step of some ranks of a large run")]
 pub struct ExportPerfettoArgs {
     #[command(flatten)]
     pub timeline: TimelineArgs,

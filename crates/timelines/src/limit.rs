@@ -106,3 +106,30 @@ impl<W: Write> Counted<W> {
         self.out.flush()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COST: Cost = Cost { call: 50, request: 60 };
+
+    #[test]
+    fn what_nobody_can_open_is_refused_with_the_way_out() {
+        COST.check_rows(20_000_000).unwrap();
+        let said = COST.check_rows(30_000_000).unwrap_err().to_string();
+        assert!(said.contains("1.40 GiB") && said.contains("1.00 GiB at most"), "{said}");
+        assert!(
+            ["--step", "--from", "--to", "--ranks"].iter().all(|it| said.contains(it)),
+            "{said}"
+        );
+        assert_eq!(COST.of_rows(10), 10 * (50 + 30));
+    }
+
+    #[test]
+    fn what_estimates_missed_is_stopped() {
+        let mut out = Counted::new(std::io::sink());
+        out.put(&[0; 10]).unwrap();
+        out.bytes = LARGEST;
+        assert!(out.put(&[0]).is_err());
+    }
+}

@@ -320,3 +320,99 @@ fn live(lifetimes: &mut [Lifetime], events: &mut Vec<Event>) -> u32 {
     }
     lanes.count()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lapscope_analysis::trace::script::{Act, Message, Script};
+    use lapscope_data::model::{Needs, RankList};
+
+    /// As `Enter` and `Leave` of visits that are named by when they began.
+    fn told(events: &RankEvents<'_>) -> Vec<String> {
+        let began = |visit: u32| events.visits[visit as usize].begin;
+        let words = |event: &Event| match event.what {
+            What::Enter(visit) => Some(format!("{} ({}", event.at, began(visit))),
+            What::Leave(visit) => Some(format!("{} {})", event.at, began(visit))),
+            _ => None,
+        };
+        events.events.iter().filter_map(words).collect()
+    }
+
+    fn script() -> Script {
+        let mut script = Script::new(2);
+        for (rank, peer) in [(0, 1), (1, 0)] {
+            let sent = Message::new(peer, 7, 1_000);
+            script.act(rank, Act::Isend(sent)).act(rank, Act::Irecv(sent));
+            script.act(rank, Act::Compute(500)).act(rank, Act::Wait(vec![0, 1]));
+            script.act(rank, Act::Collective(Needs::All, 0)).act(rank, Act::Other(50));
+        }
+        script
+    }
+
+    #[test]
+    fn calls_and_requests_come_in_order_of_time() {
+        let trace = script().trace();
+        let shown = Shown::new(&trace, &RankList::All, None);
+        let rank = RankEvents::of(&trace, &shown, 0);
+        // posts of 100 ns, 500 ns of computation, 200 ns for two requests, a collective, something else
+        let expected = [
+            "0 (0",
+            "100 0)",
+            "100 (100",
+            "200 100)",
+            "700 (700",
+            "900 700)",
+            "900 (900",
+            "1000 900)",
+            "1000 (1000",
+            "1050 1000)",
+        ];
+        assert_eq!(told(&rank), expected);
+        assert_eq!(rank.lanes, 2);
+        let lives: Vec<_> = rank.lifetimes.iter().map(|it| (it.begin, it.end, it.lane)).collect();
+        assert_eq!(lives, [(0, 900, 0), (100, 900, 1)]);
+        assert_eq!((rank.began(0).len(), rank.ended(2).len(), rank.began(3).len()), (1, 2, 1));
+        let sorted = rank.events.windows(2).all(|pair| pair[0].at <= pair[1].at);
+        assert!(sorted, "{:?}", rank.events);
+    }
+
+    #[test]
+    fn both_ends_of_a_message_tell_the_same_of_it() {
+        let trace = script().trace();
+        let ends = |shown: &Shown| {
+            let of_rank = |rank| trace.halves(rank).map(|half| shown.message(&trace, &half));
+            let mut ids: Vec<u64> = (0..2).flat_map(of_rank).flatten().map(|it| it.id).collect();
+            ids.sort_unstable();
+            ids
+        };
+        let all = Shown::new(&trace, &RankList::All, None);
+        let ids = ends(&all);
+        assert_eq!(ids.len(), 4);
+        assert!(ids[0] == ids[1] && ids[2] == ids[3] && ids[1] != ids[2], "{ids:?}");
+        // rank 1 is shown from its wait on: its send is not, what it receives is
+        let some = Shown::new(&trace, &RankList::All, Some(&[(0, 5_000), (700, 5_000)]));
+        assert_eq!(ends(&some).len(), 2);
+        let rank = RankEvents::of(&trace, &some, 1);
+        assert_eq!((rank.visits.len(), rank.lifetimes.len()), (3, 2), "requests reach into it");
+    }
+
+    #[test]
+    fn calls_of_threads_are_apart_and_clocks_that_disagree_are_bent() {
+        let mut script = Script::new(1);
+        script.acts[0] = vec![vec![Act::Other(100)], vec![Act::Compute(40), Act::Other(20)]];
+        let mut trace = script.trace();
+        let shown = Shown::new(&trace, &RankList::All, None);
+        assert_eq!(
+            told(&RankEvents::of(&trace, &shown, 0)),
+            ["0 (0", "40 (40", "60 40)", "100 0)"]
+        );
+        // on one thread, and longer than what it is in
+        for call in &mut trace.ranks[0].other_calls {
+            (call.thread, call.duration) = (0, 100);
+        }
+        assert_eq!(
+            told(&RankEvents::of(&trace, &shown, 0)),
+            ["0 (0", "40 (40", "100 40)", "100 0)"]
+        );
+    }
+}

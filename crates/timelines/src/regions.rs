@@ -1,6 +1,6 @@
 //! What a program marked by MPI_Pcontrol: regions with a name, and steps.
 
-use lapscope_analysis::trace::{RankTrace, Trace};
+use lapscope_analysis::trace::{Mark, Trace};
 
 use crate::rank::{Event, What};
 use crate::shown::Shown;
@@ -29,9 +29,9 @@ pub(crate) fn regions(
     events: &mut Vec<Event>,
 ) -> Vec<Region> {
     let rank = &trace.ranks[place];
-    let mut all = steps(rank);
+    let mut all = steps(&rank.marks, rank.end);
     let steps = all.len();
-    all.extend(named(rank, &trace.mark_names));
+    all.extend(named(&rank.marks, rank.end, &trace.mark_names));
     let is_shown = |region: &Region| shown.touches(place, region.begin, region.end);
     for kind in [0..steps, steps..all.len()] {
         let mut open: Vec<usize> = Vec::new();
@@ -52,10 +52,10 @@ pub(crate) fn regions(
 }
 
 /// From one mark to the next, and to the end.
-fn steps(rank: &RankTrace) -> Vec<Region> {
+fn steps(marks: &[Mark], last: i64) -> Vec<Region> {
     let begins: Vec<i64> =
-        rank.marks.iter().filter(|mark| mark.level == STEP).map(|mark| mark.at).collect();
-    let ends = begins.iter().skip(1).copied().chain([rank.end]);
+        marks.iter().filter(|mark| mark.level == STEP).map(|mark| mark.at).collect();
+    let ends = begins.iter().skip(1).copied().chain([last]);
     let step = |(number, (&begin, end)): (usize, (&i64, i64))| Region {
         begin,
         end: end.max(begin),
@@ -66,16 +66,16 @@ fn steps(rank: &RankTrace) -> Vec<Region> {
 }
 
 /// By begin. What is inside of one that ends, ends with it.
-fn named(rank: &RankTrace, names: &[String]) -> Vec<Region> {
+fn named(marks: &[Mark], last: i64, names: &[String]) -> Vec<Region> {
     let mut regions: Vec<Region> = Vec::new();
     let mut open: Vec<usize> = Vec::new();
-    for mark in &rank.marks {
+    for mark in marks {
         let name = mark.name.and_then(|name| names.get(name as usize));
         let name = name.map_or("region", String::as_str);
         match mark.level {
             BEGINS => {
                 open.push(regions.len());
-                let (begin, end) = (mark.at, rank.end.max(mark.at));
+                let (begin, end) = (mark.at, last.max(mark.at));
                 regions.push(Region { begin, end, name: name.to_owned(), is_step: false });
             }
             ENDS => {
@@ -93,7 +93,6 @@ fn named(rank: &RankTrace, names: &[String]) -> Vec<Region> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lapscope_analysis::trace::Mark;
 
     #[test]
     fn regions_end_with_those_around_them() {
@@ -107,15 +106,14 @@ mod tests {
             mark(40, 2, None),
             mark(50, 1, Some(1)),
         ];
-        let rank = RankTrace { marks, end: 60, ..RankTrace::default() };
         let mark_names = vec!["outer".to_owned(), "inner".to_owned()];
         let found = |regions: &[Region]| -> Vec<(i64, i64, String)> {
             regions.iter().map(|it| (it.begin, it.end, it.name.clone())).collect()
         };
         let expected = [(10, 30, "outer"), (20, 30, "inner"), (50, 60, "inner")];
         let expected = expected.map(|(begin, end, name)| (begin, end, name.to_owned()));
-        assert_eq!(found(&named(&rank, &mark_names)), expected);
+        assert_eq!(found(&named(&marks, 60, &mark_names)), expected);
         let expected = [(10, 40, "step 1".to_owned()), (40, 60, "step 2".to_owned())];
-        assert_eq!(found(&steps(&rank)), expected);
+        assert_eq!(found(&steps(&marks, 60)), expected);
     }
 }

@@ -12,19 +12,12 @@ impl Shown {
     pub fn new(trace: &Trace, list: &RankList, stretch: Option<&[(i64, i64)]>) -> Shown {
         let all = (i64::MIN, i64::MAX);
         let of = |place: usize| stretch.map_or(all, |stretch| stretch[place]);
-        let ranks = trace.ranks.iter().enumerate();
-        Shown(
-            ranks.map(|(place, rank)| list.contains(rank.info().rank).then(|| of(place))).collect(),
-        )
-    }
-
-    /// All of it.
-    pub fn all(trace: &Trace) -> Shown {
-        Shown::new(trace, &RankList::All, None)
-    }
-
-    pub fn is_all(&self) -> bool {
-        self.0.iter().all(|&window| window == Some((i64::MIN, i64::MAX)))
+        let is_listed = |place: usize| match list {
+            RankList::All => true,
+            RankList::Some(_) => list.contains(trace.ranks[place].info().rank),
+        };
+        let ranks = 0..trace.ranks.len();
+        Shown(ranks.map(|place| is_listed(place).then(|| of(place))).collect())
     }
 
     pub fn has_rank(&self, place: usize) -> bool {

@@ -17,6 +17,7 @@ use lapscope_analysis::problem::module_problems;
 use lapscope_data::model::RankList;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::say;
+use lapscope_data::text::plural;
 use lapscope_data::text::progress::Progress;
 use lapscope_data::text::units::count;
 use lapscope_timelines::chrome::{self, Chrome};
@@ -107,13 +108,15 @@ impl Timeline {
         let mut open = OpenRun::open(args.run.as_deref())?;
         open.resources = args.resources.resources();
         open.find_wrappers(&args.wrappers.names)?;
-        let is_all = args.ranks.is_none();
+        open.stretch = args.stretch.wanted();
+        let is_all = args.ranks.is_none() && open.stretch.is_none();
         if let Some(cost) = cost.filter(|_| is_all) {
             cost.check_rows(open.rows())?;
         }
         let (view, _) = View::open(&mut open, Grouping::Line, false)?;
         let ranks = args.ranks.clone().unwrap_or(RankList::All);
-        let shown = Shown::new(&view.trace, &ranks, None);
+        let stretch = view.trace.stretch.as_ref().map(|stretch| &stretch.ranks[..]);
+        let shown = Shown::new(&view.trace, &ranks, stretch);
         if shown.places().next().is_none() {
             bail!("--ranks: {} has none of these", open.name());
         }
@@ -157,16 +160,24 @@ fn say_written(written: &Written, wanted: &Path) {
     let Written { ranks, calls, requests, messages, lone_sends, unreturned, pending } = *written;
     if lone_sends > 0 {
         say!(
-            "{} sends have no arrow: their receive is not known, or not among what is shown",
-            count(lone_sends)
+            "no arrow for {} send{}: the receive is not known, or not among what is shown",
+            count(lone_sends),
+            plural(lone_sends)
         );
     }
-    if unreturned > 0 || pending > 0 {
-        say!(
-            "{} calls had not returned and {} requests were not completed when the recording ended: they are drawn to that moment",
-            count(unreturned),
-            count(pending)
-        );
+    let had = |number: u64, what: &str, verbs: [&str; 2], rest: &str| {
+        let verb = verbs[usize::from(number != 1)];
+        let plural = plural(number);
+        (number > 0).then(|| format!("{} {what}{plural} {verb} not {rest}", count(number)))
+    };
+    let unended = [
+        had(unreturned, "call", ["had", "had"], "returned"),
+        had(pending, "request", ["was", "were"], "completed"),
+    ];
+    let unended: Vec<String> = unended.into_iter().flatten().collect();
+    if !unended.is_empty() {
+        let what = unended.join(" and ");
+        say!("{what} when the recording ended: they are drawn up to that moment");
     }
     say!(
         "{}: {} calls, {} requests, {} messages of {} ranks",

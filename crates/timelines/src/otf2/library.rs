@@ -4,6 +4,7 @@
 //! conventions on the processors that lapscope runs on leave to the caller.
 
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use anyhow::{bail, Result};
 
@@ -37,8 +38,11 @@ extern "C" fn flush(_: *mut c_void, _: u8, _: u64, _: *mut c_void, _: bool) -> u
 
 static FLUSH: FlushCallbacks = FlushCallbacks { before: flush, after: std::ptr::null() };
 
-/// Errors are told by what functions return; the library is not to print them. Its last argument, a va_list, is not looked at.
-extern "C" fn silent(
+/// The first error that the library met: what its functions return tells of what came of that.
+static FIRST_ERROR: AtomicI32 = AtomicI32::new(0);
+
+/// Keeps errors, which the library would print. Its last argument, a va_list, is not looked at.
+extern "C" fn keep_error(
     _: *mut c_void,
     _: *const c_char,
     _: u64,
@@ -46,6 +50,9 @@ extern "C" fn silent(
     code: c_int,
     _: *const c_char,
 ) -> c_int {
+    if code > 0 {
+        let _ = FIRST_ERROR.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
+    }
     code
 }
 
@@ -81,7 +88,7 @@ macro_rules! functions {
                             c"OTF2_EvtWriter_NonBlockingCollectiveComplete",
                         ).ok().map(|it| std::mem::transmute::<*mut c_void, CollectiveComplete>(it)),
                     };
-                    (library.register_callback)(silent as *const c_void, std::ptr::null_mut());
+                    (library.register_callback)(keep_error as *const c_void, std::ptr::null_mut());
                     Ok(library)
                 }
             }
@@ -186,6 +193,8 @@ impl Library {
         if code == 0 {
             return Ok(());
         }
+        let first = FIRST_ERROR.load(Ordering::Relaxed);
+        let code = if first > 0 { first } else { code };
         // SAFETY: texts of the library, which end with a zero and stay.
         let text = |text: *const c_char| unsafe {
             match text.is_null() {
@@ -196,9 +205,9 @@ impl Library {
         // SAFETY: any number may be asked for.
         let (name, what) =
             unsafe { (text((self.error_name)(code)), text((self.error_description)(code))) };
-        let known = [("ENOSPC", libc::ENOSPC), ("EDQUOT", libc::EDQUOT), ("EFBIG", libc::EFBIG)];
-        if let Some((_, code)) = known.into_iter().find(|(known, _)| name.ends_with(known)) {
-            return Err(std::io::Error::from_raw_os_error(code).into());
+        // of the system's errors the library gives the number for a name
+        if let Ok(number) = name.parse() {
+            return Err(std::io::Error::from_raw_os_error(number).into());
         }
         bail!("OTF2 failed: {what} ({name})")
     }

@@ -99,7 +99,7 @@ without_launchers() {
     else
         echo "NOT TESTED: calls against the standard (no pympistandard)" | tee $kept/standard.log
     fi
-    suite "units of data, analysis, bench and columns" count_cargo cargo_test -p lapscope-data -p lapscope-analysis -p lapscope-bench -p lapscope-columns --lib
+    suite "units of data, analysis, bench, columns and timelines" count_cargo cargo_test -p lapscope-data -p lapscope-analysis -p lapscope-bench -p lapscope-columns -p lapscope-timelines --lib
     suite "command line" count_cargo cargo_test -p lapscope --lib --bins --tests
     suite "page in a browser" count_cargo timeout -k 30 600 tests/browser.sh
     suite "Python package" count_pytest timeout -k 30 900 tests/python.sh

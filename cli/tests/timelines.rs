@@ -108,9 +108,9 @@ fn what_is_missing_is_said() {
     for what in ["perfetto", "chrome"] {
         let said = remarks(run.path(), &["export", what, ".", "-o", "file"]);
         for part in [
-            "sends have no arrow",
+            "no arrow for 4 sends",
             "1 call had not returned",
-            "requests were not completed",
+            "1 request was not completed",
             "file: ",
         ] {
             assert!(said.contains(part), "{what}: {part}: {said}");

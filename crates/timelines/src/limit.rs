@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn what_estimates_missed_is_stopped() {
-        let mut out = Counted::new(std::io::sink());
+        let mut out = Counted::new(io::sink());
         out.put(&[0; 10]).unwrap();
         out.bytes = LARGEST;
         assert!(out.put(&[0]).is_err());

@@ -189,7 +189,13 @@ fn only_sums(directory: &Path) {
     Rank { world_size: 1, ..Rank::new(0) }.write(directory, |file| {
         let send =
             Tally { call_id: call_id("MPI_Send"), call_path_id: Some(4), ..Tally::default() };
-        file.insert(Tally { reason: "summary", count: 30, inside_ns: 12_000, bytes: 4_096, ..send });
+        file.insert(Tally {
+            reason: "summary",
+            count: 30,
+            inside_ns: 12_000,
+            bytes: 4_096,
+            ..send
+        });
     });
 }
 

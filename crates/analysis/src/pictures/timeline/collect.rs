@@ -111,7 +111,7 @@ fn fitted(trace: &Trace, mut window: Window) -> (Window, bool) {
         return (window, false);
     }
     let (first, last) = (trace.begin(), trace.begin() + trace.run_ns());
-    let calls = |window: &Window| {
+    let calls = |window: &Window| -> (usize, usize) {
         let of_rank = |&rank: &u32| {
             let rank = &trace.ranks[rank as usize];
             let calls = rank.calls.iter().filter(|call| window.holds(call.begin, call.begin));
@@ -119,20 +119,23 @@ fn fitted(trace: &Trace, mut window: Window) -> (Window, bool) {
                 rank.operations[post.operation as usize].is_request
                     && window.holds(post.begin, post.begin)
             };
-            let posts = rank.endpoints.iter().filter(is_post);
-            calls.count() + posts.count()
+            (calls.count(), rank.endpoints.iter().filter(is_post).count())
         };
-        window.ranks.iter().map(of_rank).sum::<usize>()
+        let both = |a: (usize, usize), b: (usize, usize)| (a.0 + b.0, a.1 + b.1);
+        window.ranks.iter().map(of_rank).fold((0, 0), both)
     };
-    while calls(&window) < ENOUGH * window.ranks.len()
-        && (window.begin > first || window.end < last)
-    {
+    let enough = ENOUGH * window.ranks.len();
+    let is_little = |(calls, posts): (usize, usize)| calls + posts < enough;
+    let is_much = |(calls, posts): (usize, usize)| {
+        calls + posts > SPANS || posts > REQUESTS || calls > MESSAGES
+    };
+    while is_little(calls(&window)) && (window.begin > first || window.end < last) {
         let half = (window.end - window.begin).max(2) / 2;
         window.begin = (window.begin - half).max(first);
         window.end = (window.end + half).min(last);
     }
     let mut is_shortened = false;
-    while calls(&window) > SPANS && window.end - window.begin > 1_000 {
+    while is_much(calls(&window)) && window.end - window.begin > 1_000 {
         let quarter = (window.end - window.begin) / 4;
         (window.begin, window.end) = (window.begin + quarter, window.end - quarter);
         is_shortened = true;
@@ -340,12 +343,15 @@ fn keep_longest(requests: &mut [Vec<Request>], most: usize) -> u64 {
     for requests in &mut *requests {
         requests.retain(|request| life(request) >= shortest);
     }
-    // of equally long ones there may be too many
-    let mut over = requests.iter().map(Vec::len).sum::<usize>().saturating_sub(most);
+    // of equally long ones there may be too many: those that go lie evenly among those that stay
+    let over = requests.iter().map(Vec::len).sum::<usize>().saturating_sub(most);
+    let equal = requests.iter().flatten().filter(|request| life(request) == shortest).count();
+    let mut seen = 0;
     for requests in &mut *requests {
         requests.retain(|request| {
-            let goes = over > 0 && life(request) == shortest;
-            over -= usize::from(goes);
+            let is_equal = life(request) == shortest;
+            let goes = is_equal && (seen + 1) * over / equal > seen * over / equal;
+            seen += usize::from(is_equal);
             !goes
         });
     }

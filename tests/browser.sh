@@ -54,5 +54,20 @@ export LAPSCOPE_CALIBRATION_DIR="$directory/none"
     ../../../target/debug/examples/synthetic many $ranks 8 4 8 --files node --ranks-per-node 100 --slow-rank 77 --stencil 2
     ../../../target/debug/lapscope html many
     ../../../target/debug/lapscope report many --top 0 --format json >many.json
+
+    # and two runs side by side
+    mkdir pairs
+    for slow in 0 300; do
+        ../../../target/debug/examples/synthetic slow-$slow 32 400 --stencil 2 --slow-rank 7 --slow-percent $slow
+    done
+    compare() { # NAME RUN RUN
+        ../../../target/debug/lapscope html "$2" "$3" -o "pairs/$1.html"
+        ../../../target/debug/lapscope diff "$2" "$3" --top 0 --format json >"pairs/$1.json"
+    }
+    compare changed small hostile
+    compare slower slow-0 slow-300
 ) 2>/dev/null
-node tests/browser/run.mjs "$pages"
+status=0
+node tests/browser/run.mjs "$pages" || status=$?
+node tests/browser/pairs.mjs "$pages/pairs" || status=$?
+exit $status

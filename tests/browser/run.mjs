@@ -3,18 +3,15 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
-import { launch, open, painted } from "./open.mjs";
+import { painted } from "./open.mjs";
+import { live, pixels, rows, run } from "./suite.mjs";
 
 const directory = path.resolve(process.argv[2]);
 const file = (name) => path.join(directory, name + ".html");
 const names = fs.readdirSync(directory).filter((name) => name.endsWith(".html")).map((name) => name.slice(0, -5)).sort();
-const browser = await launch();
 const tests = [];
 const test = (name, of, body) => tests.push({ name, of, body });
 
-const rows = (page) => page.$$eval("#site-table > tbody", (rows) => rows.map((row) => ({ id: row.id, hidden: row.hidden, detail: row.rows[1].hidden })));
-const pixels = (page, id) => page.$eval(`#${id}-figure canvas`, (canvas) => canvas.toDataURL());
-const live = (page, id) => page.$eval(`#${id}-figure .live`, (live) => live.textContent);
 
 for (const name of names) {
   test(`${name}_says_nothing_and_asks_nobody`, name, async ({ page, said }) => {
@@ -226,20 +223,4 @@ test("no_click_takes_long", "many", async ({ page }) => {
   for (const [name, ms] of long) assert.ok(ms < 100, `${name}: ${ms} ms`);
 });
 
-let passed = 0, failed = 0;
-for (const { name, of, body } of tests) {
-  const opened = await open(browser, file(of));
-  try {
-    await body(opened);
-    assert.deepEqual(opened.said, []);
-    console.log(`test ${name} ... ok`);
-    passed++;
-  } catch (error) {
-    console.log(`${error.stack}\ntest ${name} ... FAILED`);
-    failed++;
-  }
-  await opened.close();
-}
-await browser.close();
-console.log(`test result: ${failed ? "FAILED" : "ok"}. ${passed} passed; ${failed} failed; 0 ignored`);
-process.exit(failed ? 1 : 0);
+await run(tests, file);

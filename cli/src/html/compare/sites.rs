@@ -44,8 +44,11 @@ pub fn section(html: &mut Html, compared: &Compared, document: Document<'_>) {
         |html| {
             html.within("table", &[("class", "sites sortable"), ("id", "site-table")], |html| {
                 table_head(html);
+                let changed =
+                    |site: &SitePair| compared.scaled(site.time).difference_ns.0.unsigned_abs();
+                let most = listed(compared).iter().map(changed).max().unwrap_or(0);
                 for (place, site) in listed(compared).iter().enumerate() {
-                    Row { place, site, compared }.write(html, document);
+                    Row { place, site, compared, most }.write(html, document);
                 }
             });
         },
@@ -107,6 +110,8 @@ struct Row<'a> {
     place: usize,
     site: &'a SitePair,
     compared: &'a Compared,
+    /// The largest difference of any, nanoseconds.
+    most: u64,
 }
 
 impl Row<'_> {
@@ -144,6 +149,7 @@ impl Row<'_> {
             html.element("b", &[], &site.call);
             html.text(" ");
             html.element("span", &[("class", "at")], &cut_to(&place, 2 * MOST_LETTERS));
+            self.bar(html);
         });
         for (key, missing) in [("calls_a", Presence::B), ("calls_b", Presence::A)] {
             if site.presence == missing {
@@ -153,6 +159,18 @@ impl Row<'_> {
             }
         }
         html.element("td", &[], &self.mostly());
+    }
+
+    /// Its difference beside the largest one.
+    fn bar(&self, html: &mut Html) {
+        let changed = self.compared.scaled(self.site.time).difference_ns.0;
+        let share = changed.unsigned_abs() as f64 / self.most.max(1) as f64;
+        let class = if changed > 0 { "meter more" } else { "meter less" };
+        let width = format!("width:{:.2}%", share.min(1.0) * 100.0);
+        if changed != 0 {
+            let attributes = [("class", class), ("style", width.as_str()), ("aria-hidden", "true")];
+            html.within("span", &attributes, |_| ());
+        }
     }
 
     fn at(&self, key: &str) -> String {

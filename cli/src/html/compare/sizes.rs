@@ -4,6 +4,7 @@ use super::Compared;
 use crate::html::markup::Html;
 use crate::html::sizes::{point, KINDS};
 use crate::plot::chart::{draw_within_page, Axis, Chart, Panel, Series};
+use crate::plot::palette::Dash;
 use crate::plot::scale::Quantity;
 use crate::plot::sheet::{Heading, Key, Look};
 use lapscope_analysis::transfers::{SizeClass, SizeKind};
@@ -38,7 +39,7 @@ pub fn section(html: &mut Html, compared: &Compared) {
 }
 
 fn looks() -> [(&'static str, Look); 2] {
-    [("A", Look::series(0)), ("B", Look::series(1))]
+    [("A", Look::series(0)), ("B", Look::series(1).dashed(Dash::Dashed))]
 }
 
 fn panels(compared: &Compared) -> Vec<Panel> {

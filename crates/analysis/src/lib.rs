@@ -31,6 +31,7 @@ pub mod settings;
 pub mod sites;
 mod starved;
 pub mod stats;
+pub mod steps;
 pub mod stretch;
 pub mod summary;
 pub mod thresholds;

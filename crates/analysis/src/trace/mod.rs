@@ -32,6 +32,7 @@ mod threads;
 
 use std::sync::Arc;
 
+use crate::steps::Plan;
 use crate::stretch::Stretch;
 use lapscope_data::model::{Bytes, CallName, RankInfo};
 use lapscope_data::places::Places;
@@ -98,6 +99,8 @@ pub struct Trace {
     is_starved: bool,
     /// What of the run counts; `None`: all of it.
     pub stretch: Option<Stretch>,
+    /// How its steps are told; `None`: not asked for, or none were found.
+    pub steps: Option<Plan>,
 }
 
 /// What one rank did.

@@ -1,0 +1,270 @@
+//! Looks for what begins each step in the order of a rank's calls: a place that is visited once a step.
+
+use rustc_hash::FxHashMap;
+
+use super::events::{Events, Path, Tree, NOBODY};
+use super::visits::{bursts, counts_between};
+use serde::{Deserialize, Serialize};
+
+/// A place whose visits begin steps.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Anchor {
+    pub path: Path,
+    /// Of its visits those that begin a burst.
+    pub is_burst: bool,
+}
+
+/// Of fewer steps nothing is known.
+pub(super) const FEWEST: usize = 5;
+/// A place that is visited in at most the first part of steps is rare, and one in at least the second belongs to each: of what
+/// lies between, steps are no steps.
+const RARE: f64 = 0.25;
+const USUAL: f64 = 0.75;
+/// At most this part of steps has something rare.
+const MOST_ARE_USUAL: f64 = 0.5;
+/// Steps are at least this part of the time, or of the calls.
+const MOST: f64 = 0.5;
+const SOME: f64 = 0.1;
+/// Rare segments that are so many times as long, and so much of the time, are what an outer loop does.
+const LONG: i64 = 5;
+const MUCH: f64 = 0.4;
+/// What holds for nearly all of something.
+const NEARLY_ALL: f64 = 0.9;
+/// Of a place that is visited for several neighbours in turn none has more of the visits.
+const ONE_OF_SEVERAL: f64 = 0.6;
+/// Events of a rank that are looked at.
+const MOST_EVENTS: usize = 400_000;
+
+/// An anchor that qualifies on a rank.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    pub anchor: Anchor,
+    pub visits: usize,
+    /// The place of its first visit in the rank's events.
+    first: u32,
+}
+
+/// Every anchor that qualifies on a rank; `events` may be cut.
+pub(super) fn candidates(events: &mut Events) -> Vec<Candidate> {
+    events.list.truncate(MOST_EVENTS);
+    let found = Found::of(events);
+    (1..events.tree.len() as u32).filter_map(|node| found.candidate(node)).collect()
+}
+
+/// Of candidates on several ranks the one that most of these have, then that is visited most often; `None` where fewer than half
+/// of them agree. Candidates that differ by little, as one that a program also calls in front of its loop, are taken to mean the
+/// same steps: as many as most of them say.
+pub(super) fn choose(ranks: &[Vec<Candidate>]) -> Option<Anchor> {
+    let mut by_anchor: FxHashMap<&Anchor, Vec<&Candidate>> = FxHashMap::default();
+    for candidate in ranks.iter().flatten() {
+        by_anchor.entry(&candidate.anchor).or_default().push(candidate);
+    }
+    let agreed = by_anchor.into_values().filter_map(|of| {
+        let (visits, count) = most_common(of.iter().map(|it| it.visits))?;
+        let first = of.iter().find(|it| it.visits == visits)?;
+        (count * 2 > ranks.len()).then_some(*first)
+    });
+    let agreed: Vec<&Candidate> = agreed.collect();
+    let most = agreed.iter().map(|it| it.visits).max()?;
+    let about = agreed.iter().filter(|it| it.visits + 1 + most / 50 >= most);
+    let (visits, _) = most_common(about.map(|it| it.visits))?;
+    let same = agreed.iter().filter(|it| it.visits == visits);
+    let chosen = same.min_by(|a, b| (a.first, &a.anchor).cmp(&(b.first, &b.anchor)))?;
+    Some(chosen.anchor.clone())
+}
+
+/// The number that comes most often, and how often; of several the largest.
+pub(super) fn most_common(numbers: impl Iterator<Item = usize>) -> Option<(usize, usize)> {
+    let mut counts: FxHashMap<usize, usize> = FxHashMap::default();
+    numbers.for_each(|number| *counts.entry(number).or_default() += 1);
+    counts.into_iter().max_by_key(|&(number, count)| (count, number))
+}
+
+/// All visits of a rank.
+struct Found<'a> {
+    events: &'a Events,
+    /// By node.
+    visits: Vec<Vec<u32>>,
+    /// From the first to the last of all events.
+    span: i64,
+}
+
+impl<'a> Found<'a> {
+    fn of(events: &'a Events) -> Found<'a> {
+        let tree = &events.tree;
+        let mut visits: Vec<Vec<u32>> = vec![Vec::new(); tree.len()];
+        let mut last = Tree::ROOT;
+        for (at, event) in (0..).zip(&events.list) {
+            let shared = common(tree, last, event.leaf);
+            visits[event.leaf as usize].push(at);
+            let mut node = tree.parent(event.leaf);
+            while node != Tree::ROOT && tree.depth(node) > tree.depth(shared) {
+                visits[node as usize].push(at);
+                node = tree.parent(node);
+            }
+            last = event.leaf;
+        }
+        let begin = events.list.first().map_or(0, |event| event.begin);
+        let end = events.list.iter().map(|event| event.end).max().unwrap_or(begin);
+        Found { events, visits, span: end - begin }
+    }
+
+    fn candidate(&self, node: u32) -> Option<Candidate> {
+        let all = &self.visits[node as usize];
+        if all.len() < FEWEST {
+            return None;
+        }
+        let is_call = self.events.tree.is_call(node);
+        let of_bursts = if is_call { bursts(self.events, all) } else { None };
+        let is_burst = of_bursts.is_some();
+        let visits = of_bursts.as_ref().unwrap_or(all);
+        let is_one_place = is_burst || !is_call || !self.is_for_neighbors(all);
+        let is_it = is_one_place
+            && visits.len() >= FEWEST
+            && self.covers(visits)
+            && self.is_regular(visits)
+            && (is_burst || !is_call || !self.is_inner(node))
+            && (is_call || !self.is_merged(node));
+        let anchor = Anchor { path: self.events.tree.path(node), is_burst };
+        is_it.then(|| Candidate { anchor, visits: visits.len(), first: visits[0] })
+    }
+
+    /// Whether a call is made for several neighbours, one after the other.
+    fn is_for_neighbors(&self, visits: &[u32]) -> bool {
+        let mut of_peers: FxHashMap<u32, usize> = FxHashMap::default();
+        let peers = visits.iter().map(|&at| self.events.list[at as usize].peer);
+        peers
+            .filter(|peer| *peer != NOBODY)
+            .for_each(|peer| *of_peers.entry(peer).or_default() += 1);
+        let most = of_peers.values().max().copied().unwrap_or(0);
+        of_peers.len() > 1 && (most as f64) <= ONE_OF_SEVERAL * visits.len() as f64
+    }
+
+    /// Whether steps are most of the run's communication.
+    fn covers(&self, visits: &[u32]) -> bool {
+        let [first, last] = [visits[0], visits[visits.len() - 1]];
+        let and_the_last = visits.len() as f64 / (visits.len() - 1) as f64;
+        let time = (self.events.begin(last) - self.events.begin(first)) as f64;
+        let time = time * and_the_last / self.span.max(1) as f64;
+        let calls = f64::from(last - first) * and_the_last / self.events.list.len() as f64;
+        time >= MOST || calls >= MOST && time >= SOME
+    }
+
+    /// Whether nearly the same is done from each visit to the next, and what is done rarely is not an outer loop.
+    fn is_regular(&self, visits: &[u32]) -> bool {
+        let segments = visits.len() - 1;
+        let mut present = vec![0u32; self.events.tree.len()];
+        let each =
+            |number: usize| &self.events.list[visits[number] as usize..visits[number + 1] as usize];
+        let mut seen = vec![u32::MAX; self.events.tree.len()];
+        for number in 0..segments {
+            for event in each(number) {
+                let leaf = event.leaf as usize;
+                if std::mem::replace(&mut seen[leaf], number as u32) != number as u32 {
+                    present[leaf] += 1;
+                }
+            }
+        }
+        let share = |count: u32| f64::from(count) / segments as f64;
+        if present.iter().any(|&count| share(count) > RARE && share(count) < USUAL) {
+            return false;
+        }
+        let is_rare = |leaf: u32| share(present[leaf as usize]) <= RARE;
+        let length = |number: usize| {
+            self.events.begin(visits[number + 1]) - self.events.begin(visits[number])
+        };
+        let (rare, usual): (Vec<usize>, Vec<usize>) =
+            (0..segments).partition(|&number| each(number).iter().any(|event| is_rare(event.leaf)));
+        if rare.len() as f64 > MOST_ARE_USUAL * segments as f64 {
+            return false;
+        }
+        let mut lengths: Vec<i64> = usual.into_iter().map(length).collect();
+        lengths.sort_unstable();
+        let typical = lengths[lengths.len() / 2];
+        let long = rare.into_iter().map(length).filter(|&it| it >= LONG * typical.max(1));
+        let long: Vec<i64> = long.collect();
+        let all = self.events.begin(visits[segments]) - self.events.begin(visits[0]);
+        long.len() < 3 || (long.iter().sum::<i64>() as f64) < MUCH * all as f64
+    }
+
+    /// Whether a call is made many times in a function that does something else once: it is a loop in a step.
+    fn is_inner(&self, node: u32) -> bool {
+        let own = &self.visits[node as usize];
+        let tree = &self.events.tree;
+        tree.upwards(tree.parent(node)).any(|above| {
+            let runs = &self.visits[above as usize];
+            if runs.len() < FEWEST || runs.len() >= own.len() {
+                return false;
+            }
+            let nearly_all = |leaf: u32, is_it: fn(usize) -> bool| {
+                let counts = counts_between(runs, &self.visits[leaf as usize]);
+                let count = counts.iter().filter(|count| is_it(**count)).count();
+                count as f64 >= NEARLY_ALL * runs.len() as f64
+            };
+            nearly_all(node, |count| count > 1)
+                && self.calls_below(above).any(|leaf| nearly_all(leaf, |count| count == 1))
+        })
+    }
+
+    /// Whether several calls of a function look like one, as nothing else is done in between: all that it does is done many times
+    /// a visit, and not in a burst.
+    fn is_merged(&self, node: u32) -> bool {
+        let runs = &self.visits[node as usize];
+        let usual = |leaf: u32| {
+            let counts = counts_between(runs, &self.visits[leaf as usize]);
+            most_common(counts.into_iter().filter(|count| *count > 0)).map_or(1, |it| it.0)
+        };
+        let mut calls: Vec<(usize, u32)> =
+            self.calls_below(node).map(|leaf| (usual(leaf), leaf)).collect();
+        calls.sort_unstable();
+        let Some(&(least, leaf)) = calls.first() else { return false };
+        least > 1 && bursts(self.events, &self.visits[leaf as usize]).is_none()
+    }
+
+    fn calls_below(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
+        let tree = &self.events.tree;
+        (1..tree.len() as u32).filter(move |&it| {
+            tree.is_call(it) && !self.visits[it as usize].is_empty() && tree.is_below(it, node)
+        })
+    }
+}
+
+/// The lowest node that both are below of.
+fn common(tree: &Tree, a: u32, b: u32) -> u32 {
+    let (mut a, mut b) = (a, b);
+    while tree.depth(a) > tree.depth(b) {
+        a = tree.parent(a);
+    }
+    while tree.depth(b) > tree.depth(a) {
+        b = tree.parent(b);
+    }
+    while a != b {
+        (a, b) = (tree.parent(a), tree.parent(b));
+    }
+    a
+}
+
+impl Anchor {
+    /// From when to when the steps of a rank are; the last ends with the last call that belongs to such steps.
+    pub(super) fn boundaries(&self, events: &Events) -> Vec<(i64, i64)> {
+        let Some(node) = events.tree.find(&self.path) else { return Vec::new() };
+        let all = events.visits(node);
+        let visits = match self.is_burst {
+            // with one neighbour there are no bursts
+            true => bursts(events, &all).unwrap_or(all),
+            false => all,
+        };
+        let (Some(&first), Some(&last)) = (visits.first(), visits.last()) else {
+            return Vec::new();
+        };
+        let mut belongs = vec![false; events.tree.len()];
+        let in_steps = &events.list[first as usize..last as usize];
+        in_steps.iter().for_each(|event| belongs[event.leaf as usize] = true);
+        belongs[events.list[last as usize].leaf as usize] = true;
+        let behind = &events.list[last as usize..];
+        let of_last = behind.iter().take_while(|event| belongs[event.leaf as usize]);
+        let end = of_last.map(|event| event.end).max().unwrap_or(events.begin(last));
+        let begins = visits.iter().map(|&at| events.begin(at));
+        begins.clone().zip(begins.skip(1).chain([end])).collect()
+    }
+}

@@ -3,6 +3,7 @@
 mod overlap;
 mod ranks;
 mod sites;
+mod steps;
 mod summary;
 
 use std::io::{self, Write};
@@ -43,6 +44,7 @@ pub fn write(
     write_split(out, report, style)?;
     ranks::write(out, report, listed, style)?;
     overlap::write(out, report, style)?;
+    steps::write(out, report, style)?;
     write_thresholds(out, report, style)?;
     super::injection::write(out, report.injection.as_ref(), style)?;
     if let Some(reach) = &report.reach {

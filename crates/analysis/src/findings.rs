@@ -6,6 +6,7 @@ use crate::advice::{Gathered, Gatherer};
 use crate::overlap::{measure_with, EagerLimits, Measured};
 use crate::pictures::{Drawn, Painter};
 use crate::reference::Reference;
+use crate::steps::{StepSums, Stepper};
 use crate::trace::Trace;
 use lapscope_data::model::Rank;
 
@@ -14,6 +15,8 @@ use lapscope_data::model::Rank;
 pub struct Wanted {
     pub advice: bool,
     pub pictures: bool,
+    /// Of each step and region.
+    pub steps: bool,
 }
 
 /// What was learned of some ranks. What was not wanted is empty.
@@ -22,6 +25,7 @@ pub struct Findings {
     pub measured: Measured,
     pub gathered: Gathered,
     pub drawn: Drawn,
+    pub steps: StepSums,
 }
 
 /// Looks at every request of `ranks`, or of all, once; `eager` says which sends wait for nobody, `progress` is told how many
@@ -38,14 +42,15 @@ pub fn find(
         (
             wanted.advice.then(|| Gatherer::new(trace, rank)),
             wanted.pictures.then(|| Painter::new(trace, rank)),
-            (),
+            wanted.steps.then(|| Stepper::new(trace, rank)),
         )
     };
     let (measured, witnesses) = measure_with(trace, reference, eager, ranks, progress, witness);
     let mut findings = Findings { measured, ..Findings::default() };
-    for (gatherer, painter, ()) in witnesses {
+    for (gatherer, painter, stepper) in witnesses {
         gatherer.into_iter().for_each(|gatherer| findings.gathered.merge(gatherer.finish()));
         painter.into_iter().for_each(|painter| findings.drawn.merge(painter.finish()));
+        stepper.into_iter().for_each(|stepper| findings.steps.merge(stepper.finish()));
     }
     findings
 }
@@ -56,6 +61,7 @@ impl Findings {
     pub fn merge(mut self, other: Findings) -> Findings {
         self.gathered.merge(other.gathered);
         self.drawn.merge(other.drawn);
+        self.steps.merge(other.steps);
         Findings { measured: self.measured.merge(other.measured), ..self }
     }
 }

@@ -15,6 +15,7 @@ use super::problem::Problem;
 use super::reach::Reach;
 use super::reference::Source;
 use super::sites::{group_completing, group_sites, name_site, Order, Site};
+use super::steps::{RegionRow, Steps};
 use super::stretch::Named;
 use super::summary::Summary;
 use super::thresholds::Thresholds;
@@ -56,6 +57,11 @@ pub struct Report {
     pub kinds: Vec<KindRow>,
     pub overlap: OverlapSummary,
     pub thresholds: Thresholds,
+    /// `None`: there are none, as `no_steps` says, or they were not looked for.
+    pub steps: Option<Steps>,
+    pub no_steps: Option<String>,
+    /// That the program marks.
+    pub regions: Vec<RegionRow>,
     /// Where a rank was asked to inject.
     pub injection: Option<Injection>,
     /// Where buffers were watched.
@@ -84,6 +90,9 @@ pub struct OverlapSummary {
 pub struct InDetail {
     pub overlap: Overlap,
     pub thresholds: Thresholds,
+    pub steps: Option<Steps>,
+    pub no_steps: Option<String>,
+    pub regions: Vec<RegionRow>,
     pub injection: Option<Injection>,
     pub reach: Option<Reach>,
     pub bounds: Option<Bounds>,
@@ -199,6 +208,9 @@ impl Report {
             kinds: kinds(run),
             overlap: OverlapSummary::of(&detail.overlap),
             thresholds: detail.thresholds,
+            steps: detail.steps,
+            no_steps: detail.no_steps,
+            regions: detail.regions,
             injection: detail.injection,
             reach: detail.reach,
             bounds: detail.bounds,

@@ -9,6 +9,7 @@ use crate::aggregate::FileSums;
 use crate::findings::{find, Findings, Wanted};
 use crate::overlap::EagerLimits;
 use crate::reference::{Reference, Samples};
+use crate::steps::{Counted, Plan, Rule};
 use crate::stretch::Stretch;
 use crate::thresholds::Evidence;
 use crate::trace::{clock, Matching, Meetings, Paired, Settled};
@@ -28,6 +29,8 @@ pub enum Stage {
     Samples,
     /// Which sends waited for their receivers.
     Thresholds { ranks: Vec<Rank>, in_stretch: bool },
+    /// How many steps there are, and where those lie that were asked for: the first and the last of so many.
+    Steps { rule: Rule, asked: Option<(u64, u64, u64)> },
     /// What was overlapped, and what was waited for.
     Overlap { ranks: Vec<Rank>, wanted: Wanted },
 }
@@ -41,6 +44,7 @@ pub struct Known {
     pub eager: EagerLimits,
     /// What of the run counts; `None`: all of it.
     pub stretch: Option<Stretch>,
+    pub steps: Option<Plan>,
 }
 
 /// A stage with what is known by then.
@@ -75,6 +79,7 @@ pub enum Partial {
     Meetings(Box<Found>),
     Samples(Samples),
     Thresholds(Evidence),
+    Steps(Counted),
     Overlap(Box<Findings>),
     /// Files that could not be read, and why: the run has to be looked at without them.
     Unreadable(Vec<(std::path::PathBuf, String)>),
@@ -83,7 +88,7 @@ pub enum Partial {
 impl Question {
     /// What the ranks in the focus of `part` answer.
     pub fn ask(&self, mut part: Paired) -> Partial {
-        let Known { clocks, meetings, reference, eager, stretch } = &*self.known;
+        let Known { clocks, meetings, reference, eager, stretch, steps } = &*self.known;
         let found = |part: &Paired| {
             Box::new(Found { meetings: part.meetings(), matching: part.matching() })
         };
@@ -102,12 +107,14 @@ impl Question {
         }
         let mut trace = part.finish(meetings, Matching::default());
         trace.stretch.clone_from(stretch);
+        trace.steps.clone_from(steps);
         let is_nothing = &|_| ();
         match &self.stage {
             Stage::Samples => Partial::Samples(Samples::of(&trace, |_| true)),
             Stage::Thresholds { ranks, in_stretch } => {
                 Partial::Thresholds(Evidence::of(&trace, reference, ranks, *in_stretch))
             }
+            Stage::Steps { rule, asked } => Partial::Steps(Counted::of(&trace, rule, *asked)),
             Stage::Overlap { ranks, wanted } => {
                 let findings = find(&trace, reference, *eager, ranks, *wanted, is_nothing);
                 Partial::Overlap(Box::new(findings))
@@ -139,6 +146,7 @@ impl Partial {
             }
             (Partial::Samples(a), Partial::Samples(b)) => Partial::Samples(a.merge(b)),
             (Partial::Thresholds(a), Partial::Thresholds(b)) => Partial::Thresholds(a.merge(b)),
+            (Partial::Steps(a), Partial::Steps(b)) => Partial::Steps(a.merge(b)),
             (Partial::Overlap(a), Partial::Overlap(b)) => Partial::Overlap(Box::new(a.merge(*b))),
             (Partial::Unreadable(mut a), Partial::Unreadable(b)) => {
                 a.extend(b);

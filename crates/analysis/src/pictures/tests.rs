@@ -10,7 +10,7 @@ use crate::trace::made_up::MadeUp;
 use lapscope_data::model::{Bytes, Nanos, Rank};
 use lapscope_data::symbols::Symbols;
 
-const WANTED: Wanted = Wanted { advice: false, pictures: true };
+const WANTED: Wanted = Wanted { advice: false, pictures: true, steps: false };
 
 /// Each rank but the last sends to the next, which waits for it, `rounds` times; the first computes ten times as long.
 fn chain(ranks: usize, rounds: usize) -> Trace {

@@ -45,7 +45,7 @@ pub fn build(
     options: ReportOptions,
     shown: &Shown,
 ) -> Result<Pictured> {
-    let wanted = Wanted { advice: true, pictures: true };
+    let wanted = Wanted { advice: true, pictures: true, steps: true };
     let look = |mut seen: Seen<'_>| {
         let timeline = timeline(&mut seen, shown)?;
         Ok(Pictures::build(&seen.view.trace, seen.drawn, timeline))

@@ -16,6 +16,7 @@ use crate::problem::module_problems;
 use crate::reach::Known;
 use crate::reference::Reference;
 use crate::report::{InDetail, Report, ReportOptions};
+use crate::steps::{RegionRow, Steps};
 use crate::whatif::bounds::{bounds, is_too_large};
 use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
@@ -26,7 +27,8 @@ use lapscope_data::symbols::Symbols;
 /// # Errors
 /// No file of it can be read, or it has none of these ranks.
 pub fn build(open: &mut OpenRun, ranks: &[Rank], options: ReportOptions) -> Result<Report> {
-    let wanted = Wanted { advice: !options.without_advice, pictures: false };
+    let is_all = !options.without_advice;
+    let wanted = Wanted { advice: is_all, pictures: false, steps: is_all };
     let (Reported { report, .. }, ()) = build_with(open, ranks, options, wanted, |_| Ok(()))?;
     Ok(report)
 }
@@ -93,7 +95,7 @@ pub fn build_with<T>(
 /// # Errors
 /// As [`build`].
 pub fn advise(open: &mut OpenRun, view: &mut View) -> Result<Vec<Advice>> {
-    let wanted = Wanted { advice: true, pictures: false };
+    let wanted = Wanted { advice: true, pictures: false, steps: false };
     let (detail, ()) = in_detail(open, view, &[], (None, wanted), |_| Ok(()))?;
     Ok(detail.advice)
 }
@@ -115,7 +117,9 @@ fn in_detail<T>(
     let (reference, notes) = calibration::reference_with(&view.trace, databases, own);
     let thresholds = view.thresholds(&reference, &[], declared, false)?;
     let eager = EagerLimits::of(&thresholds);
-    let Findings { measured, gathered, drawn } = view.find(&reference, eager, ranks, wanted)?;
+    let no_steps = if wanted.steps { view.steps()?.err() } else { None };
+    let Findings { measured, gathered, drawn, steps } =
+        view.find(&reference, eager, ranks, wanted)?;
     let looked = {
         let (reference, measured, drawn) = (&reference, &measured, &drawn);
         look(Seen { view, reference, eager, measured, drawn, names: &mut open.symbols })?
@@ -149,7 +153,18 @@ fn in_detail<T>(
     let setting = Setting { limits: &limits, is_injected, reach: reach.as_ref() };
     let names = &mut open.symbols;
     let advice = gathered.advise(trace, setting, overlap.totals.run_ns, names);
-    let detail =
-        InDetail { overlap, thresholds, injection, reach, bounds, is_too_large_to_replay, advice };
+    let told = trace.steps.as_ref().filter(|_| wanted.steps);
+    let detail = InDetail {
+        overlap,
+        thresholds,
+        steps: told.and_then(|plan| Steps::build(plan, &steps, trace, names)),
+        no_steps,
+        regions: RegionRow::all(&steps, trace),
+        injection,
+        reach,
+        bounds,
+        is_too_large_to_replay,
+        advice,
+    };
     Ok((detail, looked))
 }

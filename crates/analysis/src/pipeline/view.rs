@@ -13,6 +13,7 @@ use crate::parts::partial::Found;
 use crate::parts::plan::{overhead, plan, plan_count, BYTES_PER_ROW};
 use crate::parts::{Engine, Known, Local, Partial, Question, Remote, Stage, Survey};
 use crate::reference::Reference;
+use crate::steps::{self, Counted, Plan, Rule};
 use crate::stretch::{self, Named, Stretch, Windows};
 use crate::thresholds::{Declared, Evidence, Thresholds};
 use crate::trace::clock::Verdict;
@@ -63,6 +64,8 @@ pub struct View {
     pub trace: Trace,
     /// What of it counts, where not all of it does.
     pub stretch: Option<Named>,
+    /// Once they were looked for: why there are none.
+    steps: Option<std::result::Result<(), String>>,
     parts: Option<InParts>,
 }
 
@@ -125,7 +128,7 @@ impl InParts {
 impl View {
     /// Of a run that was read.
     pub fn whole(trace: Trace) -> View {
-        View { trace, stretch: None, parts: None }
+        View { trace, stretch: None, steps: None, parts: None }
     }
 
     /// Reads a run, and its sums where they are wanted too.
@@ -161,8 +164,9 @@ impl View {
             stretch::Wanted::Between { from, to } => {
                 (Stretch::between(&self.trace, from, to)?, None)
             }
-            stretch::Wanted::Steps { .. } => {
-                bail!("--step: no steps were found; say --from and --to")
+            stretch::Wanted::Steps { first, last } => {
+                let (stretch, of) = self.stretch_of(first, last)?;
+                (stretch, Some((first, last, of)))
             }
         };
         self.stretch = Some(stretch.named(&self.trace, steps));
@@ -196,6 +200,7 @@ impl View {
                 trace: Paired::without_rows(&run.survey.roster, &run.places)
                     .finish(&known.meetings, Matching::default()),
                 stretch: None,
+                steps: None,
                 parts: Some(InParts { run, parts, engine, known }),
             };
             match view.begin(open.stretch, sums)? {
@@ -326,6 +331,53 @@ impl View {
         let progress = Progress::default();
         progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());
         Ok(find(trace, reference, eager, ranks, wanted, &|requests| progress.add(requests)))
+    }
+
+    /// Looks for the steps of the run, once: from then on its trace has them. Or why there are none.
+    ///
+    /// # Errors
+    /// As [`View::open`].
+    pub fn steps(&mut self) -> Result<std::result::Result<(), String>> {
+        if let Some(known) = &self.steps {
+            return Ok(known.clone());
+        }
+        let sample = steps::sample(self.trace.ranks.len());
+        let places: Vec<u32> = sample.iter().map(|&place| place as u32).collect();
+        let found = self.with_detail_of(&places, |trace| Rule::find(trace, &sample))?;
+        let plan = match found.and_then(|rule| rule.known_of(&self.trace)) {
+            Ok(rule) => Plan::of(rule.clone(), &self.count_steps(rule, None)?),
+            Err(why) => Err(why),
+        };
+        if let Some(parts) = &mut self.parts {
+            Arc::make_mut(&mut parts.known).steps = plan.clone().ok();
+        }
+        let steps = plan.map(|plan| self.trace.steps = Some(plan));
+        self.steps = Some(steps.clone());
+        Ok(steps)
+    }
+
+    /// `asked`: the first and the last of so many.
+    fn count_steps(&mut self, rule: Rule, asked: Option<(u64, u64, u64)>) -> Result<Counted> {
+        match &mut self.parts {
+            None => Ok(Counted::of(&self.trace, &rule, asked)),
+            Some(parts) => {
+                let answer = parts.ask_again(Stage::Steps { rule, asked })?;
+                Ok(answer!(answer, Partial::Steps(counted) => counted))
+            }
+        }
+    }
+
+    /// Where steps lie, and how many there are.
+    fn stretch_of(&mut self, first: u64, last: u64) -> Result<(Stretch, u64)> {
+        if let Err(why) = self.steps()? {
+            bail!("--step: {why}; --from and --to take moments");
+        }
+        let plan = self.trace.steps.clone().expect("there are steps");
+        if last > plan.count {
+            bail!("--step {last}: there are {} steps", plan.count);
+        }
+        let counted = self.count_steps(plan.rule, Some((first, last, plan.count)))?;
+        Ok((counted.stretch(self.trace.ranks.len()), plan.count))
     }
 
     /// The ranks at these places in detail, with those that they have to be read with, which may be more than these.

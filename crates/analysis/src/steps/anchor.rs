@@ -28,6 +28,10 @@ const SOME: f64 = 0.1;
 /// Rare segments that are so many times as long, and so much of the time, are what an outer loop does.
 const LONG: i64 = 5;
 const MUCH: f64 = 0.4;
+/// Of a typical step's computation in one go.
+const AS_MUCH: f64 = 0.6;
+/// Between visits of a loop in a step so many times less is computed than between steps.
+const CLOSE: i64 = 4;
 /// What holds for nearly all of something.
 const NEARLY_ALL: f64 = 0.9;
 /// Of a place that is visited for several neighbours in turn none has more of the visits.
@@ -42,6 +46,8 @@ pub(super) struct Candidate {
     pub visits: usize,
     /// The place of its first visit in the rank's events.
     first: u32,
+    /// At times as much is done from one visit to the next as in two steps: it may miss some.
+    may_miss: bool,
 }
 
 /// Every anchor that qualifies on a rank; `events` may be cut.
@@ -69,8 +75,8 @@ pub(super) fn choose(ranks: &[Vec<Candidate>]) -> Option<Anchor> {
     let about = agreed.iter().filter(|it| it.visits + 1 + most / 50 >= most);
     let (visits, _) = most_common(about.map(|it| it.visits))?;
     let same = agreed.iter().filter(|it| it.visits == visits);
-    let chosen = same.min_by(|a, b| (a.first, &a.anchor).cmp(&(b.first, &b.anchor)))?;
-    Some(chosen.anchor.clone())
+    let chosen = same.min_by_key(|it| (it.may_miss, it.first, &it.anchor))?;
+    (!chosen.may_miss).then(|| chosen.anchor.clone())
 }
 
 /// The number that comes most often, and how often; of several the largest.
@@ -122,11 +128,12 @@ impl<'a> Found<'a> {
         let is_it = is_one_place
             && visits.len() >= FEWEST
             && self.covers(visits)
-            && self.is_regular(visits)
-            && (is_burst || !is_call || !self.is_inner(node))
+            && (is_call || self.calls_below(node).nth(1).is_some())
+            && (is_burst || !self.is_inner(node))
             && (is_call || !self.is_merged(node));
+        let may_miss = is_it.then(|| self.may_miss(visits)).flatten()?;
         let anchor = Anchor { path: self.events.tree.path(node), is_burst };
-        is_it.then(|| Candidate { anchor, visits: visits.len(), first: visits[0] })
+        Some(Candidate { anchor, visits: visits.len(), first: visits[0], may_miss })
     }
 
     /// Whether a call is made for several neighbours, one after the other.
@@ -150,8 +157,9 @@ impl<'a> Found<'a> {
         time >= MOST || calls >= MOST && time >= SOME
     }
 
-    /// Whether nearly the same is done from each visit to the next, and what is done rarely is not an outer loop.
-    fn is_regular(&self, visits: &[u32]) -> bool {
+    /// `None`: not nearly the same is done from each visit to the next, or what is done rarely is an outer loop. Else whether what is
+    /// done rarely takes the place of a step.
+    fn may_miss(&self, visits: &[u32]) -> Option<bool> {
         let segments = visits.len() - 1;
         let mut present = vec![0u32; self.events.tree.len()];
         let each =
@@ -167,7 +175,7 @@ impl<'a> Found<'a> {
         }
         let share = |count: u32| f64::from(count) / segments as f64;
         if present.iter().any(|&count| share(count) > RARE && share(count) < USUAL) {
-            return false;
+            return None;
         }
         let is_rare = |leaf: u32| share(present[leaf as usize]) <= RARE;
         let length = |number: usize| {
@@ -176,15 +184,49 @@ impl<'a> Found<'a> {
         let (rare, usual): (Vec<usize>, Vec<usize>) =
             (0..segments).partition(|&number| each(number).iter().any(|event| is_rare(event.leaf)));
         if rare.len() as f64 > MOST_ARE_USUAL * segments as f64 {
-            return false;
+            return None;
         }
+        let mut computes: Vec<i64> = usual
+            .iter()
+            .filter_map(|&number| self.computed(visits[number], visits[number + 1]).max())
+            .collect();
+        computes.sort_unstable();
+        let compute = computes[computes.len() / 2];
+        let is_double = |number: &&usize| {
+            self.is_double((visits[**number], visits[**number + 1]), compute, &is_rare)
+        };
+        let doubles = rare.iter().filter(is_double).count();
+        let may_miss = doubles >= 2 && doubles * 4 >= rare.len();
         let mut lengths: Vec<i64> = usual.into_iter().map(length).collect();
         lengths.sort_unstable();
         let typical = lengths[lengths.len() / 2];
         let long = rare.into_iter().map(length).filter(|&it| it >= LONG * typical.max(1));
         let long: Vec<i64> = long.collect();
         let all = self.events.begin(visits[segments]) - self.events.begin(visits[0]);
-        long.len() < 3 || (long.iter().sum::<i64>() as f64) < MUCH * all as f64
+        let is_outer = long.len() >= 3 && long.iter().sum::<i64>() as f64 >= MUCH * all as f64;
+        (!is_outer).then_some(may_miss)
+    }
+
+    /// Times outside of MPI from each event to the next.
+    fn computed(&self, from: u32, to: u32) -> impl Iterator<Item = i64> + '_ {
+        (from..to).map(|at| self.events.outside(at, at + 1))
+    }
+
+    /// Whether about as much is computed in one go as in a step both before and behind the rare events of a segment.
+    fn is_double(
+        &self,
+        (from, to): (u32, u32),
+        compute: i64,
+        is_rare: &impl Fn(u32) -> bool,
+    ) -> bool {
+        let rare = |at: &u32| is_rare(self.events.list[*at as usize].leaf);
+        let (Some(first), Some(last)) = ((from..to).find(rare), (from..to).rev().find(rare)) else {
+            return false;
+        };
+        let is_much = |from, to| {
+            self.computed(from, to).max().is_some_and(|it| it as f64 >= AS_MUCH * compute as f64)
+        };
+        is_much(from, first) && is_much(last, to)
     }
 
     /// Whether a call is made many times in a function that does something else once: it is a loop in a step.
@@ -207,18 +249,32 @@ impl<'a> Found<'a> {
     }
 
     /// Whether several calls of a function look like one, as nothing else is done in between: all that it does is done many times
-    /// a visit, and not in a burst.
+    /// a visit, with about as much computation in between as from one visit to the next.
     fn is_merged(&self, node: u32) -> bool {
         let runs = &self.visits[node as usize];
         let usual = |leaf: u32| {
             let counts = counts_between(runs, &self.visits[leaf as usize]);
             most_common(counts.into_iter().filter(|count| *count > 0)).map_or(1, |it| it.0)
         };
-        let mut calls: Vec<(usize, u32)> =
-            self.calls_below(node).map(|leaf| (usual(leaf), leaf)).collect();
-        calls.sort_unstable();
-        let Some(&(least, leaf)) = calls.first() else { return false };
-        least > 1 && bursts(self.events, &self.visits[leaf as usize]).is_none()
+        let calls = self.calls_below(node).map(|leaf| (usual(leaf), leaf));
+        let Some((least, leaf)) = calls.min() else { return false };
+        if least < 2 {
+            return false;
+        }
+        let own = &self.visits[leaf as usize];
+        let (mut within, mut between) = (Vec::new(), Vec::new());
+        for pair in runs.windows(2) {
+            let begin = own.partition_point(|&at| at < pair[0]);
+            let end = own.partition_point(|&at| at < pair[1]);
+            let inside = own[begin..end].windows(2).map(|two| self.events.outside(two[0], two[1]));
+            within.extend(inside.max());
+            let last = own[begin..end].last().zip(own.get(end));
+            between.extend(last.map(|(&last, &next)| self.events.outside(last, next)));
+        }
+        within.sort_unstable();
+        between.sort_unstable();
+        let median = |sorted: &[i64]| sorted.get(sorted.len() / 2).copied().unwrap_or(0);
+        median(&within).saturating_mul(CLOSE) > median(&between)
     }
 
     fn calls_below(&self, node: u32) -> impl Iterator<Item = u32> + '_ {

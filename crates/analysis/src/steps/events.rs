@@ -110,9 +110,23 @@ impl Tree {
 pub(super) struct Events {
     pub list: Vec<Event>,
     pub tree: Tree,
+    /// Of each event the time outside all of them before it, nanoseconds: unlike time inside, it does not depend on others.
+    outside: Vec<i64>,
 }
 
 impl Events {
+    /// `list`: in the order of begins.
+    pub fn new(list: Vec<Event>, tree: Tree) -> Events {
+        let (mut outside, mut end) = (0, list.first().map_or(0, |event| event.begin));
+        let before = list.iter().map(|event| {
+            outside += (event.begin - end).max(0);
+            end = end.max(event.end);
+            outside
+        });
+        let outside = before.collect();
+        Events { list, tree, outside }
+    }
+
     pub fn of(trace: &Trace, place: usize) -> Events {
         let rank = &trace.ranks[place];
         let mut tree = Tree::new();
@@ -146,7 +160,7 @@ impl Events {
         });
         let mut list: Vec<Event> = posts.chain(calls).collect();
         list.sort_by_key(|event| event.begin); // both are nearly in order, which this sort makes use of
-        Events { list, tree }
+        Events::new(list, tree)
     }
 
     /// Where visits of a node begin, as places in the list: each call of an MPI function, and each run of events below another,
@@ -169,5 +183,10 @@ impl Events {
 
     pub fn begin(&self, at: u32) -> i64 {
         self.list[at as usize].begin
+    }
+
+    /// Time outside of MPI between the begins of two events.
+    pub fn outside(&self, from: u32, to: u32) -> i64 {
+        self.outside[to as usize] - self.outside[from as usize]
     }
 }

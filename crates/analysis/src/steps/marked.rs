@@ -11,8 +11,8 @@ const BEGINS: i32 = 1;
 const ENDS: i32 = -1;
 const STEP: i32 = 2;
 
-/// The regions of a rank by name. They are nested: an end is that of the last begin of that name that is open; what has none ends
-/// with the rank's run.
+/// The regions of a rank by name. They are nested: an end is that of the last begin of that name that is open; what has none is
+/// no region, as what a program says without a name may look like a begin.
 pub(super) fn regions(trace: &Trace, place: usize) -> Regions {
     let rank = &trace.ranks[place];
     let mut regions = Regions::new();
@@ -34,9 +34,6 @@ pub(super) fn regions(trace: &Trace, place: usize) -> Regions {
             }
             _ => {}
         }
-    }
-    for (name, begin) in open {
-        add(name, begin, rank.end);
     }
     regions.values_mut().for_each(|of_name| of_name.sort_unstable());
     regions

@@ -54,23 +54,46 @@ pub fn sample(ranks: usize) -> Vec<usize> {
 }
 
 impl Rule {
-    /// From the rows of the ranks at these places; `None`: nothing that they do recurs in a way that is certain.
-    pub fn find(trace: &Trace, sample: &[usize]) -> Option<Rule> {
+    /// From the rows of the ranks at these places.
+    ///
+    /// # Errors
+    /// Nothing that they do recurs in a way that is certain; as a sentence.
+    pub fn find(trace: &Trace, sample: &[usize]) -> Result<Rule, String> {
         let marks = |&place: &usize| marked::steps(trace, place).len();
         if !sample.is_empty() && sample.iter().all(|place| marks(place) >= FEWEST_MARKED) {
-            return Some(Rule::Marks);
+            return Ok(Rule::Marks);
         }
         let regions: Vec<Regions> =
             sample.iter().map(|&place| marked::regions(trace, place)).collect();
         if let Some(name) = of_most_time(&regions, FEWEST_MARKED) {
-            return Some(Rule::Region(name));
+            return Ok(Rule::Region(name));
         }
         let of_rank = |&place: &usize| {
             let mut events = Events::of(trace, place);
             (!events.list.is_empty()).then(|| candidates(&mut events))
         };
         let found: Vec<_> = sample.par_iter().filter_map(of_rank).collect();
-        choose(&found).map(Rule::Anchor)
+        choose(&found).map(Rule::Anchor).ok_or_else(|| NONE_FOUND.to_owned())
+    }
+
+    /// Itself, where all of the run is known by it: calls that were only summed up, and marks that were not kept, are no sign of
+    /// steps.
+    ///
+    /// # Errors
+    /// A part of the run is not known.
+    pub fn known_of(self, trace: &Trace) -> Result<Rule, String> {
+        let is_cut = trace.ranks.iter().any(|rank| rank.info().summarized.is_some());
+        let is_lost = trace.ranks.iter().any(|rank| rank.info().lost_marks > 0);
+        match self {
+            Rule::Anchor(_) if is_cut => Err(format!(
+                "steps are not looked for: a part of the run was only summed up; {WAYS_OUT}"
+            )),
+            Rule::Marks | Rule::Region(_) if is_lost => Err(
+                "steps are not counted: some of their marks were not kept; a higher LAPSCOPE_MAX_MB keeps more"
+                    .to_owned(),
+            ),
+            rule => Ok(rule),
+        }
     }
 
     /// From when to when each step of the rank at a place is, in order; its rows have to be there.

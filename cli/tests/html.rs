@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use assert_cmd::assert::OutputAssertExt;
 use fixture::{answer, command, json, text};
 use lapscope_fixture::small::{self, run as small_run};
-use lapscope_fixture::tables::{Call, Operation, Rank, Tally};
+use lapscope_fixture::tables::{Call, CallPath, Frame, Module, Operation, Rank, Tally, Variable};
 use lapscope_fixture::{call_id, full};
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
@@ -244,4 +244,40 @@ fn pages_for_the_browser() {
         std::fs::rename(run.join("page.html"), directory.join(format!("{name}.html"))).unwrap();
         std::fs::write(directory.join(format!("{name}.json")), report).unwrap();
     }
+}
+
+/// Many call sites, whose names are as long as names can be: what does not fit is summed up and cut.
+#[test]
+fn a_page_is_bounded_whatever_the_run() {
+    const SITES: i64 = 600;
+    let long = "n".repeat(4_000);
+    let run = tempfile::tempdir().unwrap();
+    Rank { world_size: 1, summarized: 0, end_ns: 10_000_000, command: &long, ..Rank::new(0) }
+        .write(run.path(), |file| {
+            let path = format!("/nowhere/{long}");
+            let module_id = Some(file.insert(Module {
+                path: &path,
+                build_id: "cc33",
+                base: 1 << 30,
+                ..Module::default()
+            }));
+            for site in 0..SITES {
+                let call_path_id = file.insert(CallPath::default());
+                for depth in 0..30 {
+                    let address = 0x10_000 + 64 * site + 100_000 * depth;
+                    file.insert(Frame { call_path_id, depth, module_id, address });
+                }
+                let send = Operation::send("MPI_Send", call_path_id, (4_096, 0, 8));
+                let operation_id = file.insert(send);
+                let (begin_ns, duration_ns) = (10_000 * (site + 1), Some(1_000 + site));
+                file.insert(Call { operation_id, begin_ns, duration_ns, ..Call::default() });
+                let name = format!("OMPI_MCA_{site}");
+                file.insert(Variable { name: &name, value: &long });
+            }
+        });
+    let page = page(run.path(), &[]);
+    assert!(page.len() < 2_000_000, "{} bytes", page.len());
+    assert!(page.contains("400 more call sites, all together"), "others are not summed up");
+    let all = self::page(run.path(), &["--top", "600"]);
+    assert!(all.len() < 2_000_000, "{} bytes", all.len());
 }

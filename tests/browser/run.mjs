@@ -173,7 +173,7 @@ test("prints_on_a4", "many", async ({ page }) => {
   assert.ok(wide, "wider than the paper");
 });
 
-test("fits_a_narrow_screen", "many", async ({ page }) => {
+for (const name of ["many", "hostile"]) test(`${name}_fits_a_narrow_screen`, name, async ({ page }) => {
   await page.setViewportSize({ width: 400, height: 800 });
   await painted(page);
   const [wide, seen] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);

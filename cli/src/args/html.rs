@@ -8,7 +8,7 @@ use super::{ResourceArgs, StretchArgs, WrapperArgs};
 use lapscope_data::model::{Rank, RankList};
 
 /// Call sites that have a row of their own where nobody asks for more.
-pub const LISTED_SITES: usize = 200;
+pub const LISTED_SITES: u16 = 200;
 
 /// The report with pictures, as a page for the browser: one file that needs no network.
 #[derive(Debug, Args)]
@@ -37,9 +37,9 @@ pub struct HtmlArgs {
     #[arg(long)]
     pub open: bool,
 
-    /// Call sites that have a row; the others are summed up
-    #[arg(long, value_name = "N", default_value_t = LISTED_SITES, value_parser = clap::value_parser!(usize))]
-    pub top: usize,
+    /// Call sites that have a row, at most 600; the others are summed up
+    #[arg(long, value_name = "N", default_value_t = LISTED_SITES, value_parser = clap::value_parser!(u16).range(1..=600))]
+    pub top: u16,
 
     /// Only this rank, WORLD:RANK of spawned processes; may be given several times
     #[arg(long = "rank", value_name = "RANK")]

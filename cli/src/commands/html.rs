@@ -34,7 +34,7 @@ pub fn run(args: &HtmlArgs) -> Result<ExitCode> {
     check(&path)?;
     let StretchArgs { from, to, .. } = args.stretch;
     let asked = Asked {
-        top: args.top,
+        top: args.top.into(),
         ranks: args.ranks.clone(),
         sources: !args.no_sources,
         shown: Shown { from, to, ranks: args.shown_ranks.clone() },
@@ -55,8 +55,12 @@ pub fn write_of(run: &Path) -> Result<()> {
     open.find_wrappers(&[])?;
     let path = default_path(&open.files.root);
     check(&path)?;
-    let asked =
-        Asked { top: LISTED_SITES, ranks: Vec::new(), sources: true, shown: Shown::default() };
+    let asked = Asked {
+        top: LISTED_SITES.into(),
+        ranks: Vec::new(),
+        sources: true,
+        shown: Shown::default(),
+    };
     make(&mut open, &path, &asked)
 }
 

@@ -23,7 +23,7 @@ pub fn run(args: &HtmlArgs, a: &Path, b: &Path) -> Result<ExitCode> {
     let path = args.output.clone().unwrap_or_else(|| path_of_both(&a, &b));
     check(&path)?;
     let a = read(a)?;
-    let compared = Compared::new(a, read(b)?, args.top);
+    let compared = Compared::new(a, read(b)?, args.top.into());
     write(&path, &page(&compared)?)?;
     if args.open {
         show(&path)?;

@@ -17,6 +17,7 @@ mod sha256;
 mod sites;
 mod sizes;
 mod sources;
+mod steps;
 mod style;
 mod thresholds;
 

@@ -6,8 +6,8 @@ use super::data::data;
 use super::markup::{Document, Html};
 use super::sha256::{base64, sha256};
 use super::{
-    advice, circumstances, head, injection, pictures, ranks, sites, sizes, style, thresholds,
-    Contents,
+    advice, circumstances, head, injection, pictures, ranks, sites, sizes, steps, style,
+    thresholds, Contents,
 };
 
 /// How every page begins, so that no other file is taken for one.
@@ -30,7 +30,7 @@ pub fn is_page(begin: &[u8]) -> bool {
 
 type Section = (&'static str, &'static str, fn(&mut Html, &mut Contents, Document<'_>));
 
-const SECTIONS: [Section; 11] = [
+const SECTIONS: [Section; 12] = [
     ("summary", "Summary", |html, contents, document| head::section(html, contents, document)),
     ("advice", "Advice", |html, contents, document| advice::section(html, contents, document)),
     ("heat", "Over time", |html, contents, _| pictures::heat(html, contents)),
@@ -47,6 +47,7 @@ const SECTIONS: [Section; 11] = [
     ("injection", "Injected tests", |html, contents, document| {
         injection::section(html, contents, document);
     }),
+    ("steps", "Steps", |html, contents, document| steps::section(html, contents, document)),
     ("run", "The run", |html, contents, document| {
         circumstances::section(html, contents, document);
     }),

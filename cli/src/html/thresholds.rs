@@ -112,7 +112,7 @@ fn picture(found: &LocalityThresholds, rows: &[SizeCounts], at: usize) -> String
         let small = Font::new(11.0).dim().at(Anchor::End);
         svg.text((LEFT - 6.0, y + 4.0), &format!("{:.0} %", share * 100.0), small);
     }
-    let column = WIDTH / rows.len() as f64;
+    let column = (WIDTH / rows.len() as f64).min(80.0);
     for (place, row) in rows.iter().enumerate() {
         draw_column(&mut svg, row, LEFT + column * place as f64, column);
     }

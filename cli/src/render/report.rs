@@ -26,6 +26,7 @@ use lapscope_data::text::units::{bytes, count, percent, time};
 pub(crate) use overlap::{achieved, notes, source};
 pub(crate) use sites::{mostly, place};
 pub use sites::{site_label, write_site_table, write_wrappers};
+pub(crate) use steps::{lines as step_lines, what as what_steps};
 pub use summary::answers;
 
 /// Writes the whole report, with a line for each of the ranks that are `listed`.

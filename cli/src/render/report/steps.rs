@@ -19,12 +19,17 @@ pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::R
     if let Some(steps) = &report.steps {
         let headline = format!("{}, each {}", count(steps.count), what(&steps.what));
         writeln!(out, "\n{}", style.headed("STEPS", &headline))?;
-        let lines = [Some(durations(steps)), Some(exposed(steps)), drift(steps), others(steps)];
-        for line in lines.into_iter().flatten() {
+        for line in lines(steps) {
             writeln!(out, "{}", style.wrap(&line, "  ", "  "))?;
         }
     }
     write_regions(out, &report.regions, style)
+}
+
+/// What is told of them, a sentence or two each.
+pub(crate) fn lines(steps: &Steps) -> Vec<String> {
+    let lines = [Some(durations(steps)), Some(exposed(steps)), drift(steps), others(steps)];
+    lines.into_iter().flatten().collect()
 }
 
 /// "from one MPI_Waitall (exchange halo.c:84) to the next"

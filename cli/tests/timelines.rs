@@ -155,6 +155,37 @@ fn marks_are_regions_and_steps() {
     assert_eq!(found, expected);
 }
 
+/// Requests of one MPI_Startall share its time; MPI_Sendrecv is two halves.
+#[test]
+fn one_call_is_one_however_much_it_does() {
+    let run = tempfile::tempdir().unwrap();
+    let mut calls = Calls::new(0);
+    let start =
+        |kind, peer| Operation { kind, ..Operation::send("MPI_Startall", 1, (10, peer, 3)) };
+    // shares of 1 us each, and another call 3 us later
+    let requests = [("send", 10), ("recv", 11), ("send", 15)]
+        .map(|(kind, begin)| calls.begin(start(kind, 0), begin));
+    calls.wait(3, 100, 150, &requests);
+    calls.block(Operation::send("MPI_Sendrecv", 4, (500, 0, 8)), 200, 300);
+    let rank = Rank { end_ns: 1_000_000, ..Rank::plain(0) };
+    rank.write(run.path(), |file| {
+        calls.write(file);
+        let receive = Operation::receive("MPI_Sendrecv", 4, (600, 0, 9));
+        let receive = file.insert(receive);
+        file.change(&format!(
+            "UPDATE call SET receive_operation_id = {receive} WHERE begin_ns = 200000"
+        ));
+    });
+    let all = chrome(run.path(), &[]);
+    let expected = [("MPI_Sendrecv", 1), ("MPI_Startall", 2), ("MPI_Waitall", 1)];
+    assert_eq!(count(&all, "X"), counts(&expected));
+    assert_eq!(count(&all, "b"), counts(&[("MPI_Startall", 3)]));
+    let both = &all.iter().find(|event| event["name"] == "MPI_Sendrecv").unwrap()["args"];
+    let numbers =
+        ["bytes", "tag", "received_bytes", "received_tag"].map(|name| both[name].as_i64());
+    assert_eq!(numbers, [500, 8, 600, 9].map(Some));
+}
+
 /// Names that would end a text, a tag or a line, and would be commands to a terminal.
 const HOSTILE: &str = "\"}],</script><b>\u{1}\u{1b}[31m\\\n\t%s é";
 

@@ -13,7 +13,7 @@ import otf2
 import pytest
 from tracks import Tracks
 
-#: Rows of calls, and calls that posted requests, of which MPI_Startall posts several.
+#: Rows of calls, and calls that posted requests.
 CALLS = """SELECT call, count(*) FROM (SELECT call FROM calls UNION ALL SELECT call FROM
     (SELECT DISTINCT rank, thread, call, post_begin_ns FROM requests)) GROUP BY call"""
 

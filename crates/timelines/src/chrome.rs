@@ -179,9 +179,9 @@ impl<W: Write> Chrome<W> {
                     r#""ph":"X","cat":"mpi","name":{name},{head},"ts":{begin},"dur":{duration},"args":{{"at":{place}"#
                 ),
             );
-            for &endpoint in rank.began(index) {
+            for (number, &endpoint) in rank.began(index).iter().enumerate() {
                 if !rank.operation_of(endpoint).is_request {
-                    arguments(text, run, rank, endpoint);
+                    arguments(text, run, rank, endpoint, number > 0);
                 }
             }
             if visit.completed > 0 {
@@ -291,10 +291,16 @@ impl<W: Write> Chrome<W> {
     }
 }
 
-/// What a blocking call communicates.
-fn arguments(text: &mut Vec<u8>, run: &Definitions, rank: &RankEvents<'_>, endpoint: u32) {
+/// What a blocking call communicates; `is_second`: beside what it sends.
+fn arguments(
+    text: &mut Vec<u8>,
+    run: &Definitions,
+    rank: &RankEvents<'_>,
+    endpoint: u32,
+    is_second: bool,
+) {
     let operation = rank.operation_of(endpoint);
-    let before = if operation.is_second_half { "received_" } else { "" };
+    let before = if is_second { "received_" } else { "" };
     put(text, format_args!(r#","{before}bytes":{}"#, operation.bytes.0));
     if let Some(peer) = operation.peer {
         let what = if operation.direction == Direction::Collective { "root" } else { "peer" };

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use lapscope_analysis::trace::{Endpoint, Operation, RankTrace, RequestEnd, Trace, NONE};
+use lapscope_data::model::Transfers;
 
 use crate::lanes::Lanes;
 use crate::regions::{regions, Region};
@@ -109,7 +110,7 @@ impl<'a> RankEvents<'a> {
         let rank = &trace.ranks[place];
         let mut found = Found::default();
         found.add_calls(rank, shown, place);
-        found.add_posts(rank, shown, place);
+        found.add_posts(trace, shown, place);
         let Ordered { mut visits, began, ended } = found.in_order();
         let mut events = Vec::with_capacity(2 * visits.len() + 2 * rank.endpoints.len());
         let regions = regions(trace, shown, place, &mut events);
@@ -207,8 +208,9 @@ impl Found {
         }
     }
 
-    /// One call posts all requests of an MPI_Startall, and both halves of an MPI_Isendrecv.
-    fn add_posts(&mut self, rank: &RankTrace, shown: &Shown, place: usize) {
+    /// One call posts all requests of an MPI_Startall, which share its time, and both halves of an MPI_Isendrecv.
+    fn add_posts(&mut self, trace: &Trace, shown: &Shown, place: usize) {
+        let rank = &trace.ranks[place];
         let posted = |&(_, endpoint): &(u32, &Endpoint)| {
             let end = endpoint.begin + endpoint.post.or_zero();
             let is_request = rank.operations[endpoint.operation as usize].is_request;
@@ -216,25 +218,25 @@ impl Found {
         };
         let all = (0..).zip(&rank.endpoints).filter(posted);
         let key = |(index, endpoint): (u32, &Endpoint)| {
-            (endpoint.begin, rank.threads.of_endpoint(index), index)
+            (rank.threads.of_endpoint(index), endpoint.begin, index)
         };
-        let mut posts: Vec<(i64, u16, u32)> = all.map(key).collect();
+        let mut posts: Vec<(u16, i64, u32)> = all.map(key).collect();
         posts.sort_unstable();
-        let mut last = None;
-        for (begin, thread, index) in posts {
+        let first = self.visits.len();
+        for (thread, begin, index) in posts {
             let endpoint = &rank.endpoints[index as usize];
-            if last != Some((begin, thread)) {
-                last = Some((begin, thread));
-                let end = begin + endpoint.post.or_zero();
-                let operation = endpoint.operation;
-                self.visits.push(Visit {
+            let (operation, end) = (endpoint.operation, begin + endpoint.post.or_zero());
+            let last = self.visits[first..].last_mut().filter(|last| last.thread == thread);
+            match last.filter(|last| is_one_call(trace, rank, last, (begin, operation))) {
+                Some(last) => last.end = last.end.max(end),
+                None => self.visits.push(Visit {
                     begin,
                     end,
                     thread,
                     operation,
                     completed: 0,
                     returned: true,
-                });
+                }),
             }
             self.began.push((self.visits.len() as u32 - 1, index));
         }
@@ -259,6 +261,26 @@ impl Found {
         let visits = order.iter().map(|&index| self.visits[index as usize]).collect();
         Ordered { visits, began, ended }
     }
+}
+
+/// Shares of a call's time follow one another, but for what moments are rounded by, nanoseconds.
+const ROUNDED: i64 = 2;
+
+/// Whether a request that an operation posted at `begin` was posted by the last call, too.
+fn is_one_call(
+    trace: &Trace,
+    rank: &RankTrace,
+    last: &Visit,
+    (begin, operation): (i64, u32),
+) -> bool {
+    if last.begin == begin {
+        return true;
+    }
+    let (operation, before) =
+        (&rank.operations[operation as usize], &rank.operations[last.operation as usize]);
+    begin <= last.end + ROUNDED
+        && operation.site == before.site
+        && trace.call_of(operation).transfers == Some(Transfers::Started)
 }
 
 /// Adds when the calls of a thread begin and end. One that would end behind the call that it is in, as clocks may have it, ends
@@ -342,7 +364,10 @@ mod tests {
         let mut script = Script::new(2);
         for (rank, peer) in [(0, 1), (1, 0)] {
             let sent = Message::new(peer, 7, 1_000);
-            script.act(rank, Act::Isend(sent)).act(rank, Act::Irecv(sent));
+            script
+                .act(rank, Act::Isend(sent))
+                .act(rank, Act::Compute(10))
+                .act(rank, Act::Irecv(sent));
             script.act(rank, Act::Compute(500)).act(rank, Act::Wait(vec![0, 1]));
             script.act(rank, Act::Collective(Needs::All, 0)).act(rank, Act::Other(50));
         }
@@ -354,23 +379,23 @@ mod tests {
         let trace = script().trace();
         let shown = Shown::new(&trace, &RankList::All, None);
         let rank = RankEvents::of(&trace, &shown, 0);
-        // posts of 100 ns, 500 ns of computation, 200 ns for two requests, a collective, something else
+        // posts of 100 ns, 10 ns between them, 500 ns of computation, 200 ns for two requests, a collective, something else
         let expected = [
             "0 (0",
             "100 0)",
-            "100 (100",
-            "200 100)",
-            "700 (700",
-            "900 700)",
-            "900 (900",
-            "1000 900)",
-            "1000 (1000",
-            "1050 1000)",
+            "110 (110",
+            "210 110)",
+            "710 (710",
+            "910 710)",
+            "910 (910",
+            "1010 910)",
+            "1010 (1010",
+            "1060 1010)",
         ];
         assert_eq!(told(&rank), expected);
         assert_eq!(rank.lanes, 2);
         let lives: Vec<_> = rank.lifetimes.iter().map(|it| (it.begin, it.end, it.lane)).collect();
-        assert_eq!(lives, [(0, 900, 0), (100, 900, 1)]);
+        assert_eq!(lives, [(0, 910, 0), (110, 910, 1)]);
         assert_eq!((rank.began(0).len(), rank.ended(2).len(), rank.began(3).len()), (1, 2, 1));
         let sorted = rank.events.windows(2).all(|pair| pair[0].at <= pair[1].at);
         assert!(sorted, "{:?}", rank.events);
@@ -390,7 +415,7 @@ mod tests {
         assert_eq!(ids.len(), 4);
         assert!(ids[0] == ids[1] && ids[2] == ids[3] && ids[1] != ids[2], "{ids:?}");
         // rank 1 is shown from its wait on: its send is not, what it receives is
-        let some = Shown::new(&trace, &RankList::All, Some(&[(0, 5_000), (700, 5_000)]));
+        let some = Shown::new(&trace, &RankList::All, Some(&[(0, 5_000), (710, 5_000)]));
         assert_eq!(ends(&some).len(), 2);
         let rank = RankEvents::of(&trace, &some, 1);
         assert_eq!((rank.visits.len(), rank.lifetimes.len()), (3, 2), "requests reach into it");

@@ -56,12 +56,13 @@ pub(super) fn annotate_begin(
 ) {
     let visit = rank.visits[index as usize];
     let mut posted = 0;
-    for &endpoint in rank.began(index) {
+    for (number, &endpoint) in rank.began(index).iter().enumerate() {
         let operation = rank.operation_of(endpoint);
         if operation.is_request {
             posted += i64::from(!operation.is_second_half);
         } else {
-            annotate(event, run, rank, endpoint);
+            // of MPI_Sendrecv the half that receives stands behind
+            annotate(event, run, rank, endpoint, number > 0);
         }
     }
     let requests = posted.max(visit.completed.into());
@@ -83,7 +84,7 @@ pub(super) fn annotate_lifetime(
     rank: &RankEvents<'_>,
     lifetime: &Lifetime,
 ) {
-    annotate(event, run, rank, lifetime.endpoint);
+    annotate(event, run, rank, lifetime.endpoint, false);
     let next = lifetime.endpoint + 1;
     let endpoints = &rank.rank().endpoints;
     let own = &endpoints[lifetime.endpoint as usize];
@@ -91,7 +92,7 @@ pub(super) fn annotate_lifetime(
         if rank.operation_of(next).is_second_half
             && (second.call, second.begin) == (own.call, own.begin)
         {
-            annotate(event, run, rank, next);
+            annotate(event, run, rank, next, true);
         }
     }
     if let Some(text) = ended(rank.operation_of(lifetime.endpoint), lifetime.is_pending) {
@@ -114,11 +115,17 @@ fn ended(operation: &Operation, is_pending: bool) -> Option<u64> {
     }
 }
 
-/// What an endpoint communicates.
-fn annotate(event: &mut Bytes, run: &Definitions, rank: &RankEvents<'_>, endpoint: u32) {
+/// What an endpoint communicates; `is_second`: beside what its call or request sends.
+fn annotate(
+    event: &mut Bytes,
+    run: &Definitions,
+    rank: &RankEvents<'_>,
+    endpoint: u32,
+    is_second: bool,
+) {
     let operation = rank.operation_of(endpoint);
     let peer = operation.peer.map(|place| run.ranks[place as usize].number);
-    let more = if operation.is_second_half { RECEIVED } else { 0 };
+    let more = if is_second { RECEIVED } else { 0 };
     match operation.direction {
         Direction::Collective => annotate_collective(event, run, rank, endpoint),
         Direction::Send | Direction::Receive => {

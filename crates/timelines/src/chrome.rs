@@ -13,7 +13,7 @@ use crate::write::Writer;
 use lapscope_analysis::trace::Direction;
 
 /// Measured as that of Perfetto's.
-pub const COST: Cost = Cost { call: 190, request: 420 };
+pub const COST: Cost = Cost { call: 210, request: 470 };
 
 /// Bytes that are kept before they are written.
 const PIECE: usize = 1 << 18;

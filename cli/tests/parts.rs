@@ -224,6 +224,11 @@ fn messages_collectives_clocks_and_processors_are_in_the_answer() {
     assert!(overlap["totals"]["exposed_no_processor_ns"].as_i64().unwrap() > 0);
     assert!(overlap["reference"]["collectives"]["samples"].as_u64().unwrap() > 0);
     assert!(overlap["totals"]["measured"].as_u64().unwrap() > 0);
+    let report: Value = serde_json::from_str(&answer("report", directory.path(), &[])).unwrap();
+    assert_eq!(
+        (&report["steps"]["count"], &report["steps"]["ranks"]),
+        (&STEPS.into(), &RANKS.into())
+    );
     assert!(overlap["late_pairs"].as_array().unwrap().len() > 5);
 }
 
@@ -311,9 +316,12 @@ fn what_is_no_question_is_refused() {
 fn a_stretch_is_the_same_in_parts() {
     let directory = run();
     for command in ["report", "overlap", "thresholds"] {
-        let stretch = ["--from", "2ms", "--to", "9ms"];
-        let whole = answer(command, directory.path(), &stretch);
-        let parts = [&stretch[..], &["--parts", "4"]].concat();
+        let stretch = match command {
+            "report" => &["--step", "20-33"][..],
+            _ => &["--from", "2ms", "--to", "9ms"],
+        };
+        let whole = answer(command, directory.path(), stretch);
+        let parts = [stretch, &["--parts", "4"]].concat();
         check_same(&whole, &answer(command, directory.path(), &parts), command);
     }
 }

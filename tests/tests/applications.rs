@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use lapscope_tests::launch::{lapscope, place, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::{invariants, messages, paths, rows};
+use lapscope_tests::{answer, invariants, messages, paths, rows};
 
 /// Full path of a program that a Debian package brings.
 fn installed(program: &str, package: &str) -> PathBuf {
@@ -132,7 +132,12 @@ fn thermo(_: &Path, outcome: &Outcome) -> String {
 fn melt(ranks: u32) {
     let input = paths::apps().join("melt.in");
     let args = ["-in", input.to_str().expect("a path"), "-log", "none"];
-    assert!(both(ranks, &installed("lmp", "lammps"), &args, |_| (), thermo).requests > 0);
+    let recorded = both(ranks, &installed("lmp", "lammps"), &args, |_| (), thermo);
+    assert!(recorded.requests > 0);
+    // of `run 100`: every 20th moves atoms in place of what the others do, every 10th prints
+    let report = answer::ask("report", &recorded.place.path().join("run"));
+    assert_eq!(report["steps"]["count"], 100, "{}", report["no_steps"]);
+    assert_eq!(report["steps"]["ranks"], ranks);
 }
 
 #[test]

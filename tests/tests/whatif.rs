@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use lapscope_tests::bed::Bed;
 use lapscope_tests::launch::{place, Form, Job};
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::{build, child, paths};
+use lapscope_tests::{answer, build, child, paths};
 use serde_json::Value;
 
 /// Of a scenario that never ends.
@@ -64,6 +64,8 @@ fn a_replayed_halo_exchange_is_as_it_was_and_a_quicker_network_is_quicker() {
     assert!(answer["model"]["messages"].as_u64().expect("a count") >= 8 * 4, "{answer:#}");
     let change = answer["scenarios"][0]["change"].as_f64().expect("a change");
     assert!(change < 0.0, "{change}: {answer:#}");
+    let report = answer::ask("report", &job.run_directory());
+    assert_eq!(report["steps"]["count"], 8, "{}", report["no_steps"]);
 }
 
 /// The answer to an eager limit of 0, after checking that the run as it was ends.

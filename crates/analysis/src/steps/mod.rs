@@ -123,8 +123,9 @@ impl Counted {
             let mut counted = Counted::default();
             counted.ranks.insert(steps.len() as u64, 1);
             if let Some((first, last, _)) = asked.filter(|(_, _, of)| *of == steps.len() as u64) {
-                let (first, last) = (steps[first as usize - 1], steps[last as usize - 1]);
-                counted.asked.insert(place as u32, (first.0, last.1));
+                let step = |number: u64| steps.get((number as usize).checked_sub(1)?);
+                let asked = step(first).zip(step(last)).map(|(first, last)| (first.0, last.1));
+                counted.asked.extend(asked.map(|asked| (place as u32, asked)));
             }
             counted
         };

@@ -55,13 +55,13 @@ fn of_one_size(first: &[usize], visits: usize) -> Option<Vec<usize>> {
     let usual = *sorted.get(sorted.len() / 2).filter(|usual| **usual > 1)?;
     let mut whole: Vec<usize> = Vec::new();
     let (mut unlike, mut filled) = (0, usual);
-    for at in 0..first.len() {
+    for (at, &visit) in first.iter().enumerate() {
         if filled + size(at) <= usual {
             filled += size(at);
             continue;
         }
         unlike += usize::from(filled != usual);
-        whole.push(first[at]);
+        whole.push(visit);
         filled = size(at);
     }
     ((unlike as f64) <= UNLIKE * whole.len() as f64).then_some(whole)

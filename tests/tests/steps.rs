@@ -1,0 +1,74 @@
+//! Steps of programs whose number of iterations, and how long each takes, the programs say themselves.
+
+use std::path::Path;
+
+use lapscope_tests::answer::{number, rows};
+use lapscope_tests::build;
+use lapscope_tests::launch::{lapscope, place, Form, Job};
+use lapscope_tests::mpi::{self, Mpi};
+use serde_json::Value;
+
+const STEPS: u64 = 40;
+/// What may go by between the program's look at the clock and the recorder's, seconds: a mark, or a call's begin.
+const BETWEEN: f64 = 100e-6;
+
+fn mpis() -> Vec<&'static Mpi> {
+    let named: Vec<&Mpi> = ["openmpi", "mpich"].into_iter().filter_map(mpi::named).collect();
+    if named.is_empty() {
+        vec![mpi::all()[0]]
+    } else {
+        named
+    }
+}
+
+fn report(run: &Path, more: &[&str]) -> Value {
+    let run = run.to_str().expect("a path");
+    let printed = lapscope([&["report", run, "--format", "json", "--rank", "0"], more].concat());
+    serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{error}: {printed}"))
+}
+
+/// "step NUMBER SECONDS"
+fn said(line: &str) -> Option<f64> {
+    line.strip_prefix("step ")?.split_once(' ')?.1.parse().ok()
+}
+
+/// The number is exact, and so are durations but for what goes by between two looks at clocks; the machine may take the
+/// processor away between them, so that a few may be anything.
+fn check(mpi: &Mpi, marks: &str) {
+    let place = place();
+    let job = Job::new(mpi, 2, build::app(mpi, "marked_steps"), Form::Preload, place.path());
+    let job = job.args([marks]);
+    let outcome = job.run();
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let expected: Vec<f64> = outcome.stdout.lines().filter_map(said).collect();
+    assert_eq!(expected.len() as u64, STEPS - 1, "{outcome:?}");
+    let all = report(&job.run_directory(), &[]);
+    let steps = &all["steps"];
+    assert_eq!(steps["count"], STEPS, "{marks} under {}: {}", mpi.name, all["no_steps"]);
+    assert_eq!((&steps["ranks"], &steps["other_ranks"]), (&2.into(), &0.into()), "{marks}");
+    let durations: Vec<f64> =
+        rows(steps, "rows").iter().map(|row| number(row, "duration_ns") * 1e-9).collect();
+    let is_exact = |(is, said): &(&f64, &f64)| (*is - *said).abs() < BETWEEN;
+    let exact = durations.iter().zip(&expected).filter(is_exact).count();
+    assert!(exact * 4 >= expected.len() * 3, "{marks}: {durations:?} {expected:?}");
+    let one = report(&job.run_directory(), &["--step", "7"]);
+    assert_eq!(one["totals"]["run_ns"], rows(steps, "rows")[6]["duration_ns"], "{marks}");
+    assert_eq!((&one["totals"]["requests"], &one["stretch"]["steps"]), (&4.into(), &STEPS.into()));
+    let loop_alone = report(&job.run_directory(), &["--step", "1-40"]);
+    assert_eq!(loop_alone["totals"]["requests"], 4 * STEPS, "{marks}: not the one before the loop");
+}
+
+#[test]
+fn steps_that_are_marked() {
+    mpis().into_iter().for_each(|mpi| check(mpi, "steps"));
+}
+
+#[test]
+fn steps_that_are_regions() {
+    mpis().into_iter().for_each(|mpi| check(mpi, "regions"));
+}
+
+#[test]
+fn steps_that_are_found() {
+    mpis().into_iter().for_each(|mpi| check(mpi, "nothing"));
+}

@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{bail, Context, Result};
 
-use crate::args::{HtmlArgs, StretchArgs, LISTED_SITES};
+use crate::args::{HtmlArgs, LISTED_SITES};
 use crate::export::warn;
 use crate::html::{self, Asked};
 use lapscope_analysis::pipeline::pictures::Shown;
@@ -32,12 +32,11 @@ pub fn run(args: &HtmlArgs) -> Result<ExitCode> {
     open.find_wrappers(&args.wrappers.names)?;
     let path = args.output.clone().unwrap_or_else(|| default_path(&open.files.root));
     check(&path)?;
-    let StretchArgs { from, to, .. } = args.stretch;
     let asked = Asked {
         top: args.top.into(),
         ranks: args.ranks.clone(),
         sources: !args.no_sources,
-        shown: Shown { from, to, ranks: args.shown_ranks.clone() },
+        shown: Shown { stretch: args.stretch.wanted(), ranks: args.shown_ranks.clone() },
     };
     make(&mut open, &path, &asked)?;
     if args.open {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use super::report::{build_with, Reported, Seen};
 use super::OpenRun;
@@ -11,6 +11,8 @@ use crate::overlap::Overlap;
 use crate::pictures::timeline::{collect, Chosen, RanksChosen, Timeline, Window};
 use crate::pictures::Pictures;
 use crate::report::{Report, ReportOptions};
+use crate::steps;
+use crate::stretch::{self, Stretch};
 use crate::trace::{Direction, Trace};
 use lapscope_data::model::{Rank, RankList};
 
@@ -20,9 +22,8 @@ const RANKS: usize = 16;
 /// Which stretch the timeline is of.
 #[derive(Debug, Clone, Default)]
 pub struct Shown {
-    /// Moments since the first rank's MPI_Init returned, nanoseconds; `None`: the costliest stretch.
-    pub from: Option<i64>,
-    pub to: Option<i64>,
+    /// `None`: the costliest step, or where there are no steps the costliest stretch.
+    pub stretch: Option<stretch::Wanted>,
     /// `None`: the rank with most exposed time, and its partners.
     pub ranks: Option<RankList>,
 }
@@ -56,19 +57,9 @@ pub fn build(
 
 /// Or why there is none.
 fn timeline(seen: &mut Seen<'_>, shown: &Shown) -> Result<Result<Timeline, String>> {
-    let trace = &seen.view.trace;
-    let first = trace.ranks.iter().map(|rank| rank.init_end).min().unwrap_or(0);
-    let last = trace.ranks.iter().map(|rank| rank.end).max().unwrap_or(0);
-    let is_asked = shown.from.is_some() || shown.to.is_some();
-    let (begin, end) = match seen.drawn.costliest_slice(trace).filter(|_| !is_asked) {
-        Some(slice) => slice,
-        None => {
-            let at = |moment: i64| first.saturating_add(moment).clamp(first, last);
-            (shown.from.map_or(first, at), shown.to.map_or(last, at))
-        }
-    };
+    let Stretched { begin, end, steps, chosen } = choose_stretch(seen, shown.stretch)?;
     if begin >= end {
-        return Ok(Err("there is nothing between these moments".to_owned()));
+        return Ok(Err("the run has no length".to_owned()));
     }
     let (ranks, ranks_chosen) = match choose_ranks(seen, shown.ranks.as_ref())? {
         Ok(chosen) => chosen,
@@ -77,15 +68,54 @@ fn timeline(seen: &mut Seen<'_>, shown: &Shown) -> Result<Result<Timeline, Strin
     let window = Window {
         begin,
         end,
-        steps: None,
-        chosen: if is_asked { Chosen::Asked } else { Chosen::CostliestSlice },
+        steps,
+        chosen,
         ranks_chosen,
-        may_be_fitted: !is_asked,
+        may_be_fitted: chosen != Chosen::Asked,
         ranks: ranks.clone(),
     };
     let known = (seen.reference, seen.eager);
     let names = &mut *seen.names;
     Ok(Ok(seen.view.with_detail_of(&ranks, |trace| collect(trace, window, known, names))?))
+}
+
+/// Moments on the run's clock.
+struct Stretched {
+    begin: i64,
+    end: i64,
+    steps: Option<(u64, u64)>,
+    chosen: Chosen,
+}
+
+fn choose_stretch(seen: &Seen<'_>, asked: Option<stretch::Wanted>) -> Result<Stretched> {
+    let trace = &seen.view.trace;
+    let count = trace.steps.as_ref().map_or(0, |plan| plan.count);
+    let of_steps = |((first, last), (begin, end)): steps::Span, chosen| Stretched {
+        begin,
+        end,
+        // the last cell may have room for more
+        steps: Some((first, last.min(count))),
+        chosen,
+    };
+    let ((begin, end), chosen) = match asked {
+        Some(stretch::Wanted::Steps { first, last }) => {
+            seen.view.plan_with_step(last)?;
+            let found = seen.steps.span(first, last).with_context(|| {
+                format!("--step {last}: none of the ranks that were asked for has it")
+            })?;
+            return Ok(of_steps(found, Chosen::Asked));
+        }
+        Some(stretch::Wanted::Between { from, to }) => {
+            let asked = Stretch::between(trace, from, to)?;
+            (asked.span(trace).unwrap_or_default(), Chosen::Asked)
+        }
+        None => match (seen.steps.costliest(), seen.drawn.costliest_slice(trace)) {
+            (Some(step), _) => return Ok(of_steps(step, Chosen::CostliestStep)),
+            (None, Some(slice)) => (slice, Chosen::CostliestSlice),
+            (None, None) => (trace.span(), Chosen::CostliestSlice),
+        },
+    };
+    Ok(Stretched { begin, end, steps: None, chosen })
 }
 
 type Choice = (Vec<u32>, RanksChosen);

@@ -16,7 +16,7 @@ use crate::problem::module_problems;
 use crate::reach::Known;
 use crate::reference::Reference;
 use crate::report::{InDetail, Report, ReportOptions};
-use crate::steps::{RegionRow, Steps};
+use crate::steps::{RegionRow, StepSums, Steps};
 use crate::whatif::bounds::{bounds, is_too_large};
 use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
@@ -46,6 +46,7 @@ pub struct Seen<'a> {
     pub eager: EagerLimits,
     pub measured: &'a Measured,
     pub drawn: &'a Drawn,
+    pub steps: &'a StepSums,
     pub names: &'a mut Symbols,
 }
 
@@ -121,8 +122,8 @@ fn in_detail<T>(
     let Findings { measured, gathered, drawn, steps } =
         view.find(&reference, eager, ranks, wanted)?;
     let looked = {
-        let (reference, measured, drawn) = (&reference, &measured, &drawn);
-        look(Seen { view, reference, eager, measured, drawn, names: &mut open.symbols })?
+        let (reference, measured, drawn, steps) = (&reference, &measured, &drawn, &steps);
+        look(Seen { view, reference, eager, measured, drawn, steps, names: &mut open.symbols })?
     };
     // a run that was looked at in parts and fits into memory is looked at as a whole for what needs that
     let read_again =

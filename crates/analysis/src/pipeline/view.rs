@@ -356,6 +356,22 @@ impl View {
         Ok(steps)
     }
 
+    /// The steps that there are, for who asks for this one.
+    ///
+    /// # Errors
+    /// There are none, which [`View::steps`] has to have found before, or not so many.
+    pub fn plan_with_step(&self, step: u64) -> Result<&Plan> {
+        let Some(plan) = &self.trace.steps else {
+            let why = self.steps.as_ref().and_then(|steps| steps.as_ref().err());
+            let why = why.map_or(steps::NONE_FOUND, String::as_str);
+            bail!("--step: {why}; --from and --to take moments");
+        };
+        if step > plan.count {
+            bail!("--step {step}: there are {} steps", plan.count);
+        }
+        Ok(plan)
+    }
+
     /// `asked`: the first and the last of so many.
     fn count_steps(&mut self, rule: Rule, asked: Option<(u64, u64, u64)>) -> Result<Counted> {
         match &mut self.parts {
@@ -369,13 +385,8 @@ impl View {
 
     /// Where steps lie, and how many there are.
     fn stretch_of(&mut self, first: u64, last: u64) -> Result<(Stretch, u64)> {
-        if let Err(why) = self.steps()? {
-            bail!("--step: {why}; --from and --to take moments");
-        }
-        let plan = self.trace.steps.clone().expect("there are steps");
-        if last > plan.count {
-            bail!("--step {last}: there are {} steps", plan.count);
-        }
+        let _ = self.steps()?;
+        let plan = self.plan_with_step(last)?.clone();
         let counted = self.count_steps(plan.rule, Some((first, last, plan.count)))?;
         Ok((counted.stretch(self.trace.ranks.len()), plan.count))
     }

@@ -29,7 +29,7 @@ pub use anchor::Anchor;
 pub use document::{Duration, Exposed, Hidden, RegionRow, StepRow, Steps, What};
 pub use drift::Drift;
 pub use events::{Caller, Path};
-pub use sums::{StepSums, Stepper};
+pub use sums::{Span, StepSums, Stepper};
 
 /// A region that a program marks less often is no step of it.
 const FEWEST_MARKED: usize = 3;

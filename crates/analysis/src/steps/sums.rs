@@ -128,7 +128,33 @@ pub struct StepSums {
     pub(super) regions: BTreeMap<String, RegionSums>,
 }
 
+/// The first and the last of some steps, from 1 on, and from when to when they are on the run's clock.
+pub type Span = ((u64, u64), (i64, i64));
+
 impl StepSums {
+    /// The step with most exposed time; where a cell has several, all of these. `None`: there are no steps, or none waits.
+    pub fn costliest(&self) -> Option<Span> {
+        let exposed = |cell: &Cell| cell.spent.exposed.total();
+        let cells = self.cells.iter().enumerate().rev().filter(|(_, cell)| cell.times > 0);
+        let (place, cell) = cells.max_by_key(|(_, cell)| exposed(cell))?;
+        (exposed(cell) > 0).then(|| self.span_of(place, place)).flatten()
+    }
+
+    /// Where these steps lie, with those that are in one cell with them. `None`: there are not so many.
+    pub fn span(&self, first: u64, last: u64) -> Option<Span> {
+        let cell = |step: u64| step.checked_sub(1).map(|step| (step / self.steps_in_cell) as usize);
+        self.span_of(cell(first)?, cell(last)?)
+    }
+
+    fn span_of(&self, first: usize, last: usize) -> Option<Span> {
+        let cells = self.cells.get(first..=last)?;
+        let known = || cells.iter().filter(|cell| cell.times > 0);
+        let (begin, end) = (known().map(|it| it.begin).min()?, known().map(|it| it.end).max()?);
+        let per_cell = self.steps_in_cell;
+        let number = first as u64 * per_cell + 1;
+        Some(((number, (last as u64 + 1) * per_cell), (begin, end)))
+    }
+
     /// Adds those of other ranks.
     pub fn merge(&mut self, other: StepSums) {
         if self.cells.is_empty() {

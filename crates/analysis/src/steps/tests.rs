@@ -198,6 +198,12 @@ fn ranks_step_by_their_own_moments() {
     }
     assert_eq!((sums.cells.len(), sums.cells[4].times, sums.cells[4].ns), (20, 2, 2_000_000));
     assert_eq!((sums.cells[4].begin, sums.cells[4].end), (4_001_000, 5_002_000));
+    assert_eq!(sums.span(5, 6), Some(((5, 6), (4_001_000, 6_002_000))));
+    assert_eq!((sums.span(0, 1), sums.span(20, 21)), (None, None));
+    assert_eq!(sums.costliest(), None, "nothing waits");
+    sums.cells[7].spent.exposed.transfer = 3;
+    sums.cells[9].spent.exposed.late_partner = 5;
+    assert_eq!(sums.costliest(), Some(((10, 10), (9_001_000, 10_002_000))));
 }
 
 #[test]
@@ -220,6 +226,9 @@ fn many_steps_are_put_together() {
         trace.steps = Plan::of(Rule::Marks, &Counted::of(&trace, &Rule::Marks, None)).ok();
         let sums = Stepper::new(&trace, 0).finish();
         assert_eq!((sums.steps_in_cell, sums.cells[0].times), (in_cell, in_cell));
+        let begin = in_cell as i64 * 10;
+        let of_cell = ((in_cell + 1, 2 * in_cell), (begin, 2 * begin));
+        assert_eq!(sums.span(in_cell + 1, in_cell + 1), Some(of_cell));
         cells = cells.max(sums.cells.len());
     }
     assert_eq!(cells, 4_096);

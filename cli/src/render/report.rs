@@ -90,9 +90,7 @@ pub(crate) fn facts(report: &Report) -> String {
         Nanos(0) if has_deaths => "nothing recorded behind MPI_Init".to_owned(),
         longest => format!("{} from MPI_Init to {end}", time(longest)),
     };
-    let length = report.stretch.as_ref().map_or(length, |stretch| {
-        format!("only what begins in {}", super::stretch::in_words(stretch))
-    });
+    let length = report.stretch.as_ref().map_or(length, super::stretch::in_words);
     format!(
         "{} rank{ranks}{spawned} {hosts} · {} (MPI {}) · {length}",
         head.world_size,

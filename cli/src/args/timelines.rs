@@ -22,10 +22,10 @@ pub struct TimelineArgs {
     pub ranks: Option<RankList>,
 
     #[command(flatten)]
-    pub stretch: StretchArgs,
+    pub wrappers: WrapperArgs,
 
     #[command(flatten)]
-    pub wrappers: WrapperArgs,
+    pub stretch: StretchArgs,
 
     #[command(flatten)]
     pub resources: ResourceArgs,
@@ -34,9 +34,10 @@ pub struct TimelineArgs {
 /// The run as a timeline for Perfetto (ui.perfetto.dev).
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A process for each node, a thread for each thread of a rank: MPI calls with file and line, below them requests from post to completion
-and how many of them are pending, an arrow for each matched message. All moments are on one clock. docs/timelines.md has more, and
-queries for Perfetto's SQL.
+A process for each node, a thread for each thread of a rank: MPI calls with file and line, below
+them requests from post to completion and how many of them are pending, an arrow for each matched
+message. All moments are on one clock. What touches a stretch is written whole, also what began
+before it. docs/timelines.md has more, and queries for Perfetto's SQL.
 
 Examples:
   lapscope export perfetto                                the newest run in this directory
@@ -51,8 +52,8 @@ pub struct ExportPerfettoArgs {
 /// The run as Chrome trace events, which chrome://tracing, Speedscope and the Firefox profiler open.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-JSON, an event a line: four times as large as for Perfetto, which should be taken where both can be. docs/timelines.md says what which
-viewer shows.
+JSON, an event a line: five times as large as for Perfetto, which should be taken where both can
+be. docs/timelines.md says which viewer shows what.
 
 Examples:
   lapscope export chrome                                  the newest run in this directory
@@ -65,8 +66,9 @@ pub struct ExportChromeArgs {
 /// The run as an OTF2 archive for Vampir, Scalasca, Pipit.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Written by libotf2, which must be on this machine: on Debian and Ubuntu the package libopen-trace-format2-10. A directory is made,
-which must not be there before; programs open traces.otf2 in it.
+Written by libotf2, which must be on this machine: on Debian and Ubuntu the package
+libopen-trace-format2-10. A directory is made, which must not be there before; programs open
+traces.otf2 in it.
 
 Examples:
   lapscope export otf2                                    the newest run in this directory

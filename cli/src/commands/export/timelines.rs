@@ -129,7 +129,8 @@ impl Timeline {
 
     fn write(&mut self, writer: &mut dyn Writer) -> Result<Written> {
         let progress = Progress::of("writing");
-        progress.expect(self.open.rows());
+        let ranks = self.shown.places().count() as u64;
+        progress.expect(self.open.rows() * ranks / (self.view.trace.ranks.len() as u64).max(1));
         let wrote = |rows| progress.add(rows);
         let told = Told { wrote: &wrote, is_stopped: &|| self.interrupts.signal().is_some() };
         write(&self.view, &self.definitions, &self.shown, writer, &told)

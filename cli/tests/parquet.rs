@@ -314,3 +314,24 @@ fn long(directory: &Path) {
         rank.write(directory, |file| calls.write(file));
     }
 }
+
+#[test]
+fn a_call_that_sends_and_receives_has_both() {
+    let run = tempfile::tempdir().unwrap();
+    let mut calls = Calls::new(0);
+    calls.block(Operation::send("MPI_Sendrecv", 4, (500, 0, 8)), 200, 300);
+    calls.block(Operation::send("MPI_Send", 5, (700, 0, 1)), 400, 500);
+    let rank = Rank { end_ns: 1_000_000, ..Rank::plain(0) };
+    rank.write(run.path(), |file| {
+        calls.write(file);
+        let receive = file.insert(Operation::receive("MPI_Sendrecv", 4, (600, 0, 9)));
+        let both = format!("SET receive_operation_id = {receive} WHERE begin_ns = 200000");
+        file.change(&format!("UPDATE call {both}"));
+    });
+    let export = run.path().join("tables");
+    command(run.path(), &["export", "parquet", "tables", "."]).output().unwrap();
+    let cells = table(&export, "calls").into_iter().map(|row| {
+        ["bytes", "receive_bytes"].map(|name| row[name].as_ref().map(|cell| cell.parse().unwrap()))
+    });
+    assert_eq!(cells.collect::<Vec<_>>(), [[Some(500), Some(600)], [Some(700), None]]);
+}

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Command;
 
 use fixture::{answer, command, failure, remarks, text};
 use lapscope_fixture::calls::Calls;
+use lapscope_fixture::child;
 use lapscope_fixture::edit_rank;
 use lapscope_fixture::small::{self, run as small_run};
 use lapscope_fixture::tables::{Call, Mark, Operation, Rank};
@@ -225,7 +225,7 @@ fn is_without_otf2(said: &str) -> bool {
 /// `None` where there is no otf2-print.
 fn printed_by_otf2(directory: &Path) -> Option<String> {
     let archive = directory.join("archive/traces.otf2");
-    let output = Command::new("otf2-print").args(["-G", "-A"]).arg(&archive).output().ok()?;
+    let output = child::command("otf2-print").args(["-G", "-A"]).arg(&archive).output().ok()?;
     let (printed, said) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success() && said.is_empty(), "{said}");
     Some(printed)

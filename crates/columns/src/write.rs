@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Result};
 use lapscope_analysis::pipeline::overlap::Prepared;
-use lapscope_analysis::trace::{Direction, Half, Trace, NONE};
+use lapscope_analysis::trace::{Direction, Endpoint, Half, Trace, NONE};
 use lapscope_data::symbols::NameFrames;
 use rayon::prelude::*;
 
@@ -183,17 +183,15 @@ impl<'a> Part<'a> {
         is_of_it.then_some(second)
     }
 
-    /// By the place of a blocking call its half that receives, of those that do both.
+    /// By the place of a blocking call its half that receives, of those that do both: it stands behind the one that sends.
     fn receives(&self, rank: usize) -> BTreeMap<usize, usize> {
         let trace = self.run.rank(rank);
-        let endpoints = trace.endpoints.iter().enumerate();
-        let is_receive = |endpoint: &lapscope_analysis::trace::Endpoint| {
-            let operation = &trace.operations[endpoint.operation as usize];
-            operation.is_second_half && !operation.is_request && endpoint.call != NONE
+        let is_blocking = |endpoint: &Endpoint| {
+            !trace.operations[endpoint.operation as usize].is_request && endpoint.call != NONE
         };
-        endpoints
-            .filter(|(_, endpoint)| is_receive(endpoint))
-            .map(|(index, endpoint)| (endpoint.call as usize, index))
+        let both = trace.endpoints.windows(2).zip(1..);
+        both.filter(|(two, _)| two[0].call == two[1].call && is_blocking(&two[1]))
+            .map(|(two, second)| (two[1].call as usize, second))
             .collect()
     }
 }

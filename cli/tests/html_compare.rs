@@ -8,7 +8,7 @@ use assert_cmd::assert::OutputAssertExt;
 use fixture::{command, json};
 use lapscope_fixture::edit_rank;
 use lapscope_fixture::small::{self, run as small_run};
-use lapscope_fixture::tables::{Rank, Setting, Variable};
+use lapscope_fixture::tables::{Mark, Rank, Setting, Variable};
 use predicates::str::contains;
 use roxmltree::{Document, Node};
 use tempfile::TempDir;
@@ -124,6 +124,37 @@ fn a_run_and_itself_are_the_same() {
     assert!(text(section(&document, "settings")).contains("Nothing that was recorded"));
     // nobody knows how long these transfers take
     assert!(text(section(&document, "sizes")).contains("lapscope calibrate"));
+}
+
+/// Of a region in A only there is nothing in B.
+#[test]
+fn marked_regions_are_compared_by_name() {
+    let (a, b) = (small_run(), small_run());
+    let region = |run: &TempDir, name, begin_ns, end_ns| {
+        edit_rank(run.path(), 0, |file| {
+            for (begin_ns, level) in [(begin_ns, 1), (end_ns, -1)] {
+                file.insert(Mark { begin_ns, level, name: Some(name), ..Mark::default() });
+            }
+        });
+    };
+    region(&a, "solve", 10_000, 30_000);
+    region(&b, "solve", 10_000, 45_000);
+    region(&a, HOSTILE, 50_000, 51_000);
+    let whole = page(&a, &b);
+    let page = markup(&whole);
+    let document = Document::parse(&page).unwrap();
+    let steps = section(&document, "steps");
+    let rows: Vec<String> = steps
+        .descendants()
+        .filter(|node| node.has_tag_name("tr"))
+        .map(|row| text(row).replace('\n', " "))
+        .collect();
+    assert!(
+        rows.iter().any(|row| row.contains("solve 20.0 µs 35.0 µs +15.0 µs +75.0 %")),
+        "{rows:?}"
+    );
+    assert!(rows.iter().any(|row| row.contains("1.00 µs 0 ns −1.00 µs")), "{rows:?}");
+    assert!(!whole.contains("<img"));
 }
 
 /// Sums of two ranks and of one are no comparison.

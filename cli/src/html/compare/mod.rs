@@ -5,6 +5,7 @@ mod head;
 mod pictures;
 mod sites;
 mod sizes;
+mod steps;
 mod times;
 
 use anyhow::Result;
@@ -103,9 +104,10 @@ impl Compared {
 
 type Section = (&'static str, &'static str, fn(&mut Html, &Compared, Document<'_>));
 
-const SECTIONS: [Section; 5] = [
+const SECTIONS: [Section; 6] = [
     ("summary", "What changed", times::section),
     ("settings", "What is not the same", circumstances::section),
+    ("steps", "Steps", steps::section),
     ("sites", "Call sites", sites::section),
     ("heat", "Over time", |html, compared, _| pictures::section(html, compared)),
     ("sizes", "Overlap by size", |html, compared, _| sizes::section(html, compared)),

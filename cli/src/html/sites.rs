@@ -217,7 +217,8 @@ impl Row<'_> {
                 [part.possible_low_ns, part.possible_ns].map(|ns| ns.share_of(part.reference_ns))
             }),
         );
-        html.element("td", &[], &site.overlap.as_ref().and_then(mostly).unwrap_or_default());
+        let mostly = site.overlap.as_ref().and_then(mostly).unwrap_or_default();
+        html.element("td", &[], &mostly.replace(" %", "\u{a0}%"));
     }
 
     fn detail(&self, html: &mut Html, sources: &mut Sources) {

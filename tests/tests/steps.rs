@@ -56,6 +56,32 @@ fn check(mpi: &Mpi, marks: &str) {
     assert_eq!((&one["totals"]["requests"], &one["stretch"]["steps"]), (&4.into(), &STEPS.into()));
     let loop_alone = report(&job.run_directory(), &["--step", "1-40"]);
     assert_eq!(loop_alone["totals"]["requests"], 4 * STEPS, "{marks}: not the one before the loop");
+    timeline(&job.run_directory(), &place.path().join("timeline.json"), marks);
+}
+
+/// Of both ranks: an exchange is two sends, two receives and a call that waits, and there is one more than steps.
+fn timeline(run: &Path, file: &Path, marks: &str) {
+    lapscope([&["export", "chrome", "-o"].map(Path::new)[..], &[file, run]].concat());
+    let text = std::fs::read_to_string(file).expect("a timeline");
+    let timeline: Value = serde_json::from_str(&text).expect("JSON");
+    let count = |key: &str, value: &str, phase: &str| {
+        let events = rows(&timeline, "traceEvents").iter();
+        events.filter(|event| event["ph"] == phase && event[key] == value).count() as u64
+    };
+    let exchanges = 2 * (STEPS + 1);
+    let calls = [
+        ("MPI_Isend", 2 * exchanges),
+        ("MPI_Irecv", 2 * exchanges),
+        ("MPI_Waitall", exchanges),
+        ("MPI_Allreduce", 2 * STEPS / 5),
+    ];
+    for (call, expected) in calls {
+        assert_eq!(count("name", call, "X"), expected, "{call}");
+    }
+    assert_eq!(count("cat", "request", "b"), 4 * exchanges);
+    assert_eq!(["s", "f"].map(|phase| count("cat", "message", phase)), [2 * exchanges; 2]);
+    let marked = if marks == "nothing" { 0 } else { 2 * STEPS };
+    assert_eq!(["b", "e"].map(|phase| count("cat", "region", phase)), [marked; 2], "{marks}");
 }
 
 #[test]

@@ -60,11 +60,13 @@ impl Rule {
     /// Nothing that they do recurs in a way that is certain; as a sentence.
     pub fn find(trace: &Trace, sample: &[usize]) -> Result<Rule, String> {
         let marks = |&place: &usize| marked::steps(trace, place).len();
-        if !sample.is_empty() && sample.iter().all(|place| marks(place) >= FEWEST_MARKED) {
+        // ranks that do something else than the others need not mark anything
+        if sample.iter().any(|place| marks(place) >= FEWEST_MARKED) {
             return Ok(Rule::Marks);
         }
         let regions: Vec<Regions> =
             sample.iter().map(|&place| marked::regions(trace, place)).collect();
+        let regions: Vec<Regions> = regions.into_iter().filter(|of| !of.is_empty()).collect();
         if let Some(name) = of_most_time(&regions, FEWEST_MARKED) {
             return Ok(Rule::Region(name));
         }

@@ -256,5 +256,7 @@ fn marked_regions_are_nested_and_steps_of_most_time() {
     let begins = [5, 105, 205].map(|at| Mark { at, level: 2, name: None });
     trace.ranks[0].marks.extend(begins);
     assert_eq!(Rule::find(&trace, &[0]), Ok(Rule::Marks), "steps that the program names as such");
+    trace.ranks.push(MadeUp::new(1).finish().ranks.remove(0));
+    assert_eq!(Rule::find(&trace, &[0, 1]), Ok(Rule::Marks), "a rank that marks nothing");
     assert_eq!(Rule::Marks.boundaries(&trace, 0)[..2], [(5, 105), (105, 205)]);
 }

@@ -14,7 +14,7 @@ pub const LISTED_SITES: u16 = 200;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The page is one file of a few hundred KB, whatever the run, with everything in it: copy it, mail it, open it where there is no
-network. It asks nobody for anything. --from, --to and --ranks choose what its timeline shows; all else is of the whole run.
+network. It asks nobody for anything. --step, --from, --to and --ranks choose what its timeline shows; all else is of the whole run.
 
 Examples:
   lapscope html --open                  of the newest run, and shows it

@@ -49,7 +49,7 @@ fn sentences(html: &mut Html, found: &LocalityThresholds, at: usize, document: D
     items.extend(&found.rendezvous.next);
     html.within("ul", &[], |html| {
         for sentence in items {
-            html.within("li", &[], |html| html.whole_text(&capitalized(sentence)));
+            html.within("li", &[], |html| html.whole_text(&said(sentence)));
         }
     });
     let counts = &found.rendezvous;
@@ -75,6 +75,14 @@ fn sentences(html: &mut Html, found: &LocalityThresholds, at: usize, document: D
             });
         }
     });
+}
+
+/// As a sentence; a command is typed as it is.
+fn said(sentence: &str) -> String {
+    match sentence.starts_with("lapscope ") {
+        true => sentence.to_owned(),
+        false => capitalized(sentence),
+    }
 }
 
 const GROUPS: [(&str, Tone, f64); 3] = [

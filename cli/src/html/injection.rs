@@ -90,7 +90,11 @@ fn picture(injection: &Injection) -> String {
         svg.markers(&[(x(*estimate), y)], Marker::Circle, tone, false);
     }
     let title = "saved of a request, with the interval of 95 % confidence, its cost taken off";
-    svg.text((LEFT + WIDTH / 2.0, bottom + 34.0), title, Font::new(12.0).at(Anchor::Middle));
+    svg.text(
+        ((LEFT + WIDTH + 40.0) / 2.0, bottom + 34.0),
+        title,
+        Font::new(12.0).at(Anchor::Middle),
+    );
     svg.within_page(
         LEFT + WIDTH + 40.0,
         bottom + 46.0,

@@ -97,6 +97,9 @@ impl<'a, W: Witness> Walk<'a, W> {
                 self.add_pending(index as usize);
                 continue;
             }
+            if !self.witness.looks_at(rank.calls[call as usize].begin) {
+                continue;
+            }
             if members.first().is_some_and(|&first| call_of(first) != call) {
                 self.add_call(&members);
                 members.clear();

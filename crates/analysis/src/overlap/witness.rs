@@ -35,6 +35,11 @@ pub trait Witness: Send {
     fn call(&mut self, _: &Waited<'_>) {}
 
     fn request(&mut self, _: &Half<'_>, _: &Achieved) {}
+
+    /// Whether it looks at calls that begin then, nanoseconds on the run's clock. What nobody looks at is not measured.
+    fn looks_at(&self, _: i64) -> bool {
+        true
+    }
 }
 
 impl Witness for () {}

@@ -147,6 +147,8 @@ fn fitted(trace: &Trace, mut window: Window) -> (Window, bool) {
 struct Causes<'a> {
     window: &'a Window,
     rank: u32,
+    /// The begin of the first call that reaches into the window.
+    earliest: i64,
     calls: FxHashMap<(u32, u32), Exposure>,
 }
 
@@ -158,6 +160,10 @@ impl Witness for Causes<'_> {
             self.calls.insert((self.rank, call), waited.exposed);
         }
     }
+
+    fn looks_at(&self, begin: i64) -> bool {
+        begin < self.window.end && begin >= self.earliest
+    }
 }
 
 fn causes(
@@ -167,7 +173,12 @@ fn causes(
 ) -> FxHashMap<(u32, u32), Exposure> {
     let ranks: Vec<Rank> =
         window.ranks.iter().map(|&place| trace.ranks[place as usize].info().rank).collect();
-    let witness = |rank| Causes { window, rank: rank as u32, calls: FxHashMap::default() };
+    let witness = |rank: usize| {
+        let calls = trace.ranks[rank].calls.iter();
+        let inside = calls.filter(|call| window.holds(call.begin, call.begin + call.duration));
+        let earliest = inside.map(|call| call.begin).min().unwrap_or(window.end);
+        Causes { window, rank: rank as u32, earliest, calls: FxHashMap::default() }
+    };
     let (_, witnesses) = measure_with(trace, reference, eager, &ranks, &|_| (), witness);
     witnesses.into_iter().flat_map(|witness| witness.calls).collect()
 }

@@ -225,7 +225,12 @@ pub fn timeline(html: &mut Html, contents: &Contents) {
 
 fn timeline_in_words(timeline: &Timeline) -> String {
     let stretch = match (timeline.chosen, timeline.steps) {
-        (Chosen::CostliestStep, Some((step, _))) => format!("Step {step}, the costliest one"),
+        (Chosen::CostliestStep, Some((first, last))) if first == last => {
+            format!("Step {first}, the costliest one")
+        }
+        (Chosen::CostliestStep, Some((first, last))) => {
+            format!("Of steps {first} to {last}, which together cost most")
+        }
         (_, Some((first, last))) if first == last => format!("Step {first}"),
         (_, Some((first, last))) => format!("Steps {first} to {last}"),
         (Chosen::Asked, None) => "The stretch that was asked for".to_owned(),
@@ -260,7 +265,7 @@ fn notes(timeline: &Timeline) -> Vec<String> {
     }
     let left_out = [
         (timeline.left_out_requests, "requests with the shortest lives"),
-        (timeline.left_out_messages, "messages with the shortest lives"),
+        (timeline.left_out_messages, "messages with the fewest bytes"),
     ];
     for (number, what) in left_out.into_iter().filter(|(number, _)| *number > 0) {
         notes.push(format!("{} {what} are left out.", count(number)));

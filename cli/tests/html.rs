@@ -112,6 +112,21 @@ fn only_a_page_is_replaced() {
 }
 
 #[test]
+fn a_stretch_that_is_not_there_is_refused() {
+    let run = small_run();
+    for (asked, expected) in [
+        (&["--ranks", "7-9"][..], "none of these ranks; its last one is 1"),
+        (&["--from", "99"], "the run ends"),
+        (&["--from", "2ms", "--to", "1ms"], "--to has to be the later one"),
+        (&["--step", "3"], "--step"),
+    ] {
+        let arguments = [&["html", ".", "-o", "page.html"], asked].concat();
+        command(run.path(), &arguments).assert().code(1).stderr(contains(expected));
+        assert!(!run.path().join("page.html").exists(), "{asked:?}");
+    }
+}
+
+#[test]
 fn where_there_is_no_screen_the_way_out_is_said() {
     let run = small_run();
     let mut command = command(run.path(), &["html", ".", "-o", "page.html", "--open"]);

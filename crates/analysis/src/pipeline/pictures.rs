@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 
 use super::report::{build_with, Reported, Seen};
 use super::OpenRun;
@@ -61,10 +61,7 @@ fn timeline(seen: &mut Seen<'_>, shown: &Shown) -> Result<Result<Timeline, Strin
     if begin >= end {
         return Ok(Err("the run has no length".to_owned()));
     }
-    let (ranks, ranks_chosen) = match choose_ranks(seen, shown.ranks.as_ref())? {
-        Ok(chosen) => chosen,
-        Err(why) => return Ok(Err(why)),
-    };
+    let (ranks, ranks_chosen) = choose_ranks(seen, shown.ranks.as_ref())?;
     let window = Window {
         begin,
         end,
@@ -118,21 +115,21 @@ fn choose_stretch(seen: &Seen<'_>, asked: Option<stretch::Wanted>) -> Result<Str
     Ok(Stretched { begin, end, steps: None, chosen })
 }
 
-type Choice = (Vec<u32>, RanksChosen);
-
-fn choose_ranks(seen: &Seen<'_>, asked: Option<&RankList>) -> Result<Result<Choice, String>> {
+fn choose_ranks(seen: &Seen<'_>, asked: Option<&RankList>) -> Result<(Vec<u32>, RanksChosen)> {
     let trace = &seen.view.trace;
     let count = trace.ranks.len() as u32;
     if let Some(asked) = asked {
         let is_asked = |place: &u32| asked.contains(trace.ranks[*place as usize].info().rank);
         let places: Vec<u32> = (0..count).filter(is_asked).collect();
-        return Ok(match places.is_empty() {
-            true => Err("the run has none of these ranks".to_owned()),
-            false => Ok((places, RanksChosen::Asked)),
-        });
+        if places.is_empty() {
+            let last = trace.ranks.last().map(|rank| rank.info().rank);
+            let last = last.map_or_else(String::new, |rank| format!("; its last one is {rank}"));
+            bail!("--ranks: the run has none of these ranks{last}");
+        }
+        return Ok((places, RanksChosen::Asked));
     }
     if count as usize <= RANKS {
-        return Ok(Ok(((0..count).collect(), RanksChosen::All)));
+        return Ok(((0..count).collect(), RanksChosen::All));
     }
     let worst = seen.measured.costliest_rank().unwrap_or(0);
     let mut places = seen.view.with_detail_of(&[worst], |trace| partners(trace, worst))?;
@@ -146,7 +143,7 @@ fn choose_ranks(seen: &Seen<'_>, asked: Option<&RankList>) -> Result<Result<Choi
         neighbour += 1;
     }
     places.sort_unstable();
-    Ok(Ok((places, RanksChosen::Worst(trace.ranks[worst as usize].info().rank))))
+    Ok((places, RanksChosen::Worst(trace.ranks[worst as usize].info().rank)))
 }
 
 /// Ranks that a rank exchanged messages with, those with most of them first.

@@ -14,7 +14,7 @@ use lapscope_analysis::combine::RunSums;
 use lapscope_analysis::pipeline::filters::{check_calls, check_ranks};
 use lapscope_analysis::pipeline::view::View;
 use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::problem::module_problems;
+use lapscope_analysis::problem::{module_problems, Problem};
 use lapscope_analysis::requests::is_wanted_call;
 use lapscope_analysis::sites::{group_sites, name_path, name_site, Site};
 use lapscope_analysis::stretch::Named;
@@ -55,7 +55,7 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
         }
     };
     let mut problems = open.problems(&[]);
-    problems.extend(sums.untold.problem());
+    problems.extend(Problem::no_moments(&sums.untold));
     let ranks = sums.ranks.iter().map(|rank| rank.info.rank);
     check_ranks("--rank", args.ranks.iter().copied(), ranks, &open.name())?;
     check_calls(&args.calls, sums.places.calls.iter().map(|call| call.name.as_str()))?;

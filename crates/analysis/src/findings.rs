@@ -6,7 +6,7 @@ use crate::advice::{Gathered, Gatherer};
 use crate::overlap::{measure_with, EagerLimits, Measured};
 use crate::pictures::{Drawn, Painter};
 use crate::reference::Reference;
-use crate::steps::{StepSums, Stepper};
+use crate::steps::{Plan, StepSums, Stepper};
 use crate::trace::Trace;
 use lapscope_data::model::Rank;
 
@@ -19,6 +19,16 @@ pub struct Wanted {
     pub steps: bool,
 }
 
+/// What a run is measured by.
+#[derive(Debug, Clone, Copy)]
+pub struct By<'a> {
+    pub reference: &'a Reference,
+    /// Which sends wait for nobody.
+    pub eager: EagerLimits,
+    /// How steps are told; `None`: not asked for, or none were found.
+    pub steps: Option<&'a Plan>,
+}
+
 /// What was learned of some ranks. What was not wanted is empty.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Findings {
@@ -28,12 +38,11 @@ pub struct Findings {
     pub steps: StepSums,
 }
 
-/// Looks at every request of `ranks`, or of all, once; `eager` says which sends wait for nobody, `progress` is told how many
+/// Looks at every request of `ranks`, or of all, once; `progress` is told how many
 /// more requests were done.
 pub fn find(
     trace: &Trace,
-    reference: &Reference,
-    eager: EagerLimits,
+    By { reference, eager, steps }: By<'_>,
     ranks: &[Rank],
     wanted: Wanted,
     progress: &(dyn Fn(u64) + Sync),
@@ -42,7 +51,7 @@ pub fn find(
         (
             wanted.advice.then(|| Gatherer::new(trace, rank)),
             wanted.pictures.then(|| Painter::new(trace, rank)),
-            wanted.steps.then(|| Stepper::new(trace, rank)),
+            wanted.steps.then(|| Stepper::new(trace, rank, steps)),
         )
     };
     let (measured, witnesses) = measure_with(trace, reference, eager, ranks, progress, witness);

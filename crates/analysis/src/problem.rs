@@ -8,10 +8,12 @@ use serde::Serialize;
 use super::combine::RankSums;
 use super::pending::{find_outside, group_places, PendingItem, PlaceGroup, What};
 use super::starved::starved;
+use super::stretch::Untold;
 use lapscope_data::db::{DbError, USER_VERSION};
 use lapscope_data::model::{Ended, Full, Module, Nanos, Rank, RankInfo};
 use lapscope_data::symbols::ModuleTrouble;
 use lapscope_data::text::ranks::in_words as ranks_in_words;
+use lapscope_data::text::units::time;
 use lapscope_data::text::{list_ranks, plural};
 
 /// Kinds of problems; their names are stable.
@@ -47,6 +49,24 @@ pub struct Problem {
 }
 
 impl Problem {
+    /// Of a stretch: what was only summed up is not in it. `None` where there is none.
+    pub fn no_moments(untold: &Untold) -> Option<Problem> {
+        let tests = format!("{} unsuccessful tests and probes", untold.tests);
+        let calls = format!("{} calls that were only summed up", untold.calls);
+        let what = match (untold.tests, untold.calls) {
+            (0, 0) => return None,
+            (_, 0) => tests,
+            (0, _) => calls,
+            _ => format!("{tests} and {calls}"),
+        };
+        let message = format!(
+            "{what} ({} in all of the run) have no moments: they are not in these numbers, which are of a part of the run; \
+             without --from, --to and --step they are",
+            time(untold.time)
+        );
+        Some(Problem::new(ProblemKind::NoMoments, message, vec![]))
+    }
+
     pub fn new(kind: ProblemKind, message: impl Into<String>, ranks: Vec<Rank>) -> Self {
         Problem { kind, message: message.into(), ranks }
     }

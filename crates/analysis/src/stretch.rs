@@ -6,16 +6,10 @@ use std::collections::HashMap;
 use anyhow::{bail, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::problem::{Problem, ProblemKind};
-use crate::trace::{Trace, NONE};
+pub use crate::trace::Stretch;
+use crate::trace::Trace;
 use lapscope_data::model::{Nanos, Rank, RankInfo};
 use lapscope_data::text::units::time;
-
-/// From begin to end, which is not part of it, on each rank: by place in [`Trace::ranks`], nanoseconds on the run's clock.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stretch {
-    pub ranks: Vec<(i64, i64)>,
-}
 
 /// What the user asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,22 +55,6 @@ impl Stretch {
         Ok(Stretch { ranks: vec![(begin, end); trace.ranks.len()] })
     }
 
-    #[inline]
-    pub fn has(&self, place: usize, moment: i64) -> bool {
-        self.ranks.get(place).is_some_and(|&(begin, end)| begin <= moment && moment < end)
-    }
-
-    /// The first begin and the last end of any rank within the run; `None` where no rank has a part of it.
-    pub fn span(&self, trace: &Trace) -> Option<(i64, i64)> {
-        let within = self
-            .ranks
-            .iter()
-            .zip(&trace.ranks)
-            .map(|(&(begin, end), rank)| (begin.max(rank.init_end), end.min(rank.end)));
-        let spans = within.filter(|(begin, end)| begin < end);
-        spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
-    }
-
     /// As documents name it; `steps`: the first and the last of how many, where these were asked for.
     pub fn named(&self, trace: &Trace, steps: Option<(u64, u64, u64)>) -> Named {
         let start = trace.begin();
@@ -92,40 +70,6 @@ impl Stretch {
 }
 
 impl Trace {
-    /// The first return of MPI_Init.
-    pub fn begin(&self) -> i64 {
-        self.ranks.iter().map(|rank| rank.init_end).min().unwrap_or(0)
-    }
-
-    /// From when to when what counts is looked at.
-    pub fn span(&self) -> (i64, i64) {
-        let stretch = self.stretch.as_ref();
-        stretch.and_then(|stretch| stretch.span(self)).unwrap_or_else(|| {
-            let end = self.ranks.iter().map(|rank| rank.end).max().unwrap_or(0);
-            (self.begin(), end)
-        })
-    }
-
-    /// Whether what begins then on a rank counts.
-    #[inline]
-    pub fn is_counted(&self, place: usize, moment: i64) -> bool {
-        self.stretch.as_ref().map_or(true, |stretch| stretch.has(place, moment))
-    }
-
-    /// Whether an endpoint of a rank counts.
-    #[inline]
-    pub fn is_endpoint_counted(&self, place: usize, index: usize) -> bool {
-        let rank = &self.ranks[place];
-        let endpoint = &rank.endpoints[index];
-        self.is_counted(
-            place,
-            match endpoint.call {
-                NONE => endpoint.begin,
-                call => rank.calls[call as usize].begin,
-            },
-        )
-    }
-
     /// The part of a rank's run that counts, MPI_Init to MPI_Finalize.
     pub fn run_time(&self, place: usize) -> Nanos {
         let rank = &self.ranks[place];
@@ -193,24 +137,6 @@ impl Untold {
         self.tests = self.tests.saturating_add(other.tests);
         self.calls = self.calls.saturating_add(other.calls);
         self.time += other.time;
-    }
-
-    /// `None` where there is none.
-    pub fn problem(&self) -> Option<Problem> {
-        let tests = format!("{} unsuccessful tests and probes", self.tests);
-        let calls = format!("{} calls that were only summed up", self.calls);
-        let what = match (self.tests, self.calls) {
-            (0, 0) => return None,
-            (_, 0) => tests,
-            (0, _) => calls,
-            _ => format!("{tests} and {calls}"),
-        };
-        let message = format!(
-            "{what} ({} in all of the run) have no moments: they are not in these numbers, which are of a part of the run; \
-             without --from, --to and --step they are",
-            time(self.time)
-        );
-        Some(Problem::new(ProblemKind::NoMoments, message, vec![]))
     }
 }
 

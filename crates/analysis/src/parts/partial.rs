@@ -6,7 +6,7 @@ use anyhow::{bail, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::FileSums;
-use crate::findings::{find, Findings, Wanted};
+use crate::findings::{find, By, Findings, Wanted};
 use crate::overlap::EagerLimits;
 use crate::reference::{Reference, Samples};
 use crate::steps::{Counted, Plan, Rule};
@@ -107,7 +107,6 @@ impl Question {
         }
         let mut trace = part.finish(meetings, Matching::default());
         trace.stretch.clone_from(stretch);
-        trace.steps.clone_from(steps);
         let is_nothing = &|_| ();
         match &self.stage {
             Stage::Samples => Partial::Samples(Samples::of(&trace, |_| true)),
@@ -116,7 +115,8 @@ impl Question {
             }
             Stage::Steps { rule, asked } => Partial::Steps(Counted::of(&trace, rule, *asked)),
             Stage::Overlap { ranks, wanted } => {
-                let findings = find(&trace, reference, *eager, ranks, *wanted, is_nothing);
+                let by = By { reference, eager: *eager, steps: steps.as_ref() };
+                let findings = find(&trace, by, ranks, *wanted, is_nothing);
                 Partial::Overlap(Box::new(findings))
             }
             Stage::Sums | Stage::Clocks { .. } | Stage::Meetings => {

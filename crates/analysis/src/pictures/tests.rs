@@ -3,7 +3,7 @@
 use super::bins::Bins;
 use super::timeline::{collect, Chosen, RanksChosen, Role, Timeline, Window};
 use super::*;
-use crate::findings::{find, Findings, Wanted};
+use crate::findings::{find, By, Findings, Wanted};
 use crate::overlap::EagerLimits;
 use crate::reference::Reference;
 use crate::trace::made_up::MadeUp;
@@ -33,8 +33,14 @@ fn chain(ranks: usize, rounds: usize) -> Trace {
     run.finish()
 }
 
+fn of_ranks(trace: &Trace, ranks: &[Rank]) -> Findings {
+    let reference = Reference::default();
+    let by = By { reference: &reference, eager: EagerLimits::default(), steps: None };
+    find(trace, by, ranks, WANTED, &|_| ())
+}
+
 fn found(trace: &Trace) -> Findings {
-    find(trace, &Reference::default(), EagerLimits::default(), &[], WANTED, &|_| ())
+    of_ranks(trace, &[])
 }
 
 fn pictures(trace: &Trace) -> Pictures {
@@ -100,7 +106,7 @@ fn what_parts_have_drawn_comes_to_the_same_in_any_order() {
     let all = found(&trace);
     let of = |ranks: &[i64]| {
         let ranks: Vec<Rank> = ranks.iter().map(|&rank| Rank::of_first_world(rank)).collect();
-        find(&trace, &Reference::default(), EagerLimits::default(), &ranks, WANTED, &|_| ()).drawn
+        of_ranks(&trace, &ranks).drawn
     };
     let (even, odd): (Vec<i64>, Vec<i64>) = (0..70).partition(|rank| rank % 2 == 0);
     let mut parts = of(&odd);

@@ -86,7 +86,7 @@ struct Stretched {
 
 fn choose_stretch(seen: &Seen<'_>, asked: Option<stretch::Wanted>) -> Result<Stretched> {
     let trace = &seen.view.trace;
-    let count = trace.steps.as_ref().map_or(0, |plan| plan.count);
+    let count = seen.view.plan().map_or(0, |plan| plan.count);
     let of_steps = |((first, last), (begin, end)): steps::Span, chosen| Stretched {
         begin,
         end,

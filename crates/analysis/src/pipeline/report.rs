@@ -12,7 +12,7 @@ use crate::findings::{Findings, Wanted};
 use crate::injection::Injection;
 use crate::overlap::{EagerLimits, Measured, Options, Overlap};
 use crate::pictures::Drawn;
-use crate::problem::module_problems;
+use crate::problem::{module_problems, Problem};
 use crate::reach::Known;
 use crate::reference::Reference;
 use crate::report::{InDetail, Report, ReportOptions};
@@ -77,7 +77,7 @@ pub fn build_with<T>(
     let stretch = view.stretch;
     drop(view);
     let mut problems = open.problems(&pending);
-    problems.extend(sums.untold.problem());
+    problems.extend(Problem::no_moments(&sums.untold));
     let name = open.name();
     let names = &mut open.symbols;
     let (mut report, overlap) = Report::build(&name, &sums, problems, options, detail, names);
@@ -118,7 +118,10 @@ fn in_detail<T>(
     let (reference, notes) = calibration::reference_with(&view.trace, databases, own);
     let thresholds = view.thresholds(&reference, &[], declared, false)?;
     let eager = EagerLimits::of(&thresholds);
-    let no_steps = if wanted.steps { view.steps()?.err() } else { None };
+    let no_steps = match wanted.steps {
+        true => view.find_steps()?.err().map(str::to_owned),
+        false => None,
+    };
     let Findings { measured, gathered, drawn, steps } =
         view.find(&reference, eager, ranks, wanted)?;
     let looked = {
@@ -154,7 +157,7 @@ fn in_detail<T>(
     let setting = Setting { limits: &limits, is_injected, reach: reach.as_ref() };
     let names = &mut open.symbols;
     let advice = gathered.advise(trace, setting, overlap.totals.run_ns, names);
-    let told = trace.steps.as_ref().filter(|_| wanted.steps);
+    let told = view.plan().filter(|_| wanted.steps);
     let detail = InDetail {
         overlap,
         thresholds,

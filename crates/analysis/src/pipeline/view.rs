@@ -6,7 +6,7 @@ use anyhow::{bail, Result};
 
 use super::OpenRun;
 use crate::combine::RunSums;
-use crate::findings::{find, Findings, Wanted};
+use crate::findings::{find, By, Findings, Wanted};
 use crate::overlap::EagerLimits;
 use crate::parts::load::Run;
 use crate::parts::partial::Found;
@@ -64,8 +64,8 @@ pub struct View {
     pub trace: Trace,
     /// What of it counts, where not all of it does.
     pub stretch: Option<Named>,
-    /// Once they were looked for: why there are none.
-    steps: Option<std::result::Result<(), String>>,
+    /// Once they were looked for; or why there are none.
+    steps: Option<std::result::Result<Plan, String>>,
     parts: Option<InParts>,
 }
 
@@ -330,41 +330,46 @@ impl View {
         let trace = &self.trace;
         let progress = Progress::default();
         progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());
-        Ok(find(trace, reference, eager, ranks, wanted, &|requests| progress.add(requests)))
+        let by = By { reference, eager, steps: self.plan() };
+        Ok(find(trace, by, ranks, wanted, &|requests| progress.add(requests)))
     }
 
-    /// Looks for the steps of the run, once: from then on its trace has them. Or why there are none.
+    /// Looks for the steps of the run, once. Or why there are none.
     ///
     /// # Errors
     /// As [`View::open`].
-    pub fn steps(&mut self) -> Result<std::result::Result<(), String>> {
-        if let Some(known) = &self.steps {
-            return Ok(known.clone());
+    pub fn find_steps(&mut self) -> Result<std::result::Result<&Plan, &str>> {
+        if self.steps.is_none() {
+            let sample = steps::sample(self.trace.ranks.len());
+            let places: Vec<u32> = sample.iter().map(|&place| place as u32).collect();
+            let found = self.with_detail_of(&places, |trace| Rule::find(trace, &sample))?;
+            let plan = match found.and_then(|rule| rule.known_of(&self.trace)) {
+                Ok(rule) => Plan::of(rule.clone(), &self.count_steps(rule, None)?),
+                Err(why) => Err(why),
+            };
+            if let Some(parts) = &mut self.parts {
+                Arc::make_mut(&mut parts.known).steps = plan.clone().ok();
+            }
+            self.steps = Some(plan);
         }
-        let sample = steps::sample(self.trace.ranks.len());
-        let places: Vec<u32> = sample.iter().map(|&place| place as u32).collect();
-        let found = self.with_detail_of(&places, |trace| Rule::find(trace, &sample))?;
-        let plan = match found.and_then(|rule| rule.known_of(&self.trace)) {
-            Ok(rule) => Plan::of(rule.clone(), &self.count_steps(rule, None)?),
-            Err(why) => Err(why),
-        };
-        if let Some(parts) = &mut self.parts {
-            Arc::make_mut(&mut parts.known).steps = plan.clone().ok();
-        }
-        let steps = plan.map(|plan| self.trace.steps = Some(plan));
-        self.steps = Some(steps.clone());
-        Ok(steps)
+        let plan = self.steps.as_ref().map(|plan| plan.as_ref().map_err(String::as_str));
+        Ok(plan.unwrap_or(Err(steps::NONE_FOUND)))
+    }
+
+    /// The steps that [`View::find_steps`] found.
+    pub fn plan(&self) -> Option<&Plan> {
+        self.steps.as_ref().and_then(|plan| plan.as_ref().ok())
     }
 
     /// The steps that there are, for who asks for this one.
     ///
     /// # Errors
-    /// There are none, which [`View::steps`] has to have found before, or not so many.
+    /// There are none, which [`View::find_steps`] has to have found before, or not so many.
     pub fn plan_with_step(&self, step: u64) -> Result<&Plan> {
-        let Some(plan) = &self.trace.steps else {
-            let why = self.steps.as_ref().and_then(|steps| steps.as_ref().err());
-            let why = why.map_or(steps::NONE_FOUND, String::as_str);
-            bail!("--step: {why}; --from and --to take moments");
+        let plan = match &self.steps {
+            Some(Ok(plan)) => plan,
+            Some(Err(why)) => bail!("--step: {why}; --from and --to take moments"),
+            None => bail!("--step: steps were not looked for"),
         };
         if step > plan.count {
             bail!("--step {step}: there are {} steps", plan.count);
@@ -385,7 +390,7 @@ impl View {
 
     /// Where steps lie, and how many there are.
     fn stretch_of(&mut self, first: u64, last: u64) -> Result<(Stretch, u64)> {
-        let _ = self.steps()?;
+        let _ = self.find_steps()?;
         let plan = self.plan_with_step(last)?.clone();
         let counted = self.count_steps(plan.rule, Some((first, last, plan.count)))?;
         Ok((counted.stretch(self.trace.ranks.len()), plan.count))

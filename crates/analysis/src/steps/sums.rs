@@ -188,10 +188,9 @@ pub struct Stepper<'a> {
 }
 
 impl<'a> Stepper<'a> {
-    /// Of the steps that [`Trace::steps`] says, where it does.
-    pub fn new(trace: &'a Trace, rank: usize) -> Stepper<'a> {
+    /// Of the steps that `plan` says, where there is one.
+    pub fn new(trace: &'a Trace, rank: usize, plan: Option<&Plan>) -> Stepper<'a> {
         let boundaries = |plan: &Plan| plan.rule.boundaries(trace, rank);
-        let plan = trace.steps.as_ref();
         let is_one = |plan: &&Plan, steps: &Vec<(i64, i64)>| steps.len() as u64 == plan.count;
         let steps = plan.map(boundaries).unwrap_or_default();
         let steps = plan.filter(|plan| is_one(plan, &steps)).map(|_| steps).unwrap_or_default();

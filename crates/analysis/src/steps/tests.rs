@@ -179,7 +179,7 @@ fn run(counts: [usize; 2]) -> Trace {
 
 #[test]
 fn ranks_step_by_their_own_moments() {
-    let mut trace = run([20, 20]);
+    let trace = run([20, 20]);
     let rule = Rule::find(&trace, &sample(3)).unwrap();
     let steps: Vec<Vec<(i64, i64)>> = (0..3).map(|rank| rule.boundaries(&trace, rank)).collect();
     assert_eq!((steps[0].len(), steps[1].len(), steps[2].len()), (20, 20, 0));
@@ -191,10 +191,9 @@ fn ranks_step_by_their_own_moments() {
     let stretch = Counted::of(&trace, &rule, Some((3, 4, 20))).stretch(3);
     assert_eq!(stretch.ranks[0], (2_001_000, 4_001_000));
     assert_eq!(stretch.ranks[2], (2_001_000, 4_002_000), "who has no steps is looked at meanwhile");
-    trace.steps = Some(plan);
     let mut sums = StepSums::default();
     for rank in [2, 1, 0] {
-        sums.merge(Stepper::new(&trace, rank).finish());
+        sums.merge(Stepper::new(&trace, rank, Some(&plan)).finish());
     }
     assert_eq!((sums.cells.len(), sums.cells[4].times, sums.cells[4].ns), (20, 2, 2_000_000));
     assert_eq!((sums.cells[4].begin, sums.cells[4].end), (4_001_000, 5_002_000));
@@ -223,8 +222,8 @@ fn many_steps_are_put_together() {
         let marks = (0..count).map(|step| Mark { at: step as i64 * 10, level: 2, name: None });
         let mut trace = MadeUp::new(1).finish();
         trace.ranks[0].marks = marks.collect();
-        trace.steps = Plan::of(Rule::Marks, &Counted::of(&trace, &Rule::Marks, None)).ok();
-        let sums = Stepper::new(&trace, 0).finish();
+        let plan = Plan::of(Rule::Marks, &Counted::of(&trace, &Rule::Marks, None)).unwrap();
+        let sums = Stepper::new(&trace, 0, Some(&plan)).finish();
         assert_eq!((sums.steps_in_cell, sums.cells[0].times), (in_cell, in_cell));
         let begin = in_cell as i64 * 10;
         let of_cell = ((in_cell + 1, 2 * in_cell), (begin, 2 * begin));

@@ -26,14 +26,13 @@ mod row;
 mod rows;
 pub mod script;
 pub mod starvation;
+mod stretch;
 #[cfg(test)]
 mod tests;
 mod threads;
 
 use std::sync::Arc;
 
-use crate::steps::Plan;
-use crate::stretch::Stretch;
 use lapscope_data::model::{Bytes, CallName, RankInfo};
 use lapscope_data::places::Places;
 
@@ -54,6 +53,7 @@ pub use presence::Presence;
 pub use read::{Rows, WithSinks};
 pub use roster::{CommKey, Roster};
 pub use starvation::{Starvation, Starved};
+pub use stretch::Stretch;
 pub use threads::Threads;
 
 /// Between which processes a message goes.
@@ -99,8 +99,6 @@ pub struct Trace {
     is_starved: bool,
     /// What of the run counts; `None`: all of it.
     pub stretch: Option<Stretch>,
-    /// How its steps are told; `None`: not asked for, or none were found.
-    pub steps: Option<Plan>,
 }
 
 /// What one rank did.

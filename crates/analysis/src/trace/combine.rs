@@ -5,10 +5,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::endpoint::NONE;
-use super::file::{FileOperation, FileTrace};
+use super::file::FileTrace;
 use super::matching::LaneKey;
 use super::operation::{Direction, Operation, RequestEnd};
 use super::roster::{CommKey, Member, Roster};
+use super::rows::FileOperation;
 use super::rows::RankRows;
 use super::{RankTrace, Starvation, Trace};
 use crate::stats::upper_median;

@@ -5,17 +5,18 @@ use std::collections::{HashMap, HashSet};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
+use super::marks::read_marks;
 use super::operation::RequestEnd;
 use super::presence::Presence;
 use super::roster::{CommKey, Member};
 use super::row::TraceRow;
-use super::rows::{add_call, add_request, OperationPlace, Places, RankRows};
+use super::rows::{add_call, add_request, FileOperation, OperationPlace, Places, RankRows};
 use super::{Detail, LeftOut, Starvation, Starved};
 use lapscope_data::db::{
     rows_in, rows_to_scan, scan_operations, scan_rows, scan_tallies, Definitions, RowSink,
 };
-use lapscope_data::model::{Bytes, CallName, Kind, Rank, RankInfo, RankKey};
-use lapscope_data::places::{CallPathId, OfFile, SiteId};
+use lapscope_data::model::{CallName, Kind, Rank, RankInfo, RankKey};
+use lapscope_data::places::OfFile;
 
 /// Ranks of which rows are wanted, by rank and life.
 pub type Wanted = HashSet<(Rank, i64)>;
@@ -27,26 +28,6 @@ pub enum Depth {
     Sums,
     /// Other calls and threads, too.
     All,
-}
-
-/// What `operation` says, with the file's own ids resolved as far as the file can.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(super) struct FileOperation {
-    pub site: SiteId,
-    pub path: Option<CallPathId>,
-    /// The call that says what kind of send it is: of persistent requests the one that made them. Index into
-    /// [`Places::calls`](lapscope_data::places::Places::calls).
-    pub mode_call: u32,
-    pub communicator_id: Option<i64>,
-    pub kind: Kind,
-    pub bytes: Bytes,
-    pub peer: Option<i64>,
-    pub tag: Option<i64>,
-    pub posted_peer: Option<i64>,
-    pub ended: RequestEnd,
-    pub is_tested: bool,
-    pub receive: Option<i64>,
-    pub is_second_half: bool,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -109,7 +90,9 @@ impl FileTrace {
         }
         file.read_starvation(connection)?;
         file.read_detail(connection)?;
-        file.read_marks(connection)?;
+        for (slot, marks) in read_marks(connection, |rank| file.wanted_slot(rank))? {
+            file.ranks[slot].marks = marks;
+        }
         let places = file.read_operations(connection, of_file)?;
         file.read_left_out(connection, &places)?;
         if let Some(sink) = sink.as_deref_mut() {
@@ -168,6 +151,12 @@ impl FileTrace {
     /// Whether rows of a rank of the file were asked for.
     pub(super) fn is_wanted(&self, slot: usize) -> bool {
         self.wanted.as_ref().map_or(true, |wanted| wanted[slot])
+    }
+
+    /// The slot of a rank, where rows of it are wanted.
+    fn wanted_slot(&self, rank: RankKey) -> Option<usize> {
+        let slot = self.definitions.ranks.iter().position(|info| info.key == rank)?;
+        self.is_wanted(slot).then_some(slot)
     }
 
     /// Its ranks.

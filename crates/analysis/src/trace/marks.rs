@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
-use super::file::FileTrace;
+use lapscope_data::model::RankKey;
 use lapscope_data::places::Interner;
 
 /// A call of MPI_Pcontrol that marks something (table `mark`).
@@ -39,29 +39,33 @@ impl RankMarks {
     }
 }
 
-impl FileTrace {
-    pub(super) fn read_marks(&mut self, connection: &Connection) -> rusqlite::Result<()> {
-        let slots = self.slots();
-        let mut names: HashMap<u32, Interner<String>> = HashMap::new();
-        let mut statement = connection.prepare(
-            "SELECT rank, begin_ns, level, name FROM mark ORDER BY rank, begin_ns, rowid",
-        )?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let Some(&slot) = slots.get(&row.get(0)?) else { continue };
-            if !self.is_wanted(slot as usize) {
-                continue;
-            }
-            let of_rank = names.entry(slot).or_default();
-            let name = row.get::<_, Option<String>>(3)?.map(|name| of_rank.intern(name) as u32);
-            let mark = Mark { at: row.get(1)?, level: row.get(2)?, name };
-            self.ranks[slot as usize].marks.marks.push(mark);
-        }
-        for (slot, names) in names {
-            self.ranks[slot as usize].marks.names = names.values;
-        }
-        Ok(())
+/// Those of a file, by the slots of their ranks; `slot_of` knows the ranks that are wanted.
+pub(super) fn read_marks(
+    connection: &Connection,
+    slot_of: impl Fn(RankKey) -> Option<usize>,
+) -> rusqlite::Result<HashMap<usize, RankMarks>> {
+    let mut marks: HashMap<usize, (Vec<Mark>, Interner<String>)> = HashMap::new();
+    let mut statement = connection
+        .prepare("SELECT rank, begin_ns, level, name FROM mark ORDER BY rank, begin_ns, rowid")?;
+    let mut rows = statement.query([])?;
+    let mut last = None;
+    while let Some(row) = rows.next()? {
+        let rank: RankKey = row.get(0)?;
+        // rows of a rank stand together
+        let slot = match last {
+            Some((known, slot)) if known == rank => slot,
+            _ => slot_of(rank),
+        };
+        last = Some((rank, slot));
+        let Some(slot) = slot else { continue };
+        let (of_rank, names) = marks.entry(slot).or_default();
+        let name = row.get::<_, Option<String>>(3)?.map(|name| names.intern(name) as u32);
+        of_rank.push(Mark { at: row.get(1)?, level: row.get(2)?, name });
     }
+    let put_together = |(slot, (marks, names)): (usize, (Vec<Mark>, Interner<String>))| {
+        (slot, RankMarks { marks, names: names.values })
+    };
+    Ok(marks.into_iter().map(put_together).collect())
 }
 
 #[cfg(test)]

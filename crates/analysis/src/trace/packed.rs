@@ -6,9 +6,10 @@ use std::io::{self, Read, Write};
 use serde::{Deserialize, Serialize};
 
 use super::endpoint::{Call, Endpoint, Observation, Span};
-use super::file::{Communicators, FileOperation};
+use super::file::Communicators;
 use super::marks::RankMarks;
 use super::presence::Presence;
+use super::rows::FileOperation;
 use super::rows::RankRows;
 use super::{Detail, LeftOut, Starved};
 

@@ -69,7 +69,7 @@ impl Trace {
     }
 
     fn combine(places: Arc<Places>, files: Vec<FileTrace>) -> Trace {
-        let roster = Arc::new(Roster::of(&files));
+        let roster = Arc::new(Roster::new(files.iter().flat_map(FileTrace::members).collect()));
         Paired::new(files, roster, places, None).settle()
     }
 }

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use super::file::FileTrace;
 use lapscope_data::model::{Rank, RankInfo};
 
 /// A communicator, by the world of its members, the hash of these and how many there were of them before.
@@ -54,10 +53,6 @@ impl Roster {
     #[cfg(test)]
     pub(super) fn of_communicators(communicators: BTreeMap<CommKey, Vec<u32>>) -> Roster {
         Roster { communicators, ..Roster::default() }
-    }
-
-    pub(super) fn of(files: &[FileTrace]) -> Roster {
-        Roster::new(files.iter().flat_map(FileTrace::members).collect())
     }
 
     /// Finds places quickly from then on; after it was read.

@@ -1,14 +1,36 @@
 //! Rows of a file on their way to being ranks: each goes to the rank of its operation, with the place of that there.
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use super::endpoint::{Call, Endpoint, Observation, OtherCall, Span, NONE};
-use super::file::FileOperation;
 use super::marks::RankMarks;
+use super::operation::RequestEnd;
 use super::presence::Presence;
 use super::row::TraceRow;
 use super::{Detail, LeftOut, Starved, Threads};
-use lapscope_data::model::CallRow;
+use lapscope_data::model::{Bytes, CallRow, Kind};
+use lapscope_data::places::{CallPathId, SiteId};
+
+/// What `operation` says, with the file's own ids resolved as far as the file can.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct FileOperation {
+    pub site: SiteId,
+    pub path: Option<CallPathId>,
+    /// The call that says what kind of send it is: of persistent requests the one that made them. Index into
+    /// [`Places::calls`](lapscope_data::places::Places::calls).
+    pub mode_call: u32,
+    pub communicator_id: Option<i64>,
+    pub kind: Kind,
+    pub bytes: Bytes,
+    pub peer: Option<i64>,
+    pub tag: Option<i64>,
+    pub posted_peer: Option<i64>,
+    pub ended: RequestEnd,
+    pub is_tested: bool,
+    pub receive: Option<i64>,
+    pub is_second_half: bool,
+}
 
 #[derive(Default)]
 pub(super) struct RankRows {

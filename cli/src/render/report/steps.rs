@@ -57,7 +57,9 @@ fn durations(steps: &Steps) -> String {
         .first_times_typical
         .map(|times| format!("; the first took {times:.1} times as long as a typical one"));
     format!(
-        "A typical step takes {}, 95 % take up to {}; step {} was the longest with {} ({} on rank {}){}.",
+        "They fill {} of the run time. A typical step takes {}, 95 % take up to {}; step {} was the longest with {} ({} on \
+         rank {}){}.",
+        percent(steps.share),
         time(of.typical_ns),
         time(of.p95_ns),
         of.worst_step,

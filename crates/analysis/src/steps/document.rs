@@ -27,6 +27,8 @@ pub struct Steps {
     /// Ranks that made another number of steps, and none: they are in no number here.
     pub other_ranks: u64,
     pub ranks_without: u64,
+    /// Part of the run time that they fill, as a fraction: 1 where all of the run is steps.
+    pub share: f64,
     pub duration: Duration,
     /// How many times as long as a typical step the first one was, where it stands apart.
     pub first_times_typical: Option<f64>,
@@ -210,6 +212,7 @@ impl Steps {
             ranks: plan.ranks,
             other_ranks: plan.others,
             ranks_without: plan.without,
+            share: share(&cells, per, trace),
             duration,
             first_times_typical: warm_up,
             drift: Drift::of(settled),
@@ -219,6 +222,15 @@ impl Steps {
             rows: cells.iter().map(row).collect(),
         })
     }
+}
+
+/// Of the run time of the ranks that made them, on average.
+fn share(cells: &[(u64, &Cell)], per: u64, trace: &Trace) -> f64 {
+    let ns: i64 = cells.iter().map(|(_, cell)| cell.ns).fold(0, i64::saturating_add);
+    let ranks = cells.iter().map(|(_, cell)| cell.times.div_ceil(per)).max().unwrap_or(0);
+    let run: i64 = (0..trace.ranks.len()).map(|place| trace.run_time(place).0).sum();
+    let mean_run = run as f64 / trace.ranks.len().max(1) as f64;
+    (ns as f64 / (ranks as f64 * mean_run).max(1.0)).min(1.0)
 }
 
 /// How long steps take, and the median, nanoseconds.

@@ -147,23 +147,25 @@ fn a_timeline_has_only_what_reaches_into_it() {
 fn a_stretch_that_nobody_asked_for_is_wide_enough_to_show_something() {
     let trace = chain(2, 30);
     let middle = trace.ranks[0].end / 2;
-    let window = |may_be_fitted| Window {
+    let window = |chosen| Window {
         begin: middle,
         end: middle + 100,
         ranks: vec![0, 1],
         steps: None,
-        chosen: Chosen::CostliestSlice,
+        chosen,
         ranks_chosen: RanksChosen::All,
-        may_be_fitted,
+        may_be_fitted: chosen != Chosen::Asked,
     };
     let known = (&Reference::default(), EagerLimits::default());
-    let calls = |may_be_fitted| {
-        let shown = collect(&trace, window(may_be_fitted), known, &mut Symbols::default());
+    let calls = |chosen| {
+        let shown = collect(&trace, window(chosen), known, &mut Symbols::default());
         assert!(!shown.is_shortened);
         shown.tracks.iter().map(|track| track.spans.len()).sum::<usize>()
     };
-    assert!(calls(false) <= 2);
-    assert!((40..=90).contains(&calls(true)), "{}", calls(true));
+    assert!(calls(Chosen::Asked) <= 2);
+    assert!(calls(Chosen::CostliestStep) <= 2, "a step is as long as it is");
+    let wide = calls(Chosen::CostliestSlice);
+    assert!((40..=90).contains(&wide), "{wide}");
 }
 
 /// However much there is, a page has room for it.

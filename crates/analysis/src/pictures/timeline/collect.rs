@@ -30,7 +30,8 @@ pub struct Window {
     pub steps: Option<(u64, u64)>,
     pub chosen: Chosen,
     pub ranks_chosen: RanksChosen,
-    /// Nobody asked for just this one: it may be wider where it holds next to nothing, and shorter where it holds too much.
+    /// Nobody asked for just this one: it may be shorter where it holds too much, and wider where it is no step and holds next to
+    /// nothing.
     pub may_be_fitted: bool,
 }
 
@@ -129,7 +130,9 @@ fn fitted(trace: &Trace, mut window: Window) -> (Window, bool) {
     let is_much = |(calls, posts): (usize, usize)| {
         calls + posts > SPANS || posts > REQUESTS || calls > MESSAGES
     };
-    while is_little(calls(&window)) && (window.begin > first || window.end < last) {
+    // a step is shown as it is
+    let may_be_wider = window.chosen == Chosen::CostliestSlice;
+    while may_be_wider && is_little(calls(&window)) && (window.begin > first || window.end < last) {
         let half = (window.end - window.begin).max(2) / 2;
         window.begin = (window.begin - half).max(first);
         window.end = (window.end + half).min(last);

@@ -325,7 +325,10 @@ fn write_next(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<
             "reference times, measured; then this report again: its intervals get narrower",
         ));
     }
-    next.push((format!("lapscope html {run}"), "the same with pictures, as a page for the browser"));
+    next.push((
+        format!("lapscope html {run}"),
+        "the same with pictures, as a page for the browser",
+    ));
     if report.totals.requests > 0 {
         next.push((
             format!("lapscope overlap {run}"),

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::assert::OutputAssertExt;
+use fixture::page::markup;
 use fixture::{answer, command, json, text};
 use lapscope_fixture::small::{self, run as small_run};
 use lapscope_fixture::tables::{Call, CallPath, Frame, Module, Operation, Rank, Tally, Variable};
@@ -18,19 +19,6 @@ fn page(directory: &Path, more: &[&str]) -> String {
     let arguments = [&["html", ".", "-o", "page.html"], more].concat();
     command(directory, &arguments).assert().success();
     std::fs::read_to_string(directory.join("page.html")).unwrap()
-}
-
-/// Without script and style, which are no XML; what is left is well-formed.
-fn markup(page: &str) -> String {
-    let mut rest = page.strip_prefix("<!DOCTYPE html>\n").unwrap();
-    let mut kept = String::new();
-    for tag in ["style", "script", "script"] {
-        let begin = rest.find(&format!("<{tag}")).unwrap();
-        let end = begin + rest[begin..].find(&format!("</{tag}>")).unwrap() + tag.len() + 3;
-        kept.push_str(&rest[..begin]);
-        rest = &rest[end..];
-    }
-    kept + rest
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod fixture;
 use std::collections::BTreeSet;
 
 use assert_cmd::assert::OutputAssertExt;
+use fixture::page::markup;
 use fixture::{command, json};
 use lapscope_fixture::edit_rank;
 use lapscope_fixture::small::{self, run as small_run};
@@ -23,19 +24,6 @@ fn page(a: &TempDir, b: &TempDir) -> String {
     let other = b.path().to_str().unwrap();
     command(a.path(), &["html", ".", other, "-o", "page.html"]).assert().success();
     std::fs::read_to_string(a.path().join("page.html")).unwrap()
-}
-
-/// Without the document type, and without what is in the style and in scripts, which is no XML.
-fn markup(page: &str) -> String {
-    let mut rest = page.strip_prefix("<!DOCTYPE html>\n").unwrap();
-    let mut kept = String::new();
-    for tag in ["style", "script", "script"] {
-        let begin = rest.find(&format!("<{tag}")).unwrap();
-        let end = begin + rest[begin..].find(&format!("</{tag}>")).unwrap() + tag.len() + 3;
-        kept.push_str(&rest[..begin]);
-        rest = &rest[end..];
-    }
-    kept + rest
 }
 
 fn text(node: Node<'_, '_>) -> String {

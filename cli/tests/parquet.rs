@@ -4,10 +4,9 @@ mod fixture;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
-use fixture::{answer, command, failure, json, text};
+use fixture::{answer, command, failure, json, on_a_full_disk, text};
 use lapscope_analysis::pipeline::overlap::prepare;
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_columns::{write, Told};
@@ -253,21 +252,13 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Files may not be longer than 4 KiB, which stands for a full disk; SIGXFSZ is ignored, as a full disk sends no signal.
+/// Files may not be longer than 4 KiB, which stands for a full disk.
 #[test]
 fn a_full_disk_leaves_nothing_behind() {
     let (run, place) = (small_run(), tempfile::tempdir().unwrap());
     let mut export = command(place.path(), &["export", "parquet", "tables"]);
     export.arg(run.path());
-    // SAFETY: both are safe between fork and exec.
-    unsafe {
-        export.pre_exec(|| {
-            libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
-            let limit = libc::rlimit { rlim_cur: 4096, rlim_max: 4096 };
-            libc::setrlimit(libc::RLIMIT_FSIZE, &limit);
-            Ok(())
-        });
-    }
+    on_a_full_disk(&mut export, 4096);
     let output = export.output().unwrap();
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");

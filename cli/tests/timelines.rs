@@ -5,10 +5,9 @@ mod fixture;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 
-use fixture::{answer, command, failure, remarks, text};
+use fixture::{answer, command, failure, on_a_full_disk, remarks, text};
 use lapscope_fixture::calls::Calls;
 use lapscope_fixture::child;
 use lapscope_fixture::edit_rank;
@@ -255,7 +254,7 @@ fn names(directory: &Path) -> Vec<String> {
     entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// Files may not be longer than 512 bytes, which stands for a full disk; SIGXFSZ is ignored, as a full disk sends no signal.
+/// Files may not be longer than 512 bytes, which stands for a full disk.
 #[test]
 fn a_full_disk_leaves_nothing_behind() {
     let run = tempfile::tempdir().unwrap();
@@ -264,15 +263,7 @@ fn a_full_disk_leaves_nothing_behind() {
         let place = tempfile::tempdir().unwrap();
         let mut export = command(place.path(), &["export", what, "-o", "made"]);
         export.arg(run.path());
-        // SAFETY: both are safe between fork and exec.
-        unsafe {
-            export.pre_exec(|| {
-                libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
-                let limit = libc::rlimit { rlim_cur: 64, rlim_max: 64 };
-                libc::setrlimit(libc::RLIMIT_FSIZE, &limit);
-                Ok(())
-            });
-        }
+        on_a_full_disk(&mut export, 64);
         let output = export.output().unwrap();
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{what}: {said}");

@@ -25,6 +25,13 @@ pub struct Visit {
     pub returned: bool,
 }
 
+impl Visit {
+    /// That completed nothing, and returned.
+    fn plain(thread: u16, operation: u32, (begin, end): (i64, i64)) -> Visit {
+        Visit { begin, end, thread, operation, completed: 0, returned: true }
+    }
+}
+
 /// A request, from the begin of its post to the end of the call that ended it.
 #[derive(Debug, Clone, Copy)]
 pub struct Lifetime {
@@ -186,14 +193,7 @@ impl Found {
             if shown.touches(place, call.begin, end) {
                 let (thread, operation) = (call.thread, call.operation);
                 let begin = call.begin;
-                self.visits.push(Visit {
-                    begin,
-                    end,
-                    thread,
-                    operation,
-                    completed: 0,
-                    returned: true,
-                });
+                self.visits.push(Visit::plain(thread, operation, (begin, end)));
             }
         }
         for (index, endpoint) in (0..).zip(&rank.endpoints) {
@@ -229,14 +229,7 @@ impl Found {
             let last = self.visits[first..].last_mut().filter(|last| last.thread == thread);
             match last.filter(|last| is_one_call(trace, rank, last, (begin, operation))) {
                 Some(last) => last.end = last.end.max(end),
-                None => self.visits.push(Visit {
-                    begin,
-                    end,
-                    thread,
-                    operation,
-                    completed: 0,
-                    returned: true,
-                }),
+                None => self.visits.push(Visit::plain(thread, operation, (begin, end))),
             }
             self.began.push((self.visits.len() as u32 - 1, index));
         }

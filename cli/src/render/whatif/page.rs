@@ -6,8 +6,8 @@ use super::rows::{self, Row};
 use crate::plot::sweep;
 use lapscope_analysis::whatif::document::WhatIf;
 use lapscope_data::model::Nanos;
+use lapscope_data::text::html::escape;
 use lapscope_data::text::units::time;
-use lapscope_data::text::visible::visible;
 
 const STYLE: &str = "\
 :root{color-scheme:light dark;font-family:system-ui,sans-serif}body{margin:1.5rem auto;max-width:60rem;padding:0 1rem}\
@@ -77,20 +77,4 @@ fn table(rows: &[Row<'_>]) -> String {
         let _ = writeln!(text, "<tr>{cells}</tr>");
     }
     text + "</table>\n"
-}
-
-/// What could be taken for more than text is shown.
-fn escape(text: &str) -> String {
-    let text = visible(text);
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            letter => escaped.push(letter),
-        }
-    }
-    escaped
 }

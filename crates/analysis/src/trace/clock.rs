@@ -15,6 +15,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::collective::Group;
+use super::line::Line;
 use super::operation::Direction;
 use super::{RankTrace, Trace, NONE};
 use lapscope_data::model::Needs;
@@ -49,51 +50,6 @@ pub struct Correction {
     pub drift_ppm: f64,
     /// How far the offset may be off: half the room that the messages leave. Negative: no line satisfies all of them.
     pub margin_ns: i64,
-}
-
-/// A lead of one clock over another: nanoseconds at moment 0, and per nanosecond.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Line {
-    pub offset: f64,
-    pub drift: f64,
-}
-
-impl Line {
-    fn at(self, moment: f64) -> f64 {
-        self.offset + self.drift * moment
-    }
-
-    /// Turns a moment of the leading clock into one of the other.
-    fn correct(self, moment: i64) -> i64 {
-        ((moment as f64 - self.offset) / (1.0 + self.drift)).round() as i64
-    }
-
-    /// The first moment of the other clock that is not before `moment` of the leading one.
-    fn first_from(self, moment: i64) -> i64 {
-        let mut first = (self.offset + moment as f64 * (1.0 + self.drift)).round() as i64;
-        while self.correct(first - 1) >= moment {
-            first -= 1;
-        }
-        while self.correct(first) < moment {
-            first += 1;
-        }
-        first
-    }
-
-    /// The lead of C over A, given this one of B over A and that of C over B.
-    fn then(self, next: Line) -> Line {
-        // c = b + next(b), b = a + self(a)
-        Line {
-            offset: self.offset + next.at(self.offset),
-            drift: self.drift + next.drift * (1.0 + self.drift),
-        }
-    }
-
-    fn reversed(self) -> Line {
-        // a = (b - offset) / (1 + drift)
-        let scale = 1.0 / (1.0 + self.drift);
-        Line { offset: -self.offset * scale, drift: scale - 1.0 }
-    }
 }
 
 /// Bounds of the lead of clock B over clock A, as (moment, nanoseconds).
@@ -482,17 +438,6 @@ mod tests {
         let mut binned = Binned::new(100);
         binned.forward(1, 5);
         assert_eq!(binned.bounds().fit(), None);
-    }
-
-    #[test]
-    fn lines_compose_and_reverse() {
-        let (b, c) = (Line { offset: 1000.0, drift: 1e-4 }, Line { offset: -300.0, drift: -2e-4 });
-        let a = 5_000_000i64;
-        let on_b = a as f64 + b.at(a as f64);
-        let on_c = on_b + c.at(on_b);
-        assert!((b.then(c).at(a as f64) - (on_c - a as f64)).abs() < 1e-6);
-        assert!((on_b + b.reversed().at(on_b) - a as f64).abs() < 1e-6);
-        assert_eq!(b.correct(on_b.round() as i64), a);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod combine;
 pub mod endpoint;
 mod file;
 pub mod left_out;
+mod line;
 #[cfg(test)]
 pub mod made_up;
 mod marks;
@@ -129,7 +130,7 @@ pub struct RankTrace {
     pub init_end: i64,
     pub end: i64,
     /// How its own clock was corrected.
-    line: Option<clock::Line>,
+    line: Option<line::Line>,
 }
 
 /// A slot of time in which a rank recorded rows (table `detail`).

@@ -2,6 +2,7 @@
 //! the way to standard error.
 
 pub mod hosts;
+pub mod html;
 mod lists;
 pub mod progress;
 pub mod ranks;

@@ -230,43 +230,38 @@ impl Global<'_> {
             let name = self.text(&call.name)?;
             let about = self.text(&call.family)?;
             let role = role(call);
-            // SAFETY: see above.
-            self.check(unsafe {
-                (self.library.region)(
-                    self.writer,
-                    number,
-                    name,
-                    name,
-                    about,
-                    role,
-                    MPI,
-                    0,
-                    NONE,
-                    0,
-                    0,
-                )
-            })?;
+            self.region(number, [name, about], (role, MPI))?;
         }
         for (number, name) in (calls.len() as u32..).zip(marked) {
             let name = self.text(name)?;
-            // SAFETY: see above.
-            self.check(unsafe {
-                (self.library.region)(
-                    self.writer,
-                    number,
-                    name,
-                    name,
-                    name,
-                    CODE,
-                    USER,
-                    0,
-                    NONE,
-                    0,
-                    0,
-                )
-            })?;
+            self.region(number, [name, name], (CODE, USER))?;
         }
         Ok(())
+    }
+
+    /// A region by its name and what it is about, of no source file.
+    fn region(
+        &mut self,
+        number: u32,
+        [name, about]: [u32; 2],
+        (role, paradigm): (u8, u8),
+    ) -> Result<()> {
+        // SAFETY: see above.
+        self.check(unsafe {
+            (self.library.region)(
+                self.writer,
+                number,
+                name,
+                name,
+                about,
+                role,
+                paradigm,
+                0,
+                NONE,
+                0,
+                0,
+            )
+        })
     }
 
     fn locations(&mut self, run: &Definitions, locations: &[Location]) -> Result<()> {

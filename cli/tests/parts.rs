@@ -271,7 +271,7 @@ fn pictures_do_not_depend_on_the_parts() {
     let drawn = |parts: Option<usize>| {
         let mut open = OpenRun::open(Some(directory.path())).unwrap();
         open.resources = Resources { parts, ..Resources::default() };
-        let shown = Shown { ranks: Some("2-4".parse().unwrap()), ..Shown::default() };
+        let shown = Shown { ranks: Some("1-7".parse().unwrap()), ..Shown::default() };
         let pictured = pictures::build(&mut open, &[], ReportOptions::default(), &shown).unwrap();
         serde_json::to_string_pretty(&pictured.pictures).unwrap()
     };

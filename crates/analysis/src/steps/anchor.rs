@@ -30,6 +30,8 @@ const LONG: i64 = 5;
 const MUCH: f64 = 0.4;
 /// Of a typical step's computation in one go.
 const AS_MUCH: f64 = 0.6;
+/// Of segments in which the same is rare at least this part is as long as two steps where that takes the place of a step.
+const MOST_DOUBLE: f64 = 0.7;
 /// Between visits of a loop in a step so many times less is computed than between steps.
 const CLOSE: i64 = 4;
 /// What holds for nearly all of something.
@@ -67,15 +69,18 @@ pub(super) fn choose(ranks: &[Vec<Candidate>]) -> Option<Anchor> {
     }
     let agreed = by_anchor.into_values().filter_map(|of| {
         let (visits, count) = most_common(of.iter().map(|it| it.visits))?;
-        let first = of.iter().find(|it| it.visits == visits)?;
-        (count * 2 > ranks.len()).then_some(*first)
+        let mut same = of.iter().filter(|it| it.visits == visits);
+        let may_miss = same.clone().filter(|it| it.may_miss).count() * 2 > count;
+        let first = same.next()?;
+        (count * 2 > ranks.len()).then(|| Candidate { may_miss, ..(*first).clone() })
     });
-    let agreed: Vec<&Candidate> = agreed.collect();
+    let agreed: Vec<Candidate> = agreed.collect();
     let most = agreed.iter().map(|it| it.visits).max()?;
     let about = agreed.iter().filter(|it| it.visits + 1 + most / 50 >= most);
     let (visits, _) = most_common(about.map(|it| it.visits))?;
     let same = agreed.iter().filter(|it| it.visits == visits);
-    let chosen = same.min_by_key(|it| (it.may_miss, it.first, &it.anchor))?;
+    // bursts are told by time, which other processes on the same processors disturb
+    let chosen = same.min_by_key(|it| (it.may_miss, it.anchor.is_burst, it.first, &it.anchor))?;
     (!chosen.may_miss).then(|| chosen.anchor.clone())
 }
 
@@ -192,11 +197,21 @@ impl<'a> Found<'a> {
             .collect();
         computes.sort_unstable();
         let compute = computes[computes.len() / 2];
-        let is_double = |number: &&usize| {
-            self.is_double((visits[**number], visits[**number + 1]), compute, &is_rare)
-        };
-        let doubles = rare.iter().filter(is_double).count();
-        let may_miss = doubles >= 2 && doubles * 4 >= rare.len();
+        // by what is rare in them: what takes the place of a step does so each time, and what only disturbs does not
+        let mut kinds: FxHashMap<Vec<u32>, (usize, usize)> = FxHashMap::default();
+        for &number in &rare {
+            let mut kind: Vec<u32> =
+                each(number).iter().map(|event| event.leaf).filter(|&leaf| is_rare(leaf)).collect();
+            kind.sort_unstable();
+            kind.dedup();
+            let segment = (visits[number], visits[number + 1]);
+            let (doubles, all) = kinds.entry(kind).or_default();
+            *doubles += usize::from(self.is_double(segment, compute, &is_rare));
+            *all += 1;
+        }
+        let may_miss = kinds
+            .values()
+            .any(|&(doubles, all)| doubles >= 2 && doubles as f64 >= MOST_DOUBLE * all as f64);
         let mut lengths: Vec<i64> = usual.into_iter().map(length).collect();
         lengths.sort_unstable();
         let typical = lengths[lengths.len() / 2];

@@ -12,6 +12,7 @@ pub mod program;
 pub mod recovery;
 pub mod schema;
 pub mod secrets;
+pub mod state;
 pub mod store;
 pub mod symbols;
 pub mod text;

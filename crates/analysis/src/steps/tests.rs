@@ -12,11 +12,22 @@ struct Program {
     list: Vec<Event>,
     now: i64,
     noise: u64,
+    /// For how long it keeps the processor and then has to wait for it, at random; `None`: it is alone there.
+    shares: Option<(u64, u64)>,
+    /// When it next has to wait.
+    next_pause: i64,
 }
 
 impl Program {
     fn new() -> Program {
-        Program { tree: Tree::new(), list: Vec::new(), now: 0, noise: 0 }
+        Program {
+            tree: Tree::new(),
+            list: Vec::new(),
+            now: 0,
+            noise: 0,
+            shares: None,
+            next_pause: 0,
+        }
     }
 
     fn path(callers: &str) -> Vec<Caller> {
@@ -30,6 +41,13 @@ impl Program {
     fn compute(&mut self, ns: i64) {
         self.noise += 1;
         self.now += ns + (scramble(self.noise) % (ns as u64 / 10 + 1)) as i64;
+        let Some((keeps, waits)) = self.shares else { return };
+        while self.now > self.next_pause {
+            let random = scramble(self.noise + self.next_pause as u64);
+            let paused = (waits / 2 + random % waits) as i64;
+            self.now += paused;
+            self.next_pause += paused + 1 + (scramble(random) % (2 * keeps)) as i64;
+        }
     }
 
     fn call(&mut self, callers: &str) {
@@ -44,10 +62,17 @@ impl Program {
     }
 
     fn steps(self) -> Option<usize> {
-        let mut events = Events::new(self.list, self.tree);
-        let anchor = choose(&[candidates(&mut events)])?;
-        Some(anchor.boundaries(&events).len())
+        steps_of(vec![self]).map(|counts| counts[0])
     }
+}
+
+/// How many steps each of these ranks made.
+fn steps_of(ranks: Vec<Program>) -> Option<Vec<usize>> {
+    let events = |program: Program| Events::new(program.list, program.tree);
+    let mut ranks: Vec<Events> = ranks.into_iter().map(events).collect();
+    let found: Vec<_> = ranks.iter_mut().map(candidates).collect();
+    let anchor = choose(&found)?;
+    Some(ranks.iter().map(|events| anchor.boundaries(events).len()).collect())
 }
 
 /// Posts to so many neighbours in a loop, and waits for all at once.
@@ -79,17 +104,18 @@ fn a_loop_is_counted_and_what_is_in_front_of_it_and_behind_is_not() {
     }
 }
 
+/// Six swaps, each with a receive, a send and a wait.
+fn swaps(program: &mut Program, function: &str) {
+    for swap in 0..6 {
+        program.call_to(&format!("mv{function}r"), swap / 2);
+        program.call_to(&format!("mv{function}s"), swap / 2);
+        program.call(&format!("mv{function}w"));
+    }
+}
+
 /// As LAMMPS: forces are sent back every step; positions are sent every step but every tenth, in which atoms move between ranks.
-/// Both go over six swaps, each with a receive, a send and a wait.
 #[test]
 fn a_step_that_does_something_else_is_a_step() {
-    let swaps = |program: &mut Program, function: &str| {
-        for swap in 0..6 {
-            program.call_to(&format!("mv{function}r"), swap / 2);
-            program.call_to(&format!("mv{function}s"), swap / 2);
-            program.call(&format!("mv{function}w"));
-        }
-    };
     for is_only_forward in [false, true] {
         let mut program = Program::new();
         for step in 0..250 {
@@ -112,6 +138,36 @@ fn a_step_that_does_something_else_is_a_step() {
         // with nothing that is done in each step, steps are missed, and none is better
         let expected = (!is_only_forward).then_some(250);
         assert_eq!(program.steps(), expected, "only forward: {is_only_forward}");
+    }
+}
+
+/// Ranks that have to wait for a processor in the middle of anything: single segments look like two steps, and single bursts like two.
+#[test]
+fn a_busy_machine_hides_no_steps() {
+    let rank = |noise: u64, shares: (u64, u64)| {
+        let mut program = Program { noise, shares: Some(shares), ..Program::new() };
+        for step in 0..100 {
+            if step % 20 == 19 {
+                program.call("mveE");
+                swaps(&mut program, "b");
+                program.compute(500_000);
+            } else {
+                swaps(&mut program, "f");
+            }
+            program.compute(3_000_000);
+            swaps(&mut program, "g");
+            program.compute(50_000);
+            if step % 10 == 9 {
+                program.call("mvtA");
+            }
+        }
+        program
+    };
+    for shares in [(300_000, 3_000_000), (1_000_000, 10_000_000), (2_000_000, 4_000_000)] {
+        for seed in 0..8 {
+            let ranks = (0..3).map(|place| rank(10_000 * (3 * seed + place), shares)).collect();
+            assert_eq!(steps_of(ranks), Some(vec![100; 3]), "{shares:?}, {seed}");
+        }
     }
 }
 

@@ -150,16 +150,17 @@ fn a_busy_machine_hides_no_steps() {
             if step % 20 == 19 {
                 program.call("mveE");
                 swaps(&mut program, "b");
-                program.compute(500_000);
+                program.compute(100_000);
             } else {
                 swaps(&mut program, "f");
             }
-            program.compute(3_000_000);
-            swaps(&mut program, "g");
-            program.compute(50_000);
-            if step % 10 == 9 {
+            program.compute(800_000);
+            if step % 10 == 4 {
                 program.call("mvtA");
             }
+            program.compute(400_000);
+            swaps(&mut program, "g");
+            program.compute(300_000);
         }
         program
     };

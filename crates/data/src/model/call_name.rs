@@ -47,6 +47,38 @@ impl CallName {
         }
     }
 
+    /// Whom a member of the communicator, window or file has to wait for in a call that all members make in the same order;
+    /// `None` of other calls. Besides what is called a collective: what makes communicators, windows and files of a
+    /// communicator, fences, and collective I/O (MPI-4.1 7.4.2, 12.2.1, 12.5.1, 14.2.1, 14.4.1).
+    pub fn gathers(&self) -> Option<Needs> {
+        let name = self.blocking.strip_prefix("MPI_").unwrap_or(&self.blocking);
+        let begins = |words: &[&str]| words.iter().any(|word| name.starts_with(word));
+        let all = |is_meant: bool| is_meant.then_some(Needs::All);
+        match self.family.as_str() {
+            "COLLECTIVE" | "NEIGHBORHOOD" => self.needs,
+            "COMMUNICATOR" => all(begins(&[
+                "Comm_dup",
+                "Comm_idup",
+                "Comm_split",
+                "Cart_",
+                "Graph_create",
+                "Dist_graph_create",
+            ]) || ["Comm_create", "Intercomm_merge"].contains(&name)),
+            "DYNAMIC" => all(begins(&["Comm_spawn"])),
+            "WINDOW" => all(begins(&["Win_create", "Win_allocate", "Win_fence"])),
+            "FILE" if name.contains("_ordered") => {
+                (!name.ends_with("_end")).then_some(Needs::Lower)
+            }
+            "FILE" => {
+                all(begins(&["File_open", "File_set_size", "File_set_view", "File_preallocate"])
+                    || (name.contains("_all")
+                        && !name.ends_with("_end")
+                        && !name.contains("_preallocate")))
+            }
+            _ => None,
+        }
+    }
+
     /// Whether it sends and receives, as MPI_Sendrecv.
     pub fn sends_and_receives(&self) -> bool {
         self.transfers == Some(Transfers::Both)
@@ -134,6 +166,31 @@ words! {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_all_members_call_is_told_by_family_and_name() {
+        let needs = |family: &str, name: &str| {
+            CallName { family: family.into(), ..CallName::unknown(name.into()) }.gathers()
+        };
+        for (family, name) in [
+            ("COMMUNICATOR", "MPI_Comm_dup"),
+            ("COMMUNICATOR", "MPI_Comm_create"),
+            ("WINDOW", "MPI_Win_fence"),
+            ("FILE", "MPI_File_open"),
+            ("FILE", "MPI_File_write_at_all"),
+        ] {
+            assert_eq!(needs(family, name), Some(Needs::All), "{name}");
+        }
+        for (family, name) in [
+            ("COMMUNICATOR", "MPI_Comm_create_group"),
+            ("COMMUNICATOR", "MPI_Comm_free"),
+            ("WINDOW", "MPI_Win_lock_all"),
+            ("FILE", "MPI_File_write_all_end"),
+            ("FILE", "MPI_File_write_at"),
+        ] {
+            assert_eq!(needs(family, name), None, "{name}");
+        }
+    }
 
     #[test]
     fn words_of_a_later_version_are_other() {

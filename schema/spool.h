@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define SPOOL_MAGIC "LAPSPOOL"
-#define SPOOL_VERSION 8u
+#define SPOOL_VERSION 9u
 #define SPOOL_HEADER_BYTES 4096u
 #define SPOOL_CHUNK_ALIGN 65536u   /* chunk sizes are multiples of this; the first chunk follows the header */
 
@@ -240,7 +240,8 @@ struct spool_live {                    /* 128 bytes; the second half is written 
     uint64_t outstanding_bytes;
     uint32_t unsuccessful_tests;       /* when 0, the times of tests and last_incomplete are not valid */
     uint32_t peer_slot;                /* for the recorder */
-    uint64_t owner, variable;          /* for the recorder */
+    uint64_t owner;                    /* for the recorder */
+    uint64_t variable;                 /* where the application keeps the handle; of persistent ones, kept it when it was made */
     uint64_t seen_complete;            /* absolute ticks; valid with SPOOL_LIVE_SEEN_COMPLETE */
     uint64_t first_unsuccessful_test, last_unsuccessful_test; /* absolute ticks */
     uint64_t last_incomplete;          /* likewise; 0: never */
@@ -265,14 +266,27 @@ enum spool_live_flags {
     SPOOL_LIVE_REDUCES = 128           /* with an operation of the application's */
 };
 
+/*
+ * What a thread is inside of may be read while it runs. It stores `current_operation` 0 and then `calls` one higher at the end of
+ * a call; at the begin of the next current_begin, what that waits for, and current_operation, in this order. So a reader reads, one
+ * behind the other: calls and current_begin; current_operation; what is waited for, and entries; and calls, current_begin and
+ * current_operation once more. When the last three are what they were, and there is an operation, then all of it is of one call.
+ */
 struct spool_thread_state {            /* 128 bytes, behind the header of a thread's first LIVE chunk */
     uint16_t thread;
     uint16_t reserved16;
     uint32_t current_operation;        /* the blocking or completing call that the thread is inside of; 0: none */
     uint64_t current_begin;            /* ticks */
     uint64_t mpi_ticks;                /* inside recorded calls, so far */
-    uint64_t calls;                    /* intercepted so far */
-    uint64_t reserved[12];
+    uint64_t calls;                    /* intercepted so far: those that have ended */
+    /* The handles that the current call was given to wait for, test, free or cancel: live entries whose `variable` is the
+     * address of one of them are meant. Valid with current_operation. */
+    uint64_t waits_variables;          /* address of the first handle in the application */
+    uint32_t waits_count;              /* 0: the call ends no requests */
+    uint8_t waits_stride;              /* bytes from one handle to the next: 4 of Fortran's, else as the ABI has them */
+    uint8_t reserved8[3];
+    uint64_t unsuccessful_tests;       /* of `calls`: tests and probes that found nothing, MPI_Request_get_status: no progress */
+    uint64_t reserved[9];
 };
 
 /* --- TALLY: chunk header, then entries, updated in place; in use when call_plus_1 is not 0 ------------------------- */

@@ -307,8 +307,13 @@ impl Body<'_> {
 
     /// The real call between two stamps, on behalf of requests: no message is known.
     fn timed_completion(&self, text: &mut String, arguments: &str) {
+        let call = &self.call.name;
         line!(text, "    struct span span;");
-        line!(text, "    span_begin(&span, t, CALL_{}, CALLER(), NULL);", self.call.name);
+        if self.call.verb == Verb::Complete {
+            line!(text, "    batch_begin(&span, &batch, CALL_{call}, CALLER());");
+        } else {
+            line!(text, "    span_begin(&span, t, CALL_{call}, CALLER(), NULL);");
+        }
         match self.language {
             Language::C => line!(text, "    int error = REAL(C_{})({arguments});", self.call.name),
             Language::Fortran => line!(text, "    real({arguments});"),

@@ -61,8 +61,11 @@ static __attribute__((noinline, cold)) uint64_t look_before(struct thread *t, ui
     return stamps_are_plain ? stamp_begin(t) : now; /* that looking is not in the call */
 }
 
-void span_begin(struct span *span, struct thread *t, enum call call, struct caller caller, const struct message *message)
+/* In the order that spool.h names, for those who read while this thread runs. */
+static inline ALWAYS_INLINE void announce(struct span *span, struct thread *t, enum call call, struct caller caller,
+                                          const struct message *message, struct request_array requests, uint32_t count)
 {
+    struct spool_thread_state *state = t->state;
     span->thread = t;
     span->call = call;
     span->site = callsite_of(t, caller);
@@ -71,16 +74,32 @@ void span_begin(struct span *span, struct thread *t, enum call call, struct call
     span->begin = stamp_begin(t);
     if (UNLIKELY(span->begin > t->next_look))
         span->begin = look_before(t, span->begin);
-    t->state->current_begin = span->begin;
-    __atomic_store_n(&t->state->current_operation, operation ? operation->id : 0, __ATOMIC_RELEASE);
+    state->current_begin = span->begin;
+    __atomic_store_n(&state->waits_count, count, __ATOMIC_RELEASE);
+    if (count) {
+        state->waits_variables = (uintptr_t)requests.variables;
+        state->waits_stride = requests.fortran ? sizeof(MPI_Fint) : sizeof(MPI_Request);
+    }
+    __atomic_store_n(&state->current_operation, operation ? operation->id : 0, __ATOMIC_RELEASE);
 }
 
+void span_begin(struct span *span, struct thread *t, enum call call, struct caller caller, const struct message *message)
+{
+    announce(span, t, call, caller, message, (struct request_array){NULL, 0}, 0);
+}
+
+void span_begin_completing(struct span *span, struct thread *t, enum call call, struct caller caller,
+                           struct request_array requests, int count)
+{
+    announce(span, t, call, caller, NULL, requests, count > 0 ? (uint32_t)count : 0);
+}
 
 /* Back from the call that span_begin announced. */
 static inline void call_over(struct span *span)
 {
     struct thread *t = span->thread;
-    t->state->current_operation = 0;
+    __atomic_store_n(&t->state->current_operation, 0, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE); /* spool.h */
     thread_was_inside(t, span->end - span->begin);
     if (UNLIKELY(span->end > t->next_look))
         look_around(t, span->end);
@@ -219,5 +238,6 @@ void span_done(struct span *span, struct message *message, const MPI_Status *sta
 void record_unsuccessful_test(struct span *span)
 {
     call_over(span);
+    span->thread->state->unsuccessful_tests++;
     tally_unsuccessful_test(span->thread, span->call, span->site, span->end - span->begin);
 }

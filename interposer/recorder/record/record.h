@@ -73,6 +73,10 @@ void record_startall(struct thread *t, struct caller caller, uint64_t begin, uin
  * for, says in the spool that this thread is in it. `message` may be NULL; its bytes are not looked at. */
 void span_begin(struct span *span, struct thread *t, enum call call, struct caller caller, const struct message *message);
 
+/* The same for a call that is given requests to end: it says which. */
+void span_begin_completing(struct span *span, struct thread *t, enum call call, struct caller caller,
+                           struct request_array requests, int count);
+
 /* Stamps the end. To be called directly behind the real call. */
 static inline void span_stamp(struct span *span)
 {

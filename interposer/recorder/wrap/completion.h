@@ -115,6 +115,13 @@ static inline void batch_take_one(struct batch *batch, struct thread *t, const M
         batch_detach(batch);
 }
 
+/* The call begins: its requests are what it waits for. */
+static inline ALWAYS_INLINE void batch_begin(struct span *span, const struct batch *batch, enum call call, struct caller caller)
+{
+    struct request_array requests = {batch->variables, batch->fortran};
+    span_begin_completing(span, batch->thread, call, caller, requests, batch->count);
+}
+
 /* The active request at a place of the batch, or NULL. */
 static inline struct spool_live *batch_request(const struct batch *batch, int at)
 {

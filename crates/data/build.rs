@@ -15,7 +15,9 @@ fn main() {
 
 fn compile_conversion(root: &Path) {
     let recorder = root.join("interposer/recorder");
-    let mut sources = vec![root.join("crates/data/src/store_layout.c")];
+    let layouts = ["store_layout.c", "state_layout.c"];
+    let mut sources: Vec<PathBuf> =
+        layouts.map(|file| root.join("crates/data/src").join(file)).into();
     sources.extend(BELOW_STORE.map(|file| recorder.join(file)));
     sources.extend(files_in(&recorder.join("store"), &["c"]));
     let mut build = cc::Build::new();

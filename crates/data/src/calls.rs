@@ -11,3 +11,8 @@ pub fn mpi_calls() -> impl Iterator<Item = &'static str> {
         Some(&name[..name.find(|letter| !is_name(letter)).unwrap_or(name.len())])
     })
 }
+
+/// The lines of the table, in the order of the calls' numbers.
+pub(crate) fn call_lines() -> impl Iterator<Item = &'static str> {
+    CALLS.lines().filter(|line| line.starts_with("CALL("))
+}

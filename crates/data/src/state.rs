@@ -3,7 +3,31 @@
 //!
 //! Indices are of the job: the same call, call path and communicator have the same index on all ranks.
 
+mod database;
+mod definitions;
+mod elsewhere;
+mod header;
+mod history;
+mod intern;
+mod layout;
+mod live;
+mod merge;
+mod names;
+mod observer;
+mod rank;
+mod records;
+mod seen;
+mod spool;
+mod stream;
+mod system;
+mod tables;
+mod tell;
+mod watched;
+
 use serde::{Deserialize, Serialize};
+
+pub use observer::Observer;
+pub use seen::{SeenBy, SeenCall, SeenCount, SeenInjection, SeenOperation, SeenRequest, Sink};
 
 use crate::model::{CallName, CallPath, Kind, Module, Nanos, Rank};
 
@@ -37,6 +61,8 @@ pub struct Unseen {
 pub struct Communicator {
     /// As the program named it; empty: not named.
     pub name: String,
+    /// Of whose ranks its members are numbered: [`Rank::world`].
+    pub world: i64,
     /// What it is known by on all of its ranks: `struct spool_comm`.
     pub identity: u64,
     pub ordinal: u32,

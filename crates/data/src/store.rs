@@ -112,10 +112,10 @@ pub struct Owner {
     pub job: String,
     /// The `lapscope run` that it belongs to; empty: none.
     pub launch: String,
-    pid_start: u64,
-    pid_namespace: u64,
-    boot_id: String,
-    began_unix_ns: i64,
+    pub(crate) pid_start: u64,
+    pub(crate) pid_namespace: u64,
+    pub(crate) boot_id: String,
+    pub(crate) began_unix_ns: i64,
 }
 
 /// What can be told from here of the process that writes a spool.

@@ -1,0 +1,132 @@
+//! Where the spools of a run are: in its directory, or where a `rank-N.spool-at` or `node-HOST.spool-at` in it points to.
+
+use std::path::{Path, PathBuf};
+
+use super::header::Header;
+use super::Unseen;
+use crate::db::{parse_name, FileKey};
+use crate::files::read_short_text;
+use crate::recovery::Claim;
+use crate::store::host_name;
+use crate::text::shell;
+
+/// Bytes of a pointer: a host and a path.
+const LONGEST_POINTER: u64 = 8192;
+
+/// A spool that can be seen from here.
+#[derive(Debug)]
+pub struct Source {
+    pub path: PathBuf,
+    /// `rank-3`
+    file: String,
+    /// As the pointer says; empty where there is none.
+    host: String,
+    /// Identity of the job that the directory belongs to.
+    job: Option<String>,
+}
+
+pub struct Found {
+    pub sources: Vec<Source>,
+    pub unseen: Vec<Unseen>,
+}
+
+impl Source {
+    /// Whether it is of the job that the run directory belongs to.
+    ///
+    /// # Errors
+    /// As a sentence's end.
+    pub fn check(&self, header: &Header) -> Result<(), String> {
+        let is_others = |job: &String| !header.owner.job.is_empty() && header.owner.job != *job;
+        match self.job.as_ref().is_some_and(is_others) {
+            true => Err("is of another job than this directory".to_owned()),
+            false => Ok(()),
+        }
+    }
+
+    /// `why`: the end of a sentence whose subject is the spool.
+    pub fn unseen(&self, why: &str) -> Unseen {
+        Unseen {
+            file: self.file.clone(),
+            host: self.host.clone(),
+            why: format!("its spool {} {why}", self.path.display()),
+        }
+    }
+}
+
+/// The spools that `listed`, of the run directory `root`, are or point to.
+pub fn find(root: &Path, listed: &[PathBuf]) -> Found {
+    let mut found = Found { sources: Vec::new(), unseen: Vec::new() };
+    let job = Claim::read(root).map(|claim| claim.job);
+    for path in listed {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let alone = |path: PathBuf, host: String| Source {
+            path,
+            file: stem(Path::new(&name)),
+            host,
+            job: job.clone(),
+        };
+        match parse_name(&name) {
+            Some((_, "spool")) => found.sources.push(alone(path.clone(), String::new())),
+            Some((key, "spool-at")) => {
+                let text = read_short_text(path, LONGEST_POINTER).unwrap_or_default();
+                let (host, there) =
+                    text.trim_end_matches('\n').split_once('\t').unwrap_or_default();
+                let (host, there) = (host.to_owned(), PathBuf::from(there));
+                match key {
+                    _ if !there.exists() => found.unseen.push(gone(root, path, host, &there)),
+                    FileKey::Rank { .. } => found.sources.push(alone(there, host)),
+                    FileKey::Node { .. } => list_node(&there, &host, job.as_ref(), &mut found),
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// `rank-3` of `rank-3.spool-at`. Names of hosts may have dots in them.
+pub fn stem(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The spools of the ranks of a node.
+fn list_node(directory: &Path, host: &str, job: Option<&String>, found: &mut Found) {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if let Some((FileKey::Rank { .. }, "spool")) = parse_name(&name) {
+            let (file, host) = (stem(&path), host.to_owned());
+            found.sources.push(Source { path, file, host, job: job.cloned() });
+        }
+    }
+}
+
+/// What a pointer points to cannot be seen from here.
+fn gone(root: &Path, pointer: &Path, host: String, there: &Path) -> Unseen {
+    let file = stem(pointer);
+    let (place, run) = (there.display(), shell::quote(root));
+    let why = if host.is_empty() {
+        format!("{} does not say where the spool is", pointer.display())
+    } else if host == host_name() {
+        format!("the spool {place} is gone")
+    } else {
+        format!(
+            "the spool is on {host} in {place}, which cannot be seen from here; with what starts a command there, as: \
+             lapscope hang --launch 'ssh {host}' {run}"
+        )
+    };
+    Unseen { file, host, why }
+}
+
+/// Of a rank whose process cannot be seen from here: the end of a sentence whose subject is its spool.
+pub fn may_run(header: &Header, root: &Path) -> String {
+    let (host, run) = (&header.owner.host, shell::quote(root));
+    let place = match *host == host_name() {
+        true => "in another name space of processes or on a node of the same name".to_owned(),
+        false => format!("on {host}"),
+    };
+    format!(
+        "is of a process {place}, which cannot be seen from here: whether it still runs is not known, and what its spool shows may be \
+         old; with what starts a command there, as: lapscope hang --launch 'ssh {host}' {run}"
+    )
+}

@@ -1,0 +1,109 @@
+//! A spool that is looked at again and again, and what became of its process.
+
+use std::path::Path;
+
+use super::header::Header;
+use super::intern::Names;
+use super::rank::{now, Known, Sight, Translate};
+use super::seen::Sink;
+use super::spool::Spool;
+use super::tell::Told;
+use super::{live, names};
+use crate::store::Fate;
+
+/// Times that a spool is read in which records appear meanwhile.
+const TRIES: usize = 3;
+
+#[derive(Debug)]
+pub struct Watched {
+    spool: Spool,
+    known: Known,
+    told: Told,
+    /// Of a process that is gone nothing changes any more.
+    last: Option<Sight>,
+}
+
+impl Watched {
+    /// # Errors
+    /// Why it cannot be read, as a sentence's end.
+    pub fn open(path: &Path) -> Result<Watched, String> {
+        let spool = Spool::open(path, names::all().len())?;
+        Ok(Watched { spool, known: Known::default(), told: Told::default(), last: None })
+    }
+
+    pub fn header(&self) -> &Header {
+        &self.spool.header
+    }
+
+    pub fn is_same(&self) -> bool {
+        self.spool.is_same()
+    }
+
+    pub fn close(&mut self) {
+        self.spool.close();
+    }
+
+    pub fn parts(&mut self) -> (&Spool, &mut Known) {
+        (&self.spool, &mut self.known)
+    }
+
+    /// Reads what is new, and tells a sink of it.
+    ///
+    /// # Errors
+    /// Why it cannot be read, as a sentence's end.
+    pub fn look(
+        &mut self,
+        tell: Option<(&mut dyn Sink, &mut Names)>,
+        keep_open: bool,
+    ) -> Result<Sight, String> {
+        let is_told = tell.is_some();
+        if let Some(last) = self.last.as_ref().filter(|_| !is_told || self.told.is_all()) {
+            return Ok(last.clone());
+        }
+        // before its spool is read: whoever was gone then has written all that he ever will
+        let fate = self.spool.header.owner.fate();
+        self.spool.open_again()?;
+        let sight = self.read(tell, fate)?;
+        if fate == Fate::Ended {
+            self.last = Some(sight.clone());
+            self.spool.close();
+        } else if !keep_open {
+            self.spool.close();
+        }
+        Ok(sight)
+    }
+
+    fn read(
+        &mut self,
+        mut tell: Option<(&mut dyn Sink, &mut Names)>,
+        fate: Fate,
+    ) -> Result<Sight, String> {
+        self.spool.tables.keep_events(tell.is_some());
+        let (mut threads, mut entries) = Default::default();
+        for _ in 0..TRIES {
+            self.spool.begin_look()?;
+            while self.spool.read_more()? {
+                self.tell(&mut tell, false);
+            }
+            (threads, entries) =
+                live::read(&self.spool).map_err(|error| format!("cannot be read ({error})"))?;
+            if !self.spool.has_grown()? {
+                break;
+            }
+        }
+        self.tell(&mut tell, true);
+        let now = now(&self.spool, fate != Fate::Unknown);
+        Ok(Sight { fate, now, threads, entries, is_whole: self.spool.is_whole() })
+    }
+
+    fn tell(&mut self, tell: &mut Option<(&mut dyn Sink, &mut Names)>, is_last: bool) {
+        let Some((sink, names)) = tell else { return };
+        let events = self.spool.tables.take_events();
+        let mut translate = Translate { spool: &self.spool, known: &mut self.known, names };
+        let left = self.told.events(&mut translate, events, *sink);
+        if is_last {
+            self.told.tallies(&mut translate, *sink);
+        }
+        self.spool.tables.give_back_events(left);
+    }
+}

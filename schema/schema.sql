@@ -6,7 +6,7 @@
 -- A row's rank is that of its operation. NULL means not known or not applicable, never zero.
 
 PRAGMA application_id = 1279349584;  -- 'LAPP'
-PRAGMA user_version = 10;            -- format; raised by every change that an older reader would misread
+PRAGMA user_version = 11;            -- format; raised by every change that an older reader would misread
 
 CREATE TABLE rank (
   rank           INTEGER PRIMARY KEY,    -- key in this file; the world rank, but in a file of several worlds or lives
@@ -33,7 +33,8 @@ CREATE TABLE rank (
   lost_records   INTEGER NOT NULL,       -- records that could not be kept (spool could not grow); 0 in a healthy run
   unknown_requests INTEGER NOT NULL,     -- requests completed whose start lapscope did not see
   summarized     INTEGER NOT NULL,       -- not 0: of a part of the run only the tally tells, as 1 LAPSCOPE_MAX_MB left no room for all, 2 the disk was full, 3 the limit on file sizes was reached
-  spool_bytes    INTEGER NOT NULL
+  spool_bytes    INTEGER NOT NULL,
+  gone_ns        INTEGER                 -- killed: since epoch_ns: the process was seen to be gone, so that it ended between end_ns and this; NULL: not seen, or it said itself how it ended
 );
 
 CREATE TABLE processor (                 -- what the thread that called MPI_Init got, from there to MPI_Finalize; no row: not known
@@ -173,6 +174,13 @@ CREATE TABLE request (                   -- one request, from post to end; order
   first_complete_ns          INTEGER,           -- since post_begin_ns: first time a test saw it complete without ending it (MPI_Request_get_status)
   injection_arm              INTEGER            -- NULL: lapscope injects nothing for it; 0 it would, but not in this slot of an A/B run; 1 it does
 );
+
+CREATE TABLE open_wait (                 -- requests that a call which never returned had been given, to wait for them or test them
+  call_row_id INTEGER NOT NULL,          -- call.id
+  request_id  INTEGER NOT NULL,          -- request.id
+  certain     INTEGER NOT NULL,          -- 0: the handles of several requests were last seen at the same place, and it was given one of these
+  PRIMARY KEY (call_row_id, request_id)
+) WITHOUT ROWID;
 
 CREATE TABLE counter (                   -- what LAPSCOPE_COUNTERS asked for
   rank        INTEGER NOT NULL,

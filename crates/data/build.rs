@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 
 /// What the conversion, the room `store`, needs of the rooms below it in interposer/recorder.
-const BELOW_STORE: [&str; 4] =
-    ["base/call.c", "base/secrets.c", "spool/definitions.c", "spool/reader.c"];
+const BELOW_STORE: [&str; 5] =
+    ["base/call.c", "base/process.c", "base/secrets.c", "spool/definitions.c", "spool/reader.c"];
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

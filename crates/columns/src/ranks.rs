@@ -54,6 +54,7 @@ fn how<'a>() -> Vec<Column<RankRow<'a>>> {
         Column::whole("end_ns", |row| row.rank.end),
         Column::whole("run_ns", |row| row.info().run_time().0),
         Column::word("ended", |row| Some(words::rank_ended(row.info().ended))),
+        Column::maybe("gone_ns", |row| row.info().gone.map(|gone| gone.0)),
         Column::whole("lost_records", |row| row.info().lost_records as i64),
         Column::whole("unknown_requests", |row| row.info().unknown_requests as i64),
         Column::word("summarized", |row| row.info().summarized.map(words::summarized)),

@@ -3,6 +3,8 @@
 #include "../base/call.h"
 #include "../spool/codec.h"
 #include "../spool/definitions.h"
+#include "gone.h"
+#include "open_wait.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +38,7 @@ struct conversion {
     unsigned counted_known;       /* bit i: counted[i] is */
     struct last_request *last;    /* of each chunk */
     size_t last_count;
+    struct open_waits waits;
 };
 
 static void notice(struct conversion *c, int64_t moment_ns)
@@ -331,6 +334,7 @@ static void take_current_call(struct conversion *c, const struct spool_part *par
     notice(c, row.begin_ns);
     c->result->calls++;
     c->result->pending++;
+    open_waits_call(&c->waits, c->tables->base.call + (int64_t)c->result->calls, state);
 }
 
 /* Killed between the writing of a REQUEST and the clearing of its live entry: then it is the last REQUEST of a stream.
@@ -379,7 +383,17 @@ static int take_pending(struct conversion *c, const struct spool_live *live)
     notice(c, row.post_begin_ns + row.last_unsuccessful_test_ns);
     c->result->requests++;
     c->result->pending++;
+    open_waits_request(&c->waits, c->tables->base.request + (int64_t)c->result->requests, live);
     return 1;
+}
+
+static void take_state(struct conversion *c, const struct spool_part *part)
+{
+    const struct spool_thread_state *state;
+    size_t count;
+    spool_live_entries(part, &count, &state);
+    if (state)
+        take_current_call(c, part, state);
 }
 
 static void take_live(struct conversion *c, const struct spool_part *part)
@@ -387,8 +401,6 @@ static void take_live(struct conversion *c, const struct spool_part *part)
     const struct spool_thread_state *state;
     size_t count;
     const struct spool_live *live = spool_live_entries(part, &count, &state);
-    if (state)
-        take_current_call(c, part, state);
     for (size_t i = 0; i < count && !c->tables->failed; i++)
         if (live[i].operation && !is_stored(c, &live[i]) && !take_pending(c, &live[i]))
             spool_file_damaged(c->file, &live[i]);
@@ -421,6 +433,9 @@ static void take_tally(struct conversion *c, const struct spool_part *part)
 
 static void take_rest(struct conversion *c)
 {
+    for (size_t i = 0; i < c->file->part_count; i++)
+        if (c->file->parts[i].kind == SPOOL_CHUNK_LIVE)
+            take_state(c, &c->file->parts[i]);
     for (size_t i = 0; i < c->file->part_count; i++) {
         if (c->file->parts[i].kind == SPOOL_CHUNK_LIVE)
             take_live(c, &c->file->parts[i]);
@@ -450,6 +465,7 @@ static void take_rank(struct conversion *c)
         row.end_ns = SPOOL_LONGEST_NS;
     if (row.end_ns < row.init_end_ns)
         row.end_ns = row.init_end_ns;
+    row.gone_ns = row.end == SPOOL_OPEN ? gone_ns(header, row.end_ns) : -1;
     store_rank(c->tables, &c->definitions, &row);
     c->result->end = row.end;
     c->result->lost = header->lost_records;
@@ -470,6 +486,7 @@ int conversion_of(struct store_tables *tables, struct spool_file *file, struct s
         store_definitions(c.tables, &c.definitions);
         take_streams(&c);
         take_rest(&c);
+        failed = open_waits_end(&c.waits, c.tables) != 0;
         take_rank(&c);
         store_rank_end(c.tables, &c.definitions, (int64_t)c.result->calls, (int64_t)c.result->requests);
     }

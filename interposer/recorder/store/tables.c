@@ -12,7 +12,7 @@
 enum { PAGE_BYTES = 4096 };
 
 static const char *const statement_texts[STORE_STATEMENTS] = {
-    [STORE_RANK] = "INSERT INTO rank VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [STORE_RANK] = "INSERT INTO rank VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_PROCESSOR] = "INSERT OR REPLACE INTO processor VALUES(?,?,?,?,?,?,?)",
     [STORE_STARVATION] = "INSERT INTO starvation VALUES(?,?,?,?)",
     [STORE_OPTION] = "INSERT OR REPLACE INTO option VALUES(?,?,?,?)",
@@ -40,6 +40,7 @@ static const char *const statement_texts[STORE_STATEMENTS] = {
     [STORE_WATCH_LEFT_OUT] = "INSERT OR REPLACE INTO watch_left_out VALUES(?,?,?)",
     [STORE_DETAIL] = "INSERT INTO detail VALUES(?,?,?,?,?,?)",
     [STORE_LEFT_OUT] = "INSERT INTO left_out VALUES(?,?,?,?)",
+    [STORE_OPEN_WAIT] = "INSERT INTO open_wait VALUES(?,?,?)",
     [STORE_MARK] = "INSERT INTO mark VALUES(?,?,?,?,?)",
     [STORE_WATCH] = "INSERT INTO watch VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 };
@@ -335,6 +336,11 @@ void store_left_out(struct store_tables *tables, int64_t operation, int64_t coun
     store_integers(tables, STORE_LEFT_OUT, (int64_t[]){operation, count, begin_ns, end_ns}, 4, 4);
 }
 
+void store_open_wait(struct store_tables *tables, int64_t call, int64_t request, int is_certain)
+{
+    store_integers(tables, STORE_OPEN_WAIT, (int64_t[]){call, request, is_certain}, 3, 3);
+}
+
 void store_mark(struct store_tables *tables, unsigned thread, int64_t begin_ns, int64_t level,
                 const struct mark_name_definition *name)
 {
@@ -407,6 +413,7 @@ void store_rank(struct store_tables *tables, const struct spool_definitions *def
     store_integer(tables, STORE_RANK, 23, (int64_t)header->unknown_requests);
     store_integer(tables, STORE_RANK, 24, header->summarized <= SPOOL_FULL_FILE_SIZE ? header->summarized : SPOOL_FULL_MAX_MB);
     store_integer(tables, STORE_RANK, 25, row->spool_bytes);
+    store_integer_or_null(tables, STORE_RANK, 26, row->gone_ns >= 0, row->gone_ns);
     store_run(tables, STORE_RANK);
     store_missing(tables, "damaged_pieces", (uint64_t)row->damaged);
     store_missing(tables, "lost_marks", header->lost_marks < SPOOL_MOST ? header->lost_marks : SPOOL_MOST);

@@ -14,7 +14,7 @@ enum store_statement {
     STORE_RANK, STORE_PROCESSOR, STORE_STARVATION, STORE_OPTION, STORE_ENVIRONMENT, STORE_CVAR, STORE_THREAD, STORE_CALL_NAME, STORE_MODULE, STORE_PATH,
     STORE_FRAME, STORE_COMM, STORE_MEMBER, STORE_OPERATION, STORE_CALLS, STORE_REQUESTS, STORE_REQUESTS_TESTED,
     STORE_COUNTER, STORE_CALL_COUNTERS, STORE_REQUEST_COUNTERS, STORE_TALLY, STORE_INJECTOR, STORE_INJECTION,
-    STORE_WATCHER, STORE_WATCH_LEFT_OUT, STORE_WATCH, STORE_DETAIL, STORE_LEFT_OUT, STORE_MARK, STORE_STATEMENTS
+    STORE_WATCHER, STORE_WATCH_LEFT_OUT, STORE_WATCH, STORE_DETAIL, STORE_LEFT_OUT, STORE_MARK, STORE_OPEN_WAIT, STORE_STATEMENTS
 };
 
 /* What the ranks that are in the database already have used of its ids. */
@@ -56,6 +56,7 @@ struct rank_row {
     const struct spool_file_header *header;
     uint32_t end;            /* enum spool_end */
     int64_t init_end_ns, end_ns, spool_bytes, damaged;
+    int64_t gone_ns;         /* -1: NULL */
 };
 
 /* Opens an empty database file, makes the schema and begins the transaction. Failures are remembered in `failed`, after
@@ -91,6 +92,9 @@ void store_starvation(struct store_tables *tables, int64_t begin_ns, int64_t end
 /* Rows of detail and left_out. */
 void store_detail(struct store_tables *tables, int64_t slot, int64_t stage, int64_t begin_ns, int64_t end_ns, int is_cut);
 void store_left_out(struct store_tables *tables, int64_t operation, int64_t count, int64_t begin_ns, int64_t end_ns);
+
+/* A row of open_wait, of ids of rows. */
+void store_open_wait(struct store_tables *tables, int64_t call, int64_t request, int is_certain);
 
 /* A row of mark; `name` may be NULL. */
 void store_mark(struct store_tables *tables, unsigned thread, int64_t begin_ns, int64_t level,

@@ -29,6 +29,7 @@ pub(super) fn info(rank: usize) -> RankInfo {
         key: RankKey(rank as i64),
         rank: Rank::of_first_world(rank as i64),
         life: 1,
+        gone: None,
         world_size: 0,
         host: "node".into(),
         pid: 1,

@@ -85,7 +85,7 @@ const RANK_SQL: &str = "SELECT rank, world, world_rank, life, world_size, host, 
    WHERE option.rank = rank.rank AND name = 'damaged_pieces' AND source = 'conversion'), 0),
   coalesce((SELECT CAST(value AS INTEGER) FROM option
    WHERE option.rank = rank.rank AND name = 'lost_marks' AND source = 'conversion'), 0),
-  run_ns, wait_ns, online
+  run_ns, wait_ns, online, gone_ns
   FROM rank LEFT JOIN processor USING (rank) ORDER BY world, world_rank, life";
 
 fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
@@ -118,6 +118,7 @@ fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
             Some(run) => Some(Processor { run, wait: row.get(26)?, online: row.get(27)? }),
             None => None,
         },
+        gone: row.get(28)?,
     })
 }
 

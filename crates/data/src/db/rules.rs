@@ -82,6 +82,7 @@ pub const TABLES: &[(&str, &[Column])] = &[
             ("lost_records", Count),
             ("unknown_requests", Count),
             ("summarized", Number),
+            ("gone_ns?", Time),
         ],
     ),
     (
@@ -338,6 +339,10 @@ pub const BIG_TABLES: &[(&str, &[Column])] = &[
             ("first_complete_ns?", Time),
             ("injection_arm?", Flag),
         ],
+    ),
+    (
+        "open_wait",
+        &[("call_row_id", Row("call")), ("request_id", Row("request")), ("certain", Flag)],
     ),
     ("call_counter", &[("call_row_id", Row("call")), ("number", Number), ("value", Integer)]),
     ("request_counter", &[("request_id", Row("request")), ("number", Number), ("value", Integer)]),

@@ -1,5 +1,5 @@
 use lapscope_fixture::tables::{
-    Call, CallPath, Operation, Rank, Request, Thread, Watch, WatchLeftOut, Watcher,
+    Call, CallPath, OpenWait, Operation, Rank, Request, Thread, Watch, WatchLeftOut, Watcher,
 };
 
 use lapscope_fixture::Fixture;
@@ -29,7 +29,10 @@ fn file_of_world(directory: &Path, world: i64, rank: i64, life: i64, job: &str) 
                 Call { operation_id: wait, begin_ns, duration_ns, completed, ..Call::default() };
             let completion_id = Some(file.insert(call));
             let request = Request { operation_id: send, completion_id, ..Request::default() };
-            file.insert(Request { post_begin_ns: 1, post_ns: 1, mpi_ns: Some(0), ..request });
+            let request_id =
+                file.insert(Request { post_begin_ns: 1, post_ns: 1, mpi_ns: Some(0), ..request });
+            let call_row_id = completion_id.unwrap_or_default();
+            file.insert(OpenWait { call_row_id, request_id, certain: rank % 2 });
             watches(file, rank, send);
         });
     path
@@ -95,6 +98,21 @@ fn watched_words_refer_to_rows_of_their_own_rank() {
         left_out.iter().map(|it| (it.rank.0, it.buffers)).collect::<Vec<_>>(),
         [(0, 0), (1, 1)]
     );
+}
+
+#[test]
+fn what_open_calls_wait_for_refers_to_rows_of_their_own_rank() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = [0, 1].map(|rank| file(directory.path(), rank, 1, "j"));
+    let output = directory.path().join("all.db");
+    merge(&files, &output, &|_| ()).unwrap();
+    let merged = Database::open(&output).unwrap();
+    let together = open_together(&files, &|_| (), &|_| ()).unwrap();
+    for connection in [&merged.connection, &together.connection] {
+        let sql = "SELECT group_concat(call_row_id || '>' || request_id || '>' || certain, ' ') FROM open_wait";
+        let waits: String = connection.query_row(sql, [], |row| row.get(0)).unwrap();
+        assert_eq!(waits, "1>1>0 2>2>1");
+    }
 }
 
 #[test]

@@ -118,6 +118,8 @@ pub struct RankState {
     /// The last moment of which something was recorded.
     pub last_record: Nanos,
     pub threads: Vec<ThreadState>,
+    /// Threads of the process that never called MPI, the MPI library's own among them, where any thread may call it.
+    pub other_threads: Vec<SystemState>,
     /// Requests that are under way.
     pub requests: Vec<OpenRequest>,
     pub history: History,

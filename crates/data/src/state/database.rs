@@ -40,6 +40,7 @@ fn rank(info: &RankInfo) -> RankState {
         now: info.end,
         last_record: info.end,
         threads: Vec::new(),
+        other_threads: Vec::new(),
         requests: Vec::new(),
         history: History::default(),
     }

@@ -171,12 +171,19 @@ impl Observer {
     }
 }
 
+/// MPI_THREAD_MULTIPLE.
+const MULTIPLE: i64 = 3;
+
 fn state(watched: &mut Watched, sight: Sight, names: &mut Names, kept: usize) -> RankState {
     let runs = sight.fate == Fate::Runs;
     let (spool, known) = watched.parts();
     let mut state = rank::state(&mut Translate { spool, known, names }, sight, kept);
     for thread in state.threads.iter_mut().filter(|_| runs) {
         thread.system = system::state_of(state.pid, thread.tid);
+    }
+    if runs && state.thread_level >= MULTIPLE {
+        let known: Vec<i64> = state.threads.iter().map(|thread| thread.tid).collect();
+        state.other_threads = system::others(state.pid, &known);
     }
     state
 }

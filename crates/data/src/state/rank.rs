@@ -185,6 +185,7 @@ pub fn state(translate: &mut Translate<'_>, sight: Sight, kept: usize) -> RankSt
         now,
         last_record,
         threads,
+        other_threads: Vec::new(),
         requests,
         history,
     }

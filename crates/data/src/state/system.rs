@@ -17,6 +17,13 @@ pub fn state_of(pid: i64, tid: i64) -> Option<SystemState> {
     Some(SystemState { state, processor: Nanos(ticks.saturating_mul(nanos_a_tick())), sleeps_in })
 }
 
+/// What is told of the threads of a process but for those known.
+pub fn others(pid: i64, known: &[i64]) -> Vec<SystemState> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
+    let tids = tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok());
+    tids.filter(|tid| !known.contains(tid)).filter_map(|tid| state_of(pid, tid)).collect()
+}
+
 /// The state, and clock ticks on a processor.
 fn parse_stat(text: &str) -> Option<(char, i64)> {
     let behind_name = &text[text.rfind(')')? + 1..]; // the name may hold blanks and brackets
@@ -133,6 +140,8 @@ mod tests {
             state_of(pid, tid).filter(|state| state.state == 'S' && !state.sleeps_in.is_empty())
         });
         assert!(asleep.is_some_and(|state| state.sleeps_in.contains("futex")));
+        let sleeps = |it: &SystemState| it.sleeps_in.contains("futex");
+        assert!(others(pid, &[]).iter().any(sleeps));
         drop(send);
         sleeper.join().unwrap();
         assert_eq!(state_of(pid, tid), None);

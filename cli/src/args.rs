@@ -4,6 +4,7 @@ mod bench;
 mod export;
 mod help;
 mod html;
+mod live;
 mod measure;
 mod parts;
 mod reach;
@@ -30,6 +31,7 @@ pub use export::{
 };
 pub use help::{help_of, parse, unknown_topic, usage_error};
 pub use html::{HtmlArgs, LISTED_SITES};
+pub use live::LiveArgs;
 pub use measure::{CalibrateArgs, DiffArgs, OverlapArgs, ThresholdsArgs};
 pub use parts::{PartArgs, ResourceArgs};
 pub use reach::ReachArgs;
@@ -87,6 +89,7 @@ Examples:
   lapscope run -- mpirun -n 4 ./app input.dat    record a run; works on the unmodified program
   lapscope report                                read the newest run in this directory
   lapscope html --open                           the same with pictures, in the browser
+  lapscope live                                  what a running job does now, in the terminal
   lapscope reach -- mpirun -n 4 ./app input.dat  how much earlier it could send, how much later wait
   lapscope whatif --bandwidth x2                 how long the recorded run would take with another network
   lapscope tune -- mpirun -n 4 ./app input.dat   whether it runs faster with injected tests, and what to set
@@ -110,6 +113,7 @@ pub enum Command {
     Sites(SitesArgs),
     Requests(RequestsArgs),
     Pending(PendingArgs),
+    Live(LiveArgs),
     Thresholds(ThresholdsArgs),
     Diff(DiffArgs),
     Overlap(OverlapArgs),

@@ -4,6 +4,7 @@ pub mod args;
 pub mod commands;
 pub mod export;
 mod html;
+mod live;
 pub mod output;
 pub mod plot;
 pub mod render;

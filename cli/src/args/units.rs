@@ -1,6 +1,7 @@
 //! Sizes and times as a user types them: with a unit, or without one in that of the option.
 
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use lapscope_data::options::{self, scaled, Values};
 
@@ -71,6 +72,16 @@ pub fn timeout(text: &str) -> Result<u64, String> {
 /// How long to go on.
 pub fn minutes(text: &str) -> Result<u32, String> {
     within(text, "min", 1..=i64::from(u32::MAX))
+}
+
+/// A time between looks: 0.5, 2, 2min.
+pub fn interval(text: &str) -> Result<Duration, String> {
+    const LEAST: f64 = 0.1;
+    const MOST: f64 = 1e6;
+    let whole = || scaled(text, "s").map(|seconds| seconds as f64);
+    let seconds = text.trim().parse().ok().or_else(whole).filter(|s| (LEAST..=MOST).contains(s));
+    let what = || format!("expected {LEAST} to {MOST} s, as 0.5, or a number with a unit, as 2min");
+    seconds.map(Duration::from_secs_f64).ok_or_else(what)
 }
 
 #[cfg(test)]

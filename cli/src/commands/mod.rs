@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod export;
 pub mod help;
 pub mod html;
+pub mod live;
 pub mod merge;
 pub mod options;
 pub mod overlap;

@@ -14,6 +14,7 @@ pub mod findings;
 pub mod goal;
 pub mod injection;
 pub mod insight;
+pub mod live;
 pub mod loggps;
 pub mod measures;
 pub mod overlap;

@@ -1,0 +1,271 @@
+//! A moment of a job as lines that fit the screen, whatever its size.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+
+use super::looker::Seen;
+use super::rows;
+use lapscope_analysis::alike::MOST_ROWS;
+use lapscope_analysis::live::bins::Order;
+use lapscope_analysis::live::{Alert, Moment, SitePace};
+use lapscope_data::model::Nanos;
+use lapscope_data::symbols::FrameName;
+use lapscope_data::text::style::display_width;
+use lapscope_data::text::units::{bytes, percent, time};
+use lapscope_data::text::visible::visible;
+
+/// What the user has chosen to see.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Chosen {
+    pub order: Order,
+    /// Ranks put together, or one by one; `None`: together where they are many.
+    pub binned: Option<bool>,
+    /// Rows of ranks above the first one shown.
+    pub scroll: usize,
+    pub is_paused: bool,
+    /// The terminal shows colours.
+    pub color: bool,
+}
+
+/// How things are painted.
+#[derive(Debug, Clone, Copy)]
+pub struct Paint {
+    color: bool,
+}
+
+impl Paint {
+    pub fn new(color: bool) -> Paint {
+        Paint { color }
+    }
+
+    pub fn plain(self, text: impl Into<String>) -> Span<'static> {
+        Span::raw(visible(&text.into()).into_owned())
+    }
+
+    pub fn bold(self, text: impl Into<String>) -> Span<'static> {
+        self.styled(text, Style::new().add_modifier(Modifier::BOLD))
+    }
+
+    pub fn dim(self, text: impl Into<String>) -> Span<'static> {
+        self.styled(text, Style::new().add_modifier(Modifier::DIM))
+    }
+
+    pub fn alert(self, text: impl Into<String>) -> Span<'static> {
+        self.styled(text, self.colored(Color::Red).add_modifier(Modifier::BOLD))
+    }
+
+    pub fn bar(self, text: impl Into<String>) -> Span<'static> {
+        self.styled(text, self.colored(Color::Yellow))
+    }
+
+    fn colored(self, color: Color) -> Style {
+        match self.color {
+            true => Style::new().fg(color),
+            false => Style::new(),
+        }
+    }
+
+    fn styled(self, text: impl Into<String>, style: Style) -> Span<'static> {
+        Span::styled(visible(&text.into()).into_owned(), style)
+    }
+}
+
+/// Draws all of it. Scrolls no further than there is something to see.
+pub fn draw(buffer: &mut Buffer, area: Rect, seen: &Seen, chosen: &mut Chosen, keys: Option<&str>) {
+    let paint = Paint::new(chosen.color);
+    let (width, height) = (usize::from(area.width), usize::from(area.height));
+    let moment = &seen.moment;
+    let mut lines = head(seen, chosen, width, height, paint);
+    let keys = keys.filter(|_| height > 2);
+    let body = height.saturating_sub(lines.len() + usize::from(keys.is_some()));
+    let site_rows = sites_height(moment, body);
+    lines.extend(rows::ranks(moment, chosen, width, body - site_rows, paint));
+    if site_rows > 0 {
+        lines.resize(height - usize::from(keys.is_some()) - site_rows, Line::default());
+        lines.extend(sites(moment, width, site_rows, paint));
+    }
+    put(buffer, area, &lines, keys, paint);
+}
+
+/// Lines from the top, and what the keys do at the bottom.
+pub fn put(buffer: &mut Buffer, area: Rect, lines: &[Line<'_>], keys: Option<&str>, paint: Paint) {
+    let room = area.height.saturating_sub(u16::from(keys.is_some()));
+    for (line, y) in lines.iter().zip(area.y..area.y + room) {
+        buffer.set_line(area.x, y, line, area.width);
+    }
+    if let Some(keys) = keys {
+        let line = Line::from(paint.dim(keys));
+        buffer.set_line(area.x, area.y + room, &line, area.width);
+    }
+}
+
+fn head(
+    seen: &Seen,
+    chosen: &Chosen,
+    width: usize,
+    height: usize,
+    paint: Paint,
+) -> Vec<Line<'static>> {
+    let moment = &seen.moment;
+    let mut lines = vec![title(seen, chosen, width, paint)];
+    if height >= 8 {
+        lines.push(Line::from(paint.plain(about(moment))));
+    }
+    if height >= 4 {
+        lines.push(exposed(moment, width, paint));
+    }
+    if height >= 10 {
+        lines.push(Line::from(paint.plain(rates(moment))));
+    }
+    let room = (height / 6).max(usize::from(height >= 5));
+    lines.extend(alerts(&moment.alerts, width, room, paint));
+    if height >= 20 {
+        lines.push(Line::default());
+    }
+    lines
+}
+
+fn title(seen: &Seen, chosen: &Chosen, width: usize, paint: Paint) -> Line<'static> {
+    let moment = &seen.moment;
+    let state = match () {
+        () if moment.is_over => "the job has ended",
+        () if chosen.is_paused => "paused",
+        () => "runs",
+    };
+    let state = format!("{}  {state}", time(moment.age_ns));
+    let name = "lapscope live";
+    let run = visible(&seen.run.display().to_string()).into_owned();
+    let room = width.saturating_sub(name.len() + 2 + display_width(&state) + 2);
+    let run = lapscope_data::text::style::Style::cut(&run, room);
+    let gap = width.saturating_sub(name.len() + 2 + display_width(&run) + display_width(&state));
+    let state = match moment.is_over || chosen.is_paused {
+        true => paint.bold(state),
+        false => paint.plain(state),
+    };
+    Line::from(vec![
+        paint.bold(name),
+        paint.plain("  "),
+        paint.plain(run),
+        paint.plain(" ".repeat(gap)),
+        state,
+    ])
+}
+
+fn about(moment: &Moment) -> String {
+    let seen = moment.ranks.len() as i64;
+    let ranks = match seen < moment.world_size {
+        true => format!("{seen} of {} ranks seen", moment.world_size),
+        false => format!("{seen} rank{}", if seen == 1 { "" } else { "s" }),
+    };
+    let hosts = match (moment.hosts, moment.ranks.first()) {
+        (1, Some(rank)) => format!("on {}", rank.host),
+        (hosts, _) => format!("on {hosts} nodes"),
+    };
+    let said = [&moment.mpi_library, &moment.command].into_iter().filter(|text| !text.is_empty());
+    let said: Vec<&str> = said.map(String::as_str).collect();
+    [&[format!("{ranks} {hosts}").as_str()], said.as_slice()].concat().join(" · ")
+}
+
+fn exposed(moment: &Moment, width: usize, paint: Paint) -> Line<'static> {
+    if moment.window_ns <= Nanos(0) {
+        return Line::from(paint.dim("measuring …"));
+    }
+    let text = percent(moment.total.exposed_share);
+    let over = format!(" of the last {}  ", time(moment.window_ns));
+    let used = "exposed ".len() + text.len() + over.len();
+    let room = width.saturating_sub(used).min(60);
+    Line::from(vec![
+        paint.plain("exposed "),
+        paint.bold(text),
+        paint.plain(over),
+        paint.bar(sparkline(&moment.exposed_shares, room)),
+    ])
+}
+
+/// The latest `columns` of shares, from 0 to 1.
+fn sparkline(shares: &[f64], columns: usize) -> String {
+    const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let level = |share: &f64| LEVELS[((share.clamp(0.0, 1.0) * 8.0) as usize).min(7)];
+    shares[shares.len().saturating_sub(columns)..].iter().map(level).collect()
+}
+
+fn rates(moment: &Moment) -> String {
+    let total = &moment.total;
+    let mut parts = vec![
+        format!("{} calls/s", rate(total.calls_per_s)),
+        format!("{} messages/s", rate(total.messages_per_s)),
+        format!("{}/s", bytes(total.bytes_per_s.round() as u64)),
+    ];
+    if total.injected_tests_per_s > 0.0 {
+        parts.push(format!("{} injected tests/s", rate(total.injected_tests_per_s)));
+    }
+    if total.unsuccessful_tests_per_s > 0.0 {
+        parts.push(format!("{} unsuccessful tests/s", rate(total.unsuccessful_tests_per_s)));
+    }
+    parts.join(" · ")
+}
+
+/// A rate: "0", "0.3", "12.5", "1234", "12.3 M".
+pub fn rate(rate: f64) -> String {
+    match rate {
+        rate if rate <= 0.0 => "0".into(),
+        rate if rate < 99.95 => format!("{rate:.1}"),
+        rate => lapscope_data::text::units::count(rate.round() as u64),
+    }
+}
+
+fn alerts(alerts: &[Alert], width: usize, room: usize, paint: Paint) -> Vec<Line<'static>> {
+    let style = lapscope_data::text::style::Style { color: false, width: width.max(10) };
+    let text = |alert: &Alert| style.wrap(&alert.sentence, "! ", "  ");
+    let lines: Vec<String> = alerts
+        .iter()
+        .flat_map(|alert| text(alert).lines().map(String::from).collect::<Vec<_>>())
+        .collect();
+    lines.into_iter().take(room).map(|line| Line::from(paint.alert(line))).collect()
+}
+
+/// Lines for sites and their title: ranks come first where there is little room.
+fn sites_height(moment: &Moment, body: usize) -> usize {
+    let wanted = match moment.sites.len() {
+        0 => 0,
+        sites => sites + 1,
+    };
+    if body < 6 {
+        return 0;
+    }
+    let ranks = if moment.ranks.len() > MOST_ROWS { 12 } else { moment.ranks.len() + 2 };
+    wanted.min((body * 2 / 5).max(body.saturating_sub(ranks)))
+}
+
+fn sites(moment: &Moment, width: usize, height: usize, paint: Paint) -> Vec<Line<'static>> {
+    let mut lines = vec![Line::from(vec![
+        paint.bold("SITES"),
+        paint.dim("  exposed time, of the time of all ranks"),
+    ])];
+    lines.extend(
+        moment.sites.iter().take(height.saturating_sub(1)).map(|it| site(it, width, paint)),
+    );
+    lines
+}
+
+fn site(it: &SitePace, width: usize, paint: Paint) -> Line<'static> {
+    let name = place(&it.call, it.site.as_ref());
+    let numbers = format!("{:>7} {:>8}  ", percent(it.exposed_share), time(it.exposed_ns));
+    let inside = match it.ranks_inside {
+        0 => String::new(),
+        ranks => format!("  {ranks} inside"),
+    };
+    let room = width.saturating_sub(display_width(&numbers) + inside.len());
+    let name = lapscope_data::text::style::Style::cut(&visible(&name), room);
+    Line::from(vec![paint.plain(numbers), paint.plain(name), paint.dim(inside)])
+}
+
+/// "MPI_Waitall exchange halo.c:95".
+pub fn place(call: &str, site: Option<&FrameName>) -> String {
+    match site {
+        Some(site) => format!("{call} {}", site.short()),
+        None => call.to_owned(),
+    }
+}

@@ -1,0 +1,95 @@
+//! Ranks in an order, and many ranks as few lines.
+
+use super::document::RankPace;
+use lapscope_data::model::{Nanos, Rank};
+use lapscope_data::state::Condition;
+
+/// What comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    #[default]
+    Rank,
+    /// The others wait for those that wait least.
+    LeastExposed,
+    /// Whose last call has ended longest ago.
+    Quiet,
+    FewestCalls,
+}
+
+impl Order {
+    pub fn next(self) -> Order {
+        match self {
+            Order::Rank => Order::LeastExposed,
+            Order::LeastExposed => Order::Quiet,
+            Order::Quiet => Order::FewestCalls,
+            Order::FewestCalls => Order::Rank,
+        }
+    }
+
+    pub fn words(self) -> &'static str {
+        match self {
+            Order::Rank => "rank",
+            Order::LeastExposed => "least exposed",
+            Order::Quiet => "quiet",
+            Order::FewestCalls => "fewest calls",
+        }
+    }
+
+    pub fn sort(self, ranks: &mut [&RankPace]) {
+        match self {
+            Order::Rank => ranks.sort_by_key(|rank| rank.rank),
+            Order::LeastExposed => {
+                ranks.sort_by(|a, b| a.pace.exposed_share.total_cmp(&b.pace.exposed_share));
+            }
+            Order::Quiet => ranks.sort_by_key(|rank| std::cmp::Reverse(rank.quiet_ns)),
+            Order::FewestCalls => {
+                ranks.sort_by(|a, b| a.pace.calls_per_s.total_cmp(&b.pace.calls_per_s));
+            }
+        }
+    }
+}
+
+/// Ranks that follow each other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bin {
+    pub first: Rank,
+    pub last: Rank,
+    pub count: usize,
+    /// That have ended.
+    pub over: usize,
+    /// Means.
+    pub calls_per_s: f64,
+    pub exposed_share: f64,
+    pub least_exposed: f64,
+    pub most_exposed: f64,
+    /// The rank whose last call has ended longest ago, and when; `None`: all have ended.
+    pub quietest: Option<(Rank, Nanos)>,
+}
+
+/// `ranks`, in the order of their numbers, as at most `most` bins, all but the last of the same size: one, two or five times
+/// a power of ten, as such limits are easily read.
+pub fn bins(ranks: &[RankPace], most: usize) -> Vec<Bin> {
+    let mut sizes = (0..).flat_map(|power| [1, 2, 5].map(|times| times * 10usize.pow(power)));
+    let size = sizes.find(|size| ranks.len().div_ceil(*size) <= most.max(1)).unwrap_or(ranks.len());
+    ranks.chunks(size.max(1)).map(bin).collect()
+}
+
+fn bin(ranks: &[RankPace]) -> Bin {
+    let mean = |of: fn(&RankPace) -> f64| ranks.iter().map(of).sum::<f64>() / ranks.len() as f64;
+    let exposed = |rank: &RankPace| rank.pace.exposed_share;
+    let runs = |rank: &&RankPace| {
+        matches!(rank.condition, Condition::Runs | Condition::Finalizing | Condition::Unknown)
+    };
+    let quietest = ranks.iter().filter(runs).max_by_key(|rank| rank.quiet_ns);
+    Bin {
+        first: ranks[0].rank,
+        last: ranks[ranks.len() - 1].rank,
+        count: ranks.len(),
+        over: ranks.iter().filter(|rank| !runs(rank)).count(),
+        calls_per_s: mean(|rank| rank.pace.calls_per_s),
+        exposed_share: mean(|rank| rank.pace.exposed_share),
+        least_exposed: ranks.iter().map(exposed).fold(f64::INFINITY, f64::min),
+        most_exposed: ranks.iter().map(exposed).fold(0.0, f64::max),
+        quietest: quietest.map(|rank| (rank.rank, rank.quiet_ns)),
+    }
+}

@@ -35,4 +35,4 @@ pub mod truth;
 pub mod turn;
 pub mod watchpoints;
 
-pub use lapscope_fixture::child;
+pub use lapscope_fixture::{child, pty};

@@ -69,6 +69,10 @@ impl Looker {
             Ok(state) => state,
             Err(error) => return Ok(Sight::Gone(format!("{}: {error:#}", found.run.display()))),
         };
+        if state.ranks.is_empty() && state.unseen.is_empty() {
+            let run = found.run.display();
+            return Ok(Sight::Waiting(format!("no rank has written into {run} yet")));
+        }
         if state.modules.len() != found.modules {
             found.modules = state.modules.len();
             found.symbols = Symbols::new(state.modules.clone());

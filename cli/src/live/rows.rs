@@ -78,7 +78,7 @@ fn filled(share: f64) -> String {
 /// What it does now, and whether somebody should know.
 fn doing(rank: &RankPace) -> (String, bool) {
     let word = match rank.condition {
-        Condition::Finalized => return ("has ended".into(), false),
+        Condition::Finalized => return (format!("has ended, {} calls", rank.calls), false),
         Condition::Aborted => return ("called MPI_Abort".into(), true),
         Condition::Exited => return ("ended without MPI_Finalize".into(), true),
         Condition::Killed => return ("was killed".into(), true),

@@ -7,6 +7,7 @@ use ratatui::text::{Line, Span};
 
 use super::looker::Seen;
 use super::rows;
+use crate::render::report::library_name;
 use lapscope_analysis::alike::MOST_ROWS;
 use lapscope_analysis::live::bins::Order;
 use lapscope_analysis::live::{Alert, Moment, SitePace};
@@ -83,7 +84,9 @@ pub fn draw(buffer: &mut Buffer, area: Rect, seen: &Seen, chosen: &mut Chosen, k
     let site_rows = sites_height(moment, body);
     lines.extend(rows::ranks(moment, chosen, width, body - site_rows, paint));
     if site_rows > 0 {
-        lines.resize(height - usize::from(keys.is_some()) - site_rows, Line::default());
+        if lines.len() + site_rows + usize::from(keys.is_some()) < height {
+            lines.push(Line::default());
+        }
         lines.extend(sites(moment, width, site_rows, paint));
     }
     put(buffer, area, &lines, keys, paint);
@@ -116,7 +119,7 @@ fn head(
     if height >= 4 {
         lines.push(exposed(moment, width, paint));
     }
-    if height >= 10 {
+    if height >= 10 && !moment.is_over {
         lines.push(Line::from(paint.plain(rates(moment))));
     }
     let room = (height / 6).max(usize::from(height >= 5));
@@ -163,12 +166,17 @@ fn about(moment: &Moment) -> String {
         (1, Some(rank)) => format!("on {}", rank.host),
         (hosts, _) => format!("on {hosts} nodes"),
     };
-    let said = [&moment.mpi_library, &moment.command].into_iter().filter(|text| !text.is_empty());
-    let said: Vec<&str> = said.map(String::as_str).collect();
-    [&[format!("{ranks} {hosts}").as_str()], said.as_slice()].concat().join(" · ")
+    let said =
+        [format!("{ranks} {hosts}"), library_name(&moment.mpi_library), moment.command.clone()];
+    said.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" · ")
 }
 
 fn exposed(moment: &Moment, width: usize, paint: Paint) -> Line<'static> {
+    if moment.is_over {
+        return Line::from(
+            paint.plain("no rank of it is left: `lapscope report` says what it did"),
+        );
+    }
     if moment.window_ns <= Nanos(0) {
         return Line::from(paint.dim("measuring …"));
     }

@@ -1,6 +1,7 @@
 //! Screens of every size.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::looker::Seen;
 use super::view::drawn;
@@ -131,4 +132,27 @@ fn a_terminal_without_utf8_gets_ascii() {
     let lines = super::letters::lines(&buffer);
     assert!(lines.iter().all(|line| line.is_ascii()), "{}", lines.join("\n"));
     assert_eq!(lines[2], "exposed 25.0 % of the last 10.0 s  .:+#");
+}
+
+/// Runs in a terminal of its own, started by the test below.
+#[test]
+#[ignore = "takes the terminal"]
+fn panics_with_the_terminal_in_its_hands() {
+    let _taken = super::terminal::Taken::take().expect("a terminal");
+    panic!("on purpose");
+}
+
+#[test]
+fn a_panic_gives_the_terminal_back() {
+    let mut command = lapscope_fixture::child::command(std::env::current_exe().expect("this test"));
+    let name = "live::tests::panics_with_the_terminal_in_its_hands";
+    command.args(["--exact", name, "--ignored", "--nocapture"]).env("TERM", "xterm");
+    let mut terminal = lapscope_fixture::pty::Terminal::start(command, 80, 24);
+    let status = terminal.end(Duration::from_secs(20)).expect("it ends");
+    assert!(!status.success());
+    let written = String::from_utf8_lossy(&terminal.written).into_owned();
+    let (left, said) = (written.find("\x1b[?1049l"), written.find("on purpose"));
+    assert!(written.contains("\x1b[?1049h"), "it was taken: {written}");
+    assert!(left.is_some() && left < said, "given back before the panic speaks: {written}");
+    assert!(written.contains("\x1b[?25h") && terminal.is_as_before());
 }

@@ -125,7 +125,7 @@ fn write_spawned(out: &mut dyn Write, report: &Report, style: Style) -> io::Resu
 }
 
 /// Open MPI's first line goes on with package, builder and dates.
-fn library_name(line: &str) -> String {
+pub fn library_name(line: &str) -> String {
     let name = line.split(',').next().unwrap_or(line);
     name.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -14,6 +14,7 @@ mod live;
 mod merge;
 mod names;
 mod observer;
+mod pulse;
 mod rank;
 mod records;
 mod seen;
@@ -27,6 +28,7 @@ mod watched;
 use serde::{Deserialize, Serialize};
 
 pub use observer::Observer;
+pub use pulse::{Beat, Pulse};
 pub use seen::{SeenBy, SeenCall, SeenCount, SeenInjection, SeenOperation, SeenRequest, Sink};
 
 use crate::model::{CallName, CallPath, Kind, Module, Nanos, Rank};
@@ -34,6 +36,9 @@ use crate::model::{CallName, CallPath, Kind, Module, Nanos, Rank};
 /// A job at a moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct JobState {
+    /// The command line of one of its ranks, and its MPI as that names itself; empty: not known.
+    pub command: String,
+    pub mpi_library: String,
     /// Frames of `paths` index into this.
     pub modules: Vec<Module>,
     pub paths: Vec<CallPath>,

@@ -125,6 +125,8 @@ impl Live {
         let age = |rank: &RankState| rank.now - rank.init_end;
         let observed = |rank: &RankState| rank.epoch_unix_ns.saturating_add(rank.now.0);
         Moment {
+            mpi_library: state.mpi_library.clone(),
+            command: state.command.clone(),
             observed_ns: state.ranks.iter().map(observed).max().unwrap_or(0),
             age_ns: state.ranks.iter().map(age).max().unwrap_or_default(),
             world_size: state.ranks.iter().map(|rank| rank.world_size).max().unwrap_or(0),

@@ -17,6 +17,9 @@ pub struct Definitions {
     pub comms: Vec<Option<RawComm>>,
     pub operations: Vec<Operation>,
     pub outcomes: Vec<Outcome>,
+    /// The command line, and the MPI as it names itself.
+    pub command: String,
+    pub mpi_library: String,
     /// By number.
     pub threads: Vec<Option<i64>>,
     /// Ids beyond this are damage: they are given out one by one, and each has a record in the file.
@@ -149,6 +152,15 @@ impl Definitions {
     pub fn keep(&mut self, definition: &Definition<'_>, calls: usize) -> bool {
         let Definition { kind, head, first, second } = *definition;
         match kind {
+            record::META => {
+                let value = || String::from_utf8_lossy(second).into_owned();
+                match first {
+                    b"command" => self.command = value(),
+                    b"mpi_library" => self.mpi_library = value(),
+                    _ => {}
+                }
+                true
+            }
             record::MODULE => {
                 let room = self.room;
                 keep(&mut self.modules, room, head, LoadedModule::read(head, first, second))

@@ -23,6 +23,8 @@ pub struct Names {
     calls: Interner<CallName>,
     communicators: Vec<Communicator>,
     keys: FxHashMap<CommunicatorKey, u32>,
+    command: String,
+    mpi_library: String,
 }
 
 impl Names {
@@ -40,6 +42,15 @@ impl Names {
 
     pub fn name(&self, call: u32) -> &CallName {
         &self.calls.values[call as usize]
+    }
+
+    /// Of the first rank that knows.
+    pub fn describe(&mut self, command: &str, mpi_library: &str) {
+        for (mine, said) in [(&mut self.command, command), (&mut self.mpi_library, mpi_library)] {
+            if mine.is_empty() {
+                said.clone_into(mine);
+            }
+        }
     }
 
     /// What one rank knows of its members serves the others.
@@ -68,6 +79,8 @@ impl Names {
     /// What is known by now, without ranks.
     pub fn job(&self) -> JobState {
         JobState {
+            command: self.command.clone(),
+            mpi_library: self.mpi_library.clone(),
             modules: self.modules.values.clone(),
             paths: self.paths.values.clone(),
             calls: self.calls.values.clone(),

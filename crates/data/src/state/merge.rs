@@ -19,6 +19,7 @@ impl JobState {
         let (mut ranks, mut unseen): (Vec<RankState>, Vec<_>) = (Vec::new(), Vec::new());
         for mut part in parts {
             let renumbered = Renumbered::of(&part, &mut names);
+            names.describe(&part.command, &part.mpi_library);
             for rank in &mut part.ranks {
                 renumbered.rank(rank);
             }

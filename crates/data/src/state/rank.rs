@@ -141,6 +141,8 @@ pub struct Sight {
 /// The rank's state.
 pub fn state(translate: &mut Translate<'_>, sight: Sight, kept: usize) -> RankState {
     let header = translate.spool.header.clone();
+    let definitions = &translate.spool.tables.definitions;
+    translate.names.describe(&definitions.command, &definitions.mpi_library);
     let clock = header.clock;
     let mut requests = Vec::with_capacity(sight.entries.len());
     let mut places = Vec::with_capacity(sight.entries.len());

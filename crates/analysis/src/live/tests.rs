@@ -109,6 +109,7 @@ fn rank(number: i64, seconds: f64, calls: u64, open: Option<f64>) -> RankState {
         now: at(seconds),
         last_record: at(seconds),
         threads: vec![thread],
+        other_threads: Vec::new(),
         requests: Vec::new(),
         history: History::default(),
     }

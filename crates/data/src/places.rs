@@ -4,6 +4,8 @@
 pub mod group;
 mod read;
 
+pub(crate) use read::{read_calls, read_paths};
+
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::hash::Hash;

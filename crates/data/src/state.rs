@@ -9,6 +9,7 @@ mod elsewhere;
 mod header;
 mod history;
 mod intern;
+mod lanes;
 mod layout;
 mod live;
 mod merge;
@@ -23,6 +24,8 @@ mod stream;
 mod system;
 mod tables;
 mod tell;
+#[cfg(test)]
+mod tests;
 mod watched;
 
 use serde::{Deserialize, Serialize};

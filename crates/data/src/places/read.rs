@@ -121,7 +121,7 @@ fn read_file(database: &Database) -> rusqlite::Result<FilePlaces> {
     Ok(FilePlaces { calls, modules, paths, uses, touches })
 }
 
-fn read_calls(database: &Database) -> rusqlite::Result<HashMap<i64, CallName>> {
+pub(crate) fn read_calls(database: &Database) -> rusqlite::Result<HashMap<i64, CallName>> {
     collect(database, CALL_NAME_SQL, |row| Ok((row.get(0)?, call_name(row)?)))
 }
 
@@ -169,7 +169,9 @@ fn read_touches(database: &Database) -> rusqlite::Result<Vec<i64>> {
 }
 
 /// Modules, and paths whose frames index into them.
-fn read_paths(database: &Database) -> rusqlite::Result<(Vec<Module>, HashMap<i64, CallPath>)> {
+pub(crate) fn read_paths(
+    database: &Database,
+) -> rusqlite::Result<(Vec<Module>, HashMap<i64, CallPath>)> {
     let modules: Vec<(i64, Module)> =
         collect(database, "SELECT id, path, build_id FROM module ORDER BY id", |row| {
             let [path, build_id] = [row.get(1)?, row.get(2)?].map(|Text(text)| text);

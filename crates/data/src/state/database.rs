@@ -1,11 +1,24 @@
 //! The same of ranks whose spools have become databases.
 
+mod rows;
+mod tables;
+
+use std::collections::HashMap;
 use std::path::Path;
 
+use rustc_hash::FxHashMap;
+
+use self::rows::{Done, Rows};
+use self::tables::{Operation, Tables};
 use super::intern::Names;
-use super::{Condition, History, RankState};
+use super::lanes::{Lanes, Times};
+use super::tables::{Begun, Order};
+use super::{
+    Collective, Condition, History, LastCall, OpenCall, OpenOperation, OpenRequest, RankState,
+    Sequence, ThreadState, Waits,
+};
 use crate::db::{Database, DbError, Definitions};
-use crate::model::{Ended, RankInfo};
+use crate::model::{Ended, Kind, Mode, Nanos, RankInfo};
 
 /// What a database holds.
 #[derive(Debug)]
@@ -15,33 +28,251 @@ pub struct Part {
 
 /// # Errors
 /// [`DbError`] naming the file.
-pub fn read(path: &Path, _names: &mut Names) -> Result<Part, DbError> {
+pub fn read(path: &Path, names: &mut Names) -> Result<Part, DbError> {
     let database = Database::open(path)?;
-    let ranks = Definitions::read_ranks(&database)?;
-    Ok(Part { ranks: ranks.iter().map(rank).collect() })
+    let infos = Definitions::read_ranks(&database)?;
+    let worlds: HashMap<i64, i64> =
+        infos.iter().map(|info| (info.key.0, info.rank.world)).collect();
+    let read = || -> rusqlite::Result<Part> {
+        let mut tables = Tables::read(&database, &worlds, names)?;
+        let rows = Rows::read(&database, &tables)?;
+        let mut rank =
+            |info: &RankInfo| Reading { tables: &mut tables, names, rows: &rows, info }.rank();
+        Ok(Part { ranks: infos.iter().map(&mut rank).collect() })
+    };
+    let mut read = read;
+    read().map_err(DbError::reading(path))
 }
 
-fn rank(info: &RankInfo) -> RankState {
-    RankState {
-        rank: info.rank,
-        life: info.life,
-        world_size: info.world_size,
-        host: info.host.clone(),
-        pid: info.pid,
-        thread_level: info.thread_level,
-        condition: match info.ended {
+/// One rank.
+struct Reading<'a> {
+    tables: &'a mut Tables,
+    names: &'a mut Names,
+    rows: &'a Rows,
+    info: &'a RankInfo,
+}
+
+impl Reading<'_> {
+    fn rank(&mut self) -> RankState {
+        let info = self.info;
+        self.names.describe(&info.command, &info.mpi_library);
+        let done = self.rows.of(info.key.0);
+        let condition = match info.ended {
             Ended::Finalize => Condition::Finalized,
             Ended::Abort => Condition::Aborted,
             Ended::Exit => Condition::Exited,
             Ended::Killed => Condition::Killed,
-        },
-        epoch_unix_ns: info.epoch_unix_ns,
-        init_end: info.init_end,
-        now: info.end,
-        last_record: info.end,
-        threads: Vec::new(),
-        other_threads: Vec::new(),
-        requests: Vec::new(),
-        history: History::default(),
+        };
+        let requests = done.requests.iter().filter_map(|row| {
+            Some(OpenRequest {
+                operation: self.open_operation(row.operation)?,
+                thread: row.thread,
+                begin: Nanos(row.begin),
+                unsuccessful_tests: u32::try_from(row.tests).unwrap_or(u32::MAX),
+                last_unsuccessful_test: Nanos(row.last_test.map_or(0, |since| row.begin + since)),
+                is_cancelled: false,
+                is_seen_complete: row.is_seen_complete,
+            })
+        });
+        let requests = requests.collect();
+        RankState {
+            rank: info.rank,
+            life: info.life,
+            world_size: info.world_size,
+            host: info.host.clone(),
+            pid: info.pid,
+            thread_level: info.thread_level,
+            condition,
+            epoch_unix_ns: info.epoch_unix_ns,
+            init_end: info.init_end,
+            now: done.gone.map_or(info.end, |gone| Nanos(gone).max(info.end)),
+            last_record: info.end,
+            threads: self.threads(done),
+            other_threads: Vec::new(),
+            requests,
+            history: self.history(done),
+        }
+    }
+
+    fn threads(&mut self, done: &Done) -> Vec<ThreadState> {
+        let mut threads = Vec::with_capacity(done.threads.len());
+        for thread in &done.threads {
+            let call = done.open.iter().find(|call| call.thread == thread.number);
+            let open = call.and_then(|call| {
+                let operation = self.open_operation(call.operation)?;
+                let waits = self.waits(done, call);
+                Some(OpenCall { operation, begin: Nanos(call.begin), waits })
+            });
+            let last = done.last.get(&thread.number).and_then(|&(end, operation)| {
+                let operation = self.tables.operations.get(&operation)?.clone();
+                Some(LastCall {
+                    call: self.tables.call(operation.call, self.names),
+                    path: self.tables.path(operation.path, self.names),
+                    end: Nanos(end),
+                })
+            });
+            threads.push(ThreadState {
+                number: thread.number,
+                tid: thread.tid,
+                calls: thread.calls,
+                unsuccessful_tests: thread.tests,
+                mpi: Nanos(thread.mpi),
+                open,
+                last,
+                system: None,
+            });
+        }
+        threads
+    }
+
+    /// What the conversion has found, and where it found nothing, all of the thread.
+    fn waits(&self, done: &Done, call: &rows::OpenCallRow) -> Option<Waits> {
+        let operation = self.tables.operations.get(&call.operation)?;
+        self.tables.name(operation.call)?.completes?;
+        let numbered = || (0u32..).zip(&done.requests);
+        let given = |id: i64| call.waits.iter().find(|(request, _)| *request == id);
+        let found: Vec<u32> =
+            numbered().filter(|(_, row)| given(row.id).is_some()).map(|(at, _)| at).collect();
+        let is_certain = !found.is_empty() && call.waits.iter().all(|(_, certain)| *certain);
+        let own = || numbered().filter(|(_, row)| row.thread == call.thread).map(|(at, _)| at);
+        let requests = if found.is_empty() { own().collect() } else { found };
+        Some(Waits { handles: requests.len() as u32, requests, is_certain })
+    }
+
+    fn open_operation(&mut self, id: i64) -> Option<OpenOperation> {
+        let row = self.tables.operations.get(&id)?.clone();
+        let mut open = self.one_half(&row);
+        let init = row.init.and_then(|init| self.tables.operations.get(&init)).cloned();
+        let receive = init.as_ref().and_then(|init| init.receive).or(row.receive);
+        if let Some(half) = receive.and_then(|half| self.tables.operations.get(&half)).cloned() {
+            open.receive = Some(Box::new(self.one_half(&half)));
+        }
+        open.made_by = init.map(|init| self.tables.call(init.call, self.names));
+        Some(open)
+    }
+
+    fn one_half(&mut self, row: &Operation) -> OpenOperation {
+        const NONE: i64 = -3;
+        const ROOT: i64 = -4;
+        let own = self.info.rank.number;
+        // MPI_ROOT has no column: this rank itself, whom its remote group does not have
+        let is_root =
+            row.kind == Kind::Collective && row.posted_peer.is_none() && row.peer == Some(own);
+        let peer = row.posted_peer.unwrap_or(if is_root { ROOT } else { NONE });
+        OpenOperation {
+            call: self.tables.call(row.call, self.names),
+            kind: row.kind,
+            path: self.tables.path(row.path, self.names),
+            communicator: self.tables.communicator(row.comm),
+            peer,
+            peer_world: match is_root {
+                true => Some(own),
+                false => self.tables.peer_world(row.comm, row.posted_peer),
+            },
+            tag: row.posted_tag.unwrap_or(NONE),
+            bytes: row.posted_bytes,
+            receive: None,
+            made_by: None,
+        }
+    }
+
+    fn history(&mut self, done: &Done) -> History {
+        let mut messages = Messages { is_whole: self.info_is_whole(done), ..Messages::default() };
+        for (&id, &times) in &done.calls {
+            let Some(row) = self.tables.operations.get(&id) else { continue };
+            if self.tables.name(row.call).is_some_and(|name| name.role == "BLOCK") {
+                messages.add(self.tables, row, false, times);
+            }
+        }
+        for (&id, &times) in &done.ended {
+            let Some(row) = self.tables.operations.get(&id) else { continue };
+            messages.add_request(self.tables, row, times);
+        }
+        History {
+            sent: messages.sent.list(),
+            received: messages.received.list(),
+            collectives: self.sequences(&done.orders),
+            is_whole: messages.is_whole,
+        }
+    }
+
+    fn info_is_whole(&self, done: &Done) -> bool {
+        let info = self.info;
+        info.lost_records + info.damaged_pieces + info.unknown_requests == 0
+            && info.summarized.is_none()
+            && !done.is_cut
+    }
+
+    fn sequences(&mut self, orders: &FxHashMap<i64, Order>) -> Vec<Sequence> {
+        let mut sequences = Vec::with_capacity(orders.len());
+        for (&comm, order) in orders {
+            let Some(communicator) = self.tables.communicator(Some(comm)) else { continue };
+            let last = order.last.iter().filter_map(|begun| self.collective(begun));
+            sequences.push(Sequence { communicator, count: order.count, last: last.collect() });
+        }
+        sequences.sort_unstable_by_key(|sequence| sequence.communicator);
+        sequences
+    }
+
+    fn collective(&mut self, begun: &Begun) -> Option<Collective> {
+        let row = self.tables.operations.get(&i64::from(begun.operation))?.clone();
+        let init = row.init.and_then(|init| self.tables.operations.get(&init));
+        let call = init.map_or(row.call, |init| init.call);
+        let open = self.one_half(&row);
+        let call = self.tables.call(call, self.names);
+        Some(Collective { call, root: open.peer, bytes: open.bytes, path: open.path })
+    }
+}
+
+#[derive(Default)]
+struct Messages {
+    sent: Lanes,
+    received: Lanes,
+    is_whole: bool,
+}
+
+impl Messages {
+    fn add_request(&mut self, tables: &Tables, row: &Operation, times: Times) {
+        let ended = row.ended.as_deref();
+        if !matches!(row.kind, Kind::Send | Kind::Recv) || ended == Some("cancelled") {
+            return;
+        }
+        self.add(tables, row, matches!(ended, Some("freed" | "failed")), times);
+        let init = row.init.and_then(|init| tables.operations.get(&init));
+        let call = init.map_or(row.call, |init| init.call);
+        match row.receive.and_then(|half| tables.operations.get(&half)) {
+            Some(half) => self.add(tables, half, false, times),
+            None if tables.name(call).is_some_and(|name| name.sends_and_receives()) => {
+                self.is_whole = false;
+            }
+            None => {}
+        }
+    }
+
+    /// `is_vague`: nothing says what came, but what was asked for.
+    fn add(&mut self, tables: &Tables, row: &Operation, is_vague: bool, times: Times) {
+        const PROC_NULL: i64 = -2;
+        let lanes = match row.kind {
+            Kind::Send => &mut self.sent,
+            Kind::Recv => &mut self.received,
+            _ => return,
+        };
+        if row.posted_peer == Some(PROC_NULL) {
+            return;
+        }
+        let init = row.init.and_then(|init| tables.operations.get(&init));
+        let call = init.map_or(row.call, |init| init.call);
+        let is_partitioned =
+            tables.name(call).is_some_and(|name| name.mode == Some(Mode::Partitioned));
+        let (peer, tag) = match is_vague {
+            true => (tables.peer_world(row.comm, row.posted_peer), row.posted_tag),
+            false => (row.peer, row.tag),
+        };
+        let communicator = tables.communicator(row.comm);
+        let (Some(communicator), Some(peer), Some(tag @ 0..)) = (communicator, peer, tag) else {
+            self.is_whole = false;
+            return;
+        };
+        lanes.add((communicator, peer, tag, is_partitioned), row.bytes, times);
     }
 }

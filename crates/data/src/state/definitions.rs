@@ -8,6 +8,7 @@ use super::layout::{
 use super::records::Definition;
 use crate::model::bounds::MOST_BYTES;
 use crate::model::{Kind, Module};
+use crate::secrets::hide_in_command;
 
 /// Definitions by id.
 #[derive(Debug, Default)]
@@ -155,7 +156,7 @@ impl Definitions {
             record::META => {
                 let value = || String::from_utf8_lossy(second).into_owned();
                 match first {
-                    b"command" => self.command = value(),
+                    b"command" => self.command = hide_in_command(&value()),
                     b"mpi_library" => self.mpi_library = value(),
                     _ => {}
                 }

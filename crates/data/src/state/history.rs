@@ -3,40 +3,14 @@
 use rustc_hash::FxHashMap;
 
 use super::definitions::{Operation, Outcome};
+use super::lanes::{Lanes, Times};
 use super::layout::{outcome, peer};
 use super::live::Entry;
 use super::names::all;
 use super::rank::Translate;
 use super::tables::{Begun, Count, Order};
-use super::{Collective, History, Lane, Sequence};
+use super::{Collective, History, Sequence};
 use crate::model::{CallName, Mode};
-
-/// What tells lanes apart.
-type Key = (u32, i64, i64, bool);
-
-/// Lanes that are being filled: with the ticks of the last of their messages.
-#[derive(Debug, Default)]
-struct Lanes(FxHashMap<Key, (Lane, u64)>);
-
-impl Lanes {
-    fn add(&mut self, key: Key, bytes: u64, count: Count) {
-        let (communicator, peer_world, tag, is_partitioned) = key;
-        let lane = Lane { communicator, peer_world, tag, is_partitioned, count: 0, bytes: 0 };
-        let (lane, last) = self.0.entry(key).or_insert((lane, 0));
-        lane.count += count.count;
-        if count.last >= *last {
-            (lane.bytes, *last) = (bytes, count.last);
-        }
-    }
-
-    fn list(self) -> Vec<Lane> {
-        let mut lanes: Vec<Lane> = self.0.into_values().map(|(lane, _)| lane).collect();
-        lanes.sort_unstable_by_key(|lane| {
-            (lane.communicator, lane.peer_world, lane.tag, lane.is_partitioned)
-        });
-        lanes
-    }
-}
 
 /// A message that has gone, or come.
 #[derive(Debug, Clone, Copy)]
@@ -121,12 +95,11 @@ impl Filling<'_, '_> {
         };
         let Operation { kind, comm, .. } = *operation;
         self.add(Message { kind, comm, peer, tag, bytes: outcome.bytes, is_partitioned }, count);
-        let posted = init.map_or(operation.receive, |init| init.receive.max(operation.receive));
-        let receive = if outcome.receive != 0 { outcome.receive } else { posted };
-        let came = self.translate.spool.tables.definitions.operation(receive).copied();
-        if let Some(came) = came.filter(is_of_message) {
-            let name = &all()[usize::from(came.call)];
-            self.add(message_of_call(&came, name), count);
+        let came = self.translate.spool.tables.definitions.operation(outcome.receive).copied();
+        match came.filter(is_of_message) {
+            Some(came) => self.add(message_of_call(&came, &all()[usize::from(came.call)]), count),
+            None if all()[usize::from(call)].sends_and_receives() => self.is_whole = false,
+            None => {}
         }
     }
 
@@ -143,7 +116,7 @@ impl Filling<'_, '_> {
         let lanes =
             if message.kind == Operation::SEND { &mut self.sent } else { &mut self.received };
         let key = (communicator, world, i64::from(message.tag), message.is_partitioned);
-        lanes.add(key, message.bytes, count);
+        lanes.add(key, message.bytes, Times { count: count.count, last: count.last });
     }
 }
 

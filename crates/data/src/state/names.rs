@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn every_call_is_understood() {
         let names: Vec<&str> = all().iter().map(|call| call.name.as_str()).collect();
-        assert!(names.iter().copied().eq(mpi_calls()) && names.len() > 400, "{}", names.len());
+        assert!(names.iter().copied().eq(mpi_calls()) && names.len() > 300, "{}", names.len());
         let of = |name: &str| all().iter().find(|call| call.name == name).unwrap();
         assert_eq!(of("MPI_Waitany").completes, Some(Completes::Any));
         assert_eq!(of("MPI_Bcast").needs, Some(Needs::Root));

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 
 use super::database::{self, Part};
 use super::elsewhere::{self, Source};
@@ -15,6 +16,7 @@ use super::seen::Sink;
 use super::watched::Watched;
 use super::{system, JobState, RankState, Sequence, Unseen};
 use crate::db::{self, DbError};
+use crate::model::Rank;
 use crate::store::Fate;
 
 /// Collectives that a state lists of all ranks together: of many ranks fewer each.
@@ -34,6 +36,7 @@ pub struct Observer {
     names: Names,
     /// Spools that may stay open between two looks.
     most_open: usize,
+    reads_databases: bool,
 }
 
 type Sights = Vec<(PathBuf, Result<Sight, String>)>;
@@ -51,7 +54,14 @@ impl Observer {
             databases: BTreeMap::new(),
             names: Names::default(),
             most_open: allow_open_files(),
+            reads_databases: true,
         })
+    }
+
+    /// Leaves what is in databases to others.
+    #[must_use]
+    pub fn without_databases(self) -> Observer {
+        Observer { reads_databases: false, ..self }
     }
 
     /// What is now, and what was since the last look. What cannot be read is named in [`JobState::unseen`]. A job of which nothing
@@ -68,8 +78,20 @@ impl Observer {
         self.open_new(&sources, &mut unseen);
         let sights = self.read_spools(sink);
         let mut ranks = self.states(sights, &sources, &mut unseen);
-        for path in files.databases {
-            self.take_database(&path, &mut ranks, &mut unseen);
+        // whoever made a database may not have removed the spool yet
+        let seen: FxHashSet<(Rank, i64)> = ranks.iter().map(|it| (it.rank, it.life)).collect();
+        let databases = if self.reads_databases { files.databases } else { Vec::new() };
+        for path in &databases {
+            match self.database(path) {
+                Ok(part) => {
+                    let is_new = |it: &&RankState| !seen.contains(&(it.rank, it.life));
+                    ranks.extend(part.ranks.iter().filter(is_new).cloned());
+                }
+                Err(why) => {
+                    let (file, why) = (elsewhere::stem(path), why.clone());
+                    unseen.push(Unseen { file, host: String::new(), why });
+                }
+            }
         }
         let mut job = self.names.job();
         job.ranks = latest_lives(ranks);
@@ -147,27 +169,12 @@ impl Observer {
     }
 
     /// A database is read once: it appears whole, and does not change.
-    fn take_database(&mut self, path: &Path, ranks: &mut Vec<RankState>, unseen: &mut Vec<Unseen>) {
+    fn database(&mut self, path: &Path) -> Result<&Part, &String> {
         if !self.databases.contains_key(path) {
             let part = database::read(path, &mut self.names).map_err(|error| error.to_string());
             self.databases.insert(path.into(), part);
         }
-        match &self.databases[path] {
-            Ok(part) => {
-                // whoever made it may not have removed the spool yet
-                let is_there = |it: &RankState| {
-                    ranks.iter().any(|rank| (rank.rank, rank.life) == (it.rank, it.life))
-                };
-                let new: Vec<RankState> =
-                    part.ranks.iter().filter(|rank| !is_there(rank)).cloned().collect();
-                ranks.extend(new);
-            }
-            Err(why) => unseen.push(Unseen {
-                file: elsewhere::stem(path),
-                host: String::new(),
-                why: why.clone(),
-            }),
-        }
+        self.databases[path].as_ref()
     }
 }
 

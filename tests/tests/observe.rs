@@ -1,0 +1,241 @@
+//! What is read from the spools of ranks: the same as their databases say afterwards, and while they run.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lapscope_data::model::Rank;
+use lapscope_data::state::{JobState, Lane, Observer, SeenCall, SeenRequest, Sequence, Sink};
+use lapscope_tests::launch::{lapscope, place, recover, Form, Job};
+use lapscope_tests::mpi::{self, Mpi};
+use lapscope_tests::{build, share};
+
+/// What comes and goes in many ways. Two ranks are enough for each.
+const PROGRAMS: &[(&str, u32)] = &[
+    ("waitany", 2),
+    ("any_source", 3),
+    ("sendrecv", 2),
+    ("isendrecv", 2),
+    ("persistent_kinds", 2),
+    ("partitioned", 2),
+    ("cancel", 2),
+    ("matched_probe", 2),
+    ("icollectives", 2),
+    ("collectives_persistent", 2),
+    ("communicators", 4),
+    ("intercomm", 4),
+    ("request_free", 2),
+    ("threads", 2),
+    ("proc_null", 2),
+];
+
+fn look(run: &Path) -> JobState {
+    Observer::open(run).expect("a run").look(&mut ()).expect("a look")
+}
+
+/// Ends with its spools as they are.
+fn record(mpi: &Mpi, program: &str, ranks: u32, place: &Path) -> bool {
+    if !build::missing(mpi, &[]).is_empty() {
+        return false;
+    }
+    let app = build::app(mpi, program);
+    let job = Job::new(mpi, ranks, app, Form::Preload, place).env("LAPSCOPE_CONVERT", "off");
+    let outcome = job.run();
+    assert_eq!(outcome.code, 0, "{program} under {}: {}", mpi.name, outcome.stderr);
+    true
+}
+
+/// What a history says in words that hold in any job: lanes and collectives of a rank, by the names of communicators and calls.
+fn in_words(job: &JobState, rank: usize) -> BTreeMap<String, u64> {
+    let history = &job.ranks[rank].history;
+    let comm = |at: u32| {
+        let comm = &job.communicators[at as usize];
+        format!("{} {:x} {}", comm.name, comm.identity, comm.ordinal)
+    };
+    let mut words = BTreeMap::new();
+    let lane = |way: &str, lane: &Lane| {
+        let Lane { peer_world, tag, is_partitioned, bytes, .. } = lane;
+        let name = format!(
+            "{way} {peer_world} {tag} {is_partitioned} {}, {bytes} B last",
+            comm(lane.communicator)
+        );
+        (name, lane.count)
+    };
+    words.extend(history.sent.iter().map(|it| lane("sent to", it)));
+    words.extend(history.received.iter().map(|it| lane("received from", it)));
+    for Sequence { communicator, count, last } in &history.collectives {
+        words.insert(format!("collectives of {}", comm(*communicator)), *count);
+        for (place, it) in last.iter().enumerate() {
+            let name = &job.calls[it.call as usize].name;
+            words.insert(
+                format!("{place} in {}: {name} {} {} B", comm(*communicator), it.root, it.bytes),
+                1,
+            );
+        }
+    }
+    words.insert("whole".to_owned(), u64::from(history.is_whole));
+    words
+}
+
+/// What a rank's threads made, in words.
+fn threads_in_words(job: &JobState, rank: usize) -> Vec<String> {
+    let of = |thread: &lapscope_data::state::ThreadState| {
+        let last = thread.last.map(|last| job.calls[last.call as usize].name.as_str());
+        let path = thread.last.and_then(|last| Some(&job.paths[last.path? as usize]));
+        let frames: Vec<String> = path
+            .map(|path| {
+                path.frames
+                    .iter()
+                    .map(|it| (it.module.map(|at| &job.modules[at as usize].path), it.address))
+            })
+            .into_iter()
+            .flatten()
+            .map(|(module, address)| format!("{module:?}+{address:x}"))
+            .collect();
+        format!(
+            "{} tid {}: {} calls, last {last:?} by {frames:?}",
+            thread.number, thread.tid, thread.calls
+        )
+    };
+    job.ranks[rank].threads.iter().map(of).collect()
+}
+
+#[test]
+fn spools_and_databases_say_the_same() {
+    for (turn, &(program, ranks)) in PROGRAMS.iter().enumerate() {
+        let two = [["openmpi", "mpich"][turn % 2]];
+        let chosen = if share::is_all() { &["openmpi", "mpich"][..] } else { &two };
+        for mpi in chosen.iter().filter_map(|name| mpi::named(name)) {
+            let place = place();
+            let run = place.path().join("run");
+            if !record(mpi, program, ranks, place.path()) {
+                continue;
+            }
+            let before = look(&run);
+            recover(&run);
+            let after = look(&run);
+            assert_eq!((before.ranks.len(), after.ranks.len()), (ranks as usize, ranks as usize));
+            for rank in 0..ranks as usize {
+                let what = format!("rank {rank} of {program} under {}", mpi.name);
+                assert_eq!(in_words(&before, rank), in_words(&after, rank), "{what}");
+                assert_eq!(
+                    threads_in_words(&before, rank),
+                    threads_in_words(&after, rank),
+                    "{what}"
+                );
+                let (a, b) = (&before.ranks[rank], &after.ranks[rank]);
+                assert_eq!(
+                    (a.condition, a.requests.len()),
+                    (b.condition, b.requests.len()),
+                    "{what}"
+                );
+                assert_eq!((a.init_end, a.epoch_unix_ns), (b.init_end, b.epoch_unix_ns), "{what}");
+            }
+        }
+    }
+}
+
+/// Sums up what it is told of, and holds every single moment against the one before.
+#[derive(Default)]
+struct Summed {
+    calls: BTreeMap<i64, u64>,
+    requests: BTreeMap<i64, u64>,
+    last: BTreeMap<(Rank, u32), i64>,
+}
+
+impl Sink for Summed {
+    fn call(&mut self, seen: &SeenCall) {
+        assert!(seen.begin <= seen.end);
+        let last = self.last.entry((seen.by.rank, seen.by.thread)).or_default();
+        assert!(*last <= seen.begin.0, "{seen:?} began before {last}, when the one before did");
+        *last = seen.begin.0;
+        *self.calls.entry(seen.by.rank.number).or_default() += 1;
+    }
+
+    fn request(&mut self, seen: &SeenRequest) {
+        assert!(seen.post_begin <= seen.completion_begin, "{seen:?}");
+        *self.requests.entry(seen.by.rank.number).or_default() += 1;
+    }
+}
+
+/// Every look is possible, and follows the one before.
+fn check(before: &JobState, after: &JobState) {
+    for rank in &after.ranks {
+        let earlier = before.ranks.iter().find(|it| it.rank == rank.rank);
+        let sum = |lanes: &[Lane]| lanes.iter().map(|lane| lane.count).sum::<u64>();
+        if let Some(earlier) = earlier {
+            assert!(
+                earlier.progress() <= rank.progress(),
+                "rank {}: calls become fewer",
+                rank.rank
+            );
+            assert!(sum(&earlier.history.sent) <= sum(&rank.history.sent));
+            assert!(sum(&earlier.history.received) <= sum(&rank.history.received));
+            assert!(earlier.now <= rank.now && earlier.last_record <= rank.last_record);
+        }
+        assert!(rank.history.is_whole, "rank {}: something was read wrong", rank.rank);
+        for thread in &rank.threads {
+            let Some(open) = &thread.open else { continue };
+            assert!(open.begin <= rank.now, "begins after it was seen: {open:?}");
+            assert!(!after.calls[open.operation.call as usize].name.is_empty());
+        }
+        assert!(rank.requests.iter().all(|request| request.begin <= rank.now));
+    }
+}
+
+#[test]
+fn a_program_at_full_speed_is_read_whole() {
+    for (name, seconds) in [("openmpi", "1.5"), ("mpich", "1.5")] {
+        let Some(mpi) = mpi::named(name) else { continue };
+        let place = place();
+        let run = place.path().join("run");
+        let app = build::app(mpi, "full_speed");
+        let job = Job::new(mpi, 2, app, Form::Preload, place.path())
+            .args([seconds])
+            .env("LAPSCOPE_CONVERT", "off");
+        let mut seen = Summed::default();
+        let (mut looks, mut busy) = (0u32, 0u32);
+        thread::scope(|scope| {
+            let program = scope.spawn(|| job.run());
+            let begin = Instant::now();
+            while !run.join("rank-1.spool").exists() && begin.elapsed() < Duration::from_secs(50) {
+                thread::sleep(Duration::from_millis(5));
+            }
+            let mut observer = Observer::open(&run).expect("a run");
+            let mut before = JobState::default();
+            loop {
+                let is_over = program.is_finished();
+                let after = observer.look(&mut seen).expect("a look");
+                check(&before, &after);
+                looks += 1;
+                busy += u32::from(
+                    after.ranks.iter().any(|rank| rank.threads.iter().any(|it| it.open.is_some())),
+                );
+                before = after;
+                if is_over {
+                    break;
+                }
+                thread::sleep(Duration::from_millis(10));
+            }
+            let outcome = program.join().expect("a launch");
+            assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        });
+        assert!(looks > 20 && busy > 0, "{looks} looks, {busy} into calls");
+        recover(&run);
+        for rank in 0..2i64 {
+            let file = run.join(format!("rank-{rank}.db"));
+            let count = |table: &str| {
+                let sql = format!("SELECT count(*) FROM {table} WHERE true");
+                let text =
+                    lapscope(["sql", "--format", "csv", file.to_str().expect("a path"), &sql]);
+                text.lines().last().and_then(|line| line.trim().parse::<u64>().ok())
+            };
+            assert_eq!(seen.calls.get(&rank).copied(), count("call"), "calls of rank {rank}");
+            let requests = seen.requests.get(&rank).copied().unwrap_or(0);
+            assert_eq!(Some(requests), count("request"), "requests of rank {rank}");
+        }
+        fs::remove_dir_all(&run).expect("a run to remove");
+    }
+}

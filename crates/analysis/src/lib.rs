@@ -12,6 +12,7 @@ pub mod cvars;
 pub mod diff;
 pub mod findings;
 pub mod goal;
+pub mod hang;
 pub mod injection;
 pub mod insight;
 pub mod live;

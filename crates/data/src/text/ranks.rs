@@ -5,7 +5,7 @@ use super::units::count;
 use crate::model::Rank;
 
 /// "rank 3", "ranks 0-2, 7", "all 8 ranks", "all ranks but 5", "ranks 0, 32, … 992 (every 32nd)", "973 of 1,024 ranks, among them
-/// 0-40". `of`: how many the run has.
+/// 0-40", of ranks in order. `of`: how many the run has.
 pub fn in_words(ranks: &[Rank], of: usize) -> String {
     const FEW: usize = 2;
     const MANY_RANGES: usize = 4;
@@ -46,7 +46,7 @@ fn missing(ranks: &[Rank], of: usize) -> Option<Vec<Rank>> {
     const FEWEST_OF: usize = 8;
     let lacks = of.checked_sub(ranks.len()).filter(|lacks| (1..=MOST).contains(lacks))?;
     let numbers = (0..of as i64).map(|number| ranks[0].neighbor(number));
-    let others: Vec<Rank> = numbers.filter(|rank| !ranks.contains(rank)).collect();
+    let others: Vec<Rank> = numbers.filter(|rank| ranks.binary_search(rank).is_err()).collect();
     (of >= FEWEST_OF && others.len() == lacks).then_some(others)
 }
 

@@ -1,0 +1,350 @@
+//! Verdicts on jobs made by hand.
+
+use super::made::{before, call, job, operation, system, thread, Does, Lines, SECOND};
+use super::{diagnose, Diagnosis, Kind};
+use lapscope_data::model::Nanos;
+use lapscope_data::state::{Condition, JobState, OpenOperation};
+
+fn verdict(state: &JobState) -> Diagnosis {
+    diagnose(&before(state), state, &mut Lines)
+}
+
+fn kind(state: &JobState) -> (Kind, bool) {
+    let diagnosis = verdict(state);
+    (diagnosis.verdict.kind, diagnosis.verdict.certain)
+}
+
+#[test]
+fn ssends_to_each_other_are_a_deadlock() {
+    let mut state = job(3);
+    state.inside(0, operation("MPI_Ssend", 1, 5, 20));
+    state.inside(1, operation("MPI_Ssend", 0, 5, 20));
+    state.inside(2, operation("MPI_Recv", 0, 5, 30));
+    let diagnosis = verdict(&state);
+    let verdict = &diagnosis.verdict;
+    assert_eq!((verdict.kind, verdict.certain, verdict.cycle.len()), (Kind::Deadlock, true, 2));
+    assert_eq!(
+        verdict.sentence,
+        "Deadlock: rank 0 waits in MPI_Ssend (main x.c:20) for rank 1 to receive the message, tag 5, and rank 1 waits in \
+         MPI_Ssend (main x.c:20) for rank 0 to receive the message, tag 5. 1 other rank waits for them."
+    );
+    assert!(diagnosis.waits.iter().all(|wait| wait.stuck));
+    assert_eq!(diagnosis.places.iter().map(|place| place.count).collect::<Vec<_>>(), [1, 2]);
+}
+
+#[test]
+fn a_standard_send_that_has_not_returned_needs_its_receiver() {
+    let mut state = job(2);
+    state.inside(0, operation("MPI_Send", 1, 5, 20));
+    state.inside(1, operation("MPI_Send", 0, 5, 20));
+    assert_eq!(kind(&state), (Kind::Deadlock, true));
+}
+
+#[test]
+fn sends_that_may_be_eager_make_it_a_perhaps() {
+    let mut state = job(2);
+    for (rank, other) in [(0, 1), (1, 0)] {
+        state.posted(rank, operation("MPI_Isend", other, 1, 10));
+        state.posted(rank, operation("MPI_Irecv", other, 1, 11));
+        state.waits(rank, "MPI_Waitall", 12);
+    }
+    assert_eq!(kind(&state), (Kind::Slow, false), "each gets the other's message");
+    for rank in &mut state.ranks {
+        rank.requests.retain(|it| it.operation.call == call("MPI_Isend"));
+        rank.requests.push(rank.requests[0].clone());
+    }
+    for rank in 0..2 {
+        state.waits(rank, "MPI_Waitall", 12);
+    }
+    assert_eq!(kind(&state).0, Kind::Deadlock);
+}
+
+#[test]
+fn a_rank_that_computes_is_no_deadlock() {
+    let mut state = job(4);
+    for rank in 1..4 {
+        state.inside(rank, operation("MPI_Barrier", -3, -3, 9));
+    }
+    let diagnosis = verdict(&state);
+    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (Kind::Computes, true));
+    assert_eq!(
+        diagnosis.verdict.sentence,
+        "Rank 0 computes outside of MPI (100.0 % of a processor), and the others wait for it: its last MPI call was MPI_Send \
+         (main x.c:3), 90.0 s ago."
+    );
+    state.ranks[0].threads[0].system = Some(system('S', SECOND));
+    assert_eq!(kind(&state).0, Kind::Asleep);
+    state.ranks[0].threads[0].system = Some(system('T', SECOND));
+    assert_eq!(kind(&state).0, Kind::Stopped);
+}
+
+#[test]
+fn all_in_the_same_collective_is_slow() {
+    let mut state = job(4);
+    for rank in 0..4 {
+        state.inside(rank, operation("MPI_Allreduce", -3, -3, 9));
+    }
+    assert_eq!(kind(&state), (Kind::Slow, false));
+}
+
+#[test]
+fn who_goes_on_is_no_deadlock() {
+    let mut state = job(2);
+    state.inside(0, operation("MPI_Recv", 1, 5, 20));
+    state.inside(1, operation("MPI_Recv", 0, 5, 20));
+    let mut earlier = before(&state);
+    earlier.ranks[1].threads[0].calls -= 1;
+    let diagnosis = diagnose(&earlier, &state, &mut Lines);
+    assert_eq!(diagnosis.verdict.kind, Kind::Progress);
+    assert_eq!(kind(&state), (Kind::Deadlock, true));
+}
+
+#[test]
+fn another_tag_is_named() {
+    let mut state = job(2);
+    state.sent(0, 1, 17, 1);
+    state.inside(0, operation("MPI_Barrier", -3, -3, 21));
+    state.inside(1, operation("MPI_Recv", 0, 7, 30));
+    let diagnosis = verdict(&state);
+    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (Kind::NoMatch, true));
+    assert_eq!(
+        diagnosis.verdict.sentence,
+        "Rank 1 waits in MPI_Recv (main x.c:30) for a message from rank 0, tag 7, and none was sent; rank 0 sent it a message \
+         with tag 17, which no receive is for."
+    );
+    assert_eq!(diagnosis.further[0].kind, Kind::Deadlock, "0 waits for 1 in the barrier");
+}
+
+#[test]
+fn another_communicator_is_named() {
+    let mut state = job(2);
+    let in_row = OpenOperation { communicator: Some(1), ..operation("MPI_Ssend", 1, 7, 20) };
+    state.inside(0, in_row);
+    state.inside(1, operation("MPI_Recv", 0, 7, 30));
+    let diagnosis = verdict(&state);
+    assert_eq!(diagnosis.verdict.kind, Kind::NoMatch);
+    assert!(diagnosis.verdict.sentence.contains("tag 7 in row by MPI_Ssend (main x.c:20)"));
+}
+
+#[test]
+fn tags_that_both_were_used_before_are_no_mistake() {
+    let mut state = job(2);
+    for tag in [7, 17] {
+        state.sent(0, 1, tag, 10);
+        state.received(1, 0, tag, if tag == 17 { 9 } else { 10 });
+    }
+    state.inside(0, operation("MPI_Recv", 1, 7, 21));
+    state.inside(1, operation("MPI_Recv", 0, 7, 30));
+    assert_eq!(kind(&state), (Kind::Deadlock, true));
+}
+
+#[test]
+fn a_message_that_is_there_is_no_hang() {
+    let mut state = job(2);
+    state.sent(0, 1, 7, 1);
+    state.inside(0, operation("MPI_Recv", 1, 7, 21));
+    state.inside(1, operation("MPI_Recv", 0, 7, 30));
+    assert_eq!(kind(&state).0, Kind::Slow);
+    state.received(1, 0, 7, 1);
+    assert_eq!(kind(&state).0, Kind::Deadlock);
+}
+
+#[test]
+fn a_wildcard_may_have_what_a_certain_receive_waits_for() {
+    let mut state = job(3);
+    state.sent(1, 0, 5, 1);
+    state.posted(0, operation("MPI_Irecv", -1, -1, 10));
+    state.posted(0, operation("MPI_Irecv", 1, 5, 11));
+    state.waits(0, "MPI_Waitany", 12);
+    state.inside(1, operation("MPI_Recv", 0, 1, 13));
+    state.inside(2, operation("MPI_Recv", 0, 1, 13));
+    assert_eq!(kind(&state).0, Kind::Slow);
+}
+
+#[test]
+fn any_source_needs_one_who_can_send() {
+    let mut state = job(3);
+    state.inside(0, operation("MPI_Recv", -1, 5, 10));
+    state.inside(1, operation("MPI_Recv", 0, 5, 11));
+    assert_eq!(kind(&state).0, Kind::Computes, "rank 2 may send");
+    state.inside(2, operation("MPI_Probe", 0, 5, 12));
+    assert_eq!(kind(&state), (Kind::Deadlock, true));
+}
+
+#[test]
+fn a_rank_in_finalize_has_left() {
+    let mut state = job(3);
+    for rank in 0..2 {
+        state.inside(rank, operation("MPI_Allreduce", -3, -3, 9));
+    }
+    state.is(2, Condition::Finalizing);
+    let diagnosis = verdict(&state);
+    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (Kind::Left, true));
+    assert!(
+        diagnosis.verdict.sentence.starts_with("Rank 2 has entered MPI_Finalize"),
+        "{}",
+        diagnosis.verdict.sentence
+    );
+}
+
+#[test]
+fn a_rank_that_was_killed_is_the_root() {
+    let mut state = job(3);
+    state.inside(0, operation("MPI_Recv", 1, 5, 10));
+    state.inside(2, operation("MPI_Recv", 0, 5, 10));
+    state.is(1, Condition::Killed);
+    assert_eq!(kind(&state), (Kind::Dead, true));
+}
+
+#[test]
+fn a_job_that_was_killed_shows_its_deadlock() {
+    let mut state = job(2);
+    state.inside(0, operation("MPI_Recv", 1, 5, 10));
+    state.inside(1, operation("MPI_Recv", 0, 5, 10));
+    for rank in 0..2 {
+        state.is(rank, Condition::Killed);
+    }
+    let diagnosis = diagnose(&state, &state, &mut Lines);
+    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (Kind::Deadlock, true));
+    state.ranks.iter_mut().for_each(|rank| rank.condition = Condition::Finalized);
+    assert_eq!(diagnose(&state, &state, &mut Lines).verdict.kind, Kind::Ended);
+}
+
+#[test]
+fn collectives_in_another_order_are_a_mismatch() {
+    let mut state = job(3);
+    for rank in 0..3 {
+        state.called(rank, 0, &[("MPI_Barrier", -3), ("MPI_Allreduce", -3)]);
+        state.inside(rank, operation("MPI_Barrier", -3, -3, 9));
+    }
+    state.inside(1, OpenOperation { peer: 0, ..operation("MPI_Bcast", 0, -3, 12) });
+    let diagnosis = verdict(&state);
+    assert_eq!(
+        (diagnosis.verdict.kind, diagnosis.verdict.certain),
+        (Kind::CollectiveMismatch, true)
+    );
+    assert_eq!(
+        diagnosis.verdict.sentence,
+        "Collectives do not match: as number 3 in MPI_COMM_WORLD ranks make different calls: rank 1 calls MPI_Bcast (main \
+         x.c:12) with root 0, ranks 0, 2 call MPI_Barrier (main x.c:9)."
+    );
+}
+
+#[test]
+fn different_roots_are_a_mismatch() {
+    let mut state = job(3);
+    for rank in 0..3 {
+        state.inside(rank, operation("MPI_Bcast", i64::from(rank == 2), -3, 12));
+    }
+    state.called(0, 0, &[("MPI_Bcast", 0)]);
+    state.ranks[0].threads[0].open = None;
+    state.inside(0, operation("MPI_Barrier", -3, -3, 13));
+    assert_eq!(kind(&state).0, Kind::CollectiveMismatch);
+}
+
+#[test]
+fn communicators_in_another_order_are_a_mismatch() {
+    let mut state = job(2);
+    state.inside(0, operation("MPI_Barrier", -3, -3, 9));
+    state
+        .inside(1, OpenOperation { communicator: Some(1), ..operation("MPI_Barrier", -3, -3, 10) });
+    let diagnosis = verdict(&state);
+    assert_eq!(
+        (diagnosis.verdict.kind, diagnosis.verdict.certain),
+        (Kind::CollectiveMismatch, true)
+    );
+    assert_eq!(diagnosis.verdict.cycle.len(), 2);
+}
+
+#[test]
+fn nonblocking_collectives_stand_by_their_order() {
+    let mut state = job(2);
+    for rank in 0..2 {
+        state.called(rank, 0, &[("MPI_Barrier", -3), ("MPI_Ibarrier", -3)]);
+        state.posted(rank, operation("MPI_Ibarrier", -3, -3, 9));
+        state.waits(rank, "MPI_Wait", 10);
+    }
+    assert_eq!(kind(&state).0, Kind::Slow);
+    state.ranks[1].history.collectives[0].last[1].call = call("MPI_Allreduce");
+    state.ranks[1].requests.clear();
+    state.inside(1, operation("MPI_Recv", 0, 5, 11));
+    assert_eq!(kind(&state).0, Kind::CollectiveMismatch);
+}
+
+#[test]
+fn communicators_windows_and_files_gather_all() {
+    for name in ["MPI_Comm_dup", "MPI_Win_fence"] {
+        let mut state = job(2);
+        state.inside(0, operation(name, -3, -3, 9));
+        state.inside(1, operation("MPI_Recv", 0, 5, 11));
+        assert_eq!(kind(&state), (Kind::Deadlock, true), "{name}");
+    }
+    let mut state = job(2);
+    state.inside(0, operation("MPI_File_write", -3, -3, 9));
+    state.inside(1, operation("MPI_Recv", 0, 5, 11));
+    assert_eq!(kind(&state).0, Kind::Slow, "a slow disk");
+    state.inside(0, operation("MPI_Win_lock", 1, -3, 9));
+    assert_eq!(kind(&state), (Kind::Deadlock, false), "who holds the lock is not recorded");
+}
+
+#[test]
+fn a_rank_that_tests_in_vain_is_perhaps_in_a_circle() {
+    let mut state = job(2);
+    state.posted(0, operation("MPI_Irecv", 1, 5, 9));
+    state.inside(1, operation("MPI_Recv", 0, 5, 11));
+    let rank = &mut state.ranks[0];
+    (rank.requests[0].unsuccessful_tests, rank.requests[0].last_unsuccessful_test) = (9, rank.now);
+    (rank.threads[0].calls, rank.threads[0].unsuccessful_tests) = (19, 9);
+    let mut earlier = before(&state);
+    (earlier.ranks[0].threads[0].calls, earlier.ranks[0].threads[0].unsuccessful_tests) = (12, 2);
+    let diagnosis = diagnose(&earlier, &state, &mut Lines);
+    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (Kind::Deadlock, false));
+    assert!(
+        diagnosis.verdict.sentence.contains("rank 0 tests in vain"),
+        "{}",
+        diagnosis.verdict.sentence
+    );
+}
+
+#[test]
+fn another_thread_may_still_act() {
+    let mut state = job(2);
+    state.inside(0, operation("MPI_Recv", 1, 5, 10));
+    state.inside(1, operation("MPI_Recv", 0, 5, 10));
+    state.ranks[0].threads.push(thread(1));
+    assert_eq!(kind(&state), (Kind::Deadlock, true), "only one thread may call MPI");
+    state.ranks[0].thread_level = 3;
+    assert_eq!(kind(&state).0, Kind::Computes);
+    state.ranks[0].threads[1].system = Some(system('S', 0));
+    assert_eq!(kind(&state), (Kind::Deadlock, false));
+}
+
+#[test]
+fn what_is_unseen_may_act() {
+    let mut state = job(2);
+    state.inside(0, operation("MPI_Recv", 1, 5, 10));
+    state.ranks.truncate(1);
+    let diagnosis = verdict(&state);
+    assert_eq!(diagnosis.verdict.kind, Kind::Slow);
+    assert!(diagnosis.notes[0].starts_with("1 of 2 ranks cannot be seen"));
+}
+
+#[test]
+fn ten_thousand_ranks_are_quick() {
+    let mut state = job(10_000);
+    for rank in 1..10_000 {
+        let calls = vec![("MPI_Allreduce", -3); 20];
+        state.called(rank, 0, &calls);
+        state.inside(rank, operation("MPI_Barrier", -3, -3, 9));
+    }
+    state.called(0, 0, &[("MPI_Allreduce", -3); 20]);
+    state.inside(0, operation("MPI_Recv", 7, 5, 10));
+    let earlier = before(&state);
+    let diagnosis = diagnose(&earlier, &state, &mut Lines);
+    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (Kind::Deadlock, true));
+    assert_eq!(diagnosis.verdict.cycle.len(), 2);
+    assert_eq!(diagnosis.places[0].ranks.len(), 1);
+    assert_eq!(diagnosis.verdict.ranks.len(), 2);
+    let since = diagnosis.places[1].since_least_ns;
+    assert_eq!(since, Nanos(80 * SECOND));
+}

@@ -2,6 +2,7 @@
 
 mod bench;
 mod export;
+mod hang;
 mod help;
 mod html;
 mod live;
@@ -29,6 +30,7 @@ pub use export::{
     Between, ExportArgs, ExportGoalArgs, ExportLoggpsArgs, ExportParquetArgs, ExportWhat,
     Simulator, TimeUnit,
 };
+pub use hang::HangArgs;
 pub use help::{help_of, parse, unknown_topic, usage_error};
 pub use html::{HtmlArgs, LISTED_SITES};
 pub use live::LiveArgs;
@@ -94,6 +96,7 @@ Examples:
   lapscope whatif --bandwidth x2                 how long the recorded run would take with another network
   lapscope tune -- mpirun -n 4 ./app input.dat   whether it runs faster with injected tests, and what to set
   lapscope bench --quick                         what the MPIs of this machine overlap, and what not
+  lapscope hang                                  what every rank of a job that hangs is waiting for
   lapscope doctor ./app                          what is missing on this machine, or about this program
   lapscope help terms                            what the words in reports mean";
 
@@ -114,6 +117,7 @@ pub enum Command {
     Requests(RequestsArgs),
     Pending(PendingArgs),
     Live(LiveArgs),
+    Hang(HangArgs),
     Thresholds(ThresholdsArgs),
     Diff(DiffArgs),
     Overlap(OverlapArgs),

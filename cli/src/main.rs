@@ -17,6 +17,7 @@ fn main() -> ExitCode {
         Command::Requests(args) => commands::requests::run(args),
         Command::Pending(args) => commands::pending::run(args),
         Command::Live(args) => commands::live::run(args),
+        Command::Hang(args) => commands::hang::run(args),
         Command::Diff(args) => commands::diff::run(args),
         Command::Thresholds(args) => commands::thresholds::run(args),
         Command::Overlap(args) => commands::overlap::run(args),

@@ -85,7 +85,7 @@ fn default_path(root: &Path) -> PathBuf {
 }
 
 /// Nothing else than such a page is replaced.
-fn check(path: &Path) -> Result<()> {
+pub(super) fn check(path: &Path) -> Result<()> {
     let shown = path.display();
     let Ok(facts) = std::fs::metadata(path) else { return Ok(()) };
     if !facts.is_file() {
@@ -103,7 +103,7 @@ fn check(path: &Path) -> Result<()> {
 }
 
 /// All of it or nothing: written beside, then renamed.
-fn write(path: &Path, page: &str) -> Result<()> {
+pub(super) fn write(path: &Path, page: &str) -> Result<()> {
     let shown = path.display();
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));

@@ -7,6 +7,7 @@ mod collect;
 pub mod compare;
 mod data;
 mod escape;
+pub mod hang;
 mod head;
 mod injection;
 mod markup;

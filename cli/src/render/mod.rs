@@ -8,6 +8,7 @@ pub(crate) mod cause;
 pub mod columns;
 pub mod diff;
 pub mod glossary;
+pub mod hang;
 pub mod injection;
 pub mod loggps;
 pub mod overlap;

@@ -73,6 +73,7 @@ fn rank(number: i64, world_size: i64) -> RankState {
         now: Nanos(NOW),
         last_record: Nanos(10 * SECOND),
         threads: vec![thread(0)],
+        other_threads: Vec::new(),
         requests: Vec::new(),
         history: History { is_whole: true, ..History::default() },
     }

@@ -84,7 +84,7 @@ fn slow(found: &Found<'_>, words: &mut Words<'_>) -> Verdict {
     }
     let first = found.graph.nodes.first();
     let call = first.and_then(|node| {
-        let open = job.rank(node.rank).threads[node.thread].open.as_ref()?;
+        let open = job.rank(node.rank).threads.get(node.thread)?.open.as_ref()?;
         Some((node.rank, words.operation(&open.operation)))
     });
     let inside = match call {

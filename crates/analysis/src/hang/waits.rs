@@ -24,7 +24,7 @@ pub fn waits(found: &Found<'_>, standing: &[usize], words: &mut Words<'_>) -> Ve
         let on: Vec<On> = on.collect();
         if !on.is_empty() {
             let needs = if node.is_any { Needs::Any } else { Needs::All };
-            let thread = rank.threads[node.thread].number;
+            let thread = rank.threads.get(node.thread).map_or(0, |it| it.number);
             waits.push(Wait { from: rank.rank, thread, needs, on, stuck: stuck[at] });
         }
     }

@@ -1,0 +1,39 @@
+//! Of the diagnosis of a job that hangs.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::{units, ListedArgs};
+use crate::export::Format;
+
+/// What everybody is waiting for: who is where, who waits for whom, and whether it is a deadlock.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+It looks twice at a job that runs, and neither stops nor disturbs it; at one that has ended it looks once, at what its ranks
+were in when they were killed. `docs/hang.md` explains each verdict. What may be otherwise is said with a perhaps.
+
+Examples:
+  lapscope hang                         the newest run in this directory
+  lapscope hang --interval 10 runs/a    with ten seconds between the two looks
+  lapscope hang --html hang.html        with the circle drawn, as a page for the browser
+  lapscope hang --format json | jq -r .verdict.sentence")]
+pub struct HangArgs {
+    /// Run directory or database [default: the newest lapscope-* here]
+    pub run: Option<PathBuf>,
+
+    /// Between the two looks, in seconds
+    #[arg(long, value_name = "S", default_value = "0.5", value_parser = units::interval)]
+    pub interval: Duration,
+
+    #[arg(long, value_parser = Format::of_no_table(), default_value_t)]
+    pub format: Format,
+
+    /// Also write a page for the browser; one that is there is replaced if it is such a page
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub ranked: ListedArgs,
+}

@@ -1,0 +1,100 @@
+//! `lapscope hang`: what everybody is waiting for.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{bail, Result};
+use serde::Serialize;
+
+use super::html as pages;
+use crate::args::HangArgs;
+use crate::export::{self, warn, Document};
+use crate::html;
+use crate::render;
+use lapscope_analysis::hang::{diagnose, Diagnosis};
+use lapscope_analysis::problem::module_problems;
+use lapscope_analysis::JSON_VERSION;
+use lapscope_data::db::find_run;
+use lapscope_data::model::RankList;
+use lapscope_data::state::{JobState, Observer, RankState};
+use lapscope_data::symbols::Symbols;
+use lapscope_data::text::style::Style;
+
+/// A diagnosis, and of what.
+#[derive(Serialize)]
+pub struct Answer {
+    json_version: u32,
+    pub run: String,
+    #[serde(flatten)]
+    pub diagnosis: Diagnosis,
+    /// As text: ranks that are shown one by one, however many there are.
+    #[serde(skip)]
+    listed: Option<RankList>,
+}
+
+/// Looks twice and tells who waits for whom.
+///
+/// # Errors
+/// There is no run here, nothing of it can be read, or what is asked for cannot be written.
+pub fn run(args: &HangArgs) -> Result<ExitCode> {
+    let root = find_run(args.run.as_deref())?;
+    if let Some(path) = &args.html {
+        pages::check(path)?;
+    }
+    let (before, after) = look_twice(&root, args.interval)?;
+    let mut symbols = Symbols::new(after.modules.clone());
+    let diagnosis = diagnose(&before, &after, &mut symbols);
+    warn(&module_problems(symbols.troubles()));
+    let run = root.to_string_lossy().into_owned();
+    let listed = args.ranked.listed.clone();
+    let mut answer = Answer { json_version: JSON_VERSION, run, diagnosis, listed };
+    if let Some(path) = &args.html {
+        pages::write(path, &html::hang::page(&answer.run, &answer.diagnosis))?;
+    }
+    export::print(&mut answer, args.format)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Two looks at a job of which something runs; at one that has ended the same one twice.
+///
+/// # Errors
+/// Nothing of it can be read.
+pub fn look_twice(root: &Path, interval: Duration) -> Result<(JobState, JobState)> {
+    let mut observer = Observer::open(root)?;
+    let first = observer.look(&mut ())?;
+    if first.ranks.iter().all(RankState::is_over) {
+        check(root, &first)?;
+        return Ok((first.clone(), first));
+    }
+    thread::sleep(interval);
+    let second = observer.look(&mut ())?;
+    check(root, &second)?;
+    Ok((first, second))
+}
+
+/// # Errors
+/// Nothing was read.
+fn check(root: &Path, state: &JobState) -> Result<()> {
+    if !state.ranks.is_empty() {
+        return Ok(());
+    }
+    let whys: Vec<String> =
+        state.unseen.iter().map(|it| format!("{} {}", it.file, it.why)).collect();
+    match whys.is_empty() {
+        true => bail!("{}: no data yet: no rank has come out of MPI_Init", root.display()),
+        false => bail!("{}: nothing of it can be read: {}", root.display(), whys.join("; ")),
+    }
+}
+
+impl Document for Answer {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        Ok(render::hang::write(out, &self.run, &self.diagnosis, self.listed.as_ref(), style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
+        export::write_json(self, out)
+    }
+}

@@ -38,6 +38,7 @@ const NOW: i64 = 100 * SECOND;
 /// A job of ranks that compute; each call path is a line.
 pub fn job(ranks: usize) -> JobState {
     let world = Communicator {
+        world: Rank::FIRST_WORLD,
         name: "MPI_COMM_WORLD".into(),
         identity: 1,
         ordinal: 0,

@@ -274,7 +274,7 @@ enum spool_live_flags {
  */
 struct spool_thread_state {            /* 128 bytes, behind the header of a thread's first LIVE chunk */
     uint16_t thread;
-    uint16_t reserved16;
+    uint16_t current_call;             /* its number in calls.def; valid with current_operation */
     uint32_t current_operation;        /* the blocking or completing call that the thread is inside of; 0: none */
     uint64_t current_begin;            /* ticks */
     uint64_t mpi_ticks;                /* inside recorded calls, so far */

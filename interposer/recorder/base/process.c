@@ -17,26 +17,42 @@ static void read_line(const char *path, char *text, size_t bytes)
         close(fd);
 }
 
-/* Fields 3, 20 and 22 of /proc/PID/stat (proc(5)); the command name before them may hold blanks and brackets. A zombie writes
- * no more, unless further threads of it live on. */
-uint64_t process_start(const char *pid)
+/* Fields 3, 20 and 22 of /proc/PID/stat (proc(5)); the command name before them may hold blanks and brackets. */
+static uint64_t read_stat(const char *pid, char *state, int *threads)
 {
-    char path[64], text[1024], state = 'X';
-    int threads = 0;
+    char path[64], text[1024];
     unsigned long long start = 0;
+    *state = 'X';
+    *threads = 0;
     snprintf(path, sizeof path, "/proc/%s/stat", pid);
     read_line(path, text, sizeof text);
     const char *field = strrchr(text, ')');
     for (int i = 2; field && i < 22; i++) {
         field = strchr(field + 1, ' ');
         if (field && i + 1 == 3)
-            state = field[1];
+            *state = field[1];
         if (field && i + 1 == 20)
-            sscanf(field, "%d", &threads);
+            sscanf(field, "%d", threads);
     }
     if (field)
         sscanf(field, "%llu", &start);
+    return start;
+}
+
+/* A zombie writes no more, unless further threads of it live on. */
+uint64_t process_start(const char *pid)
+{
+    char state;
+    int threads;
+    uint64_t start = read_stat(pid, &state, &threads);
     return (state == 'Z' || state == 'X') && threads <= 1 ? 0 : start;
+}
+
+int process_has_only_helpers(int helpers)
+{
+    char state;
+    int threads;
+    return read_stat("self", &state, &threads) && state == 'Z' && threads <= helpers + 1; /* the zombie counts */
 }
 
 uint64_t process_namespace(void)

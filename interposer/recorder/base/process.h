@@ -9,6 +9,9 @@
  * `pid` is a number, or "self". */
 uint64_t process_start(const char *pid);
 
+/* Whether the main thread has ended by pthread_exit(), and all others but so many as well. */
+int process_has_only_helpers(int helpers);
+
 /* Pids of another name space mean nothing. 0: not known. */
 uint64_t process_namespace(void);
 

@@ -75,6 +75,7 @@ static inline ALWAYS_INLINE void announce(struct span *span, struct thread *t, e
     if (UNLIKELY(span->begin > t->next_look))
         span->begin = look_before(t, span->begin);
     state->current_begin = span->begin;
+    state->current_call = (uint16_t)call;
     __atomic_store_n(&state->waits_count, count, __ATOMIC_RELEASE);
     if (count) {
         state->waits_variables = (uintptr_t)requests.variables;

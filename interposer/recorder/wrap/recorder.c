@@ -15,6 +15,7 @@
 #include "../record/meter.h"
 #include "../record/record.h"
 #include "../record/sample.h"
+#include "../record/watchdog.h"
 #include "../store/store.h"
 #include "last_rank.h"
 
@@ -77,6 +78,18 @@ static int open_spool(const struct spool_identity *identity)
     return !error;
 }
 
+static void watch_for_hangs(void)
+{
+    const struct spool_file_header *header = spool_header();
+    struct watchdog_post post = {.run = dir.path,
+                                 .rank = header->rank,
+                                 .host = header->host,
+                                 .limit_ns = (uint64_t)config.watchdog * 1000000000u};
+    int error = config.watchdog ? watchdog_start(&post) : 0;
+    if (error && log_first_on_node())
+        log_line("rank %d: LAPSCOPE_WATCHDOG does nothing, as there is no thread to be had (%s)", header->rank, strerror(error));
+}
+
 static void start(struct spool_clock_pair began, int64_t began_unix_ns, const struct recorder_place *place)
 {
     struct clock_shift shift;
@@ -108,6 +121,7 @@ static void start(struct spool_clock_pair began, int64_t began_unix_ns, const st
     point_to_spool();
     spool_refresh_clock();
     recorder_state = RECORDER_ON;
+    watch_for_hangs();
 }
 
 void recorder_start(struct spool_clock_pair began, int64_t began_unix_ns, const struct recorder_place *place)
@@ -199,6 +213,7 @@ void recorder_stop(enum spool_end end)
     if (recorder_state == RECORDER_OFF || owner != getpid())
         return;
     recorder_state = RECORDER_OFF;
+    watchdog_end();
     inject_abandon();
     reach_abandon();
     spool_finish(end);

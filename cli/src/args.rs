@@ -339,7 +339,7 @@ pub struct RequestsArgs {
     pub wrappers: WrapperArgs,
 }
 
-/// What had not ended when the processes did: requests, and the calls they were inside of.
+/// What had not ended when the processes did, or has not now: requests, and the calls they are inside of.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

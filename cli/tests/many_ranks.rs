@@ -195,6 +195,34 @@ fn the_dead_are_told_by_place() {
     );
 }
 
+/// A job that was killed while all but one were in a collective.
+#[test]
+fn who_the_dead_waited_for_is_named() {
+    let run = run(40, End::Stuck);
+    let page = run.path().join("hang.html");
+    let hang = json(run.path(), &["hang", ".", "--html", page.to_str().unwrap()]);
+    let verdict = &hang["verdict"];
+    assert_eq!((&verdict["kind"], &verdict["ranks"]), (&json!("dead"), &json!([SLOW])));
+    assert_eq!(verdict["certain"], false, "what came last is not recorded");
+    assert_eq!(
+        (&hang["places"][0]["ranks"], &hang["places"][1]["count"]),
+        (&json!([SLOW]), &json!(39))
+    );
+    check_documented([&hang, verdict, &hang["places"][0], &hang["ranks"][0]]);
+    check_documented([
+        &hang["ranks"][0]["threads"][0],
+        &hang["waits"][0],
+        &hang["waits"][0]["on"][0],
+    ]);
+    let text = answer(run.path(), &["hang", ".", "--ranks=3"]);
+    let sentence = "Rank 25 was outside of MPI when it was killed; the others waited for it";
+    assert!(text.contains(&format!("VERDICT  perhaps: a rank is dead\n  {sentence}")), "{text}");
+    assert!(text.contains("\n  rank 3 on n001, process"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("Content-Security-Policy") && page.contains(sentence), "{page}");
+}
+
 /// A line a file that cannot be read would be ten thousand lines.
 #[test]
 fn many_damaged_files_are_told_in_short() {

@@ -1,6 +1,7 @@
 //! `lapscope pending`: what had not ended when the processes did.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -10,12 +11,16 @@ use crate::args::PendingArgs;
 use crate::export::rows::{self, RowWriter};
 use crate::export::{self, warn, Document};
 use crate::render;
+use lapscope_analysis::hang::{running, Running};
 use lapscope_analysis::pending::{group_places, Outside, PendingItem, PlaceGroup};
 use lapscope_analysis::pipeline::filters::check_ranks;
 use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::problem::module_problems;
+use lapscope_analysis::problem::{module_problems, ProblemKind};
 use lapscope_analysis::JSON_VERSION;
+use lapscope_data::db::{find_run, list_files};
 use lapscope_data::model::RankList;
+use lapscope_data::state::Observer;
+use lapscope_data::symbols::Symbols;
 use lapscope_data::text::style::Style;
 
 #[derive(Serialize)]
@@ -27,6 +32,8 @@ struct Answer {
     outside: Vec<Outside>,
     /// Who is where.
     places: Vec<PlaceGroup>,
+    /// What ranks that still run have not ended.
+    running: Running,
     /// As text: entries of a rank that are shown.
     #[serde(skip)]
     top: usize,
@@ -40,9 +47,15 @@ struct Answer {
 /// # Errors
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &PendingArgs) -> Result<ExitCode> {
-    let mut open = OpenRun::open(args.read.run.as_deref())?;
+    let root = find_run(args.read.run.as_deref())?;
+    let running = look(&root)?;
+    let opened = OpenRun::open(Some(&root));
+    let mut open = match opened {
+        Err(_) if !running.places.is_empty() => return print_running(args, &root, running),
+        opened => opened?,
+    };
     let found = open.pending()?;
-    let known = found.ranks.iter().copied();
+    let known = found.ranks.iter().copied().chain(running.ranks());
     check_ranks("--rank", args.ranks.iter().copied(), known, &open.name())?;
     let is_wanted = |rank| args.ranks.is_empty() || args.ranks.contains(&rank);
     let (mut pending, mut outside) = (found.items, found.outside);
@@ -50,19 +63,60 @@ pub fn run(args: &PendingArgs) -> Result<ExitCode> {
     outside.retain(|it| is_wanted(it.rank));
     let places = group_places(&pending, &outside);
     let mut problems = open.problems(&[]);
+    if !running.places.is_empty() {
+        problems.retain(|problem| problem.kind != ProblemKind::NotRecovered);
+    }
     problems.extend(module_problems(open.symbols.troubles()));
     warn(&problems);
     let (run, top, listed) = (open.name(), args.top, args.ranked.listed.clone());
+    let running = running.only(is_wanted);
     let mut answer =
-        Answer { json_version: JSON_VERSION, run, pending, outside, places, top, listed };
+        Answer { json_version: JSON_VERSION, run, pending, outside, places, running, top, listed };
+    export::print(&mut answer, args.read.format)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What ranks do that run.
+fn look(root: &Path) -> Result<Running> {
+    let has_spools = list_files(root).is_ok_and(|files| !files.spools.is_empty());
+    if !has_spools {
+        return Ok(Running::default());
+    }
+    let state = Observer::open(root)?.look(&mut ())?;
+    let mut symbols = Symbols::new(state.modules.clone());
+    Ok(running(&state, &mut symbols))
+}
+
+/// Of a job of which no rank has ended.
+fn print_running(args: &PendingArgs, root: &Path, running: Running) -> Result<ExitCode> {
+    let run = root.to_string_lossy().into_owned();
+    check_ranks("--rank", args.ranks.iter().copied(), running.ranks(), &run)?;
+    let is_wanted = |rank| args.ranks.is_empty() || args.ranks.contains(&rank);
+    let mut answer = Answer {
+        json_version: JSON_VERSION,
+        run,
+        pending: Vec::new(),
+        outside: Vec::new(),
+        places: Vec::new(),
+        running: running.only(is_wanted),
+        top: args.top,
+        listed: args.ranked.listed.clone(),
+    };
     export::print(&mut answer, args.read.format)?;
     Ok(ExitCode::SUCCESS)
 }
 
 impl Document for Answer {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
-        let Answer { pending, outside, places, top, listed, .. } = self;
+        let Answer { run, pending, outside, places, running, top, listed, .. } = self;
         let shown = render::pending::Shown { top: *top, listed: listed.as_ref() };
+        if !running.places.is_empty() {
+            render::hang::write_running(out, run, running, shown, style)?;
+            if places.is_empty() {
+                return Ok(());
+            }
+            writeln!(out)?;
+        }
         Ok(render::pending::write(out, (pending, outside, places), shown, style)?)
     }
 

@@ -2,11 +2,14 @@
 
 use std::io::{self, Write};
 
+use super::pending::Shown;
 use super::sites::write_frames;
 use lapscope_analysis::alike::MOST_ROWS;
 use lapscope_analysis::hang::{
-    Activity, Diagnosis, Edge, Kind, RankPlace, Standing, Verdict, Wait,
+    Activity, Diagnosis, Edge, Kind, Needs, RankPlace, Running, RunningItem, Standing, Verdict,
+    Wait,
 };
+use lapscope_analysis::pending::What;
 use lapscope_data::model::RankList;
 use lapscope_data::state::Condition;
 use lapscope_data::text::hosts::list_hosts;
@@ -197,6 +200,69 @@ fn last(place: &Standing) -> String {
     place.last_call.as_ref().map_or_else(String::new, |call| format!("; last in {call}"))
 }
 
+/// Of ranks that run: who is where, and of few ranks, or those of the list, what each has open.
+///
+/// # Errors
+/// Of the writer.
+pub fn write_running(
+    out: &mut dyn Write,
+    run: &str,
+    running: &Running,
+    shown: Shown<'_>,
+    style: Style,
+) -> io::Result<()> {
+    let of = running.ranks().count();
+    let about =
+        format!("{} rank{} that run, the odd ones out first", count(of as u64), plural(of as u64));
+    writeln!(out, "{}", style.headed_dimly("WHO IS WHERE", &about))?;
+    let most = if shown.top == 0 { running.places.len() } else { shown.top };
+    for place in running.places.iter().take(most) {
+        writeln!(out, "{}", style.wrap(&place_in_words(place, of), "  ", "    "))?;
+        write_frames(out, &place.frames, "      ", style)?;
+    }
+    let is_listed = |rank| shown.listed.map_or(of <= MOST_ROWS, |list| list.contains(rank));
+    for of_rank in running.items.chunk_by(|a, b| a.rank == b.rank) {
+        if is_listed(of_rank[0].rank) {
+            write_running_rank(out, of_rank, shown.top, style)?;
+        }
+    }
+    let hint = format!("lapscope hang {} says who waits for whom, and why", shell::quote(run));
+    writeln!(out, "\n{}", style.wrap(&hint, "", "  "))
+}
+
+fn write_running_rank(
+    out: &mut dyn Write,
+    items: &[RunningItem],
+    top: usize,
+    style: Style,
+) -> io::Result<()> {
+    let first = &items[0];
+    let head = format!("on {} process {}", first.host, first.pid);
+    let rank = format!("rank\u{a0}{}", first.rank);
+    let text = style.wrap_painted(&format!("{} {}", style.bold(&rank), visible(&head)), "", "  ");
+    writeln!(out, "\n{}", text.replace('\u{a0}', " "))?;
+    let most = if top == 0 { items.len() } else { top };
+    for item in items.iter().take(most) {
+        let (lead, since) = match item.what {
+            What::Call => ("inside ", "for"),
+            What::Request => ("pending ", "posted"),
+        };
+        let ago = if item.what == What::Call { "" } else { " ago" };
+        let tests = match u64::from(item.unsuccessful_tests) {
+            0 => String::new(),
+            tests => format!(", {} unsuccessful test{}", count(tests), plural(tests)),
+        };
+        let text =
+            format!("{lead}{}, {since} {}{ago}{tests}", item.describe(), time(item.since_ns));
+        writeln!(out, "{}", style.wrap(&text, "  ", "          "))?;
+        write_frames(out, &item.frames, "          ", style)?;
+    }
+    match items.len().saturating_sub(most) {
+        0 => Ok(()),
+        more => writeln!(out, "  and {more} more (--top 0 shows all)"),
+    }
+}
+
 fn write_ranks(
     out: &mut dyn Write,
     ranks: &[RankPlace],
@@ -256,8 +322,8 @@ fn write_waits(
         for (at, on) in wait.on.iter().take(MOST_STEPS).enumerate() {
             let head = match (at, wait.needs) {
                 (0, _) => format!("rank {}", wait.from),
-                (_, lapscope_analysis::hang::Needs::All) => "  and".to_owned(),
-                (_, lapscope_analysis::hang::Needs::Any) => "  or".to_owned(),
+                (_, Needs::All) => "  and".to_owned(),
+                (_, Needs::Any) => "  or".to_owned(),
             };
             let doubt = if on.certain { "" } else { " ?" };
             writeln!(out, "{}", style.wrap(&format!("{head} {}{doubt}", on.why), "  ", "    "))?;

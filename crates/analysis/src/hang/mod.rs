@@ -14,6 +14,7 @@ mod messages;
 mod needs;
 mod processes;
 mod rollcall;
+mod running;
 mod verdict;
 mod waits;
 mod words;
@@ -30,6 +31,8 @@ pub use document::{
     Activity, Diagnosis, Edge, Kind, Needs, On, Place as Standing, RankPlace, ThreadPlace, Verdict,
     Wait,
 };
+
+pub use running::{running, Running, RunningItem};
 
 use collectives::Collectives;
 use graph::Graph;

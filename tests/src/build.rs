@@ -74,7 +74,7 @@ fn is_current(binary: &Path, sources: &[PathBuf]) -> bool {
 /// The headers that programs share.
 fn headers() -> Vec<PathBuf> {
     let mut all = rows::files(&paths::apps());
-    all.extend(rows::files(&paths::apps().join("torture")));
+    all.extend(["torture", "hang"].iter().flat_map(|part| rows::files(&paths::apps().join(part))));
     all.retain(|path| path.extension().is_some_and(|end| end == "h"));
     all
 }

@@ -218,9 +218,9 @@ impl<'a> Job<'a> {
         self.start_and_wait()
     }
 
-    fn start_and_wait(&self) -> Result<Outcome, String> {
+    /// Starts it; what it prints is in the directory.
+    pub(crate) fn start(&self) -> (Child, TempDir) {
         let output = tempfile::tempdir_in(self.place).expect("a directory for output");
-        let (stdout, stderr) = (output.path().join("stdout"), output.path().join("stderr"));
         let mut command = self.command();
         if !self.environment.iter().any(|(name, _)| name == "TMPDIR") {
             // Open MPI's fail now and then where two make their directory in one place
@@ -228,14 +228,16 @@ impl<'a> Job<'a> {
             fs::create_dir(&temporary).expect("a directory for the launcher");
             command.env("TMPDIR", temporary);
         }
-        command
-            .stdin(Stdio::null())
-            .stdout(File::create(&stdout).expect("a file for output"))
-            .stderr(File::create(&stderr).expect("a file for output"));
+        let file = |name| File::create(output.path().join(name)).expect("a file for output");
+        command.stdin(Stdio::null()).stdout(file("stdout")).stderr(file("stderr"));
         let child = command.spawn().unwrap_or_else(|error| panic!("{:?}: {error}", self.line()));
+        (child, output)
+    }
+
+    fn start_and_wait(&self) -> Result<Outcome, String> {
+        let (child, output) = self.start();
         let status = wait(child, self.limit);
-        let read = |path| String::from_utf8_lossy(&fs::read(path).expect("output")).into_owned();
-        let (stdout, stderr) = (read(stdout), read(stderr));
+        let (stdout, stderr) = (read(&output, "stdout"), read(&output, "stderr"));
         let Some(status) = status else {
             return Err(format!(
                 "{:?} took longer than {:?}\n{stdout}{stderr}",
@@ -243,14 +245,25 @@ impl<'a> Job<'a> {
                 self.limit
             ));
         };
+        Ok(Outcome::of(status, stdout, &stderr))
+    }
+}
+
+/// What was printed so far to "stdout" or "stderr".
+pub(crate) fn read(output: &TempDir, name: &str) -> String {
+    String::from_utf8_lossy(&fs::read(output.path().join(name)).expect("output")).into_owned()
+}
+
+impl Outcome {
+    pub(crate) fn of(status: ExitStatus, stdout: String, stderr: &str) -> Self {
         let (said, stderr): (Vec<&str>, Vec<&str>) =
             stderr.lines().partition(|line| line.starts_with("lapscope: "));
-        Ok(Outcome {
+        Self {
             code: exit_code(status),
             stdout,
             stderr: stderr.iter().map(|line| format!("{line}\n")).collect(),
             said: said.iter().map(|line| line["lapscope: ".len()..].to_owned()).collect(),
-        })
+        }
     }
 }
 

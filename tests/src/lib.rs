@@ -33,6 +33,7 @@ pub mod torture;
 pub mod trials;
 pub mod truth;
 pub mod turn;
+pub mod watched;
 pub mod watchpoints;
 
 pub use lapscope_fixture::{child, pty};

@@ -1,0 +1,200 @@
+//! The programs of `tests/apps/hang`, and what an expert says of each. Why each hangs stands at its function.
+
+use lapscope_tests::build::Binding;
+
+/// What a program is compiled from.
+#[derive(Debug, Clone, Copy)]
+pub enum Source {
+    C(&'static str),
+    Fortran(Binding),
+}
+
+/// How a rank that ends is kept from its launcher, which would end the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// It is not: no rank ends.
+    Open,
+    Behind,
+}
+
+/// A program that hangs.
+pub struct Hanging {
+    pub source: Source,
+    pub name: &'static str,
+    pub ranks: u32,
+    /// Verdicts that an expert accepts.
+    pub kinds: &'static [&'static str],
+    /// Ranks that the verdict has to name.
+    pub named: &'static [u64],
+    /// Words that its sentence, or a candidate of it, has to have.
+    pub says: &'static [&'static str],
+    pub kept: Kept,
+}
+
+/// A program that is only slow.
+pub struct Slow {
+    pub source: Source,
+    pub name: &'static str,
+    pub ranks: u32,
+}
+
+const fn of(
+    source: Source,
+    name: &'static str,
+    ranks: u32,
+    kinds: &'static [&'static str],
+) -> Hanging {
+    Hanging { source, name, ranks, kinds, named: &[], says: &[], kept: Kept::Open }
+}
+
+impl Hanging {
+    const fn named(mut self, named: &'static [u64]) -> Self {
+        self.named = named;
+        self
+    }
+
+    const fn says(mut self, says: &'static [&'static str]) -> Self {
+        self.says = says;
+        self
+    }
+
+    const fn behind_a_shell(mut self) -> Self {
+        self.kept = Kept::Behind;
+        self
+    }
+}
+
+const MESSAGES: Source = Source::C("messages");
+const REQUESTS: Source = Source::C("requests");
+const COLLECTIVES: Source = Source::C("collectives");
+const OUTSIDE: Source = Source::C("outside");
+const WINDOWS: Source = Source::C("windows");
+/// The MPIs here that have them: MPICH's.
+pub const PARTITIONS: Source = Source::C("partitions");
+const F08: Source = Source::Fortran(Binding::F08);
+const MODULE: Source = Source::Fortran(Binding::Module);
+const HEADER: Source = Source::Fortran(Binding::Header);
+
+const DEADLOCK: &[&str] = &["deadlock"];
+const NO_MATCH: &[&str] = &["no_match"];
+/// That nothing matches is the cause, and that all wait for each other is as true.
+const EITHER: &[&str] = &["deadlock", "no_match"];
+const MISMATCH: &[&str] = &["collective_mismatch"];
+const LEFT: &[&str] = &["left"];
+
+pub const HANGING: &[Hanging] = &[
+    of(MESSAGES, "rendezvous_cycle", 4, DEADLOCK).named(&[0, 1, 2, 3]).says(&["MPI_Send"]),
+    of(MESSAGES, "head_to_head", 2, DEADLOCK).named(&[0, 1]).says(&["MPI_Send"]),
+    of(MESSAGES, "both_receive", 2, DEADLOCK).named(&[0, 1]).says(&["MPI_Recv"]),
+    of(MESSAGES, "missing_receive", 2, EITHER).named(&[0]).says(&["MPI_Ssend"]),
+    of(MESSAGES, "wrong_tag", 2, NO_MATCH).named(&[1]).says(&["tag 7", "tag 17"]),
+    of(MESSAGES, "wrong_communicator", 2, NO_MATCH).named(&[1]).says(&["other"]),
+    of(MESSAGES, "wrong_source", 3, EITHER).named(&[0]).says(&["rank 2"]),
+    of(MESSAGES, "send_to_self", 2, EITHER).named(&[0]).says(&["MPI_Ssend"]),
+    of(MESSAGES, "ring_without_one", 4, EITHER).named(&[1, 3]).says(&["MPI_Sendrecv"]),
+    of(MESSAGES, "probe_for_nothing", 2, EITHER).named(&[0]).says(&["MPI_Probe"]),
+    of(MESSAGES, "anyone_but_nobody", 3, DEADLOCK).named(&[0, 1, 2]),
+    of(MESSAGES, "anyone_took_it", 3, EITHER).named(&[0]),
+    of(MESSAGES, "both_sides_receive", 4, DEADLOCK).named(&[0, 2]),
+    of(MESSAGES, "three_kinds", 3, EITHER).named(&[0, 1, 2]),
+    of(REQUESTS, "one_of_three", 2, EITHER).named(&[0]).says(&["tag 9", "tag 3"]),
+    of(REQUESTS, "waitany_knot", 3, DEADLOCK).named(&[0, 1, 2]).says(&["MPI_Waitany"]),
+    of(REQUESTS, "waitsome_knot", 3, DEADLOCK).named(&[0, 1, 2]).says(&["MPI_Waitsome"]),
+    of(REQUESTS, "persistent_receives", 2, DEADLOCK).named(&[0, 1]),
+    of(REQUESTS, "tests_for_ever", 2, &["polls", "no_match", "deadlock"]).named(&[0]),
+    of(REQUESTS, "sends_to_who_left", 2, LEFT).named(&[1]).says(&["MPI_Finalize"]),
+    of(REQUESTS, "icollectives_swapped", 2, MISMATCH).named(&[0, 1]).says(&["MPI_Ibcast", "root"]),
+    of(REQUESTS, "ibarrier_is_no_barrier", 3, MISMATCH).named(&[0]).says(&["MPI_Ibarrier"]),
+    of(REQUESTS, "waits_for_send_first", 2, DEADLOCK).named(&[0, 1]).says(&["MPI_Wait"]),
+    of(COLLECTIVES, "order_swapped", 3, MISMATCH)
+        .named(&[0])
+        .says(&["MPI_Barrier", "MPI_Allreduce"]),
+    of(COLLECTIVES, "different_root", 2, MISMATCH).named(&[0, 1]).says(&["MPI_Gather", "root"]),
+    of(COLLECTIVES, "scatter_from_another", 3, MISMATCH).named(&[2]).says(&["MPI_Scatter", "root"]),
+    of(COLLECTIVES, "bcast_and_reduce", 3, MISMATCH).named(&[0]).says(&["MPI_Bcast", "MPI_Reduce"]),
+    of(COLLECTIVES, "leaves_the_loop_early", 3, LEFT)
+        .named(&[2])
+        .says(&["MPI_Finalize", "MPI_Allreduce"]),
+    of(COLLECTIVES, "goes_on_early", 3, MISMATCH)
+        .named(&[2])
+        .says(&["MPI_Gather", "MPI_Allreduce"]),
+    of(COLLECTIVES, "communicators_crossed", 2, &["collective_mismatch", "deadlock"])
+        .named(&[0, 1])
+        .says(&["MPI_Barrier", "other"]),
+    of(COLLECTIVES, "rows_and_columns", 4, &["collective_mismatch", "deadlock"])
+        .named(&[0, 1, 2, 3]),
+    of(COLLECTIVES, "receive_before_barrier", 2, EITHER).named(&[1]).says(&["MPI_Recv"]),
+    of(COLLECTIVES, "split_without_one", 3, EITHER).named(&[2]).says(&["MPI_Recv"]),
+    of(COLLECTIVES, "dup_and_reduce", 3, MISMATCH)
+        .named(&[2])
+        .says(&["MPI_Comm_dup", "MPI_Allreduce"]),
+    of(COLLECTIVES, "finalizes_early", 2, LEFT).named(&[1]).says(&["MPI_Finalize"]),
+    of(OUTSIDE, "computes_for_ever", 3, &["computes"]).named(&[1]),
+    of(OUTSIDE, "reads_from_nobody", 3, &["asleep"]).named(&[1]),
+    of(OUTSIDE, "waits_for_child", 3, &["asleep"]).named(&[1]),
+    of(OUTSIDE, "wants_locked_file", 2, &["asleep"]).named(&[1]),
+    of(OUTSIDE, "stopped", 3, &["stopped"]).named(&[1]),
+    of(OUTSIDE, "killed", 3, &["dead"]).named(&[1]).behind_a_shell(),
+    of(OUTSIDE, "exits", 3, &["left", "dead"]).named(&[1]).behind_a_shell(),
+    of(OUTSIDE, "lock_held", 2, &["asleep", "deadlock"]).named(&[0]),
+    of(OUTSIDE, "all_threads_receive", 2, DEADLOCK).named(&[0, 1]),
+    of(WINDOWS, "lock_never_released", 2, DEADLOCK).named(&[0, 1]),
+    of(WINDOWS, "fence_without_one", 3, &["collective_mismatch", "deadlock"])
+        .named(&[2])
+        .says(&["MPI_Win_fence"]),
+    of(WINDOWS, "start_without_post", 2, DEADLOCK).named(&[0, 1]),
+    of(PARTITIONS, "never_ready", 2, EITHER).named(&[0]),
+    of(F08, "sends_first", 2, DEADLOCK).named(&[0, 1]).says(&["MPI_Send"]),
+    of(MODULE, "wrong_tag", 2, NO_MATCH).named(&[1]).says(&["tag 7", "tag 17"]),
+    of(HEADER, "leaves_early", 3, LEFT).named(&[2]).says(&["MPI_Finalize"]),
+    of(F08, "reduce_and_bcast", 3, MISMATCH).named(&[0]).says(&["MPI_Bcast", "MPI_Reduce"]),
+    of(HEADER, "waitall_wrong_tag", 2, EITHER).named(&[0]).says(&["tag 8", "tag 17"]),
+    of(MODULE, "computes_on", 3, &["computes"]).named(&[1]),
+];
+
+const fn slow(source: Source, name: &'static str, ranks: u32) -> Slow {
+    Slow { source, name, ranks }
+}
+
+const SLOW_MESSAGES: Source = Source::C("slow_messages");
+const SLOW_REQUESTS: Source = Source::C("slow_requests");
+const SLOW_OUTSIDE: Source = Source::C("slow_outside");
+
+pub const SLOW: &[Slow] = &[
+    slow(SLOW_MESSAGES, "late_sender", 2),
+    slow(SLOW_MESSAGES, "late_receiver", 2),
+    slow(SLOW_MESSAGES, "other_tag_first", 2),
+    slow(SLOW_MESSAGES, "other_communicator_first", 2),
+    slow(SLOW_MESSAGES, "eager_in_flight", 2),
+    slow(SLOW_MESSAGES, "head_to_head_small", 2),
+    slow(SLOW_MESSAGES, "chain", 4),
+    slow(SLOW_MESSAGES, "master_and_workers", 3),
+    slow(SLOW_MESSAGES, "anyone_late", 3),
+    slow(SLOW_MESSAGES, "probes_until", 2),
+    slow(SLOW_MESSAGES, "large_messages", 2),
+    slow(SLOW_MESSAGES, "intercomm_late", 4),
+    slow(SLOW_REQUESTS, "tests_until", 2),
+    slow(SLOW_REQUESTS, "waitany_late", 3),
+    slow(SLOW_REQUESTS, "waitall_late", 4),
+    slow(SLOW_REQUESTS, "needs_progress_of_other", 2),
+    slow(SLOW_REQUESTS, "persistent_late", 2),
+    slow(SLOW_REQUESTS, "icollectives_late", 2),
+    slow(SLOW_REQUESTS, "ibarrier_meanwhile", 2),
+    slow(SLOW_REQUESTS, "lock_contended", 3),
+    slow(SLOW_REQUESTS, "fence_late", 3),
+    slow(SLOW_REQUESTS, "post_late", 2),
+    slow(SLOW_OUTSIDE, "long_computation", 3),
+    slow(SLOW_OUTSIDE, "slow_roots", 3),
+    slow(SLOW_OUTSIDE, "root_is_ahead", 3),
+    slow(SLOW_OUTSIDE, "split_late", 3),
+    slow(SLOW_OUTSIDE, "writes_a_file", 3),
+    slow(SLOW_OUTSIDE, "waits_for_child", 3),
+    slow(SLOW_OUTSIDE, "pauses", 3),
+    slow(SLOW_OUTSIDE, "thread_is_busy", 3),
+    slow(SLOW_OUTSIDE, "thread_sends_late", 2),
+    slow(SLOW_OUTSIDE, "finalizes_first", 3),
+    slow(SLOW_OUTSIDE, "many_steps", 3),
+    slow(PARTITIONS, "ready_late", 2),
+    slow(F08, "late_sender", 2),
+    slow(HEADER, "slow_reduction", 3),
+];

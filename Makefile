@@ -4,7 +4,7 @@ export DESTDIR ?=
 export CARGO ?= cargo
 export JOBS ?= $(shell nproc)
 
-.PHONY: build help demo check check-all coverage mpi4py-suite torture fuzz bench whatif-bench large-bench sanitize prefix install uninstall clean
+.PHONY: build help demo check check-all coverage mpi4py-suite torture hang-check fuzz bench whatif-bench large-bench sanitize prefix install uninstall clean
 
 build:
 	@tests/setup.sh build
@@ -18,6 +18,7 @@ help:
 	@echo "make coverage               docs/coverage.md: what is recorded of each function of the MPI standard"
 	@echo "make mpi4py-suite           mpi4py's own tests with and without lapscope under every MPI, half an hour"
 	@echo "make torture MINUTES=10     programs that interruptions could break, with tests injected as often as can be, over and over"
+	@echo "make hang-check             what lapscope hang says of every program that hangs, and of such that are only slow, four minutes"
 	@echo "make fuzz SECONDS=600       damaged and hostile run directories for every command that reads; LAPSCOPE_FUZZ_SEED repeats"
 	@echo "make bench                  what lapscope costs on this machine"
 	@echo "make whatif-bench           what lapscope whatif replays and predicts, beside measurements, ten minutes"
@@ -58,6 +59,11 @@ torture:
 	@tests/mpis.sh
 	@$(MAKE) --no-print-directory build
 	LAPSCOPE_TEST_MINUTES=$(MINUTES) $(CARGO) test -p lapscope-tests --test inject -- --ignored --nocapture over_and_over
+
+hang-check:
+	@tests/setup.sh check
+	@$(MAKE) --no-print-directory build
+	LAPSCOPE_TEST_ALL=1 $(CARGO) test -p lapscope-tests --test hang -- --nocapture
 
 fuzz:
 	LAPSCOPE_FUZZ_SECONDS=$(or $(SECONDS),600) $(CARGO) test -p lapscope --test fuzz -- --ignored --nocapture over_and_over

@@ -88,10 +88,10 @@ pub const HANGING: &[Hanging] = &[
     of(MESSAGES, "both_receive", 2, DEADLOCK).named(&[0, 1]).says(&["MPI_Recv"]),
     of(MESSAGES, "missing_receive", 2, EITHER).named(&[0]).says(&["MPI_Ssend"]),
     of(MESSAGES, "wrong_tag", 2, NO_MATCH).named(&[1]).says(&["tag 7", "tag 17"]),
-    of(MESSAGES, "wrong_communicator", 2, NO_MATCH).named(&[1]).says(&["other"]),
+    of(MESSAGES, "wrong_communicator", 2, NO_MATCH).named(&[1]).says(&["MPI_Comm_dup"]),
     of(MESSAGES, "wrong_source", 3, EITHER).named(&[0]).says(&["rank 2"]),
     of(MESSAGES, "send_to_self", 2, EITHER).named(&[0]).says(&["MPI_Ssend"]),
-    of(MESSAGES, "ring_without_one", 4, EITHER).named(&[1, 3]).says(&["MPI_Sendrecv"]),
+    of(MESSAGES, "ring_without_one", 4, EITHER).named(&[2]).says(&["MPI_Sendrecv"]),
     of(MESSAGES, "probe_for_nothing", 2, EITHER).named(&[0]).says(&["MPI_Probe"]),
     of(MESSAGES, "anyone_but_nobody", 3, DEADLOCK).named(&[0, 1, 2]),
     of(MESSAGES, "anyone_took_it", 3, EITHER).named(&[0]),
@@ -120,7 +120,7 @@ pub const HANGING: &[Hanging] = &[
         .says(&["MPI_Gather", "MPI_Allreduce"]),
     of(COLLECTIVES, "communicators_crossed", 2, &["collective_mismatch", "deadlock"])
         .named(&[0, 1])
-        .says(&["MPI_Barrier", "other"]),
+        .says(&["MPI_Barrier", "MPI_Comm_dup"]),
     of(COLLECTIVES, "rows_and_columns", 4, &["collective_mismatch", "deadlock"])
         .named(&[0, 1, 2, 3]),
     of(COLLECTIVES, "receive_before_barrier", 2, EITHER).named(&[1]).says(&["MPI_Recv"]),

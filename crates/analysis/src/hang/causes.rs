@@ -43,7 +43,8 @@ impl Cause {
 struct JunctionFacts {
     dead: Vec<usize>,
     left: Vec<usize>,
-    standing: Option<usize>,
+    /// Two of them, as one may be who asks.
+    standing: [Option<usize>; 2],
 }
 
 pub fn causes(found: &Found<'_>, goers: &Goers) -> Causes {
@@ -66,7 +67,7 @@ pub fn causes(found: &Found<'_>, goers: &Goers) -> Causes {
                 Target::Rank(rank) => of_one(found, rank, &of_rank),
                 Target::Junction(junction) => {
                     let JunctionFacts { dead, left, standing } = &facts[junction];
-                    (dead.clone(), left.clone(), *standing)
+                    (dead.clone(), left.clone(), other_than(node.rank, standing))
                 }
                 Target::Free | Target::Nobody => Default::default(),
             };
@@ -105,7 +106,12 @@ type OfTarget = (Vec<usize>, Vec<usize>, Option<usize>);
 
 fn of_one(found: &Found<'_>, rank: usize, of_rank: &[Option<usize>]) -> OfTarget {
     let JunctionFacts { dead, left, standing } = junction_facts(found, &[rank], of_rank);
-    (dead, left, standing)
+    (dead, left, standing[0])
+}
+
+/// Of many who stand rather another: a rank that waits for any, or for all of a group, seldom waits for itself alone.
+fn other_than(rank: usize, standing: &[Option<usize>; 2]) -> Option<usize> {
+    standing.iter().flatten().copied().find(|&it| it != rank).or(standing[0])
 }
 
 fn junction_facts(found: &Found<'_>, over: &[usize], of_rank: &[Option<usize>]) -> JunctionFacts {
@@ -114,10 +120,11 @@ fn junction_facts(found: &Found<'_>, over: &[usize], of_rank: &[Option<usize>]) 
     let dead = |at: &usize| job.is_dead(*at) && !is_exited(*at);
     let left = |at: &usize| job.has_left(*at) || is_exited(*at);
     let stands = |at: &usize| of_rank[*at].is_some() && !job.has_left(*at);
+    let mut standing = over.iter().copied().filter(stands);
     JunctionFacts {
         dead: over.iter().copied().filter(dead).collect(),
         left: over.iter().copied().filter(left).collect(),
-        standing: over.iter().copied().find(stands),
+        standing: [standing.next(), standing.next()],
     }
 }
 

@@ -4,7 +4,9 @@ use rustc_hash::FxHashMap;
 
 use super::document::Activity;
 use lapscope_data::model::{CallName, Nanos, Needs, Rank};
-use lapscope_data::state::{Condition, JobState, Members, OpenOperation, RankState, ThreadState};
+use lapscope_data::state::{
+    Condition, JobState, Members, OpenCall, OpenOperation, RankState, ThreadState,
+};
 
 /// Two looks at a job.
 pub struct Job<'a> {
@@ -70,7 +72,18 @@ impl<'a> Job<'a> {
 
     /// Whether it has reached MPI_Finalize, and takes no part in anything any more.
     pub fn has_left(&self, at: usize) -> bool {
-        matches!(self.rank(at).condition, Condition::Finalizing | Condition::Finalized)
+        self.is_finalizing(at) || self.rank(at).condition == Condition::Finalized
+    }
+
+    /// Whether it waits in MPI_Finalize for the others, or did when what ended it ended all.
+    pub fn is_finalizing(&self, at: usize) -> bool {
+        let rank = self.rank(at);
+        let is_finalize = |it: &OpenCall| self.call(it.operation.call).name == "MPI_Finalize";
+        let is_inside = |it: &ThreadState| it.open.as_ref().is_some_and(is_finalize);
+        rank.condition == Condition::Finalizing
+            || (self.is_over
+                && rank.condition == Condition::Killed
+                && rank.threads.iter().any(is_inside))
     }
 
     /// Whether it ended while others went on.

@@ -158,6 +158,7 @@ fn calls() -> Vec<CallName> {
         of("WINDOW", "MPI_Win_fence"),
         of("WINDOW", "MPI_Win_lock"),
         of("FILE", "MPI_File_write"),
+        of("ENVIRONMENT", "MPI_Finalize"),
     ]
 }
 

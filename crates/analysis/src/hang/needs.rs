@@ -8,7 +8,7 @@ use super::graph::{Freedom, Graph, Junction, Need, Node, Target};
 use super::job::Job;
 use super::messages::{Match, Messages, Open, Place, ANY};
 use lapscope_data::model::{Completes, Kind, Mode, Nanos, Needs, Rank};
-use lapscope_data::state::{Condition, OpenCall, OpenOperation, ThreadState};
+use lapscope_data::state::{Condition, OpenCall, OpenOperation, SystemState, ThreadState};
 
 /// Why something is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -83,12 +83,28 @@ pub fn only_asks(name: &str) -> bool {
     .any(|begin| name.starts_with(begin))
 }
 
+/// Whether a thread sleeps for a time that it has said.
+fn wakes_by_itself(system: &SystemState) -> bool {
+    system.sleeps_in.contains("nanosleep")
+}
+
+/// What a thread that never called MPI may come to do. Threads of MPI libraries, which have no say, wait for events.
+fn of_other_thread(system: &SystemState) -> Freedom {
+    let waits_for_events = ["poll", "select"].iter().any(|part| system.sleeps_in.contains(part));
+    match system.state {
+        'T' | 't' | 'Z' | 'X' => Freedom::AsNodes,
+        'S' if waits_for_events => Freedom::AsNodes,
+        'S' if !wakes_by_itself(system) => Freedom::Perhaps,
+        _ => Freedom::Free,
+    }
+}
+
 impl Builder<'_> {
     fn add_rank(&mut self, at: usize) {
         let first = self.graph.nodes.len();
         let rank = self.job.rank(at);
         if !self.job.is_dead(at) && !self.job.progressed[at] {
-            if rank.condition == Condition::Finalizing {
+            if self.job.is_finalizing(at) {
                 self.add_finalizing(at);
             } else if !self.job.has_left(at) {
                 for (place, thread) in rank.threads.iter().enumerate() {
@@ -115,13 +131,16 @@ impl Builder<'_> {
         let is_outside = |it: &&ThreadState| it.open.is_none() && !job.polls(at, it);
         let lives = |it: &&ThreadState| it.system.is_some() || rank.condition == Condition::Unknown;
         let outside = rank.threads.iter().filter(is_outside).filter(lives);
-        let freedoms = outside.map(|it| match job.activity(at, it) {
-            Activity::Asleep => Freedom::Perhaps,
+        let known = outside.map(|it| match (job.activity(at, it), &it.system) {
+            (Activity::Asleep, Some(system)) if wakes_by_itself(system) => Freedom::Free,
+            (Activity::Asleep, _) => Freedom::Perhaps,
             _ => Freedom::Free,
         });
+        let freedoms = known.chain(rank.other_threads.iter().map(of_other_thread));
         freedoms.fold(Freedom::AsNodes, |most, it| match (most, it) {
             (Freedom::Free, _) | (_, Freedom::Free) => Freedom::Free,
-            _ => Freedom::Perhaps,
+            (Freedom::Perhaps, _) | (_, Freedom::Perhaps) => Freedom::Perhaps,
+            _ => Freedom::AsNodes,
         })
     }
 

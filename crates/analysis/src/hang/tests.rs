@@ -3,7 +3,7 @@
 use super::made::{before, call, job, operation, system, thread, Does, Lines, SECOND};
 use super::{diagnose, Diagnosis, Kind};
 use lapscope_data::model::Nanos;
-use lapscope_data::state::{Condition, JobState, OpenOperation};
+use lapscope_data::state::{Condition, JobState, OpenOperation, SystemState};
 
 fn verdict(state: &JobState) -> Diagnosis {
     diagnose(&before(state), state, &mut Lines)
@@ -168,7 +168,29 @@ fn any_source_needs_one_who_can_send() {
     state.inside(1, operation("MPI_Recv", 0, 5, 11));
     assert_eq!(kind(&state).0, Kind::Computes, "rank 2 may send");
     state.inside(2, operation("MPI_Probe", 0, 5, 12));
-    assert_eq!(kind(&state), (Kind::Deadlock, true));
+    let diagnosis = verdict(&state);
+    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (Kind::Deadlock, true));
+    let ranks: Vec<i64> = diagnosis.verdict.ranks.iter().map(|it| it.number).collect();
+    assert_eq!(ranks, [0, 1, 2], "any of the others could have let rank 0 go on");
+    assert_eq!(diagnosis.verdict.cycle.len(), 2, "rank 0 and another, not rank 0 by itself");
+}
+
+#[test]
+fn a_thread_that_never_called_mpi_may_do_so_yet() {
+    let mut state = job(2);
+    state.inside(0, operation("MPI_Recv", 1, 5, 10));
+    state.inside(1, operation("MPI_Recv", 0, 5, 10));
+    state.ranks[0].thread_level = 3;
+    let mut of_other = |sleeps_in: &str| {
+        let other = SystemState { sleeps_in: sleeps_in.into(), ..system('S', SECOND) };
+        state.ranks[0].other_threads = vec![other];
+        kind(&state)
+    };
+    assert_eq!(of_other("epoll_wait"), (Kind::Deadlock, true), "a thread of the MPI library");
+    assert_eq!(of_other("futex"), (Kind::Deadlock, false), "if nobody wakes it");
+    assert_ne!(of_other("clock_nanosleep").0, Kind::Deadlock);
+    state.ranks[0].other_threads = vec![system('R', SECOND)];
+    assert_ne!(kind(&state).0, Kind::Deadlock);
 }
 
 #[test]
@@ -185,6 +207,13 @@ fn a_rank_in_finalize_has_left() {
         "{}",
         diagnosis.verdict.sentence
     );
+    // what killed all of them does not change it
+    for rank in 0..3 {
+        state.is(rank, Condition::Killed);
+    }
+    assert_ne!(kind(&state).0, Kind::Left);
+    state.inside(2, operation("MPI_Finalize", -3, -3, 9));
+    assert_eq!(kind(&state), (Kind::Left, true));
 }
 
 #[test]

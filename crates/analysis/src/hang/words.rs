@@ -68,6 +68,12 @@ impl<'a> Words<'a> {
         let of = communicator.map(|it| &self.job.state.communicators[it as usize]);
         match of {
             Some(it) if it.name == "MPI_COMM_WORLD" => String::new(),
+            Some(it) if it.name.starts_with("MPI_Win_") => format!(" in a window of {}", it.name),
+            Some(it) if it.name.starts_with("MPI_File_") => format!(" in a file of {}", it.name),
+            // Named by the call that made it.
+            Some(it) if it.name.starts_with("MPI_") && !it.name.starts_with("MPI_COMM_") => {
+                format!(" in a communicator of {}", it.name)
+            }
             Some(it) if !it.name.is_empty() => format!(" in {}", it.name),
             Some(_) => {
                 let size = communicator.and_then(|it| self.job.members(it)).map(<[i64]>::len);

@@ -1,12 +1,12 @@
 //! Those who never go on again, by the root of it: death, a mismatch, a message that nobody sends, one who has left, a circle.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::candidates::{self, candidates};
 use super::super::causes::{Cause, Causes};
 use super::super::collectives::Mismatch;
 use super::super::document::{Edge, Kind, Verdict};
-use super::super::graph::Need;
+use super::super::graph::{Need, Target};
 use super::super::needs::{Reason, Why};
 use super::super::words::Words;
 use super::super::Found;
@@ -216,12 +216,62 @@ fn circle(
     let mut standing: Vec<usize> =
         causes.standing.iter().map(|&at| found.graph.nodes[at].rank).collect();
     standing.dedup();
-    let sentence = circle_in_words(found, &edges, kind, certain)
-        + &behind(causes, circle.len(), standing.len());
-    let ranks = if causes.circles.len() > 1 { &standing } else { &on_circle };
+    let knot = alternatives(found, causes, &on_circle);
+    let involved = if knot.is_empty() { &on_circle } else { &knot };
+    let mut sentence = circle_in_words(found, &edges, kind, certain);
+    if !knot.is_empty() {
+        let all = words.ranks(&knot);
+        sentence += &format!(" Anything else that would let them go on has to come from {all}, of whom none can go on.");
+    }
+    sentence += &behind(causes, involved.len(), standing.len());
+    let ranks = if causes.circles.len() > 1 { &standing } else { involved };
     let mut verdict = verdict(found.job, kind, certain, sentence, ranks);
     verdict.cycle = edges;
+    verdict.candidates = of_circle(found, circle, words);
     Some(verdict)
+}
+
+/// Messages that no receive is for, of those that come nearest to what ranks of a circle wait for.
+fn of_circle(found: &Found<'_>, circle: &[Step], words: &mut Words<'_>) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for (node, need) in circle.iter().filter(|step| step.1.why.reason == Reason::Receive) {
+        let rank = found.graph.nodes[*node].rank;
+        let near = candidates(found, need);
+        sentences.extend(near.iter().map(|it| candidates::sentence(words, rank, it)));
+    }
+    sentences.truncate(MOST);
+    sentences
+}
+
+/// Whoever could let a rank of a circle go on where any of several could, and whoever could let those; nobody where each waits for
+/// the next alone.
+fn alternatives(found: &Found<'_>, causes: &Causes, on_circle: &[usize]) -> Vec<usize> {
+    let graph = &found.graph;
+    let mut known: BTreeSet<usize> = on_circle.iter().copied().collect();
+    let mut ahead: Vec<usize> = on_circle.to_vec();
+    let mut seen = BTreeSet::new();
+    let mut any = false;
+    while let Some(rank) = ahead.pop() {
+        let nodes = causes.standing.iter().map(|&at| &graph.nodes[at]);
+        for node in nodes.filter(|node| node.rank == rank) {
+            for need in &node.needs {
+                let over: &[usize] = match &need.target {
+                    Target::Rank(at) if node.is_any => std::slice::from_ref(at),
+                    Target::Junction(at) if graph.junctions[*at].is_any && seen.insert(*at) => {
+                        &graph.junctions[*at].over
+                    }
+                    _ => continue,
+                };
+                any |= over.iter().any(|at| *at != rank);
+                ahead.extend(over.iter().copied().filter(|&at| known.insert(at)));
+            }
+        }
+    }
+    if any {
+        known.into_iter().collect()
+    } else {
+        Vec::new()
+    }
 }
 
 fn circle_in_words(found: &Found<'_>, edges: &[Edge], kind: Kind, certain: bool) -> String {

@@ -7,12 +7,14 @@ use lapscope_analysis::alike::MOST_ROWS;
 use lapscope_analysis::live::bins::{bins, Bin, Order};
 use lapscope_analysis::live::{Moment, RankPace};
 use lapscope_data::state::Condition;
-use lapscope_data::text::style::{bar, display_width};
+use lapscope_data::text::style::{bar, display_width, Style};
 use lapscope_data::text::units::{percent, time};
 
 /// Narrower screens have no bars.
 const FEWEST_WITH_BARS: usize = 50;
-const BAR: usize = 12;
+const BAR: usize = 10;
+const SHARE: usize = 8;
+const RATE: usize = 9;
 
 /// A title and rows, at most `height` lines. Scrolls no further than to the last row.
 pub fn ranks(
@@ -24,15 +26,16 @@ pub fn ranks(
 ) -> Vec<Line<'static>> {
     let room = height.saturating_sub(1);
     let is_binned = chosen.binned.unwrap_or(moment.ranks.len() > MOST_ROWS.max(room));
-    let (rows, order) = match is_binned {
-        true => (of_bins(moment, width, room, paint), "put together"),
-        false => (one_by_one(moment, chosen.order, width, paint), chosen.order.words()),
+    let (rows, columns) = match is_binned {
+        true => (of_bins(moment, width, room, paint), String::new()),
+        false => (one_by_one(moment, chosen.order, width, paint), columns(moment, width)),
     };
+    let order = chosen.order.words();
     chosen.scroll = chosen.scroll.min(rows.len().saturating_sub(room));
     let hidden = rows.len().saturating_sub(room);
-    let mut title = vec![paint.bold("RANKS"), paint.dim(format!("  by {order}"))];
+    let mut title = vec![paint.bold("RANKS"), paint.dim(format!("{columns}  by {order}"))];
     if is_binned {
-        title[1] = paint.dim(format!("  {order}, exposed mean and range"));
+        title[1] = paint.dim("  put together, exposed mean and range");
     } else if hidden > 0 {
         let last = chosen.scroll + room;
         title.push(paint.dim(format!("  {} to {last} of {}", chosen.scroll + 1, rows.len())));
@@ -46,10 +49,23 @@ pub fn ranks(
     lines
 }
 
+/// Names of columns, each above the end of its numbers, behind the word RANKS.
+fn columns(moment: &Moment, width: usize) -> String {
+    if width < FEWEST_WITH_BARS {
+        return String::new();
+    }
+    let room = (label_width(moment) + 1 + BAR + SHARE).saturating_sub("RANKS".len());
+    format!("{:>room$}{:>RATE$}", "exposed", "calls/s")
+}
+
+fn label_width(moment: &Moment) -> usize {
+    moment.ranks.iter().map(|rank| rank.rank.to_string().len()).max().unwrap_or(1)
+}
+
 fn one_by_one(moment: &Moment, order: Order, width: usize, paint: Paint) -> Vec<Line<'static>> {
     let mut ranks: Vec<&RankPace> = moment.ranks.iter().collect();
     order.sort(&mut ranks);
-    let label = moment.ranks.iter().map(|rank| rank.rank.to_string().len()).max().unwrap_or(1);
+    let label = label_width(moment);
     ranks.into_iter().map(|rank| row(rank, label, width, paint)).collect()
 }
 
@@ -59,12 +75,13 @@ fn row(rank: &RankPace, label: usize, width: usize, paint: Paint) -> Line<'stati
     if width >= FEWEST_WITH_BARS {
         spans.push(paint.bar(filled(share)));
     }
-    spans.push(paint.plain(format!("{:>7}", percent(share))));
+    spans.push(paint.plain(format!("{:>SHARE$}", percent(share))));
     if width >= FEWEST_WITH_BARS {
-        spans.push(paint.plain(format!(" {:>7} calls/s", rate(rank.pace.calls_per_s))));
+        spans.push(paint.plain(format!("{:>RATE$}", rate(rank.pace.calls_per_s))));
     }
     let (text, is_grave) = doing(rank);
-    let text = format!("  {text}");
+    let used: usize = spans.iter().map(|span| display_width(&span.content)).sum();
+    let text = format!("  {}", Style::cut(&text, width.saturating_sub(used + 2)));
     spans.push(if is_grave { paint.alert(text) } else { paint.plain(text) });
     Line::from(spans)
 }

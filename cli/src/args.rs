@@ -84,7 +84,8 @@ Exit codes:
   3    `whatif`: a scenario deadlocks
 
 `run` and `reach` pass on the exit code of the program they launched: 128 + N when signal N killed it,
-126 when it may not be executed, 127 when it was not found; `tune` that of a run that failed.";
+126 when it may not be executed, 127 when it was not found; `run --watchdog-kill` 124 when it ended the
+job; `tune` that of a run that failed.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -148,6 +149,7 @@ The exit code is the program's. Signals sent to lapscope reach the program.
 Examples:
   lapscope run --report -- mpirun -n 4 ./app input.dat
   lapscope run --dir runs/a -- srun -n 64 ./app
+  lapscope run --watchdog 600 -- srun -n 64 ./app
   lapscope run --set CPU_TIME=on -- mpiexec -n 4 python3 script.py")]
 pub struct RunArgs {
     /// Run directory to write [default: lapscope-DATE-TIME-PROGRAM here]
@@ -189,6 +191,14 @@ pub struct RunArgs {
     /// Say nothing at the end; warnings are still printed
     #[arg(long, short)]
     pub quiet: bool,
+
+    /// When no MPI call of any rank has ended for so long, print who waits for whom, and why; the job goes on
+    #[arg(long, value_name = "SECONDS", value_parser = units::timeout)]
+    pub watchdog: Option<u64>,
+
+    /// With --watchdog: then end the job
+    #[arg(long, requires = "watchdog")]
+    pub watchdog_kill: bool,
 
     /// Show what would be executed, and with which environment, and stop
     #[arg(long)]

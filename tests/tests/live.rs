@@ -1,6 +1,7 @@
 //! `lapscope live` in a terminal, on a job that runs: what it shows, that it leaves the terminal as it was, and that the job does
 //! not notice, whatever happens to it.
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -157,4 +158,56 @@ fn nothing_is_there_yet_and_then_no_more() {
     let output = live(&run, &[]).output().expect("lapscope runs");
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(1) && text.contains("live --once"), "{text}");
+}
+
+/// `silent.c` under `lapscope run --watchdog 1`.
+fn watched(mpi: &Mpi, place: &Path, options: &[&str], silence: [&str; 2]) -> Outcome {
+    let program = build::app(mpi, "silent");
+    let run = place.join("run");
+    let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+    let mut line = words(&["run", "--watchdog", "1"]);
+    line.extend(words(options));
+    line.extend(["--dir".into(), run.into_os_string(), "--".into()]);
+    line.extend(
+        mpi.launch_line(2, &[program.into_os_string(), silence[0].into(), silence[1].into()]),
+    );
+    let mut job = Job::alone(paths::lapscope(), Form::Bare, place).args(line);
+    for (name, value) in mpi.environment {
+        job = job.env(name, *value);
+    }
+    job.run()
+}
+
+fn barks(outcome: &Outcome) -> usize {
+    let is_bark =
+        |line: &&String| line.starts_with("watchdog: no MPI call of any rank has ended for");
+    outcome.said.iter().filter(is_bark).count()
+}
+
+#[test]
+fn the_watchdog_speaks_once_for_each_silence_and_harms_nobody() {
+    for mpi in mpi::all().iter().filter(|mpi| mpi.name == "openmpi" || share::is_all()) {
+        let place = place();
+        let outcome = watched(mpi, place.path(), &[], ["2", "3000"]);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "done\n"), "{outcome:?}");
+        assert_eq!(barks(&outcome), 2, "{outcome:?}");
+        let text = &outcome.stderr;
+        assert!(text.contains("VERDICT") && text.contains("rank 1"), "{outcome:?}");
+        assert!(text.contains("MPI_Recv") && text.contains("silent.c:"), "{outcome:?}");
+    }
+}
+
+#[test]
+fn the_watchdog_ends_the_job_where_it_is_told_to() {
+    for mpi in mpi::all().iter().filter(|mpi| mpi.name == "openmpi" || share::is_all()) {
+        let place = place();
+        let outcome = watched(mpi, place.path(), &["--watchdog-kill"], ["1", "50000"]);
+        assert_eq!((outcome.code, barks(&outcome)), (124, 1), "{outcome:?}");
+        let is_said = |what: &str| outcome.said.iter().any(|line| line.contains(what));
+        assert!(is_said("ending the job (--watchdog-kill)"), "{outcome:?}");
+        let run = place.path().join("run");
+        assert!(run.join("rank-0.db").exists() && run.join("rank-1.db").exists(), "{outcome:?}");
+        let text = lapscope(["pending".as_ref(), run.as_os_str()]);
+        assert!(text.contains("MPI_Recv") && text.contains("silent.c:"), "{text}");
+    }
 }

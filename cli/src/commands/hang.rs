@@ -75,6 +75,19 @@ pub fn look_twice(root: &Path, interval: Duration) -> Result<(JobState, JobState
     Ok((first, second))
 }
 
+/// What this command prints of a job, without colours, and the job as it was seen last.
+///
+/// # Errors
+/// Nothing of it can be read.
+pub fn describe(root: &Path, interval: Duration, columns: usize) -> Result<(String, JobState)> {
+    let (before, after) = look_twice(root, interval)?;
+    let diagnosis = diagnose(&before, &after, &mut Symbols::new(after.modules.clone()));
+    let style = Style { color: false, width: columns };
+    let mut text = Vec::new();
+    render::hang::write(&mut text, &root.to_string_lossy(), &diagnosis, None, style)?;
+    Ok((String::from_utf8_lossy(&text).into_owned(), after))
+}
+
 /// # Errors
 /// Nothing was read.
 fn check(root: &Path, state: &JobState) -> Result<()> {

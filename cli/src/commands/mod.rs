@@ -24,4 +24,5 @@ pub mod sites;
 pub mod sql;
 pub mod thresholds;
 pub mod tune;
+pub mod watchdog;
 pub mod whatif;

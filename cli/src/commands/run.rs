@@ -7,7 +7,9 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
+use super::watchdog::{self, Watchdog};
 use crate::args::RunArgs;
 use crate::commands::options::unknown_variables;
 use crate::output;
@@ -53,6 +55,9 @@ pub fn record(args: &RunArgs, print: Option<Print<'_>>) -> anyhow::Result<ExitCo
     let speaks = rank.map_or(true, |rank| std::env::var(rank).is_ok_and(|rank| rank == "0"));
     if speaks {
         warn(&args.command);
+        if rank.is_some() && args.watchdog.is_some() {
+            say!("--watchdog watches from around a launcher; within it each rank watches itself: --set WATCHDOG=SECONDS");
+        }
     }
     match rank {
         Some(_) if args.dry_run => print_dry_run(&settings, &args.command),
@@ -177,18 +182,29 @@ fn around_launcher(
     if args.dry_run {
         return print_dry_run(settings, &line);
     }
-    let status = match child::run(&mut settings.command(&line)) {
-        Ok(status) => status,
+    let mut command = settings.command(&line);
+    let ended = match args.watchdog {
+        None => child::run(&mut command).map(|status| (status, false)),
+        Some(seconds) => {
+            let limit = Duration::from_secs(seconds);
+            let watchdog = Watchdog::new(&recorded, limit, args.watchdog_kill);
+            child::run_watched(&mut command, &|| watchdog.tick())
+                .map(|ended| (ended.status, ended.out_of_time))
+        }
+    };
+    let (status, was_ended) = match ended {
+        Ok(ended) => ended,
         Err(error) => return Ok(cannot_execute(&line[0], &error)),
     };
+    let code = if was_ended { watchdog::EXIT_CODE } else { child::exit_code(status) };
     let runs = recorded.runs();
     if disabled && runs.is_empty() {
-        return Ok(child::exit_code(status).into());
+        return Ok(code.into());
     }
     if let Err(error) = conclude(&runs, args, print, quiet, converts) {
         say!("{error:#}"); // the exit code stays the program's
     }
-    Ok(child::exit_code(status).into())
+    Ok(code.into())
 }
 
 fn is_on(value: &OsStr) -> bool {

@@ -1,11 +1,18 @@
 //! What `lapscope hang` says, within the view.
 
 use std::path::Path;
+use std::time::Duration;
+
+use crate::commands::hang::describe;
+
+/// Between the two looks that a diagnosis needs.
+const BETWEEN: Duration = Duration::from_millis(500);
 
 /// As lines of at most so many columns.
-pub fn text(run: Option<&Path>, _columns: usize) -> String {
-    match run {
-        None => "There is no run yet.".into(),
-        Some(run) => format!("type: lapscope hang {}", lapscope_data::text::shell::quote(run)),
+pub fn text(run: Option<&Path>, columns: usize) -> String {
+    let Some(run) = run else { return "There is no run yet.".into() };
+    match describe(run, BETWEEN, columns.max(20)) {
+        Ok((text, _)) => text,
+        Err(error) => format!("nothing can be said: {error:#}"),
     }
 }

@@ -119,7 +119,11 @@ impl Session<'_> {
             .stdin(Stdio::null())
             .stdout(file("stdout")?)
             .stderr(file("stderr")?);
-        let watch = Watch { limit: Some(LIMIT), tick };
+        let tick = || {
+            tick();
+            false
+        };
+        let watch = Watch { limit: Some(LIMIT), tick: &tick };
         let ended = self.signals.run(&mut command, Some(watch));
         let ended = ended.with_context(|| line[0].to_string_lossy().into_owned())?;
         if ended.interrupted {

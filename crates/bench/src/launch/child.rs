@@ -37,6 +37,14 @@ pub fn run(command: &mut Command) -> io::Result<ExitStatus> {
     HeldSignals::hold().run(command, None).map(|ended| ended.status)
 }
 
+/// As [`run`], while `tick` is called now and then; when it says so the child is ended.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_watched(command: &mut Command, tick: &dyn Fn() -> bool) -> io::Result<ChildEnd> {
+    HeldSignals::hold().run(command, Some(Watch { limit: None, tick }))
+}
+
 /// As shells report it: 128 + N for a death by signal N.
 pub fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
@@ -49,7 +57,7 @@ pub struct ChildEnd {
     pub status: ExitStatus,
     /// Ctrl-C or the like reached this process meanwhile.
     pub interrupted: bool,
-    /// It took longer than it was given, and was ended for that.
+    /// It took longer than it was given, or somebody wanted it to end, and was ended for that.
     pub out_of_time: bool,
 }
 
@@ -57,8 +65,8 @@ pub struct ChildEnd {
 pub struct Watch<'a> {
     /// How long it may take; `None`: as long as it likes.
     pub limit: Option<Duration>,
-    /// Called now and then.
-    pub tick: &'a dyn Fn(),
+    /// Called now and then; whether the child is to be ended.
+    pub tick: &'a dyn Fn() -> bool,
 }
 
 impl Watch<'_> {
@@ -137,8 +145,8 @@ fn wait(
             return Ok(ChildEnd { status, interrupted, out_of_time: timer.asked.is_some() });
         }
         if let Some(watch) = &watch {
-            (watch.tick)();
-            timer.look(child, watch.limit);
+            let is_unwanted = (watch.tick)();
+            timer.look(child, watch.limit, is_unwanted);
         }
         let (signal, code) = next_signal(set, watch.is_some().then_some(Watch::EVERY));
         if signal <= 0 || signal == libc::SIGCHLD {
@@ -180,9 +188,10 @@ struct Timer {
 }
 
 impl Timer {
-    fn look(&mut self, child: &Child, limit: Option<Duration>) {
+    fn look(&mut self, child: &Child, limit: Option<Duration>, is_unwanted: bool) {
+        let is_over = limit.is_some_and(|limit| self.began.elapsed() > limit);
         match self.asked {
-            None if limit.is_some_and(|limit| self.began.elapsed() > limit) => {
+            None if is_over || is_unwanted => {
                 send(child, libc::SIGTERM);
                 self.asked = Some(Instant::now());
             }

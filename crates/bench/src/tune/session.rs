@@ -190,7 +190,13 @@ impl<'a> Session<'a> {
         };
         let mut command = settings.command(&line);
         command.stdin(input()?).stdout(output("stdout")?).stderr(output("stderr")?);
-        let watch = Watch { limit: self.limit(), tick: &|| bar.tick() };
+        let watch = Watch {
+            limit: self.limit(),
+            tick: &|| {
+                bar.tick();
+                false
+            },
+        };
         let ended = self.signals.run(&mut command, Some(watch));
         ended.with_context(|| line[0].to_string_lossy().into_owned())
     }

@@ -31,6 +31,9 @@ pub struct Part {
 pub fn read(path: &Path, names: &mut Names) -> Result<Part, DbError> {
     let database = Database::open(path)?;
     let infos = Definitions::read_ranks(&database)?;
+    for info in &infos {
+        names.describe(&info.command, &info.mpi_library);
+    }
     let worlds: HashMap<i64, i64> =
         infos.iter().map(|info| (info.key.0, info.rank.world)).collect();
     let read = || -> rusqlite::Result<Part> {

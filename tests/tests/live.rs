@@ -92,6 +92,11 @@ fn check_ends(run: &Path) {
     let written = String::from_utf8_lossy(&terminal.written).into_owned();
     assert_eq!(status.signal(), Some(libc::SIGTERM));
     assert!(written.contains(LEFT) && terminal.is_as_before(), "{written}");
+    let mut broken = in_terminal(run);
+    broken.await_text("RANKS", PATIENCE);
+    broken.hang_up();
+    let status = broken.end(PATIENCE).expect("it does not stay behind");
+    assert_eq!(status.signal(), Some(libc::SIGHUP));
     for pause in [0, 30, 170, 410] {
         let mut killed = in_terminal(run);
         thread::sleep(Duration::from_millis(pause));

@@ -75,7 +75,15 @@ impl<'a> Watchdog<'a> {
         drop(seen);
         // a job of several runs is ended for none of them while another may go on
         let are_seen: Vec<bool> = runs.iter().map(|run| self.tell(run, silence)).collect();
-        self.kills && are_seen.into_iter().all(|is_seen| is_seen)
+        if !self.kills || are_seen.contains(&false) {
+            return false;
+        }
+        let goes_on = self.goes_on(&mut self.seen.borrow_mut());
+        match goes_on {
+            true => say!("watchdog: the job went on meanwhile, and is not ended"),
+            false => say!("watchdog: ending the job (--watchdog-kill)"),
+        }
+        !goes_on
     }
 
     /// Whether anything has changed, or there is nothing to watch: no rank is there yet, or none any more.
@@ -106,8 +114,6 @@ impl<'a> Watchdog<'a> {
                 );
                 if self.kills && !sees_all {
                     say!("watchdog: the job is not ended: ranks that are not seen from here may go on");
-                } else if self.kills {
-                    say!("watchdog: ending the job (--watchdog-kill)");
                 }
                 sees_all
             }

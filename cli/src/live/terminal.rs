@@ -4,6 +4,8 @@
 use std::io::{self, BufWriter, IsTerminal, Stdout};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::Once;
+use std::thread;
+use std::time::Duration;
 
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
@@ -31,6 +33,7 @@ impl Taken {
     pub fn take() -> io::Result<Taken> {
         restore_on_panic();
         catch_signals();
+        thread::spawn(end_in_any_case);
         let screen = Terminal::new(CrosstermBackend::new(BufWriter::new(io::stdout())))?;
         let mut taken = Taken { screen };
         taken.enter()?;
@@ -100,6 +103,31 @@ fn catch_signals() {
                 libc::sigaction(signal, &action, std::ptr::null_mut());
             }
         }
+    }
+}
+
+/// Of a terminal that is gone crossterm reads nothing for ever, and to one that is stopped nobody writes: whoever waits for either
+/// sees no signal. Then the process ends without him.
+fn end_in_any_case() {
+    const PATIENCE: Duration = Duration::from_millis(500);
+    loop {
+        thread::sleep(PATIENCE / 2);
+        let signal = signal().or_else(|| is_hung_up().then_some(libc::SIGHUP));
+        if let Some(signal) = signal {
+            thread::sleep(PATIENCE);
+            thread::spawn(restore); // which may wait for the terminal, too
+            thread::sleep(PATIENCE);
+            die_of(signal);
+        }
+    }
+}
+
+/// Whether nobody is at the other end of the terminal any more.
+fn is_hung_up() -> bool {
+    let mut poll = libc::pollfd { fd: libc::STDOUT_FILENO, events: 0, revents: 0 };
+    // SAFETY: one pollfd.
+    unsafe {
+        libc::poll(&mut poll, 1, 0) == 1 && poll.revents & (libc::POLLHUP | libc::POLLERR) != 0
     }
 }
 

@@ -26,7 +26,19 @@ pub fn find(moment: &Moment, state: &JobState, alert: Nanos) -> Vec<Alert> {
     } else if let Some(longest) = quiet.iter().max_by_key(|rank| rank.quiet_ns) {
         alerts.push(some_quiet(&quiet, longest, all));
     }
+    alerts.extend(unseen(moment));
     alerts
+}
+
+/// Of others nobody knows from here whether they go on.
+fn unseen(moment: &Moment) -> Option<Alert> {
+    let (first, others) = moment.unseen.split_first()?;
+    let more = match others.len() {
+        0 => String::new(),
+        count => format!(", and {count} more"),
+    };
+    let sentence = format!("cannot be seen: {}{more}: {}", first.file, first.why);
+    Some(Alert { kind: AlertKind::Unseen, sentence, ranks: Vec::new() })
 }
 
 /// Those that others may wait for: of a job that is over nobody is missed.

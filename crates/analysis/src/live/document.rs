@@ -115,4 +115,6 @@ pub enum AlertKind {
     NoProgress,
     /// No call of these ranks has, while others go on.
     Quiet,
+    /// Something is in [`Moment::unseen`].
+    Unseen,
 }

@@ -6,7 +6,7 @@ use lapscope_data::model::RequestEnded;
 use lapscope_data::model::{CallName, CallPath, Frame, Kind, Module};
 use lapscope_data::state::{
     Condition, History, LastCall, OpenCall, OpenOperation, SeenBy, SeenCall, SeenInjection,
-    SeenOperation, SeenRequest, Sink, ThreadState,
+    SeenOperation, SeenRequest, Sink, ThreadState, Unseen,
 };
 
 const SECOND: i64 = 1_000_000_000;
@@ -272,6 +272,21 @@ fn silence_is_worth_an_alert_and_a_dead_rank_at_once() {
     let alerts = look(14.0, 20, Condition::Killed);
     assert_eq!(alerts[0], (AlertKind::Dead, dead.to_owned()));
     assert_eq!(alerts[1].0, AlertKind::NoProgress, "of those that are left");
+}
+
+#[test]
+fn what_is_not_seen_is_said() {
+    let (mut live, mut gatherer) = live();
+    let mut state = job(vec![rank(0, 1.0, 1, None)]);
+    let unseen = |file: &str| Unseen {
+        file: file.into(),
+        host: String::new(),
+        why: "it is elsewhere".into(),
+    };
+    state.unseen = vec![unseen("rank-1"), unseen("rank-2")];
+    let moment = live.look(&state, &mut gatherer, &mut Addresses);
+    let sentence = "cannot be seen: rank-1, and 1 more: it is elsewhere";
+    assert_eq!(moment.alerts[0].sentence, sentence);
 }
 
 #[test]

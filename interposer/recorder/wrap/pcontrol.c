@@ -24,18 +24,37 @@ static inline void end_control(struct thread *t)
         leave(t);
 }
 
-/* What the further arguments are only another tool behind us knows: all that may be some are handed on. */
+/* Registers that further arguments come in: of integers and addresses beside `level`, and of floating point, which both ABIs have
+ * eight of. Whatever is behind them comes on the stack in words. */
+#if defined(__x86_64__)
+#define EACH_INTEGER(v) v[0], v[1], v[2], v[3], v[4]
+enum { INTEGERS = 5 };
+#elif defined(__aarch64__)
+#define EACH_INTEGER(v) v[0], v[1], v[2], v[3], v[4], v[5], v[6]
+enum { INTEGERS = 7 };
+#endif
+#define EIGHT(v) v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]
+
+/* What the further arguments are only another tool behind us knows: all that may be some are handed on, from every register and
+ * eight words of the stack to the same places. */
 int wrap_C_MPI_Pcontrol(int level, ...)
 {
-    enum { ARGUMENT_BYTES_ON_STACK = 64 };
-    void *arguments = __builtin_apply_args();
+    enum { DOUBLES = 8, WORDS = 8 };
+    uintptr_t integers[INTEGERS], words[WORDS];
+    double doubles[DOUBLES];
     va_list further;
     va_start(further, level);
-    struct thread *t = begin_control(level, (uintptr_t)va_arg(further, void *));
+    for (int i = 0; i < INTEGERS; i++)
+        integers[i] = va_arg(further, uintptr_t);
+    for (int i = 0; i < DOUBLES; i++)
+        doubles[i] = va_arg(further, double);
+    for (int i = 0; i < WORDS; i++)
+        words[i] = va_arg(further, uintptr_t);
     va_end(further);
-    void *result = __builtin_apply((void (*)())(void *)REAL(C_MPI_Pcontrol), arguments, ARGUMENT_BYTES_ON_STACK);
+    struct thread *t = begin_control(level, integers[0]);
+    int result = REAL(C_MPI_Pcontrol)(level, EACH_INTEGER(integers), EIGHT(doubles), EIGHT(words));
     end_control(t);
-    __builtin_return(result);
+    return result;
 }
 
 /* Of Fortran a text comes by its address, as ierror does. */

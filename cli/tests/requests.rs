@@ -141,3 +141,22 @@ fn a_reader_that_went_away() {
         assert!(output.status.success() && !error.contains("ipe"), "{command}: {error}");
     }
 }
+
+/// Rank 1 was killed; 15 µs behind the last thing that it recorded it was seen to be gone.
+#[test]
+fn the_end_of_a_killed_rank_is_known_between_bounds() {
+    let run = tempfile::tempdir().unwrap();
+    lapscope_fixture::full::write(run.path());
+    let text = answer(run.path(), &["pending", "."]);
+    assert!(
+        text.contains("rank 1 on node1 was killed between 50.0 and 65.0 µs after MPI_Init; "),
+        "{text}"
+    );
+    let inside = "MPI_Waitall, entered 30.0 µs after MPI_Init and not left, in it for at most";
+    assert!(text.replace("\n          ", " ").contains(inside), "{text}");
+    let items = json(run.path(), &["pending", "."])["pending"].clone();
+    let bounds = |at: usize| {
+        (items[at]["last_after_init_ns"].as_i64(), items[at]["gone_after_init_ns"].as_i64())
+    };
+    assert_eq!((bounds(0), bounds(1)), ((Some(50_000), Some(65_000)), bounds(0)));
+}

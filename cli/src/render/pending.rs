@@ -60,7 +60,7 @@ pub fn write(
             "on {} {} outside MPI, {}",
             it.host,
             ended(it.ended, true),
-            last(it.last_after_init_ns)
+            last(it.last_after_init_ns) + &gone(it.gone_after_init_ns)
         );
         write_titled(out, &format!("rank {}", it.rank), &text, style)?;
     }
@@ -73,6 +73,18 @@ fn last(after_init: Nanos) -> String {
         Nanos(0) => "nothing recorded behind MPI_Init".to_owned(),
         after => format!("last recorded {} after MPI_Init", time(after)),
     }
+}
+
+/// ", gone by 36.0 s": when it ended lies between the two.
+fn gone(after_init: Option<Nanos>) -> String {
+    after_init.map_or_else(String::new, |after| format!(", gone by {}", time(after)))
+}
+
+/// " between 31.0 and 36.0 s after MPI_Init"
+fn when(item: &PendingItem) -> String {
+    let Some(gone) = item.gone_after_init_ns else { return String::new() };
+    let range = time_range(item.last_after_init_ns, gone).replacen(" to ", " and ", 1);
+    format!(" between {range} after MPI_Init")
 }
 
 fn ended(ended: Ended, is_one: bool) -> &'static str {
@@ -145,6 +157,12 @@ fn place_in_words(place: &PlaceGroup, of: usize) -> String {
     format!("{who} {number}{hosts}{}{what}{requests}", ended(place.ended, is_one))
 }
 
+/// ", in it for at most 5.00 s"
+fn at_most(item: &PendingItem) -> String {
+    let inside = item.gone_after_init_ns.map(|gone| gone - item.begin_after_init_ns);
+    inside.map_or_else(String::new, |inside| format!(", in it for at most {}", time(inside)))
+}
+
 fn write_titled(out: &mut dyn Write, title: &str, text: &str, style: Style) -> io::Result<()> {
     let title = style.bold(&title.replace(' ', "\u{a0}"));
     let text = style.wrap_painted(&format!("{title} {}", visible(text)), "", "  ");
@@ -160,18 +178,19 @@ fn write_rank(
     let first = &items[0];
     let requests = items.iter().filter(|item| item.what == What::Request).count();
     let text = format!(
-        "on {} {}; {requests} request{} pending",
+        "on {} {}{}; {requests} request{} pending",
         first.host,
         ended(first.ended, true),
+        when(first),
         plural(requests as u64)
     );
     write_titled(out, &format!("rank {}", first.rank), &text, style)?;
     let shown = if top == 0 { items.len() } else { top.min(items.len()) };
     for item in &items[..shown] {
-        // How long it then hung is not known: the end of a process that was killed is not recorded.
+        // How long it then hung is known as a bound: the end of a process that was killed is not recorded.
         let (lead, begun, end) = match item.what {
-            What::Call => ("  inside  ", "entered", " and not left"),
-            What::Request => ("  pending ", "posted", ""),
+            What::Call => ("  inside  ", "entered", format!(" and not left{}", at_most(item))),
+            What::Request => ("  pending ", "posted", String::new()),
         };
         let head = format!(
             "{lead}{}, {begun} {} after MPI_Init{end}",

@@ -103,6 +103,10 @@ pub struct PendingItem {
     pub begin_ns: Nanos,
     /// Since MPI_Init returned.
     pub begin_after_init_ns: Nanos,
+    /// The last that was recorded of the rank, since MPI_Init returned: it had not ended before.
+    pub last_after_init_ns: Nanos,
+    /// Of ranks that were killed, where it is known: they had ended by then, since MPI_Init returned.
+    pub gone_after_init_ns: Option<Nanos>,
     pub frames: Vec<FrameName>,
 }
 
@@ -131,6 +135,10 @@ pub fn collect_pending(
     items
 }
 
+fn gone_after_init(info: &RankInfo) -> Option<Nanos> {
+    info.gone.filter(|_| info.ended == Ended::Killed).map(|gone| gone - info.init_end)
+}
+
 fn name_item(
     info: &RankInfo,
     row: &PendingRow,
@@ -152,6 +160,8 @@ fn name_item(
         communicator: row.communicator.clone(),
         begin_ns: row.begin,
         begin_after_init_ns: row.begin - info.init_end,
+        last_after_init_ns: info.run_time(),
+        gone_after_init_ns: gone_after_init(info),
         frames: path.map_or_else(Vec::new, |path| name_path(&path.frames, names)),
     }
 }

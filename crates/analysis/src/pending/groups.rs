@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{PendingItem, What};
+use super::{gone_after_init, PendingItem, What};
 use lapscope_data::model::{Ended, Nanos, Rank, RankInfo};
 use lapscope_data::symbols::FrameName;
 
@@ -17,6 +17,8 @@ pub struct Outside {
     pub ended: Ended,
     /// Since MPI_Init returned; what came then was not recorded.
     pub last_after_init_ns: Nanos,
+    /// As [`PendingItem::gone_after_init_ns`].
+    pub gone_after_init_ns: Option<Nanos>,
 }
 
 /// Ranks whose recording ended in the same way at the same place.
@@ -59,6 +61,7 @@ pub fn find_outside<'a>(
             host: info.host.clone(),
             ended: info.ended,
             last_after_init_ns: info.run_time(),
+            gone_after_init_ns: gone_after_init(info),
         })
         .collect();
     outside.sort_by_key(|it| (it.rank, it.life));

@@ -5,6 +5,7 @@ use std::f64::consts::TAU;
 use crate::plot::palette::Tone;
 use crate::plot::svg::{Anchor, Area, Font, Pen, Svg};
 use lapscope_analysis::hang::Edge;
+use lapscope_data::symbols::{base_name, FrameName};
 
 /// Of a drawing: more ranks than these cannot be read.
 const MOST: usize = 16;
@@ -49,11 +50,19 @@ fn draw_rank(svg: &mut Svg, (x, y): (f64, f64), edge: &Edge) {
     let lines = [
         (rank, Font::new(13.0).bold()),
         (edge.call.clone(), Font::new(12.0)),
-        (edge.site.as_ref().map(|site| site.brief()).unwrap_or_default(), Font::new(11.0).dim()),
+        (edge.site.as_ref().map(line).unwrap_or_default(), Font::new(11.0).dim()),
     ];
     for (at, (text, font)) in lines.iter().enumerate() {
         let font = font.at(Anchor::Middle);
         svg.text((x, area.top + 15.0 + 15.0 * at as f64), &font.cut(text, room), font);
+    }
+}
+
+/// "halo.c:42", or what else is known.
+fn line(site: &FrameName) -> String {
+    match (&site.file, site.line) {
+        (Some(file), Some(line)) => format!("{}:{line}", base_name(file)),
+        _ => site.brief(),
     }
 }
 

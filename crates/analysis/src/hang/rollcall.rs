@@ -15,10 +15,7 @@ pub fn speaker(rank: &RankState) -> Option<&ThreadState> {
 }
 
 /// What ranks of a group have in common: the condition, the call with its path, the last one outside, what the thread does.
-type Key = (Condition2, Option<(u32, Option<u32>)>, Option<(u32, Option<u32>)>, Activity);
-
-/// A condition in an order.
-type Condition2 = u8;
+type Key = (u8, Option<(u32, Option<u32>)>, Option<(u32, Option<u32>)>, Activity);
 
 /// The smallest group first.
 pub fn places(job: &Job<'_>, words: &mut Words<'_>) -> Vec<Place> {

@@ -116,7 +116,7 @@ impl<'a> Words<'a> {
         collectives: &Collectives<'_>,
     ) -> String {
         if need.why.reason == Reason::Finalize {
-            return "waits in MPI_Finalize for it to get there".to_owned();
+            return "waits in MPI_Finalize for the others to get there".to_owned();
         }
         let job = self.job;
         let thread = &job.rank(node.rank).threads[node.thread];
@@ -151,7 +151,11 @@ impl<'a> Words<'a> {
                 } else {
                     posted.replacen(" of its ", "", 1)
                 };
-                format!("{call} for {missing} to call {started}, too{within}")
+                let within = match within.as_str() {
+                    "" => " in MPI_COMM_WORLD",
+                    within => within,
+                };
+                format!("{call}{within} for {missing} to call {started}, too")
             }
             Reason::Group => format!("{call} for others of its group{within}"),
             Reason::Progress => {

@@ -9,7 +9,6 @@ use super::super::Found;
 use super::verdict;
 use lapscope_data::model::Nanos;
 use lapscope_data::state::{Condition, ThreadState};
-use lapscope_data::text::ranks::third_person;
 use lapscope_data::text::units::{percent, time};
 
 /// `stands`: whether it is known already why somebody will never go on; then only what was stopped is said besides.
@@ -65,17 +64,15 @@ fn of_outside(
     if waiting > 0 && waiters[first] > 0 {
         sentence += &format!(", and the others wait for {}", if is_one { "it" } else { "them" });
     }
-    sentence += &format!(": {}{}", last_of(found, first, is_one, words), again(outside, s));
+    sentence += &format!(": {}{}", last_of(found, first, is_one, words), again(outside));
     verdict(job, kind, outside != Outside::Unseen, sentence, ranks)
 }
 
-/// What to do with one that is stopped.
-fn again(outside: Outside, s: &str) -> String {
+/// What to do with those who are stopped.
+fn again(outside: Outside) -> &'static str {
     match outside {
-        Outside::Stopped => {
-            format!(". It go{} on with kill -CONT", if s.is_empty() { "es" } else { "es" })
-        }
-        _ => ".".to_owned(),
+        Outside::Stopped => "; kill -CONT lets it go on.",
+        _ => ".",
     }
 }
 
@@ -129,9 +126,8 @@ fn when_it_ended(found: &Found<'_>, words: &mut Words<'_>) -> Option<Verdict> {
     let ranks: Vec<usize> = (0..job.ranks().len()).filter(is_outside).collect();
     let first = *ranks.first()?;
     let who = capital(&words.ranks(&ranks));
-    let all: Vec<_> = ranks.iter().map(|&at| job.rank(at).rank).collect();
     let ended = match job.rank(first).condition {
-        Condition::Aborted => format!("called{} MPI_Abort", ""),
+        Condition::Aborted => "called MPI_Abort".to_owned(),
         Condition::Exited => "exited without MPI_Finalize".to_owned(),
         _ if ranks.len() == 1 => "was outside of MPI when it was killed".to_owned(),
         _ => "were outside of MPI when they were killed".to_owned(),
@@ -143,7 +139,6 @@ fn when_it_ended(found: &Found<'_>, words: &mut Words<'_>) -> Option<Verdict> {
     let last =
         last_of(found, first, ranks.len() == 1, words).replace(" ago", " before that at most");
     let sentence = format!("{who} {ended}{waiting}: {last}.");
-    let _ = third_person(&all);
     Some(verdict(job, Kind::Dead, false, sentence, &ranks))
 }
 

@@ -218,7 +218,7 @@ fn circle(
     standing.dedup();
     let knot = alternatives(found, causes, &on_circle);
     let involved = if knot.is_empty() { &on_circle } else { &knot };
-    let mut sentence = circle_in_words(found, &edges, kind, certain);
+    let mut sentence = circle_in_words(&edges, kind, certain);
     if !knot.is_empty() {
         let all = words.ranks(&knot);
         sentence += &format!(" Anything else that would let them go on has to come from {all}, of whom none can go on.");
@@ -274,7 +274,7 @@ fn alternatives(found: &Found<'_>, causes: &Causes, on_circle: &[usize]) -> Vec<
     }
 }
 
-fn circle_in_words(found: &Found<'_>, edges: &[Edge], kind: Kind, certain: bool) -> String {
+fn circle_in_words(edges: &[Edge], kind: Kind, certain: bool) -> String {
     let what = match (kind, certain) {
         (Kind::CollectiveMismatch, true) => {
             "Collectives of several communicators are called in different orders"
@@ -287,7 +287,6 @@ fn circle_in_words(found: &Found<'_>, edges: &[Edge], kind: Kind, certain: bool)
     };
     let first: Vec<String> =
         edges.iter().take(2).map(|it| format!("rank {} {}", it.from, it.why)).collect();
-    let _ = found;
     match edges {
         [own] => format!("{what}: rank {} waits for itself: it {}.", own.from, own.why),
         [_, _] => format!("{what}: {}.", first.join(", and ")),

@@ -201,22 +201,22 @@ fn slow(name: &str, begin: usize, step: usize) {
 
 #[test]
 fn hanging_under_openmpi() {
-    hanging("openmpi", 0, 1);
+    hanging("openmpi", 0, 2);
 }
 
 #[test]
 fn hanging_under_mpich() {
-    hanging("mpich", 2, 3);
+    hanging("mpich", 1, 6);
 }
 
 #[test]
 fn slow_under_openmpi() {
-    slow("openmpi", 0, 3);
+    slow("openmpi", 0, 4);
 }
 
 #[test]
 fn slow_under_mpich() {
-    slow("mpich", 1, 6);
+    slow("mpich", 2, 8);
 }
 
 /// The verdict comes soon at 64 ranks, too, which share the processors of this machine with the command.

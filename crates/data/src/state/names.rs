@@ -58,7 +58,7 @@ fn parse(line: &str) -> Option<CallName> {
 }
 
 fn word<T: FromSql>(word: &str) -> Option<T> {
-    let value = (!word.is_empty()).then(|| ValueRef::Text(word.as_bytes()))?;
+    let value = (!word.is_empty()).then_some(ValueRef::Text(word.as_bytes()))?;
     T::column_result(value).ok()
 }
 

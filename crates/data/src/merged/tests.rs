@@ -27,11 +27,11 @@ fn file_of_world(directory: &Path, world: i64, rank: i64, life: i64, job: &str) 
             let (begin_ns, duration_ns, completed) = (4, Some(2), 1);
             let call =
                 Call { operation_id: wait, begin_ns, duration_ns, completed, ..Call::default() };
-            let completion_id = Some(file.insert(call));
+            let call_row_id = file.insert(call);
+            let completion_id = Some(call_row_id);
             let request = Request { operation_id: send, completion_id, ..Request::default() };
             let request_id =
                 file.insert(Request { post_begin_ns: 1, post_ns: 1, mpi_ns: Some(0), ..request });
-            let call_row_id = completion_id.unwrap_or_default();
             file.insert(OpenWait { call_row_id, request_id, certain: rank % 2 });
             watches(file, rank, send);
         });

@@ -24,7 +24,7 @@ fn look(run: &Path) -> JobState {
     Observer::open(run).unwrap().look(&mut ()).unwrap()
 }
 
-fn open_call<'a>(job: &'a JobState, rank: usize) -> (&'a str, &'a OpenCall) {
+fn open_call(job: &JobState, rank: usize) -> (&str, &OpenCall) {
     let open = job.ranks[rank].threads[0].open.as_ref().unwrap();
     (job.calls[open.operation.call as usize].name.as_str(), open)
 }

@@ -68,7 +68,6 @@ pub fn kind_in_words(kind: Kind) -> &'static str {
         Kind::Dead => "a rank is dead",
         Kind::CollectiveMismatch => "collectives do not match",
         Kind::NoMatch => "no matching message",
-        Kind::Truncation => "a message is too long",
         Kind::Left => "a rank has left",
         Kind::Deadlock => "deadlock",
         Kind::Stopped => "a rank is stopped",

@@ -268,9 +268,10 @@ fn first_difference(job: &Job<'_>, key: GroupKey, group: &Group<'_>) -> Option<u
     let mut first = length;
     for member in &group.members {
         let from = member.first_kept().saturating_sub(base) as usize;
-        for at in from..first {
+        let (from, to) = (from.min(first), first);
+        for (at, known) in called[..to].iter_mut().enumerate().skip(from) {
             let Some((signature, _)) = member.called(job, key, base + at as u64) else { break };
-            if *called[at].get_or_insert(signature) != signature {
+            if *known.get_or_insert(signature) != signature {
                 first = at;
                 break;
             }

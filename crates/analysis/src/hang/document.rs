@@ -30,7 +30,6 @@ pub enum Kind {
     Dead,
     CollectiveMismatch,
     NoMatch,
-    Truncation,
     Left,
     Deadlock,
     Stopped,

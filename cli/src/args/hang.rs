@@ -18,6 +18,8 @@ Examples:
   lapscope hang                         the newest run in this directory
   lapscope hang --interval 10 runs/a    with ten seconds between the two looks
   lapscope hang --html hang.html        with the circle drawn, as a page for the browser
+  lapscope hang --launch 'ssh node7' --launch 'ssh node8'
+                                        with what only these nodes can see
   lapscope hang --format json | jq -r .verdict.sentence")]
 pub struct HangArgs {
     /// Run directory or database [default: the newest lapscope-* here]
@@ -33,6 +35,15 @@ pub struct HangArgs {
     /// Also write a page for the browser; one that is there is replaced if it is such a page
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+
+    /// What starts a command on other nodes, which then looks from there; may be given for each: 'ssh node7',
+    /// 'srun --overlap --ntasks-per-node=1'
+    #[arg(long, value_name = "LAUNCHER")]
+    pub launch: Vec<String>,
+
+    /// Where what --launch starts writes what it sees
+    #[arg(long, value_name = "DIRECTORY", hide = true)]
+    pub gather: Option<PathBuf>,
 
     #[command(flatten)]
     pub ranked: ListedArgs,

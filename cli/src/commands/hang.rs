@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{bail, Result};
 use serde::Serialize;
 
-use super::html as pages;
+use super::{gather, html as pages};
 use crate::args::HangArgs;
 use crate::export::{self, warn, Document};
 use crate::html;
@@ -44,7 +44,14 @@ pub fn run(args: &HangArgs) -> Result<ExitCode> {
     if let Some(path) = &args.html {
         pages::check(path)?;
     }
-    let (before, after) = look_twice(&root, args.interval)?;
+    if let Some(place) = &args.gather {
+        gather::gather(place, &root, args.interval)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (before, after) = match args.launch.is_empty() {
+        true => look_twice(&root, args.interval)?,
+        false => gather::look_from_nodes(&root, args.interval, &args.launch)?,
+    };
     let mut symbols = Symbols::new(after.modules.clone());
     let diagnosis = diagnose(&before, &after, &mut symbols);
     warn(&module_problems(symbols.troubles()));
@@ -90,7 +97,7 @@ pub fn describe(root: &Path, interval: Duration, columns: usize) -> Result<(Stri
 
 /// # Errors
 /// Nothing was read.
-fn check(root: &Path, state: &JobState) -> Result<()> {
+pub fn check(root: &Path, state: &JobState) -> Result<()> {
     if !state.ranks.is_empty() {
         return Ok(());
     }

@@ -5,6 +5,7 @@ pub mod calibrate;
 pub mod diff;
 pub mod doctor;
 pub mod export;
+pub mod gather;
 pub mod hang;
 pub mod help;
 pub mod html;

@@ -1,7 +1,7 @@
 //! Several parts of a job as one: what was seen from several nodes.
 
 use super::intern::{CommunicatorKey, Names};
-use super::{Collective, Condition, JobState, Lane, OpenOperation, RankState, Sequence};
+use super::{Collective, Condition, JobState, Lane, OpenOperation, RankState, Sequence, Unseen};
 use crate::model::Frame;
 
 /// What the indices of one part are in the whole.
@@ -28,12 +28,15 @@ impl JobState {
         }
         let mut job = names.job();
         job.ranks = latest_lives(ranks);
-        let is_seen = |file: &str| {
-            let of =
-                |rank: &RankState| file_stem(rank) == file && rank.condition != Condition::Unknown;
-            job.ranks.iter().any(of)
+        let is_seen = |unseen: &Unseen| {
+            let is_node = unseen.file.starts_with("node-"); // the spools of all ranks of a host
+            let is_it = |rank: &RankState| match is_node {
+                true => rank.host == unseen.host,
+                false => file_stem(rank) == unseen.file,
+            };
+            job.ranks.iter().any(|rank| rank.condition != Condition::Unknown && is_it(rank))
         };
-        unseen.retain(|unseen| !is_seen(&unseen.file));
+        unseen.retain(|unseen| !is_seen(unseen));
         unseen.sort_by(|a, b| (&a.file, &a.host, &a.why).cmp(&(&b.file, &b.host, &b.why)));
         unseen.dedup();
         job.unseen = unseen;

@@ -237,9 +237,8 @@ impl Builder<'_> {
             needs.iter_mut().for_each(|need| need.is_sure = false);
             // It may wait for another request.
             let why = Why { reason: Reason::Nothing, place: (at, Open::Call(place)) };
-            match is_any {
-                false => needs.push(Need { target: Target::Free, is_sure: false, why }),
-                true => {}
+            if !is_any {
+                needs.push(Need { target: Target::Free, is_sure: false, why });
             }
         }
         (needs, is_any)

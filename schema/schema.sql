@@ -226,7 +226,7 @@ CREATE TABLE mark (                      -- calls of MPI_Pcontrol that mark some
   rank         INTEGER NOT NULL,
   thread_id    INTEGER NOT NULL,
   begin_ns     INTEGER NOT NULL,
-  level        INTEGER NOT NULL,         -- 1: a region begins; -1: it ends; 2: a step begins
+  level        INTEGER NOT NULL,         -- 1: a region begins; -1: it ends; 2: a step begins; 0: recording is paused for the first time
   name         TEXT                      -- of the region: what stood behind the level; NULL: there was none
 );
 

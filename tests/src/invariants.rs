@@ -99,8 +99,9 @@ const RULES: &[(&str, &str)] = &[
             AND (thread_id, begin_ns) NOT IN (SELECT thread_id, begin_ns FROM call)",
     ),
     (
-        "what marks a region has a name, what marks a step has none, and nothing else marks anything",
-        "SELECT count(*) FROM mark WHERE level NOT IN (-1, 1, 2) OR (name IS NULL) <> (level = 2) OR length(name) = 0
+        "what marks a region has a name, what marks a step or the first pause has none, and nothing else marks anything",
+        "SELECT (SELECT max(0, count(*) - count(DISTINCT rank)) FROM mark WHERE level = 0) + count(*)
+           FROM mark WHERE level NOT IN (-1, 0, 1, 2) OR (name IS NULL) <> (level IN (0, 2)) OR length(name) = 0
             OR thread_id NOT IN (SELECT id FROM thread)",
     ),
     (

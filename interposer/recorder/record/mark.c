@@ -78,11 +78,18 @@ static void put(struct thread *t, int level, const char *name)
     __atomic_fetch_add(&marks.count, 1, __ATOMIC_RELAXED);
 }
 
+/* From then on what is recorded may not be all that was done; more need not be known. */
+static int is_first_pause(void)
+{
+    static int paused;
+    return !__atomic_exchange_n(&paused, 1, __ATOMIC_RELAXED);
+}
+
 void mark(struct thread *t, int level, uintptr_t argument)
 {
     char name[NAME_BYTES];
     int saved_errno = errno, is_region = level == MARK_REGION_BEGIN || level == MARK_REGION_END;
-    if (level == MARK_STEP)
+    if (level == MARK_STEP || (level == MARK_PAUSE && is_first_pause()))
         put(t, level, NULL);
     else if (is_region && name_at(argument, name))
         put(t, level, name);

@@ -1,5 +1,6 @@
 /*
- * What the program marks by MPI_Pcontrol, as IPM has it: 1 and a name begin a region, -1 and the name end it. 2 begins a step.
+ * What the program marks by MPI_Pcontrol, as IPM has it: 1 and a name begin a region, -1 and the name end it. 2 begins a step. 0
+ * pauses recording, which is marked once: whoever counts messages has to know that some may be missing.
  * Marks are recorded whatever else is left out of a long run; they have bounds of their own.
  */
 #ifndef LAPSCOPE_MARK_H
@@ -10,7 +11,7 @@
 /* MPI_Pcontrol was called with `level`; `argument` came, or was left, where a second argument comes. */
 void mark(struct thread *t, int level, uintptr_t argument);
 
-enum { MARK_REGION_BEGIN = 1, MARK_REGION_END = -1, MARK_STEP = 2 };
+enum { MARK_REGION_BEGIN = 1, MARK_REGION_END = -1, MARK_STEP = 2, MARK_PAUSE = 0 };
 enum { MARK_NAMES = 1000, MARKS_A_MB = 10000, MARKS = 1000000 };
 
 #endif

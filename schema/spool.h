@@ -247,9 +247,9 @@ struct spool_live {                    /* 128 bytes; the second half is written 
     uint64_t last_incomplete;          /* likewise; 0: never */
     uint64_t next_same, last_same;     /* for the recorder */
     uint64_t definition;               /* for the recorder */
-    uint32_t partitions;               /* for the recorder */
+    uint32_t partitions;               /* of partitioned ones; else 1 or not set */
     uint16_t home;                     /* for the recorder */
-    uint16_t reserved;
+    uint16_t ready;                    /* partitions of a send made ready since it was started, at most 65535 */
 };
 
 enum { SPOOL_LIVE_LEFT_OUT = 128 };

@@ -4,7 +4,6 @@
 mod fixture;
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
@@ -78,7 +77,7 @@ fn is_permitted() -> bool {
     let is_permitted = made.is_ok_and(|status| status.success());
     if !is_permitted {
         let what = "nodes with storage of their own (name spaces of mounts are not permitted here)";
-        writeln!(std::io::stderr(), "NOT TESTED: {what}").unwrap();
+        lapscope_data::say!("NOT TESTED: {what}");
     }
     is_permitted
 }

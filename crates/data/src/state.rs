@@ -213,6 +213,28 @@ pub struct OpenRequest {
     pub is_cancelled: bool,
     /// A test has found it complete and did not end it.
     pub is_seen_complete: bool,
+    /// Of partitioned sends; `None`: it is none, or that is not known.
+    pub partitions: Option<Partitions>,
+}
+
+/// Of a partitioned send that was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Partitions {
+    pub all: u32,
+    /// Made ready so far; at most 65,535 are counted.
+    pub ready: u32,
+}
+
+impl Partitions {
+    /// How many are still to be made ready.
+    pub fn missing(self) -> u32 {
+        let is_counted = self.ready < u32::from(u16::MAX);
+        if is_counted {
+            self.all.saturating_sub(self.ready)
+        } else {
+            0
+        }
+    }
 }
 
 /// What a thread did last in MPI.

@@ -89,6 +89,8 @@ LAYOUT(spool_live, post_ticks, 16);
 LAYOUT(spool_live, unsuccessful_tests, 40);
 LAYOUT(spool_live, variable, 56);
 LAYOUT(spool_live, last_unsuccessful_test, 80);
+LAYOUT(spool_live, partitions, 120);
+LAYOUT(spool_live, ready, 126);
 
 LAYOUT(spool_thread_state, current_operation, 4);
 LAYOUT(spool_thread_state, current_begin, 8);

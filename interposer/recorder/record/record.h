@@ -36,8 +36,9 @@ void request_makes_comm(struct spool_live *live, const void *handle, int fortran
 /* A persistent request was made by the call in `span`: its row, and an entry that is not active yet, which it returns. */
 struct spool_live *record_init(struct span *span, struct message *message, MPI_Request handle, const void *variable);
 
-/* A partitioned one has that many partitions; the bytes of some of them, and its communicator. */
+/* A partitioned one has that many partitions; so many were made ready; the bytes of some of them, and its communicator. */
 void record_partitions(struct thread *t, MPI_Request handle, int partitions);
+void record_ready(struct thread *t, MPI_Request handle, int partitions);
 uint64_t partition_bytes(struct thread *t, MPI_Request handle, int partitions);
 struct message over_request(struct thread *t, MPI_Request handle);
 

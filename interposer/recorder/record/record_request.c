@@ -139,6 +139,7 @@ struct spool_live *record_init(struct span *span, struct message *message, MPI_R
     live->flags = SPOOL_LIVE_PERSISTENT;
     live->definition = (uintptr_t)operation;
     live->partitions = 1;
+    live->ready = 0;
     if (UNLIKELY(t->injector != NULL))
         thread_hooks.made(t->injector, live);
     struct spool_live *stale = request_insert(t, request_key(handle), mpi_request_is_shared(handle), variable, live);
@@ -158,6 +159,18 @@ void record_partitions(struct thread *t, MPI_Request handle, int partitions)
     struct spool_live *live = persistent_request(t, handle, NULL);
     if (live && partitions > 0)
         live->partitions = (uint32_t)partitions;
+}
+
+/* Threads make partitions of one request ready at the same time. */
+void record_ready(struct thread *t, MPI_Request handle, int partitions)
+{
+    struct spool_live *live = persistent_request(t, handle, NULL);
+    if (!live || partitions <= 0)
+        return;
+    uint16_t before = __atomic_load_n(&live->ready, __ATOMIC_RELAXED), after;
+    do
+        after = partitions > UINT16_MAX - before ? UINT16_MAX : (uint16_t)(before + partitions);
+    while (!__atomic_compare_exchange_n(&live->ready, &before, after, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
 uint64_t partition_bytes(struct thread *t, MPI_Request handle, int partitions)

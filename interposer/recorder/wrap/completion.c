@@ -14,6 +14,7 @@ static __attribute__((noinline)) void complete_persistent(const struct span *spa
         request_release(span->thread, live);
         return;
     }
+    live->ready = 0; /* none can be made ready before it is started again */
     __atomic_store_n(&live->operation, 0, __ATOMIC_RELEASE);
     request_attach(request_key(batch->handles[at]), live);
 }

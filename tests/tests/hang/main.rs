@@ -18,8 +18,7 @@ use lapscope_tests::{build, paths, rows, say, share, turn};
 use table::{Hanging, Kept, Slow, Source, HANGING, SLOW};
 
 /// What says that a job will never go on. None of these is right of a program that is only slow.
-const HOPELESS: &[&str] =
-    &["deadlock", "no_match", "collective_mismatch", "left", "dead"];
+const HOPELESS: &[&str] = &["deadlock", "no_match", "collective_mismatch", "left", "dead"];
 
 /// Jobs that are watched side by side: they wait, most of the time.
 const SIDE_BY_SIDE: usize = 4;

@@ -77,8 +77,6 @@ const HEADER: Source = Source::Fortran(Binding::Header);
 
 const DEADLOCK: &[&str] = &["deadlock"];
 const NO_MATCH: &[&str] = &["no_match"];
-/// Nothing on record tells which partitions are ready: docs/limits.md.
-const NOT_TOLD: &[&str] = &["deadlock", "no_match", "slow"];
 /// That nothing matches is the cause, and that all wait for each other is as true.
 const EITHER: &[&str] = &["deadlock", "no_match"];
 const MISMATCH: &[&str] = &["collective_mismatch"];
@@ -145,7 +143,11 @@ pub const HANGING: &[Hanging] = &[
         .named(&[2])
         .says(&["MPI_Win_fence"]),
     of(WINDOWS, "start_without_post", 2, DEADLOCK).named(&[0, 1]),
-    of(PARTITIONS, "never_ready", 2, NOT_TOLD).named(&[0]),
+    of(PARTITIONS, "never_ready", 2, DEADLOCK).named(&[0]).says(&[
+        "MPI_Wait",
+        "partitions",
+        "MPI_Psend_init",
+    ]),
     of(F08, "sends_first", 2, DEADLOCK).named(&[0, 1]).says(&["MPI_Send"]),
     of(MODULE, "wrong_tag", 2, NO_MATCH).named(&[1]).says(&["tag 7", "tag 17"]),
     of(HEADER, "leaves_early", 3, LEFT).named(&[2]).says(&["MPI_Finalize"]),

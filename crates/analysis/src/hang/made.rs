@@ -211,6 +211,7 @@ impl Does for JobState {
             last_unsuccessful_test: Nanos(0),
             is_cancelled: false,
             is_seen_complete: false,
+            partitions: None,
         });
     }
 

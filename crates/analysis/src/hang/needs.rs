@@ -8,7 +8,9 @@ use super::graph::{Freedom, Graph, Junction, Need, Node, Target};
 use super::job::Job;
 use super::messages::{Match, Messages, Open, Place, ANY};
 use lapscope_data::model::{Completes, Kind, Mode, Nanos, Needs, Rank};
-use lapscope_data::state::{Condition, OpenCall, OpenOperation, SystemState, ThreadState};
+use lapscope_data::state::{
+    Condition, OpenCall, OpenOperation, Partitions, SystemState, ThreadState,
+};
 
 /// Why something is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -17,6 +19,8 @@ pub enum Reason {
     Receive,
     /// A message has to be received.
     Send,
+    /// Partitions have to be made ready, by its own rank.
+    Ready,
     /// The others have to make the same call; its place in [`Collectives::meetings`].
     Meeting(usize),
     /// Others of a group which is not recorded have to do their part.
@@ -227,7 +231,13 @@ impl Builder<'_> {
                 let done = it.is_seen_complete || it.is_cancelled;
                 let why =
                     Why { reason: Reason::Nothing, place: (at, Open::Request(request as usize)) };
+                let missing = it.partitions.map_or(0, Partitions::missing);
                 match done {
+                    false if missing > 0 => {
+                        // what was recorded of a rank that is dead does not tell: a perhaps, while it runs and after
+                        let why = Why { reason: Reason::Ready, ..why };
+                        needs.push(Need { target: Target::Rank(at), is_sure: false, why });
+                    }
                     true => needs.push(Need { target: Target::Free, is_sure: true, why }),
                     false => self.add_needs(at, why.place.1, &it.operation, is_any, &mut needs),
                 }

@@ -3,7 +3,7 @@
 use super::made::{before, call, job, operation, system, thread, Does, Lines, SECOND};
 use super::{diagnose, Diagnosis, Kind};
 use lapscope_data::model::Nanos;
-use lapscope_data::state::{Condition, JobState, OpenOperation, SystemState};
+use lapscope_data::state::{Condition, JobState, OpenOperation, Partitions, SystemState};
 
 fn verdict(state: &JobState) -> Diagnosis {
     diagnose(&before(state), state, &mut Lines)
@@ -57,6 +57,34 @@ fn sends_that_may_be_eager_make_it_a_perhaps() {
         state.waits(rank, "MPI_Waitall", 12);
     }
     assert_eq!(kind(&state).0, Kind::Deadlock);
+}
+
+#[test]
+fn a_partition_that_nobody_makes_ready_is_waited_for() {
+    let mut state = job(2);
+    for (rank, name) in [(0, "MPI_Isend"), (1, "MPI_Irecv")] {
+        state.posted(rank, operation(name, 1 - rank as i64, 1, 10));
+        state.waits(rank, "MPI_Wait", 12);
+    }
+    state.ranks[0].requests[0].partitions = Some(Partitions { all: 4, ready: 3 });
+    let found = verdict(&state).verdict;
+    assert_eq!((found.kind, found.certain), (Kind::Deadlock, false), "{}", found.sentence);
+    assert_eq!(found.ranks, [state.ranks[0].rank]);
+    assert!(
+        found.sentence.contains("to make all partitions of its MPI_Isend (main x.c:10) ready"),
+        "{}",
+        found.sentence
+    );
+    for partitions in [Partitions { all: 4, ready: 4 }, Partitions { all: 70_000, ready: 65_535 }] {
+        state.ranks[0].requests[0].partitions = Some(partitions);
+        assert_eq!(kind(&state), (Kind::Slow, false));
+    }
+    state.ranks[0].requests[0].partitions = Some(Partitions { all: 4, ready: 3 });
+    state.ranks[0].thread_level = 3;
+    let mut other = state.ranks[0].threads[0].clone();
+    (other.number, other.open) = (1, None);
+    state.ranks[0].threads.push(other);
+    assert_ne!(kind(&state).0, Kind::Deadlock, "another thread computes, and may make it ready");
 }
 
 #[test]

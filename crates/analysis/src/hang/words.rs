@@ -144,6 +144,7 @@ impl<'a> Words<'a> {
             Reason::Send => {
                 format!("{call} for {peer} to receive the message{posted}, {tag}{within}")
             }
+            Reason::Ready => format!("{call} for itself to make all partitions{posted} ready"),
             Reason::Meeting(meeting) => {
                 let missing = self.missing(meeting, collectives);
                 let started = if posted.is_empty() {

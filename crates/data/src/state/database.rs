@@ -75,6 +75,7 @@ impl Reading<'_> {
                 last_unsuccessful_test: Nanos(row.last_test.map_or(0, |since| row.begin + since)),
                 is_cancelled: false,
                 is_seen_complete: row.is_seen_complete,
+                partitions: None,
             })
         });
         let requests = requests.collect();

@@ -163,6 +163,8 @@ pub mod live {
     pub const UNSUCCESSFUL_TESTS: usize = 40;
     pub const VARIABLE: usize = 56;
     pub const LAST_UNSUCCESSFUL_TEST: usize = 80;
+    pub const PARTITIONS: usize = 120;
+    pub const READY: usize = 126;
 
     pub const CANCELLED: u8 = 1;
     pub const SEEN_COMPLETE: u8 = 2;

@@ -64,6 +64,9 @@ pub struct Entry {
     pub is_cancelled: bool,
     pub is_seen_complete: bool,
     pub is_persistent: bool,
+    /// Of partitioned requests alone.
+    pub partitions: u32,
+    pub ready: u16,
 }
 
 impl Entry {
@@ -80,6 +83,8 @@ impl Entry {
             is_cancelled: flags & live::CANCELLED != 0,
             is_seen_complete: flags & live::SEEN_COMPLETE != 0,
             is_persistent: flags & live::PERSISTENT != 0,
+            partitions: u32_at(bytes, live::PARTITIONS),
+            ready: u16_at(bytes, live::READY),
         }
     }
 }

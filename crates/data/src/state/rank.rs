@@ -9,10 +9,10 @@ use super::layout::{header, peer};
 use super::live::{Entry, Inside};
 use super::spool::Spool;
 use super::{
-    history, names, Condition, LastCall, Members, OpenCall, OpenOperation, OpenRequest, RankState,
-    ThreadState, Waits,
+    history, names, Condition, LastCall, Members, OpenCall, OpenOperation, OpenRequest, Partitions,
+    RankState, ThreadState, Waits,
 };
-use crate::model::{Completes, Frame, Nanos};
+use crate::model::{Completes, Frame, Kind, Mode, Nanos};
 use crate::store::Fate;
 
 /// Indices of the job by those of the spool, as far as they were asked for.
@@ -149,8 +149,10 @@ pub fn state(translate: &mut Translate<'_>, sight: Sight, kept: usize) -> RankSt
     for entry in &sight.entries {
         let Some(operation) = translate.open_operation(entry.operation) else { continue };
         places.push(*entry);
+        let partitions = partitions(entry, &operation, translate.names);
         requests.push(OpenRequest {
             operation,
+            partitions,
             thread: u32::from(entry.thread),
             begin: clock.moment(entry.post_begin),
             unsuccessful_tests: entry.unsuccessful_tests,
@@ -254,6 +256,14 @@ fn last_call(translate: &mut Translate<'_>, number: u16, entries: &[Entry]) -> O
         path: translate.path(operation.path),
         end: clock.moment(end),
     })
+}
+
+/// What of a partitioned send is ready.
+fn partitions(entry: &Entry, operation: &OpenOperation, names: &Names) -> Option<Partitions> {
+    let made_by = names.name(operation.made_by.unwrap_or(operation.call));
+    let is_one = operation.kind == Kind::Send && made_by.mode == Some(Mode::Partitioned);
+    let Entry { partitions: all, ready, .. } = *entry;
+    is_one.then_some(Partitions { all, ready: u32::from(ready) })
 }
 
 /// The requests that the open call was given.

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::events::{Events, Path, Tree, NOBODY};
-use super::visits::{bursts, counts_between};
+use super::visits::{bursts, counts_between, APART};
 use serde::{Deserialize, Serialize};
 
 /// A place whose visits begin steps.
@@ -135,6 +135,7 @@ impl<'a> Found<'a> {
             && self.covers(visits)
             && (is_call || self.calls_below(node).nth(1).is_some())
             && (is_burst || !self.is_inner(node))
+            && (is_burst || !is_call || !self.is_loop_of_function(node))
             && (is_call || !self.is_merged(node));
         let may_miss = is_it.then(|| self.may_miss(visits)).flatten()?;
         let anchor = Anchor { path: self.events.tree.path(node), is_burst };
@@ -263,6 +264,30 @@ impl<'a> Found<'a> {
         })
     }
 
+    /// Whether a function makes a call as often each time, with hardly any computation in between: a loop over neighbours that is no
+    /// burst, as other processes had the processor now and then. Quarters are looked at that nobody disturbs.
+    fn is_loop_of_function(&self, node: u32) -> bool {
+        let own = &self.visits[node as usize];
+        let tree = &self.events.tree;
+        tree.upwards(tree.parent(node)).any(|above| {
+            let runs = &self.visits[above as usize];
+            if runs.len() < FEWEST || runs.len() * 2 > own.len() {
+                return false;
+            }
+            let counts = counts_between(runs, own);
+            let Some((usual, times)) = most_common(counts.into_iter()) else { return false };
+            let is_usual = usual > 1 && times as f64 >= NEARLY_ALL * runs.len() as f64;
+            let (mut within, mut between) = (Vec::new(), Vec::new());
+            for pair in own.windows(2) {
+                let is_new = runs.partition_point(|at| at <= &pair[0])
+                    < runs.partition_point(|at| at <= &pair[1]);
+                let gaps = if is_new { &mut between } else { &mut within };
+                gaps.push(self.events.outside(pair[0], pair[1]));
+            }
+            is_usual && undisturbed(within).saturating_mul(APART) < undisturbed(between)
+        })
+    }
+
     /// Whether several calls of a function look like one, as nothing else is done in between: all that it does is done many times
     /// a visit, with about as much computation in between as from one visit to the next.
     fn is_merged(&self, node: u32) -> bool {
@@ -298,6 +323,12 @@ impl<'a> Found<'a> {
             tree.is_call(it) && !self.visits[it as usize].is_empty() && tree.is_below(it, node)
         })
     }
+}
+
+/// A quarter of these times is not longer.
+fn undisturbed(mut times: Vec<i64>) -> i64 {
+    times.sort_unstable();
+    times.get(times.len() / 4).copied().unwrap_or(0)
 }
 
 /// The lowest node that both are below of.

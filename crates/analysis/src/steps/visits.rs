@@ -3,7 +3,7 @@
 use super::events::Events;
 
 /// Between bursts there is at least so many times as much computation as between visits within one.
-const APART: i64 = 8;
+pub(super) const APART: i64 = 8;
 /// Computation between bursts is at least this part of all.
 const MOST: f64 = 0.9;
 /// Bursts are of the same number of visits but for this part, and so is the part of gaps that may be anything.

@@ -1,5 +1,6 @@
 //! Jobs that are looked at while they run, many of which would never end: `tests/apps/hang`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
@@ -50,6 +51,13 @@ fn processes(run: &Path) -> Vec<libc::pid_t> {
     let entries = fs::read_dir("/proc").expect("/proc");
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     pids.filter(is_rank).collect()
+}
+
+/// Files of shared memory that a process has mapped: nobody removes them when ranks are killed.
+fn shared_memory(pid: libc::pid_t) -> BTreeSet<PathBuf> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let mapped = maps.lines().filter_map(|line| Some(&line[line.find("/dev/shm/")?..]));
+    mapped.map(PathBuf::from).collect()
 }
 
 impl Watched {
@@ -112,8 +120,10 @@ impl Watched {
         unsafe { libc::kill(group, signal) };
     }
 
-    /// Kills its ranks, and waits until its launcher has tidied up behind them: left to itself it would leave shared memory.
+    /// Kills its ranks, waits until its launcher has tidied up behind them, and does what it left.
     pub fn end(&mut self) {
+        let shared: BTreeSet<PathBuf> =
+            processes(&self.run).into_iter().flat_map(shared_memory).collect();
         let gone = until(Duration::from_secs(10), || {
             let left = processes(&self.run);
             for &pid in &left {
@@ -132,6 +142,9 @@ impl Watched {
             self.signal(libc::SIGKILL);
         }
         until(Duration::from_secs(5), || self.is_over());
+        for file in shared {
+            let _ = fs::remove_file(file); // the launcher may have
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use super::{letters, terminal};
 use crate::output;
 use lapscope_analysis::live::Moment;
 use lapscope_analysis::JSON_VERSION;
+use lapscope_data::model::Nanos;
 use lapscope_data::say;
 use lapscope_data::text::style::stdout_columns;
 use lapscope_data::text::visible::Form;
@@ -25,6 +26,9 @@ const COLUMNS: usize = 80;
 const LINES: u16 = 24;
 /// The first look is followed by another this soon: of the time before there are no rates.
 const FIRST: Duration = Duration::from_millis(500);
+
+/// Of a job that only begins, ranks are there at the second look that were not at the first.
+const MOST_LOOKS: u32 = 4;
 
 /// Prints one screen, of one interval.
 ///
@@ -48,7 +52,13 @@ fn look_twice(looker: &mut Looker, interval: Duration) -> Result<Box<Seen>> {
     if first.moment.is_over {
         return Ok(first); // nothing will change
     }
-    sleep(interval);
+    for _ in 1..MOST_LOOKS {
+        sleep(interval);
+        let next = seen(looker.look()?)?;
+        if next.moment.is_over || next.moment.window_ns > Nanos(0) {
+            return Ok(next);
+        }
+    }
     seen(looker.look()?)
 }
 

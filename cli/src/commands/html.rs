@@ -89,15 +89,13 @@ pub(super) fn check(path: &Path) -> Result<()> {
     let shown = path.display();
     let Ok(facts) = std::fs::metadata(path) else { return Ok(()) };
     if !facts.is_file() {
-        bail!("{shown} is there and no file: -o FILE names another one");
+        bail!("{shown} is there and no file: name another one");
     }
     let mut begin = vec![0; 256];
     let mut file = File::open(path).with_context(|| format!("{shown}"))?;
     let read = file.read(&mut begin).with_context(|| format!("{shown}"))?;
     if read > 0 && !html::is_page(&begin[..read]) {
-        bail!(
-            "{shown} is there and no page of lapscope: it is left alone; -o FILE names another one"
-        );
+        bail!("{shown} is there and no page of lapscope: it is left alone: name another one");
     }
     Ok(())
 }

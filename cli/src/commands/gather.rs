@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 use anyhow::{bail, Context, Result};
 use tempfile::TempDir;
 
-use super::hang::check;
 use lapscope_data::files::read_short;
 use lapscope_data::say;
 use lapscope_data::state::{Condition, JobState, Observer, RankState};
@@ -227,4 +226,18 @@ pub fn gather(place: &Path, root: &Path, interval: Duration) -> Result<()> {
     file.write_all(&bytes).with_context(why)?;
     file.persist(place.join(name)).with_context(why)?;
     Ok(())
+}
+
+/// # Errors
+/// Nothing was read.
+pub fn check(root: &Path, state: &JobState) -> Result<()> {
+    if !state.ranks.is_empty() {
+        return Ok(());
+    }
+    let whys: Vec<String> =
+        state.unseen.iter().map(|it| format!("{} {}", it.file, it.why)).collect();
+    match whys.is_empty() {
+        true => bail!("{}: no data yet: no rank has come out of MPI_Init", root.display()),
+        false => bail!("{}: nothing of it can be read: {}", root.display(), whys.join("; ")),
+    }
 }

@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{bail, Result};
+use anyhow::Result;
 use serde::Serialize;
 
-use super::{gather, html as pages};
+use super::gather::{self, check};
+use super::html as pages;
 use crate::args::HangArgs;
 use crate::export::{self, warn, Document};
 use crate::html;
@@ -93,20 +94,6 @@ pub fn describe(root: &Path, interval: Duration, columns: usize) -> Result<(Stri
     let mut text = Vec::new();
     render::hang::write(&mut text, &root.to_string_lossy(), &diagnosis, None, style)?;
     Ok((String::from_utf8_lossy(&text).into_owned(), after))
-}
-
-/// # Errors
-/// Nothing was read.
-pub fn check(root: &Path, state: &JobState) -> Result<()> {
-    if !state.ranks.is_empty() {
-        return Ok(());
-    }
-    let whys: Vec<String> =
-        state.unseen.iter().map(|it| format!("{} {}", it.file, it.why)).collect();
-    match whys.is_empty() {
-        true => bail!("{}: no data yet: no rank has come out of MPI_Init", root.display()),
-        false => bail!("{}: nothing of it can be read: {}", root.display(), whys.join("; ")),
-    }
 }
 
 impl Document for Answer {

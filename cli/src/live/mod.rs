@@ -4,6 +4,7 @@
 mod diagnosis;
 mod letters;
 pub mod looker;
+mod paint;
 pub mod printed;
 mod rows;
 mod screen;

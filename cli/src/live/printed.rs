@@ -11,7 +11,8 @@ use ratatui::layout::Rect;
 use serde::Serialize;
 
 use super::looker::{Looker, Seen, Sight};
-use super::screen::{draw, Chosen};
+use super::paint::Chosen;
+use super::screen::draw;
 use super::{letters, terminal};
 use crate::output;
 use lapscope_analysis::live::Moment;

@@ -2,7 +2,7 @@
 
 use ratatui::text::Line;
 
-use super::screen::{place, rate, Chosen, Paint};
+use super::paint::{place, rate, Chosen, Paint};
 use lapscope_analysis::alike::MOST_ROWS;
 use lapscope_analysis::live::bins::{bins, Bin, Order};
 use lapscope_analysis::live::{Moment, RankPace};

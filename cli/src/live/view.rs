@@ -12,7 +12,8 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::looker::{Looker, Sight};
-use super::screen::{draw, put, Chosen, Paint};
+use super::paint::{Chosen, Paint};
+use super::screen::{draw, put};
 use super::terminal::{self, Taken};
 use super::{diagnosis, letters};
 use lapscope_data::text::style;

@@ -4,7 +4,7 @@ export DESTDIR ?=
 export CARGO ?= cargo
 export JOBS ?= $(shell nproc)
 
-.PHONY: build help demo check check-all coverage mpi4py-suite torture hang-check fuzz bench whatif-bench large-bench sanitize prefix install uninstall clean
+.PHONY: build dist dist-check aarch64 help demo check check-all coverage mpi4py-suite torture hang-check fuzz bench whatif-bench large-bench sanitize prefix install uninstall clean
 
 build:
 	@tests/setup.sh build
@@ -26,6 +26,9 @@ help:
 	@echo "make sanitize               the C unit tests under AddressSanitizer with UndefinedBehaviorSanitizer, and under ThreadSanitizer"
 	@echo "make install PREFIX=/usr/local"
 	@echo "make uninstall PREFIX=/usr/local    what install has put there, and nothing else"
+	@echo "make dist                   a tarball for every x86_64 Linux with glibc 2.17 or newer, ten minutes, 4 GB of disk"
+	@echo "make dist-check             what make dist has made, tried as its users would: other distributions, packages, containers; half an hour or more"
+	@echo "make aarch64                builds for aarch64 on a machine of another kind and tries it in an emulator; an hour, 8 GB of disk"
 	@echo "make clean"
 	@echo "As root on Debian or Ubuntu each installs what it needs and does not find; else it says what to install."
 
@@ -97,6 +100,16 @@ install: prefix build
 
 uninstall:
 	@interposer/install.sh uninstall
+
+dist:
+	@tests/setup.sh build
+	@packaging/dist.sh
+
+dist-check:
+	@packaging/tests/run.sh
+
+aarch64:
+	@tests/aarch64.sh
 
 clean:
 	rm -rf build

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes sure that what a target needs is on this machine: `make` calls it first.
 #
-#   tests/setup.sh build|demo|check
+#   tests/setup.sh build|demo|check|aarch64
 #
 # Looks for each thing itself, not for its package: an MPI from a module or built by hand is as good. As root on a
 # system with apt-get, installs what is missing; otherwise prints the command that would, and stops.
@@ -10,6 +10,7 @@ set -eu
 what=${1:-build}
 missing=
 wanted=
+optional=
 
 has() { command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || [ -x "/sbin/$1" ]; }
 has_header() { printf '#include <%s>\n' "$1" | cc -E - >/dev/null 2>&1; }
@@ -27,9 +28,17 @@ need() { # need "what it is" "Debian packages" test...
     fi
 }
 
+# For tests that say that they are skipped where it is not there.
+want() { # want "Debian packages" test...
+    packages=$1
+    shift
+    if ! "$@"; then optional="$optional $packages"; fi
+}
+
 look() {
     missing=
     wanted=
+    optional=
     need "a C compiler" build-essential has cc
     need make build-essential has make
     need CMake cmake has cmake
@@ -58,25 +67,37 @@ look() {
             need "Quantum ESPRESSO" quantum-espresso has pw.x
             need "a browser" chromium has_browser
             need "Node.js" "nodejs npm" has npm
+            want "slurm-wlm munge" has slurmctld
             need "the tests of MUMPS" mumps-test test -x /usr/lib/mumps/dsimpletest
             ;;
+        aarch64)
+            has mpicc.openmpi || has mpicc.mpich || need "an MPI" "libopenmpi-dev openmpi-bin" has mpicc
+            need "a cross compiler for aarch64" "gcc-aarch64-linux-gnu libc6-dev-arm64-cross" has aarch64-linux-gnu-gcc
+            need "a Fortran cross compiler" gfortran-aarch64-linux-gnu has aarch64-linux-gnu-gfortran
+            need apt-get apt has apt-get
+            need "keys of Debian's packages" debian-archive-keyring test -e /usr/share/keyrings/debian-archive-keyring.gpg
+            need unshare util-linux has unshare
+            ;;
         *)
-            echo "usage: $0 build|demo|check" >&2
+            echo "usage: $0 build|demo|check|aarch64" >&2
             exit 2
             ;;
     esac
 }
 
 install_missing() {
-    echo "installing$missing"
+    echo "installing$missing$optional"
     export DEBIAN_FRONTEND=noninteractive
     apt-get update -q </dev/null >/dev/null
     # shellcheck disable=SC2086 # a list of packages
-    apt-get install -q -y --no-install-recommends $missing </dev/null >/dev/null
+    [ -z "$missing" ] || apt-get install -q -y --no-install-recommends $missing </dev/null >/dev/null
+    # shellcheck disable=SC2086
+    [ -z "$optional" ] || apt-get install -q -y --no-install-recommends $optional </dev/null >/dev/null ||
+        echo "not to be had:$optional"
 }
 
 look
-if [ -n "$missing" ] && [ "$(id -u)" = 0 ] && has apt-get; then
+if [ -n "$missing$optional" ] && [ "$(id -u)" = 0 ] && has apt-get; then
     install_missing
     look
 fi

@@ -6,6 +6,7 @@ mod hang;
 mod help;
 mod html;
 mod live;
+mod manual;
 mod measure;
 mod parts;
 mod reach;
@@ -31,9 +32,10 @@ pub use export::{
     Simulator, TimeUnit,
 };
 pub use hang::HangArgs;
-pub use help::{help_of, parse, unknown_topic, usage_error};
+pub use help::{described, help_of, parse, unknown_topic, usage_error};
 pub use html::{HtmlArgs, LISTED_SITES};
 pub use live::LiveArgs;
+pub use manual::ManualArgs;
 pub use measure::{CalibrateArgs, DiffArgs, OverlapArgs, ThresholdsArgs};
 pub use parts::{PartArgs, ResourceArgs};
 pub use reach::ReachArgs;
@@ -81,7 +83,7 @@ Exit codes:
   0    fine
   1    lapscope failed; standard error says why
   2    the command line was not understood
-  3    `whatif`: a scenario deadlocks
+  3    `whatif`: a scenario deadlocks; `doctor`: something is missing
 
 `run` and `reach` pass on the exit code of the program they launched: 128 + N when signal N killed it,
 126 when it may not be executed, 127 when it was not found; `run --watchdog-kill` 124 when it ended the
@@ -133,8 +135,11 @@ pub enum Command {
     Bench(BenchArgs),
     Options(OptionsArgs),
     Doctor(DoctorArgs),
+    #[command(name = lapscope_bench::doctor::ASK_COMMAND, hide = true)]
+    AskMpi(AskMpiArgs),
     Part(PartArgs),
     Help(HelpArgs),
+    Manual(ManualArgs),
 }
 
 /// Run a program, or a launcher that starts many, and record its MPI communication.
@@ -437,14 +442,26 @@ pub struct OptionsArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  lapscope doctor                       this machine
-  lapscope doctor ./app                 and whether this program can be profiled")]
+  lapscope doctor                       this machine, its MPIs, what they communicate by
+  lapscope doctor ./app                 and whether this program can be profiled
+
+The exit code is 3 when something is missing without which nothing, or not this program, can be
+recorded.")]
 pub struct DoctorArgs {
     /// Program to look at
     pub program: Option<PathBuf>,
 
     #[arg(long, value_parser = Format::of_no_table(), default_value_t)]
     pub format: Format,
+}
+
+/// The process in which `doctor` asks an MPI library what it is
+#[derive(Debug, Args)]
+pub struct AskMpiArgs {
+    pub library: PathBuf,
+
+    /// Libraries that its program loads
+    pub places: Vec<PathBuf>,
 }
 
 /// What the words in reports mean (`lapscope help terms`), or the help of a command.

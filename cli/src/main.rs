@@ -32,8 +32,10 @@ fn main() -> ExitCode {
         Command::Bench(args) => commands::bench::run(args),
         Command::Options(args) => commands::options::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
+        Command::AskMpi(args) => commands::doctor::ask_mpi(args),
         Command::Part(args) => commands::part::run(args),
         Command::Help(args) => commands::help::run(args),
+        Command::Manual(args) => commands::manual::run(args),
     };
     match result {
         Ok(code) => code,

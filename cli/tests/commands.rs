@@ -24,30 +24,6 @@ fn options_say_what_is_set_and_whether_it_is_valid() {
     assert_eq!((&clock["value"], &clock["valid"]), (&serde_json::Value::Null, &true.into()));
 }
 
-/// The one that is read, not another.
-#[test]
-fn doctor_names_the_format_of_databases() {
-    let answer = json(&["doctor", "--format", "json"]);
-    let findings = answer["findings"].as_array().unwrap();
-    let version = findings.iter().find(|finding| finding["name"] == "version").unwrap();
-    let format = format!("database format {}", lapscope_data::db::USER_VERSION);
-    assert!(version["says"].as_str().unwrap().ends_with(&format), "{version}");
-    assert!(include_str!("../../schema/schema.sql")
-        .contains(&format!("PRAGMA user_version = {}", lapscope_data::db::USER_VERSION)));
-}
-
-#[test]
-fn doctor_looks_at_programs() {
-    let answer = json(&["doctor", env!("CARGO_BIN_EXE_lapscope"), "--format", "json"]);
-    let findings = answer["findings"].as_array().unwrap();
-    let program: Vec<_> = findings.iter().filter(|finding| finding["topic"] == "program").collect();
-    assert_eq!(program[0]["says"], "dynamically linked");
-    assert_eq!(program[1]["says"], "links no MPI library");
-    assert!(findings
-        .iter()
-        .all(|finding| { (finding["status"] == "ok") == finding["advice"].is_null() }));
-}
-
 /// What the paper found: only a receiver that announces its buffer overlaps what it posts first.
 #[test]
 fn simulated_receives_overlap_where_the_receiver_announces_itself() {

@@ -24,8 +24,9 @@ const char *abi_of(void *mpi, const char *path, char *version, size_t version_by
     if (get_version)
         get_version(text, &length); /* allowed before MPI_Init */
     snprintf(version, version_bytes, "%.*s", (int)strcspn(text, "\n"), text);
+    /* Cray: "MPI VERSION    : CRAY MPICH version 8.1.21"; ParaStation: "=== ParaStation MPI 5.7.1 ===", before MPICH's */
     if (starts_with(text, "MPICH") || starts_with(text, "Intel(R) MPI") || starts_with(text, "MVAPICH") ||
-        starts_with(text, "CRAY MPICH"))
+        strstr(text, "CRAY MPICH") || strstr(text, "ParaStation MPI"))
         return "mpich";
     return NULL;
 }

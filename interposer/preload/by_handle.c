@@ -17,6 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* musl has none: there, too, a program must start, even if nothing is recorded of it. */
+#pragma weak dlvsym
+
 /* In front of which the entry jumps. */
 dlsym_fn *lapscope_next_dlsym __attribute__((visibility("hidden")));
 
@@ -45,7 +48,7 @@ dlsym_fn *next_dlsym(void)
 {
     static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};
     void *found = lapscope_next_dlsym;
-    for (size_t i = 0; i < sizeof versions / sizeof versions[0] && !found; i++)
+    for (size_t i = 0; i < sizeof versions / sizeof versions[0] && dlvsym && !found; i++)
         found = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
     if (!found)
         dl_iterate_phdr(find_by_table, &found);

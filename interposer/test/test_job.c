@@ -23,15 +23,16 @@ char *mpi_of_test_memory(void);
 static struct job found;
 
 /* Looks with these variables in an environment without others: name, value, ..., NULL. */
-static void look(const char *const variables[])
+static void look(int world_size, const char *const variables[])
 {
     clearenv();
     for (; *variables; variables += 2)
         setenv(variables[0], variables[1], 1);
-    job_find(&found);
+    job_find(&found, world_size);
 }
 
-#define LOOK(...) look((const char *const[]){__VA_ARGS__, NULL})
+#define LOOK(...) look(16, (const char *const[]){__VA_ARGS__, NULL})
+#define LOOK_ALONE(...) look(1, (const char *const[]){__VA_ARGS__, NULL})
 
 static void test_open_mpi_4(void)
 {
@@ -70,9 +71,40 @@ static void test_other_launchers(void)
     LOOK("SLURM_JOB_ID", "17", "SLURM_STEP_ID", "2");
     CHECK_TEXT(found.identity, "17.2");
     CHECK_EQUAL(found.world, 1);
+    LOOK("SLURM_JOB_ID", "17", "SLURM_STEP_ID", "4294967290"); /* the same, of an interactive allocation */
+    CHECK(!strncmp(found.identity, "pid-", 4));
     LOOK("SLURM_JOB_ID", "17"); /* in the allocation's own shell: no step, hence no job */
     CHECK(!strncmp(found.identity, "pid-", 4));
     CHECK_EQUAL(found.world, 1);
+}
+
+/* Processes that were started together and do not know of each other. */
+static void test_alone(void)
+{
+    LOOK_ALONE("PMIX_NAMESPACE", "slurm.pmix.7.0", "SLURM_JOB_ID", "7", "SLURM_STEP_ID", "0", "SLURM_STEP_NUM_TASKS", "4",
+               "SLURM_PROCID", "2");
+    CHECK_TEXT(found.identity, "slurm.pmix.7.0");
+    CHECK(found.is_alone);
+    CHECK_EQUAL(found.world, 3);
+    LOOK("SLURM_JOB_ID", "7", "SLURM_STEP_ID", "0", "SLURM_STEP_NUM_TASKS", "16", "SLURM_PROCID", "2");
+    CHECK(!found.is_alone);
+    CHECK_EQUAL(found.world, 1);
+    LOOK_ALONE("SLURM_JOB_ID", "7", "SLURM_STEP_ID", "0", "SLURM_STEP_NUM_TASKS", "1", "SLURM_PROCID", "0");
+    CHECK(!found.is_alone);
+    LOOK_ALONE("SLURM_JOB_ID", "7", "SLURM_STEP_ID", "0", "SLURM_STEP_NUM_TASKS", "4", "SLURM_PROCID", "none");
+    CHECK(!found.is_alone);
+    /* what Slurm's step says of itself is not of the one process that a launcher within it has started */
+    LOOK_ALONE("PMIX_NAMESPACE", "prterun-vm-893@1", "SLURM_JOB_ID", "7", "SLURM_STEP_ID", "0", "SLURM_STEP_NUM_TASKS", "4",
+               "SLURM_PROCID", "2", "OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "1");
+    CHECK(!found.is_alone);
+    LOOK_ALONE("PMIX_NAMESPACE", "1978269697", "OMPI_MCA_orte_precondition_transports", "ab-cd", "OMPI_COMM_WORLD_RANK", "1",
+               "OMPI_COMM_WORLD_SIZE", "2");
+    CHECK(found.is_alone);
+    CHECK_EQUAL(found.world, 2);
+    /* the only one that was spawned */
+    LOOK_ALONE("PMIX_NAMESPACE", "prterun-vm-893@5", "OMPI_COMM_WORLD_RANK", "1", "OMPI_COMM_WORLD_SIZE", "2");
+    CHECK(!found.is_alone);
+    CHECK_EQUAL(found.world, 5);
 }
 
 /* Below a process with the arguments of Hydra's proxy. */
@@ -82,6 +114,11 @@ static void test_hydra(int group)
     LOOK("PMI_RANK", "0");
     CHECK_TEXT(found.identity, "host:4711");
     CHECK_EQUAL(found.world, group + 1);
+    LOOK("PMI_RANK", "0", "PMIX_NAMESPACE", "slurm.pmix.7.0", "SLURM_STEP_ID", "0"); /* within a step */
+    CHECK_TEXT(found.identity, "host:4711");
+    LOOK_ALONE("PMI_RANK", "1", "PMI_SIZE", "2"); /* a program of another MPI */
+    CHECK_EQUAL(found.is_alone, group == 0);
+    CHECK_EQUAL(found.world, group ? group + 1 : 2);
     /* started by a proxy that was there: the library has its own name, the parents', and others that are none */
     strcpy(memory + 100, "kvs_99_3_1234_host kvs_99_");
     strcpy(memory + 300, "kvs_99_5_4321_host");
@@ -104,11 +141,11 @@ static void test_names(void)
     config.dir = directory;
     config.spool_dir = "";
     LOOK("PMIX_NAMESPACE", "prterun-vm-893@1");
-    CHECK_EQUAL(rundir_open(&dir, 7, error, sizeof error), 0);
+    CHECK_EQUAL(rundir_open(&dir, 7, 16, error, sizeof error), 0);
     CHECK_TEXT(dir.path, directory);
     CHECK_TEXT(dir.database + strlen(directory), "/rank-7.db");
     LOOK("PMIX_NAMESPACE", "prterun-vm-893@12");
-    CHECK_EQUAL(rundir_open(&dir, 7, error, sizeof error), 0);
+    CHECK_EQUAL(rundir_open(&dir, 7, 16, error, sizeof error), 0);
     CHECK_TEXT(dir.path, directory);
     CHECK_TEXT(dir.spool + strlen(directory), "/world-12-rank-7.spool");
     char file[4200];
@@ -127,16 +164,16 @@ static void test_same_name_in_another_launch(void)
     config.dir = directory;
     config.spool_dir = "";
     LOOK("PMIX_NAMESPACE", "prterun-vm-893@1", "LAPSCOPE_LAUNCH", "aa");
-    CHECK_EQUAL(rundir_open(&dir, 0, error, sizeof error), 0);
+    CHECK_EQUAL(rundir_open(&dir, 0, 16, error, sizeof error), 0);
     CHECK_TEXT(dir.path, directory);
-    CHECK_EQUAL(rundir_open(&dir, 1, error, sizeof error), 0);
+    CHECK_EQUAL(rundir_open(&dir, 1, 16, error, sizeof error), 0);
     CHECK_TEXT(dir.path, directory);
     CHECK_TEXT(dir.job.launch, "aa");
     LOOK("PMIX_NAMESPACE", "prterun-vm-893@1");
-    CHECK_EQUAL(rundir_open(&dir, 2, error, sizeof error), 0);
+    CHECK_EQUAL(rundir_open(&dir, 2, 16, error, sizeof error), 0);
     CHECK_TEXT(dir.path, directory);
     LOOK("PMIX_NAMESPACE", "prterun-vm-893@1", "LAPSCOPE_LAUNCH", "bb");
-    CHECK_EQUAL(rundir_open(&dir, 0, error, sizeof error), 0);
+    CHECK_EQUAL(rundir_open(&dir, 0, 16, error, sizeof error), 0);
     CHECK_TEXT(dir.path, second);
     for (int i = 0; i < 2; i++) {
         snprintf(file, sizeof file, "%s/job", i ? second : directory);
@@ -154,12 +191,12 @@ static void test_names_cut_off(void)
     config.dir = directory;
     config.spool_dir = "/tmp";
     LOOK("PMIX_NAMESPACE", "prterun-a-node-with-a-long-name-893@1");
-    CHECK_EQUAL(rundir_open(&dir, 0, error, sizeof error), 0);
+    CHECK_EQUAL(rundir_open(&dir, 0, 16, error, sizeof error), 0);
     snprintf(first, sizeof first, "%s", dir.spool);
     snprintf(file, sizeof file, "%s/job", directory);
     CHECK_EQUAL(unlink(file), 0);
     LOOK("PMIX_NAMESPACE", "prterun-a-node-with-a-long-name-894@1");
-    CHECK_EQUAL(rundir_open(&dir, 0, error, sizeof error), 0);
+    CHECK_EQUAL(rundir_open(&dir, 0, 16, error, sizeof error), 0);
     CHECK(strcmp(first, dir.spool) != 0);
     CHECK_EQUAL(unlink(file), 0);
     CHECK_EQUAL(rmdir(directory), 0);
@@ -184,8 +221,8 @@ static void test_node_files(void)
     config.spool_dir = storage;
     config.files = CONFIG_FILES_NODE;
     LOOK("PMIX_NAMESPACE", "prterun-vm-893@1");
-    CHECK_EQUAL(rundir_open(&first, 7, error, sizeof error), 0);
-    CHECK_EQUAL(rundir_open(&second, 9, error, sizeof error), 0);
+    CHECK_EQUAL(rundir_open(&first, 7, 16, error, sizeof error), 0);
+    CHECK_EQUAL(rundir_open(&second, 9, 16, error, sizeof error), 0);
     CHECK(first.by_node && second.by_node);
     CHECK_TEXT(second.node.path, first.node.path);
     CHECK_TEXT(second.node.database, first.node.database);
@@ -196,7 +233,7 @@ static void test_node_files(void)
     /* somebody comes when the database is there: another one, and another life */
     snprintf(database, sizeof database, "%s", first.node.database);
     make_file(database);
-    CHECK_EQUAL(rundir_open(&second, 7, error, sizeof error), 0);
+    CHECK_EQUAL(rundir_open(&second, 7, 16, error, sizeof error), 0);
     CHECK_EQUAL(second.life, 2);
     CHECK(strstr(second.node.database, "+2.db") != NULL && strcmp(second.node.database, database) != 0);
     CHECK_TEXT(second.node.path, first.node.path);
@@ -229,7 +266,7 @@ static void test_directory_too_long(void)
         directory[i] = '/';
     config.dir = directory;
     LOOK("PMIX_NAMESPACE", "prterun-vm-893@1");
-    CHECK(rundir_open(&dir, 0, error, sizeof error) != 0);
+    CHECK(rundir_open(&dir, 0, 16, error, sizeof error) != 0);
     CHECK(strstr(error, "File name too long") != NULL);
 }
 
@@ -247,7 +284,7 @@ static int write_at_the_limit(void)
     config.dir = directory;
     LOOK("PMIX_NAMESPACE", "prterun-vm-893@1");
     held_begin(&held);
-    int code = rundir_open(&dir, 0, error, sizeof error);
+    int code = rundir_open(&dir, 0, 16, error, sizeof error);
     held_end(&held);
     if (code != EFBIG || rmdir(directory) != 0)
         return 11;
@@ -301,6 +338,7 @@ int main(int argc, char **argv)
     test_open_mpi_4();
     test_open_mpi_5();
     test_other_launchers();
+    test_alone();
     test_names();
     test_same_name_in_another_launch();
     test_names_cut_off();

@@ -99,6 +99,24 @@ def test_no_command(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         lapscope.open(path)
 
 
+def test_the_command_of_the_wheel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("LAPSCOPE_BIN", raising=False)
+    own = tmp_path / "environment/bin/lapscope"
+    site = tmp_path / "environment/lib/site-packages"
+    about = site / "lapscope-9.9.dist-info"
+    for directory in [own.parent, about, tmp_path / "other"]:
+        directory.mkdir(parents=True)
+    for command in [own, tmp_path / "other/lapscope"]:
+        command.write_text("#!/bin/sh\n")
+        command.chmod(0o755)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: lapscope\nVersion: 9.9\n")
+    (about / "RECORD").write_text("lapscope/__init__.py,,\n../../bin/lapscope,,\n")
+    monkeypatch.setenv("PATH", str(tmp_path / "other"))
+    assert lapscope.Command().path == tmp_path / "other/lapscope"
+    monkeypatch.syspath_prepend(str(site))
+    assert lapscope.Command().path == own
+
+
 def test_a_command_that_cannot_be_started(path: Path, tmp_path: Path) -> None:
     broken = tmp_path / "lapscope"
     broken.write_bytes(b"\x7fELF, and then nothing of the kind")

@@ -181,8 +181,9 @@ impl<'a> Job<'a> {
             }
         }
         if self.form == Form::Preload {
+            let variable = self.mpi.map_or("LD_PRELOAD", Mpi::preload_variable);
             command
-                .env("LD_PRELOAD", paths::preload_library())
+                .env(variable, paths::preload_library())
                 .env("LAPSCOPE_DIR", self.run_directory());
         }
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));

@@ -28,6 +28,7 @@ pub mod pattern;
 pub mod reach;
 pub mod rows;
 pub mod share;
+pub mod slurm;
 pub mod suite;
 pub mod torture;
 pub mod trials;

@@ -25,12 +25,22 @@ pub struct Mpi {
     pub environment: &'static [(&'static str, &'static str)],
     /// What makes the launcher itself end a job that takes too long: a variable in seconds.
     pub timeout_variable: Option<&'static str>,
+    /// Its ranks are emulated: of another processor than this machine's. Tested where `LAPSCOPE_TEST_MPIS` names it, by
+    /// `tests/aarch64.sh`, which makes the launcher.
+    pub is_emulated: bool,
 }
 
 /// What `tests/mpis.sh` installs into `build/mpi`.
 macro_rules! installed {
     ($path:literal) => {
         concat!(env!("CARGO_MANIFEST_DIR"), "/../build/mpi/", $path)
+    };
+}
+
+/// What `tests/aarch64/wrappers.sh` makes.
+macro_rules! emulated {
+    ($program:literal) => {
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../build/aarch64/bin/", $program)
     };
 }
 
@@ -48,6 +58,7 @@ const OPENMPI: Mpi = Mpi {
         ("OMPI_MCA_mpi_yield_when_idle", "1"),
     ],
     timeout_variable: None,
+    is_emulated: false,
 };
 
 const MPICH: Mpi = Mpi {
@@ -61,6 +72,7 @@ const MPICH: Mpi = Mpi {
     // where mpi4py's wheel finds this MPI
     environment: &[("LD_LIBRARY_PATH", installed!("mpich/lib"))],
     timeout_variable: Some("MPIEXEC_TIMEOUT"),
+    is_emulated: false,
 };
 
 const MPICH5: Mpi = Mpi {
@@ -118,6 +130,31 @@ const KNOWN: &[Mpi] = &[
         environment: &[("I_MPI_ROOT", installed!("intel"))],
         ..MPICH
     },
+    Mpi {
+        name: "openmpi-aarch64",
+        words: &["openmpi", "openmpi4", "emulated", "openmpi-aarch64"],
+        compiler: emulated!("mpicc.openmpi"),
+        fortran: &[emulated!("mpifort.openmpi")],
+        launcher: emulated!("mpirun.openmpi"),
+        environment: &[
+            ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+            ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+            ("OMPI_MCA_mpi_yield_when_idle", "1"),
+            ("OMPI_MCA_btl_vader_single_copy_mechanism", "none"), // the emulator has no process_vm_readv
+        ],
+        is_emulated: true,
+        ..OPENMPI
+    },
+    Mpi {
+        name: "mpich-aarch64",
+        words: &["mpich", "mpich4", "emulated", "mpich-aarch64"],
+        compiler: emulated!("mpicc.mpich"),
+        fortran: &[emulated!("mpifort.mpich")],
+        launcher: emulated!("mpirun.mpich"),
+        environment: &[],
+        is_emulated: true,
+        ..MPICH
+    },
 ];
 
 /// The full path of a program in `PATH`.
@@ -133,6 +170,16 @@ impl Mpi {
         find_program(self.compiler).is_some() && find_program(self.launcher).is_some()
     }
 
+    /// The variable that names the library to preload. Programs of this machine could not load one for another processor: the launcher's
+    /// script sets `LD_PRELOAD` behind them.
+    pub fn preload_variable(&self) -> &'static str {
+        if self.is_emulated {
+            "LAPSCOPE_TEST_PRELOAD"
+        } else {
+            "LD_PRELOAD"
+        }
+    }
+
     /// The launch line of `ranks` ranks of `program`.
     pub fn launch_line(&self, ranks: u32, program: &[OsString]) -> Vec<OsString> {
         let mut line = vec![OsString::from(self.launcher)];
@@ -144,9 +191,9 @@ impl Mpi {
 }
 
 /// Whether the tester wants it: `LAPSCOPE_TEST_MPIS=openmpi,intel` leaves out the others.
-fn is_wanted(name: &str) -> bool {
+fn is_wanted(mpi: &Mpi) -> bool {
     env::var("LAPSCOPE_TEST_MPIS")
-        .map_or(true, |names| names.split(',').any(|wanted| wanted == name))
+        .map_or(!mpi.is_emulated, |names| names.split(',').any(|wanted| wanted == mpi.name))
 }
 
 /// The MPIs of this machine. Says which they are, once.
@@ -157,7 +204,7 @@ pub fn all() -> &'static [&'static Mpi] {
     static FOUND: OnceLock<Vec<&Mpi>> = OnceLock::new();
     FOUND.get_or_init(|| {
         let (found, missing): (Vec<&Mpi>, Vec<&Mpi>) =
-            KNOWN.iter().filter(|mpi| is_wanted(mpi.name)).partition(|mpi| mpi.is_there());
+            KNOWN.iter().filter(|mpi| is_wanted(mpi)).partition(|mpi| mpi.is_there());
         for mpi in &missing {
             crate::say!(
                 "NOT TESTED under {}: {} or {} is not there",

@@ -44,6 +44,13 @@ pub fn lapscope() -> PathBuf {
     path
 }
 
+/// The tree for other machines, where `make dist` has made one of this version.
+pub fn portable() -> Option<PathBuf> {
+    let name = concat!("lapscope-", env!("CARGO_PKG_VERSION"), "-linux-x86_64");
+    Some(root().join("build/dist/tree").join(name))
+        .filter(|tree| tree.join("bin/lapscope").exists())
+}
+
 /// Python with mpi4py for an MPI, where `tests/mpis.sh` has made it.
 pub fn python(mpi: &str) -> PathBuf {
     root().join(format!("build/mpi/{mpi}/bin/python"))

@@ -14,7 +14,7 @@ use crate::launch::{read, Job, Outcome};
 use crate::{child, paths};
 
 /// What a launcher sets for its ranks alone.
-const OF_RANKS: &[&[u8]] = &[b"\0OMPI_COMM_WORLD_RANK=", b"\0PMI_RANK="];
+const OF_RANKS: &[&[u8]] = &[b"\0OMPI_COMM_WORLD_RANK=", b"\0PMI_RANK=", b"\0SLURM_PROCID="];
 
 /// A job that runs. When it goes out of scope its processes are ended, and none else.
 pub struct Watched {

@@ -60,7 +60,15 @@ fn a_prefix_of_its_own_is_gone_afterwards() {
     let before = tree(place.path());
     install(prefix, Path::new(""));
     let installed = tree(Path::new(prefix));
-    for name in ["bin/lapscope", "lib/lapscope/liblapscope.so", "lib/lapscope/lapscope-calibrate"] {
+    for name in [
+        "bin/lapscope",
+        "lib/lapscope/liblapscope.so",
+        "lib/lapscope/lapscope-calibrate",
+        "share/man/man1/lapscope-run.1",
+        "share/bash-completion/completions/lapscope",
+        "share/zsh/site-functions/_lapscope",
+        "share/fish/vendor_completions.d/lapscope.fish",
+    ] {
         assert!(installed.contains(Path::new(name)), "{installed:?}");
     }
     install(prefix, Path::new(""));
@@ -76,7 +84,9 @@ fn what_others_put_there_stays() {
     let at = |name: &str| stage.path().join("usr/local").join(name);
     fs::create_dir_all(at("bin")).unwrap();
     fs::create_dir_all(at("lib/lapscope")).unwrap();
-    for name in ["bin/other", "lib/lapscope/notes.txt", "lib/libother.so"] {
+    fs::create_dir_all(at("share/man/man1")).unwrap();
+    for name in ["bin/other", "lib/lapscope/notes.txt", "lib/libother.so", "share/man/man1/other.1"]
+    {
         fs::write(at(name), "somebody else's").unwrap();
     }
     let before = tree(stage.path());
@@ -86,11 +96,51 @@ fn what_others_put_there_stays() {
     let entries = fs::read_to_string(&list).unwrap();
     fs::write(
         &list,
-        entries + "../etc/passwd\nlib/lapscope/../libother.so\nlib/libother.so\nbin/other\n",
+        entries
+            + "../etc/passwd\nlib/lapscope/../libother.so\nlib/libother.so\nbin/other\n\
+            share/man/man1/other.1\n",
     )
     .unwrap();
     uninstall("/usr/local", stage.path());
     assert_eq!(tree(stage.path()), before);
+}
+
+/// What packaging/check.sh says of an installed tree, nothing where it is fit for other machines.
+fn what_keeps_it_here(tree: &Path) -> String {
+    let mut command = child::command(paths::root().join("packaging/check.sh"));
+    let output = command.arg(tree).current_dir(paths::root()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.success(), said.is_empty(), "{said}");
+    said
+}
+
+/// Recorders that are built here need this machine's libunwind.
+#[test]
+fn what_needs_libraries_of_this_machine_is_no_tree_for_others() {
+    let place = tempfile::tempdir().unwrap();
+    let prefix = place.path().to_str().unwrap();
+    install(prefix, Path::new(""));
+    let said = what_keeps_it_here(place.path());
+    assert!(said.contains("liblapscope-openmpi.so needs libunwind"), "{said}");
+}
+
+/// Where somebody has called `make dist` before: zig is not installed for this.
+#[test]
+fn a_tree_for_other_machines_stands_anywhere() {
+    let Some(built) = paths::portable() else {
+        lapscope_tests::say!("NOT TESTED: the portable build; `make dist` builds it");
+        return;
+    };
+    assert_eq!(what_keeps_it_here(&built), "");
+    let place = tempfile::tempdir().unwrap();
+    let moved = place.path().join("moved");
+    let mut copy = child::command("cp");
+    assert!(copy.arg("-a").args([&built, &moved]).status().unwrap().success());
+    let mut command = child::command(moved.join("bin/lapscope"));
+    let output = command.args(["run", "--dry-run", "--", "true"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let library = moved.join("lib/lapscope/liblapscope.so");
+    assert!(said.contains(library.to_str().unwrap()), "{said}");
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub struct HangArgs {
     pub html: Option<PathBuf>,
 
     /// What starts a command on other nodes, which then looks from there; may be given for each: 'ssh node7',
-    /// 'srun --overlap --ntasks-per-node=1'
+    /// 'srun --overlap --jobid 4711'
     #[arg(long, value_name = "LAUNCHER")]
     pub launch: Vec<String>,
 

@@ -41,10 +41,19 @@ pub fn help_of(topic: Option<&str>) -> Option<String> {
     Some(command.render_long_help().to_string())
 }
 
+/// The command line as it is described, for what is made of that.
+pub fn described() -> Command {
+    Cli::command()
+}
+
 /// What to say of a topic without help.
 pub fn unknown_topic(topic: &str) -> clap::Error {
     let root = Cli::command();
-    let commands: Vec<&str> = root.get_subcommands().map(Command::get_name).collect();
+    let commands: Vec<&str> = root
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+        .map(Command::get_name)
+        .collect();
     let text = format!("no help on '{topic}'; there is: terms, {}", commands.join(", "));
     Cli::command().error(ErrorKind::InvalidValue, text)
 }

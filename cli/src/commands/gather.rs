@@ -30,8 +30,8 @@ const LARGEST_PART: u64 = 4 << 30;
 /// Launchers that hand what they are given to a shell on the other side.
 const BY_SHELL: [&str; 5] = ["ssh", "rsh", "pdsh", "clush", "dsh"];
 
-/// Two looks from one node.
-type Looks = (JobState, JobState);
+/// Two looks at a job.
+pub type Looks = (JobState, JobState);
 
 /// Looks from here, and by each of the launchers from the nodes that it reaches. What went wrong there is said on standard error; of
 /// whom nothing is known then stands in [`JobState::unseen`].
@@ -72,8 +72,15 @@ pub fn look_from_nodes(root: &Path, interval: Duration, launchers: &[String]) ->
     Ok((before, after))
 }
 
-fn looks(mut observer: Observer, interval: Duration) -> Result<Looks> {
+/// Of what has ended as a whole the same look twice.
+///
+/// # Errors
+/// The run directory cannot be listed.
+pub fn looks(mut observer: Observer, interval: Duration) -> Result<Looks> {
     let before = observer.look(&mut ())?;
+    if before.ranks.iter().all(RankState::is_over) {
+        return Ok((before.clone(), before));
+    }
     thread::sleep(interval);
     Ok((before, observer.look(&mut ())?))
 }

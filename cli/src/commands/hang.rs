@@ -3,13 +3,12 @@
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
-use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
 use serde::Serialize;
 
-use super::gather::{self, check};
+use super::gather::{self, check, looks, Looks};
 use super::html as pages;
 use crate::args::HangArgs;
 use crate::export::{self, warn, Document};
@@ -20,7 +19,7 @@ use lapscope_analysis::problem::module_problems;
 use lapscope_analysis::JSON_VERSION;
 use lapscope_data::db::find_run;
 use lapscope_data::model::RankList;
-use lapscope_data::state::{JobState, Observer, RankState};
+use lapscope_data::state::{JobState, Observer};
 use lapscope_data::symbols::Symbols;
 use lapscope_data::text::style::Style;
 
@@ -66,29 +65,23 @@ pub fn run(args: &HangArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Two looks at a job of which something runs; at one that has ended the same one twice.
-///
 /// # Errors
 /// Nothing of it can be read.
-pub fn look_twice(root: &Path, interval: Duration) -> Result<(JobState, JobState)> {
-    let mut observer = Observer::open(root)?;
-    let first = observer.look(&mut ())?;
-    if first.ranks.iter().all(RankState::is_over) {
-        check(root, &first)?;
-        return Ok((first.clone(), first));
-    }
-    thread::sleep(interval);
-    let second = observer.look(&mut ())?;
-    check(root, &second)?;
-    Ok((first, second))
+fn look_twice(root: &Path, interval: Duration) -> Result<Looks> {
+    let looks = looks(Observer::open(root)?, interval)?;
+    check(root, &looks.1)?;
+    Ok(looks)
 }
+
+/// Between the two looks where nobody has asked for a time.
+const INTERVAL: Duration = Duration::from_millis(500);
 
 /// What this command prints of a job, without colours, and the job as it was seen last.
 ///
 /// # Errors
 /// Nothing of it can be read.
-pub fn describe(root: &Path, interval: Duration, columns: usize) -> Result<(String, JobState)> {
-    let (before, after) = look_twice(root, interval)?;
+pub fn describe(root: &Path, columns: usize) -> Result<(String, JobState)> {
+    let (before, after) = look_twice(root, INTERVAL)?;
     let diagnosis = diagnose(&before, &after, &mut Symbols::new(after.modules.clone()));
     let style = Style { color: false, width: columns };
     let mut text = Vec::new();

@@ -10,6 +10,7 @@ pub mod hang;
 pub mod help;
 pub mod html;
 pub mod live;
+pub mod manual;
 pub mod merge;
 pub mod options;
 pub mod overlap;

@@ -48,8 +48,9 @@ struct Answer {
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &PendingArgs) -> Result<ExitCode> {
     let root = find_run(args.read.run.as_deref())?;
-    let running = look(&root)?;
+    // first, as it makes databases of what dead ranks left: that needs no other look
     let opened = OpenRun::open(Some(&root));
+    let running = look(&root)?;
     let mut open = match opened {
         Err(_) if !running.places.is_empty() => return print_running(args, &root, running),
         opened => opened?,
@@ -82,9 +83,9 @@ fn look(root: &Path) -> Result<Running> {
     if !has_spools {
         return Ok(Running::default());
     }
-    let state = Observer::open(root)?.look(&mut ())?;
+    let state = Observer::open(root)?.without_databases().look(&mut ())?;
     let mut symbols = Symbols::new(state.modules.clone());
-    Ok(running(&state, &mut symbols))
+    Ok(running(state, &mut symbols))
 }
 
 /// Of a job of which no rank has ended.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -14,10 +14,11 @@ use crate::args::RunArgs;
 use crate::commands::options::unknown_variables;
 use crate::output;
 use lapscope_bench::install;
+use lapscope_bench::launch::container;
 use lapscope_bench::launch::environment::{self, Settings};
 use lapscope_bench::launch::runs::Run;
 use lapscope_bench::launch::{child, line, outcome, Recorded};
-use lapscope_data::program::{self, Kind};
+use lapscope_data::program::{self, Obstacle};
 use lapscope_data::say;
 use lapscope_data::text::shell;
 
@@ -53,6 +54,12 @@ pub fn record(args: &RunArgs, print: Option<Print<'_>>) -> anyhow::Result<ExitCo
     let program = line::find_executable(&args.command[0]);
     let rank = environment::rank_variable().filter(|_| !line::is_launcher(&args.command[0]));
     let speaks = rank.map_or(true, |rank| std::env::var(rank).is_ok_and(|rank| rank == "0"));
+    if let Some(reason) = unloadable(&args.command, program.as_deref()) {
+        if speaks {
+            say!("{reason}");
+        }
+        return Ok(ExitCode::from(NOT_EXECUTABLE));
+    }
     if speaks {
         warn(&args.command);
         if rank.is_some() && args.watchdog.is_some() {
@@ -73,9 +80,16 @@ pub fn warn(command: &[OsString]) {
             unknown.nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
         say!("{} means nothing to lapscope{guess}", unknown.name);
     }
-    if let Some(obstacle) = line::program(command).and_then(|path| obstacle(&path)) {
-        say!("{obstacle}");
+    let program = program(command);
+    if let Some((path, obstacle)) = program.and_then(|path| Some((path.clone(), obstacle(&path)?)))
+    {
+        say!("{}", described(&path, &obstacle));
     }
+}
+
+/// The program, unless it is in a container, where it cannot be looked at.
+fn program(command: &[OsString]) -> Option<PathBuf> {
+    line::program(command).filter(|_| container::engine(command).is_none())
 }
 
 /// What the options say.
@@ -112,17 +126,23 @@ fn settings_of(args: &RunArgs) -> anyhow::Result<Settings> {
 }
 
 /// Why nothing can be recorded of the program in this file, as far as the file tells.
-fn obstacle(path: &Path) -> Option<String> {
-    let program = program::inspect(path).ok()?;
-    let path = path.display();
-    if program.kind == Kind::Static {
-        return Some(format!(
-            "{path} is statically linked: LD_PRELOAD has no effect on it and nothing will be recorded; link it dynamically"
-        ));
-    }
-    program.privileged.then(|| {
-        format!("{path} is set-uid or has capabilities: LD_PRELOAD has no effect on it and nothing will be recorded")
-    })
+fn obstacle(path: &Path) -> Option<Obstacle> {
+    program::inspect(path).ok()?.obstacle()
+}
+
+/// As a sentence.
+fn described(path: &Path, obstacle: &Obstacle) -> String {
+    let (path, what, cure) = (path.display(), obstacle.what(), obstacle.cure());
+    format!("{path} {what}; nothing will be recorded: {cure}")
+}
+
+/// A program, or a launcher, that would not start with the preload library in it.
+fn unloadable(command: &[OsString], first: Option<&Path>) -> Option<String> {
+    let program = line::program(command);
+    let mut all = [program.as_deref(), first].into_iter().flatten();
+    let path = all.find(|path| program::is_of_musl(path))?.display();
+    let (what, cure) = (Obstacle::Musl.what(), Obstacle::Musl.cure());
+    Some(format!("{path} {what}: it would not start, and was not started; {cure}"))
 }
 
 // --- inner form ------------------------------------------------------------------------------------------------------
@@ -132,7 +152,8 @@ fn become_program(program: Option<&Path>, args: &RunArgs, settings: &Settings) -
     if program.is_none() {
         return not_found(&args.command[0]);
     }
-    let error = settings.command(&args.command).exec();
+    let line = settings.contained(&args.command).map_or(Cow::Borrowed(&args.command), Cow::Owned);
+    let error = settings.command(&line).exec();
     cannot_execute(&args.command[0], &error)
 }
 
@@ -173,7 +194,11 @@ fn around_launcher(
     let disabled = settings.get("LAPSCOPE_ENABLE").is_some_and(|value| is_off(&value));
     let converts = !settings.get("LAPSCOPE_CONVERT").is_some_and(|value| is_off(&value));
     let line = settings.exported(&args.command);
-    if matches!(line, Cow::Owned(_)) {
+    let contained = container::engine(&args.command).is_some();
+    if contained {
+        say!("adding options to the launch line: the container gets lapscope's libraries, the run directory and {}",
+            settings.names().join(OsStr::new(", ")).to_string_lossy());
+    } else if matches!(line, Cow::Owned(_)) {
         say!(
             "adding -x {} to the launch line: Open MPI does not take the environment to other nodes",
             settings.names().join(OsStr::new(" -x ")).to_string_lossy()
@@ -182,6 +207,7 @@ fn around_launcher(
     if args.dry_run {
         return print_dry_run(settings, &line);
     }
+    let made = contained && !directory.exists();
     let mut command = settings.command(&line);
     let ended = match args.watchdog {
         None => child::run(&mut command).map(|status| (status, false)),
@@ -198,6 +224,9 @@ fn around_launcher(
     };
     let code = if was_ended { watchdog::EXIT_CODE } else { child::exit_code(status) };
     let runs = recorded.runs();
+    if made && runs.is_empty() {
+        drop(std::fs::remove_dir(&directory)); // not where something is in it
+    }
     if disabled && runs.is_empty() {
         return Ok(code.into());
     }
@@ -245,8 +274,14 @@ fn conclude(
 }
 
 fn no_data(args: &RunArgs) {
-    let program = line::program(&args.command);
-    let obstacle = program.as_deref().and_then(obstacle).map(|reason| format!(": {reason}"));
+    if container::engine(&args.command).is_some() {
+        say!("nothing was recorded: the container has an older glibc than 2.17 or musl, or an MPI for which there is no \
+              recorder, or its user may not write to the run directory; to find out, in the container: lapscope doctor");
+        return;
+    }
+    let program = program(&args.command);
+    let obstacle = program.as_deref().and_then(obstacle);
+    let obstacle = obstacle.map(|obstacle| format!(": the program {}", obstacle.what()));
     let reason = obstacle.unwrap_or_else(|| {
         ". Unless a line above says why, the program did not reach MPI_Init, or it uses an MPI for \
          which there is no recorder, or its launcher did not pass LD_PRELOAD on"

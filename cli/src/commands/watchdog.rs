@@ -18,8 +18,6 @@ pub const EXIT_CODE: u8 = 124;
 
 /// How often the job is looked at, at most: often enough to notice what goes on, rare enough to cost nothing.
 const STEP: Duration = Duration::from_secs(1);
-/// Between the two looks of a diagnosis.
-const BETWEEN: Duration = Duration::from_millis(500);
 /// Longer pauses are none of the job's: this process was stopped, and the job most likely with it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 const COLUMNS: usize = 100;
@@ -104,7 +102,7 @@ impl<'a> Watchdog<'a> {
     fn tell(&self, run: &Path, silence: Duration) -> bool {
         let silence = time(Nanos(i64::try_from(silence.as_nanos()).unwrap_or(i64::MAX)));
         let columns = stdout_columns().unwrap_or(COLUMNS).saturating_sub(INDENT).max(30);
-        match describe(&outcome::relative(run), BETWEEN, columns) {
+        match describe(&outcome::relative(run), columns) {
             Ok((text, job)) => {
                 let sees_all = sees_all(&job);
                 let whom = if sees_all { "any rank" } else { "the ranks that are seen from here" };

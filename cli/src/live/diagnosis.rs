@@ -1,17 +1,13 @@
 //! What `lapscope hang` says, within the view.
 
 use std::path::Path;
-use std::time::Duration;
 
 use crate::commands::hang::describe;
-
-/// Between the two looks that a diagnosis needs.
-const BETWEEN: Duration = Duration::from_millis(500);
 
 /// As lines of at most so many columns.
 pub fn text(run: Option<&Path>, columns: usize) -> String {
     let Some(run) = run else { return "There is no run yet.".into() };
-    match describe(run, BETWEEN, columns.max(20)) {
+    match describe(run, columns.max(20)) {
         Ok((text, _)) => text,
         Err(error) => format!("nothing can be said: {error:#}"),
     }

@@ -30,6 +30,7 @@ pub mod replay;
 pub mod report;
 pub mod requests;
 pub mod settings;
+pub mod singletons;
 pub mod sites;
 mod starved;
 pub mod stats;

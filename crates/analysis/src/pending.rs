@@ -178,21 +178,45 @@ impl PendingItem {
 
     /// "MPI_Irecv from rank 3, tag 7, 1024 bytes".
     pub fn describe_without_place(&self) -> String {
-        let mut text = self.call.clone();
+        self.posted().describe()
+    }
+
+    /// "to rank 3", "from any source"; `None` where there is no partner.
+    pub fn peer_text(&self) -> Option<String> {
+        self.posted().peer_text()
+    }
+
+    fn posted(&self) -> Posted<'_> {
+        let PendingItem { call, peer, posted_peer, tag, bytes, .. } = self;
+        Posted { call, peer: *peer, posted_peer: *posted_peer, tag: *tag, bytes: *bytes }
+    }
+}
+
+/// What is said of a call or request that has not ended: see [`PendingItem`].
+#[derive(Debug, Clone, Copy)]
+pub struct Posted<'a> {
+    pub call: &'a str,
+    pub peer: Option<Rank>,
+    pub posted_peer: Option<i64>,
+    pub tag: Option<i64>,
+    pub bytes: u64,
+}
+
+impl Posted<'_> {
+    /// "MPI_Irecv from rank 3, tag 7, 1024 bytes".
+    pub fn describe(&self) -> String {
+        let mut text = self.call.to_owned();
         if let Some(peer) = self.peer_text() {
             text += &format!(" {peer}");
         }
-        if let Some(tag) = self.tag.filter(|_| self.is_point_to_point()) {
+        let is_point_to_point = self.peer.is_some() || self.posted_peer.is_some();
+        if let Some(tag) = self.tag.filter(|_| is_point_to_point) {
             text += &if tag < 0 { ", any tag".to_owned() } else { format!(", tag {tag}") };
         }
         if self.bytes > 0 {
             text += &format!(", {} bytes", self.bytes);
         }
         text
-    }
-
-    fn is_point_to_point(&self) -> bool {
-        self.peer.is_some() || self.posted_peer.is_some()
     }
 
     /// "to rank 3", "from any source"; `None` where there is no partner.

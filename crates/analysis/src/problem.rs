@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::combine::RankSums;
 use super::pending::{find_outside, group_places, PendingItem, PlaceGroup, What};
+use super::singletons;
 use super::starved::starved;
 use super::stretch::Untold;
 use lapscope_data::db::{DbError, USER_VERSION};
@@ -26,6 +27,7 @@ pub enum ProblemKind {
     UnrecordedChildren,
     NotRecovered,
     SeveralJobs,
+    Singletons,
     Died,
     Pending,
     Summarized,
@@ -133,6 +135,7 @@ pub fn find_problems_of(
     problems.extend(missing_ranks(ranks));
     problems.extend(unrecorded_children(ranks));
     problems.extend(several_jobs(ranks));
+    problems.extend(singletons::find(ranks));
     problems.extend(deaths(ranks, pending));
     problems.extend(pending_after_finalize(ranks, pending));
     problems.extend(incomplete_records(ranks));

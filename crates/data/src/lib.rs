@@ -12,6 +12,7 @@ pub mod program;
 pub mod recovery;
 pub mod schema;
 pub mod secrets;
+pub mod slurm;
 pub mod state;
 pub mod store;
 pub mod symbols;

@@ -1,6 +1,7 @@
 //! What can be told about a program from its file: whether it can be profiled, and which MPI it links.
 
 use std::ffi::CString;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::process::Command;
 
 use object::elf;
 use object::read::elf::{ElfFile, FileHeader, ProgramHeader};
-use object::{Object, ObjectSection};
+use object::{Object, ObjectSection, ObjectSymbol};
 use serde::Serialize;
 
 /// A program file.
@@ -24,6 +25,86 @@ pub struct Program {
     pub mpi: Vec<MpiLibrary>,
     /// Libraries that the loader does not find.
     pub missing: Vec<String>,
+    /// Where all those lie that the loader finds.
+    #[serde(skip)]
+    pub places: Vec<PathBuf>,
+    /// The loader, or the interpreter that a script names.
+    pub interpreter: Option<PathBuf>,
+    /// An MPI is part of the program itself: its calls reach nobody else.
+    pub mpi_inside: bool,
+    /// Of another processor than this command, or of another word length: which.
+    pub foreign: Option<String>,
+}
+
+/// Why nothing can be recorded of a program, as far as its file tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Obstacle {
+    /// Its C library is musl, which cannot load the recorder, made for glibc: it would not even start.
+    Musl,
+    /// Made for this machine.
+    Foreign(String),
+    Static,
+    MpiInside,
+    Privileged,
+}
+
+impl Obstacle {
+    /// What it is, behind the name of the program.
+    pub fn what(&self) -> String {
+        match self {
+            Obstacle::Musl => "is linked with musl, and the recorder needs glibc".into(),
+            Obstacle::Foreign(machine) => {
+                format!("is a program for {machine}, and the recorder one for {OWN_MACHINE}")
+            }
+            Obstacle::Static => "is statically linked: LD_PRELOAD has no effect on it".into(),
+            Obstacle::MpiInside => {
+                "has its MPI linked into itself, statically: its calls reach no preloaded library"
+                    .into()
+            }
+            Obstacle::Privileged => {
+                "is set-uid, set-gid or has capabilities: the loader ignores LD_PRELOAD".into()
+            }
+        }
+    }
+
+    /// What to do about it.
+    pub fn cure(&self) -> &'static str {
+        match self {
+            Obstacle::Musl => {
+                "build the program where glibc is the C library (Debian, Ubuntu, RHEL, SUSE; not Alpine)"
+            }
+            Obstacle::Foreign(_) => "build the program for this machine, or use the lapscope made for that one",
+            Obstacle::Static | Obstacle::MpiInside => {
+                "link it dynamically (without -static; on Cray: cc -dynamic, or CRAYPE_LINK_TYPE=dynamic)"
+            }
+            Obstacle::Privileged => "run a copy without them: cp PROGRAM COPY",
+        }
+    }
+}
+
+/// As [`machine_name`] says it.
+const OWN_MACHINE: &str = if cfg!(target_arch = "x86_64") {
+    "x86-64"
+} else if cfg!(target_arch = "aarch64") {
+    "AArch64"
+} else {
+    "this machine"
+};
+
+impl Program {
+    /// The first reason why nothing can be recorded of it.
+    pub fn obstacle(&self) -> Option<Obstacle> {
+        let is_dynamic = self.kind == Kind::Dynamic;
+        let is_musl = is_dynamic && self.interpreter.as_deref().is_some_and(is_musl);
+        match self {
+            Program { foreign: Some(machine), .. } => Some(Obstacle::Foreign(machine.clone())),
+            _ if is_musl => Some(Obstacle::Musl),
+            Program { kind: Kind::Static, .. } => Some(Obstacle::Static),
+            Program { mpi_inside: true, .. } => Some(Obstacle::MpiInside),
+            Program { privileged: true, .. } => Some(Obstacle::Privileged),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -61,6 +142,10 @@ pub fn inspect(path: &Path) -> std::io::Result<Program> {
         debug_info: false,
         mpi: Vec::new(),
         missing: Vec::new(),
+        places: Vec::new(),
+        interpreter: named_interpreter(&data),
+        mpi_inside: false,
+        foreign: None,
     };
     let interpreter = match object::FileKind::parse(&*data) {
         Ok(object::FileKind::Elf64) => inspect_elf::<elf::FileHeader64<_>>(&data, &mut program),
@@ -68,9 +153,52 @@ pub fn inspect(path: &Path) -> std::io::Result<Program> {
         _ => None,
     };
     if let Some(interpreter) = interpreter {
-        list_libraries(&interpreter, &mut program);
+        if program.foreign.is_none() {
+            list_libraries(&interpreter, &mut program);
+        }
+        program.interpreter = Some(interpreter);
     }
     Ok(program)
+}
+
+/// Whether a program is linked with musl, by its first bytes alone: each rank of a job may ask.
+pub fn is_of_musl(path: &Path) -> bool {
+    const BYTES: u64 = 1 << 16; // the headers and the loader's name lie in front
+    let mut head = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(BYTES).read_to_end(&mut head));
+    let interpreter = match object::FileKind::parse(&*head) {
+        Ok(object::FileKind::Elf64) => loader_in::<elf::FileHeader64<object::Endianness>>(&head),
+        Ok(object::FileKind::Elf32) => loader_in::<elf::FileHeader32<object::Endianness>>(&head),
+        _ => None,
+    };
+    read.is_ok() && interpreter.is_some_and(|loader| is_musl(&loader))
+}
+
+fn loader_in<E: FileHeader<Endian = object::Endianness>>(head: &[u8]) -> Option<PathBuf> {
+    let header = E::parse(head).ok()?;
+    let endian = header.endian().ok()?;
+    loader_named(header.program_headers(endian, head).ok()?, endian, head)
+}
+
+fn loader_named<P: ProgramHeader>(
+    headers: &[P],
+    endian: P::Endian,
+    data: &[u8],
+) -> Option<PathBuf> {
+    let path = headers.iter().find_map(|header| header.interpreter(endian, data).ok()?)?;
+    Some(PathBuf::from(std::ffi::OsStr::from_bytes(path)))
+}
+
+/// `/lib/ld-musl-x86_64.so.1`
+fn is_musl(loader: &Path) -> bool {
+    loader.file_name().is_some_and(|name| name.to_string_lossy().starts_with("ld-musl"))
+}
+
+/// What the first line of a script names: `#!/usr/bin/env python3` is `/usr/bin/env`.
+fn named_interpreter(data: &[u8]) -> Option<PathBuf> {
+    let line = data.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let line = String::from_utf8_lossy(line);
+    line.split_whitespace().next().map(PathBuf::from)
 }
 
 /// Fills in what the ELF file says, and returns the loader that it names.
@@ -83,16 +211,46 @@ fn inspect_elf<E: FileHeader<Endian = object::Endianness>>(
     let build_id = file.build_id().ok().flatten().unwrap_or_default();
     program.debug_info =
         has(".debug_info") || has(".zdebug_info") || separate_file(build_id).exists();
+    let header = file.elf_header();
+    let endian = file.endian();
+    let own = if cfg!(target_arch = "aarch64") { elf::EM_AARCH64 } else { elf::EM_X86_64 };
+    let (machine, is_64) = (header.e_machine(endian), header.is_class_64());
+    if (machine, is_64, file.is_little_endian()) != (own, true, cfg!(target_endian = "little")) {
+        program.foreign = Some(machine_name(machine, is_64));
+    }
+    let defines = |symbol: &object::read::elf::ElfSymbol<'_, '_, E>| {
+        symbol.is_definition() && matches!(symbol.name(), Ok("PMPI_Init" | "PMPI_Init_thread"))
+    };
+    program.mpi_inside = file.symbols().any(|symbol| defines(&symbol))
+        || file.dynamic_symbols().any(|symbol| defines(&symbol));
     let interpreter = interpreter::<E>(data);
     program.kind = if interpreter.is_some() { Kind::Dynamic } else { Kind::Static };
     interpreter
 }
 
+/// As a user would call it.
+fn machine_name(machine: u16, is_64: bool) -> String {
+    let name = match machine {
+        elf::EM_X86_64 if is_64 => "x86-64",
+        elf::EM_X86_64 => "x32",
+        elf::EM_386 => "32-bit x86",
+        elf::EM_AARCH64 if is_64 => "AArch64",
+        elf::EM_ARM => "32-bit ARM",
+        elf::EM_PPC64 => "POWER",
+        elf::EM_RISCV if is_64 => "64-bit RISC-V",
+        elf::EM_S390 => "IBM Z",
+        elf::EM_LOONGARCH => "LoongArch",
+        other => return format!("another processor (ELF machine {other})"),
+    };
+    name.into()
+}
+
 /// Fills in which MPI the program loads, and what its loader does not find.
 fn list_libraries(interpreter: &Path, program: &mut Program) {
     for (name, path) in libraries(interpreter, &program.path) {
-        if path.is_none() {
-            program.missing.push(name.clone());
+        match &path {
+            Some(path) => program.places.push(path.clone()),
+            None => program.missing.push(name.clone()),
         }
         if let Some(abi) = abi_of(&name) {
             program.mpi.push(MpiLibrary { name, path, abi });
@@ -139,10 +297,7 @@ fn separate_file(build_id: &[u8]) -> PathBuf {
 
 fn interpreter<E: FileHeader<Endian = object::Endianness>>(data: &[u8]) -> Option<PathBuf> {
     let file = ElfFile::<E>::parse(data).ok()?;
-    let endian = file.endian();
-    let headers = file.elf_program_headers();
-    let path = headers.iter().find_map(|header| header.interpreter(endian, data).ok()?)?;
-    Some(PathBuf::from(std::ffi::OsStr::from_bytes(path)))
+    loader_named(file.elf_program_headers(), file.endian(), data)
 }
 
 /// The MPI ABI that a library of this name has; `None` when it is no MPI library.
@@ -151,7 +306,7 @@ pub fn abi_of(library: &str) -> Option<&'static str> {
     match (stem, version) {
         ("libmpi_abi", _) => Some("mpiabi"),
         ("libmpich", _) | ("libmpi", ".12") => Some("mpich"),
-        ("libmpi", _) => Some("openmpi"),
+        ("libmpi" | "libmpi_ibm", _) => Some("openmpi"), // libmpi_ibm: Spectrum MPI
         // Cray: libmpi_cray, libmpi_gnu_91, libmpi_intel
         (cray, ".12") if cray.starts_with("libmpi_") && !cray.contains("mpifh") => Some("mpich"),
         _ => None,
@@ -179,6 +334,7 @@ mod tests {
         assert_eq!(abi_of("libmpich.so.12"), Some("mpich"));
         assert_eq!(abi_of("libmpi_gnu_91.so.12"), Some("mpich"));
         assert_eq!(abi_of("libmpi_abi.so.0"), Some("mpiabi"));
+        assert_eq!(abi_of("libmpi_ibm.so.3"), Some("openmpi"));
         assert_eq!(abi_of("libmpi_mpifh.so.40"), None);
         assert_eq!(abi_of("libm.so.6"), None);
     }
@@ -190,11 +346,56 @@ mod tests {
         assert!(!program.privileged && program.mpi.is_empty() && program.missing.is_empty());
     }
 
+    /// The header of a program and nothing else.
+    fn header(class: u8, machine: u16) -> Vec<u8> {
+        let bytes = if class == elf::ELFCLASS64 { 64 } else { 52 };
+        let mut header = vec![0_u8; bytes];
+        header[..7].copy_from_slice(&[0x7f, b'E', b'L', b'F', class, 1, 1]);
+        header[16..18].copy_from_slice(&elf::ET_EXEC.to_le_bytes());
+        header[18..20].copy_from_slice(&machine.to_le_bytes());
+        header[20] = 1;
+        let at = if class == elf::ELFCLASS64 { 52 } else { 40 };
+        header[at..at + 2].copy_from_slice(&(bytes as u16).to_le_bytes());
+        header
+    }
+
+    #[test]
+    fn programs_of_other_machines_are_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("program");
+        let own = if cfg!(target_arch = "aarch64") { elf::EM_AARCH64 } else { elf::EM_X86_64 };
+        for (class, machine, name) in [
+            (elf::ELFCLASS32, elf::EM_386, Some("32-bit x86")),
+            (elf::ELFCLASS32, elf::EM_ARM, Some("32-bit ARM")),
+            (elf::ELFCLASS64, elf::EM_PPC64, Some("POWER")),
+            (elf::ELFCLASS64, 9999, Some("another processor (ELF machine 9999)")),
+            (elf::ELFCLASS64, own, None),
+        ] {
+            std::fs::write(&path, header(class, machine)).unwrap();
+            let program = inspect(&path).unwrap();
+            assert_eq!(program.foreign.as_deref(), name);
+            let obstacle = name.map_or(Obstacle::Static, |name| Obstacle::Foreign(name.into()));
+            assert_eq!(program.obstacle(), Some(obstacle));
+        }
+    }
+
+    #[test]
+    fn musl_is_told_by_the_loader() {
+        let musl = |path: &str| is_musl(Path::new(path));
+        assert!(musl("/lib/ld-musl-x86_64.so.1") && musl("/nix/ld-musl-aarch64.so.1"));
+        assert!(!musl("/lib64/ld-linux-x86-64.so.2") && !musl("/lib/ld-linux-aarch64.so.1"));
+        assert!(!is_of_musl(&std::env::current_exe().unwrap()));
+        assert!(!is_of_musl(Path::new("/no/such/program")));
+    }
+
     #[test]
     fn scripts_are_told() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("script");
-        std::fs::write(&path, "#!/bin/sh\n").unwrap();
-        assert_eq!(inspect(&path).unwrap().kind, Kind::Script);
+        std::fs::write(&path, "#! /usr/bin/env python3\nprint()\n").unwrap();
+        let program = inspect(&path).unwrap();
+        assert_eq!(program.kind, Kind::Script);
+        assert_eq!(program.interpreter.as_deref(), Some(Path::new("/usr/bin/env")));
+        assert_eq!(program.obstacle(), None);
     }
 }

@@ -2,6 +2,7 @@
 
 mod claim;
 mod node;
+mod pointer;
 
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -14,11 +15,11 @@ use rayon::prelude::*;
 use rayon::ThreadPoolBuilder;
 
 use crate::db::{self, FileKey};
-use crate::files::read_short_text;
 use crate::store::{self, Converted, Fate, Owner};
 use crate::text::shell;
 
 pub use claim::Claim;
+pub use pointer::Pointer;
 
 /// How long ranks may take to die when their launcher has ended already, as after MPI_Abort.
 const LAST_BREATH: Duration = Duration::from_secs(3);
@@ -28,9 +29,6 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Spools converted at a time: each is one thread of computation and one file written.
 const WORKERS: usize = 2;
-
-/// Bytes of a `rank-N.spool-at` or `node-HOST.spool-at`: a host and a path.
-const LONGEST_POINTER: u64 = 8192;
 
 /// What became of the spools of a run directory.
 #[derive(Debug, Default)]
@@ -245,14 +243,13 @@ fn find_leftovers(directory: &Path) -> anyhow::Result<Vec<Leftover>> {
             }
             Some((FileKey::Rank { .. }, "spool")) => leftovers.push(Leftover::Rank(alone(path))),
             Some((FileKey::Rank { .. }, "spool-at")) => {
-                let Ok(text) = read_short_text(&path, LONGEST_POINTER) else {
+                let Some(Pointer { host, place }) = Pointer::read(&path) else {
                     // no pointer, and no spool: which is said of it
                     leftovers.push(Leftover::Rank(alone(path)));
                     continue;
                 };
-                let (host, spool) = text.trim_end().split_once('\t').unwrap_or_default();
-                let elsewhere = Some((path.clone(), host.to_owned()));
-                leftovers.push(Leftover::Rank(LeftSpool { elsewhere, ..alone(spool.into()) }));
+                let elsewhere = Some((path.clone(), host));
+                leftovers.push(Leftover::Rank(LeftSpool { elsewhere, ..alone(place) }));
             }
             _ => {}
         }
@@ -349,13 +346,9 @@ impl LeftSpool {
     fn may_run(&self, owner: &Owner, was_read: bool) -> String {
         let directory = self.database.parent().unwrap_or(&self.database);
         let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.into());
-        let (rank, host, directory) = (self.rank(), &owner.host, shell::quote(directory));
+        let (rank, directory) = (self.rank(), shell::quote(directory));
         let so_far = if was_read { ", and what it holds so far was read" } else { "" };
-        let place = if owner.host == store::host_name() {
-            "in another name space of processes or on a node of the same name".to_owned()
-        } else {
-            format!("on {host}")
-        };
+        let place = owner.whereabouts();
         format!(
             "{rank} may still run {place}, which cannot be seen from here: its spool stays{so_far}. When it has ended, there: \
              lapscope recover {directory}; or here: lapscope recover --ended {directory}"

@@ -106,6 +106,23 @@ pub enum Condition {
     Unknown,
 }
 
+impl Condition {
+    /// Whether its process is seen to run.
+    pub fn runs(self) -> bool {
+        matches!(self, Condition::Runs | Condition::Finalizing)
+    }
+
+    /// Whether it will never do anything in MPI any more.
+    pub fn is_over(self) -> bool {
+        self == Condition::Finalized || self.is_early_end()
+    }
+
+    /// Whether it has ended before it reached MPI_Finalize.
+    pub fn is_early_end(self) -> bool {
+        matches!(self, Condition::Aborted | Condition::Exited | Condition::Killed)
+    }
+}
+
 /// What a rank does. Moments are since its epoch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RankState {
@@ -316,7 +333,12 @@ impl RankState {
 
     /// Whether it will never do anything in MPI any more.
     pub fn is_over(&self) -> bool {
-        use Condition::{Aborted, Exited, Finalized, Killed};
-        matches!(self.condition, Finalized | Aborted | Exited | Killed)
+        self.condition.is_over()
+    }
+
+    /// Whether its threads may call MPI at the same time: MPI_THREAD_MULTIPLE.
+    pub fn is_multithreaded(&self) -> bool {
+        const MULTIPLE: i64 = 3;
+        self.thread_level >= MULTIPLE
     }
 }

@@ -148,6 +148,16 @@ impl Owner {
     }
 }
 
+impl Owner {
+    /// Where a process is of which nothing can be told from here: "on node7".
+    pub fn whereabouts(&self) -> String {
+        match self.host == host_name() {
+            true => "in another name space of processes or on a node of the same name".to_owned(),
+            false => format!("on {}", self.host),
+        }
+    }
+}
+
 fn own_pid_namespace() -> Option<u64> {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self/ns/pid").ok().map(|facts| facts.ino())
@@ -169,11 +179,16 @@ pub fn host_name() -> String {
     String::from_utf8_lossy(&name[..end]).into_owned()
 }
 
+/// Fields of /proc/PID/stat from the third on, the state: proc_pid_stat(5).
+pub(crate) fn stat_fields(text: &str) -> Option<Vec<&str>> {
+    let behind_name = &text[text.rfind(')')? + 1..]; // the name may hold blanks and brackets
+    Some(behind_name.split_whitespace().collect())
+}
+
 /// Field 22 of /proc/PID/stat; `None` for a zombie, which writes no more unless further threads of it live on.
 fn start_time(pid: i64) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let behind_name = &text[text.rfind(')')? + 1..]; // the name may hold blanks and brackets
-    let fields: Vec<&str> = behind_name.split_whitespace().collect();
+    let fields = stat_fields(&text)?;
     let threads: u64 = fields.get(17)?.parse().ok()?;
     let is_dead = matches!(*fields.first()?, "Z" | "X") && threads <= 1;
     fields.get(19).filter(|_| !is_dead)?.parse().ok()

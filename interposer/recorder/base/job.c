@@ -1,8 +1,11 @@
 #define _GNU_SOURCE
 #include "job.h"
 
+#include "log.h"
+
 #include <fcntl.h>
 #include <link.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +20,32 @@ static const char *const job_variables[][2] = {
     {"ALPS_APP_ID", NULL},
     {"FLUX_JOB_ID", NULL},
 };
+
+static const char slurm[] = "Slurm", hydra[] = "Hydra (mpiexec of MPICH)", open_mpi[] = "mpirun of Open MPI";
+
+static long number_in(const char *variable)
+{
+    const char *value = getenv(variable);
+    char *end = "";
+    long number = value && *value ? strtol(value, &end, 10) : -1;
+    return number < 0 || *end ? -1 : number;
+}
+
+/* What a launcher tells each process of those that it has started together. */
+static void started_by(struct job *job, const char *launcher, const char *number, const char *started)
+{
+    long own = number_in(number), all = number_in(started);
+    job->launcher = launcher;
+    if (own >= 0 && own < all && all <= INT32_MAX) {
+        job->number = (unsigned)own;
+        job->started = (unsigned)all;
+    }
+}
+
+static void started_by_slurm(struct job *job)
+{
+    started_by(job, slurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS");
+}
 
 static int is_spawned(const char *variable)
 {
@@ -38,6 +67,7 @@ static int job_of_orte(struct job *job)
         number = (number & ~0xfffful) + 1;
     }
     snprintf(job->identity, sizeof job->identity, "%lu.%s", number, random);
+    started_by(job, open_mpi, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE");
     return 1;
 }
 
@@ -49,6 +79,7 @@ static int job_of_prterun(struct job *job)
         return 0;
     job->world = (unsigned)atoi(at + 1);
     snprintf(job->identity, sizeof job->identity, "%.*s@1", (int)(at - space), space);
+    started_by(job, open_mpi, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE");
     return 1;
 }
 
@@ -60,6 +91,7 @@ static int job_of_intel(struct job *job)
         return 0;
     job->world = (unsigned)atoi(group) + 1;
     snprintf(job->identity, sizeof job->identity, "%s", launch);
+    started_by(job, "Intel MPI's mpiexec", "PMI_RANK", "PMI_SIZE");
     return 1;
 }
 
@@ -165,6 +197,7 @@ static int job_of_hydra(struct job *job)
         snprintf(job->identity, sizeof job->identity, "%s.%ld", proxy.port, (long)getpid());
     else
         snprintf(job->identity, sizeof job->identity, "%s", proxy.port);
+    started_by(job, hydra, "PMI_RANK", "PMI_SIZE");
     return 1;
 }
 
@@ -173,16 +206,35 @@ int job_is(const struct job *job, const char *identity, const char *launch)
     return !strcmp(job->identity, identity) && (!*job->launch || !*launch || !strcmp(job->launch, launch));
 }
 
+/* The shell of an interactive allocation and a batch script are steps with numbers of their own: what is started there
+ * without srun is no task of one step. */
+static int is_step(const char *number)
+{
+    return strtoul(number, NULL, 10) < 0xfffffff0ul;
+}
+
+/* What Slurm tells of a step is inherited by all that is started within it, as by another launcher in `srun --pty bash`. A
+ * proxy that is an ancestor is nearer: tasks are children of Slurm's own processes. */
+static int is_in_step(void)
+{
+    const char *space = getenv("PMIX_NAMESPACE"), *step = getenv("SLURM_STEP_ID");
+    return space && *space ? !strncmp(space, "slurm.", 6) : step && is_step(step);
+}
+
 static void find_identity(struct job *job)
 {
     struct timespec now;
-    if (job_of_orte(job) || job_of_prterun(job) || job_of_intel(job))
+    if (job_of_orte(job) || job_of_prterun(job) || job_of_intel(job) || (is_in_step() && job_of_hydra(job)))
         return;
     for (size_t i = 0; i < sizeof job_variables / sizeof job_variables[0]; i++) {
         const char *first = getenv(job_variables[i][0]);
         const char *second = job_variables[i][1] ? getenv(job_variables[i][1]) : "";
+        if (second && !strcmp(job_variables[i][0], "SLURM_JOB_ID") && !is_step(second))
+            continue;
         if (first && *first && second) {
             snprintf(job->identity, sizeof job->identity, "%s%s%s", first, *second ? "." : "", second);
+            if (is_in_step())
+                started_by_slurm(job);
             return;
         }
     }
@@ -192,10 +244,31 @@ static void find_identity(struct job *job)
     snprintf(job->identity, sizeof job->identity, "pid-%ld-%lld.%09ld", (long)getpid(), (long long)now.tv_sec, now.tv_nsec);
 }
 
-void job_find(struct job *job)
+void job_find(struct job *job, int world_size)
 {
     const char *launch = getenv("LAPSCOPE_LAUNCH");
     *job = (struct job){.world = 1};
     snprintf(job->launch, sizeof job->launch, "%s", launch ? launch : "");
     find_identity(job);
+    job->is_alone = world_size == 1 && job->world == 1 && job->started > 1;
+    if (job->is_alone)
+        job->world = job->number + 1;
+}
+
+static const char *cure(const struct job *job, const char *abi, const char *library)
+{
+    if (job->launcher != slurm)
+        return "start the program with the mpirun or mpiexec of the MPI that it is linked with";
+    if (!strcmp(abi, "openmpi"))
+        return "start it with srun --mpi=pmix, or with its own mpirun";
+    if (strstr(library, "Intel"))
+        return "start it with srun --mpi=pmi2 and I_MPI_PMI_LIBRARY naming Slurm's libpmi2.so, or with its own mpiexec";
+    return "start it with srun --mpi=pmi2, or with its own mpiexec";
+}
+
+void job_say_alone(const struct job *job, const char *abi, const char *library)
+{
+    if (job->is_alone && job->number == 0)
+        log_line("%s has started %u processes, but each is alone in its MPI_COMM_WORLD, as the MPI does not understand this "
+                 "launcher (%.100s); unless that is meant, %s", job->launcher, job->started, library, cure(job, abi, library));
 }

@@ -178,10 +178,10 @@ void rundir_leave_node(struct rundir *dir, int rank, int code)
     name_files(dir, rank);
 }
 
-int rundir_open(struct rundir *dir, int rank, char *error, size_t error_bytes)
+int rundir_open(struct rundir *dir, int rank, int world_size, char *error, size_t error_bytes)
 {
     char wanted[RUNDIR_PATH_BYTES], name[32], here[RUNDIR_PATH_BYTES] = "";
-    job_find(&dir->job);
+    job_find(&dir->job, world_size);
     job_as_name(dir->job.identity, name, sizeof name);
     if (*config.dir != '/' && !getcwd(here, sizeof here)) {
         snprintf(error, error_bytes, "the working directory cannot be named (%s)", strerror(errno));

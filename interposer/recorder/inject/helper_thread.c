@@ -51,6 +51,7 @@ static int lie_down(void)
 {
     pthread_mutex_lock(&lock);
     __atomic_store_n(&lies_down, 1, __ATOMIC_SEQ_CST);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
     int windows;
     who_computes(&windows); /* one that was opened before we said so wakes nobody */
     while (!windows && lies_down && !is_over)

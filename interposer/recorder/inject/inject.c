@@ -53,7 +53,7 @@ static int others_are_inside(const struct thread *self)
 {
     unsigned count = __atomic_load_n(&thread_count, __ATOMIC_ACQUIRE);
     for (unsigned i = 0; i < count; i++)
-        if (threads[i] != self && __atomic_load_n(&threads[i]->inside, __ATOMIC_RELAXED))
+        if (threads[i] != self && __atomic_load_n(&threads[i]->inside, __ATOMIC_ACQUIRE))
             return 1;
     return 0;
 }
@@ -221,7 +221,8 @@ static void open_window(struct injector *injector, struct inject_site *site)
 {
     __atomic_store_n(&injector->site, site, __ATOMIC_RELEASE);
     site->sums->requests++;
-    if (__atomic_fetch_add(&injector->pending, 1, __ATOMIC_ACQ_REL) == 0) {
+    /* and then looks whether the helper lies down, which says so and then looks for windows */
+    if (__atomic_fetch_add(&injector->pending, 1, __ATOMIC_SEQ_CST) == 0) {
         site->level -= site->level > 0;
         injector->next_test = clock_now() + injection.interval;
     }

@@ -27,9 +27,9 @@ struct unwound {
 /* --- unwinding ---------------------------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
-enum { FRAME_POINTER = UNW_X86_64_RBP };
+enum { FRAME_POINTER = UNW_X86_64_RBP, HAS_RECORDS = 0 };
 #elif defined(__aarch64__)
-enum { FRAME_POINTER = UNW_AARCH64_X29 };
+enum { FRAME_POINTER = UNW_AARCH64_X29, HAS_RECORDS = 1 };
 #endif
 
 /* Where the value that `reg` has in the cursor's frame was saved; NULL when it is in no memory. */
@@ -53,6 +53,29 @@ static const uintptr_t *return_address_at(unw_cursor_t *cursor, uintptr_t stack_
 #endif
 }
 
+/* The address that a saved return address means: on aarch64 it may be signed (pointer authentication). */
+static uintptr_t plain_address(uintptr_t saved)
+{
+#if defined(__aarch64__)
+    register uintptr_t x30 __asm__("x30") = saved;
+    __asm__("hint #7" : "+r"(x30)); /* xpaclri; nothing on processors without */
+    return x30;
+#else
+    return saved;
+#endif
+}
+
+/* Whether a word is that in which the wrapper saved the caller's frame pointer, which is compared anyway. */
+static int is_in_wrapper(const uintptr_t *word, uintptr_t value, struct caller caller)
+{
+#if defined(__aarch64__)
+    return (uintptr_t)word < caller.frame && value == caller.frame_pointer;
+#else
+    (void)word, (void)value, (void)caller;
+    return 0; /* it stands below the return address, wherever the wrapper is called from */
+#endif
+}
+
 /* Whether a frame whose caller's stack pointer is `outer` is addressed through its frame pointer. */
 static int uses_frame_pointer(uintptr_t frame_pointer, uintptr_t outer)
 {
@@ -68,10 +91,11 @@ static __attribute__((no_sanitize("address"))) void add_check(struct unwound *u,
                                                                struct caller caller, uintptr_t stack_end)
 {
     uintptr_t at = (uintptr_t)word; /* the wrapper's own saved frame pointer is the lowest word of interest */
-    if (at < caller.frame - 2 * sizeof(uintptr_t) || at >= stack_end || *word != value || u->check_count == MAX_CHECKS)
+    if (at < caller.frame - 2 * sizeof(uintptr_t) || at >= stack_end || u->check_count == MAX_CHECKS ||
+        (*word != value && plain_address(*word) != value))
         u->cacheable = 0;
     else
-        u->checks[u->check_count++] = (struct callsite_check){word, value};
+        u->checks[u->check_count++] = (struct callsite_check){word, *word};
 }
 
 /* Steps out of lapscope's own frames to that of the application; 0 when it cannot be found. */
@@ -87,6 +111,52 @@ static int reach_application(unw_cursor_t *cursor, struct caller caller)
             return 1;
     }
     return 0;
+}
+
+/* Whether the frame is to be kept; not beyond LAPSCOPE_CALLPATH_DEPTH. */
+static int keep_frame(struct unwound *u, uintptr_t address)
+{
+    if (u->frame_count == (unsigned)depth_limit) {
+        u->truncated = 1;
+        u->check_count -= u->check_count > 0; /* that frame is not kept */
+        return 0;
+    }
+    u->frames[u->frame_count++] = address;
+    return 1;
+}
+
+/* libunwind loses its way in functions that sign their return addresses (it knows of them from 1.8 on). Every function that
+ * saves its return address has it in a frame record, to which its frame pointer points, beside that of its caller (AAPCS64, 6.4.6). */
+static __attribute__((no_sanitize("address"))) void follow_records(struct unwound *u, uintptr_t frame_pointer,
+                                                                    struct caller caller, uintptr_t stack_end)
+{
+    enum { RECORD = 2 * sizeof(uintptr_t) };
+    while (u->cacheable && frame_pointer >= caller.frame && frame_pointer % RECORD == 0 &&
+           frame_pointer + RECORD <= stack_end) {
+        const uintptr_t *record = (const uintptr_t *)frame_pointer;
+        uintptr_t address = plain_address(record[1]);
+        if (!address || (record[0] && record[0] <= frame_pointer)) /* the outermost record has no further one */
+            return;
+        add_check(u, record, record[0], caller, stack_end);
+        add_check(u, record + 1, address, caller, stack_end);
+        if (!keep_frame(u, address))
+            return;
+        frame_pointer = record[0];
+    }
+}
+
+/* To the caller's frame; 0: there is none, negative: it is not to be found, where libunwind may also stay where it is. */
+static int step(unw_cursor_t *cursor, unw_word_t *ip, unw_word_t *sp)
+{
+    unw_word_t from = 0, from_sp = 0;
+    unw_get_reg(cursor, UNW_REG_IP, &from);
+    unw_get_reg(cursor, UNW_REG_SP, &from_sp);
+    int more = unw_step(cursor);
+    if (more <= 0)
+        return more;
+    if (unw_get_reg(cursor, UNW_REG_IP, ip) != 0 || unw_get_reg(cursor, UNW_REG_SP, sp) != 0 || *ip == 0)
+        return 0;
+    return *ip != from || *sp != from_sp ? 1 : -1;
 }
 
 static __attribute__((noinline)) void unwind(struct unwound *u, struct caller caller, const struct callsite_cache *cache)
@@ -109,18 +179,16 @@ static __attribute__((noinline)) void unwind(struct unwound *u, struct caller ca
         const uintptr_t *frame_pointer_at = saved_at(&cursor, FRAME_POINTER);
         if (unw_is_signal_frame(&cursor) > 0)
             u->cacheable = 0; /* the interrupted frame's addresses stand in the signal's context */
-        if (unw_step(&cursor) <= 0 || unw_get_reg(&cursor, UNW_REG_IP, &ip) != 0 || ip == 0)
-            return;
-        unw_get_reg(&cursor, UNW_REG_SP, &sp);
-        if (uses_frame_pointer(frame_pointer, sp))
-            add_check(u, frame_pointer_at, frame_pointer, caller, cache->stack_end);
-        add_check(u, return_address_at(&cursor, sp), ip, caller, cache->stack_end);
-        if (u->frame_count == (unsigned)depth_limit) {
-            u->truncated = 1;
-            u->check_count--; /* that frame is not kept */
+        if (step(&cursor, &ip, &sp) <= 0) {
+            if (HAS_RECORDS)
+                follow_records(u, frame_pointer, caller, cache->stack_end);
             return;
         }
-        u->frames[u->frame_count++] = ip;
+        if (uses_frame_pointer(frame_pointer, sp) && !is_in_wrapper(frame_pointer_at, frame_pointer, caller))
+            add_check(u, frame_pointer_at, frame_pointer, caller, cache->stack_end);
+        add_check(u, return_address_at(&cursor, sp), ip, caller, cache->stack_end);
+        if (!keep_frame(u, ip))
+            return;
     }
 }
 
@@ -131,19 +199,37 @@ static const void *object_of(uintptr_t code)
     return dladdr((const void *)code, &info) ? info.dli_fbase : NULL;
 }
 
+/* By frame records, from that of the function at `code` on: whose frame holds the address `frame`. */
+static __attribute__((no_sanitize("address"))) int record_is_own(uintptr_t frame_pointer, uintptr_t code, uintptr_t frame)
+{
+    while (frame_pointer && frame_pointer <= frame && frame_pointer % sizeof(uintptr_t) == 0) {
+        const uintptr_t *record = (const uintptr_t *)frame_pointer;
+        if (record[0] > frame)
+            return object_of(code) == object_of((uintptr_t)callsite_passes);
+        if (record[0] <= frame_pointer)
+            return 0;
+        code = plain_address(record[1]);
+        frame_pointer = record[0];
+    }
+    return 0;
+}
+
 int callsite_passes(uintptr_t frame)
 {
     unw_context_t context;
     unw_cursor_t cursor;
-    unw_word_t ip, begin = 0, end;
+    unw_word_t ip, next, begin = 0, end = 0, frame_pointer = 0;
     unw_getcontext(&context);
     if (unw_init_local(&cursor, &context) != 0)
         return 1;
     while (unw_get_reg(&cursor, UNW_REG_IP, &ip) == 0 && unw_get_reg(&cursor, UNW_REG_SP, &begin) == 0) {
-        int more = unw_step(&cursor);
+        unw_get_reg(&cursor, FRAME_POINTER, &frame_pointer);
+        int more = step(&cursor, &next, &end);
+        if (more <= 0 && HAS_RECORDS)
+            return record_is_own(frame_pointer, ip, frame);
         if (more < 0)
             return 1; /* not known: the wrapper may well be there */
-        if (more == 0 || unw_get_reg(&cursor, UNW_REG_SP, &end) != 0 || begin > frame)
+        if (more == 0 || begin > frame)
             return 0;
         if (frame < end) /* the frame of the function at ip */
             return object_of(ip) == object_of((uintptr_t)callsite_passes);

@@ -18,8 +18,26 @@ struct spool_tally;
 struct caller {
     uintptr_t return_address;
     uintptr_t frame;         /* canonical frame address of the wrapper: the caller's stack pointer after the call */
+#if defined(__aarch64__)
+    uintptr_t frame_pointer; /* of the caller: saved at the far end of the wrapper's frame, and so no word to remember */
+#endif
 };
-#define CALLER() ((struct caller){(uintptr_t)__builtin_return_address(0), (uintptr_t)__builtin_dwarf_cfa()})
+#if defined(__aarch64__)
+#define CALLER()                                                                                \
+    ((struct caller){(uintptr_t)__builtin_return_address(0), CANONICAL_FRAME(),                 \
+                     *(const uintptr_t *)__builtin_frame_address(0)})
+#else
+#define CALLER() ((struct caller){(uintptr_t)__builtin_return_address(0), CANONICAL_FRAME()})
+#endif
+
+static inline int caller_is(struct caller one, struct caller other)
+{
+#if defined(__aarch64__)
+    if (one.frame_pointer != other.frame_pointer)
+        return 0;
+#endif
+    return one.return_address == other.return_address && one.frame == other.frame;
+}
 
 struct callsite_check {
     const uintptr_t *word;
@@ -74,7 +92,7 @@ void callsite_configure(void);
 /* AddressSanitizer is not asked: in a frame that stands where another stood, the words looked at can be anything. */
 static inline __attribute__((no_sanitize("address"))) int callsite_matches(const struct callsite *site, struct caller caller)
 {
-    if (site->caller.return_address != caller.return_address || site->caller.frame != caller.frame)
+    if (!caller_is(site->caller, caller))
         return 0;
     uintptr_t differing = 0;
     const struct callsite_check *check = site->check;

@@ -72,7 +72,7 @@ static void write_program(struct thread *t)
     spool_define_meta(&t->stream, "command", text);
 }
 
-static void write_mpi(struct thread *t)
+static void write_mpi(struct thread *t, const struct job *job)
 {
     static char text[MPI_MAX_LIBRARY_VERSION_STRING + 1];
     char standard[32];
@@ -84,15 +84,16 @@ static void write_mpi(struct thread *t)
     spool_define_meta(&t->stream, "mpi_abi", mpi.abi);
     spool_define_meta(&t->stream, "mpi_library", text);
     spool_define_meta(&t->stream, "mpi_standard", standard);
+    job_say_alone(job, mpi.abi, text);
     modules_define(t, &(uintptr_t){(uintptr_t)mpi.Get_library_version}, 1); /* which file it is, also without call paths */
 }
 
-void facts_write(struct thread *t, const char *job)
+void facts_write(struct thread *t, const struct job *job)
 {
     write_program(t);
-    write_mpi(t);
+    write_mpi(t, job);
     spool_define_meta(&t->stream, "lapscope_version", LAPSCOPE_VERSION);
-    spool_define_meta(&t->stream, "job", job);
+    spool_define_meta(&t->stream, "job", job->identity);
     write_options(t);
     write_counters(t);
     write_environment(t);

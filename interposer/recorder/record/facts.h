@@ -2,8 +2,10 @@
 #ifndef LAPSCOPE_FACTS_H
 #define LAPSCOPE_FACTS_H
 
+#include "../base/job.h"
 #include "thread.h"
 
-void facts_write(struct thread *t, const char *job);
+/* Also says what is strange in the job. */
+void facts_write(struct thread *t, const struct job *job);
 
 #endif

@@ -52,7 +52,8 @@ static __attribute__((noinline, cold)) void look_around(struct thread *t, uint64
 /* Before a call begins; returns when it does. */
 static __attribute__((noinline, cold)) uint64_t look_before(struct thread *t, uint64_t now)
 {
-    t->next_look = UINT64_MAX; /* before the sample is asked: whoever makes it smaller from here on is not overlooked */
+    /* before the sample is asked: whoever makes it smaller from here on is not overlooked */
+    __atomic_store_n(&t->next_look, UINT64_MAX, __ATOMIC_SEQ_CST);
     if (stamps_are_plain)
         look_around(t, now);
     sample_look(t, now);
@@ -74,7 +75,7 @@ static inline ALWAYS_INLINE void announce(struct span *span, struct thread *t, e
     span->begin = stamp_begin(t);
     if (UNLIKELY(span->begin > t->next_look))
         span->begin = look_before(t, span->begin);
-    state->current_begin = span->begin;
+    __atomic_store_n(&state->current_begin, span->begin, __ATOMIC_RELEASE); /* not seen before the end of the last call */
     state->current_call = (uint16_t)call;
     __atomic_store_n(&state->waits_count, count, __ATOMIC_RELEASE);
     if (count) {
@@ -100,7 +101,6 @@ static inline void call_over(struct span *span)
 {
     struct thread *t = span->thread;
     __atomic_store_n(&t->state->current_operation, 0, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_RELEASE); /* spool.h */
     thread_was_inside(t, span->end - span->begin);
     if (UNLIKELY(span->end > t->next_look))
         look_around(t, span->end);

@@ -36,12 +36,11 @@ static void add_entries(struct thread *t, struct spool_chunk *chunk, struct spoo
 
 int request_init(struct thread *t)
 {
-    struct spool_chunk *chunk = spool_new_chunk(SPOOL_CHUNK_LIVE, t->number, LIVE_CHUNK_BYTES, 0, 1);
+    struct spool_chunk *chunk = spool_new_state_chunk(t->number, LIVE_CHUNK_BYTES);
     if (!chunk || !grow_index(&t->index))
         return 0;
     t->state = (struct spool_thread_state *)(chunk + 1);
     t->state->thread = (uint16_t)t->number;
-    chunk->has_state = 1;
     add_entries(t, chunk, (struct spool_live *)(t->state + 1));
     return 1;
 }

@@ -140,6 +140,26 @@ static inline ALWAYS_INLINE int is_nested(struct thread *t, uintptr_t return_add
            thread_is_nested(t, return_address);
 }
 
+/* The canonical frame address: the stack pointer of whoever called this function, after the call. On aarch64 clang takes the first
+ * of these names for the frame pointer, wherever in the frame that points. */
+#if defined(__clang__) && defined(__aarch64__)
+#define CANONICAL_FRAME() ((uintptr_t)__builtin_sponentry())
+#else
+#define CANONICAL_FRAME() ((uintptr_t)__builtin_dwarf_cfa())
+#endif
+
+/* Where the frame record of the wrapper is on x86-64. What counts is that it depends on the caller's stack pointer alone: on aarch64
+ * the record is wherever the wrapper's own frame is large enough to have it, so that another wrapper, called from where one was
+ * left by a jump, would seem to be called from inside of that one. */
+static inline ALWAYS_INLINE uintptr_t wrapper_frame(void)
+{
+#if defined(__x86_64__)
+    return (uintptr_t)__builtin_frame_address(0);
+#else
+    return CANONICAL_FRAME() - 2 * sizeof(uintptr_t);
+#endif
+}
+
 /* The thread's record when this call is the application's own and is to be recorded, else NULL: then the wrapper only
  * makes the real call. Calls that MPI makes of itself come from further down the stack than the wrapper that is under
  * way. */
@@ -150,7 +170,7 @@ static inline ALWAYS_INLINE struct thread *enter(void)
     struct thread *t = current_thread;
     if (UNLIKELY(!t) && !(t = thread_first_call()))
         return NULL;
-    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    uintptr_t frame = wrapper_frame();
     uintptr_t return_address = (uintptr_t)__builtin_return_address(0);
     if (UNLIKELY(t->inside > frame) && is_nested(t, return_address))
         return NULL;
@@ -165,9 +185,10 @@ static inline ALWAYS_INLINE struct thread *enter_unless_paused(void)
     return LIKELY(recorder_state == RECORDER_ON) ? enter() : NULL;
 }
 
+/* Whoever finds the thread outside of MPI, and enters MPI because of that, sees all that MPI has done in it. */
 static inline void leave(struct thread *t)
 {
-    t->inside = 0;
+    __atomic_store_n(&t->inside, 0, __ATOMIC_RELEASE);
 }
 
 /* What this thread does from here on is not the application's, and not recorded; returns what current_thread was. */
@@ -188,11 +209,11 @@ static inline uint64_t stamp_end(struct thread *t)
     return LIKELY(stamps_are_plain) ? clock_tsc() : thread_stamp_end(t);
 }
 
-/* Time inside a recorded call. */
+/* Time inside a recorded call. One call more is seen behind all that was stored before it (spool.h). */
 static inline void thread_was_inside(struct thread *t, uint64_t ticks)
 {
     t->state->mpi_ticks += ticks;
-    t->state->calls++;
+    __atomic_store_n(&t->state->calls, t->state->calls + 1, __ATOMIC_RELEASE);
 }
 
 #endif

@@ -125,8 +125,10 @@ void spool_refresh_clock(void)
     pthread_mutex_unlock(&spool.lock);
 }
 
-struct spool_chunk *spool_new_chunk(enum spool_chunk_kind kind, unsigned thread, uint64_t bytes, uint64_t base, int exempt)
+/* The mark comes last: whoever sees it sees all of the chunk's header. */
+static struct spool_chunk *new_chunk(struct spool_chunk head, int exempt)
 {
+    uint64_t bytes = head.bytes;
     static int said;
     int saved_errno = errno;
     struct spool_chunk *chunk = NULL;
@@ -143,10 +145,8 @@ struct spool_chunk *spool_new_chunk(enum spool_chunk_kind kind, unsigned thread,
                                     : "more room, or LAPSCOPE_SPOOL_DIR on another disk,");
         } else {
             chunk = mapped;
-            chunk->kind = (uint16_t)kind;
-            chunk->thread = (uint16_t)thread;
-            chunk->bytes = bytes;
-            chunk->base = base;
+            head.bytes = bytes;
+            *chunk = head;
             __atomic_store_n(&chunk->magic, SPOOL_CHUNK_MAGIC, __ATOMIC_RELEASE);
             spool.end += bytes;
             spool.header->chunks++;
@@ -160,6 +160,18 @@ struct spool_chunk *spool_new_chunk(enum spool_chunk_kind kind, unsigned thread,
         spool_grown(grown_to);
     errno = saved_errno;
     return chunk;
+}
+
+struct spool_chunk *spool_new_chunk(enum spool_chunk_kind kind, unsigned thread, uint64_t bytes, uint64_t base, int exempt)
+{
+    return new_chunk((struct spool_chunk){.kind = (uint16_t)kind, .thread = (uint16_t)thread, .bytes = bytes, .base = base},
+                     exempt);
+}
+
+struct spool_chunk *spool_new_state_chunk(unsigned thread, uint64_t bytes)
+{
+    return new_chunk(
+        (struct spool_chunk){.kind = SPOOL_CHUNK_LIVE, .thread = (uint16_t)thread, .bytes = bytes, .has_state = 1}, 1);
 }
 
 void spool_finish(enum spool_end end)

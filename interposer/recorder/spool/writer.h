@@ -27,6 +27,8 @@ struct spool_file_header *spool_header(void);
 /* A fresh chunk of `bytes` (rounded up), its blocks reserved on the disk so that no later store can fail. NULL when
  * the disk is full or, unless `exempt`, LAPSCOPE_MAX_MB is reached. */
 struct spool_chunk *spool_new_chunk(enum spool_chunk_kind kind, unsigned thread, uint64_t bytes, uint64_t base, int exempt);
+/* The same for a thread's first LIVE chunk. */
+struct spool_chunk *spool_new_state_chunk(unsigned thread, uint64_t bytes);
 
 /* Told of the size of the spool whenever it has grown, and with UINT64_MAX when LAPSCOPE_MAX_MB leaves no room; NULL: nobody. */
 extern void (*spool_grown)(uint64_t bytes);

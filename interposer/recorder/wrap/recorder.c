@@ -54,7 +54,7 @@ static void point_to_spool(void)
 static int open_spool(const struct spool_identity *identity)
 {
     char trouble[RUNDIR_PATH_BYTES + 256] = "";
-    int error = rundir_open(&dir, identity->rank, trouble, sizeof trouble);
+    int error = rundir_open(&dir, identity->rank, identity->world_size, trouble, sizeof trouble);
     if (error) { /* most often the same for all; the report counts the ranks that are missing */
         if (log_first_on_node())
             log_line("rank %d is not recorded: %s", identity->rank, trouble);
@@ -117,7 +117,7 @@ static void start(struct spool_clock_pair began, int64_t began_unix_ns, const st
     at_quick_exit(recorder_left);
     pthread_atfork(NULL, NULL, forget_in_child);
     sample_start(text_hash(dir.job.identity, strlen(dir.job.identity)));
-    facts_write(t, dir.job.identity);
+    facts_write(t, &dir.job);
     point_to_spool();
     spool_refresh_clock();
     recorder_state = RECORDER_ON;

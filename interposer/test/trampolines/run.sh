@@ -36,3 +36,22 @@ for kind in integers floats memory variable mangled; do
     lines=$(grep -c 'lapscope: this MPI is not one lapscope knows' "$work/said" || true)
     if [ "$lines" -ne 1 ]; then echo "$kind: one warning expected, said:" >&2; cat "$work/said" >&2; exit 1; fi
 done
+
+# MPIs that are not here, by what they say of themselves: the recorder of their ABI is looked for. An emulator passes the
+# variable on.
+recorder_for() { # recorder_for TEXT [EMULATOR...]
+    export TEST_MPI_VERSION="$1"
+    shift
+    if [ $# -gt 0 ]; then
+        "$@" -E "LD_PRELOAD=$work/liblapscope.so" "$work/application" integers
+    else
+        LD_PRELOAD=$work/liblapscope.so "$work/application" integers
+    fi 2>&1 | sed -n 's/.*cannot load the recorder for this MPI.*liblapscope-\([a-z]*\)\.so.*/\1/p'
+}
+for text in "MPI VERSION    : CRAY MPICH version 8.1.21 (ANL base 3.4a2)" "=== ParaStation MPI 5.7.1-1 ===" \
+    "MVAPICH2 Version      :	2.3.6" "MPICH Version:	4.0.2"; do
+    abi=$(recorder_for "$text" "$@")
+    if [ "$abi" != mpich ]; then echo "$text: the recorder for MPICH expected, got \"$abi\"" >&2; exit 1; fi
+done
+abi=$(recorder_for "HPE MPT 2.23  08/26/20 02:54:49-root" "$@")
+if [ -n "$abi" ]; then echo "HPE MPT: no recorder expected, got $abi" >&2; exit 1; fi

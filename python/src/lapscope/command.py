@@ -7,6 +7,7 @@ import logging
 import os
 import shutil
 import subprocess
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Dict, Optional, Union
 
@@ -19,14 +20,15 @@ AnyPath = Union[str, "os.PathLike[str]"]
 #: Names the command where ``PATH`` does not lead to it.
 VARIABLE = "LAPSCOPE_BIN"
 
-INSTALL = f"install it (make install in lapscope's sources), set {VARIABLE}, or name it: lapscope.open(..., command=PATH)"
+INSTALL = f"install it (docs/install.md in lapscope's sources), set {VARIABLE}, or name it: lapscope.open(..., command=PATH)"
 
 
 class Command:
     """Finds the command and runs it.
 
     Args:
-        path: the executable; else ``LAPSCOPE_BIN`` names it, else it is looked for in ``PATH``.
+        path: the executable; else ``LAPSCOPE_BIN`` names it, else it is the one that came with this package, else the one
+            in ``PATH``.
 
     Raises:
         CommandNotFound: there is none.
@@ -72,10 +74,26 @@ def _find(path: Optional[AnyPath]) -> Path:
         if found is None:
             raise CommandNotFound(f"{by} names {os.fspath(named)}, which is no program; {INSTALL}")
         return Path(found)
+    own = _installed_with_this_package()
+    if own is not None:
+        return own
     found = shutil.which("lapscope")
     if found is None:
         raise CommandNotFound(f"there is no command lapscope in PATH; {INSTALL}")
     return Path(found)
+
+
+def _installed_with_this_package() -> Optional[Path]:
+    """The command of the wheel: of the same version, and found where its environment is not activated."""
+    try:
+        files = metadata.files("lapscope") or []
+    except metadata.PackageNotFoundError:
+        return None
+    for file in files:
+        path = Path(os.path.abspath(file.locate()))
+        if file.parts[-2:] == ("bin", "lapscope") and os.access(path, os.X_OK):
+            return path
+    return None
 
 
 def _said(stderr: bytes) -> str:

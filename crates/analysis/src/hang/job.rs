@@ -89,9 +89,7 @@ impl<'a> Job<'a> {
     /// Whether it ended while others went on.
     pub fn is_dead(&self, at: usize) -> bool {
         let condition = self.rank(at).condition;
-        let has_ended =
-            matches!(condition, Condition::Killed | Condition::Aborted | Condition::Exited);
-        has_ended && (!self.is_over || condition != Condition::Killed)
+        condition.is_early_end() && (!self.is_over || condition != Condition::Killed)
     }
 
     fn thread_before(&self, at: usize, thread: &ThreadState) -> Option<&'a ThreadState> {
@@ -129,12 +127,6 @@ impl<'a> Job<'a> {
             ('Z' | 'X', _) => Activity::Unknown,
             _ => Activity::Asleep,
         }
-    }
-
-    /// Whether threads of the rank may call MPI at the same time.
-    pub fn is_multithreaded(&self, at: usize) -> bool {
-        const MULTIPLE: i64 = 3;
-        self.rank(at).thread_level >= MULTIPLE
     }
 
     /// Whether a thread of it is inside an MPI call, which lets messages go on.

@@ -129,7 +129,7 @@ impl Builder<'_> {
         if job.progressed[at] || !has_nodes {
             return Freedom::Free;
         }
-        if !job.is_multithreaded(at) {
+        if !rank.is_multithreaded() {
             return Freedom::AsNodes; // while one thread is inside, no other may call MPI
         }
         let is_outside = |it: &&ThreadState| it.open.is_none() && !job.polls(at, it);

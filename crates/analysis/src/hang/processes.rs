@@ -27,7 +27,7 @@ pub fn outside(job: &Job<'_>, at: usize) -> Option<Outside> {
     }
     let is_outside = |it: &&ThreadState| it.open.is_none() && !job.polls(at, it);
     let is_held = rank.threads.iter().any(|it| !is_outside(&it));
-    if is_held && !job.is_multithreaded(at) {
+    if is_held && !rank.is_multithreaded() {
         return None;
     }
     let outside = rank.threads.iter().filter(is_outside);

@@ -6,9 +6,9 @@ use super::document::Place;
 use super::job::Job;
 use super::rollcall;
 use super::words::Words;
-use crate::pending::What;
+use crate::pending::{Posted, What};
 use lapscope_data::model::{Nanos, Rank};
-use lapscope_data::state::{Condition, JobState, OpenOperation, RankState};
+use lapscope_data::state::{JobState, OpenOperation, RankState};
 use lapscope_data::symbols::{FrameName, NameFrames};
 
 /// Of ranks that run.
@@ -45,11 +45,8 @@ pub struct RunningItem {
 }
 
 /// Of one look.
-pub fn running(state: &JobState, names: &mut dyn NameFrames) -> Running {
-    let runs =
-        |rank: &&RankState| matches!(rank.condition, Condition::Runs | Condition::Finalizing);
-    let mut state = state.clone();
-    state.ranks = state.ranks.iter().filter(runs).cloned().collect();
+pub fn running(mut state: JobState, names: &mut dyn NameFrames) -> Running {
+    state.ranks.retain(|rank| rank.condition.runs());
     let job = Job::new(&state, &state);
     let mut words = Words::new(&job, names);
     let mut items = Vec::new();
@@ -117,19 +114,9 @@ impl Running {
 impl RunningItem {
     /// "MPI_Irecv from rank 3, tag 7, 1024 bytes".
     pub fn describe(&self) -> String {
-        let direction =
-            if self.call.contains("ecv") || self.call.contains("robe") { "from" } else { "to" };
-        let peer = match (self.posted_peer, self.peer) {
-            (Some(-1), _) => format!(" {direction} any source"),
-            (_, Some(peer)) => format!(" {direction} rank {peer}"),
-            _ => String::new(),
-        };
-        let tag = match self.tag {
-            Some(-1) => ", any tag".to_owned(),
-            Some(tag) => format!(", tag {tag}"),
-            None => String::new(),
-        };
-        let bytes = if self.bytes > 0 { format!(", {} bytes", self.bytes) } else { String::new() };
-        format!("{}{peer}{tag}{bytes}", self.call)
+        const ROOT: i64 = -4; // this rank itself
+        let posted_peer = self.posted_peer.filter(|peer| *peer != ROOT);
+        let RunningItem { call, peer, tag, bytes, .. } = self;
+        Posted { call, peer: *peer, posted_peer, tag: *tag, bytes: *bytes }.describe()
     }
 }

@@ -18,7 +18,8 @@ pub fn find(moment: &Moment, state: &JobState, alert: Nanos) -> Vec<Alert> {
         let sentence = format!("{who} {s} stopped, by a signal or a debugger");
         alerts.push(Alert { kind: AlertKind::Stopped, sentence, ranks: stopped });
     }
-    let running: Vec<&RankPace> = moment.ranks.iter().filter(|rank| is_running(rank)).collect();
+    let running: Vec<&RankPace> =
+        moment.ranks.iter().filter(|rank| rank.condition.runs()).collect();
     let quiet: Vec<&RankPace> =
         running.iter().filter(|rank| rank.quiet_ns >= alert).copied().collect();
     if !running.is_empty() && quiet.len() == running.len() {
@@ -43,8 +44,8 @@ fn unseen(moment: &Moment) -> Option<Alert> {
 
 /// Those that others may wait for: of a job that is over nobody is missed.
 fn dead(state: &JobState, all: usize) -> Option<Alert> {
-    use Condition::{Aborted, Exited, Killed};
-    let is_dead = |rank: &&RankState| matches!(rank.condition, Aborted | Exited | Killed);
+    use Condition::{Aborted, Killed};
+    let is_dead = |rank: &&RankState| rank.condition.is_early_end();
     let dead: Vec<Rank> = state.ranks.iter().filter(is_dead).map(|rank| rank.rank).collect();
     let is_gone = |wanted| state.ranks.iter().filter(is_dead).all(|rank| rank.condition == wanted);
     let how = match () {
@@ -62,10 +63,6 @@ fn in_words_or_nobody(ranks: &[Rank], all: usize) -> String {
         [] => "nobody".into(),
         ranks => in_words(ranks, all),
     }
-}
-
-fn is_running(rank: &RankPace) -> bool {
-    matches!(rank.condition, Condition::Runs | Condition::Finalizing)
 }
 
 fn ranks_that(moment: &Moment, is: impl Fn(&RankPace) -> bool) -> Vec<Rank> {

@@ -2,7 +2,6 @@
 
 use super::document::RankPace;
 use lapscope_data::model::{Nanos, Rank};
-use lapscope_data::state::Condition;
 
 /// What comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -77,15 +76,13 @@ pub fn bins(ranks: &[RankPace], most: usize) -> Vec<Bin> {
 fn bin(ranks: &[RankPace]) -> Bin {
     let mean = |of: fn(&RankPace) -> f64| ranks.iter().map(of).sum::<f64>() / ranks.len() as f64;
     let exposed = |rank: &RankPace| rank.pace.exposed_share;
-    let runs = |rank: &&RankPace| {
-        matches!(rank.condition, Condition::Runs | Condition::Finalizing | Condition::Unknown)
-    };
-    let quietest = ranks.iter().filter(runs).max_by_key(|rank| rank.quiet_ns);
+    let is_left = |rank: &&RankPace| !rank.condition.is_over();
+    let quietest = ranks.iter().filter(is_left).max_by_key(|rank| rank.quiet_ns);
     Bin {
         first: ranks[0].rank,
         last: ranks[ranks.len() - 1].rank,
         count: ranks.len(),
-        over: ranks.iter().filter(|rank| !runs(rank)).count(),
+        over: ranks.iter().filter(|rank| !is_left(rank)).count(),
         calls_per_s: mean(|rank| rank.pace.calls_per_s),
         exposed_share: mean(|rank| rank.pace.exposed_share),
         least_exposed: ranks.iter().map(exposed).fold(f64::INFINITY, f64::min),

@@ -1,6 +1,7 @@
 //! Sums of what was recorded between two looks.
 
 use std::collections::HashMap;
+use std::ops::AddAssign;
 
 use rustc_hash::FxHashMap;
 
@@ -17,6 +18,13 @@ pub type Site = (u32, Option<u32>);
 pub struct Spent {
     pub time: Nanos,
     pub calls: u64,
+}
+
+impl AddAssign for Spent {
+    fn add_assign(&mut self, other: Spent) {
+        self.time += other.time;
+        self.calls += other.calls;
+    }
 }
 
 /// What ranks did since the last look, by rank and life.
@@ -89,9 +97,7 @@ impl Gathered {
     }
 
     fn add(&mut self, site: Site, time: Nanos, calls: u64) {
-        let spent = self.sites.entry(site).or_default();
-        spent.time += time;
-        spent.calls += calls;
+        *self.sites.entry(site).or_default() += Spent { time, calls };
     }
 
     fn communicated(&mut self, operation: &SeenOperation) {

@@ -37,9 +37,7 @@ impl Slice {
     }
 
     pub fn add_site(&mut self, site: Site, spent: Spent) {
-        let sum = self.sites.entry(site).or_default();
-        sum.time += spent.time;
-        sum.calls += spent.calls;
+        *self.sites.entry(site).or_default() += spent;
     }
 
     pub fn exposed_share(&self) -> f64 {
@@ -103,9 +101,7 @@ impl Window {
     pub fn sites(&self) -> FxHashMap<Site, Spent> {
         let mut sites: FxHashMap<Site, Spent> = FxHashMap::default();
         for (site, spent) in self.slices.iter().flat_map(|slice| &slice.sites) {
-            let sum = sites.entry(*site).or_default();
-            sum.time += spent.time;
-            sum.calls += spent.calls;
+            *sites.entry(*site).or_default() += *spent;
         }
         sites
     }

@@ -1,61 +1,92 @@
-//! The machine: clock, counters, permissions, the disk here.
+//! The machine: clock, container, counters, and what `make demo` needs.
 
-use std::ffi::{CString, OsStr};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::ffi::OsStr;
+use std::process::Command;
 
-use super::{watchpoints, Finding};
+use super::host::Host;
+use super::{bounded, Finding};
 use crate::launch::line::find_executable;
 
 const TOPIC: &str = "machine";
 
-pub fn look() -> Vec<Finding> {
-    vec![clock(), perf(), watchpoints::look(TOPIC), papi(), slow_link(), disk(Path::new("."))]
+pub fn look(host: &Host) -> Vec<Finding> {
+    let mut findings = vec![clock(host)];
+    findings.extend(container(host));
+    findings.push(papi());
+    if is_source_tree() {
+        findings.push(slow_link());
+    }
+    findings
 }
 
-fn clock() -> Finding {
+fn clock(host: &Host) -> Finding {
     let name = "clock";
+    let facts = host.read("/proc/cpuinfo").unwrap_or_default();
+    let source = host.read("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    let source = source.unwrap_or_else(|| "unknown".into());
     if cfg!(target_arch = "aarch64") {
-        return Finding::ok(TOPIC, name, "generic timer, constant rate");
-    }
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let flags = text.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
-    let has = |flag: &str| flags.split_whitespace().any(|word| word == flag);
-    if has("constant_tsc") && has("nonstop_tsc") {
-        Finding::ok(TOPIC, name, "invariant time-stamp counter")
-    } else {
-        Finding::warn(
+        return Finding::ok(
             TOPIC,
             name,
-            "no invariant time-stamp counter: CLOCK_MONOTONIC is used",
-            "nothing to do; each recorded call costs some 30 ns more",
-        )
+            format!("generic timer, constant rate (the kernel's: {source})"),
+        );
     }
+    of_x86(&facts, &source)
 }
 
-fn perf() -> Finding {
-    let name = "perf events";
-    let Ok(text) = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid") else {
+fn of_x86(facts: &str, source: &str) -> Finding {
+    let name = "clock";
+    let flags = facts.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+    let has = |flag: &str| flags.split_whitespace().any(|word| word == flag);
+    let guest = if has("hypervisor") { ", virtual machine" } else { "" };
+    let says = format!("time-stamp counter, the kernel's: {source}{guest}");
+    if !(has("constant_tsc") && has("nonstop_tsc")) {
+        return Finding::note(
+            TOPIC,
+            name,
+            format!("no invariant {says}"),
+            "nothing to do; each recorded call costs some 30 ns more",
+        )
+        .follows("CLOCK_MONOTONIC is used");
+    }
+    // kvm-clock and Hyper-V's page are computed from the counter, and pvclock's readers trust it
+    if ["hpet", "acpi_pm", "jiffies", "refined-jiffies"].contains(&source) {
         return Finding::warn(
             TOPIC,
             name,
-            "this kernel has none",
-            "only injection by timer would use them; it then takes a timer of the thread's CPU time",
-        );
-    };
-    let level: i64 = text.trim().parse().unwrap_or(4);
-    // SAFETY: asks for a number.
-    let is_root = unsafe { libc::geteuid() } == 0;
-    if level <= 2 || is_root {
-        return Finding::ok(TOPIC, name, format!("permitted (perf_event_paranoid {level})"));
+            format!("invariant {says}"),
+            "export LAPSCOPE_CLOCK=monotonic",
+        )
+        .follows("the kernel has found the counter unreliable: times of ranks may drift apart");
     }
-    Finding::warn(
-        TOPIC,
-        name,
-        format!("not permitted (perf_event_paranoid {level})"),
-        "only injection by timer and hardware counters would use them: sysctl kernel.perf_event_paranoid=2",
-    )
+    Finding::ok(TOPIC, name, format!("invariant {says}"))
+}
+
+/// Inside of which kind of container this is.
+fn container(host: &Host) -> Option<Finding> {
+    let name = "container";
+    let kind = if host.first_variable(&["APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"]).is_some() {
+        "Apptainer"
+    } else if host.exists("/run/.containerenv") {
+        "Podman"
+    } else if host.exists("/.dockerenv") {
+        "Docker"
+    } else if host.read("/proc/1/cgroup").is_some_and(|text| text.contains("kubepods")) {
+        "Kubernetes"
+    } else {
+        host.variable("container")?
+    };
+    let advice = "bind lapscope's directory and the run directory into it (apptainer exec --bind, docker run -v)";
+    let finding = Finding::note(TOPIC, name, format!("inside of one ({kind})"), advice);
+    Some(finding.follows(
+        "what is said here is of the container; its MPI has to be that of the launcher outside, where there is one",
+    ))
+}
+
+/// `make demo` is there where lapscope was built.
+fn is_source_tree() -> bool {
+    let own = std::env::current_exe().unwrap_or_default();
+    own.ancestors().any(|place| place.join("examples/halo/demo.sh").is_file())
 }
 
 fn papi() -> Finding {
@@ -79,114 +110,72 @@ fn papi() -> Finding {
             return Finding::ok(TOPIC, name, library.to_string_lossy());
         }
     }
-    Finding::warn(TOPIC, name, "not found", "only LAPSCOPE_COUNTERS needs it (Debian: libpapi-dev)")
+    Finding::note(TOPIC, name, "not found", "install it (Debian: libpapi-dev), or load its module")
+        .follows("only LAPSCOPE_COUNTERS needs it")
 }
 
 /// What `make demo` needs for its slow link.
 fn slow_link() -> Finding {
     let name = "network namespaces";
     let permitted = |arguments: &[&str]| {
-        let mut command = Command::new("unshare");
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
+        let said = bounded::ask(Command::new("unshare").args(arguments), bounded::LIMIT);
+        said.is_some_and(|said| said.complaint().is_none())
     };
     let has_tc = ["tc", "/sbin/tc", "/usr/sbin/tc"]
         .iter()
         .any(|tc| find_executable(OsStr::new(tc)).is_some());
     if !permitted(&["-n", "true"]) && !permitted(&["-rn", "true"]) {
-        return Finding::warn(
+        return Finding::note(
             TOPIC,
             name,
             "not permitted",
-            "only `make demo` uses them; it then runs over shared memory",
-        );
+            "nothing to do, it then runs over shared memory",
+        )
+        .follows("only `make demo` uses them");
     }
     if !has_tc {
-        return Finding::warn(
+        return Finding::note(
             TOPIC,
             name,
             "permitted, but there is no tc",
-            "only `make demo` uses it (Debian: iproute2)",
-        );
+            "install it (Debian: iproute2)",
+        )
+        .follows("only `make demo` uses it");
     }
     Finding::ok(TOPIC, name, "permitted, and tc is here: `make demo` can make a slow link")
-}
-
-/// Free space and kind of the file system that `directory` is on.
-fn disk(directory: &Path) -> Finding {
-    let name = "disk here";
-    let path = CString::new(directory.as_os_str().as_bytes()).unwrap_or_default();
-    // SAFETY: plain data that the calls fill in; the path has an end.
-    let (kind, room, writable) = unsafe {
-        let mut kind: libc::statfs = std::mem::zeroed();
-        let mut room: libc::statvfs = std::mem::zeroed();
-        libc::statfs(path.as_ptr(), &mut kind);
-        libc::statvfs(path.as_ptr(), &mut room);
-        (kind, room, libc::access(path.as_ptr(), libc::W_OK) == 0)
-    };
-    #[allow(clippy::unnecessary_cast)] // its type differs between C libraries
-    let kind = file_system(kind.f_type as i64);
-    let free_mb = (room.f_bavail * room.f_frsize) >> 20;
-    let says = format!("{free_mb} MB free, {}", kind.name);
-    if !writable {
-        return Finding::warn(
-            TOPIC,
-            name,
-            "not writable",
-            "name another place: lapscope run --dir",
-        );
-    }
-    if kind.is_slow {
-        return Finding::warn(
-            TOPIC,
-            name,
-            says,
-            "spools are better on a local disk: LAPSCOPE_SPOOL_DIR=/tmp, or lapscope run --spool-dir",
-        );
-    }
-    if free_mb < 1024 {
-        let advice = "a rank's spool may take up to LAPSCOPE_MAX_MB (50 MB): less with --max-mb";
-        return Finding::warn(TOPIC, name, says, advice);
-    }
-    Finding::ok(TOPIC, name, says)
-}
-
-struct FileSystem {
-    name: &'static str,
-    /// Shared between nodes: mapped files are slow or unreliable on it.
-    is_slow: bool,
-}
-
-/// By `f_type`: statfs(2), and the headers of those that are not in Linux.
-fn file_system(magic: i64) -> FileSystem {
-    let (name, is_slow) = match magic & 0xffff_ffff {
-        0x6969 => ("NFS", true),
-        0x0bd0_0bd0 => ("Lustre", true),
-        0x4750_4653 => ("GPFS", true),
-        0x1983_0326 => ("BeeGFS", true),
-        0x00c3_6400 => ("Ceph", true),
-        0x6573_5546 => ("FUSE", true),
-        0xff53_4d42 | 0xfe53_4d42 => ("SMB", true),
-        0xef53 => ("ext4", false),
-        0x5846_5342 => ("XFS", false),
-        0x9123_683e => ("Btrfs", false),
-        0x0102_1994 => ("tmpfs", false),
-        0x794c_7630 => ("overlay", false),
-        0x2fc1_2fc1 => ("ZFS", false),
-        _ => ("unknown file system", false),
-    };
-    FileSystem { name, is_slow }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::doctor::tests::tree;
+    use crate::doctor::Status;
 
     #[test]
-    fn parallel_file_systems_are_slow() {
-        assert!(file_system(0x0bd0_0bd0).is_slow);
-        assert!(!file_system(0xef53).is_slow);
-        // f_type is signed on some machines
-        assert_eq!(file_system(i64::from(0xff53_4d42_u32 as i32)).name, "SMB");
+    fn clocks() {
+        let invariant = "processor: 0\nflags\t: fpu constant_tsc nonstop_tsc hypervisor\n";
+        let good = of_x86(invariant, "kvm-clock");
+        assert_eq!((good.status, good.says.contains("virtual machine")), (Status::Ok, true));
+        assert!(of_x86(invariant, "hpet").advice.unwrap().contains("LAPSCOPE_CLOCK"));
+        let varying = of_x86("flags : fpu constant_tsc\n", "tsc");
+        assert_eq!(varying.status, Status::Note);
+        assert!(!varying.says.contains("virtual machine"), "{}", varying.says);
+    }
+
+    #[test]
+    fn containers_by_their_marks() {
+        let kind = |files: &[(&str, &str)], variables: &[(&str, &str)]| {
+            let root = tree(files);
+            container(&Host::made(root.path(), variables)).map(|finding| finding.says)
+        };
+        assert_eq!(kind(&[], &[]), None);
+        assert_eq!(kind(&[(".dockerenv", "")], &[]).as_deref(), Some("inside of one (Docker)"));
+        assert_eq!(
+            kind(&[("run/.containerenv", "")], &[]).as_deref(),
+            Some("inside of one (Podman)")
+        );
+        let apptainer = kind(&[], &[("APPTAINER_CONTAINER", "/a.sif")]);
+        assert_eq!(apptainer.as_deref(), Some("inside of one (Apptainer)"));
+        assert_eq!(kind(&[], &[("container", "lxc")]).as_deref(), Some("inside of one (lxc)"));
     }
 }

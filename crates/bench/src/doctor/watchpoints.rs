@@ -8,8 +8,8 @@ use super::Finding;
 const NAME: &str = "watchpoints";
 /// No processor has more a thread.
 const MOST: usize = 16;
-/// What else a program does without them.
-const ONLY: &str = "only `lapscope reach` uses them";
+/// What a program does without them.
+const ONLY: &str = "only lapscope reach uses them";
 
 /// `perf_event_attr` up to `bp_len`, as the kernel has had it since 2.6.33 (PERF_ATTR_SIZE_VER1).
 #[repr(C)]
@@ -58,7 +58,7 @@ fn finding(topic: &'static str, trial: Trial, paranoid: Option<i64>, is_root: bo
         }
         Trial::Blind => {
             let says = "one was set, and a write to its word was not seen: this virtual machine does not pass them on";
-            return Finding::warn(topic, NAME, says, format!("{ONLY}: run it on another machine"));
+            return Finding::note(topic, NAME, says, "run it on another machine").follows(ONLY);
         }
         Trial::Refused(error) => error,
     };
@@ -84,7 +84,7 @@ fn finding(topic: &'static str, trial: Trial, paranoid: Option<i64>, is_root: bo
         ),
         _ => (format!("cannot be had ({error})"), "run it on another machine"),
     };
-    Finding::warn(topic, NAME, says, format!("{ONLY}: {way_out}"))
+    Finding::note(topic, NAME, says, way_out).follows(ONLY)
 }
 
 fn try_one() -> Trial {
@@ -153,7 +153,7 @@ mod tests {
         let refused = |code, paranoid, is_root| {
             let trial = Trial::Refused(Error::from_raw_os_error(code));
             let finding = finding("machine", trial, Some(paranoid), is_root);
-            assert_eq!(finding.status, Status::Warn);
+            assert_eq!(finding.status, Status::Note);
             format!("{} -> {}", finding.says, finding.advice.unwrap())
         };
         let paranoid = refused(libc::EACCES, 4, false);

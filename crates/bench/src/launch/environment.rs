@@ -3,11 +3,14 @@
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::container::{self, Needs};
 use super::nodes;
 use lapscope_data::options::{self, is_valid};
+use lapscope_data::slurm;
 
 /// Variables to set, in the order in which they were asked for; a later one wins.
 #[derive(Debug, Clone, Default)]
@@ -36,13 +39,49 @@ impl Settings {
         self.set("LD_PRELOAD", preload(library, existing.as_deref()));
     }
 
-    /// `line` so that ranks on other nodes get the variables, too; [`Cow::Owned`] where it had to be changed for that.
+    /// `line` so that ranks on other nodes and in containers get the variables, too, and those in containers our files;
+    /// [`Cow::Owned`] where it had to be changed for that.
     pub fn exported<'a>(&self, line: &'a [OsString]) -> Cow<'a, [OsString]> {
-        nodes::with_exported(line, &self.names()).map_or(Cow::Borrowed(line), Cow::Owned)
+        let line =
+            nodes::with_exported(line, &self.names()).map_or(Cow::Borrowed(line), Cow::Owned);
+        match self.contained(&line) {
+            Some(line) => Cow::Owned(line),
+            None => line,
+        }
     }
 
-    /// What starts `line` with them.
+    /// `line` so that the container that it starts gets the variables and our files; `None` where it starts none.
+    pub fn contained(&self, line: &[OsString]) -> Option<Vec<OsString>> {
+        Some(container::engine(line)?.provided(line, &self.needs()))
+    }
+
+    /// What a container needs of the host.
+    fn needs(&self) -> Needs {
+        let variables = self.names().into_iter();
+        let variables = variables.filter_map(|name| Some((self.get(name.to_str()?)?, name)));
+        let preload = self.get("LD_PRELOAD").unwrap_or_default();
+        let libraries = preload
+            .as_bytes()
+            .split(|byte| b": ".contains(byte))
+            .filter_map(|entry| Path::new(OsStr::from_bytes(entry)).parent().map(Path::to_path_buf))
+            .filter(|directory| directory.is_absolute())
+            .map(|directory| (directory, false));
+        let written = ["LAPSCOPE_DIR", "LAPSCOPE_SPOOL_DIR"].into_iter();
+        let written = written.filter_map(|name| self.get(name)).map(|path| (path.into(), true));
+        let mut directories: Vec<(PathBuf, bool)> = libraries.chain(written).collect();
+        directories.sort();
+        directories.dedup_by(|later, earlier| later.0 == earlier.0);
+        Needs { variables: variables.map(|(value, name)| (name, value)).collect(), directories }
+    }
+
+    /// What starts `line` with them. The run directory is made before a container is started: an engine takes along only
+    /// what is there.
     pub fn command(&self, line: &[OsString]) -> Command {
+        let run = self.get("LAPSCOPE_DIR").filter(|_| container::engine(line).is_some());
+        if let Some(run) = run {
+            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(run);
+            drop(made); // the engine says of what it cannot find
+        }
         let mut command = Command::new(&line[0]);
         command.args(&line[1..]).envs(self.iter());
         command
@@ -119,15 +158,39 @@ pub fn rank_variable() -> Option<&'static str> {
         "MPIRUN_RANK",
     ];
     let is_set = |name: &&str| std::env::var_os(name).is_some();
-    let slurm = ["SLURM_PROCID", "SLURM_STEP_ID"];
     // A batch script has SLURM_PROCID too; only what srun starts has a step.
-    let in_step = slurm.iter().all(is_set).then_some("SLURM_PROCID");
+    let is_task = is_set(&"SLURM_PROCID")
+        && std::env::var("SLURM_STEP_ID").is_ok_and(|number| slurm::is_step(&number));
+    let in_step = is_task.then_some("SLURM_PROCID");
     VARIABLES.into_iter().find(|name| is_set(name)).or(in_step)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_container_gets_libraries_and_run_directory() {
+        let mut settings = Settings::default();
+        settings.set("LD_PRELOAD", "/opt/lib/liblapscope.so:/opt/lib/other.so");
+        settings.set("LAPSCOPE_DIR", "/data/run");
+        let line: Vec<OsString> = ["podman", "run", "image"].map(OsString::from).into();
+        let words = settings.exported(&line);
+        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+        let text = words.join(" ");
+        assert!(
+            text.starts_with(
+                "podman run --volume /data/run:/data/run --volume /opt/lib:/opt/lib:ro --env"
+            ),
+            "{text}"
+        );
+        // whoever tests may have set more of them
+        for assignment in
+            ["LAPSCOPE_DIR=/data/run ", "LD_PRELOAD=/opt/lib/liblapscope.so:/opt/lib/other.so "]
+        {
+            assert!(text.contains(&format!("--env {assignment}")), "{text}");
+        }
+    }
 
     #[test]
     fn other_preloads_are_kept_and_ours_is_there_once() {

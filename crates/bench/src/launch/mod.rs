@@ -1,6 +1,7 @@
 //! Launching a program under lapscope: what the command line means, the environment it gets, the child and its signals.
 
 pub mod child;
+pub mod container;
 pub mod environment;
 mod files;
 pub mod line;

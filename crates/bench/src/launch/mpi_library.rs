@@ -17,17 +17,19 @@ pub fn find(line: &[OsString]) -> Option<PathBuf> {
     let mut command = Command::new(&launcher);
     command.arg("--version").stdin(Stdio::null()).stderr(Stdio::null());
     let text = String::from_utf8_lossy(&command.output().ok()?.stdout).into_owned();
-    let names: &[&str] = match identify(&text).1? {
-        "openmpi" => &OPENMPI,
-        _ => &MPICH,
-    };
-    let launcher = launcher.canonicalize().ok()?;
+    beside_launcher(&launcher.canonicalize().ok()?, identify(&text).1?)
+}
+
+/// The library of this ABI in the installation that `launcher`, no link, is part of.
+pub fn beside_launcher(launcher: &Path, abi: &str) -> Option<PathBuf> {
+    let names: &[&str] = if abi == "openmpi" { &OPENMPI } else { &MPICH };
     find_below(launcher.parent()?.parent()?, names)
 }
 
 /// The version line of what a launcher says of itself, and the ABI where it tells it.
 pub fn identify(text: &str) -> (String, Option<&'static str>) {
-    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no version");
+    let mut lines = text.lines().map(str::trim);
+    let first = lines.find(|line| line.contains(char::is_alphanumeric)).unwrap_or("no version");
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
     if has(&["HYDRA"]) {
         let version = text.lines().find_map(|line| line.trim().strip_prefix("Version:"));

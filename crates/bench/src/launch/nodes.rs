@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::process::{Command, Stdio};
 
+use super::line::is_launcher;
+
 const HOST_OPTIONS: [&str; 8] = [
     "--host",
     "-host",
@@ -20,7 +22,9 @@ const HOST_OPTIONS: [&str; 8] = [
 /// Each application of a launch line with `:` in it has its own list.
 pub fn with_exported(line: &[OsString], variables: &[OsString]) -> Option<Vec<OsString>> {
     let (launcher, arguments) = line.split_first()?;
-    if !(names_hosts(arguments) || allocation_has_several_nodes()) || !is_openmpi(launcher) {
+    let may_be =
+        is_launcher(launcher) && (names_hosts(arguments) || allocation_has_several_nodes());
+    if !may_be || !is_openmpi(launcher) {
         return None;
     }
     Some(export(launcher, arguments, variables))
@@ -63,7 +67,7 @@ fn allocation_has_several_nodes() -> bool {
     })
 }
 
-/// Asks the launcher itself: `mpirun` can be anybody's.
+/// Asks the launcher itself: `mpirun` can be anybody's. Never a program, which would do whatever it does.
 fn is_openmpi(launcher: &OsStr) -> bool {
     let mut command = Command::new(launcher);
     command.arg("--version").stdin(Stdio::null()).stderr(Stdio::null());
@@ -94,5 +98,18 @@ mod tests {
     fn host_options_in_both_spellings() {
         assert!(names_hosts(&words("--host a")) && names_hosts(&words("--hostfile=h")));
         assert!(!names_hosts(&words("-n 4 ./app")));
+    }
+
+    /// A program that is started in place of a launcher runs once, with its own arguments.
+    #[test]
+    fn no_program_is_asked_for_its_version() {
+        use std::os::unix::fs::PermissionsExt;
+        let place = tempfile::tempdir().unwrap();
+        let (program, ran) = (place.path().join("app"), place.path().join("ran"));
+        std::fs::write(&program, format!("#!/bin/sh\n: >'{}'\n", ran.display())).unwrap();
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+        let line = [program.into_os_string(), "--host".into(), "a".into()];
+        assert_eq!(with_exported(&line, &words("LD_PRELOAD")), None);
+        assert!(!ran.exists());
     }
 }

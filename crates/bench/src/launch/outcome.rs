@@ -8,8 +8,9 @@ use anyhow::Context;
 use rusqlite::Connection;
 
 use crate::launch::runs::Run;
+use lapscope_analysis::singletons::Singletons;
 use lapscope_data::db::{list_files, parse_name, Database, DbError};
-use lapscope_data::model::{Full, Rank};
+use lapscope_data::model::{Full, Rank, Text};
 use lapscope_data::text::{list_ranks, shell};
 
 /// What the ranks of one job left.
@@ -26,6 +27,17 @@ pub struct Outcome {
     pub died: BTreeMap<Rank, String>,
     /// Sentences about what could not be read.
     pub trouble: Vec<String>,
+    mpi: Option<Mpi>,
+    /// Whether one of the worlds has started another.
+    has_spawned: bool,
+}
+
+/// Of one of the ranks.
+#[derive(Debug)]
+struct Mpi {
+    job: String,
+    abi: String,
+    library: String,
 }
 
 /// Recovers leftover spools of a run whose launcher has ended, and counts what is there.
@@ -81,7 +93,7 @@ impl Outcome {
         self.requests += last("request")? as u64;
         self.calls += last("call")? as u64;
         let mut statement = connection.prepare(
-            "SELECT world, world_rank, world_size, lost_records, summarized, ended FROM rank",
+            "SELECT world, world_rank, world_size, lost_records, summarized, ended, job, mpi_abi, mpi_library FROM rank",
         )?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
@@ -95,8 +107,26 @@ impl Outcome {
             if ended != "finalize" {
                 self.died.insert(rank, ended);
             }
+            if self.mpi.is_none() {
+                let text = |at| row.get::<_, Text>(at).map(|text| text.0);
+                self.mpi = Some(Mpi { job: text(6)?, abi: text(7)?, library: text(8)? });
+            }
         }
+        let spawned = "SELECT EXISTS (SELECT 1 FROM communicator WHERE kind = 'inter' AND name LIKE 'MPI_Comm_spawn%')";
+        self.has_spawned |= connection.query_row(spawned, [], |row| row.get::<_, bool>(0))?;
         Ok(())
+    }
+
+    /// Where ranks were meant to be one world and are many.
+    fn singletons(&self) -> Option<Singletons<'_>> {
+        let mpi = self.mpi.as_ref()?;
+        let are_alone = self.worlds.len() > 1 && self.worlds.values().all(|&size| size == 1);
+        (are_alone && !self.has_spawned).then(|| Singletons {
+            processes: self.worlds.len(),
+            job: &mpi.job,
+            abi: &mpi.abi,
+            library: &mpi.library,
+        })
     }
 
     /// The last lines of a run. `reported`: a report follows, so none needs to be recommended.
@@ -120,9 +150,8 @@ impl Outcome {
                 format!("; {}, the rest is summaries", full.sentence())
             })
         )];
-        for sentence in &self.trouble {
-            lines.push(sentence.clone());
-        }
+        lines.extend(self.singletons().map(|them| them.sentence()));
+        lines.extend(in_short(&self.trouble));
         if !self.died.is_empty() {
             lines.push(format!("ended before MPI_Finalize: {}", self.dead()));
             lines.push(format!("what they were waiting for: lapscope pending {quoted}"));
@@ -159,6 +188,14 @@ impl Outcome {
     }
 }
 
+/// The first ones, and how many more there are: of a run of many nodes there may be one for each rank.
+fn in_short(sentences: &[String]) -> impl Iterator<Item = String> + '_ {
+    const MOST: usize = 4;
+    let more = sentences.len().saturating_sub(MOST);
+    let rest = (more > 0).then(|| format!("and {more} more like these"));
+    sentences.iter().take(MOST).cloned().chain(rest)
+}
+
 fn describe_end(ended: &str) -> &str {
     match ended {
         "abort" => "MPI_Abort",
@@ -193,6 +230,33 @@ mod tests {
             .contains("data in /data/run: 3 of 4 ranks in 2 worlds, 10 requests, 5 calls, 0 lost"));
         assert!(text.contains("ranks 1 (killed), 2:0 (MPI_Abort)"), "{text}");
         assert!(text.ends_with("next: lapscope report /data/run"));
+    }
+
+    #[test]
+    fn processes_that_do_not_know_of_each_other_are_told_the_cure() {
+        let mpi = |job: &str| Mpi {
+            job: job.to_owned(),
+            abi: "mpich".to_owned(),
+            library: "MPICH Version: 4.0.2".to_owned(),
+        };
+        let of = |worlds: &[(i64, i64)], has_spawned| {
+            let worlds = worlds.iter().copied().collect();
+            let outcome =
+                Outcome { worlds, mpi: Some(mpi("7.0")), has_spawned, ..Outcome::default() };
+            outcome.lines(Path::new("/data/run"), false).join("\n").contains("srun --mpi=pmi2")
+        };
+        assert!(of(&[(1, 1), (2, 1), (3, 1)], false));
+        assert!(!of(&[(1, 1), (2, 1)], true), "one has spawned the other");
+        assert!(!of(&[(1, 1)], false) && !of(&[(1, 2), (2, 1)], false));
+    }
+
+    #[test]
+    fn many_troubles_are_counted() {
+        let trouble = (0..100).map(|rank| format!("rank-{rank} may still run")).collect();
+        let outcome = Outcome { trouble, ..Outcome::default() };
+        let lines = outcome.lines(Path::new("/data/run"), false);
+        assert_eq!(lines.len(), 1 + 4 + 1 + 1, "{lines:?}");
+        assert!(lines.contains(&"and 96 more like these".to_owned()), "{lines:?}");
     }
 
     #[test]

@@ -8,9 +8,8 @@ use std::sync::Mutex;
 use anyhow::{bail, Context};
 use indicatif::ProgressBar;
 
-use super::{last_fate, lock, Claim, Copies, Intent, Recovered, LONGEST_POINTER, LONGEST_WAIT};
+use super::{last_fate, lock, Claim, Copies, Intent, Pointer, Recovered, LONGEST_WAIT};
 use crate::db::{parse_name, Database, Definitions, FileKey};
-use crate::files::read_short_text;
 use crate::model::RankInfo;
 use crate::store::{self, Converted, Fate, Owner};
 use crate::text::shell;
@@ -42,12 +41,11 @@ pub(super) struct Outcome {
 impl Node {
     /// `None` for what is no pointer.
     pub fn read(pointer: &Path) -> Option<Node> {
-        let text = read_short_text(pointer, LONGEST_POINTER).ok()?;
-        let (host, directory) = text.trim_end_matches('\n').split_once('\t')?;
+        let Pointer { host, place: directory } = Pointer::read(pointer)?;
         Some(Node {
             pointer: pointer.into(),
-            host: host.to_owned(),
-            directory: directory.into(),
+            host,
+            directory,
             database: pointer.with_extension("db"),
         })
     }

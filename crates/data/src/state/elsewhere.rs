@@ -5,13 +5,10 @@ use std::path::{Path, PathBuf};
 use super::header::Header;
 use super::Unseen;
 use crate::db::{parse_name, FileKey};
-use crate::files::read_short_text;
-use crate::recovery::Claim;
+use crate::recovery::{Claim, Pointer};
+use crate::slurm;
 use crate::store::host_name;
 use crate::text::shell;
-
-/// Bytes of a pointer: a host and a path.
-const LONGEST_POINTER: u64 = 8192;
 
 /// A spool that can be seen from here.
 #[derive(Debug)]
@@ -68,12 +65,13 @@ pub fn find(root: &Path, listed: &[PathBuf]) -> Found {
         match parse_name(&name) {
             Some((_, "spool")) => found.sources.push(alone(path.clone(), String::new())),
             Some((key, "spool-at")) => {
-                let text = read_short_text(path, LONGEST_POINTER).unwrap_or_default();
-                let (host, there) =
-                    text.trim_end_matches('\n').split_once('\t').unwrap_or_default();
-                let (host, there) = (host.to_owned(), PathBuf::from(there));
+                let none = || Pointer { host: String::new(), place: PathBuf::new() };
+                let Pointer { host, place: there } = Pointer::read(path).unwrap_or_else(none);
                 match key {
-                    _ if !there.exists() => found.unseen.push(gone(root, path, host, &there)),
+                    _ if !there.exists() => {
+                        let job = job.as_deref().unwrap_or_default();
+                        found.unseen.push(gone(root, path, host, &there, job));
+                    }
                     FileKey::Rank { .. } => found.sources.push(alone(there, host)),
                     FileKey::Node { .. } => list_node(&there, &host, job.as_ref(), &mut found),
                 }
@@ -102,7 +100,7 @@ fn list_node(directory: &Path, host: &str, job: Option<&String>, found: &mut Fou
 }
 
 /// What a pointer points to cannot be seen from here.
-fn gone(root: &Path, pointer: &Path, host: String, there: &Path) -> Unseen {
+fn gone(root: &Path, pointer: &Path, host: String, there: &Path, job: &str) -> Unseen {
     let file = stem(pointer);
     let (place, run) = (there.display(), shell::quote(root));
     let why = if host.is_empty() {
@@ -112,7 +110,8 @@ fn gone(root: &Path, pointer: &Path, host: String, there: &Path) -> Unseen {
     } else {
         format!(
             "the spool is on {host} in {place}, which cannot be seen from here; with what starts a command there, as: \
-             lapscope hang --launch 'ssh {host}' {run}"
+             lapscope hang --launch '{}' {run}",
+            launcher(&host, job)
         )
     };
     Unseen { file, host, why }
@@ -121,12 +120,18 @@ fn gone(root: &Path, pointer: &Path, host: String, there: &Path) -> Unseen {
 /// Of a rank whose process cannot be seen from here: the end of a sentence whose subject is its spool.
 pub fn may_run(header: &Header, root: &Path) -> String {
     let (host, run) = (&header.owner.host, shell::quote(root));
-    let place = match *host == host_name() {
-        true => "in another name space of processes or on a node of the same name".to_owned(),
-        false => format!("on {host}"),
-    };
+    let place = header.owner.whereabouts();
     format!(
         "is of a process {place}, which cannot be seen from here: whether it still runs is not known, and what its spool shows may be \
-         old; with what starts a command there, as: lapscope hang --launch 'ssh {host}' {run}"
+         old; with what starts a command there, as: lapscope hang --launch '{}' {run}",
+        launcher(host, &header.owner.job)
     )
+}
+
+/// What starts a command on the nodes of this job, or on its node.
+fn launcher(host: &str, job: &str) -> String {
+    match slurm::job_of(job) {
+        Some(job) => format!("srun --overlap --jobid {job}"),
+        None => format!("ssh {host}"),
+    }
 }

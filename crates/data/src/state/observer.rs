@@ -178,9 +178,6 @@ impl Observer {
     }
 }
 
-/// MPI_THREAD_MULTIPLE.
-const MULTIPLE: i64 = 3;
-
 fn state(watched: &mut Watched, sight: Sight, names: &mut Names, kept: usize) -> RankState {
     let runs = sight.fate == Fate::Runs;
     let (spool, known) = watched.parts();
@@ -188,7 +185,7 @@ fn state(watched: &mut Watched, sight: Sight, names: &mut Names, kept: usize) ->
     for thread in state.threads.iter_mut().filter(|_| runs) {
         thread.system = system::state_of(state.pid, thread.tid);
     }
-    if runs && state.thread_level >= MULTIPLE {
+    if runs && state.is_multithreaded() {
         let known: Vec<i64> = state.threads.iter().map(|thread| thread.tid).collect();
         state.other_threads = system::others(state.pid, &known);
     }

@@ -5,6 +5,7 @@ use std::fs;
 
 use super::SystemState;
 use crate::model::Nanos;
+use crate::store::stat_fields;
 
 /// `None`: the thread has ended, or nothing is told of it.
 pub fn state_of(pid: i64, tid: i64) -> Option<SystemState> {
@@ -26,8 +27,7 @@ pub fn others(pid: i64, known: &[i64]) -> Vec<SystemState> {
 
 /// The state, and clock ticks on a processor.
 fn parse_stat(text: &str) -> Option<(char, i64)> {
-    let behind_name = &text[text.rfind(')')? + 1..]; // the name may hold blanks and brackets
-    let fields: Vec<&str> = behind_name.split_whitespace().collect();
+    let fields = stat_fields(text)?;
     let ticks = |at: usize| fields.get(at)?.parse::<i64>().ok();
     Some((fields.first()?.chars().next()?, ticks(11)?.saturating_add(ticks(12)?)))
 }

@@ -1,0 +1,16 @@
+#!/bin/bash
+# The programs of tests/apps under every MPI of this machine with what `make dist` has made in place of what `make` builds:
+# the application's output and codes with and without it, and the rows it must leave.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+. packaging/common.sh
+tree=$dist/tree/$name
+if ! [ -x "$tree/bin/lapscope" ]; then echo "SKIPPED programs: no $tree; \`make dist\` makes it"; exit 0; fi
+tests/mpis.sh
+for topic in apps inject; do
+    if LAPSCOPE_LIB_DIR=$tree/lib/lapscope LAPSCOPE_BIN=$tree/bin/lapscope cargo test --quiet -p lapscope-tests --test $topic; then
+        echo "PASSED programs $topic"
+    else
+        echo "FAILED programs $topic"
+    fi
+done

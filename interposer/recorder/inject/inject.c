@@ -210,13 +210,6 @@ static int is_large(const struct operation *operation)
            operation->key.peer != SPOOL_PROC_NULL;
 }
 
-/* Of two neighbouring slots one is on; which, all ranks find alike. */
-static int slot_is_on(void)
-{
-    uint64_t slot = clock_nanoseconds(CLOCK_REALTIME) / injection.slot_ns, pair = injection.seed ^ slot >> 1;
-    return (intern_hash(&pair, sizeof pair) >> 40 & 1) == (slot & 1);
-}
-
 static void open_window(struct injector *injector, struct inject_site *site)
 {
     __atomic_store_n(&injector->site, site, __ATOMIC_RELEASE);
@@ -248,7 +241,7 @@ static void request_posted(struct injector *injector, struct spool_live *live, s
     struct inject_site *site = site_of(injector, operation, caller);
     if (!site || site->sums->is_off)
         return;
-    int is_on = !injection.slot_ns || slot_is_on();
+    int is_on = slots_are_on(&injection.slots);
     live->injection_arm |= (uint8_t)(1 + is_on);
     if (!is_on)
         return;
@@ -338,8 +331,8 @@ static const char *const mode_names[] = {
 static void write_fact(struct thread *t)
 {
     char text[1024], slot[24] = "", test[24] = "", interrupt[24] = "", check[24] = "";
-    if (injection.slot_ns)
-        snprintf(slot, sizeof slot, "%llu", (unsigned long long)injection.slot_ns);
+    if (injection.slots.length_ns)
+        snprintf(slot, sizeof slot, "%llu", (unsigned long long)injection.slots.length_ns);
     if (progress_idle_is_known())
         snprintf(test, sizeof test, "%llu", (unsigned long long)inject_ns(progress_idle()));
     if (injection.interrupt)
@@ -403,8 +396,7 @@ void inject_start(struct thread *t, const char *job)
     injection = (struct injection){.mode = (enum inject_mode)config.inject,
                                    .began = clock_now(),
                                    .interval = inject_ticks((uint64_t)config.inject_interval_us * 1000),
-                                   .slot_ns = config.inject_ab ? (uint64_t)config.inject_ab_ms * 1000000u : 0,
-                                   .seed = text_hash(job, strlen(job))};
+                                   .slots = slots_of(text_hash(job, strlen(job)))};
     t->injector = create_injector(t);
     thread_hooks = (struct thread_hooks){create_injector, enter_mpi, leave_mpi, request_made, request_posted, request_ended};
     const char *why = t->injector ? prepare(t->injector) : "no memory";

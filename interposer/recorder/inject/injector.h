@@ -3,6 +3,7 @@
 #ifndef LAPSCOPE_INJECTOR_H
 #define LAPSCOPE_INJECTOR_H
 
+#include "../base/slots.h"
 #include "alarm.h"
 #include "inject.h"
 
@@ -53,7 +54,7 @@ struct injection {
     unsigned testers;               /* threads that are about to test; atomic */
     int is_gated;                   /* no test may be made while another thread is inside MPI */
     unsigned reductions;            /* pending ones with an operation of the application's; atomic */
-    uint64_t slot_ns, seed;         /* LAPSCOPE_INJECT_AB; 0: without */
+    struct slots slots;             /* LAPSCOPE_INJECT_AB */
 };
 
 extern struct injection injection;

@@ -16,6 +16,7 @@ static pthread_t helper;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 static int lies_down, is_over;   /* under the lock; lies_down is read without */
+static int is_started;
 
 static uint64_t cpu_ns(void)
 {
@@ -28,7 +29,7 @@ static struct injector *who_computes(int *windows)
     struct injector *found = NULL;
     unsigned count = __atomic_load_n(&thread_count, __ATOMIC_ACQUIRE);
     *windows = 0;
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; injection.mode == INJECT_THREAD && i < count; i++) {
         struct injector *injector = threads[i]->injector;
         if (!injector || !inject_pending(injector))
             continue;
@@ -112,6 +113,7 @@ const char *inject_helper_prepare(void)
     injection.is_on = 1; /* or it ends at once */
     int error = pthread_create(&helper, NULL, run, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    is_started = !error;
     return error ? "no thread to be had" : NULL;
 }
 
@@ -127,6 +129,8 @@ void inject_helper_window(void)
 
 void inject_helper_end(void)
 {
+    if (!is_started)
+        return;
     pthread_mutex_lock(&lock);
     is_over = 1;
     pthread_cond_signal(&wake);

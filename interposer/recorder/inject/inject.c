@@ -7,6 +7,7 @@
 #include "../base/log.h"
 #include "../record/callsite.h"
 #include "../record/tally.h"
+#include "auto.h"
 #include "policy.h"
 #include "progress.h"
 #include "safe_point.h"
@@ -43,6 +44,14 @@ void inject_fail(const char *problem)
 {
     injection.problem = problem;
     __atomic_store_n(&injection.is_on, 0, __ATOMIC_SEQ_CST);
+}
+
+void inject_lose(enum inject_mode mode, const char *problem)
+{
+    if (injection.is_auto)
+        auto_lose(mode, problem);
+    else
+        inject_fail(problem);
 }
 
 /* --- one thread tests, others enter MPI ------------------------------------------------------------------------------
@@ -91,11 +100,12 @@ static void close_gate(void)
 
 static void adapt(struct inject_site *site, int found)
 {
+    unsigned *level = &site->pace[injection.arm].level, *idle = &site->pace[injection.arm].idle;
     if (found) {
-        site->level = site->idle = 0;
-    } else if (++site->idle == 2) {
-        site->idle = 0;
-        site->level += site->level < MOST_LEVELS;
+        *level = *idle = 0;
+    } else if (++*idle == 2) {
+        *idle = 0;
+        *level += *level < MOST_LEVELS;
     }
 }
 
@@ -153,6 +163,8 @@ static void enter_mpi(struct injector *injector)
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
         wait_for_testers();
     }
+    if (UNLIKELY(injection.is_auto))
+        auto_entered(injector);
     if (injection.mode == INJECT_CALLS)
         test_on_entry(injector);
 }
@@ -160,6 +172,8 @@ static void enter_mpi(struct injector *injector)
 static void leave_mpi(struct injector *injector)
 {
     injector->in_mpi = 0;
+    if (UNLIKELY(injection.is_auto))
+        auto_left(injector);
     if (injection.mode == INJECT_TIMER && inject_pending(injector))
         inject_timer_window(injector);
 }
@@ -213,10 +227,10 @@ static int is_large(const struct operation *operation)
 static void open_window(struct injector *injector, struct inject_site *site)
 {
     __atomic_store_n(&injector->site, site, __ATOMIC_RELEASE);
-    site->sums->requests++;
+    site->sums->requests += injection.mode != INJECT_OFF;
     /* and then looks whether the helper lies down, which says so and then looks for windows */
     if (__atomic_fetch_add(&injector->pending, 1, __ATOMIC_SEQ_CST) == 0) {
-        site->level -= site->level > 0;
+        site->pace[injection.arm].level -= site->pace[injection.arm].level > 0;
         injector->next_test = clock_now() + injection.interval;
     }
     if (injection.mode == INJECT_TIMER)
@@ -241,8 +255,8 @@ static void request_posted(struct injector *injector, struct spool_live *live, s
     struct inject_site *site = site_of(injector, operation, caller);
     if (!site || site->sums->is_off)
         return;
-    int is_on = slots_are_on(&injection.slots);
-    live->injection_arm |= (uint8_t)(1 + is_on);
+    int is_on = injection.is_auto ? auto_posted(injector, site, operation) : slots_are_on(&injection.slots);
+    live->injection_arm |= (uint8_t)(1 + (is_on && injection.mode != INJECT_OFF));
     if (!is_on)
         return;
     live->flags |= SPOOL_LIVE_INJECTED;
@@ -264,9 +278,11 @@ static void request_ended(struct spool_live *live)
  * may begin. */
 void inject_reduces(struct injector *injector, MPI_Op operation)
 {
-    injector->will_reduce = injection.mode != INJECT_CALLS && !mpi_op_is_predefined(operation);
+    injector->will_reduce = config.inject != INJECT_CALLS && !mpi_op_is_predefined(operation);
     if (injector->will_reduce && (recorder_multiple || injection.mode == INJECT_THREAD))
         close_gate();
+    if (injector->will_reduce && injection.is_auto)
+        auto_stays_awake();
 }
 
 /* --- levels of threads -------------------------------------------------------------------------------------------- */
@@ -286,10 +302,16 @@ static int wants_threads(void)
     return config.inject == INJECT_THREAD;
 }
 
+static int uses_timer(void)
+{
+    return config.inject == INJECT_TIMER || config.inject == CONFIG_INJECT_AUTO;
+}
+
 int inject_before_start(int level)
 {
-    if (config.inject == INJECT_TIMER)
+    if (uses_timer())
         inject_timer_before_start();
+    auto_asked_for(level);
     if (!wants_threads() || level == MPI_THREAD_MULTIPLE)
         return level;
     asked = level;
@@ -299,6 +321,7 @@ int inject_before_start(int level)
 void inject_before_plain_start(void)
 {
     inject_before_start(MPI_THREAD_MULTIPLE); /* for which there is nothing more to ask for */
+    auto_asked_for(MPI_THREAD_SINGLE);
     for (int i = 0; wants_threads() && i < LEVEL_VARIABLES; i++) {
         if (getenv(level_variables[i].name)) /* the user asks for something: it stays, and if it is too little we say so */
             continue;
@@ -310,7 +333,7 @@ void inject_before_plain_start(void)
 
 void inject_behind_start(void)
 {
-    if (config.inject == INJECT_TIMER)
+    if (uses_timer())
         inject_timer_behind_start();
     for (int i = 0; i < LEVEL_VARIABLES; i++)
         if (level_is_ours[i])
@@ -325,7 +348,13 @@ int inject_tells(int level)
 /* --- the start and the end ---------------------------------------------------------------------------------------- */
 
 static const char *const mode_names[] = {
-    [INJECT_OFF] = "off", [INJECT_CALLS] = "calls", [INJECT_TIMER] = "timer", [INJECT_THREAD] = "thread"};
+    [INJECT_OFF] = "off", [INJECT_CALLS] = "calls", [INJECT_TIMER] = "timer", [INJECT_THREAD] = "thread",
+    [CONFIG_INJECT_AUTO] = "auto"};
+
+const char *inject_mode_name(enum inject_mode mode)
+{
+    return mode_names[mode];
+}
 
 /* As schema/spool.h has it. */
 static void write_fact(struct thread *t)
@@ -339,7 +368,7 @@ static void write_fact(struct thread *t)
         snprintf(interrupt, sizeof interrupt, "%llu", (unsigned long long)inject_ns(injection.interrupt));
     if (injection.check)
         snprintf(check, sizeof check, "%llu", (unsigned long long)injection.check);
-    snprintf(text, sizeof text, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%llu", mode_names[injection.mode],
+    snprintf(text, sizeof text, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%llu", mode_names[config.inject],
              injection.problem ? injection.problem : "", alarm_clock_name(injection.clock), slot,
              test, interrupt, check,
              (unsigned long long)inject_ns(__atomic_load_n(&injection.spent, __ATOMIC_RELAXED)));
@@ -357,43 +386,52 @@ static struct injector *create_injector(struct thread *t)
     return injector;
 }
 
+const char *inject_prepare_mode(struct injector *injector, enum inject_mode mode)
+{
+    const char *why = progress_prepare();
+    if (!why && mode == INJECT_TIMER)
+        why = inject_timer_prepare();
+    if (!why && mode == INJECT_TIMER && !injector->stack_top)
+        why = inject_timer_open(injector);
+    if (!why && mode == INJECT_THREAD)
+        why = inject_helper_prepare();
+    return why;
+}
+
 static const char *prepare(struct injector *injector)
 {
     const char *why = inject_policy_read(config.inject_policy, log_first_on_node());
     if (!why)
         why = progress_open();
-    if (!why && injection.mode == INJECT_TIMER)
-        why = inject_timer_prepare();
-    if (!why && injection.mode == INJECT_TIMER)
-        why = inject_timer_open(injector);
-    if (!why && injection.mode == INJECT_THREAD)
-        why = inject_helper_prepare();
+    if (!why && !injection.is_auto)
+        why = inject_prepare_mode(injector, injection.mode);
     return why;
 }
 
 static void say_problem(void)
 {
     if (injection.problem && log_first_on_node())
-        log_line("LAPSCOPE_INJECT=%s injects nothing: %s", mode_names[injection.mode], injection.problem);
+        log_line("LAPSCOPE_INJECT=%s injects nothing: %s", mode_names[config.inject], injection.problem);
 }
 
 void inject_cannot(struct thread *t, const char *why)
 {
     if (config.inject == INJECT_OFF)
         return;
-    injection.mode = (enum inject_mode)config.inject;
     injection.problem = why;
     say_problem();
     write_fact(t);
 }
 
-void inject_start(struct thread *t, const char *job)
+void inject_start(struct thread *t, const char *job, const char *run)
 {
     if (config.inject == INJECT_OFF)
         return;
     int saved_errno = errno;
     uint64_t cpu_began = clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID);
-    injection = (struct injection){.mode = (enum inject_mode)config.inject,
+    int is_auto = config.inject == CONFIG_INJECT_AUTO;
+    injection = (struct injection){.mode = is_auto ? INJECT_OFF : (enum inject_mode)config.inject,
+                                   .is_auto = is_auto,
                                    .began = clock_now(),
                                    .interval = inject_ticks((uint64_t)config.inject_interval_us * 1000),
                                    .slots = slots_of(text_hash(job, strlen(job)))};
@@ -404,7 +442,9 @@ void inject_start(struct thread *t, const char *job)
     injection.problem = why;
     inject_spend(inject_ticks(clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID) - cpu_began));
     say_problem();
-    if (t->injector)
+    if (t->injector && is_auto && !why)
+        auto_start(job, run);
+    else if (t->injector)
         stamps_are_plain = 0;
     write_fact(t);
     errno = saved_errno;
@@ -420,6 +460,7 @@ void inject_abandon(void)
 {
     uint64_t begin = clock_nanoseconds(CLOCK_MONOTONIC);
     switch_off();
+    auto_end(NULL);
     while (__atomic_load_n(&injection.testers, __ATOMIC_SEQ_CST) &&
            clock_nanoseconds(CLOCK_MONOTONIC) - begin < LONGEST_TEST_NS)
         sched_yield();
@@ -427,16 +468,16 @@ void inject_abandon(void)
 
 void inject_stop(struct thread *t)
 {
-    if (injection.mode == INJECT_OFF)
+    if (config.inject == INJECT_OFF)
         return;
     int saved_errno = errno;
     switch_off();
-    if (injection.mode == INJECT_THREAD)
-        inject_helper_end();
-    else if (injection.mode == INJECT_TIMER)
+    inject_helper_end();
+    if (uses_timer())
         inject_timer_end();
     wait_for_testers();
     progress_close();
+    auto_end(t);
     write_fact(t);
     errno = saved_errno;
 }

@@ -1,4 +1,4 @@
-/* What the ways of injecting tests have in common: inject.c opens windows, inject_timer.c and inject_thread.c use them.
+/* What the ways of injecting tests have in common: inject.c opens windows, timer.c and helper_thread.c use them.
  */
 #ifndef LAPSCOPE_INJECTOR_H
 #define LAPSCOPE_INJECTOR_H
@@ -11,8 +11,11 @@ enum inject_mode {
     INJECT_OFF = CONFIG_INJECT_OFF,
     INJECT_CALLS = CONFIG_INJECT_CALLS,
     INJECT_TIMER = CONFIG_INJECT_TIMER,
-    INJECT_THREAD = CONFIG_INJECT_THREAD
+    INJECT_THREAD = CONFIG_INJECT_THREAD,
+    INJECT_MODES                    /* `auto` is none: it switches among these */
 };
+
+enum { INJECT_ARMS = 6 };           /* of auto; otherwise there is one, 0 */
 
 /* A call site whose requests are large enough. */
 struct inject_site {
@@ -21,8 +24,16 @@ struct inject_site {
         uint32_t path, call;
     } key;
     struct spool_injection *sums;   /* in the spool */
-    unsigned level;                 /* the interval is doubled so often */
-    unsigned idle;                  /* occasions in a row that found nothing */
+    struct {
+        unsigned level;             /* the interval is doubled so often */
+        unsigned idle;              /* occasions in a row that found nothing */
+    } pace[INJECT_ARMS];
+    struct auto_site {              /* auto.c */
+        int is_listed, is_left_out;
+        int32_t peer;               /* steps are counted by posts to it, where they are counted by this site */
+        uint64_t bytes, recent;     /* posted; since the last review */
+        uint64_t tests, found;      /* of its sums, when the exploration began */
+    } automatic;
 };
 
 /* A thread's own. */
@@ -33,6 +44,8 @@ struct injector {
     uint64_t next_test;             /* ticks */
     int in_mpi;                     /* the real call is under way */
     int will_reduce, reduces;       /* the call to come or under way does, with an operation of the application's */
+    uint64_t computes_since;        /* auto: it left MPI with windows open, at that time; 0: it did not */
+    unsigned calls;                 /* auto: since a large request was posted */
     struct intern_table sites;
     /* timer */
     struct alarm alarm;
@@ -44,7 +57,9 @@ struct injector {
 
 /* The process's. Durations in ticks. */
 struct injection {
-    enum inject_mode mode;
+    enum inject_mode mode;          /* in force */
+    unsigned arm;                   /* likewise, of auto */
+    int is_auto;
     int is_on;
     const char *problem;            /* why it is not on; NULL: there is none */
     uint64_t began, interval;
@@ -63,6 +78,8 @@ enum { MOST_LEVELS = 4 };
 
 /* Nothing more is injected, for this reason (a constant). For signal handlers too. */
 void inject_fail(const char *problem);
+/* The same where there are other ways than this one: not in that way. */
+void inject_lose(enum inject_mode mode, const char *problem);
 
 uint64_t inject_ticks(uint64_t ns);
 uint64_t inject_ns(uint64_t ticks);
@@ -79,6 +96,10 @@ static inline void inject_spend(uint64_t ticks)
 int inject_may_test(const struct thread *self);
 void inject_tested(void);
 
+/* Whatever that way needs, and a thread of it; returns NULL, or why it cannot be had. */
+const char *inject_prepare_mode(struct injector *injector, enum inject_mode mode);
+const char *inject_mode_name(enum inject_mode mode);
+
 /* What tests took, as in struct progress. */
 struct tested {
     uint64_t used, passed;
@@ -92,7 +113,7 @@ uint64_t inject_test_here(struct injector *injector);
 /* The interval until the next test. */
 static inline uint64_t inject_interval(const struct injector *injector)
 {
-    return injection.interval << injector->site->level;
+    return injection.interval << injector->site->pace[injection.arm].level;
 }
 
 static inline unsigned inject_pending(const struct injector *injector)
@@ -100,9 +121,11 @@ static inline unsigned inject_pending(const struct injector *injector)
     return __atomic_load_n(&injector->pending, __ATOMIC_ACQUIRE);
 }
 
-/* inject_timer.c; around MPI's start, and then: returns NULL, or why it cannot. */
+/* timer.c; around MPI's start, and then: returns NULL, or why it cannot. */
 void inject_timer_before_start(void);
 void inject_timer_behind_start(void);
+/* Draws the line between the program's libraries and MPI's, where the rest is prepared later. */
+void inject_timer_note_mpi(void);
 const char *inject_timer_prepare(void);
 const char *inject_timer_open(struct injector *injector);
 /* Leaves no alarm set and the signal as it was. */
@@ -110,7 +133,7 @@ void inject_timer_end(void);
 /* A window is open, and the thread is about to compute. */
 void inject_timer_window(struct injector *injector);
 
-/* inject_thread.c; likewise. */
+/* helper_thread.c; likewise. */
 const char *inject_helper_prepare(void);
 void inject_helper_window(void);
 void inject_helper_end(void);

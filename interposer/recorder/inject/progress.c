@@ -20,7 +20,7 @@ struct idle {
 static struct idle after_computation, after_test;
 static MPI_Comm ours;
 static MPI_Request never;
-static int is_open;
+static int is_open, is_posted;
 
 static uint64_t shortest(const struct idle *idle)
 {
@@ -70,14 +70,22 @@ static void expect(struct idle *idle, double ticks_per_ns, double idle_ns, doubl
 
 const char *progress_open(void)
 {
-    static char byte;
-    double ticks_per_ns = spool_header()->nominal_ticks_per_ns;
     if (mpi.Comm_dup(mpi.comm_self, &ours) != MPI_SUCCESS)
         return "MPI makes no copy of MPI_COMM_SELF";
     mpi.Comm_set_errhandler(ours, mpi.errors_return);
+    is_open = 1;
+    return NULL;
+}
+
+const char *progress_prepare(void)
+{
+    static char byte;
+    double ticks_per_ns = spool_header()->nominal_ticks_per_ns;
+    if (is_posted)
+        return NULL;
     if (mpi.Irecv(&byte, 1, mpi.byte, 0, 0, ours, &never) != MPI_SUCCESS)
         return "MPI posts no receive on a copy of MPI_COMM_SELF";
-    is_open = 1;
+    is_posted = 1;
     expect(&after_computation, ticks_per_ns, FIRST_IDLE_NS, 2000);
     expect(&after_test, ticks_per_ns, FIRST_IDLE_NS, 500);
     for (int i = 0; i < BLOCK; i++)
@@ -90,7 +98,10 @@ void progress_close(void)
     if (!is_open)
         return;
     is_open = 0;
-    mpi.Cancel(&never);
-    mpi.Wait(&never, MPI_STATUS_IGNORE);
+    if (is_posted) {
+        is_posted = 0;
+        mpi.Cancel(&never);
+        mpi.Wait(&never, MPI_STATUS_IGNORE);
+    }
     mpi.Comm_free(&ours);
 }

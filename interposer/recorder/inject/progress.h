@@ -10,8 +10,11 @@
 
 #include <stdint.h>
 
-/* Posts that receive; returns NULL, or why it cannot be. Said to this process alone. */
+/* Makes that communicator; returns NULL, or why it cannot be. While MPI starts: later the application may have attributes on
+ * MPI_COMM_SELF, with functions that a copy calls. */
 const char *progress_open(void);
+/* Posts that receive, and finds out what a test takes; before the first test. */
+const char *progress_prepare(void);
 void progress_close(void);
 
 /* What a test took, in ticks: of the processor, and from its begin to its end. The two differ where the thread had to

@@ -69,7 +69,7 @@ static void set(struct injector *injector, uint64_t ticks)
     least = least < SOON_NS ? least : SOON_NS;
     injector->is_set = alarm_set(&injector->alarm, ns > least ? ns : least);
     if (!injector->is_set)
-        inject_fail("the file descriptor of its event was closed by the program");
+        inject_lose(INJECT_TIMER, "the file descriptor of its event was closed by the program");
 }
 
 /* What to do where the thread was interrupted; returns the time until the next interrupt, 0: none until it calls MPI
@@ -77,7 +77,7 @@ static void set(struct injector *injector, uint64_t ticks)
 static uint64_t consider(struct injector *injector, uintptr_t address, uint64_t *tests)
 {
     struct thread *t = injector->thread;
-    if (!injection.is_on || recorder_state != RECORDER_ON || !inject_pending(injector))
+    if (!injection.is_on || injection.mode != INJECT_TIMER || recorder_state != RECORDER_ON || !inject_pending(injector))
         return 0;
     if (t->inside) /* in MPI it looks after its transfers itself; on its way there or back it takes a moment */
         return injector->in_mpi ? 0 : inject_ticks(SOON_NS);
@@ -201,6 +201,11 @@ static int signal_is_free(void)
            (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN);
 }
 
+void inject_timer_note_mpi(void)
+{
+    safe_point_update((uintptr_t)mpi.Get_library_version);
+}
+
 const char *inject_timer_prepare(void)
 {
     sigset_t blocked;
@@ -315,7 +320,7 @@ void inject_timer_window(struct injector *injector)
     uint64_t begin = clock_now(), most = 2 * injection.interrupt;
     const char *why = wait_for_computation(injector);
     if (why)
-        inject_fail(why);
+        inject_lose(INJECT_TIMER, why);
     uint64_t took = clock_now() - begin;
     inject_spend(took < most ? took : most); /* more only where the processor was taken away */
 }

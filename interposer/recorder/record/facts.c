@@ -54,21 +54,26 @@ static void write_counters(struct thread *t)
     }
 }
 
-static void write_program(struct thread *t)
+void facts_command(char *text, size_t bytes)
 {
-    char text[16384], words[16384];
-    ssize_t length = readlink("/proc/self/exe", text, sizeof text - 1);
-    text[length > 0 ? length : 0] = '\0';
-    spool_define_meta(&t->stream, "executable", text);
-
+    char words[16384];
     int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    length = fd >= 0 ? read(fd, words, sizeof words - 1) : 0;
+    ssize_t length = fd >= 0 ? read(fd, words, sizeof words - 1) : 0;
     if (fd >= 0)
         close(fd);
     words[length > 0 ? length : 0] = '\0';
     if (!config.command_line)
         length = (ssize_t)strlen(words);
-    secrets_hide(words, length > 0 ? (size_t)length : 0, '\0', text, sizeof text);
+    secrets_hide(words, length > 0 ? (size_t)length : 0, '\0', text, bytes);
+}
+
+static void write_program(struct thread *t)
+{
+    char text[16384];
+    ssize_t length = readlink("/proc/self/exe", text, sizeof text - 1);
+    text[length > 0 ? length : 0] = '\0';
+    spool_define_meta(&t->stream, "executable", text);
+    facts_command(text, sizeof text);
     spool_define_meta(&t->stream, "command", text);
 }
 

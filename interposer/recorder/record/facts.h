@@ -8,4 +8,7 @@
 /* Also says what is strange in the job. */
 void facts_write(struct thread *t, const struct job *job);
 
+/* The program's command line, as it may be written down. */
+void facts_command(char *text, size_t bytes);
+
 #endif

@@ -17,7 +17,8 @@ int record_init_world(int world_size)
 
 /* --- posts -------------------------------------------------------------------------------------------------------- */
 
-/* What posts have to do where more than time is measured, or tests are injected. */
+/* What posts have to do where more than time is measured, or tests are injected; and large ones where it is looked whether they
+ * should be. */
 static __attribute__((noinline)) void post_slowly(struct thread *t, struct spool_live *live, struct operation *operation,
                                                   uintptr_t caller)
 {
@@ -42,7 +43,7 @@ static inline ALWAYS_INLINE void fill_live(struct thread *t, struct spool_live *
     live->outstanding_bytes = 0;
     live->owner = (uintptr_t)operation;
     live->peer_slot = UINT32_MAX;
-    if (UNLIKELY(!stamps_are_plain))
+    if (UNLIKELY(!stamps_are_plain || operation->key.bytes >= large_posts))
         post_slowly(t, live, operation, caller);
     if (operation->key.kind == SPOOL_SEND && operation->peer_world >= 0) {
         live->peer_slot = (uint32_t)operation->peer_world;

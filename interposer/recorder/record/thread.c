@@ -20,6 +20,7 @@ enum { FIRST_STREAM_CHUNK = 256 << 10, FIRST_CHUNK_OF_OTHERS = 64 << 10, SMALLES
 
 enum recorder_state recorder_state HIDDEN = RECORDER_OFF;
 int stamps_are_plain HIDDEN;
+uint64_t large_posts HIDDEN = UINT64_MAX;
 int recorder_multiple HIDDEN;
 struct thread *threads[MAX_THREADS] HIDDEN;
 unsigned thread_count HIDDEN;

@@ -86,6 +86,7 @@ enum recorder_state { RECORDER_OFF, RECORDER_ON, RECORDER_PAUSED }; /* paused by
 #pragma GCC visibility push(hidden) /* on the declarations: no way round through a table of addresses */
 extern enum recorder_state recorder_state;
 extern int stamps_are_plain;                   /* the time-stamp counter, no meters, nothing injected */
+extern uint64_t large_posts;                   /* from so many bytes on posts are told of all the same */
 extern int recorder_multiple;                  /* MPI_THREAD_MULTIPLE was granted */
 extern struct thread *threads[MAX_THREADS];
 extern unsigned thread_count;

@@ -143,7 +143,7 @@ void recorder_know_world(void)
     comm_set_world(world);
     comm_define(t, SCOPE(mpi.comm_world), "MPI_COMM_WORLD", NULL, 0);
     comm_define(t, SCOPE(mpi.comm_self), "MPI_COMM_SELF", NULL, 0);
-    inject_start(t, dir.job.identity);
+    inject_start(t, dir.job.identity, dir.path);
     reach_start(t);
 }
 

@@ -32,7 +32,7 @@ CREATE TABLE rank (
   ended          TEXT    NOT NULL CHECK (ended IN ('finalize', 'abort', 'exit', 'killed')),
   lost_records   INTEGER NOT NULL,       -- records that could not be kept (spool could not grow); 0 in a healthy run
   unknown_requests INTEGER NOT NULL,     -- requests completed whose start lapscope did not see
-  summarized     INTEGER NOT NULL,       -- not 0: of a part of the run only the tally tells, as 1 LAPSCOPE_MAX_MB left no room for all, 2 the disk was full, 3 the limit on file sizes was reached
+  summarized     INTEGER NOT NULL,       -- not 0: of a part of the run only the tally tells, as 1 LAPSCOPE_MAX_MB left no room for all, 2 the disk was full, 3 the limit on file sizes was reached, 4 LAPSCOPE_RECORD=sums
   spool_bytes    INTEGER NOT NULL,
   gone_ns        INTEGER                 -- killed: since epoch_ns: the process was seen to be gone, so that it ended between end_ns and this; NULL: not seen, or it said itself how it ended
 );

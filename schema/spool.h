@@ -21,7 +21,7 @@
 #define SPOOL_CHUNK_ALIGN 65536u   /* chunk sizes are multiples of this; the first chunk follows the header */
 
 enum spool_end { SPOOL_OPEN = 0, SPOOL_FINALIZED = 1, SPOOL_ABORTED = 2, SPOOL_EXITED = 3 };
-enum spool_full { SPOOL_FULL_MAX_MB = 1, SPOOL_FULL_DISK = 2, SPOOL_FULL_FILE_SIZE = 3 };
+enum spool_full { SPOOL_FULL_MAX_MB = 1, SPOOL_FULL_DISK = 2, SPOOL_FULL_FILE_SIZE = 3, SPOOL_FULL_ASKED = 4 };
 enum spool_clock { SPOOL_CLOCK_MONOTONIC = 0, SPOOL_CLOCK_TSC = 1 };
 
 /* The same instant on both clocks. */

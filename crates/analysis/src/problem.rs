@@ -355,6 +355,9 @@ fn incomplete_records(ranks: &[&RankInfo]) -> Vec<Problem> {
                 "after that only sums per call site and size were kept. Totals are complete; `requests` lists the part in \
                  detail"
             }
+            Full::Asked => {
+                "there are totals by call site and size, of the whole run; no single requests, no overlap, no causes"
+            }
         };
         let message = format!(
             "{} on rank{} {}: {what}",

@@ -62,5 +62,6 @@ pub fn summarized(full: Full) -> &'static str {
         Full::MaxMb => "max_mb",
         Full::Disk => "disk",
         Full::FileSize => "file_size",
+        Full::Asked => "asked",
     }
 }

@@ -168,6 +168,8 @@ pub enum Full {
     MaxMb,
     Disk,
     FileSize,
+    /// Nothing: LAPSCOPE_RECORD=sums.
+    Asked,
 }
 
 impl Full {
@@ -177,6 +179,7 @@ impl Full {
             0 => None,
             2 => Some(Full::Disk),
             3 => Some(Full::FileSize),
+            4 => Some(Full::Asked),
             _ => Some(Full::MaxMb),
         }
     }
@@ -187,6 +190,7 @@ impl Full {
             Full::MaxMb => "LAPSCOPE_MAX_MB was reached",
             Full::Disk => "the disk was full",
             Full::FileSize => "the limit on the size of files (ulimit -f) was reached",
+            Full::Asked => "sums alone were asked for (LAPSCOPE_RECORD=sums)",
         }
     }
 }

@@ -84,10 +84,12 @@ impl Body<'_> {
     }
 
     fn guard(&self, text: &mut String) {
-        // what is made has to be known also when its making is not to be recorded, and so has what ends
-        let always = [Verb::Make, Verb::Init, Verb::Complete, Verb::Look];
-        let enter =
-            if always.contains(&self.call.verb) { "enter()" } else { "enter_unless_paused()" };
+        let enter = match self.call.verb {
+            // what is made has to be known also when its making is not to be recorded, and so has what ends
+            Verb::Make | Verb::Init => "enter()",
+            Verb::Complete | Verb::Look => "enter_unless_asleep()",
+            _ => "enter_unless_paused()",
+        };
         match self.read_before() {
             Some(param) if self.language == Language::C => {
                 line!(text, "    struct thread *t = {} ? {enter} : NULL;", param.name);
@@ -347,7 +349,7 @@ impl Body<'_> {
         match self.language {
             Language::C => {
                 let statuses = if has_array { "statuses" } else { "MPI_STATUSES_IGNORE" };
-                line!(text, "    struct thread *t = requests || count == 0 ? enter() : NULL;");
+                line!(text, "    struct thread *t = requests || count == 0 ? enter_unless_asleep() : NULL;");
                 line!(
                     text,
                     "    if (!t || !batch_take(&batch, t, count, requests, {statuses})) {{"
@@ -356,7 +358,7 @@ impl Body<'_> {
             }
             Language::Fortran => {
                 let statuses = if has_array { "statuses" } else { "NULL" };
-                line!(text, "    struct thread *t = enter();");
+                line!(text, "    struct thread *t = enter_unless_asleep();");
                 line!(
                     text,
                     "    if (!t || !batch_take_fortran(&batch, t, *count_f, requests, {statuses})) {{"

@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PERCENT = 100, SPINS = 1000, LONGEST_TEST_NS = 100000000 };
+enum { PERCENT = 100, SPINS = 1000, LONGEST_TEST_NS = 100000000, LONG_AGO_NS = 1000000000 };
 
 struct injection injection __attribute__((visibility("hidden")));
 
@@ -252,6 +252,7 @@ static void request_posted(struct injector *injector, struct spool_live *live, s
         __atomic_fetch_add(&injection.reductions, 1, __ATOMIC_ACQ_REL);
     if (!injection.is_on || !is_large(operation))
         return;
+    __atomic_store_n(&injection.last_large, live->post_begin, __ATOMIC_RELAXED);
     struct inject_site *site = site_of(injector, operation, caller);
     if (!site || site->sums->is_off)
         return;
@@ -271,6 +272,17 @@ static void request_ended(struct spool_live *live)
         __atomic_fetch_sub(&threads[live->thread]->injector->pending, 1, __ATOMIC_ACQ_REL);
     live->flags &= (uint8_t)(live->flags & SPOOL_LIVE_PERSISTENT ? ~SPOOL_LIVE_INJECTED
                                                                  : ~(SPOOL_LIVE_INJECTED | SPOOL_LIVE_REDUCES));
+}
+
+/* Programs that post a large request now and then are to be seen to do so. */
+static int is_busy(void)
+{
+    uint64_t last = __atomic_load_n(&injection.last_large, __ATOMIC_RELAXED), now = clock_now();
+    unsigned count = __atomic_load_n(&thread_count, __ATOMIC_ACQUIRE);
+    for (unsigned i = 0; i < count; i++)
+        if (threads[i]->injector && inject_pending(threads[i]->injector))
+            return 1;
+    return last && now - last < inject_ticks(LONG_AGO_NS);
 }
 
 /* A function of the application's must not run in a signal handler, nor beside the application: while it might be
@@ -436,7 +448,7 @@ void inject_start(struct thread *t, const char *job, const char *run)
                                    .interval = inject_ticks((uint64_t)config.inject_interval_us * 1000),
                                    .slots = slots_of(text_hash(job, strlen(job)))};
     t->injector = create_injector(t);
-    thread_hooks = (struct thread_hooks){create_injector, enter_mpi, leave_mpi, request_made, request_posted, request_ended};
+    thread_hooks = (struct thread_hooks){create_injector, enter_mpi, leave_mpi, request_made, request_posted, request_ended, is_busy};
     const char *why = t->injector ? prepare(t->injector) : "no memory";
     injection.is_on = !why;
     injection.problem = why;

@@ -66,6 +66,7 @@ struct injection {
     uint64_t spent;                 /* cost that bought nothing; atomic */
     enum alarm_clock clock;         /* that interrupts under timer */
     uint64_t interrupt, check;      /* measured; check in nanoseconds */
+    uint64_t last_large;            /* ticks: when a request was last posted that is large enough; atomic */
     unsigned testers;               /* threads that are about to test; atomic */
     int is_gated;                   /* no test may be made while another thread is inside MPI */
     unsigned reductions;            /* pending ones with an operation of the application's; atomic */

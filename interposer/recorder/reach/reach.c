@@ -389,7 +389,7 @@ static void forget_in_child(void)
 
 void reach_start(struct thread *t)
 {
-    if (!config.reach)
+    if (!config.reach || config.record != CONFIG_RECORD_ON)
         return;
     int saved_errno = errno;
     watch_cost.began = clock_now();

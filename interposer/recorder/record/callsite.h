@@ -53,7 +53,7 @@ struct callsite {
     struct operation *last_operation;  /* what was last done from here: most often the next one too */
     struct operation *last_announced;  /* the same for what span_begin says, and for the receive of MPI_Sendrecv */
     struct operation *last_receive;
-    struct spool_tally *last_tally;
+    struct spool_tally *last_tally, *last_summary; /* of unsuccessful tests; of calls without rows */
     struct callsite_check check[];
 };
 

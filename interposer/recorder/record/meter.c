@@ -30,7 +30,7 @@ _Static_assert(METER_ROOM >= (1 + SPOOL_MAX_COUNTERS / SPOOL_COUNTERS_A_RECORD) 
 
 int meters_wanted(void)
 {
-    return config.cpu_time || counters_counted();
+    return config.record == CONFIG_RECORD_ON && (config.cpu_time || counters_counted());
 }
 
 struct meter *meter_create(void)

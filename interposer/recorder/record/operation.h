@@ -52,6 +52,7 @@ struct operation {                     /* in the arena: stays where it is */
     struct inject_site *inject_site;   /* see inject.h; NULL: not met */
     struct operation *followed_by;     /* what was posted after it from its call site; NULL: not known */
     struct skipped skipped;
+    struct spool_tally *last_summary;  /* of requests without rows that the posting thread itself completed */
     struct outcome last_outcome;       /* of requests that the posting thread itself completed; id 0: none yet */
 };
 

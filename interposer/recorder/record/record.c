@@ -1,5 +1,6 @@
 #include "record.h"
 
+#include "../base/config.h"
 #include "../spool/codec.h"
 #include "comm.h"
 #include "meter.h"
@@ -42,6 +43,10 @@ static __attribute__((noinline, cold)) void look_around(struct thread *t, uint64
 {
     if (now <= t->next_facts)
         return;
+    if (config.record == CONFIG_RECORD_OFF) { /* nobody will read the facts */
+        nap_look(t, now);
+        return;
+    }
     const struct spool_file_header *header = spool_header();
     uint64_t pause = (uint64_t)(1e7 * header->nominal_ticks_per_ns), share = (now - header->first.ticks) / 4096;
     processor_look(t, now);
@@ -113,7 +118,7 @@ void record_nothing(struct span *span)
 
 static struct spool_tally *summarize_call(struct span *span, uint64_t bytes)
 {
-    struct spool_tally *tally = tally_find(span->thread, span->call, span->site->path, bytes, SPOOL_TALLY_SUMMARY);
+    struct spool_tally *tally = tally_summary(span->thread, &span->site->last_summary, span->call, span->site->path, bytes);
     if (!tally) {
         record_lost();
         return NULL;
@@ -141,6 +146,8 @@ static __attribute__((noinline)) void leave_call_out(struct span *span, const st
     struct thread *t = span->thread;
     t->call_tally = summarize_call(span, exchange->actual->bytes);
     t->call_left_out = span->begin;
+    if (t->stream.full) /* nothing that comes will be matched */
+        return;
     leave_out_half(span, &span->site->last_operation, exchange);
     if (receive)
         leave_out_half(span, &span->site->last_receive, receive);
@@ -180,12 +187,12 @@ void record_call(struct span *span, const struct exchange *exchange, const struc
     call_over(span);
     exchange = exchange ? exchange : &no_exchange;
     struct operation *operation = NULL, *receiving = NULL;
-    if (LIKELY(!t->left_out)) {
+    if (LIKELY(!t->left_out && !stream->full)) {
         operation = exchange_operation(span, &span->site->last_operation, exchange);
         receiving = receive ? exchange_operation(span, &span->site->last_receive, receive) : NULL;
     }
     int is_coarse = operation && (operation->key.coarse || (receiving && receiving->key.coarse));
-    if (UNLIKELY(!operation || is_coarse || stream->full || !spool_stream_room(stream, t->record_room, 0))) {
+    if (UNLIKELY(!operation || is_coarse || !spool_stream_room(stream, t->record_room, 0))) {
         leave_call_out(span, exchange, receive);
         return;
     }

@@ -96,10 +96,13 @@ static unsigned char *put_extras(struct thread *t, unsigned char *at, const stru
     return at;
 }
 
-static void summarize_request(const struct span *span, const struct spool_live *live, const struct operation *operation,
+static void summarize_request(const struct span *span, const struct spool_live *live, struct operation *operation,
                               uint64_t bytes, uint64_t mpi_ticks)
 {
-    struct spool_tally *tally = tally_find(span->thread, operation->key.call, operation->key.path, bytes, SPOOL_TALLY_SUMMARY);
+    struct spool_tally *found = NULL;
+    struct spool_tally **last = live->thread == span->thread->number ? &operation->last_summary : &found;
+    struct spool_tally *tally =
+        tally_summary(span->thread, last, (enum call)operation->key.call, operation->key.path, bytes);
     if (!tally) {
         record_lost();
         return;
@@ -131,12 +134,14 @@ static void count_left_out(struct thread *t, const struct spool_live *live, cons
 
 /* Only summed up. Where the call that ended it has a row, that has to know. */
 static __attribute__((noinline)) void leave_request_out(const struct span *span, const struct spool_live *live,
-                                                        const struct operation *operation, const struct outcome_key *key)
+                                                        struct operation *operation, const struct outcome_key *key)
 {
     struct thread *t = span->thread;
     summarize_request(span, live, operation, key->bytes, inside_while_live(span, live));
+    if (t->stream.full) /* nothing that comes will be matched */
+        return;
     count_left_out(t, live, operation, key);
-    if (t->call_left_out == span->begin || t->stream.full || !spool_stream_room(&t->stream, SPOOL_RECORD_ROOM, 1))
+    if (t->call_left_out == span->begin || !spool_stream_room(&t->stream, SPOOL_RECORD_ROOM, 1))
         return;
     uint64_t fields[] = {span->completed};
     spool_stream_commit(&t->stream, spool_put(t->stream.at, SPOOL_TOGETHER, fields, 1));
@@ -191,7 +196,8 @@ void record_completion_slowly(const struct span *span, struct spool_live *live, 
     struct operation *operation = (struct operation *)(uintptr_t)live->owner;
     struct operation *own = live->thread == t->number ? operation : NULL;
     const struct outcome_key key = outcome_key_of(t, live, operation, status, ended);
-    uint32_t outcome = live->injection_arm & SPOOL_LIVE_LEFT_OUT ? 0 : outcome_of(t, own, &key);
+    int has_row = !t->stream.full && !(live->injection_arm & SPOOL_LIVE_LEFT_OUT);
+    uint32_t outcome = has_row ? outcome_of(t, own, &key) : 0;
     if (live->peer_slot != UINT32_MAX)
         add_outstanding((int32_t)live->peer_slot, -(int64_t)operation->key.bytes);
     if (!outcome || !put_request(span, live, outcome))

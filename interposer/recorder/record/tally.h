@@ -22,6 +22,16 @@ static inline uint64_t size_floor(uint64_t bytes)
 
 struct spool_tally *tally_find(struct thread *t, enum call call, uint32_t path, uint64_t bytes, enum spool_tally_reason reason);
 
+/* The sums of what has no row. `last` remembers them for the next time; it belongs to the same thread and path. */
+static inline struct spool_tally *tally_summary(struct thread *t, struct spool_tally **last, enum call call, uint32_t path,
+                                                uint64_t bytes)
+{
+    struct spool_tally *tally = *last;
+    if (LIKELY(tally && tally->size_class == size_class_of(bytes) && tally->call_plus_1 == call + 1))
+        return tally;
+    return *last = tally_find(t, call, path, bytes, SPOOL_TALLY_SUMMARY);
+}
+
 /* An unsuccessful test from `site`. */
 void tally_unsuccessful_test(struct thread *t, enum call call, struct callsite *site, uint64_t ticks);
 

@@ -2,6 +2,7 @@
 #include "thread.h"
 
 #include "../base/arena.h"
+#include "../base/config.h"
 #include "callsite.h"
 #include "meter.h"
 #include "request.h"
@@ -39,7 +40,8 @@ static int tell_tid(struct thread *t)
 static int open_spool(struct thread *t)
 {
     t->stream = (struct spool_stream){.next_bytes = t->number ? FIRST_CHUNK_OF_OTHERS : FIRST_STREAM_CHUNK,
-                                      .thread = t->number};
+                                      .thread = t->number,
+                                      .full = config.record != CONFIG_RECORD_ON};
     return spool_stream_grow(&t->stream, 0, 1) && request_init(t) && tally_init(t) && tell_tid(t);
 }
 

@@ -8,6 +8,7 @@
 #include "../base/clock.h"
 #include "../base/intern.h"
 #include "../spool/writer.h"
+#include "nap.h"
 
 #include <stdint.h>
 
@@ -69,6 +70,10 @@ struct thread {
     struct nesting nestings[NESTINGS];
     uint64_t next_look;      /* ticks: when record.c looks around again: at next_facts or slot_end */
     uint64_t next_facts;
+    struct {                               /* nap.c: the look under way */
+        uint64_t began, calls;             /* ticks; the thread's calls until then */
+        unsigned nap;                      /* behind which nap */
+    } look;
     /* sample.h */
     uint64_t slot_end;
     uint8_t left_out;                      /* SPOOL_LIVE_LEFT_OUT: what begins now is only summed up; 0: it is recorded */
@@ -81,7 +86,7 @@ struct thread {
     struct thread *next_ended; /* see thread.c */
 };
 
-enum recorder_state { RECORDER_OFF, RECORDER_ON, RECORDER_PAUSED }; /* paused by MPI_Pcontrol(0) */
+enum recorder_state { RECORDER_OFF, RECORDER_ASLEEP /* nap.h */, RECORDER_ON, RECORDER_PAUSED /* by MPI_Pcontrol(0) */ };
 
 #pragma GCC visibility push(hidden) /* on the declarations: no way round through a table of addresses */
 extern enum recorder_state recorder_state;
@@ -96,7 +101,7 @@ extern __thread struct thread *current_thread __attribute__((tls_model("initial-
 /* What injection does, where there is any; all NULL otherwise. It makes a thread's injector when the thread is first
  * met, is told of real calls outside of their stamps, and of requests: a persistent one was made; one was posted from
  * that return address, or started; one with SPOOL_LIVE_INJECTED or SPOOL_LIVE_REDUCES, which only these set, is over.
- */
+ * `is_busy` is asked whether calls concern it now. */
 struct thread_hooks {
     struct injector *(*first_call)(struct thread *t);
     void (*enter)(struct injector *injector);
@@ -104,6 +109,7 @@ struct thread_hooks {
     void (*made)(struct injector *injector, struct spool_live *live);
     void (*posted)(struct injector *injector, struct spool_live *live, struct operation *operation, uintptr_t caller);
     void (*ended)(struct spool_live *live);
+    int (*is_busy)(void);
 };
 
 extern struct thread_hooks thread_hooks;
@@ -161,13 +167,10 @@ static inline ALWAYS_INLINE uintptr_t wrapper_frame(void)
 #endif
 }
 
-/* The thread's record when this call is the application's own and is to be recorded, else NULL: then the wrapper only
- * makes the real call. Calls that MPI makes of itself come from further down the stack than the wrapper that is under
- * way. */
-static inline ALWAYS_INLINE struct thread *enter(void)
+/* The thread's record when this call is the application's own, else NULL: then the wrapper only makes the real call. Calls that MPI
+ * makes of itself come from further down the stack than the wrapper that is under way. */
+static inline ALWAYS_INLINE struct thread *enter_own(void)
 {
-    if (UNLIKELY(recorder_state == RECORDER_OFF))
-        return NULL;
     struct thread *t = current_thread;
     if (UNLIKELY(!t) && !(t = thread_first_call()))
         return NULL;
@@ -180,10 +183,37 @@ static inline ALWAYS_INLINE struct thread *enter(void)
     return t;
 }
 
-/* The same for calls that make something new, which MPI_Pcontrol(0) leaves out. */
+/* The same when it is to be recorded: of calls that have to be known whatever happens. */
+static inline ALWAYS_INLINE struct thread *enter(void)
+{
+    return UNLIKELY(recorder_state == RECORDER_OFF) ? NULL : enter_own();
+}
+
+/* The call is the one that ends a nap. */
+static inline ALWAYS_INLINE int wakes(void)
+{
+    unsigned left = __atomic_load_n(&nap_calls, __ATOMIC_RELAXED);
+    if (LIKELY(left != 0)) {
+        __atomic_store_n(&nap_calls, left - 1, __ATOMIC_RELAXED);
+        return 0;
+    }
+    return nap_is_over();
+}
+
+/* Of calls that end what may be known. */
+static inline ALWAYS_INLINE struct thread *enter_unless_asleep(void)
+{
+    if (UNLIKELY(recorder_state <= RECORDER_ASLEEP) && (recorder_state == RECORDER_OFF || !wakes()))
+        return NULL;
+    return enter_own();
+}
+
+/* Of calls that make something new, which MPI_Pcontrol(0) leaves out. */
 static inline ALWAYS_INLINE struct thread *enter_unless_paused(void)
 {
-    return LIKELY(recorder_state == RECORDER_ON) ? enter() : NULL;
+    if (UNLIKELY(recorder_state != RECORDER_ON) && (recorder_state != RECORDER_ASLEEP || !wakes()))
+        return NULL;
+    return enter_own();
 }
 
 /* Whoever finds the thread outside of MPI, and enters MPI because of that, sees all that MPI has done in it. */

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { LARGEST_STREAM_CHUNK = 8 << 20, FIRST_OWN_DESCRIPTOR = 500 };
@@ -77,9 +78,15 @@ static void fill_header(struct spool_file_header *header, const struct spool_ide
     memcpy(header->magic, SPOOL_MAGIC, sizeof header->magic);
 }
 
+/* The system call: glibc 2.17 has no function for it. */
+static int open_memory(void)
+{
+    return (int)syscall(SYS_memfd_create, "lapscope", 1u /* MFD_CLOEXEC */);
+}
+
 int spool_create(const char *path, uint64_t max_bytes, const struct spool_identity *identity)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd = path ? open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : open_memory();
     if (fd < 0)
         return errno;
     int high = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_OWN_DESCRIPTOR); /* the application's own numbers stay what they were */
@@ -97,7 +104,8 @@ int spool_create(const char *path, uint64_t max_bytes, const struct spool_identi
     void *mapped = error ? MAP_FAILED : mmap(NULL, SPOOL_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (mapped == MAP_FAILED) {
         error = error ? error : errno;
-        unlink(path);
+        if (path)
+            unlink(path);
         close(fd);
         spool.fd = -1;
         return error;

@@ -19,7 +19,8 @@ struct spool_identity {
     uint64_t init_end;             /* ticks */
 };
 
-/* Creates `path` (it must not exist) and maps its header. Returns 0, or an errno value. */
+/* Creates `path` (it must not exist; NULL: memory without a name, that goes with the process) and maps its header. Returns 0, or an
+ * errno value. */
 int spool_create(const char *path, uint64_t max_bytes, const struct spool_identity *identity);
 /* The file's header while it is open, else NULL. */
 struct spool_file_header *spool_header(void);
@@ -54,7 +55,7 @@ struct spool_stream {
     uint64_t last_begin;     /* of the last CALL in this chunk */
     uint64_t next_bytes;     /* size of the next chunk */
     unsigned thread;
-    int full;                /* the disk took no more: records become summaries */
+    int full;                /* the disk took no more, or none are wanted: records become summaries */
 };
 
 enum { SPOOL_RECORD_ROOM = 128 }; /* more than any hot record, and what spool_put may scribble behind it */

@@ -411,7 +411,7 @@ void store_rank(struct store_tables *tables, const struct spool_definitions *def
     store_words(tables, STORE_RANK, 21, ends[row->end <= SPOOL_EXITED ? row->end : SPOOL_OPEN]);
     store_integer(tables, STORE_RANK, 22, (int64_t)header->lost_records + row->damaged);
     store_integer(tables, STORE_RANK, 23, (int64_t)header->unknown_requests);
-    store_integer(tables, STORE_RANK, 24, header->summarized <= SPOOL_FULL_FILE_SIZE ? header->summarized : SPOOL_FULL_MAX_MB);
+    store_integer(tables, STORE_RANK, 24, header->summarized <= SPOOL_FULL_ASKED ? header->summarized : SPOOL_FULL_MAX_MB);
     store_integer(tables, STORE_RANK, 25, row->spool_bytes);
     store_integer_or_null(tables, STORE_RANK, 26, row->gone_ns >= 0, row->gone_ns);
     store_run(tables, STORE_RANK);

@@ -13,6 +13,7 @@
 #include "../record/counters.h"
 #include "../record/facts.h"
 #include "../record/meter.h"
+#include "../record/nap.h"
 #include "../record/record.h"
 #include "../record/sample.h"
 #include "../record/watchdog.h"
@@ -51,8 +52,20 @@ static void point_to_spool(void)
         close(fd);
 }
 
+/* LAPSCOPE_RECORD=off: in memory, for what injection keeps there. */
+static int open_memory(const struct spool_identity *identity)
+{
+    job_find(&dir.job, identity->world_size);
+    int error = spool_create(NULL, (uint64_t)config.max_mb << 20, identity);
+    if (error && log_first_on_node())
+        log_line("nothing is injected: there is no memory to be had (%s)", strerror(error));
+    return !error;
+}
+
 static int open_spool(const struct spool_identity *identity)
 {
+    if (config.record == CONFIG_RECORD_OFF)
+        return open_memory(identity);
     char trouble[RUNDIR_PATH_BYTES + 256] = "";
     int error = rundir_open(&dir, identity->rank, identity->world_size, trouble, sizeof trouble);
     if (error) { /* most often the same for all; the report counts the ranks that are missing */
@@ -85,13 +98,34 @@ static void watch_for_hangs(void)
                                  .rank = header->rank,
                                  .host = header->host,
                                  .limit_ns = (uint64_t)config.watchdog * 1000000000u};
-    int error = config.watchdog ? watchdog_start(&post) : 0;
+    int error = config.watchdog && config.record != CONFIG_RECORD_OFF ? watchdog_start(&post) : 0;
     if (error && log_first_on_node())
         log_line("rank %d: LAPSCOPE_WATCHDOG does nothing, as there is no thread to be had (%s)", header->rank, strerror(error));
 }
 
+static int is_wanted(void)
+{
+    return config.record != CONFIG_RECORD_OFF || config.inject != CONFIG_INJECT_OFF;
+}
+
+/* What is known of the process and of the run goes into the spool. */
+static void write_facts(struct thread *t)
+{
+    if (config.record == CONFIG_RECORD_OFF) {
+        nap_start();
+        return;
+    }
+    if (config.record == CONFIG_RECORD_SUMS)
+        spool_header()->summarized = SPOOL_FULL_ASKED;
+    facts_write(t, &dir.job);
+    point_to_spool();
+    spool_refresh_clock();
+}
+
 static void start(struct spool_clock_pair began, int64_t began_unix_ns, const struct recorder_place *place)
 {
+    if (!is_wanted())
+        return;
     struct clock_shift shift;
     clock_shift_of(config.test_clock, place->rank, &shift);
     began = clock_pretend(shift, began);
@@ -104,22 +138,21 @@ static void start(struct spool_clock_pair began, int64_t began_unix_ns, const st
     recorder_multiple = place->thread_level == 3;
     if (!open_spool(&identity))
         return;
-    if (*config.counters)
+    if (*config.counters && config.record == CONFIG_RECORD_ON)
         counters_open(config.counters, log_first_on_node());
     stamps_are_plain = clock_is_tsc && !meters_wanted();
     struct thread *t = record_init_world(identity.world_size) ? thread_first_call() : NULL;
     if (!t) {
         log_line("rank %d is not recorded: no room for the first records in %s", identity.rank, dir.spool);
-        unlink(dir.spool);
+        if (*dir.spool)
+            unlink(dir.spool);
         return;
     }
     owner = getpid();
     at_quick_exit(recorder_left);
     pthread_atfork(NULL, NULL, forget_in_child);
     sample_start(text_hash(dir.job.identity, strlen(dir.job.identity)));
-    facts_write(t, &dir.job);
-    point_to_spool();
-    spool_refresh_clock();
+    write_facts(t);
     recorder_state = RECORDER_ON;
     watch_for_hangs();
 }
@@ -180,6 +213,8 @@ static void convert(void)
     char error[2 * RUNDIR_PATH_BYTES + 256] = "";
     struct store_result result;
     const struct spool_file_header *header = spool_header();
+    if (config.record == CONFIG_RECORD_OFF)
+        return;
     if (!config.convert) {
         leave_spool(header);
         return;

@@ -146,8 +146,9 @@ impl Outcome {
             self.requests,
             self.calls,
             self.lost,
-            self.summarized.map_or_else(String::new, |full| {
-                format!("; {}, the rest is summaries", full.sentence())
+            self.summarized.map_or_else(String::new, |full| match full {
+                Full::Asked => format!("; {}", full.sentence()),
+                _ => format!("; {}, the rest is summaries", full.sentence()),
             })
         )];
         lines.extend(self.singletons().map(|them| them.sentence()));

@@ -244,6 +244,49 @@ pub fn app_differences(mpi: &Mpi, app: &str, ways: &[Way]) -> Vec<String> {
     differences(mpi, &program, &expectation, ways)
 }
 
+/// What differs of `tests/apps/<app>.c` under one MPI with `LAPSCOPE_RECORD=off` and these variables: it does as it does without
+/// lapscope, of which nothing is heard and nothing is left but pages.
+///
+/// # Panics
+/// When it cannot be built or run.
+pub fn unrecorded_differences(mpi: &Mpi, app: &str, options: &[(&str, &str)]) -> Vec<String> {
+    let expectation = Expectation::read(&paths::apps().join(format!("{app}.expect")), mpi);
+    if let Some(reason) = obstacle(mpi, &expectation) {
+        say_not_tested(app, mpi, &reason);
+        return Vec::new();
+    }
+    let program = [build::app(mpi, app).into_os_string()];
+    let bare = bare(mpi, &program, &expectation);
+    let try_once = || {
+        let place = place();
+        let mut job = job(mpi, &program, &expectation, Form::Preload, place.path());
+        for (name, value) in
+            options.iter().chain(&[("LAPSCOPE_RECORD", "off"), ("LAPSCOPE_QUIET", "on")])
+        {
+            job = job.env(name, *value);
+        }
+        let with = match job.try_run() {
+            Err(hung) => return vec![hung],
+            Ok(with) => with,
+        };
+        let mut found = outcome_differences(&bare, &with);
+        let said = with.said.iter().filter(|line| !line.ends_with(WITHOUT_INJECTION));
+        found.extend(said.map(|line| format!("lapscope said {line}")));
+        let is_page = |path: &Path| path.extension().is_some_and(|end| end == "jsonl");
+        let left = rows::files(&job.run_directory());
+        let left = left.iter().filter(|path| !path.ends_with("job") && !is_page(path));
+        found.extend(left.map(|path| format!("left: {}", path.display())));
+        found
+    };
+    let mut found = try_once();
+    for _ in 1..expectation.attempts() {
+        if !found.is_empty() {
+            found = try_once();
+        }
+    }
+    found.iter().map(|text| format!("{app} under {} {options:?}: {text}", mpi.name)).collect()
+}
+
 /// Why a program cannot be tested under an MPI.
 fn obstacle(mpi: &Mpi, expectation: &Expectation) -> Option<String> {
     let missing = build::missing(mpi, &expectation.needs);

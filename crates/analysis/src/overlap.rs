@@ -218,6 +218,7 @@ fn summary_note(trace: &Trace) -> Option<String> {
         let what = match first {
             Full::MaxMb => "these numbers are of what has records: all up to there, and slots of time drawn at random behind it",
             Full::Disk | Full::FileSize => "what came after that is not in these numbers",
+            Full::Asked => "there are no requests to tell of",
         };
         format!("{} on {summarized} rank{}: {what}", first.sentence(), plural(summarized))
     })

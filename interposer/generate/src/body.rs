@@ -349,7 +349,10 @@ impl Body<'_> {
         match self.language {
             Language::C => {
                 let statuses = if has_array { "statuses" } else { "MPI_STATUSES_IGNORE" };
-                line!(text, "    struct thread *t = requests || count == 0 ? enter_unless_asleep() : NULL;");
+                line!(
+                    text,
+                    "    struct thread *t = requests || count == 0 ? enter_unless_asleep() : NULL;"
+                );
                 line!(
                     text,
                     "    if (!t || !batch_take(&batch, t, count, requests, {statuses})) {{"

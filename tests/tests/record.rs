@@ -1,0 +1,108 @@
+//! `LAPSCOPE_RECORD=sums` and `off`: what is kept then, and that programs do as they do without lapscope.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use lapscope_tests::differential::unrecorded_differences;
+use lapscope_tests::launch::{place, Form, Job};
+use lapscope_tests::mpi::{self, Mpi};
+use lapscope_tests::{build, paths, rows, share};
+
+/// Programs whose messages and calls are the same in each run, and how many ranks each has.
+const PROGRAMS: &[(&str, u32)] =
+    &[("waitall", 2), ("sendrecv", 3), ("icollectives", 3), ("persistent_kinds", 2)];
+
+/// By rank and call: how many, and bytes. Requests and calls, in rows and in sums.
+fn totals(run: &Path) -> BTreeMap<String, String> {
+    const SQL: &str = "SELECT group_concat(line, char(10)) FROM (
+        SELECT name || ' ' || sum(n) || ' ' || sum(bytes) AS line FROM (
+            SELECT call_id, count(*) AS n, sum(bytes) AS bytes
+                FROM request JOIN operation ON operation.id = operation_id GROUP BY 1
+            UNION ALL SELECT call_id, count(*), sum(bytes)
+                FROM call JOIN operation ON operation.id = operation_id GROUP BY 1
+            UNION ALL SELECT call_id, sum(count), sum(bytes) FROM tally WHERE reason = 'summary' GROUP BY 1)
+        JOIN call_name ON call_name.id = call_id GROUP BY name ORDER BY name)";
+    rows::databases(run)
+        .iter()
+        .map(|path| {
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            (name, rows::value(&rows::open(path), SQL))
+        })
+        .collect()
+}
+
+fn recorded(
+    mpi: &Mpi,
+    program: &str,
+    ranks: u32,
+    record: &str,
+) -> (BTreeMap<String, String>, String) {
+    let place = place();
+    let app = build::app(mpi, program);
+    let job = Job::new(mpi, ranks, app, Form::Preload, place.path()).env("LAPSCOPE_RECORD", record);
+    let outcome = job.run();
+    assert_eq!(outcome.code, 0, "{program} under {}: {}", mpi.name, outcome.stderr);
+    let run = job.run_directory();
+    let rows: i64 = rows::databases(&run)
+        .iter()
+        .map(|path| {
+            let sql = "SELECT (SELECT count(*) FROM request) + (SELECT count(*) FROM call)";
+            rows::value(&rows::open(path), sql).parse::<i64>().expect("a number")
+        })
+        .sum();
+    assert_eq!(rows == 0, record == "sums", "{program}: {rows} rows");
+    (
+        totals(&run),
+        rows::value(&rows::open(&rows::databases(&run)[0]), "SELECT summarized FROM rank"),
+    )
+}
+
+#[test]
+fn sums_are_those_of_the_rows() {
+    for (turn, &(program, ranks)) in PROGRAMS.iter().enumerate() {
+        for mpi in share::of_mpis(turn, "sums alone") {
+            let (rows, none) = recorded(mpi, program, ranks, "on");
+            let (sums, why) = recorded(mpi, program, ranks, "sums");
+            assert_eq!(rows, sums, "{program} under {}", mpi.name);
+            assert_eq!((&*none, &*why), ("0", "4"));
+        }
+    }
+}
+
+/// Nothing to inject for and nothing to record: the library is as good as not there.
+#[test]
+fn off_leaves_nothing() {
+    const MODES: &[&[(&str, &str)]] = &[
+        &[],
+        &[
+            ("LAPSCOPE_INJECT", "timer"),
+            ("LAPSCOPE_INJECT_INTERVAL_US", "20"),
+            ("LAPSCOPE_INJECT_MIN_BYTES", "0"),
+        ],
+        &[
+            ("LAPSCOPE_INJECT", "calls"),
+            ("LAPSCOPE_INJECT_INTERVAL_US", "20"),
+            ("LAPSCOPE_INJECT_MIN_BYTES", "0"),
+        ],
+    ];
+    let programs = rows::files(&paths::apps());
+    let programs = programs.iter().filter(|path| {
+        path.extension().is_some_and(|end| end == "c") && path.with_extension("expect").exists()
+    });
+    let all = share::includes("programs without records, but for some of them");
+    let mpis = mpi::all();
+    let mut found = Vec::new();
+    for (at, path) in programs.enumerate() {
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        for (turn, mpi) in mpis.iter().enumerate() {
+            if all || (at % 4 == 0 && at / 4 % mpis.len() == turn) {
+                found.extend(unrecorded_differences(
+                    mpi,
+                    &name,
+                    MODES[(at / 4 + turn) % MODES.len()],
+                ));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n\n"));
+}

@@ -4,6 +4,7 @@ mod fixture;
 
 use std::path::Path;
 
+use assert_cmd::assert::OutputAssertExt;
 use lapscope_data::text::style::display_width;
 use lapscope_fixture::small::{self, run as small_run};
 use lapscope_fixture::tables::{Frame, Rank};

@@ -2,7 +2,7 @@
 # What lapscope costs, measured: `make bench`. Every figure is a ratio or difference taken within one run; absolute times
 # are of this machine. Takes half an hour, of which `inject` is the greater part.
 #
-#   tests/bench/run.sh [rate] [instructions] [overhead] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [ghost]      default: all
+#   tests/bench/run.sh [rate] [off] [instructions] [overhead] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [ghost]      default: all
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -40,6 +40,17 @@ rate() {
                 rm -rf "$work/run"
             done
         done
+    done
+}
+
+off() {
+    echo "== the same without records, with nothing to inject for (LAPSCOPE_RECORD=off LAPSCOPE_INJECT=auto)"
+    local mpi
+    for mpi in "${mpis[@]}"; do
+        "mpicc.$mpi" -O2 -w -o "$work/message_rate.$mpi" tests/bench/message_rate.c
+        printf '  %-8s' "$mpi"
+        LAPSCOPE_QUIET=on LAPSCOPE_RECORD=off LAPSCOPE_INJECT=auto \
+            launch "$mpi" 2 env LD_PRELOAD="$preload" "$work/message_rate.$mpi" 8 64 401
     done
 }
 
@@ -217,6 +228,6 @@ ghost() {
     python3 tests/bench/ghost.py "$work" "$preload"
 }
 
-for part in "${@:-rate instructions overhead threads fortran finalize report overlap readers inject ghost}"; do
+for part in "${@:-rate off instructions overhead threads fortran finalize report overlap readers inject ghost}"; do
     for one in $part; do "$one"; done
 done

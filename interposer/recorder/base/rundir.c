@@ -178,7 +178,7 @@ void rundir_leave_node(struct rundir *dir, int rank, int code)
     name_files(dir, rank);
 }
 
-int rundir_open(struct rundir *dir, int rank, int world_size, char *error, size_t error_bytes)
+int rundir_make(struct rundir *dir, int world_size, char *error, size_t error_bytes)
 {
     char wanted[RUNDIR_PATH_BYTES], name[32], here[RUNDIR_PATH_BYTES] = "";
     job_find(&dir->job, world_size);
@@ -194,6 +194,12 @@ int rundir_open(struct rundir *dir, int rank, int world_size, char *error, size_
     if (code)
         snprintf(error, error_bytes, "the run directory %s cannot be used (%s); name another with LAPSCOPE_DIR", wanted,
                  code == EPERM ? "it belongs to another user" : strerror(code));
+    return code;
+}
+
+int rundir_open(struct rundir *dir, int rank, int world_size, char *error, size_t error_bytes)
+{
+    int code = rundir_make(dir, world_size, error, error_bytes);
     if (!code) {
         join_node(dir);
         name_files(dir, rank);

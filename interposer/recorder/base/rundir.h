@@ -19,8 +19,11 @@ struct rundir {
     struct nodedir node;
 };
 
-/* Finds or makes the directory and names this rank's files, of a MPI_COMM_WORLD of so many. Returns 0, or an errno value with `error` saying what went
- * wrong with what. */
+/* Finds or makes the directory, of a MPI_COMM_WORLD of so many. Returns 0, or an errno value with `error` saying what went wrong with
+ * what. */
+int rundir_make(struct rundir *dir, int world_size, char *error, size_t error_bytes);
+
+/* The same, and names this rank's files. */
 int rundir_open(struct rundir *dir, int rank, int world_size, char *error, size_t error_bytes);
 
 /* Puts this rank's files into the run directory, as the node's storage cannot be used (`code`, an errno value). */

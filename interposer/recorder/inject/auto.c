@@ -321,7 +321,7 @@ int auto_posted(struct injector *injector, struct inject_site *site, const struc
 
 /* --- the start and the end ---------------------------------------------------------------------------------------- */
 
-void auto_start(const char *job, const char *run)
+void auto_start(const char *job, inject_run_directory *run)
 {
     automatic.page.job = job;
     automatic.page.run = run;

@@ -15,7 +15,7 @@
 void auto_asked_for(int level);
 
 /* `job` is the same on all ranks. */
-void auto_start(const char *job, const char *run);
+void auto_start(const char *job, inject_run_directory *run);
 
 /* A large request was posted; returns whether windows are kept of it. */
 int auto_posted(struct injector *injector, struct inject_site *site, const struct operation *operation);

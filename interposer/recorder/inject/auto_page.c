@@ -220,14 +220,15 @@ void auto_page_write(const struct auto_page *page)
     static char line[AUTO_PAGE_BYTES];
     char path[RUNDIR_PATH_BYTES + 300], host[256];
     int saved_errno = errno;
-    if (!auto_page_text(page, line, sizeof line - 1))
+    const char *run = page->run(page->pilot.decided != 0);
+    if (!run || !auto_page_text(page, line, sizeof line - 1))
         return;
     size_t bytes = strlen(line);
     line[bytes++] = '\n';
     snprintf(host, sizeof host, "%s", spool_header()->host);
     for (char *c = host; *c; c++)
         *c = *c == '/' ? '-' : *c;
-    snprintf(path, sizeof path, "%s/auto-%s.jsonl", page->run, host);
+    snprintf(path, sizeof path, "%s/auto-%s.jsonl", run, host);
     int error = append(path, line, bytes);
     if (error && log_first_on_node())
         log_line("%s cannot be written: %s", path, strerror(error));

@@ -18,14 +18,15 @@ struct auto_page {
     struct auto_arm arms[TRIAL_ARMS];
     struct inject_site *sites[AUTO_MOST_SITES];
     unsigned site_count;
-    const char *job, *run;     /* run: the run directory */
+    const char *job;
+    inject_run_directory *run;
     uint64_t last_post, ended; /* wall clock; 0: not yet */
 };
 
 /* Returns 0 when it does not fit. */
 int auto_page_text(const struct auto_page *page, char *text, size_t bytes);
 
-/* Appends it to auto-HOST.jsonl in the run directory. */
+/* Appends it to auto-HOST.jsonl in the run directory, where there is one. */
 void auto_page_write(const struct auto_page *page);
 
 /* For whoever started the job. */

@@ -435,7 +435,7 @@ void inject_cannot(struct thread *t, const char *why)
     write_fact(t);
 }
 
-void inject_start(struct thread *t, const char *job, const char *run)
+void inject_start(struct thread *t, const char *job, inject_run_directory *run)
 {
     if (config.inject == INJECT_OFF)
         return;

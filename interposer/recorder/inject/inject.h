@@ -20,9 +20,11 @@ void inject_behind_start(void);
 /* What the application is told of a level that MPI has granted. */
 int inject_tells(int level);
 
-/* MPI is up, and this thread is the first of the recorder's. `job`: the same on all ranks, and only there; `run`: the run
- * directory. Both stay. */
-void inject_start(struct thread *t, const char *job, const char *run);
+/* The run directory; NULL: there is none. `is_needed`: more than a word that nothing was done is to be written there. */
+typedef const char *inject_run_directory(int is_needed);
+
+/* MPI is up, and this thread is the first of the recorder's. `job`: the same on all ranks, and only there; it stays. */
+void inject_start(struct thread *t, const char *job, inject_run_directory *run);
 /* Nothing can be injected here, for that reason (a constant). */
 void inject_cannot(struct thread *t, const char *why);
 /* MPI is about to end: makes no more tests, and waits for those under way. */

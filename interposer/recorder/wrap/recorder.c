@@ -56,7 +56,10 @@ static void point_to_spool(void)
 static int open_memory(const struct spool_identity *identity)
 {
     job_find(&dir.job, identity->world_size);
-    int error = spool_create(NULL, (uint64_t)config.max_mb << 20, identity);
+    struct spool_identity named = *identity;
+    named.world = dir.job.world;
+    named.job = dir.job.identity;
+    int error = spool_create(NULL, (uint64_t)config.max_mb << 20, &named);
     if (error && log_first_on_node())
         log_line("nothing is injected: there is no memory to be had (%s)", strerror(error));
     return !error;
@@ -167,6 +170,24 @@ void recorder_start(struct spool_clock_pair began, int64_t began_unix_ns, const 
     errno = saved_errno;
 }
 
+/* LAPSCOPE_RECORD=off leaves nothing behind of a run in which nothing was done, unless it was told where to. */
+static const char *run_directory(int is_needed)
+{
+    char trouble[RUNDIR_PATH_BYTES + 256] = "";
+    if (config.record != CONFIG_RECORD_OFF || *dir.path)
+        return dir.path;
+    if (!is_needed && !*config.dir)
+        return NULL;
+    int world_size = spool_header()->world_size;
+    struct held held;
+    held_begin(&held);
+    int error = rundir_make(&dir, world_size, trouble, sizeof trouble);
+    held_end(&held);
+    if (error && log_first_on_node())
+        log_line("what was decided is not written down: %s", trouble);
+    return error ? NULL : dir.path;
+}
+
 void recorder_know_world(void)
 {
     MPI_Group world;
@@ -176,7 +197,7 @@ void recorder_know_world(void)
     comm_set_world(world);
     comm_define(t, SCOPE(mpi.comm_world), "MPI_COMM_WORLD", NULL, 0);
     comm_define(t, SCOPE(mpi.comm_self), "MPI_COMM_SELF", NULL, 0);
-    inject_start(t, dir.job.identity, dir.path);
+    inject_start(t, dir.job.identity, run_directory);
     reach_start(t);
 }
 

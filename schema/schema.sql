@@ -248,14 +248,15 @@ CREATE TABLE tally (
 
 CREATE TABLE injector (                  -- a rank that LAPSCOPE_INJECT asked to make tests of its own
   rank          INTEGER PRIMARY KEY,
-  mode          TEXT    NOT NULL,        -- calls, timer, thread
+  mode          TEXT    NOT NULL,        -- calls, timer, thread, auto
   problem       TEXT,                    -- why it injected nothing, or stopped; NULL: there was none
   clock         TEXT,                    -- what interrupts the program under timer: perf, cputime
   ab_slot_ns    INTEGER,                 -- length of the slots of CLOCK_REALTIME that are on or off; NULL without LAPSCOPE_INJECT_AB
   test_ns       INTEGER,                 -- a test that finds nothing
   interrupt_ns  INTEGER,                 -- an interrupt without a test: the kernel's part and ours
   check_ns      INTEGER,                 -- finding out whether MPI may be entered where the program was interrupted
-  spent_ns      INTEGER NOT NULL         -- cost so far that bought nothing: interrupts, and tests as far as they found nothing
+  spent_ns      INTEGER NOT NULL,        -- cost so far that bought nothing: interrupts, and tests as far as they found nothing
+  automatic     TEXT                     -- mode auto: what was tried and decided, JSON as in auto-HOST.jsonl; NULL otherwise
 );
 
 CREATE TABLE injection (                 -- what was injected while requests of a call site were pending; with several, the latest posted

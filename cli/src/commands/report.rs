@@ -5,11 +5,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use serde::Serialize;
 
 use crate::args::{ReportArgs, REPORTED_SITES};
 use crate::export::rows::{self, RowWriter};
 use crate::export::{self, Document, Format};
 use crate::render;
+use lapscope_analysis::injection::automatic::{pages_in, Automatic};
 use lapscope_analysis::pipeline::report::build;
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_analysis::problem::Problem;
@@ -22,7 +24,10 @@ use lapscope_data::text::style::Style;
 /// # Errors
 /// There is no run here, no file of it can be read, or standard output fails.
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
-    let mut open = OpenRun::open(args.read.run.as_deref())?;
+    let mut open = match OpenRun::open(args.read.run.as_deref()) {
+        Ok(open) => open,
+        Err(error) => return report_pages(args, error),
+    };
     open.resources = args.resources.resources();
     open.stretch = args.stretch.wanted();
     open.find_wrappers(&args.wrappers.names)?;
@@ -30,6 +35,40 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let report = build(&mut open, &args.ranks, options)?;
     export::print(&mut Answer { report, listed: args.ranked.listed.clone() }, args.read.format)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What `LAPSCOPE_INJECT=auto` decided is all that there is of a run with `LAPSCOPE_RECORD=off`.
+///
+/// # Errors
+/// `error`, where there are no such pages either.
+fn report_pages(args: &ReportArgs, error: anyhow::Error) -> Result<ExitCode> {
+    let pages = args.read.run.as_deref().map(pages_in).unwrap_or_default();
+    let Some(automatic) = Automatic::of(pages) else { return Err(error) };
+    export::print(&mut Pages { automatic }, args.read.format)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[derive(Serialize)]
+struct Pages {
+    automatic: Automatic,
+}
+
+impl Document for Pages {
+    fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
+        Ok(render::injection::write_pages(out, &self.automatic, style)?)
+    }
+
+    fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
+        export::write_json(self, out)
+    }
+
+    fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {
+        Ok(rows::write(rows, &render::columns::pages(), &self.automatic.page.arms)?)
+    }
+
+    fn problems(&self) -> &[Problem] {
+        &[]
+    }
 }
 
 struct Answer {

@@ -5,7 +5,7 @@ use super::Contents;
 use crate::plot::palette::{Marker, Tone};
 use crate::plot::scale::{Quantity, Scale};
 use crate::plot::svg::{Anchor, Font, Pen, Svg};
-use crate::render::injection::{cost, found, gained, modes, problems, verdict};
+use crate::render::injection::{modes, problems, sentences, verdict};
 use lapscope_analysis::injection::{Injection, SiteInjection};
 use lapscope_data::text::{list_ranks, plural};
 
@@ -23,9 +23,7 @@ pub fn section(html: &mut Html, contents: &Contents, document: Document<'_>) {
         let ranks = format!("rank{} {}: {problem}", plural(ranks.len() as u64), list_ranks(&ranks));
         html.element("p", &[("class", "problem")], &ranks);
     }
-    for sentence in
-        [Some(found(injection)), cost(injection), Some(gained(injection))].into_iter().flatten()
-    {
+    for sentence in sentences(injection) {
         html.paragraph(&sentence);
     }
     if has_intervals(injection) {

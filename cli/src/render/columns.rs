@@ -3,6 +3,7 @@
 
 use crate::export::rows::{text, Column};
 use lapscope_analysis::diff::{SitePair, TimePair};
+use lapscope_analysis::injection::automatic::Arm;
 use lapscope_analysis::overlap::sums::Cause;
 use lapscope_analysis::pending::PendingItem;
 use lapscope_analysis::reach::seen::Bounds;
@@ -10,6 +11,18 @@ use lapscope_analysis::reach::who::TouchedBy;
 use lapscope_analysis::reach::SiteReach;
 use lapscope_analysis::sites::Site;
 use lapscope_data::symbols::FrameName;
+
+/// Of ways of injecting that `LAPSCOPE_INJECT=auto` tried.
+pub fn pages() -> Vec<Column<Arm>> {
+    vec![
+        Column::new("mode", |arm: &Arm| text(&arm.mode)),
+        Column::new("interval_us", |arm: &Arm| text(arm.interval_us)),
+        Column::new("slots", |arm: &Arm| text(arm.slots)),
+        Column::new("steps", |arm: &Arm| text(arm.steps)),
+        Column::new("step_ns", |arm: &Arm| text(arm.step_ns)),
+        Column::new("problem", |arm: &Arm| text(&arm.problem)),
+    ]
+}
 
 /// Of call sites.
 pub fn sites() -> Vec<Column<Site>> {

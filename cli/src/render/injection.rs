@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::table::{Align, Table};
+use lapscope_analysis::injection::automatic::{Arm, Automatic, Decision, Outcome, Saving};
 use lapscope_analysis::injection::{
     Gain, Injection, SiteInjection, Verdict, WholeGain, LEAST_SLOTS,
 };
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, percent, time};
+use lapscope_data::text::visible::visible;
 use lapscope_data::text::{list_ranks, plural};
 
 /// Writes the section on injection; nothing where no rank was asked for any.
@@ -23,11 +25,133 @@ pub fn write(out: &mut dyn Write, injection: Option<&Injection>, style: Style) -
         let text = format!("rank{} {}: {problem}", plural(ranks.len() as u64), list_ranks(&ranks));
         writeln!(out, "{}", style.warning(&text))?;
     }
-    for sentence in [Some(found(injection)), cost(injection), Some(gained(injection))] {
-        let Some(sentence) = sentence else { continue };
+    for sentence in sentences(injection) {
         writeln!(out, "{}", style.wrap(&sentence, "  ", "  "))?;
     }
     write_sites(out, injection, style)
+}
+
+/// Writes what is known of a run of which nothing was recorded.
+///
+/// # Errors
+/// Of the writer.
+pub fn write_pages(out: &mut dyn Write, automatic: &Automatic, style: Style) -> io::Result<()> {
+    let page = &automatic.page;
+    let what = format!("auto, on {} rank{}", automatic.ranks, plural(automatic.ranks as u64));
+    writeln!(out, "{}", visible(&page.command))?;
+    writeln!(out, "Nothing was recorded of this run but what LAPSCOPE_INJECT=auto decided.")?;
+    writeln!(out, "\n{}", style.headed("INJECTION", &what))?;
+    let cost = format!(
+        "Interrupts and tests that found nothing cost {} of the run time.",
+        percent(automatic.spent)
+    );
+    for sentence in automatic_sentences(automatic).into_iter().chain([cost]) {
+        writeln!(out, "{}", style.wrap(&sentence, "  ", "  "))?;
+    }
+    Ok(())
+}
+
+/// What stands under the heading.
+pub(crate) fn sentences(injection: &Injection) -> Vec<String> {
+    let what_was_done = [Some(found(injection)), cost(injection)].into_iter().flatten();
+    let what_it_gained = match &injection.automatic {
+        Some(automatic) => automatic_sentences(automatic),
+        None => vec![gained(injection)],
+    };
+    what_was_done.chain(what_it_gained).collect()
+}
+
+/// "timer every 1.00 ms"
+fn way(mode: &str, interval_us: Option<u64>) -> String {
+    match interval_us {
+        Some(us) => format!("{mode} every {}", time(Nanos(us as i64 * 1000))),
+        None => "none".to_owned(),
+    }
+}
+
+fn saving(saving: &Saving) -> String {
+    format!(
+        "{} of a step's time saved ({} to {}, 95 % confidence)",
+        percent(saving.share),
+        percent(saving.low),
+        percent(saving.high)
+    )
+}
+
+/// What `LAPSCOPE_INJECT=auto` did by itself.
+pub(crate) fn automatic_sentences(automatic: &Automatic) -> Vec<String> {
+    let page = &automatic.page;
+    let mut sentences: Vec<String> = automatic.outcomes.iter().map(outcome).collect();
+    let tried: Vec<String> = page.arms.iter().filter_map(tried).collect();
+    if tried.len() > 1 {
+        sentences.push(format!("Tried on rank {}: {}.", page.rank, tried.join("; ")));
+    }
+    let problems = page.arms.iter().filter_map(|arm| {
+        let problem = arm.problem.as_ref()?;
+        Some(format!("Not to be had: {}: {problem}.", way(&arm.mode, arm.interval_us)))
+    });
+    sentences.extend(problems);
+    let decisions: Vec<String> =
+        page.decisions.iter().map(|decision| decided(decision, &page.arms)).collect();
+    if !decisions.is_empty() {
+        sentences.push(format!("Decided on rank {}: {}.", page.rank, decisions.join("; ")));
+    }
+    if automatic.sites_left_out > 0 {
+        let sites = automatic.sites_left_out as u64;
+        sentences.push(format!(
+            "No tests are made for {} call site{} at which they found nothing.",
+            count(sites),
+            plural(sites)
+        ));
+    }
+    if automatic.lost > 0.0 {
+        sentences.push(format!("Trying it out lost {} of the run time.", percent(automatic.lost)));
+    }
+    sentences
+}
+
+fn outcome(outcome: &Outcome) -> String {
+    let ranks = format!("{} rank{}", outcome.ranks, plural(outcome.ranks as u64));
+    match (&outcome.gain, outcome.mode.as_str()) {
+        (_, "off") => format!("At the end nothing was injected on {ranks}."),
+        (None, _) => {
+            format!("In force at the end on {ranks}: {}.", way(&outcome.mode, outcome.interval_us))
+        }
+        (Some(gain), _) => format!(
+            "In force at the end on {ranks}: {}: {}.",
+            way(&outcome.mode, outcome.interval_us),
+            saving(gain)
+        ),
+    }
+}
+
+/// "timer every 1.00 ms in 12 slots, steps of 31.2 ms"
+fn tried(arm: &Arm) -> Option<String> {
+    let step = Nanos(arm.step_ns? as i64);
+    Some(format!(
+        "{} in {} slot{}, steps of {}",
+        way(&arm.mode, arm.interval_us),
+        count(arm.slots),
+        plural(arm.slots),
+        time(step)
+    ))
+}
+
+fn decided(decision: &Decision, arms: &[Arm]) -> String {
+    let arm = &arms[decision.arm];
+    let what = match decision.what.as_str() {
+        "nothing_beside" => "no computation beside large requests".to_owned(),
+        "explore" => "ways taken in turn".to_owned(),
+        "off" => "none gains".to_owned(),
+        "keep" => format!("{} kept", way(&arm.mode, arm.interval_us)),
+        "changed" => "the program has changed".to_owned(),
+        "without" => "the gain is gone".to_owned(),
+        "again" => "time to look again".to_owned(),
+        "idle" => "no large requests any more".to_owned(),
+        other => other.to_owned(),
+    };
+    let gain = decision.gain.as_ref().map(|gain| format!(", {}", saving(gain)));
+    format!("at {:.1} s {what}{}", decision.at, gain.unwrap_or_default())
 }
 
 /// "timer, interrupts by perf, on 4 ranks"
@@ -53,7 +177,7 @@ pub(crate) fn problems(injection: &Injection) -> BTreeMap<&str, Vec<Rank>> {
     problems
 }
 
-pub(crate) fn found(injection: &Injection) -> String {
+fn found(injection: &Injection) -> String {
     let tests = &injection.totals.tests;
     if injection.sites.is_empty() {
         return "No request was posted that is as long as LAPSCOPE_INJECT_MIN_BYTES.".to_owned();
@@ -78,7 +202,7 @@ pub(crate) fn found(injection: &Injection) -> String {
     text
 }
 
-pub(crate) fn cost(injection: &Injection) -> Option<String> {
+fn cost(injection: &Injection) -> Option<String> {
     let totals = &injection.totals;
     let budget = injection.ranks.iter().filter_map(|rank| rank.budget).reduce(f64::max);
     let limit = budget.map(|budget| format!(", budget {}", percent(budget))).unwrap_or_default();
@@ -92,7 +216,7 @@ pub(crate) fn cost(injection: &Injection) -> Option<String> {
 }
 
 /// What the whole program gained, or what would tell.
-pub(crate) fn gained(injection: &Injection) -> String {
+fn gained(injection: &Injection) -> String {
     match (&injection.whole, injection.ab_slot_ns) {
         (Some(whole), Some(slot)) => whole_sentence(whole, slot),
         _ => "What that gains is not known: LAPSCOPE_INJECT_AB=1 beside LAPSCOPE_INJECT would show it within one run."

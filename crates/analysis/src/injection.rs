@@ -5,6 +5,7 @@
 //! [`estimate`].
 
 mod arms;
+pub mod automatic;
 pub mod by_rank;
 pub mod distances;
 pub mod estimate;
@@ -22,6 +23,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use self::arms::Arms;
+use self::automatic::Automatic;
 pub use self::gain::{Gain, Verdict, WholeGain, LEAST_SLOTS};
 use self::places::post_addresses;
 pub use self::places::{PostAddress, PostPath};
@@ -44,6 +46,8 @@ pub struct Injection {
     pub ab_slot_ns: Option<Nanos>,
     /// Only in an A/B run.
     pub whole: Option<WholeGain>,
+    /// Only with `LAPSCOPE_INJECT=auto`.
+    pub automatic: Option<Automatic>,
 }
 
 /// All ranks that were asked to inject.
@@ -118,7 +122,8 @@ fn build(files: &[FileInjection], places: &Places, names: &mut dyn NameFrames) -
     });
     let ab_slot_ns = arms.as_ref().map(Arms::slot);
     let whole = arms.as_ref().map(gain::of_program);
-    Injection { ranks, totals, sites, ab_slot_ns, whole }
+    let automatic = Automatic::of(ranks.iter().filter_map(|rank| rank.page.clone()).collect());
+    Injection { ranks, totals, sites, ab_slot_ns, whole, automatic }
 }
 
 /// A call site on all ranks.

@@ -489,7 +489,7 @@ void inject_stop(struct thread *t)
         inject_timer_end();
     wait_for_testers();
     progress_close();
-    auto_end(t);
     write_fact(t);
+    auto_end(t);
     errno = saved_errno;
 }

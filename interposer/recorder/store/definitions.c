@@ -113,6 +113,12 @@ static void store_meta(struct store_tables *tables, const struct meta_definition
         store_injector(tables, meta);
         return;
     }
+    if (spool_meta_is(meta, "auto")) { /* stands behind "injector" */
+        store_integer(tables, STORE_AUTOMATIC, 1, tables->rank);
+        store_text(tables, STORE_AUTOMATIC, 2, value, value_bytes);
+        store_run(tables, STORE_AUTOMATIC);
+        return;
+    }
     if (spool_meta_is(meta, "watcher")) {
         store_watcher(tables, meta);
         return;

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::arms::{Arms, Posted};
+use super::automatic::Page;
 use lapscope_data::db::{
     for_each_file, scan_rows, BadColumn, Database, DbError, Definitions, FromRow, Rows,
 };
@@ -24,7 +25,7 @@ pub type PostedAt = (SiteId, Option<CallPathId>);
 pub struct RankInjection {
     pub rank: Rank,
     pub life: i64,
-    /// calls, timer, thread
+    /// calls, timer, thread, auto
     pub mode: String,
     /// Why it injected nothing, or stopped.
     pub problem: Option<String>,
@@ -40,6 +41,9 @@ pub struct RankInjection {
     pub run_ns: Nanos,
     /// Fraction of the run time that it may cost.
     pub budget: Option<f64>,
+    /// What it tried and decided; only under auto.
+    #[serde(skip)]
+    pub page: Option<Page>,
 }
 
 /// What was injected; columns of the table `injection`.
@@ -151,7 +155,7 @@ fn read_ranks(
     infos: &HashMap<RankKey, RankInfo>,
 ) -> rusqlite::Result<Vec<(RankKey, RankInjection)>> {
     let mut statement = connection.prepare(
-        "SELECT rank, mode, problem, clock, ab_slot_ns, test_ns, interrupt_ns, check_ns, spent_ns
+        "SELECT rank, mode, problem, clock, ab_slot_ns, test_ns, interrupt_ns, check_ns, spent_ns, automatic
          FROM injector ORDER BY rank",
     )?;
     let mut rows = statement.query([])?;
@@ -172,6 +176,7 @@ fn read_ranks(
             spent_ns: row.get(8)?,
             run_ns: info.run_time(),
             budget: budget(connection, key)?,
+            page: row.get::<_, Option<Text>>(9)?.and_then(|text| Page::parse(&text.0)),
         };
         ranks.push((key, rank));
     }

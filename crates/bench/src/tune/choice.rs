@@ -133,6 +133,7 @@ mod tests {
             sites: Vec::new(),
             ab_slot_ns: None,
             whole: Some(whole(low, estimate)),
+            automatic: None,
         };
         Trial {
             setting: Setting { mode, interval_us },

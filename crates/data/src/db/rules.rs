@@ -202,6 +202,7 @@ pub const TABLES: &[(&str, &[Column])] = &[
             ("interrupt_ns?", Time),
             ("check_ns?", Time),
             ("spent_ns", Time),
+            ("automatic?", Text),
         ],
     ),
     (

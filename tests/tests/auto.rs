@@ -82,10 +82,8 @@ fn what_gains_is_kept() {
     for mpi in mpi::named("openmpi").into_iter().filter(|mpi| Bed::SlowLink.is_there(mpi)) {
         let is_kept = (0..TRIALS).any(|_| {
             let place = place();
-            let (pages, outcome) =
-                run((mpi, Bed::SlowLink), "gain", &["1048576", "8", "500"], &[], place.path());
-            let said = outcome.stderr.contains("LAPSCOPE_INJECT=auto: ");
-            assert!(said, "{}", outcome.stderr);
+            let args = ["1048576", "8", "500"];
+            let (pages, _) = run((mpi, Bed::SlowLink), "gain", &args, &[], place.path());
             assert!(tests(&pages) > 0.0);
             pages.iter().any(|page| {
                 let kept = list(page, "decisions").iter().find(|row| text(row, "what") == "keep");
@@ -111,7 +109,7 @@ fn where_there_is_nothing_to_do_nothing_is_done() {
     for mpi in ["openmpi", "mpich"].into_iter().filter_map(mpi::named) {
         let is_left_alone = (0..TRIALS).any(|_| {
             let place = place();
-            let args = ["262144", "0", "4000"];
+            let args = ["262144", "0", "1000"];
             let (pages, _) = run((mpi, Bed::SharedMemory), "phases", &args, &[], place.path());
             tests(&pages) == 0.0 && pages.iter().all(|page| decisions(page) == ["nothing_beside"])
         });
@@ -137,8 +135,8 @@ fn a_program_that_changes_is_followed() {
         assert!(tests(&pages) > 0.0);
 
         let place_of_second = place();
-        // the small ones take longer than the two seconds after which large ones are missed
-        let args = ["262144", "4", "80", "8", "0.01", "250000"];
+        // the small ones take longer than the two seconds after which large ones are missed, and are thousands of calls
+        let args = ["262144", "4", "80", "8", "0.5", "5000"];
         let (pages, _) = run(bed, "phases", &args, &[], place_of_second.path());
         for page in &pages {
             assert_eq!(decisions(page).first(), Some(&"explore"), "{page:#}");
@@ -152,7 +150,7 @@ fn a_program_that_changes_is_followed() {
 /// The report has it from the databases, and from the pages where there is nothing else.
 #[test]
 fn the_report_tells_it() {
-    for mpi in mpi::named("mpich") {
+    if let Some(mpi) = mpi::named("mpich") {
         let place = place();
         let args = ["262144", "4", "100"];
         let (pages, _) = run((mpi, Bed::SharedMemory), "phases", &args, &[], place.path());
@@ -171,7 +169,7 @@ fn the_report_tells_it() {
 /// A way that cannot be had is left out, with the reason, and the others are tried.
 #[test]
 fn a_way_that_cannot_be_had_is_named() {
-    for mpi in mpi::named("mpich") {
+    if let Some(mpi) = mpi::named("mpich") {
         let place = place();
         let options = [("LAPSCOPE_INJECT_SIGNAL", "9")];
         let args = ["262144", "4", "200"];

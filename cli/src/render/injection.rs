@@ -127,7 +127,7 @@ fn outcome(outcome: &Outcome) -> String {
 
 /// "timer every 1.00 ms in 12 slots, steps of 31.2 ms"
 fn tried(arm: &Arm) -> Option<String> {
-    let step = Nanos(arm.step_ns? as i64);
+    let step = Nanos(i64::try_from(arm.step_ns?).ok()?);
     Some(format!(
         "{} in {} slot{}, steps of {}",
         way(&arm.mode, arm.interval_us),

@@ -171,7 +171,7 @@ void auto_entered(struct injector *injector)
     if (injector->computes_since) {
         uint64_t ticks = clock_now() - injector->computes_since;
         injector->computes_since = 0;
-        if (ticks > inject_ticks(gap_ns))
+        if (ticks > inject_ticks(gap_ns) && inject_pending(injector)) /* those that the last call completed end behind it */
             __atomic_fetch_add(&automatic.beside, ticks, __ATOMIC_RELAXED);
     }
     if (UNLIKELY(++injector->calls % CALLS_TO_LOOK == 0))

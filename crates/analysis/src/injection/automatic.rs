@@ -51,7 +51,7 @@ pub struct Arm {
     pub slots: u64,
     pub steps: u64,
     /// What a step took in its slots, a mean.
-    pub step_ns: Option<f64>,
+    pub step_ns: Option<u64>,
     /// Why it could not be had.
     pub problem: Option<String>,
 }
@@ -213,7 +213,7 @@ mod tests {
         );
         let arm = |mode: &str, interval: &str| {
             format!(
-                "{{\"mode\":\"{mode}\",\"interval_us\":{interval},\"slots\":5,\"steps\":20,\"step_ns\":1e7,\"problem\":null}}"
+                "{{\"mode\":\"{mode}\",\"interval_us\":{interval},\"slots\":5,\"steps\":20,\"step_ns\":10000000,\"problem\":null}}"
             )
         };
         let text = format!(

@@ -11,8 +11,10 @@ export MACHINE="$machine"
 list=share/doc/lapscope/lapscope.cdx.json
 
 into_the_tree() { # into_the_tree TREE
-    install -D -m 644 packaging/modulefiles/lapscope.tcl "$1/share/modulefiles/lapscope/$version"
-    install -m 644 packaging/modulefiles/lapscope.lua "$1/share/modulefiles/lapscope/$version.lua"
+    for module in lapscope lapscope-auto; do
+        install -D -m 644 packaging/modulefiles/$module.tcl "$1/share/modulefiles/$module/$version"
+        install -m 644 packaging/modulefiles/$module.lua "$1/share/modulefiles/$module/$version.lua"
+    done
     packaging/sbom.py "$1" "$1/$list"
 }
 

@@ -154,6 +154,24 @@ static void test_names(void)
     CHECK_EQUAL(rmdir(directory), 0);
 }
 
+static void test_directory_of_the_job(void)
+{
+    char directory[] = "/tmp/lapscope-test-XXXXXX", error[256] = "", named[64], expected[64], file[4200];
+    static struct rundir dir;
+    CHECK(mkdtemp(directory) != NULL);
+    snprintf(named, sizeof named, "%s/%%j-%%", directory);
+    snprintf(expected, sizeof expected, "%s/prterun-vm-893@1-%%", directory);
+    config.dir = named;
+    config.spool_dir = "";
+    LOOK("PMIX_NAMESPACE", "prterun-vm-893@1");
+    CHECK_EQUAL(rundir_make(&dir, 16, error, sizeof error), 0);
+    CHECK_TEXT(dir.path, expected);
+    snprintf(file, sizeof file, "%s/job", expected);
+    CHECK_EQUAL(unlink(file), 0);
+    CHECK_EQUAL(rmdir(expected), 0);
+    CHECK_EQUAL(rmdir(directory), 0);
+}
+
 /* Launchers' names for jobs come round again: launches tell such jobs apart, where both are known. */
 static void test_same_name_in_another_launch(void)
 {
@@ -340,6 +358,7 @@ int main(int argc, char **argv)
     test_other_launchers();
     test_alone();
     test_names();
+    test_directory_of_the_job();
     test_same_name_in_another_launch();
     test_names_cut_off();
     test_node_files();

@@ -27,6 +27,8 @@ $(complete -p lapscope | sed 's/.*-F \([^ ]*\).*/\1/') lapscope rep lapscope
 echo "completion: ${COMPREPLY[*]}"
 module unload lapscope
 [ "$(where)" = "$before" ] && echo "unloaded: nothing is left" || { echo "left:"; where; }
+module load lapscope-auto && echo "for all: $LD_PRELOAD $LAPSCOPE_RECORD $LAPSCOPE_INJECT $LAPSCOPE_QUIET"
+module unload lapscope-auto && echo "for none: ${LD_PRELOAD-}${LAPSCOPE_RECORD-}${LAPSCOPE_INJECT-}${LAPSCOPE_QUIET-}."
 export MANPATH=/other/man
 module load lapscope && echo "with MANPATH: $MANPATH, $(man -w lapscope-run)"
 module unload lapscope && echo "without: $MANPATH"
@@ -49,6 +51,8 @@ session() { # session NAME INIT FILE
     expect "$1" "$said" '^data: /scratch/moved/share:/usr/local/share:/usr/share$'
     expect "$1" "$said" '^completion: (.* )?report( |$)'
     expect "$1" "$said" '^unloaded: nothing is left$'
+    expect "$1" "$said" '^for all: /scratch/moved/lib/lapscope/liblapscope.so off auto on$'
+    expect "$1" "$said" '^for none: \.$'
     expect "$1" "$said" '^with MANPATH: /other/man:/scratch/moved/share/man, /scratch/moved/share/man/man1/lapscope-run.1$'
     expect "$1" "$said" '^without: /other/man$'
     expect "$1" "$said" '^by a link: /scratch/moved/bin/lapscope$'

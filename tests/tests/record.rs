@@ -6,7 +6,7 @@ use std::path::Path;
 use lapscope_tests::differential::unrecorded_differences;
 use lapscope_tests::launch::{place, Form, Job};
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::{build, paths, rows, share};
+use lapscope_tests::{build, child, paths, rows, share};
 
 /// Programs whose messages and calls are the same in each run, and how many ranks each has.
 const PROGRAMS: &[(&str, u32)] =
@@ -79,6 +79,7 @@ fn off_leaves_nothing() {
             ("LAPSCOPE_INJECT_INTERVAL_US", "20"),
             ("LAPSCOPE_INJECT_MIN_BYTES", "0"),
         ],
+        &[("LAPSCOPE_INJECT", "auto"), ("LAPSCOPE_INJECT_MIN_BYTES", "0")],
         &[
             ("LAPSCOPE_INJECT", "calls"),
             ("LAPSCOPE_INJECT_INTERVAL_US", "20"),
@@ -105,4 +106,23 @@ fn off_leaves_nothing() {
         }
     }
     assert!(found.is_empty(), "{}", found.join("\n\n"));
+}
+
+/// In a job that a site lets lapscope help, who measures still gets records.
+#[test]
+fn who_measures_gets_rows_all_the_same() {
+    let Some(mpi) = mpi::named("mpich").or(mpi::all().first().copied()) else { return };
+    let place = place();
+    let program = [build::app(mpi, "waitall").into_os_string()];
+    let mut run = child::command(paths::lapscope());
+    run.args(["run", "--"]).args(mpi.launch_line(2, &program)).current_dir(place.path());
+    run.envs(mpi.environment.iter().copied()).env("LAPSCOPE_RECORD", "off");
+    run.env("LAPSCOPE_DIR", "pages/%j").env("LD_PRELOAD", paths::preload_library());
+    let output = run.output().expect("lapscope starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let runs = rows::files(&place.path().join("pages"));
+    assert_eq!(runs.len(), 1, "{runs:?}: {said}");
+    assert!(!runs[0].ends_with("%j") && said.contains("pages/"), "{runs:?}: {said}");
+    assert_eq!(rows::databases(&runs[0]).len(), 2, "{said}");
 }

@@ -92,6 +92,10 @@ fn program(command: &[OsString]) -> Option<PathBuf> {
     line::program(command).filter(|_| container::engine(command).is_none())
 }
 
+fn records_nothing(settings: &Settings) -> bool {
+    settings.get("LAPSCOPE_RECORD").is_some_and(|value| value.eq_ignore_ascii_case("off"))
+}
+
 /// What the options say.
 ///
 /// # Errors
@@ -100,6 +104,10 @@ fn settings_of(args: &RunArgs) -> anyhow::Result<Settings> {
     let mut settings = Settings::default();
     for (name, value) in &args.set {
         settings.set(name, value);
+    }
+    // Where a site lets lapscope help every job, nothing of them is recorded.
+    if !args.set.iter().any(|(name, _)| name == "LAPSCOPE_RECORD") && records_nothing(&settings) {
+        settings.set("LAPSCOPE_RECORD", "on");
     }
     if let Some(dir) = &args.dir {
         settings.set("LAPSCOPE_DIR", std::path::absolute(dir)?);
@@ -184,14 +192,15 @@ fn around_launcher(
         return Ok(not_found(&args.command[0]));
     }
     let directory = match settings.get("LAPSCOPE_DIR") {
-        Some(named) => std::path::absolute(named)?,
+        Some(named) => environment::named_directory(&named, &line::display_name(&args.command))?,
         None => environment::default_directory(&line::display_name(&args.command))?,
     };
     let mut recorded = Recorded::into_directory(&directory, settings);
     let settings = &mut recorded.settings;
     let quiet = settings.get("LAPSCOPE_QUIET").is_some_and(|value| is_on(&value));
     settings.set("LAPSCOPE_QUIET", "on"); // we say what rank 0 would, and more
-    let disabled = settings.get("LAPSCOPE_ENABLE").is_some_and(|value| is_off(&value));
+    let disabled = records_nothing(settings)
+        || settings.get("LAPSCOPE_ENABLE").is_some_and(|value| is_off(&value));
     let converts = !settings.get("LAPSCOPE_CONVERT").is_some_and(|value| is_off(&value));
     let line = settings.exported(&args.command);
     let contained = container::engine(&args.command).is_some();

@@ -178,17 +178,32 @@ void rundir_leave_node(struct rundir *dir, int rank, int code)
     name_files(dir, rank);
 }
 
+/* LAPSCOPE_DIR with the job's name for each %j, or the default. Returns the length it would have. */
+static int name_directory(char *name, size_t bytes, const char *job)
+{
+    if (!*config.dir)
+        return snprintf(name, bytes, "lapscope-%s", job);
+    int length = 0;
+    for (const char *at = config.dir; *at && length < LONGEST_DIRECTORY; at++) {
+        int is_job = at[0] == '%' && at[1] == 'j';
+        length += is_job ? snprintf(name + length, bytes - (size_t)length, "%s", job)
+                         : snprintf(name + length, bytes - (size_t)length, "%c", *at);
+        at += is_job;
+    }
+    return length;
+}
+
 int rundir_make(struct rundir *dir, int world_size, char *error, size_t error_bytes)
 {
-    char wanted[RUNDIR_PATH_BYTES], name[32], here[RUNDIR_PATH_BYTES] = "";
+    char wanted[2 * RUNDIR_PATH_BYTES], named[RUNDIR_PATH_BYTES], name[32], here[RUNDIR_PATH_BYTES] = "";
     job_find(&dir->job, world_size);
     job_as_name(dir->job.identity, name, sizeof name);
     if (*config.dir != '/' && !getcwd(here, sizeof here)) {
         snprintf(error, error_bytes, "the working directory cannot be named (%s)", strerror(errno));
         return errno;
     }
-    const char *slash = *here ? "/" : "", *prefix = *config.dir ? config.dir : "lapscope-";
-    int length = snprintf(wanted, sizeof wanted, "%s%s%s%s", here, slash, prefix, *config.dir ? "" : name);
+    int is_short = name_directory(named, sizeof named, name) < LONGEST_DIRECTORY;
+    int length = snprintf(wanted, sizeof wanted, "%s%s%s", here, *here ? "/" : "", is_short ? named : config.dir);
     int code = length < LONGEST_DIRECTORY && strlen(config.spool_dir) < LONGEST_DIRECTORY ? open_directory(dir, wanted)
                                                                                           : ENAMETOOLONG;
     if (code)

@@ -139,8 +139,23 @@ fn preload(library: &Path, existing: Option<&OsStr>) -> OsString {
 /// # Errors
 /// The working directory is gone.
 pub fn default_directory(program: &str) -> anyhow::Result<PathBuf> {
-    Ok(std::env::current_dir()?
-        .join(format!("lapscope-{}-{program}", lapscope_data::calendar::local_stamp())))
+    Ok(std::env::current_dir()?.join(format!("lapscope-{}", job_name(program))))
+}
+
+fn job_name(program: &str) -> String {
+    format!("{}-{program}", lapscope_data::calendar::local_stamp())
+}
+
+/// A value of `LAPSCOPE_DIR` as the ranks of a run of `program` are to have it, with a name for the job in the place of `%j`.
+///
+/// # Errors
+/// The working directory is gone.
+pub fn named_directory(value: &OsStr, program: &str) -> std::io::Result<PathBuf> {
+    let value = match value.to_str() {
+        Some(text) if text.contains("%j") => text.replace("%j", &job_name(program)).into(),
+        _ => value.to_owned(),
+    };
+    std::path::absolute(value)
 }
 
 /// The variable that says that this process is itself a rank which a launcher has started; `None` when it is not.

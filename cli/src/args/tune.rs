@@ -25,6 +25,7 @@ read by every run from its beginning; else it is empty.
 Examples:
   lapscope tune -- mpirun -n 4 ./app input.dat
   lapscope tune --modes timer --intervals 1000 --dir tuning -- srun -n 64 ./app
+  lapscope tune --from lapscope-4711 -- mpirun -n 4 ./app input.dat
   lapscope tune --set INJECT_CLOCK=cputime -- mpiexec -n 4 python3 script.py")]
 pub struct TuneArgs {
     /// Modes to try
@@ -61,6 +62,11 @@ pub struct TuneArgs {
     /// Inject only while a request of at least so many bytes is pending [default: 65536]
     #[arg(long, value_name = "BYTES", value_parser = units::min_bytes)]
     pub min_bytes: Option<u64>,
+
+    /// Begin with what this run directory of LAPSCOPE_INJECT=auto has: what was in force there first, what was worse than
+    /// nothing last, and no tests at call sites where they found nothing
+    #[arg(long = "from", value_name = "DIR")]
+    pub earlier: Option<PathBuf>,
 
     /// Try it also when the first run shows nothing to gain
     #[arg(long)]

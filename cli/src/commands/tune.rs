@@ -1,7 +1,7 @@
 //! `lapscope tune`: whether injected tests make a program faster, with which settings, and by how much.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,7 @@ use lapscope_analysis::pipeline::view::View;
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_bench::tune::answer::{Answer, Best, Found, RunRow, SiteRow, Variable};
 use lapscope_bench::tune::confirm::{self, Confirmation, Pair};
+use lapscope_bench::tune::earlier::Earlier;
 use lapscope_bench::tune::first::{Crowd, FirstRun, Hopeless, Slots};
 use lapscope_bench::tune::notes;
 use lapscope_bench::tune::pace::{Pace, Posts};
@@ -58,10 +59,11 @@ pub fn run(args: &TuneArgs) -> Result<ExitCode> {
         let file = args.policy.display();
         bail!("{file} is there already; name another with --policy, or overwrite it with --force");
     }
+    let earlier = args.earlier.as_deref().map(Earlier::read).transpose()?;
     let mut session = Session::begin(options(args))?;
     warn(&args.command);
     warn_of_load();
-    let answered = Tuning::new(args, &mut session).run();
+    let answered = Tuning::new(args, &mut session, earlier.as_ref()).run();
     if answered.is_err() {
         session.keep();
         let directory = session.directory();
@@ -103,6 +105,8 @@ struct Tuning<'a, 's> {
     began: Instant,
     slot_ms: i64,
     tried: Vec<Trial>,
+    /// What an earlier run has found to be of no use.
+    left_out: Option<Policy>,
 }
 
 /// What the first run leaves to the others.
@@ -116,11 +120,15 @@ struct Known {
 }
 
 impl<'a, 's> Tuning<'a, 's> {
-    fn new(args: &'a TuneArgs, session: &'s mut Session<'a>) -> Self {
-        let search = Search::new(&args.modes, &args.intervals, args.runs);
+    fn new(args: &'a TuneArgs, session: &'s mut Session<'a>, earlier: Option<&Earlier>) -> Self {
+        let of_earlier = earlier.map(|it| (it.modes(&args.modes), it.intervals(&args.intervals)));
+        let (modes, intervals) =
+            of_earlier.unwrap_or_else(|| (args.modes.clone(), args.intervals.clone()));
+        let search = Search::new(&modes, &intervals, args.runs);
+        let left_out = earlier.and_then(Earlier::policy);
         let bar = Bar::new(search.longest() as u32 + 1 + 2 * args.pairs);
         let (began, tried) = (Instant::now(), Vec::new());
-        Tuning { args, session, search, bar, began, slot_ms: 0, tried }
+        Tuning { args, session, search, bar, began, slot_ms: 0, tried, left_out }
     }
 
     fn run(mut self) -> Result<Answer> {
@@ -140,7 +148,8 @@ impl<'a, 's> Tuning<'a, 's> {
             while let Some(setting) =
                 self.search.next(&self.tried).filter(|_| self.has_time(&known))
             {
-                let trial = self.try_out(setting, &known, None)?;
+                let policy = self.policy_of_earlier()?;
+                let trial = self.try_out(setting, &known, policy.as_deref())?;
                 self.learn(&trial, &known);
                 self.tried.push(trial);
             }
@@ -216,6 +225,14 @@ impl<'a, 's> Tuning<'a, 's> {
             false => (usual * 2 * self.args.pairs).min(most / 2),
         };
         usual + kept <= left
+    }
+
+    /// As a file.
+    fn policy_of_earlier(&self) -> Result<Option<PathBuf>> {
+        let Some(policy) = &self.left_out else { return Ok(None) };
+        let file = self.session.file("earlier-policy");
+        std::fs::write(&file, policy.to_string()).with_context(|| file.display().to_string())?;
+        Ok(Some(file))
     }
 
     fn try_out(&mut self, setting: Setting, known: &Known, policy: Option<&Path>) -> Result<Trial> {
@@ -364,7 +381,10 @@ impl<'a, 's> Tuning<'a, 's> {
         let Some(best) = choice::best(&self.tried) else { return Ok(None) };
         let policy = choice::policy(best, known.first.run_ns, self.heading(best), true);
         let is_allowed = self.search.has_room(&self.tried) && self.has_time(known);
-        if !is_allowed || policy.rules.iter().all(|rule| rule.on) {
+        let run_ns = known.first.run_ns;
+        let leaves_out_more =
+            best.injection.sites.iter().any(|site| choice::leaves_out(site, run_ns));
+        if !is_allowed || !leaves_out_more || policy.rules.iter().all(|rule| rule.on) {
             return Ok(None);
         }
         let setting = best.setting;

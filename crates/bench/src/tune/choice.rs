@@ -94,7 +94,8 @@ pub fn is_no_worse(trial: &Trial, with_all: &Trial) -> bool {
 pub fn policy(trial: &Trial, run_ns: Nanos, heading: Vec<String>, with_off: bool) -> Policy {
     let mut rules = vec![Rule::everywhere(true)];
     for site in &trial.injection.sites {
-        let on = !(with_off && leaves_out(site, run_ns));
+        // what an earlier run has left out is not judged anew
+        let on = site.policy && !(with_off && leaves_out(site, run_ns));
         let comment = site.site.as_ref().map(comment_of).unwrap_or_default();
         let places =
             site.addresses.iter().filter_map(|address| PolicySite::of(&site.call, address));

@@ -1,11 +1,12 @@
 //! The search for a setting of injection that makes a program faster. [`first`] says what a run without injection tells, [`search`]
 //! what to try, [`trial`] what a run with injection showed, [`confirm`] what whole runs gained, [`pace`] what injection costs while it is off, [`choice`] what
-//! follows, [`policy`] how that is kept.
+//! follows, [`earlier`] where an automatic run lets it begin, [`policy`] how that is kept.
 
 pub mod answer;
 mod bar;
 pub mod choice;
 pub mod confirm;
+pub mod earlier;
 pub mod first;
 pub mod notes;
 pub mod pace;

@@ -64,6 +64,17 @@ impl PolicySite {
 }
 
 impl Address {
+    /// "MODULE+0xOFFSET BUILD-ID", as a rule has it; `None`: no rule could.
+    pub fn parse(text: &str) -> Option<Address> {
+        let (place, build_id) = text.rsplit_once(' ')?;
+        let (module, offset) = place.rsplit_once("+0x")?;
+        let is_sayable =
+            !module.is_empty() && !module.contains(|c: char| c.is_whitespace() || c == '#');
+        let build_id = if build_id == BUILD_ID_UNKNOWN { "" } else { build_id };
+        let offset = u64::from_str_radix(offset, 16).ok().filter(|_| is_sayable)?;
+        Some(Address { module: module.to_owned(), offset, build_id: build_id.to_owned() })
+    }
+
     /// Blanks separate the words of a rule.
     fn of(address: &PostAddress) -> Option<Address> {
         let module = base_name(&address.module);

@@ -5,18 +5,22 @@
  * symbols, which are the manglings of Fortran compilers (functions.inc, made from calls.def). The preload library owns
  * a slot for each symbol; the trampolines jump through them. The first call through any slot finds the MPI in the
  * process and loads the recorder for its ABI; the first call through each slot finds that symbol and puts the
- * recorder's wrapper into the slot. The recorder reaches MPI only through `real` and `lookup`: it has no undefined MPI
+ * recorder's wrapper into the slot. A wrapper's real call may be that of a substitute (recorder/wrap/substitutes.c), which
+ * does what LAPSCOPE_BUFFER_SENDS asks for whether or not anything is recorded: so it costs nothing where it is not asked for.
+ * The recorder reaches MPI only through `real` and `lookup`: it has no undefined MPI
  * symbols of its own, which would bind to nothing when the MPI is loaded with local scope.
  */
 #ifndef LAPSCOPE_HOST_H
 #define LAPSCOPE_HOST_H
 
-#define LAPSCOPE_HOST_VERSION 3u
+#define LAPSCOPE_HOST_VERSION 4u
 
 struct lapscope_host {
     unsigned version;           /* LAPSCOPE_HOST_VERSION */
-    unsigned functions;         /* entries in real */
-    void *const *real;          /* the next in line: MPI's own, or another tool's; NULL until the function is first called */
+    unsigned functions;         /* entries in each table */
+    void *const *real;          /* what wrappers call: the substitute, else the next in line; NULL until the function is first called */
+    void *const *next;          /* the next in line: MPI's own, or another tool's; likewise */
+    void **substitutes;         /* filled in by lapscope_attach: what wrappers are to call instead; NULL: nothing */
     void *(*lookup)(const char *symbol); /* a symbol of the MPI itself (PMPI_X, predefined objects); NULL if it has none */
     const char *mpi_path;       /* the MPI's shared object */
     void (**exit_hook)(void);   /* called by _exit() and _Exit() */

@@ -52,7 +52,7 @@ enum { PATH_BYTES = 4096 };
 extern void *lapscope_slots[SYMBOL_COUNT] __attribute__((visibility("hidden")));
 void *lapscope_resolve(unsigned symbol) __attribute__((visibility("hidden")));
 
-static void *real[FUNCTION_COUNT];
+static void *real[FUNCTION_COUNT], *in_line[FUNCTION_COUNT], *substitutes[FUNCTION_COUNT]; /* host.h */
 static void *const *wrappers; /* the recorder's; NULL when nothing is recorded */
 static char mpi_path[PATH_BYTES];
 static char own_path[PATH_BYTES];
@@ -195,7 +195,7 @@ static void load_recorder(void)
                  "`lapscope doctor` says what is missing", room < (int)sizeof path ? dlerror() : "path too long");
         return;
     }
-    static const struct lapscope_host host = {LAPSCOPE_HOST_VERSION, FUNCTION_COUNT, real, lookup, mpi_path,
+    static const struct lapscope_host host = {LAPSCOPE_HOST_VERSION, FUNCTION_COUNT, real, in_line, substitutes, lookup, mpi_path,
                                              &lapscope_exit_hook};
     lapscope_attach_fn *attach = (lapscope_attach_fn *)dlsym(recorder, LAPSCOPE_ATTACH_SYMBOL);
     wrappers = attach ? attach(&host) : NULL;
@@ -214,7 +214,7 @@ static void find_and_load(void)
 
 int resolve_may_serve(unsigned symbol, const void *found)
 {
-    const void *served = __atomic_load_n(&real[function_of[symbol]], __ATOMIC_ACQUIRE);
+    const void *served = __atomic_load_n(&in_line[function_of[symbol]], __ATOMIC_ACQUIRE);
     return (!served || served == found) && !is_off(getenv("LAPSCOPE_ENABLE"));
 }
 
@@ -224,7 +224,7 @@ void *lapscope_resolve(unsigned symbol)
     int saved_errno = errno;
     pthread_once(&resolve_once, find_and_load);
     const char *name = name_of(symbol);
-    void *found = told_by_handle(symbol), *none = NULL;
+    void *found = told_by_handle(symbol), *none = NULL; /* or what another thread found before */
     if (!found)
         found = next_in_line(name);
     if (!found) {
@@ -235,7 +235,9 @@ void *lapscope_resolve(unsigned symbol)
     unsigned function = function_of[symbol];
     if (wrappers && wrappers[function] && is_mpi_function(name, found)) {
         /* all manglings of a function are one function: the first that is called serves the wrapper */
-        __atomic_compare_exchange_n(&real[function], &none, found, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+        if (__atomic_compare_exchange_n(&in_line[function], &none, found, 0, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
+            none = found;
+        __atomic_store_n(&real[function], substitutes[function] ? substitutes[function] : none, __ATOMIC_RELEASE);
         entry = wrappers[function];
     }
     __atomic_store_n(&lapscope_slots[symbol], entry, __ATOMIC_RELEASE);

@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-void *const *real_functions;
+void *const *real_functions, *const *next_functions;
 struct mpi_api mpi;
 uint64_t known_types[KNOWN_TYPES];
 
@@ -60,6 +60,7 @@ int mpi_op_is_predefined(MPI_Op operation)
 const char *mpi_api_load(const struct lapscope_host *host)
 {
     real_functions = host->real;
+    next_functions = host->next;
 #define NEED(name)                                                          \
     mpi.name = (__typeof__(mpi.name))host->lookup("PMPI_" #name);            \
     if (!mpi.name)                                                          \
@@ -91,6 +92,8 @@ const char *mpi_api_load(const struct lapscope_host *host)
     mpi.message_no_proc = PREDEFINED(MPI_Message, MPI_MESSAGE_NO_PROC, "ompi_message_no_proc");
     mpi.errors_return = PREDEFINED(MPI_Errhandler, MPI_ERRORS_RETURN, "ompi_mpi_errors_return");
     mpi.byte = PREDEFINED(MPI_Datatype, MPI_BYTE, "ompi_mpi_byte");
+    mpi.packed = PREDEFINED(MPI_Datatype, MPI_PACKED, "ompi_mpi_packed");
+    mpi.datatype_null = PREDEFINED(MPI_Datatype, MPI_DATATYPE_NULL, "ompi_mpi_datatype_null");
     return NULL;
 }
 

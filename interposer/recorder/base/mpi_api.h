@@ -32,10 +32,13 @@ typedef int MPI_Fint; /* the ABI speaks of C alone; MPI_Abi_get_fortran_info wou
 #include "prototypes.h"
 
 #pragma GCC visibility push(hidden) /* on the declarations: no way round through a table of addresses */
-extern void *const *real_functions;
+extern void *const *real_functions, *const *next_functions;
 
-/* The next function in line: REAL(C_MPI_Isend), REAL(F08_MPI_Wait). */
+/* What a wrapper calls: REAL(C_MPI_Isend), REAL(F08_MPI_Wait). */
 #define REAL(function) ((function##_fn *)real_functions[FUNCTION_##function])
+
+/* The next function in line, which is the same where there is no substitute for it. */
+#define NEXT(function) ((function##_fn *)next_functions[FUNCTION_##function])
 
 /* Functions of MPI that the recorder calls for itself. */
 #define MPI_NEEDS(NEED)                \
@@ -43,10 +46,12 @@ extern void *const *real_functions;
     NEED(Cartdim_get)                  \
     NEED(Comm_dup)                     \
     NEED(Comm_free)                    \
+    NEED(Comm_get_attr)                \
     NEED(Comm_get_parent)              \
     NEED(Comm_group)                   \
     NEED(Comm_rank)                    \
     NEED(Comm_remote_group)            \
+    NEED(Comm_remote_size)             \
     NEED(Comm_set_errhandler)          \
     NEED(Comm_size)                    \
     NEED(Comm_test_inter)              \
@@ -63,8 +68,13 @@ extern void *const *real_functions;
     NEED(Group_translate_ranks)        \
     NEED(Initialized)                  \
     NEED(Irecv)                        \
+    NEED(Isend)                        \
+    NEED(Pack)                         \
+    NEED(Pack_size)                    \
     NEED(Query_thread)                 \
+    NEED(Request_free)                 \
     NEED(Request_get_status)           \
+    NEED(Test)                         \
     NEED(Test_cancelled)               \
     NEED(Topo_test)                    \
     NEED(Type_get_envelope)            \
@@ -107,7 +117,7 @@ struct mpi_api {
     MPI_Request request_null;
     MPI_Request request_empty;        /* Open MPI: what it returns for every send that was done within the call */
     MPI_Message message_no_proc;
-    MPI_Datatype byte;
+    MPI_Datatype byte, packed, datatype_null;
     MPI_Errhandler errors_return;
     int any_request_is_shared;        /* Intel MPI: all with MPI_PROC_NULL have handles like those of any other */
     const char *abi;                  /* openmpi, mpich, mpiabi */

@@ -4,6 +4,7 @@
 #include "../base/mpi_api.h"
 #include "../record/callsite.h"
 #include "recorder.h"
+#include "substitutes.h"
 
 #pragma GCC visibility push(hidden)
 static void *const wrappers[FUNCTION_COUNT] = {
@@ -33,6 +34,7 @@ __attribute__((visibility("default"))) void *const *lapscope_attach(const struct
     if (!clock_select((enum config_choice)config.clock) && speak)
         log_line("LAPSCOPE_CLOCK=tsc: this processor's time-stamp counter is not invariant: using CLOCK_MONOTONIC");
     callsite_configure();
+    substitutes_install(host->substitutes);
     *host->exit_hook = recorder_left;
     return wrappers;
 }

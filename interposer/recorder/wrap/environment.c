@@ -4,6 +4,7 @@
 #include "../inject/inject.h"
 #include "../record/processor.h"
 #include "../record/sample.h"
+#include "../sends/sends.h"
 #include "recorder.h"
 
 #include <pthread.h>
@@ -397,6 +398,7 @@ static void end_finalize(struct span *span, struct thread *t)
 {
     span_stamp(span);
     record_call(span, NULL, NULL);
+    sends_record(t);
     state.finalized = 1;
     leave(t);
     if (!state.open_sessions)

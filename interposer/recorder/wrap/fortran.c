@@ -13,10 +13,10 @@ struct addresses {
     int count;
 };
 
-static struct addresses ignored, in_place, in_place_described;
+static struct addresses ignored, in_place, in_place_described, bottoms;
 
 /* Pointers that some MPIs fill at the first Fortran call, or when the module's variables are first used. */
-static void *const *ignored_later[4], *const *in_place_later;
+static void *const *ignored_later[4], *const *in_place_later, *const *bottom_later;
 static pthread_once_t found_once = PTHREAD_ONCE_INIT;
 
 /* A symbol of MPI's Fortran library, which may have been loaded with local scope. */
@@ -27,7 +27,7 @@ static void *fortran_symbol(const char *name)
         found = mpi.lookup(name);
     for (int i = 0; !found && i < FUNCTION_COUNT; i++) {
         Dl_info info;
-        void *library = real_functions[i] && dladdr(real_functions[i], &info) && info.dli_fname
+        void *library = next_functions[i] && dladdr(next_functions[i], &info) && info.dli_fname
                             ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
                             : NULL;
         if (library) {
@@ -55,6 +55,8 @@ static void find_constants(void)
         "MPIR_F08_MPI_STATUS_IGNORE_OBJ", "MPIR_F08_MPI_STATUSES_IGNORE_OBJ"};
     static const char *const in_places[] = {"mpi_fortran_in_place_", "mpi_fortran_in_place", "mpi_fortran_in_place__",
                                             "MPI_FORTRAN_IN_PLACE"};
+    static const char *const bottom_names[] = {"mpi_fortran_bottom_", "mpi_fortran_bottom", "mpi_fortran_bottom__",
+                                               "MPI_FORTRAN_BOTTOM", "MPIR_F08_MPI_BOTTOM"};
     static const char *const later[] = {"MPI_F_STATUS_IGNORE", "MPI_F_STATUSES_IGNORE", "MPI_F08_STATUS_IGNORE",
                                         "MPI_F08_STATUSES_IGNORE"};
     for (size_t i = 0; i < sizeof ignores / sizeof ignores[0]; i++)
@@ -63,6 +65,9 @@ static void find_constants(void)
         add(&in_place, fortran_symbol(in_places[i]));
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++)
         ignored_later[i] = fortran_symbol(later[i]);
+    for (size_t i = 0; i < sizeof bottom_names / sizeof bottom_names[0]; i++)
+        add(&bottoms, fortran_symbol(bottom_names[i]));
+    bottom_later = fortran_symbol("MPIR_F_MPI_BOTTOM");
     in_place_later = fortran_symbol("MPIR_F_MPI_IN_PLACE");
     add(&in_place_described, fortran_symbol("MPIR_F08_MPI_IN_PLACE"));
 }
@@ -90,6 +95,12 @@ int fortran_in_place(const void *buffer, int descriptors)
     const void *address = descriptors && buffer ? *(void *const *)buffer : buffer; /* base_addr comes first in CFI_cdesc_t */
     return (in_place_later && *in_place_later == address) || holds(&in_place, address) ||
            holds(&in_place_described, address);
+}
+
+int fortran_is_bottom(const void *address)
+{
+    pthread_once(&found_once, find_constants);
+    return !address || (bottom_later && *bottom_later == address) || holds(&bottoms, address);
 }
 
 /* CFI_cdesc_t as compilers lay it out (Fortran 2018, 18.5.3; gfortran, ifx and flang agree). */

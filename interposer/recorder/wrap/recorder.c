@@ -8,6 +8,7 @@
 #include "../base/rundir.h"
 #include "../inject/inject.h"
 #include "../reach/reach.h"
+#include "../sends/sends.h"
 #include "../record/callsite.h"
 #include "../record/comm.h"
 #include "../record/counters.h"
@@ -197,6 +198,7 @@ void recorder_know_world(void)
     comm_set_world(world);
     comm_define(t, SCOPE(mpi.comm_world), "MPI_COMM_WORLD", NULL, 0);
     comm_define(t, SCOPE(mpi.comm_self), "MPI_COMM_SELF", NULL, 0);
+    sends_start_record(t, text_hash(dir.job.identity, strlen(dir.job.identity)));
     inject_start(t, dir.job.identity, run_directory);
     reach_start(t);
 }

@@ -21,6 +21,9 @@ int fortran_in_place(const void *buffer, int descriptors);
 /* A choice buffer; likewise. */
 struct given_buffer fortran_buffer(const void *buffer, int descriptors, uint64_t count, MPI_Datatype type);
 
+/* Whether an address is that of MPI_BOTTOM, which stands for the address 0. */
+int fortran_is_bottom(const void *address);
+
 /* A status to read also where the application wants none. In every known MPI Fortran's status is C's, taken as integers
  * (and so aligned as those). */
 static inline MPI_Fint *fortran_wanted(MPI_Fint *status, MPI_Status *own)

@@ -1,0 +1,237 @@
+#include "sends.h"
+
+#include "../base/clock.h"
+#include "../base/config.h"
+#include "../base/log.h"
+#include "../base/slots.h"
+#include "../record/thread.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+
+/* Copies asked after at each send: what was sent without a thought to them is over long since, so two a send keep up. */
+enum { ASKED_A_SEND = 2 };
+
+/* For a communicator to end while another thread asks; it may never come back, if its error handler left by longjmp. */
+#define PATIENCE_NS 10000000000u
+
+static struct {
+    uint64_t most_bytes;
+    const char *stopped;       /* why nothing more is copied; NULL: it is */
+    int tag_ub;                /* 0: not asked yet */
+    struct slots slots;
+    /* counts; atomic */
+    uint64_t copied, bytes, at_once, no_memory, datatype, at_end, failed;
+} sends;
+
+static void add(uint64_t *count, uint64_t more)
+{
+    __atomic_fetch_add(count, more, __ATOMIC_RELAXED);
+}
+
+int sends_wanted(void)
+{
+    sends.most_bytes = (uint64_t)config.buffer_sends;
+    copies_limit((uint64_t)config.buffer_sends_mb << 20);
+    return sends.most_bytes > 0;
+}
+
+void sends_stop(const char *why)
+{
+    __atomic_store_n(&sends.stopped, why, __ATOMIC_RELEASE);
+}
+
+/* --- what is under way -------------------------------------------------------------------------------------------- */
+
+static void note_failure(void)
+{
+    if (__atomic_fetch_add(&sends.failed, 1, __ATOMIC_RELAXED) == 0)
+        log_line("MPI could not complete a send whose data LAPSCOPE_BUFFER_SENDS had copied; the program took it for sent");
+}
+
+static int is_over(struct copy *copy)
+{
+    MPI_Request request = request_of_key(copy->request);
+    int over = 0;
+    if (mpi.Test(&request, &over, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
+        note_failure();
+        return 1;
+    }
+    return over;
+}
+
+static int wait_for(struct copy *copy)
+{
+    MPI_Request request = request_of_key(copy->request);
+    if (mpi.Wait(&request, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+        note_failure();
+    return 1;
+}
+
+void sends_comm_freed(MPI_Comm comm)
+{
+    copies_forget_comm(comm_key(comm));
+}
+
+void sends_comm_ends(MPI_Comm comm)
+{
+    uint64_t began = clock_nanoseconds(CLOCK_MONOTONIC);
+    while (copies_reap(UINT_MAX, comm_key(comm), wait_for) && clock_nanoseconds(CLOCK_MONOTONIC) - began < PATIENCE_NS)
+        sched_yield();
+}
+
+void sends_end(void)
+{
+    add(&sends.at_end, copies_under_way());
+    copies_reap(UINT_MAX, 0, wait_for);
+    copies_end();
+}
+
+/* --- a send ------------------------------------------------------------------------------------------------------- */
+
+/* Tags have a limit that MPI keeps as an attribute of MPI_COMM_WORLD. */
+static int is_tag(int tag)
+{
+    enum { LEAST_LIMIT = 32767 };
+    if (tag >= 0 && tag <= LEAST_LIMIT)
+        return 1;
+    if (!sends.tag_ub) {
+        int *limit, found;
+        int known = mpi.Comm_get_attr(mpi.comm_world, MPI_TAG_UB, (void *)&limit, &found) == MPI_SUCCESS && found;
+        sends.tag_ub = known ? *limit : LEAST_LIMIT;
+    }
+    return tag >= 0 && tag <= sends.tag_ub;
+}
+
+static struct copy *take(uint64_t bytes)
+{
+    copies_reap(ASKED_A_SEND, 0, is_over);
+    struct copy *copy = copy_take(bytes);
+    if (!copy) { /* the others, too, before it is given up */
+        copies_reap(UINT_MAX, 0, is_over);
+        copy = copy_take(bytes);
+    }
+    if (!copy)
+        add(&sends.no_memory, 1);
+    return copy;
+}
+
+/* Elements without gaps keep their type, so that what is sent is described to MPI as the application has done it. */
+static int has_no_gaps(const struct asked_send *send, uint64_t size, MPI_Count *begin)
+{
+    MPI_Count lower, extent, true_extent;
+    return mpi.Type_get_extent_x(send->type, &lower, &extent) == MPI_SUCCESS &&
+           mpi.Type_get_true_extent_x(send->type, begin, &true_extent) == MPI_SUCCESS && true_extent == (MPI_Count)size &&
+           (extent == (MPI_Count)size || send->count == 1);
+}
+
+/* Others are packed, which is a type signature that matches any (MPI-4.1 5.2). */
+static struct copy *pack(const struct asked_send *send, uint64_t bytes)
+{
+    int room = 0, position = 0;
+    if (mpi.Pack_size((int)send->count, send->type, send->comm, &room) != MPI_SUCCESS || room < 0)
+        return NULL;
+    struct copy *copy = take((uint64_t)room);
+    if (!copy)
+        return NULL;
+    if (mpi.Pack(send->buffer, (int)send->count, send->type, copy->data, room, &position, send->comm) != MPI_SUCCESS ||
+        (uint64_t)position != bytes) {
+        copy_release(copy);
+        add(&sends.datatype, 1);
+        return NULL;
+    }
+    copy->bytes = bytes;
+    copy->is_packed = 1;
+    return copy;
+}
+
+struct copy *sends_copy(const struct asked_send *send)
+{
+    if (__atomic_load_n(&sends.stopped, __ATOMIC_ACQUIRE) || send->dest < 0 || send->count <= 0 || send->count > INT_MAX ||
+        send->type == mpi.datatype_null || send->comm == mpi.comm_null || !is_tag(send->tag))
+        return NULL;
+    uint64_t size = bytes_of(1, send->type), bytes = (uint64_t)send->count * size;
+    if (!size || size > sends.most_bytes || bytes > sends.most_bytes || !slots_are_on(&sends.slots))
+        return NULL;
+    if (!send->buffer) {
+        add(&sends.datatype, 1);
+        return NULL;
+    }
+    MPI_Count begin = 0;
+    if (!has_no_gaps(send, size, &begin))
+        return pack(send, bytes);
+    struct copy *copy = take(bytes);
+    if (copy) {
+        memcpy(copy->data, (const char *)send->buffer + begin, bytes);
+        copy->is_packed = 0;
+        copy->begin = begin;
+    }
+    return copy;
+}
+
+static int has_rank(MPI_Comm comm, int rank)
+{
+    int inter = 0, size = 0;
+    return mpi.Comm_test_inter(comm, &inter) == MPI_SUCCESS &&
+           (inter ? mpi.Comm_remote_size(comm, &size) : mpi.Comm_size(comm, &size)) == MPI_SUCCESS && rank < size;
+}
+
+enum sent sends_send(struct copy *copy, const struct asked_send *send, int *error)
+{
+    if (*error != MPI_SUCCESS) {
+        copy_release(copy);
+        return SENT_FAILED;
+    }
+    if (!has_rank(send->comm, send->dest)) {
+        copy_release(copy);
+        return SENT_NOT;
+    }
+    MPI_Request request;
+    int over = 0;
+    if (copy->is_packed)
+        *error = mpi.Isend(copy->data, (int)copy->bytes, mpi.packed, send->dest, send->tag, send->comm, &request);
+    else
+        *error = mpi.Isend((char *)copy->data - copy->begin, (int)send->count, send->type, send->dest, send->tag, send->comm,
+                           &request);
+    if (*error != MPI_SUCCESS) {
+        copy_release(copy);
+        return SENT_FAILED;
+    }
+    add(&sends.copied, 1);
+    add(&sends.bytes, copy->bytes);
+    if (mpi.Test(&request, &over, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+        note_failure();
+    else if (!over) {
+        copy_sent(copy, request_key(request), comm_key(send->comm));
+        return SENT;
+    }
+    add(&sends.at_once, 1);
+    copy_release(copy);
+    return SENT;
+}
+
+/* --- the record --------------------------------------------------------------------------------------------------- */
+
+void sends_start_record(struct thread *t, uint64_t seed)
+{
+    if (!sends.most_bytes)
+        return;
+    sends.slots = slots_of(seed);
+    sends_record(t);
+}
+
+/* As schema/spool.h has it. */
+void sends_record(struct thread *t)
+{
+    char text[512], slot[24] = "";
+    if (!sends.most_bytes)
+        return;
+    if (sends.slots.length_ns)
+        snprintf(slot, sizeof slot, "%llu", (unsigned long long)sends.slots.length_ns);
+    snprintf(text, sizeof text, "%s\t%s\t%llu\t%llu\t%llu\t%llu\t%llu\t%llu\t%llu\t%llu", sends.stopped ? sends.stopped : "", slot,
+             (unsigned long long)sends.copied, (unsigned long long)sends.bytes, (unsigned long long)sends.at_once,
+             (unsigned long long)sends.no_memory, (unsigned long long)sends.datatype,
+             (unsigned long long)copies_most_bytes(), (unsigned long long)sends.at_end, (unsigned long long)sends.failed);
+    spool_define_meta(&t->stream, "copied_sends", text);
+}

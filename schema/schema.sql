@@ -6,7 +6,7 @@
 -- A row's rank is that of its operation. NULL means not known or not applicable, never zero.
 
 PRAGMA application_id = 1279349584;  -- 'LAPP'
-PRAGMA user_version = 11;            -- format; raised by every change that an older reader would misread
+PRAGMA user_version = 12;            -- format; raised by every change that an older reader would misread
 
 CREATE TABLE rank (
   rank           INTEGER PRIMARY KEY,    -- key in this file; the world rank, but in a file of several worlds or lives
@@ -248,7 +248,7 @@ CREATE TABLE tally (
 
 CREATE TABLE injector (                  -- a rank that LAPSCOPE_INJECT asked to make tests of its own
   rank          INTEGER PRIMARY KEY,
-  mode          TEXT    NOT NULL,        -- calls, timer, thread, auto
+  mode          TEXT    NOT NULL,        -- calls, timer, thread, auto; sends: nothing is injected, sends are copied in slots
   problem       TEXT,                    -- why it injected nothing, or stopped; NULL: there was none
   clock         TEXT,                    -- what interrupts the program under timer: perf, cputime
   ab_slot_ns    INTEGER,                 -- length of the slots of CLOCK_REALTIME that are on or off; NULL without LAPSCOPE_INJECT_AB
@@ -273,6 +273,21 @@ CREATE TABLE injection (                 -- what was injected while requests of 
   interrupts   INTEGER NOT NULL,
   deferred     INTEGER NOT NULL,  -- interrupts at places where MPI could not be entered
   interrupt_ns INTEGER NOT NULL   -- in interrupts, tests left out
+);
+
+CREATE TABLE copied_sends (              -- a rank on which LAPSCOPE_BUFFER_SENDS had sends go from copies
+  rank          INTEGER PRIMARY KEY,
+  problem       TEXT,                    -- why it copied nothing from some moment on; NULL: there was no problem
+  ab_slot_ns    INTEGER,                 -- length of the slots of CLOCK_REALTIME that are on or off; NULL without LAPSCOPE_INJECT_AB
+  limit_bytes   INTEGER NOT NULL,        -- LAPSCOPE_BUFFER_SENDS: larger ones were not looked at
+  sends         INTEGER NOT NULL,        -- that went from a copy
+  bytes         INTEGER NOT NULL,        -- of them
+  at_once       INTEGER NOT NULL,        -- of them: complete when they were posted; the others might have blocked
+  no_memory     INTEGER NOT NULL,        -- that went as they were, because LAPSCOPE_BUFFER_SENDS_MB was in use
+  datatype      INTEGER NOT NULL,        -- that went as they were, because their data could not be read
+  most_bytes    INTEGER NOT NULL,        -- memory of copies under way, the most at once
+  at_finalize   INTEGER NOT NULL,        -- copies under way when the program called MPI_Finalize
+  failed        INTEGER NOT NULL         -- copies that MPI could not complete
 );
 
 CREATE TABLE watcher (                   -- a rank that LAPSCOPE_REACH asked to watch buffers

@@ -139,7 +139,8 @@ struct spool_meta {
  * "option.NAME" (value: "value\tsource"), "environment.NAME", "cvar.NAME", "counter.NUMBER" (value:
  * "name\tunit\tproblem\tdescription"; an empty problem says that it is counted), "injector" (value:
  * "mode\tproblem\tclock\tab_slot_ns\ttest_ns\tinterrupt_ns\tcheck_ns\tspent_ns", empty where not known; the last one
- * written counts), "auto" (value: injector.automatic, likewise; behind "injector"), "watcher" (value: "problem" and the further columns of that table but the first, likewise),
+ * written counts), "auto" (value: injector.automatic, likewise; behind "injector"), "copied_sends" (likewise the columns of that table
+ * but the first), "watcher" (value: "problem" and the further columns of that table but the first, likewise),
  * "left_out.REASON" (value: a row of watch_left_out; the last one written counts), "processor" (value: the columns of the table of that name but the first). */
 
 struct spool_module {

@@ -24,12 +24,23 @@ pub enum Mode {
     Reach,
     /// [`Mode::Timer`] and [`Mode::Reach`]: interrupts of two kinds.
     ReachAndTimer,
+    /// Nothing is injected; sends go from copies.
+    Sends,
+    /// [`Mode::Timer`] and [`Mode::Sends`].
+    SendsAndTimer,
 }
 
 impl Mode {
     /// Those in which most is injected.
-    pub const MOST: [Self; 5] =
-        [Self::Timer, Self::CpuTime, Self::Thread, Self::Reach, Self::ReachAndTimer];
+    pub const MOST: [Self; 7] = [
+        Self::Timer,
+        Self::CpuTime,
+        Self::Thread,
+        Self::Reach,
+        Self::ReachAndTimer,
+        Self::Sends,
+        Self::SendsAndTimer,
+    ];
 
     /// Whether buffers are watched.
     pub fn watches(self) -> bool {
@@ -38,15 +49,20 @@ impl Mode {
 
     /// Whether tests are injected.
     pub fn injects(self) -> bool {
-        !matches!(self, Self::Off | Self::Reach)
+        !matches!(self, Self::Off | Self::Reach | Self::Sends)
+    }
+
+    /// Whether sends go from copies.
+    pub fn copies(self) -> bool {
+        matches!(self, Self::Sends | Self::SendsAndTimer)
     }
 
     /// Variables of lapscope: as often as can be, for requests and buffers of any size, whatever it costs.
     pub fn options(self) -> Vec<(&'static str, &'static str)> {
         let (mode, clock) = match self {
-            Self::Off | Self::Reach => ("off", "auto"),
+            Self::Off | Self::Reach | Self::Sends => ("off", "auto"),
             Self::Calls => ("calls", "auto"),
-            Self::Timer | Self::ReachAndTimer => ("timer", "auto"),
+            Self::Timer | Self::ReachAndTimer | Self::SendsAndTimer => ("timer", "auto"),
             Self::CpuTime => ("timer", "cputime"),
             Self::Thread => ("thread", "auto"),
         };
@@ -55,6 +71,7 @@ impl Mode {
             ("LAPSCOPE_REACH_SHARE", "100"),
             ("LAPSCOPE_REACH_MIN_BYTES", "0"),
             ("LAPSCOPE_REACH_BUDGET", "100"),
+            ("LAPSCOPE_BUFFER_SENDS", if self.copies() { "1g" } else { "0" }),
             ("LAPSCOPE_INJECT", mode),
             ("LAPSCOPE_INJECT_CLOCK", clock),
             ("LAPSCOPE_INJECT_INTERVAL_US", "20"),

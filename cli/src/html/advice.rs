@@ -76,6 +76,10 @@ fn item(
             html.text(" ");
             html.whole_text(&other.sentence);
         }
+        if let Some(other) = &advice.or_copy {
+            html.text(" ");
+            html.whole_text(&other.sentence);
+        }
     });
     links(html, contents, advice);
 }

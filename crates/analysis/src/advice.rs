@@ -139,6 +139,8 @@ pub struct Advice {
     pub change: Vec<CallSite>,
     /// Another cure for the same time.
     pub or_test: Option<OrTest>,
+    /// A cure for the same time that needs no change.
+    pub or_copy: Option<OrCopy>,
     pub change_ranks: Vec<Rank>,
     /// Whether these are all ranks of a run of several.
     pub everywhere: bool,
@@ -156,6 +158,14 @@ pub struct Advice {
 #[derive(Debug, Clone, Serialize)]
 pub struct OrTest {
     pub change: [CallSite; 2],
+    pub sentence: String,
+}
+
+/// Standard sends of up to so many bytes from copies, which lapscope makes.
+#[derive(Debug, Clone, Serialize)]
+pub struct OrCopy {
+    /// For LAPSCOPE_BUFFER_SENDS.
+    pub bytes: u64,
     pub sentence: String,
 }
 

@@ -32,6 +32,7 @@ pub mod requests;
 pub mod settings;
 pub mod singletons;
 pub mod sites;
+mod copied_sends;
 mod starved;
 pub mod stats;
 pub mod steps;

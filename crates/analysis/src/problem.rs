@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::combine::RankSums;
+use super::copied_sends;
 use super::pending::{find_outside, group_places, PendingItem, PlaceGroup, What};
 use super::singletons;
 use super::starved::starved;
@@ -24,6 +25,7 @@ pub enum ProblemKind {
     DamagedFile,
     MissingRanks,
     Starved,
+    CopiedSends,
     UnrecordedChildren,
     NotRecovered,
     SeveralJobs,
@@ -132,6 +134,7 @@ pub fn find_problems_of(
 ) -> Vec<Problem> {
     let mut problems = not_read(failed);
     problems.extend(starved(ranks).map(|said| Problem::new(ProblemKind::Starved, said, vec![])));
+    problems.extend(copied_sends::find(ranks));
     problems.extend(missing_ranks(ranks));
     problems.extend(unrecorded_children(ranks));
     problems.extend(several_jobs(ranks));

@@ -39,7 +39,7 @@ pub use watches::{read_left_out, read_watchers, scan_watches, was_asked_to_watch
 /// `PRAGMA application_id` of every lapscope database.
 pub const APPLICATION_ID: i64 = 1_279_349_584;
 /// `PRAGMA user_version` that this program reads.
-pub const USER_VERSION: i64 = 11;
+pub const USER_VERSION: i64 = 12;
 
 /// Why a run, or one of its files, cannot be read.
 #[derive(Debug, Error)]

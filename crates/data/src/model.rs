@@ -206,6 +206,27 @@ pub struct Processor {
     pub online: i64,
 }
 
+/// A row of `copied_sends`: sends that went from copies, so that waits for them say nothing of their transfers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopiedSends {
+    /// Why nothing was copied from some moment on.
+    pub problem: Option<String>,
+    /// Up to this size sends were copied.
+    pub limit: Bytes,
+    pub sends: u64,
+    pub bytes: Bytes,
+    /// Of them: complete when they were posted.
+    pub at_once: u64,
+    /// That went as they were: memory was in use; data could not be read.
+    pub no_memory: u64,
+    pub datatype: u64,
+    pub most: Bytes,
+    /// Under way when MPI_Finalize was called.
+    pub at_finalize: u64,
+    /// That MPI could not complete.
+    pub failed: u64,
+}
+
 /// A row of `rank`: one process that was one rank. Times are since its epoch.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RankInfo {
@@ -237,6 +258,8 @@ pub struct RankInfo {
     pub lost_marks: u64,
     /// `None`: not known, as of ranks that were killed.
     pub processor: Option<Processor>,
+    /// `None`: sends were not to be copied.
+    pub copied_sends: Option<CopiedSends>,
     pub unknown_requests: u64,
     /// Why it kept only sums from some moment on; `None`: it did not.
     pub summarized: Option<Full>,

@@ -368,9 +368,11 @@ const char *inject_mode_name(enum inject_mode mode)
     return mode_names[mode];
 }
 
-/* As schema/spool.h has it. */
+/* As schema/spool.h has it. In slots nothing may be injected, and only sends be copied (LAPSCOPE_BUFFER_SENDS): what requests then
+ * tell is what that gains. */
 static void write_fact(struct thread *t)
 {
+    const char *mode = config.inject == CONFIG_INJECT_OFF ? "sends" : mode_names[config.inject];
     char text[1024], slot[24] = "", test[24] = "", interrupt[24] = "", check[24] = "";
     if (injection.slots.length_ns)
         snprintf(slot, sizeof slot, "%llu", (unsigned long long)injection.slots.length_ns);
@@ -380,7 +382,7 @@ static void write_fact(struct thread *t)
         snprintf(interrupt, sizeof interrupt, "%llu", (unsigned long long)inject_ns(injection.interrupt));
     if (injection.check)
         snprintf(check, sizeof check, "%llu", (unsigned long long)injection.check);
-    snprintf(text, sizeof text, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%llu", mode_names[config.inject],
+    snprintf(text, sizeof text, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%llu", mode,
              injection.problem ? injection.problem : "", alarm_clock_name(injection.clock), slot,
              test, interrupt, check,
              (unsigned long long)inject_ns(__atomic_load_n(&injection.spent, __ATOMIC_RELAXED)));
@@ -413,6 +415,8 @@ const char *inject_prepare_mode(struct injector *injector, enum inject_mode mode
 static const char *prepare(struct injector *injector)
 {
     const char *why = inject_policy_read(config.inject_policy, log_first_on_node());
+    if (config.inject == CONFIG_INJECT_OFF)
+        return why;
     if (!why)
         why = progress_open();
     if (!why && !injection.is_auto)
@@ -437,7 +441,7 @@ void inject_cannot(struct thread *t, const char *why)
 
 void inject_start(struct thread *t, const char *job, inject_run_directory *run)
 {
-    if (config.inject == INJECT_OFF)
+    if (config.inject == INJECT_OFF && !(config.inject_ab && config.buffer_sends))
         return;
     int saved_errno = errno;
     uint64_t cpu_began = clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID);

@@ -7,14 +7,14 @@
 enum { SMALLEST = 8, CLASSES = 48, ALIGNMENT = 64 };
 
 static struct {
-    pthread_mutex_t lock;       /* of all below but `reaping` */
+    pthread_mutex_t lock;
     uint64_t limit;
     uint64_t held;              /* in use and kept */
     uint64_t used, most_used;
     struct copy *kept[CLASSES];
     struct copy under_way;      /* head of a ring */
     struct copy *next;          /* where copies_reap goes on */
-    unsigned count;             /* under way */
+    unsigned count;             /* under way; atomic, for those who only look */
     int reaping;                /* some thread is at it; atomic */
 } copies = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -105,7 +105,7 @@ struct copy *copy_take(uint64_t bytes)
         copy->bytes = bytes;
         copies.used += room_of(size_class);
         if (copies.used > copies.most_used)
-            copies.most_used = copies.used;
+            __atomic_store_n(&copies.most_used, copies.used, __ATOMIC_RELAXED);
     }
     unlock();
     return copy;
@@ -144,7 +144,7 @@ void copy_sent(struct copy *copy, uint64_t request, uint64_t comm)
     copy->next = &copies.under_way;
     copy->previous = copies.under_way.previous;
     copy->previous->next = copy->next->previous = copy;
-    copies.count++;
+    __atomic_fetch_add(&copies.count, 1, __ATOMIC_RELAXED);
     unlock();
 }
 
@@ -152,7 +152,7 @@ static void take_out(struct copy *copy)
 {
     copy->previous->next = copy->next;
     copy->next->previous = copy->previous;
-    copies.count--;
+    __atomic_fetch_sub(&copies.count, 1, __ATOMIC_RELAXED);
     keep(copy);
 }
 

@@ -229,8 +229,9 @@ void sends_record(struct thread *t)
         return;
     if (sends.slots.length_ns)
         snprintf(slot, sizeof slot, "%llu", (unsigned long long)sends.slots.length_ns);
-    snprintf(text, sizeof text, "%s\t%s\t%llu\t%llu\t%llu\t%llu\t%llu\t%llu\t%llu\t%llu", sends.stopped ? sends.stopped : "", slot,
-             (unsigned long long)sends.copied, (unsigned long long)sends.bytes, (unsigned long long)sends.at_once,
+    snprintf(text, sizeof text, "%s\t%s\t%llu\t%llu\t%llu\t%llu\t%llu\t%llu\t%llu\t%llu\t%llu", sends.stopped ? sends.stopped : "", slot,
+             (unsigned long long)sends.most_bytes, (unsigned long long)sends.copied, (unsigned long long)sends.bytes,
+             (unsigned long long)sends.at_once,
              (unsigned long long)sends.no_memory, (unsigned long long)sends.datatype,
              (unsigned long long)copies_most_bytes(), (unsigned long long)sends.at_end, (unsigned long long)sends.failed);
     spool_define_meta(&t->stream, "copied_sends", text);

@@ -65,6 +65,25 @@ static void store_injector(struct store_tables *tables, const struct meta_defini
     store_run(tables, STORE_INJECTOR);
 }
 
+/* "problem", which there may be none of, as of slots, and then numbers. */
+static void store_copied_sends(struct store_tables *tables, const struct meta_definition *meta)
+{
+    enum { PROBLEM, SLOT, FIELDS = 11 };
+    const char *texts[FIELDS];
+    size_t bytes[FIELDS];
+    spool_meta_fields(meta, texts, bytes, FIELDS);
+    store_integer(tables, STORE_COPIED_SENDS, 1, tables->rank);
+    if (bytes[PROBLEM])
+        store_text(tables, STORE_COPIED_SENDS, 2, texts[PROBLEM], bytes[PROBLEM]);
+    else
+        store_integer_or_null(tables, STORE_COPIED_SENDS, 2, 0, 0);
+    for (int i = SLOT; i < FIELDS; i++) {
+        int64_t value = field_number(texts[i], bytes[i]);
+        store_integer_or_null(tables, STORE_COPIED_SENDS, i + 2, value >= 0 || i > SLOT, value > 0 ? value : 0);
+    }
+    store_run(tables, STORE_COPIED_SENDS);
+}
+
 /* "problem" and then numbers: all that may be missing are NULL, but what was spent. */
 static void store_watcher(struct store_tables *tables, const struct meta_definition *meta)
 {
@@ -117,6 +136,10 @@ static void store_meta(struct store_tables *tables, const struct meta_definition
         store_integer(tables, STORE_AUTOMATIC, 1, tables->rank);
         store_text(tables, STORE_AUTOMATIC, 2, value, value_bytes);
         store_run(tables, STORE_AUTOMATIC);
+        return;
+    }
+    if (spool_meta_is(meta, "copied_sends")) {
+        store_copied_sends(tables, meta);
         return;
     }
     if (spool_meta_is(meta, "watcher")) {

@@ -36,6 +36,7 @@ static const char *const statement_texts[STORE_STATEMENTS] = {
     [STORE_TALLY] = "INSERT INTO tally VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_INJECTOR] = "INSERT OR REPLACE INTO injector VALUES(?,?,?,?,?,?,?,?,?,NULL)",
     [STORE_AUTOMATIC] = "UPDATE injector SET automatic = ?2 WHERE rank = ?1",
+    [STORE_COPIED_SENDS] = "INSERT OR REPLACE INTO copied_sends VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_INJECTION] = "INSERT INTO injection VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_WATCHER] = "INSERT OR REPLACE INTO watcher VALUES(?,?,?,?,?,?,?)",
     [STORE_WATCH_LEFT_OUT] = "INSERT OR REPLACE INTO watch_left_out VALUES(?,?,?)",

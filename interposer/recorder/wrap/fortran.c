@@ -103,6 +103,20 @@ int fortran_is_bottom(const void *address)
     return !address || (bottom_later && *bottom_later == address) || holds(&bottoms, address);
 }
 
+/* A choice buffer comes as the descriptor that the compiler itself uses, unless the MPI's interfaces are BIND(C). gfortran's own has
+ * strides in elements. */
+struct own_descriptor {
+    void *base;
+    size_t offset, element_bytes;
+    int version;
+    int8_t rank, type;
+    int16_t attribute;
+    ptrdiff_t span;
+    struct {
+        ptrdiff_t stride, lower, upper;
+    } dimension[];
+};
+
 /* CFI_cdesc_t as compilers lay it out (Fortran 2018, 18.5.3; gfortran, ifx and flang agree). */
 struct descriptor {
     void *base;
@@ -115,8 +129,39 @@ struct descriptor {
     } dimension[];
 };
 
+enum { MOST_DIMENSIONS = 15, LARGEST_ELEMENT = 1 << 20 };
+
+static int is_plausible(int rank, size_t element_bytes)
+{
+    return rank >= 0 && rank <= MOST_DIMENSIONS && element_bytes > 0 && element_bytes <= LARGEST_ELEMENT;
+}
+
+/* Nothing else looks like it: where it has the size of an element, CFI_cdesc_t has a type, which is not 0, in the highest bytes. */
+static int is_own(const struct own_descriptor *array)
+{
+    return is_plausible(array->rank, array->element_bytes) && array->version == 0 && array->span == (ptrdiff_t)array->element_bytes;
+}
+
+static int own_is_contiguous(const struct own_descriptor *array)
+{
+    ptrdiff_t elements = 1;
+    for (int i = 0; i < array->rank; i++) {
+        ptrdiff_t extent = array->dimension[i].upper - array->dimension[i].lower + 1;
+        if (extent != 1 && array->dimension[i].stride != elements)
+            return 0;
+        if (extent < 1) /* none, or assumed size: the last dimension */
+            break;
+        elements *= extent;
+    }
+    return 1;
+}
+
 static int is_contiguous(const struct descriptor *array)
 {
+    if (is_own((const struct own_descriptor *)array))
+        return own_is_contiguous((const struct own_descriptor *)array);
+    if (!array->type || !is_plausible(array->rank, array->element_bytes))
+        return 0; /* another compiler's own: not known */
     ptrdiff_t bytes = (ptrdiff_t)array->element_bytes;
     for (int i = 0; i < array->rank; i++) {
         if (array->dimension[i].extent > 1 && array->dimension[i].stride != bytes)

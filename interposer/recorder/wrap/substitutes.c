@@ -73,12 +73,17 @@ static int substitute_C_MPI_Isend_c(const void *buf, MPI_Count count, MPI_Dataty
 static const MPI_Fint nobody = MPI_PROC_NULL, no_elements;
 static const MPI_Count no_large_elements;
 
+/* A section of an array, which its descriptor tells apart, has no address that it can be read at: MPI then calls its C function with
+ * a datatype for it, which is another send that may be copied. */
 static struct asked_send asked_in_fortran(const void *buf, int descriptors, int64_t count, const MPI_Fint *type,
                                           const MPI_Fint *dest, const MPI_Fint *tag, const MPI_Fint *comm)
 {
     struct asked_send asked = {NULL, count, type_f2c(*type), *dest, *tag, comm_f2c(*comm)};
     struct given_buffer given = fortran_buffer(buf, descriptors, (uint64_t)count, asked.type);
-    asked.buffer = given.not == LEFT_OUT_NOT && !fortran_is_bottom(given.address) ? given.address : NULL;
+    if (given.not == LEFT_OUT_NOT)
+        asked.buffer = fortran_is_bottom(given.address) ? NULL : given.address;
+    else
+        asked.count = 0; /* which is not copied */
     return asked;
 }
 

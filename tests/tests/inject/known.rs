@@ -93,10 +93,18 @@ fn rows_with_watches() {
     });
 }
 
+/// A few programs under every MPI with their sends copied; in `make check-all` every program under every MPI.
+#[test]
+fn rows_with_copied_sends() {
+    let mpis = mpi::all().len();
+    let all = share::includes("rows of most programs with their sends copied");
+    check(&[Mode::Sends], |program, mpi| all || (program + 2) % mpis == mpi && program / mpis % 4 == 1);
+}
+
 #[test]
 #[ignore = "an hour"]
 fn rows_in_full() {
-    check(&[Mode::Calls, Mode::Timer, Mode::Thread, Mode::Reach], |_, _| true);
+    check(&[Mode::Calls, Mode::Timer, Mode::Thread, Mode::Reach, Mode::Sends], |_, _| true);
 }
 
 /// mpi4py's tests of what goes on while requests are pending.
@@ -150,9 +158,18 @@ fn tests_of_mpi4py_with_watches() {
     }
 }
 
+/// The same with sends copied.
+#[test]
+fn tests_of_mpi4py_with_copied_sends() {
+    if share::includes("mpi4py's tests with their sends copied") {
+        let limit = Duration::from_secs(600);
+        check_suite(&MOST_MODULES, &[Mode::Sends], &mpi::with_python(), limit);
+    }
+}
+
 #[test]
 #[ignore = "an hour"]
 fn tests_of_mpi4py_in_full() {
-    let modes = [Mode::Calls, Mode::Timer, Mode::Thread, Mode::ReachAndTimer];
+    let modes = [Mode::Calls, Mode::Timer, Mode::Thread, Mode::ReachAndTimer, Mode::SendsAndTimer];
     check_suite(&MOST_MODULES, &modes, &mpi::with_python(), Duration::from_secs(600));
 }

@@ -28,16 +28,16 @@ fn share(program: usize, mpi: usize, name: &str) -> &'static [Mode] {
     match ((program + mpi) % 4, MAIN.contains(&name)) {
         (0 | 2, true) if all => &[Mode::CpuTime, Mode::Timer, Mode::Thread, Mode::Reach],
         (_, true) if all => {
-            &[Mode::Calls, Mode::Timer, Mode::Thread, Mode::Reach, Mode::ReachAndTimer]
+            &[Mode::Calls, Mode::Timer, Mode::Thread, Mode::ReachAndTimer, Mode::Sends]
         }
         (0, true) => &[Mode::CpuTime, Mode::Thread],
         (1, true) => &[Mode::Timer, Mode::Thread, Mode::Reach],
-        (2, true) => &[Mode::Calls, Mode::Timer],
+        (2, true) => &[Mode::Calls, Mode::SendsAndTimer],
         (_, true) => &[Mode::Timer, Mode::Thread],
         (0, _) if all || program % 8 < 4 => &[Mode::Timer],
         (1, _) if all || program % 8 == 1 => &[Mode::Reach],
         (2, _) if all || program % 8 >= 4 => &[Mode::Thread],
-        (3, _) if all => &[Mode::ReachAndTimer],
+        (3, _) if all => &[Mode::ReachAndTimer, Mode::SendsAndTimer],
         _ => &[],
     }
 }
@@ -46,10 +46,13 @@ fn share(program: usize, mpi: usize, name: &str) -> &'static [Mode] {
 fn wrong(run: &Run, injected: &Injected) -> Option<String> {
     let refused = REFUSED.iter().find(|(program, _)| *program == run.program);
     let fits = match (run.mode, refused) {
-        (Some(Mode::Off | Mode::Reach), _) => {
+        (Some(Mode::Off | Mode::Reach | Mode::Sends), _) => {
             injected.problems.iter().all(|problem| problem == "none")
         }
-        (Some(Mode::Timer | Mode::CpuTime | Mode::ReachAndTimer), Some((_, word))) => {
+        (
+            Some(Mode::Timer | Mode::CpuTime | Mode::ReachAndTimer | Mode::SendsAndTimer),
+            Some((_, word)),
+        ) => {
             injected.problems.len() == 2
                 && injected.problems.iter().all(|problem| problem.contains(word))
         }

@@ -343,6 +343,9 @@ impl<'a> Gatherer<'a> {
         let sums = self.gathered.findings.entry(booking.finding).or_default();
         let total = booking.parts.total();
         sums.parts += booking.parts;
+        if self.trace.call_of(waited_for.half.operation).is_standard_send() {
+            sums.standard_sends = sums.standard_sends.saturating_add(total);
+        }
         sums.add_bounds(booking.bounds(waited_for));
         *sums.ranks.entry(self.rank as u32).or_default() += total;
         if let Some(rank) = booking.changed {

@@ -8,7 +8,7 @@ use super::headline::headline;
 use super::merge::{merge, Piece};
 use super::reach::Moves;
 use super::sums::{join_ranges, Late, Sums};
-use super::{words, Advice, AdviceCause, Began, CallSite, Cure, Evidence, Limit, OrTest, Setting};
+use super::{words, Advice, AdviceCause, Began, CallSite, Cure, Evidence, Limit, OrCopy, OrTest, Setting};
 use crate::overlap::exposure::Exposure;
 use crate::trace::Trace;
 use lapscope_data::model::{Nanos, Rank};
@@ -93,6 +93,11 @@ impl Sums {
         most.filter(|_| all.saturating_mul(2) >= self.time())
     }
 
+    /// Whether most of these waits are for sends that may go from copies.
+    fn may_be_copied(&self) -> bool {
+        self.time() > 0 && self.standard_sends.saturating_mul(2) >= self.time()
+    }
+
     /// Behind what most of these waits could come, though that overlaps little of them.
     fn wait_behind(&self) -> Option<SiteId> {
         let all: i64 = self.behind.values().copied().fold(0, i64::saturating_add);
@@ -130,6 +135,9 @@ fn judge_findings(gathered: &Gathered, limits: &[Limit]) -> BTreeMap<(Cure, Find
                     };
                     let judged = judged.entry(to).or_default();
                     judged.add_pair((own, partner), late, waiting);
+                    if sums.may_be_copied() {
+                        judged.standard_sends += late.ns;
+                    }
                     if let Some(behind) = sums.wait_behind() {
                         *judged.behind.entry(behind).or_default() += late.ns;
                     }
@@ -188,6 +196,12 @@ fn may_come_later(cure: Cure) -> bool {
     matches!(cure, NothingToHideBehind | PartnerLate | PostReceiveEarlier | SlowTransfer | Test)
 }
 
+/// Cures of sends that wait until their receivers come. Where a receiver has more to do than others copies move the wait.
+fn waits_for_receivers(cure: Cure) -> bool {
+    use Cure::{MakeNonblocking, PostReceiveEarlier, WaitBehind, WaitTogether};
+    matches!(cure, MakeNonblocking | PostReceiveEarlier | WaitBehind | WaitTogether)
+}
+
 /// Where most of the time is.
 pub(super) fn most(sites: &BTreeMap<SiteId, i64>) -> Option<SiteId> {
     sites.iter().max_by_key(|(_, ns)| **ns).map(|(site, _)| *site)
@@ -238,6 +252,7 @@ impl Judge<'_> {
             waiting_ranks: self.ranks(&waiting_ranks),
             change,
             or_test: None,
+            or_copy: None,
             change_ranks: self.ranks(&changed),
             everywhere: changed.len() > 1 && changed.len() == self.trace.ranks.len(),
             of_ranks: self.trace.ranks.len(),
@@ -253,11 +268,21 @@ impl Judge<'_> {
             of_reach.unwrap_or_else(|| words::sentence(&advice, sums.collective, self.setting));
         advice.sentence += &moves.beside(finding, &sums.late_posts).unwrap_or_default();
         advice.sentence += &behind.map(|behind| words::wait_behind(&behind)).unwrap_or_default();
+        let is_copied = sums.may_be_copied() && waits_for_receivers(*cure) && !self.copies_sends();
+        advice.or_copy = is_copied.then(|| OrCopy {
+            bytes: advice.evidence.max_bytes,
+            sentence: words::or_copy(advice.evidence.max_bytes),
+        });
         advice.or_test = or_test.map(|change| OrTest {
             sentence: words::or_test(&advice, &change, self.setting),
             change,
         });
         advice
+    }
+
+    /// Whether the run was asked to send from copies: what waits all the same is not helped by more of them.
+    fn copies_sends(&self) -> bool {
+        self.trace.ranks.iter().any(|rank| rank.info().copied_sends.is_some())
     }
 
     /// Where the waits of these calls began, for the most part of them.

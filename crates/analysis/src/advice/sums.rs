@@ -34,6 +34,8 @@ pub(super) struct Sums {
     /// What the transfers of so many calls take one after the other.
     pub transfer: i64,
     pub transfers: u64,
+    /// Of the time, that of standard sends, which may go from copies.
+    pub standard_sends: i64,
     /// Some of it is of collectives.
     pub collective: bool,
     /// Of posts: whether they send.
@@ -75,6 +77,7 @@ impl Sums {
         self.windows += other.windows;
         self.transfer += other.transfer;
         self.transfers += other.transfers;
+        self.standard_sends = self.standard_sends.saturating_add(other.standard_sends);
         self.collective |= other.collective;
         self.sends |= other.sends;
         for (pair, late) in other.pairs {
@@ -94,6 +97,7 @@ impl Sums {
         self.parts = self.parts.map(part);
         self.bounds = (part(self.bounds.0), part(self.bounds.1));
         self.posting = part(self.posting);
+        self.standard_sends = part(self.standard_sends);
         let by_site = [&mut self.waiting, &mut self.posts, &mut self.behind, &mut self.late_posts];
         by_site.into_iter().flat_map(BTreeMap::values_mut).for_each(|ns| *ns = part(*ns));
         self.or_test.values_mut().for_each(|ns| *ns = part(*ns));

@@ -81,6 +81,13 @@ pub(super) fn or_test(advice: &Advice, [from, to]: &[CallSite; 2], setting: Sett
     )
 }
 
+pub(super) fn or_copy(bytes: u64) -> String {
+    format!(
+        "Without changing the program: with LAPSCOPE_BUFFER_SENDS={bytes} lapscope sends these from copies, and they need no \
+         receiver to be complete."
+    )
+}
+
 fn test(advice: &Advice, collective: bool, setting: Setting<'_>) -> String {
     let from = advice.change.first().unwrap_or(&advice.waiting);
     let to = advice.change.last().unwrap_or(&advice.waiting);

@@ -49,6 +49,7 @@ pub(super) fn info(rank: usize) -> RankInfo {
         damaged_pieces: 0,
         lost_marks: 0,
         processor: None,
+        copied_sends: None,
         unknown_requests: 0,
         summarized: None,
         spawned: 0,

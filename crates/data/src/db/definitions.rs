@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use rusqlite::Row;
 
 use super::{Database, DbError};
-use crate::model::{Count, Full, Processor, Rank, RankInfo, RankKey, Text};
+use crate::model::{CopiedSends, Count, Full, Processor, Rank, RankInfo, RankKey, Text};
 use crate::secrets;
 
 /// Who a file's ranks, threads and communicators are.
@@ -85,8 +85,9 @@ const RANK_SQL: &str = "SELECT rank, world, world_rank, life, world_size, host, 
    WHERE option.rank = rank.rank AND name = 'damaged_pieces' AND source = 'conversion'), 0),
   coalesce((SELECT CAST(value AS INTEGER) FROM option
    WHERE option.rank = rank.rank AND name = 'lost_marks' AND source = 'conversion'), 0),
-  run_ns, wait_ns, online, gone_ns
-  FROM rank LEFT JOIN processor USING (rank) ORDER BY world, world_rank, life";
+  run_ns, wait_ns, online, gone_ns,
+  limit_bytes, problem, sends, bytes, at_once, no_memory, datatype, most_bytes, at_finalize, failed
+  FROM rank LEFT JOIN processor USING (rank) LEFT JOIN copied_sends USING (rank) ORDER BY world, world_rank, life";
 
 fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
     Ok(RankInfo {
@@ -119,7 +120,25 @@ fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
             None => None,
         },
         gone: row.get(28)?,
+        copied_sends: copied_sends(row)?,
     })
+}
+
+fn copied_sends(row: &Row<'_>) -> rusqlite::Result<Option<CopiedSends>> {
+    let Some(limit) = row.get(29)? else { return Ok(None) };
+    let count = |column| row.get::<_, Count>(column).map(|count| count.0);
+    Ok(Some(CopiedSends {
+        problem: row.get::<_, Option<Text>>(30)?.map(|text| text.0),
+        limit,
+        sends: count(31)?,
+        bytes: row.get(32)?,
+        at_once: count(33)?,
+        no_memory: count(34)?,
+        datatype: count(35)?,
+        most: row.get(36)?,
+        at_finalize: count(37)?,
+        failed: count(38)?,
+    }))
 }
 
 fn count_threaded(database: &Database) -> rusqlite::Result<u64> {

@@ -191,6 +191,23 @@ pub const TABLES: &[(&str, &[Column])] = &[
         ],
     ),
     (
+        "copied_sends",
+        &[
+            ("rank", Rank),
+            ("problem?", Text),
+            ("ab_slot_ns?", Time),
+            ("limit_bytes", Bytes),
+            ("sends", Count),
+            ("bytes", Bytes),
+            ("at_once", Count),
+            ("no_memory", Count),
+            ("datatype", Count),
+            ("most_bytes", Bytes),
+            ("at_finalize", Count),
+            ("failed", Count),
+        ],
+    ),
+    (
         "injector",
         &[
             ("rank", Rank),

@@ -33,6 +33,13 @@ impl CallName {
         CallName { blocking: name.clone(), name, counted: true, ..CallName::default() }
     }
 
+    /// Whether it sends what MPI may keep until the receiver comes, and nothing else: then lapscope may, too (LAPSCOPE_BUFFER_SENDS).
+    pub fn is_standard_send(&self) -> bool {
+        self.mode == Some(Mode::Standard)
+            && self.transfers == Some(Transfers::Send)
+            && matches!(self.role.as_str(), "BLOCK" | "POST")
+    }
+
     /// The category of this call's rows (unsuccessful tests are marked by their tally rows, not by their call).
     pub fn category(&self) -> Category {
         match (self.role.as_str(), self.family.as_str()) {

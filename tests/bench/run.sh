@@ -2,7 +2,7 @@
 # What lapscope costs, measured: `make bench`. Every figure is a ratio or difference taken within one run; absolute times
 # are of this machine. Takes half an hour, of which `inject` is the greater part.
 #
-#   tests/bench/run.sh [rate] [off] [instructions] [overhead] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [ghost]      default: all
+#   tests/bench/run.sh [rate] [off] [instructions] [overhead] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [ghost] [copies]      default: all
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -225,9 +225,11 @@ inject() {
 ghost() {
     local mpi
     for mpi in "${mpis[@]}"; do "mpicc.$mpi" -std=gnu11 -O2 -w -o "$work/ghost_cells.$mpi" examples/ghost_cells/ghost_cells.c; done
-    python3 tests/bench/ghost.py "$work" "$preload"
+    python3 tests/bench/ghost.py "$work" "$preload" "${1:-injected}"
 }
 
-for part in "${@:-rate off instructions overhead threads fortran finalize report overlap readers inject ghost}"; do
+copies() { ghost copied; }
+
+for part in "${@:-rate off instructions overhead threads fortran finalize report overlap readers inject ghost copies}"; do
     for one in $part; do "$one"; done
 done

@@ -285,9 +285,17 @@ fn a_rank_that_lost_the_name_of_its_job_is_of_no_other_job() {
 
 #[test]
 fn one_file_that_is_bad_ends_no_command() {
-    for table in
-        ["copied_sends", "injector", "environment", "cvar", "option", "frame", "injection", "watcher", "watch"]
-    {
+    for table in [
+        "copied_sends",
+        "injector",
+        "environment",
+        "cvar",
+        "option",
+        "frame",
+        "injection",
+        "watcher",
+        "watch",
+    ] {
         let run = small_run();
         let path = run.path().join("rank-0.db");
         change(

@@ -14,7 +14,7 @@ use lapscope_bench::launch::Mode;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The program is run several times: first without injection, to see whether there is anything to gain; then with each
-mode at the first interval; then with the best mode at the others. While a run injects it does so only half of the
+mode at the first interval, copies of sends (LAPSCOPE_BUFFER_SENDS) among them where the advice is to make some; then with the best mode at the others. While a run injects it does so only half of the
 time, in slots that are the same on all ranks, so that each run shows by itself what injection gains. That chooses the
 setting. What it gains is then told by pairs of whole runs, one without lapscope and one with the setting, in turn.
 

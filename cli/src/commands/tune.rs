@@ -17,6 +17,7 @@ use lapscope_analysis::injection::Injection;
 use lapscope_analysis::pipeline::report::advise;
 use lapscope_analysis::pipeline::view::View;
 use lapscope_analysis::pipeline::OpenRun;
+use lapscope_bench::launch::Mode;
 use lapscope_bench::tune::answer::{Answer, Best, Found, RunRow, SiteRow, Variable};
 use lapscope_bench::tune::confirm::{self, Confirmation, Pair};
 use lapscope_bench::tune::earlier::Earlier;
@@ -34,7 +35,7 @@ use lapscope_data::say;
 use lapscope_data::store;
 use lapscope_data::text::shell;
 use lapscope_data::text::style::Style;
-use lapscope_data::text::units::{percent, time};
+use lapscope_data::text::units::{bytes, percent, time};
 
 /// Name of the run without injection.
 const FIRST: &str = "1-plain";
@@ -104,6 +105,10 @@ struct Tuning<'a, 's> {
     bar: Bar,
     began: Instant,
     slot_ms: i64,
+    /// For LAPSCOPE_BUFFER_SENDS where that is tried.
+    copied_bytes: u64,
+    /// The user's own.
+    copied_anyway: String,
     tried: Vec<Trial>,
     /// What an earlier run has found to be of no use.
     left_out: Option<Policy>,
@@ -128,7 +133,20 @@ impl<'a, 's> Tuning<'a, 's> {
         let left_out = earlier.and_then(Earlier::policy);
         let bar = Bar::new(search.longest() as u32 + 1 + 2 * args.pairs);
         let (began, tried) = (Instant::now(), Vec::new());
-        Tuning { args, session, search, bar, began, slot_ms: 0, tried, left_out }
+        let anyway = session.setting("LAPSCOPE_BUFFER_SENDS").unwrap_or("0".into());
+        let copied_anyway = anyway.to_string_lossy().into_owned();
+        Tuning {
+            args,
+            session,
+            search,
+            bar,
+            began,
+            slot_ms: 0,
+            copied_bytes: 0,
+            copied_anyway,
+            tried,
+            left_out,
+        }
     }
 
     fn run(mut self) -> Result<Answer> {
@@ -142,6 +160,11 @@ impl<'a, 's> Tuning<'a, 's> {
         let known = self.first()?;
         let mut answer = Answer::new(&self.args.command, known.first.clone());
         answer.hopeless = self.hopeless(&known.first);
+        let copies = known.first.copies;
+        if copies.is_some() {
+            self.search.add_sends(answer.hopeless.take().is_some());
+        }
+        self.copied_bytes = copies.map_or(0, |copies| copies.bytes);
         if answer.hopeless.is_none() {
             answer.slots = Some(known.slots);
             self.slot_ms = known.slots.ms;
@@ -239,11 +262,12 @@ impl<'a, 's> Tuning<'a, 's> {
         let Setting { mode, interval_us } = setting;
         let with = if policy.is_some() { "-policy" } else { "" };
         let name = format!("{}-{}-{interval_us}us{with}", self.tried.len() + 2, mode.word());
-        self.bar.begin(&format!("{} every {interval_us} us", mode.word()));
+        self.bar.begin(&self.named(setting));
         let policy_file = policy.map(|path| path.to_string_lossy().into_owned());
         let variables = [
-            ("LAPSCOPE_INJECT", mode.word().to_owned()),
+            ("LAPSCOPE_INJECT", if mode == Mode::Sends { "off" } else { mode.word() }.to_owned()),
             ("LAPSCOPE_INJECT_INTERVAL_US", interval_us.to_string()),
+            ("LAPSCOPE_BUFFER_SENDS", self.copied(mode)),
             ("LAPSCOPE_INJECT_AB", "on".to_owned()),
             ("LAPSCOPE_INJECT_AB_MS", self.slot_ms.to_string()),
             ("LAPSCOPE_INJECT_POLICY", policy_file.unwrap_or_default()),
@@ -311,7 +335,7 @@ impl<'a, 's> Tuning<'a, 's> {
             Some(confirmation) if !confirmation.is_certain => Found::Unconfirmed,
             _ => Found::Gain,
         };
-        if answer.found == Found::Gain {
+        if answer.found == Found::Gain && best.setting.mode != Mode::Sends {
             std::fs::write(&self.args.policy, policy.to_string())
                 .with_context(|| format!("{} cannot be written", self.args.policy.display()))?;
         }
@@ -336,9 +360,8 @@ impl<'a, 's> Tuning<'a, 's> {
             return Ok(None);
         }
         self.bar.say(&[format!(
-            "{} every {} us: confirming by {pairs} pairs of whole runs, without lapscope and with it, for about {}",
-            setting.mode.word(),
-            setting.interval_us,
+            "{}: confirming by {pairs} pairs of whole runs, without lapscope and with it, for about {}",
+            self.named(setting),
             time(nanos(usual * 2 * pairs))
         )]);
         let file = self.session.file("chosen-policy");
@@ -376,9 +399,28 @@ impl<'a, 's> Tuning<'a, 's> {
         Ok(pair)
     }
 
+    /// In words.
+    fn named(&self, Setting { mode, interval_us }: Setting) -> String {
+        match mode {
+            Mode::Sends => format!("sends of up to {} from copies", bytes(self.copied_bytes)),
+            _ => format!("{} every {interval_us} us", mode.word()),
+        }
+    }
+
+    /// The value of LAPSCOPE_BUFFER_SENDS.
+    fn copied(&self, mode: Mode) -> String {
+        match mode {
+            Mode::Sends => self.copied_bytes.to_string(),
+            _ => self.copied_anyway.clone(),
+        }
+    }
+
     /// Runs the best setting without the call sites that gain nothing, if there are any and another run is allowed.
     fn check_policy(&mut self, known: &Known) -> Result<Option<Trial>> {
         let Some(best) = choice::best(&self.tried) else { return Ok(None) };
+        if best.setting.mode == Mode::Sends {
+            return Ok(None); // they all go from copies
+        }
         let policy = choice::policy(best, known.first.run_ns, self.heading(best), true);
         let is_allowed = self.search.has_room(&self.tried) && self.has_time(known);
         let run_ns = known.first.run_ns;
@@ -395,15 +437,21 @@ impl<'a, 's> Tuning<'a, 's> {
 
     fn heading(&self, best: &Trial) -> Vec<String> {
         let line = shell::join(&self.args.command);
-        let Setting { mode, interval_us } = best.setting;
         vec![
             format!("For LAPSCOPE_INJECT_POLICY, made by: lapscope tune -- {line}"),
-            format!("with {} every {interval_us} us", mode.word()),
+            format!("with {}", self.named(best.setting)),
         ]
     }
 
     /// What to set so that injection is as in the best run, all the time.
     fn environment(&self, setting: Setting, policy: &Path) -> Result<Vec<Variable>> {
+        if setting.mode == Mode::Sends {
+            let mb = "LAPSCOPE_BUFFER_SENDS_MB";
+            let memory = self.session.setting(mb);
+            let size = Variable::new("LAPSCOPE_BUFFER_SENDS", self.copied(setting.mode));
+            let memory = memory.map(|value| Variable::new(mb, value.to_string_lossy().into()));
+            return Ok([size].into_iter().chain(memory).collect());
+        }
         let policy = std::path::absolute(policy)?.to_string_lossy().into_owned();
         let mut variables = vec![
             Variable::new("LAPSCOPE_INJECT", setting.mode.word().to_owned()),

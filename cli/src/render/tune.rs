@@ -72,7 +72,11 @@ fn verdict(answer: &Answer) -> String {
 }
 
 fn setting(best: &Best) -> String {
-    format!("{} every {} us", best.setting.mode.word(), best.setting.interval_us)
+    let copied = best.environment.iter().find(|it| it.name == "LAPSCOPE_BUFFER_SENDS");
+    match copied.and_then(|it| it.value.parse().ok()) {
+        Some(size) => format!("sends of up to {} from copies", bytes(size)),
+        None => format!("{} every {} us", best.setting.mode.word(), best.setting.interval_us),
+    }
 }
 
 fn saves(best: &Best, Confirmation { pairs, gain, .. }: &Confirmation) -> String {

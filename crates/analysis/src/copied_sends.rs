@@ -49,11 +49,10 @@ fn copied(limit: Bytes, sends: u64, at_once: u64) -> String {
 }
 
 fn as_they_were(no_memory: u64, datatype: u64) -> Option<String> {
-    let memory = (no_memory > 0).then(|| {
-        format!("{} because LAPSCOPE_BUFFER_SENDS_MB was in use", count(no_memory))
-    });
-    let datatype = (datatype > 0)
-        .then(|| format!("{} because their data could not be read", count(datatype)));
+    let memory = (no_memory > 0)
+        .then(|| format!("{} because LAPSCOPE_BUFFER_SENDS_MB was in use", count(no_memory)));
+    let datatype =
+        (datatype > 0).then(|| format!("{} because their data could not be read", count(datatype)));
     let reasons: Vec<String> = memory.into_iter().chain(datatype).collect();
     (!reasons.is_empty()).then(|| format!("Others went as they were: {}.", reasons.join(", ")))
 }
@@ -84,8 +83,7 @@ mod tests {
         for (rank, copied) in of_ranks.iter().enumerate() {
             run.info(rank).copied_sends.clone_from(copied);
         }
-        let infos: Vec<RankInfo> =
-            (0..of_ranks.len()).map(|rank| run.info(rank).clone()).collect();
+        let infos: Vec<RankInfo> = (0..of_ranks.len()).map(|rank| run.info(rank).clone()).collect();
         find(&infos.iter().collect::<Vec<_>>()).into_iter().map(|problem| problem.message).collect()
     }
 
@@ -126,7 +124,10 @@ mod tests {
         let broken =
             CopiedSends { failed: 1, problem: Some("the program uses sessions".into()), ..some() };
         let said = said(&[Some(broken), Some(some())]);
-        assert_eq!(said[1], "MPI could not complete 1 copied send, which the program took for sent");
+        assert_eq!(
+            said[1],
+            "MPI could not complete 1 copied send, which the program took for sent"
+        );
         assert!(said[2].contains("nothing any more: the program uses sessions"), "{said:?}");
         assert_eq!(said.len(), 3);
     }

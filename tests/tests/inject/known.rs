@@ -98,7 +98,9 @@ fn rows_with_watches() {
 fn rows_with_copied_sends() {
     let mpis = mpi::all().len();
     let all = share::includes("rows of most programs with their sends copied");
-    check(&[Mode::Sends], |program, mpi| all || (program + 2) % mpis == mpi && program / mpis % 4 == 1);
+    check(&[Mode::Sends], |program, mpi| {
+        all || (program + 2) % mpis == mpi && program / mpis % 4 == 1
+    });
 }
 
 #[test]

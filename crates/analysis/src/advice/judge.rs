@@ -8,7 +8,9 @@ use super::headline::headline;
 use super::merge::{merge, Piece};
 use super::reach::Moves;
 use super::sums::{join_ranges, Late, Sums};
-use super::{words, Advice, AdviceCause, Began, CallSite, Cure, Evidence, Limit, OrCopy, OrTest, Setting};
+use super::{
+    words, Advice, AdviceCause, Began, CallSite, Cure, Evidence, Limit, OrCopy, OrTest, Setting,
+};
 use crate::overlap::exposure::Exposure;
 use crate::trace::Trace;
 use lapscope_data::model::{Nanos, Rank};

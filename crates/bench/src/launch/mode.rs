@@ -1,4 +1,4 @@
-//! How tests are injected.
+//! How tests are injected, and what else is tried beside that.
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -13,15 +13,19 @@ pub enum Mode {
     Timer,
     /// A thread beside it
     Thread,
+    /// No tests: standard sends go from copies. A mode of `lapscope tune`, which tries it where the advice is to.
+    #[value(skip)]
+    Sends,
 }
 
 impl Mode {
-    /// As the variable has it.
+    /// As the variable has it, and the table `injector`.
     pub fn word(self) -> &'static str {
         match self {
             Mode::Calls => "calls",
             Mode::Timer => "timer",
             Mode::Thread => "thread",
+            Mode::Sends => "sends",
         }
     }
 }

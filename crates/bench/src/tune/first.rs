@@ -40,6 +40,8 @@ pub struct FirstRun {
     pub step_ns: Option<Nanos>,
     /// Time of waits that tests in computation may save, summed over ranks.
     pub stake_ns: Nanos,
+    /// Copies of sends that the advice is to make, and what those wait for; `None`: there is no such advice to speak of.
+    pub copies: Option<Copies>,
     /// `min_bytes` with which something could be gained where there is nothing with this one.
     pub smaller_bytes: Option<u64>,
     /// Ranks on this machine; `None`: they were elsewhere.
@@ -60,6 +62,14 @@ impl Crowd {
         let processors = std::thread::available_parallelism().ok()?.get();
         (ranks > 0).then_some(Crowd { ranks, processors })
     }
+}
+
+/// Standard sends that wait for their receivers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Copies {
+    /// The largest of them: for LAPSCOPE_BUFFER_SENDS.
+    pub bytes: u64,
+    pub stake_ns: Nanos,
 }
 
 /// Why injection cannot help.
@@ -96,9 +106,11 @@ impl FirstRun {
             compute_ns: Nanos(0),
             step_ns: step(trace, min_bytes),
             stake_ns: stake(advice, min_bytes),
+            copies: None,
             smaller_bytes: None,
             crowd: None,
         };
+        first.copies = copies(advice, min_bytes).filter(|it| !first.is_nothing(it.stake_ns));
         for half in requests(trace) {
             first.largest_bytes = first.largest_bytes.max(half.bytes());
             if half.bytes().0 >= min_bytes {
@@ -153,6 +165,16 @@ fn stake(advice: &[Advice], min_bytes: u64) -> Nanos {
     advice.iter().filter(is_one).map(|advice| advice.time_ns).sum()
 }
 
+fn copies(advice: &[Advice], min_bytes: u64) -> Option<Copies> {
+    let named = || {
+        let named =
+            advice.iter().filter_map(|advice| Some((advice.or_copy.as_ref()?.bytes, advice)));
+        named.filter(|(bytes, _)| *bytes >= min_bytes)
+    };
+    let bytes = named().map(|(bytes, _)| bytes).max()?;
+    Some(Copies { bytes, stake_ns: named().map(|(_, advice)| advice.time_ns).sum() })
+}
+
 fn requests(trace: &Trace) -> impl Iterator<Item = Half<'_>> {
     let of_rank = |rank| trace.halves(rank).filter(|half| half.operation.is_request);
     (0..trace.ranks.len()).flat_map(of_rank)
@@ -198,6 +220,7 @@ mod tests {
             compute_ns: Nanos(longest_ms * 500_000),
             step_ns: Some(Nanos(step_ms * 1_000_000)),
             stake_ns: Nanos(longest_ms * 100_000),
+            copies: None,
             smaller_bytes: None,
             crowd: None,
         }

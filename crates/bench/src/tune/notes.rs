@@ -42,7 +42,8 @@ pub fn on_unsure(tried: &[Trial]) -> Option<String> {
 /// Of a run with injection.
 pub fn on_trial(trial: &Trial) -> Vec<String> {
     let problems = on_problems(trial);
-    let idle = on_tests(trial).filter(|_| problems.is_empty());
+    let tests = trial.setting.mode != Mode::Sends;
+    let idle = on_tests(trial).filter(|_| tests && problems.is_empty());
     let notes = problems.into_iter().chain(idle).chain(on_deferred(trial));
     notes.map(|note| format!("{}: {note}", trial.name)).collect()
 }
@@ -85,6 +86,7 @@ fn on_deferred(trial: &Trial) -> Option<String> {
 
 fn why_no_test(mode: Mode) -> &'static str {
     match mode {
+        Mode::Sends => "sends went from copies",
         Mode::Calls => "the program calls nothing of MPI while large requests are pending",
         Mode::Timer => "large requests are not pending for long enough",
         Mode::Thread => {

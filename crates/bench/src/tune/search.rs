@@ -19,6 +19,14 @@ impl Search {
         Search { modes: distinct(modes), intervals: distinct(intervals), most }
     }
 
+    /// To try copies of sends as well, or nothing else.
+    pub fn add_sends(&mut self, only: bool) {
+        if only {
+            self.modes.clear();
+        }
+        self.modes.insert(0, Mode::Sends);
+    }
+
     /// Runs with injection that there will be at most, one with a policy among them.
     pub fn longest(&self) -> usize {
         (self.modes.len() + self.intervals.len()).min(self.most)
@@ -45,6 +53,7 @@ impl Search {
         let round =
             tried.iter().filter(|trial| self.intervals.first() == Some(&trial.setting.interval_us));
         let best = super::choice::highest(round).map(|trial| trial.setting.mode);
+        let best = best.filter(|&mode| mode != Mode::Sends); // which has no interval
         let others = self.intervals.iter().skip(1).copied();
         others.filter_map(move |interval_us| best.map(|mode| Setting { mode, interval_us }))
     }

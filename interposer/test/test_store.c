@@ -59,7 +59,7 @@ static void check_sample_definitions(void)
     CHECK_TEXT(rows("SELECT DISTINCT name, family, role FROM call_name c JOIN operation o ON c.id = call_id "
                     "WHERE kind = 'send' AND ended IS NOT NULL"),
                "MPI_Isend|POINT_TO_POINT|POST\n");
-    CHECK_TEXT(rows("PRAGMA user_version"), "11\n");
+    CHECK_TEXT(rows("PRAGMA user_version"), "12\n");
 }
 
 static void check_sample_rows(void)

@@ -257,7 +257,7 @@ static void request_posted(struct injector *injector, struct spool_live *live, s
     if (!site || site->sums->is_off)
         return;
     int is_on = injection.is_auto ? auto_posted(injector, site, operation) : slots_are_on(&injection.slots);
-    live->injection_arm |= (uint8_t)(1 + (is_on && injection.mode != INJECT_OFF));
+    live->injection_arm |= (uint8_t)(1 + (is_on && !(injection.is_auto && injection.mode == INJECT_OFF)));
     if (!is_on)
         return;
     live->flags |= SPOOL_LIVE_INJECTED;

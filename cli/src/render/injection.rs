@@ -182,6 +182,9 @@ fn found(injection: &Injection) -> String {
     if injection.sites.is_empty() {
         return "No request was posted that is as long as LAPSCOPE_INJECT_MIN_BYTES.".to_owned();
     }
+    if injection.ranks.iter().all(|rank| rank.mode == "sends") {
+        return "Nothing was injected: in slots that are on standard sends went from copies (LAPSCOPE_BUFFER_SENDS).".to_owned();
+    }
     let mut text = format!(
         "{} test{} for {} request{}; {} of the tests moved something ({}).",
         count(tests.tests),

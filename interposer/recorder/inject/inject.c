@@ -224,10 +224,16 @@ static int is_large(const struct operation *operation)
            operation->key.peer != SPOOL_PROC_NULL;
 }
 
+/* Whether a request of a slot that is on had something done for it: not in slots that auto keeps for none of its modes. */
+static int is_served(void)
+{
+    return !(injection.is_auto && injection.mode == INJECT_OFF);
+}
+
 static void open_window(struct injector *injector, struct inject_site *site)
 {
     __atomic_store_n(&injector->site, site, __ATOMIC_RELEASE);
-    site->sums->requests += injection.mode != INJECT_OFF;
+    site->sums->requests += is_served();
     /* and then looks whether the helper lies down, which says so and then looks for windows */
     if (__atomic_fetch_add(&injector->pending, 1, __ATOMIC_SEQ_CST) == 0) {
         site->pace[injection.arm].level -= site->pace[injection.arm].level > 0;
@@ -257,7 +263,7 @@ static void request_posted(struct injector *injector, struct spool_live *live, s
     if (!site || site->sums->is_off)
         return;
     int is_on = injection.is_auto ? auto_posted(injector, site, operation) : slots_are_on(&injection.slots);
-    live->injection_arm |= (uint8_t)(1 + (is_on && !(injection.is_auto && injection.mode == INJECT_OFF)));
+    live->injection_arm |= (uint8_t)(1 + (is_on && is_served()));
     if (!is_on)
         return;
     live->flags |= SPOOL_LIVE_INJECTED;

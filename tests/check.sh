@@ -107,7 +107,7 @@ without_launchers() {
 }
 
 # Tests that measure are alone; of the others these are as long as all the rest.
-measuring="overlap verdicts thresholds calibrate probe tune gain auto reach bench speculative"
+measuring="overlap verdicts thresholds calibrate probe tune gain auto reach bench speculative sends"
 first="apps fortran faults nodes"
 
 # The tests of tests/tests that are in neither list.

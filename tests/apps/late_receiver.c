@@ -3,8 +3,8 @@
  *
  *   late_receiver BYTES DELAY_MS MESSAGES FORM
  *
- * FORM: isend (MPI_Isend, MPI_Wait), send (MPI_Send), column (MPI_Isend of every second element), early (as isend, and the receiver
- * is there before). Rank 0 prints, of the messages' medians in nanoseconds, how long the sends were waited for and how late the
+ * FORM: isend (MPI_Isend, MPI_Wait), send (MPI_Send), column (MPI_Isend of every second element), pair (two of MPI_Isend one after
+ * the other, MPI_Waitall), early (as isend, and the receiver is there before). Rank 0 prints, of the messages' medians in nanoseconds, how long the sends were waited for and how late the
  * receiver came.
  */
 #include "work.h"
@@ -13,7 +13,7 @@ enum { DATA, TOLD };
 
 static double *value;
 static MPI_Datatype type;
-static int is_blocking, is_early, stride = 1, elements;
+static int is_blocking, is_early, is_pair, stride = 1, elements;
 
 static void pause_for(int64_t ns)
 {
@@ -24,8 +24,12 @@ SITE void send_data(int message)
 {
     for (int i = 0; i < elements; i++)
         value[(size_t)i * (size_t)stride] = message + i;
-    MPI_Request request;
-    if (is_blocking) {
+    MPI_Request request, pair[2];
+    if (is_pair) {
+        for (int i = 0; i < 2; i++)
+            MPI_Isend(value, 1, type, 1, DATA, MPI_COMM_WORLD, &pair[i]);
+        MPI_Waitall(2, pair, MPI_STATUSES_IGNORE);
+    } else if (is_blocking) {
         MPI_Send(value, 1, type, 1, DATA, MPI_COMM_WORLD);
     } else {
         MPI_Isend(value, 1, type, 1, DATA, MPI_COMM_WORLD, &request);
@@ -39,6 +43,8 @@ SITE void receive_data(int message)
 {
     MPI_Status status;
     int count;
+    if (is_pair)
+        MPI_Recv(value, elements, MPI_DOUBLE, 0, DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Recv(value, elements, MPI_DOUBLE, 0, DATA, MPI_COMM_WORLD, &status);
     MPI_Get_count(&status, MPI_DOUBLE, &count);
     CHECK(count == elements && status.MPI_SOURCE == 0 && status.MPI_TAG == DATA);
@@ -55,6 +61,7 @@ int main(int argc, char **argv)
     CHECK(messages <= 100);
     elements = atoi(argv[1]) / (int)sizeof(double);
     is_blocking = strcmp(argv[4], "send") == 0;
+    is_pair = strcmp(argv[4], "pair") == 0;
     is_early = strcmp(argv[4], "early") == 0;
     stride = strcmp(argv[4], "column") == 0 ? 2 : 1;
     MPI_Type_vector(elements, 1, stride, MPI_DOUBLE, &type);

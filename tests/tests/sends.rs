@@ -1,13 +1,14 @@
 //! Sends that go from copies: their waits end at once, whenever the receiver comes, under every MPI; and what is said of it. That
 //! nothing else changes is tested with all programs (`inject`).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use lapscope_tests::answer::{ask, number, rows as list, text};
 use lapscope_tests::build;
 use lapscope_tests::launch::{place, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::rows;
 use lapscope_tests::trials::up_to_three;
+use lapscope_tests::{rows, share};
 
 /// Beyond every MPI's own limit for messages that it keeps.
 const BYTES: u64 = 1 << 20;
@@ -20,11 +21,25 @@ fn medians(outcome: &Outcome) -> (f64, f64) {
     (number(1), number(3))
 }
 
-fn run(mpi: &Mpi, form: &str, copied: &str, place: &Path) -> (Outcome, std::path::PathBuf) {
-    let (bytes, messages) = (BYTES.to_string(), MESSAGES.to_string());
-    let job = Job::new(mpi, 2, build::app(mpi, "late_receiver"), Form::Preload, place)
-        .args([bytes.as_str(), "30", &messages, form])
-        .env("LAPSCOPE_BUFFER_SENDS", copied);
+fn run(mpi: &Mpi, form: &str, copied: &str, place: &Path) -> (Outcome, PathBuf) {
+    run_with(mpi, [form, "30"], MESSAGES, &[("LAPSCOPE_BUFFER_SENDS", copied)], place)
+}
+
+fn run_with(
+    mpi: &Mpi,
+    [form, delay]: [&str; 2],
+    messages: u64,
+    settings: &[(&str, &str)],
+    place: &Path,
+) -> (Outcome, PathBuf) {
+    let (bytes, messages) = (BYTES.to_string(), messages.to_string());
+    let job = Job::new(mpi, 2, build::app(mpi, "late_receiver"), Form::Preload, place).args([
+        bytes.as_str(),
+        delay,
+        &messages,
+        form,
+    ]);
+    let job = settings.iter().fold(job, |job, (name, value)| job.env(name, *value));
     let outcome = job.run();
     assert_eq!(outcome.code, 0, "{form} under {}: {}", mpi.name, outcome.stderr);
     (outcome, job.run_directory())
@@ -43,8 +58,9 @@ fn counts(run: &Path) -> (u64, u64, u64) {
 /// The receiver is 30 ms late, and the data are copied in less than a tenth of that.
 #[test]
 fn the_wait_is_no_longer_the_receivers_delay() {
-    for mpi in mpi::all() {
-        for form in ["isend", "send", "column"] {
+    for (form, turn) in [("isend", None), ("send", Some(0)), ("column", Some(1))] {
+        let share = |turn| share::of_mpis(turn, "copies of blocking and of packed sends");
+        for mpi in turn.map_or_else(|| mpi::all().to_vec(), share) {
             up_to_three(&format!("late receiver under {}", mpi.name), || {
                 let (bare_place, copied_place) = (place(), place());
                 let (bare, _) = run(mpi, form, "0", bare_place.path());
@@ -72,6 +88,50 @@ fn larger_sends_wait() {
             let (waited, late) = medians(&outcome);
             assert!(waited > 0.8 * late, "{}: {waited} of {late}", mpi.name);
             assert_eq!(counts(&directory), (0, 0, 0), "{}", mpi.name);
+        });
+    }
+}
+
+/// Beyond the memory that they may take sends go as they are, with the right data: the program looks at them.
+#[test]
+fn sends_go_as_they_are_when_memory_is_in_use() {
+    for mpi in mpi::all() {
+        up_to_three("memory in use", || {
+            let place = place();
+            let settings = [("LAPSCOPE_BUFFER_SENDS", "1m"), ("LAPSCOPE_BUFFER_SENDS_MB", "1")];
+            // of two sends one after the other the first takes all of it
+            let (_, directory) = run_with(mpi, ["pair", "30"], MESSAGES, &settings, place.path());
+            let (sends, _, left) = counts(&directory);
+            assert_eq!((sends, left), (MESSAGES, MESSAGES), "{}", mpi.name);
+        });
+    }
+}
+
+/// In slots that are off they wait, in the others not, and one run tells.
+#[test]
+fn slots_show_what_copies_gain() {
+    for mpi in ["openmpi", "mpich"].iter().filter_map(|name| mpi::named(name)) {
+        up_to_three(&format!("slots under {}", mpi.name), || {
+            let place = place();
+            let settings = [
+                ("LAPSCOPE_BUFFER_SENDS", "1m"),
+                ("LAPSCOPE_INJECT_AB", "on"),
+                ("LAPSCOPE_INJECT_AB_MS", "40"),
+            ];
+            let (_, directory) = run_with(mpi, ["isend", "10"], 100, &settings, place.path());
+            let report = ask("report", &directory);
+            let problems = list(&report, "problems").iter();
+            let is_said = problems.map(|it| text(it, "kind")).any(|kind| kind == "copied_sends");
+            assert!(is_said, "{:#}", report["problems"]);
+            let injection = &report["injection"];
+            assert_eq!(text(&list(injection, "ranks")[0], "mode"), "sends");
+            let gain = &list(injection, "sites")[0]["gain"];
+            let (on, off) = (number(gain, "requests_on"), number(gain, "requests_off"));
+            assert_eq!(on + off, 100.0, "{gain:#}");
+            assert_eq!(on, number(&injection["totals"], "requests"), "{injection:#}");
+            let (on, off) = (number(gain, "exposed_on_ns"), number(gain, "exposed_off_ns"));
+            assert!(on < 0.3 * off, "{}: exposed {on} ns with, {off} ns without", mpi.name);
+            assert_eq!(text(gain, "verdict"), "gain", "{gain:#}");
         });
     }
 }

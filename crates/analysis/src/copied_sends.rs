@@ -21,9 +21,10 @@ pub(super) fn find(ranks: &[&RankInfo]) -> Vec<Problem> {
     let most = asked.iter().map(|(_, of)| of.most).max().unwrap_or_default();
     sentences.push(format!("At most {} of copies were under way on a rank.", bytes(most.0)));
     let (at_finalize, failed) = (sum(|of| of.at_finalize), sum(|of| of.failed));
-    sentences.extend((at_finalize > 0).then(|| {
-        format!("{} of them were under way when MPI_Finalize was called.", count(at_finalize))
-    }));
+    sentences.extend(
+        (at_finalize > 0)
+            .then(|| format!("Under way when MPI_Finalize was called: {}.", count(at_finalize))),
+    );
     let mut problems = vec![Problem::new(ProblemKind::CopiedSends, sentences.join(" "), vec![])];
     problems.extend((failed > 0).then(|| {
         let message = format!(
@@ -112,10 +113,10 @@ mod tests {
         let more = CopiedSends { no_memory: 3, datatype: 2, at_finalize: 1, ..some() };
         assert_eq!(
             said(&[Some(some()), None, Some(more)]),
-            ["LAPSCOPE_BUFFER_SENDS: 20 standard sends of up to 1 MiB went from copies. Waits and overlap of these say nothing of \
+            ["LAPSCOPE_BUFFER_SENDS: 20 standard sends of up to 1.00 MiB went from copies. Waits and overlap of these say nothing of \
               their transfers; 60.0 % of them might have blocked without. Others went as they were: 3 because \
-              LAPSCOPE_BUFFER_SENDS_MB was in use, 2 because their data could not be read. At most 3 MiB of copies were under way \
-              on a rank. 1 of them were under way when MPI_Finalize was called."]
+              LAPSCOPE_BUFFER_SENDS_MB was in use, 2 because their data could not be read. At most 3.00 MiB of copies were under way \
+              on a rank. Under way when MPI_Finalize was called: 1."]
         );
     }
 

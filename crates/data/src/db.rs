@@ -29,7 +29,7 @@ pub use configuration::{Configuration, Settings};
 pub(crate) use definitions::collect;
 pub use definitions::Definitions;
 pub use guard::{guard, unlimited};
-pub use locate::{find_run, list_files, parse_name, FileKey, RunFiles};
+pub use locate::{find_run, is_page, list_files, parse_name, FileKey, RunFiles};
 pub use rows::{BadColumn, Rows};
 pub use scan::{
     rows_in, rows_to_scan, scan, scan_operations, scan_rows, scan_tallies, FromRow, NoSink, RowSink,
@@ -50,6 +50,8 @@ pub enum DbError {
     NotFound(PathBuf),
     #[error("{0}: no rank-*.db, node-*.db or rank-*.spool in it; a run directory is what `lapscope run` names when the program ends")]
     Empty(PathBuf),
+    #[error("{0}: nothing was recorded of this run (LAPSCOPE_RECORD=off); what LAPSCOPE_INJECT=auto decided there: lapscope report {0}")]
+    OnlyPages(PathBuf),
     #[error("{0}: not a lapscope database")]
     NotLapscope(PathBuf),
     #[error("{path}: format {found}, newer than format {USER_VERSION} that this lapscope reads; use the lapscope that recorded it, or a newer one")]
@@ -99,6 +101,7 @@ impl DbError {
             DbError::NoRun => None,
             DbError::NotFound(path)
             | DbError::Empty(path)
+            | DbError::OnlyPages(path)
             | DbError::NotLapscope(path)
             | DbError::Runaway(path)
             | DbError::NotRegular(path)

@@ -6,6 +6,8 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
+use lapscope_data::db::is_page;
+use lapscope_data::files::open_regular;
 use serde::{Deserialize, Serialize};
 
 /// The format of pages that this program reads.
@@ -187,10 +189,10 @@ pub fn pages_in(directory: &Path) -> Vec<Page> {
     let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     files.retain(|path| {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        name.is_some_and(|name| name.starts_with("auto-") && name.ends_with(".jsonl"))
+        name.is_some_and(|name| is_page(&name))
     });
     files.sort();
-    files.iter().filter_map(|path| File::open(path).ok()).flat_map(pages_of).collect()
+    files.iter().filter_map(|path| open_regular(path).ok()).flat_map(pages_of).collect()
 }
 
 fn pages_of(file: File) -> Vec<Page> {

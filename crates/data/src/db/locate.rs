@@ -48,10 +48,16 @@ fn newest_run(directory: &Path) -> Result<PathBuf, DbError> {
     newest.map(|(_, path)| path).ok_or(DbError::NoRun)
 }
 
+/// Whether that is the name of a file in which ranks of a node say what `LAPSCOPE_INJECT=auto` decided.
+pub fn is_page(name: &str) -> bool {
+    name.starts_with("auto-") && name.ends_with(".jsonl")
+}
+
 /// The databases and spools of a run directory, or the one database that `root` is.
 ///
 /// # Errors
-/// [`DbError::Empty`] for a directory without any, [`DbError::Io`] when it cannot be listed.
+/// [`DbError::Empty`] for a directory without any, [`DbError::OnlyPages`] where it has pages instead, [`DbError::Io`] when it cannot be
+/// listed.
 pub fn list_files(root: &Path) -> Result<RunFiles, DbError> {
     if !root.is_dir() {
         return Ok(RunFiles {
@@ -61,14 +67,17 @@ pub fn list_files(root: &Path) -> Result<RunFiles, DbError> {
         });
     }
     let io = |source| DbError::Io { path: root.into(), source };
-    let (mut databases, mut spools) = (Vec::new(), Vec::new());
+    let (mut databases, mut spools, mut has_pages) = (Vec::new(), Vec::new(), false);
     for entry in std::fs::read_dir(root).map_err(io)? {
         let name = entry.map_err(io)?.file_name();
         match parse_name(&name.to_string_lossy()) {
             Some((key, "db")) => databases.push((key, root.join(&name))),
             Some((key, "spool" | "spool-at")) => spools.push((key, root.join(&name))),
-            _ => {}
+            _ => has_pages |= is_page(&name.to_string_lossy()),
         }
+    }
+    if databases.is_empty() && spools.is_empty() && has_pages {
+        return Err(DbError::OnlyPages(root.into()));
     }
     if databases.is_empty() && spools.is_empty() {
         return Err(DbError::Empty(root.into()));

@@ -20,6 +20,8 @@ pub enum Mode {
     /// As [`Mode::Timer`] where perf's events are not allowed.
     CpuTime,
     Thread,
+    /// Ways of injecting take turns while the program runs.
+    Auto,
     /// Nothing is injected; words of all buffers are watched.
     Reach,
     /// [`Mode::Timer`] and [`Mode::Reach`]: interrupts of two kinds.
@@ -65,6 +67,7 @@ impl Mode {
             Self::Timer | Self::ReachAndTimer | Self::SendsAndTimer => ("timer", "auto"),
             Self::CpuTime => ("timer", "cputime"),
             Self::Thread => ("thread", "auto"),
+            Self::Auto => ("auto", "auto"),
         };
         vec![
             ("LAPSCOPE_REACH", if self.watches() { "on" } else { "off" }),

@@ -260,6 +260,8 @@ static const char *why_nothing(const struct pilot *pilot)
     if (!pilot->decided)
         return pilot->steps_in_phase ? "nothing was injected, the run was too short" : "nothing was injected, as there were no large "
                                                                                      "requests";
+    if (pilot->phase == PILOT_EXPLORES)
+        return "nothing is decided yet";
     if (pilot->trial.rounds)
         return "nothing is injected, as nothing gains";
     return pilot->decisions[0].event == PILOT_NOTHING_BESIDE ? "nothing was injected, as there is no computation beside large requests"

@@ -8,9 +8,9 @@ enum {
     STEPS = 4,              /* a slot is to hold */
     SHORTEST_SHIFT = 25,    /* 34 ms: clocks of nodes agree far better */
     LONGEST_SHIFT = 34,     /* 17 s */
-    STEPS_TO_WATCH = 6,
-    STEPS_TO_FIT = 40,
-    ROUNDS_TO_FIT = 4,
+    STEPS_TO_WATCH = 8,
+    STEPS_TO_FIT = 20,
+    ROUNDS_TO_FIT = 2,
     PERCENT = 100,
     LEAST_BESIDE = 100,     /* one of so many nanoseconds */
     CLASSES_A_DOUBLING = 4,

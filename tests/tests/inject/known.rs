@@ -106,7 +106,8 @@ fn rows_with_copied_sends() {
 #[test]
 #[ignore = "an hour"]
 fn rows_in_full() {
-    check(&[Mode::Calls, Mode::Timer, Mode::Thread, Mode::Reach, Mode::Sends], |_, _| true);
+    let modes = [Mode::Calls, Mode::Timer, Mode::Thread, Mode::Auto, Mode::Reach, Mode::Sends];
+    check(&modes, |_, _| true);
 }
 
 /// mpi4py's tests of what goes on while requests are pending.
@@ -172,6 +173,13 @@ fn tests_of_mpi4py_with_copied_sends() {
 #[test]
 #[ignore = "an hour"]
 fn tests_of_mpi4py_in_full() {
-    let modes = [Mode::Calls, Mode::Timer, Mode::Thread, Mode::ReachAndTimer, Mode::SendsAndTimer];
+    let modes = [
+        Mode::Calls,
+        Mode::Timer,
+        Mode::Thread,
+        Mode::Auto,
+        Mode::ReachAndTimer,
+        Mode::SendsAndTimer,
+    ];
     check_suite(&MOST_MODULES, &modes, &mpi::with_python(), Duration::from_secs(600));
 }

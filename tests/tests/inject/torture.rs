@@ -56,7 +56,11 @@ fn wrong(run: &Run, injected: &Injected) -> Option<String> {
             injected.problems.len() == 2
                 && injected.problems.iter().all(|problem| problem.contains(word))
         }
-        _ => injected.problems.is_empty() && injected.said.len() == 1,
+        // where the data are, and under auto what was decided
+        _ => {
+            let lines = 1 + usize::from(run.mode == Some(Mode::Auto));
+            injected.problems.is_empty() && injected.said.len() == lines
+        }
     };
     (!fits).then(|| format!("{run}: {injected:#?}"))
 }
@@ -117,6 +121,29 @@ fn torture(modes_of: impl Fn(usize, usize, &str) -> &'static [Mode]) {
 #[test]
 fn a_share_of_all() {
     torture(share);
+}
+
+/// Rounds of a program in which ways of injecting take turns: a second or more.
+const MANY: u32 = 300;
+
+/// Programs whose signals, threads, stacks and reductions have to bear that what is injected changes while they run.
+const CHANGING: [&str; 6] = ["openmp", "persistent", "reduce", "signals", "stacks", "state"];
+
+/// One of them under each MPI; in `make check-all` all of them.
+#[test]
+fn ways_that_change_while_programs_run() {
+    let all = share::includes("programs of tests/apps/torture with LAPSCOPE_INJECT=auto");
+    let mut findings = Findings::default();
+    for (number, mpi) in mpi::all().iter().enumerate() {
+        for (index, program) in CHANGING.iter().enumerate() {
+            let is_chosen = all || index == number % CHANGING.len();
+            let run = |mode| Run::new(mpi, program, mode).rounds(MANY);
+            if let Some(bare) = is_chosen.then(|| run(None).bare()).flatten() {
+                findings.check(&run(Some(Mode::Auto)), &bare);
+            }
+        }
+    }
+    findings.assert();
 }
 
 /// Where nothing is injected the programs are what they are with injection, or those tests would say nothing.

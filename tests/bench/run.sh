@@ -2,7 +2,7 @@
 # What lapscope costs, measured: `make bench`. Every figure is a ratio or difference taken within one run; absolute times
 # are of this machine. Takes half an hour, of which `inject` is the greater part.
 #
-#   tests/bench/run.sh [rate] [off] [instructions] [overhead] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [ghost] [copies]      default: all
+#   tests/bench/run.sh [rate] [off] [instructions] [overhead] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies]      default: all
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -222,6 +222,13 @@ inject() {
     done
 }
 
+# LAPSCOPE_INJECT=auto against fixed settings
+auto() {
+    local mpi
+    for mpi in "${mpis[@]}"; do "mpicc.$mpi" -O2 -w -o "$work/gain.$mpi" -I tests/apps tests/apps/gain.c; done
+    python3 tests/bench/auto.py "$work" "$preload"
+}
+
 ghost() {
     local mpi
     for mpi in "${mpis[@]}"; do "mpicc.$mpi" -std=gnu11 -O2 -w -o "$work/ghost_cells.$mpi" examples/ghost_cells/ghost_cells.c; done
@@ -230,6 +237,6 @@ ghost() {
 
 copies() { ghost copied; }
 
-for part in "${@:-rate off instructions overhead threads fortran finalize report overlap readers inject ghost copies}"; do
+for part in "${@:-rate off instructions overhead threads fortran finalize report overlap readers inject auto ghost copies}"; do
     for one in $part; do "$one"; done
 done

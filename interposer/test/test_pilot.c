@@ -195,7 +195,7 @@ static void test_spent_out_it_rests(void)
     struct program program = plain;
     program.takes[1] = 0.7;
     struct pilot pilot = begin(3, &now);
-    now = run(&pilot, &program, now, 20);
+    now = run(&pilot, &program, now, 5);
     pilot.spent_ns = 1000 * ms; /* of which 3 % are 33 s */
     now = run(&pilot, &program, now, 20); /* the slot under way ends first */
     for (int i = 0; i < 1000; i++) {
@@ -205,6 +205,22 @@ static void test_spent_out_it_rests(void)
     CHECK_EQUAL(pilot.trial.rounds, 0);
     now = run(&pilot, &program, now, 6000);
     CHECK_EQUAL(pilot.phase, PILOT_KEEPS);
+}
+
+/* It gains most, but could not be kept. */
+static void test_an_arm_above_the_budget_is_not_kept(void)
+{
+    uint64_t now;
+    struct program program = plain;
+    memcpy(program.takes, (double[]){1, 0.8, 1, 0.7}, sizeof program.takes);
+    struct pilot pilot = begin(9, &now);
+    for (int i = 0; i < 2000; i++) {
+        uint64_t before = now;
+        now = run(&pilot, &program, now, 1);
+        pilot.spent_ns += pilot.arm == 3 ? (now - before) / 20 : pilot.arm == 1 ? (now - before) / 100 : 0;
+    }
+    CHECK_EQUAL(pilot.phase, PILOT_KEEPS);
+    CHECK_EQUAL(pilot.kept, 1);
 }
 
 static void test_nothing_to_do(void)
@@ -361,6 +377,7 @@ int main(void)
     test_pauses();
     test_the_budget_holds();
     test_spent_out_it_rests();
+    test_an_arm_above_the_budget_is_not_kept();
     test_nothing_to_do();
     test_a_kept_arm_is_proved();
     test_a_change_is_followed();

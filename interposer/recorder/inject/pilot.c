@@ -11,6 +11,7 @@ enum {
     STEPS_TO_WATCH = 8,
     STEPS_TO_FIT = 20,
     ROUNDS_TO_FIT = 2,
+    ROUNDS_TO_COST = 3,     /* the first test of all costs more than others */
     PERCENT = 100,
     LEAST_BESIDE = 100,     /* one of so many nanoseconds */
     CLASSES_A_DOUBLING = 4,
@@ -67,6 +68,8 @@ static void sleep_on(struct pilot *p, uint64_t now, enum pilot_event event)
 static void explore(struct pilot *p, uint64_t now)
 {
     trial_begin(&p->trial, p->arms, p->usable);
+    memset(p->cost_ns, 0, sizeof p->cost_ns);
+    memset(p->cost_of_ns, 0, sizeof p->cost_of_ns);
     note(p, now, PILOT_EXPLORE, 0, no_gain);
     p->nap_ns = 2 * second;
     enter_phase(p, now, PILOT_EXPLORES);
@@ -297,6 +300,15 @@ static void note_losses(struct pilot *p, const double *took)
             p->lost_ns[arm] += p->in_round[arm].ns * (took[arm] - took[0]) / took[arm];
 }
 
+/* Taking turns with others an arm may spend what it could not spend for long: kept, it would be held back by the budget, and
+ * gain less than it did here. */
+static void leave_what_costs_too_much(struct pilot *p)
+{
+    for (unsigned arm = 1; arm < p->arms; arm++)
+        if (p->trial.rounds >= ROUNDS_TO_COST && p->cost_ns[arm] * PERCENT > p->budget * p->cost_of_ns[arm])
+            trial_lose(&p->trial, arm);
+}
+
 static void end_of_exploring_round(struct pilot *p, uint64_t now)
 {
     double took[TRIAL_ARMS];
@@ -307,6 +319,7 @@ static void end_of_exploring_round(struct pilot *p, uint64_t now)
         seen += took[arm] > 0;
     if (p->rested || took[0] <= 0 || seen < 2)
         return;
+    leave_what_costs_too_much(p);
     int arm = trial_add(&p->trial, took);
     if (arm != TRIAL_GOES_ON)
         decide(p, now, (unsigned)arm);
@@ -379,6 +392,12 @@ static int pace_is_another(struct pilot *p, double took)
 
 static void end_slot(struct pilot *p, uint64_t now)
 {
+    if (p->phase == PILOT_EXPLORES && p->slot_began) {
+        p->cost_ns[p->arm] += p->spent_ns - p->spent_before;
+        p->cost_of_ns[p->arm] += now - p->slot_began;
+    }
+    p->slot_began = now;
+    p->spent_before = p->spent_ns;
     uint64_t steps = p->steps_in_slot > 1 ? p->steps_in_slot - 1 : 0;
     if (!steps || !p->counts)
         return;

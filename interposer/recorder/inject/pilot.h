@@ -77,6 +77,8 @@ struct pilot {
     uint64_t nap_ns, wake_at;             /* sleeping: until when */
     int goes_on;                          /* then with what was kept */
     uint64_t look_ns, look_at, may_look_at; /* between explorations */
+    uint64_t slot_began, spent_before;    /* of the slot under way */
+    uint64_t cost_ns[TRIAL_ARMS], cost_of_ns[TRIAL_ARMS]; /* spent in an arm's slots of this exploration, and how long those were */
     double lost_ns[TRIAL_ARMS];           /* against the program as it is, while exploring; negative: gained */
     struct pilot_sum sums[TRIAL_ARMS];
     struct pilot_decision decisions[PILOT_DECISIONS];

@@ -14,6 +14,19 @@ debug=$dist/tree/$name-debug
 out=$dist/out
 abis="openmpi mpich mpiabi"
 
+# What was compiled by other means than these is compiled anew: neither cmake, cargo nor zig's cache knows all that its results
+# depend on. What zig once compiled of glibc's start files is in every binary, whatever tools.sh says since of their paths.
+forget_what_is_outdated() {
+    means=$({ cat packaging/dist.sh packaging/common.sh packaging/tools.sh packaging/libraries.sh packaging/getrandom.c .cargo/config.toml
+        "${cross:+$cross/bin/}rustc" -vV
+        "${binutils}gcc" --version
+        echo "$dist" "$cargo_home"; } | sha256sum)
+    made means "$means" && return
+    rm -rf "$dist/zig" "$dist/libunwind" "$dist/deps" "$dist/interposer" "$dist/cargo"
+    rm -f "$dist/libunwind.ready" "$dist/sqlite.ready"
+    mark_made means "$means"
+}
+
 # what one commit's sources become: recorders, modules of `lapscope calibrate`, the preload library
 libraries() {
     say "recorders"
@@ -101,6 +114,7 @@ mkdir -p "$dist"
 if [ "$cross" ]; then "tests/$machine/prepare.sh"; fi
 tests/mpis.sh compiler
 packaging/tools.sh
+forget_what_is_outdated
 packaging/libraries.sh
 libraries
 command_line

@@ -10,7 +10,7 @@ use std::ptr::null_mut;
 
 use serde::{Deserialize, Serialize};
 
-use super::bounded;
+use crate::bounded;
 
 /// What an MPI library says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

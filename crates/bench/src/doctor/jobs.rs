@@ -6,7 +6,8 @@ use std::process::Command;
 use super::family::Family;
 use super::host::Host;
 use super::subject::Subject;
-use super::{bounded, Finding};
+use super::Finding;
+use crate::bounded;
 use crate::launch::environment::rank_variable;
 use crate::launch::line::find_executable;
 

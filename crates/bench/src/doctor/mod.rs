@@ -1,7 +1,6 @@
 //! What `lapscope doctor` looks at. Each look gives findings, and leaves everything as it was.
 
 mod ask;
-mod bounded;
 mod family;
 mod files;
 mod filesystem;

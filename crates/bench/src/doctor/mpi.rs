@@ -3,16 +3,16 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use super::ask::{self, Answer};
 use super::family::{identify as identify_library, recorder_abi, Identity};
 use super::host::Host;
 use super::subject::{Linked, Subject};
-use super::{bounded, progress, transports, Finding};
+use super::{progress, transports, Finding};
 use crate::install;
+use crate::launch::launcher::{self, Launcher};
 use crate::launch::line::find_executable;
-use crate::launch::mpi_library::{beside_launcher, identify};
+use crate::launch::mpi_library::beside_launcher;
 
 const TOPIC: &str = "MPI";
 
@@ -28,14 +28,10 @@ const LAUNCHERS: [&str; 8] = [
 ];
 
 /// A program in PATH that starts ranks.
-struct Launcher {
+struct Found {
     /// All the names that mean it.
     names: Vec<&'static str>,
-    version: String,
-    /// Of its MPI; `None`: it starts programs of any.
-    abi: Option<&'static str>,
-    /// Why it could not tell.
-    complaint: Option<String>,
+    launcher: Launcher,
     library: Option<(PathBuf, Result<Answer, String>)>,
 }
 
@@ -65,7 +61,7 @@ pub fn look(host: &Host, subject: Option<&Subject>) -> Vec<Finding> {
 }
 
 /// What can be said of an MPI: the program's where it is known, else those of the launchers, each once.
-fn mpis<'a>(launchers: &'a [Launcher], linked: Option<&'a Linked>) -> Vec<(Identity, &'a Answer)> {
+fn mpis<'a>(launchers: &'a [Found], linked: Option<&'a Linked>) -> Vec<(Identity, &'a Answer)> {
     if let Some(linked) = linked {
         return vec![(linked.identity.clone(), &linked.answer)];
     }
@@ -81,7 +77,7 @@ fn mpis<'a>(launchers: &'a [Launcher], linked: Option<&'a Linked>) -> Vec<(Ident
 }
 
 /// Programs in PATH, each once. They are asked at the same time.
-fn launchers() -> Vec<Launcher> {
+fn launchers() -> Vec<Found> {
     let mut found: Vec<(Vec<&str>, PathBuf)> = Vec::new();
     for name in LAUNCHERS {
         let Some(path) = find_executable(OsStr::new(name)) else { continue };
@@ -92,58 +88,42 @@ fn launchers() -> Vec<Launcher> {
         }
     }
     std::thread::scope(|scope| {
-        let asked: Vec<_> = found
-            .into_iter()
-            .map(|(names, path)| scope.spawn(|| ask_launcher(names, path)))
-            .collect();
-        joined(asked.into_iter().filter_map(|it| it.join().ok()))
+        let asked: Vec<_> =
+            found.into_iter().map(|(names, _)| scope.spawn(|| ask_launcher(names))).collect();
+        joined(asked.into_iter().filter_map(|it| it.join().ok().flatten()))
     })
 }
 
 /// Several launchers of one installation are one.
-fn joined(all: impl Iterator<Item = Launcher>) -> Vec<Launcher> {
-    let mut found: Vec<Launcher> = Vec::new();
-    for mut launcher in all {
-        let library = launcher.library.as_ref().map(|(path, _)| path);
+fn joined(all: impl Iterator<Item = Found>) -> Vec<Found> {
+    let mut found: Vec<Found> = Vec::new();
+    for mut another in all {
+        let library = another.library.as_ref().map(|(path, _)| path);
         let same = found.iter_mut().find(|known| {
             library.is_some() && known.library.as_ref().map(|(path, _)| path) == library
         });
-        match same.filter(|known| known.complaint == launcher.complaint) {
-            Some(known) => known.names.append(&mut launcher.names),
-            None => found.push(launcher),
+        match same.filter(|known| known.launcher.complaint == another.launcher.complaint) {
+            Some(known) => known.names.append(&mut another.names),
+            None => found.push(another),
         }
     }
     found
 }
 
-fn ask_launcher(names: Vec<&'static str>, path: PathBuf) -> Launcher {
-    let mut command = Command::new(&path);
-    command.arg("--version");
-    // Those of Open MPI refuse even to tell their version to root.
-    for name in ["OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT"] {
-        command.env(name, "1").env(format!("{name}_CONFIRM"), "1");
-    }
-    let said = bounded::ask(&mut command, bounded::LIMIT);
-    let complaint =
-        said.as_ref().map_or(Some("it cannot be started".into()), bounded::Said::complaint);
-    let text = said.map(|said| said.all()).unwrap_or_default();
-    let (version, abi) = identify(&text);
-    // srun says "slurm 23.02.6"
-    let is_version = abi.is_some() || version.contains(|c: char| c.is_ascii_digit());
-    let complaint =
-        complaint.or_else(|| (!is_version).then(|| format!("it tells no version, but: {version}")));
-    let library = abi.and_then(|abi| beside_launcher(&path, abi));
+fn ask_launcher(names: Vec<&'static str>) -> Option<Found> {
+    let launcher = launcher::ask(OsStr::new(names.first()?))?;
+    let library = launcher.abi.and_then(|abi| beside_launcher(&launcher.path, abi));
     let library = library.map(|library| {
         let answer = ask::ask(&library, &[]);
         (library, answer)
     });
-    Launcher { names, version, abi, complaint, library }
+    Some(Found { names, launcher, library })
 }
 
-fn launcher(launcher: &Launcher, linked: Option<&Linked>, preload: Option<&Path>) -> Finding {
-    let names = launcher.names.join(", ");
+fn launcher(found: &Found, linked: Option<&Linked>, preload: Option<&Path>) -> Finding {
+    let (names, launcher) = (found.names.join(", "), &found.launcher);
     if let Some(complaint) = &launcher.complaint {
-        let name = launcher.names[0];
+        let name = found.names[0];
         let says = format!("{name} --version: {complaint}");
         return Finding::note(
             TOPIC,
@@ -157,7 +137,7 @@ fn launcher(launcher: &Launcher, linked: Option<&Linked>, preload: Option<&Path>
         return Finding::ok(TOPIC, names, launcher.version.clone());
     };
     let asked =
-        launcher.library.as_ref().and_then(|(path, answer)| Some((path, answer.as_ref().ok()?)));
+        found.library.as_ref().and_then(|(path, answer)| Some((path, answer.as_ref().ok()?)));
     let identity = asked.map(|(path, answer)| identify_library(answer, path));
     let abi = asked.and_then(|(path, answer)| recorder_abi(answer, path)).unwrap_or(named);
     let title = match &identity {
@@ -167,14 +147,14 @@ fn launcher(launcher: &Launcher, linked: Option<&Linked>, preload: Option<&Path>
         Some(identity) => identity.title(),
         None => launcher.version.clone(),
     };
-    if let Some(linked) = linked.filter(|linked| !fits(launcher, linked)) {
+    if let Some(linked) = linked.filter(|linked| !fits(found, linked)) {
         return Finding::ok(
             TOPIC,
             names,
             format!("{title}: not for this program, which has {}", linked.identity.title()),
         );
     }
-    if let Some((path, Err(reason))) = &launcher.library {
+    if let Some((path, Err(reason))) = &found.library {
         let says = format!("{title}; its library {} cannot be asked: {reason}", path.display());
         return Finding::warn(
             TOPIC,
@@ -204,16 +184,16 @@ pub fn make_recorder(abi: &str) -> String {
 }
 
 /// Whether it starts ranks of the program's MPI.
-fn fits(launcher: &Launcher, linked: &Linked) -> bool {
-    let asked = launcher.library.as_ref();
+fn fits(found: &Found, linked: &Linked) -> bool {
+    let asked = found.library.as_ref();
     let asked = asked.and_then(|(path, answer)| recorder_abi(answer.as_ref().ok()?, path));
     let is_shared = linked.abi == "mpiabi"; // it says nothing of who starts it
-    let is_same = launcher.abi.map_or(true, |named| asked.unwrap_or(named) == linked.abi);
-    launcher.complaint.is_none() && (is_shared || is_same)
+    let is_same = found.launcher.abi.map_or(true, |named| asked.unwrap_or(named) == linked.abi);
+    found.launcher.complaint.is_none() && (is_shared || is_same)
 }
 
 /// Launchers that are there, and none of the program's MPI; or the one that everybody types is another's.
-fn mismatch(launchers: &[Launcher], linked: Option<&Linked>) -> Option<Finding> {
+fn mismatch(launchers: &[Found], linked: Option<&Linked>) -> Option<Finding> {
     let linked = linked?;
     let title = linked.identity.title();
     let usual =

@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 use std::process::Command;
 
 use super::ask::Answer;
-use super::bounded;
 use super::family::{Family, Identity};
 use super::Finding;
+use crate::bounded;
 use crate::launch::line::find_executable;
 
 const TOPIC: &str = "transports";

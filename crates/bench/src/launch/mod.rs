@@ -4,6 +4,7 @@ pub mod child;
 pub mod container;
 pub mod environment;
 mod files;
+pub mod launcher;
 pub mod line;
 mod mode;
 pub mod mpi_library;

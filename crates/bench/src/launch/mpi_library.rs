@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use super::line::{find_executable, is_launcher};
+use super::launcher;
+use super::line::is_launcher;
 
 /// Names of the library, by the ABI that the launcher is of.
 const OPENMPI: [&str; 2] = ["libmpi.so.40", "libmpi.so"];
@@ -13,34 +13,14 @@ const MPICH: [&str; 4] = ["libmpi.so.12", "libmpich.so.12", "libmpi.so", "libmpi
 /// The library in the installation that the launcher of `line` is part of. `None` when it is of no MPI (srun) or its
 /// library is elsewhere: then the loader's is taken.
 pub fn find(line: &[OsString]) -> Option<PathBuf> {
-    let launcher = find_executable(line.iter().find(|word| is_launcher(word))?)?;
-    let mut command = Command::new(&launcher);
-    command.arg("--version").stdin(Stdio::null()).stderr(Stdio::null());
-    let text = String::from_utf8_lossy(&command.output().ok()?.stdout).into_owned();
-    beside_launcher(&launcher.canonicalize().ok()?, identify(&text).1?)
+    let launcher = launcher::ask(line.iter().find(|word| is_launcher(word))?)?;
+    beside_launcher(&launcher.path, launcher.abi?)
 }
 
 /// The library of this ABI in the installation that `launcher`, no link, is part of.
 pub fn beside_launcher(launcher: &Path, abi: &str) -> Option<PathBuf> {
     let names: &[&str] = if abi == "openmpi" { &OPENMPI } else { &MPICH };
     find_below(launcher.parent()?.parent()?, names)
-}
-
-/// The version line of what a launcher says of itself, and the ABI where it tells it.
-pub fn identify(text: &str) -> (String, Option<&'static str>) {
-    let mut lines = text.lines().map(str::trim);
-    let first = lines.find(|line| line.contains(char::is_alphanumeric)).unwrap_or("no version");
-    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    if has(&["HYDRA"]) {
-        let version = text.lines().find_map(|line| line.trim().strip_prefix("Version:"));
-        let version = version.map_or("", str::trim);
-        return (format!("Hydra (MPICH) {version}"), Some("mpich"));
-    }
-    if has(&["Open MPI", "OpenRTE", "PRRTE"]) {
-        return (first.to_owned(), Some("openmpi"));
-    }
-    let abi = has(&["Intel(R) MPI", "MPICH", "MVAPICH"]).then_some("mpich");
-    (first.to_owned(), abi)
 }
 
 /// In the usual places under the prefix that an MPI is installed in.
@@ -72,16 +52,5 @@ mod tests {
         assert_eq!(found, path("lib/s390x-linux-gnu/libmpich.so.12"));
         std::fs::write(path("lib/libmpi.so.40"), "").unwrap();
         assert_eq!(find_below(prefix.path(), &OPENMPI), Some(path("lib/libmpi.so.40")));
-    }
-
-    #[test]
-    fn launchers_are_told_by_their_versions() {
-        let abi = |text| identify(text).1;
-        assert_eq!(abi("mpirun.openmpi (OpenRTE) 4.1.4\n\nReport bugs"), Some("openmpi"));
-        assert_eq!(abi("mpirun (Open MPI) 5.0.1"), Some("openmpi"));
-        assert_eq!(abi("Intel(R) MPI Library for Linux* OS, Version 2021.9"), Some("mpich"));
-        assert_eq!(abi("slurm 23.02.6"), None);
-        let hydra = "HYDRA build details:\n    Version:         4.0.2\n";
-        assert_eq!(identify(hydra), ("Hydra (MPICH) 4.0.2".to_owned(), Some("mpich")));
     }
 }

@@ -3,9 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::process::{Command, Stdio};
 
-use super::line::is_launcher;
+use super::launcher;
 
 const HOST_OPTIONS: [&str; 8] = [
     "--host",
@@ -22,12 +21,9 @@ const HOST_OPTIONS: [&str; 8] = [
 /// Each application of a launch line with `:` in it has its own list.
 pub fn with_exported(line: &[OsString], variables: &[OsString]) -> Option<Vec<OsString>> {
     let (launcher, arguments) = line.split_first()?;
-    let may_be =
-        is_launcher(launcher) && (names_hosts(arguments) || allocation_has_several_nodes());
-    if !may_be || !is_openmpi(launcher) {
-        return None;
-    }
-    Some(export(launcher, arguments, variables))
+    let may_use_others = names_hosts(arguments) || allocation_has_several_nodes();
+    let is_openmpi = may_use_others && launcher::ask(launcher)?.abi == Some("openmpi");
+    is_openmpi.then(|| export(launcher, arguments, variables))
 }
 
 fn export(launcher: &OsStr, arguments: &[OsString], variables: &[OsString]) -> Vec<OsString> {
@@ -64,16 +60,6 @@ fn allocation_has_several_nodes() -> bool {
         let hosts: BTreeSet<_> =
             text.lines().filter_map(|line| line.split_whitespace().next()).collect();
         hosts.len() > 1
-    })
-}
-
-/// Asks the launcher itself: `mpirun` can be anybody's. Never a program, which would do whatever it does.
-fn is_openmpi(launcher: &OsStr) -> bool {
-    let mut command = Command::new(launcher);
-    command.arg("--version").stdin(Stdio::null()).stderr(Stdio::null());
-    command.output().is_ok_and(|output| {
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        ["Open MPI", "OpenRTE", "PRRTE"].iter().any(|name| text.contains(name))
     })
 }
 

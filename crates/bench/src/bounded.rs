@@ -72,7 +72,7 @@ pub fn ask(command: &mut Command, limit: Duration) -> Option<Said> {
 fn room() -> Option<File> {
     // SAFETY: a name with an end; what it returns is ours. By its number: glibc has a function for it since 2.27 only.
     let descriptor = unsafe {
-        let (name, flags) = (c"lapscope-doctor".as_ptr(), libc::MFD_CLOEXEC);
+        let (name, flags) = (c"lapscope-asked".as_ptr(), libc::MFD_CLOEXEC);
         libc::syscall(libc::SYS_memfd_create, name, flags)
     };
     match c_int::try_from(descriptor) {

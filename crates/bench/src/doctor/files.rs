@@ -8,30 +8,28 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::filesystem::{of_magic, FileSystem, Kind};
+use super::filesystem::{of_magic, room, FileSystem, Kind, Room};
 use super::host::Host;
 use super::Finding;
 
 const TOPIC: &str = "files";
-/// Of a rank's spool, unless LAPSCOPE_MAX_MB says otherwise.
-const SPOOL_MB: u64 = 50;
 const SPARE_MB: u64 = 1024;
 /// A page that takes longer than that to be written is on a file system to stay away from while the program runs.
 const SLOW: Duration = Duration::from_millis(50);
 
 pub fn look(host: &Host) -> Vec<Finding> {
-    let mut findings = vec![run_directory(&Place::look(Path::new(".")))];
+    let spool_mb = host.spool_mb();
+    let mut findings = vec![run_directory(&Place::look(Path::new(".")), spool_mb)];
     let node =
         host.first_variable(&["LAPSCOPE_SPOOL_DIR", "TMPDIR"]).map_or("/tmp", |(_, value)| value);
-    findings.push(node_storage(node, &Place::look(Path::new(node))));
+    findings.push(node_storage(node, &Place::look(Path::new(node)), spool_mb));
     findings
 }
 
 /// What was found out of a directory.
 struct Place {
     file_system: FileSystem,
-    free_mb: u64,
-    free_files: Option<u64>,
+    room: Room,
     trial: Result<Trial, String>,
 }
 
@@ -47,19 +45,16 @@ struct Trial {
 impl Place {
     fn look(directory: &Path) -> Place {
         let path = CString::new(directory.as_os_str().as_bytes()).unwrap_or_default();
-        // SAFETY: plain data that the calls fill in; the path has an end.
-        let (kind, room) = unsafe {
+        // SAFETY: plain data that the call fills in; the path has an end.
+        let kind = unsafe {
             let mut kind: libc::statfs = std::mem::zeroed();
-            let mut room: libc::statvfs = std::mem::zeroed();
             libc::statfs(path.as_ptr(), &mut kind);
-            libc::statvfs(path.as_ptr(), &mut room);
-            (kind, room)
+            kind
         };
         #[allow(clippy::unnecessary_cast)] // its type differs between C libraries
         let file_system = of_magic(kind.f_type as i64);
-        let free_files = (room.f_files > 0).then_some(room.f_favail);
-        let free_mb = (room.f_bavail * room.f_frsize) >> 20;
-        Place { file_system, free_mb, free_files, trial: trial(directory) }
+        let room = room(&path).unwrap_or(Room { free_mb: 0, free_files: None });
+        Place { file_system, room, trial: trial(directory) }
     }
 }
 
@@ -119,7 +114,7 @@ fn lock(file: &File) -> std::io::Result<()> {
 /// The cure for all that a shared file system does.
 const NODE: &str = "export LAPSCOPE_FILES=node (or lapscope run --files node): spools on the node, one database a node";
 
-fn run_directory(place: &Place) -> Finding {
+fn run_directory(place: &Place, spool_mb: u64) -> Finding {
     let name = "run directory";
     let trial = match &place.trial {
         Ok(trial) => trial,
@@ -133,7 +128,7 @@ fn run_directory(place: &Place) -> Finding {
             .follows("runs are written into the directory where they are started");
         }
     };
-    let says = format!("{}, {} MB free", place.file_system.name, place.free_mb);
+    let says = format!("{}, {} MB free", place.file_system.name, place.room.free_mb);
     if let Some(reason) = &trial.no_mapping {
         return Finding::warn(
             TOPIC,
@@ -153,7 +148,7 @@ fn run_directory(place: &Place) -> Finding {
         )
         .follows("databases are written by SQLite, which locks them");
     }
-    if let Some(finding) = little_room(name, place, &says) {
+    if let Some(finding) = little_room(name, place, spool_mb, &says) {
         return finding;
     }
     if place.file_system.kind == Kind::Shared || trial.took > SLOW {
@@ -164,28 +159,28 @@ fn run_directory(place: &Place) -> Finding {
     Finding::ok(TOPIC, name, says)
 }
 
-fn little_room(name: &str, place: &Place, says: &str) -> Option<Finding> {
-    if place.free_files.is_some_and(|free| free < 1000) {
-        let says = format!("{says}; {} more files fit", place.free_files.unwrap_or_default());
+fn little_room(name: &str, place: &Place, spool_mb: u64, says: &str) -> Option<Finding> {
+    if place.room.free_files.is_some_and(|free| free < 1000) {
+        let says = format!("{says}; {} more files fit", place.room.free_files.unwrap_or_default());
         let finding =
             Finding::warn(TOPIC, name, says, "remove files here, or lapscope run --dir PLACE");
         return Some(finding.follows("a run has two files a rank"));
     }
-    (place.free_mb < SPARE_MB).then(|| {
-        let ranks = place.free_mb / SPOOL_MB;
+    (place.room.free_mb < SPARE_MB).then(|| {
+        let ranks = place.room.free_mb / spool_mb;
         Finding::warn(
             TOPIC,
             name,
             says,
             "lapscope run --dir PLACE, or --max-mb 8 for less of each rank",
         )
-        .follows(format!("spools take up to {SPOOL_MB} MB a rank: room for {ranks}"))
+        .follows(format!("spools take up to {spool_mb} MB a rank: room for {ranks}"))
     })
 }
 
-fn node_storage(path: &str, place: &Place) -> Finding {
+fn node_storage(path: &str, place: &Place, spool_mb: u64) -> Finding {
     let name = "node storage";
-    let says = format!("{path}: {}, {} MB free", place.file_system.name, place.free_mb);
+    let says = format!("{path}: {}, {} MB free", place.file_system.name, place.room.free_mb);
     let advice = "export LAPSCOPE_SPOOL_DIR=PLACE, a directory on the node's own disk";
     match &place.trial {
         Err(reason) => Finding::note(TOPIC, name, format!("{path}: no file can be made there: {reason}"), advice)
@@ -193,8 +188,8 @@ fn node_storage(path: &str, place: &Place) -> Finding {
         Ok(_) if place.file_system.kind == Kind::Shared => Finding::note(TOPIC, name, says, advice)
             .follows("it is not on the node: LAPSCOPE_FILES=node wins nothing there"),
         Ok(_) if place.file_system.kind == Kind::Memory => Finding::note(TOPIC, name, says, advice)
-            .follows(format!("it is memory: with LAPSCOPE_FILES=node spools take up to {SPOOL_MB} MB a rank from the job's")),
-        Ok(_) => little_room(name, place, &says).unwrap_or_else(|| Finding::ok(TOPIC, name, says)),
+            .follows(format!("it is memory: with LAPSCOPE_FILES=node spools take up to {spool_mb} MB a rank from the job's")),
+        Ok(_) => little_room(name, place, spool_mb, &says).unwrap_or_else(|| Finding::ok(TOPIC, name, says)),
     }
 }
 
@@ -205,8 +200,13 @@ mod tests {
 
     const QUICK: Trial = Trial { took: Duration::ZERO, no_locks: None, no_mapping: None };
 
+    fn run_directory(place: &Place) -> Finding {
+        super::run_directory(place, 50)
+    }
+
     fn place(magic: i64, free_mb: u64, trial: Result<Trial, String>) -> Place {
-        Place { file_system: of_magic(magic), free_mb, free_files: Some(1 << 20), trial }
+        let room = Room { free_mb, free_files: Some(1 << 20) };
+        Place { file_system: of_magic(magic), room, trial }
     }
 
     #[test]
@@ -235,13 +235,14 @@ mod tests {
     fn little_room_is_counted_in_ranks() {
         let little = run_directory(&place(0xef53, 120, Ok(QUICK)));
         assert!(little.follows.unwrap().ends_with("room for 2"));
-        let full = Place { free_files: Some(3), ..place(0xef53, 1 << 20, Ok(QUICK)) };
+        let mut full = place(0xef53, 1 << 20, Ok(QUICK));
+        full.room.free_files = Some(3);
         assert!(run_directory(&full).says.ends_with("3 more files fit"));
     }
 
     #[test]
     fn storage_of_the_node_may_be_none() {
-        let kind = |magic| node_storage("/scratch", &place(magic, 1 << 20, Ok(QUICK))).status;
+        let kind = |magic| node_storage("/scratch", &place(magic, 1 << 20, Ok(QUICK)), 50).status;
         assert_eq!(
             (kind(0xef53), kind(0x6969), kind(0x0102_1994)),
             (Status::Ok, Status::Note, Status::Note)

@@ -1,4 +1,6 @@
-//! Kinds of file systems, by `f_type`: statfs(2), and the headers of those that are not in Linux.
+//! Kinds of file systems, and what room they have. Kinds are told by `f_type`: statfs(2), and the headers of those that are not in Linux.
+
+use std::ffi::CStr;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileSystem {
@@ -43,6 +45,25 @@ pub fn of_magic(magic: i64) -> FileSystem {
         _ => ("unknown file system", Local),
     };
     FileSystem { name, kind }
+}
+
+/// What a file system has left for us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    pub free_mb: u64,
+    /// `None`: it does not count them.
+    pub free_files: Option<u64>,
+}
+
+/// `None`: there is no such directory.
+pub fn room(directory: &CStr) -> Option<Room> {
+    // SAFETY: plain data that the call fills in; a path with an end.
+    let said = unsafe {
+        let mut said: libc::statvfs = std::mem::zeroed();
+        (libc::statvfs(directory.as_ptr(), &mut said) == 0).then_some(said)
+    }?;
+    let free_files = (said.f_files > 0).then_some(said.f_favail);
+    Some(Room { free_mb: (said.f_bavail * said.f_frsize) >> 20, free_files })
 }
 
 #[cfg(test)]

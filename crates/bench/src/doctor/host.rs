@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use lapscope_data::options;
+
 pub struct Host {
     root: PathBuf,
     variables: BTreeMap<String, String>,
@@ -62,8 +64,38 @@ impl Host {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
+    /// What Yama keeps processes of a user from in each other; 0: nothing, or there is none.
+    /// Linux: Documentation/admin-guide/LSM/Yama.rst
+    pub fn ptrace_scope(&self) -> i64 {
+        self.number("/proc/sys/kernel/yama/ptrace_scope").unwrap_or(0)
+    }
+
+    /// The most that a rank's spool takes.
+    pub fn spool_mb(&self) -> u64 {
+        let option = options::find("LAPSCOPE_MAX_MB").expect("options.def has it");
+        let set = self.variable(option.name).and_then(|value| options::number(option, value));
+        let most = set.or_else(|| options::number(option, option.default));
+        most.and_then(|mb| u64::try_from(mb).ok()).unwrap_or_default()
+    }
+
     /// The first of them that is set, with its value.
     pub fn first_variable<'a>(&'a self, names: &[&'a str]) -> Option<(&'a str, &'a str)> {
         names.iter().find_map(|name| Some((*name, self.variable(name)?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spools_are_as_large_as_the_recorder_makes_them() {
+        let root = tempfile::tempdir().unwrap();
+        let of = |variables: &[(&str, &str)]| Host::made(root.path(), variables).spool_mb();
+        let default = options::find("LAPSCOPE_MAX_MB").unwrap().default;
+        assert_eq!(of(&[]).to_string(), default);
+        assert_eq!(of(&[("LAPSCOPE_MAX_MB", "8")]), 8);
+        assert_eq!(of(&[("LAPSCOPE_MAX_MB", "1GB")]), 1024);
+        assert_eq!(of(&[("LAPSCOPE_MAX_MB", "much")]).to_string(), default);
     }
 }

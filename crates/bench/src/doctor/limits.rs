@@ -4,8 +4,6 @@ use super::host::Host;
 use super::Finding;
 
 const TOPIC: &str = "limits";
-/// Of a rank's spool, unless LAPSCOPE_MAX_MB says otherwise.
-const SPOOL_BYTES: u64 = 50 << 20;
 /// A rank of an MPI over a network has hundreds of descriptors; the recorder three.
 const FEW_FILES: u64 = 64;
 /// Less is soon used up by ranks that have threads of their MPI, of OpenMP and of the recorder.
@@ -14,7 +12,7 @@ const LITTLE_MEMORY: u64 = 1 << 30;
 
 pub fn look(host: &Host) -> Vec<Finding> {
     let mut findings = vec![cores(host, permitted_cores()), memory(host)];
-    findings.extend(of_process(&Own::look()));
+    findings.extend(of_process(&Own::look(), host.spool_mb()));
     findings
 }
 
@@ -138,9 +136,10 @@ fn memory(host: &Host) -> Finding {
     }
     if available.into_iter().chain(group).any(|bytes| bytes < LITTLE_MEMORY) {
         let advice = "ask for more (--mem), or lapscope run --max-mb 8";
-        return Finding::warn(TOPIC, name, says, advice).follows(
-            "a rank's spool is mapped, up to 50 MB of it; what does not fit ends ranks by SIGKILL",
-        );
+        return Finding::warn(TOPIC, name, says, advice).follows(format!(
+            "a rank's spool is mapped, up to {} MB of it; what does not fit ends ranks by SIGKILL",
+            host.spool_mb()
+        ));
     }
     Finding::ok(TOPIC, name, says)
 }
@@ -179,19 +178,22 @@ pub fn limit(which: libc::__rlimit_resource_t) -> Option<u64> {
     (limit != libc::RLIM_INFINITY).then_some(limit)
 }
 
-fn of_process(own: &Own) -> Vec<Finding> {
+fn of_process(own: &Own, spool_mb: u64) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut warn = |name: &str, says: String, advice: &str, follows: &str| {
         findings.push(Finding::warn(TOPIC, name, says, advice).follows(follows));
     };
-    if let Some(bytes) = own.file_bytes.filter(|bytes| *bytes < SPOOL_BYTES) {
+    if let Some(bytes) = own.file_bytes.filter(|bytes| *bytes < spool_mb << 20) {
         let says = format!("files may have {} KiB", bytes >> 10);
         let advice = "ulimit -f unlimited, or lapscope run --max-mb with less";
         warn(
             "file size",
             says,
             advice,
-            "segments of shared memory are files, too: MPI_Init may end ranks by SIGXFSZ; of spools, up to 50 MB a rank, what is beyond is not recorded",
+            &format!(
+                "segments of shared memory are files, too: MPI_Init may end ranks by SIGXFSZ; of spools, up to {spool_mb} MB a rank, \
+                 what is beyond is not recorded"
+            ),
         );
     }
     if let Some(bytes) = own.address_bytes.filter(|bytes| *bytes < LITTLE_MEMORY) {
@@ -307,7 +309,7 @@ mod tests {
             threads: None,
             signals: None,
         };
-        assert_eq!(of_process(&none())[0].status, Status::Ok);
+        assert_eq!(of_process(&none(), 50)[0].status, Status::Ok);
         let tight = Own {
             file_bytes: Some(1 << 20),
             address_bytes: Some(1 << 20),
@@ -316,12 +318,12 @@ mod tests {
             signals: Some(0),
         };
         let names: Vec<String> =
-            of_process(&tight).into_iter().map(|finding| finding.name).collect();
+            of_process(&tight, 50).into_iter().map(|finding| finding.name).collect();
         assert_eq!(
             names,
             ["file size", "address space", "open files", "threads", "pending signals"]
         );
-        let enough = Own { file_bytes: Some(SPOOL_BYTES), files: Some(1024), ..none() };
-        assert_eq!(of_process(&enough)[0].status, Status::Ok);
+        let enough = Own { file_bytes: Some(50 << 20), files: Some(1024), ..none() };
+        assert_eq!(of_process(&enough, 50)[0].status, Status::Ok);
     }
 }

@@ -4,10 +4,13 @@ use std::ffi::OsStr;
 use std::process::Command;
 
 use super::host::Host;
-use super::{bounded, Finding};
+use super::Finding;
+use crate::bounded;
 use crate::launch::line::find_executable;
 
 const TOPIC: &str = "machine";
+/// The recorder takes no counter of this rate or less (base/clock.c).
+const SLOWEST_HZ: u64 = 10_000_000;
 
 pub fn look(host: &Host) -> Vec<Finding> {
     let mut findings = vec![clock(host)];
@@ -20,18 +23,37 @@ pub fn look(host: &Host) -> Vec<Finding> {
 }
 
 fn clock(host: &Host) -> Finding {
-    let name = "clock";
-    let facts = host.read("/proc/cpuinfo").unwrap_or_default();
     let source = host.read("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     let source = source.unwrap_or_else(|| "unknown".into());
-    if cfg!(target_arch = "aarch64") {
-        return Finding::ok(
-            TOPIC,
-            name,
-            format!("generic timer, constant rate (the kernel's: {source})"),
-        );
+    match ticks_per_s() {
+        Some(hz) => of_aarch64(hz, &source),
+        None => of_x86(&host.read("/proc/cpuinfo").unwrap_or_default(), &source),
     }
-    of_x86(&facts, &source)
+}
+
+/// Of the counter that the recorder reads (`cntvct_el0`); `None`: the processor does not say.
+fn ticks_per_s() -> Option<u64> {
+    #[cfg(target_arch = "aarch64")]
+    {
+        let hz: u64;
+        // SAFETY: every program may read this register, and reading changes nothing.
+        unsafe { std::arch::asm!("mrs {}, cntfrq_el0", out(reg) hz, options(nomem, nostack)) };
+        Some(hz)
+    }
+    #[cfg(not(target_arch = "aarch64"))]
+    None
+}
+
+fn of_aarch64(hz: u64, source: &str) -> Finding {
+    let name = "clock";
+    let mhz = hz as f64 / 1e6;
+    let says = format!("generic timer, constant rate of {mhz:.1} MHz (the kernel's: {source})");
+    if hz > SLOWEST_HZ {
+        return Finding::ok(TOPIC, name, says);
+    }
+    Finding::note(TOPIC, name, says, "nothing to do; each recorded call costs more").follows(
+        "too slow to record by: CLOCK_MONOTONIC is used, and LAPSCOPE_CLOCK=tsc is refused",
+    )
 }
 
 fn of_x86(facts: &str, source: &str) -> Finding {
@@ -160,6 +182,14 @@ mod tests {
         let varying = of_x86("flags : fpu constant_tsc\n", "tsc");
         assert_eq!(varying.status, Status::Note);
         assert!(!varying.says.contains("virtual machine"), "{}", varying.says);
+    }
+
+    #[test]
+    fn a_generic_timer_may_be_too_slow() {
+        assert_eq!(of_aarch64(62_500_000, "arch_sys_counter").status, Status::Ok);
+        let slow = of_aarch64(SLOWEST_HZ, "arch_sys_counter");
+        assert_eq!((slow.status, slow.says.contains("10.0 MHz")), (Status::Note, true));
+        assert!(slow.follows.unwrap().contains("LAPSCOPE_CLOCK=tsc is refused"));
     }
 
     #[test]

@@ -62,7 +62,7 @@ fn tracing(host: &Host, is_root: bool) -> Finding {
     let status = host.read("/proc/self/status").unwrap_or_default();
     let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
     let is_filtered = value("Seccomp:") == Some("2");
-    let scope = host.number("/proc/sys/kernel/yama/ptrace_scope").unwrap_or(0);
+    let scope = host.ptrace_scope();
     let filter = if is_filtered { "; system calls are filtered (seccomp)" } else { "" };
     if scope == 0 || (is_root && scope < 3) {
         return Finding::ok(TOPIC, name, format!("own processes may be looked into{filter}"));

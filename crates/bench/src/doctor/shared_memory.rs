@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 
 use super::host::Host;
-use super::Finding;
+use super::{filesystem, Finding};
 
 /// Open MPI 5 has segments of 16 MiB a rank (btl_sm_segment_size), and there are more that want some.
 const ENOUGH_MB: u64 = 512;
@@ -21,8 +21,7 @@ fn single_copy(host: &Host, topic: &'static str, own: Result<(), i32>) -> Findin
         .map(|(_, name)| *name)
         .collect();
     let others = if others.is_empty() { "no XPMEM, no KNEM".into() } else { others.join(", ") };
-    // Linux: Documentation/admin-guide/LSM/Yama.rst
-    let scope = host.number("/proc/sys/kernel/yama/ptrace_scope").unwrap_or(0);
+    let scope = host.ptrace_scope();
     let follows =
         "large messages within a node may take two copies instead of one, both by the processors";
     if let Err(code) = own {
@@ -61,13 +60,7 @@ fn read_own_memory() -> Result<(), i32> {
 }
 
 fn segments(topic: &'static str, directory: &CStr) -> Finding {
-    // SAFETY: plain data that the call fills in; a path with an end.
-    let room = unsafe {
-        let mut room: libc::statvfs = std::mem::zeroed();
-        (libc::statvfs(directory.as_ptr(), &mut room) == 0).then_some(room)
-    };
-    let free_mb = room.map(|room| (room.f_bavail * room.f_frsize) >> 20);
-    segment_room(topic, free_mb)
+    segment_room(topic, filesystem::room(directory).map(|room| room.free_mb))
 }
 
 fn segment_room(topic: &'static str, free_mb: Option<u64>) -> Finding {

@@ -111,40 +111,14 @@ signed() {
     for mpi in $mpis; do check "signed return addresses, $mpi" as_without "$mpi"; done
 }
 
-inside() { timeout -k 10 300 tests/aarch64/enter.sh "$@"; }
-
-# A run that the command for aarch64 starts, and reads.
-of_the_command() { # of_the_command TREE MPI
-    local command=$1/bin/lapscope run=$base/run-$2 app=build/tests/$2-aarch64/waitall
-    rm -rf "$run"
-    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    local many=
-    [ "$2" = openmpi ] && many=--oversubscribe
-    # shellcheck disable=SC2086 # no word, or one
-    check "lapscope run, around the launcher, $2" inside "$command" run --dir "$run" -- mpirun.$2 $many -n 2 "$PWD/$app"
-    check "lapscope report, $2" inside "$command" report "$run"
-    check "the same report as on this machine, $2" same_report "$command" "$run"
-    rm -rf "$run"
-    # shellcheck disable=SC2086
-    check "lapscope run, as every rank, $2" inside mpirun.$2 $many -n 2 "$command" run --dir "$run" -- "$PWD/$app"
-    check "lapscope requests, $2" inside "$command" requests "$run"
-}
-
-# but for the head of symbols, which is of a file system, the JSON of both is the same
-same_report() {
-    inside "$1" report --format json "$2" >"$base/there.json" && target/release/lapscope report --format json "$2" >"$base/here.json" &&
-        cmp "$base/there.json" "$base/here.json"
-}
-
+# Topics of `make dist-check` name what passed and what failed, and so does this one.
 portable() {
     MACHINE=aarch64 packaging/dist.sh >"$base/dist.log" 2>&1 || { tail -n 30 "$base/dist.log"; sum "portable build" 0 1; return; }
-    local tree
-    tree=$(ls -d build/dist-aarch64/tree/lapscope-*-linux-aarch64)
-    check "lapscope --version" inside "$PWD/$tree/bin/lapscope" --version
-    check "lapscope doctor" inside "$PWD/$tree/bin/lapscope" doctor
-    for mpi in $mpis; do of_the_command "$PWD/$tree" "$mpi"; done
-    check "wheel for aarch64" sh -c 'ls build/dist-aarch64/out/lapscope-*manylinux_2_17_aarch64.whl'
-    LIBRARIES=$PWD/$tree/lib/lapscope launched apps --exact any_source error_jump waitall
+    local result=0
+    packaging/tests/aarch64.sh >"$base/portable.log" 2>&1 || result=1
+    cat "$base/portable.log"
+    sum "portable build" "$(grep -c '^PASSED ' "$base/portable.log")" $result
+    LIBRARIES=$(echo "$PWD"/build/dist-aarch64/tree/lapscope-*-linux-aarch64/lib/lapscope) launched apps --exact any_source error_jump waitall
 }
 
 tests/aarch64/prepare.sh && recorder && make --no-print-directory build >"$base/native.log" 2>&1 || { echo "1 failed: it is not built"; exit 1; }

@@ -3,14 +3,11 @@
 # the application's output and codes with and without it, and the rows it must leave.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-. packaging/common.sh
-tree=$dist/tree/$name
-if ! [ -x "$tree/bin/lapscope" ]; then echo "SKIPPED programs: no $tree; \`make dist\` makes it"; exit 0; fi
+. packaging/testing.sh
+needs cargo
 tests/mpis.sh
 for topic in apps inject; do
-    if LAPSCOPE_LIB_DIR=$tree/lib/lapscope LAPSCOPE_BIN=$tree/bin/lapscope cargo test --quiet -p lapscope-tests --test $topic; then
-        echo "PASSED programs $topic"
-    else
-        echo "FAILED programs $topic"
-    fi
+    LAPSCOPE_LIB_DIR=$tree/lib/lapscope LAPSCOPE_BIN=$tree/bin/lapscope cargo test --quiet -p lapscope-tests --test $topic ||
+        failed "$topic"
+    passed "$topic"
 done

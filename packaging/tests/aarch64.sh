@@ -19,9 +19,10 @@ said=$(emulated "$tree/bin/lapscope" --version) || failed "lapscope --version: $
 expect "lapscope --version" "$said" "^lapscope $version\$"
 passed "lapscope --version"
 
-# 3: something is missing on the machine, which is none
-said=$(emulated "$tree/bin/lapscope" doctor) || [ $? = 3 ] || failed "lapscope doctor: $said"
-for mpi in openmpi mpich; do expect "lapscope doctor" "$said" "mpirun\.$mpi .*recorder $mpi\$"; done
+# Its code is 3 where something is missing, which would be ours: MPIs are there.
+said=$(emulated "$tree/bin/lapscope" doctor) || failed "lapscope doctor: code $?, $said"
+expect "lapscope doctor" "$said" '^nothing is missing'
+for mpi in openmpi mpich; do expect "lapscope doctor" "$said" "mpirun\.$mpi\b.*: recorder $mpi\$"; done
 expect "lapscope doctor" "$said" 'clock .*generic timer, constant rate of [0-9.]+ MHz'
 passed "lapscope doctor"
 
@@ -39,7 +40,8 @@ runs() {
 
 # has_rows NAME COMMAND: those that stand in waitall.c, of both ranks, in $run; and a report can be made of them
 has_rows() {
-    rows=$(emulated "$2" sql "$run" "select count(*), sum(tag = 7) from request" --format csv)
+    rows=$(emulated "$2" sql "$run" "select count(*), count(completion_id) from request" --format csv) ||
+        failed "lapscope sql, $1: $rows"
     expect "rows, $1" "$rows" '^40,40$'
     said=$(emulated "$2" report "$run") || failed "lapscope report, $1: $said"
     expect "lapscope report, $1" "$said" '^2 ranks on '
@@ -62,17 +64,21 @@ recorded() {
     has_rows "as every rank, $1" "$2"
 }
 
-# The command of this machine reads the same out of a run.
+# The command of this machine reads the same out of a run, but for names out of libraries that only the emulated one has.
 native=$PWD/target/release/lapscope
 same_report() { # same_report MPI COMMAND
     [ -x "$native" ] || { skipped "the report of this machine's command, $1: no $native"; return; }
-    tests/aarch64/enter.sh "$2" report --format json "$run" >"$scratch/there.json" 2>/dev/null
-    "$native" report --format json "$run" >"$scratch/here.json" 2>/dev/null
-    cmp "$scratch/there.json" "$scratch/here.json" || failed "another report than on this machine, $1"
+    tests/aarch64/enter.sh "$2" report --format json "$run" >"$scratch/there.json" &&
+        "$native" report --format json "$run" >"$scratch/here.json" && python3 -c '
+import json, sys
+there, here = (json.load(open(path)) for path in sys.argv[1:])
+here["problems"] = [problem for problem in here["problems"] if problem["kind"] != "no_symbols"]
+sys.exit(there != here)' "$scratch/there.json" "$scratch/here.json" ||
+        failed "another report than of $native, $1: $(diff "$scratch/there.json" "$scratch/here.json")"
 }
 
 for mpi in openmpi mpich; do
-    "$cross/bin/mpicc.$mpi" -D_GNU_SOURCE -O1 -g tests/apps/waitall.c -o "$scratch/waitall.$mpi"
+    "$cross/bin/mpicc.$mpi" -D_GNU_SOURCE -O1 -g -Wno-stringop-overflow tests/apps/waitall.c -o "$scratch/waitall.$mpi"
     recorded $mpi "$tree/bin/lapscope"
     passed "lapscope run and report, $mpi"
 done

@@ -1,95 +1,39 @@
 /*
- * A receiver that comes late, and a sender that writes into its buffer again as soon as its send is complete.
- *
- *   late_receiver BYTES DELAY_MS MESSAGES FORM
- *
- * FORM: isend (MPI_Isend, MPI_Wait), send (MPI_Send), column (MPI_Isend of every second element), pair (two of MPI_Isend one after
- * the other, MPI_Waitall), early (as isend, and the receiver is there before). Rank 0 prints, of the messages' medians in nanoseconds, how long the sends were waited for and how late the
- * receiver came.
+ * Rank 1 computes for 4 ms before it posts the receive that rank 0 waits for; the other way goes a small message at once.
+ * Nothing here compares clocks of ranks, so they may differ.
  */
 #include "work.h"
 
-enum { DATA, TOLD };
+enum { ITERATIONS = 40, BYTES = 1 << 20, LATE_NS = 4000000 };
 
-static double *value;
-static MPI_Datatype type;
-static int is_blocking, is_early, is_pair, stride = 1, elements;
+static char buffer[BYTES];
 
-static void pause_for(int64_t ns)
+SITE void wait_for_receiver(void)
 {
-    nanosleep(&(struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}, NULL);
+    MPI_Request request;
+    MPI_Isend(buffer, BYTES, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Recv(buffer, 8, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-SITE void send_data(int message)
+SITE void come_late(void)
 {
-    for (int i = 0; i < elements; i++)
-        value[(size_t)i * (size_t)stride] = message + i;
-    MPI_Request request, pair[2];
-    if (is_pair) {
-        for (int i = 0; i < 2; i++)
-            MPI_Isend(value, 1, type, 1, DATA, MPI_COMM_WORLD, &pair[i]);
-        MPI_Waitall(2, pair, MPI_STATUSES_IGNORE);
-    } else if (is_blocking) {
-        MPI_Send(value, 1, type, 1, DATA, MPI_COMM_WORLD);
-    } else {
-        MPI_Isend(value, 1, type, 1, DATA, MPI_COMM_WORLD, &request);
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-    }
-    for (int i = 0; i < elements * stride; i++)
-        value[i] = -1;
-}
-
-SITE void receive_data(int message)
-{
-    MPI_Status status;
-    int count;
-    if (is_pair)
-        MPI_Recv(value, elements, MPI_DOUBLE, 0, DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Recv(value, elements, MPI_DOUBLE, 0, DATA, MPI_COMM_WORLD, &status);
-    MPI_Get_count(&status, MPI_DOUBLE, &count);
-    CHECK(count == elements && status.MPI_SOURCE == 0 && status.MPI_TAG == DATA);
-    for (int i = 0; i < elements; i++)
-        CHECK(value[i] == message + i);
+    compute(LATE_NS);
+    MPI_Recv(buffer, BYTES, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Send(buffer, 8, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
 }
 
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
-    CHECK(argc == 5 && comm_size(MPI_COMM_WORLD) == 2);
-    int messages = atoi(argv[3]), sends = comm_rank(MPI_COMM_WORLD) == 0;
-    int64_t delay = (int64_t)(atof(argv[2]) * 1e6), waited[100], late[100];
-    CHECK(messages <= 100);
-    elements = atoi(argv[1]) / (int)sizeof(double);
-    is_blocking = strcmp(argv[4], "send") == 0;
-    is_pair = strcmp(argv[4], "pair") == 0;
-    is_early = strcmp(argv[4], "early") == 0;
-    stride = strcmp(argv[4], "column") == 0 ? 2 : 1;
-    MPI_Type_vector(elements, 1, stride, MPI_DOUBLE, &type);
-    MPI_Type_commit(&type);
-    value = (double *)make_buffer((size_t)(elements * stride) * sizeof(double));
-    for (int i = 0; i < messages; i++) {
-        int64_t begin;
+    calibrate_work();
+    for (int i = 0; i < ITERATIONS; i++) {
         MPI_Barrier(MPI_COMM_WORLD);
-        if (sends) {
-            if (is_early)
-                pause_for(delay);
-            begin = now_ns();
-            send_data(i);
-            waited[i] = now_ns() - begin;
-            MPI_Recv(&late[i], 1, MPI_INT64_T, 1, TOLD, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        } else {
-            begin = now_ns();
-            if (!is_early)
-                pause_for(delay); /* outside of MPI, with the processor free */
-            begin = now_ns() - begin;
-            receive_data(i);
-            MPI_Send(&begin, 1, MPI_INT64_T, 0, TOLD, MPI_COMM_WORLD);
-        }
+        if (comm_rank(MPI_COMM_WORLD) == 0)
+            wait_for_receiver();
+        else
+            come_late();
     }
-    if (sends)
-        printf("waited %lld late %lld\n", (long long)median(waited, messages), (long long)median(late, messages));
-    MPI_Type_free(&type);
     MPI_Finalize();
-    free(value);
     return 0;
 }

@@ -33,7 +33,7 @@ fn run_with(
     place: &Path,
 ) -> (Outcome, PathBuf) {
     let (bytes, messages) = (BYTES.to_string(), messages.to_string());
-    let job = Job::new(mpi, 2, build::app(mpi, "late_receiver"), Form::Preload, place).args([
+    let job = Job::new(mpi, 2, build::app(mpi, "copied_sends"), Form::Preload, place).args([
         bytes.as_str(),
         delay,
         &messages,

@@ -58,11 +58,12 @@ libraries() {
         { grep -A5 'error' "$dist/recorders.log" >&2; exit 1; }
 }
 
-# Crates of ours that were compiled from another commit are compiled anew: cargo goes by times of files, and was seen to keep a crate
-# with the schema of an older commit in it.
+# What was compiled from another commit is compiled anew as far as it is ours, without zig's cache: that knows nothing of what the
+# assembler reads, so that a command had the schema of an older commit in it.
 forget_another_commits() {
     [ -d "$dist/cargo" ] || return 0
     [ -z "$(git status --porcelain 2>/dev/null)" ] && [ "$(cat "$dist/commit" 2>/dev/null)" = "$(git rev-parse HEAD 2>/dev/null)" ] && return
+    rm -rf "$dist/zig"
     ours=$(sed -n 's/^name = "\(lapscope[a-z-]*\)"$/-p \1/p' Cargo.lock)
     # shellcheck disable=SC2086 # a list
     cargo clean --quiet --release --target $machine-unknown-linux-gnu --target-dir "$dist/cargo" $ours
@@ -73,7 +74,6 @@ forget_another_commits() {
 
 command_line() {
     say "command line"
-    forget_another_commits
     # shellcheck disable=SC2086 # flags
     "$dist/bin/cc" -O2 $code_flags -c packaging/getrandom.c -o "$dist/getrandom.o"
     if [ "$cross" ]; then export RUSTC="$cross/bin/rustc"; fi
@@ -129,6 +129,7 @@ if [ "$cross" ]; then "tests/$machine/prepare.sh"; fi
 tests/mpis.sh compiler
 packaging/tools.sh
 forget_what_is_outdated
+forget_another_commits
 packaging/libraries.sh
 libraries
 command_line

@@ -15,11 +15,13 @@ out=$dist/out
 abis="openmpi mpich mpiabi"
 
 # What was compiled by other means than these is compiled anew: neither cmake, cargo nor zig's cache knows all that its results
-# depend on. What zig once compiled of glibc's start files is in every binary, whatever tools.sh says since of their paths.
+# depend on. What zig once compiled of glibc's start files is in every binary, whatever tools.sh says since of their paths. Another
+# commit is such a means: a command was seen that had the schema of an older one in it.
 forget_what_is_outdated() {
     means=$({ cat packaging/dist.sh packaging/common.sh packaging/tools.sh packaging/libraries.sh packaging/getrandom.c .cargo/config.toml
         "${cross:+$cross/bin/}rustc" -vV
         "${binutils}gcc" --version
+        git rev-parse HEAD 2>/dev/null
         echo "$dist" "$cargo_home"; } | sha256sum)
     made means "$means" && return
     rm -rf "$dist/zig" "$dist/libunwind" "$dist/deps" "$dist/interposer" "$dist/cargo"
@@ -56,20 +58,6 @@ libraries() {
     # shellcheck disable=SC2086 # a list
     cmake --build "$dist/interposer" -j "$jobs" --target $targets >"$dist/recorders.log" 2>&1 ||
         { grep -A5 'error' "$dist/recorders.log" >&2; exit 1; }
-}
-
-# What was compiled from another commit is compiled anew as far as it is ours, without zig's cache: that knows nothing of what the
-# assembler reads, so that a command had the schema of an older commit in it.
-forget_another_commits() {
-    [ -d "$dist/cargo" ] || return 0
-    [ -z "$(git status --porcelain 2>/dev/null)" ] && [ "$(cat "$dist/commit" 2>/dev/null)" = "$(git rev-parse HEAD 2>/dev/null)" ] && return
-    rm -rf "$dist/zig"
-    ours=$(sed -n 's/^name = "\(lapscope[a-z-]*\)"$/-p \1/p' Cargo.lock)
-    # shellcheck disable=SC2086 # a list
-    cargo clean --quiet --release --target $machine-unknown-linux-gnu --target-dir "$dist/cargo" $ours
-    # build scripts and what they need are of this machine
-    # shellcheck disable=SC2086
-    cargo clean --quiet --release --target-dir "$dist/cargo" $ours
 }
 
 command_line() {
@@ -129,7 +117,6 @@ if [ "$cross" ]; then "tests/$machine/prepare.sh"; fi
 tests/mpis.sh compiler
 packaging/tools.sh
 forget_what_is_outdated
-forget_another_commits
 packaging/libraries.sh
 libraries
 command_line

@@ -21,7 +21,7 @@ forget_what_is_outdated() {
     means=$({ cat packaging/dist.sh packaging/common.sh packaging/tools.sh packaging/libraries.sh packaging/getrandom.c .cargo/config.toml
         "${cross:+$cross/bin/}rustc" -vV
         "${binutils}gcc" --version
-        git rev-parse HEAD 2>/dev/null
+        git rev-parse HEAD 2>/dev/null || true # a tarball of the sources has none
         echo "$dist" "$cargo_home"; } | sha256sum)
     made means "$means" && return
     rm -rf "$dist/zig" "$dist/libunwind" "$dist/deps" "$dist/interposer" "$dist/cargo"

@@ -20,6 +20,8 @@ const DEFAULT_WIDTH: usize = 100;
 const LEAST_WIDTH: usize = 30;
 /// Longer lines of prose are hard to read.
 const MOST_PROSE: usize = 160;
+/// What goes in front of text that has no room where it should stand.
+const BELOW: &str = "    ";
 
 impl Style {
     /// For standard output: colour only on a terminal and without NO_COLOR. As wide as the terminal; elsewhere as COLUMNS
@@ -68,9 +70,12 @@ impl Style {
     /// As [`Style::wrap`], of text that may be painted and is made visible already.
     pub fn wrap_painted(self, text: &str, first: &str, rest: &str) -> String {
         let width = self.width.min(MOST_PROSE);
-        // Text that stands far to the right has no room on a narrow terminal: it begins on a line of its own.
-        let is_deep = display_width(rest) > width / 3 && rest.trim().is_empty();
-        let (first, rest) = if is_deep { (first.trim_end(), "    ") } else { (first, rest) };
+        // Text that stands so far to the right that it, or its longest word, has no room begins on a line of its own.
+        let indent = display_width(rest);
+        let longest = words_of(text).map(display_width).max().unwrap_or(0);
+        let has_no_room = indent > width / 3 || (indent > BELOW.len() && indent + longest > width);
+        let is_deep = has_no_room && rest.trim().is_empty();
+        let (first, rest) = if is_deep { (first.trim_end(), BELOW) } else { (first, rest) };
         let mut lines = vec![String::from(first)];
         if is_deep {
             lines.push(rest.to_owned());
@@ -230,6 +235,10 @@ mod tests {
         assert_eq!(
             style.wrap("one two three four five", "   12 %  ", "         "),
             "   12 %\n    one two three four\n    five"
+        );
+        assert_eq!(
+            style.wrap("see a/path/to/some/place", "12 %  ", "      "),
+            "12 %\n    see\n    a/path/to/some/place"
         );
     }
 

@@ -57,7 +57,8 @@ static uint64_t run(struct pilot *pilot, struct program *program, uint64_t now, 
             pilot_post(pilot, now + (uint64_t)post * 10000, 1);
         uint64_t took = step_ns(program, pilot->arm);
         now += took;
-        pilot->beside_ns += (uint64_t)((double)took * program->beside);
+        pilot->beside.ns += (uint64_t)((double)took * program->beside);
+        pilot->beside.pieces++;
     }
     return now;
 }
@@ -238,6 +239,22 @@ static void test_nothing_to_do(void)
     CHECK_EQUAL(pilot_gain(&pilot).rounds, 0);
 }
 
+/* The thread loses its processor for four milliseconds beside one of twenty steps. */
+static void test_a_processor_lost_now_and_then_is_no_computation(void)
+{
+    uint64_t now;
+    struct program program = plain;
+    program.beside = 0;
+    struct pilot pilot = begin(1, &now);
+    for (int i = 0; i < 5000; i++) {
+        now = run(&pilot, &program, now, 1);
+        pilot.beside.pieces -= i % 20 != 0;
+        pilot.beside.ns += i % 20 == 0 ? 4 * ms : 0;
+        CHECK(pilot.arm == 0);
+    }
+    CHECK_EQUAL(pilot.decisions[0].event, PILOT_NOTHING_BESIDE);
+}
+
 /* --- while it is kept --------------------------------------------------------------------------------------------- */
 
 static void test_a_kept_arm_is_proved(void)
@@ -338,7 +355,8 @@ static uint64_t ranks_of(uint64_t seed, struct program program, struct pilot *pi
         int same = 1;
         for (int rank = 0; rank < ranks; rank++) {
             pilot_post(&pilots[rank], now + (uint64_t)(uniform() * 0.1 * program.step_ms * (double)ms), 1);
-            pilots[rank].beside_ns += 2 * ms;
+            pilots[rank].beside.ns += 2 * ms;
+            pilots[rank].beside.pieces++;
             if (program.takes[pilots[rank].arm] >= program.takes[worst])
                 worst = pilots[rank].arm;
             same &= pilots[rank].arm == pilots[0].arm;
@@ -379,6 +397,7 @@ int main(void)
     test_spent_out_it_rests();
     test_an_arm_above_the_budget_is_not_kept();
     test_nothing_to_do();
+    test_a_processor_lost_now_and_then_is_no_computation();
     test_a_kept_arm_is_proved();
     test_a_change_is_followed();
     test_a_gain_that_appears_is_found();

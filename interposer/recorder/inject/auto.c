@@ -24,7 +24,7 @@ static const uint64_t silence_ns = 2000000000;  /* of what steps were counted by
 static struct {
     unsigned lock;
     struct auto_page page;                      /* what is told of it: with the pilot, arms and sites */
-    uint64_t beside;                            /* ticks; atomic */
+    struct { uint64_t ticks, pieces; } beside;  /* atomic */
     int plain;                                  /* stamps_are_plain, but for injection */
     int stays_awake;
     int asked;                                  /* level of threads */
@@ -171,8 +171,10 @@ void auto_entered(struct injector *injector)
     if (injector->computes_since) {
         uint64_t ticks = clock_now() - injector->computes_since;
         injector->computes_since = 0;
-        if (ticks > inject_ticks(gap_ns) && inject_pending(injector)) /* those that the last call completed end behind it */
-            __atomic_fetch_add(&automatic.beside, ticks, __ATOMIC_RELAXED);
+        if (ticks > inject_ticks(gap_ns) && inject_pending(injector)) { /* those that the last call completed end behind it */
+            __atomic_fetch_add(&automatic.beside.ticks, ticks, __ATOMIC_RELAXED);
+            __atomic_fetch_add(&automatic.beside.pieces, 1, __ATOMIC_RELAXED);
+        }
     }
     if (UNLIKELY(++injector->calls % CALLS_TO_LOOK == 0))
         look_for_idleness(injector);
@@ -298,7 +300,8 @@ static void follow(struct thread *t)
 static void know_costs(void)
 {
     pilot->spent_ns = inject_ns(__atomic_load_n(&injection.spent, __ATOMIC_RELAXED));
-    pilot->beside_ns = inject_ns(__atomic_load_n(&automatic.beside, __ATOMIC_RELAXED));
+    pilot->beside.ns = inject_ns(__atomic_load_n(&automatic.beside.ticks, __ATOMIC_RELAXED));
+    pilot->beside.pieces = __atomic_load_n(&automatic.beside.pieces, __ATOMIC_RELAXED);
 }
 
 int auto_posted(struct injector *injector, struct inject_site *site, const struct operation *operation)

@@ -14,6 +14,7 @@ enum {
     ROUNDS_TO_COST = 3,     /* the first test of all costs more than others */
     PERCENT = 100,
     LEAST_BESIDE = 100,     /* one of so many nanoseconds */
+    LEAST_PIECES = 4,       /* one in so many steps: a thread that lost its processor now and then computed nothing */
     CLASSES_A_DOUBLING = 4,
     MOST_TIME = 1 << 24,    /* of all classes: then they are halved */
     PROOFS = 6              /* rounds that say more than the exploration did */
@@ -40,7 +41,7 @@ static void enter_phase(struct pilot *p, uint64_t now, enum pilot_phase phase)
     p->steps_in_phase = 0;
     p->recent_count = 0;
     p->reference = 0;
-    p->beside_before = p->beside_ns;
+    p->beside_before = p->beside;
     p->rests = 0;
     memset(p->in_round, 0, sizeof p->in_round);
     p->round = UINT64_MAX; /* the one under way is none of the new phase's */
@@ -344,7 +345,8 @@ static void end_of_watching_round(struct pilot *p, uint64_t now)
     uint64_t watched = now - p->phase_began;
     if (p->steps_in_phase < STEPS_TO_WATCH || watched < shortest_watch)
         return;
-    int is_beside = (p->beside_ns - p->beside_before) * LEAST_BESIDE >= watched;
+    int is_beside = (p->beside.ns - p->beside_before.ns) * LEAST_BESIDE >= watched &&
+        (p->beside.pieces - p->beside_before.pieces) * LEAST_PIECES >= p->steps_in_phase;
     fit_slots(p);
     if (is_beside && p->usable != 1)
         explore(p, now);

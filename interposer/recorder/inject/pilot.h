@@ -52,7 +52,8 @@ struct pilot {
     unsigned arms, usable;                /* usable: bits */
     uint64_t seed;
     unsigned budget;                      /* in percent of the time since it began */
-    uint64_t spent_ns, beside_ns;         /* so far: cost that bought nothing; computation beside large messages */
+    uint64_t spent_ns;                    /* so far: cost that bought nothing */
+    struct pilot_beside { uint64_t ns, pieces; } beside; /* so far: computation beside large messages */
     /* what is in force */
     enum pilot_phase phase;
     unsigned arm, kept;                   /* kept: valid while PILOT_KEEPS */
@@ -73,7 +74,7 @@ struct pilot {
     /* what was learned */
     struct trial trial, proof;
     struct trial_gain gain;               /* of the arm last kept, when it was chosen */
-    uint64_t beside_before;
+    struct pilot_beside beside_before;
     uint64_t nap_ns, wake_at;             /* sleeping: until when */
     int goes_on;                          /* then with what was kept */
     uint64_t look_ns, look_at, may_look_at; /* between explorations */

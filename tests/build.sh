@@ -4,11 +4,12 @@
 #   tests/build.sh            messages of both go to standard output
 #   tests/build.sh LOG        messages go to LOG, and how far it is to standard output; LOG is printed where it fails
 #
-# JOBS: processors for each of the two; CARGO: the cargo to use.
+# JOBS: processors for each of the two; CARGO: the cargo to use; PROFILE: cargo's, `release` where nothing is said.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-$(nproc)}
 cargo=${CARGO:-cargo}
+profile=${PROFILE:-release}
 
 recorders() {
     local abi=$PWD/build/mpi/mpich5/bin/mpicc_abi settings=()
@@ -20,7 +21,7 @@ recorders() {
 both() {
     local status=0
     recorders &
-    "$cargo" build --release --bin lapscope --jobs "$jobs" || status=$?
+    "$cargo" build --profile "$profile" --bin lapscope --jobs "$jobs" || status=$?
     wait $! || status=$?
     return $status
 }
@@ -30,7 +31,7 @@ how_far() { # how_far LOG CRATES
     local recorders crates
     recorders=$(grep -o '^\[ *[0-9]*%\]' "$1" | tail -n 1 | tr -dc 0-9) || true
     crates=$(grep -c '^ *Compiling ' "$1") || true
-    if grep -q '^ *Finished .*release' "$1"; then crates=$2; fi
+    if grep -q '^ *Finished ' "$1"; then crates=$2; fi
     echo "recorders ${recorders:-0} %, command $crates of $2 crates"
 }
 

@@ -125,12 +125,15 @@ launched() {
     for test in "$@"; do suite "launched: $test" count_cargo cargo_test -p lapscope-tests --test "$test"; done
 }
 
+# The command as it is for tests: with checks of arithmetic, and compiled together with theirs, not once more.
+export PROFILE=dev LAPSCOPE_BIN=$PWD/target/debug/lapscope
+
 # Downloads beside compilers; `make check` has fetched what the build needs of them. Tests of the command are built later,
 # beside launches.
 prepare() {
     { tests/mpis.sh && tests/python.sh environment && tests/browser.sh environment; } >$kept/mpis.log 2>&1 &
     local mpis=$!
-    make --no-print-directory build && cargo test -p lapscope-tests --no-run
+    tests/build.sh && cargo test -p lapscope-tests --no-run
     local status=$?
     wait $mpis
     cat $kept/mpis.log

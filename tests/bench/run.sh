@@ -225,8 +225,13 @@ inject() {
 # LAPSCOPE_INJECT=auto against fixed settings
 auto() {
     local mpi
-    for mpi in "${mpis[@]}"; do "mpicc.$mpi" -O2 -w -o "$work/gain.$mpi" -I tests/apps tests/apps/gain.c; done
-    python3 tests/bench/auto.py "$work" "$preload"
+    for mpi in "${mpis[@]}"; do
+        "mpicc.$mpi" -O2 -w -o "$work/gain.$mpi" -I tests/apps tests/apps/gain.c
+        "mpicc.$mpi" -std=gnu11 -O2 -w -o "$work/ghost_cells.$mpi" examples/ghost_cells/ghost_cells.c
+    done
+    # Debian's hypre is built against Open MPI; where it is not (libhypre-dev), auto.py says so
+    mpicc.openmpi -O2 -w -I/usr/include/hypre -o "$work/amg.openmpi" tests/bench/amg.c -lHYPRE 2>/dev/null || true
+    python3 tests/bench/auto.py "$work" "$preload" ${TURNS:+"$TURNS"}
 }
 
 ghost() {

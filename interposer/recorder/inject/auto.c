@@ -106,7 +106,9 @@ static int prepare(struct injector *injector, struct auto_arm *arm)
         return 1;
     uint64_t cpu_began = clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID);
     const char *why = inject_prepare_mode(injector, arm->mode);
-    inject_spend(inject_ticks(clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID) - cpu_began));
+    uint64_t cost = clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID) - cpu_began;
+    inject_spend(inject_ticks(cost));
+    pilot_spent_once(pilot, cost);
     if (why)
         auto_lose(arm->mode, why);
     return is_prepared[arm->mode] = !why;
@@ -297,6 +299,13 @@ static void follow(struct thread *t)
     }
 }
 
+/* An arm that is tried out keeps to the budget in its own slots: it gains there what it would gain if it were kept. */
+static void keep_to_budget(uint64_t now)
+{
+    struct pilot_cost cost = pilot_cost(pilot, now);
+    inject_spent_is(inject_ticks(cost.ns), inject_ticks(cost.of_ns), clock_now());
+}
+
 static void know_costs(void)
 {
     pilot->spent_ns = inject_ns(__atomic_load_n(&injection.spent, __ATOMIC_RELAXED));
@@ -317,6 +326,7 @@ int auto_posted(struct injector *injector, struct inject_site *site, const struc
     if (UNLIKELY(pilot->decided != automatic.decided))
         follow(injector->thread);
     put_in_force(injector, now);
+    keep_to_budget(now);
     set_awake(pilot->phase != PILOT_SLEEPS);
     unlock();
     return pilot->phase != PILOT_SLEEPS && !site->automatic.is_left_out;

@@ -36,8 +36,16 @@ uint64_t inject_ns(uint64_t ticks)
 uint64_t inject_over_budget(uint64_t now)
 {
     uint64_t spent = __atomic_load_n(&injection.spent, __ATOMIC_RELAXED);
-    uint64_t needed = spent * PERCENT / (uint64_t)config.inject_budget, elapsed = now - injection.began;
+    uint64_t needed = spent * PERCENT / (uint64_t)config.inject_budget;
+    uint64_t elapsed = now - __atomic_load_n(&injection.began, __ATOMIC_RELAXED);
     return needed > elapsed ? needed - elapsed : 0;
+}
+
+void inject_spent_is(uint64_t cost, uint64_t of, uint64_t now)
+{
+    uint64_t others = __atomic_load_n(&injection.spent, __ATOMIC_RELAXED) - cost;
+    uint64_t began = now - of - others * PERCENT / (uint64_t)config.inject_budget;
+    __atomic_store_n(&injection.began, began, __ATOMIC_RELAXED);
 }
 
 void inject_fail(const char *problem)

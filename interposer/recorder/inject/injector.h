@@ -62,7 +62,8 @@ struct injection {
     int is_auto;
     int is_on;
     const char *problem;            /* why it is not on; NULL: there is none */
-    uint64_t began, interval;
+    uint64_t began;                 /* of what the budget is a share; atomic */
+    uint64_t interval;
     uint64_t spent;                 /* cost that bought nothing; atomic */
     enum alarm_clock clock;         /* that interrupts under timer */
     uint64_t interrupt, check;      /* measured; check in nanoseconds */
@@ -87,6 +88,8 @@ uint64_t inject_ns(uint64_t ticks);
 
 /* How long to wait before the next cost keeps to the budget; 0: it does already. */
 uint64_t inject_over_budget(uint64_t now);
+/* For the budget, what was spent until now is this cost, in so long a time. */
+void inject_spent_is(uint64_t cost, uint64_t of, uint64_t now);
 static inline void inject_spend(uint64_t ticks)
 {
     __atomic_fetch_add(&injection.spent, ticks, __ATOMIC_RELAXED);

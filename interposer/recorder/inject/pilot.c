@@ -6,12 +6,13 @@
 
 enum {
     STEPS = 4,              /* a slot is to hold */
-    SHORTEST_SHIFT = 25,    /* 34 ms: clocks of nodes agree far better */
+    SHORTEST_SHIFT = 27,    /* 134 ms: a step that is counted may be a part of one that recurs after some of them */
+    STRETCH = 2,            /* then slots are so many powers of two longer, */
+    MOST_STRETCHED = 2,     /* so often */
     LONGEST_SHIFT = 34,     /* 17 s */
     STEPS_TO_WATCH = 8,
     STEPS_TO_FIT = 20,
     ROUNDS_TO_FIT = 2,
-    ROUNDS_TO_COST = 3,     /* the first test of all costs more than others */
     PERCENT = 100,
     LEAST_BESIDE = 100,     /* one of so many nanoseconds */
     LEAST_PIECES = 4,       /* one in so many steps: a thread that lost its processor now and then computed nothing */
@@ -22,6 +23,7 @@ enum {
 
 static const uint64_t second = 1000000000, shortest_watch = 100000000;
 static const double other_pace = 1.3; /* a change of behaviour */
+static const double promising = 0.02; /* a gain, though not a certain one */
 
 /* --- decisions ---------------------------------------------------------------------------------------------------- */
 
@@ -69,8 +71,7 @@ static void sleep_on(struct pilot *p, uint64_t now, enum pilot_event event)
 static void explore(struct pilot *p, uint64_t now)
 {
     trial_begin(&p->trial, p->arms, p->usable);
-    memset(p->cost_ns, 0, sizeof p->cost_ns);
-    memset(p->cost_of_ns, 0, sizeof p->cost_of_ns);
+    memset(p->costs, 0, sizeof p->costs);
     note(p, now, PILOT_EXPLORE, 0, no_gain);
     p->nap_ns = 2 * second;
     enter_phase(p, now, PILOT_EXPLORES);
@@ -82,7 +83,7 @@ static void plan_next_look(struct pilot *p, uint64_t now, uint64_t least)
     uint64_t took = now - p->phase_began, wait = 16 * took > least ? 16 * took : least;
     p->look_ns = 2 * p->look_ns > wait ? 2 * p->look_ns : wait;
     p->look_at = now + p->look_ns;
-    p->may_look_at = now + 2 * took;
+    p->may_look_at = now + 3 * took;
 }
 
 static void keep(struct pilot *p, uint64_t now, unsigned arm)
@@ -127,6 +128,7 @@ static void look_again(struct pilot *p, uint64_t now, enum pilot_event why, stru
 void pilot_changed(struct pilot *p, uint64_t now)
 {
     memset(p->classes, 0, sizeof p->classes);
+    p->stretched = 0;
     p->last_step = p->last_post = 0;
     p->steps_in_slot = 0;
     p->nap_ns = 2 * second;
@@ -223,6 +225,8 @@ static void fit_slots(struct pilot *p)
     unsigned shift = SHORTEST_SHIFT;
     while (shift < LONGEST_SHIFT && (uint64_t)1 << shift < STEPS * step)
         shift++;
+    shift += STRETCH * p->stretched;
+    shift = shift < LONGEST_SHIFT ? shift : LONGEST_SHIFT;
     if (!step || shift == p->shift)
         return;
     p->shift = shift;
@@ -301,13 +305,12 @@ static void note_losses(struct pilot *p, const double *took)
             p->lost_ns[arm] += p->in_round[arm].ns * (took[arm] - took[0]) / took[arm];
 }
 
-/* Taking turns with others an arm may spend what it could not spend for long: kept, it would be held back by the budget, and
- * gain less than it did here. */
-static void leave_what_costs_too_much(struct pilot *p)
+/* Steps differ by more than the arms do: more of them in a slot differ less. */
+static void stretch(struct pilot *p, uint64_t now)
 {
-    for (unsigned arm = 1; arm < p->arms; arm++)
-        if (p->trial.rounds >= ROUNDS_TO_COST && p->cost_ns[arm] * PERCENT > p->budget * p->cost_of_ns[arm])
-            trial_lose(&p->trial, arm);
+    p->stretched++;
+    fit_slots(p);
+    explore(p, now);
 }
 
 static void end_of_exploring_round(struct pilot *p, uint64_t now)
@@ -320,10 +323,11 @@ static void end_of_exploring_round(struct pilot *p, uint64_t now)
         seen += took[arm] > 0;
     if (p->rested || took[0] <= 0 || seen < 2)
         return;
-    leave_what_costs_too_much(p);
     int arm = trial_add(&p->trial, took);
-    if (arm != TRIAL_GOES_ON)
-        decide(p, now, (unsigned)arm);
+    if (arm == TRIAL_UNSURE && p->stretched < MOST_STRETCHED && trial_gain(&p->trial, p->trial.leader, 0).share > promising)
+        stretch(p, now);
+    else if (arm != TRIAL_GOES_ON)
+        decide(p, now, arm > 0 ? (unsigned)arm : 0);
 }
 
 static void end_of_kept_round(struct pilot *p, uint64_t now)
@@ -395,8 +399,8 @@ static int pace_is_another(struct pilot *p, double took)
 static void end_slot(struct pilot *p, uint64_t now)
 {
     if (p->phase == PILOT_EXPLORES && p->slot_began) {
-        p->cost_ns[p->arm] += p->spent_ns - p->spent_before;
-        p->cost_of_ns[p->arm] += now - p->slot_began;
+        p->costs[p->arm].ns += p->spent_ns - p->spent_before;
+        p->costs[p->arm].of_ns += now - p->slot_began;
     }
     p->slot_began = now;
     p->spent_before = p->spent_ns;
@@ -410,12 +414,8 @@ static void end_slot(struct pilot *p, uint64_t now)
     p->sums[p->arm].steps += steps;
     p->sums[p->arm].ns += ns;
     int is_settled = p->phase == PILOT_KEEPS ? p->arm == p->kept : p->phase == PILOT_SLEEPS && p->trial.rounds;
-    if (is_settled && pace_is_another(p, ns / (double)steps)) {
-        if (now >= p->may_look_at)
-            look_again(p, now, PILOT_CHANGED, no_gain);
-        else
-            p->reference = 0;
-    }
+    if (is_settled && pace_is_another(p, ns / (double)steps) && now >= p->may_look_at)
+        look_again(p, now, PILOT_CHANGED, no_gain);
 }
 
 /* What ends may change the phase, and so the length of rounds. */
@@ -476,6 +476,20 @@ void pilot_begin(struct pilot *p, uint64_t now)
     p->slot = p->round = UINT64_MAX;
     p->nap_ns = 2 * second;
     enter_phase(p, now, PILOT_SLEEPS);
+}
+
+struct pilot_cost pilot_cost(const struct pilot *p, uint64_t now)
+{
+    if (p->phase != PILOT_EXPLORES || p->rests)
+        return (struct pilot_cost){p->spent_ns, now - p->began};
+    const struct pilot_cost *before = &p->costs[p->arm];
+    return (struct pilot_cost){before->ns + p->spent_ns - p->spent_before, before->of_ns + now - p->slot_began};
+}
+
+void pilot_spent_once(struct pilot *p, uint64_t ns)
+{
+    p->spent_ns += ns;
+    p->spent_before += ns;
 }
 
 struct trial_gain pilot_gain(const struct pilot *p)

@@ -60,6 +60,7 @@ struct pilot {
     /* where in time */
     uint64_t began, phase_began;
     unsigned shift;                       /* a slot is 1 << shift nanoseconds */
+    unsigned stretched;                   /* so often slots became longer, as shorter ones told nothing for certain */
     uint64_t slot, round;
     int rested;                           /* in this round the budget was used up */
     int rests;
@@ -79,7 +80,7 @@ struct pilot {
     int goes_on;                          /* then with what was kept */
     uint64_t look_ns, look_at, may_look_at; /* between explorations */
     uint64_t slot_began, spent_before;    /* of the slot under way */
-    uint64_t cost_ns[TRIAL_ARMS], cost_of_ns[TRIAL_ARMS]; /* spent in an arm's slots of this exploration, and how long those were */
+    struct pilot_cost { uint64_t ns, of_ns; } costs[TRIAL_ARMS]; /* spent in an arm's slots of this exploration, and how long they were */
     double lost_ns[TRIAL_ARMS];           /* against the program as it is, while exploring; negative: gained */
     struct pilot_sum sums[TRIAL_ARMS];
     struct pilot_decision decisions[PILOT_DECISIONS];
@@ -104,6 +105,12 @@ void pilot_lose(struct pilot *pilot, unsigned arm, uint64_t now_ns);
 /* The gain of the arm that is or was last kept: while it was in force, or until there is enough of that, while it was
  * looked for. No rounds: there was none. */
 struct trial_gain pilot_gain(const struct pilot *pilot);
+
+/* What the arm in force has spent so far, and in what time: of the slots in which it is tried out, or else of all. */
+struct pilot_cost pilot_cost(const struct pilot *pilot, uint64_t now_ns);
+
+/* This cost, counted in `spent_ns` from now on, is of no slot: it does not come again. */
+void pilot_spent_once(struct pilot *pilot, uint64_t ns);
 
 /* What learning has lost against the program as it is, beside what was spent. */
 uint64_t pilot_lost_ns(const struct pilot *pilot);

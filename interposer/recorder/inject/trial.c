@@ -159,7 +159,7 @@ static int decide(struct trial *trial)
         return 0;
     if (!is_alive(trial, 0) && (trial->rounds >= ENOUGH_AMONG_ALIKE || others_are_alike(trial)))
         return (int)trial->leader;
-    return trial->rounds >= MOST_SEEN ? 0 : TRIAL_GOES_ON;
+    return trial->rounds >= MOST_SEEN ? TRIAL_UNSURE : TRIAL_GOES_ON;
 }
 
 void trial_begin(struct trial *trial, unsigned arms, unsigned alive)
@@ -180,7 +180,7 @@ int trial_add(struct trial *trial, const double *took)
     for (unsigned i = 0; i < sizeof looks; i++)
         if (looks[i] == trial->rounds)
             return decide(trial);
-    return trial->rounds > MOST_SEEN ? 0 : TRIAL_GOES_ON;
+    return trial->rounds > MOST_SEEN ? TRIAL_UNSURE : TRIAL_GOES_ON;
 }
 
 void trial_lose(struct trial *trial, unsigned arm)

@@ -28,9 +28,10 @@ struct trial_gain {
 /* `alive` has bit 0. */
 void trial_begin(struct trial *trial, unsigned arms, unsigned alive);
 
-enum { TRIAL_GOES_ON = -1 };
+enum { TRIAL_GOES_ON = -1, TRIAL_UNSURE = -2 };
 
-/* One more round. Returns the arm to keep, or that more rounds are needed. */
+/* One more round. Returns the arm to keep, or that more rounds are needed, or that there were enough of them and none is
+ * certain to gain, while the leader may. */
 int trial_add(struct trial *trial, const double *took);
 
 /* A round of which nothing is to be decided. */

@@ -23,7 +23,7 @@ use crate::export::Format;
 use clap::{Args, Parser, Subcommand};
 use lapscope_analysis::{requests, sites};
 use lapscope_bench::launch::environment::assignment;
-use lapscope_bench::launch::{Files, Mode};
+use lapscope_bench::launch::{Files, Injection};
 use lapscope_data::model::{Kind, Rank, RankList, RequestEnded};
 
 pub use bench::BenchArgs;
@@ -173,9 +173,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "MB", value_parser = units::max_mb)]
     pub max_mb: Option<u64>,
 
-    /// Make tests while requests are pending, so that transfers go on during computation; see `lapscope tune`
+    /// Make tests while requests are pending, so that transfers go on during computation; `auto` finds out how
     #[arg(long, value_name = "MODE", value_enum)]
-    pub inject: Option<Mode>,
+    pub inject: Option<Injection>,
 
     /// Do not record call paths
     #[arg(long)]

@@ -77,8 +77,10 @@ fn options_become_variables_and_other_preloads_stay() {
 
 #[test]
 fn injection_is_an_option() {
-    let output = output(&["run", "--inject", "timer", "--", "sh", "-c", "echo $LAPSCOPE_INJECT"]);
-    assert_eq!(stdout(&output), "timer\n");
+    for mode in ["timer", "auto"] {
+        let output = output(&["run", "--inject", mode, "--", "sh", "-c", "echo $LAPSCOPE_INJECT"]);
+        assert_eq!(stdout(&output).trim_end(), mode);
+    }
     assert_eq!(code(&["run", "--inject", "hope", "--", "true"]), Some(2));
 }
 

@@ -161,6 +161,23 @@ static void test_posts_that_come_in_bursts(void)
     CHECK(draws_of(&program, 5000).kept[1] >= DRAWS * 95 / 100);
 }
 
+/* Where the first of two transfers stalls, the second is posted so late that it looks like a step of its own. */
+static void test_posts_that_a_stall_moves_apart(void)
+{
+    uint64_t now;
+    struct pilot pilot = begin(4, &now);
+    for (int i = 0; i < 2000; i++) {
+        pilot_post(&pilot, now, 1);
+        int is_stalled = pilot.arm != 1;
+        pilot_post(&pilot, now + (is_stalled ? 4 : 1) * ms, 1);
+        now += (uint64_t)((is_stalled ? 10 : 8) * (1 + 0.05 * normal()) * (double)ms);
+        pilot.beside.ns += 4 * ms;
+        pilot.beside.pieces++;
+    }
+    CHECK_EQUAL(pilot.phase, PILOT_KEEPS);
+    CHECK_EQUAL(pilot.kept, 1);
+}
+
 static void test_pauses(void)
 {
     struct program program = plain;
@@ -395,6 +412,7 @@ int main(void)
     test_noise_is_no_gain();
     test_steps_of_any_length();
     test_posts_that_come_in_bursts();
+    test_posts_that_a_stall_moves_apart();
     test_pauses();
     test_the_budget_holds();
     test_spent_out_it_rests();

@@ -72,8 +72,8 @@ def gain(name, size, work_ms, iterations, **options):
 
 
 STENCIL = "stencil, 1 MB beside 8 ms"
-AMG = ("amg", 256, 6, 220)
-GHOST = ("ghost_cells", "-f", "plain", "-b", "256K", "-i", 800)
+AMG = ("amg", 256, 6, 300)
+GHOST = ("ghost_cells", "-f", "plain", "-b", "256K", "-i", 1600)
 PROGRAMS = [
     gain(STENCIL, 1 << 20, 8, 1200, is_slow=True),
     Program("AMG", AMG, is_slow=True, says="cycle"),

@@ -44,6 +44,17 @@ pub fn of_mpis(turn: usize, what: &str) -> Vec<&'static Mpi> {
     chosen
 }
 
+/// The MPIs of Debian alone. `what` is said to be left out under the rest.
+///
+/// # Panics
+/// When there is no MPI.
+pub fn of_debian(what: &str) -> Vec<&'static Mpi> {
+    if !is_all() {
+        say(&format!("{what} under all but the MPIs of Debian"));
+    }
+    mpi::all().iter().copied().filter(|mpi| is_all() || MAIN.contains(&mpi.name)).collect()
+}
+
 /// Whether to run a part that is left to `make check-all`; says so where not.
 pub fn includes(what: &str) -> bool {
     if !is_all() {

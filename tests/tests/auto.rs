@@ -82,7 +82,7 @@ fn what_gains_is_kept() {
     for mpi in mpi::named("openmpi").into_iter().filter(|mpi| Bed::SlowLink.is_there(mpi)) {
         let is_kept = (0..TRIALS).any(|_| {
             let place = place();
-            let args = ["1048576", "8", "500"];
+            let args = ["1048576", "8", "900"];
             let (pages, _) = run((mpi, Bed::SlowLink), "gain", &args, &[], place.path());
             assert!(tests(&pages) > 0.0);
             pages.iter().any(|page| {
@@ -123,7 +123,7 @@ fn a_program_that_changes_is_followed() {
     for mpi in ["openmpi", "mpich"].into_iter().filter_map(mpi::named) {
         let bed = (mpi, Bed::SharedMemory);
         let place_of_first = place();
-        let args = ["8", "0", "100000", "262144", "4", "200"];
+        let args = ["8", "0", "100000", "262144", "4", "300"];
         let (pages, outcome) = run(bed, "phases", &args, &[], place_of_first.path());
         let first_ms: f64 =
             outcome.stdout.split_whitespace().nth(1).expect("a phase").parse().expect("ms");
@@ -136,7 +136,7 @@ fn a_program_that_changes_is_followed() {
 
         let place_of_second = place();
         // the small ones take longer than the two seconds after which large ones are missed, and are thousands of calls
-        let args = ["262144", "4", "80", "8", "0.5", "5000"];
+        let args = ["262144", "4", "160", "8", "0.5", "5000"];
         let (pages, _) = run(bed, "phases", &args, &[], place_of_second.path());
         for page in &pages {
             assert_eq!(decisions(page).first(), Some(&"explore"), "{page:#}");
@@ -152,7 +152,7 @@ fn a_program_that_changes_is_followed() {
 fn the_report_tells_it() {
     if let Some(mpi) = mpi::named("mpich") {
         let place = place();
-        let args = ["262144", "4", "100"];
+        let args = ["262144", "4", "200"];
         let (pages, _) = run((mpi, Bed::SharedMemory), "phases", &args, &[], place.path());
         let directory = place.path().join("run");
         let injection = &ask("report", &directory)["injection"];
@@ -172,7 +172,7 @@ fn a_way_that_cannot_be_had_is_named() {
     if let Some(mpi) = mpi::named("mpich") {
         let place = place();
         let options = [("LAPSCOPE_INJECT_SIGNAL", "9")];
-        let args = ["262144", "4", "200"];
+        let args = ["262144", "4", "300"];
         let (pages, _) = run((mpi, Bed::SharedMemory), "phases", &args, &options, place.path());
         for page in &pages {
             let problems: Vec<(&str, bool)> = list(page, "arms")

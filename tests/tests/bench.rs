@@ -119,7 +119,7 @@ fn examples_compile_without_a_warning() {
 #[test]
 fn every_experiment_under_every_mpi() {
     let place = place();
-    let mpis = share::of_mpis(0, "the experiments of bench");
+    let mpis = share::of_debian("the experiments of bench");
     let mut options = vec!["--quick", "--link", "shared", "--output", "b.db", "--plot", "figures"];
     for mpi in &mpis {
         options.extend(["--mpi", mpi_option(mpi)]);

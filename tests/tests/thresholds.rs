@@ -144,11 +144,18 @@ mod blind {
     knobs! {
         openmpi_shared_memory 0;
         openmpi_tcp 1;
-        openmpi_ucx 2;
         mpich_shared_memory 3;
         mpich_tcp 4;
         openmpi5_shared_memory 5;
         mpich5_shared_memory 6;
+    }
+
+    /// The limit is UCX's, as in `mpich_shared_memory`.
+    #[test]
+    fn openmpi_ucx() {
+        if share::includes("limits of Open MPI over UCX") {
+            check_limits(&KNOBS[2], &[]);
+        }
     }
 
     /// Receivers look into MPI for something else, of which no record says when. Up to 256 bytes a send needs nobody, to the

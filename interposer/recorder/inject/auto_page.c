@@ -93,8 +93,8 @@ static void put_arms(struct text *text, const struct auto_page *page)
         const struct pilot_sum *sum = &page->pilot.sums[i];
         put(text, "%s{\"mode\":\"%s\",\"interval_us\":", i ? "," : "", inject_mode_name(arm->mode));
         put(text, arm->mode == INJECT_OFF ? "null" : "%llu", (unsigned long long)arm->interval_us);
-        put(text, ",\"slots\":%llu,\"steps\":%llu,\"step_ns\":", (unsigned long long)sum->slots, (unsigned long long)sum->steps);
-        put(text, sum->steps ? "%.0f" : "null", sum->ns / (double)(sum->steps ? sum->steps : 1));
+        put(text, ",\"slots\":%llu,\"steps\":%llu,\"step_ns\":", (unsigned long long)sum->slots, (unsigned long long)sum->posts);
+        put(text, sum->posts ? "%.0f" : "null", sum->ns / (double)(sum->posts ? sum->posts : 1));
         put(text, ",\"problem\":");
         if (arm->problem)
             put_string(text, arm->problem);

@@ -130,7 +130,7 @@ void pilot_changed(struct pilot *p, uint64_t now)
     memset(p->classes, 0, sizeof p->classes);
     p->stretched = 0;
     p->last_step = p->last_post = 0;
-    p->steps_in_slot = 0;
+    p->posts_in_slot = p->posts_to_last_step = 0;
     p->nap_ns = 2 * second;
     if (p->phase == PILOT_SLEEPS && !p->trial.rounds)
         p->wake_at = now;
@@ -295,7 +295,7 @@ static int is_over_budget(const struct pilot *p, uint64_t now)
 static void times_of_round(const struct pilot *p, double *took)
 {
     for (unsigned arm = 0; arm < p->arms; arm++)
-        took[arm] = p->in_round[arm].steps ? p->in_round[arm].ns / (double)p->in_round[arm].steps : 0;
+        took[arm] = p->in_round[arm].posts ? p->in_round[arm].ns / (double)p->in_round[arm].posts : 0;
 }
 
 static void note_losses(struct pilot *p, const double *took)
@@ -396,7 +396,8 @@ static int pace_is_another(struct pilot *p, double took)
     return now > other_pace * p->reference || now * other_pace < p->reference;
 }
 
-static void end_slot(struct pilot *p, uint64_t now)
+/* `begins`: a step does so now, and what began before it is over. A pause that is longer than a slot tells of no arm. */
+static void end_slot(struct pilot *p, uint64_t now, int begins)
 {
     if (p->phase == PILOT_EXPLORES && p->slot_began) {
         p->costs[p->arm].ns += p->spent_ns - p->spent_before;
@@ -404,17 +405,18 @@ static void end_slot(struct pilot *p, uint64_t now)
     }
     p->slot_began = now;
     p->spent_before = p->spent_ns;
-    uint64_t steps = p->steps_in_slot > 1 ? p->steps_in_slot - 1 : 0;
-    if (!steps || !p->counts)
+    int is_whole = begins && (now >> p->shift) - p->slot == 1;
+    uint64_t posts = is_whole ? p->posts_in_slot : p->posts_to_last_step;
+    if (!posts || !p->counts)
         return;
-    double ns = (double)(p->last_step - p->first_in_slot);
+    double ns = (double)((is_whole ? now : p->last_step) - p->first_in_slot);
     p->in_round[p->arm].ns += ns;
-    p->in_round[p->arm].steps += steps;
+    p->in_round[p->arm].posts += posts;
     p->sums[p->arm].slots++;
-    p->sums[p->arm].steps += steps;
+    p->sums[p->arm].posts += posts;
     p->sums[p->arm].ns += ns;
     int is_settled = p->phase == PILOT_KEEPS ? p->arm == p->kept : p->phase == PILOT_SLEEPS && p->trial.rounds;
-    if (is_settled && pace_is_another(p, ns / (double)steps) && now >= p->may_look_at)
+    if (is_settled && pace_is_another(p, ns / (double)posts) && now >= p->may_look_at)
         look_again(p, now, PILOT_CHANGED, no_gain);
 }
 
@@ -428,9 +430,9 @@ static void begin_round(struct pilot *p, uint64_t now)
     memset(p->in_round, 0, sizeof p->in_round);
 }
 
-static void next_slot(struct pilot *p, uint64_t now)
+static void next_slot(struct pilot *p, uint64_t now, int begins)
 {
-    end_slot(p, now);
+    end_slot(p, now, begins);
     if (p->phase == PILOT_WATCHES)
         end_of_watching_round(p, now);
     else if (p->phase == PILOT_SLEEPS && now >= p->wake_at)
@@ -443,30 +445,40 @@ static void next_slot(struct pilot *p, uint64_t now)
     p->rested |= p->rests;
     p->arm = arm_of_slot(p, slot);
     p->counts = 1;
-    p->steps_in_slot = 0;
+    p->posts_in_slot = p->posts_to_last_step = 0;
 }
 
-static void count_step(struct pilot *p, uint64_t now)
+/* Whether the post begins a step. */
+static int begins_step(struct pilot *p, uint64_t now)
 {
     uint64_t since_post = now - p->last_post;
     if (p->last_post && now > p->last_post)
         note_length(p, since_post);
     p->last_post = now;
-    if (p->last_step && since_post < p->burst)
-        return;
-    if (p->steps_in_slot++ == 0)
+    return !p->last_step || since_post >= p->burst;
+}
+
+static void count_step(struct pilot *p, uint64_t now)
+{
+    if (!p->posts_in_slot)
         p->first_in_slot = now;
+    p->posts_to_last_step = p->posts_in_slot;
     if (p->steps_in_phase++ == 0)
         p->first_in_phase = now;
     p->last_step = now;
 }
 
+/* Arms change where a step begins, so that each step is of one arm; and somewhere where none does for long. Progress is counted
+ * by posts: which of them are of one step is a guess, and a transfer that stalls between two of them makes two steps of one. */
 void pilot_post(struct pilot *p, uint64_t now, int is_step)
 {
-    if (now >> p->shift != p->slot)
-        next_slot(p, now);
-    if (is_step)
+    int begins = is_step && begins_step(p, now);
+    uint64_t slot = now >> p->shift;
+    if (slot != p->slot && (begins || slot - p->slot != 1))
+        next_slot(p, now, begins);
+    if (begins)
         count_step(p, now);
+    p->posts_in_slot += is_step && p->posts_in_slot + (uint64_t)begins; /* counted from a step on */
 }
 
 void pilot_begin(struct pilot *p, uint64_t now)

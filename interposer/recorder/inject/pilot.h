@@ -43,7 +43,7 @@ struct pilot_decision {
 };
 
 struct pilot_sum {
-    uint64_t slots, steps;
+    uint64_t slots, posts;
     double ns;
 };
 
@@ -66,11 +66,11 @@ struct pilot {
     int rests;
     int counts;                           /* the slot counts: its arm was in force from its first step on */
     /* steps */
-    uint64_t last_post, last_step, first_in_slot, first_in_phase, steps_in_slot, steps_in_phase;
+    uint64_t last_post, last_step, first_in_slot, first_in_phase, posts_in_slot, posts_to_last_step, steps_in_phase;
     uint64_t burst;                       /* posts that follow each other sooner are of one step */
     uint32_t classes[PILOT_CLASSES];      /* time in steps by length, in units that shrink */
-    struct { double ns; uint64_t steps; } in_round[TRIAL_ARMS];
-    double recent[PILOT_RECENT], reference; /* of the arm in force: what a step took, by slots */
+    struct { double ns; uint64_t posts; } in_round[TRIAL_ARMS];
+    double recent[PILOT_RECENT], reference; /* of the arm in force: what a post took, by slots */
     unsigned recent_count;
     /* what was learned */
     struct trial trial, proof;
@@ -80,7 +80,7 @@ struct pilot {
     int goes_on;                          /* then with what was kept */
     uint64_t look_ns, look_at, may_look_at; /* between explorations */
     uint64_t slot_began, spent_before;    /* of the slot under way */
-    struct pilot_cost { uint64_t ns, of_ns; } costs[TRIAL_ARMS]; /* spent in an arm's slots of this exploration, and how long they were */
+    struct pilot_cost { uint64_t ns, of_ns; } costs[TRIAL_ARMS]; /* of an arm's slots of this exploration, and how long those were */
     double lost_ns[TRIAL_ARMS];           /* against the program as it is, while exploring; negative: gained */
     struct pilot_sum sums[TRIAL_ARMS];
     struct pilot_decision decisions[PILOT_DECISIONS];

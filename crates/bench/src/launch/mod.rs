@@ -14,5 +14,5 @@ mod recorded;
 pub mod runs;
 
 pub use files::Files;
-pub use mode::Mode;
+pub use mode::{Injection, Mode};
 pub use recorded::Recorded;

@@ -3,9 +3,9 @@
 
     tests/bench/auto.py DIRECTORY PRELOAD [TURNS [WORDS]]
 
-DIRECTORY holds programs compiled as NAME.MPI (tests/apps/gain.c, examples/ghost_cells, tests/bench/amg.c where hypre is); runs are
-recorded there, too. PRELOAD is liblapscope.so. With WORDS only programs whose name has them. LAMMPS, HPCC and Quantum ESPRESSO are
-Debian's.
+DIRECTORY holds programs compiled as NAME.MPI (tests/apps/gain.c, examples/ghost_cells, tests/bench/amg.c where hypre is); runs
+are recorded there, too. PRELOAD is liblapscope.so. With WORDS only programs whose name has them. LAMMPS, HPCC and Quantum
+ESPRESSO are Debian's.
 
 Of each program, on two ranks, all ways are run in turn, again and again, and compared within a turn only; each turn starts with
 another way. Nothing is recorded (LAPSCOPE_RECORD=off). What is compared has auto's learning in it. The fixed settings are those
@@ -43,8 +43,10 @@ CHOICES = {
 }
 WORST_SETTING = fixed("timer", 20) | {"LAPSCOPE_INJECT_BUDGET": "100", "LAPSCOPE_INJECT_MIN_BYTES": "0"}
 WAYS = {BARE: None, AUTO: {"LAPSCOPE_INJECT": "auto"}, **CHOICES, WORST: WORST_SETTING}
+# in long runs: those that were the best of all somewhere, and the worst
+LONG = {way: WAYS[way] for way in (BARE, AUTO, "timer, 1 ms", "thread, 1 ms", WORST)}
 # where nothing is to be gained the fixed settings differ in what they cost, and the worst tells that
-LITTLE = {BARE: None, AUTO: WAYS[AUTO], "timer, 1 ms": CHOICES["timer, 1 ms"], WORST: WORST_SETTING}
+LITTLE = {way: WAYS[way] for way in (BARE, AUTO, "timer, 1 ms", WORST)}
 
 
 @dataclass(frozen=True)
@@ -72,23 +74,24 @@ def gain(name, size, work_ms, iterations, **options):
 
 
 STENCIL = "stencil, 1 MB beside 8 ms"
-AMG = ("amg", 256, 6, 300)
-GHOST = ("ghost_cells", "-f", "plain", "-b", "256K", "-i", 1600)
+AMG = ("amg", 256, 6, 500)
+GHOST = ("ghost_cells", "-f", "plain", "-b", "256K", "-i", 2000)
+SHORT_AMG, SHORT_GHOST = (*AMG[:-1], 150), (*GHOST[:-1], 800)
 PROGRAMS = [
-    gain(STENCIL, 1 << 20, 8, 1200, is_slow=True),
-    Program("AMG", AMG, is_slow=True, says="cycle"),
-    Program("ghost_cells", GHOST, is_slow=True),
+    gain(STENCIL, 1 << 20, 8, 3000, is_slow=True, ways=LONG),
+    Program("AMG", AMG, is_slow=True, says="cycle", ways=LONG),
+    Program("ghost_cells", GHOST, is_slow=True, ways=LONG),
     Program("LAMMPS", ("lmp", "-in", "melt.in", "-log", "none"), is_slow=True, ways=LITTLE),
     Program("HPCC", ("hpcc",), is_slow=True, ways=LITTLE),
     Program("Quantum ESPRESSO", ("pw.x", "-in", "hydrogen.pw"), is_slow=True, ways=LITTLE),
     gain(STENCIL, 1 << 20, 8, 300, is_slow=True, others=2),
-    gain("stencil, 1 MB beside 4 ms", 1 << 20, 4, 2000, ways=LITTLE),
-    gain("stencil, 1 MB beside 4 ms", 1 << 20, 4, 2000, mpi="mpich", ways=LITTLE),
+    gain("stencil, 1 MB beside 4 ms", 1 << 20, 4, 1500, ways=LITTLE),
+    gain("stencil, 1 MB beside 4 ms", 1 << 20, 4, 1500, mpi="mpich", ways=LITTLE),
     gain("stencil, 1 MB beside 4 ms", 1 << 20, 4, 500, others=2, ways=LITTLE),
-    gain("eager, 1 KB beside 1 ms", 1000, 1, 6000, ways=LITTLE),
-    gain("eager, 1 KB beside 1 ms", 1000, 1, 6000, mpi="mpich", ways=LITTLE),
-    Program("AMG", AMG, says="cycle", ways=LITTLE),
-    Program("ghost_cells", GHOST, ways=LITTLE),
+    gain("eager, 1 KB beside 1 ms", 1000, 1, 5000, ways=LITTLE),
+    gain("eager, 1 KB beside 1 ms", 1000, 1, 5000, mpi="mpich", ways=LITTLE),
+    Program("AMG", SHORT_AMG, says="cycle", ways=LITTLE),
+    Program("ghost_cells", SHORT_GHOST, ways=LITTLE),
     Program("LAMMPS", ("lmp", "-in", "melt.in", "-log", "none"), ways=LITTLE),
     Program("HPCC", ("hpcc",), ways=LITTLE),
     Program("Quantum ESPRESSO", ("pw.x", "-in", "hydrogen.pw"), ways=LITTLE),
@@ -211,7 +214,7 @@ def measure(bench, program, turns):
     for way in ways[1:]:
         print(f"    {way:24} {spread(ratios[way], '{:.3f}')} of bare")
     best = min((way for way in ways if way in CHOICES), key=lambda way: statistics.median(ratios[way]))
-    if statistics.median(ratios[best]) < 0.98:
+    if statistics.median(ratios[best]) < 0.9:
         shares = [100 * (1 - auto) / (1 - other) for auto, other in zip(ratios[AUTO], ratios[best]) if other < 1]
         print(f"    auto has {spread(shares, '{:.0f}')} % of what the best fixed setting gains ({best})")
     print(f"    auto: {decided([page for _, _, page in results[AUTO] if page])}", flush=True)

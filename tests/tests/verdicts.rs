@@ -4,6 +4,7 @@ use lapscope_tests::answer::{ask, check_sums, number, rows, site, text};
 use lapscope_tests::build;
 use lapscope_tests::launch::{place, Form, Job};
 use lapscope_tests::mpi::{self, Mpi};
+use lapscope_tests::trials;
 use serde_json::Value;
 
 /// The MPIs in which sends and receives of some megabytes are known to behave alike.
@@ -60,20 +61,25 @@ fn polled(mpi: &Mpi, how: &str) -> Value {
 #[test]
 fn a_test_that_completes_is_not_where_data_are_needed() {
     for mpi in known() {
-        let overlap = polled(mpi, "tests");
-        let said = site(&overlap, "MPI_Irecv", "receive_testing");
-        let shares =
-            ["possible_low", "possible", "lost_low", "lost_high"].map(|key| number(said, key));
-        println!(
-            "{}: possible {:.2} to {:.2}, lost {:.2} to {:.2}",
-            mpi.name, shares[0], shares[1], shares[2], shares[3]
-        );
-        assert!(shares[1] > 0.95, "{said:#}");
-        let cost = number(said, "exposed_ns") + number(said, "post_ns");
-        let [lost, least] = ["lost_high_ns", "achieved_low_ns"].map(|key| number(said, key));
-        let most = cost.min(number(said, "possible_ns") - least);
-        assert!(lost >= 0.99 * most, "all that it cost may have been hidden: {said:#}");
+        trials::up_to_three(&format!("polled under {}", mpi.name), || loses_what_it_cost(mpi));
     }
+}
+
+fn loses_what_it_cost(mpi: &Mpi) {
+    let overlap = polled(mpi, "tests");
+    let said = site(&overlap, "MPI_Irecv", "receive_testing");
+    let shares = ["possible_low", "possible", "lost_low", "lost_high"].map(|key| number(said, key));
+    println!(
+        "{}: possible {:.2} to {:.2}, lost {:.2} to {:.2}",
+        mpi.name, shares[0], shares[1], shares[2], shares[3]
+    );
+    assert!(shares[1] > 0.95, "{said:#}");
+    // what another process took of it could not have been hidden
+    let waited = number(said, "exposed_ns") - number(said, "exposed_no_processor_ns");
+    let cost = waited + number(said, "post_ns");
+    let [lost, least] = ["lost_high_ns", "achieved_low_ns"].map(|key| number(said, key));
+    let most = cost.min(number(said, "possible_ns") - least);
+    assert!(lost >= 0.99 * most, "all that it cost may have been hidden: {said:#}");
 }
 
 /// What passed while the sender waited for something else is no loss on the message's account.

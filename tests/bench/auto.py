@@ -75,8 +75,8 @@ def gain(name, size, work_ms, iterations, **options):
 
 STENCIL = "stencil, 1 MB beside 8 ms"
 AMG = ("amg", 256, 6, 500)
-GHOST = ("ghost_cells", "-f", "plain", "-b", "256K", "-i", 2000)
-SHORT_AMG, SHORT_GHOST = (*AMG[:-1], 150), (*GHOST[:-1], 800)
+GHOST = ("ghost_cells", "-f", "plain", "-b", "512K", "-l", "20000,2000", "-i", 2000)
+SHORT_AMG, SHORT_GHOST = (*AMG[:-1], 150), (*GHOST[:-1], 400)
 PROGRAMS = [
     gain(STENCIL, 1 << 20, 8, 3000, is_slow=True, ways=LONG),
     Program("AMG", AMG, is_slow=True, says="cycle", ways=LONG),

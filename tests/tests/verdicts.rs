@@ -74,9 +74,7 @@ fn loses_what_it_cost(mpi: &Mpi) {
         mpi.name, shares[0], shares[1], shares[2], shares[3]
     );
     assert!(shares[1] > 0.95, "{said:#}");
-    // what another process took of it could not have been hidden
-    let waited = number(said, "exposed_ns") - number(said, "exposed_no_processor_ns");
-    let cost = waited + number(said, "post_ns");
+    let cost = number(said, "exposed_ns") + number(said, "post_ns");
     let [lost, least] = ["lost_high_ns", "achieved_low_ns"].map(|key| number(said, key));
     let most = cost.min(number(said, "possible_ns") - least);
     assert!(lost >= 0.99 * most, "all that it cost may have been hidden: {said:#}");

@@ -326,7 +326,8 @@ int auto_posted(struct injector *injector, struct inject_site *site, const struc
     if (UNLIKELY(pilot->decided != automatic.decided))
         follow(injector->thread);
     put_in_force(injector, now);
-    keep_to_budget(now);
+    if (pilot->arm)
+        keep_to_budget(now);
     set_awake(pilot->phase != PILOT_SLEEPS);
     unlock();
     return pilot->phase != PILOT_SLEEPS && !site->automatic.is_left_out;

@@ -56,8 +56,10 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
 /// One side of `overlap_pair.c`: its requests as the program itself saw them, in nanoseconds.
 #[derive(Debug)]
 pub struct Side {
-    /// What a message takes without a window.
+    /// What a message takes without a window, undisturbed.
     pub transfer: f64,
+    /// What it takes usually, disturbances included: longer on a busy machine.
+    pub usual_transfer: f64,
     pub requests: Vec<Request>,
 }
 
@@ -105,7 +107,8 @@ impl Side {
                 }
             })
             .collect();
-        Self { transfer: truth.low_end("transfer"), requests }
+        let usual_transfer = truth.median("transfer");
+        Self { transfer: truth.low_end("transfer"), usual_transfer, requests }
     }
 
     /// Sum over requests as a fraction of their transfer times.
@@ -124,24 +127,37 @@ impl Side {
         self.fraction(|r| (self.transfer - r.inside).min(r.computed))
     }
 
+    /// The same with the transfer time that leaves the most: any between undisturbed and usual may be that of a request.
+    pub fn achieved_at_most(&self) -> f64 {
+        let each = self.requests.iter().map(|r| {
+            let part = |transfer: f64| (transfer - r.inside).min(r.computed) / transfer;
+            part(self.transfer).max(part(self.usual_transfer)).clamp(0.0, 1.0)
+        });
+        each.sum::<f64>() / self.requests.len() as f64
+    }
+
     /// The time in MPI_Wait by cause, each with the name that lapscope has for it: what could have been hidden in the
     /// request's own window is what no partner is to blame for, up to the transfer time and to what was computed.
     pub fn causes(&self) -> [(&'static str, f64); 4] {
-        let left = |r: &Request| r.waited - r.late_partner - r.no_remote_progress;
+        self.causes_with(|r| r.no_remote_progress)
+    }
+
+    /// The same with no more of `no_remote_progress` than it is for certain: a transfer that the partner takes part in only
+    /// at its begin, or that copies out of its memory without it, may have filled the rest.
+    pub fn causes_for_certain(&self) -> [(&'static str, f64); 4] {
+        let beyond = |r: &Request| (r.waited - r.late_partner - self.transfer).max(0.0);
+        self.causes_with(|r| r.no_remote_progress.min(beyond(r)))
+    }
+
+    fn causes_with(&self, outside: impl Fn(&Request) -> f64) -> [(&'static str, f64); 4] {
+        let left = |r: &Request| r.waited - r.late_partner - outside(r);
         let own = |r: &Request| left(r).min(self.transfer).min(r.computed);
         [
             ("late_partner", self.sum(|r| r.late_partner)),
-            ("no_remote_progress", self.sum(|r| r.no_remote_progress)),
+            ("no_remote_progress", self.sum(&outside)),
             ("no_local_progress", self.sum(own)),
             ("transfer", self.sum(|r| left(r) - own(r))),
         ]
-    }
-
-    /// The part of no_remote_progress that it is for certain: a transfer that the partner takes part in only at its begin, or
-    /// that copies out of its memory without it, may have filled the rest.
-    pub fn surely_outside(&self) -> f64 {
-        let beyond = |r: &Request| (r.waited - r.late_partner - self.transfer).max(0.0);
-        self.sum(|r| r.no_remote_progress.min(beyond(r)))
     }
 
     pub fn sum(&self, of: impl Fn(&Request) -> f64) -> f64 {

@@ -15,6 +15,9 @@ use rusqlite::Connection;
 /// Sets a terminal's title, moves the cursor, colours by C0 and by C1, rings, turns the direction of text, and forges a line.
 const HOSTILE: &str = "=1+A1\x1b]0;t\x07\x1b[2J\x1b[31m\u{9b}31m\r\x08\x7f\u{85}\u{202e}\u{2066}\u{2028}\u{fdd1}\nlapscope: forged, \"x\"";
 
+/// What people and spreadsheets read.
+const PRINTED: [&str; 3] = ["text", "csv", "markdown"];
+
 /// Text columns of all tables, and whether each may hold anything at all.
 fn text_columns(path: &Path) -> Vec<(String, String)> {
     let database = Connection::open(path).unwrap();
@@ -107,16 +110,19 @@ fn every_text_column_and_every_reading_command() {
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                while let Some(&hostile) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(&hostile) = runs.get(number) else { break };
                     let run = run_with(hostile);
                     let query = query(&hostile[0].0);
-                    for command in full::READING {
+                    for (turn, command) in full::READING.iter().enumerate() {
                         // One table of `overlap` has what the others have.
                         if hostile.len() == 1 && command.len() > 2 && command[2] != "site" {
                             continue;
                         }
+                        // Of a single column each command prints one format, another for the next column.
                         let formats = if hostile.len() == 1 {
-                            &["text", "csv", "markdown"][..]
+                            std::slice::from_ref(&PRINTED[(number + turn) % PRINTED.len()])
                         } else {
                             &["text", "csv", "json", "markdown"]
                         };
@@ -129,7 +135,7 @@ fn every_text_column_and_every_reading_command() {
             });
         }
     });
-    assert!(printed.into_inner() > 1_000_000, "hardly anything was printed");
+    assert!(printed.into_inner() > 400_000, "hardly anything was printed");
 }
 
 #[test]

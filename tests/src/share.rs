@@ -50,9 +50,21 @@ pub fn of_mpis(turn: usize, what: &str) -> Vec<&'static Mpi> {
 /// When there is no MPI.
 pub fn of_debian(what: &str) -> Vec<&'static Mpi> {
     if !is_all() {
-        say(&format!("{what} under all but the MPIs of Debian"));
+        say(&format!("{what} under some of the MPIs"));
     }
     mpi::all().iter().copied().filter(|mpi| is_all() || MAIN.contains(&mpi.name)).collect()
+}
+
+/// The first of Debian's MPIs alone. `what` is said to be left out under the rest.
+///
+/// # Panics
+/// When there is no MPI.
+pub fn of_one(what: &str) -> Vec<&'static Mpi> {
+    let mut chosen = of_debian(what);
+    if !is_all() {
+        chosen.truncate(1);
+    }
+    chosen
 }
 
 /// Whether to run a part that is left to `make check-all`; says so where not.

@@ -81,7 +81,7 @@ fn table<'a>(
 #[test]
 fn examples_compile_without_a_warning() {
     let place = place();
-    for mpi in mpi::all() {
+    for mpi in share::of_debian("compiling the examples") {
         for example in [
             "overlap/overlap",
             "progress/progress",
@@ -115,11 +115,11 @@ fn examples_compile_without_a_warning() {
     }
 }
 
-/// Every experiment under every MPI, in `make check` under some; the results kept, read again, and drawn.
+/// Every experiment under every MPI, in `make check` under one; the results kept, read again, and drawn.
 #[test]
 fn every_experiment_under_every_mpi() {
     let place = place();
-    let mpis = share::of_debian("the experiments of bench");
+    let mpis = share::of_one("the experiments of bench");
     let mut options = vec!["--quick", "--link", "shared", "--output", "b.db", "--plot", "figures"];
     for mpi in &mpis {
         options.extend(["--mpi", mpi_option(mpi)]);

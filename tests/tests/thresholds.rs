@@ -106,8 +106,13 @@ fn bracket(threshold: &Value) -> (u64, u64) {
     )
 }
 
-fn check_limits(knob: &Knob, extra: &[(&str, String)]) {
-    for &limit in LIMITS {
+/// In `make check` two of the limits, other ones for the next `turn`.
+fn check_limits(turn: usize, knob: &Knob, extra: &[(&str, String)]) {
+    let all = share::includes("three of five limits of each MPI");
+    for (number, &limit) in LIMITS.iter().enumerate() {
+        if !all && ![turn % LIMITS.len(), (turn + 2) % LIMITS.len()].contains(&number) {
+            continue;
+        }
         let mut environment = extra.to_vec();
         environment.extend(knob.variables.iter().map(|&name| (name, limit.to_string())));
         let Some((printed, answer)) = measure(knob, &environment, &[]) else { return };
@@ -132,7 +137,7 @@ macro_rules! knobs {
         $(
             #[test]
             fn $name() {
-                check_limits(&KNOBS[$index], &[]);
+                check_limits($index, &KNOBS[$index], &[]);
             }
         )*
     };
@@ -154,7 +159,7 @@ mod blind {
     #[test]
     fn openmpi_ucx() {
         if share::includes("limits of Open MPI over UCX") {
-            check_limits(&KNOBS[2], &[]);
+            check_limits(2, &KNOBS[2], &[]);
         }
     }
 
@@ -186,7 +191,7 @@ mod blind {
         for (turn, shift) in ["1:5000:100", "1:-30000:100"].into_iter().enumerate() {
             for (number, knob) in [&KNOBS[0], &KNOBS[4]].into_iter().enumerate() {
                 if all || turn == number {
-                    check_limits(knob, &[("LAPSCOPE_TEST_CLOCK", shift.to_owned())]);
+                    check_limits(turn, knob, &[("LAPSCOPE_TEST_CLOCK", shift.to_owned())]);
                 }
             }
         }

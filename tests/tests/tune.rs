@@ -156,7 +156,7 @@ fn switched_off(mpi: &Mpi, place: &Path, variables: &[(String, String)]) {
 
 #[test]
 fn where_there_is_nothing_to_gain_it_says_so() {
-    let mpis = share::of_mpis(0, "searches of tune that find nothing");
+    let mpis = share::of_debian("searches of tune that find nothing");
     for mpi in mpis.into_iter().filter(|mpi| mpi.name != "mpiabi") {
         let place = place();
         let of =

@@ -4,8 +4,9 @@
  *   copied_sends BYTES DELAY_MS MESSAGES FORM
  *
  * FORM: isend (MPI_Isend, MPI_Wait), send (MPI_Send), column (MPI_Isend of every second element), pair (two of MPI_Isend one after
- * the other, MPI_Waitall), early (as isend, and the receiver is there before). Rank 0 prints, of the messages' medians in
- * nanoseconds, how long the sends were waited for and how late the receiver came.
+ * the other, MPI_Waitall), early (as isend, and the receiver is there before), away (as isend, and the sender then computes for twice
+ * the delay). Rank 0 prints, of the messages' medians in nanoseconds, how long the sends were waited for, with away the receives, and
+ * how late the receiver came.
  */
 #include "work.h"
 
@@ -13,7 +14,7 @@ enum { DATA, TOLD };
 
 static double *value;
 static MPI_Datatype type;
-static int is_blocking, is_early, is_pair, stride = 1, elements;
+static int is_blocking, is_early, is_pair, is_away, stride = 1, elements;
 
 static void pause_for(int64_t ns)
 {
@@ -63,12 +64,15 @@ int main(int argc, char **argv)
     is_blocking = strcmp(argv[4], "send") == 0;
     is_pair = strcmp(argv[4], "pair") == 0;
     is_early = strcmp(argv[4], "early") == 0;
+    is_away = strcmp(argv[4], "away") == 0;
     stride = strcmp(argv[4], "column") == 0 ? 2 : 1;
     MPI_Type_vector(elements, 1, stride, MPI_DOUBLE, &type);
     MPI_Type_commit(&type);
     value = (double *)make_buffer((size_t)(elements * stride) * sizeof(double));
+    if (is_away)
+        calibrate_work();
     for (int i = 0; i < messages; i++) {
-        int64_t begin;
+        int64_t begin, told[2]; /* of the receiver: late by, waited */
         MPI_Barrier(MPI_COMM_WORLD);
         if (sends) {
             if (is_early)
@@ -76,14 +80,20 @@ int main(int argc, char **argv)
             begin = now_ns();
             send_data(i);
             waited[i] = now_ns() - begin;
-            MPI_Recv(&late[i], 1, MPI_INT64_T, 1, TOLD, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            if (is_away)
+                compute(2 * delay);
+            MPI_Recv(told, 2, MPI_INT64_T, 1, TOLD, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            late[i] = told[0];
+            waited[i] = is_away ? told[1] : waited[i];
         } else {
             begin = now_ns();
             if (!is_early)
                 pause_for(delay); /* outside of MPI, with the processor free */
-            begin = now_ns() - begin;
+            told[0] = now_ns() - begin;
+            begin = now_ns();
             receive_data(i);
-            MPI_Send(&begin, 1, MPI_INT64_T, 0, TOLD, MPI_COMM_WORLD);
+            told[1] = now_ns() - begin;
+            MPI_Send(told, 2, MPI_INT64_T, 0, TOLD, MPI_COMM_WORLD);
         }
     }
     if (sends)

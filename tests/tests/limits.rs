@@ -14,7 +14,7 @@ fn assert_unharmed(bare: &Outcome, with: &Outcome) {
 /// The limit on the size of files stops the spool, or the database; what raises SIGXFSZ would end the program.
 #[test]
 fn limit_on_the_size_of_files() {
-    for mpi in mpi::all() {
+    for mpi in share::of_mpis(0, "a limit on the size of files") {
         let app = build::app(mpi, "limited");
         for (kilobytes, kept) in [("0", "summaries"), ("1000", "summaries"), ("2000", "spool")] {
             let run = |form| {

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use lapscope_tests::answer::{ask, number, rows as list, text};
+use lapscope_tests::bed::Bed;
 use lapscope_tests::build;
 use lapscope_tests::launch::{place, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
@@ -76,6 +77,34 @@ fn the_wait_is_no_longer_the_receivers_delay() {
             });
         }
     }
+}
+
+/// What is under way from a copy moves while the sender computes, where tests are injected; where none are, it stands still.
+#[test]
+fn injected_tests_move_copies() {
+    let Some(mpi) = mpi::named("openmpi").filter(|mpi| Bed::SlowLink.is_there(mpi)) else { return };
+    up_to_three("copies and injected tests", || {
+        let received = |inject: &str| {
+            let place = place();
+            let job = Bed::SlowLink.job(mpi, 2, build::app(mpi, "copied_sends"), place.path());
+            let (bytes, messages) = (BYTES.to_string(), MESSAGES.to_string());
+            let job = job.args([bytes.as_str(), "30", &messages, "away"]);
+            let settings = [
+                ("LAPSCOPE_BUFFER_SENDS", "1m"),
+                ("LAPSCOPE_INJECT", inject),
+                ("LAPSCOPE_INJECT_INTERVAL_US", "500"),
+            ];
+            let job = settings.iter().fold(job, |job, (name, value)| job.env(name, *value));
+            let outcome = job.run();
+            assert_eq!(outcome.code, 0, "{inject}: {}", outcome.stderr);
+            let copied = counts(&job.run_directory());
+            assert_eq!(copied, (MESSAGES, MESSAGES * BYTES, 0), "{inject}");
+            medians(&outcome).0
+        };
+        let [bare, timer, thread] = ["off", "timer", "thread"].map(received);
+        println!("received in {bare} ns, with timer {timer}, with thread {thread}");
+        assert!(timer < 0.5 * bare && thread < 0.5 * bare, "{bare} {timer} {thread}");
+    });
 }
 
 /// What is larger than the limit goes as it is.

@@ -7,6 +7,7 @@
 #include "../base/log.h"
 #include "../record/callsite.h"
 #include "../record/tally.h"
+#include "../sends/sends.h"
 #include "auto.h"
 #include "policy.h"
 #include "progress.h"
@@ -177,8 +178,25 @@ static void enter_mpi(struct injector *injector)
         test_on_entry(injector);
 }
 
+/* Copies of sends are not over with the application's request. Each call asks after some of them, and while any are under way there
+ * is something to test for; for what site is as good as unknown, so tests count as of the one posted last, once there is one. */
+static __attribute__((noinline)) void look_after_copies(struct injector *injector)
+{
+    unsigned serves = injection.is_on && injector->site && sends_under_way() && slots_are_on(&injection.slots);
+    if (serves == injector->serves_copies)
+        return;
+    __atomic_store_n(&injector->serves_copies, serves, __ATOMIC_SEQ_CST);
+    if (!serves)
+        return;
+    injector->next_test = clock_now() + injection.interval;
+    if (injection.mode == INJECT_THREAD)
+        inject_helper_window();
+}
+
 static void leave_mpi(struct injector *injector)
 {
+    if (UNLIKELY(copies_under_way() || injector->serves_copies))
+        look_after_copies(injector);
     injector->in_mpi = 0;
     if (UNLIKELY(injection.is_auto))
         auto_left(injector);

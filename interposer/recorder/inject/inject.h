@@ -3,7 +3,7 @@
  * rest of the recorder has to do with it; injector.h has what the ways of injecting share.
  *
  * Nothing of the application's is touched by a test (progress.h). Tests are made only while a request of a size that is
- * worth it is pending: a window, which opens when such a request is posted.
+ * worth it is pending: a window, which opens when such a request is posted; or while copies of sends are under way.
  */
 #ifndef LAPSCOPE_INJECT_H
 #define LAPSCOPE_INJECT_H

@@ -40,6 +40,7 @@ struct inject_site {
 struct injector {
     struct thread *thread;
     unsigned pending;               /* requests that tests are made for; atomic: other threads may end them */
+    unsigned serves_copies;         /* 1: tests are made for copies of sends (sends/), too, which belong to no thread; atomic */
     struct inject_site *site;       /* of the one posted last */
     uint64_t next_test;             /* ticks */
     int in_mpi;                     /* the real call is under way */
@@ -122,7 +123,7 @@ static inline uint64_t inject_interval(const struct injector *injector)
 
 static inline unsigned inject_pending(const struct injector *injector)
 {
-    return __atomic_load_n(&injector->pending, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&injector->pending, __ATOMIC_ACQUIRE) + __atomic_load_n(&injector->serves_copies, __ATOMIC_ACQUIRE);
 }
 
 /* timer.c; around MPI's start, and then: returns NULL, or why it cannot. */

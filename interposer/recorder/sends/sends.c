@@ -10,8 +10,8 @@
 #include <sched.h>
 #include <stdio.h>
 
-/* Copies asked after at each send: what was sent without a thought to them is over long since, so two a send keep up. */
-enum { ASKED_A_SEND = 2 };
+/* Copies asked after at a time, at each send: what was sent without a thought to them is over long since, so two a send keep up. */
+enum { ASKED_A_TIME = 2 };
 
 /* For a communicator to end while another thread asks; it may never come back, if its error handler left by longjmp. */
 #define PATIENCE_NS 10000000000u
@@ -69,6 +69,12 @@ static int wait_for(struct copy *copy)
     return 1;
 }
 
+int sends_under_way(void)
+{
+    copies_reap(ASKED_A_TIME, 0, is_over);
+    return copies_under_way() > 0;
+}
+
 void sends_comm_freed(MPI_Comm comm)
 {
     copies_forget_comm(comm_key(comm));
@@ -106,7 +112,7 @@ static int is_tag(int tag)
 
 static struct copy *take(uint64_t bytes)
 {
-    copies_reap(ASKED_A_SEND, 0, is_over);
+    copies_reap(ASKED_A_TIME, 0, is_over);
     struct copy *copy = copy_take(bytes);
     if (!copy) { /* the others, too, before it is given up */
         copies_reap(UINT_MAX, 0, is_over);

@@ -39,6 +39,9 @@ enum sent {
 /* Sends it, when `error` is that of a send of nothing that has gone well. */
 enum sent sends_send(struct copy *copy, const struct asked_send *send, int *error);
 
+/* Whether copies are under way, behind a look at some of them. From within a call of the application's. */
+int sends_under_way(void);
+
 /* A communicator is about to be freed; or disconnected, which MPI does when all that was sent on it has arrived. */
 void sends_comm_freed(MPI_Comm comm);
 void sends_comm_ends(MPI_Comm comm);

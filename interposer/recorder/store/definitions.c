@@ -65,42 +65,38 @@ static void store_injector(struct store_tables *tables, const struct meta_defini
     store_run(tables, STORE_INJECTOR);
 }
 
-/* "problem", which there may be none of, as of slots, and then numbers. */
+/* "problem", which there may be none of, and then numbers: those of `never_missing` (a bit for each field) are 0 where they are
+ * not known, the others NULL. */
+static void store_sums(struct store_tables *tables, enum store_statement which, const struct meta_definition *meta, int fields,
+                       unsigned never_missing)
+{
+    enum { PROBLEM, FIRST_NUMBER, MOST_FIELDS = 16 };
+    const char *texts[MOST_FIELDS];
+    size_t bytes[MOST_FIELDS];
+    spool_meta_fields(meta, texts, bytes, (unsigned)fields);
+    store_integer(tables, which, 1, tables->rank);
+    if (bytes[PROBLEM])
+        store_text(tables, which, 2, texts[PROBLEM], bytes[PROBLEM]);
+    else
+        store_integer_or_null(tables, which, 2, 0, 0);
+    for (int i = FIRST_NUMBER; i < fields; i++) {
+        int64_t value = field_number(texts[i], bytes[i]);
+        store_integer_or_null(tables, which, i + 2, value >= 0 || never_missing >> i & 1, value > 0 ? value : 0);
+    }
+    store_run(tables, which);
+}
+
+/* What there may be none of is the slot. */
 static void store_copied_sends(struct store_tables *tables, const struct meta_definition *meta)
 {
     enum { PROBLEM, SLOT, FIELDS = 11 };
-    const char *texts[FIELDS];
-    size_t bytes[FIELDS];
-    spool_meta_fields(meta, texts, bytes, FIELDS);
-    store_integer(tables, STORE_COPIED_SENDS, 1, tables->rank);
-    if (bytes[PROBLEM])
-        store_text(tables, STORE_COPIED_SENDS, 2, texts[PROBLEM], bytes[PROBLEM]);
-    else
-        store_integer_or_null(tables, STORE_COPIED_SENDS, 2, 0, 0);
-    for (int i = SLOT; i < FIELDS; i++) {
-        int64_t value = field_number(texts[i], bytes[i]);
-        store_integer_or_null(tables, STORE_COPIED_SENDS, i + 2, value >= 0 || i > SLOT, value > 0 ? value : 0);
-    }
-    store_run(tables, STORE_COPIED_SENDS);
+    store_sums(tables, STORE_COPIED_SENDS, meta, FIELDS, ~(1U << SLOT));
 }
 
-/* "problem" and then numbers: all that may be missing are NULL, but what was spent. */
 static void store_watcher(struct store_tables *tables, const struct meta_definition *meta)
 {
     enum { PROBLEM, WORDS, HIT, SET, SPENT, OTHER, FIELDS };
-    const char *texts[FIELDS];
-    size_t bytes[FIELDS];
-    spool_meta_fields(meta, texts, bytes, FIELDS);
-    store_integer(tables, STORE_WATCHER, 1, tables->rank);
-    if (bytes[PROBLEM])
-        store_text(tables, STORE_WATCHER, 2, texts[PROBLEM], bytes[PROBLEM]);
-    else
-        store_integer_or_null(tables, STORE_WATCHER, 2, 0, 0);
-    for (int i = WORDS; i < FIELDS; i++) {
-        int64_t value = field_number(texts[i], bytes[i]);
-        store_integer_or_null(tables, STORE_WATCHER, i + 2, value >= 0 || i == WORDS || i == SPENT, value > 0 ? value : 0);
-    }
-    store_run(tables, STORE_WATCHER);
+    store_sums(tables, STORE_WATCHER, meta, FIELDS, 1U << WORDS | 1U << SPENT);
 }
 
 static void store_watch_left_out(struct store_tables *tables, const struct meta_definition *meta, const char *reason, size_t bytes)

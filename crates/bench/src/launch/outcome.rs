@@ -129,7 +129,8 @@ impl Outcome {
         })
     }
 
-    /// The last lines of a run. `reported`: a report follows, so none needs to be recommended.
+    /// The last lines of a run. `reported`: a report follows, so none needs to be recommended. Neither is one where no rank
+    /// could be converted: what stands in the way is said.
     pub fn lines(&self, run: &Path, reported: bool) -> Vec<String> {
         let run = relative(run);
         let (run, quoted) = (run.display(), shell::quote(&run));
@@ -157,7 +158,7 @@ impl Outcome {
             lines.push(format!("ended before MPI_Finalize: {}", self.dead()));
             lines.push(format!("what they were waiting for: lapscope pending {quoted}"));
         }
-        if !reported {
+        if !reported && ranks > 0 {
             lines.push(format!("next: lapscope report {quoted}"));
         }
         lines
@@ -256,7 +257,8 @@ mod tests {
         let trouble = (0..100).map(|rank| format!("rank-{rank} may still run")).collect();
         let outcome = Outcome { trouble, ..Outcome::default() };
         let lines = outcome.lines(Path::new("/data/run"), false);
-        assert_eq!(lines.len(), 1 + 4 + 1 + 1, "{lines:?}");
+        // the data, four, and how many more: there is nothing to report
+        assert_eq!(lines.len(), 1 + 4 + 1, "{lines:?}");
         assert!(lines.contains(&"and 96 more like these".to_owned()), "{lines:?}");
     }
 

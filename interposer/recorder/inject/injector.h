@@ -4,6 +4,7 @@
 #define LAPSCOPE_INJECTOR_H
 
 #include "../base/slots.h"
+#include "../sends/copies.h"
 #include "alarm.h"
 #include "inject.h"
 
@@ -123,7 +124,8 @@ static inline uint64_t inject_interval(const struct injector *injector)
 
 static inline unsigned inject_pending(const struct injector *injector)
 {
-    return __atomic_load_n(&injector->pending, __ATOMIC_ACQUIRE) + __atomic_load_n(&injector->serves_copies, __ATOMIC_ACQUIRE);
+    unsigned copies = __atomic_load_n(&injector->serves_copies, __ATOMIC_ACQUIRE) && copies_under_way();
+    return __atomic_load_n(&injector->pending, __ATOMIC_ACQUIRE) + copies;
 }
 
 /* timer.c; around MPI's start, and then: returns NULL, or why it cannot. */

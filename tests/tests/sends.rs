@@ -93,6 +93,7 @@ fn injected_tests_move_copies() {
                 ("LAPSCOPE_BUFFER_SENDS", "1m"),
                 ("LAPSCOPE_INJECT", inject),
                 ("LAPSCOPE_INJECT_INTERVAL_US", "500"),
+                ("LAPSCOPE_INJECT_BUDGET", "50"),
             ];
             let job = settings.iter().fold(job, |job, (name, value)| job.env(name, *value));
             let outcome = job.run();

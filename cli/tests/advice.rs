@@ -1,9 +1,7 @@
 //! Advice on runs whose troubles are made by hand: what is to be done where, and for how much time. Moments are microseconds.
 
-mod fixture;
-
-use fixture::program::Program;
-use fixture::{answer, check_documented, json};
+use crate::fixture::program::Program;
+use crate::fixture::{answer, check_documented, json};
 use lapscope_fixture::calls::Calls;
 use lapscope_fixture::edit_rank;
 use lapscope_fixture::tables::{Cvar, Injector, Operation, Rank};

@@ -1,7 +1,5 @@
 //! Which reference times a report uses, with calibration files written by hand.
 
-mod fixture;
-
 use std::path::Path;
 
 use lapscope_fixture::edit_rank;
@@ -23,8 +21,8 @@ const CALIBRATION: &str = r#"{
 
 fn answer(arguments: &[&str], calibrations: &Path) -> String {
     let run = small_run();
-    let mut command = fixture::bare(arguments);
-    fixture::printed(command.arg(run.path()).env("LAPSCOPE_CALIBRATION_DIR", calibrations))
+    let mut command = crate::fixture::bare(arguments);
+    crate::fixture::printed(command.arg(run.path()).env("LAPSCOPE_CALIBRATION_DIR", calibrations))
 }
 
 /// What `lapscope overlap` says of its reference times when this file is the only calibration.
@@ -96,8 +94,9 @@ fn run_of(directory: &Path, messages: i64, bytes: i64, ns: i64) {
 fn sizes_that_a_calibration_does_not_have_are_the_runs_own() {
     let run = tempfile::tempdir().unwrap();
     run_of(run.path(), 4, 32 << 20, 12_000_000);
-    let ask =
-        |arguments: &[&str]| fixture::json(run.path(), &[&["overlap", "."], arguments].concat());
+    let ask = |arguments: &[&str]| {
+        crate::fixture::json(run.path(), &[&["overlap", "."], arguments].concat())
+    };
     let alone = ask(&[]);
     assert_eq!(alone["reference"]["source"]["kind"], "run");
     assert_eq!(
@@ -137,7 +136,7 @@ fn of_a_calibration_and_a_run_the_quicker_is_believed() {
         let run = tempfile::tempdir().unwrap();
         run_of(run.path(), messages, 1_000, ns);
         let wanted = ["overlap", ".", "--reference", file.to_str().unwrap()];
-        let answer = fixture::json(run.path(), &wanted);
+        let answer = crate::fixture::json(run.path(), &wanted);
         assert_eq!(answer["reference"]["source"]["kind"], "calibration");
         let taken = answer["totals"]["reference_ns"].as_i64().unwrap() / (2 * messages);
         (taken, answer["reference"]["notes"].to_string())
@@ -158,7 +157,7 @@ fn reference_times_of_a_disturbed_run_are_said_to_be_such() {
     let run = tempfile::tempdir().unwrap();
     run_of(run.path(), 8, 1_000, 534_000);
     let spread = |answer: &Value| answer["reference"]["localities"][0]["spread"].as_f64().unwrap();
-    let quiet = fixture::json(run.path(), &["overlap", "."]);
+    let quiet = crate::fixture::json(run.path(), &["overlap", "."]);
     assert_eq!((&quiet["reference"]["processor_share"], spread(&quiet)), (&Value::Null, 0.0));
     for rank in [0, 1] {
         edit_rank(run.path(), rank, |file| {
@@ -166,7 +165,7 @@ fn reference_times_of_a_disturbed_run_are_said_to_be_such() {
             file.insert(Processor { run_ns, wait_ns, ..Processor::default() });
         });
     }
-    let disturbed = fixture::json(run.path(), &["overlap", "."]);
+    let disturbed = crate::fixture::json(run.path(), &["overlap", "."]);
     assert_eq!(disturbed["reference"]["processor_share"], 0.25);
     assert!(spread(&disturbed) > 0.99, "{:#}", disturbed["reference"]);
     let notes = disturbed["reference"]["notes"].to_string();
@@ -176,7 +175,7 @@ fn reference_times_of_a_disturbed_run_are_said_to_be_such() {
     edit_rank(run.path(), 1, |file| {
         file.insert(Starvation { begin_ns: 0, end_ns: 80_000_000, wait_ns: 60_000_000 });
     });
-    let half = fixture::json(run.path(), &["overlap", "."]);
+    let half = crate::fixture::json(run.path(), &["overlap", "."]);
     let reference = &half["reference"];
     assert_eq!((&reference["processor_share"], &reference["samples"]), (&Value::Null, &4.into()));
     assert_eq!(spread(&half), 0.0);

@@ -1,17 +1,16 @@
 //! Commands that need no run: their output, and what they do when the reader goes away.
 
-mod fixture;
-
 use std::io::Read;
 use std::process::Stdio;
 
+use crate::fixture::bare;
 use assert_cmd::assert::OutputAssertExt;
-use fixture::bare;
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::{contains, starts_with};
 
 fn json(arguments: &[&str]) -> serde_json::Value {
-    serde_json::from_str(&fixture::printed(bare(arguments).env("LAPSCOPE_MAX_MB", "0"))).unwrap()
+    serde_json::from_str(&crate::fixture::printed(bare(arguments).env("LAPSCOPE_MAX_MB", "0")))
+        .unwrap()
 }
 
 #[test]

@@ -1,10 +1,8 @@
 //! CPU time and counters: sums at call sites, values of requests, also in a file of several ranks.
 
-mod fixture;
-
 use std::path::Path;
 
-use fixture::{answer, json};
+use crate::fixture::{answer, json};
 use lapscope_fixture::tables::{CallCounter, Counter, Rank, RequestCounter, Setting};
 use lapscope_fixture::{small, Fixture};
 use serde_json::{json, Value};

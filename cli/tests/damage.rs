@@ -1,14 +1,12 @@
 //! What no recorder writes, in files that can be read: said with its place and its value, everywhere alike, and nothing
 //! waits or stops for it.
 
-mod fixture;
-
 use std::fs;
 use std::path::Path;
 use std::process::Output;
 use std::time::{Duration, Instant};
 
-use fixture::{command, json, lapscope, READING};
+use crate::fixture::{command, json, lapscope, READING};
 use lapscope_fixture::small::{self, run as small_run, SEND};
 use lapscope_fixture::tables::{Call, Rank, Setting};
 use lapscope_fixture::{edit, fifo};

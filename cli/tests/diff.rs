@@ -1,9 +1,7 @@
 //! Two runs made by hand, one of them changed in known ways.
 
-mod fixture;
-
+use crate::fixture::{answer, check_documented, command, failure, json, pick};
 use assert_cmd::assert::OutputAssertExt;
-use fixture::{answer, check_documented, command, failure, json, pick};
 use lapscope_fixture::edit_rank;
 use lapscope_fixture::small::{self, run as small_run};
 use lapscope_fixture::tables::{Cvar, Rank, Setting, Variable};

@@ -1,13 +1,11 @@
 //! `lapscope doctor`, in machines that are made for it: what it finds, how it says it, its exit code.
 
-mod fixture;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use fixture::{bare, text};
+use crate::fixture::{bare, text};
 use serde_json::Value;
 
 const MISSING: i32 = 3;

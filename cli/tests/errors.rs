@@ -1,11 +1,9 @@
 //! What is said of files that cannot be read: which file, why, and the way out.
 
-mod fixture;
-
 use std::fs;
 use std::path::Path;
 
-use fixture::{failure, json};
+use crate::fixture::{failure, json};
 use lapscope_data::db::USER_VERSION;
 use lapscope_fixture::small::{self, run as small_run};
 use lapscope_fixture::tables::Rank;

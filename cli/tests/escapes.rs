@@ -1,11 +1,9 @@
 //! Names that command terminals and spreadsheets: whatever a run holds, what is printed is text.
 
-mod fixture;
-
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fixture::lapscope;
+use crate::fixture::lapscope;
 use lapscope_data::text::visible::is_hostile;
 use lapscope_fixture::library::library;
 use lapscope_fixture::small::run as small_run;
@@ -144,16 +142,16 @@ fn what_is_hostile_is_shown_and_json_has_it_as_it_is() {
         ("rank".to_owned(), "command".to_owned()),
         ("rank".to_owned(), "host".to_owned()),
     ]);
-    let text = fixture::answer(run.path(), &["report", "."]);
+    let text = crate::fixture::answer(run.path(), &["report", "."]);
     assert!(
         text.contains(
             "=1+A1\\x1b]0;t\\x07\\x1b[2J\\x1b[31m\\u{9b}31m\\r\\x08\\x7f\\u{85}\\u{202e}"
         ),
         "{text}"
     );
-    let report = fixture::json(run.path(), &["report", "."]);
+    let report = crate::fixture::json(run.path(), &["report", "."]);
     assert!(report["head"]["command"].as_str().unwrap().starts_with(HOSTILE));
-    let csv = fixture::answer(run.path(), &["pending", ".", "--format", "csv"]);
+    let csv = crate::fixture::answer(run.path(), &["pending", ".", "--format", "csv"]);
     assert!(csv.contains("\"'=1+A1\\x1b]0;t"), "{csv}");
 }
 
@@ -201,7 +199,7 @@ fn names_of_files_and_arguments() {
 fn a_dry_run_quotes_control_characters() {
     let directory = tempfile::tempdir().unwrap();
     let word = "it's\x1b[2J\n\u{9b}\\é";
-    let output = fixture::bare(&["run", "--dry-run", "--", "/bin/echo", word])
+    let output = crate::fixture::bare(&["run", "--dry-run", "--", "/bin/echo", word])
         .env("LAPSCOPE_LIBRARY", library())
         .current_dir(&directory)
         .output()

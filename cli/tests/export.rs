@@ -1,10 +1,8 @@
 //! What `lapscope export` hands to other programs.
 
-mod fixture;
-
 use std::path::Path;
 
-use fixture::goal::{self, What};
+use crate::fixture::goal::{self, What};
 use lapscope_fixture::call_id;
 use lapscope_fixture::calls::Calls;
 use lapscope_fixture::messages::Rows;
@@ -34,7 +32,7 @@ fn pair(directory: &Path) {
 fn a_schedule_by_hand() {
     let run = tempfile::tempdir().unwrap();
     pair(run.path());
-    let text = fixture::answer(run.path(), &["export", "goal", ".", "--unit", "ns"]);
+    let text = crate::fixture::answer(run.path(), &["export", "goal", ".", "--unit", "ns"]);
     let rank_0 = "num_ranks 2\n\nrank 0 {\n\
         c1: calc 10000\n\
         m0: send 1000b to 1 tag 0\nm0 requires c1\n\
@@ -48,11 +46,11 @@ fn a_schedule_by_hand() {
     let schedule = goal::parse(&text);
     assert_eq!((goal::run(&schedule, false), goal::run(&schedule, true)), (3, 3));
 
-    let finer = goal::parse(&fixture::answer(run.path(), &["export", "goal", "."]));
+    let finer = goal::parse(&crate::fixture::answer(run.path(), &["export", "goal", "."]));
     assert_eq!(finer[0][0].what, What::Calc(10_000_000), "picoseconds");
 
     let file = run.path().join("run.goal");
-    fixture::answer(run.path(), &["export", "goal", ".", "--unit", "ns", "-o", "run.goal"]);
+    crate::fixture::answer(run.path(), &["export", "goal", ".", "--unit", "ns", "-o", "run.goal"]);
     assert_eq!(std::fs::read_to_string(file).unwrap(), text);
 }
 
@@ -95,8 +93,8 @@ fn ring(directory: &Path) {
 fn every_message_is_received_and_every_rank_ends() {
     let run = tempfile::tempdir().unwrap();
     ring(run.path());
-    let text = fixture::answer(run.path(), &["export", "goal", "."]);
-    assert_eq!(fixture::remarks(run.path(), &["export", "goal", "."]), "");
+    let text = crate::fixture::answer(run.path(), &["export", "goal", "."]);
+    assert_eq!(crate::fixture::remarks(run.path(), &["export", "goal", "."]), "");
     let schedule = goal::parse(&text);
     // the ring; dissemination in 3 rounds, twice; two trees; a chain
     let each = RANKS + 2 * 3 * RANKS + 3 * (RANKS - 1);
@@ -117,9 +115,9 @@ fn what_has_no_other_end_is_left_out_and_counted() {
     let run = tempfile::tempdir().unwrap();
     pair(run.path());
     std::fs::remove_file(run.path().join("rank-1.db")).unwrap();
-    let text = fixture::answer(run.path(), &["export", "goal", "."]);
+    let text = crate::fixture::answer(run.path(), &["export", "goal", "."]);
     assert_eq!(goal::run(&goal::parse(&text), true), 0);
-    let remarks = fixture::remarks(run.path(), &["export", "goal", "."]);
+    let remarks = crate::fixture::remarks(run.path(), &["export", "goal", "."]);
     assert!(remarks.contains("1 sends and receives are left out"), "{remarks}");
     assert!(remarks.contains("1 entries of collectives are left out"), "{remarks}");
 }
@@ -158,21 +156,24 @@ fn parameters_are_those_of_the_calibration_that_fits() {
     let run = tempfile::tempdir().unwrap();
     pair(run.path());
     let ask = ["export", "loggps", "--for", "loggopsim", "."];
-    let none = fixture::failure(run.path(), &ask);
+    let none = crate::fixture::failure(run.path(), &ask);
     assert!(none.contains("lapscope calibrate -- <launch line>"), "{none}");
     calibrated(run.path(), CALIBRATION);
     let flags = "-L 1000000 -o 250000 -g 700000 -G 1000 -O 0 -S 8000\n";
-    assert_eq!(fixture::answer(run.path(), &ask), flags);
+    assert_eq!(crate::fixture::answer(run.path(), &ask), flags);
     let ask = ["export", "loggps", "--for", "loggopsim", "--unit", "ns", "--calibration"];
-    let named = fixture::answer(run.path(), &[&ask[..], &["calibrations/some.json"]].concat());
+    let named =
+        crate::fixture::answer(run.path(), &[&ask[..], &["calibrations/some.json"]].concat());
     assert_eq!(named, "-L 1000 -o 250 -g 700 -G 1 -O 0 -S 8000\n");
-    let simgrid = fixture::answer(run.path(), &["export", "loggps", "--for", "simgrid", "."]);
+    let simgrid =
+        crate::fixture::answer(run.path(), &["export", "loggps", "--for", "simgrid", "."]);
     assert!(simgrid.contains("--cfg=smpi/or:0:3.0000e-7:0.0000e0\n"), "{simgrid}");
-    let dimemas = fixture::answer(run.path(), &["export", "loggps", "--for", "dimemas", "."]);
+    let dimemas =
+        crate::fixture::answer(run.path(), &["export", "loggps", "--for", "dimemas", "."]);
     assert!(dimemas.starts_with("#DIMEMAS_CONFIGURATION\n"), "{dimemas}");
     assert!(dimemas.contains("{0, 1, \"\", 2, 1.0, 0.000001500, 1000.000, "), "{dimemas}");
     let far = ["export", "loggps", "--for", "simgrid", "--between", "network", "."];
-    let nothing = fixture::failure(run.path(), &far);
+    let nothing = crate::fixture::failure(run.path(), &far);
     assert!(nothing.contains("nothing between ranks of different nodes"), "{nothing}");
 }
 
@@ -182,8 +183,8 @@ fn parameters_that_make_no_sense_are_not_used() {
     let run = tempfile::tempdir().unwrap();
     pair(run.path());
     calibrated(run.path(), &CALIBRATION.replace("VALUE(1000)", "VALUE(-5)"));
-    let none = fixture::failure(run.path(), &["export", "loggps", "--for", "simgrid", "."]);
+    let none = crate::fixture::failure(run.path(), &["export", "loggps", "--for", "simgrid", "."]);
     assert!(none.contains("no calibration with LogGPS parameters fits"), "{none}");
-    let overlap = fixture::json(run.path(), &["overlap", "."]);
+    let overlap = crate::fixture::json(run.path(), &["overlap", "."]);
     assert_eq!(overlap["reference"]["source"]["kind"], "calibration");
 }

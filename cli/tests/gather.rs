@@ -1,8 +1,6 @@
 //! `lapscope hang --launch`: what only other nodes can see. A node is a name space of mounts in which its storage is where its ranks
 //! say that it is.
 
-mod fixture;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -10,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use fixture::bare;
+use crate::fixture::bare;
 use lapscope_fixture::child;
 use lapscope_fixture::spools::{made, Shape};
 

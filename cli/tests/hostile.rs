@@ -1,11 +1,9 @@
 //! Runs whose files were made by somebody who means harm: what SECURITY.md promises of them.
 
-mod fixture;
-
 use std::path::{Path, PathBuf};
 
+use crate::fixture::{command, lapscope, READING};
 use assert_cmd::assert::OutputAssertExt;
-use fixture::{command, lapscope, READING};
 use lapscope_fixture::small::{self, run as small_run};
 use lapscope_fixture::tables::{Cvar, Rank, Variable};
 use lapscope_fixture::{child, edit, edit_rank};
@@ -93,7 +91,7 @@ fn secrets_in_files_of_others_are_not_shown() {
             shown.stdout(contains("sesame").not()).stderr(contains("sesame").not());
         }
     }
-    let report = fixture::answer(old.path(), &["report", "."]);
+    let report = crate::fixture::answer(old.path(), &["report", "."]);
     assert!(report.contains("--password (withheld) --mode=fast token=(withheld)"), "{report}");
 }
 

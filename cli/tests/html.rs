@@ -1,13 +1,11 @@
 //! The page: what is in it, what it asks for, what it does not overwrite.
 
-mod fixture;
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::fixture::page::markup;
+use crate::fixture::{answer, command, json, text};
 use assert_cmd::assert::OutputAssertExt;
-use fixture::page::markup;
-use fixture::{answer, command, json, text};
 use lapscope_fixture::small::{self, run as small_run};
 use lapscope_fixture::tables::{Call, CallPath, Frame, Module, Operation, Rank, Tally, Variable};
 use lapscope_fixture::{call_id, full};

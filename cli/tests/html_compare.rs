@@ -1,12 +1,10 @@
 //! The page of two runs: its numbers, its links, what it says where something is missing, and that nothing in it is markup of theirs.
 
-mod fixture;
-
 use std::collections::BTreeSet;
 
+use crate::fixture::page::markup;
+use crate::fixture::{command, json};
 use assert_cmd::assert::OutputAssertExt;
-use fixture::page::markup;
-use fixture::{command, json};
 use lapscope_fixture::edit_rank;
 use lapscope_fixture::small::{self, run as small_run};
 use lapscope_fixture::tables::{Mark, Rank, Setting, Variable};

@@ -1,8 +1,6 @@
 //! What injection did, cost and gained, on rows whose answers were worked out by hand.
 
-mod fixture;
-
-use fixture::{answer, check_documented, json};
+use crate::fixture::{answer, check_documented, json};
 use lapscope_fixture::small::{self, run as small_run, IRECV, ISEND, WAITALL};
 use lapscope_fixture::tables::{Call, Injection, Injector, Rank, Request, Setting};
 use lapscope_fixture::{call_id, edit_rank, Fixture};

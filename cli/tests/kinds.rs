@@ -1,8 +1,6 @@
 //! Requests and calls of all kinds: what is counted, and what is told but not transferred.
 
-mod fixture;
-
-use fixture::{answer, json};
+use crate::fixture::{answer, json};
 use lapscope_fixture::tables::{Call, Operation, Rank, Request};
 use lapscope_fixture::{call_id, Fixture};
 use serde_json::{json, Value};

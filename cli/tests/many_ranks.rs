@@ -1,8 +1,6 @@
 //! Screens of many ranks are as long as those of few: whole outputs, and how long they are.
 
-mod fixture;
-
-use fixture::{answer, check_documented, json, lapscope};
+use crate::fixture::{answer, check_documented, json, lapscope};
 use lapscope_fixture::tables::{
     Call, CallPath, Communicator, Frame, Module, Operation, Rank, Request, Thread,
 };

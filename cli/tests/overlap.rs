@@ -1,10 +1,8 @@
 //! `lapscope overlap` on runs whose overlap was worked out on paper.
 
-mod fixture;
-
 use std::path::{Path, PathBuf};
 
-use fixture::{answer, failure, json};
+use crate::fixture::{answer, failure, json};
 use lapscope_analysis::calibration::{Calibration, Circumstances};
 use lapscope_analysis::reference::{Reference, Sample, Source};
 use lapscope_analysis::trace::{Locality, Trace};

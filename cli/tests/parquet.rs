@@ -1,12 +1,10 @@
 //! `lapscope export parquet`: its tables read back with the same crate, against what other commands say and by hand.
 
-mod fixture;
-
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use fixture::{answer, command, failure, json, on_a_full_disk, text};
+use crate::fixture::{answer, command, failure, json, on_a_full_disk, text};
 use lapscope_analysis::pipeline::overlap::prepare;
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_columns::{write, Told};

@@ -1,12 +1,10 @@
 //! A run looked at in parts says the same as one looked at as a whole, to the last digit.
 
-mod fixture;
-
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use fixture::bare;
+use crate::fixture::bare;
 use lapscope_analysis::pipeline::pictures::{self, Shown};
 use lapscope_analysis::pipeline::view::Resources;
 use lapscope_analysis::pipeline::OpenRun;
@@ -188,7 +186,7 @@ fn answer(command: &str, run: &Path, more: &[&str]) -> String {
     let run = run.to_str().unwrap();
     let line: Vec<&str> = [command, run, "--format", "json"].iter().chain(more).copied().collect();
     let mut command = bare(&line);
-    fixture::printed(command.env("LAPSCOPE_CALIBRATION_DIR", "/nowhere/at/all"))
+    crate::fixture::printed(command.env("LAPSCOPE_CALIBRATION_DIR", "/nowhere/at/all"))
 }
 
 /// Answers are long: shows where they begin to differ.
@@ -247,8 +245,8 @@ fn little_memory_makes_parts() {
     let directory = run();
     let whole = answer("report", directory.path(), &[]);
     check_same(&whole, &answer("report", directory.path(), &["--memory", "16M"]), "16M");
-    let refused = fixture::lapscope(directory.path(), &["report", ".", "--memory", "12"]);
-    let said = fixture::text(&refused.stderr);
+    let refused = crate::fixture::lapscope(directory.path(), &["report", ".", "--memory", "12"]);
+    let said = crate::fixture::text(&refused.stderr);
     assert!(refused.status.code() == Some(2) && said.contains("16M or more"), "{said}");
 }
 

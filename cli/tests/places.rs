@@ -1,12 +1,10 @@
 //! Directories whose names are bytes, long, or split by the loader.
 
-mod fixture;
-
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use fixture::{bare, printed, text};
+use crate::fixture::{bare, printed, text};
 use lapscope_fixture::child;
 use lapscope_fixture::small::run as small_run;
 

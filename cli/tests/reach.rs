@@ -1,11 +1,9 @@
 //! `lapscope reach`: runs that are recorded for it, and what is said of what was watched.
 
-mod fixture;
-
 use std::process::Command;
 
+use crate::fixture::{answer, check_documented, command, failure, json, text};
 use assert_cmd::assert::OutputAssertExt;
-use fixture::{answer, check_documented, command, failure, json, text};
 use lapscope_fixture::library::library;
 use lapscope_fixture::messages::Rows;
 use lapscope_fixture::small::{self, run as small_run};

@@ -1,12 +1,10 @@
 //! `lapscope reach` of a halo exchange whose words were watched: pairs of sites, and networks.
 
-mod fixture;
-
 use std::path::Path;
 
 use serde_json::Value;
 
-use fixture::{check_documented, command, json, printed};
+use crate::fixture::{check_documented, command, json, printed};
 use lapscope_data::text::style::display_width;
 use lapscope_fixture::messages::{Rows, What};
 use lapscope_fixture::tables::{Rank, Watch, Watcher};

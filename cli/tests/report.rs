@@ -1,8 +1,6 @@
 //! Numbers of the report against answers worked out by hand; see `fixture` for the rows.
 
-mod fixture;
-
-use fixture::{answer, check_documented, json, lapscope, pick};
+use crate::fixture::{answer, check_documented, json, lapscope, pick};
 use lapscope_fixture::small::{self, run as small_run, ISEND, PENDING, WAITALL};
 use lapscope_fixture::tables::{Call, Processor, Rank, Request};
 use lapscope_fixture::{edit, edit_rank};

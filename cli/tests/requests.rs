@@ -1,11 +1,9 @@
 //! Which requests are listed, and in which order.
 
-mod fixture;
-
 use std::process::Stdio;
 
+use crate::fixture::{answer, json};
 use assert_cmd::assert::OutputAssertExt;
-use fixture::{answer, json};
 use lapscope_fixture::small::{self, run as small_run, PENDING};
 use lapscope_fixture::tables::{Rank, Request};
 use predicates::prelude::PredicateBooleanExt;
@@ -67,7 +65,7 @@ fn filters() {
 #[test]
 fn filters_that_match_nothing() {
     let run = small_run();
-    let failure = |arguments: &[&str]| fixture::failure(run.path(), arguments);
+    let failure = |arguments: &[&str]| crate::fixture::failure(run.path(), arguments);
     for command in ["sites", "requests"] {
         let said = failure(&[command, ".", "--call", "MPI_Isned"]);
         assert!(
@@ -76,7 +74,7 @@ fn filters_that_match_nothing() {
             ),
             "{said}"
         );
-        let said = fixture::remarks(run.path(), &[command, ".", "--call", "ibsend"]);
+        let said = crate::fixture::remarks(run.path(), &[command, ".", "--call", "ibsend"]);
         assert!(said.contains("this run has no such call"), "{said}");
     }
     for command in ["report", "sites", "requests", "overlap", "thresholds", "pending"] {
@@ -92,7 +90,8 @@ fn sizes_have_units() {
     assert_eq!(ids(&["--max-bytes", "1k"]), [1, 2, 3]);
     assert_eq!(ids(&["--min-bytes", "1k"]), [] as [i64; 0]);
     let run = small_run();
-    let refused = fixture::command(run.path(), &["requests", ".", "--min-bytes", "64x"]).assert();
+    let refused =
+        crate::fixture::command(run.path(), &["requests", ".", "--min-bytes", "64x"]).assert();
     refused.code(2).stderr(contains("64x").and(contains("as 64k or 2M")));
 }
 
@@ -130,7 +129,7 @@ fn csv_has_one_line_a_request() {
 fn a_reader_that_went_away() {
     let run = small_run();
     for command in ["report", "sites", "requests", "pending"] {
-        let mut child = fixture::command(run.path(), &[command, "."])
+        let mut child = crate::fixture::command(run.path(), &[command, "."])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

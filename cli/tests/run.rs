@@ -1,19 +1,17 @@
 //! `lapscope run` on programs that know nothing of MPI: what they see, and what their exit tells.
 
-mod fixture;
-
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use fixture::text;
+use crate::fixture::text;
 use lapscope_fixture::child;
 use lapscope_fixture::library::library;
 
 fn lapscope(arguments: &[&str]) -> Command {
-    let mut command = fixture::bare(arguments);
+    let mut command = crate::fixture::bare(arguments);
     command.env("LAPSCOPE_LIBRARY", library());
     command
 }

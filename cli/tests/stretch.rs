@@ -1,10 +1,8 @@
 //! Numbers of a part of a run.
 
-mod fixture;
-
 use std::path::Path;
 
-use fixture::{answer, command, json, lapscope, text};
+use crate::fixture::{answer, command, json, lapscope, text};
 use lapscope_fixture::small;
 
 /// The totals of rank 0.

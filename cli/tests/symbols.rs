@@ -4,14 +4,8 @@ use std::fs;
 
 use lapscope_data::model::{Frame, Module};
 use lapscope_data::symbols::{FrameName, ModuleTrouble, NameFrames, Symbols};
+use lapscope_fixture::landmark::{self, landmark};
 use object::{Object, ObjectSymbol};
-
-const LANDMARK_LINE: u32 = line!() + 4;
-
-#[inline(never)]
-fn landmark() -> u32 {
-    std::hint::black_box(17)
-}
 
 /// This program, and the address of [`landmark`] in its own numbering.
 fn landmark_frame() -> (Module, Frame) {
@@ -36,8 +30,8 @@ fn function_file_and_line() {
     let names = symbols.name(frame);
     let name: &FrameName = names.last().unwrap();
     assert!(name.function.as_ref().unwrap().contains("landmark"), "{name:?}");
-    assert!(name.file.as_ref().unwrap().ends_with("symbols.rs"), "{name:?}");
-    assert!(name.line.unwrap().abs_diff(LANDMARK_LINE) <= 2, "{name:?}");
+    assert!(name.file.as_ref().unwrap().ends_with("landmark.rs"), "{name:?}");
+    assert!(name.line.unwrap().abs_diff(landmark::LINE) <= 2, "{name:?}");
     assert_eq!(symbols.troubles().count(), 0);
 }
 

@@ -1,8 +1,6 @@
 //! `lapscope thresholds` on runs of two ranks whose MPI has a known limit.
 
-mod fixture;
-
-use fixture::{answer, failure, json};
+use crate::fixture::{answer, failure, json};
 use lapscope_fixture::small::run as small_run;
 use lapscope_fixture::tables::{Call, Cvar, Operation, Rank, Request};
 use lapscope_fixture::{edit_rank, Fixture};

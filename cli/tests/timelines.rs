@@ -1,13 +1,11 @@
 //! `lapscope export perfetto|chrome|otf2`. What is in a file for Perfetto or OTF2 is read with their own readers by the tests of the
 //! Python package; here are what is said, what is refused, and names that mean harm.
 
-mod fixture;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use fixture::{answer, command, failure, on_a_full_disk, remarks, text};
+use crate::fixture::{answer, command, failure, on_a_full_disk, remarks, text};
 use lapscope_fixture::calls::Calls;
 use lapscope_fixture::child;
 use lapscope_fixture::edit_rank;

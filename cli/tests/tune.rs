@@ -1,7 +1,5 @@
 //! `lapscope tune` with a launcher that runs nothing and leaves runs that were made by hand.
 
-mod fixture;
-
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use fixture::text;
+use crate::fixture::text;
 use lapscope_fixture::library::library;
 use lapscope_fixture::messages::Rows;
 use lapscope_fixture::tables::{Injection, Injector, Rank};
@@ -165,7 +163,7 @@ fn gaining() -> TempDir {
 }
 
 fn command(place: &Path, arguments: &[&str]) -> Command {
-    let mut command = fixture::command(place, &["tune"]);
+    let mut command = crate::fixture::command(place, &["tune"]);
     command
         .args(arguments)
         .args(["--", "./mpirun", "-n", "2", "app"])
@@ -180,7 +178,7 @@ fn tune(place: &TempDir, arguments: &[&str]) -> Output {
 
 /// Standard output of a search that succeeds.
 fn printed(place: &TempDir, arguments: &[&str]) -> String {
-    fixture::printed(&mut command(place.path(), arguments))
+    crate::fixture::printed(&mut command(place.path(), arguments))
 }
 
 fn answer(place: &TempDir, arguments: &[&str]) -> Value {

@@ -1,12 +1,10 @@
 //! `lapscope whatif` on runs whose other run times were worked out on paper.
 
-mod fixture;
-
 use std::fs;
 use std::path::Path;
 
+use crate::fixture::{answer, check_documented, command, failure, json, lapscope, text};
 use assert_cmd::assert::OutputAssertExt;
-use fixture::{answer, check_documented, command, failure, json, lapscope, text};
 use lapscope_fixture::messages::Rows;
 use lapscope_fixture::tables::Rank;
 use serde_json::Value;
@@ -174,7 +172,7 @@ fn sweeps_and_scenarios_are_answered_in_their_order() {
     check_documented([&answer, &answer["recorded"], &answer["model"], &answer["identity"]]);
     check_documented(answer["model"]["localities"].as_array().unwrap());
     check_documented([&answer["sweeps"][0], &points(0)[0]]);
-    let rows = fixture::answer(run.path(), &[&asked[..], &["--format", "csv"]].concat());
+    let rows = crate::fixture::answer(run.path(), &[&asked[..], &["--format", "csv"]].concat());
     assert_eq!(rows.lines().count(), 1 + 2 + 3 + 5, "{rows}");
 }
 

@@ -1,7 +1,5 @@
 //! Lines are as wide as the output allows, whatever a command has to say.
 
-mod fixture;
-
 use std::path::Path;
 
 use assert_cmd::assert::OutputAssertExt;
@@ -15,7 +13,7 @@ const WIDTHS: [usize; 6] = [40, 60, 80, 100, 120, 200];
 
 fn printed(directory: &Path, arguments: &[&str], columns: usize) -> String {
     let columns = columns.to_string();
-    let mut command = fixture::command(directory, arguments);
+    let mut command = crate::fixture::command(directory, arguments);
     let outcome = command.env("COLUMNS", columns).assert();
     // Whatever doctor finds missing on the machine of the test, it has printed all it has to say.
     let outcome =
@@ -142,7 +140,7 @@ fn deep_trees() {
 fn pipes() {
     let run = small_run();
     let output = |arguments: &[&str]| {
-        let mut command = fixture::command(run.path(), arguments);
+        let mut command = crate::fixture::command(run.path(), arguments);
         String::from_utf8(command.output().unwrap().stdout).unwrap()
     };
     let widest = |text: &str| text.lines().map(display_width).max().unwrap_or(0);

@@ -1,9 +1,7 @@
 //! Runs whose processes have spawned others: several MPI_COMM_WORLDs in one run directory.
 
-mod fixture;
-
+use crate::fixture::{answer, command, json};
 use assert_cmd::assert::OutputAssertExt;
-use fixture::{answer, command, json};
 use lapscope_fixture::small::{self, ISEND};
 use lapscope_fixture::tables::{Communicator, Rank};
 use predicates::str::contains;

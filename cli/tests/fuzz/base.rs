@@ -11,7 +11,7 @@ use lapscope_fixture::tables::{
 };
 use lapscope_fixture::{call_id, Fixture, SECOND_TOUCH};
 
-use crate::watch::{commands, run_all, Answer};
+use super::watch::{commands, run_all, Answer};
 
 fn more(file: &Fixture, rank: i64) {
     file.insert(Setting { name: "LAPSCOPE_CPU_TIME", value: "on", ..Setting::default() });

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::base::Base;
+use super::base::Base;
 use lapscope_fixture::child;
 
 const LONGEST: Duration = Duration::from_secs(20);

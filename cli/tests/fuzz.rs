@@ -11,9 +11,9 @@ mod watch;
 
 use std::time::{Duration, Instant};
 
-use base::Base;
+use self::base::Base;
+use self::watch::check_all;
 use lapscope_fixture::random::Random;
-use watch::check_all;
 
 /// What a number in the environment says.
 fn number(name: &str, otherwise: u64) -> u64 {

@@ -15,7 +15,7 @@ use lapscope_tests::mpi::{self, Mpi};
 use lapscope_tests::watched::{diagnosis, Watched};
 use lapscope_tests::{build, paths, rows, say, share, turn};
 
-use table::{Hanging, Kept, Slow, Source, HANGING, SLOW};
+use self::table::{Hanging, Kept, Slow, Source, HANGING, SLOW};
 
 /// What says that a job will never go on. None of these is right of a program that is only slow.
 const HOPELESS: &[&str] = &["deadlock", "no_match", "collective_mismatch", "left", "dead"];

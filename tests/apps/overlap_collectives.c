@@ -3,8 +3,8 @@
  *
  *   overlap_collectives at_once|window|late [BYTES [ITERATIONS]]
  *
- * at_once: waited for at once. window: with computation in between that takes twice as long. late: waited for at once
- * while rank 1 is late by a known amount of computation.
+ * at_once: waited for at once. window: with computation in between that takes twice as long as the namesake on the rank
+ * that it takes longer. late: waited for at once while rank 1 is late by a known amount of computation.
  *
  * Prints in nanoseconds, for each collective and rank: blocking, what the blocking namesake took; and for each iteration
  * computed, what was computed in the window, waited, what MPI_Wait took, and late, how much of that had passed when the
@@ -103,8 +103,9 @@ static int64_t time_blocking(const struct collective *collective)
         check(collective, i);
     }
     print_ranks(collective->name, "blocking", took, REHEARSALS);
-    int64_t typical = median(took, REHEARSALS);
-    MPI_Bcast(&typical, 1, MPI_INT64_T, 1, MPI_COMM_WORLD); /* a root's broadcast may be over sooner */
+    /* a root's broadcast may be over sooner than the other's, or later: it waits until its data have been fetched */
+    int64_t mine = median(took, REHEARSALS), typical;
+    MPI_Allreduce(&mine, &typical, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
     return typical;
 }
 

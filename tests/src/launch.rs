@@ -1,5 +1,6 @@
 //! Runs programs with and without lapscope, each under a time limit.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -11,7 +12,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::mpi::Mpi;
-use crate::{child, paths, turn};
+use crate::stuck::{self, Process};
+use crate::{child, launcher, paths, turn};
 
 /// Ways to run a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,7 +179,9 @@ impl<'a> Job<'a> {
         if let Some(mpi) = self.mpi {
             command.envs(mpi.environment.iter().copied());
             if let Some(variable) = mpi.timeout_variable {
-                command.env(variable, self.limit.as_secs().to_string());
+                // ours comes first, which says what hangs: the launcher's own is for tests that are killed
+                let seconds = self.limit.mul_f64(MOST_CROWDED).as_secs() + 120;
+                command.env(variable, seconds.to_string());
             }
         }
         if self.form == Form::Preload {
@@ -235,18 +239,74 @@ impl<'a> Job<'a> {
         (child, output)
     }
 
+    /// Again where the launcher failed itself; says so.
     fn start_and_wait(&self) -> Result<Outcome, String> {
+        for again in 1..=launcher::AGAIN {
+            let before = self.recorded();
+            let result = self.start_and_wait_once();
+            let Some((mpi, why)) = self.mpi.zip(self.launcher_failure(&before, &result)) else {
+                return result;
+            };
+            let name = launcher::name(mpi);
+            crate::say!("LAUNCHED AGAIN ({again} of {}): {name}: {why}", launcher::AGAIN);
+            if let Err(text) = &result {
+                crate::say!("{text}");
+            }
+            self.remove_recorded(&before);
+        }
+        self.start_and_wait_once()
+    }
+
+    fn start_and_wait_once(&self) -> Result<Outcome, String> {
         let (child, output) = self.start();
-        let status = wait(child, self.limit);
+        let run = (self.form != Form::Bare).then(|| self.run_directory());
+        let status = wait(child, self.limit, |job| stuck::describe(job, run.as_deref()));
         let (stdout, stderr) = (read(&output, "stdout"), read(&output, "stderr"));
-        let Some(status) = status else {
-            return Err(format!(
-                "{:?} took longer than {:?}\n{stdout}{stderr}",
-                self.line(),
-                self.limit
-            ));
-        };
+        let line = self.line();
+        let status = status.map_err(|stuck| {
+            format!("{line:?} took longer than {:?}\n{stuck}{stdout}{stderr}", self.limit)
+        })?;
         Ok(Outcome::of(status, stdout, &stderr))
+    }
+
+    /// The line by which it is known that the launcher failed, and not the program or lapscope. `before`: what was recorded.
+    fn launcher_failure(
+        &self,
+        before: &BTreeSet<OsString>,
+        result: &Result<Outcome, String>,
+    ) -> Option<String> {
+        let mpi = self.mpi?;
+        let line = match result {
+            Ok(outcome) if outcome.code == 0 => None,
+            Ok(outcome) => {
+                let of_rank = |name: &OsString| name.to_string_lossy().contains("rank-");
+                let has_recorded = self.recorded().difference(before).any(of_rank);
+                let has_begun = has_recorded || !outcome.stdout.is_empty();
+                launcher::failure(mpi, &outcome.stderr, has_begun)
+            }
+            Err(text) => launcher::standstill(mpi, text),
+        };
+        line.map(str::to_owned)
+    }
+
+    /// Names of the files that are in the run directory.
+    fn recorded(&self) -> BTreeSet<OsString> {
+        let entries = fs::read_dir(self.run_directory()).into_iter().flatten();
+        entries.flatten().map(|entry| entry.file_name()).collect()
+    }
+
+    /// Removes what a launch has left there that was not there before.
+    fn remove_recorded(&self, before: &BTreeSet<OsString>) {
+        let run = self.run_directory();
+        for name in self.recorded().difference(before) {
+            let path = run.join(name);
+            let removed =
+                if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            removed.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        }
+        if before.is_empty() {
+            let _ = fs::remove_dir(run); // it may not be there
+        }
     }
 }
 
@@ -272,25 +332,36 @@ fn exit_code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
-/// Waits for a child that leads a process group; past the limit ends the group: first asks, so that a launcher can end
-/// its ranks, which may have groups of their own. `None` when the limit was passed. On a machine that is busy with other
-/// things time counts for less, as the child has less of it.
-fn wait(mut child: Child, limit: Duration) -> Option<ExitStatus> {
+/// Waits for a child that leads a process group; past the limit asks what hangs, then ends the group: first asks it, so that
+/// a launcher can end its ranks, which may have groups of their own; kills those that it left. On a machine that is busy with
+/// other things time counts for less, as the child has less of it.
+///
+/// # Errors
+/// When the limit was passed: what `describe` said of its processes.
+fn wait(
+    mut child: Child,
+    limit: Duration,
+    describe: impl Fn(&[Process]) -> String,
+) -> Result<ExitStatus, String> {
     const TICK: Duration = Duration::from_millis(5);
-    let group = -libc::pid_t::try_from(child.id()).expect("a process id");
+    let leader = libc::pid_t::try_from(child.id()).expect("a process id");
     let (mut over, mut crowd, mut ticks) = (Duration::ZERO, 1.0, 0u32);
-    let mut asked = false;
+    let mut stuck: Option<(Vec<Process>, String)> = None;
     loop {
         if let Some(status) = child.try_wait().expect("a child to wait for") {
-            return (!asked).then_some(status);
+            let Some((job, text)) = stuck else { return Ok(status) };
+            job.iter().for_each(Process::kill);
+            return Err(text);
         }
         if over > limit + Duration::from_secs(5) {
             // SAFETY: signals only the group that this child leads
-            unsafe { libc::kill(group, libc::SIGKILL) };
-        } else if over > limit && !asked {
-            asked = true;
+            unsafe { libc::kill(-leader, libc::SIGKILL) };
+        } else if over > limit && stuck.is_none() {
+            let job = stuck::processes(leader);
+            let text = describe(&job);
+            stuck = Some((job, text));
             // SAFETY: as above
-            unsafe { libc::kill(group, libc::SIGTERM) };
+            unsafe { libc::kill(-leader, libc::SIGTERM) };
         }
         if ticks % 200 == 0 {
             crowd = runnable_per_processor();
@@ -302,12 +373,15 @@ fn wait(mut child: Child, limit: Duration) -> Option<ExitStatus> {
     }
 }
 
-/// Processes that want a processor, for each that there is, of late: from 1 to 5, that a limit remains one.
+/// A limit remains one: no more runnable processes for a processor count.
+const MOST_CROWDED: f64 = 5.0;
+
+/// Processes that want a processor, for each that there is, of late: from 1 on.
 fn runnable_per_processor() -> f64 {
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load: f64 = load.split(' ').next().and_then(|it| it.parse().ok()).unwrap_or(1.0);
     let processors = thread::available_parallelism().map_or(1, usize::from);
-    (load / processors as f64).clamp(1.0, 5.0)
+    (load / processors as f64).clamp(1.0, MOST_CROWDED)
 }
 
 /// Runs `lapscope` with these arguments; its standard output, or what it printed when it failed.

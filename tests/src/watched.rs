@@ -11,7 +11,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::launch::{read, Job, Outcome};
-use crate::{child, paths};
+use crate::paths;
+use crate::stuck::within;
 
 /// What a launcher sets for its ranks alone.
 const OF_RANKS: &[&[u8]] = &[b"\0OMPI_COMM_WORLD_RANK=", b"\0PMI_RANK=", b"\0SLURM_PROCID="];
@@ -162,8 +163,7 @@ impl Drop for Watched {
 /// # Panics
 /// When it cannot be started.
 pub fn diagnosis(run: &Path, interval: f64) -> Result<Value, String> {
-    let mut command = child::command("timeout");
-    command.args(["-k", "5", "30"]).arg(paths::lapscope());
+    let mut command = within(30, paths::lapscope());
     command.args(["hang", "--format", "json", "--interval", &interval.to_string()]).arg(run);
     let output = command.output().expect("lapscope runs");
     let said = String::from_utf8_lossy(&output.stderr);

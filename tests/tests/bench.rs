@@ -12,11 +12,10 @@ use lapscope_tests::answer::{number, rows, text};
 use lapscope_tests::bed::Bed;
 use lapscope_tests::launch::{place, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::{child, paths, share};
+use lapscope_tests::{child, paths, share, trials};
 
 /// A bench ends within this, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(1500);
-const TRIALS: usize = 3;
 
 fn bench(place: &Path, options: &[&str]) -> Outcome {
     Job::alone(paths::lapscope(), Form::Bare, place)
@@ -204,7 +203,7 @@ fn check_predictions(results: &Value, mpis: usize) {
 fn injection_turns_no_overlap_into_overlap() {
     const LARGE: Option<u64> = Some(4 << 20);
     let Some(mpi) = mpi::named("openmpi").filter(|mpi| Bed::SlowLink.is_there(mpi)) else { return };
-    let turns = (0..TRIALS).any(|_| {
+    trials::up_to_three("no overlap into overlap", || {
         let results = measured(mpi, "slow", "overlap,progress");
         let of = |name, inject, side| {
             table(&results, name, inject, &[("side", side), ("first", "none")])
@@ -218,13 +217,12 @@ fn injection_turns_no_overlap_into_overlap() {
                 "a delayed {side}: latency grows by {off:.0} % of the delay, injected {timer:.0} %"
             );
         }
-        hidden("off") < 50.0
+        let is_flatter = |side| growth("timer", side) < 0.5 * growth("off", side);
+        let turns = hidden("off") < 50.0
             && hidden("timer") > 75.0
-            && ["send", "receive"]
-                .iter()
-                .all(|side| growth("timer", side) < 0.5 * growth("off", side))
+            && ["send", "receive"].into_iter().all(is_flatter);
+        assert!(turns, "not what injection does");
     });
-    assert!(turns);
 }
 
 /// The sender's wait changes at the limit that Open MPI is configured with; a test in the receiver's computation frees it.
@@ -232,55 +230,66 @@ fn injection_turns_no_overlap_into_overlap() {
 fn sends_wait_from_the_limit_on_and_a_test_frees_them() {
     const LARGE: Option<u64> = Some(256 << 10);
     let Some(mpi) = mpi::named("openmpi").filter(|mpi| Bed::SlowLink.is_there(mpi)) else { return };
-    let found = (0..TRIALS).any(|_| {
+    trials::up_to_three("limits of a bench", || {
         let results = measured(mpi, "slow", "t0_t3");
-        let of = |inject, tests| table(&results, "t0_t3", inject, &[("tests", tests), ("messages", "1"), ("both", "0")]);
+        let of = |inject, tests| {
+            table(&results, "t0_t3", inject, &[("tests", tests), ("messages", "1"), ("both", "0")])
+        };
         let wait = |inject, tests, bytes| program(of(inject, tests), bytes, "wait0_us");
         let small = wait("off", "0", Some(1 << 10));
         let waits = wait("off", "0", LARGE);
         let (tested, injected) = (wait("off", "8", LARGE), wait("timer", "0", LARGE));
         println!("waits of a sender: {small:.0} us small, {waits:.0} us large, {tested:.0} us tested, {injected:.0} us injected");
         let limits = table(&results, "thresholds", "off", &[]);
-        let (buffered, waiting) =
-            (program(limits, None, "wait_buffered_bytes"), program(limits, None, "wait_blocking_bytes"));
+        let (buffered, waiting) = (
+            program(limits, None, "wait_buffered_bytes"),
+            program(limits, None, "wait_blocking_bytes"),
+        );
         let run = rows(&results, "runs").iter().find(|run| !rows(run, "thresholds").is_empty());
         let seen = rows(run.expect("a run with limits"), "thresholds").iter();
-        let completion = seen.clone().find(|limit| text(limit, "what") == "rendezvous").expect("one");
+        let completion =
+            seen.clone().find(|limit| text(limit, "what") == "rendezvous").expect("one");
         println!("limit: {buffered} to {waiting}; lapscope: {completion:#}");
         let is_bracket = |low: f64, high: f64| low < 65536.0 && 65536.0 <= high;
-        is_bracket(buffered, waiting)
-            && is_bracket(number(completion, "largest_eager_bytes"), number(completion, "smallest_waiting_bytes"))
+        let found = is_bracket(buffered, waiting)
+            && is_bracket(
+                number(completion, "largest_eager_bytes"),
+                number(completion, "smallest_waiting_bytes"),
+            )
             && waits > 4.0 * small.max(100.0)
             && tested < 0.5 * waits
-            && injected < 0.5 * waits
+            && injected < 0.5 * waits;
+        assert!(found, "not what waits");
     });
-    assert!(found);
 }
 
 /// The advice on the unimproved ghost cells names both strategies, which gain; injection alone gains, too.
 #[test]
 fn ghost_cells_gain_by_what_is_advised() {
     let Some(mpi) = mpi::named("openmpi") else { return };
-    let gains = (0..TRIALS).any(|_| {
+    trials::up_to_three("ghost cells", || {
         let results = measured(mpi, "shared", "ghost_cells");
         let advice: Vec<&Value> =
             rows(&results, "runs").iter().flat_map(|run| rows(run, "advice")).collect();
         advice.iter().for_each(|advice| println!("{}", text(advice, "sentence")));
-        let says = |words: &str| advice.iter().any(|advice| text(advice, "sentence").contains(words));
-        let time = |form, inject| program(table(&results, "steps", inject, &[("form", form)]), None, "communication_us");
+        let says =
+            |words: &str| advice.iter().any(|advice| text(advice, "sentence").contains(words));
+        let time = |form, inject| {
+            program(table(&results, "steps", inject, &[("form", form)]), None, "communication_us")
+        };
         let [plain, first, second] = ["plain", "test", "waitall"].map(|form| time(form, "off"));
         let injected = time("plain", "timer");
         println!(
             "in MPI: {plain:.0} us a step, strategy 1 {first:.0}, strategy 2 {second:.0}, injection alone {injected:.0}: {:.0} % of what strategy 1 gains",
             100.0 * (plain - injected) / (plain - first)
         );
-        advice.iter().any(|advice| text(advice, "cure") == "wait_together")
+        let gains = advice.iter().any(|advice| text(advice, "cure") == "wait_together")
             && says("all MPI_Test now and then")
             && first < 0.7 * plain
             && second < 0.7 * plain
-            && injected < 0.7 * plain
+            && injected < 0.7 * plain;
+        assert!(gains, "not what is advised");
     });
-    assert!(gains);
 }
 
 #[test]

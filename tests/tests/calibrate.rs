@@ -7,7 +7,7 @@ use std::time::Duration;
 use lapscope_tests::bed::slow_link;
 use lapscope_tests::launch::{lapscope, place, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::{build, child, paths, share};
+use lapscope_tests::{build, child, paths, share, trials};
 use serde_json::Value;
 
 /// Calibrations of all tests, each in a directory of its own.
@@ -160,6 +160,10 @@ fn a_calibration_is_found_by_runs_that_it_fits() {
 
 #[test]
 fn a_slow_link_takes_as_long_as_its_rate_says() {
+    trials::up_to_three("calibration of a slow link", a_slow_link);
+}
+
+fn a_slow_link() {
     let Some(mpi) = mpi::named("openmpi") else { return };
     let Some(inside) = slow_link() else { return };
     let place = place();

@@ -169,6 +169,27 @@ fn collectives_once(bed: (&Mpi, Bed), way: &str, check: impl Fn(&str, &Truth, &V
     }
 }
 
+/// Possible is what was computed of what the collective takes, whatever that is. Where one rank has no processor when its blocking
+/// calls end they take so many times as long as on the other: no share of a window is sure to be enough.
+fn check_possible(name: &str, truth: &Truth, said: &Value) {
+    let of = |what: &str| -> Vec<f64> {
+        let ranks = [0, 1].map(|rank| truth.values(&format!("{name}_{what}_{rank}")));
+        ranks.concat().into_iter().map(|ns| ns as f64).collect()
+    };
+    // from the entry of the last rank to the end of the last: no less than that rank's own call, no more than the longer one
+    let blocking = of("blocking");
+    let least = blocking.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = blocking.iter().copied().fold(0.0, f64::max);
+    let transfer = number(said, "reference_ns") / number(said, "measured");
+    let is_known = 0.85 * least - 20e3 <= transfer && transfer <= most;
+    assert!(is_known, "{transfer} of {least} to {most}: {said:#}");
+    let computed = of("computed");
+    let hidden: f64 = computed.iter().map(|computed| computed.min(transfer)).sum();
+    let known = hidden / (transfer * computed.len() as f64);
+    println!("    possible {:.3}, said {:.3}", known, number(said, "possible"));
+    assert!((number(said, "possible") - known).abs() <= 0.1, "{known}: {said:#}");
+}
+
 mod collective {
     use super::*;
 
@@ -187,8 +208,8 @@ mod collective {
     #[test]
     fn with_a_window() {
         for bed in on_beds() {
-            collectives(bed, "window", |_, _, said| {
-                assert!(number(said, "possible") > 0.8, "{said:#}");
+            collectives(bed, "window", |name, truth, said| {
+                check_possible(name, truth, said);
                 // it takes longer than its blocking namesake on a busy machine: the rest is "transfer"
                 let least = number(said, "exposed_ns").min(number(said, "lost_high_ns"));
                 let partner = number(said, "exposed_late_partner_ns")

@@ -426,24 +426,29 @@ fn costs_what_it_may() {
     }
     let case = Case { args: &["-i", "600"], ..PLAIN };
     for mpi in share::of_mpis(1, "the budget of watching") {
-        let place = place();
-        let job = job(mpi, &case, place.path()).expect("a program in C");
-        assert_eq!(job.run().code, 0);
-        for path in rows::databases(&job.run_directory()) {
-            let database = rows::open(&path);
-            let number = |query: &str| -> f64 {
-                rows::value(&database, query).parse().unwrap_or_else(|_| panic!("{query}"))
-            };
-            let spent = number("SELECT spent_ns FROM watcher");
-            let of = number("SELECT end_ns - init_end_ns FROM rank");
-            println!("{}: {:.2} % of the run time", mpi.name, 100.0 * spent / of);
-            assert!(spent <= 1.5 * 0.03 * of, "{spent} of {of} ns under {}", mpi.name);
-            let watched =
-                number("SELECT count(DISTINCT operation_id || ' ' || begin_ns) FROM watch");
-            assert!(watched > 20.0, "{watched} buffers");
-            let left =
-                number("SELECT ifnull(sum(buffers), 0) FROM watch_left_out WHERE reason = 'share'");
-            assert!(left > 600.0, "{left} buffers were not drawn");
-        }
+        trials::up_to_three(&format!("the budget of watching under {}", mpi.name), || {
+            costs_under(mpi, &case)
+        });
+    }
+}
+
+fn costs_under(mpi: &Mpi, case: &Case) {
+    let place = place();
+    let job = job(mpi, case, place.path()).expect("a program in C");
+    assert_eq!(job.run().code, 0);
+    for path in rows::databases(&job.run_directory()) {
+        let database = rows::open(&path);
+        let number = |query: &str| -> f64 {
+            rows::value(&database, query).parse().unwrap_or_else(|_| panic!("{query}"))
+        };
+        let spent = number("SELECT spent_ns FROM watcher");
+        let of = number("SELECT end_ns - init_end_ns FROM rank");
+        println!("{}: {:.2} % of the run time", mpi.name, 100.0 * spent / of);
+        assert!(spent <= 1.5 * 0.03 * of, "{spent} of {of} ns under {}", mpi.name);
+        let watched = number("SELECT count(DISTINCT operation_id || ' ' || begin_ns) FROM watch");
+        assert!(watched > 20.0, "{watched} buffers");
+        let left =
+            number("SELECT ifnull(sum(buffers), 0) FROM watch_left_out WHERE reason = 'share'");
+        assert!(left > 600.0, "{left} buffers were not drawn");
     }
 }

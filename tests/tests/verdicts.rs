@@ -23,31 +23,35 @@ fn record(job: &Job) {
 #[test]
 fn ranks_that_share_a_processor() {
     for mpi in known() {
-        let place = place();
-        let job = Job::new(mpi, 4, build::app(mpi, "crowded"), Form::Preload, place.path())
-            .inside(vec!["taskset".into(), "-c".into(), "0".into()]);
-        record(&job);
-        let report = ask("report", &job.run_directory());
-        assert_eq!(text(&report["problems"][0], "kind"), "starved", "{:#}", report["problems"]);
-        assert_eq!(text(&report["advice"][0], "cure"), "give_processors", "{:#}", report["advice"]);
-        let overlap = ask("overlap", &job.run_directory());
-        check_sums(&overlap["totals"]);
-        let waited =
-            number(&overlap["totals"], "exposed_ns") + number(&overlap["blocking"], "blocked_ns");
-        let missing = number(&overlap["totals"], "exposed_no_processor_ns")
-            + number(&overlap["blocking"], "no_processor_ns");
-        println!(
-            "{}: {:.0} % of all waiting is a missing processor",
-            mpi.name,
-            100.0 * missing / waited
-        );
-        assert!(missing > 0.5 * waited, "{:#}", overlap["totals"]);
-        let thresholds = ask("thresholds", &job.run_directory());
-        let contradicted = rows(&thresholds, "sentences").iter().any(|sentence| {
-            sentence.as_str().is_some_and(|sentence| sentence.contains("does not agree"))
-        });
-        assert!(!contradicted, "{:#}", thresholds["sentences"]);
+        trials::up_to_three(&format!("a shared processor under {}", mpi.name), || lacks_one(mpi));
     }
+}
+
+fn lacks_one(mpi: &Mpi) {
+    let place = place();
+    let job = Job::new(mpi, 4, build::app(mpi, "crowded"), Form::Preload, place.path())
+        .inside(vec!["taskset".into(), "-c".into(), "0".into()]);
+    record(&job);
+    let report = ask("report", &job.run_directory());
+    assert_eq!(text(&report["problems"][0], "kind"), "starved", "{:#}", report["problems"]);
+    assert_eq!(text(&report["advice"][0], "cure"), "give_processors", "{:#}", report["advice"]);
+    let overlap = ask("overlap", &job.run_directory());
+    check_sums(&overlap["totals"]);
+    let waited =
+        number(&overlap["totals"], "exposed_ns") + number(&overlap["blocking"], "blocked_ns");
+    let missing = number(&overlap["totals"], "exposed_no_processor_ns")
+        + number(&overlap["blocking"], "no_processor_ns");
+    println!(
+        "{}: {:.0} % of all waiting is a missing processor",
+        mpi.name,
+        100.0 * missing / waited
+    );
+    assert!(missing > 0.5 * waited, "{:#}", overlap["totals"]);
+    let thresholds = ask("thresholds", &job.run_directory());
+    let contradicted = rows(&thresholds, "sentences").iter().any(|sentence| {
+        sentence.as_str().is_some_and(|sentence| sentence.contains("does not agree"))
+    });
+    assert!(!contradicted, "{:#}", thresholds["sentences"]);
 }
 
 fn polled(mpi: &Mpi, how: &str) -> Value {
@@ -84,12 +88,16 @@ fn loses_what_it_cost(mpi: &Mpi) {
 #[test]
 fn a_message_that_costs_nothing_loses_nothing() {
     for mpi in known() {
-        let overlap = polled(mpi, "elsewhere");
-        let said = site(&overlap, "MPI_Isend", "send_and_be_answered");
-        let cost = number(said, "exposed_ns") + number(said, "post_ns");
-        let [lost, transfer] = ["lost_high_ns", "reference_ns"].map(|key| number(said, key));
-        println!("{}: lost {lost} ns of {transfer}, cost {cost}", mpi.name);
-        assert!(lost <= cost, "{said:#}");
-        assert!(number(said, "possible") > 0.95, "{said:#}");
+        trials::up_to_three(&format!("elsewhere under {}", mpi.name), || loses_nothing(mpi));
     }
+}
+
+fn loses_nothing(mpi: &Mpi) {
+    let overlap = polled(mpi, "elsewhere");
+    let said = site(&overlap, "MPI_Isend", "send_and_be_answered");
+    let cost = number(said, "exposed_ns") + number(said, "post_ns");
+    let [lost, transfer] = ["lost_high_ns", "reference_ns"].map(|key| number(said, key));
+    println!("{}: lost {lost} ns of {transfer}, cost {cost}", mpi.name);
+    assert!(lost <= cost, "{said:#}");
+    assert!(number(said, "possible") > 0.95, "{said:#}");
 }

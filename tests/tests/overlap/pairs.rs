@@ -134,26 +134,32 @@ fn list(causes: &[(&str, f64)], of: impl Fn(&str, f64) -> f64) -> String {
 fn recorded_times() {
     for (mpi, bed) in on_beds() {
         for situation in ["stalled", "tested"] {
-            let [bytes, iterations] = large(bed);
-            let place = place();
-            let job = bed.job(mpi, 2, build::app(mpi, "overlap_pair"), place.path());
-            let job = job.args([situation, bytes, iterations]).limit(LONG);
-            let outcome = job.run();
-            assert_eq!(outcome.code, 0, "{}", outcome.stderr);
-            let truth = Truth::parse(&outcome.stdout);
-            for (name, rank, call) in [("send", 0, "MPI_Isend"), ("recv", 1, "MPI_Irecv")] {
-                let side = Side::of_pair(&truth, name);
-                let path = job.run_directory().join(format!("rank-{rank}.db"));
-                let database = recorded::open(&path);
-                let sum = |of: &str| -> f64 {
-                    let query = format!(
-                        "SELECT sum({of}) FROM requests WHERE call = '{call}' AND tag = {MESSAGE}"
-                    );
-                    recorded::value(&database, &query).parse().expect("a sum")
-                };
-                let life = (sum("completion_end_ns - post_begin_ns"), side.sum(|r| r.life));
-                let computed = (sum("compute_ns"), side.sum(|r| r.computed));
-                println!(
+            let what = format!("recorded times {situation} under {}, {}", mpi.name, bed.word());
+            trials::up_to_three(&what, || recorded_times_of(mpi, bed, situation));
+        }
+    }
+}
+
+fn recorded_times_of(mpi: &Mpi, bed: Bed, situation: &str) {
+    let [bytes, iterations] = large(bed);
+    let place = place();
+    let job = bed.job(mpi, 2, build::app(mpi, "overlap_pair"), place.path());
+    let job = job.args([situation, bytes, iterations]).limit(LONG);
+    let outcome = job.run();
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let truth = Truth::parse(&outcome.stdout);
+    for (name, rank, call) in [("send", 0, "MPI_Isend"), ("recv", 1, "MPI_Irecv")] {
+        let side = Side::of_pair(&truth, name);
+        let path = job.run_directory().join(format!("rank-{rank}.db"));
+        let database = recorded::open(&path);
+        let sum = |of: &str| -> f64 {
+            let query =
+                format!("SELECT sum({of}) FROM requests WHERE call = '{call}' AND tag = {MESSAGE}");
+            recorded::value(&database, &query).parse().expect("a sum")
+        };
+        let life = (sum("completion_end_ns - post_begin_ns"), side.sum(|r| r.life));
+        let computed = (sum("compute_ns"), side.sum(|r| r.computed));
+        println!(
                     "{} {} {situation} {name}: life {:.3} ms, measured {:.3}; computed {:.3}, measured {:.3}",
                     mpi.name,
                     bed.word(),
@@ -162,16 +168,11 @@ fn recorded_times() {
                     computed.0 / 1e6,
                     computed.1 / 1e6
                 );
-                // the program reads its clock outside the calls, twice a request
-                let close = |(said, known): (f64, f64)| {
-                    (said - known).abs() < 0.02 * known + 100e3 * side.requests.len() as f64
-                };
-                assert!(
-                    close(life) && close(computed),
-                    "{situation} {name}: {life:?} {computed:?}"
-                );
-            }
-        }
+        // the program reads its clock outside the calls, twice a request
+        let close = |(said, known): (f64, f64)| {
+            (said - known).abs() < 0.02 * known + 100e3 * side.requests.len() as f64
+        };
+        assert!(close(life) && close(computed), "{situation} {name}: {life:?} {computed:?}");
     }
 }
 
@@ -232,16 +233,22 @@ fn exposed() {
 #[test]
 fn hidden() {
     for (mpi, bed) in on_beds() {
-        let bytes = if bed == Bed::SlowLink { "16000" } else { "4000" };
-        let (truth, overlap) = measure((mpi, bed), "overlap_pair", 2, &["hidden", bytes], None);
-        for (name, call) in [("send", "MPI_Isend"), ("recv", "MPI_Irecv")] {
-            let said = site(&overlap, call, "post");
-            let side = Side::of_pair(&truth, name);
-            let computed = side.sum(|r| r.computed);
-            let exposed = number(said, "exposed_ns");
-            let partner = number(said, "exposed_late_partner_ns")
-                + number(said, "exposed_no_remote_progress_ns");
-            println!(
+        let what = format!("overlap_pair hidden under {}, {}", mpi.name, bed.word());
+        trials::up_to_three(&what, || hidden_on(mpi, bed));
+    }
+}
+
+fn hidden_on(mpi: &Mpi, bed: Bed) {
+    let bytes = if bed == Bed::SlowLink { "16000" } else { "4000" };
+    let (truth, overlap) = measure((mpi, bed), "overlap_pair", 2, &["hidden", bytes], None);
+    for (name, call) in [("send", "MPI_Isend"), ("recv", "MPI_Irecv")] {
+        let said = site(&overlap, call, "post");
+        let side = Side::of_pair(&truth, name);
+        let computed = side.sum(|r| r.computed);
+        let exposed = number(said, "exposed_ns");
+        let partner =
+            number(said, "exposed_late_partner_ns") + number(said, "exposed_no_remote_progress_ns");
+        println!(
                 "{} hidden {name}: X {:.1} us; computed {:.0} us, exposed {:.1} us a request, of which for the \
                  partner {:.1}; {}",
                 mpi.name,
@@ -251,9 +258,8 @@ fn hidden() {
                 partner / 1e3 / number(said, "requests"),
                 text(said, "cause")
             );
-            assert!(exposed <= side.sum(|r| r.waited), "{said:#}");
-            assert!(exposed - partner < 0.5 * computed, "{said:#}");
-        }
+        assert!(exposed <= side.sum(|r| r.waited), "{said:#}");
+        assert!(exposed - partner < 0.5 * computed, "{said:#}");
     }
 }
 

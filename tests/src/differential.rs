@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::build::Binding;
 use crate::expect::Expectation;
 use crate::launch::{place, Form, Job, Outcome};
-use crate::mpi::{self, Mpi};
+use crate::mpi::Mpi;
 use crate::rows::{self, RecordedRow};
 use crate::{build, invariants, messages, paths};
 
@@ -212,19 +212,11 @@ fn differences(
     all
 }
 
-/// The program `tests/apps/<app>.c` under every MPI, in the forms given.
+/// The program `tests/apps/<app>.c` under these MPIs, in the forms given, with variables of lapscope set.
 ///
 /// # Panics
 /// When anything differs; the message has all of it.
-pub fn check_app(app: &str, forms: &[Form]) {
-    check_app_under(mpi::all(), app, forms, &[]);
-}
-
-/// [`check_app`] under these MPIs, with variables of lapscope set.
-///
-/// # Panics
-/// As [`check_app`].
-pub fn check_app_under(mpis: &[&Mpi], app: &str, forms: &[Form], options: &[(&str, &str)]) {
+pub fn check_app(mpis: &[&Mpi], app: &str, forms: &[Form], options: &[(&str, &str)]) {
     let ways: Vec<Way> = forms.iter().map(|&form| (form, options)).collect();
     let found: Vec<String> = mpis.iter().flat_map(|mpi| app_differences(mpi, app, &ways)).collect();
     assert!(found.is_empty(), "{app}:\n{}", found.join("\n\n"));
@@ -297,12 +289,12 @@ fn obstacle(mpi: &Mpi, expectation: &Expectation) -> Option<String> {
     }
 }
 
-/// The program `tests/apps/<app>.f90` under every MPI that has Fortran, with each of the bindings.
+/// The program `tests/apps/<app>.f90` under these MPIs, with each of the bindings that they have.
 ///
 /// # Panics
 /// As [`check_app`].
-pub fn check_fortran(app: &str, bindings: &[Binding], flags: &[&str]) {
-    let found: Vec<String> = mpi::all()
+pub fn check_fortran(mpis: &[&Mpi], app: &str, bindings: &[Binding], flags: &[&str]) {
+    let found: Vec<String> = mpis
         .iter()
         .flat_map(|mpi| bindings.iter().map(move |&binding| (mpi, binding)))
         .flat_map(|(mpi, binding)| {
@@ -343,14 +335,14 @@ fn say_not_tested(app: &str, mpi: &Mpi, reason: &str) {
         .expect("standard error");
 }
 
-/// The script `tests/apps/<script>.py` with each MPI's mpi4py, in the forms given.
+/// The script `tests/apps/<script>.py` with these MPIs' mpi4py, in the forms given.
 ///
 /// # Panics
 /// As [`check_app`].
-pub fn check_script(script: &str, forms: &[Form]) {
+pub fn check_script(mpis: &[&Mpi], script: &str, forms: &[Form]) {
     let ways: Vec<Way> = forms.iter().map(|&form| (form, &[][..])).collect();
     let found: Vec<String> =
-        mpi::with_python().iter().flat_map(|mpi| script_differences(mpi, script, &ways)).collect();
+        mpis.iter().flat_map(|mpi| script_differences(mpi, script, &ways)).collect();
     assert!(found.is_empty(), "{script}.py:\n{}", found.join("\n\n"));
 }
 

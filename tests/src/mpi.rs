@@ -237,6 +237,11 @@ pub fn with_python() -> Vec<&'static Mpi> {
     found
 }
 
+/// The MPIs of Debian: those of two families whose behaviour the tests know best.
+pub fn debian() -> Vec<&'static Mpi> {
+    ["openmpi", "mpich"].into_iter().filter_map(named).collect()
+}
+
 /// One MPI of this machine by its name, where it is there.
 pub fn named(name: &str) -> Option<&'static Mpi> {
     all().iter().copied().find(|mpi| mpi.name == name)

@@ -2,44 +2,47 @@
 
 use std::collections::BTreeSet;
 
-use lapscope_tests::differential::{check_app, check_app_under};
+use lapscope_tests::differential::check_app;
 use lapscope_tests::launch::{place, Form};
-use lapscope_tests::{paths, rows, share};
+use lapscope_tests::{paths, rows};
 
 macro_rules! apps {
-    (under_every_mpi: $($core:ident)*; in_turn: $($other:ident)*;) => {
-        const IN_TURN: &[&str] = &[$(stringify!($other)),*];
-        const UNDER_EVERY_MPI: &[&str] = &[$(stringify!($core)),*];
+    (of_each_kind: $($core:ident)*; of_all: $($other:ident)*;) => {
+        const OF_EACH_KIND: &[&str] = &[$(stringify!($core)),*];
+        const OF_ALL: &[&str] = &[$(stringify!($other)),*];
         $(
             #[test]
             fn $core() {
-                check_app(stringify!($core), &[Form::Preload]);
+                of_each_kind(stringify!($core));
             }
         )*
         $(
             #[test]
             fn $other() {
-                check_in_turn(stringify!($other));
+                of_all(stringify!($other));
             }
         )*
     };
 }
 
-/// Under the MPIs of Debian and one of the others; under all by `make check-all`.
-fn check_in_turn(app: &str) {
-    let number = IN_TURN.iter().position(|&name| name == app).expect("its place");
-    let mpis = share::of_mpis(number, &format!("{} programs of tests/apps", IN_TURN.len()));
-    check_app_under(&mpis, app, &[Form::Preload], &[]);
+/// One of each kind, and what MPIs do in ways of their own.
+fn of_each_kind(app: &str) {
+    let number = OF_EACH_KIND.iter().position(|&name| name == app).expect("its place");
+    check_app(&mpis!(number), app, &[Form::Preload], &[]);
+}
+
+fn of_all(app: &str) {
+    let number = OF_ALL.iter().position(|&name| name == app).expect("its place");
+    check_app(&mpis!(number), app, &[Form::Preload], &[]);
 }
 
 apps! {
-    // one of each kind, and what MPIs do in ways of their own
-    under_every_mpi:
+    of_each_kind:
     any_source cancel collectives collectives_persistent comm_idup communicators environment error_jump errors_return
     exit_code files_nonblocking fork_exec handle_reuse icollectives intercomm isendrecv large_count matched_probe
     partitioned persistent rma_requests sessions spawn status_ignore test_loop testsome threads type_reuse waitall waitany;
 
-    in_turn:
+    of_all:
     blocking buffer_detach buffer_flush collectives_in_place collectives_v comm_groups comm_idup_info comm_recreate
     comm_self datatypes files files_split get_status get_status_many grequest in_flight ineighbors intercomm_groups
     large_collectives large_families large_neighbors marks modes_wait neighbors neighbors_persistent pcontrol
@@ -53,15 +56,15 @@ mod run {
 
     #[test]
     fn around_the_launcher() {
-        for app in ["waitall", "collectives", "exit_code"] {
-            check_app(app, &[Form::Outer]);
+        for (turn, app) in ["waitall", "collectives", "exit_code"].into_iter().enumerate() {
+            check_app(&mpis!(turn), app, &[Form::Outer], &[]);
         }
     }
 
     #[test]
     fn as_every_rank() {
-        for app in ["waitall", "collectives", "exit_code"] {
-            check_app(app, &[Form::Inner]);
+        for (turn, app) in ["waitall", "collectives", "exit_code"].into_iter().enumerate() {
+            check_app(&mpis!(turn), app, &[Form::Inner], &[]);
         }
     }
 }
@@ -80,9 +83,8 @@ fn options_change_no_row() {
         ("LAPSCOPE_SPOOL_DIR", spools),
     ];
     for (number, option) in options.into_iter().enumerate() {
-        let mpis = share::of_mpis(number, "rows with six options of the recorder");
         for app in ["handle_reuse", "communicators"] {
-            check_app_under(&mpis, app, &[Form::Preload], &[option]);
+            check_app(&mpis!(number), app, &[Form::Preload], &[option]);
         }
     }
 }
@@ -97,6 +99,6 @@ fn every_expectation_is_tested() {
         })
         .map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned())
         .collect();
-    let tested = [UNDER_EVERY_MPI, IN_TURN].concat();
+    let tested = [OF_EACH_KIND, OF_ALL].concat();
     assert_eq!(with_expectation, tested.iter().map(|&app| app.to_owned()).collect());
 }

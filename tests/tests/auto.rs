@@ -96,7 +96,7 @@ fn what_gains_is_kept() {
 /// Eager messages, and large ones with no computation beside them: no test, no interrupt.
 #[test]
 fn where_there_is_nothing_to_do_nothing_is_done() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         trials::up_to_three(&format!("eager messages under {}", mpi.name), || {
             let place = place();
             let args = ["1000", "0.5", "400"];
@@ -107,7 +107,7 @@ fn where_there_is_nothing_to_do_nothing_is_done() {
             }
         });
     }
-    for mpi in ["openmpi", "mpich"].into_iter().filter_map(mpi::named) {
+    for mpi in share!(mpi::debian()) {
         trials::up_to_three(&format!("nothing beside under {}", mpi.name), || {
             let place = place();
             let args = ["262144", "0", "10000"]; // of 0.06 to 0.7 ms
@@ -121,7 +121,7 @@ fn where_there_is_nothing_to_do_nothing_is_done() {
 /// Small messages first and then large ones with computation, and the other way round.
 #[test]
 fn a_program_that_changes_is_followed() {
-    for mpi in ["openmpi", "mpich"].into_iter().filter_map(mpi::named) {
+    for mpi in share!(mpi::debian()) {
         trials::up_to_three(&format!("changes under {}", mpi.name), || follows_changes(mpi));
     }
 }

@@ -12,7 +12,7 @@ use lapscope_tests::answer::{number, rows, text};
 use lapscope_tests::bed::Bed;
 use lapscope_tests::launch::{place, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::{child, paths, share, trials};
+use lapscope_tests::{child, paths, trials};
 
 /// A bench ends within this, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(1500);
@@ -80,7 +80,7 @@ fn table<'a>(
 #[test]
 fn examples_compile_without_a_warning() {
     let place = place();
-    for mpi in share::of_debian("compiling the examples") {
+    for mpi in mpis!() {
         for example in [
             "overlap/overlap",
             "progress/progress",
@@ -118,7 +118,7 @@ fn examples_compile_without_a_warning() {
 #[test]
 fn every_experiment_under_every_mpi() {
     let place = place();
-    let mpis = share::of_one("the experiments of bench");
+    let mpis = mpis!();
     let mut options = vec!["--quick", "--link", "shared", "--output", "b.db", "--plot", "figures"];
     for mpi in &mpis {
         options.extend(["--mpi", mpi_option(mpi)]);

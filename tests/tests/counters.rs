@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use lapscope_tests::differential::outcome_differences;
 use lapscope_tests::launch::{place, recover, Form, Job, Outcome};
-use lapscope_tests::mpi::{self, Mpi};
+use lapscope_tests::mpi::Mpi;
 use lapscope_tests::{build, invariants, rows};
 
 const WORK: &str = "sde:::app::WORK";
@@ -80,7 +80,7 @@ fn assert_unharmed(bare: &Outcome, with: &Outcome) {
 
 #[test]
 fn values_are_exact_and_an_event_that_is_missing_is_named() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let (bare_place, place) = (place(), place());
         let bare = job(mpi, Form::Bare, bare_place.path(), "").run();
         let job = job(mpi, Form::Preload, place.path(), &format!("no_such::EVENT,{WORK}"));
@@ -107,7 +107,7 @@ fn values_are_exact_and_an_event_that_is_missing_is_named() {
 
 #[test]
 fn what_killed_ranks_had_counted_is_kept() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let place = place();
         let job = job(mpi, Form::Preload, place.path(), WORK).args(["die"]);
         assert_ne!(job.run().code, 0);
@@ -122,7 +122,7 @@ fn what_killed_ranks_had_counted_is_kept() {
 /// CPU time: of every call that was seen to begin and to end; neither part negative, and together some.
 #[test]
 fn user_and_system_time() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let place = place();
         let job = job(mpi, Form::Preload, place.path(), "").env("LAPSCOPE_CPU_TIME", "on");
         assert_eq!(job.run().code, 0);
@@ -138,7 +138,7 @@ fn user_and_system_time() {
 /// Without a library of PAPI the run goes on, and says so.
 #[test]
 fn without_papi() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let (bare_place, place) = (place(), place());
         let bare = job(mpi, Form::Bare, bare_place.path(), "").run();
         let directory = place.path().join("not-papi");

@@ -10,7 +10,7 @@ use serde_json::Value;
 use lapscope_tests::expect::Expectation;
 use lapscope_tests::launch::{lapscope, place, recover, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::{build, invariants, rows, share};
+use lapscope_tests::{build, invariants, rows};
 
 /// What `die.c` has done when rank 0 dies.
 const ROWS: &str = "\
@@ -105,7 +105,7 @@ fn same_death(mpi: &Mpi, bare: i32, with: i32) -> bool {
 /// Dies in the way named; `ended` is what the database says of the two ranks. Variables are set as given. `turn`: each MPI has one
 /// of the deaths in `make check`, those of Debian have all.
 fn check_death(turn: usize, how: &str, ended: [&str; 2], environment: &[(&str, &Path)]) {
-    for mpi in share::of_mpis(turn, "deaths") {
+    for mpi in mpis!(turn) {
         let place = place();
         let app = build::app(mpi, "die");
         let bare = end_of(&Job::new(mpi, 2, &app, Form::Bare, place.path()).args([how]));
@@ -196,7 +196,7 @@ fn sigkill_with_the_spool_elsewhere() {
 /// `report` needs no `recover` before it, and says which ranks died.
 #[test]
 fn report_recovers_first() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let place = place();
         let job =
             Job::new(mpi, 2, build::app(mpi, "die"), Form::Preload, place.path()).args(["kill"]);
@@ -219,7 +219,7 @@ fn report_recovers_first() {
 #[test]
 fn at_any_instant() {
     for attempt in 0..6 {
-        for mpi in share::of_mpis(attempt, "deaths at six instants each") {
+        for mpi in mpis!(attempt) {
             let place = place();
             let counter = place.path().join("counter");
             let microseconds = (20_000 + attempt * 17_389).to_string();

@@ -101,7 +101,7 @@ fn on_two_nodes(mpi: &Mpi, nodes: &Nodes, place: &Path, how: &[&str], ended: [&s
 fn two_jobs_on_two_nodes_with_one_directory_are_both_complete() {
     let files = place();
     let Some(nodes) = Nodes::new(files.path(), &["alpha", "beta"]) else { return };
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         on_two_nodes(mpi, &nodes, place().path(), &[], ["finalize", "finalize"]);
     }
 }
@@ -110,7 +110,7 @@ fn two_jobs_on_two_nodes_with_one_directory_are_both_complete() {
 fn a_launcher_converts_what_its_own_killed_ranks_left_and_nothing_else() {
     let files = place();
     let Some(nodes) = Nodes::new(files.path(), &["alpha", "beta"]) else { return };
-    for mpi in ["openmpi", "mpich"].into_iter().filter_map(mpi::named) {
+    for mpi in share!(mpi::debian()) {
         on_two_nodes(mpi, &nodes, place().path(), &["kill", "1"], ["killed", "killed"]);
     }
 }
@@ -179,7 +179,7 @@ fn a_spool_whose_rank_may_live_on_another_node_stays() {
 /// Without `--dir`: names have the time in them, and runs that begin together the same.
 #[test]
 fn runs_that_begin_together_tell_of_their_own_directory() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let place = place();
         let gate = place.path().join("gate");
         let job = |number: usize| {

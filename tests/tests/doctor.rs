@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use lapscope_tests::mpi::{self, find_program, Mpi};
-use lapscope_tests::{build, child, paths, share};
+use lapscope_tests::{build, child, paths};
 use serde_json::Value;
 
 /// Its findings about `program`, with the MPI's own launchers in front of PATH.
@@ -56,7 +56,7 @@ fn told(mpi: &Mpi, program: &Path) -> String {
 
 #[test]
 fn every_mpi_is_asked() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let program = build::app(mpi, "library_version");
         let (family, variable, transport) = expected(mpi);
         let found = findings(mpi, &program, &[(variable, "1")]);
@@ -82,7 +82,7 @@ fn every_mpi_is_asked() {
         let on = of(&found, "progress", "async progress");
         assert_eq!(says(on, "says"), format!("{family}: on, {variable}=1"), "{}", mpi.name);
     }
-    for mpi in share::of_mpis(2, "asynchronous progress that is off") {
+    for mpi in mpis!() {
         let (family, variable, _) = expected(mpi);
         let found = findings(mpi, &build::app(mpi, "library_version"), &[]);
         let off = of(&found, "progress", "async progress");

@@ -13,7 +13,7 @@ use lapscope_tests::differential::outcome_differences;
 use lapscope_tests::launch::{lapscope, place, recover, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
 use lapscope_tests::namespace::{permitted, with_tmpfs};
-use lapscope_tests::{build, paths, rows, share};
+use lapscope_tests::{build, paths, rows};
 
 /// Messages that `alone.c` sends on each rank, and so its requests of each kind.
 const ROUNDS: &str = "100";
@@ -41,11 +41,6 @@ fn bare(mpi: &Mpi) -> Arc<Outcome> {
     Arc::clone(known.entry(mpi.name).or_insert_with(run))
 }
 
-/// Whether to run a case of this number under an MPI: see [`share`].
-fn in_turn(mpi: &Mpi, number: usize, what: &str) -> bool {
-    share::of_mpis(number, what).iter().any(|chosen| chosen.name == mpi.name)
-}
-
 /// The data of a run of `alone.c` are all there.
 fn assert_complete(run: &Path) {
     let databases = rows::databases(run);
@@ -69,7 +64,7 @@ fn assert_said_once(with: &Outcome, words: &[&str]) {
 
 #[test]
 fn directory_that_cannot_be_made() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let place = place();
         let file = place.path().join("file");
         fs::write(&file, "in the way").unwrap();
@@ -86,7 +81,7 @@ fn read_only_file_system() {
     if !permitted("read-only file system") {
         return;
     }
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let (place, mounted, copy) = (place(), place(), place());
         let with = alone(mpi, Form::Preload, place.path())
             .env("LAPSCOPE_DIR", mounted.path().join("run"))
@@ -106,14 +101,11 @@ fn full_disk() {
         return;
     }
     let sizes = ["4k", "64k", "256k", "1m", "4m", "8m"];
-    for mpi in mpi::all() {
-        let app = build::app(mpi, "in_flight");
-        let bare_place = place();
-        let bare = Job::new(mpi, 2, &app, Form::Bare, bare_place.path()).run();
-        for (number, size) in sizes.into_iter().enumerate() {
-            if !in_turn(mpi, number, "disks that become full at six moments") {
-                continue;
-            }
+    for (number, size) in sizes.into_iter().enumerate() {
+        for mpi in mpis!(number) {
+            let app = build::app(mpi, "in_flight");
+            let bare_place = place();
+            let bare = Job::new(mpi, 2, &app, Form::Bare, bare_place.path()).run();
             let (place, mounted, copy) = (place(), place(), place());
             let with = Job::new(mpi, 2, &app, Form::Preload, place.path())
                 .env("LAPSCOPE_DIR", mounted.path().join("run"))
@@ -148,13 +140,10 @@ fn options_with_rules() -> Vec<(String, String)> {
 #[test]
 fn bad_value_in_every_variable() {
     let checked = options_with_rules();
-    for mpi in mpi::all() {
-        let bare = bare(mpi);
-        let values = ["nonsense", "-1", "99999999999999999999", " "];
-        for (number, value) in values.into_iter().enumerate() {
-            if !in_turn(mpi, number, "four bad values of variables") {
-                continue;
-            }
+    let values = ["nonsense", "-1", "99999999999999999999", " "];
+    for (number, value) in values.into_iter().enumerate() {
+        for mpi in mpis!(number) {
+            let bare = bare(mpi);
             let place = place();
             let mut job = alone(mpi, Form::Preload, place.path());
             for (name, _) in &checked {
@@ -178,7 +167,7 @@ fn bad_value_in_every_variable() {
 
 #[test]
 fn two_runs_at_once_in_one_directory() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let place = place();
         let job = |number: usize| {
             let own = place.path().join(format!("temporary-{number}"));
@@ -214,7 +203,7 @@ fn two_runs_at_once_in_one_directory() {
 
 #[test]
 fn a_run_after_another_in_one_directory() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let place = place();
         let job = alone(mpi, Form::Preload, place.path());
         job.run();
@@ -231,7 +220,7 @@ fn mode(path: &Path) -> u32 {
 
 #[test]
 fn data_are_private() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let place = place();
         let job = alone(mpi, Form::Preload, place.path());
         job.run();
@@ -245,7 +234,7 @@ fn data_are_private() {
 #[test]
 fn not_through_the_link_of_another_user() {
     let (target, somebody_else) = (place(), 65534);
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let place = place();
         let link = place.path().join("run");
         symlink(target.path(), &link).unwrap();
@@ -263,7 +252,7 @@ fn not_through_the_link_of_another_user() {
 /// The launcher starts a shell, and that becomes the program.
 #[test]
 fn exec_before_mpi_starts() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let place = place();
         let command = format!("true; exec {}", build::app(mpi, "alone").display());
         let job = Job::new(mpi, 2, "sh", Form::Preload, place.path()).args(["-c", &command]);
@@ -275,7 +264,7 @@ fn exec_before_mpi_starts() {
 /// A library of `tests/apps` preloaded beside lapscope: what it says on each of two ranks of a program, it says with lapscope
 /// too.
 fn stays_in_force(library: &str, app: &str, said: &str) {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let other = build::library(mpi, library);
         let app = build::app(mpi, app);
         let place_of_bare = place();
@@ -319,7 +308,7 @@ fn an_allocator_stays_in_force() {
 /// Functions of others under names that MPI's would have with other Fortran compilers.
 #[test]
 fn namesakes_are_left_alone() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let library = build::library(mpi, "namesake_library");
         let app = build::app(mpi, "namesake");
         let run = |form| {
@@ -352,7 +341,7 @@ fn recorder_missing() {
     let lonely = place();
     let library = lonely.path().join("liblapscope.so");
     fs::copy(paths::preload_library(), &library).unwrap();
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let place = place();
         let app = build::app(mpi, "alone");
         let bare = Job::new(mpi, 1, &app, Form::Bare, place.path()).run();
@@ -367,11 +356,8 @@ fn recorder_missing() {
 
 #[test]
 fn switched_off() {
-    for mpi in mpi::all() {
-        for (number, off) in ["off", "0", "no", "FALSE"].into_iter().enumerate() {
-            if !in_turn(mpi, number, "four words for off") {
-                continue;
-            }
+    for (number, off) in ["off", "0", "no", "FALSE"].into_iter().enumerate() {
+        for mpi in mpis!(number) {
             let place = place();
             let with = alone(mpi, Form::Preload, place.path()).env("LAPSCOPE_ENABLE", off).run();
             assert_unharmed(&bare(mpi), &with);
@@ -383,7 +369,7 @@ fn switched_off() {
 
 #[test]
 fn quiet() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let place = place();
         let job = alone(mpi, Form::Preload, place.path()).env("LAPSCOPE_QUIET", "on");
         let with = job.run();
@@ -409,7 +395,7 @@ fn programs_without_mpi_are_untouched() {
 /// Erroneous programs end as they do without lapscope.
 #[test]
 fn pcontrol_before_init() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let place = place();
         let app = build::app(mpi, "early_pcontrol");
         let bare = Job::new(mpi, 1, &app, Form::Bare, place.path()).run();
@@ -427,7 +413,7 @@ fn pcontrol_before_init() {
 /// Beyond LAPSCOPE_MAX_MB there are no rows any more, but every request is in the tally.
 #[test]
 fn more_than_max_mb() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let place = place();
         let app = build::app(mpi, "in_flight");
         let job = Job::new(mpi, 2, &app, Form::Preload, place.path()).env("LAPSCOPE_MAX_MB", "1");
@@ -459,7 +445,7 @@ fn conversion_left_for_later_by_the_launcher() {
 
 #[test]
 fn conversion_left_for_later() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let place = place();
         let job = alone(mpi, Form::Preload, place.path()).env("LAPSCOPE_CONVERT", "off");
         assert_unharmed(&bare(mpi), &job.run());

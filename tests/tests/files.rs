@@ -133,10 +133,6 @@ fn problems(report: &Value) -> Vec<&str> {
     list(report, "problems").iter().map(|problem| text(problem, "message")).collect()
 }
 
-fn mpis() -> impl Iterator<Item = &'static Mpi> {
-    ["openmpi", "mpich"].into_iter().filter_map(mpi::named)
-}
-
 /// With and without lapscope, and in both modes: the same bits, the same rows.
 fn both_modes_agree(bed: &Bed<'_>) {
     let bare = bed.run(Form::Bare, None);
@@ -158,7 +154,7 @@ fn a_file_for_each_node_holds_what_files_of_ranks_do() {
     if !is_permitted() {
         return;
     }
-    for mpi in mpis() {
+    for mpi in share!(mpi::debian()) {
         let place = place();
         let (place, arguments) = (place.path(), &["100"][..]);
         both_modes_agree(&Bed { mpi, ranks: 4, per_node: 2, place, arguments });
@@ -193,7 +189,7 @@ fn what_killed_ranks_left_is_recovered_by_the_launcher() {
     if !is_permitted() {
         return;
     }
-    for mpi in mpis() {
+    for mpi in share!(mpi::debian()) {
         let place = place();
         let (place, arguments) = (place.path(), &["100", "1"][..]);
         a_killed_rank(&Bed { mpi, ranks: 4, per_node: 2, place, arguments }, 1, 100);
@@ -231,10 +227,10 @@ fn a_node_whose_spools_cannot_be_seen_is_named_as_missing() {
 /// 64 ranks on four nodes, which takes minutes where there are few processors.
 #[test]
 fn many_ranks_on_four_nodes() {
-    if !share::includes("64 ranks on four nodes with a file for each node") || !is_permitted() {
+    if is_left_out!() || !is_permitted() {
         return;
     }
-    for mpi in mpis() {
+    for mpi in share!(mpi::debian()) {
         let place = place();
         let many = |arguments| Bed { mpi, ranks: 64, per_node: 16, place: place.path(), arguments };
         both_modes_agree(&many(&["50"]));

@@ -17,7 +17,6 @@ use lapscope_tests::trials;
 
 /// A busy machine takes its time.
 const LONG: Duration = Duration::from_secs(600);
-const MPIS: &[&str] = &["openmpi", "mpich"];
 
 /// Variables of a run.
 type Settings<'a> = &'a [(&'a str, &'a str)];
@@ -65,15 +64,13 @@ fn verdicts(injection: &Value) -> Vec<&str> {
     sites(injection).map(|site| text(&site["gain"], "verdict")).collect()
 }
 
-fn known() -> impl Iterator<Item = &'static Mpi> {
-    MPIS.iter().filter_map(|name| mpi::named(name))
-}
-
 /// Large messages over a slow link, beside computation that is as long.
 #[test]
 fn what_stands_still_gains() {
     for mode in ["timer", "thread"] {
-        for mpi in known().filter(|mpi| Bed::SlowLink.is_there(mpi)) {
+        let mut mpis = mpi::debian();
+        mpis.retain(|mpi| Bed::SlowLink.is_there(mpi));
+        for mpi in share!(mpis) {
             let settings = [
                 ("LAPSCOPE_INJECT", mode),
                 ("LAPSCOPE_INJECT_AB_MS", "300"),
@@ -98,7 +95,7 @@ fn what_stands_still_gains() {
 /// Eager messages, which are there when anybody asks; and large ones with no computation beside them.
 #[test]
 fn where_there_is_nothing_to_gain_nothing_is_found() {
-    for mpi in known() {
+    for mpi in share!(mpi::debian()) {
         for args in [["1000", "2", "1000"], ["1048576", "0", "6000"]] {
             let settings = [
                 ("LAPSCOPE_INJECT", "timer"),
@@ -120,7 +117,7 @@ fn where_there_is_nothing_to_gain_nothing_is_found() {
 /// The whole run lies in one slot, or in two.
 #[test]
 fn one_slot_tells_nothing() {
-    for mpi in known() {
+    for mpi in share!(mpi::debian()) {
         let place = place();
         let settings = [("LAPSCOPE_INJECT", "calls"), ("LAPSCOPE_INJECT_AB_MS", "3600000")];
         let run = (mpi, Bed::SharedMemory);
@@ -138,7 +135,7 @@ fn one_slot_tells_nothing() {
 /// The addresses of a report, as lines of a policy, leave out that site and no other.
 #[test]
 fn addresses_are_those_of_a_policy() {
-    for mpi in known() {
+    for mpi in share!(mpi::debian()) {
         let place = place();
         let run = (mpi, Bed::SharedMemory);
         let args = ["1048576", "1", "20"];

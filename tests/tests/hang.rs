@@ -177,51 +177,43 @@ fn check_slow(mpi: &Mpi, program: &Slow, binary: PathBuf, seconds: f64) -> Resul
     Ok(())
 }
 
-/// Every `step`th of a list, from `begin`: all of them in `make check-all`.
-fn part<'a, T>(list: &'a [T], begin: usize, step: usize, what: &str) -> Vec<&'a T> {
-    let step = if step == 1 || share::includes(what) { 1 } else { step };
-    list.iter().skip(if step == 1 { 0 } else { begin }).step_by(step).collect()
-}
-
-fn hanging(name: &str, begin: usize, step: usize) {
+fn hanging(turn: usize, name: &str) {
     let Some(mpi) = mpi::named(name) else { return };
-    let programs =
-        part(HANGING, begin, step, &format!("programs that hang under {name}, but for a share"));
-    let programs: Vec<&Hanging> = programs;
+    let programs: Vec<&Hanging> = share!(turn, HANGING.iter().collect());
     side_by_side(mpi, &programs, |it| it.source, |it, binary| check_hanging(mpi, it, binary));
 }
 
-fn slow(name: &str, begin: usize, step: usize) {
+fn slow(turn: usize, name: &str) {
     let Some(mpi) = mpi::named(name) else { return };
-    let programs = part(SLOW, begin, step, &format!("slow programs under {name}, but for a share"));
+    let programs: Vec<&Slow> = share!(turn, SLOW.iter().collect());
     let seconds = if share::is_all() { 4.0 } else { 1.5 };
     side_by_side(mpi, &programs, |it| it.source, |it, binary| check_slow(mpi, it, binary, seconds));
 }
 
 #[test]
 fn hanging_under_openmpi() {
-    hanging("openmpi", 0, 2);
+    hanging(0, "openmpi");
 }
 
 #[test]
 fn hanging_under_mpich() {
-    hanging("mpich", 1, 6);
+    hanging(3, "mpich");
 }
 
 #[test]
 fn slow_under_openmpi() {
-    slow("openmpi", 0, 4);
+    slow(0, "openmpi");
 }
 
 #[test]
 fn slow_under_mpich() {
-    slow("mpich", 2, 8);
+    slow(5, "mpich");
 }
 
 /// The verdict comes soon at 64 ranks, too, which share the processors of this machine with the command.
 #[test]
 fn in_time_at_64_ranks() {
-    if !share::includes("the time to a verdict at 64 ranks") {
+    if is_left_out!() {
         return;
     }
     let Some(mpi) = mpi::named("openmpi") else { return };

@@ -89,7 +89,7 @@ fn nothing_of_the_users_is_taken() {
 #[test]
 #[ignore = "a part of nothing_of_the_users_is_taken"]
 fn as_such_a_user() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let place = place();
         record(mpi, place.path());
         let kind = source_kind(&place.path().join("run"), None);

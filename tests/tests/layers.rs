@@ -10,13 +10,8 @@ use lapscope_tests::build;
 use lapscope_tests::launch::{lapscope, place, Form, Job};
 use lapscope_tests::mpi::{self, Mpi};
 
-const MPIS: &[&str] = &["openmpi", "mpich"];
 /// Calls of `halo` and of `transpose` on each of two ranks; of `exchange` there are two.
 const ARGS: [&str; 2] = ["20", "10"];
-
-fn known() -> impl Iterator<Item = &'static Mpi> {
-    MPIS.iter().filter_map(|name| mpi::named(name))
-}
 
 /// Runs the program in `place`; what it printed, and its run directory.
 fn run(mpi: &Mpi, form: Form, settings: &[(&str, &str)], place: &Path) -> (String, PathBuf) {
@@ -45,7 +40,7 @@ fn expected(calls: &[(&str, u64)]) -> Vec<(String, u64)> {
 
 #[test]
 fn callers_of_a_layer_are_the_sites() {
-    for mpi in known() {
+    for mpi in share!(mpi::debian()) {
         let place = place();
         let (_, run) = run(mpi, Form::Preload, &[], place.path());
         let report = ask("report", &run);
@@ -111,7 +106,7 @@ fn elsewhere(run: &Path) {
 /// A policy that leaves one caller out leaves the others in, and the program computes the same.
 #[test]
 fn policies_tell_callers_apart() {
-    for mpi in known() {
+    for mpi in share!(mpi::debian()) {
         let place = place();
         let (bare, _) = run(mpi, Form::Bare, &[], place.path());
         let mode = ("LAPSCOPE_INJECT", "calls");
@@ -152,7 +147,7 @@ fn policies_tell_callers_apart() {
 /// Advice on four lines of one function is one piece, whatever the cure.
 #[test]
 fn one_cure_is_one_line() {
-    for mpi in known() {
+    for mpi in share!(mpi::debian()) {
         let place = place();
         let program = build::app(mpi, "directions");
         let job = Job::new(mpi, 2, program, Form::Preload, place.path()).args(["262144", "20"]);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use lapscope_tests::differential::outcome_differences;
 use lapscope_tests::launch::{lapscope, place, recover, Form, Job, Outcome};
-use lapscope_tests::{build, mpi, rows, share};
+use lapscope_tests::{build, rows};
 
 fn assert_unharmed(bare: &Outcome, with: &Outcome) {
     let differences = outcome_differences(bare, with);
@@ -14,7 +14,7 @@ fn assert_unharmed(bare: &Outcome, with: &Outcome) {
 /// The limit on the size of files stops the spool, or the database; what raises SIGXFSZ would end the program.
 #[test]
 fn limit_on_the_size_of_files() {
-    for mpi in share::of_mpis(0, "a limit on the size of files") {
+    for mpi in mpis!() {
         let app = build::app(mpi, "limited");
         for (kilobytes, kept) in [("0", "summaries"), ("1000", "summaries"), ("2000", "spool")] {
             let run = |form| {
@@ -54,7 +54,7 @@ fn limit_on_the_size_of_files() {
 /// same slots, and no message is matched with another.
 #[test]
 fn long_run() {
-    for mpi in share::of_mpis(1, "a long run in a small spool") {
+    for mpi in mpis!() {
         let place = place();
         let app = build::app(mpi, "long_run");
         let job = Job::new(mpi, 2, &app, Form::Preload, place.path())
@@ -89,7 +89,7 @@ fn long_run() {
 /// Tags of which each is used once: definitions stay within the limit, too, and every message is in a row or in the sums.
 #[test]
 fn tags_without_end() {
-    for mpi in share::of_mpis(2, "a million tags in a small spool") {
+    for mpi in mpis!() {
         let place = place();
         let app = build::app(mpi, "many_tags");
         let job = Job::new(mpi, 2, &app, Form::Preload, place.path())
@@ -127,7 +127,7 @@ fn overlap_of(directory: &Path) -> serde_json::Value {
 /// SQLite by itself takes names of up to 512 bytes.
 #[test]
 fn paths_longer_than_those_of_sqlite() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let place = place();
         let mut run = place.path().to_path_buf();
         run.extend((0..10).map(|_| "x".repeat(100)));

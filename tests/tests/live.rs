@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use lapscope_tests::launch::{lapscope, place, Form, Job, Outcome};
-use lapscope_tests::mpi::{self, Mpi};
+use lapscope_tests::mpi::Mpi;
 use lapscope_tests::pty::Terminal;
-use lapscope_tests::{build, child, paths, share};
+use lapscope_tests::{build, child, paths};
 
 /// A busy machine may take long to do what takes an instant.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -131,7 +131,7 @@ fn check_answers(run: &Path) {
 
 #[test]
 fn the_job_does_not_notice() {
-    for mpi in mpi::all().iter().filter(|mpi| mpi.name == "openmpi" || share::is_all()) {
+    for mpi in mpis!() {
         let outcome = beside(mpi, |run| {
             check_answers(run);
             check_screens(run);
@@ -191,7 +191,7 @@ fn barks(outcome: &Outcome) -> usize {
 
 #[test]
 fn the_watchdog_speaks_once_for_each_silence_and_harms_nobody() {
-    for mpi in mpi::all().iter().filter(|mpi| mpi.name == "openmpi" || share::is_all()) {
+    for mpi in mpis!() {
         let place = place();
         let outcome = watched(mpi, place.path(), &[], ["2", "3000"]);
         assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "done\n"), "{outcome:?}");
@@ -204,7 +204,7 @@ fn the_watchdog_speaks_once_for_each_silence_and_harms_nobody() {
 
 #[test]
 fn the_watchdog_ends_the_job_where_it_is_told_to() {
-    for mpi in mpi::all().iter().filter(|mpi| mpi.name == "openmpi" || share::is_all()) {
+    for mpi in mpis!() {
         let place = place();
         let outcome = watched(mpi, place.path(), &["--watchdog-kill"], ["1", "50000"]);
         assert_eq!((outcome.code, barks(&outcome)), (124, 1), "{outcome:?}");

@@ -1,5 +1,9 @@
 //! Programs under real launchers, with and without lapscope: a module is a suite. `tests/check.sh` runs each in a process of its own.
 
+// share!, mpis! and is_left_out! say of every suite what `make check` takes
+#[macro_use]
+extern crate lapscope_tests;
+
 mod applications;
 mod apps;
 mod auto;

@@ -10,22 +10,22 @@ use lapscope_tests::suite::{self, Selection};
 
 #[test]
 fn messages_and_collectives() {
-    check_script("python_exchange", &[Form::Preload]);
+    check_script(&share!(mpi::with_python()), "python_exchange", &[Form::Preload]);
 }
 
 #[test]
 fn mpi_loaded_inside_a_function() {
-    check_script("python_late", &[Form::Preload]);
+    check_script(&share!(mpi::with_python()), "python_late", &[Form::Preload]);
 }
 
 #[test]
 fn functions_asked_for_by_handle() {
-    check_script("python_by_handle", &[Form::Preload]);
+    check_script(&share!(mpi::with_python()), "python_by_handle", &[Form::Preload]);
 }
 
 #[test]
 fn under_lapscope_run() {
-    check_script("python_exchange", &[Form::Outer, Form::Inner]);
+    check_script(&share!(mpi::with_python()), "python_exchange", &[Form::Outer, Form::Inner]);
 }
 
 fn check_suite(mpis: &[&Mpi], ranks: &[u32], modules: &[&str], limit: Duration) {
@@ -53,10 +53,7 @@ fn ranks_or(usual: &str) -> Vec<u32> {
 #[test]
 fn own_tests_on_two_ranks() {
     let without = ["-e", "test_datatype", "-e", "test_spawn"];
-    let chosen = share::of_debian("mpi4py's own tests");
-    let mut mpis = mpi::with_python();
-    mpis.retain(|mpi| chosen.iter().any(|other| other.name == mpi.name));
-    check_suite(&mpis, &ranks_or("2"), &without, Duration::from_secs(240));
+    check_suite(&share!(mpi::with_python()), &ranks_or("2"), &without, Duration::from_secs(240));
 }
 
 /// All of them: `make mpi4py-suite`, half an hour.

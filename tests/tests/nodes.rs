@@ -35,7 +35,7 @@ fn clocks_of_two_nodes_are_brought_together() {
     if !is_permitted() {
         return;
     }
-    for mpi in ["openmpi", "mpich"].into_iter().filter_map(mpi::named) {
+    for mpi in share!(mpi::debian()) {
         let place = place();
         let script = place.path().join("apart");
         std::fs::write(&script, APART).expect("a script");

@@ -98,9 +98,7 @@ fn threads_in_words(job: &JobState, rank: usize) -> Vec<String> {
 #[test]
 fn spools_and_databases_say_the_same() {
     for (turn, &(program, ranks)) in PROGRAMS.iter().enumerate() {
-        let two = [["openmpi", "mpich"][turn % 2]];
-        let chosen = if share::is_all() { &["openmpi", "mpich"][..] } else { &two };
-        for mpi in chosen.iter().filter_map(|name| mpi::named(name)) {
+        for mpi in share!(turn, mpi::debian()) {
             let place = place();
             let run = place.path().join("run");
             record(mpi, program, ranks, place.path());
@@ -184,13 +182,12 @@ fn check(before: &JobState, after: &JobState) {
 
 #[test]
 fn a_program_at_full_speed_is_read_whole() {
-    for (name, seconds) in [("openmpi", "1.5"), ("mpich", "1.5")] {
-        let Some(mpi) = mpi::named(name) else { continue };
+    for mpi in share!(mpi::debian()) {
         let place = place();
         let run = place.path().join("run");
         let app = build::app(mpi, "full_speed");
         let job = Job::new(mpi, 2, app, Form::Preload, place.path())
-            .args([seconds])
+            .args(["1.5"])
             .env("LAPSCOPE_CONVERT", "off");
         let mut seen = Summed::default();
         let (mut looks, mut busy) = (0u32, 0u32);

@@ -60,7 +60,7 @@ const LONG: Duration = Duration::from_secs(600);
 /// Sixteen requests in one MPI_Waitall wait once.
 #[test]
 fn waitall() {
-    for bed in on_beds() {
+    for bed in share!(on_beds()) {
         trials::up_to_three("overlap_waitall", || waitall_on(bed));
     }
 }
@@ -84,7 +84,7 @@ fn waitall_on(bed: (&Mpi, Bed)) {
 /// What is waited for at once is the reference of what is not: of every request it is known how long it takes.
 #[test]
 fn waited_for_at_once() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         trials::up_to_three("overlap_at_once", || at_once_under(mpi));
     }
 }
@@ -106,7 +106,7 @@ fn at_once_under(mpi: &Mpi) {
 /// The sizes tell what the call site does not.
 #[test]
 fn mixed_sizes() {
-    for bed in on_beds() {
+    for bed in share!(on_beds()) {
         trials::up_to_three("overlap_mixed", || mixed_sizes_on(bed));
     }
 }
@@ -195,7 +195,7 @@ mod collective {
 
     #[test]
     fn at_once() {
-        for bed in on_beds() {
+        for bed in share!(on_beds()) {
             collectives(bed, "at_once", |_, _, said| {
                 assert!(number(said, "possible") < 0.05, "{said:#}");
                 // on a busy machine a rank is late by what others take from it
@@ -207,7 +207,7 @@ mod collective {
 
     #[test]
     fn with_a_window() {
-        for bed in on_beds() {
+        for bed in share!(on_beds()) {
             collectives(bed, "window", |name, truth, said| {
                 check_possible(name, truth, said);
                 // it takes longer than its blocking namesake on a busy machine: the rest is "transfer"
@@ -223,7 +223,7 @@ mod collective {
     /// Rank 0 waits for rank 1; how long is what rank 1 computed.
     #[test]
     fn while_a_rank_is_late() {
-        for bed in on_beds() {
+        for bed in share!(on_beds()) {
             collectives(bed, "late", |name, truth, said| {
                 let known =
                     truth.sum(&format!("{name}_late_0")) + truth.sum(&format!("{name}_late_1"));
@@ -239,7 +239,7 @@ mod collective {
 /// Wildcards, inter-communicators, threads, communicators of the same members: every message finds its other half.
 #[test]
 fn matching() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let (truth, overlap) = measure((mpi, Bed::SharedMemory), "overlap_match", 3, &[], None);
         let matching = &overlap["matching"];
         assert_eq!(number(matching, "messages"), truth.sum("messages"), "{matching:#}");
@@ -255,7 +255,7 @@ const STRICT: &[&str] = &["mpich5", "mpiabi"];
 /// Messages that nobody received are counted and named, and the others are matched all the same.
 #[test]
 fn unmatched() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         if STRICT.contains(&mpi.name) {
             lapscope_tests::say!(
                 "NOT TESTED under {}: it does not let messages go unmatched",

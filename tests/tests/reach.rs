@@ -15,7 +15,7 @@ use lapscope_tests::launch::{place, Form, Job};
 use lapscope_tests::mpi::{self, Mpi};
 use lapscope_tests::reach::{hit_ns, hits_ns, marked, watches, Known, Table, Watch, TAG};
 use lapscope_tests::truth::median;
-use lapscope_tests::{build, invariants, rows, share, trials, watchpoints};
+use lapscope_tests::{build, invariants, rows, trials, watchpoints};
 
 /// A busy machine takes its time.
 const LONG: Duration = Duration::from_secs(300);
@@ -221,7 +221,7 @@ fn check(turn: usize, case: &Case, judge: impl Fn(&Run)) {
     if !watchpoints::are_there() {
         return;
     }
-    for mpi in share::of_mpis(turn, "programs with known reach") {
+    for mpi in mpis!(turn) {
         let what = format!("{} {:?} under {}", case.source, case.args, mpi.name);
         let broken = RefCell::new(Vec::new());
         trials::up_to_three(&what, || {
@@ -425,7 +425,7 @@ fn costs_what_it_may() {
         return;
     }
     let case = Case { args: &["-i", "600"], ..PLAIN };
-    for mpi in share::of_mpis(1, "the budget of watching") {
+    for mpi in mpis!() {
         trials::up_to_three(&format!("the budget of watching under {}", mpi.name), || {
             costs_under(mpi, &case)
         });

@@ -66,15 +66,6 @@ fn number(database: &Connection, query: &str) -> i64 {
     text.parse().unwrap_or_else(|_| panic!("{query}: {text}"))
 }
 
-/// One MPI, another in each turn; all of them in `make check-all`.
-fn by_turns(turn: usize, what: &str) -> Vec<&'static Mpi> {
-    let all = share::of_mpis(turn, what);
-    if share::is_all() {
-        return all;
-    }
-    vec![all[turn % all.len()]]
-}
-
 /// How many buffers were left out for a reason.
 fn left_out(database: &Connection, reason: &str) -> i64 {
     let query = "SELECT ifnull(sum(buffers), 0) FROM watch_left_out WHERE reason = ";
@@ -121,7 +112,7 @@ fn watchpoints_refused() {
     let front = build::tool("without_perf");
     let front = front.to_str().expect("a path of letters");
     for (turn, error) in ["EPERM", "EACCES", "ENOSYS"].into_iter().enumerate() {
-        for mpi in by_turns(turn, "watchpoints that are refused") {
+        for mpi in mpis!(turn) {
             for database in unharmed(mpi, "alone", &[], &[front, error]) {
                 assert_blind(mpi, &database);
             }
@@ -163,7 +154,7 @@ fn watchpoints_taken() {
     if !watchpoints::are_there() {
         return;
     }
-    for mpi in share::of_mpis(0, "watchpoints that the program has") {
+    for mpi in mpis!() {
         for database in unharmed(mpi, "reach_taken", &[], &[]) {
             assert_blind(mpi, &database);
         }
@@ -181,7 +172,7 @@ fn watchpoints_taken() {
 /// Buffers of every kind, one after the other: nothing changes.
 #[test]
 fn buffers_of_every_kind() {
-    for mpi in share::of_mpis(1, "buffers of every kind, watched") {
+    for mpi in mpis!() {
         unharmed(mpi, "reach_buffers", &[], &[]);
     }
 }
@@ -192,7 +183,7 @@ fn buffers_that_cannot_be_watched() {
     if !watchpoints::are_there() {
         return;
     }
-    for mpi in share::of_mpis(2, "buffers that cannot be watched") {
+    for mpi in mpis!() {
         for database in unharmed(mpi, "reach_buffers", &["shared", "in place"], &[]) {
             assert_eq!(watches(&database, "shared", "1"), 0, "{}", mpi.name);
             assert_eq!(number(&database, "SELECT count(*) FROM watch WHERE side = 'send'"), 0);
@@ -233,14 +224,12 @@ fn each_kind_of_buffer_is_seen() {
     if !watchpoints::are_there() {
         return;
     }
-    let mpis: Vec<_> = ["openmpi", "mpich"].iter().filter_map(|name| mpi::named(name)).collect();
     for (turn, kind) in KINDS.iter().enumerate() {
         let judged: Vec<_> = SEEN.iter().filter(|(name, ..)| name == kind).collect();
-        let chosen = mpis
-            .iter()
-            .enumerate()
-            .filter(|(number, _)| turn % mpis.len() == *number || share::is_all());
-        for (_, mpi) in chosen.filter(|_| !judged.is_empty()) {
+        if judged.is_empty() {
+            continue;
+        }
+        for mpi in share!(turn, mpi::debian()) {
             let ranks = unharmed(mpi, "reach_buffers", &[kind], &[]);
             for (_, some, none) in &judged {
                 for database in &ranks {
@@ -266,7 +255,7 @@ fn threads_that_are_not_seen_are_counted() {
 /// A child of the program, and what it becomes, have nothing of ours.
 #[test]
 fn children() {
-    for mpi in share::of_mpis(2, "children of a program that is watched") {
+    for mpi in mpis!() {
         for app in ["fork_exec", "threads"] {
             unharmed(mpi, app, &[], &[]);
         }
@@ -276,7 +265,8 @@ fn children() {
 #[test]
 fn partitioned_requests() {
     let functions = ["MPI_Psend_init".to_owned()];
-    for mpi in mpi::all().iter().filter(|mpi| build::missing(mpi, &functions).is_empty()) {
+    let have_them = |mpi: &&Mpi| build::missing(mpi, &functions).is_empty();
+    for mpi in share!(mpi::all().iter().copied().filter(have_them).collect()) {
         let place = place();
         let job = job(mpi, "partitioned", Form::Preload, place.path());
         let outcome = job.run();
@@ -291,7 +281,7 @@ fn partitioned_requests() {
 #[test]
 fn ranks_that_die() {
     for (turn, how) in ["kill", "segv", "_exit", "term"].into_iter().enumerate() {
-        for mpi in by_turns(turn, "ranks that die while words are watched") {
+        for mpi in mpis!(turn) {
             let (bare_place, place) = (place(), place());
             let bare = job(mpi, "die", Form::Bare, bare_place.path()).args([how]).run();
             let job = job(mpi, "die", Form::Preload, place.path()).args([how]);

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use lapscope_tests::launch::{lapscope, place, Form, Job};
-use lapscope_tests::{build, share, watchpoints};
+use lapscope_tests::{build, watchpoints};
 
 /// A program, and the pattern of its messages.
 struct Case {
@@ -56,7 +56,7 @@ fn pairs(case: &Case, turn: usize) -> Vec<(String, Value)> {
         let what = format!("{} {:?} under {}", case.source, case.args, mpi.name);
         Some((what, document["reach"]["pairs"].clone()))
     };
-    share::of_mpis(turn, "patterns of pairs").into_iter().filter_map(of).collect()
+    mpis!(turn).into_iter().filter_map(of).collect()
 }
 
 fn number(value: &Value) -> f64 {

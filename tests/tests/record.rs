@@ -60,7 +60,7 @@ fn recorded(
 #[test]
 fn sums_are_those_of_the_rows() {
     for (turn, &(program, ranks)) in PROGRAMS.iter().enumerate() {
-        for mpi in share::of_mpis(turn, "sums alone") {
+        for mpi in mpis!(turn) {
             let (rows, none) = recorded(mpi, program, ranks, "on");
             let (sums, why) = recorded(mpi, program, ranks, "sums");
             assert_eq!(rows, sums, "{program} under {}", mpi.name);
@@ -90,21 +90,15 @@ fn off_leaves_nothing() {
     let programs = programs.iter().filter(|path| {
         path.extension().is_some_and(|end| end == "c") && path.with_extension("expect").exists()
     });
-    let all = share::includes("programs without records, but for some of them");
-    let mpis = mpi::all();
-    let mut found = Vec::new();
-    for (at, path) in programs.enumerate() {
+    let pairs = programs.enumerate().flat_map(|(at, path)| {
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
-        for (turn, mpi) in mpis.iter().enumerate() {
-            if all || (at % 4 == 0 && at / 4 % mpis.len() == turn) {
-                found.extend(unrecorded_differences(
-                    mpi,
-                    &name,
-                    MODES[(at / 4 + turn) % MODES.len()],
-                ));
-            }
-        }
-    }
+        let mpis = mpi::all().iter().enumerate();
+        mpis.map(move |(turn, mpi)| (*mpi, name.clone(), MODES[(at + turn) % MODES.len()]))
+    });
+    let found: Vec<String> = share!(pairs.collect())
+        .into_iter()
+        .flat_map(|(mpi, name, options)| unrecorded_differences(mpi, &name, options))
+        .collect();
     assert!(found.is_empty(), "{}", found.join("\n\n"));
 }
 

@@ -59,9 +59,8 @@ fn counts(run: &Path) -> (u64, u64, u64) {
 /// The receiver is 30 ms late, and the data are copied in less than a tenth of that.
 #[test]
 fn the_wait_is_no_longer_the_receivers_delay() {
-    for (form, turn) in [("isend", None), ("send", Some(0)), ("column", Some(1))] {
-        let share = |turn| share::of_mpis(turn, "copies of blocking and of packed sends");
-        for mpi in turn.map_or_else(|| mpi::all().to_vec(), share) {
+    for (form, turn) in [("isend", 0), ("send", 1), ("column", 2)] {
+        for mpi in mpis!(turn) {
             up_to_three(&format!("late receiver under {}", mpi.name), || {
                 let (bare_place, copied_place) = (place(), place());
                 let (bare, _) = run(mpi, form, "0", bare_place.path());
@@ -111,7 +110,7 @@ fn injected_tests_move_copies() {
 /// What is larger than the limit goes as it is.
 #[test]
 fn larger_sends_wait() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         up_to_three("larger sends", || {
             let place = place();
             let (outcome, directory) = run(mpi, "isend", "1048575", place.path());
@@ -125,7 +124,7 @@ fn larger_sends_wait() {
 /// Beyond the memory that they may take sends go as they are, with the right data: the program looks at them.
 #[test]
 fn sends_go_as_they_are_when_memory_is_in_use() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         up_to_three("memory in use", || {
             let place = place();
             let settings = [("LAPSCOPE_BUFFER_SENDS", "1m"), ("LAPSCOPE_BUFFER_SENDS_MB", "1")];
@@ -141,7 +140,7 @@ fn sends_go_as_they_are_when_memory_is_in_use() {
 /// In slots that are off they wait, in the others not, and one run tells.
 #[test]
 fn slots_show_what_copies_gain() {
-    for mpi in ["openmpi", "mpich"].iter().filter_map(|name| mpi::named(name)) {
+    for mpi in share!(mpi::debian()) {
         up_to_three(&format!("slots under {}", mpi.name), || {
             let place = place();
             let settings = [

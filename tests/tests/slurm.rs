@@ -12,14 +12,10 @@ use serde_json::Value;
 
 use lapscope_tests::answer::{ask, number, rows as list, text};
 use lapscope_tests::launch::{lapscope, recover, Form, Outcome};
-use lapscope_tests::mpi::{self, Mpi};
+use lapscope_tests::mpi::{self};
 use lapscope_tests::slurm::{Bed, Cluster, NODES};
 use lapscope_tests::watched::Watched;
-use lapscope_tests::{build, invariants, paths, rows, share};
-
-fn debians() -> impl Iterator<Item = &'static Mpi> {
-    ["openmpi", "mpich"].into_iter().filter_map(mpi::named)
-}
+use lapscope_tests::{build, invariants, paths, rows};
 
 fn ask_sql(run: &Path, sql: &str) -> String {
     let line = ["sql".as_ref(), "--format".as_ref(), "csv".as_ref(), run.as_os_str(), sql.as_ref()];
@@ -70,7 +66,7 @@ fn quoted(line: &[OsString]) -> String {
 fn steps_on_two_nodes_in_every_form() {
     let Some(cluster) = Cluster::shared() else { return };
     // Debian's MPICH on two nodes hangs in MPI_Finalize now and then, without lapscope too
-    for mpi in debians() {
+    for mpi in mpi::debian() {
         let (nodes, ranks) = if mpi.name == "mpich" { ("-N1", 2) } else { ("-N2", 4) };
         let Some(mut bed) = Bed::new(&cluster, mpi) else { continue };
         let count = ranks.to_string();
@@ -102,7 +98,7 @@ fn steps_on_two_nodes_in_every_form() {
 #[test]
 fn exit_codes_are_those_of_the_program() {
     let Some(cluster) = Cluster::shared() else { return };
-    for mpi in debians() {
+    for mpi in mpi::debian() {
         let Some(bed) = Bed::new(&cluster, mpi) else { continue };
         let with = bed.job(Form::Outer, &bed.srun(&["-n1"], "exit_code", &[])).run();
         assert_eq!((with.code, with.stdout.as_str()), (3, "three\n"), "{}", mpi.name);
@@ -113,7 +109,7 @@ fn exit_codes_are_those_of_the_program() {
 #[test]
 fn doctor_looks_at_the_job() {
     let Some(cluster) = Cluster::shared() else { return };
-    for mpi in debians() {
+    for mpi in mpi::debian() {
         let Some(plugin) = cluster.plugin(mpi) else { continue };
         let mut command = cluster.command("salloc");
         command.args(["--quiet", "-N1", "-n1"]).arg(paths::lapscope()).arg("doctor");
@@ -170,7 +166,7 @@ fn steps_of_an_allocation_are_runs_of_their_own() {
 /// All tasks of an array may write into one directory, at one time.
 #[test]
 fn tasks_of_an_array_are_runs_of_their_own() {
-    if !share::includes("job arrays of Slurm") {
+    if is_left_out!() {
         return;
     }
     let Some(cluster) = Cluster::shared() else { return };
@@ -239,7 +235,7 @@ fn files_of_nodes() {
 #[test]
 fn a_cancelled_step_leaves_a_run() {
     let Some(cluster) = Cluster::shared() else { return };
-    for mpi in debians() {
+    for mpi in mpi::debian() {
         let Some(bed) = Bed::new(&cluster, mpi) else { continue };
         let name = format!("cancelled-{}", mpi.name);
         let line = bed.srun(&["-N2", "-n2", "-J", &name], "hang/messages", &["both_receive"]);
@@ -355,14 +351,14 @@ fn singletons_are_noticed() {
 /// Launchers of MPIs within an allocation of two nodes, which start their daemons by srun.
 #[test]
 fn own_launchers_in_an_allocation() {
-    if !share::includes("launchers of MPIs within Slurm's allocations") {
+    if is_left_out!() {
         return;
     }
     let Some(cluster) = Cluster::shared() else { return };
     if !cluster.has_nodes("launchers of MPIs") {
         return;
     }
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         if mpi.name == "intel" {
             lapscope_tests::say!(
                 "NOT TESTED: intel in an allocation of two nodes: its mpiexec hangs there without lapscope too"
@@ -383,11 +379,11 @@ fn own_launchers_in_an_allocation() {
 /// The other MPIs by srun, as far as they can.
 #[test]
 fn every_mpi_by_srun() {
-    if !share::includes("srun with all MPIs") {
+    if is_left_out!() {
         return;
     }
     let Some(cluster) = Cluster::shared() else { return };
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let Some(bed) = Bed::new(&cluster, mpi) else { continue };
         let bare = bed.job(Form::Bare, &bed.srun(&["-N1", "-n2"], "stencil", &["20"])).run();
         if bare.code != 0 {
@@ -407,11 +403,11 @@ fn every_mpi_by_srun() {
 /// Two components of one step are one job.
 #[test]
 fn components_of_a_step_are_one_run() {
-    if !share::includes("steps of several components of Slurm") {
+    if is_left_out!() {
         return;
     }
     let Some(cluster) = Cluster::shared() else { return };
-    for mpi in debians() {
+    for mpi in mpi::debian() {
         let Some(bed) = Bed::new(&cluster, mpi) else { continue };
         let mut line: Vec<OsString> =
             ["salloc", "--quiet", "-n1", ":", "-n1"].map(OsString::from).into();

@@ -13,15 +13,6 @@ const STEPS: u64 = 40;
 /// What may go by between the program's look at the clock and the recorder's, seconds: a mark, or a call's begin.
 const BETWEEN: f64 = 100e-6;
 
-fn mpis() -> Vec<&'static Mpi> {
-    let named: Vec<&Mpi> = ["openmpi", "mpich"].into_iter().filter_map(mpi::named).collect();
-    if named.is_empty() {
-        vec![mpi::all()[0]]
-    } else {
-        named
-    }
-}
-
 fn report(run: &Path, more: &[&str]) -> Value {
     let run = run.to_str().expect("a path");
     let printed = lapscope([&["report", run, "--format", "json", "--rank", "0"], more].concat());
@@ -91,15 +82,15 @@ fn timeline(run: &Path, file: &Path, marks: &str) {
 
 #[test]
 fn steps_that_are_marked() {
-    mpis().into_iter().for_each(|mpi| check(mpi, "steps"));
+    share!(mpi::debian()).into_iter().for_each(|mpi| check(mpi, "steps"));
 }
 
 #[test]
 fn steps_that_are_regions() {
-    mpis().into_iter().for_each(|mpi| check(mpi, "regions"));
+    share!(mpi::debian()).into_iter().for_each(|mpi| check(mpi, "regions"));
 }
 
 #[test]
 fn steps_that_are_found() {
-    mpis().into_iter().for_each(|mpi| check(mpi, "nothing"));
+    share!(mpi::debian()).into_iter().for_each(|mpi| check(mpi, "nothing"));
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use lapscope_tests::differential::outcome_differences;
 use lapscope_tests::launch::{place, Form, Job};
-use lapscope_tests::{build, mpi, rows};
+use lapscope_tests::{build, rows};
 
 /// Stands in every place where a secret might be found.
 const SECRET: &str = "correct-horse-battery";
@@ -46,7 +46,7 @@ fn with_secrets(mut job: Job<'_>) -> Job<'_> {
 
 #[test]
 fn no_secret_is_stored() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let program = build::app(mpi, "alone");
         for convert in ["on", "off"] {
             let place = place();
@@ -69,7 +69,7 @@ fn no_secret_is_stored() {
 
 #[test]
 fn command_lines_are_left_out_where_asked() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let place = place();
         let program = build::app(mpi, "alone");
         let job = Job::new(mpi, 2, &program, Form::Preload, place.path());
@@ -85,7 +85,7 @@ fn command_lines_are_left_out_where_asked() {
 /// A limit that is set by hand stands in the database as MPI has it, or as the environment does, where MPIs take theirs from it.
 #[test]
 fn limits_are_those_in_force() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let (variable, table, name) = if mpi.abi == "openmpi" {
             ("OMPI_MCA_btl_tcp_eager_limit", "cvar", "btl_tcp_eager_limit")
         } else {
@@ -109,7 +109,7 @@ fn limits_are_those_in_force() {
 /// A program that uses MPI's tools interface itself, before, during and behind MPI, sees what it sees without lapscope.
 #[test]
 fn the_tools_interface_is_the_programs_own() {
-    for mpi in mpi::all() {
+    for mpi in mpis!() {
         let program = build::app(mpi, "tools_interface");
         for order in ["before", "behind"] {
             let run = |form| {

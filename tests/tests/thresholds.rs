@@ -108,11 +108,7 @@ fn bracket(threshold: &Value) -> (u64, u64) {
 
 /// In `make check` two of the limits, other ones for the next `turn`.
 fn check_limits(turn: usize, knob: &Knob, extra: &[(&str, String)]) {
-    let all = share::includes("three of five limits of each MPI");
-    for (number, &limit) in LIMITS.iter().enumerate() {
-        if !all && ![turn % LIMITS.len(), (turn + 2) % LIMITS.len()].contains(&number) {
-            continue;
-        }
+    for &limit in share!(turn, LIMITS.iter().collect()) {
         let mut environment = extra.to_vec();
         environment.extend(knob.variables.iter().map(|&name| (name, limit.to_string())));
         let what = format!("{} {}", knob.mpi, knob.variables[0]);
@@ -163,7 +159,7 @@ mod blind {
     /// The limit is UCX's, as in `mpich_shared_memory`.
     #[test]
     fn openmpi_ucx() {
-        if share::includes("limits of Open MPI over UCX") {
+        if !is_left_out!() {
             check_limits(2, &KNOBS[2], &[]);
         }
     }
@@ -173,7 +169,7 @@ mod blind {
     #[test]
     fn two_limits_where_looks_leave_no_record() {
         let knob = &KNOBS[0];
-        for limit in [3000_u64, 9111, 20_000, 70_001] {
+        for limit in share!(vec![3000_u64, 9111, 20_000, 70_001]) {
             trials::up_to_three("looks without a record", || two_limits(knob, limit));
         }
     }
@@ -196,12 +192,9 @@ mod blind {
     /// The clock of a rank decides nothing.
     #[test]
     fn with_a_shifted_clock() {
-        let all = share::includes("every clock ahead as well as behind");
         for (turn, shift) in ["1:5000:100", "1:-30000:100"].into_iter().enumerate() {
-            for (number, knob) in [&KNOBS[0], &KNOBS[4]].into_iter().enumerate() {
-                if all || turn == number {
-                    check_limits(turn, knob, &[("LAPSCOPE_TEST_CLOCK", shift.to_owned())]);
-                }
+            for knob in share!(turn, vec![&KNOBS[0], &KNOBS[4]]) {
+                check_limits(turn, knob, &[("LAPSCOPE_TEST_CLOCK", shift.to_owned())]);
             }
         }
     }
@@ -210,7 +203,7 @@ mod blind {
 /// Of two sizes, one on each side, nothing more is known than that the limit lies between them.
 #[test]
 fn two_sizes() {
-    for knob in KNOBS {
+    for knob in share!(KNOBS.iter().collect()) {
         trials::up_to_three(&format!("two sizes under {}", knob.mpi), || two_sizes_under(knob));
     }
 }
@@ -229,7 +222,7 @@ fn two_sizes_under(knob: &Knob) {
 /// Sizes on one side alone. On the other side there is nothing but the program's own few bytes.
 #[test]
 fn one_side() {
-    for knob in KNOBS {
+    for knob in share!(KNOBS.iter().collect()) {
         trials::up_to_three(&format!("one side under {}", knob.mpi), || one_side_under(knob));
     }
 }

@@ -154,8 +154,7 @@ fn switched_off(mpi: &Mpi, place: &Path, variables: &[(String, String)]) {
 
 #[test]
 fn where_there_is_nothing_to_gain_it_says_so() {
-    let mpis = share::of_debian("searches of tune that find nothing");
-    for mpi in mpis.into_iter().filter(|mpi| mpi.name != "mpiabi") {
+    for mpi in share!(mpi::debian()) {
         let place = place();
         let of =
             |program: &[&str]| answer(&tune(mpi, Bed::SharedMemory, place.path(), &[], program));

@@ -7,13 +7,6 @@ use lapscope_tests::mpi::{self, Mpi};
 use lapscope_tests::trials;
 use serde_json::Value;
 
-/// The MPIs in which sends and receives of some megabytes are known to behave alike.
-const KNOWN: &[&str] = &["openmpi", "mpich"];
-
-fn known() -> impl Iterator<Item = &'static Mpi> {
-    KNOWN.iter().filter_map(|name| mpi::named(name))
-}
-
 fn record(job: &Job) {
     let outcome = job.run();
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
@@ -22,7 +15,7 @@ fn record(job: &Job) {
 /// Four ranks on one processor: their times are mostly that, and so it is said before anything else.
 #[test]
 fn ranks_that_share_a_processor() {
-    for mpi in known() {
+    for mpi in share!(mpi::debian()) {
         trials::up_to_three(&format!("a shared processor under {}", mpi.name), || lacks_one(mpi));
     }
 }
@@ -64,7 +57,7 @@ fn polled(mpi: &Mpi, how: &str) -> Value {
 /// A test ends the window, but not the computation that could have hidden the message.
 #[test]
 fn a_test_that_completes_is_not_where_data_are_needed() {
-    for mpi in known() {
+    for mpi in share!(mpi::debian()) {
         trials::up_to_three(&format!("polled under {}", mpi.name), || loses_what_it_cost(mpi));
     }
 }
@@ -87,7 +80,7 @@ fn loses_what_it_cost(mpi: &Mpi) {
 /// What passed while the sender waited for something else is no loss on the message's account.
 #[test]
 fn a_message_that_costs_nothing_loses_nothing() {
-    for mpi in known() {
+    for mpi in share!(mpi::debian()) {
         trials::up_to_three(&format!("elsewhere under {}", mpi.name), || loses_nothing(mpi));
     }
 }

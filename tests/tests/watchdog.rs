@@ -1,13 +1,13 @@
 //! `LAPSCOPE_WATCHDOG` in programs that hang for a while: one line for the job, and nothing else changes.
 
+use lapscope_tests::build;
 use lapscope_tests::differential::outcome_differences;
 use lapscope_tests::launch::{place, Form, Job};
-use lapscope_tests::{build, share};
 
 /// Rank 1 comes two seconds late, in which nothing ends on either rank. Bare it is not late, which nobody can see in its output.
 #[test]
 fn one_rank_of_a_job_that_hangs_says_so_once() {
-    for mpi in share::of_mpis(1, "the watchdog") {
+    for mpi in mpis!() {
         let app = build::app(mpi, "comes_late");
         let bare_place = place();
         let bare = Job::new(mpi, 2, &app, Form::Bare, bare_place.path()).args(["0"]).run();

@@ -55,59 +55,59 @@ fn differences(mpi: &Mpi, name: &str, end: &str, ways: &[Way]) -> Vec<String> {
     }
 }
 
-/// Output and rows are those without injection, for the programs and MPIs of these numbers.
-fn check(modes: &[Mode], is_chosen: impl Fn(usize, usize) -> bool) {
+/// A program, its ending, and an MPI.
+type Pair = (String, String, &'static Mpi);
+
+/// Each program with each MPI of those numbers that `which` adds to its own.
+fn pairs(which: impl Fn(usize) -> Vec<usize>) -> Vec<Pair> {
+    let mpis = mpi::all();
+    let with = |(index, (name, end)): (usize, (String, String))| {
+        let chosen = which(mpis.len()).into_iter();
+        chosen
+            .map(move |more| (name.clone(), end.clone(), mpis[(index + more) % mpis.len()]))
+            .collect::<Vec<_>>()
+    };
+    programs().into_iter().enumerate().flat_map(with).collect()
+}
+
+/// Output and rows are those without injection.
+fn check(modes: &[Mode], pairs: Vec<Pair>) {
     let options: Vec<_> = modes.iter().map(|mode| mode.options()).collect();
     let ways: Vec<Way> = options.iter().map(|options| (Form::Preload, &options[..])).collect();
-    let (mut found, mut count) = (Vec::new(), 0);
-    for (number, mpi) in mpi::all().iter().enumerate() {
-        for (index, (name, end)) in programs().iter().enumerate() {
-            if is_chosen(index, number) {
-                count += 1;
-                let ways = possible(&ways, mpi, name);
-                let differences = differences(mpi, name, end, &ways);
-                found.extend(differences.iter().map(|text| format!("{name}: {text}")));
-            }
-        }
+    assert!(!pairs.is_empty());
+    let mut found = Vec::new();
+    for (name, end, mpi) in pairs {
+        let differences = differences(mpi, &name, &end, &possible(&ways, mpi, &name));
+        found.extend(differences.iter().map(|text| format!("{name}: {text}")));
     }
-    assert!(found.is_empty() && count > 0, "{}", found.join("\n\n"));
+    assert!(found.is_empty(), "{}", found.join("\n\n"));
 }
 
-/// Every program under one MPI, those in turn; in `make check` in one of the modes, each.
+/// Every program under one MPI.
 #[test]
 fn rows_of_a_share() {
-    let mpis = mpi::all().len();
-    let all = share::includes("rows of all programs with both modes of injection");
     for (turn, mode) in [Mode::Timer, Mode::Thread].into_iter().enumerate() {
-        check(&[mode], |program, mpi| program % mpis == mpi && (all || program / mpis % 2 == turn));
+        check(&[mode], share!(turn, pairs(|_| vec![0])));
     }
 }
 
-/// A few programs under every MPI with words of their buffers watched; in `make check-all` every program under two of them.
+/// Every program under two MPIs with words of their buffers watched.
 #[test]
 fn rows_with_watches() {
-    let mpis = mpi::all().len();
-    let all = share::includes("rows of most programs with words of buffers watched");
-    check(&[Mode::Reach], |program, mpi| {
-        (program + 1) % mpis == mpi && program / mpis % 4 == 0 || all && (program + mpi) % 3 == 0
-    });
+    check(&[Mode::Reach], share!(1, pairs(|mpis| vec![1, 1 + mpis / 2])));
 }
 
-/// A few programs under every MPI with their sends copied; in `make check-all` every program under every MPI.
+/// Every program under every MPI with their sends copied.
 #[test]
 fn rows_with_copied_sends() {
-    let mpis = mpi::all().len();
-    let all = share::includes("rows of most programs with their sends copied");
-    check(&[Mode::Sends], |program, mpi| {
-        all || (program + 2) % mpis == mpi && program / mpis % 4 == 1
-    });
+    check(&[Mode::Sends], share!(2, pairs(|mpis| (0..mpis).collect())));
 }
 
 #[test]
 #[ignore = "an hour"]
 fn rows_in_full() {
     let modes = [Mode::Calls, Mode::Timer, Mode::Thread, Mode::Auto, Mode::Reach, Mode::Sends];
-    check(&modes, |_, _| true);
+    check(&modes, pairs(|mpis| (0..mpis).collect()));
 }
 
 /// mpi4py's tests of what goes on while requests are pending.
@@ -140,13 +140,10 @@ fn check_suite(modules: &[&str], modes: &[Mode], mpis: &[&Mpi], limit: Duration)
 
 #[test]
 fn tests_of_mpi4py() {
-    let all = share::includes("mpi4py's tests with both modes of injection");
-    for (name, turn) in [("openmpi", Mode::Timer), ("mpich", Mode::Thread)] {
-        let chosen = |mode: &Mode| all || *mode == turn;
-        let modes: Vec<Mode> = [Mode::Timer, Mode::Thread].into_iter().filter(chosen).collect();
-        let mpis: Vec<&Mpi> =
-            mpi::with_python().into_iter().filter(|mpi| mpi.name == name).collect();
-        check_suite(MODULES, &modes, &mpis, Duration::from_secs(120));
+    let mut mpis = mpi::with_python();
+    mpis.retain(|mpi| ["openmpi", "mpich"].contains(&mpi.name));
+    for (turn, mode) in [Mode::Timer, Mode::Thread].into_iter().enumerate() {
+        check_suite(MODULES, &[mode], &share!(turn, mpis.clone()), Duration::from_secs(120));
     }
 }
 
@@ -155,7 +152,7 @@ const MOST_MODULES: [&str; 4] = ["-e", "test_datatype", "-e", "test_spawn"];
 /// All but the longest of them, under every MPI, with words of buffers watched.
 #[test]
 fn tests_of_mpi4py_with_watches() {
-    if share::includes("mpi4py's tests with words of buffers watched") {
+    if !is_left_out!() {
         let limit = Duration::from_secs(600);
         check_suite(&MOST_MODULES, &[Mode::Reach], &mpi::with_python(), limit);
     }
@@ -164,7 +161,7 @@ fn tests_of_mpi4py_with_watches() {
 /// The same with sends copied.
 #[test]
 fn tests_of_mpi4py_with_copied_sends() {
-    if share::includes("mpi4py's tests with their sends copied") {
+    if !is_left_out!() {
         let limit = Duration::from_secs(600);
         check_suite(&MOST_MODULES, &[Mode::Sends], &mpi::with_python(), limit);
     }

@@ -14,31 +14,18 @@ use lapscope_tests::watchpoints;
 /// Rounds of a program in `make check`: some hundredths of a second without lapscope.
 const FEW: u32 = 12;
 
-/// The MPIs that every program is run under in `make check`.
-const MAIN: &[&str] = &["openmpi", "mpich"];
-
 /// Programs that `timer` does not interrupt, and a word of what it says why.
 const REFUSED: &[(&str, &str)] = &[("allocator", "malloc"), ("urgent", "signal")];
 
-/// In `make check-all`: everything under the MPIs of Debian, by turns with the other clock; under the others each program in
-/// one mode. In `make check`: under the MPIs of Debian each program in a mode, which is another under the second, a quarter of them
-/// watched and a quarter with copied sends; under the others a quarter of them, and a few watched.
-fn share(program: usize, mpi: usize, name: &str) -> &'static [Mode] {
-    let all = share::includes("programs of tests/apps/torture in most of the modes");
-    match ((program + mpi) % 4, MAIN.contains(&name)) {
-        (0 | 2, true) if all => &[Mode::CpuTime, Mode::Timer, Mode::Thread, Mode::Reach],
-        (_, true) if all => {
-            &[Mode::Calls, Mode::Timer, Mode::Thread, Mode::ReachAndTimer, Mode::Sends]
-        }
-        (0, true) => &[Mode::CpuTime],
-        (1, true) => &[Mode::Timer, Mode::Reach],
-        (2, true) => &[Mode::Calls, Mode::SendsAndTimer],
-        (_, true) => &[Mode::Thread],
-        (0, _) if all || program % 8 < 4 => &[Mode::Timer],
-        (1, _) if all || program % 8 == 1 => &[Mode::Reach],
-        (2, _) if all || program % 8 >= 4 => &[Mode::Thread],
-        (3, _) if all => &[Mode::ReachAndTimer, Mode::SendsAndTimer],
-        _ => &[],
+/// Everything under the MPIs of Debian, by turns with the other clock; under the others each program in one mode or two.
+fn modes(program: usize, mpi: usize, is_of_debian: bool) -> &'static [Mode] {
+    match ((program + mpi) % 4, is_of_debian) {
+        (0 | 2, true) => &[Mode::CpuTime, Mode::Timer, Mode::Thread, Mode::Reach],
+        (_, true) => &[Mode::Calls, Mode::Timer, Mode::Thread, Mode::ReachAndTimer, Mode::Sends],
+        (0, _) => &[Mode::Timer],
+        (1, _) => &[Mode::Reach],
+        (2, _) => &[Mode::Thread],
+        (_, _) => &[Mode::ReachAndTimer, Mode::SendsAndTimer],
     }
 }
 
@@ -102,17 +89,33 @@ impl Findings {
     }
 }
 
-/// Runs programs in few rounds, in the modes that are chosen by their number, the number of the MPI, and its name.
-fn torture(modes_of: impl Fn(usize, usize, &str) -> &'static [Mode]) {
+/// A program in a mode under an MPI.
+type Case<'a> = (&'static Mpi, &'a str, Mode);
+
+/// Every program under every MPI in the modes for the numbers of both.
+fn cases<'a>(
+    programs: &'a [String],
+    modes_of: impl Fn(usize, usize, &Mpi) -> &'static [Mode],
+) -> Vec<Case<'a>> {
+    let mut cases = Vec::new();
+    for (index, program) in programs.iter().enumerate() {
+        for (number, &mpi) in mpi::all().iter().enumerate() {
+            let modes = modes_of(index, number, mpi).iter();
+            cases.extend(modes.map(|&mode| (mpi, program.as_str(), mode)));
+        }
+    }
+    cases
+}
+
+/// Runs programs in few rounds.
+fn torture(cases: Vec<Case>) {
     let mut findings = Findings::default();
-    for (number, mpi) in mpi::all().iter().enumerate() {
-        for (index, program) in programs().iter().enumerate() {
-            let modes = modes_of(index, number, mpi.name);
-            let run = |mode| Run::new(mpi, program, mode).rounds(FEW);
-            let bare = if modes.is_empty() { None } else { run(None).bare() };
-            for (&mode, bare) in modes.iter().zip(bare.iter().cycle()) {
-                findings.check(&run(Some(mode)), bare);
-            }
+    let mut outcomes = BTreeMap::new();
+    for (mpi, program, mode) in cases {
+        let run = |mode| Run::new(mpi, program, mode).rounds(FEW);
+        let bare = outcomes.entry((program, mpi.name)).or_insert_with(|| run(None).bare());
+        if let Some(bare) = bare {
+            findings.check(&run(Some(mode)), bare);
         }
     }
     findings.assert();
@@ -120,7 +123,11 @@ fn torture(modes_of: impl Fn(usize, usize, &str) -> &'static [Mode]) {
 
 #[test]
 fn a_share_of_all() {
-    torture(share);
+    let debian: Vec<&str> = mpi::debian().iter().map(|mpi| mpi.name).collect();
+    let programs = programs();
+    let all =
+        cases(&programs, |program, number, mpi| modes(program, number, debian.contains(&mpi.name)));
+    torture(share!(0, all));
 }
 
 /// Rounds of a program in which ways of injecting take turns: a second or more.
@@ -129,16 +136,13 @@ const MANY: u32 = 300;
 /// Programs whose signals, threads, stacks and reductions have to bear that what is injected changes while they run.
 const CHANGING: [&str; 6] = ["openmp", "persistent", "reduce", "signals", "stacks", "state"];
 
-/// One of them under each MPI; in `make check-all` all of them.
 #[test]
 fn ways_that_change_while_programs_run() {
-    let all = share::includes("programs of tests/apps/torture with LAPSCOPE_INJECT=auto");
     let mut findings = Findings::default();
-    for (number, mpi) in mpi::all().iter().enumerate() {
-        for (index, program) in CHANGING.iter().enumerate() {
-            let is_chosen = all || index == number % CHANGING.len();
+    for (turn, mpi) in mpi::all().iter().enumerate() {
+        for program in share!(turn, CHANGING.to_vec()) {
             let run = |mode| Run::new(mpi, program, mode).rounds(MANY);
-            if let Some(bare) = is_chosen.then(|| run(None).bare()).flatten() {
+            if let Some(bare) = run(None).bare() {
                 findings.check(&run(Some(Mode::Auto)), &bare);
             }
         }
@@ -149,26 +153,28 @@ fn ways_that_change_while_programs_run() {
 /// Where nothing is injected the programs are what they are with injection, or those tests would say nothing.
 #[test]
 fn without_injection() {
-    torture(|_, mpi, _| if mpi == 0 { &[Mode::Off] } else { &[] });
+    let programs = programs();
+    torture(share!(0, cases(&programs, |_, mpi, _| if mpi == 0 { &[Mode::Off] } else { &[] })));
 }
 
 #[test]
 #[ignore = "half an hour"]
 fn all_in_full() {
-    torture(|_, _, _| &[Mode::Off, Mode::Calls, Mode::Timer, Mode::CpuTime, Mode::Thread]);
+    const MODES: &[Mode] = &[Mode::Off, Mode::Calls, Mode::Timer, Mode::CpuTime, Mode::Thread];
+    torture(cases(&programs(), |_, _, _| MODES));
 }
 
 #[test]
 #[ignore = "ten minutes"]
 fn watched_in_full() {
-    torture(|_, _, _| &[Mode::Reach, Mode::ReachAndTimer]);
+    torture(cases(&programs(), |_, _, _| &[Mode::Reach, Mode::ReachAndTimer]));
 }
 
 /// An allocator that is known by no name, which notices when it is entered from within itself.
 #[test]
 fn allocator_of_another_library() {
     let mut findings = Findings::default();
-    for mpi in mpi::all().iter().filter(|mpi| MAIN.contains(&mpi.name)) {
+    for mpi in share!(mpi::debian()) {
         let library = build::library(mpi, "torture/tripwire");
         for program in ["heap", "stdio", "exceptions"] {
             let run = |mode| Run::new(mpi, program, mode).rounds(FEW).beside(&library);

@@ -132,7 +132,7 @@ fn list(causes: &[(&str, f64)], of: impl Fn(&str, f64) -> f64) -> String {
 /// What all answers are made of: the recorded times are those that the program measured itself.
 #[test]
 fn recorded_times() {
-    for (mpi, bed) in on_beds() {
+    for (mpi, bed) in share!(on_beds()) {
         for situation in ["stalled", "tested"] {
             let what = format!("recorded times {situation} under {}, {}", mpi.name, bed.word());
             trials::up_to_three(&what, || recorded_times_of(mpi, bed, situation));
@@ -206,7 +206,8 @@ fn large(bed: Bed) -> [&'static str; 2] {
 }
 
 fn large_pairs(situation: &str, shift: Shift, check: impl Fn(&Mpi, Bed, &Answer, &Answer)) {
-    for (mpi, bed) in on_beds() {
+    let turn = share::letters(situation) + usize::from(shift.is_some());
+    for (mpi, bed) in share!(turn, on_beds()) {
         let [bytes, mut iterations] = large(bed);
         if shift.is_some() {
             iterations = "8";
@@ -232,7 +233,7 @@ fn exposed() {
 /// busy machine: transfers cost next to nothing of the windows.
 #[test]
 fn hidden() {
-    for (mpi, bed) in on_beds() {
+    for (mpi, bed) in share!(on_beds()) {
         let what = format!("overlap_pair hidden under {}, {}", mpi.name, bed.word());
         trials::up_to_three(&what, || hidden_on(mpi, bed));
     }
@@ -394,10 +395,8 @@ mod with_a_shifted_clock {
     use super::*;
 
     /// In `make check` one of them, in turn.
-    fn shifts(number: usize) -> impl Iterator<Item = &'static str> {
-        let all = share::includes("every clock ahead as well as behind");
-        let shifts = ["1:5000:100", "1:-30000:100"].into_iter().enumerate();
-        shifts.filter(move |(turn, _)| all || number % 2 == *turn).map(|(_, shift)| shift)
+    fn shifts(turn: usize) -> Vec<&'static str> {
+        share!(turn, vec!["1:5000:100", "1:-30000:100"])
     }
 
     #[test]

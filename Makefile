@@ -54,22 +54,22 @@ coverage:
 mpi4py-suite:
 	@tests/mpis.sh
 	@$(MAKE) --no-print-directory build
-	$(CARGO) test -p lapscope-tests --test mpi4py -- --ignored --nocapture own_tests_in_full
+	$(CARGO) test -p lapscope-tests --test launched -- --ignored --nocapture mpi4py::own_tests_in_full
 
 MINUTES ?= 10
 torture:
 	@tests/setup.sh check
 	@tests/mpis.sh
 	@$(MAKE) --no-print-directory build
-	LAPSCOPE_TEST_MINUTES=$(MINUTES) $(CARGO) test -p lapscope-tests --test inject -- --ignored --nocapture over_and_over
+	LAPSCOPE_TEST_MINUTES=$(MINUTES) $(CARGO) test -p lapscope-tests --test launched -- --ignored --nocapture inject::torture::over_and_over
 
 hang-check:
 	@tests/setup.sh check
 	@$(MAKE) --no-print-directory build
-	LAPSCOPE_TEST_ALL=1 $(CARGO) test -p lapscope-tests --test hang -- --nocapture
+	LAPSCOPE_TEST_ALL=1 $(CARGO) test -p lapscope-tests --test launched -- --nocapture hang::
 
 fuzz:
-	LAPSCOPE_FUZZ_SECONDS=$(or $(SECONDS),600) $(CARGO) test -p lapscope --test fuzz -- --ignored --nocapture over_and_over
+	LAPSCOPE_FUZZ_SECONDS=$(or $(SECONDS),600) $(CARGO) test -p lapscope --test command -- --ignored --nocapture fuzz::over_and_over
 
 bench: build
 	@tests/bench/run.sh

@@ -65,11 +65,11 @@ units() {
     echo "SKIPPED unit_failures: the namespace has one user, and so none without rights"
 }
 
-launched() { # launched TEST [FILTER...]: a test of tests/tests under the emulated MPIs
-    local log=$base/launched-$1.log test=$1 result
+launched() { # launched SUITE [WORD...]: a suite of tests/tests under the emulated MPIs
+    local log=$base/launched-${1//:/-}.log test=$1 result
     shift
     LAPSCOPE_TEST_MPIS=openmpi-aarch64,mpich-aarch64 LAPSCOPE_TEST_ALL=1 LAPSCOPE_LIB_DIR=${LIBRARIES:-$base/lib} RUST_BACKTRACE=0 \
-        timeout -k 30 3000 cargo test -p lapscope-tests --test "$test" --no-fail-fast -- "$@" >"$log" 2>&1
+        timeout -k 30 3000 cargo test -p lapscope-tests --test launched --no-fail-fast -- "$test::" "$@" >"$log" 2>&1
     result=$(grep -a '^test result:' "$log") || { cat "$log"; sum "$test" 0 1; return; }
     if ! grep -q ' 0 failed' <<<"$result"; then sed -n '/^failures:/,$p' "$log"; fi
     grep -a 'NOT TESTED\|SKIPPED' "$log" | sort -u
@@ -85,7 +85,7 @@ apps() {
 
 further() {
     launched deaths
-    launched inject known
+    launched inject::known
 }
 
 # Frames by their depth, and requests: of a program from whose error handlers it jumps, and that is unwound through.

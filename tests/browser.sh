@@ -42,7 +42,7 @@ if [ $# -gt 0 ]; then exec node tests/browser/shots.mjs "$@"; fi
 pages=$directory/pages
 rm -rf "$pages"
 mkdir -p "$pages"
-LAPSCOPE_TEST_PAGES="$pages" ${CARGO:-cargo} test --quiet -p lapscope --test html -- --ignored --exact pages_for_the_browser
+LAPSCOPE_TEST_PAGES="$pages" ${CARGO:-cargo} test --quiet -p lapscope --test command -- --ignored --exact html::pages_for_the_browser
 ${CARGO:-cargo} build --quiet -p lapscope --bin lapscope --example synthetic
 
 # Many ranks on many nodes, a slow one among them: pages are as large as of 64, so that more take longer to make alone.

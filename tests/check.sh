@@ -76,8 +76,17 @@ cargo_test() {
     timeout -k 30 3600 cargo test --no-fail-fast "$@" -- -Z unstable-options --report-time
 }
 
+# The compiler warns of nothing, clippy's warnings among it: what was compiled here says so each time, changed or not.
+no_warnings() {
+    ! grep -B1 -A12 '^warning' $kept/build.log $kept/units--build.log
+}
+
 unit_tests() { # unit_tests BUILD_DIRECTORY
     timeout -k 30 900 tests/hostile.sh ctest --test-dir "$1" --output-on-failure
+}
+
+units_in_c() {
+    cmake --build build/interposer -j 2 >/dev/null && unit_tests build/interposer
 }
 
 sanitized() { # sanitized SANITIZERS
@@ -88,52 +97,54 @@ sanitized() { # sanitized SANITIZERS
 
 without_launchers() {
     suite "rustfmt" count_one cargo fmt --all --check
-    suite "clippy" count_one cargo clippy --workspace --all-targets --quiet -- -D warnings
-    suite "units in C" count_ctest unit_tests build/interposer
+    suite "documents" count_one python3 tests/documents.py
+    suite "units, build" count_one cargo test --workspace --no-run
+    suite "warnings of rustc and clippy" count_one no_warnings
+    suite "units in Rust" count_cargo cargo_test --workspace --lib --bins
+    suite "command line" count_cargo cargo_test -p lapscope --test command
+    suite "units in C" count_ctest units_in_c
     suite "units in C, AddressSanitizer and UndefinedBehaviorSanitizer" count_ctest sanitized address,undefined
     suite "units in C, ThreadSanitizer" count_ctest sanitized thread
-    suite "generator" count_cargo cargo_test -p lapscope-generate --lib --bins
-    suite "documents" count_one python3 tests/documents.py
     if [ -x build/mpi/standard/bin/python ]; then
         suite "calls against the standard" count_one build/mpi/standard/bin/python tests/coverage.py --check
     else
         echo "NOT TESTED: calls against the standard (no pympistandard)" | tee $kept/standard.log
     fi
-    suite "units of data, analysis, bench, columns and timelines" count_cargo cargo_test -p lapscope-data -p lapscope-analysis -p lapscope-bench -p lapscope-columns -p lapscope-timelines --lib
-    suite "command line" count_cargo cargo_test -p lapscope --lib --bins --tests
     suite "page in a browser" count_cargo timeout -k 30 600 tests/browser.sh
     suite "Python package" count_pytest timeout -k 30 900 tests/python.sh
-    suite "support of tests" count_cargo cargo_test -p lapscope-tests -p lapscope-fixture --lib
 }
 
-# Tests that measure are alone; of the others these are as long as all the rest.
+# Tests that measure are alone; the rest of the suites, modules of tests/tests, run beside what has no launchers.
 measuring="overlap verdicts thresholds calibrate probe tune gain auto reach bench speculative sends"
-first="apps fortran faults nodes"
 
-# The tests of tests/tests that are in neither list.
-the_rest() {
-    local test
-    for test in tests/tests/*; do
-        test=$(basename "$test" .rs)
-        case " $measuring $first " in *" $test "*) ;; *) echo "$test" ;; esac
+beside_others() {
+    local suite
+    sed -n 's/^mod \(.*\);/\1/p' tests/tests/main.rs | while read -r suite; do
+        case " $measuring " in *" $suite "*) ;; *) echo "$suite" ;; esac
     done
 }
 
-# launched TEST...: programs under real launchers, a suite for each of tests/tests.
+# launched SUITE...: programs under real launchers. Not by cargo, which would wait for what it compiles meanwhile.
 launched() {
-    local test
-    for test in "$@"; do suite "launched: $test" count_cargo cargo_test -p lapscope-tests --test "$test"; done
+    local suite
+    for suite in "$@"; do suite "launched: $suite" count_cargo launched_suite "$suite"; done
 }
 
-# The command as it is for tests: with checks of arithmetic, and compiled together with theirs, not once more.
+launched_suite() {
+    cd tests && timeout -k 30 3600 ./hostile.sh "$(cat ../$kept/launched)" "$1::" -Z unstable-options --report-time
+}
+
+# One build for tests, clippy and the command, which has checks of arithmetic so: clippy's driver is the compiler and has more to
+# say.
+export RUSTC_WORKSPACE_WRAPPER=clippy-driver
 export PROFILE=dev LAPSCOPE_BIN=$PWD/target/debug/lapscope
 
-# Downloads beside compilers; `make check` has fetched what the build needs of them. Tests of the command are built later,
-# beside launches.
+# Downloads beside compilers; `make check` has fetched what the build needs of them. Units are built later, beside launches.
 prepare() {
     { tests/mpis.sh && tests/python.sh environment && tests/browser.sh environment; } >$kept/mpis.log 2>&1 &
     local mpis=$!
-    tests/build.sh && cargo test -p lapscope-tests --no-run
+    tests/build.sh && cargo test -p lapscope-tests --test launched --no-run --message-format json-render-diagnostics |
+        sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' >$kept/launched
     local status=$?
     wait $mpis
     cat $kept/mpis.log
@@ -144,10 +155,8 @@ prepare() {
 side_by_side() {
     export LAPSCOPE_TEST_LAUNCHES=2 RUST_TEST_THREADS=3
     without_launchers &
-    # shellcheck disable=SC2086 # lists of words
-    launched $first &
-    # shellcheck disable=SC2046
-    launched $(the_rest) &
+    # shellcheck disable=SC2046 # a list of words
+    launched $(beside_others) &
     wait
 }
 
@@ -191,6 +200,7 @@ summary() {
     said 'NOT TESTED' | by_reason
     said 'SKIPPED: '
     said 'ASKED AGAIN'
+    said 'LAUNCHED AGAIN'
     said 'LEFT TO make check-all'
     echo "$((SECONDS / 60)) min $((SECONDS % 60)) s"
     # .ci/run prints this file once more, behind make's own last words

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 needs cargo
 tests/mpis.sh
 for topic in apps inject; do
-    LAPSCOPE_LIB_DIR=$tree/lib/lapscope LAPSCOPE_BIN=$tree/bin/lapscope cargo test --quiet -p lapscope-tests --test $topic ||
+    LAPSCOPE_LIB_DIR=$tree/lib/lapscope LAPSCOPE_BIN=$tree/bin/lapscope cargo test --quiet -p lapscope-tests --test launched -- $topic:: ||
         failed "$topic"
     passed "$topic"
 done

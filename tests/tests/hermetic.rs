@@ -73,7 +73,7 @@ fn nothing_of_the_users_is_taken() {
     let mut command = child::command(paths::root().join("tests/hostile.sh"));
     command
         .arg(tests)
-        .args(["--exact", "as_such_a_user", "--ignored", "--nocapture"])
+        .args(["--exact", "hermetic::as_such_a_user", "--ignored", "--nocapture"])
         .env("HOSTILE_HOME", home.path())
         .envs(
             ["LAPSCOPE_BIN", "LAPSCOPE_LIB_DIR"]

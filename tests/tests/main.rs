@@ -30,8 +30,9 @@ mod observe;
 mod overlap;
 mod probe;
 mod reach;
-mod reach_faults;
+
 mod reach_pairs;
+mod reach_unharmed;
 mod record;
 mod sends;
 mod slurm;

@@ -142,8 +142,10 @@ fn check_suite(modules: &[&str], modes: &[Mode], mpis: &[&Mpi], limit: Duration)
 fn tests_of_mpi4py() {
     let mut mpis = mpi::with_python();
     mpis.retain(|mpi| ["openmpi", "mpich"].contains(&mpi.name));
-    for (turn, mode) in [Mode::Timer, Mode::Thread].into_iter().enumerate() {
-        check_suite(MODULES, &[mode], &share!(turn, mpis.clone()), Duration::from_secs(120));
+    let modes = [Mode::Timer, Mode::Thread].into_iter();
+    let pairs = modes.flat_map(|mode| mpis.iter().map(move |&mpi| (mode, mpi))).collect();
+    for (mode, mpi) in share!(0, pairs) {
+        check_suite(MODULES, &[mode], &[mpi], Duration::from_secs(120));
     }
 }
 

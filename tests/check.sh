@@ -202,6 +202,7 @@ summary() {
     said 'ASKED AGAIN'
     said 'LAUNCHED AGAIN'
     said 'LEFT TO make check-all'
+    said 'MORE THAN make check'
     echo "$((SECONDS / 60)) min $((SECONDS % 60)) s"
     # .ci/run prints this file once more, behind make's own last words
     {

@@ -13,7 +13,7 @@
  */
 #include "work.h"
 
-enum { REHEARSALS = 10, MAX_ITERATIONS = 100 };
+enum { REHEARSALS = 20, MAX_ITERATIONS = 100 };
 
 static int bytes; /* in a buffer of one rank */
 static char *in, *out;

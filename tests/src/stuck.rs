@@ -51,6 +51,15 @@ impl Process {
         status.contains("State:\tZ")
     }
 
+    /// Whether its first thread waits for another one for good: ranks do so where they wait for their launcher, and hardly
+    /// anywhere else, as MPI looks round while it waits.
+    fn waits_for_a_thread(&self) -> bool {
+        let call = fs::read_to_string(format!("/proc/{}/syscall", self.pid)).unwrap_or_default();
+        let words: Vec<&str> = call.split(' ').collect();
+        let is_futex = words[0].parse() == Ok(libc::SYS_futex);
+        is_futex && words.get(4) == Some(&"0x0") // no limit
+    }
+
     /// Kills it where it is still there.
     pub(crate) fn kill(&self) {
         if Self::read(self.pid).is_some_and(|now| now.began == self.began) {
@@ -76,6 +85,11 @@ pub(crate) fn processes(launcher: libc::pid_t) -> Vec<Process> {
         found.extend(children);
     }
     found
+}
+
+/// The stacks of those that wait for a thread for good: none else is disturbed.
+pub(crate) fn stacks_of_waiting(job: &[Process]) -> String {
+    job.iter().filter(|it| it.waits_for_a_thread()).map(|it| stacks(it.pid)).collect()
 }
 
 /// All that can be said of a job. `run` is where lapscope records it.

@@ -243,7 +243,7 @@ impl<'a> Job<'a> {
     fn start_and_wait(&self) -> Result<Outcome, String> {
         for again in 1..=launcher::AGAIN {
             let before = self.recorded();
-            let result = self.start_and_wait_once();
+            let result = self.start_and_wait_once(false);
             let Some((mpi, why)) = self.mpi.zip(self.launcher_failure(&before, &result)) else {
                 return result;
             };
@@ -254,18 +254,24 @@ impl<'a> Job<'a> {
             }
             self.remove_recorded(&before);
         }
-        self.start_and_wait_once()
+        self.start_and_wait_once(true)
     }
 
-    fn start_and_wait_once(&self) -> Result<Outcome, String> {
+    /// The last try has all its time, whatever it looks like.
+    fn start_and_wait_once(&self, is_last: bool) -> Result<Outcome, String> {
         let (child, output) = self.start();
         let run = (self.form != Form::Bare).then(|| self.run_directory());
-        let status = wait(child, self.limit, |job| stuck::describe(job, run.as_deref()));
+        let is_lost = |job: &[Process]| {
+            let mpi = self.mpi.filter(|mpi| !is_last && launcher::can_stand_still(mpi));
+            mpi.is_some_and(|mpi| {
+                launcher::standstill(mpi, &stuck::stacks_of_waiting(job)).is_some()
+            })
+        };
+        let describe = |job: &[Process]| stuck::describe(job, run.as_deref());
+        let status = wait(child, self.limit, is_lost, describe);
         let (stdout, stderr) = (read(&output, "stdout"), read(&output, "stderr"));
-        let line = self.line();
-        let status = status.map_err(|stuck| {
-            format!("{line:?} took longer than {:?}\n{stuck}{stdout}{stderr}", self.limit)
-        })?;
+        let status =
+            status.map_err(|stuck| format!("{:?} {stuck}{stdout}{stderr}", self.line()))?;
         Ok(Outcome::of(status, stdout, &stderr))
     }
 
@@ -337,28 +343,41 @@ fn exit_code(status: ExitStatus) -> i32 {
 /// other things time counts for less, as the child has less of it.
 ///
 /// # Errors
-/// When the limit was passed: what `describe` said of its processes.
+/// When the limit was passed, or `is_lost` said once, long before, that it never ends: what `describe` said of its processes.
 fn wait(
     mut child: Child,
     limit: Duration,
+    is_lost: impl Fn(&[Process]) -> bool,
     describe: impl Fn(&[Process]) -> String,
 ) -> Result<ExitStatus, String> {
     const TICK: Duration = Duration::from_millis(5);
+    const LOOK: Duration = Duration::from_secs(10);
     let leader = libc::pid_t::try_from(child.id()).expect("a process id");
     let (mut over, mut crowd, mut ticks) = (Duration::ZERO, 1.0, 0u32);
     let mut stuck: Option<(Vec<Process>, String)> = None;
+    let (mut end, mut is_looked_at) = (limit, false);
     loop {
         if let Some(status) = child.try_wait().expect("a child to wait for") {
             let Some((job, text)) = stuck else { return Ok(status) };
             job.iter().for_each(Process::kill);
             return Err(text);
         }
-        if over > limit + Duration::from_secs(5) {
+        if over > LOOK.min(limit) && !is_looked_at {
+            is_looked_at = true;
+            if is_lost(&stuck::processes(leader)) {
+                end = over;
+            }
+        }
+        if over > end + Duration::from_secs(5) {
             // SAFETY: signals only the group that this child leads
             unsafe { libc::kill(-leader, libc::SIGKILL) };
-        } else if over > limit && stuck.is_none() {
+        } else if over >= end && stuck.is_none() {
             let job = stuck::processes(leader);
-            let text = describe(&job);
+            let why = match end < limit {
+                true => "stands still".to_owned(),
+                false => format!("took longer than {limit:?}"),
+            };
+            let text = format!("{why}\n{}", describe(&job));
             stuck = Some((job, text));
             // SAFETY: as above
             unsafe { libc::kill(-leader, libc::SIGTERM) };

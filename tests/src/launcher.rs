@@ -84,6 +84,11 @@ pub(crate) fn standstill<'a>(mpi: &Mpi, stacks: &'a str) -> Option<&'a str> {
     find(STUCK, mpi, stacks)
 }
 
+/// Whether there is anything that [`standstill`] knows.
+pub(crate) fn can_stand_still(mpi: &Mpi) -> bool {
+    STUCK.iter().any(|it| mpi.words.contains(&it.of))
+}
+
 /// As `LAUNCHED AGAIN` names it.
 pub(crate) fn name(mpi: &Mpi) -> String {
     let path = Path::new(mpi.launcher);

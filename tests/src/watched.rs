@@ -27,7 +27,7 @@ pub struct Watched {
 }
 
 /// Waits until it is so; `false` when that takes longer.
-fn until(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+pub(crate) fn until(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     let begin = Instant::now();
     while !is_so() {
         if begin.elapsed() > limit {

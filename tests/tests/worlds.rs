@@ -101,6 +101,8 @@ fn check_report(run: &Path) {
     assert_eq!(problems.iter().find(is_other), None, "{problems:#?}");
 }
 
+/// Open MPI 4.1.4 over PMIx 4.2.2 hangs now and then: of 56 runs of `worlds_tree` without lapscope on a busy machine six did,
+/// each with one spawned process in PMIx_Init, its sibling in MPI_Init and the parent in PMIx_Lookup. Such a launch is made again.
 #[test]
 fn spawned_processes_write_beside_their_parents() {
     for mpi in share!(spawning()) {

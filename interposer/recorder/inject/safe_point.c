@@ -193,6 +193,33 @@ static int was_preloaded(const struct object *object)
     return 0;
 }
 
+/* The function that this object, and what it needs, has under that name. */
+static void *function_from(const struct object *object, const char *name)
+{
+    void *handle = *object->path ? dlopen(object->path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    void *function = handle ? dlsym(handle, name) : NULL;
+    if (handle)
+        dlclose(handle);
+    return function;
+}
+
+/* Which object has the function of that name for everybody. The address that the loader gives may lie in an executable which only
+ * has a jump to it: where one was linked without PIE and takes the function's address, all take it for the function itself. */
+static struct object *provider(const struct list *list, const char *name)
+{
+    Dl_info info;
+    const ElfW(Sym) *symbol = NULL;
+    void *function = dlsym(RTLD_DEFAULT, name);
+    int is_known = function && dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol;
+    int is_jump = is_known && (info.dli_saddr != function || symbol->st_shndx == SHN_UNDEF);
+    for (unsigned i = is_jump ? 1 : 0; function && i < list->count; i++) { /* the first one is the executable */
+        void *here = is_jump ? function_from(&list->objects[i], name) : function;
+        if (here && holds(&list->objects[i], (uintptr_t)here))
+            return &list->objects[i];
+    }
+    return NULL;
+}
+
 /* Whoever provides what MPI allocates with. */
 static void reach_allocators(const struct list *list)
 {
@@ -200,18 +227,13 @@ static void reach_allocators(const struct list *list)
                                                "aligned_alloc", "mmap", "munmap"};
     problem = NULL;
     for (int i = 0; i < MALLOCS; i++) {
-        Dl_info info;
-        void *function = dlsym(RTLD_DEFAULT, names[i]);
-        /* an executable's jump to a function elsewhere counts as that function's address, but is no symbol */
-        int is_there = function && dladdr(function, &info) && info.dli_saddr == function;
-        for (unsigned j = 0; is_there && j < list->count; j++) {
-            if (!holds(&list->objects[j], (uintptr_t)function))
-                continue;
-            list->objects[j].mpi_reaches = 1;
-            if (list->objects[j].is_program)
-                problem = "the program's executable brings a malloc of its own, which MPI uses too: interrupted anywhere, it might "
-                          "be inside of it; LAPSCOPE_INJECT=thread does without interrupts";
-        }
+        struct object *object = provider(list, names[i]);
+        if (!object)
+            continue;
+        object->mpi_reaches = 1;
+        if (object->is_program)
+            problem = "the program's executable brings a malloc of its own, which MPI uses too: interrupted anywhere, it might "
+                      "be inside of it; LAPSCOPE_INJECT=thread does without interrupts";
     }
 }
 

@@ -57,6 +57,34 @@ static void test_command_lines(void)
     CHECK_TEXT(hidden("./app|--token"), "./app --token");
 }
 
+/* Keys that are known by what they look like, wherever they stand; and what only looks a little like them. */
+static void test_forms(void)
+{
+    CHECK_TEXT(hidden("./app|ghp_0123456789abcdefghijABCDEFGHIJ012345|x"), "./app (withheld) x");
+    CHECK_TEXT(hidden("./app|in:github_pat_11ABCDEFG0123456789_abc,out"), "./app in:(withheld),out");
+    CHECK_TEXT(hidden("./app|glpat-0123456789abcdefghij"), "./app (withheld)");
+    CHECK_TEXT(hidden("./app|--id=AKIAIOSFODNN7EXAMPLE"), "./app --id=(withheld)");
+    CHECK_TEXT(hidden("./app|xoxb-123456789012-abcdef"), "./app (withheld)");
+    CHECK_TEXT(hidden("./app|sk-0123456789abcdefghijklmn"), "./app (withheld)");
+    CHECK_TEXT(hidden("./app|eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc-_x|y"), "./app (withheld) y");
+    CHECK_TEXT(hidden("./app|-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END|x"), "./app (withheld) x");
+    CHECK_TEXT(hidden("./app|sk-1|AKIA|eyJ|mask-0123456789abcdefghijklmn"), "./app sk-1 AKIA eyJ mask-0123456789abcdefghijklmn");
+}
+
+static void test_options_of_accounts(void)
+{
+    CHECK_TEXT(hidden("./app|--pwd|geheim|x"), "./app --pwd (withheld) x");
+    CHECK_TEXT(hidden("./app|/PW:geheim"), "./app /PW:(withheld)");
+    CHECK_TEXT(hidden("curl|-u|me:geheim|x"), "curl -u (withheld) x");
+    CHECK_TEXT(hidden("./app|-u|me"), "./app -u me");
+    CHECK_TEXT(hidden("./app|me:geheim@host:5432/b"), "./app (withheld)@host:5432/b");
+    CHECK_TEXT(hidden("./app|https://h/b?a=1&sig=geheim"), "./app https://h/b?a=1&sig=(withheld)");
+    CHECK_TEXT(hidden("./app|--pin|1234|--otp|123456"), "./app --pin (withheld) --otp (withheld)");
+    CHECK_TEXT(hidden("gmx|-pin|on|-p|8"), "gmx -pin on -p 8");
+    CHECK_TEXT(hidden("./app|-p|geheim"), "./app -p (withheld)");
+    CHECK_TEXT(hidden("./app|node:0@2|10:30@x/y"), "./app (withheld)@2 (withheld)@x/y");
+}
+
 static void test_lines_of_old_databases(void)
 {
     static const char line[] = "./app --password geheim -n 4";
@@ -72,6 +100,8 @@ static void test_values(void)
     CHECK_TEXT(text, "tcp,self");
     secrets_hide_value("UCX_X", "tcp://me:geheim@node:80", text, sizeof text);
     CHECK_TEXT(text, "tcp://(withheld)@node:80");
+    secrets_hide_value("UCX_X", "ghp_0123456789abcdefghijABCDEFGHIJ012345", text, sizeof text);
+    CHECK_TEXT(text, SECRETS_WITHHELD);
 }
 
 /* Whatever the room, nothing of a secret comes out, and the text ends. */
@@ -92,6 +122,8 @@ int main(void)
     test_names();
     test_which_variables();
     test_command_lines();
+    test_forms();
+    test_options_of_accounts();
     test_lines_of_old_databases();
     test_values();
     test_little_room();

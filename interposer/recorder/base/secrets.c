@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "secrets.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -73,14 +74,61 @@ static void withhold(struct text *text)
     append(text, SECRETS_WITHHELD, strlen(SECRETS_WITHHELD), 1);
 }
 
+static int is_name(const char *name, size_t bytes, const char *const *names)
+{
+    for (; *names; names++)
+        if (strlen(*names) == bytes && !strncasecmp(name, *names, bytes))
+            return 1;
+    return 0;
+}
+
+/* Whether a secret follows this name, which may have other words before it: too short names are only meant as a whole. */
+static int announces(const char *word, size_t bytes)
+{
+    static const char *const names[] = {"pwd", "pw", "sig", NULL};
+    size_t begin = bytes;
+    while (begin && isalnum((unsigned char)word[begin - 1]))
+        begin--;
+    return secrets_in_name(word, bytes) || is_name(word + begin, bytes - begin, names);
+}
+
 /* Where the part of a word begins that is kept back to its end: behind the first = or : that a secret name stands
  * before. */
 static size_t secret_begins(const char *word, size_t bytes)
 {
     for (size_t at = 0; at < bytes; at++)
-        if ((word[at] == '=' || word[at] == ':') && secrets_in_name(word, at))
+        if ((word[at] == '=' || word[at] == ':') && announces(word, at))
             return at + 1;
     return bytes;
+}
+
+/* Keys that services give out so that scanners find them: by their first letters and their least length. What GitHub, GitLab,
+ * Amazon, Slack and others publish of their tokens; of a JSON Web Token the begin of its header. */
+static const struct { const char *begin; size_t least; } forms[] = {
+    {"ghp_", 20},  {"gho_", 20},  {"ghu_", 20},  {"ghs_", 20}, {"ghr_", 20}, {"github_pat_", 20}, {"glpat-", 20}, {"AKIA", 20},
+    {"ASIA", 20},  {"xoxa-", 14}, {"xoxb-", 14}, {"xoxe-", 14}, {"xoxp-", 14}, {"xoxr-", 14},     {"xoxs-", 14},  {"sk-", 20},
+    {"eyJ", 20},   {"-----BEGIN ", 11}};
+
+/* The length of a secret that begins here and is known by its form; 0: none does. */
+static size_t form_at(const char *word, size_t bytes)
+{
+    size_t length = 0;
+    while (length < bytes && (isalnum((unsigned char)word[length]) || strchr("_-.+/=", word[length])))
+        length++;
+    for (size_t i = 0; i < LENGTH(forms); i++) {
+        size_t begin = strlen(forms[i].begin);
+        if (begin <= bytes && !strncmp(word, forms[i].begin, begin) && (length >= forms[i].least || *word == '-'))
+            return *word == '-' ? bytes : length; /* a block goes to its end */
+    }
+    return 0;
+}
+
+/* "user:password@" without a scheme before it: its length up to the @; 0: it does not begin so. */
+static size_t account_at(const char *word, size_t bytes)
+{
+    const char *at = memchr(word, '@', bytes), *colon = memchr(word, ':', bytes);
+    int is_one = at && colon && colon > word && colon + 1 < at && at + 1 < word + bytes && !memchr(word, '/', (size_t)(at - word));
+    return is_one ? (size_t)(at - word) : 0;
 }
 
 /* Appends with "user:password@" of addresses withheld, wherever they stand in it. */
@@ -103,26 +151,59 @@ static void append_addresses(struct text *text, const char *word, size_t bytes)
 
 static void append_word(struct text *text, const char *word, size_t bytes)
 {
-    size_t secret = secret_begins(word, bytes);
-    append_addresses(text, word, secret);
+    size_t secret = secret_begins(word, bytes), from = account_at(word, secret);
+    if (from)
+        withhold(text);
+    for (size_t at = from; at < secret; at++) {
+        size_t length = at == from || !isalnum((unsigned char)word[at - 1]) ? form_at(word + at, secret - at) : 0;
+        if (length) {
+            append_addresses(text, word + from, at - from);
+            withhold(text);
+            from = at + length;
+            at = from - 1;
+        }
+    }
+    append_addresses(text, word + from, secret - from);
     if (secret < bytes)
         withhold(text);
+}
+
+/* Whether an option's value, the word behind it, is a secret: by the option, or by both where programs use such options for other
+ * things. */
+static int is_value_secret(const char *option, size_t option_bytes, const char *value, size_t bytes)
+{
+    static const char *const accounts[] = {"u", "user", NULL}, *const passwords[] = {"p", NULL}, *const codes[] = {"pin", "otp", NULL};
+    size_t dashes = 0, digits = 0;
+    while (dashes < option_bytes && option[dashes] == '-')
+        dashes++;
+    if (!dashes || memchr(option, '=', option_bytes) || memchr(option, ' ', option_bytes))
+        return 0;
+    const char *name = option + dashes;
+    size_t length = option_bytes - dashes;
+    while (digits < bytes && isdigit((unsigned char)value[digits]))
+        digits++;
+    return announces(name, length) || (is_name(name, length, accounts) && memchr(value, ':', bytes)) ||
+           (is_name(name, length, passwords) && bytes && digits < bytes) ||
+           (is_name(name, length, codes) && digits == bytes && digits >= 4);
 }
 
 size_t secrets_hide(const char *words, size_t bytes, char separator, char *out, size_t out_bytes)
 {
     struct text text = {out, out_bytes - 1};
-    int is_secret = 0; /* the word, by what stands before it */
+    const char *before = NULL; /* the word before, where it may be an option */
+    size_t before_bytes = 0;
     for (size_t at = 0; at < bytes;) {
         const char *word = words + at, *end = memchr(word, separator, bytes - at);
         size_t length = end ? (size_t)(end - word) : bytes - at;
+        int is_secret = before && is_value_secret(before, before_bytes, word, length);
         if (at)
             append(&text, " ", 1, 0);
         if (is_secret)
             withhold(&text);
         else
             append_word(&text, word, length);
-        is_secret = !is_secret && length > 1 && *word == '-' && !memchr(word, '=', length) && secrets_in_name(word, length);
+        before = is_secret ? NULL : word;
+        before_bytes = length;
         at += length + 1;
     }
     *text.at = '\0';

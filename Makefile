@@ -34,8 +34,6 @@ help:
 
 demo:
 	@tests/setup.sh demo
-	@echo "building, some minutes the first time (messages in build/demo-build.log)"
-	@tests/build.sh build/demo-build.log
 	@examples/halo/demo.sh
 
 check:

@@ -3,6 +3,7 @@
 #
 #   tests/build.sh            messages of both go to standard output
 #   tests/build.sh LOG        messages go to LOG, and how far it is to standard output; LOG is printed where it fails
+#   tests/build.sh LOG mpicc  no more than a demo with that compiler wrapper needs: one recorder, no Parquet
 #
 # JOBS: processors for each of the two; CARGO: the cargo to use; PROFILE: cargo's, `release` where nothing is said.
 set -euo pipefail
@@ -10,18 +11,21 @@ cd "$(dirname "$0")/.."
 jobs=${JOBS:-$(nproc)}
 cargo=${CARGO:-cargo}
 profile=${PROFILE:-release}
+targets=(all) features=()
+if [ $# -gt 1 ]; then targets=("for-$2") features=(--no-default-features); fi
 
 recorders() {
     local abi=$PWD/build/mpi/mpich5/bin/mpicc_abi settings=()
     # that of the standard ABI, where the tests have brought it; else what a user has set stays
     if [ -x "$abi" ]; then settings=(-DLAPSCOPE_MPICC="$abi"); fi
-    cmake -S interposer -B build/interposer "${settings[@]}" && cmake --build build/interposer -j "$jobs"
+    cmake -S interposer -B build/interposer "${settings[@]}" &&
+        cmake --build build/interposer -j "$jobs" --target "${targets[@]}"
 }
 
 both() {
     local status=0
     recorders &
-    "$cargo" build --profile "$profile" --bin lapscope --jobs "$jobs" || status=$?
+    "$cargo" build --profile "$profile" --package lapscope "${features[@]}" --bin lapscope --jobs "$jobs" || status=$?
     wait $! || status=$?
     return $status
 }
@@ -37,7 +41,7 @@ how_far() { # how_far LOG CRATES
 
 tell() { # tell LOG: until the build has ended
     local crates last='' now
-    crates=$("$cargo" tree --package lapscope --prefix none --edges normal,build 2>/dev/null | sed 's/ (.*//' | sort -u | wc -l) || true
+    crates=$("$cargo" tree --package lapscope "${features[@]}" --prefix none --edges normal,build 2>/dev/null | sed 's/ (.*//' | sort -u | wc -l) || true
     while kill -0 $build 2>/dev/null; do
         now=$(how_far "$1" "$crates")
         if [ -t 1 ]; then

@@ -86,7 +86,7 @@ unit_tests() { # unit_tests BUILD_DIRECTORY
 }
 
 units_in_c() {
-    cmake --build build/interposer -j 2 >/dev/null && unit_tests build/interposer
+    cmake --build build/interposer --target units >/dev/null && unit_tests build/interposer
 }
 
 sanitized() { # sanitized SANITIZERS

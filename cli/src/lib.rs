@@ -4,6 +4,7 @@ pub mod args;
 pub mod commands;
 pub mod export;
 mod html;
+#[cfg(feature = "live")]
 mod live;
 pub mod output;
 pub mod plot;

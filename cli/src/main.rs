@@ -16,7 +16,10 @@ fn main() -> ExitCode {
         Command::Sites(args) => commands::sites::run(args),
         Command::Requests(args) => commands::requests::run(args),
         Command::Pending(args) => commands::pending::run(args),
+        #[cfg(feature = "live")]
         Command::Live(args) => commands::live::run(args),
+        #[cfg(not(feature = "live"))]
+        Command::Live(_) => Err(commands::left_out("live")),
         Command::Hang(args) => commands::hang::run(args),
         Command::Diff(args) => commands::diff::run(args),
         Command::Thresholds(args) => commands::thresholds::run(args),

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# `make demo`: the halo exchange bare, then under lapscope, then the report. Where network namespaces are permitted it
-# runs over a slow link of its own (loopback held to 1600 Mbit/s), because there a transfer takes time while the
-# processor is free; over shared memory every copy is work of a processor, and there is little to hide.
+# `make demo`: builds lapscope, then runs the halo exchange bare and under lapscope, with the report. Where network
+# namespaces are permitted it runs over a slow link of its own (loopback held to 1600 Mbit/s), because there a transfer
+# takes time while the processor is free; over shared memory every copy is work of a processor, and there is little to
+# hide.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 PATH=$PATH:/usr/sbin:/sbin
@@ -16,6 +17,8 @@ if command -v mpicc.openmpi >/dev/null; then
 else
     compiler=mpicc launcher=mpirun
 fi
+echo "building, some minutes the first time (messages in build/demo-build.log)"
+tests/build.sh build/demo-build.log "$compiler"
 "$compiler" -std=gnu11 -O2 -g -o "$work/halo" examples/halo/halo.c -lm
 
 # Root in a namespace is root to Open MPI.

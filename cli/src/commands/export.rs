@@ -1,6 +1,7 @@
 //! `lapscope export`: a run, or what was calibrated, as other programs read it.
 
 mod interrupt;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod timelines;
 
@@ -14,6 +15,8 @@ use anyhow::{bail, Context, Error, Result};
 use crate::args::{
     Between, ExportArgs, ExportGoalArgs, ExportLoggpsArgs, ExportWhat, Simulator, TimeUnit,
 };
+#[cfg(not(feature = "parquet"))]
+use crate::commands::left_out;
 use crate::export::warn;
 use crate::output;
 use lapscope_analysis::calibration::{self, Calibration, Circumstances};
@@ -34,7 +37,10 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode> {
     match &args.what {
         ExportWhat::Goal(args) => export_goal(args)?,
         ExportWhat::Loggps(args) => export_loggps(args)?,
+        #[cfg(feature = "parquet")]
         ExportWhat::Parquet(args) => return parquet::run(args),
+        #[cfg(not(feature = "parquet"))]
+        ExportWhat::Parquet(_) => return Err(left_out("export parquet")),
         ExportWhat::Chrome(args) => return timelines::chrome(&args.timeline),
         ExportWhat::Otf2(args) => return timelines::otf2(&args.timeline),
         ExportWhat::Perfetto(args) => return timelines::perfetto(&args.timeline),

@@ -9,6 +9,7 @@ pub mod gather;
 pub mod hang;
 pub mod help;
 pub mod html;
+#[cfg(feature = "live")]
 pub mod live;
 pub mod manual;
 pub mod merge;
@@ -28,3 +29,12 @@ pub mod thresholds;
 pub mod tune;
 pub mod watchdog;
 pub mod whatif;
+
+/// What is said in place of a command that this build is without.
+#[cfg(not(all(feature = "live", feature = "parquet")))]
+pub fn left_out(command: &str) -> anyhow::Error {
+    anyhow::anyhow!(
+        "this build has no `lapscope {command}`: `make demo` leaves it out, because it takes long to compile; `make build` has \
+         everything"
+    )
+}

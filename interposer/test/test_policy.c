@@ -6,6 +6,7 @@
 #include "../recorder/record/modules.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void here(void)
@@ -53,6 +54,20 @@ static void write_default_on(const char *path)
     unlink(path);
 }
 
+/* Nobody will ever write into it: a test that waits is ended by its alarm. */
+static void test_fifo(void)
+{
+    char directory[] = "/tmp/lapscope-policy-XXXXXX", path[64];
+    CHECK(mkdtemp(directory) != NULL);
+    snprintf(path, sizeof path, "%s/fifo", directory);
+    CHECK(mkfifo(path, 0600) == 0);
+    alarm(20);
+    CHECK(inject_policy_read(path, 0) != NULL);
+    alarm(0);
+    unlink(path);
+    rmdir(directory);
+}
+
 static int is_off(const char *call, uintptr_t from, uintptr_t caller)
 {
     const uintptr_t path[] = {from, caller, address(9)};
@@ -65,6 +80,9 @@ int main(void)
     CHECK(!is_off("MPI_Isend", address(0), 0)); /* without a file everything is on */
     CHECK(inject_policy_read("", 1) == NULL);
     CHECK(inject_policy_read("no-such-file", 0) != NULL);
+    CHECK(inject_policy_read("/dev/zero", 0) != NULL);
+    CHECK(inject_policy_read(".", 0) != NULL);
+    test_fifo();
     close(mkstemp(path));
     write_policy(path);
     CHECK(inject_policy_read(path, 0) == NULL);

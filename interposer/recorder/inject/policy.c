@@ -5,11 +5,14 @@
 #include "../record/modules.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-enum { CALL_BYTES = 64, LINE_BYTES = 4096, MOST_ADDRESSES = 8 };
+enum { CALL_BYTES = 64, LINE_BYTES = 4096, MOST_ADDRESSES = 8, MOST_BYTES = 4 << 20 };
 
 struct rule {
     struct rule *next;              /* the one before it in the file */
@@ -80,15 +83,30 @@ static int parse_line(char *line)
     return !strcmp(verb, "default") && word && parse_switch(word, &is_off_by_default) && !strtok_r(NULL, BLANKS, &rest);
 }
 
+/* What a name is of is known when it is open: neither a FIFO without a writer nor a device without an end is waited for. */
+static FILE *open_policy(const char *path, const char **why)
+{
+    struct stat facts;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    *why = fd < 0 || fstat(fd, &facts) != 0 ? strerror(errno) : !S_ISREG(facts.st_mode) ? "it is not a regular file" : NULL;
+    if (!*why && facts.st_size > MOST_BYTES)
+        *why = "it has more than 4 MiB, and so is no policy";
+    FILE *file = *why ? NULL : fdopen(fd, "r");
+    if (!file && fd >= 0)
+        close(fd);
+    return file;
+}
+
 const char *inject_policy_read(const char *path, int speak)
 {
     char line[LINE_BYTES];
+    const char *why;
     if (!*path)
         return NULL;
-    FILE *file = fopen(path, "re");
+    FILE *file = open_policy(path, &why);
     if (!file) {
         if (speak)
-            log_line("LAPSCOPE_INJECT_POLICY: %s cannot be read (%s)", path, strerror(errno));
+            log_line("LAPSCOPE_INJECT_POLICY: %s cannot be read (%s)", path, why ? why : "no memory");
         return "its policy file cannot be read";
     }
     for (int number = 1; fgets(line, sizeof line, file); number++)

@@ -3,7 +3,8 @@
 #
 #   tests/build.sh            messages of both go to standard output
 #   tests/build.sh LOG        messages go to LOG, and how far it is to standard output; LOG is printed where it fails
-#   tests/build.sh LOG mpicc  no more than a demo with that compiler wrapper needs: one recorder, no Parquet
+#   tests/build.sh LOG mpicc  no more than a demo with that compiler wrapper needs: one recorder, a command without Parquet
+#                             and screen of a running job, whose analysis is not optimised; crates beneath are as always
 #
 # JOBS: processors for each of the two; CARGO: the cargo to use; PROFILE: cargo's, `release` where nothing is said.
 set -euo pipefail
@@ -11,8 +12,13 @@ cd "$(dirname "$0")/.."
 jobs=${JOBS:-$(nproc)}
 cargo=${CARGO:-cargo}
 profile=${PROFILE:-release}
-targets=(all) features=()
-if [ $# -gt 1 ]; then targets=("for-$2") features=(--no-default-features); fi
+targets=(all) features=() levels=()
+if [ $# -gt 1 ]; then
+    targets=("for-$2") features=(--no-default-features)
+    for crate in lapscope lapscope-analysis lapscope-bench lapscope-timelines; do
+        levels+=(--config "profile.$profile.package.$crate.opt-level=0")
+    done
+fi
 
 recorders() {
     local abi=$PWD/build/mpi/mpich5/bin/mpicc_abi settings=()
@@ -25,7 +31,7 @@ recorders() {
 both() {
     local status=0
     recorders &
-    "$cargo" build --profile "$profile" --package lapscope "${features[@]}" --bin lapscope --jobs "$jobs" || status=$?
+    "$cargo" build --profile "$profile" --package lapscope "${features[@]}" "${levels[@]}" --bin lapscope --jobs "$jobs" || status=$?
     wait $! || status=$?
     return $status
 }

@@ -259,15 +259,16 @@ impl<'a> Job<'a> {
 
     /// The last try has all its time, whatever it looks like.
     fn start_and_wait_once(&self, is_last: bool) -> Result<Outcome, String> {
+        // what is asked of a job that hangs is there before it starts, or the job would be left
+        let run = (self.form != Form::Bare).then(|| (paths::lapscope(), self.run_directory()));
         let (child, output) = self.start();
-        let run = (self.form != Form::Bare).then(|| self.run_directory());
         let is_lost = |job: &[Process]| {
             let mpi = self.mpi.filter(|mpi| !is_last && launcher::can_stand_still(mpi));
             mpi.is_some_and(|mpi| {
                 launcher::standstill(mpi, &stuck::stacks_of_waiting(job)).is_some()
             })
         };
-        let describe = |job: &[Process]| stuck::describe(job, run.as_deref());
+        let describe = |job: &[Process]| stuck::describe(job, run.as_ref());
         let status = wait(child, self.limit, is_lost, describe);
         let (stdout, stderr) = (read(&output, "stdout"), read(&output, "stderr"));
         let status =

@@ -3,10 +3,10 @@
 use std::ffi::OsStr;
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
 
-use crate::{child, mpi, paths};
+use crate::{child, mpi};
 
 /// Processes whose stacks are taken: those of the largest jobs say the same many times.
 const MOST: usize = 24;
@@ -92,11 +92,11 @@ pub(crate) fn stacks_of_waiting(job: &[Process]) -> String {
     job.iter().filter(|it| it.waits_for_a_thread()).map(|it| stacks(it.pid)).collect()
 }
 
-/// All that can be said of a job. `run` is where lapscope records it.
-pub(crate) fn describe(job: &[Process], run: Option<&Path>) -> String {
+/// All that can be said of a job. `recorded`: the command, and where the job is recorded.
+pub(crate) fn describe(job: &[Process], recorded: Option<&(PathBuf, PathBuf)>) -> String {
     let mut text = String::new();
-    if let Some(run) = run {
-        let mut command = within(60, paths::lapscope());
+    if let Some((lapscope, run)) = recorded {
+        let mut command = within(60, lapscope);
         let said = printed(command.arg("hang").arg(run).env("NO_COLOR", "1"));
         writeln!(text, "lapscope hang says of it:\n{said}").expect("a string takes it");
     }

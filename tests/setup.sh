@@ -68,6 +68,7 @@ look() {
             need "a browser" chromium has_browser
             need "Node.js" "nodejs npm" has npm
             want "slurm-wlm munge" has slurmctld
+            want gdb has gdb # what hangs in a launch that does not end
             need "the tests of MUMPS" mumps-test test -x /usr/lib/mumps/dsimpletest
             ;;
         aarch64)

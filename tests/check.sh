@@ -130,9 +130,9 @@ launched() {
     for suite in "$@"; do suite "launched: $suite" count_cargo launched_suite "$suite"; done
 }
 
-launched_suite() {
+launched_suite() (
     cd tests && timeout -k 30 3600 ./hostile.sh "$(cat ../$kept/launched)" "$1::" -Z unstable-options --report-time
-}
+)
 
 # One build for tests, clippy and the command, which has checks of arithmetic so: clippy's driver is the compiler and has more to
 # say.

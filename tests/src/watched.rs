@@ -163,7 +163,7 @@ impl Drop for Watched {
 /// # Panics
 /// When it cannot be started.
 pub fn diagnosis(run: &Path, interval: f64) -> Result<Value, String> {
-    let mut command = within(30, paths::lapscope());
+    let mut command = within(120, paths::lapscope());
     command.args(["hang", "--format", "json", "--interval", &interval.to_string()]).arg(run);
     let output = command.output().expect("lapscope runs");
     let said = String::from_utf8_lossy(&output.stderr);

@@ -20,8 +20,8 @@ use self::table::{Hanging, Kept, Slow, Source, HANGING, SLOW};
 /// What says that a job will never go on. None of these is right of a program that is only slow.
 const HOPELESS: &[&str] = &["deadlock", "no_match", "collective_mismatch", "left", "dead"];
 
-/// Jobs that are watched side by side: they wait, most of the time.
-const SIDE_BY_SIDE: usize = 4;
+/// Jobs that are watched side by side: ranks of some MPIs poll while they wait, and the command needs a processor, too.
+const SIDE_BY_SIDE: usize = 2;
 
 /// Seconds between two looks.
 const INTERVAL: f64 = 0.3;

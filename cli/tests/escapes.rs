@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::fixture::lapscope;
+use crate::fixture::{is_all, lapscope};
 use lapscope_data::text::visible::is_hostile;
 use lapscope_fixture::library::library;
 use lapscope_fixture::small::run as small_run;
@@ -114,13 +114,16 @@ fn every_text_column_and_every_reading_command() {
                     let run = run_with(hostile);
                     let query = query(&hostile[0].0);
                     for (turn, command) in full::READING.iter().enumerate() {
-                        // One table of `overlap` has what the others have.
-                        if hostile.len() == 1 && command.len() > 2 && command[2] != "site" {
+                        // One table of `overlap` has what the others have. In `make check` a single column goes to each
+                        // third command, another third for the next column.
+                        let is_left_out = (number + turn) % 3 != 0 && !is_all();
+                        let is_same = command.len() > 2 && command[2] != "site";
+                        if hostile.len() == 1 && (is_left_out || is_same) {
                             continue;
                         }
                         // Of a single column each command prints one format, another for the next column.
                         let formats = if hostile.len() == 1 {
-                            std::slice::from_ref(&PRINTED[(number + turn) % PRINTED.len()])
+                            std::slice::from_ref(&PRINTED[(number + turn) / 3 % PRINTED.len()])
                         } else {
                             &["text", "csv", "json", "markdown"]
                         };
@@ -133,7 +136,7 @@ fn every_text_column_and_every_reading_command() {
             });
         }
     });
-    assert!(printed.into_inner() > 400_000, "hardly anything was printed");
+    assert!(printed.into_inner() > 150_000, "hardly anything was printed");
 }
 
 #[test]

@@ -38,8 +38,7 @@ fn variant(base: &Base, seed: u64) -> (String, Vec<String>) {
 #[test]
 fn a_share_of_variants() {
     let base = Base::new();
-    let is_all = std::env::var_os("LAPSCOPE_TEST_ALL").is_some_and(|value| !value.is_empty());
-    let seeds = 1..=if is_all { 64 } else { 12 };
+    let seeds = 1..=if crate::fixture::is_all() { 64 } else { 8 };
     let wrong: Vec<String> = seeds.flat_map(|seed| variant(&base, seed).1).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -203,7 +203,7 @@ fn the_answer_does_not_depend_on_the_parts() {
     for command in ["report", "overlap", "thresholds"] {
         let whole = answer(command, directory.path(), &[]);
         assert!(whole.len() > 1_000, "{whole}");
-        for parts in ["1", "2", "4", "7", "9", "64"] {
+        for parts in ["1", "2", "7", "64"] {
             let in_parts = answer(command, directory.path(), &["--parts", parts]);
             check_same(&whole, &in_parts, &format!("{command} in {parts} parts"));
         }

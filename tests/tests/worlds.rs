@@ -146,7 +146,7 @@ fn children_out_of_reach_are_told() {
 fn failing_to_spawn_is_the_same() {
     for mpi in CANNOT_SPAWN.iter().filter_map(|name| mpi::named(name)) {
         let place = place();
-        let job = |form| job(mpi, "worlds_tree", form, place.path());
+        let job = |form| job(mpi, "worlds_tree", form, place.path()).limit(Duration::from_secs(15));
         // Hydra hangs now and then behind a spawn that failed, with and without lapscope, until its time limit
         let run = |form: Form| {
             let tries = (0..3).filter_map(|_| job(form).try_run().ok());

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::build::Binding;
 use crate::expect::Expectation;
 use crate::launch::{place, Form, Job, Outcome};
-use crate::mpi::Mpi;
+use crate::mpi::{self, Mpi};
 use crate::rows::{self, RecordedRow};
 use crate::{build, invariants, messages, paths};
 
@@ -277,6 +277,19 @@ pub fn unrecorded_differences(mpi: &Mpi, app: &str, options: &[(&str, &str)]) ->
         }
     }
     found.iter().map(|text| format!("{app} under {} {options:?}: {text}", mpi.name)).collect()
+}
+
+/// The MPIs that can run the program `tests/apps/<app>`; of the others it is said what they lack.
+pub fn able(app: &str) -> Vec<&'static Mpi> {
+    let path = paths::apps().join(format!("{app}.expect"));
+    let is_able = |mpi: &&Mpi| match obstacle(mpi, &Expectation::read(&path, mpi)) {
+        Some(reason) => {
+            say_not_tested(app, mpi, &reason);
+            false
+        }
+        None => true,
+    };
+    mpi::all().iter().copied().filter(is_able).collect()
 }
 
 /// Why a program cannot be tested under an MPI.

@@ -20,6 +20,9 @@ const SHARES: &[(&str, usize, &str)] = &[
     // one of each kind, and what MPIs do in ways of their own
     ("apps::of_each_kind", 2, "MPIs"),
     ("apps::options_change_no_row", 1, "MPI for an option"),
+    ("bench::injection_turns_no_overlap_into_overlap", 0, ""),
+    ("bench::sends_wait_from_the_limit_on_and_a_test_frees_them", 0, ""),
+    ("bench::ghost_cells_gain_by_what_is_advised", 0, ""),
     ("files::many_ranks_on_four_nodes", 0, ""),
     ("hang::hanging", 6, "programs under each MPI of Debian"),
     ("hang::slow", 3, "programs under each MPI of Debian"),
@@ -37,6 +40,7 @@ const SHARES: &[(&str, usize, &str)] = &[
     ("slurm::own_launchers_in_an_allocation", 0, ""),
     ("slurm::every_mpi_by_srun", 0, ""),
     ("slurm::components_of_a_step_are_one_run", 0, ""),
+    ("tune::where_there_is_nothing_to_gain_it_says_so", 0, ""),
     ("thresholds::check_limits", 1, "of five limits"),
     ("thresholds::blind::openmpi_ucx", 0, ""),
 ];

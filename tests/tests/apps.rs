@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lapscope_tests::differential::check_app;
+use lapscope_tests::differential::{able, check_app};
 use lapscope_tests::launch::{place, Form};
 use lapscope_tests::{paths, rows};
 
@@ -28,12 +28,12 @@ macro_rules! apps {
 /// One of each kind, and what MPIs do in ways of their own.
 fn of_each_kind(app: &str) {
     let number = OF_EACH_KIND.iter().position(|&name| name == app).expect("its place");
-    check_app(&mpis!(number), app, &[Form::Preload], &[]);
+    check_app(&share!(number, able(app)), app, &[Form::Preload], &[]);
 }
 
 fn of_all(app: &str) {
     let number = OF_ALL.iter().position(|&name| name == app).expect("its place");
-    check_app(&mpis!(number), app, &[Form::Preload], &[]);
+    check_app(&share!(number, able(app)), app, &[Form::Preload], &[]);
 }
 
 apps! {

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use lapscope_tests::build::Binding;
-use lapscope_tests::differential::check_fortran;
-use lapscope_tests::{build, mpi, paths, rows, share};
+use lapscope_tests::differential::{able, check_fortran};
+use lapscope_tests::{build, paths, rows};
 
 macro_rules! programs {
     ($($bindings:ident: $($app:ident)*;)*) => {
@@ -18,10 +18,10 @@ macro_rules! programs {
     };
 }
 
-/// Under one of the MPIs that have Fortran; every other program under the next.
+/// Under those of the MPIs that have the bindings and what the program calls.
 fn check(app: &str, bindings: &[Binding], flags: &[&str]) {
-    let mut mpis = mpi::all().to_vec();
-    mpis.retain(|mpi| build::has_fortran(mpi, Binding::Header));
+    let mut mpis = able(app);
+    mpis.retain(|mpi| bindings.iter().all(|&binding| build::has_fortran(mpi, binding)));
     let turn = TESTED.iter().position(|&name| name == app).expect("its place");
     check_fortran(&share!(turn, mpis), app, bindings, flags);
 }

@@ -4,7 +4,7 @@
 #   tests/build.sh            messages of both go to standard output
 #   tests/build.sh LOG        messages go to LOG, and how far it is to standard output; LOG is printed where it fails
 #   tests/build.sh LOG mpicc  no more than a demo with that compiler wrapper needs: one recorder, a command without Parquet
-#                             and screen of a running job, whose analysis is little optimised; crates beneath are as always
+#                             and screen of a running job, whose analysis is not optimised; crates beneath are as always
 #
 # JOBS: processors for each of the two; CARGO: the cargo to use; PROFILE: cargo's, `release` where nothing is said.
 set -euo pipefail
@@ -16,7 +16,7 @@ targets=(all) features=() levels=()
 if [ $# -gt 1 ]; then
     targets=("for-$2") features=(--no-default-features)
     for crate in lapscope lapscope-analysis lapscope-bench lapscope-timelines; do
-        levels+=(--config "profile.$profile.package.$crate.opt-level=1")
+        levels+=(--config "profile.$profile.package.$crate.opt-level=0")
     done
 fi
 

@@ -221,6 +221,9 @@ host=$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
 export "CARGO_TARGET_${host}_RUNNER=$PWD/tests/hostile.sh"
 export RUST_BACKTRACE=0
 
+# What makes a second compilation quick makes the first one slow: a tree in which nothing was built does without.
+[ -d target/debug ] || export CARGO_INCREMENTAL=0
+
 suite "build" count_one prepare
 if ! grep -q ' 0 1 0 build$' $kept/summary; then
     side_by_side

@@ -8,6 +8,13 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+# pip ENVIRONMENT argument...: one is for all, as it takes seconds to put one into each.
+pip() {
+    python=$1/bin/python
+    shift
+    build/mpi/pip/bin/pip --python "$python" --disable-pip-version-check "$@" </dev/null
+}
+
 # environment NAME requirement...: nothing to do where these very requirements stand.
 environment() {
     name=$1
@@ -18,8 +25,8 @@ environment() {
     rm -rf "$directory"
     mkdir -p build/mpi
     log=build/mpi/$name.log
-    if python3 -m venv "$directory" >"$log" 2>&1 &&
-        "$directory/bin/python" -m pip install --disable-pip-version-check "$@" >>"$log" 2>&1 </dev/null &&
+    if python3 -m venv --without-pip "$directory" >"$log" 2>&1 &&
+        pip "$directory" install --no-compile "$@" >>"$log" 2>&1 &&
         finish "$name" >>"$log" 2>&1; then
         echo "$*" >"$directory/ready"
     else
@@ -52,12 +59,12 @@ suite() {
     echo "fetching mpi4py's tests"
     rm -rf build/mpi/suite
     mkdir -p build/mpi/suite
-    python3 -m pip download --quiet --disable-pip-version-check --no-deps --no-binary=mpi4py --dest build/mpi/suite \
-        mpi4py >build/mpi/suite.log 2>&1 </dev/null &&
+    pip build/mpi/pip download --quiet --no-deps --no-binary=mpi4py --dest build/mpi/suite mpi4py >build/mpi/suite.log 2>&1 &&
         tar -xzf build/mpi/suite/mpi4py-*.tar.gz -C build/mpi/suite --strip-components=1 ||
         echo "NOT TESTED: mpi4py's own tests could not be fetched; build/mpi/suite.log has the reason" >&2
 }
 
+[ -x build/mpi/pip/bin/pip ] || python3 -m venv build/mpi/pip || echo "NOT TESTED: MPIs of PyPI, as there is no pip" >&2
 environment mpich5 "mpich>=5,<6" mpi4py
 if [ "${1:-}" = compiler ]; then exit 0; fi
 standard_abi & # beside the others

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use self::base::Base;
 use self::watch::check_all;
 use lapscope_fixture::random::Random;
+use lapscope_fixture::share;
 
 /// What a number in the environment says.
 fn number(name: &str, otherwise: u64) -> u64 {
@@ -34,11 +35,11 @@ fn variant(base: &Base, seed: u64) -> (String, Vec<String>) {
     )
 }
 
-/// In `make check-all` more of them.
 #[test]
 fn a_share_of_variants() {
     let base = Base::new();
-    let seeds = 1..=if crate::fixture::is_all() { 64 } else { 8 };
+    let seeds: Vec<u64> = (1..=64).collect();
+    let seeds = share("fuzz: 64 variants", 8, &seeds).into_iter();
     let wrong: Vec<String> = seeds.flat_map(|seed| variant(&base, seed).1).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

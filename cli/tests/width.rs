@@ -6,7 +6,7 @@ use assert_cmd::assert::OutputAssertExt;
 use lapscope_data::text::style::display_width;
 use lapscope_fixture::small::{self, run as small_run};
 use lapscope_fixture::tables::{Frame, Rank};
-use lapscope_fixture::{edit_rank, full, Fixture};
+use lapscope_fixture::{edit_rank, full, share, Fixture};
 use predicates::prelude::predicate::in_iter;
 
 const WIDTHS: [usize; 6] = [40, 60, 80, 100, 120, 200];
@@ -31,7 +31,7 @@ fn may_be_wider(line: &str) -> bool {
 }
 
 fn check(directory: &Path, arguments: &[&str]) {
-    for columns in WIDTHS {
+    for columns in share("width: 6 widths", 3, &WIDTHS) {
         let text = printed(directory, arguments, columns);
         for line in text.lines() {
             let width = display_width(line);

@@ -11,6 +11,8 @@
 
 static struct store_result result;
 static char error[1024];
+/* Every place in `make check-all`; in `make check` every third one, of which each kind of record has some. */
+static unsigned step = 3;
 
 static int convert(const struct spool_builder *b, size_t bytes)
 {
@@ -52,7 +54,7 @@ static void cut_at(const struct spool_builder *b, const struct sample_ends *ends
         CHECK(result.damaged_at <= bytes);
 }
 
-/* Every byte where a chunk holds something, every 4093rd where it is empty. */
+/* Every byte (or every third) where a chunk holds something, every 4093rd where it is empty. */
 static void test_cut_everywhere(void)
 {
     struct spool_builder b;
@@ -63,7 +65,7 @@ static void test_cut_everywhere(void)
     for (chunk_at chunk = SPOOL_HEADER_BYTES; chunk < b.bytes; chunk += SPOOL_CHUNK_ALIGN) {
         const struct spool_chunk *head = build_chunk_head(&b, chunk);
         size_t filled = sizeof *head + (head->kind == SPOOL_CHUNK_STREAM ? (size_t)head->used : 5 * sizeof(struct spool_live));
-        for (size_t at = 0; at < SPOOL_CHUNK_ALIGN; at += at < filled + 16 ? 1 : 4093)
+        for (size_t at = 0; at < SPOOL_CHUNK_ALIGN; at += at < filled + 16 ? step : 4093)
             cut_at(&b, &ends, chunk + at, 0);
     }
     cut_at(&b, &ends, b.bytes, 1);
@@ -88,14 +90,14 @@ static void test_cut_rows(void)
         requests[2 * i + 1] = BUILD_HOT(&b, chunk, SPOOL_REQUEST, 1, 300, 20, 30, 0);
     }
     size_t last = requests[39];
-    for (size_t bytes = first; bytes <= last + 10; bytes++) {
+    for (size_t bytes = first; bytes <= last + 10; bytes += step) {
         CHECK_EQUAL(convert(&b, bytes), 0);
         CHECK_EQUAL(result.calls, there(calls, 20, bytes));
         CHECK_EQUAL(result.requests, there(requests, 40, bytes));
         /* cut inside or at the end of the records that were in use: said; in the room behind them: nothing is missing
          */
         CHECK_EQUAL(result.damaged != 0, bytes < last);
-        if (bytes % 16 == 0)
+        if (bytes % 16 < step)
             CHECK_TEXT(support_broken_rules(support_path("rank-3.db")), "");
     }
     build_free(&b);
@@ -202,7 +204,7 @@ static void test_random_damage(void)
 {
     uint64_t state = 7;
     unsigned refused = 0, broken = 0;
-    for (unsigned round = 0; round < 600; round++) {
+    for (unsigned round = 0; round < 600 / step; round++) {
         struct spool_builder b;
         struct sample_ends ends;
         build_sample(&b, &ends);
@@ -221,7 +223,7 @@ static void test_random_damage(void)
         build_free(&b);
     }
     CHECK_EQUAL(broken, 0);
-    CHECK(refused < 500);
+    CHECK(refused < 500 / step);
 }
 
 /* A FIFO has no bytes to be read, and nobody who writes. */
@@ -241,6 +243,9 @@ static void test_fifo(void)
 
 int main(void)
 {
+    step = getenv("LAPSCOPE_TEST_ALL") ? 1 : step;
+    if (step > 1)
+        fprintf(stderr, "LEFT TO make check-all: units in C: two of three bytes at which spools are cut\n");
     support_begin();
     test_cut_everywhere();
     test_cut_rows();

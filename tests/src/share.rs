@@ -9,9 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use crate::mpi::{self, Mpi};
-
-/// Set to leave nothing out: `make check-all`.
-const ALL: &str = "LAPSCOPE_TEST_ALL";
+pub use lapscope_fixture::is_all;
 
 /// A suite or a test, how many entries of its list `make check` takes, and of which list. The row with the longest name that a test's
 /// begins with is the test's. In `make check-all` each takes all.
@@ -27,11 +25,11 @@ const SHARES: &[(&str, usize, &str)] = &[
     ("hang::hanging", 6, "programs under each MPI of Debian"),
     ("hang::slow", 3, "programs under each MPI of Debian"),
     ("hang::in_time_at_64_ranks", 0, ""),
-    ("inject::known::rows", 16, "programs under an MPI in each mode"),
+    ("inject::known::rows", 12, "programs under an MPI in each mode"),
     ("inject::known::tests_of_mpi4py", 1, "mode under an MPI"),
     ("inject::known::tests_of_mpi4py_with_watches", 0, ""),
     ("inject::known::tests_of_mpi4py_with_copied_sends", 0, ""),
-    ("inject::torture::a_share_of_all", 36, "of programs under an MPI in a mode"),
+    ("inject::torture::a_share_of_all", 24, "of programs under an MPI in a mode"),
     ("inject::torture::without_injection", 4, "programs"),
     ("inject::torture::ways_that_change_while_programs_run", 1, "program under an MPI"),
     ("overlap", 1, "MPI over one link"),
@@ -44,11 +42,6 @@ const SHARES: &[(&str, usize, &str)] = &[
     ("thresholds::check_limits", 1, "of five limits"),
     ("thresholds::blind::openmpi_ucx", 0, ""),
 ];
-
-/// Whether nothing is left out.
-pub fn is_all() -> bool {
-    std::env::var_os(ALL).is_some_and(|value| !value.is_empty())
-}
 
 /// The row of a place.
 fn row(place: &str) -> (&'static str, usize, &'static str) {

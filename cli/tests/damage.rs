@@ -2,12 +2,14 @@
 //! waits or stops for it.
 
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Output;
 use std::time::{Duration, Instant};
 
 use crate::fixture::{command, json, lapscope, READING};
 use lapscope_fixture::small::{self, run as small_run, SEND};
+use lapscope_fixture::spools::{made, Shape};
 use lapscope_fixture::tables::{Call, Rank, Setting};
 use lapscope_fixture::{edit, fifo};
 use rusqlite::Connection;
@@ -169,6 +171,67 @@ fn a_module_that_is_a_fifo_is_not_waited_for() {
         let (code, text) = told(run.path(), arguments);
         assert_eq!(code, Some(0), "{arguments:?}: {text}");
     }
+}
+
+/// A spool that is 4 TB long, of which its disk has next to nothing; and one with a chunk that is said to be 20 GB long.
+#[test]
+fn what_a_spool_says_of_its_length_takes_no_time() {
+    const PID_AT: u64 = 40;
+    const FIRST_CHUNK_BYTES_AT: u64 = 4096 + 8;
+    let in_use = |spool: &Path| made(Shape::Cycle, 0, 1, 100_000).write(spool).unwrap();
+    for (bytes, chunk_bytes) in [(4u64 << 40, None), (21 << 30, Some(20u64 << 30))] {
+        let run = tempfile::tempdir().unwrap();
+        let spool = run.path().join("rank-0.spool");
+        for arguments in
+            [&["hang", "."][..], &["live", ".", "--once"], &["pending", "."], &["report", "."]]
+        {
+            in_use(&spool);
+            let file = fs::OpenOptions::new().write(true).open(&spool).unwrap();
+            file.set_len(bytes).unwrap();
+            if let Some(chunk_bytes) = chunk_bytes {
+                file.write_all_at(&chunk_bytes.to_ne_bytes(), FIRST_CHUNK_BYTES_AT).unwrap();
+            }
+            if arguments[0] == "report" {
+                file.write_all_at(&0x3f_ffffu64.to_ne_bytes(), PID_AT).unwrap();
+                // its process has ended
+            }
+            let (code, text) = told(run.path(), arguments);
+            assert!(code.is_some() && text.contains("rank"), "{arguments:?}: {text}");
+        }
+        assert!(run.path().join("rank-0.db").exists());
+    }
+}
+
+/// Who writes into a file of a run, and is killed, leaves a journal.
+#[test]
+fn a_journal_that_was_left_behind_is_named_with_the_way_out() {
+    let (run, other) = (small_run(), small_run());
+    let journal = "rank-0.db-journal";
+    let database = Connection::open(other.path().join("rank-0.db")).unwrap();
+    database
+        .execute_batch("PRAGMA cache_size = 1; BEGIN; UPDATE frame SET address = address + 1")
+        .unwrap();
+    database.execute_batch("CREATE TABLE more AS SELECT zeroblob(100000) AS bytes").unwrap();
+    for name in ["rank-0.db", journal] {
+        fs::copy(other.path().join(name), run.path().join(name)).unwrap();
+    }
+    all_say(run.path(), &["rank-0.db: left in the middle of a change", "quick_check"]);
+    Connection::open(run.path().join("rank-0.db"))
+        .unwrap()
+        .query_row("PRAGMA quick_check", [], |_| Ok(()))
+        .unwrap();
+    assert!(!run.path().join(journal).exists());
+    let (_, text) = told(run.path(), &["report", "."]);
+    assert!(!text.contains("left in the middle"), "{text}");
+}
+
+#[test]
+fn a_request_that_is_there_twice_is_one_too_many() {
+    let run = small_run();
+    let twice = "CREATE TEMP TABLE t AS SELECT * FROM request WHERE id = 3; UPDATE t SET id = 4; INSERT INTO request SELECT * FROM t";
+    change(&run.path().join("rank-0.db"), twice);
+    let (_, text) = told(run.path(), &["report", "."]);
+    assert!(text.contains("table request: there are too many rows"), "{text}");
 }
 
 /// Every table in turn; reading would never end.

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::fixture::{command, lapscope, READING};
+use crate::fixture::{answer, command, lapscope, READING};
 use assert_cmd::assert::OutputAssertExt;
 use lapscope_fixture::small::{self, run as small_run};
 use lapscope_fixture::tables::{Cvar, Rank, Variable};
-use lapscope_fixture::{child, edit, edit_rank};
+use lapscope_fixture::{child, edit, edit_rank, fifo};
 use predicates::prelude::PredicateBooleanExt;
 use predicates::str::contains;
 
@@ -53,6 +53,82 @@ fn reading_a_run_loads_nothing_that_it_names() {
     }
 }
 
+/// A program whose debug information says that `call`, which every call of the run is in, lies in a file of that name.
+fn program_of(directory: &Path, source: &Path, flags: &[&str]) {
+    let (code, program) = (directory.join("made.c"), directory.join("program"));
+    std::fs::write(&code, format!("# 1 {source:?}\nint call(void) {{ return 7; }}\n")).unwrap();
+    let mut compiler = child::command("cc");
+    compiler.args([
+        "-g",
+        "-shared",
+        "-fPIC",
+        "-Wl,--build-id",
+        "-dumpdir",
+        "",
+        "-dumpbase",
+        "part",
+    ]);
+    compiler.args(flags).arg("-o").arg(&program).arg(&code).current_dir(directory);
+    assert!(compiler.status().unwrap().success());
+    let listed = child::command("nm").arg(&program).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let place = listed.lines().find_map(|line| line.strip_suffix(" T call")).unwrap();
+    let address = i64::from_str_radix(place, 16).unwrap() + 2;
+    let id = lapscope_data::symbols::build_id(&program).unwrap();
+    for rank in [0, 1] {
+        edit_rank(directory, rank, |file| {
+            let path = program.to_str().unwrap();
+            file.change(&format!("UPDATE module SET path = '{path}', build_id = '{id}'"));
+            file.change(&format!("UPDATE frame SET module_id = 1, address = {address}"));
+            file.change("UPDATE rank SET epoch_unix_ns = 4000000000000000000"); // nothing is newer
+        });
+    }
+}
+
+/// The run names its own program, and that a link as source, which leads to a key of who reads the run. The last page shows that
+/// nothing else keeps lines out.
+#[test]
+fn a_page_has_no_lines_that_its_reader_did_not_ask_for() {
+    let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::write(home.path().join("key"), "open-sesame\n").unwrap();
+    std::fs::write(home.path().join("own.c"), "open-sesame\n").unwrap();
+    let page = |source: &Path, asked: &[&str]| {
+        let run = small_run();
+        let link = run.path().join("lnk.c");
+        std::os::unix::fs::symlink(source, &link).unwrap();
+        program_of(run.path(), &link, &[]);
+        let arguments = [&["html", ".", "-o", "page.html"], asked].concat();
+        command(run.path(), &arguments).assert().success();
+        let page = std::fs::read_to_string(run.path().join("page.html")).unwrap();
+        assert!(page.contains("lnk.c"), "the name of the file is the run's, and known");
+        page.contains("open-sesame")
+    };
+    let (key, own) = (home.path().join("key"), home.path().join("own.c"));
+    let [home, project] = [&home, &project].map(|it| it.path().to_str().unwrap());
+    assert!(!page(&own, &[]));
+    assert!(!page(&own, &["--sources", project, "--sources", "."]));
+    assert!(!page(&key, &["--sources", home]));
+    assert!(page(&own, &["--sources", home]));
+}
+
+/// A program of the run has its debug information in a file of its own, which is a pipe that nobody writes; or a package of such
+/// files is one.
+#[test]
+fn parts_of_debug_information_are_not_waited_for() {
+    for (flags, part) in [(&["-gsplit-dwarf", "-gdwarf-4"][..], "part.dwo"), (&[], "program.dwp")] {
+        let run = small_run();
+        let part = run.path().join(part);
+        program_of(run.path(), Path::new("/nowhere/call.c"), flags);
+        assert_eq!(part.exists(), !flags.is_empty(), "{part:?}");
+        let named =
+            |run: &Path| answer(run, &["sites", ".", "--format", "json"]).contains("call.c");
+        assert!(named(run.path()));
+        let _ = std::fs::remove_file(&part);
+        fifo(&part);
+        named(run.path());
+    }
+}
+
 /// What is known of the MPI's limits is what the recorder has written.
 #[test]
 fn control_variables_come_from_the_run_alone() {
@@ -91,7 +167,7 @@ fn secrets_in_files_of_others_are_not_shown() {
             shown.stdout(contains("sesame").not()).stderr(contains("sesame").not());
         }
     }
-    let report = crate::fixture::answer(old.path(), &["report", "."]);
+    let report = answer(old.path(), &["report", "."]);
     assert!(report.contains("--password (withheld) --mode=fast token=(withheld)"), "{report}");
 }
 

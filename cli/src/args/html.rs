@@ -18,6 +18,7 @@ network. It asks nobody for anything. --step, --from, --to and --ranks choose wh
 
 Examples:
   lapscope html --open                  of the newest run, and shows it
+  lapscope html --sources .             with the lines around each call, of sources in this directory
   lapscope html runs/a -o a.html
   lapscope html runs/a runs/b           what changed from a to b, and where
   lapscope run --html -- mpirun -n 4 ./app input.dat")]
@@ -26,7 +27,7 @@ pub struct HtmlArgs {
     pub run: Option<PathBuf>,
 
     /// Another run: the page is of what changed from the first to this one
-    #[arg(conflicts_with_all = ["ranks", "no_sources"])]
+    #[arg(conflicts_with_all = ["ranks", "sources"])]
     pub run_b: Option<PathBuf>,
 
     /// File to write; one that is there is replaced if it is such a page [default: <name of the run directory>.html here, or both names]
@@ -49,9 +50,9 @@ pub struct HtmlArgs {
     #[arg(long = "ranks", value_name = "LIST")]
     pub shown_ranks: Option<RankList>,
 
-    /// Leave lines of the program's source out
-    #[arg(long)]
-    pub no_sources: bool,
+    /// Show lines of the program's source, of files in this directory; may be given several times
+    #[arg(long, value_name = "DIR")]
+    pub sources: Vec<PathBuf>,
 
     #[command(flatten)]
     pub wrappers: WrapperArgs,

@@ -12,7 +12,7 @@ use anyhow::{bail, Context, Result};
 
 use crate::args::{HtmlArgs, LISTED_SITES};
 use crate::export::warn;
-use crate::html::{self, Asked};
+use crate::html::{self, Asked, Sources};
 use lapscope_analysis::pipeline::pictures::Shown;
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_data::say;
@@ -35,17 +35,17 @@ pub fn run(args: &HtmlArgs) -> Result<ExitCode> {
     let asked = Asked {
         top: args.top.into(),
         ranks: args.ranks.clone(),
-        sources: !args.no_sources,
+        sources: Sources::within(&args.sources)?,
         shown: Shown { stretch: args.stretch.wanted(), ranks: args.shown_ranks.clone() },
     };
-    make(&mut open, &path, &asked)?;
+    make(&mut open, &path, asked)?;
     if args.open {
         show(&path)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The page of a run that nothing more was said about.
+/// The page of a run that this process has just recorded: whose sources are shown wherever they are.
 ///
 /// # Errors
 /// As [`run`].
@@ -57,17 +57,30 @@ pub fn write_of(run: &Path) -> Result<()> {
     let asked = Asked {
         top: LISTED_SITES.into(),
         ranks: Vec::new(),
-        sources: true,
+        sources: Sources::within(&["/".into()])?,
         shown: Shown::default(),
     };
-    make(&mut open, &path, &asked)
+    make(&mut open, &path, asked)
 }
 
-/// What the page says of problems is said here, too.
-fn make(open: &mut OpenRun, path: &Path, asked: &Asked) -> Result<()> {
+/// What the page says of problems is said here, too, and which files it has lines of.
+fn make(open: &mut OpenRun, path: &Path, asked: Asked) -> Result<()> {
     let mut contents = html::collect(open, asked)?;
     warn(&contents.report.problems);
-    write(path, &html::page(&mut contents)?)
+    write(path, &html::page(&mut contents)?)?;
+    let shown = contents.sources.shown();
+    if let Some(first) = shown.first() {
+        say!("{} has lines of {}", path.display(), counted(shown.len(), "source file", first));
+    }
+    Ok(())
+}
+
+/// `halo.c`, or `3 source files, the first of them halo.c`.
+fn counted(count: usize, what: &str, first: &str) -> String {
+    match count {
+        1 => first.to_owned(),
+        _ => format!("{count} {what}s, the first of them {first}"),
+    }
 }
 
 /// In the current directory, by the name of the run.

@@ -19,13 +19,12 @@ use lapscope_data::text::progress::Progress;
 const MOST_PATHS: usize = 6;
 
 /// What the user asked for.
-#[derive(Debug, Clone)]
 pub struct Asked {
     /// Call sites that have a row of their own.
     pub top: usize,
     pub ranks: Vec<Rank>,
-    /// Whether lines of the program are shown.
-    pub sources: bool,
+    /// Whose lines are shown.
+    pub sources: Sources,
     /// In the timeline.
     pub shown: Shown,
 }
@@ -47,7 +46,7 @@ pub struct Contents {
 ///
 /// # Errors
 /// No file of it can be read, or it has none of these ranks.
-pub fn collect(open: &mut OpenRun, asked: &Asked) -> Result<Contents> {
+pub fn collect(open: &mut OpenRun, asked: Asked) -> Result<Contents> {
     let options = ReportOptions::default();
     let Pictured { report, pictures, .. } = build(open, &asked.ranks, options, &asked.shown)?;
     let progress = Progress::of("writing");
@@ -61,10 +60,7 @@ pub fn collect(open: &mut OpenRun, asked: &Asked) -> Result<Contents> {
         paths.extend(call_paths(&places, &[report.sites[site].id], MOST_PATHS, names));
         progress.add(1);
     }
-    let sources = match asked.sources {
-        true => Sources::older_than(report.head.started_unix_ns),
-        false => Sources::none(),
-    };
+    let sources = asked.sources.older_than(report.head.started_unix_ns);
     Ok(Contents { report, pictures, settings, listed, paths, sources })
 }
 

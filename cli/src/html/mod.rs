@@ -24,3 +24,4 @@ mod thresholds;
 
 pub use collect::{collect, Asked, Contents};
 pub use page::{is_page, page};
+pub use sources::Sources;

@@ -51,7 +51,7 @@ pub fn section(html: &mut Html, contents: &mut Contents, document: Document<'_>)
     }
     controls(html, contents);
     let listed = std::mem::take(&mut contents.listed);
-    let mut sources = std::mem::replace(&mut contents.sources, Sources::none());
+    let mut sources = std::mem::take(&mut contents.sources);
     html.within(
         "div",
         &[("class", "scroll"), ("tabindex", "0"), ("role", "region"), ("aria-label", "Call sites")],

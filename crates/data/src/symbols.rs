@@ -147,7 +147,8 @@ impl LoadedModule {
             files.push(debug);
             trouble = None;
         }
-        let dwarf = files.iter().find(|file| elf::has_dwarf(file)).and_then(|file| {
+        let is_usable = |file: &&PathBuf| elf::has_dwarf(file) && elf::parts_are_regular(file);
+        let dwarf = files.iter().find(is_usable).and_then(|file| {
             addr2line::Loader::new_with_sup(file, elf::supplementary_file(file)).ok()
         });
         LoadedModule { files, dwarf, elf: None, trouble }
@@ -222,7 +223,8 @@ fn blank() -> FrameName {
 
 /// Where distributions put debug files: /usr/lib/debug/.build-id/ab/cdef….debug.
 fn debug_file(build_id: &str) -> Option<PathBuf> {
-    let (directory, name) = build_id.split_at_checked(2)?;
+    let is_hexadecimal = build_id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let (directory, name) = build_id.split_at_checked(2).filter(|_| is_hexadecimal)?;
     let path = PathBuf::from(format!("/usr/lib/debug/.build-id/{directory}/{name}.debug"));
     (!name.is_empty() && elf::build_id(&path)? == build_id).then_some(path)
 }

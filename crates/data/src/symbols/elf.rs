@@ -1,20 +1,23 @@
 //! What an ELF file says without DWARF.
 
+use std::ffi::OsStr;
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use addr2line::gimli;
 use object::read::ReadCache;
-use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
+use object::{BinaryFormat, Object, ObjectSection, ObjectSymbol, SymbolKind};
 
 use crate::files::open_regular;
 
 fn with_object<T>(
     path: &Path,
-    read: impl FnOnce(&object::File<'_, &ReadCache<File>>) -> T,
+    read: impl for<'a> FnOnce(&object::File<'a, &'a ReadCache<File>>) -> T,
 ) -> Option<T> {
     let cache = ReadCache::new(open_regular(path).ok()?);
     let object = object::File::parse(&cache).ok()?;
-    Some(read(&object))
+    (object.format() == BinaryFormat::Elf).then(|| read(&object))
 }
 
 /// The build id of a file in hexadecimal, empty when it has none; `None` when it is not a readable object file.
@@ -44,6 +47,49 @@ pub fn supplementary_file(path: &Path) -> Option<PathBuf> {
     })??;
     let link = path.parent()?.join(link);
     link.is_file().then_some(link)
+}
+
+/// Whether the files that hold parts of a module's debug information (split DWARF), and are opened by the names that it has, are
+/// regular ones, as far as they are there.
+pub fn parts_are_regular(path: &Path) -> bool {
+    let mut package = path.as_os_str().to_owned();
+    package.push(".dwp");
+    let is_fine = |path: &Path| !path.exists() || open_regular(path).is_ok();
+    let parts = with_object(path, parts).unwrap_or_default();
+    let package =
+        if path.extension().is_none() { path.with_extension("dwp") } else { package.into() };
+    is_fine(&package) && parts.iter().all(|part| is_fine(part))
+}
+
+/// The names of these parts.
+fn parts<'a>(object: &object::File<'a, &'a ReadCache<File>>) -> Vec<PathBuf> {
+    let section = |name| {
+        let section = object.section_by_name(name)?;
+        section.uncompressed_data().ok()
+    };
+    if section(".debug_addr").is_none() {
+        return Vec::new(); // what stands in parts has its addresses here
+    }
+    let load = |id: gimli::SectionId| Ok::<_, gimli::Error>(section(id.name()).unwrap_or_default());
+    let Ok(sections) = gimli::DwarfSections::load(load) else { return Vec::new() };
+    let endian = if object.is_little_endian() {
+        gimli::RunTimeEndian::Little
+    } else {
+        gimli::RunTimeEndian::Big
+    };
+    let dwarf = sections.borrow(|bytes| gimli::EndianSlice::new(bytes, endian));
+    let mut names = Vec::new();
+    let mut units = dwarf.units();
+    while let Ok(Some(header)) = units.next() {
+        let Ok(unit) = dwarf.unit(header) else { continue };
+        let Ok(Some(name)) = unit.dwo_name() else { continue };
+        let Ok(name) = dwarf.attr_string(&unit, name) else { continue };
+        let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+        names.push(
+            unit.comp_dir.map_or_else(PathBuf::new, |it| path(it.slice())).join(path(name.slice())),
+        );
+    }
+    names
 }
 
 /// The function that holds an address. In bytes: how far behind its begin that is, and its size.

@@ -66,6 +66,8 @@ struct spool_file_header {
 
 enum spool_chunk_kind { SPOOL_CHUNK_STREAM = 1, SPOOL_CHUNK_LIVE = 2, SPOOL_CHUNK_TALLY = 3 };
 
+#define SPOOL_MOST_ENTRIES_BYTES (1u << 20) /* a chunk that is no stream is not longer: all of it is read */
+
 #define SPOOL_CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
 
 struct spool_chunk {                  /* 64 bytes, at the start of each chunk */

@@ -60,6 +60,8 @@ pub enum DbError {
     Older { path: PathBuf, found: i64 },
     #[error("{path}: damaged ({source}); if its spool is still there, delete this file and run: lapscope recover")]
     Damaged { path: PathBuf, source: rusqlite::Error },
+    #[error("{0}: left in the middle of a change, which its journal beside it undoes: sqlite3 {0} 'PRAGMA quick_check' has it undone; where it may not be changed, of a copy of both")]
+    Unfinished(PathBuf),
     #[error("{path}: {bad}. The file was changed or damaged; if its spool is still there, delete this file and run: lapscope recover")]
     BadValue { path: PathBuf, bad: BadValue },
     #[error("{path}: {what}, which lapscope never writes: the file was changed or made to mislead; if its spool is still there, delete this file and run: lapscope recover")]
@@ -83,6 +85,10 @@ impl DbError {
         move |source| match check::bad_value(&source) {
             Some(bad) => DbError::BadValue { path: path.into(), bad: bad.clone() },
             None if guard::is_stopped(&source) => DbError::Runaway(path.into()),
+            // nothing here changes a file: SQLite wants to undo what somebody has begun
+            None if source.sqlite_error_code() == Some(rusqlite::ErrorCode::ReadOnly) => {
+                DbError::Unfinished(path.into())
+            }
             None => DbError::Damaged { path: path.into(), source },
         }
     }
@@ -104,6 +110,7 @@ impl DbError {
             | DbError::OnlyPages(path)
             | DbError::NotLapscope(path)
             | DbError::Runaway(path)
+            | DbError::Unfinished(path)
             | DbError::NotRegular(path)
             | DbError::Newer { path, .. }
             | DbError::Older { path, .. }

@@ -39,6 +39,7 @@ static const char *header_trouble(const struct spool_file_header *header)
     return NULL;
 }
 
+/* What succeeds leaves file->fd open. */
 static int map_file(struct spool_file *file, const char *path, char *error, size_t error_bytes)
 {
     struct stat facts;
@@ -57,19 +58,22 @@ static int map_file(struct spool_file *file, const char *path, char *error, size
         mapped = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         code = mapped == MAP_FAILED ? errno : 0;
     }
-    close(fd);
+    if (mapped == MAP_FAILED)
+        close(fd);
     if (code)
         return complain(error, error_bytes, path, "cannot be read", code);
     if (mapped == MAP_FAILED)
         return complain(error, error_bytes, path,
                         "is shorter than a spool's header: it was cut off before anything was recorded, and can be "
                         "deleted", 0);
+    file->fd = fd;
     file->data = mapped;
     file->header = mapped;
     file->bytes = (size_t)facts.st_size;
     const char *trouble = header_trouble(file->header);
     if (!trouble)
         return 0;
+    close(fd);
     spool_file_close(file);
     return complain(error, error_bytes, path, trouble, 0);
 }
@@ -96,7 +100,8 @@ static size_t read_chunk(struct spool_file *file, size_t at, struct spool_part *
 {
     struct spool_chunk head;
     memcpy(&head, file->data + at, sizeof head);
-    if (head.magic != SPOOL_CHUNK_MAGIC || head.bytes < SPOOL_CHUNK_ALIGN || head.bytes % SPOOL_CHUNK_ALIGN)
+    if (head.magic != SPOOL_CHUNK_MAGIC || head.bytes < SPOOL_CHUNK_ALIGN || head.bytes % SPOOL_CHUNK_ALIGN ||
+        (head.kind != SPOOL_CHUNK_STREAM && head.bytes > SPOOL_MOST_ENTRIES_BYTES))
         return 0;
     const unsigned char *data = file->data + at + sizeof head;
     size_t there = file->bytes - at - sizeof head, room = (size_t)head.bytes - sizeof head;
@@ -121,6 +126,29 @@ static int is_unused(const struct spool_file *file, size_t at)
     return magic == 0; /* reserved, and killed before it was taken into use */
 }
 
+/* The next place where a chunk may begin: a file may be longer than its disk, and nothing is looked for in its holes. */
+static size_t next_place(const struct spool_file *file, size_t at)
+{
+    size_t next = at + SPOOL_CHUNK_ALIGN;
+    off_t written = is_unused(file, at) ? lseek(file->fd, (off_t)next, SEEK_DATA) : (off_t)next;
+    if (written < 0)
+        return errno == ENXIO ? file->bytes : next;
+    return next + ((size_t)written - next) / SPOOL_CHUNK_ALIGN * SPOOL_CHUNK_ALIGN;
+}
+
+static struct spool_part *next_part(struct spool_file *file, size_t *room)
+{
+    if (file->part_count == *room) {
+        size_t more = *room ? 2 * *room : 64;
+        void *parts = realloc(file->parts, more * sizeof *file->parts);
+        if (!parts)
+            return NULL;
+        file->parts = parts;
+        *room = more;
+    }
+    return &file->parts[file->part_count];
+}
+
 static int by_thread(const void *a, const void *b)
 {
     const struct spool_part *left = a, *right = b;
@@ -134,15 +162,15 @@ static int list_chunks(struct spool_file *file)
 {
     uint32_t gap = 0;
     int in_gap = 0;
-    file->parts = calloc(file->bytes / SPOOL_CHUNK_ALIGN + 1, sizeof *file->parts);
-    if (!file->parts)
-        return -1;
+    size_t room = 0;
     for (size_t at = SPOOL_HEADER_BYTES; at < file->bytes;) {
         if (file->bytes - at < sizeof(struct spool_chunk)) {
             spool_file_damaged(file, file->data + at);
             break;
         }
-        struct spool_part *part = &file->parts[file->part_count];
+        struct spool_part *part = next_part(file, &room);
+        if (!part)
+            return -1;
         size_t next = read_chunk(file, at, part);
         if (next) {
             part->gap = gap;
@@ -153,13 +181,14 @@ static int list_chunks(struct spool_file *file)
             if (!in_gap && !is_unused(file, at))
                 spool_file_damaged(file, file->data + at);
             in_gap = 1;
-            next = at + SPOOL_CHUNK_ALIGN;
+            next = next_place(file, at);
         }
         at = next;
     }
     if (file->part_count < file->header->chunks && !file->damaged) /* cut between two chunks */
         spool_file_damaged(file, file->data + file->bytes);
-    qsort(file->parts, file->part_count, sizeof *file->parts, by_thread);
+    if (file->part_count)
+        qsort(file->parts, file->part_count, sizeof *file->parts, by_thread);
     return 0;
 }
 
@@ -167,7 +196,9 @@ int spool_file_open(struct spool_file *file, const char *path, char *error, size
 {
     if (map_file(file, path, error, error_bytes) != 0)
         return -1;
-    if (list_chunks(file) == 0)
+    int listed = list_chunks(file);
+    close(file->fd);
+    if (listed == 0)
         return 0;
     spool_file_close(file);
     return complain(error, error_bytes, path, "cannot be read", ENOMEM);
@@ -311,6 +342,7 @@ int spool_inspect(const char *path, struct spool_info *info, char *error, size_t
     memcpy(info->boot_id, header->boot_id, sizeof info->boot_id - 1);
     memcpy(info->job, header->job, sizeof info->job - 1);
     memcpy(info->launch, header->launch, sizeof info->launch - 1);
+    close(file.fd);
     spool_file_close(&file);
     return 0;
 }

@@ -26,6 +26,7 @@ struct spool_file {
     const struct spool_file_header *header;
     struct spool_part *parts;   /* by thread, and within a thread in the order of writing */
     size_t part_count;
+    int fd;                     /* while it is opened */
     uint64_t damaged;           /* chunks and records that could not be read */
     uint64_t damaged_at;        /* offset of the first of them; valid when damaged is not 0 */
 };

@@ -175,16 +175,14 @@ pub fn scan_rows<R: FromRow, S>(
     }
     check::complete(connection, "call", calls.read)?;
     check::complete(connection, "request", read)?;
-    match calls.completed == ended || calls.completed > ended && leaves_out(connection)? {
-        true => Ok(()),
-        false => Err(check::impossible(
-            "request",
-            format!(
-                "rows are missing: calls completed {} of them, and {ended} are there",
-                calls.completed
-            ),
-        )),
+    if calls.completed == ended || calls.completed > ended && leaves_out(connection)? {
+        return Ok(());
     }
+    let wrong =
+        if calls.completed > ended { "rows are missing" } else { "there are too many rows" };
+    let why =
+        format!("{wrong}: calls completed {} of them, and {ended} are there", calls.completed);
+    Err(check::impossible("request", why))
 }
 
 /// Whether requests of a rank may be in its tally alone.
@@ -239,14 +237,14 @@ impl CallCursor<'_> {
             })?),
             false => None,
         };
-        if let Some(call) = &self.current {
+        if let Some(call) = self.current {
             self.read += 1;
             self.completed = self.completed.saturating_add(call.completed);
             self.left_ns -= call.duration.map_or(0, |duration| duration.0);
             if self.left_ns < 0 {
                 return Err(self.too_long());
             }
-            self.check(call, before)?;
+            self.check(&call, before)?;
         }
         self.position = self.current.map_or(i64::MAX, |call| call.id);
         Ok(self.current)
@@ -259,18 +257,19 @@ impl CallCursor<'_> {
 
     /// Pages that are in the table twice would show its rows over and over.
     fn check(&self, call: &CallRow, before: u64) -> rusqlite::Result<()> {
+        let connection = self.connection;
         let refuse =
-            |column, id: i64| Err(bad_row(self.connection, "call", before, column, id.to_string()));
+            |column, id: i64| Err(bad_row(connection, "call", before, column, id.to_string()));
         if call.id <= self.position {
             return refuse("id", call.id);
         }
         if !self.operations.contains(call.operation_id) {
             return refuse("operation_id", call.operation_id);
         }
-        match call.receive_id.filter(|id| !self.operations.contains(*id)) {
-            Some(id) => refuse("receive_operation_id", id),
-            None => Ok(()),
+        if let Some(id) = call.receive_id.filter(|id| !self.operations.contains(*id)) {
+            return refuse("receive_operation_id", id);
         }
+        Ok(())
     }
 
     /// The call `id`; calls that are passed on the way are shown to `passed`.

@@ -65,6 +65,9 @@ pub mod chunk {
     pub const BASE: usize = 24;
     pub const HAS_STATE: usize = 32;
 
+    /// Of a chunk that is no stream.
+    pub const MOST_ENTRIES_BYTES: u64 = 1 << 20;
+
     pub const STREAM: u16 = 1;
     pub const LIVE: u16 = 2;
     pub const TALLY: u16 = 3;

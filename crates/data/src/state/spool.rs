@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -202,7 +203,7 @@ impl Spool {
         }
         let mut gap = None;
         let mut place = self.next_chunk;
-        while place + (at::BYTES as u64) <= self.bytes {
+        while place.saturating_add(at::BYTES as u64) <= self.bytes {
             match self.take_chunk(file, place)? {
                 Some(bytes) => {
                     self.gaps.extend(gap.take());
@@ -211,7 +212,7 @@ impl Spool {
                 }
                 None => {
                     gap = gap.or(Some(place));
-                    place += at::ALIGN;
+                    place = next_place(file, place);
                 }
             }
         }
@@ -225,6 +226,7 @@ impl Spool {
         let is_sound = u32_at(&head, 0) == at::MAGIC
             && bytes >= at::ALIGN
             && bytes % at::ALIGN == 0
+            && (u16_at(&head, at::KIND) == at::STREAM || bytes <= at::MOST_ENTRIES_BYTES)
             && place.checked_add(bytes).is_some();
         if !is_sound {
             return Ok(None);
@@ -343,6 +345,17 @@ impl Spool {
             && self.damaged == 0
             && found >= self.header.chunks
             && !self.tables.is_damaged()
+    }
+}
+
+/// The next place where a chunk may begin: a file may be longer than its disk, and nothing is looked for in its holes.
+fn next_place(file: &File, place: u64) -> u64 {
+    let next = place + at::ALIGN;
+    let from = next as libc::off_t;
+    // SAFETY: a descriptor that is open as long as `file` is borrowed; where it stands nobody asks, as all is read by pread
+    match unsafe { libc::lseek(file.as_raw_fd(), from, libc::SEEK_DATA) } {
+        -1 if io::Error::last_os_error().raw_os_error() == Some(libc::ENXIO) => u64::MAX,
+        written => next + (written.max(from) - from) as u64 / at::ALIGN * at::ALIGN,
     }
 }
 

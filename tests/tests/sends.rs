@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use lapscope_tests::answer::{ask, number, rows as list, text};
 use lapscope_tests::bed::Bed;
 use lapscope_tests::build;
+use lapscope_tests::differential::outcome_differences;
 use lapscope_tests::launch::{place, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
 use lapscope_tests::trials::up_to_three;
@@ -75,6 +76,45 @@ fn the_wait_is_no_longer_the_receivers_delay() {
                 assert_eq!(counts(&directory), (MESSAGES, MESSAGES * BYTES, 0), "{}", mpi.name);
             });
         }
+    }
+}
+
+/// Whatever the datatype, what arrives is what arrives without copies.
+#[test]
+fn datatypes_with_gaps_arrive_as_they_are() {
+    const MESSAGES: &str = "40";
+    for mpi in share!(mpi::all().to_vec()) {
+        for seed in ["1", "2"] {
+            let place = place();
+            let run = |form, copied: &str| {
+                let job = Job::new(mpi, 2, build::app(mpi, "copied_types"), form, place.path());
+                let job = job.args([seed, MESSAGES]).env("LAPSCOPE_BUFFER_SENDS", copied);
+                (job.run(), job.run_directory())
+            };
+            let (bare, _) = run(Form::Bare, "0");
+            assert_eq!(bare.code, 0, "{}: {bare:?}", mpi.name);
+            assert_eq!(bare.stdout.lines().count().to_string(), MESSAGES, "{bare:?}");
+            let (with, directory) = run(Form::Preload, "16m");
+            assert_eq!((with.code, &with.stdout), (0, &bare.stdout), "{}: {with:?}", mpi.name);
+            let (sends, _, left) = counts(&directory);
+            assert!(sends > 30 && left < 5, "{}: {sends} copied, {left} not", mpi.name);
+        }
+    }
+}
+
+/// What callbacks send while MPI ends is not copied: nobody would wait for the copies.
+#[test]
+fn what_is_sent_while_mpi_ends_goes_as_it_is() {
+    for mpi in mpis!() {
+        let place = place();
+        let run = |form| {
+            let app = build::app(mpi, "copied_at_the_end");
+            Job::new(mpi, 2, app, form, place.path()).env("LAPSCOPE_BUFFER_SENDS", "4m").run()
+        };
+        let (bare, with) = (run(Form::Bare), run(Form::Preload));
+        assert_eq!((bare.code, &*bare.stdout), (0, "farewell\n"), "{}: {bare:?}", mpi.name);
+        let differences = outcome_differences(&bare, &with);
+        assert!(differences.is_empty(), "{}: {differences:#?}", mpi.name);
     }
 }
 

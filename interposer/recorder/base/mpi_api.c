@@ -92,7 +92,6 @@ const char *mpi_api_load(const struct lapscope_host *host)
     mpi.message_no_proc = PREDEFINED(MPI_Message, MPI_MESSAGE_NO_PROC, "ompi_message_no_proc");
     mpi.errors_return = PREDEFINED(MPI_Errhandler, MPI_ERRORS_RETURN, "ompi_mpi_errors_return");
     mpi.byte = PREDEFINED(MPI_Datatype, MPI_BYTE, "ompi_mpi_byte");
-    mpi.packed = PREDEFINED(MPI_Datatype, MPI_PACKED, "ompi_mpi_packed");
     mpi.datatype_null = PREDEFINED(MPI_Datatype, MPI_DATATYPE_NULL, "ompi_mpi_datatype_null");
     return NULL;
 }

@@ -81,6 +81,7 @@ extern void *const *real_functions, *const *next_functions;
     NEED(Type_get_extent_x)            \
     NEED(Type_get_true_extent_x)       \
     NEED(Type_size_x)                  \
+    NEED(Unpack)                       \
     NEED(Wait)                         \
     NEED(Win_get_group)
 
@@ -117,7 +118,7 @@ struct mpi_api {
     MPI_Request request_null;
     MPI_Request request_empty;        /* Open MPI: what it returns for every send that was done within the call */
     MPI_Message message_no_proc;
-    MPI_Datatype byte, packed, datatype_null;
+    MPI_Datatype byte, datatype_null;
     MPI_Errhandler errors_return;
     int any_request_is_shared;        /* Intel MPI: all with MPI_PROC_NULL have handles like those of any other */
     const char *abi;                  /* openmpi, mpich, mpiabi */

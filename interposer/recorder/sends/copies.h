@@ -17,7 +17,6 @@ struct copy {
     uint64_t request, comm;       /* handles; comm 0: freed since */
     uint64_t bytes;               /* of data */
     int64_t begin;                /* of the data, from where their datatype counts */
-    int is_packed;
     void *data;
 };
 

@@ -13,12 +13,16 @@
 /* Copies asked after at a time, at each send: what was sent without a thought to them is over long since, so two a send keep up. */
 enum { ASKED_A_TIME = 2 };
 
+/* Copies have the gaps of what they are of, and are at most so many times as long as what is sent. */
+enum { MOST_SPREAD = 8 };
+
 /* For a communicator to end while another thread asks; it may never come back, if its error handler left by longjmp. */
 #define PATIENCE_NS 10000000000u
 
 static struct {
     uint64_t most_bytes;
     const char *stopped;       /* why nothing more is copied; NULL: it is */
+    int over;                  /* MPI ends: what its callbacks send would never be waited for */
     int tag_ub;                /* 0: not asked yet */
     struct slots slots;
     /* counts; atomic */
@@ -89,6 +93,7 @@ void sends_comm_ends(MPI_Comm comm)
 
 void sends_end(void)
 {
+    __atomic_store_n(&sends.over, 1, __ATOMIC_RELEASE);
     add(&sends.at_end, copies_under_way());
     copies_reap(UINT_MAX, 0, wait_for);
     copies_end();
@@ -123,38 +128,48 @@ static struct copy *take(uint64_t bytes)
     return copy;
 }
 
-/* Elements without gaps keep their type, so that what is sent is described to MPI as the application has done it. */
-static int has_no_gaps(const struct asked_send *send, uint64_t size, MPI_Count *begin)
+/* Where what is sent lies in memory, from where its datatype counts. */
+struct spread {
+    int64_t begin;
+    uint64_t bytes;
+    int has_gaps;
+};
+
+static int spread_of(const struct asked_send *send, uint64_t size, struct spread *spread)
 {
-    MPI_Count lower, extent, true_extent;
-    return mpi.Type_get_extent_x(send->type, &lower, &extent) == MPI_SUCCESS &&
-           mpi.Type_get_true_extent_x(send->type, begin, &true_extent) == MPI_SUCCESS && true_extent == (MPI_Count)size &&
-           (extent == (MPI_Count)size || send->count == 1);
+    MPI_Count lower, extent, begin, one;
+    if (mpi.Type_get_extent_x(send->type, &lower, &extent) != MPI_SUCCESS ||
+        mpi.Type_get_true_extent_x(send->type, &begin, &one) != MPI_SUCCESS)
+        return 0;
+    __int128 last = (__int128)extent * (send->count - 1), bytes = (last < 0 ? -last : last) + one;
+    if (bytes > (__int128)send->count * (MPI_Count)size * MOST_SPREAD)
+        return 0;
+    *spread = (struct spread){.begin = begin + (int64_t)(last < 0 ? last : 0),
+                              .bytes = (uint64_t)bytes,
+                              .has_gaps = one != (MPI_Count)size || (extent != (MPI_Count)size && send->count > 1)};
+    return 1;
 }
 
-/* Others are packed, which is a type signature that matches any (MPI-4.1 5.2). */
-static struct copy *pack(const struct asked_send *send, uint64_t bytes)
+/* Only MPI can read any datatype: it packs the elements, and unpacks them where they lie in the copy. */
+static int copy_elements(const struct asked_send *send, uint64_t bytes, void *to)
 {
-    int room = 0, position = 0;
+    int room = 0, packed_bytes = 0, position = 0;
     if (mpi.Pack_size((int)send->count, send->type, send->comm, &room) != MPI_SUCCESS || room < 0)
-        return NULL;
-    struct copy *copy = take((uint64_t)room);
-    if (!copy)
-        return NULL;
-    if (mpi.Pack(send->buffer, (int)send->count, send->type, copy->data, room, &position, send->comm) != MPI_SUCCESS ||
-        (uint64_t)position != bytes) {
-        copy_release(copy);
-        add(&sends.datatype, 1);
-        return NULL;
-    }
-    copy->bytes = bytes;
-    copy->is_packed = 1;
-    return copy;
+        return 0;
+    struct copy *packed = take((uint64_t)room);
+    if (!packed)
+        return 0;
+    int done = mpi.Pack(send->buffer, (int)send->count, send->type, packed->data, room, &packed_bytes, send->comm) == MPI_SUCCESS &&
+               (uint64_t)packed_bytes == bytes &&
+               mpi.Unpack(packed->data, packed_bytes, &position, to, (int)send->count, send->type, send->comm) == MPI_SUCCESS;
+    copy_release(packed);
+    add(&sends.datatype, !done);
+    return done;
 }
 
 struct copy *sends_copy(const struct asked_send *send)
 {
-    if (__atomic_load_n(&sends.stopped, __ATOMIC_ACQUIRE) || send->dest < 0 || send->count <= 0 || send->count > INT_MAX ||
+    if (__atomic_load_n(&sends.stopped, __ATOMIC_ACQUIRE) || __atomic_load_n(&sends.over, __ATOMIC_ACQUIRE) || send->dest < 0 || send->count <= 0 || send->count > INT_MAX ||
         send->type == mpi.datatype_null || send->comm == mpi.comm_null || !is_tag(send->tag))
         return NULL;
     uint64_t size = bytes_of(1, send->type), bytes = (uint64_t)send->count * size;
@@ -164,14 +179,21 @@ struct copy *sends_copy(const struct asked_send *send)
         add(&sends.datatype, 1);
         return NULL;
     }
-    MPI_Count begin = 0;
-    if (!has_no_gaps(send, size, &begin))
-        return pack(send, bytes);
-    struct copy *copy = take(bytes);
-    if (copy) {
-        memcpy(copy->data, (const char *)send->buffer + begin, bytes);
-        copy->is_packed = 0;
-        copy->begin = begin;
+    struct spread spread;
+    if (!spread_of(send, size, &spread)) {
+        add(&sends.datatype, 1);
+        return NULL;
+    }
+    struct copy *copy = take(spread.bytes);
+    if (!copy)
+        return NULL;
+    copy->bytes = bytes;
+    copy->begin = spread.begin;
+    if (!spread.has_gaps) {
+        memcpy(copy->data, (const char *)send->buffer + spread.begin, bytes);
+    } else if (!copy_elements(send, bytes, (char *)copy->data - spread.begin)) {
+        copy_release(copy);
+        return NULL;
     }
     return copy;
 }
@@ -195,11 +217,8 @@ enum sent sends_send(struct copy *copy, const struct asked_send *send, int *erro
     }
     MPI_Request request;
     int over = 0;
-    if (copy->is_packed)
-        *error = mpi.Isend(copy->data, (int)copy->bytes, mpi.packed, send->dest, send->tag, send->comm, &request);
-    else
-        *error = mpi.Isend((char *)copy->data - copy->begin, (int)send->count, send->type, send->dest, send->tag, send->comm,
-                           &request);
+    /* described to MPI as the application has done it: MPICH 4.0 over UCX takes MPI_PACKED for too long where it is received with gaps */
+    *error = mpi.Isend((char *)copy->data - copy->begin, (int)send->count, send->type, send->dest, send->tag, send->comm, &request);
     if (*error != MPI_SUCCESS) {
         copy_release(copy);
         return SENT_FAILED;

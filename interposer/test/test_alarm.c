@@ -94,6 +94,10 @@ static void test_closed(void)
     errno = 77;
     CHECK(!alarm_set(&alarm_of_main, SOON_NS));
     CHECK_EQUAL(errno, 77);
+    CHECK_EQUAL(dup2(STDOUT_FILENO, alarm_of_main.fd), alarm_of_main.fd); /* a file of the application's under that number */
+    int fd = alarm_of_main.fd;
+    alarm_close(&alarm_of_main);
+    CHECK_EQUAL(close(fd), 0);
 }
 
 int main(void)

@@ -25,6 +25,12 @@ static void test_text(void)
         CHECK_EQUAL(clock_shift_of(wrong[i], 1, &shift), 0);
 }
 
+static void test_sources(void)
+{
+    CHECK(clock_lists_tsc("tsc kvm-clock \n") && clock_lists_tsc("kvm-clock tsc\n") && clock_lists_tsc("tsc"));
+    CHECK(!clock_lists_tsc("kvm-clock hpet acpi_pm \n") && !clock_lists_tsc("tsc-early hyperv_clocksource_tsc_page\n"));
+}
+
 static void test_option(void)
 {
     const char *value, *source, *name;
@@ -60,6 +66,7 @@ static void test_pairs(void)
 int main(void)
 {
     test_text();
+    test_sources();
     test_option();
     test_pairs();
     return check_summary();

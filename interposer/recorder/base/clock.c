@@ -1,6 +1,9 @@
 #include "clock.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -11,11 +14,33 @@ enum { SLOWEST_HZ = 10000000 };
 
 int clock_is_tsc __attribute__((visibility("hidden")));
 
+int clock_lists_tsc(const char *sources)
+{
+    for (const char *at = sources; (at = strstr(at, "tsc")); at += 3)
+        if ((at == sources || at[-1] == ' ') && (at[3] == ' ' || at[3] == '\n' || !at[3]))
+            return 1;
+    return 0;
+}
+
+#if defined(__x86_64__)
+/* Where this cannot be read nothing speaks against it. */
+static int kernel_rejects_tsc(void)
+{
+    char sources[256] = "";
+    int fd = open("/sys/devices/system/clocksource/clocksource0/available_clocksource", O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = fd < 0 ? -1 : read(fd, sources, sizeof sources - 1);
+    if (fd >= 0)
+        close(fd);
+    return bytes > 0 && !clock_lists_tsc(sources);
+}
+#endif
+
 static int tsc_is_invariant(void)
 {
 #if defined(__x86_64__)
     unsigned a, b, c, d = 0;
-    return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8)); /* AMD64 APM, Intel SDM vol. 3: invariant TSC */
+    return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8)) && /* AMD64 APM, Intel SDM vol. 3: invariant TSC */
+           !kernel_rejects_tsc();
 #elif defined(__aarch64__)
     /* the generic timer runs at a constant rate on all cores */
     uint64_t ticks_per_s;

@@ -40,6 +40,9 @@ static inline uint64_t clock_now(void)
     return clock_nanoseconds(CLOCK_MONOTONIC);
 }
 
+/* Whether a list of the kernel's has the TSC: it takes out what it has found not to keep time. */
+int clock_lists_tsc(const char *sources);
+
 /* Decides for this process; returns 0 when the time-stamp counter was asked for and is not invariant. */
 int clock_select(enum config_choice choice);
 

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "held.h"
 
+#include "uncancelled.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <time.h>
@@ -10,6 +12,7 @@ static const int ours[] = {SIGPIPE, SIGXFSZ};
 void held_begin(struct held *held)
 {
     sigset_t signals;
+    held->cancel_state = uncancelled_begin();
     sigemptyset(&signals);
     for (unsigned i = 0; i < sizeof ours / sizeof ours[0]; i++)
         sigaddset(&signals, ours[i]);
@@ -30,5 +33,6 @@ void held_end(const struct held *held)
             sigtimedwait(&one, NULL, &(struct timespec){0, 0});
     }
     pthread_sigmask(SIG_SETMASK, &held->before, NULL);
+    uncancelled_end(held->cancel_state);
     errno = saved_errno;
 }

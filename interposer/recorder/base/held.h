@@ -6,9 +6,10 @@
 
 struct held {
     sigset_t before, pending;
+    int cancel_state;
 };
 
-/* From here to held_end() this thread gets no SIGPIPE (a closed pipe) and no SIGXFSZ (the limit on the size of files):
+/* From here to held_end() this thread is not cancelled, and gets no SIGPIPE (a closed pipe) and no SIGXFSZ (the limit on the size of files):
  * both come to the thread that writes. The writes still fail. */
 void held_begin(struct held *held);
 void held_end(const struct held *held);

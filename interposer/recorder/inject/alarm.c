@@ -49,8 +49,17 @@ static int open_perf(struct alarm *alarm)
         return 0;
     }
     alarm->fd = fd;
+    alarm->owner = owner.pid;
     alarm->clock = ALARM_PERF;
     return 1;
+}
+
+/* The application may have closed the number, and have a file of its own under it. */
+static void close_perf(const struct alarm *alarm)
+{
+    struct f_owner_ex owner;
+    if (fcntl(alarm->fd, F_GETSIG) == alarm->signal && fcntl(alarm->fd, F_GETOWN_EX, &owner) == 0 && owner.pid == alarm->owner)
+        close(alarm->fd);
 }
 
 static int set_perf(struct alarm *alarm, uint64_t ns)
@@ -108,7 +117,7 @@ const char *alarm_open(struct alarm *alarm, enum alarm_clock wanted, int signal)
 void alarm_close(struct alarm *alarm)
 {
     if (alarm->clock == ALARM_PERF)
-        close(alarm->fd);
+        close_perf(alarm);
     else if (alarm->clock == ALARM_CPUTIME)
         timer_delete(alarm->timer);
     alarm->clock = ALARM_NONE;

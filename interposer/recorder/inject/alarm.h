@@ -20,7 +20,7 @@ enum alarm_clock {
 struct alarm {
     enum alarm_clock clock;
     int signal;
-    int fd;                  /* perf's event */
+    int fd, owner;           /* perf's event, and the thread that it is of */
     timer_t timer;
     uint64_t period_ns;      /* perf's, as last set */
 };

@@ -4,6 +4,7 @@
 
 #include "../base/arena.h"
 #include "../base/config.h"
+#include "../base/uncancelled.h"
 #include "modules.h"
 
 #include <dlfcn.h>
@@ -436,7 +437,7 @@ struct callsite *callsite_miss(struct thread *t, struct caller caller, unsigned 
             move_to_front(ways, site);
             return site;
         }
-    int saved_errno = errno;
+    int saved_errno = errno, cancel_state = uncancelled_begin();
     struct unwound u;
     u.cacheable = 1;
     u.check_count = 0;
@@ -453,6 +454,7 @@ struct callsite *callsite_miss(struct thread *t, struct caller caller, unsigned 
         memset(site, 0, sizeof *site);
         site->path = path;
     }
+    uncancelled_end(cancel_state);
     errno = saved_errno;
     return site;
 }

@@ -181,11 +181,11 @@ static __attribute__((noinline, cold)) void define_made_comm(struct thread *t, c
 }
 
 static __attribute__((noinline)) void complete_slowly(struct thread *t, struct spool_live *live,
-                                                      const struct operation *operation)
+                                                      const struct operation *operation, enum spool_ended ended)
 {
     if (live->flags & (SPOOL_LIVE_INJECTED | SPOOL_LIVE_REDUCES))
         thread_hooks.ended(live);
-    if (live->flags & SPOOL_LIVE_MAKES_COMM)
+    if ((live->flags & SPOOL_LIVE_MAKES_COMM) && ended != SPOOL_FAILED)
         define_made_comm(t, live, operation);
 }
 
@@ -203,7 +203,7 @@ void record_completion_slowly(const struct span *span, struct spool_live *live, 
     if (!outcome || !put_request(span, live, outcome))
         leave_request_out(span, live, operation, &key);
     if (UNLIKELY(live->flags & (SPOOL_LIVE_MAKES_COMM | SPOOL_LIVE_INJECTED | SPOOL_LIVE_REDUCES)))
-        complete_slowly(t, live, operation);
+        complete_slowly(t, live, operation, ended);
     if (UNLIKELY(t->reach != NULL))
         reach_hooks.ended(t->reach, span, live, ended, key.bytes);
 }

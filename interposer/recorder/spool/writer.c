@@ -4,6 +4,7 @@
 #include "../base/clock.h"
 #include "../base/log.h"
 #include "../base/process.h"
+#include "../base/uncancelled.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { LARGEST_STREAM_CHUNK = 8 << 20, FIRST_OWN_DESCRIPTOR = 500 };
+enum { MOST_TRIES = 1000, LARGEST_STREAM_CHUNK = 8 << 20, FIRST_OWN_DESCRIPTOR = 500 };
 
 static struct {
     int fd;
@@ -48,7 +49,10 @@ static int reserve(uint64_t offset, uint64_t bytes)
     struct rlimit limit; /* growing a file past it raises SIGXFSZ */
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && offset + bytes > limit.rlim_cur)
         return EFBIG;
-    return posix_fallocate(spool.fd, (off_t)offset, (off_t)bytes);
+    int error = EINTR; /* which it returns where signals come faster than it reserves */
+    for (int tries = 0; error == EINTR && tries < MOST_TRIES; tries++)
+        error = posix_fallocate(spool.fd, (off_t)offset, (off_t)bytes);
+    return error;
 }
 
 static void fill_header(struct spool_file_header *header, const struct spool_identity *identity)
@@ -138,7 +142,7 @@ static struct spool_chunk *new_chunk(struct spool_chunk head, int exempt)
 {
     uint64_t bytes = head.bytes;
     static int said;
-    int saved_errno = errno;
+    int saved_errno = errno, cancel_state = uncancelled_begin();
     struct spool_chunk *chunk = NULL;
     bytes = (bytes + SPOOL_CHUNK_ALIGN - 1) / SPOOL_CHUNK_ALIGN * SPOOL_CHUNK_ALIGN;
     pthread_mutex_lock(&spool.lock);
@@ -166,6 +170,7 @@ static struct spool_chunk *new_chunk(struct spool_chunk head, int exempt)
     pthread_mutex_unlock(&spool.lock);
     if (spool_grown && grown_to)
         spool_grown(grown_to);
+    uncancelled_end(cancel_state);
     errno = saved_errno;
     return chunk;
 }

@@ -1,9 +1,15 @@
 /* MPI_Pcontrol: pauses and resumes recording, and marks where the program is. */
+#define _GNU_SOURCE
 #include "wrap_fortran.h"
 
 #include "../record/mark.h"
 
 #include <stdarg.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { STACK_PAGE = 4096 /* the smallest */ };
 
 /* 0 stops recording, anything else resumes it (the levels of MPI-4.1 15.2.4, as other profilers take them). `argument` is what
  * came second, or what was left there of before where nothing came: nobody but the kernel looks behind it. */
@@ -35,6 +41,20 @@ enum { INTEGERS = 7 };
 #endif
 #define EIGHT(v) v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]
 
+/* Words of the caller's stack that may be arguments. It may end before them, as stacks of coroutines do; what surely is there is the
+ * rest of the page before the first of them. */
+static void read_stack(const uintptr_t *from, uintptr_t *words, size_t count)
+{
+    size_t near = -(uintptr_t)from % STACK_PAGE / sizeof *words;
+    near = near < count ? near : count;
+    memcpy(words, from, near * sizeof *words);
+    if (near < count) {
+        struct iovec to = {words + near, (count - near) * sizeof *words}, beyond = {(void *)(uintptr_t)(from + near), to.iov_len};
+        if (process_vm_readv(getpid(), &to, 1, &beyond, 1, 0) < 0)
+            memset(to.iov_base, 0, to.iov_len);
+    }
+}
+
 /* What the further arguments are only another tool behind us knows: all that may be some are handed on, from every register and
  * eight words of the stack to the same places. */
 int wrap_C_MPI_Pcontrol(int level, ...)
@@ -48,9 +68,8 @@ int wrap_C_MPI_Pcontrol(int level, ...)
         integers[i] = va_arg(further, uintptr_t);
     for (int i = 0; i < DOUBLES; i++)
         doubles[i] = va_arg(further, double);
-    for (int i = 0; i < WORDS; i++)
-        words[i] = va_arg(further, uintptr_t);
     va_end(further);
+    read_stack((const uintptr_t *)CANONICAL_FRAME(), words, WORDS);
     struct thread *t = begin_control(level, integers[0]);
     int result = REAL(C_MPI_Pcontrol)(level, EACH_INTEGER(integers), EIGHT(doubles), EIGHT(words));
     end_control(t);

@@ -2,6 +2,7 @@
 #include "hang.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/wait.h>
 
@@ -132,6 +133,27 @@ SITE void thread_sends_late(void)
         send_small(0, TAG, MPI_COMM_WORLD);
 }
 
+SITE void *answers_an_event(void *unused)
+{
+    poll(NULL, 0, (int)(seconds * 1000));
+    MPI_Send(to_others, SMALL, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
+    return unused;
+}
+
+/* As thread_sends_late, but the thread waits for events, as those of MPI libraries do. */
+SITE void thread_polls_first(void)
+{
+    pthread_t thread;
+    here();
+    if (rank == 0)
+        CHECK(pthread_create(&thread, NULL, answers_an_event, NULL) == 0);
+    receive_small(1 - rank, TAG, MPI_COMM_WORLD);
+    if (rank == 0)
+        pthread_join(thread, NULL);
+    else
+        send_small(0, TAG, MPI_COMM_WORLD);
+}
+
 /* Rank 0 is in MPI_Finalize, as it has no more to do; ranks 1 and 2 still talk. Three ranks. */
 SITE void finalizes_first(void)
 {
@@ -160,6 +182,6 @@ int main(int argc, char **argv)
 {
     static const struct program programs[] = {PROGRAM(long_computation), PROGRAM(slow_roots), PROGRAM(root_is_ahead),
         PROGRAM(split_late), PROGRAM(writes_a_file), PROGRAM(waits_for_child), PROGRAM(pauses), PROGRAM(thread_is_busy),
-        PROGRAM(thread_sends_late), PROGRAM(finalizes_first), PROGRAM(many_steps)};
+        PROGRAM(thread_sends_late), PROGRAM(thread_polls_first), PROGRAM(finalizes_first), PROGRAM(many_steps)};
     return RUN_PROGRAM(argc, argv, MPI_THREAD_MULTIPLE, programs);
 }

@@ -272,6 +272,10 @@ pub struct SystemState {
     pub processor: Nanos,
     /// Where in the kernel it sleeps; empty: not told.
     pub sleeps_in: String,
+    /// Whether it sleeps for a time that it has said, as far as that is told.
+    pub wakes_by_itself: bool,
+    /// How long it had been there by then.
+    pub age: Nanos,
 }
 
 /// What a rank had done by then.

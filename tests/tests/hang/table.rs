@@ -196,6 +196,7 @@ pub const SLOW: &[Slow] = &[
     slow(SLOW_OUTSIDE, "pauses", 3),
     slow(SLOW_OUTSIDE, "thread_is_busy", 3),
     slow(SLOW_OUTSIDE, "thread_sends_late", 2),
+    slow(SLOW_OUTSIDE, "thread_polls_first", 2),
     slow(SLOW_OUTSIDE, "finalizes_first", 3),
     slow(SLOW_OUTSIDE, "many_steps", 3),
     slow(PARTITIONS, "ready_late", 2),

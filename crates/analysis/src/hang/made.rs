@@ -94,7 +94,13 @@ pub fn thread(number: u32) -> ThreadState {
 }
 
 pub fn system(state: char, processor: i64) -> SystemState {
-    SystemState { state, processor: Nanos(processor), sleeps_in: String::new() }
+    SystemState {
+        state,
+        processor: Nanos(processor),
+        sleeps_in: String::new(),
+        wakes_by_itself: false,
+        age: Nanos(0),
+    }
 }
 
 /// The look half a second before, at which everything was as now.

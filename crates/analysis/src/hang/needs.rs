@@ -9,7 +9,7 @@ use super::job::Job;
 use super::messages::{Match, Messages, Open, Place, ANY};
 use lapscope_data::model::{Completes, Kind, Mode, Nanos, Needs, Rank};
 use lapscope_data::state::{
-    Condition, OpenCall, OpenOperation, Partitions, SystemState, ThreadState,
+    Condition, OpenCall, OpenOperation, Partitions, RankState, SystemState, ThreadState,
 };
 
 /// Why something is needed.
@@ -87,18 +87,18 @@ pub fn only_asks(name: &str) -> bool {
     .any(|begin| name.starts_with(begin))
 }
 
-/// Whether a thread sleeps for a time that it has said.
-fn wakes_by_itself(system: &SystemState) -> bool {
-    system.sleeps_in.contains("nanosleep")
-}
-
-/// What a thread that never called MPI may come to do. Threads of MPI libraries, which have no say, wait for events.
-fn of_other_thread(system: &SystemState) -> Freedom {
+/// What a thread that never called MPI may come to do. Threads of MPI libraries, which have no say, began within MPI_Init and wait
+/// for events; so may one of the program's, which began at another time.
+fn of_other_thread(rank: &RankState, system: &SystemState) -> Freedom {
+    // the system counts in hundredths of a second, and was asked a little after the rank
+    const TOLERANCE_NS: i64 = 30_000_000;
     let waits_for_events = ["poll", "select"].iter().any(|part| system.sleeps_in.contains(part));
+    let began = rank.now.0.saturating_sub(system.age.0);
+    let is_of_mpi = (-TOLERANCE_NS..rank.init_end.0 - TOLERANCE_NS).contains(&began);
     match system.state {
         'T' | 't' | 'Z' | 'X' => Freedom::AsNodes,
-        'S' if waits_for_events => Freedom::AsNodes,
-        'S' if !wakes_by_itself(system) => Freedom::Perhaps,
+        'S' if waits_for_events && is_of_mpi => Freedom::AsNodes,
+        'S' if !system.wakes_by_itself => Freedom::Perhaps,
         _ => Freedom::Free,
     }
 }
@@ -136,11 +136,11 @@ impl Builder<'_> {
         let lives = |it: &&ThreadState| it.system.is_some() || rank.condition == Condition::Unknown;
         let outside = rank.threads.iter().filter(is_outside).filter(lives);
         let known = outside.map(|it| match (job.activity(at, it), &it.system) {
-            (Activity::Asleep, Some(system)) if wakes_by_itself(system) => Freedom::Free,
+            (Activity::Asleep, Some(system)) if system.wakes_by_itself => Freedom::Free,
             (Activity::Asleep, _) => Freedom::Perhaps,
             _ => Freedom::Free,
         });
-        let freedoms = known.chain(rank.other_threads.iter().map(of_other_thread));
+        let freedoms = known.chain(rank.other_threads.iter().map(|it| of_other_thread(rank, it)));
         freedoms.fold(Freedom::AsNodes, |most, it| match (most, it) {
             (Freedom::Free, _) | (_, Freedom::Free) => Freedom::Free,
             (Freedom::Perhaps, _) | (_, Freedom::Perhaps) => Freedom::Perhaps,

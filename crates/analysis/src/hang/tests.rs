@@ -209,14 +209,22 @@ fn a_thread_that_never_called_mpi_may_do_so_yet() {
     state.inside(0, operation("MPI_Recv", 1, 5, 10));
     state.inside(1, operation("MPI_Recv", 0, 5, 10));
     state.ranks[0].thread_level = 3;
-    let mut of_other = |sleeps_in: &str| {
-        let other = SystemState { sleeps_in: sleeps_in.into(), ..system('S', SECOND) };
+    state.ranks[0].init_end = Nanos(SECOND);
+    let since_init = state.ranks[0].now.0 - SECOND / 2;
+    let mut of_other = |sleeps_in: &str, age: i64| {
+        let sleeps_in = sleeps_in.to_owned();
+        let wakes_by_itself = sleeps_in == "clock_nanosleep";
+        let other =
+            SystemState { sleeps_in, wakes_by_itself, age: Nanos(age), ..system('S', SECOND) };
         state.ranks[0].other_threads = vec![other];
         kind(&state)
     };
-    assert_eq!(of_other("epoll_wait"), (Kind::Deadlock, true), "a thread of the MPI library");
-    assert_eq!(of_other("futex"), (Kind::Deadlock, false), "if nobody wakes it");
-    assert_ne!(of_other("clock_nanosleep").0, Kind::Deadlock);
+    let of_mpi = of_other("epoll_wait", since_init);
+    assert_eq!(of_mpi, (Kind::Deadlock, true), "a thread of the MPI library");
+    let of_program = of_other("epoll_wait", since_init - SECOND);
+    assert_eq!(of_program, (Kind::Deadlock, false), "it may get what it waits for");
+    assert_eq!(of_other("futex", since_init), (Kind::Deadlock, false), "if nobody wakes it");
+    assert_ne!(of_other("clock_nanosleep", since_init).0, Kind::Deadlock);
     state.ranks[0].other_threads = vec![system('R', SECOND)];
     assert_ne!(kind(&state).0, Kind::Deadlock);
 }

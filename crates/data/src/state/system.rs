@@ -10,12 +10,15 @@ use crate::store::stat_fields;
 /// `None`: the thread has ended, or nothing is told of it.
 pub fn state_of(pid: i64, tid: i64) -> Option<SystemState> {
     let task = format!("/proc/{pid}/task/{tid}");
-    let (state, ticks) = parse_stat(&fs::read_to_string(format!("{task}/stat")).ok()?)?;
-    let sleeps_in = match state {
-        'R' => String::new(),
+    let Stat { state, ticks, begin } =
+        parse_stat(&fs::read_to_string(format!("{task}/stat")).ok()?)?;
+    let (sleeps_in, wakes_by_itself) = match state {
+        'R' => (String::new(), false),
         _ => sleeps_in(&task),
     };
-    Some(SystemState { state, processor: Nanos(ticks.saturating_mul(nanos_a_tick())), sleeps_in })
+    let nanos = |ticks: i64| Nanos(ticks.saturating_mul(nanos_a_tick()));
+    let age = Nanos(since_boot().0.saturating_sub(nanos(begin).0));
+    Some(SystemState { state, processor: nanos(ticks), sleeps_in, wakes_by_itself, age })
 }
 
 /// What is told of the threads of a process but for those known.
@@ -25,11 +28,29 @@ pub fn others(pid: i64, known: &[i64]) -> Vec<SystemState> {
     tids.filter(|tid| !known.contains(tid)).filter_map(|tid| state_of(pid, tid)).collect()
 }
 
-/// The state, and clock ticks on a processor.
-fn parse_stat(text: &str) -> Option<(char, i64)> {
+/// What is in the file `stat` of a thread.
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    state: char,
+    /// On a processor.
+    ticks: i64,
+    /// Ticks from the start of the machine to its own.
+    begin: i64,
+}
+
+fn parse_stat(text: &str) -> Option<Stat> {
     let fields = stat_fields(text)?;
     let ticks = |at: usize| fields.get(at)?.parse::<i64>().ok();
-    Some((fields.first()?.chars().next()?, ticks(11)?.saturating_add(ticks(12)?)))
+    let state = fields.first()?.chars().next()?;
+    Some(Stat { state, ticks: ticks(11)?.saturating_add(ticks(12)?), begin: ticks(19)? })
+}
+
+/// Since the machine was started, suspended or not.
+fn since_boot() -> Nanos {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is written during the call.
+    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &mut time) };
+    Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec)
 }
 
 fn nanos_a_tick() -> i64 {
@@ -38,17 +59,38 @@ fn nanos_a_tick() -> i64 {
     1_000_000_000 / ticks_a_second.max(1)
 }
 
-/// The system call, and where that may not be asked for, the kernel's function.
-fn sleeps_in(task: &str) -> String {
+/// The system call, and whether it ends by itself; where that may not be asked for, the kernel's function.
+fn sleeps_in(task: &str) -> (String, bool) {
     let call = fs::read_to_string(format!("{task}/syscall")).unwrap_or_default();
-    let number = call.split_whitespace().next().and_then(|number| number.parse::<i64>().ok());
-    if let Some(number) = number.filter(|&number| number >= 0) {
-        return name_of(number).map_or_else(|| format!("system call {number}"), str::to_owned);
+    if let Some((number, arguments)) = parse_call(&call) {
+        let name = name_of(number).map_or_else(|| format!("system call {number}"), str::to_owned);
+        let has_end = ends_by_itself(&name, &arguments);
+        return (name, has_end);
     }
     let place = fs::read_to_string(format!("{task}/wchan")).unwrap_or_default();
-    match place.trim() {
-        "0" => String::new(),
-        place => place.to_owned(),
+    let place = Some(place.trim()).filter(|place| *place != "0").unwrap_or_default();
+    (place.to_owned(), place.contains("nanosleep"))
+}
+
+/// The number of a system call and its arguments: proc_pid_syscall(5).
+fn parse_call(text: &str) -> Option<(i64, Vec<u64>)> {
+    let mut words = text.split_whitespace();
+    let number = words.next()?.parse().ok().filter(|&number| number >= 0)?;
+    let hexadecimal = |word: &str| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok();
+    Some((number, words.map_while(hexadecimal).collect()))
+}
+
+/// Whether a system call was given a time after which it ends.
+fn ends_by_itself(name: &str, arguments: &[u64]) -> bool {
+    let given = |place: usize| arguments.get(place).copied().unwrap_or_default();
+    let is_not_negative = |milliseconds: u64| milliseconds as i32 >= 0;
+    match name {
+        "nanosleep" | "clock_nanosleep" => true,
+        "poll" => is_not_negative(given(2)),
+        "epoll_wait" | "epoll_pwait" => is_not_negative(given(3)),
+        "ppoll" => given(2) != 0,
+        "select" | "pselect6" => given(4) != 0,
+        _ => false,
     }
 }
 
@@ -121,8 +163,20 @@ mod tests {
     #[test]
     fn a_name_may_hold_anything() {
         let text = "7 (a) R (b) S 1 7 7 0 -1 4194560 100 0 0 0 12 30 0 0 20 0 1 0 5 0 0";
-        assert_eq!(parse_stat(text), Some(('S', 42)));
+        assert_eq!(parse_stat(text), Some(Stat { state: 'S', ticks: 42, begin: 5 }));
         assert_eq!(parse_stat("7 (cut"), None);
+    }
+
+    #[test]
+    fn what_was_given_a_time_ends_by_itself() {
+        let ends = |name, text| ends_by_itself(name, &parse_call(text).unwrap().1);
+        assert!(ends("poll", "7 0x0 0x0 0x5dc 0x0 0x0 0x0 0x7ffd 0x7f"));
+        assert!(!ends("poll", "7 0x0 0x0 0xffffffff 0x0 0x0 0x0 0x7ffd 0x7f"));
+        assert!(ends("select", "23 0x5 0x7f 0x0 0x0 0x7ffd 0x0 0x7ffd 0x7f"));
+        assert!(!ends("select", "23 0x5 0x7f 0x0 0x0 0x0 0x0 0x7ffd 0x7f"));
+        assert!(!ends("futex", "202 0x7f 0x80 0x0 0x0 0x0 0x0 0x7ffd 0x7f"));
+        assert_eq!(parse_call("running"), None);
+        assert_eq!(parse_call("-1 0x7ffd 0x7f"), None);
     }
 
     #[test]

@@ -20,10 +20,10 @@ environment() {
         rm -rf "$directory"
         mkdir -p build
         : >"$log"
-        python3 -m venv "$directory" >>"$log" 2>&1 && pip install --no-compile "./python[$extras]" && echo "$wanted" >"$directory/ready"
+        python3 -m venv "$directory" >>"$log" 2>&1 && pip install "./python[$extras]" && echo "$wanted" >"$directory/ready"
     else
         # needs nothing from elsewhere: when that fails it is the package
-        pip install --no-compile --no-deps --no-build-isolation --force-reinstall ./python || {
+        pip install --no-deps --no-build-isolation --force-reinstall ./python || {
             tail "$log"
             exit 1
         }
@@ -43,7 +43,7 @@ rm -rf "$made"
 ${CARGO:-cargo} run --quiet -p lapscope --example synthetic -- "$made" 8 200 --ranks-per-node 3 --stencil 2 \
     --collective-every 40 --slow-rank 3
 ${CARGO:-cargo} build --quiet -p lapscope --bin lapscope
-export LAPSCOPE_TEST_RUN="$made" LAPSCOPE_BIN="$PWD/target/debug/lapscope" PYTHONPYCACHEPREFIX="$directory/compiled"
+export LAPSCOPE_TEST_RUN="$made" LAPSCOPE_BIN="$PWD/target/debug/lapscope" PYTHONDONTWRITEBYTECODE=1
 export LAPSCOPE_CALIBRATION_DIR="$directory/none"
 cd python
 "$python" -m mypy src tests

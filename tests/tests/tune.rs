@@ -99,7 +99,7 @@ fn gain(mpi: &Mpi) -> (TempDir, Value) {
         Bed::SlowLink,
         place.path(),
         &OPTIONS,
-        &[&STALLED[..], &["50"]].concat(),
+        &[&STALLED[..], &["75"]].concat(),
     ));
     assert_eq!(answer["found"], "gain", "{answer:#}");
     (place, answer)

@@ -21,6 +21,7 @@ const SHARES: &[(&str, usize, &str)] = &[
     ("bench::injection_turns_no_overlap_into_overlap", 0, ""),
     ("bench::sends_wait_from_the_limit_on_and_a_test_frees_them", 0, ""),
     ("bench::ghost_cells_gain_by_what_is_advised", 0, ""),
+    ("deaths::ends_on_a_small_stack", 2, "MPIs"),
     ("files::many_ranks_on_four_nodes", 0, ""),
     ("gain::one_slot_tells_nothing", 0, ""),
     ("hang::hanging", 6, "programs under each MPI of Debian"),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use lapscope_tests::differential::outcome_differences;
 use lapscope_tests::expect::Expectation;
 use lapscope_tests::launch::{lapscope, place, recover, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
@@ -248,6 +249,29 @@ fn at_any_instant() {
             let pending =
                 rows::value(&database, "SELECT count(*) FROM request WHERE completion_id IS NULL");
             assert!(["0", "1", "2"].contains(&&*pending), "{pending} pending");
+        }
+    }
+}
+
+/// On stacks that have hardly room for what MPI itself does there.
+#[test]
+fn ends_on_a_small_stack() {
+    for (turn, (how, ended)) in
+        [("exit", "exit"), ("abort", "abort"), ("thread", "exit")].into_iter().enumerate()
+    {
+        for mpi in mpis!(turn) {
+            let (app, bare_place, place) =
+                (build::app(mpi, "ends_on_small_stack"), place(), place());
+            let job = |form, place| Job::new(mpi, 1, &app, form, place).args([how]);
+            let bare = job(Form::Bare, bare_place.path()).run();
+            let with = job(Form::Preload, place.path());
+            let directory = with.run_directory();
+            let with = with.run();
+            let differences = outcome_differences(&bare, &with);
+            assert!(differences.is_empty(), "{} {how}: {differences:#?}", mpi.name);
+            let database = rows::open(&directory.join("rank-0.db"));
+            let found = rows::value(&database, "SELECT ended FROM rank");
+            assert_eq!(found, ended, "{} {how}", mpi.name);
         }
     }
 }

@@ -1,6 +1,7 @@
 /* Calls that start, end or steer MPI: by MPI_Init or by sessions, or both. */
 #include "wrap_fortran.h"
 
+#include "../base/own_stack.h"
 #include "../inject/inject.h"
 #include "../record/processor.h"
 #include "../record/sample.h"
@@ -440,14 +441,24 @@ void wrap_F08_MPI_Finalize(MPI_Fint *ierror)
     fortran_finalize(REAL(F08_MPI_Finalize), ierror);
 }
 
-/* The real call does not come back; this may be from within an error handler. */
+struct abort_call {
+    struct thread *thread;
+    struct caller caller;
+};
+
+static void begin_abort(void *argument)
+{
+    const struct abort_call *call = argument;
+    struct span span;
+    span_begin(&span, call->thread, CALL_MPI_Abort, call->caller, NULL);
+}
+
+/* The real call does not come back; this may be from within an error handler, or on the stack of a signal handler. */
 static void aborts(struct caller caller)
 {
-    struct thread *t = enter();
-    if (t) {
-        struct span span;
-        span_begin(&span, t, CALL_MPI_Abort, caller, NULL);
-    }
+    struct abort_call call = {enter(), caller};
+    if (call.thread)
+        own_stack_call(begin_abort, &call);
     recorder_stop(SPOOL_ABORTED);
 }
 

@@ -5,6 +5,7 @@
 #include "../base/config.h"
 #include "../base/held.h"
 #include "../base/log.h"
+#include "../base/own_stack.h"
 #include "../base/rundir.h"
 #include "../inject/inject.h"
 #include "../reach/reach.h"
@@ -153,6 +154,7 @@ static void start(struct spool_clock_pair began, int64_t began_unix_ns, const st
         return;
     }
     owner = getpid();
+    own_stack_reserve();
     at_quick_exit(recorder_left);
     pthread_atfork(NULL, NULL, forget_in_child);
     sample_start(text_hash(dir.job.identity, strlen(dir.job.identity)));
@@ -249,8 +251,10 @@ static void convert(void)
         return;
     }
     if (store_convert(dir.spool, dir.database, NULL, NULL, &result, error, sizeof error) != 0) {
-        log_line("rank %d: %s. Nothing is lost: the spool stays, and `lapscope recover %s` converts it later", header->rank,
-                 error, dir.path);
+        int is_there = access(dir.spool, F_OK) == 0;
+        log_line(is_there ? "rank %d: %s. Nothing is lost: the spool stays, and `lapscope recover %s` converts it later"
+                          : "rank %d: %s. What it recorded is lost: somebody has removed %s while the program ran",
+                 header->rank, error, dir.path);
         return;
     }
     unlink(dir.spool);
@@ -265,12 +269,9 @@ static void convert(void)
                  (unsigned long long)result.lost, dir.path);
 }
 
-void recorder_stop(enum spool_end end)
+static void stop(void *argument)
 {
-    int saved_errno = errno;
-    if (recorder_state == RECORDER_OFF || owner != getpid())
-        return;
-    recorder_state = RECORDER_OFF;
+    enum spool_end end = *(const enum spool_end *)argument;
     watchdog_end();
     inject_abandon();
     reach_abandon();
@@ -279,6 +280,15 @@ void recorder_stop(enum spool_end end)
     held_begin(&held);
     convert();
     held_end(&held);
+}
+
+void recorder_stop(enum spool_end end)
+{
+    int saved_errno = errno;
+    if (recorder_state == RECORDER_OFF || owner != getpid())
+        return;
+    recorder_state = RECORDER_OFF;
+    own_stack_call(stop, &end);
     errno = saved_errno;
 }
 

@@ -95,6 +95,27 @@ fn read_only_file_system() {
 
 /// Ten thousand requests in flight, into file systems too small for them, of several sizes: full from the start, full
 /// while recording, full while converting.
+/// Nothing can be saved, and nobody says that it was.
+#[test]
+fn a_run_directory_that_the_program_removes() {
+    for mpi in mpis!() {
+        let (app, bare_place, place) = (build::app(mpi, "removes"), place(), place());
+        let job = |form, place| Job::new(mpi, 2, &app, form, place);
+        let bare = job(Form::Bare, bare_place.path()).args(["nothing"]).run();
+        let with = job(Form::Preload, place.path());
+        let directory = with.run_directory();
+        let with = with.args([&directory]).run();
+        assert_unharmed(&bare, &with);
+        assert!(!directory.exists());
+        let says = |words: &str| with.said.iter().filter(|line| line.contains(words)).count();
+        assert_eq!(
+            (says("is lost: somebody has removed"), says("Nothing is lost")),
+            (2, 0),
+            "{with:?}"
+        );
+    }
+}
+
 #[test]
 fn full_disk() {
     if !permitted("full disk") {
@@ -125,6 +146,9 @@ fn full_disk() {
                 rows::files(&run)
             );
             assert!(with.said.len() <= 6, "{} {size}: {:#?}", mpi.name, with.said);
+            let says = |words: &str| with.said.iter().any(|line| line.contains(words));
+            let contradicts = says("recording summaries") && says("is not recorded");
+            assert!(!contradicts, "{} {size}: {:#?}", mpi.name, with.said);
         }
     }
 }

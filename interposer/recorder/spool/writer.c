@@ -151,10 +151,11 @@ static struct spool_chunk *new_chunk(struct spool_chunk head, int exempt)
         spool.full = error == EFBIG ? SPOOL_FULL_FILE_SIZE : SPOOL_FULL_DISK;
         void *mapped = error ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, spool.fd, (off_t)spool.end);
         if (mapped == MAP_FAILED) {
-            log_once(&said, "the spool cannot grow (%s): rank %d goes on recording summaries only; %s keeps the detail",
-                     strerror(error ? error : errno), spool.header->rank,
-                     error == EFBIG ? "a higher limit on the size of files (ulimit -f)"
-                                    : "more room, or LAPSCOPE_SPOOL_DIR on another disk,");
+            if (spool_grown) /* else it is one of the first records, and whoever starts says that there are none */
+                log_once(&said, "the spool cannot grow (%s): rank %d goes on recording summaries only; %s keeps the detail",
+                         strerror(error ? error : errno), spool.header->rank,
+                         error == EFBIG ? "a higher limit on the size of files (ulimit -f)"
+                                        : "more room, or LAPSCOPE_SPOOL_DIR on another disk,");
         } else {
             chunk = mapped;
             head.bytes = bytes;

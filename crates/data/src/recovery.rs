@@ -280,7 +280,12 @@ impl LeftSpool {
             Fate::Runs => {
                 bail!("{}: still running (pid {}), left alone", self.spool.display(), owner.pid)
             }
-            Fate::Ended => self.convert(bar).map(Some),
+            Fate::Ended => match self.convert(bar) {
+                Err(why) if self.is_read_nevertheless(intent, bar, copies) => {
+                    bail!(read_nevertheless(&why))
+                }
+                converted => converted.map(Some),
+            },
             Fate::Unknown => {
                 let was_read = intent != (Intent::Recover { ended: false });
                 // Its rank may write the database at this moment: nothing in its directory is touched.
@@ -333,6 +338,16 @@ impl LeftSpool {
         Ok(Recovered { database: self.database.clone(), ranks: 1, content })
     }
 
+    /// Where its own place takes no database, as one that may only be read, or is full.
+    fn is_read_nevertheless(
+        &self,
+        intent: Intent,
+        bar: &ProgressBar,
+        copies: &Mutex<Copies>,
+    ) -> bool {
+        intent == Intent::Read && !self.database.exists() && self.copy(bar, copies).is_ok()
+    }
+
     /// Of what the spool holds so far.
     fn copy(&self, bar: &ProgressBar, copies: &Mutex<Copies>) -> anyhow::Result<()> {
         let place = copies.lock().expect("no worker panics with the lock held").place()?;
@@ -373,6 +388,12 @@ impl LeftSpool {
         }
         bail!("{rank}: its spool is on {host} in {spool}; there: lapscope recover {directory}")
     }
+}
+
+/// What is said of spools that cannot become databases where they are.
+fn read_nevertheless(why: &anyhow::Error) -> String {
+    let scratch = std::env::temp_dir();
+    format!("{why:#}: the spool stays, and was read by way of {} (TMPDIR)", scratch.display())
 }
 
 impl Copies {

@@ -8,7 +8,9 @@ use std::sync::Mutex;
 use anyhow::{bail, Context};
 use indicatif::ProgressBar;
 
-use super::{last_fate, lock, Claim, Copies, Intent, Pointer, Recovered, LONGEST_WAIT};
+use super::{
+    last_fate, lock, read_nevertheless, Claim, Copies, Intent, Pointer, Recovered, LONGEST_WAIT,
+};
 use crate::db::{parse_name, Database, Definitions, FileKey};
 use crate::model::RankInfo;
 use crate::store::{self, Converted, Fate, Owner};
@@ -94,7 +96,13 @@ impl Node {
         }
         let is_known = with(Fate::Unknown).next().is_none();
         if is_known || intent == (Intent::Recover { ended: true }) {
-            outcome.recovered = self.convert(spools, bar, &mut outcome.left)?;
+            outcome.recovered = match self.convert(spools, bar, &mut outcome.left) {
+                Err(why) if self.is_read_nevertheless(intent, bar, copies) => {
+                    outcome.left.push(read_nevertheless(&why));
+                    None
+                }
+                converted => converted?,
+            };
         } else {
             let was_read = intent != (Intent::Recover { ended: false });
             if was_read {
@@ -208,6 +216,18 @@ impl Node {
             number += 1;
         }
         Ok(name(number))
+    }
+
+    /// Where the run directory takes no database, as one that may only be read, or is full.
+    fn is_read_nevertheless(
+        &self,
+        intent: Intent<'_>,
+        bar: &ProgressBar,
+        copies: &Mutex<Copies>,
+    ) -> bool {
+        let spools = self.spools(&mut Vec::new()).unwrap_or_default();
+        let is_wanted = intent == Intent::Read && !self.database.exists() && !spools.is_empty();
+        is_wanted && self.copy(&spools, bar, copies).is_ok()
     }
 
     /// Of what the spools hold so far.

@@ -11,7 +11,7 @@ use crate::fixture::{command, json, lapscope, READING};
 use lapscope_fixture::small::{self, run as small_run, SEND};
 use lapscope_fixture::spools::{made, Shape};
 use lapscope_fixture::tables::{Call, Rank, Setting};
-use lapscope_fixture::{edit, fifo};
+use lapscope_fixture::{child, edit, fifo};
 use rusqlite::Connection;
 
 /// Both outputs of a command, which ends by itself within 20 s and without a panic.
@@ -173,10 +173,40 @@ fn a_module_that_is_a_fifo_is_not_waited_for() {
     }
 }
 
+/// Has the process of a spool ended.
+fn ends(spool: &fs::File) {
+    const PID_AT: u64 = 40;
+    spool.write_all_at(&0x3f_ffffu64.to_ne_bytes(), PID_AT).unwrap();
+}
+
+/// The directory of a run may only be read, as on a file system of archives.
+#[test]
+fn spools_are_read_where_nothing_can_be_written() {
+    const READ_ONLY: &str =
+        "mount --bind . . && mount -o remount,bind,ro . && cd \"$PWD\" && exec \"$@\"";
+    let run = tempfile::tempdir().unwrap();
+    let spool = run.path().join("rank-0.spool");
+    made(Shape::Cycle, 0, 1, 100_000).write(&spool).unwrap();
+    ends(&fs::OpenOptions::new().write(true).open(&spool).unwrap());
+    let mut namespace = child::command("unshare");
+    namespace.args(["--map-root-user", "--mount", "sh", "-c", READ_ONLY, "sh"]);
+    namespace.args([env!("CARGO_BIN_EXE_lapscope"), "report", "."]).current_dir(run.path());
+    let outcome = namespace.output().unwrap();
+    let (printed, said) =
+        (String::from_utf8_lossy(&outcome.stdout), String::from_utf8_lossy(&outcome.stderr));
+    if said.contains("unshare:") || said.contains("mount:") {
+        return; // nobody may do so here
+    }
+    let printed = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(outcome.status.success(), "{said}");
+    assert!(printed.contains("the spool stays, and was read by way of"), "{printed}");
+    assert!(printed.contains("MPI_Allreduce"), "{printed}");
+    assert!(spool.exists() && !run.path().join("rank-0.db").exists());
+}
+
 /// A spool that is 4 TB long, of which its disk has next to nothing; and one with a chunk that is said to be 20 GB long.
 #[test]
 fn what_a_spool_says_of_its_length_takes_no_time() {
-    const PID_AT: u64 = 40;
     const FIRST_CHUNK_BYTES_AT: u64 = 4096 + 8;
     let in_use = |spool: &Path| made(Shape::Cycle, 0, 1, 100_000).write(spool).unwrap();
     for (bytes, chunk_bytes) in [(4u64 << 40, None), (21 << 30, Some(20u64 << 30))] {
@@ -192,7 +222,7 @@ fn what_a_spool_says_of_its_length_takes_no_time() {
                 file.write_all_at(&chunk_bytes.to_ne_bytes(), FIRST_CHUNK_BYTES_AT).unwrap();
             }
             if arguments[0] == "report" {
-                file.write_all_at(&0x3f_ffffu64.to_ne_bytes(), PID_AT).unwrap();
+                ends(&file);
                 // its process has ended
             }
             let (code, text) = told(run.path(), arguments);

@@ -12,9 +12,11 @@ use lapscope_fixture::child;
 
 const LONGEST: Duration = Duration::from_secs(20);
 const MOST_MEMORY: u64 = 1 << 30;
+/// What commands write beside the run.
+const WRITTEN: [&str; 4] = ["all.db", "run.perfetto-trace", "run.json", "page.html"];
 
 /// `recover` last: it takes the spool away that the others would recover. `merge` writes beside the run.
-pub fn commands() -> [&'static [&'static str]; 14] {
+pub fn commands() -> [&'static [&'static str]; 20] {
     [
         &["report", "lapscope-1", "--format", "json"],
         &["overlap", "lapscope-1"],
@@ -29,6 +31,12 @@ pub fn commands() -> [&'static [&'static str]; 14] {
         &["sql", "lapscope-1", "SELECT count(*) FROM request"],
         &["merge", "lapscope-1", "-o", "all.db"],
         &["export", "parquet", "tables", "lapscope-1"],
+        &["export", "goal", "lapscope-1"],
+        &["export", "perfetto", "lapscope-1", "-o", "run.perfetto-trace"],
+        &["export", "chrome", "lapscope-1", "-o", "run.json"],
+        &["html", "lapscope-1", "-o", "page.html"],
+        &["hang", "lapscope-1", "--interval", "0.1"],
+        &["live", "lapscope-1", "--once", "--interval", "0.1"],
         &["recover", "lapscope-1"],
     ]
 }
@@ -127,7 +135,9 @@ pub fn count(path: &Path) -> Option<u64> {
 pub fn check_all(base: &Base, place: &Path, can_be_counted: bool) -> Vec<String> {
     let mut wrong = Vec::new();
     for command in commands() {
-        let _ = std::fs::remove_file(place.join("all.db"));
+        for written in WRITTEN {
+            let _ = std::fs::remove_file(place.join(written));
+        }
         let _ = std::fs::remove_dir_all(place.join("tables"));
         let answer = run_one(place, command);
         let said = answer.said.join(" | ");

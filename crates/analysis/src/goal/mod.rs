@@ -206,7 +206,7 @@ impl Schedule<'_> {
     fn calc(&mut self, ns: i64) -> io::Result<()> {
         let label = self.new_label("c");
         let after = std::mem::take(&mut self.after);
-        let time = ns as u64 * self.unit.per_ns();
+        let time = (ns as u64).saturating_mul(self.unit.per_ns());
         self.operation(&label, &format!("calc {time}"), &after)?;
         self.after.push(After::End(label));
         Ok(())

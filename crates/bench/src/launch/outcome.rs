@@ -25,6 +25,8 @@ pub struct Outcome {
     pub summarized: Option<Full>,
     /// `rank.ended` of the ranks that did not end in MPI_Finalize.
     pub died: BTreeMap<Rank, String>,
+    /// Whether one of these was inside of a call, or had requests under way.
+    pub leaves_pending: bool,
     /// Sentences about what could not be read.
     pub trouble: Vec<String>,
     mpi: Option<Mpi>,
@@ -112,6 +114,11 @@ impl Outcome {
                 self.mpi = Some(Mpi { job: text(6)?, abi: text(7)?, library: text(8)? });
             }
         }
+        let pending = "SELECT EXISTS (SELECT 1 FROM call WHERE duration_ns IS NULL)
+                           OR EXISTS (SELECT 1 FROM request WHERE completion_id IS NULL)";
+        if !self.died.is_empty() && !self.leaves_pending {
+            self.leaves_pending = connection.query_row(pending, [], |row| row.get(0))?;
+        }
         let spawned = "SELECT EXISTS (SELECT 1 FROM communicator WHERE kind = 'inter' AND name LIKE 'MPI_Comm_spawn%')";
         self.has_spawned |= connection.query_row(spawned, [], |row| row.get::<_, bool>(0))?;
         Ok(())
@@ -156,7 +163,9 @@ impl Outcome {
         lines.extend(in_short(&self.trouble));
         if !self.died.is_empty() {
             lines.push(format!("ended before MPI_Finalize: {}", self.dead()));
-            lines.push(format!("what they were waiting for: lapscope pending {quoted}"));
+            if self.leaves_pending {
+                lines.push(format!("what they were waiting for: lapscope pending {quoted}"));
+            }
         }
         if !reported && ranks > 0 {
             lines.push(format!("next: lapscope report {quoted}"));
@@ -225,6 +234,7 @@ mod tests {
             requests: 10,
             calls: 5,
             died: [(rank("1"), "killed".to_owned()), (rank("2:0"), "abort".to_owned())].into(),
+            leaves_pending: true,
             ..Outcome::default()
         };
         let text = outcome.lines(Path::new("/data/run"), false).join("\n");

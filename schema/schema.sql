@@ -284,7 +284,7 @@ CREATE TABLE copied_sends (              -- a rank on which LAPSCOPE_BUFFER_SEND
   bytes         INTEGER NOT NULL,        -- of them
   at_once       INTEGER NOT NULL,        -- of them: complete when they were posted; the others might have blocked
   no_memory     INTEGER NOT NULL,        -- that went as they were, because LAPSCOPE_BUFFER_SENDS_MB was in use
-  datatype      INTEGER NOT NULL,        -- that went as they were, because their data could not be read
+  datatype      INTEGER NOT NULL,        -- that went as they were, because their data could not be copied
   most_bytes    INTEGER NOT NULL,        -- memory of copies under way, the most at once
   at_finalize   INTEGER NOT NULL,        -- copies under way when the program called MPI_Finalize
   failed        INTEGER NOT NULL         -- copies that MPI could not complete

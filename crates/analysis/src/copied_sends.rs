@@ -52,8 +52,8 @@ fn copied(limit: Bytes, sends: u64, at_once: u64) -> String {
 fn as_they_were(no_memory: u64, datatype: u64) -> Option<String> {
     let memory = (no_memory > 0)
         .then(|| format!("{} because LAPSCOPE_BUFFER_SENDS_MB was in use", count(no_memory)));
-    let datatype =
-        (datatype > 0).then(|| format!("{} because their data could not be read", count(datatype)));
+    let datatype = (datatype > 0)
+        .then(|| format!("{} because their data could not be copied", count(datatype)));
     let reasons: Vec<String> = memory.into_iter().chain(datatype).collect();
     (!reasons.is_empty()).then(|| format!("Others went as they were: {}.", reasons.join(", ")))
 }
@@ -115,7 +115,7 @@ mod tests {
             said(&[Some(some()), None, Some(more)]),
             ["LAPSCOPE_BUFFER_SENDS: 20 standard sends of up to 1.00 MiB went from copies. Waits and overlap of these say nothing of \
               their transfers; 60.0 % of them might have blocked without. Others went as they were: 3 because \
-              LAPSCOPE_BUFFER_SENDS_MB was in use, 2 because their data could not be read. At most 3.00 MiB of copies were under way \
+              LAPSCOPE_BUFFER_SENDS_MB was in use, 2 because their data could not be copied. At most 3.00 MiB of copies were under way \
               on a rank. Under way when MPI_Finalize was called: 1."]
         );
     }

@@ -217,7 +217,7 @@ pub struct CopiedSends {
     pub bytes: Bytes,
     /// Of them: complete when they were posted.
     pub at_once: u64,
-    /// That went as they were: memory was in use; data could not be read.
+    /// That went as they were: memory was in use; data could not be copied.
     pub no_memory: u64,
     pub datatype: u64,
     pub most: Bytes,

@@ -223,7 +223,6 @@ fn what_a_spool_says_of_its_length_takes_no_time() {
             }
             if arguments[0] == "report" {
                 ends(&file);
-                // its process has ended
             }
             let (code, text) = told(run.path(), arguments);
             assert!(code.is_some() && text.contains("rank"), "{arguments:?}: {text}");

@@ -93,8 +93,6 @@ fn read_only_file_system() {
     }
 }
 
-/// Ten thousand requests in flight, into file systems too small for them, of several sizes: full from the start, full
-/// while recording, full while converting.
 /// Nothing can be saved, and nobody says that it was.
 #[test]
 fn a_run_directory_that_the_program_removes() {
@@ -116,6 +114,8 @@ fn a_run_directory_that_the_program_removes() {
     }
 }
 
+/// Ten thousand requests in flight, into file systems too small for them, of several sizes: full from the start, full
+/// while recording, full while converting.
 #[test]
 fn full_disk() {
     if !permitted("full disk") {

@@ -69,18 +69,15 @@ fn make(open: &mut OpenRun, path: &Path, asked: Asked) -> Result<()> {
     warn(&contents.report.problems);
     write(path, &html::page(&mut contents)?)?;
     let shown = contents.sources.shown();
-    if let Some(first) = shown.first() {
-        say!("{} has lines of {}", path.display(), counted(shown.len(), "source file", first));
+    match shown[..] {
+        [] => {}
+        [only] => say!("{} has lines of {only}", path.display()),
+        [first, ..] => {
+            let count = shown.len();
+            say!("{} has lines of {count} source files, the first of them {first}", path.display());
+        }
     }
     Ok(())
-}
-
-/// `halo.c`, or `3 source files, the first of them halo.c`.
-fn counted(count: usize, what: &str, first: &str) -> String {
-    match count {
-        1 => first.to_owned(),
-        _ => format!("{count} {what}s, the first of them {first}"),
-    }
 }
 
 /// In the current directory, by the name of the run.

@@ -237,14 +237,14 @@ impl CallCursor<'_> {
             })?),
             false => None,
         };
-        if let Some(call) = self.current {
+        if let Some(call) = &self.current {
             self.read += 1;
             self.completed = self.completed.saturating_add(call.completed);
             self.left_ns -= call.duration.map_or(0, |duration| duration.0);
             if self.left_ns < 0 {
                 return Err(self.too_long());
             }
-            self.check(&call, before)?;
+            self.check(call, before)?;
         }
         self.position = self.current.map_or(i64::MAX, |call| call.id);
         Ok(self.current)
@@ -257,19 +257,18 @@ impl CallCursor<'_> {
 
     /// Pages that are in the table twice would show its rows over and over.
     fn check(&self, call: &CallRow, before: u64) -> rusqlite::Result<()> {
-        let connection = self.connection;
         let refuse =
-            |column, id: i64| Err(bad_row(connection, "call", before, column, id.to_string()));
+            |column, id: i64| Err(bad_row(self.connection, "call", before, column, id.to_string()));
         if call.id <= self.position {
             return refuse("id", call.id);
         }
         if !self.operations.contains(call.operation_id) {
             return refuse("operation_id", call.operation_id);
         }
-        if let Some(id) = call.receive_id.filter(|id| !self.operations.contains(*id)) {
-            return refuse("receive_operation_id", id);
+        match call.receive_id.filter(|id| !self.operations.contains(*id)) {
+            Some(id) => refuse("receive_operation_id", id),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// The call `id`; calls that are passed on the way are shown to `passed`.

@@ -4,17 +4,16 @@
 
 #include "../base/clock.h"
 #include "../base/config.h"
+#include "../base/own_stack.h"
 #include "safe_point.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <ucontext.h>
 
 enum {
-    STACK_BYTES = 512 << 10,      /* what is not touched costs nothing */
-    GUARD_BYTES = 64 << 10,
+    STACK_BYTES = 512 << 10,
     RINGS = 7,                    /* to measure an interrupt by */
     RING_NS = 50000,
     LONGEST_RING_NS = 1000000000, /* a timer of CPU time waits for the kernel's tick, and others may have the processor */
@@ -38,28 +37,6 @@ static uintptr_t interrupted_address(const ucontext_t *context)
     return (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
 #elif defined(__aarch64__)
     return (uintptr_t)context->uc_mcontext.pc;
-#endif
-}
-
-/* On a stack of our own: the application's may be a small one, of a coroutine or of its signal handlers. */
-static void call_on(char *stack_top, void (*function)(void *), void *argument)
-{
-#if defined(__x86_64__)
-    __asm__ volatile("movq %%rsp, %%rbx\n\tmovq %[top], %%rsp\n\tcallq *%[function]\n\tmovq %%rbx, %%rsp"
-                     : "+D"(argument)
-                     : [top] "r"(stack_top), [function] "r"(function)
-                     : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4",
-                       "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc",
-                       "memory");
-#elif defined(__aarch64__)
-    register void *x0 __asm__("x0") = argument;
-    __asm__ volatile("mov x19, sp\n\tmov sp, %[top]\n\tblr %[function]\n\tmov sp, x19"
-                     : "+r"(x0)
-                     : [top] "r"(stack_top), [function] "r"(function)
-                     : "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16",
-                       "x17", "x18", "x19", "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11",
-                       "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26",
-                       "v27", "v28", "v29", "v30", "v31", "cc", "memory");
 #endif
 }
 
@@ -129,7 +106,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
     if (!interruption.injector || !alarm_rang(&interruption.injector->alarm, info))
         return;
     int saved_errno = errno;
-    call_on(interruption.injector->stack_top, interrupted, &interruption);
+    own_stack_call_at(interruption.injector->stack_top, interrupted, &interruption);
     errno = saved_errno;
 }
 
@@ -258,18 +235,9 @@ static uint64_t measure_check_ns(void)
     return (clock_nanoseconds(CLOCK_MONOTONIC) - begin) / CHECKS;
 }
 
-static int make_stack(struct injector *injector)
-{
-    char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-    if (stack == MAP_FAILED || mprotect(stack, GUARD_BYTES, PROT_NONE) != 0)
-        return 0;
-    injector->stack_top = stack + STACK_BYTES;
-    return 1;
-}
-
 const char *inject_timer_open(struct injector *injector)
 {
-    if (!make_stack(injector))
+    if (!(injector->stack_top = own_stack_make(STACK_BYTES)))
         return "no memory";
     const char *why = alarm_open(&injector->alarm, (enum alarm_clock)config.inject_clock, signal_number());
     if (why)

@@ -119,20 +119,6 @@ SITE void *answers_late(void *unused)
     return unused;
 }
 
-/* Both ranks receive, but a second thread of rank 0 sends what rank 1 waits for. */
-SITE void thread_sends_late(void)
-{
-    pthread_t thread;
-    here();
-    if (rank == 0)
-        CHECK(pthread_create(&thread, NULL, answers_late, NULL) == 0);
-    receive_small(1 - rank, TAG, MPI_COMM_WORLD);
-    if (rank == 0)
-        pthread_join(thread, NULL);
-    else
-        send_small(0, TAG, MPI_COMM_WORLD);
-}
-
 SITE void *answers_an_event(void *unused)
 {
     poll(NULL, 0, (int)(seconds * 1000));
@@ -140,18 +126,30 @@ SITE void *answers_an_event(void *unused)
     return unused;
 }
 
-/* As thread_sends_late, but the thread waits for events, as those of MPI libraries do. */
-SITE void thread_polls_first(void)
+/* Both ranks receive, but a second thread of rank 0 sends what rank 1 waits for. */
+SITE void thread_answers(void *(*answers)(void *))
 {
     pthread_t thread;
     here();
     if (rank == 0)
-        CHECK(pthread_create(&thread, NULL, answers_an_event, NULL) == 0);
+        CHECK(pthread_create(&thread, NULL, answers, NULL) == 0);
     receive_small(1 - rank, TAG, MPI_COMM_WORLD);
     if (rank == 0)
         pthread_join(thread, NULL);
     else
         send_small(0, TAG, MPI_COMM_WORLD);
+}
+
+/* The thread sleeps first. */
+SITE void thread_sends_late(void)
+{
+    thread_answers(answers_late);
+}
+
+/* It waits for events first, as threads of MPI libraries do. */
+SITE void thread_polls_first(void)
+{
+    thread_answers(answers_an_event);
 }
 
 /* Rank 0 is in MPI_Finalize, as it has no more to do; ranks 1 and 2 still talk. Three ranks. */

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::fixture::lapscope;
 use lapscope_data::text::visible::is_hostile;
 use lapscope_fixture::library::library;
+use lapscope_fixture::share::is_all;
 use lapscope_fixture::small::run as small_run;
-use lapscope_fixture::{child, full, is_all};
+use lapscope_fixture::{child, full};
 use rusqlite::Connection;
 
 /// Sets a terminal's title, moves the cursor, colours by C0 and by C1, rings, turns the direction of text, and forges a line.

@@ -38,8 +38,7 @@ fn variant(base: &Base, seed: u64) -> (String, Vec<String>) {
 #[test]
 fn a_share_of_variants() {
     let base = Base::new();
-    let seeds: Vec<u64> = (1..=64).collect();
-    let seeds = share("fuzz: 64 variants", 8, &seeds).into_iter();
+    let seeds = share!(0, (1..=64).collect()).into_iter();
     let wrong: Vec<String> = seeds.flat_map(|seed| variant(&base, seed).1).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

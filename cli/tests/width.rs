@@ -31,7 +31,7 @@ fn may_be_wider(line: &str) -> bool {
 }
 
 fn check(directory: &Path, arguments: &[&str]) {
-    for columns in share("width: 6 widths", 3, &WIDTHS) {
+    for columns in share!(0, WIDTHS.to_vec()) {
         let text = printed(directory, arguments, columns);
         for line in text.lines() {
             let width = display_width(line);

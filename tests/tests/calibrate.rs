@@ -7,7 +7,7 @@ use std::time::Duration;
 use lapscope_tests::bed::slow_link;
 use lapscope_tests::launch::{lapscope, place, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::{build, child, paths, share, trials};
+use lapscope_tests::{build, child, paths, trials};
 use serde_json::Value;
 
 /// Calibrations of all tests, each in a directory of its own.

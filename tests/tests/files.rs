@@ -11,7 +11,7 @@ use serde_json::Value;
 use lapscope_tests::answer::{ask, number, rows as list, text};
 use lapscope_tests::launch::{lapscope, place, recover, try_lapscope, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::{build, child, invariants, rows, share};
+use lapscope_tests::{build, child, invariants, rows};
 
 /// Gives a rank the host name of its node. The first argument says how many ranks a node has.
 const APART: &str = r#"#!/bin/sh

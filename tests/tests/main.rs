@@ -2,6 +2,8 @@
 
 // share!, mpis! and is_left_out! say of every suite what `make check` takes
 #[macro_use]
+extern crate lapscope_fixture;
+#[macro_use]
 extern crate lapscope_tests;
 
 mod applications;

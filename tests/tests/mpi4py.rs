@@ -5,7 +5,6 @@ use std::time::Duration;
 use lapscope_tests::differential::check_script;
 use lapscope_tests::launch::Form;
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::share;
 use lapscope_tests::suite::{self, Selection};
 
 #[test]

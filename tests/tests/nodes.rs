@@ -8,7 +8,7 @@ use lapscope_tests::answer::{ask_without_processors, number, rows, site, text};
 use lapscope_tests::launch::{place, Form, Job};
 use lapscope_tests::mpi::{self, Mpi};
 use lapscope_tests::trials::up_to_three;
-use lapscope_tests::{build, child, share};
+use lapscope_tests::{build, child};
 
 /// Lets rank 1 run on another node.
 const APART: &str = r#"#!/bin/sh

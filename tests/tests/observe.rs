@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use lapscope_data::model::Rank;
 use lapscope_data::state::{JobState, Lane, Observer, SeenCall, SeenRequest, Sequence, Sink};
+use lapscope_tests::build;
 use lapscope_tests::launch::{lapscope, place, recover, Form, Job};
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::{build, share};
 
 /// What comes and goes in many ways, and how many ranks each has.
 const PROGRAMS: &[(&str, u32)] = &[

@@ -9,7 +9,7 @@ use serde_json::Value;
 use lapscope_tests::differential::outcome_differences;
 use lapscope_tests::launch::{place, recover, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::{build, child, invariants, messages, paths, rows, share, watchpoints};
+use lapscope_tests::{build, child, invariants, messages, paths, rows, watchpoints};
 
 /// The tag of the first kind of buffer in `reach_buffers.c`.
 const FIRST_TAG: i64 = 500;

@@ -6,7 +6,7 @@ use std::path::Path;
 use lapscope_tests::differential::unrecorded_differences;
 use lapscope_tests::launch::{place, Form, Job};
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::{build, child, paths, rows, share};
+use lapscope_tests::{build, child, paths, rows};
 
 /// Programs whose messages and calls are the same in each run, and how many ranks each has.
 const PROGRAMS: &[(&str, u32)] =

@@ -9,8 +9,8 @@ use lapscope_tests::build;
 use lapscope_tests::differential::outcome_differences;
 use lapscope_tests::launch::{place, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
+use lapscope_tests::rows;
 use lapscope_tests::trials::up_to_three;
-use lapscope_tests::{rows, share};
 
 /// Beyond every MPI's own limit for messages that it keeps.
 const BYTES: u64 = 1 << 20;

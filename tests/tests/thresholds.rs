@@ -9,7 +9,7 @@ use lapscope_tests::answer::{ask, number, rows, text};
 use lapscope_tests::bed::Bed;
 use lapscope_tests::build;
 use lapscope_tests::launch::place;
-use lapscope_tests::{mpi, share, trials};
+use lapscope_tests::{mpi, trials};
 
 /// Bytes. The program's sizes grow in steps of 1.2, and none lies so little below one of these that the header, which MPIs
 /// count in, makes the difference.

@@ -10,7 +10,7 @@ use lapscope_tests::bed::Bed;
 use lapscope_tests::build;
 use lapscope_tests::launch::{place, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::{paths, share, trials};
+use lapscope_tests::{paths, trials};
 use rusqlite::Connection;
 use serde_json::Value;
 use tempfile::TempDir;

@@ -8,7 +8,7 @@ use lapscope_tests::launch::Form;
 use lapscope_tests::mpi::{self, Mpi};
 use lapscope_tests::suite::{self, Selection};
 use lapscope_tests::torture::Mode;
-use lapscope_tests::{paths, rows, share};
+use lapscope_tests::{paths, rows};
 
 /// Programs that an MPI does not get through once it was asked for `MPI_THREAD_MULTIPLE`, by lapscope or by a variable of its own.
 const NOT_WITH_THREADS: &[(&str, &str, &str)] = &[

@@ -5,6 +5,7 @@
 #include "../base/clock.h"
 #include "../base/config.h"
 #include "../base/own_stack.h"
+#include "../base/uncancelled.h"
 #include "safe_point.h"
 
 #include <errno.h>
@@ -105,8 +106,9 @@ static void on_signal(int number, siginfo_t *info, void *context)
     interruption.injector = t ? t->injector : NULL;
     if (!interruption.injector || !alarm_rang(&interruption.injector->alarm, info))
         return;
-    int saved_errno = errno;
+    int saved_errno = errno, cancel_state = uncancelled_begin();
     own_stack_call_at(interruption.injector->stack_top, interrupted, &interruption);
+    uncancelled_end(cancel_state);
     errno = saved_errno;
 }
 
@@ -235,7 +237,7 @@ static uint64_t measure_check_ns(void)
     return (clock_nanoseconds(CLOCK_MONOTONIC) - begin) / CHECKS;
 }
 
-const char *inject_timer_open(struct injector *injector)
+static const char *open_timer(struct injector *injector)
 {
     if (!(injector->stack_top = own_stack_make(STACK_BYTES)))
         return "no memory";
@@ -247,6 +249,14 @@ const char *inject_timer_open(struct injector *injector)
     injection.check = measure_check_ns();
     injector->next_measurement = clock_now() + inject_ticks(measure_again_ns);
     return injection.interrupt ? NULL : "its signal does not come";
+}
+
+const char *inject_timer_open(struct injector *injector)
+{
+    int cancel_state = uncancelled_begin();
+    const char *why = open_timer(injector);
+    uncancelled_end(cancel_state);
+    return why;
 }
 
 void inject_timer_end(void)

@@ -215,7 +215,7 @@ static __attribute__((no_sanitize("address"))) int record_is_own(uintptr_t frame
     return 0;
 }
 
-int callsite_passes(uintptr_t frame)
+static int passes(uintptr_t frame)
 {
     unw_context_t context;
     unw_cursor_t cursor;
@@ -236,6 +236,13 @@ int callsite_passes(uintptr_t frame)
             return object_of(ip) == object_of((uintptr_t)callsite_passes);
     }
     return 0;
+}
+
+int callsite_passes(uintptr_t frame)
+{
+    int cancel_state = uncancelled_begin(), result = passes(frame);
+    uncancelled_end(cancel_state);
+    return result;
 }
 
 /* --- interning ---------------------------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 
 #include "../base/arena.h"
 #include "../base/config.h"
+#include "../base/uncancelled.h"
 #include "callsite.h"
 #include "meter.h"
 #include "request.h"
@@ -111,7 +112,7 @@ static struct thread *new_thread(void)
 
 struct thread *thread_first_call(void)
 {
-    int saved_errno = errno;
+    int saved_errno = errno, cancel_state = uncancelled_begin();
     pthread_mutex_lock(&lock);
     struct thread *t = take_over();
     t = t ? t : new_thread();
@@ -121,6 +122,7 @@ struct thread *thread_first_call(void)
     if (!t && spool_header())
         __atomic_fetch_add(&spool_header()->lost_records, 1, __ATOMIC_RELAXED);
     current_thread = t ? t : &beyond_limit;
+    uncancelled_end(cancel_state);
     errno = saved_errno;
     return t;
 }

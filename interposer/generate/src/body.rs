@@ -21,7 +21,7 @@ pub struct Body<'a> {
 
 impl Body<'_> {
     /// The arguments of the real call: the wrapper's own.
-    fn arguments(&self) -> String {
+    pub fn arguments(&self) -> String {
         let params = self.call.params.iter();
         if self.language == Language::C {
             return params.map(|param| param.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -38,17 +38,12 @@ impl Body<'_> {
         names.join(", ")
     }
 
-    /// The real call, made for nobody to see.
-    fn pass_through(&self, text: &mut String) {
-        let arguments = self.arguments();
-        line!(text, "    if (!t) {{");
-        if self.language == Language::C {
-            line!(text, "        return REAL(C_{})({arguments});", self.call.name);
-        } else {
-            line!(text, "        real({arguments});");
-            line!(text, "        return;");
+    /// Who has called the wrapper, which in Fortran is another function.
+    fn caller(&self) -> &'static str {
+        match self.language {
+            Language::C => "CALLER()",
+            Language::Fortran => "caller",
         }
-        line!(text, "    }}");
     }
 
     /// The real call, with its error code in `error`.
@@ -83,20 +78,30 @@ impl Body<'_> {
         })
     }
 
-    fn guard(&self, text: &mut String) {
-        let enter = match self.call.verb {
+    /// How the wrapper finds the thread's record.
+    pub fn enter(&self) -> &'static str {
+        match self.call.verb {
             // what is made has to be known also when its making is not to be recorded, and so has what ends
             Verb::Make | Verb::Init => "enter()",
             Verb::Complete | Verb::Look => "enter_unless_asleep()",
             _ => "enter_unless_paused()",
-        };
+        }
+    }
+
+    fn guard(&self, text: &mut String) {
+        if self.language == Language::Fortran {
+            return; // its caller has entered
+        }
+        let enter = self.enter();
         match self.read_before() {
-            Some(param) if self.language == Language::C => {
+            Some(param) => {
                 line!(text, "    struct thread *t = {} ? {enter} : NULL;", param.name);
             }
-            _ => line!(text, "    struct thread *t = {enter};"),
+            None => line!(text, "    struct thread *t = {enter};"),
         }
-        self.pass_through(text);
+        line!(text, "    if (!t) {{");
+        line!(text, "        return REAL(C_{})({});", self.call.name, self.arguments());
+        line!(text, "    }}");
     }
 
     /// Fortran's arguments as C has them, as far as a clause speaks of them.
@@ -178,7 +183,8 @@ impl Body<'_> {
         self.message(text, "    ");
         self.before(text);
         line!(text, "    struct span span;");
-        line!(text, "    span_begin(&span, t, CALL_{}, CALLER(), &message);", self.call.name);
+        let (name, caller) = (&self.call.name, self.caller());
+        line!(text, "    span_begin(&span, t, CALL_{name}, {caller}, &message);");
         self.real_call(text);
         line!(text, "    span_stamp(&span);");
         if self.language == Language::Fortran {
@@ -290,9 +296,10 @@ impl Body<'_> {
         let made = &self.call.clauses.made;
         line!(
             text,
-            "        {}record_post(t, CALL_{}, CALLER(), begin, end, &message, {}, request);",
+            "        {}record_post(t, CALL_{}, {}, begin, end, &message, {}, request);",
             if made.is_empty() && !self.has_buffers() { "" } else { "struct spool_live *live = " },
             self.call.name,
+            self.caller(),
             self.request_handle()
         );
         if !made.is_empty() {
@@ -309,12 +316,12 @@ impl Body<'_> {
 
     /// The real call between two stamps, on behalf of requests: no message is known.
     fn timed_completion(&self, text: &mut String, arguments: &str) {
-        let call = &self.call.name;
+        let (call, caller) = (&self.call.name, self.caller());
         line!(text, "    struct span span;");
         if self.call.verb == Verb::Complete {
-            line!(text, "    batch_begin(&span, &batch, CALL_{call}, CALLER());");
+            line!(text, "    batch_begin(&span, &batch, CALL_{call}, {caller});");
         } else {
-            line!(text, "    span_begin(&span, t, CALL_{call}, CALLER(), NULL);");
+            line!(text, "    span_begin(&span, t, CALL_{call}, {caller}, NULL);");
         }
         match self.language {
             Language::C => line!(text, "    int error = REAL(C_{})({arguments});", self.call.name),
@@ -358,21 +365,21 @@ impl Body<'_> {
                     "    if (!t || !batch_take(&batch, t, count, requests, {statuses})) {{"
                 );
                 line!(text, "        int error = REAL(C_{})({arguments});", self.call.name);
+                line!(text, "        if (t)");
+                line!(text, "            leave(t);");
+                line!(text, "        return error;");
             }
             Language::Fortran => {
                 let statuses = if has_array { "statuses" } else { "NULL" };
-                line!(text, "    struct thread *t = enter_unless_asleep();");
                 line!(
                     text,
-                    "    if (!t || !batch_take_fortran(&batch, t, *count_f, requests, {statuses})) {{"
+                    "    if (!batch_take_fortran(&batch, t, *count_f, requests, {statuses})) {{"
                 );
                 line!(text, "        real({arguments});");
+                line!(text, "        leave(t);");
+                line!(text, "        return;");
             }
         }
-        line!(text, "        if (t)");
-        line!(text, "            leave(t);");
-        let result = if self.language == Language::C { "return error" } else { "return" };
-        line!(text, "        {result};");
         line!(text, "    }}");
         self.load(text);
     }

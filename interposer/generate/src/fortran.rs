@@ -3,11 +3,12 @@
 use crate::body::{Body, Language};
 use crate::calls::Call;
 use crate::symbols::{bindings, Binding};
-use crate::tables::{fortran_name, fortran_params, function_name};
+use crate::tables::{fortran_params, function_name};
 use crate::{banner, line};
 
 /// One function for each call whose wrapper is not written by hand, in each Fortran binding that it has. They differ in
-/// the real function and in whether buffers come as descriptors, so the body is written once, and inlined into each.
+/// the real function and in whether buffers come as descriptors, so the body is written, and compiled, once; what depends
+/// on where the application's call stands is done in each.
 pub fn wrappers(calls: &[Call]) -> String {
     let mut text = banner("Wrappers of the Fortran bindings.");
     line!(&mut text, "#include \"wrap/completion.h\"");
@@ -16,45 +17,39 @@ pub fn wrappers(calls: &[Call]) -> String {
         let of_fortran: Vec<Binding> =
             bindings(call).into_iter().filter(|&binding| binding != Binding::C).collect();
         let params = fortran_params(call);
+        let body = Body { call, language: Language::Fortran };
         line!(&mut text);
         line!(
             &mut text,
-            "static inline ALWAYS_INLINE void fortran_{}({}_fn *real, int descriptors, {params})",
+            "static __attribute__((noinline)) void fortran_{}(struct thread *t, struct caller caller, {}_fn *real, int descriptors, {params})",
             call.name,
             function_name(call, of_fortran[0])
         );
         line!(&mut text, "{{");
-        line!(&mut text, "    (void)descriptors;");
-        Body { call, language: Language::Fortran }.write(&mut text);
+        line!(&mut text, "    (void)caller, (void)descriptors;");
+        body.write(&mut text);
         line!(&mut text, "}}");
         for binding in of_fortran {
-            entry(&mut text, call, binding, &params);
+            entry(&mut text, &body, binding, &params);
         }
     }
     text
 }
 
-fn entry(text: &mut String, call: &Call, binding: Binding, params: &str) {
-    let function = function_name(call, binding);
-    let mut names: Vec<String> = call
-        .params
-        .iter()
-        .filter(|param| !param.kind.fortran.is_empty())
-        .map(fortran_name)
-        .collect();
-    names.push("ierror".to_owned());
-    let texts = call.params.iter().filter(|param| param.kind.is_text);
-    names.extend(texts.map(|param| format!("{}_length", param.name)));
+fn entry(text: &mut String, body: &Body<'_>, binding: Binding, params: &str) {
+    let (name, function) = (&body.call.name, function_name(body.call, binding));
+    let (arguments, descriptors) = (body.arguments(), i32::from(binding == Binding::F08ts));
     line!(text);
     line!(text, "void wrap_{function}({params})");
     line!(text, "{{");
-    let descriptors = i32::from(binding == Binding::F08ts);
+    line!(text, "    struct thread *t = {};", body.enter());
+    line!(text, "    if (t)");
     line!(
         text,
-        "    fortran_{}(REAL({function}), {descriptors}, {});",
-        call.name,
-        names.join(", ")
+        "        fortran_{name}(t, CALLER(), REAL({function}), {descriptors}, {arguments});"
     );
+    line!(text, "    else");
+    line!(text, "        REAL({function})({arguments});");
     line!(text, "}}");
 }
 
@@ -80,10 +75,16 @@ mod tests {
         for (wrapper, call) in [
             (
                 "void wrap_F_MPI_Isend(",
-                "fortran_MPI_Isend(REAL(F_MPI_Isend), 0, buf, count_f, comm_f, request, ierror);",
+                "fortran_MPI_Isend(t, CALLER(), REAL(F_MPI_Isend), 0, buf, count_f, comm_f, request, ierror);",
             ),
-            ("void wrap_F08TS_MPI_Isend(", "fortran_MPI_Isend(REAL(F08TS_MPI_Isend), 1, "),
-            ("void wrap_F08TS_MPI_Isend_c(", "fortran_MPI_Isend_c(REAL(F08TS_MPI_Isend_c), 1, "),
+            (
+                "void wrap_F08TS_MPI_Isend(",
+                "fortran_MPI_Isend(t, CALLER(), REAL(F08TS_MPI_Isend), 1, ",
+            ),
+            (
+                "void wrap_F08TS_MPI_Isend_c(",
+                "fortran_MPI_Isend_c(t, CALLER(), REAL(F08TS_MPI_Isend_c), 1, ",
+            ),
         ] {
             let body = text.split_once(wrapper).unwrap_or_else(|| panic!("{wrapper}\n{text}")).1;
             assert!(body.split_once('}').expect("a body").0.contains(call), "{body}");

@@ -88,10 +88,8 @@ impl Body<'_> {
         }
     }
 
+    /// In C; in Fortran who calls the body has entered.
     fn guard(&self, text: &mut String) {
-        if self.language == Language::Fortran {
-            return; // its caller has entered
-        }
         let enter = self.enter();
         match self.read_before() {
             Some(param) => {
@@ -406,7 +404,9 @@ impl Body<'_> {
         if takes_batch {
             self.take_batch(text);
         } else {
-            self.guard(text);
+            if self.language == Language::C {
+                self.guard(text);
+            }
             self.load(text);
         }
         match self.call.verb {

@@ -289,7 +289,9 @@ struct spool_thread_state {            /* 128 bytes, behind the header of a thre
     uint8_t waits_stride;              /* bytes from one handle to the next: 4 of Fortran's, else as the ABI has them */
     uint8_t reserved8[3];
     uint64_t unsuccessful_tests;       /* of `calls`: tests and probes that found nothing, MPI_Request_get_status: no progress */
-    uint64_t reserved[9];
+    uint32_t unsuccessful_operation;   /* of the last of these, as announced; 0: none */
+    uint32_t reserved4;
+    uint64_t reserved[8];
 };
 
 /* --- TALLY: chunk header, then entries, updated in place; in use when call_plus_1 is not 0 ------------------------- */

@@ -3,6 +3,7 @@
 #
 #   tests/build.sh            messages of both go to standard output
 #   tests/build.sh LOG        messages go to LOG, and how far it is to standard output; LOG is printed where it fails
+#   tests/build.sh recorders  the recorders alone
 #   tests/build.sh LOG mpicc  no more than a demo with that compiler wrapper needs: one recorder, a command without Parquet
 #                             and screen of a running job, whose analysis is not optimised; crates beneath are as always
 #
@@ -60,6 +61,11 @@ tell() { # tell LOG: until the build has ended
     done
     if [ -t 1 ]; then printf '\r\033[K'; fi
 }
+
+if [ "${1:-}" = recorders ]; then
+    recorders
+    exit
+fi
 
 # The build is a group of processes of its own: all of it ends where this is interrupted.
 set -m

@@ -78,7 +78,7 @@ cargo_test() {
 
 # The compiler warns of nothing, clippy's warnings among it: what was compiled here says so each time, changed or not.
 no_warnings() {
-    ! grep -B1 -A12 '^warning' $kept/build.log $kept/units--build.log
+    ! grep -B1 -A12 '^warning' $kept/build.log
 }
 
 unit_tests() { # unit_tests BUILD_DIRECTORY
@@ -98,10 +98,9 @@ sanitized() { # sanitized SANITIZERS
 without_launchers() {
     suite "rustfmt" count_one cargo fmt --all --check
     suite "documents" count_one python3 tests/documents.py
-    suite "units, build" count_one cargo test --workspace --no-run
     suite "warnings of rustc and clippy" count_one no_warnings
     suite "units in Rust" count_cargo cargo_test --workspace --lib --bins
-    suite "command line" count_cargo cargo_test -p lapscope --test command
+    suite "command line" count_cargo cargo_test --workspace --test command
     suite "units in C" count_ctest units_in_c
     suite "units in C, AddressSanitizer and UndefinedBehaviorSanitizer" count_ctest sanitized address,undefined
     suite "units in C, ThreadSanitizer" count_ctest sanitized thread
@@ -143,13 +142,16 @@ else
 fi
 export PROFILE=dev LAPSCOPE_BIN=$PWD/target/debug/lapscope
 
-# Downloads beside compilers; `make check` has fetched what the build needs of them. Units are built later, beside launches.
+# Downloads beside compilers; `make check` has fetched what the build needs of them. One cargo builds the command and all tests:
+# of each selection of packages it would compile what they depend on once more, with other features.
 prepare() {
     { tests/mpis.sh && tests/python.sh environment && tests/browser.sh environment; } >$kept/mpis.log 2>&1 &
     local mpis=$!
-    tests/build.sh && cargo test -p lapscope-tests --test launched --no-run --message-format json-render-diagnostics |
-        sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' >$kept/launched
-    local status=$?
+    tests/build.sh recorders &
+    local recorders=$! status=0
+    cargo test --workspace --no-run --message-format json-render-diagnostics |
+        sed -n 's/.*"executable":"\([^"]*\/launched-[^"]*\)".*/\1/p' >$kept/launched || status=$?
+    wait $recorders || status=$?
     wait $mpis
     cat $kept/mpis.log
     return $status

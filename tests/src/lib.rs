@@ -24,6 +24,7 @@ mod launcher;
 pub mod messages;
 pub mod mpi;
 pub mod namespace;
+pub mod others;
 pub mod paths;
 pub mod pattern;
 pub mod reach;

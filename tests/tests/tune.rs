@@ -10,7 +10,7 @@ use lapscope_tests::bed::Bed;
 use lapscope_tests::build;
 use lapscope_tests::launch::{place, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::{paths, trials};
+use lapscope_tests::{paths, share, trials};
 use rusqlite::Connection;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -94,13 +94,9 @@ fn gain(mpi: &Mpi) -> (TempDir, Value) {
     const OPTIONS: [&str; 8] =
         ["--modes", "timer,thread", "--intervals", "1000", "--runs", "3", "--dir", "kept"];
     let place = place();
-    let answer = answer(&tune(
-        mpi,
-        Bed::SlowLink,
-        place.path(),
-        &OPTIONS,
-        &[&STALLED[..], &["75"]].concat(),
-    ));
+    let iterations = if share::is_all() { "75" } else { "45" };
+    let program = [&STALLED[..], &[iterations]].concat();
+    let answer = answer(&tune(mpi, Bed::SlowLink, place.path(), &OPTIONS, &program));
     assert_eq!(answer["found"], "gain", "{answer:#}");
     (place, answer)
 }

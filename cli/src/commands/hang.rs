@@ -17,11 +17,13 @@ use crate::render;
 use lapscope_analysis::hang::{diagnose, Diagnosis};
 use lapscope_analysis::problem::module_problems;
 use lapscope_analysis::JSON_VERSION;
-use lapscope_data::db::find_run;
+use lapscope_data::db::{find_run, DbError};
 use lapscope_data::model::RankList;
-use lapscope_data::state::{JobState, Observer};
+use lapscope_data::secrets::hide_in_command;
+use lapscope_data::state::{before_init, JobState, Loaded, Observer};
 use lapscope_data::symbols::Symbols;
 use lapscope_data::text::style::Style;
+use lapscope_data::text::visible::visible;
 
 /// A diagnosis, and of what.
 #[derive(Serialize)]
@@ -40,7 +42,7 @@ pub struct Answer {
 /// # Errors
 /// There is no run here, nothing of it can be read, or what is asked for cannot be written.
 pub fn run(args: &HangArgs) -> Result<ExitCode> {
-    let root = find_run(args.run.as_deref())?;
+    let root = find_run(args.run.as_deref()).map_err(not_there)?;
     if let Some(path) = &args.html {
         pages::check(path)?;
     }
@@ -63,6 +65,31 @@ pub fn run(args: &HangArgs) -> Result<ExitCode> {
     }
     export::print(&mut answer, args.format)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where there is no run: whether a job may hang before there is one.
+fn not_there(error: DbError) -> anyhow::Error {
+    const MOST: usize = 8;
+    let loaded = before_init();
+    if loaded.is_empty() || !matches!(error, DbError::NoRun | DbError::NotFound(_)) {
+        return error.into();
+    }
+    let count = loaded.len() as u64;
+    let mut text = format!(
+        "{error}; a job makes its run directory when it comes out of MPI_Init, and {count} process{} on this machine with lapscope \
+         loaded {} not got that far:",
+        if count == 1 { "" } else { "es" },
+        if count == 1 { "has" } else { "have" }
+    );
+    for Loaded { pid, command, sleeps_in } in loaded.iter().take(MOST) {
+        let does = match sleeps_in.as_str() {
+            "" => "runs".to_owned(),
+            place => format!("sleeps in the kernel's {}", visible(place)),
+        };
+        let shown: String = hide_in_command(command).chars().take(120).collect();
+        text += &format!("\n  gdb -p {pid}   {}, {does}", visible(&shown));
+    }
+    anyhow::anyhow!(text)
 }
 
 /// # Errors

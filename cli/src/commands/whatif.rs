@@ -19,6 +19,7 @@ use lapscope_analysis::replay::scenario::Scenario;
 use lapscope_analysis::whatif::document::WhatIf;
 use lapscope_analysis::whatif::sweep::{self as asked_sweep, SweepAsked};
 use lapscope_analysis::whatif::{file, standard};
+use lapscope_data::files::read_short_text;
 use lapscope_data::say;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::visible::visible;
@@ -73,9 +74,12 @@ fn asked(args: &WhatIfArgs) -> Result<Asked> {
     Ok(Asked { scenarios, sweeps, top: args.top })
 }
 
+/// A scenario file is not longer.
+const MOST_BYTES: u64 = 1 << 20;
+
 fn read(path: &Path) -> Result<Vec<Scenario>> {
     let name = path.display().to_string();
-    let text = fs::read_to_string(path).with_context(|| name.clone())?;
+    let text = read_short_text(path, MOST_BYTES).with_context(|| name.clone())?;
     file::parse(&name, &text).map_err(anyhow::Error::msg)
 }
 

@@ -94,7 +94,7 @@ fn write_verdict(
     let about = format!("{perhaps}{}", kind_in_words(verdict.kind));
     writeln!(out, "{}", style.headed(title, &about))?;
     writeln!(out, "{}", style.wrap(&verdict.sentence, "  ", "  "))?;
-    for candidate in verdict.candidates.iter().skip(1) {
+    for candidate in verdict.candidates.iter().filter(|it| !verdict.sentence.contains(*it)) {
         writeln!(out, "{}", style.wrap(&format!("or {candidate}"), "  ", "    "))?;
     }
     writeln!(out)
@@ -183,6 +183,7 @@ fn what(place: &Standing) -> String {
         _ => "",
     };
     let at = match &place.call {
+        Some(call) if place.polls => format!("tests in vain in {call}"),
         Some(call) => format!("inside {call}"),
         None => "outside of MPI".to_owned(),
     };
@@ -281,6 +282,7 @@ fn write_ranks(
                 _ => format!(" thread {}", thread.number),
             };
             let at = match (&thread.call, &thread.last_call) {
+                (Some(call), _) if thread.polls => format!("tests in vain in {call}"),
                 (Some(call), _) => format!("inside {call}"),
                 (None, Some(last)) => format!("outside of MPI, last in {last}"),
                 (None, None) => "outside of MPI".to_owned(),

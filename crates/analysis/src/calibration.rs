@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::loggps::LogGps;
 use crate::reference::{ends, Disagreement, Reference, Source, TakenLocality, Which};
 use crate::trace::Trace;
+use lapscope_data::files::read_short_text;
 use lapscope_data::model::Nanos;
 use lapscope_data::text::units::{bytes, percent, time};
 
@@ -21,6 +22,9 @@ use circumstances::Hosts;
 
 /// Format of the files; raised when an older lapscope would misread them.
 const FORMAT: u32 = 3;
+
+/// A file is not longer.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// Names the directory of the files.
 pub const DIRECTORY_VARIABLE: &str = "LAPSCOPE_CALIBRATION_DIR";
@@ -295,7 +299,7 @@ impl Calibration {
             format: u32,
         }
         let name = || path.display().to_string();
-        let text = std::fs::read_to_string(path).with_context(name)?;
+        let text = read_short_text(path, MOST_BYTES).with_context(name)?;
         let Head { format } = serde_json::from_str(&text).with_context(name)?;
         anyhow::ensure!(
             format == FORMAT,

@@ -12,6 +12,8 @@ use object::read::elf::{ElfFile, FileHeader, ProgramHeader};
 use object::{Object, ObjectSection, ObjectSymbol};
 use serde::Serialize;
 
+use crate::files::open_regular;
+
 /// A program file.
 #[derive(Debug, Clone, Serialize)]
 pub struct Program {
@@ -134,7 +136,8 @@ pub struct MpiLibrary {
 /// # Errors
 /// It cannot be read.
 pub fn inspect(path: &Path) -> std::io::Result<Program> {
-    let data = std::fs::read(path)?;
+    let mut data = Vec::new();
+    open_regular(path)?.read_to_end(&mut data)?;
     let mut program = Program {
         path: path.into(),
         kind: if data.starts_with(b"#!") { Kind::Script } else { Kind::Other },
@@ -165,7 +168,7 @@ pub fn inspect(path: &Path) -> std::io::Result<Program> {
 pub fn is_of_musl(path: &Path) -> bool {
     const BYTES: u64 = 1 << 16; // the headers and the loader's name lie in front
     let mut head = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(BYTES).read_to_end(&mut head));
+    let read = open_regular(path).and_then(|file| file.take(BYTES).read_to_end(&mut head));
     let interpreter = match object::FileKind::parse(&*head) {
         Ok(object::FileKind::Elf64) => loader_in::<elf::FileHeader64<object::Endianness>>(&head),
         Ok(object::FileKind::Elf32) => loader_in::<elf::FileHeader32<object::Endianness>>(&head),

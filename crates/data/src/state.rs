@@ -12,6 +12,8 @@ mod intern;
 mod lanes;
 mod layout;
 mod live;
+mod loaded;
+mod locks;
 mod merge;
 mod names;
 mod observer;
@@ -30,6 +32,7 @@ mod watched;
 
 use serde::{Deserialize, Serialize};
 
+pub use loaded::{before_init, Loaded};
 pub use observer::Observer;
 pub use pulse::{Beat, Pulse};
 pub use seen::{SeenBy, SeenCall, SeenCount, SeenInjection, SeenOperation, SeenRequest, Sink};
@@ -162,6 +165,9 @@ pub struct ThreadState {
     pub unsuccessful_tests: u64,
     /// Inside recorded MPI calls, without the one that is open.
     pub mpi: Nanos,
+    /// The last of these, as posted; `None`: there was none, or it is not known.
+    #[serde(default)]
+    pub unsuccessful: Option<OpenOperation>,
     /// The call that it is inside of; `None`: it is outside of MPI, or in a call that only begins something.
     pub open: Option<OpenCall>,
     /// What it did last in MPI, where that is known.
@@ -286,8 +292,31 @@ pub struct History {
     /// Receives that have ended, as they came.
     pub received: Vec<Lane>,
     pub collectives: Vec<Sequence>,
+    /// Locks of windows that it has taken and not released.
+    #[serde(default)]
+    pub locks: Vec<Lock>,
+    /// Messages and collectives that returned an error, so that what they did is not known.
+    #[serde(default)]
+    pub failed: Vec<Failed>,
     /// Whether all is in these: nothing was lost, damaged, or only summed up.
     pub is_whole: bool,
+}
+
+/// A lock of a window's memory at one rank, or of all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Lock {
+    /// The window's group.
+    pub communicator: u32,
+    /// World rank of the target; `None`: MPI_Win_lock_all.
+    pub target_world: Option<i64>,
+}
+
+/// Calls from one place that returned an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    pub call: u32,
+    pub path: Option<u32>,
+    pub count: u64,
 }
 
 /// Messages of one communicator, peer and tag.

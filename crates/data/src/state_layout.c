@@ -101,6 +101,7 @@ LAYOUT(spool_thread_state, waits_variables, 32);
 LAYOUT(spool_thread_state, waits_count, 40);
 LAYOUT(spool_thread_state, waits_stride, 44);
 LAYOUT(spool_thread_state, unsuccessful_tests, 48);
+LAYOUT(spool_thread_state, unsuccessful_operation, 56);
 
 LAYOUT(spool_tally, call_plus_1, 0);
 LAYOUT(spool_tally, reason, 3);

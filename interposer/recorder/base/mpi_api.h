@@ -47,6 +47,7 @@ extern void *const *real_functions, *const *next_functions;
     NEED(Comm_dup)                     \
     NEED(Comm_free)                    \
     NEED(Comm_get_attr)                \
+    NEED(Comm_get_name)                \
     NEED(Comm_get_parent)              \
     NEED(Comm_group)                   \
     NEED(Comm_rank)                    \
@@ -56,6 +57,7 @@ extern void *const *real_functions, *const *next_functions;
     NEED(Comm_size)                    \
     NEED(Comm_test_inter)              \
     NEED(Dist_graph_neighbors_count)   \
+    NEED(Error_class)                  \
     NEED(File_get_group)               \
     NEED(Get_count)                    \
     NEED(Get_elements_x)               \

@@ -153,14 +153,14 @@ static int is_identity(const struct comm *comm, const int32_t *world)
     return 1;
 }
 
-static void write_definition(struct thread *t, const struct comm *comm, const int32_t *world, const char *name)
+static void write_definition(struct thread *t, const struct comm *comm, const char *name)
 {
     size_t members = comm->world_of ? (size_t)(comm->size + comm->remote_size) : 0;
     struct spool_comm head = {comm->id,          comm->identity, comm->ordinal,          (uint8_t)comm->inter, comm->size,
                               comm->remote_size, comm->rank,     (uint16_t)strlen(name), (uint32_t)members};
-    if (!world)
+    if (!comm->is_known)
         head.members = UINT32_MAX;
-    spool_define(&t->stream, SPOOL_COMM, &head, sizeof head, name, head.name_bytes, world, members * sizeof *world);
+    spool_define(&t->stream, SPOOL_COMM, &head, sizeof head, name, head.name_bytes, comm->world_of, members * sizeof *comm->world_of);
 }
 
 /* --- the table ---------------------------------------------------------------------------------------------------- */
@@ -174,10 +174,11 @@ static struct comm *insert(struct thread *t, struct scope scope, const char *nam
     comm->id = ++comm_count;
     comm->destinations = -1;
     int32_t *world = learn_members(comm, scope);
+    comm->is_known = world != NULL;
     comm->world_of = world && !is_identity(comm, world) ? world : NULL;
     comm->identity = world ? identity_of(comm, world, parent, salt + (scope.kind == SCOPE_COMM ? 0 : scope.kind)) : 0;
     comm->ordinal = next_ordinal(comm->identity);
-    write_definition(t, comm, world, name);
+    write_definition(t, comm, name);
     struct comm **bucket = bucket_of(comm->key);
     comm->next = *bucket;
     *bucket = comm;
@@ -218,6 +219,18 @@ void comm_define(struct thread *t, struct scope scope, const char *made_by, cons
     pthread_mutex_lock(&lock);
     remove_locked(scope.key); /* freed by a call that is not wrapped, and the handle used again */
     insert(t, scope, made_by, parent, salt);
+    pthread_mutex_unlock(&lock);
+}
+
+void comm_named(struct thread *t, MPI_Comm handle)
+{
+    char name[MPI_MAX_OBJECT_NAME] = "";
+    int length;
+    struct comm *comm = comm_of(t, SCOPE(handle));
+    if (!comm || mpi.Comm_get_name(handle, name, &length) != MPI_SUCCESS || !*name)
+        return;
+    pthread_mutex_lock(&lock);
+    write_definition(t, comm, name); /* the last definition of an id counts */
     pthread_mutex_unlock(&lock);
 }
 

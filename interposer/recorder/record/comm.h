@@ -18,6 +18,7 @@ struct comm {
     uint32_t ordinal;
     uint32_t id;                 /* in the spool */
     int inter;
+    int is_known;                /* who its members are */
     int size, remote_size, rank;
     int destinations;            /* of neighborhood collectives; -1: not asked for yet */
     const int32_t *world_of;     /* local group, then remote group; NULL: comm ranks are world ranks */
@@ -28,6 +29,8 @@ extern unsigned comm_generation; /* raised when a handle may come to mean anothe
 /* Learns a communicator that `made_by` has just made from `parent` (NULL where its members have no common one). `salt`
  * tells apart what several threads may make from one parent at once. */
 void comm_define(struct thread *t, struct scope scope, const char *made_by, const struct comm *parent, uint64_t salt);
+/* The program has given it a name. */
+void comm_named(struct thread *t, MPI_Comm handle);
 /* The handle is about to be freed. */
 void comm_forget(uint64_t key);
 /* The communicator behind a handle, learned now if it was made unseen; NULL for null handles and on no memory. */

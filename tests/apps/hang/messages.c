@@ -77,6 +77,35 @@ SITE void wrong_source(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Rank 1's room is too small: its receive returns an error, and has taken the message. It waits for another that nobody sends. */
+SITE void truncated(void)
+{
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    here();
+    if (rank == 0) {
+        send_small(1, OTHER_TAG, MPI_COMM_WORLD);
+        receive_small(1, TAG, MPI_COMM_WORLD);
+    } else {
+        int error = MPI_Recv(from_others, SMALL / 2, MPI_BYTE, 0, OTHER_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        CHECK(error != MPI_SUCCESS);
+        receive_small(0, OTHER_TAG, MPI_COMM_WORLD);
+        send_small(0, TAG, MPI_COMM_WORLD);
+    }
+}
+
+/* Rank 0 looks again and again for a message that rank 1 does not send. */
+SITE void iprobe_for_nothing(void)
+{
+    here();
+    if (rank == 0) {
+        for (int flag = 0; !flag;) {
+            MPI_Iprobe(1, OTHER_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+            sleeps(2e-2);
+        }
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* A synchronous send to itself, before its receive is posted. The other waits in a barrier. */
 SITE void send_to_self(void)
 {
@@ -167,7 +196,7 @@ SITE void three_kinds(void)
 int main(int argc, char **argv)
 {
     static const struct program programs[] = {PROGRAM(rendezvous_cycle), PROGRAM(head_to_head), PROGRAM(both_receive),
-        PROGRAM(missing_receive), PROGRAM(wrong_tag), PROGRAM(wrong_communicator), PROGRAM(wrong_source), PROGRAM(send_to_self),
+        PROGRAM(missing_receive), PROGRAM(wrong_tag), PROGRAM(wrong_communicator), PROGRAM(wrong_source), PROGRAM(truncated), PROGRAM(iprobe_for_nothing), PROGRAM(send_to_self),
         PROGRAM(ring_without_one), PROGRAM(probe_for_nothing), PROGRAM(anyone_but_nobody), PROGRAM(anyone_took_it),
         PROGRAM(both_sides_receive), PROGRAM(three_kinds)};
     return RUN_PROGRAM(argc, argv, MPI_THREAD_SINGLE, programs);

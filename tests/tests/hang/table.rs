@@ -88,8 +88,12 @@ pub const HANGING: &[Hanging] = &[
     of(MESSAGES, "both_receive", 2, DEADLOCK).named(&[0, 1]).says(&["MPI_Recv"]),
     of(MESSAGES, "missing_receive", 2, EITHER).named(&[0]).says(&["MPI_Ssend"]),
     of(MESSAGES, "wrong_tag", 2, NO_MATCH).named(&[1]).says(&["tag 7", "tag 17"]),
-    of(MESSAGES, "wrong_communicator", 2, NO_MATCH).named(&[1]).says(&["MPI_Comm_dup"]),
-    of(MESSAGES, "wrong_source", 3, EITHER).named(&[0]).says(&["rank 2"]),
+    of(MESSAGES, "wrong_communicator", 2, NO_MATCH).named(&[1]).says(&["in other"]),
+    of(MESSAGES, "wrong_source", 3, NO_MATCH).named(&[0]).says(&["rank 2"]),
+    of(MESSAGES, "truncated", 2, DEADLOCK).named(&[0, 1]).says(&["tag 17"]),
+    of(MESSAGES, "iprobe_for_nothing", 2, &["polls", "deadlock"])
+        .named(&[0])
+        .says(&["MPI_Iprobe", "from rank 1, tag 17"]),
     of(MESSAGES, "send_to_self", 2, EITHER).named(&[0]).says(&["MPI_Ssend"]),
     of(MESSAGES, "ring_without_one", 4, EITHER).named(&[2]).says(&["MPI_Sendrecv"]),
     of(MESSAGES, "probe_for_nothing", 2, EITHER).named(&[0]).says(&["MPI_Probe"]),
@@ -120,7 +124,7 @@ pub const HANGING: &[Hanging] = &[
         .says(&["MPI_Gather", "MPI_Allreduce"]),
     of(COLLECTIVES, "communicators_crossed", 2, &["collective_mismatch", "deadlock"])
         .named(&[0, 1])
-        .says(&["MPI_Barrier", "MPI_Comm_dup"]),
+        .says(&["MPI_Barrier", "in other"]),
     of(COLLECTIVES, "rows_and_columns", 4, &["collective_mismatch", "deadlock"])
         .named(&[0, 1, 2, 3]),
     of(COLLECTIVES, "receive_before_barrier", 2, EITHER).named(&[1]).says(&["MPI_Recv"]),
@@ -138,7 +142,7 @@ pub const HANGING: &[Hanging] = &[
     of(OUTSIDE, "exits", 3, &["left", "dead"]).named(&[1]).behind_a_shell(),
     of(OUTSIDE, "lock_held", 2, &["asleep", "deadlock"]).named(&[0]),
     of(OUTSIDE, "all_threads_receive", 2, DEADLOCK).named(&[0, 1]),
-    of(WINDOWS, "lock_never_released", 2, DEADLOCK).named(&[0, 1]),
+    of(WINDOWS, "lock_never_released", 2, DEADLOCK).named(&[0, 1]).says(&["locked"]),
     of(WINDOWS, "fence_without_one", 3, &["collective_mismatch", "deadlock"])
         .named(&[2])
         .says(&["MPI_Win_fence"]),
@@ -177,6 +181,7 @@ pub const SLOW: &[Slow] = &[
     slow(SLOW_MESSAGES, "probes_until", 2),
     slow(SLOW_MESSAGES, "large_messages", 2),
     slow(SLOW_MESSAGES, "intercomm_late", 4),
+    slow(SLOW_MESSAGES, "broadcast_too_long", 2),
     slow(SLOW_REQUESTS, "tests_until", 2),
     slow(SLOW_REQUESTS, "waitany_late", 3),
     slow(SLOW_REQUESTS, "waitall_late", 4),

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::graph::{Need, Target};
-use super::messages::{Flow, LaneKey, Open, ANY};
+use super::messages::{Flow, LaneKey, Place, ANY};
 use super::needs::{Reason, Why};
 use super::words::Words;
 use super::Found;
@@ -26,15 +26,17 @@ pub struct Candidate {
     /// Whether it is likely meant: the program did not use both before.
     pub is_near: bool,
     /// An open send of it.
-    pub open: Option<(usize, Open)>,
+    pub open: Option<Place>,
 }
 
 /// Those for a receive that waits in vain, the nearest first.
 pub fn candidates(found: &Found<'_>, need: &Need<Why>) -> Vec<Candidate> {
     let Some(wanted) = received(found, need) else { return Vec::new() };
     let rank = found.job.rank(need.why.place.0).rank;
-    let source_is_gone = match need.target {
-        Target::Rank(at) => found.job.has_left(at) || found.job.is_dead(at),
+    let source_sends_no_more = match need.target {
+        Target::Rank(at) => {
+            found.job.has_left(at) || found.job.is_dead(at) || is_past_sending(found, at)
+        }
         _ => false,
     };
     let lanes: Vec<&(LaneKey, Flow)> = found.messages.unmatched_to(rank).collect();
@@ -44,7 +46,7 @@ pub fn candidates(found: &Found<'_>, need: &Need<Why>) -> Vec<Candidate> {
         let Some(differs) = differs(wanted, key) else { continue };
         let is_near = match differs {
             Differs::Tag | Differs::Communicator => !used_before || flow.received == 0,
-            Differs::Source => source_is_gone,
+            Differs::Source => source_sends_no_more && (!used_before || flow.received == 0),
         };
         let (count, open) = (flow.unmatched(), flow.open.first().copied());
         candidates.push(Candidate { differs, lane: *key, count, is_near, open });
@@ -54,14 +56,19 @@ pub fn candidates(found: &Found<'_>, need: &Need<Why>) -> Vec<Candidate> {
     candidates
 }
 
+/// Whether all that a rank waits for are calls that everybody makes: who comes to them has done before what it was to do.
+fn is_past_sending(found: &Found<'_>, at: usize) -> bool {
+    let mut needs =
+        found.graph.nodes.iter().filter(|node| node.rank == at).flat_map(|it| &it.needs);
+    let is_meeting =
+        |it: &Need<Why>| matches!(it.why.reason, Reason::Meeting(_) | Reason::Finalize);
+    let first = needs.next();
+    first.is_some_and(is_meeting) && needs.all(is_meeting)
+}
+
 /// The receive that a need is about.
 fn received<'a>(found: &Found<'a>, need: &Need<Why>) -> Option<&'a OpenOperation> {
-    let (at, open) = need.why.place;
-    let rank = found.job.rank(at);
-    let whole = match open {
-        Open::Request(place) => &rank.requests.get(place)?.operation,
-        Open::Call(place) => &rank.threads.get(place)?.open.as_ref()?.operation,
-    };
+    let whole = found.job.operation(need.why.place)?;
     let receive = whole.receive.as_deref().unwrap_or(whole);
     (need.why.reason == Reason::Receive).then_some(receive)
 }
@@ -93,17 +100,8 @@ pub fn sentence(words: &mut Words<'_>, receiver: usize, candidate: &Candidate) -
         (Differs::Communicator, "") => text += " in MPI_COMM_WORLD",
         (_, within) => text += within,
     }
-    if let Some((at, open)) = *open {
-        let rank = job.rank(at);
-        let operation = match open {
-            Open::Request(place) => rank.requests.get(place).map(|it| &it.operation),
-            Open::Call(place) => {
-                rank.threads.get(place).and_then(|it| it.open.as_ref()).map(|it| &it.operation)
-            }
-        };
-        if let Some(operation) = operation {
-            text += &format!(" by {}", words.operation(operation));
-        }
+    if let Some(operation) = open.and_then(|open| job.operation(open)) {
+        text += &format!(" by {}", words.operation(operation));
     }
     text + ", which no receive is for"
 }

@@ -59,10 +59,7 @@ pub fn causes(found: &Found<'_>, goers: &Goers) -> Causes {
     for &at in &standing {
         let node = &graph.nodes[at];
         // Of what is sure to be missing, if anything is.
-        let mut needs: Vec<&Need<Why>> =
-            node.needs.iter().filter(|need| !goers.can(need.target)).collect();
-        needs.sort_by_key(|need| !need.is_sure);
-        for need in needs {
+        for need in node.surest().into_iter().filter(|need| !goers.can(need.target)) {
             let (dead, left, on) = match need.target {
                 Target::Rank(rank) => of_one(found, rank, &of_rank),
                 Target::Junction(junction) => {

@@ -23,6 +23,8 @@ pub struct Meeting {
     pub missing: Vec<usize>,
     /// Likewise, that have come, and called something else.
     pub elsewhere: Vec<usize>,
+    /// Whether these called the same with another root.
+    pub has_roots: bool,
     /// Members of which nothing is known.
     pub unseen: usize,
     /// Whether the positions of all members can be believed.
@@ -237,19 +239,22 @@ fn meeting(
     position: u64,
     signature: Signature,
 ) -> Meeting {
-    let (mut missing, mut elsewhere) = (Vec::new(), Vec::new());
+    let (mut missing, mut elsewhere, mut has_roots) = (Vec::new(), Vec::new(), true);
     for member in &group.members {
         if !member.has_come(position) {
             missing.push(member.at);
-        } else if member.called(job, key, position).is_some_and(|(called, _)| called != signature) {
-            elsewhere.push(member.at);
+        } else if let Some((called, _)) = member.called(job, key, position) {
+            if called != signature {
+                elsewhere.push(member.at);
+                has_roots &= called.call == signature.call;
+            }
         }
     }
     missing.sort_unstable();
     elsewhere.sort_unstable();
     let (unseen, is_whole) = (group.unseen, group.is_whole);
     let is_in_order = group.members.windows(2).all(|pair| pair[0].at < pair[1].at);
-    Meeting { group: key, position, missing, elsewhere, unseen, is_whole, is_in_order }
+    Meeting { group: key, position, missing, elsewhere, has_roots, unseen, is_whole, is_in_order }
 }
 
 fn signature(job: &Job<'_>, communicator: u32, call: u32, root: i64) -> Signature {

@@ -72,8 +72,10 @@ pub struct Edge {
 #[derive(Debug, Clone, Serialize)]
 pub struct Place {
     pub condition: Condition,
-    /// That they are inside of; `None`: they are outside of MPI.
+    /// That they are inside of, or test again and again; `None`: they are outside of MPI.
     pub call: Option<String>,
+    /// Whether `call` is a test that they make again and again in vain.
+    pub polls: bool,
     /// Of ranks outside of MPI: the last call that ended.
     pub last_call: Option<String>,
     /// Of the call, or of the last one.
@@ -122,6 +124,8 @@ pub struct RankPlace {
 pub struct ThreadPlace {
     pub number: u32,
     pub call: Option<String>,
+    /// Whether `call` is a test that it makes again and again in vain.
+    pub polls: bool,
     pub last_call: Option<String>,
     /// "exchange halo.c:42"
     pub site: Option<String>,

@@ -73,6 +73,15 @@ pub struct Goers {
     pub nodes: Vec<bool>,
 }
 
+impl<W> Node<W> {
+    /// What it needs, what is sure to be needed first.
+    pub fn surest(&self) -> Vec<&Need<W>> {
+        let mut needs: Vec<&Need<W>> = self.needs.iter().collect();
+        needs.sort_by_key(|need| !need.is_sure);
+        needs
+    }
+}
+
 impl Goers {
     /// Whether what is needed can still happen.
     pub fn can(&self, target: Target) -> bool {
@@ -106,6 +115,11 @@ const NEVER: usize = usize::MAX;
 impl<W: Copy> Graph<W> {
     /// The least fixpoint: nobody goes on but for a reason.
     pub fn solve(&self, doubt: Doubt) -> Goers {
+        self.solve_as(&self.ranks, doubt)
+    }
+
+    /// The same as if ranks had this freedom.
+    pub fn solve_as(&self, freedoms: &[Freedom], doubt: Doubt) -> Goers {
         let (ranks, junctions) = (self.ranks.len(), self.junctions.len());
         let total = ranks + junctions + self.nodes.len();
         let mut solver = Solver {
@@ -113,7 +127,7 @@ impl<W: Copy> Graph<W> {
             dependents: vec![Vec::new(); total],
             ready: Vec::new(),
         };
-        for (at, freedom) in self.ranks.iter().enumerate() {
+        for (at, freedom) in freedoms.iter().enumerate() {
             match freedom {
                 Freedom::Free => solver.set(at, 0),
                 Freedom::Perhaps if doubt == Doubt::ForGoing => solver.set(at, 0),

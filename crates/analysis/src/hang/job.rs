@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::document::Activity;
+use super::messages::{Open, Place};
 use lapscope_data::model::{CallName, Nanos, Needs, Rank};
 use lapscope_data::state::{
     Condition, JobState, Members, OpenCall, OpenOperation, RankState, ThreadState,
@@ -20,8 +21,10 @@ pub struct Job<'a> {
     gathers: Vec<Option<Needs>>,
     /// Of each communicator, world ranks of its members.
     members: Vec<Option<Vec<i64>>>,
-    /// No process of it runs: what ended it ended all, and none of them is the reason for that.
+    /// No process of it runs.
     pub is_over: bool,
+    /// All have exited, as ranks do whose launcher was killed.
+    has_exited: bool,
 }
 
 impl<'a> Job<'a> {
@@ -34,9 +37,10 @@ impl<'a> Job<'a> {
         let pairs = after.ranks.iter().zip(&before);
         let progressed = pairs.map(|(after, before)| has_progressed(*before, after)).collect();
         let is_over = after.ranks.iter().all(RankState::is_over);
+        let has_exited = after.ranks.iter().all(|it| it.condition == Condition::Exited);
         let gathers = after.calls.iter().map(CallName::gathers).collect();
         let members = after.communicators.iter().map(|it| members(&it.members)).collect();
-        Job { state: after, index, before, progressed, gathers, members, is_over }
+        Job { state: after, index, before, progressed, gathers, members, is_over, has_exited }
     }
 
     pub fn rank(&self, at: usize) -> &'a RankState {
@@ -81,15 +85,27 @@ impl<'a> Job<'a> {
         let is_finalize = |it: &OpenCall| self.call(it.operation.call).name == "MPI_Finalize";
         let is_inside = |it: &ThreadState| it.open.as_ref().is_some_and(is_finalize);
         rank.condition == Condition::Finalizing
-            || (self.is_over
-                && rank.condition == Condition::Killed
-                && rank.threads.iter().any(is_inside))
+            || (self.ended_with_all(at) && rank.threads.iter().any(is_inside))
+    }
+
+    /// Whether what ended it ended all, so that it is not the reason for that.
+    pub fn ended_with_all(&self, at: usize) -> bool {
+        self.has_exited || (self.is_over && self.rank(at).condition == Condition::Killed)
     }
 
     /// Whether it ended while others went on.
     pub fn is_dead(&self, at: usize) -> bool {
-        let condition = self.rank(at).condition;
-        condition.is_early_end() && (!self.is_over || condition != Condition::Killed)
+        self.rank(at).condition.is_early_end() && !self.ended_with_all(at)
+    }
+
+    /// What is open there.
+    pub fn operation(&self, (at, open): Place) -> Option<&'a OpenOperation> {
+        let rank = self.rank(at);
+        match open {
+            Open::Request(request) => rank.requests.get(request).map(|it| &it.operation),
+            Open::Call(thread) => rank.threads.get(thread)?.open.as_ref().map(|it| &it.operation),
+            Open::Probe(thread) => rank.threads.get(thread)?.unsuccessful.as_ref(),
+        }
     }
 
     fn thread_before(&self, at: usize, thread: &ThreadState) -> Option<&'a ThreadState> {
@@ -106,6 +122,11 @@ impl<'a> Job<'a> {
     pub fn polls(&self, at: usize, thread: &ThreadState) -> bool {
         let before = self.thread_before(at, thread);
         before.is_some_and(|before| thread.unsuccessful_tests > before.unsuccessful_tests)
+    }
+
+    /// Of a thread that tests in vain the last of these tests, where that is known.
+    pub fn polled(&self, at: usize, thread: &'a ThreadState) -> Option<&'a OpenOperation> {
+        thread.unsuccessful.as_ref().filter(|_| self.polls(at, thread))
     }
 
     /// Share of the time between the looks that a thread was on a processor.

@@ -86,6 +86,7 @@ pub fn thread(number: u32) -> ThreadState {
         tid: 0,
         calls: 10,
         unsuccessful_tests: 0,
+        unsuccessful: None,
         mpi: Nanos(0),
         open: None,
         last: Some(LastCall { call: call("MPI_Send"), path: Some(3), end: Nanos(10 * SECOND) }),

@@ -7,11 +7,13 @@ use super::job::Job;
 use lapscope_data::model::{Kind, Mode, Rank};
 use lapscope_data::state::{Lane, OpenOperation, OpenRequest, ThreadState};
 
-/// Of a rank, what is open: a request, or the call that a thread is inside of, by their places in the rank's lists.
+/// Of a rank, what is open: a request, the call that a thread is inside of, or the probe that it makes again and again in vain, by
+/// their places in the rank's lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Open {
     Request(usize),
     Call(usize),
+    Probe(usize),
 }
 
 /// Who it is of, and what.
@@ -144,7 +146,11 @@ pub fn open_operations<'a>(job: &Job<'a>, at: usize) -> Vec<(Open, &'a OpenOpera
         thread.open.as_ref().map(|open| (open.begin, Open::Call(place), &open.operation))
     };
     let calls = rank.threads.iter().enumerate().filter_map(of_thread);
-    let mut all: Vec<_> = requests.chain(calls).collect();
+    let probes = rank.threads.iter().enumerate().filter_map(|(place, thread)| {
+        let probe = job.polled(at, thread).filter(|it| it.kind == Kind::Recv)?;
+        thread.open.is_none().then_some((rank.now, Open::Probe(place), probe))
+    });
+    let mut all: Vec<_> = requests.chain(calls).chain(probes).collect();
     all.sort_by_key(|&(begin, open, _)| (begin, open));
     all.into_iter().map(|(_, open, operation)| (open, operation)).collect()
 }

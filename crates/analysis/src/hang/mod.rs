@@ -69,6 +69,6 @@ pub fn diagnose(before: &JobState, after: &JobState, names: &mut dyn NameFrames)
         ranks: rollcall::ranks(&job, &mut words),
         waits: waits::waits(&found, &standing, &mut words),
         unseen: after.unseen.clone(),
-        notes: verdict::notes(&job),
+        notes: verdict::notes(&job, &mut words),
     }
 }

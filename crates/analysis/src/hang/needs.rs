@@ -9,7 +9,7 @@ use super::job::Job;
 use super::messages::{Match, Messages, Open, Place, ANY};
 use lapscope_data::model::{Completes, Kind, Mode, Nanos, Needs, Rank};
 use lapscope_data::state::{
-    Condition, OpenCall, OpenOperation, Partitions, RankState, SystemState, ThreadState,
+    Condition, Lock, OpenCall, OpenOperation, Partitions, RankState, SystemState, ThreadState,
 };
 
 /// Why something is needed.
@@ -27,6 +27,8 @@ pub enum Reason {
     Group,
     /// The others have to reach MPI_Finalize.
     Finalize,
+    /// Others have locked the window and have to unlock it.
+    Lock,
     /// A transfer that needs the other end inside of MPI.
     Progress,
     /// It is there, or nothing tells what is in its way.
@@ -208,6 +210,11 @@ impl Builder<'_> {
                 self.add_needs(at, Open::Request(request), &it.operation, true, &mut needs);
             }
         }
+        if let (true, Some(probe)) = (needs.is_empty(), self.job.polled(at, thread)) {
+            if probe.kind == Kind::Recv {
+                needs.extend(self.receive((at, Open::Probe(place)), probe));
+            }
+        }
         if needs.is_empty() {
             let target = Target::Junction(self.crowd(rank.rank.world, None));
             let why = Why { reason: Reason::Group, place: (at, Open::Call(place)) };
@@ -266,8 +273,9 @@ impl Builder<'_> {
         let told_by = job.told_by(operation);
         let place = (at, open);
         if let Some(receive) = &operation.receive {
-            needs.extend(self.send(place, operation, is_any));
+            // the message that it receives is needed in any case, that which it sends may be kept
             needs.extend(self.receive(place, receive));
+            needs.extend(self.send(place, operation, is_any));
         } else if operation.kind == Kind::Send {
             needs.extend(self.send(place, operation, is_any));
         } else if operation.kind == Kind::Recv {
@@ -432,10 +440,45 @@ impl Builder<'_> {
         if call.family != "WINDOW" {
             return need(Target::Free, Reason::Nothing);
         }
+        let holders = self.holders(place.0, operation);
+        if !holders.is_empty() {
+            let all = Junction { is_any: false, over: holders, others: 0, never: false };
+            self.graph.junctions.push(all);
+            return need(Target::Junction(self.graph.junctions.len() - 1), Reason::Lock);
+        }
         match self.peer(place.0, operation) {
             Some(peer) if !self.job.is_inside(peer) => need(Target::Rank(peer), Reason::Progress),
             _ => need(Target::Junction(self.crowd(world, operation.communicator)), Reason::Group),
         }
+    }
+
+    /// Of a call that waits until it has a lock: other ranks that have locked the same memory and not unlocked it.
+    fn holders(&self, at: usize, operation: &OpenOperation) -> Vec<usize> {
+        const MOST: usize = 64;
+        const LOCKING: [&str; 5] = [
+            "MPI_Win_lock",
+            "MPI_Win_lock_all",
+            "MPI_Win_unlock",
+            "MPI_Win_flush",
+            "MPI_Win_flush_local",
+        ];
+        let job = self.job;
+        let world = job.rank(at).rank.world;
+        let Some(window) = operation.communicator else { return Vec::new() };
+        if !LOCKING.contains(&job.call(operation.call).name.as_str()) {
+            return Vec::new();
+        }
+        let is_same = |lock: &Lock| {
+            lock.communicator == window
+                && (lock.target_world.is_none()
+                    || operation.peer_world.is_none()
+                    || lock.target_world == operation.peer_world)
+        };
+        let holds = |other: &usize| {
+            let rank = job.rank(*other);
+            *other != at && rank.rank.world == world && rank.history.locks.iter().any(is_same)
+        };
+        (0..job.ranks().len()).filter(holds).take(MOST).collect()
     }
 }
 

@@ -15,16 +15,22 @@ pub fn speaker(rank: &RankState) -> Option<&ThreadState> {
 }
 
 /// What ranks of a group have in common: the condition, the call with its path, the last one outside, what the thread does.
-type Key = (u8, Option<(u32, Option<u32>)>, Option<(u32, Option<u32>)>, Activity);
+type Key = (u8, Option<At>, Option<At>, bool, Activity);
+
+/// A call and its path.
+type At = (u32, Option<u32>);
 
 /// The smallest group first.
 pub fn places(job: &Job<'_>, words: &mut Words<'_>) -> Vec<Place> {
     let mut groups: BTreeMap<Key, Place> = BTreeMap::new();
     for (at, rank) in job.ranks().iter().enumerate() {
         let thread = speaker(rank);
+        let polled = thread.and_then(|it| job.polled(at, it));
         let open = thread.and_then(|it| it.open.as_ref()).map(|it| &it.operation);
-        let called =
-            open.map(|it| (it.call, it.path)).filter(|_| rank.condition != Condition::Finalizing);
+        let called = polled
+            .or(open)
+            .map(|it| (it.call, it.path))
+            .filter(|_| rank.condition != Condition::Finalizing);
         let is_outside = called.is_none() && !is_past(rank.condition);
         let last = thread.and_then(|it| it.last).filter(|_| is_outside);
         let last = last.map(|last| (last.call, last.path));
@@ -32,9 +38,10 @@ pub fn places(job: &Job<'_>, words: &mut Words<'_>) -> Vec<Place> {
         // Waiting in MPI is busy with one MPI and asleep with another.
         let shown =
             if called.is_some() && state != Activity::Stopped { Activity::Unknown } else { state };
-        let key = (rank.condition as u8, called, last, shown);
+        let key = (rank.condition as u8, called, last, polled.is_some(), shown);
         let group = groups.entry(key).or_insert_with(|| place(words, rank, called, last, state));
-        let (least, most) = since(rank, thread);
+        let (least, most) = since(job, at, thread);
+        group.polls = polled.is_some();
         group.count += 1;
         group.requests += rank.requests.len();
         group.since_least_ns = group.since_least_ns.min(least);
@@ -60,16 +67,17 @@ fn is_past(condition: Condition) -> bool {
 fn place(
     words: &mut Words<'_>,
     rank: &RankState,
-    called: Option<(u32, Option<u32>)>,
-    last: Option<(u32, Option<u32>)>,
+    called: Option<At>,
+    last: Option<At>,
     state: Activity,
 ) -> Place {
     let path = called.or(last).and_then(|(_, path)| path);
-    let name = |it: (u32, Option<u32>)| words.job.call(it.0).name.clone();
+    let name = |it: At| words.job.call(it.0).name.clone();
     let (call, last_call) = (called.map(name), last.map(name));
     Place {
         condition: rank.condition,
         call: call.or((rank.condition == Condition::Finalizing).then(|| "MPI_Finalize".to_owned())),
+        polls: false,
         last_call,
         site: words.site(path),
         frames: words.frames(path),
@@ -84,12 +92,13 @@ fn place(
 }
 
 /// How long a rank has been where it is, at least and at most: of what was killed the moment of its end lies between the last
-/// record and the look.
-pub fn since(rank: &RankState, thread: Option<&ThreadState>) -> (Nanos, Nanos) {
+/// record and the look. Who tests in vain has been there since what it did last.
+fn since(job: &Job<'_>, at: usize, thread: Option<&ThreadState>) -> (Nanos, Nanos) {
+    let rank = job.rank(at);
     let begin = thread.map_or(rank.last_record, |it| match (&it.open, it.last) {
-        (Some(open), _) => open.begin,
-        (None, Some(last)) => last.end,
-        (None, None) => rank.init_end,
+        (Some(open), _) if !job.polls(at, it) => open.begin,
+        (_, Some(last)) => last.end,
+        (_, None) => rank.init_end,
     });
     let up_to = |end: Nanos| Nanos((end - begin).0.max(0));
     match rank.is_over() {
@@ -115,14 +124,16 @@ pub fn ranks(job: &Job<'_>, words: &mut Words<'_>) -> Vec<RankPlace> {
 
 fn thread(job: &Job<'_>, words: &mut Words<'_>, at: usize, thread: &ThreadState) -> ThreadPlace {
     let name = |call: u32| job.call(call).name.clone();
-    let open = thread.open.as_ref().map(|it| &it.operation);
+    let polled = job.polled(at, thread);
+    let open = polled.or(thread.open.as_ref().map(|it| &it.operation));
     let path = open.map_or_else(|| thread.last.and_then(|it| it.path), |it| it.path);
     ThreadPlace {
         number: thread.number,
         call: open.map(|it| name(it.call)),
+        polls: polled.is_some(),
         last_call: thread.last.map(|it| name(it.call)),
         site: words.site(path).map(|site| site.brief()),
-        since_ns: since(job.rank(at), Some(thread)).1,
+        since_ns: since(job, at, Some(thread)).1,
         state: job.activity(at, thread),
         busy: job.busy(at, thread),
     }

@@ -3,13 +3,18 @@
 mod outside;
 mod standing;
 
-use super::document::{Kind, Verdict};
-use super::graph::Doubt;
+use std::collections::BTreeMap;
+
+use self::outside::capital;
+use super::collectives::Meeting;
+use super::document::{Activity, Kind, Verdict};
+use super::graph::{Doubt, Freedom};
 use super::job::Job;
+use super::needs::Reason;
 use super::words::Words;
 use super::{causes, Found};
 use lapscope_data::model::Rank;
-use lapscope_data::state::Condition;
+use lapscope_data::state::{Condition, Failed, RankState, ThreadState};
 use lapscope_data::text::plural;
 
 /// What is the matter, the most important first, at least one; and the nodes of those who stand.
@@ -34,7 +39,7 @@ pub fn verdicts(found: &Found<'_>, words: &mut Words<'_>) -> (Vec<Verdict>, Vec<
     if has_progressed {
         verdicts.push(progress(job));
     } else if verdicts.is_empty() {
-        verdicts.push(slow(found, words));
+        verdicts.push(held(found, words).unwrap_or_else(|| slow(found, words)));
     }
     verdicts.sort_by_key(|it| it.kind);
     (verdicts, causes.standing)
@@ -78,27 +83,115 @@ fn progress(job: &Job<'_>) -> Verdict {
 fn slow(found: &Found<'_>, words: &mut Words<'_>) -> Verdict {
     let job = found.job;
     let all: Vec<usize> = (0..job.ranks().len()).collect();
-    if job.is_over {
-        let sentence = "The job has ended, and what its ranks did then does not show that it hung: what they waited for was under way.";
-        return verdict(job, Kind::Slow, false, sentence.to_owned(), &all);
-    }
-    let first = found.graph.nodes.first();
-    let call = first.and_then(|node| {
-        let open = job.rank(node.rank).threads.get(node.thread)?.open.as_ref()?;
-        Some((node.rank, words.operation(&open.operation)))
-    });
-    let inside = match call {
-        Some((rank, call)) => format!(" Rank {} is inside {call}.", job.rank(rank).rank),
-        None => String::new(),
+    let inside = met(found, words).unwrap_or_else(|| inside(job, words));
+    let sentence = if job.is_over {
+        format!("The job has ended, and what its ranks did then does not show whether it hung: what they waited for was under way, or cannot be told.{inside}")
+    } else {
+        format!("No MPI call ended between the two looks, and nothing shows that none ever will: what the ranks wait for is under way, or cannot be told.{inside}")
     };
-    let sentence = format!(
-        "No MPI call ended between the two looks, and nothing shows that none ever will: what the ranks wait for is under way, or cannot be told.{inside}"
-    );
     verdict(job, Kind::Slow, false, sentence, &all)
 }
 
+/// " Rank 0 is inside MPI_Recv (main x.c:7), ranks 1-3 are inside MPI_Barrier (main x.c:9)."
+fn inside(job: &Job<'_>, words: &mut Words<'_>) -> String {
+    const MOST: usize = 4;
+    let mut by: BTreeMap<(u32, Option<u32>), Vec<usize>> = BTreeMap::new();
+    for (at, rank) in job.ranks().iter().enumerate() {
+        if let Some(open) = rank.threads.iter().find_map(|it| it.open.as_ref()) {
+            by.entry((open.operation.call, open.operation.path)).or_default().push(at);
+        }
+    }
+    let mut by: Vec<_> = by.into_iter().collect();
+    by.sort_by_key(|(_, ranks)| (ranks.len(), ranks[0]));
+    let mut texts = Vec::new();
+    for ((call, path), ranks) in by.iter().take(MOST) {
+        let is = match (ranks.len(), job.is_over) {
+            (1, false) => "is",
+            (_, false) => "are",
+            (1, true) => "was",
+            (_, true) => "were",
+        };
+        texts.push(format!("{} {is} inside {}", words.ranks(ranks), words.call_at(*call, *path)));
+    }
+    if texts.is_empty() {
+        return String::new();
+    }
+    let more = if by.len() > MOST { ", …" } else { "" };
+    format!(" {}{more}.", capital(&texts.join(", ")))
+}
+
+/// Of a collective to which all its members have come and which some of them are still inside of.
+fn met(found: &Found<'_>, words: &mut Words<'_>) -> Option<String> {
+    let is_met = |meeting: usize| {
+        let Meeting { missing, elsewhere, unseen, .. } = &found.collectives.meetings[meeting];
+        missing.is_empty() && elsewhere.is_empty() && *unseen == 0
+    };
+    let mut ranks: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for node in &found.graph.nodes {
+        for need in &node.needs {
+            if let Reason::Meeting(meeting) = need.why.reason {
+                ranks.entry(meeting).or_default().push(node.rank);
+            }
+        }
+    }
+    let (_, inside) = ranks.into_iter().find(|(meeting, _)| is_met(*meeting))?;
+    let job = found.job;
+    let open = job.rank(inside[0]).threads.iter().find_map(|it| it.open.as_ref())?;
+    let is = if inside.len() == 1 { "is" } else { "are" };
+    Some(format!(
+        " All have come to {}, and {} {is} still inside: it takes long, or their counts or datatypes do not fit each other.",
+        words.operation(&open.operation),
+        words.ranks(&inside)
+    ))
+}
+
+/// Ranks that wait for each other in a circle, which is none only because another thread of theirs can still act.
+fn held(found: &Found<'_>, words: &mut Words<'_>) -> Option<Verdict> {
+    let job = found.job;
+    let waits = |at: usize| found.graph.nodes.iter().any(|node| node.rank == at);
+    let mut freedoms = found.graph.ranks.clone();
+    let mut holding = Vec::new();
+    for (at, freedom) in freedoms.iter_mut().enumerate() {
+        if matches!(freedom, Freedom::Free | Freedom::Perhaps) && waits(at) {
+            *freedom = Freedom::AsNodes;
+            holding.push(at);
+        }
+    }
+    let causes = causes::causes(found, &found.graph.solve_as(&freedoms, Doubt::ForStanding));
+    let circle = standing::circle_of_waits(found, &causes, words)?;
+    let stands = |at: &usize| causes.standing.iter().any(|&it| found.graph.nodes[it].rank == *at);
+    holding.retain(stands);
+    let threads: Vec<String> = holding.iter().map(|&at| other_threads(job, at, words)).collect();
+    let first = threads.first()?;
+    let sentence = format!(
+        "{}. That ends only when {first} does what is waited for{}.",
+        capital(&circle),
+        if threads.len() > 1 { ", or a thread of another rank" } else { "" }
+    );
+    let ranks: Vec<usize> = causes.standing.iter().map(|&at| found.graph.nodes[at].rank).collect();
+    Some(verdict(job, Kind::Slow, false, sentence, &ranks))
+}
+
+/// "thread 2 of rank 0, which sleeps outside of MPI (last in MPI_Send (main x.c:7))"
+fn other_threads(job: &Job<'_>, at: usize, words: &mut Words<'_>) -> String {
+    let rank = job.rank(at);
+    let outside = |it: &&ThreadState| it.open.is_none() && !job.polls(at, it);
+    let Some(thread) = rank.threads.iter().find(outside) else {
+        return format!("a thread of rank {} that has not called MPI so far", rank.rank);
+    };
+    let does = match job.activity(at, thread) {
+        Activity::Asleep => "sleeps",
+        Activity::Busy => "computes",
+        _ => "is",
+    };
+    let last = words.last(thread.last);
+    format!("thread {} of rank {}, which {does} outside of MPI ({last}),", thread.number, rank.rank)
+}
+
 /// What was not seen, and what that means.
-pub fn notes(job: &Job<'_>) -> Vec<String> {
+pub fn notes(job: &Job<'_>, words: &mut Words<'_>) -> Vec<String> {
+    /// Ranks of which calls that returned an error are named.
+    const MOST_FAILED: usize = 4;
     let mut notes = Vec::new();
     let seen = job.ranks().len() as u64;
     let size = job.ranks().iter().map(|rank| rank.world_size).max().unwrap_or(0).max(0) as u64;
@@ -110,11 +203,28 @@ pub fn notes(job: &Job<'_>) -> Vec<String> {
             size - of_first
         ));
     }
-    let in_part = job.ranks().iter().filter(|it| !it.history.is_whole).count() as u64;
+    let is_cut = |it: &&RankState| !it.history.is_whole && it.history.failed.is_empty();
+    let in_part = job.ranks().iter().filter(is_cut).count() as u64;
     if in_part > 0 {
         notes.push(format!(
             "of {in_part} rank{} not all messages and collectives are on record: what they wait for is said with a perhaps",
             plural(in_part)
+        ));
+    }
+    for (at, rank) in job
+        .ranks()
+        .iter()
+        .enumerate()
+        .filter(|(_, it)| !it.history.failed.is_empty())
+        .take(MOST_FAILED)
+    {
+        let Failed { call, path, .. } = rank.history.failed[0];
+        let count: u64 = rank.history.failed.iter().map(|it| it.count).sum();
+        notes.push(format!(
+            "rank {}: {} returned an error{}: what it did is not known, and what others wait for of this rank is said with a perhaps",
+            job.rank(at).rank,
+            words.call_at(call, path),
+            if count > 1 { format!(", and so did others, {count} calls in all") } else { String::new() }
         ));
     }
     notes

@@ -16,7 +16,7 @@ pub fn waits(found: &Found<'_>, standing: &[usize], words: &mut Words<'_>) -> Ve
         let is_told =
             |need: &&Need<Why>| need.why.reason != Reason::Nothing && need.target != Target::Free;
         let on = node.needs.iter().filter(is_told).map(|need| {
-            let why = words.wait(node, need, &found.collectives);
+            let why = words.wait(node, need, found);
             let (first, others) = who(found, need.target);
             let rank = first.map(|at| found.job.rank(at).rank);
             On { rank, others, certain: need.is_sure, why }

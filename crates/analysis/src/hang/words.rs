@@ -2,14 +2,15 @@
 
 use rustc_hash::FxHashMap;
 
-use super::collectives::Collectives;
-use super::graph::Need;
+use super::collectives::{Collectives, Meeting};
+use super::graph::{Need, Target};
 use super::job::Job;
 use super::messages::{Open, ANY};
-use super::needs::{Reason, WaitNode, Why};
+use super::needs::{only_asks, Reason, WaitNode, Why};
+use super::Found;
 use crate::sites::name_path;
 use lapscope_data::model::{site_frame, Rank};
-use lapscope_data::state::{LastCall, OpenOperation};
+use lapscope_data::state::{LastCall, OpenCall, OpenOperation};
 use lapscope_data::symbols::{FrameName, NameFrames};
 use lapscope_data::text::ranks;
 
@@ -96,12 +97,7 @@ impl<'a> Words<'a> {
 
     /// What a need is about: the request, or the call itself, and of what receives, too, the half that is meant.
     fn about(&self, why: Why) -> Option<&'a OpenOperation> {
-        let (at, open) = why.place;
-        let rank = self.job.rank(at);
-        let whole = match open {
-            Open::Request(place) => &rank.requests.get(place)?.operation,
-            Open::Call(place) => &rank.threads.get(place)?.open.as_ref()?.operation,
-        };
+        let whole = self.job.operation(why.place)?;
         match why.reason {
             Reason::Receive => Some(whole.receive.as_deref().unwrap_or(whole)),
             _ => Some(whole),
@@ -109,25 +105,22 @@ impl<'a> Words<'a> {
     }
 
     /// "waits in MPI_Recv (main x.c:7) for a message from rank 1 with tag 7".
-    pub fn wait(
-        &mut self,
-        node: &WaitNode,
-        need: &Need<Why>,
-        collectives: &Collectives<'_>,
-    ) -> String {
+    pub fn wait(&mut self, node: &WaitNode, need: &Need<Why>, found: &Found<'_>) -> String {
         if need.why.reason == Reason::Finalize {
             return "waits in MPI_Finalize for the others to get there".to_owned();
         }
         let job = self.job;
         let thread = &job.rank(node.rank).threads[node.thread];
-        let call = match &thread.open {
-            Some(open) => format!("waits in {}", self.operation(&open.operation)),
-            None => "tests in vain".to_owned(),
+        let asks = |open: &&OpenCall| only_asks(&job.call(open.operation.call).name);
+        let call = match (thread.open.as_ref().filter(|open| !asks(open)), &thread.unsuccessful) {
+            (Some(open), _) => format!("waits in {}", self.operation(&open.operation)),
+            (None, Some(test)) => format!("tests in vain in {}", self.operation(test)),
+            (None, None) => "tests in vain".to_owned(),
         };
         let Some(about) = self.about(need.why) else { return call };
         let posted = match need.why.place.1 {
             Open::Request(_) => format!(" of its {}", self.operation(about)),
-            Open::Call(_) => String::new(),
+            Open::Call(_) | Open::Probe(_) => String::new(),
         };
         let peer = match (about.peer, about.peer_world) {
             (ANY, _) => "any source".to_owned(),
@@ -146,7 +139,14 @@ impl<'a> Words<'a> {
             }
             Reason::Ready => format!("{call} for itself to make all partitions{posted} ready"),
             Reason::Meeting(meeting) => {
-                let missing = self.missing(meeting, collectives);
+                let missing = self.missing(meeting, &found.collectives);
+                let Meeting { missing: absent, elsewhere, has_roots, .. } =
+                    &found.collectives.meetings[meeting];
+                let too = match (absent.is_empty() && !elsewhere.is_empty(), has_roots) {
+                    (false, _) => "too",
+                    (true, true) => "with the same root",
+                    (true, false) => "where they called something else",
+                };
                 let started = if posted.is_empty() {
                     "it".to_owned()
                 } else {
@@ -156,9 +156,21 @@ impl<'a> Words<'a> {
                     "" => " in MPI_COMM_WORLD",
                     within => within,
                 };
-                format!("{call}{within} for {missing} to call {started}, too")
+                format!("{call}{within} for {missing} to call {started}, {too}")
             }
             Reason::Group => format!("{call} for others of its group{within}"),
+            Reason::Lock => {
+                let over = match need.target {
+                    Target::Junction(at) => found.graph.junctions[at].over.clone(),
+                    _ => Vec::new(),
+                };
+                let s = if over.len() == 1 { "has" } else { "have" };
+                let whose = about.peer_world.map_or(String::new(), |_| format!(" at {peer}"));
+                format!(
+                    "{call}{within} for {} to unlock it{whose}, which {s} locked it before",
+                    self.ranks(&over)
+                )
+            }
             Reason::Progress => {
                 format!("{call} for {peer} to enter MPI, where the message goes on{posted}")
             }

@@ -87,6 +87,7 @@ fn rank(number: i64, seconds: f64, calls: u64, open: Option<f64>) -> RankState {
         tid: 1,
         calls,
         unsuccessful_tests: 0,
+        unsuccessful: None,
         mpi: Nanos(0),
         open: open.map(|begin| OpenCall {
             operation: operation(WAITALL, 0),

@@ -86,6 +86,13 @@ impl CallName {
         }
     }
 
+    /// Whether a call's rows of this kind, which name a communicator or do not, are of calls that returned an error: of those nothing
+    /// but the time is recorded.
+    pub fn has_failed(&self, kind: Kind, has_communicator: bool) -> bool {
+        let communicates = matches!(self.kind, Kind::Send | Kind::Recv | Kind::Collective);
+        self.role == "BLOCK" && communicates && kind == Kind::Other && !has_communicator
+    }
+
     /// Whether it sends and receives, as MPI_Sendrecv.
     pub fn sends_and_receives(&self) -> bool {
         self.transfers == Some(Transfers::Both)

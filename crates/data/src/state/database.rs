@@ -12,10 +12,11 @@ use self::rows::{Done, Rows};
 use self::tables::{Operation, Tables};
 use super::intern::Names;
 use super::lanes::{Lanes, Times};
+use super::locks::Locks;
 use super::tables::{Begun, Order};
 use super::{
-    Collective, Condition, History, LastCall, OpenCall, OpenOperation, OpenRequest, RankState,
-    Sequence, ThreadState, Waits,
+    Collective, Condition, Failed, History, LastCall, OpenCall, OpenOperation, OpenRequest,
+    RankState, Sequence, ThreadState, Waits,
 };
 use crate::db::{Database, DbError, Definitions};
 use crate::model::{Ended, Kind, Mode, Nanos, RankInfo};
@@ -120,6 +121,7 @@ impl Reading<'_> {
                 tid: thread.tid,
                 calls: thread.calls,
                 unsuccessful_tests: thread.tests,
+                unsuccessful: None,
                 mpi: Nanos(thread.mpi),
                 open,
                 last,
@@ -182,12 +184,27 @@ impl Reading<'_> {
 
     fn history(&mut self, done: &Done) -> History {
         let mut messages = Messages { is_whole: self.info_is_whole(done), ..Messages::default() };
+        let (mut locks, mut failed) = (Locks::default(), Vec::new());
         for (&id, &times) in &done.calls {
             let Some(row) = self.tables.operations.get(&id) else { continue };
-            if self.tables.name(row.call).is_some_and(|name| name.role == "BLOCK") {
+            let Some(name) = self.tables.name(row.call) else { continue };
+            if name.has_failed(row.kind, row.comm.is_some()) {
+                failed.push((row.call, row.path, times.count));
+            } else if name.family == "WINDOW" {
+                if let Some(window) = self.tables.communicator(row.comm) {
+                    locks.add(&name.name, window, row.peer, times.count);
+                }
+            } else if name.role == "BLOCK" {
                 messages.add(self.tables, row, false, times);
             }
         }
+        messages.is_whole &= failed.is_empty();
+        let failed = failed.into_iter().map(|(call, path, count)| Failed {
+            call: self.tables.call(call, self.names),
+            path: self.tables.path(path, self.names),
+            count,
+        });
+        let failed = failed.collect();
         for (&id, &times) in &done.ended {
             let Some(row) = self.tables.operations.get(&id) else { continue };
             messages.add_request(self.tables, row, times);
@@ -196,6 +213,8 @@ impl Reading<'_> {
             sent: messages.sent.list(),
             received: messages.received.list(),
             collectives: self.sequences(&done.orders),
+            locks: locks.list(),
+            failed,
             is_whole: messages.is_whole,
         }
     }

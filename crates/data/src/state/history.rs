@@ -6,10 +6,11 @@ use super::definitions::{Operation, Outcome};
 use super::lanes::{Lanes, Times};
 use super::layout::{outcome, peer};
 use super::live::Entry;
+use super::locks::Locks;
 use super::names::all;
 use super::rank::Translate;
 use super::tables::{Begun, Count, Order};
-use super::{Collective, History, Sequence};
+use super::{Collective, Failed, History, Sequence};
 use crate::model::{CallName, Mode};
 
 /// A message that has gone, or come.
@@ -27,6 +28,8 @@ struct Filling<'a, 'b> {
     translate: &'a mut Translate<'b>,
     sent: Lanes,
     received: Lanes,
+    locks: Locks,
+    failed: Vec<Failed>,
     is_whole: bool,
 }
 
@@ -40,12 +43,19 @@ pub fn of(
 ) -> History {
     let collectives = sequences(translate, entries, kept);
     let is_whole = is_whole && !translate.spool.tables.is_cut;
-    let mut filling =
-        Filling { translate, sent: Lanes::default(), received: Lanes::default(), is_whole };
+    let mut filling = Filling {
+        translate,
+        sent: Lanes::default(),
+        received: Lanes::default(),
+        locks: Locks::default(),
+        failed: Vec::new(),
+        is_whole,
+    };
     filling.calls();
     filling.requests();
-    let Filling { sent, received, is_whole, .. } = filling;
-    History { sent: sent.list(), received: received.list(), collectives, is_whole }
+    let Filling { sent, received, locks, failed, is_whole, .. } = filling;
+    let (sent, received, locks) = (sent.list(), received.list(), locks.list());
+    History { sent, received, collectives, locks, failed, is_whole }
 }
 
 impl Filling<'_, '_> {
@@ -53,14 +63,27 @@ impl Filling<'_, '_> {
         let spool = self.translate.spool;
         for (id, count) in (0u32..).zip(&spool.tables.calls).filter(|(_, count)| count.count > 0) {
             match spool.tables.definitions.operation(id) {
-                Some(operation) if is_of_message(operation) => {
+                Some(operation) => {
                     let name = &all()[usize::from(operation.call)];
-                    if name.role == "BLOCK" {
-                        self.add(message_of_call(operation, name), *count);
-                    }
+                    self.call(*operation, name, *count);
                 }
-                Some(_) => {}
                 None => self.is_whole = false,
+            }
+        }
+    }
+
+    fn call(&mut self, operation: Operation, name: &CallName, count: Count) {
+        if name.has_failed(operation.kind(), operation.comm != 0) {
+            let (call, path) =
+                (self.translate.call(operation.call), self.translate.path(operation.path));
+            self.failed.push(Failed { call, path, count: count.count });
+            self.is_whole = false;
+        } else if is_of_message(&operation) && name.role == "BLOCK" {
+            self.add(message_of_call(&operation, name), count);
+        } else if name.family == "WINDOW" {
+            let target = self.translate.peer_world(operation.comm, operation.peer);
+            if let Some(window) = self.translate.communicator(operation.comm) {
+                self.locks.add(&name.name, window, target, count.count);
             }
         }
     }

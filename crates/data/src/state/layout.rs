@@ -185,6 +185,7 @@ pub mod now {
     pub const WAITS_COUNT: usize = 40;
     pub const WAITS_STRIDE: usize = 44;
     pub const UNSUCCESSFUL_TESTS: usize = 48;
+    pub const UNSUCCESSFUL_OPERATION: usize = 56;
 }
 
 /// `struct spool_tally`, and `struct spool_injection` in its place.

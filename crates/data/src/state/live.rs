@@ -22,6 +22,8 @@ pub struct Inside {
     pub mpi_ticks: u64,
     pub calls: u64,
     pub unsuccessful_tests: u64,
+    /// Of the last of these; 0: none.
+    pub unsuccessful_operation: u32,
     waits_variables: u64,
     pub waits_count: u32,
     waits_stride: u8,
@@ -37,6 +39,7 @@ impl Inside {
             mpi_ticks: u64_at(bytes, now::MPI_TICKS),
             calls: u64_at(bytes, now::CALLS),
             unsuccessful_tests: u64_at(bytes, now::UNSUCCESSFUL_TESTS),
+            unsuccessful_operation: u32_at(bytes, now::UNSUCCESSFUL_OPERATION),
             waits_variables: u64_at(bytes, now::WAITS_VARIABLES),
             waits_count: u32_at(bytes, now::WAITS_COUNT),
             waits_stride: bytes[now::WAITS_STRIDE],

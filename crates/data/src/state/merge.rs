@@ -1,7 +1,9 @@
 //! Several parts of a job as one: what was seen from several nodes.
 
 use super::intern::{CommunicatorKey, Names};
-use super::{Collective, Condition, JobState, Lane, OpenOperation, RankState, Sequence, Unseen};
+use super::{
+    Collective, Condition, Failed, JobState, Lane, Lock, OpenOperation, RankState, Sequence, Unseen,
+};
 use crate::model::Frame;
 
 /// What the indices of one part are in the whole.
@@ -98,6 +100,9 @@ impl Renumbered {
             if let Some(open) = &mut thread.open {
                 self.operation(&mut open.operation);
             }
+            if let Some(unsuccessful) = &mut thread.unsuccessful {
+                self.operation(unsuccessful);
+            }
             if let Some(last) = &mut thread.last {
                 last.call = self.call(last.call);
                 last.path = self.path(last.path);
@@ -109,6 +114,13 @@ impl Renumbered {
         let history = &mut rank.history;
         for Lane { communicator, .. } in history.sent.iter_mut().chain(&mut history.received) {
             *communicator = self.communicator(*communicator);
+        }
+        for Lock { communicator, .. } in &mut history.locks {
+            *communicator = self.communicator(*communicator);
+        }
+        for Failed { call, path, .. } in &mut history.failed {
+            *call = self.call(*call);
+            *path = self.path(*path);
         }
         for Sequence { communicator, last, .. } in &mut history.collectives {
             *communicator = self.communicator(*communicator);

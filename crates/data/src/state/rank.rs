@@ -234,6 +234,7 @@ fn thread(
         tid: inside.tid,
         calls: believed(inside.calls),
         unsuccessful_tests: believed(inside.unsuccessful_tests),
+        unsuccessful: translate.open_operation(inside.unsuccessful_operation),
         mpi: clock.span(inside.mpi_ticks),
         open,
         last: last_call(translate, inside.number, entries),

@@ -6,6 +6,7 @@ use super::super::document::{Kind, Verdict};
 use super::super::processes::{outside, waited_for, Outside};
 use super::super::words::Words;
 use super::super::Found;
+use super::standing::said;
 use super::verdict;
 use lapscope_data::model::Nanos;
 use lapscope_data::state::{Condition, ThreadState};
@@ -84,8 +85,9 @@ fn last_of(found: &Found<'_>, at: usize, is_one: bool, words: &mut Words<'_>) ->
     if let Some(open) = rank.threads.iter().find_map(|it| it.open.as_ref()) {
         if thread.is_none() {
             return format!(
-                "{} is inside {}",
+                "{} {} inside {}",
                 if is_one { "it".to_owned() } else { format!("rank {}", rank.rank) },
+                if found.job.is_over { "was" } else { "is" },
                 words.operation(&open.operation)
             );
         }
@@ -118,19 +120,26 @@ fn busy(found: &Found<'_>, at: usize) -> String {
     busy.map_or_else(String::new, |busy| format!(" ({} of a processor)", percent(busy)))
 }
 
-/// Of a job that has ended: who was outside of MPI when it did.
+/// Of a job that has ended: who ended it, or else who was outside of MPI when it did.
 fn when_it_ended(found: &Found<'_>, words: &mut Words<'_>) -> Option<Verdict> {
     let job = found.job;
+    let all = 0..job.ranks().len();
     let is_outside =
         |at: &usize| job.rank(*at).condition != Condition::Finalized && !job.is_inside(*at);
-    let ranks: Vec<usize> = (0..job.ranks().len()).filter(is_outside).collect();
+    let mut ranks: Vec<usize> = all.clone().filter(|&at| job.is_dead(at)).collect();
+    if ranks.is_empty() {
+        ranks = all.filter(is_outside).collect();
+    }
     let first = *ranks.first()?;
     let who = capital(&words.ranks(&ranks));
+    let (was, it) = if ranks.len() == 1 { ("was", "it was") } else { ("were", "they were") };
     let ended = match job.rank(first).condition {
         Condition::Aborted => "called MPI_Abort".to_owned(),
-        Condition::Exited => "exited without MPI_Finalize".to_owned(),
-        _ if ranks.len() == 1 => "was outside of MPI when it was killed".to_owned(),
-        _ => "were outside of MPI when they were killed".to_owned(),
+        Condition::Exited if job.is_dead(first) => "exited without MPI_Finalize".to_owned(),
+        Condition::Exited => {
+            format!("{was} outside of MPI when all exited, as when their launcher is ended")
+        }
+        _ => format!("{was} outside of MPI when {it} killed"),
     };
     let waiting = match found.graph.nodes.len() {
         0 => String::new(),
@@ -149,10 +158,11 @@ fn polling(found: &Found<'_>, words: &mut Words<'_>) -> Option<Verdict> {
     let ranks: Vec<usize> = (0..job.ranks().len()).filter(polls).collect();
     (!ranks.is_empty() && ranks.len() == job.ranks().len()).then(|| {
         let who = capital(&words.ranks(&ranks));
-        let sentence = format!(
-            "{who} test{} in vain, and nothing else happens.",
-            if ranks.len() == 1 { "s" } else { "" }
-        );
+        let first = found.graph.nodes.iter().position(|node| node.rank == ranks[0]);
+        let need = first.and_then(|at| Some((at, *found.graph.nodes[at].needs.first()?)));
+        let what = need.map_or(String::new(), |step| format!(": {}", said(found, &step, words)));
+        let s = if ranks.len() == 1 { "s" } else { "" };
+        let sentence = format!("{who} test{s} in vain, and nothing else happens{what}.");
         verdict(job, Kind::Polls, false, sentence, &ranks)
     })
 }

@@ -53,9 +53,9 @@ fn perhaps(certain: bool) -> &'static str {
 }
 
 /// "rank 0 waits in MPI_Recv (main x.c:7) for a message from rank 1, tag 7".
-fn said(found: &Found<'_>, (node, need): &Step, words: &mut Words<'_>) -> String {
+pub fn said(found: &Found<'_>, (node, need): &Step, words: &mut Words<'_>) -> String {
     let node = &found.graph.nodes[*node];
-    let wait = words.wait(node, need, &found.collectives);
+    let wait = words.wait(node, need, found);
     format!("rank {} {wait}", found.job.rank(node.rank).rank)
 }
 
@@ -130,9 +130,9 @@ fn mismatched(
     let within = words.communicator(Some(mismatch.group.1));
     let within = if within.is_empty() { " in MPI_COMM_WORLD".to_owned() } else { within };
     let is_root = sides.windows(2).all(|pair| pair[0].0.call == pair[1].0.call);
-    let differs = if is_root { "roots" } else { "calls" };
+    let differs = if is_root { "name different roots" } else { "make different calls" };
     let sentence = format!(
-        "{}Collectives do not match: as number {}{within} ranks make different {differs}: {}.",
+        "{}Collectives do not match: as number {}{within} ranks {differs}: {}.",
         perhaps(certain && mismatch.is_whole),
         mismatch.position + 1,
         texts.join(", ")
@@ -192,7 +192,7 @@ fn edge(found: &Found<'_>, (node, need): &Step, to: usize, words: &mut Words<'_>
     Edge {
         from: job.rank(waits.rank).rank,
         to: job.rank(found.graph.nodes[to].rank).rank,
-        why: words.wait(waits, need, &found.collectives),
+        why: words.wait(waits, need, found),
         call: open.map_or_else(String::new, |it| job.call(it.operation.call).name.clone()),
         site: open.and_then(|it| words.site(it.operation.path)),
     }
@@ -299,6 +299,17 @@ fn circle_in_words(edges: &[Edge], kind: Kind, certain: bool) -> String {
     }
 }
 
+/// "rank 0 waits in MPI_Recv (main x.c:7) for ..., and rank 1 waits in ...": the begin of the shortest circle.
+pub fn circle_of_waits(
+    found: &Found<'_>,
+    causes: &Causes,
+    words: &mut Words<'_>,
+) -> Option<String> {
+    let circle = causes.circles.iter().min_by_key(|circle| circle.len())?;
+    let waits: Vec<String> = circle.iter().take(2).map(|step| said(found, step, words)).collect();
+    Some(waits.join(", and ") + if circle.len() > 2 { ", and so on" } else { "" })
+}
+
 /// Who else stands.
 fn behind(causes: &Causes, length: usize, standing: usize) -> String {
     let others = standing.saturating_sub(length) as u64;
@@ -317,8 +328,8 @@ fn knot(found: &Found<'_>, causes: &Causes, certain: bool, words: &mut Words<'_>
     let mut by_rank: BTreeMap<usize, Step> = BTreeMap::new();
     for &at in &causes.standing {
         let node = &found.graph.nodes[at];
-        if let Some(need) = node.needs.first() {
-            by_rank.entry(node.rank).or_insert((at, *need));
+        if let Some(need) = node.surest().first() {
+            by_rank.entry(node.rank).or_insert((at, **need));
         }
     }
     let steps: Vec<Step> = by_rank.values().copied().collect();

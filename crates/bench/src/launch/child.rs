@@ -142,6 +142,8 @@ fn wait(
     let mut interrupted = false;
     loop {
         if let Some(status) = child.try_wait()? {
+            // what the whole group got may have ended the child before it was looked at here
+            interrupted |= pending(set).any(|signal| ENDING.contains(&signal));
             return Ok(ChildEnd { status, interrupted, out_of_time: timer.asked.is_some() });
         }
         if let Some(watch) = &watch {
@@ -179,6 +181,12 @@ fn next_signal(set: &sigset_t, within: Option<Duration>) -> (c_int, c_int) {
         };
         (signal, info.si_code)
     }
+}
+
+/// Takes those signals of `set` that have come.
+fn pending(set: &sigset_t) -> impl Iterator<Item = c_int> + '_ {
+    std::iter::from_fn(move || Some(next_signal(set, Some(Duration::ZERO)).0))
+        .take_while(|&signal| signal > 0)
 }
 
 /// Ends a child that takes too long: first asks, so that a launcher can end its ranks.

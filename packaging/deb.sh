@@ -18,9 +18,6 @@ copyright() {
     sed '/@LICENCES@/d' packaging/debian/copyright
     sed 1,4d LICENSE >"$stage.bsd"
     paragraph BSD-3-clause "$stage.bsd"
-    echo
-    sed -n '/^Permission is hereby/,$p' "$tree/share/doc/lapscope/libunwind.COPYING" >"$stage.expat"
-    paragraph Expat "$stage.expat"
 }
 
 case $machine in

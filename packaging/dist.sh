@@ -24,8 +24,8 @@ forget_what_is_outdated() {
         git rev-parse HEAD 2>/dev/null || true # a tarball of the sources has none
         echo "$dist" "$cargo_home"; } | sha256sum)
     made means "$means" && return
-    rm -rf "$dist/zig" "$dist/libunwind" "$dist/deps" "$dist/interposer" "$dist/cargo"
-    rm -f "$dist/libunwind.ready" "$dist/sqlite.ready"
+    rm -rf "$dist/zig" "$dist/deps" "$dist/interposer" "$dist/cargo"
+    rm -f "$dist/sqlite.ready"
     mark_made means "$means"
 }
 
@@ -45,7 +45,7 @@ libraries() {
         -DCMAKE_C_FLAGS="-isystem $dist/deps/include $code_flags" -DCMAKE_ASM_FLAGS="$code_flags" \
         -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_EXE_LINKER_FLAGS=-pie \
         -DCMAKE_C_STANDARD_LIBRARIES="$arithmetic" -DLAPSCOPE_LIB_DIR="$dist/lib" \
-        -DUNWIND_LIBRARY="$dist/deps/lib/libunwind.a" -DSQLITE3_LIBRARY="$dist/deps/lib/libsqlite3.a" \
+        -DSQLITE3_LIBRARY="$dist/deps/lib/libsqlite3.a" \
         -DLAPSCOPE_MPICC="$mpicc" >"$dist/cmake.log"
     targets="lapscope lapscope-calibrate"
     for abi in $abis; do
@@ -95,7 +95,6 @@ lay_out() {
     rm "$tree/lib/lapscope/installed" # who unpacks a directory removes that
     strip_apart
     install -D -m 644 -t "$tree/share/doc/lapscope" LICENSE README.md CHANGELOG.md docs/licences.md docs/user-guide.md
-    install -D -m 644 "$dist/libunwind/COPYING" "$tree/share/doc/lapscope/libunwind.COPYING"
     packaging/extras.sh tree "$tree"
 }
 

@@ -114,9 +114,7 @@ def native(components):
     """What is neither lapscope's own nor a crate."""
     zig = re.search(r"ziglang==([0-9.]+)", setting("tools.sh", "packages")).group(1)
     zstd = next(one["version"] for one in components if one["name"] == "zstd-sys").split("zstd.")[1]
-    unwind_sum = [{"alg": "SHA-256", "content": setting("libraries.sh", "checksum")}]
     return [
-        part("libunwind", setting("libraries.sh", "unwind"), "MIT", "inside of the recorders", hashes=unwind_sum),
         part("sqlite", sqlite_version(components), "blessing", "inside of the recorders and, by libsqlite3-sys, the command"),
         part("zstd", zstd, "BSD-3-Clause", "inside of the command, by zstd-sys"),
         part("rust-std", said("rustc", "--version").split()[1], "MIT OR Apache-2.0", "Rust's standard library, inside of the command"),

@@ -70,8 +70,7 @@ def contents(tree, version, tables):
         if path.is_file() and not name.startswith(("share/doc/", "share/modulefiles/")):
             place = "scripts/lapscope" if name == "bin/lapscope" else f"data/{name}"
             yield f"{data}/{place}", (path.read_bytes(), os.access(path, os.X_OK))
-    for name in ("LICENSE", "libunwind.COPYING"):
-        yield f"{info}/licenses/{name}", ((tree / "share/doc/lapscope" / name).read_bytes(), False)
+    yield f"{info}/licenses/LICENSE", ((tree / "share/doc/lapscope/LICENSE").read_bytes(), False)
     parts = tree / "share/doc/lapscope/lapscope.cdx.json"
     yield f"{info}/sboms/lapscope.cdx.json", (parts.read_bytes(), False)
     yield f"{info}/METADATA", (metadata(tables).encode(), False)

@@ -43,7 +43,7 @@ recorder() {
     cmake -S interposer -B "$base/interposer" -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
         -DCMAKE_C_COMPILER="$base/bin/gcc" -DCMAKE_ASM_COMPILER="$base/bin/gcc" -DLAPSCOPE_LIB_DIR="$base/lib" \
         -DLAPSCOPE_MPICC="$base/bin/mpicc.openmpi;$base/bin/mpicc.mpich" \
-        -DUNWIND_LIBRARY="$libraries/libunwind.so" -DSQLITE3_LIBRARY="$libraries/libsqlite3.so" >"$base/cmake.log" &&
+        -DSQLITE3_LIBRARY="$libraries/libsqlite3.so" >"$base/cmake.log" &&
         cmake --build "$base/interposer" -j "${JOBS:-$(nproc)}" >"$base/build.log" 2>&1 ||
         { grep -h -A5 error "$base/cmake.log" "$base/build.log" >&2; return 1; }
 }

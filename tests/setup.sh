@@ -42,7 +42,6 @@ look() {
     need "a C compiler" build-essential has cc
     need make build-essential has make
     need CMake cmake has cmake
-    need libunwind libunwind-dev has_header libunwind.h
     need SQLite libsqlite3-dev has_header sqlite3.h
     case $what in
         build) has mpicc.openmpi || has mpicc.mpich || need "an MPI" "libopenmpi-dev openmpi-bin" has mpicc ;;

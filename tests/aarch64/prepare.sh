@@ -8,7 +8,7 @@ mkdir -p "$base"
 tests/setup.sh aarch64
 # a shell for programs that call system(3), Python to install a wheel
 tests/aarch64/fetch.sh "$base/arm64" bookworm arm64 base-files bash coreutils dash libc6-dev libopenmpi-dev openmpi-bin \
-    libmpich-dev mpich libunwind-dev libsqlite3-dev python3-venv
+    libmpich-dev mpich libsqlite3-dev python3-venv
 tests/aarch64/fetch.sh "$base/qemu" trixie amd64 qemu-user
 tests/aarch64/fetch.sh "$base/rust" trixie amd64,arm64 base-files rustc libstd-rust-dev:arm64
 tests/aarch64/wrappers.sh

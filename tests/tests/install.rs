@@ -114,14 +114,14 @@ fn what_keeps_it_here(tree: &Path) -> String {
     said
 }
 
-/// Recorders that are built here need this machine's libunwind.
+/// Recorders that are built here need this machine's SQLite.
 #[test]
 fn what_needs_libraries_of_this_machine_is_no_tree_for_others() {
     let place = tempfile::tempdir().unwrap();
     let prefix = place.path().to_str().unwrap();
     install(prefix, Path::new(""));
     let said = what_keeps_it_here(place.path());
-    assert!(said.contains("liblapscope-openmpi.so needs libunwind"), "{said}");
+    assert!(said.contains("liblapscope-openmpi.so needs libsqlite3"), "{said}");
 }
 
 /// Where somebody has called `make dist` before: zig is not installed for this.

@@ -15,6 +15,7 @@ mod counters;
 mod deaths;
 mod directories;
 mod doctor;
+mod edges;
 mod faults;
 mod files;
 mod fortran;

@@ -252,6 +252,16 @@ fn threads_that_are_not_seen_are_counted() {
     }
 }
 
+/// Buffers of datatypes at random, with gaps and in any order, as those of `sends::datatypes_with_gaps_arrive_as_they_are`.
+#[test]
+fn datatypes_with_gaps() {
+    for (turn, seed) in ["3", "4"].into_iter().enumerate() {
+        for mpi in mpis!(turn) {
+            unharmed(mpi, "copied_types", &[seed, "40"], &[]);
+        }
+    }
+}
+
 /// A child of the program, and what it becomes, have nothing of ours.
 #[test]
 fn children() {

@@ -91,12 +91,11 @@ fn finds_a_gain(mpi: &Mpi) {
 /// A search that has found a gain, and where its runs are. Where others have the processors now and then it may not be sure of
 /// one.
 fn gain(mpi: &Mpi) -> (TempDir, Value) {
-    const OPTIONS: [&str; 8] =
-        ["--modes", "timer,thread", "--intervals", "1000", "--runs", "3", "--dir", "kept"];
+    let modes = if share::is_all() { "timer,thread" } else { "timer" };
+    let options = ["--modes", modes, "--intervals", "1000", "--runs", "3", "--dir", "kept"];
     let place = place();
-    let iterations = if share::is_all() { "75" } else { "45" };
-    let program = [&STALLED[..], &[iterations]].concat();
-    let answer = answer(&tune(mpi, Bed::SlowLink, place.path(), &OPTIONS, &program));
+    let program = [&STALLED[..], &["75"]].concat();
+    let answer = answer(&tune(mpi, Bed::SlowLink, place.path(), &options, &program));
     assert_eq!(answer["found"], "gain", "{answer:#}");
     (place, answer)
 }

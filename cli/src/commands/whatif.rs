@@ -83,10 +83,11 @@ fn read(path: &Path) -> Result<Vec<Scenario>> {
     file::parse(&name, &text).map_err(anyhow::Error::msg)
 }
 
+/// Of a run whose own replay does not end no scenario says anything.
 fn deadlocks(answer: &WhatIf) -> bool {
     let of_scenarios = answer.scenarios.iter().map(|scenario| scenario.run_ns);
     let of_sweeps = answer.sweeps.iter().flat_map(|sweep| &sweep.points).map(|point| point.run_ns);
-    of_scenarios.chain(of_sweeps).any(|run_ns| run_ns.is_none())
+    answer.identity.run_ns.is_some() && of_scenarios.chain(of_sweeps).any(|run_ns| run_ns.is_none())
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -51,6 +51,11 @@ pub fn write(out: &mut dyn Write, answer: &WhatIf, style: Style) -> io::Result<(
 
 /// What never ends comes first of all.
 fn write_deadlocks(out: &mut dyn Write, answer: &WhatIf, style: Style) -> io::Result<()> {
+    if answer.identity.run_ns.is_none() {
+        let text =
+            "the replay of the run as it was does not end: what scenarios do to it cannot be told";
+        return writeln!(out, "{}\n", style.warning(text));
+    }
     let mut has_any = false;
     for scenario in &answer.scenarios {
         if scenario.run_ns.is_some() {

@@ -200,7 +200,7 @@ impl Body<'_> {
         self.timed_call(text);
         let clauses = &self.call.clauses;
         if !clauses.bytes.is_empty() || !clauses.received.is_empty() {
-            line!(text, "    if (error == MPI_SUCCESS) {{");
+            line!(text, "    if (LIKELY(error == MPI_SUCCESS) || is_truncation(error)) {{");
             self.bytes(text, "        ");
             line!(text, "    }}");
         }

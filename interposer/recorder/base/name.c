@@ -1,28 +1,22 @@
-#define _GNU_SOURCE
 #include "name.h"
 
 #include "log.h"
+#include "own_memory.h"
 
 #include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
-enum { PAGE_BYTES = 4096 /* the smallest: what ends there may be followed by nothing */ };
+enum { PAGE_BYTES = 4096 };
 
-/* Copies what is mapped of NAME_BYTES, in two parts, as the kernel copies a part as a whole or not at all. Returns how many bytes. */
+/* Copies what is mapped of NAME_BYTES. Returns how many bytes. */
 static size_t copy(uintptr_t address, char *to)
 {
     static int said;
-    size_t first = PAGE_BYTES - address % PAGE_BYTES;
-    first = first < NAME_BYTES ? first : NAME_BYTES;
-    struct iovec into = {to, NAME_BYTES};
-    struct iovec from[] = {{(void *)address, first}, {(void *)(address + first), NAME_BYTES - first}};
-    ssize_t bytes = process_vm_readv(getpid(), &into, 1, from, first < NAME_BYTES ? 2 : 1, 0);
-    if (bytes < 0 && (errno == EPERM || errno == ENOSYS))
+    size_t bytes = own_memory_read(to, address, NAME_BYTES);
+    if (!bytes && (errno == EPERM || errno == ENOSYS))
         log_once(&said, "names that the program gives to MPI_Pcontrol cannot be read (process_vm_readv: %s): regions are not "
                  "recorded", strerror(errno));
-    return bytes > 0 ? (size_t)bytes : 0;
+    return bytes;
 }
 
 /* Of the character that begins at `at`, as UTF-8 has it; 0: there is none. The text ends with a zero, which is no part of any. */

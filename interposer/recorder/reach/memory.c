@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "memory.h"
 
+#include "../base/own_memory.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -116,6 +118,5 @@ unsigned memory_read(const uintptr_t *addresses, uint64_t *words, unsigned count
 
 int memory_read_page(uintptr_t page, uint64_t words[512])
 {
-    struct iovec to = {words, 4096}, from = {(void *)page, 4096};
-    return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 4096;
+    return own_memory_read(words, page, 4096) == 4096;
 }

@@ -1,15 +1,14 @@
 #define _GNU_SOURCE
-#define UNW_LOCAL_ONLY
 #include "callsite.h"
 
 #include "../base/arena.h"
 #include "../base/config.h"
 #include "../base/uncancelled.h"
 #include "modules.h"
+#include "unwind.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <libunwind.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -28,41 +27,18 @@ struct unwound {
 /* --- unwinding ---------------------------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
-enum { FRAME_POINTER = UNW_X86_64_RBP, HAS_RECORDS = 0 };
+enum { HAS_RECORDS = 0 };
 #elif defined(__aarch64__)
-enum { FRAME_POINTER = UNW_AARCH64_X29, HAS_RECORDS = 1 };
+enum { HAS_RECORDS = 1 };
 #endif
-
-/* Where the value that `reg` has in the cursor's frame was saved; NULL when it is in no memory. */
-static const uintptr_t *saved_at(unw_cursor_t *cursor, int reg)
-{
-    unw_save_loc_t location;
-    if (unw_get_save_loc(cursor, reg, &location) != 0 || location.type != UNW_SLT_MEMORY)
-        return NULL;
-    return (const uintptr_t *)location.u.addr;
-}
 
 /* Where the return address into the cursor's frame stands. */
-static const uintptr_t *return_address_at(unw_cursor_t *cursor, uintptr_t stack_pointer)
+static const uintptr_t *return_address_at(const struct unwind_cursor *cursor)
 {
 #if defined(__x86_64__)
-    (void)cursor;
-    return (const uintptr_t *)(stack_pointer - sizeof(uintptr_t)); /* pushed by the call instruction */
+    return (const uintptr_t *)(cursor->value[STACK_POINTER] - sizeof(uintptr_t)); /* pushed by the call instruction */
 #else
-    (void)stack_pointer;
-    return saved_at(cursor, UNW_AARCH64_X30);
-#endif
-}
-
-/* The address that a saved return address means: on aarch64 it may be signed (pointer authentication). */
-static uintptr_t plain_address(uintptr_t saved)
-{
-#if defined(__aarch64__)
-    register uintptr_t x30 __asm__("x30") = saved;
-    __asm__("hint #7" : "+r"(x30)); /* xpaclri; nothing on processors without */
-    return x30;
-#else
-    return saved;
+    return cursor->at[RETURN_ADDRESS];
 #endif
 }
 
@@ -93,22 +69,19 @@ static __attribute__((no_sanitize("address"))) void add_check(struct unwound *u,
 {
     uintptr_t at = (uintptr_t)word; /* the wrapper's own saved frame pointer is the lowest word of interest */
     if (at < caller.frame - 2 * sizeof(uintptr_t) || at >= stack_end || u->check_count == MAX_CHECKS ||
-        (*word != value && plain_address(*word) != value))
+        (*word != value && unwind_plain_address(*word) != value))
         u->cacheable = 0;
     else
         u->checks[u->check_count++] = (struct callsite_check){word, *word};
 }
 
 /* Steps out of lapscope's own frames to that of the application; 0 when it cannot be found. */
-static int reach_application(unw_cursor_t *cursor, struct caller caller)
+static int reach_application(struct unwind_cursor *cursor, struct caller caller)
 {
     for (int i = 0; i < OWN_FRAMES; i++) {
-        unw_word_t ip, sp;
-        if (unw_step(cursor) <= 0)
+        if (unwind_step(cursor) <= 0)
             return 0;
-        unw_get_reg(cursor, UNW_REG_IP, &ip);
-        unw_get_reg(cursor, UNW_REG_SP, &sp);
-        if (ip == caller.return_address && sp == caller.frame)
+        if (cursor->ip == caller.return_address && cursor->value[STACK_POINTER] == caller.frame)
             return 1;
     }
     return 0;
@@ -126,8 +99,8 @@ static int keep_frame(struct unwound *u, uintptr_t address)
     return 1;
 }
 
-/* libunwind loses its way in functions that sign their return addresses (it knows of them from 1.8 on). Every function that
- * saves its return address has it in a frame record, to which its frame pointer points, beside that of its caller (AAPCS64, 6.4.6). */
+/* Where nothing is said of a function, as of what returns from signal handlers: every function that saves its return address has it
+ * in a frame record, to which its frame pointer points, beside that of its caller (AAPCS64, 6.4.6). */
 static __attribute__((no_sanitize("address"))) void follow_records(struct unwound *u, uintptr_t frame_pointer,
                                                                     struct caller caller, uintptr_t stack_end)
 {
@@ -135,7 +108,7 @@ static __attribute__((no_sanitize("address"))) void follow_records(struct unwoun
     while (u->cacheable && frame_pointer >= caller.frame && frame_pointer % RECORD == 0 &&
            frame_pointer + RECORD <= stack_end) {
         const uintptr_t *record = (const uintptr_t *)frame_pointer;
-        uintptr_t address = plain_address(record[1]);
+        uintptr_t address = unwind_plain_address(record[1]);
         if (!address || (record[0] && record[0] <= frame_pointer)) /* the outermost record has no further one */
             return;
         add_check(u, record, record[0], caller, stack_end);
@@ -146,49 +119,35 @@ static __attribute__((no_sanitize("address"))) void follow_records(struct unwoun
     }
 }
 
-/* To the caller's frame; 0: there is none, negative: it is not to be found, where libunwind may also stay where it is. */
-static int step(unw_cursor_t *cursor, unw_word_t *ip, unw_word_t *sp)
+static __attribute__((noinline)) void unwind(struct unwound *u, struct caller caller, struct callsite_cache *cache)
 {
-    unw_word_t from = 0, from_sp = 0;
-    unw_get_reg(cursor, UNW_REG_IP, &from);
-    unw_get_reg(cursor, UNW_REG_SP, &from_sp);
-    int more = unw_step(cursor);
-    if (more <= 0)
-        return more;
-    if (unw_get_reg(cursor, UNW_REG_IP, ip) != 0 || unw_get_reg(cursor, UNW_REG_SP, sp) != 0 || *ip == 0)
-        return 0;
-    return *ip != from || *sp != from_sp ? 1 : -1;
-}
-
-static __attribute__((noinline)) void unwind(struct unwound *u, struct caller caller, const struct callsite_cache *cache)
-{
-    unw_context_t context;
-    unw_cursor_t cursor;
+    struct unwind_cursor cursor;
     u->frames[0] = caller.return_address;
     u->frame_count = 1;
     u->check_count = 0;
     u->truncated = 0;
     u->cacheable = caller.frame >= cache->stack_begin && caller.frame < cache->stack_end;
-    unw_getcontext(&context);
-    if (unw_init_local(&cursor, &context) != 0 || !reach_application(&cursor, caller)) {
+    unwind_refresh(&cache->rows);
+    unwind_begin(&cursor, cache->stack_begin, cache->stack_end, &cache->rows);
+    if (!reach_application(&cursor, caller)) {
         u->cacheable = 0;
         return;
     }
     for (;;) {
-        unw_word_t frame_pointer = 0, ip = 0, sp = 0;
-        unw_get_reg(&cursor, FRAME_POINTER, &frame_pointer);
-        const uintptr_t *frame_pointer_at = saved_at(&cursor, FRAME_POINTER);
-        if (unw_is_signal_frame(&cursor) > 0)
-            u->cacheable = 0; /* the interrupted frame's addresses stand in the signal's context */
-        if (step(&cursor, &ip, &sp) <= 0) {
+        uintptr_t frame_pointer = cursor.value[FRAME_POINTER];
+        const uintptr_t *frame_pointer_at = cursor.at[FRAME_POINTER];
+        if (unwind_step(&cursor) <= 0) {
             if (HAS_RECORDS)
                 follow_records(u, frame_pointer, caller, cache->stack_end);
             return;
         }
-        if (uses_frame_pointer(frame_pointer, sp) && !is_in_wrapper(frame_pointer_at, frame_pointer, caller))
+        if (cursor.came_by_signal)
+            u->cacheable = 0; /* the interrupted frame's addresses stand in the signal's context */
+        if (uses_frame_pointer(frame_pointer, cursor.value[STACK_POINTER]) &&
+            !is_in_wrapper(frame_pointer_at, frame_pointer, caller))
             add_check(u, frame_pointer_at, frame_pointer, caller, cache->stack_end);
-        add_check(u, return_address_at(&cursor, sp), ip, caller, cache->stack_end);
-        if (!keep_frame(u, ip))
+        add_check(u, return_address_at(&cursor), cursor.ip, caller, cache->stack_end);
+        if (!keep_frame(u, cursor.ip))
             return;
     }
 }
@@ -209,7 +168,7 @@ static __attribute__((no_sanitize("address"))) int record_is_own(uintptr_t frame
             return object_of(code) == object_of((uintptr_t)callsite_passes);
         if (record[0] <= frame_pointer)
             return 0;
-        code = plain_address(record[1]);
+        code = unwind_plain_address(record[1]);
         frame_pointer = record[0];
     }
     return 0;
@@ -217,25 +176,20 @@ static __attribute__((no_sanitize("address"))) int record_is_own(uintptr_t frame
 
 static int passes(uintptr_t frame)
 {
-    unw_context_t context;
-    unw_cursor_t cursor;
-    unw_word_t ip, next, begin = 0, end = 0, frame_pointer = 0;
-    unw_getcontext(&context);
-    if (unw_init_local(&cursor, &context) != 0)
-        return 1;
-    while (unw_get_reg(&cursor, UNW_REG_IP, &ip) == 0 && unw_get_reg(&cursor, UNW_REG_SP, &begin) == 0) {
-        unw_get_reg(&cursor, FRAME_POINTER, &frame_pointer);
-        int more = step(&cursor, &next, &end);
+    struct unwind_cursor cursor;
+    unwind_begin(&cursor, 0, 0, NULL); /* of the stack nothing is known: the kernel copies it */
+    for (;;) {
+        uintptr_t ip = cursor.ip, begin = cursor.value[STACK_POINTER], frame_pointer = cursor.value[FRAME_POINTER];
+        int more = unwind_step(&cursor);
         if (more <= 0 && HAS_RECORDS)
             return record_is_own(frame_pointer, ip, frame);
         if (more < 0)
             return 1; /* not known: the wrapper may well be there */
         if (more == 0 || begin > frame)
             return 0;
-        if (frame < end) /* the frame of the function at ip */
+        if (frame < cursor.value[STACK_POINTER]) /* the frame of the function at ip */
             return object_of(ip) == object_of((uintptr_t)callsite_passes);
     }
-    return 0;
 }
 
 int callsite_passes(uintptr_t frame)

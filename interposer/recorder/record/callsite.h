@@ -1,5 +1,5 @@
 /*
- * Call paths, exact and nearly free. The only file that knows libunwind.
+ * Call paths, exact and nearly free.
  *
  * A path is unwound once. What is remembered of it is where on the stack each return address stood, and its value. A
  * later call from the same return address with the same stack pointer has the same path when those words are unchanged:
@@ -11,6 +11,7 @@
 #define LAPSCOPE_CALLSITE_H
 
 #include "thread.h"
+#include "unwind.h"
 
 struct spool_tally;
 
@@ -64,6 +65,7 @@ struct callsite_cache {
     uintptr_t stack_begin, stack_end;  /* of the thread; only words on it are ever read */
     struct callsite *fixed;            /* for paths that cannot be remembered */
     uint64_t misses;
+    struct unwind_rows rows;           /* what is known of frames */
 };
 
 struct callsite_cache *callsite_cache_create(void);

@@ -213,23 +213,37 @@ struct message message_received(const struct message *posted, const MPI_Status *
     return actual;
 }
 
-static struct message message_came(const struct message *posted, const MPI_Status *status)
+static struct message message_came(const struct message *posted, const MPI_Status *status, int error)
 {
-    if (status && posted->kind == SPOOL_RECV)
-        return message_received(posted, status);
     struct message actual = *posted;
+    if (status && posted->kind == SPOOL_RECV) {
+        actual = message_received(posted, status);
+        if (UNLIKELY(error != MPI_SUCCESS) && actual.bytes > posted->bytes) /* truncated: Open MPI tells the size that was sent */
+            actual.bytes = posted->bytes;
+        return actual;
+    }
     if (status && posted->kind == SPOOL_IO)
         actual.bytes = bytes_received(status);
     return actual;
 }
 
-/* Whether a call that returned an error has done all the same what others wait for: a receive of a message that was too long has
- * received it (MPI-4.1 3.2.4), and a collective whose arguments were sound took its place among the others' (seen: MPICH returns
- * MPI_ERR_OTHER from MPI_Bcast, and Open MPI MPI_ERR_TRUNCATE, when the root sends more than there is room for). */
-static __attribute__((noinline, cold)) int took_part(const struct message *message, int error)
+static int error_class(int error)
 {
     int class = MPI_ERR_UNKNOWN;
     mpi.Error_class(error, &class);
+    return class;
+}
+
+__attribute__((cold)) int is_truncation(int error)
+{
+    return error_class(error) == MPI_ERR_TRUNCATE;
+}
+
+/* Whether a call that returned an error has done all the same what others wait for. A collective whose arguments were sound took
+ * its place among the others'. */
+static __attribute__((noinline, cold)) int took_part(const struct message *message, int error)
+{
+    int class = error_class(error);
     if (class == MPI_ERR_TRUNCATE)
         return message->kind == SPOOL_RECV || message->kind == SPOOL_COLLECTIVE || message->receive;
     return message->kind == SPOOL_COLLECTIVE && (class == MPI_ERR_OTHER || class == MPI_ERR_INTERN);
@@ -246,11 +260,11 @@ void span_done(struct span *span, struct message *message, const MPI_Status *sta
         return;
     }
     if (message->receive) {
-        struct message received = message_came(message->receive, status);
+        struct message received = message_came(message->receive, status, error);
         record_call(span, &(struct exchange){message, message}, &(struct exchange){message->receive, &received});
         return;
     }
-    struct message came = message_came(message, status);
+    struct message came = message_came(message, status, error);
     record_call(span, &(struct exchange){message, &came}, NULL);
     *message = came;
 }

@@ -92,6 +92,9 @@ void record_call(struct span *span, const struct exchange *exchange, const struc
  * what came. */
 void span_done(struct span *span, struct message *message, const MPI_Status *status, int error);
 
+/* Whether an error says that a message was too long for its receive, which has received it (MPI-4.1 3.2.4). */
+int is_truncation(int error);
+
 /* The row of a completing call that was only summed up, after all, as a request that it ended has one; returns 0 when there is
  * no room. */
 int record_call_after_all(const struct span *span);

@@ -1,13 +1,11 @@
 /* MPI_Pcontrol: pauses and resumes recording, and marks where the program is. */
-#define _GNU_SOURCE
 #include "wrap_fortran.h"
 
+#include "../base/own_memory.h"
 #include "../record/mark.h"
 
 #include <stdarg.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 enum { STACK_PAGE = 4096 /* the smallest */ };
 
@@ -49,9 +47,9 @@ static void read_stack(const uintptr_t *from, uintptr_t *words, size_t count)
     near = near < count ? near : count;
     memcpy(words, from, near * sizeof *words);
     if (near < count) {
-        struct iovec to = {words + near, (count - near) * sizeof *words}, beyond = {(void *)(uintptr_t)(from + near), to.iov_len};
-        if (process_vm_readv(getpid(), &to, 1, &beyond, 1, 0) < 0)
-            memset(to.iov_base, 0, to.iov_len);
+        size_t bytes = (count - near) * sizeof *words;
+        if (own_memory_read(words + near, (uintptr_t)(from + near), bytes) != bytes)
+            memset(words + near, 0, bytes);
     }
 }
 

@@ -536,3 +536,15 @@ fn a_probe_in_vain_says_for_what() {
     let place = &diagnosis.places[0];
     assert_eq!((place.polls, place.call.as_deref()), (true, Some("MPI_Probe")));
 }
+
+#[test]
+fn who_returns_from_main_has_ended() {
+    let mut state = job(2);
+    state.is(0, Condition::Exited);
+    state.is(1, Condition::Finalized);
+    let found = verdict(&state).verdict;
+    assert_eq!(found.kind, Kind::Ended);
+    assert!(found.sentence.contains("Rank 0 exited without MPI_Finalize"), "{}", found.sentence);
+    state.posted(0, operation("MPI_Irecv", 1, 1, 11));
+    assert_eq!(kind(&state).0, Kind::Dead);
+}

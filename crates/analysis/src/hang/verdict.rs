@@ -24,7 +24,7 @@ pub fn verdicts(found: &Found<'_>, words: &mut Words<'_>) -> (Vec<Verdict>, Vec<
         let sentence = "Nothing can be read of any rank.".to_owned();
         return (vec![verdict(job, Kind::Unknown, false, sentence, &[])], Vec::new());
     }
-    if let Some(ended) = ended(job) {
+    if let Some(ended) = ended(job, words) {
         return (vec![ended], Vec::new());
     }
     let has_progressed = job.progressed.contains(&true);
@@ -59,12 +59,28 @@ fn verdict(
 }
 
 /// Of a job that came to its end.
-fn ended(job: &Job<'_>) -> Option<Verdict> {
+fn ended(job: &Job<'_>, words: &Words<'_>) -> Option<Verdict> {
     let is_final = |at: usize| job.rank(at).condition == Condition::Finalized;
     let all: Vec<usize> = (0..job.ranks().len()).collect();
     let sentence = "The job has ended: its ranks reached MPI_Finalize.".to_owned();
     let is_seen = job.state.unseen.is_empty();
-    all.iter().all(|&at| is_final(at)).then(|| verdict(job, Kind::Ended, is_seen, sentence, &all))
+    if all.iter().all(|&at| is_final(at)) {
+        return Some(verdict(job, Kind::Ended, is_seen, sentence, &all));
+    }
+    let exited: Vec<usize> = all.iter().copied().filter(|&at| has_just_exited(job, at)).collect();
+    all.iter().all(|&at| is_final(at) || exited.contains(&at)).then(|| {
+        let who = capital(&words.ranks(&exited));
+        let sentence = format!(
+            "The job has ended. {who} exited without MPI_Finalize, when nothing was under way that MPI had been asked for."
+        );
+        verdict(job, Kind::Ended, is_seen, sentence, &exited)
+    })
+}
+
+/// Without MPI_Finalize, and with nothing under way.
+fn has_just_exited(job: &Job<'_>, at: usize) -> bool {
+    let rank = job.rank(at);
+    rank.condition == Condition::Exited && !job.is_inside(at) && rank.requests.is_empty()
 }
 
 fn progress(job: &Job<'_>) -> Verdict {

@@ -5,7 +5,7 @@ use super::paths::Named;
 use crate::replay::deadlock::{standstill, Reason, Waiting};
 use crate::replay::scenario::Scenario;
 use crate::replay::Outcome;
-use crate::trace::{Direction, Trace};
+use crate::trace::{Direction, RankTrace, Trace};
 use lapscope_data::model::{Ended, Nanos, Rank, RankInfo};
 use lapscope_data::symbols::NameFrames;
 use lapscope_data::text::plural;
@@ -107,10 +107,10 @@ impl Teller<'_> {
     }
 
     fn circle(&self, circle: &[Waiting], blocked: &[Blocked], scenario: &Scenario) -> String {
-        let infos = || circle.iter().map(|it| self.trace.ranks[it.stuck.rank as usize].info());
+        let mut infos = self.trace.ranks.iter().map(RankTrace::info);
         let ranks = ranks(blocked);
         let how = self.who_waits(circle, blocked);
-        if let Some(info) = infos().find(|info| has_gaps(info)) {
+        if let Some(info) = infos.find(|info| has_gaps(info)) {
             return format!(
                 "the replay does not end: {ranks} wait for each other {how}, but the record of rank {} has gaps, so that \
                  this says nothing of the program",

@@ -35,15 +35,12 @@ pub fn look() -> Vec<Finding> {
 fn recorders(preload: &Path) -> Vec<Finding> {
     let there: Vec<(&str, PathBuf)> =
         ABIS.iter().filter_map(|abi| Some((*abi, install::recorder(preload, abi)?))).collect();
-    let looked: Vec<Result<(&str, Option<String>), Finding>> =
+    let looked: Vec<Result<&str, Finding>> =
         there.iter().map(|(abi, path)| recorder(abi, path)).collect();
-    let works: Vec<&(&str, Option<String>)> = looked.iter().flatten().collect();
+    let works: Vec<&str> = looked.iter().flatten().copied().collect();
     let mut findings = Vec::new();
     if !works.is_empty() {
-        let names = works.iter().map(|(abi, _)| *abi).collect::<Vec<_>>().join(", ");
-        let with = works.iter().find_map(|(_, with)| with.as_deref());
-        let with = with.map(|name| format!(" (with {name})")).unwrap_or_default();
-        findings.push(Finding::ok(TOPIC, "recorders", format!("{names}{with}")));
+        findings.push(Finding::ok(TOPIC, "recorders", works.join(", ")));
     }
     if there.is_empty() {
         let advice = "install lapscope anew; in its source tree: install an MPI with its headers, then `make build`";
@@ -54,8 +51,8 @@ fn recorders(preload: &Path) -> Vec<Finding> {
     findings
 }
 
-/// With the library that walks call paths, where that is one of the system's.
-fn recorder<'a>(abi: &'a str, path: &Path) -> Result<(&'a str, Option<String>), Finding> {
+/// Whether what it needs is there.
+fn recorder<'a>(abi: &'a str, path: &Path) -> Result<&'a str, Finding> {
     let libraries = libraries_of_object(path);
     let lost: Vec<&str> = libraries
         .iter()
@@ -68,11 +65,5 @@ fn recorder<'a>(abi: &'a str, path: &Path) -> Result<(&'a str, Option<String>), 
         let missing = Finding::missing(TOPIC, format!("recorder {abi}"), says, advice);
         return Err(missing.follows("nothing of programs of that ABI is recorded"));
     }
-    let unwind = libraries.iter().find(|(name, _)| name.starts_with("libunwind."));
-    Ok((abi, unwind.and_then(|(_, path)| real_name(path.as_deref()?))))
-}
-
-/// `libunwind.so.8.0.1`: the version is in the name of the file that the link points to.
-fn real_name(path: &Path) -> Option<String> {
-    Some(path.canonicalize().ok()?.file_name()?.to_string_lossy().into_owned())
+    Ok(abi)
 }

@@ -62,6 +62,7 @@ struct spool_file_header {
     char launch[64];                  /* the `lapscope run` that it belongs to; empty: none */
     uint64_t pid_namespace;           /* in which pid is meant: inode of /proc/self/ns/pid */
     uint64_t lost_marks;              /* beyond their bounds; they are no lost_records, as no sum lacks them */
+    uint64_t cut_paths;               /* calls whose path is its innermost frame alone, as there were too many */
 };
 
 enum spool_chunk_kind { SPOOL_CHUNK_STREAM = 1, SPOOL_CHUNK_LIVE = 2, SPOOL_CHUNK_TALLY = 3 };

@@ -345,6 +345,7 @@ fn what_was_lost_is_said_by_every_command_and_its_cause_rightly() {
     edit(&run.path().join("rank-0.db"), |file| {
         file.insert(Setting { name: "damaged_pieces", value: "7", source: "conversion" });
         file.insert(Setting { name: "lost_marks", value: "3", source: "conversion" });
+        file.insert(Setting { name: "cut_paths", value: "9", source: "conversion" });
         file.change("UPDATE call SET completed = completed - 1 WHERE id = 2");
         file.change("UPDATE request SET completion_id = NULL WHERE id = 3");
     });
@@ -354,6 +355,7 @@ fn what_was_lost_is_said_by_every_command_and_its_cause_rightly() {
             "7 pieces of the spool of rank 0 could not be read",
             "damaged or cut off",
             "3 marks of regions and steps were left out (rank 0)",
+            "the call path of 9 calls is its innermost frame alone (rank 0)",
         ],
     );
     for arguments in READING {

@@ -1,5 +1,6 @@
-//! What of a process is the program's own stays so: descriptors.
+//! What of a process is the program's own stays so: descriptors, memory.
 
+use lapscope_tests::answer::{ask, rows, text};
 use lapscope_tests::build;
 use lapscope_tests::differential::outcome_differences;
 use lapscope_tests::launch::{place, Form, Job};
@@ -15,5 +16,27 @@ fn descriptors_stay_whose_they_are() {
         let with = Job::new(mpi, 1, &app, Form::Preload, place.path()).run();
         let differences = outcome_differences(&bare, &with);
         assert!(differences.is_empty(), "{}: {differences:#?}", mpi.name);
+    }
+}
+
+/// Paths that vary without end take the memory that they may, and the report says which calls have none.
+#[test]
+fn call_paths_are_bounded() {
+    for mpi in mpis!() {
+        let (bare_place, place) = (place(), place());
+        let app = build::app(mpi, "endless_paths");
+        let job =
+            |form, place| Job::new(mpi, 1, &app, form, place).env("LAPSCOPE_CALLPATH_MB", "2");
+        let bare = job(Form::Bare, bare_place.path()).run();
+        assert_eq!((bare.code, &*bare.stdout), (0, "bounded\n"), "{}: {bare:?}", mpi.name);
+        let with = job(Form::Preload, place.path());
+        let directory = with.run_directory();
+        let with = with.run();
+        assert_eq!((with.code, &with.stdout), (0, &bare.stdout), "{}: {with:?}", mpi.name);
+        assert!(with.said.iter().any(|line| line.contains("vary without end")), "{with:?}");
+        let report = ask("report", &directory);
+        let problems = rows(&report, "problems").iter();
+        let kinds: Vec<&str> = problems.map(|problem| text(problem, "kind")).collect();
+        assert!(kinds.contains(&"cut_paths"), "{}: {kinds:?}", mpi.name);
     }
 }

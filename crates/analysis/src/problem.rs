@@ -36,6 +36,7 @@ pub enum ProblemKind {
     LostRecords,
     UnknownRequests,
     LostMarks,
+    CutPaths,
     Rebuilt,
     NoSymbols,
     NotWatched,
@@ -404,6 +405,18 @@ fn incomplete_records(ranks: &[&RankInfo]) -> Vec<Problem> {
             list_ranks(&marks.1)
         );
         problems.push(Problem::new(ProblemKind::LostMarks, message, marks.1));
+    }
+    let paths = sum_where(ranks, |rank| rank.cut_paths);
+    if paths.0 > 0 {
+        let message = format!(
+            "the call path of {} call{} is its innermost frame alone (rank{} {}), as paths vary without end there: a higher \
+             LAPSCOPE_CALLPATH_MB keeps more of them",
+            paths.0,
+            plural(paths.0),
+            plural(paths.1.len() as u64),
+            list_ranks(&paths.1)
+        );
+        problems.push(Problem::new(ProblemKind::CutPaths, message, paths.1));
     }
     if unknown.0 > 0 {
         let message = format!(

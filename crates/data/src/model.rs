@@ -256,6 +256,8 @@ pub struct RankInfo {
     pub damaged_pieces: u64,
     /// What the program marked beyond what is kept.
     pub lost_marks: u64,
+    /// Calls whose path is its innermost frame alone, as there were more paths than are kept.
+    pub cut_paths: u64,
     /// `None`: not known, as of ranks that were killed.
     pub processor: Option<Processor>,
     /// `None`: sends were not to be copied.

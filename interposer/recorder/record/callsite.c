@@ -3,6 +3,7 @@
 
 #include "../base/arena.h"
 #include "../base/config.h"
+#include "../base/log.h"
 #include "../base/uncancelled.h"
 #include "modules.h"
 #include "unwind.h"
@@ -13,8 +14,10 @@
 #include <string.h>
 
 enum { MAX_FRAMES = 128, MAX_CHECKS = 2 * MAX_FRAMES + 1, OWN_FRAMES = 8 };
+_Static_assert(MAX_CHECKS < CALLSITE_SIZES * CALLSITE_SIZE_CHECKS, "a size for each site");
 
 static int enabled, depth_limit;
+static uint64_t most_path_bytes;
 
 struct unwound {
     uintptr_t frames[MAX_FRAMES];
@@ -22,6 +25,7 @@ struct unwound {
     unsigned frame_count, check_count;
     int truncated;
     int cacheable;
+    int is_cut;
 };
 
 /* --- unwinding ---------------------------------------------------------------------------------------------------- */
@@ -208,10 +212,11 @@ struct path {
     uintptr_t frames[];
 };
 
-enum { PATH_BUCKETS = 4096, PAGE_PATHS = 4096, PATH_PAGES = 4096 };
+enum { PATH_BUCKETS = 1 << 16, PAGE_PATHS = 4096, PATH_PAGES = 4096 };
 static struct path *paths[PATH_BUCKETS];
 static struct path **pages[PATH_PAGES]; /* paths by id */
 static uint32_t path_count;
+static uint64_t path_bytes; /* of all, with what the spool has of them */
 static pthread_mutex_t path_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct path **find_path(const struct unwound *u)
@@ -219,7 +224,7 @@ static struct path **find_path(const struct unwound *u)
     uint64_t hash = 0;
     for (unsigned i = 0; i < u->frame_count; i++)
         hash = (hash ^ u->frames[i]) * 0x9e3779b97f4a7c15u;
-    struct path **link = &paths[hash >> 52];
+    struct path **link = &paths[hash >> 48];
     while (*link && ((*link)->frame_count != u->frame_count ||
                      memcmp((*link)->frames, u->frames, u->frame_count * sizeof u->frames[0]) != 0))
         link = &(*link)->next;
@@ -261,15 +266,24 @@ static uint32_t define_path(struct thread *t, const struct unwound *u, struct pa
     if (!spool_define(&t->stream, SPOOL_PATH, &head, sizeof head, u->frames, frame_bytes, NULL, 0))
         return 0;
     path_count++;
+    path_bytes += sizeof *path + sizeof head + 2 * frame_bytes;
     number_path(path);
     *link = path;
     return path->id;
 }
 
-static uint32_t intern_path(struct thread *t, const struct unwound *u)
+/* Beyond LAPSCOPE_CALLPATH_MB new paths are those of their innermost frame. */
+static uint32_t intern_path(struct thread *t, struct unwound *u)
 {
     pthread_mutex_lock(&path_lock);
     struct path **link = find_path(u);
+    if (UNLIKELY(!*link && path_bytes > most_path_bytes && u->frame_count > 1)) {
+        u->frame_count = 1;
+        u->truncated = 1;
+        u->is_cut = 1;
+        u->cacheable = 0; /* each such call is counted */
+        link = find_path(u);
+    }
     uint32_t id = *link ? (*link)->id : define_path(t, u, link);
     pthread_mutex_unlock(&path_lock);
     return id;
@@ -280,7 +294,7 @@ uint32_t callsite_define(struct thread *t, const uintptr_t *frames, unsigned cou
     struct unwound u;
     int saved_errno = errno;
     u.frame_count = count;
-    u.truncated = 0;
+    u.truncated = u.is_cut = 0;
     memcpy(u.frames, frames, count * sizeof frames[0]);
     uint32_t path = intern_path(t, &u);
     errno = saved_errno;
@@ -325,6 +339,12 @@ void callsite_configure(void)
 {
     enabled = config.callpath;
     depth_limit = (int)config.callpath_depth;
+    most_path_bytes = (uint64_t)config.callpath_mb << 20;
+}
+
+static struct endless_place *endless_place(struct callsite_cache *cache, struct caller caller)
+{
+    return &cache->endless[caller.return_address * 0x9e3779b97f4a7c15u >> 58];
 }
 
 /* The thread's own stack. Calls from others (coroutines) are unwound each time: a later one at the same address may be
@@ -351,32 +371,66 @@ struct callsite_cache *callsite_cache_create(void)
     return cache;
 }
 
+/* It rests for a while before it becomes another: calls from inside whose call one is may still be under way. */
+static void retire(struct callsite_cache *cache, struct callsite *site)
+{
+    struct retired_callsites *retired = &cache->retired[site->checks / CALLSITE_SIZE_CHECKS];
+    site->next_retired = NULL;
+    if (retired->last)
+        retired->last->next_retired = site;
+    else
+        retired->first = site;
+    retired->last = site;
+    retired->count++;
+}
+
+/* Room for so many checks; NULL: there is no memory. */
+static struct callsite *make_site(struct callsite_cache *cache, unsigned checks)
+{
+    enum { RESTING = 64 };
+    unsigned size = checks / CALLSITE_SIZE_CHECKS;
+    struct retired_callsites *retired = &cache->retired[size];
+    struct callsite *site = retired->first;
+    if (retired->count <= RESTING)
+        return arena_alloc(sizeof *site + (size + 1) * CALLSITE_SIZE_CHECKS * sizeof site->check[0]);
+    retired->first = site->next_retired;
+    retired->count--;
+    memset(site, 0, sizeof *site);
+    return site;
+}
+
 void callsite_cache_take_over(struct callsite_cache *cache)
 {
     uintptr_t begin = cache->stack_begin, end = cache->stack_end;
     find_own_stack(cache);
-    if (cache->stack_begin != begin || cache->stack_end != end)
-        memset(cache->bucket, 0, sizeof cache->bucket); /* sites are known by words of the stack, which may be gone */
+    if (cache->stack_begin == begin && cache->stack_end == end)
+        return;
+    for (int bucket = 0; bucket < CALLSITE_BUCKETS; bucket++) /* sites are known by words of the stack, which may be gone */
+        for (int way = 0; way < CALLSITE_WAYS && cache->bucket[bucket][way]; way++) {
+            retire(cache, cache->bucket[bucket][way]);
+            cache->bucket[bucket][way] = NULL;
+        }
 }
 
-/* Puts `site` in front of its bucket; what falls out behind is forgotten. */
-static void move_to_front(struct callsite **ways, struct callsite *site)
+/* Puts `site` in front of its bucket; returns what falls out behind. */
+static struct callsite *move_to_front(struct callsite **ways, struct callsite *site)
 {
     struct callsite *displaced = site;
     for (int way = 0; way < CALLSITE_WAYS; way++) {
         struct callsite *here = ways[way];
         ways[way] = displaced;
         if (here == site || !here)
-            return;
+            return NULL;
         displaced = here;
     }
+    return displaced;
 }
 
 static struct callsite *remember(struct callsite_cache *cache, const struct unwound *u, struct caller caller, uint32_t path,
                                  unsigned bucket)
 {
     unsigned checks = (u->check_count + CHECKS_AT_ONCE - 1) / CHECKS_AT_ONCE * CHECKS_AT_ONCE;
-    struct callsite *site = arena_alloc(sizeof *site + checks * sizeof u->checks[0]);
+    struct callsite *site = make_site(cache, checks);
     if (!site)
         return NULL;
     site->caller = caller;
@@ -384,8 +438,46 @@ static struct callsite *remember(struct callsite_cache *cache, const struct unwo
     site->checks = checks;
     for (unsigned i = 0; i < checks; i++)
         site->check[i] = u->checks[i < u->check_count ? i : u->check_count - 1];
-    move_to_front(cache->bucket[bucket], site);
+    struct callsite *displaced = move_to_front(cache->bucket[bucket], site);
+    if (displaced)
+        retire(cache, displaced);
     return site;
+}
+
+static struct callsite *fixed_site(struct callsite_cache *cache, uint32_t path)
+{
+    struct callsite *site = cache->fixed;
+    memset(site, 0, sizeof *site);
+    site->path = path;
+    return site;
+}
+
+/* A place whose paths were cut so often in a row that it is looked at now and then alone; NULL: it is not one. */
+static struct callsite *endless_site(struct callsite_cache *cache, struct caller caller)
+{
+    enum { OFTEN = 64, AGAIN = 64 };
+    struct endless_place *place = endless_place(cache, caller);
+    if (LIKELY(place->cut < OFTEN) || place->return_address != caller.return_address || ++place->cut % AGAIN == 0)
+        return NULL;
+    __atomic_fetch_add(&spool_header()->cut_paths, 1, __ATOMIC_RELAXED);
+    return fixed_site(cache, place->path);
+}
+
+static void note_cut(struct callsite_cache *cache, struct caller caller, uint32_t path, int is_cut)
+{
+    static int said;
+    struct endless_place *place = endless_place(cache, caller);
+    if (LIKELY(!is_cut)) {
+        if (place->return_address == caller.return_address)
+            place->cut = 0;
+        return;
+    }
+    log_once(&said, "call paths vary without end: from %llu MB of them on (LAPSCOPE_CALLPATH_MB) new ones are their innermost frame alone",
+             (unsigned long long)(most_path_bytes >> 20));
+    __atomic_fetch_add(&spool_header()->cut_paths, 1, __ATOMIC_RELAXED);
+    if (place->return_address != caller.return_address)
+        *place = (struct endless_place){.return_address = caller.return_address, .path = path};
+    place->cut++;
 }
 
 struct callsite *callsite_miss(struct thread *t, struct caller caller, unsigned bucket)
@@ -398,23 +490,24 @@ struct callsite *callsite_miss(struct thread *t, struct caller caller, unsigned 
             move_to_front(ways, site);
             return site;
         }
+    struct callsite *endless = endless_site(cache, caller);
+    if (UNLIKELY(endless != NULL))
+        return endless;
     int saved_errno = errno, cancel_state = uncancelled_begin();
     struct unwound u;
     u.cacheable = 1;
     u.check_count = 0;
+    u.is_cut = 0;
     uint32_t path = 0;
     cache->misses++;
     if (enabled) {
         unwind(&u, caller, cache);
         path = intern_path(t, &u);
+        note_cut(cache, caller, path, u.is_cut);
     }
     spool_refresh_clock();
     struct callsite *site = u.cacheable ? remember(cache, &u, caller, path, bucket) : NULL;
-    if (!site) {
-        site = cache->fixed;
-        memset(site, 0, sizeof *site);
-        site->path = path;
-    }
+    site = site ? site : fixed_site(cache, path);
     uncancelled_end(cancel_state);
     errno = saved_errno;
     return site;

@@ -55,15 +55,31 @@ struct callsite {
     struct operation *last_announced;  /* the same for what span_begin says, and for the receive of MPI_Sendrecv */
     struct operation *last_receive;
     struct spool_tally *last_tally, *last_summary; /* of unsuccessful tests; of calls without rows */
+    struct callsite *next_retired;
     struct callsite_check check[];
 };
 
-enum { CALLSITE_BUCKETS = 1024, CALLSITE_WAYS = 4 };
+enum { CALLSITE_BUCKETS = 1024, CALLSITE_WAYS = 4, CALLSITE_SIZES = 17, CALLSITE_SIZE_CHECKS = 16, ENDLESS_PLACES = 64 };
+
+/* Sites of one size that have fallen out of the cache, the longest ago first. */
+struct retired_callsites {
+    struct callsite *first, *last;
+    unsigned count;
+};
+
+/* A place whose call paths vary without end: see LAPSCOPE_CALLPATH_MB. */
+struct endless_place {
+    uintptr_t return_address;
+    uint32_t path;                     /* of that frame alone */
+    uint32_t cut;                      /* how often in a row */
+};
 
 struct callsite_cache {
     struct callsite *bucket[CALLSITE_BUCKETS][CALLSITE_WAYS]; /* the most recently used first */
     uintptr_t stack_begin, stack_end;  /* of the thread; only words on it are ever read */
     struct callsite *fixed;            /* for paths that cannot be remembered */
+    struct retired_callsites retired[CALLSITE_SIZES];
+    struct endless_place endless[ENDLESS_PLACES];
     uint64_t misses;
     struct unwind_rows rows;           /* what is known of frames */
 };

@@ -419,4 +419,5 @@ void store_rank(struct store_tables *tables, const struct spool_definitions *def
     store_run(tables, STORE_RANK);
     store_missing(tables, "damaged_pieces", (uint64_t)row->damaged);
     store_missing(tables, "lost_marks", header->lost_marks < SPOOL_MOST ? header->lost_marks : SPOOL_MOST);
+    store_missing(tables, "cut_paths", header->cut_paths < SPOOL_MOST ? header->cut_paths : SPOOL_MOST);
 }

@@ -48,6 +48,7 @@ pub(super) fn info(rank: usize) -> RankInfo {
         lost_records: 0,
         damaged_pieces: 0,
         lost_marks: 0,
+        cut_paths: 0,
         processor: None,
         copied_sends: None,
         unknown_requests: 0,

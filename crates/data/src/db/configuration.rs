@@ -41,7 +41,7 @@ fn read(database: &Database) -> rusqlite::Result<Configuration> {
     let settings = |table: &str| -> rusqlite::Result<Settings> {
         // what the conversion says of the spool is no option
         let sql = format!(
-            "SELECT name, value FROM {table} WHERE rank = ?1 AND name NOT IN ('damaged_pieces', 'lost_marks')"
+            "SELECT name, value FROM {table} WHERE rank = ?1 AND name NOT IN ('damaged_pieces', 'lost_marks', 'cut_paths')"
         );
         let mut statement = connection.prepare(&sql)?;
         let text = |row: &Row<'_>, at| row.get::<_, Text>(at).map(|text| text.0);

@@ -85,6 +85,8 @@ const RANK_SQL: &str = "SELECT rank, world, world_rank, life, world_size, host, 
    WHERE option.rank = rank.rank AND name = 'damaged_pieces' AND source = 'conversion'), 0),
   coalesce((SELECT CAST(value AS INTEGER) FROM option
    WHERE option.rank = rank.rank AND name = 'lost_marks' AND source = 'conversion'), 0),
+  coalesce((SELECT CAST(value AS INTEGER) FROM option
+   WHERE option.rank = rank.rank AND name = 'cut_paths' AND source = 'conversion'), 0),
   run_ns, wait_ns, online, gone_ns,
   limit_bytes, problem, sends, bytes, at_once, no_memory, datatype, most_bytes, at_finalize, failed
   FROM rank LEFT JOIN processor USING (rank) LEFT JOIN copied_sends USING (rank) ORDER BY world, world_rank, life";
@@ -115,29 +117,30 @@ fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
         spawned: row.get(22)?,
         damaged_pieces: row.get::<_, Count>(23)?.0,
         lost_marks: row.get::<_, Count>(24)?.0,
-        processor: match row.get(25)? {
-            Some(run) => Some(Processor { run, wait: row.get(26)?, online: row.get(27)? }),
+        cut_paths: row.get::<_, Count>(25)?.0,
+        processor: match row.get(26)? {
+            Some(run) => Some(Processor { run, wait: row.get(27)?, online: row.get(28)? }),
             None => None,
         },
-        gone: row.get(28)?,
+        gone: row.get(29)?,
         copied_sends: copied_sends(row)?,
     })
 }
 
 fn copied_sends(row: &Row<'_>) -> rusqlite::Result<Option<CopiedSends>> {
-    let Some(limit) = row.get(29)? else { return Ok(None) };
+    let Some(limit) = row.get(30)? else { return Ok(None) };
     let count = |column| row.get::<_, Count>(column).map(|count| count.0);
     Ok(Some(CopiedSends {
-        problem: row.get::<_, Option<Text>>(30)?.map(|text| text.0),
+        problem: row.get::<_, Option<Text>>(31)?.map(|text| text.0),
         limit,
-        sends: count(31)?,
-        bytes: row.get(32)?,
-        at_once: count(33)?,
-        no_memory: count(34)?,
-        datatype: count(35)?,
-        most: row.get(36)?,
-        at_finalize: count(37)?,
-        failed: count(38)?,
+        sends: count(32)?,
+        bytes: row.get(33)?,
+        at_once: count(34)?,
+        no_memory: count(35)?,
+        datatype: count(36)?,
+        most: row.get(37)?,
+        at_finalize: count(38)?,
+        failed: count(39)?,
     }))
 }
 

@@ -42,7 +42,7 @@ fn a_calibration_that_fits_is_the_source() {
     assert_eq!(reference["source"]["created"], "2026-05-04T12:30:00Z");
     assert_eq!(reference["localities"][0]["locality"], "node");
     assert_eq!(reference["localities"][0]["samples"], 12);
-    assert_eq!(reference["localities"][0]["spread"], 0.55);
+    assert_eq!(reference["localities"][0]["spread"], 11.0 / 26.0);
 }
 
 #[test]

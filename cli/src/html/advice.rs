@@ -6,14 +6,12 @@ use super::Contents;
 use lapscope_analysis::advice::{Advice, CallSite};
 use lapscope_data::text::units::percent;
 
-/// Below this fraction of the run time advice is left to the JSON.
-const WORTH_READING: f64 = 0.005;
 const MOST: usize = 12;
 
 /// Two lists: what would help, and where nothing does.
 pub fn section(html: &mut Html, contents: &Contents, document: Document<'_>) {
     let advice = contents.report.advice.iter().enumerate();
-    let worth = advice.filter(|(_, advice)| advice.share_at_most() >= WORTH_READING);
+    let worth = advice.filter(|(_, advice)| advice.is_worth_reading());
     let (cures, others): (Vec<_>, Vec<_>) = worth.partition(|(_, advice)| advice.helps);
     if cures.is_empty() && others.is_empty() {
         return html.missing(nothing(contents));

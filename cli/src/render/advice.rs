@@ -6,8 +6,6 @@ use lapscope_analysis::advice::Advice;
 use lapscope_data::text::style::{display_width, Style};
 use lapscope_data::text::units::{percent, time, time_range};
 
-/// Below this fraction of the run time advice is left to the JSON.
-const WORTH_READING: f64 = 0.005;
 const MOST_CURES: usize = 5;
 const MOST_OTHERS: usize = 3;
 
@@ -16,9 +14,8 @@ const MOST_OTHERS: usize = 3;
 /// # Errors
 /// Of the writer.
 pub fn write(out: &mut dyn Write, advice: &[Advice], style: Style) -> io::Result<()> {
-    let worth = |advice: &&Advice| advice.share >= WORTH_READING;
-    let (cures, others): (Vec<&Advice>, Vec<&Advice>) =
-        advice.iter().filter(worth).partition(|advice| advice.helps);
+    let worth = advice.iter().filter(|advice| advice.is_worth_reading());
+    let (cures, others): (Vec<&Advice>, Vec<&Advice>) = worth.partition(|advice| advice.helps);
     if !cures.is_empty() {
         let note = "the time at stake, summed over ranks";
         writeln!(out, "\n{}", style.headed_dimly("ADVICE", note))?;

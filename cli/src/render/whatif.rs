@@ -13,6 +13,7 @@ mod tests;
 use std::io::{self, Write};
 
 use super::cause;
+use super::report::library_name;
 use super::table::{Align, Cell, Table};
 use lapscope_analysis::overlap::sums::{Cause, Part};
 use lapscope_analysis::problem::in_short;
@@ -92,10 +93,10 @@ fn write_head(out: &mut dyn Write, answer: &WhatIf, style: Style) -> io::Result<
     let recorded = &answer.recorded;
     writeln!(out, "{}", style.headed("lapscope whatif", &answer.run))?;
     writeln!(out, "{}", style.wrap(&recorded.command, "", "  "))?;
-    let library = recorded.mpi_library.split([',', '\n']).next().unwrap_or_default().trim();
+    let library = library_name(&recorded.mpi_library);
     let ranks = format!("{} rank{}", recorded.ranks, plural(recorded.ranks as u64));
     let run = format!("{} from MPI_Init to MPI_Finalize", time(recorded.run_ns));
-    let facts = [ranks.as_str(), library, &run];
+    let facts = [ranks.as_str(), &library, &run];
     let facts: Vec<&str> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
     writeln!(out, "{}", style.wrap(&facts.join(" · "), "", "  "))?;
     writeln!(out, "{}", style.wrap(&identity(answer), "", "  "))?;

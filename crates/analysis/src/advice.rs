@@ -185,6 +185,13 @@ impl Advice {
         }
     }
 
+    /// Whether it is shown; the rest is left to the JSON.
+    pub fn is_worth_reading(&self) -> bool {
+        /// Of the run time.
+        const LEAST_SHARE: f64 = 0.005;
+        self.share_at_most() >= LEAST_SHARE
+    }
+
     /// Whether tests, which can be injected, are the cure or would do as well.
     pub fn is_for_tests(&self) -> bool {
         self.cure == Cure::Test || self.or_test.is_some()

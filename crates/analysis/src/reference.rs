@@ -371,7 +371,7 @@ pub struct Coverage {
     pub sizes: u64,
     pub min_bytes: u64,
     pub max_bytes: u64,
-    /// Upper median over the sizes of the distance from the quickest to the median, as a share of the time; `None` without samples.
+    /// Upper median over the sizes of the distance from the quickest to the median, as a share of the median; `None` without samples.
     pub spread: Option<f64>,
     /// What of that is from the run itself; `None`: nothing.
     pub of_run: Option<OfRun>,
@@ -388,8 +388,10 @@ pub struct OfRun {
 impl Coverage {
     fn of<'a>(points: impl Iterator<Item = &'a Point>) -> Coverage {
         let points: Vec<&Point> = points.collect();
-        let mut spreads: Vec<f64> =
-            points.iter().map(|point| (point.high_ns - point.low_ns) / point.ns).collect();
+        let mut spreads: Vec<f64> = points
+            .iter()
+            .map(|point| (point.high_ns - point.low_ns) / point.high_ns.max(point.ns))
+            .collect();
         let bytes = |point: &&Point| point.bytes.round() as u64;
         let own = || points.iter().copied().filter(|point| point.of_run);
         let of_run = own().map(|point| bytes(&point)).min().map(|min_bytes| OfRun {

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::advice::Advice;
+use super::advice::{Advice, Cure};
 use super::overlap::sums::{BlockingNumbers, Cause, Numbers};
 use super::totals::Totals;
 use lapscope_data::model::Nanos;
@@ -55,11 +55,7 @@ impl Summary {
             + totals.collective_ns
             + totals.rma_ns
             + totals.unsuccessful_test_ns;
-        let is_worth = |advice: &Advice| advice.share_at_most() >= WORTH_DOING;
-        let first = advice
-            .iter()
-            .position(|it| it.helps && is_worth(it))
-            .or_else(|| advice.iter().position(is_worth));
+        let first = first_to_do(advice);
         // requests that one call completes cost its time once
         let own = totals.posting_ns + totals.exposed_ns + totals.unsuccessful_test_ns;
         let won = first.map(|first| &advice[first]).filter(|first| first.helps);
@@ -74,6 +70,25 @@ impl Summary {
             win_low_ns: won.map_or(Nanos(0), |advice| advice.time_low_ns).min(exposed_ns),
             win_high_ns: won.map_or(Nanos(0), |advice| advice.time_high_ns).min(exposed_ns),
         }
+    }
+}
+
+/// What has most at stake of what helps; uneven work, which overlap does not fix, where far more depends on that.
+fn first_to_do(advice: &[Advice]) -> Option<usize> {
+    /// By how much more is at stake where it goes before what helps.
+    const FAR_MORE: f64 = 2.0;
+    let share = |at: usize| advice[at].share_at_most();
+    let most = |is_meant: &dyn Fn(&Advice) -> bool| {
+        let meant = (0..advice.len()).filter(|&at| is_meant(&advice[at]));
+        let worth = meant.filter(|&at| share(at) >= WORTH_DOING);
+        worth.rev().max_by(|&a, &b| share(a).total_cmp(&share(b))) // of equal ones the first of the list
+    };
+    let cure = most(&|it| it.helps);
+    let uneven = most(&|it| it.cure == Cure::PartnerLate);
+    match (cure, uneven) {
+        (Some(cure), Some(uneven)) if share(uneven) >= FAR_MORE * share(cure) => Some(uneven),
+        (Some(cure), _) => Some(cure),
+        (None, _) => most(&|_| true),
     }
 }
 

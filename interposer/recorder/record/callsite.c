@@ -291,12 +291,12 @@ static uint32_t intern_path(struct thread *t, struct unwound *u)
 
 uint32_t callsite_define(struct thread *t, const uintptr_t *frames, unsigned count)
 {
-    struct unwound u;
+    struct unwound *u = t->callsites->unwound;
     int saved_errno = errno;
-    u.frame_count = count;
-    u.truncated = u.is_cut = 0;
-    memcpy(u.frames, frames, count * sizeof frames[0]);
-    uint32_t path = intern_path(t, &u);
+    u->frame_count = count;
+    u->truncated = u->is_cut = 0;
+    memcpy(u->frames, frames, count * sizeof frames[0]);
+    uint32_t path = intern_path(t, u);
     errno = saved_errno;
     return path;
 }
@@ -365,7 +365,7 @@ static void find_own_stack(struct callsite_cache *cache)
 struct callsite_cache *callsite_cache_create(void)
 {
     struct callsite_cache *cache = arena_alloc(sizeof *cache);
-    if (!cache || !(cache->fixed = arena_alloc(sizeof *cache->fixed)))
+    if (!cache || !(cache->fixed = arena_alloc(sizeof *cache->fixed)) || !(cache->unwound = arena_alloc(sizeof *cache->unwound)))
         return NULL;
     find_own_stack(cache);
     return cache;
@@ -494,19 +494,19 @@ struct callsite *callsite_miss(struct thread *t, struct caller caller, unsigned 
     if (UNLIKELY(endless != NULL))
         return endless;
     int saved_errno = errno, cancel_state = uncancelled_begin();
-    struct unwound u;
-    u.cacheable = 1;
-    u.check_count = 0;
-    u.is_cut = 0;
+    struct unwound *u = cache->unwound;
+    u->cacheable = 1;
+    u->check_count = 0;
+    u->is_cut = 0;
     uint32_t path = 0;
     cache->misses++;
     if (enabled) {
-        unwind(&u, caller, cache);
-        path = intern_path(t, &u);
-        note_cut(cache, caller, path, u.is_cut);
+        unwind(u, caller, cache);
+        path = intern_path(t, u);
+        note_cut(cache, caller, path, u->is_cut);
     }
     spool_refresh_clock();
-    struct callsite *site = u.cacheable ? remember(cache, &u, caller, path, bucket) : NULL;
+    struct callsite *site = u->cacheable ? remember(cache, u, caller, path, bucket) : NULL;
     site = site ? site : fixed_site(cache, path);
     uncancelled_end(cancel_state);
     errno = saved_errno;

@@ -78,6 +78,7 @@ struct callsite_cache {
     struct callsite *bucket[CALLSITE_BUCKETS][CALLSITE_WAYS]; /* the most recently used first */
     uintptr_t stack_begin, stack_end;  /* of the thread; only words on it are ever read */
     struct callsite *fixed;            /* for paths that cannot be remembered */
+    struct unwound *unwound;           /* the path that is being taken: not on the program's stack, which may be small */
     struct retired_callsites retired[CALLSITE_SIZES];
     struct endless_place endless[ENDLESS_PLACES];
     uint64_t misses;

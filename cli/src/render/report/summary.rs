@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::{split, Part};
 use crate::render::cause;
-use lapscope_analysis::advice::Advice;
+use lapscope_analysis::advice::{Advice, Cure};
 use lapscope_analysis::report::Report;
 use lapscope_analysis::whatif::bounds::Bounds;
 use lapscope_data::model::Nanos;
@@ -172,6 +172,17 @@ fn win(first: Option<&Advice>, report: &Report) -> String {
             };
             format!(
                 "At most {most} of the run time ({stake}), and less where a wait only moves elsewhere.{trial}"
+            )
+        }
+        Some(advice) if advice.cure == Cure::PartnerLate => {
+            let besides = if report.advice.iter().any(|it| it.helps && it.is_worth_reading()) {
+                " What overlap wins besides stands under ADVICE."
+            } else {
+                ""
+            };
+            format!(
+                "At most {} of the run time, by even work alone.{besides}",
+                percent(advice.share_at_most())
             )
         }
         _ => "Nothing, by a change in the communication alone.".to_owned(),

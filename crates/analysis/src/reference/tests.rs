@@ -225,7 +225,7 @@ fn a_description_says_what_is_covered() {
     assert_eq!((description.samples, description.localities.len()), (3, 1));
     let coverage = &description.localities[0].coverage;
     assert_eq!((coverage.sizes, coverage.min_bytes, coverage.max_bytes), (1, 100, 100));
-    assert!((coverage.spread.unwrap() - 98.0 / 1010.0).abs() < 1e-9);
+    assert!((coverage.spread.unwrap() - 98.0 / 1100.0).abs() < 1e-9);
     assert!(fit([]).is_empty() && fit([]).describe().collectives.spread.is_none());
 }
 

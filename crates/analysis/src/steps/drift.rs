@@ -14,8 +14,8 @@ const WORTH_SAYING: f64 = 0.05;
 /// Half the width of an interval that holds 95 % of what is normal, in standard deviations.
 const WIDTH: f64 = 1.96;
 
-/// By how much the last step is longer than the first, as a fraction of a typical one, with an interval of 95 %. Keys are documented
-/// in `docs/json.md`.
+/// By how much the last step is longer than the first, as a fraction of the first, by the line through all, with an interval of 95 %.
+/// Never less than -1. Keys are documented in `docs/json.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Drift {
     pub change: f64,
@@ -44,15 +44,27 @@ impl Drift {
         let variance = (n * (n - 1) * (2 * n + 5)) as f64 / 18.0;
         let half = WIDTH * variance.sqrt();
         let at = |place: f64| slopes[(place.round().max(0.0) as usize).min(slopes.len() - 1)];
-        let whole = (n - 1) as f64 / typical;
+        let span = (n - 1) as f64;
+        let slope = at((pairs - 1.0) / 2.0);
+        let first = first_step(&grouped, typical - slope * span / 2.0, typical).max(-slope * span);
+        let fraction = |slope: f64| (slope * span / first).max(-1.0);
         let drift = Drift {
-            change: at((pairs - 1.0) / 2.0) * whole,
-            low: at((pairs - half) / 2.0 - 1.0) * whole,
-            high: at((pairs + half) / 2.0) * whole,
+            change: fraction(slope),
+            low: fraction(at((pairs - half) / 2.0 - 1.0)),
+            high: fraction(at((pairs + half) / 2.0)),
         };
         let is_sure = drift.low > 0.0 || drift.high < 0.0;
         (is_sure && drift.change.abs() >= WORTH_SAYING).then_some(drift)
     }
+}
+
+/// What the line says of the first step; where that is nothing, as of steps that grow ever faster, what the first ones took.
+fn first_step(grouped: &[f64], fitted: f64, typical: f64) -> f64 {
+    if fitted > 0.0 {
+        return fitted;
+    }
+    let begin = median(grouped[..grouped.len().div_ceil(8)].to_vec());
+    begin.filter(|begin| *begin > 0.0).unwrap_or(typical)
 }
 
 #[cfg(test)]
@@ -71,10 +83,24 @@ mod tests {
     fn a_trend_is_found_with_its_size() {
         for steps in [40, 400, 3_000] {
             let drift = Drift::of(&durations(steps, 300.0)).unwrap();
-            let about = 300.0 / 1150.0;
+            let about = 300.0 / 1000.0;
             assert!((drift.change - about).abs() < 0.06, "{steps}: {drift:?}");
             assert!(drift.low < about && about < drift.high + 0.01, "{steps}: {drift:?}");
             assert!(Drift::of(&durations(steps, -300.0)).unwrap().high < 0.0);
+        }
+    }
+
+    #[test]
+    fn no_step_is_shorter_by_more_than_the_first_one_took() {
+        let linear: Vec<f64> = (2..=41).rev().map(f64::from).collect();
+        let drift = Drift::of(&linear).unwrap();
+        assert!((drift.change + 39.0 / 41.0).abs() < 1e-9, "{drift:?}");
+        let falling: Vec<f64> = (1..40).map(|step| 1e6 / f64::from(step * step)).collect();
+        let growing: Vec<f64> = falling.iter().rev().copied().collect();
+        for (durations, is_less) in [(falling, true), (growing, false)] {
+            let Drift { change, low, high } = Drift::of(&durations).unwrap();
+            assert_eq!(change < 0.0, is_less);
+            assert!(low >= -1.0 && low <= change && change <= high, "{low} {change} {high}");
         }
     }
 

@@ -15,6 +15,14 @@ use lapscope_data::model::Needs;
 /// Visits to MPI that are kept of the rank that came last, and intervals in which it lacked a processor.
 const LATEST_VISITS: usize = 4;
 const LATEST_STARVED: usize = 8;
+/// Windows of which it is known how long that rank was inside MPI; the longest is a minute.
+const WINDOWS: usize = 11;
+
+/// So long before a rank came to a collective.
+fn window(number: usize) -> i64 {
+    64_000 << (2 * number)
+}
+
 /// Members of a larger communicator do not look at all others.
 const FEW_MEMBERS: usize = 64;
 /// So many on either side they look at.
@@ -41,8 +49,13 @@ pub struct Collective {
 /// What the rank that came last did before it came.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Before {
-    /// Its last visits to MPI, in order. Of what lies before them nothing is known.
+    /// Its last visits to MPI, in order.
     visits: Vec<(i64, i64)>,
+    /// When it came; how long before that it was inside MPI, in microseconds, within each of the last [`window`]s; and from when on
+    /// that is known. Where it lies within a window is not.
+    began: i64,
+    inside_us: [u32; WINDOWS],
+    known_from: i64,
     /// When it had no processor meanwhile.
     starved: Vec<Starved>,
 }
@@ -132,20 +145,43 @@ fn is_later(a: &Collective, b: &Collective) -> bool {
 
 impl Before {
     /// `end`: when it was done with the collective.
-    fn of(rank: &RankTrace, begin: i64, end: i64) -> Before {
+    fn of(rank: &RankTrace, inside: &Inside<'_>, begin: i64, end: i64) -> Before {
         let visits = rank.presence.latest(begin, LATEST_VISITS).to_vec();
         let from = visits.first().map_or(begin, |visit| visit.0);
         let mut starved: Vec<Starved> = rank.starvation.touching(from, end).copied().collect();
         starved.drain(..starved.len().saturating_sub(LATEST_STARVED));
-        Before { visits, starved }
+        let so_far = inside.until(begin);
+        let within = |number| (so_far - inside.until(begin - window(number))) / 1_000;
+        let inside_us =
+            std::array::from_fn(|number| u32::try_from(within(number)).unwrap_or(u32::MAX));
+        let known_from = rank.init_end.max(begin - window(WINDOWS - 1));
+        Before { visits, began: begin, inside_us, known_from, starved }
     }
 
-    /// Nanoseconds of `begin..end` outside MPI, as far as is known.
+    /// Nanoseconds of `begin..end` outside MPI, as far as is known: exactly for the last visits, about for what lies before.
     pub fn outside(&self, begin: i64, end: i64) -> i64 {
-        let known_from = self.visits.first().map_or(begin, |visit| visit.0);
-        let begin = begin.max(known_from);
-        let inside = self.visits.iter().map(|visit| visit.1.min(end) - visit.0.max(begin));
-        (end - begin - inside.map(|ns| ns.max(0)).sum::<i64>()).max(0)
+        let exact_from = self.visits.first().map_or(self.began, |visit| visit.0).min(end);
+        let exact = begin.max(exact_from);
+        let inside = self.visits.iter().map(|visit| visit.1.min(end) - visit.0.max(exact));
+        let late = (end - exact - inside.map(|ns| ns.max(0)).sum::<i64>()).max(0);
+        let begin = begin.max(self.known_from);
+        let early = exact_from - begin;
+        if early <= 0 {
+            return late;
+        }
+        let inside =
+            self.inside_within(self.began - begin) - self.inside_within(self.began - exact_from);
+        late + (early - inside).clamp(0, early)
+    }
+
+    /// Nanoseconds inside MPI within the last `ns` before it came, as if that were even between two windows.
+    fn inside_within(&self, ns: i64) -> i64 {
+        let number = (0..WINDOWS).find(|&number| window(number) >= ns).unwrap_or(WINDOWS - 1);
+        let inside = |number: usize| i64::from(self.inside_us[number]) * 1_000;
+        let (from, known) =
+            number.checked_sub(1).map_or((0, 0), |before| (window(before), inside(before)));
+        let part = (ns.max(0) - from) as f64 / (window(number) - from) as f64;
+        known + ((inside(number) - known) as f64 * part) as i64
     }
 
     /// When it had left MPI last, before `moment`.
@@ -304,9 +340,33 @@ pub(super) fn groups(comms: &[CommKey], lanes: &[LaneKey], orders: &[Order]) -> 
     members.into_iter().map(group).collect()
 }
 
+/// How long a rank had been inside MPI by any moment.
+struct Inside<'a> {
+    intervals: &'a [(i64, i64)],
+    /// Before each of them.
+    sums: Vec<i64>,
+}
+
+impl<'a> Inside<'a> {
+    fn new(rank: &'a RankTrace) -> Inside<'a> {
+        let intervals = rank.presence.intervals();
+        let lengths = intervals.iter().map(|(begin, end)| end - begin);
+        let before = |sum: &mut i64, ns: i64| Some(std::mem::replace(sum, *sum + ns));
+        Inside { intervals, sums: lengths.scan(0, before).collect() }
+    }
+
+    fn until(&self, moment: i64) -> i64 {
+        let behind = self.intervals.partition_point(|&(begin, _)| begin < moment);
+        let Some(last) = behind.checked_sub(1) else { return 0 };
+        let (begin, end) = self.intervals[last];
+        self.sums[last] + end.min(moment) - begin
+    }
+}
+
 /// What the members in the trace's focus tell of collectives; after the clocks were corrected.
 pub(super) fn meetings(trace: &Trace, groups: &[Group]) -> Meetings {
     let mut found = Meetings::default();
+    let mut inside: BTreeMap<u32, Inside<'_>> = BTreeMap::new();
     for group in groups {
         let mut all: Vec<(Collective, u32)> = Vec::new();
         for (rank, endpoints) in &group.members {
@@ -326,15 +386,16 @@ pub(super) fn meetings(trace: &Trace, groups: &[Group]) -> Meetings {
                 }
             }
         }
-        let meeting = |(collective, last): (Collective, u32)| {
+        let mut meeting = |(collective, last): (Collective, u32)| {
             let rank = &trace.ranks[collective.last_rank as usize];
             let call = rank.calls.get(rank.endpoints[last as usize].call as usize);
             let begin = collective.last_begin;
             let end = call.map_or(rank.end, |call| call.begin + call.duration);
-            Meeting { collective, before: Before::of(rank, begin, end) }
+            let inside = inside.entry(collective.last_rank).or_insert_with(|| Inside::new(rank));
+            Meeting { collective, before: Before::of(rank, inside, begin, end) }
         };
         if !all.is_empty() {
-            found.0.insert(group.key, all.into_iter().map(meeting).collect());
+            found.0.insert(group.key, all.into_iter().map(&mut meeting).collect());
         }
     }
     found
@@ -342,15 +403,32 @@ pub(super) fn meetings(trace: &Trace, groups: &[Group]) -> Meetings {
 
 #[cfg(test)]
 mod tests {
+    use super::super::presence::Presence;
     use super::*;
 
     #[test]
     fn what_came_before_is_known_as_far_as_it_goes_back() {
-        let before = Before { visits: vec![(100, 200), (300, 400)], starved: Vec::new() };
+        let visits = vec![(100, 200), (300, 400)];
+        let before = Before { visits, began: 500, known_from: 100, ..Before::default() };
         assert_eq!(before.outside(200, 500), 200);
         assert_eq!(before.outside(150, 350), 100);
         assert_eq!(before.outside(0, 500), 200, "before 100 nothing is known");
         assert_eq!((before.left_before(500), before.left_before(400)), (Some(400), Some(200)));
+    }
+
+    /// Work between many short visits, of which only the last few are kept one by one.
+    #[test]
+    fn of_many_visits_it_is_known_how_long_they_were_together() {
+        const MS: i64 = 1_000_000;
+        let visits = (0..1_000).map(|at| (at * MS, at * MS + MS / 10)).collect();
+        let mut rank = RankTrace { end: 1_000 * MS, ..RankTrace::default() };
+        rank.presence = Presence::new(visits);
+        let before = Before::of(&rank, &Inside::new(&rank), 1_000 * MS, 1_001 * MS);
+        for from in [0, 300, 600, 900, 990] {
+            let (outside, all) = (before.outside(from * MS, 1_000 * MS), (1_000 - from) * MS);
+            let share = outside as f64 / all as f64;
+            assert!((share - 0.9).abs() < 0.02, "from {from} ms: {share}");
+        }
     }
 
     #[test]

@@ -232,10 +232,13 @@ int store_tables_close(struct store_tables *tables, const char *path, char *erro
     forget_operations(tables);
     if (!tables->failed)
         return 0;
-    const char *advice = limited                           ? ": the limit on the size of files is reached, raise it (ulimit -f)"
-                         : tables->failed == SQLITE_FULL   ? ": free some space there"
-                         : tables->failed == SQLITE_NOMEM  ? ": convert it where there is more memory"
-                                                           : "";
+    if (limited) { /* SQLite was told of a full disk: see respect_file_size_limit */
+        snprintf(error, error_bytes, "%s cannot be written: it would be longer than files may be, raise that limit (ulimit -f)", path);
+        return -1;
+    }
+    const char *advice = tables->failed == SQLITE_FULL    ? ": free some space there"
+                         : tables->failed == SQLITE_NOMEM ? ": convert it where there is more memory"
+                                                          : "";
     snprintf(error, error_bytes, "%s cannot be written (%s)%s", path, tables->trouble, advice);
     return -1;
 }

@@ -146,7 +146,7 @@ impl Setup<'_> {
 
     /// [HO07]: what messages cost, then as many ranks as there are processors, and twice as many.
     fn collectives(&self) -> Vec<Job> {
-        let seconds = if self.scope.is_quick { 6 } else { 10 };
+        let seconds = if self.scope.is_quick { 3 } else { 10 };
         let messages = format!("transfers {seconds}");
         let options = if self.scope.is_quick { "-b 8,64K" } else { "-b 8,1K,16K,256K" };
         let job = |ranks, options: &str| Job {

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEEPEST = 9, KINDS = 6, WALKS = 60000, THREADS = 3 };
+enum { DEEPEST = 9, KINDS = 7, WALKS = 60000, THREADS = 3 };
 
 struct walk {
     struct thread *t;
@@ -65,6 +65,16 @@ static __attribute__((noinline)) void variable_array(struct walk *walk, unsigned
     sink = room[0];
 }
 
+/* Its caller's stack pointer is kept in a word of its own. */
+static __attribute__((noinline)) void aligned_and_dynamic(struct walk *walk, unsigned at)
+{
+    _Alignas(64) volatile unsigned char aligned[64];
+    volatile unsigned char *room = alloca(1 + walk->bytes[at] % (64 * (at + 1)));
+    aligned[at] = room[0] = (unsigned char)at;
+    go_on(walk, at + 1);
+    sink = aligned[at] - room[0];
+}
+
 static __attribute__((noinline, optimize("no-omit-frame-pointer"))) void with_frame_pointer(struct walk *walk, unsigned at)
 {
     go_on(walk, at + 1);
@@ -87,7 +97,7 @@ static __attribute__((noinline)) void two_places(struct walk *walk, unsigned at)
 static __attribute__((noinline)) void go_on(struct walk *walk, unsigned at)
 {
     static void (*const step[KINDS])(struct walk *, unsigned) = {plain,          large_frame,        dynamic_frame,
-                                                                 variable_array, with_frame_pointer, two_places};
+                                                                 variable_array, aligned_and_dynamic, with_frame_pointer, two_places};
     if (at == walk->depth)
         wrapper(walk);
     else

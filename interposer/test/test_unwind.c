@@ -37,32 +37,32 @@ static void bounds(uintptr_t *begin, uintptr_t *end)
     *end = *begin + bytes;
 }
 
-static void compare_with(void **expected, int count, uintptr_t begin, uintptr_t end, struct unwind_rows *rows)
+static void compare_with(void **expected, int count, uintptr_t begin, uintptr_t end, struct unwind_room *room)
 {
-    struct unwind_cursor cursor;
-    unwind_begin(&cursor, begin, end, rows);
-    CHECK(unwind_step(&cursor) == 1); /* to compare() */
+    unwind_begin(room, begin, end);
+    CHECK(unwind_step(room) == 1); /* to compare() */
     for (int i = 1; i < count; i++) {
-        CHECK(unwind_step(&cursor) == 1);
-        CHECK_EQUAL(cursor.ip, (uintptr_t)expected[i]);
+        CHECK(unwind_step(room) == 1);
+        CHECK_EQUAL(room->cursor.ip, (uintptr_t)expected[i]);
         compared++;
     }
-    CHECK(unwind_step(&cursor) <= 0);
+    CHECK(unwind_step(room) <= 0);
 }
 
 static __attribute__((noinline)) void compare(void)
 {
-    static struct unwind_rows rows;
+    static struct unwind_room room, fresh;
     void *expected[MOST];
     uintptr_t begin, end;
     int count = backtrace(expected, MOST);
     bounds(&begin, &end);
-    unwind_refresh(&rows);
-    compare_with(expected, count, begin, end, NULL);
-    compare_with(expected, count, begin, end, &rows);
-    compare_with(expected, count, begin, end, &rows);
+    unwind_refresh(&room);
+    memset(&fresh, 0, sizeof fresh);
+    compare_with(expected, count, begin, end, &fresh);
+    compare_with(expected, count, begin, end, &room);
+    compare_with(expected, count, begin, end, &room);
     if (has_copies)
-        compare_with(expected, count, 0, 0, &rows); /* as of a stack that is not known */
+        compare_with(expected, count, 0, 0, &room); /* as of a stack that is not known */
     sink++;
 }
 

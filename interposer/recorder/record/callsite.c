@@ -57,17 +57,6 @@ static int is_in_wrapper(const uintptr_t *word, uintptr_t value, struct caller c
 #endif
 }
 
-/* Whether a frame whose caller's stack pointer is `outer` is addressed through its frame pointer. */
-static int uses_frame_pointer(uintptr_t frame_pointer, uintptr_t outer)
-{
-#if defined(__x86_64__)
-    return frame_pointer + 2 * sizeof(uintptr_t) == outer;
-#else
-    (void)frame_pointer, (void)outer;
-    return 1; /* where a frame record lies in its frame is the compiler's choice: always compare */
-#endif
-}
-
 static __attribute__((no_sanitize("address"))) void add_check(struct unwound *u, const uintptr_t *word, uintptr_t value,
                                                                struct caller caller, uintptr_t stack_end)
 {
@@ -80,10 +69,11 @@ static __attribute__((no_sanitize("address"))) void add_check(struct unwound *u,
 }
 
 /* Steps out of lapscope's own frames to that of the application; 0 when it cannot be found. */
-static int reach_application(struct unwind_cursor *cursor, struct caller caller)
+static int reach_application(struct unwind_room *room, struct caller caller)
 {
+    const struct unwind_cursor *cursor = &room->cursor;
     for (int i = 0; i < OWN_FRAMES; i++) {
-        if (unwind_step(cursor) <= 0)
+        if (unwind_step(room) <= 0)
             return 0;
         if (cursor->ip == caller.return_address && cursor->value[STACK_POINTER] == caller.frame)
             return 1;
@@ -123,35 +113,49 @@ static __attribute__((no_sanitize("address"))) void follow_records(struct unwoun
     }
 }
 
+/* What the size of the frame that was left rests on has to be what it was, for its return address to stand where it stood. */
+static void check_size(struct unwound *u, const struct unwind_cursor *cursor, struct caller caller, uintptr_t stack_end)
+{
+    if (cursor->depend_count > UNWIND_DEPENDS) {
+        u->cacheable = 0;
+        return;
+    }
+    for (unsigned i = 0; i < cursor->depend_count; i++)
+        if (!is_in_wrapper(cursor->depends[i].word, cursor->depends[i].value, caller))
+            add_check(u, cursor->depends[i].word, cursor->depends[i].value, caller, stack_end);
+}
+
 static __attribute__((noinline)) void unwind(struct unwound *u, struct caller caller, struct callsite_cache *cache)
 {
-    struct unwind_cursor cursor;
+    struct unwind_room *room = cache->room;
+    const struct unwind_cursor *cursor = &room->cursor;
     u->frames[0] = caller.return_address;
     u->frame_count = 1;
     u->check_count = 0;
     u->truncated = 0;
     u->cacheable = caller.frame >= cache->stack_begin && caller.frame < cache->stack_end;
-    unwind_refresh(&cache->rows);
-    unwind_begin(&cursor, cache->stack_begin, cache->stack_end, &cache->rows);
-    if (!reach_application(&cursor, caller)) {
+    unwind_refresh(room);
+    unwind_begin(room, cache->stack_begin, cache->stack_end);
+    if (!reach_application(room, caller)) {
         u->cacheable = 0;
         return;
     }
     for (;;) {
-        uintptr_t frame_pointer = cursor.value[FRAME_POINTER];
-        const uintptr_t *frame_pointer_at = cursor.at[FRAME_POINTER];
-        if (unwind_step(&cursor) <= 0) {
+        uintptr_t frame_pointer = cursor->value[FRAME_POINTER];
+        const uintptr_t *frame_pointer_at = cursor->at[FRAME_POINTER];
+        if (unwind_step(room) <= 0) {
             if (HAS_RECORDS)
                 follow_records(u, frame_pointer, caller, cache->stack_end);
             return;
         }
-        if (cursor.came_by_signal)
+        if (cursor->came_by_signal)
             u->cacheable = 0; /* the interrupted frame's addresses stand in the signal's context */
-        if (uses_frame_pointer(frame_pointer, cursor.value[STACK_POINTER]) &&
-            !is_in_wrapper(frame_pointer_at, frame_pointer, caller))
+        check_size(u, cursor, caller, cache->stack_end);
+        /* where a frame record lies in its frame is the compiler's choice there: always compare */
+        if (HAS_RECORDS && !is_in_wrapper(frame_pointer_at, frame_pointer, caller))
             add_check(u, frame_pointer_at, frame_pointer, caller, cache->stack_end);
-        add_check(u, return_address_at(&cursor), cursor.ip, caller, cache->stack_end);
-        if (!keep_frame(u, cursor.ip))
+        add_check(u, return_address_at(cursor), cursor->ip, caller, cache->stack_end);
+        if (!keep_frame(u, cursor->ip))
             return;
     }
 }
@@ -180,25 +184,31 @@ static __attribute__((no_sanitize("address"))) int record_is_own(uintptr_t frame
 
 static int passes(uintptr_t frame)
 {
-    struct unwind_cursor cursor;
-    unwind_begin(&cursor, 0, 0, NULL); /* of the stack nothing is known: the kernel copies it */
+    static struct unwind_room room; /* under passes_lock */
+    const struct unwind_cursor *cursor = &room.cursor;
+    unwind_refresh(&room);
+    unwind_begin(&room, 0, 0); /* of the stack nothing is known: the kernel copies it */
     for (;;) {
-        uintptr_t ip = cursor.ip, begin = cursor.value[STACK_POINTER], frame_pointer = cursor.value[FRAME_POINTER];
-        int more = unwind_step(&cursor);
+        uintptr_t ip = cursor->ip, begin = cursor->value[STACK_POINTER], frame_pointer = cursor->value[FRAME_POINTER];
+        int more = unwind_step(&room);
         if (more <= 0 && HAS_RECORDS)
             return record_is_own(frame_pointer, ip, frame);
         if (more < 0)
             return 1; /* not known: the wrapper may well be there */
         if (more == 0 || begin > frame)
             return 0;
-        if (frame < cursor.value[STACK_POINTER]) /* the frame of the function at ip */
+        if (frame < cursor->value[STACK_POINTER]) /* the frame of the function at ip */
             return object_of(ip) == object_of((uintptr_t)callsite_passes);
     }
 }
 
 int callsite_passes(uintptr_t frame)
 {
-    int cancel_state = uncancelled_begin(), result = passes(frame);
+    static pthread_mutex_t passes_lock = PTHREAD_MUTEX_INITIALIZER;
+    int cancel_state = uncancelled_begin();
+    pthread_mutex_lock(&passes_lock);
+    int result = passes(frame);
+    pthread_mutex_unlock(&passes_lock);
     uncancelled_end(cancel_state);
     return result;
 }
@@ -365,7 +375,8 @@ static void find_own_stack(struct callsite_cache *cache)
 struct callsite_cache *callsite_cache_create(void)
 {
     struct callsite_cache *cache = arena_alloc(sizeof *cache);
-    if (!cache || !(cache->fixed = arena_alloc(sizeof *cache->fixed)) || !(cache->unwound = arena_alloc(sizeof *cache->unwound)))
+    if (!cache || !(cache->fixed = arena_alloc(sizeof *cache->fixed)) || !(cache->unwound = arena_alloc(sizeof *cache->unwound)) ||
+        !(cache->room = arena_alloc(sizeof *cache->room)))
         return NULL;
     find_own_stack(cache);
     return cache;

@@ -79,10 +79,10 @@ struct callsite_cache {
     uintptr_t stack_begin, stack_end;  /* of the thread; only words on it are ever read */
     struct callsite *fixed;            /* for paths that cannot be remembered */
     struct unwound *unwound;           /* the path that is being taken: not on the program's stack, which may be small */
+    struct unwind_room *room;          /* for taking it */
     struct retired_callsites retired[CALLSITE_SIZES];
     struct endless_place endless[ENDLESS_PLACES];
     uint64_t misses;
-    struct unwind_rows rows;           /* what is known of frames */
 };
 
 struct callsite_cache *callsite_cache_create(void);

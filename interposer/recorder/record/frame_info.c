@@ -211,13 +211,11 @@ static int read_common(const unsigned char *at, struct common *common)
 
 /* --- the program that says it, place by place (DWARF 5, 6.4.2) ---------------------------------------------------- */
 
-enum { MOST_REMEMBERED = 4 };
-
 struct machine {
     struct frame_rules *rules;
     const struct common *common;
-    struct frame_rules initial, remembered[MOST_REMEMBERED];
-    unsigned depth;
+    struct frame_info_room *room;
+    unsigned depth;  /* of remembered states */
     uintptr_t at;
 };
 
@@ -252,7 +250,7 @@ static struct frame_rule take_expression(struct bytes *bytes, enum frame_rule_ki
 static void restore(struct machine *m, uint64_t number)
 {
     if (number < FRAME_REGISTERS)
-        m->rules->of[number] = m->initial.of[number];
+        m->rules->of[number] = m->room->initial.of[number];
 }
 
 static void take_cfa(struct machine *m, struct bytes *bytes, unsigned operation)
@@ -297,13 +295,14 @@ static void take_rule(struct machine *m, struct bytes *bytes, unsigned operation
 
 static void take_state(struct machine *m, struct bytes *bytes, unsigned operation)
 {
+    enum { MOST_REMEMBERED = sizeof m->room->remembered / sizeof m->room->remembered[0] };
     int is_saving = operation == 0x0a; /* DW_CFA_remember_state */
     if (is_saving ? m->depth == MOST_REMEMBERED : m->depth == 0)
         bytes->bad = 1;
     else if (is_saving)
-        m->remembered[m->depth++] = *m->rules;
+        m->room->remembered[m->depth++] = *m->rules;
     else
-        *m->rules = m->remembered[--m->depth];
+        *m->rules = m->room->remembered[--m->depth];
 }
 
 /* One operation; what it does not know makes the program bad. */
@@ -341,7 +340,7 @@ static int run(struct machine *m, struct bytes program, uintptr_t code)
     return !program.bad;
 }
 
-int frame_info_find(uintptr_t code, struct frame_rules *rules)
+int frame_info_find(uintptr_t code, struct frame_rules *rules, struct frame_info_room *room)
 {
     struct object object = {code, NULL};
     struct common common;
@@ -365,14 +364,10 @@ int frame_info_find(uintptr_t code, struct frame_rules *rules)
     }
     memset(rules, 0, sizeof *rules);
     rules->is_signal = common.is_signal;
-    struct machine m;
-    m.rules = rules;
-    m.common = &common;
-    m.depth = 0;
-    m.at = 0;
+    struct machine m = {.rules = rules, .common = &common, .room = room};
     if (!run(&m, common.program, UINTPTR_MAX))
         return 0;
-    m.initial = *rules;
+    room->initial = *rules;
     m.at = begin;
     return run(&m, bytes, code) && rules->cfa.kind != FRAME_SAME;
 }

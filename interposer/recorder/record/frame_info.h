@@ -45,8 +45,13 @@ struct frame_rules {
     int is_signal;                   /* the frame of a signal handler's return: its caller was interrupted and called nothing */
 };
 
+/* What finding rules needs: not on the program's stack, which may be small. */
+struct frame_info_room {
+    struct frame_rules initial, remembered[4];
+};
+
 /* The rules at an instruction; 0: nothing is known of it. */
-int frame_info_find(uintptr_t code, struct frame_rules *rules);
+int frame_info_find(uintptr_t code, struct frame_rules *rules, struct frame_info_room *room);
 
 /* How often an object was unloaded: where that has changed, code addresses may mean other functions. */
 unsigned long long frame_info_unloads(void);

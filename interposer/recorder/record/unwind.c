@@ -43,6 +43,16 @@ static __attribute__((no_sanitize("address"))) int load(struct unwind_cursor *cu
     return load_copied(cursor, address, value);
 }
 
+/* Notes that the frame's size rests on a word with this value. */
+static void depend(struct unwind_cursor *cursor, const uintptr_t *word, uintptr_t value)
+{
+    if (cursor->depend_count < UNWIND_DEPENDS) {
+        cursor->depends[cursor->depend_count].word = word;
+        cursor->depends[cursor->depend_count].value = value;
+    }
+    cursor->depend_count++;
+}
+
 /* --- expressions (DWARF 5, 2.5) ----------------------------------------------------------------------------------- */
 
 enum { MOST_VALUES = 16, MOST_OPERATIONS = 64 };
@@ -52,6 +62,7 @@ struct evaluation {
     const unsigned char *at, *end;
     uintptr_t value[MOST_VALUES];
     unsigned count;
+    int is_of_size;             /* of the frame: what it reads is noted */
 };
 
 static uint64_t leb(struct evaluation *e, int is_signed)
@@ -89,7 +100,21 @@ static int push_register(struct evaluation *e, uint64_t number)
     int64_t offset = (int64_t)leb(e, 1);
     if (number >= FRAME_REGISTERS || !(e->cursor->known >> number & 1))
         return 0;
+    if (e->is_of_size && number != STACK_POINTER)
+        depend(e->cursor, e->cursor->at[number], e->cursor->value[number]);
     return push(e, e->cursor->value[number] + (uintptr_t)offset);
+}
+
+static int dereference(struct evaluation *e)
+{
+    if (e->count == 0)
+        return 0;
+    uintptr_t *top = &e->value[e->count - 1], address = *top;
+    if (!load(e->cursor, address, top))
+        return 0;
+    if (e->is_of_size)
+        depend(e->cursor, (const uintptr_t *)address, *top);
+    return 1;
 }
 
 static int combine(struct evaluation *e, unsigned operation)
@@ -126,7 +151,7 @@ static int operate(struct evaluation *e)
         return push_register(e, operation - 0x70);
     switch (operation) {
     case 0x03: return push_constant(e, 8, 0); /* DW_OP_addr */
-    case 0x06: return e->count > 0 && load(e->cursor, e->value[e->count - 1], &e->value[e->count - 1]);
+    case 0x06: return dereference(e);
     case 0x08: case 0x09: return push_constant(e, 1, operation & 1);
     case 0x0a: case 0x0b: return push_constant(e, 2, operation & 1);
     case 0x0c: case 0x0d: return push_constant(e, 4, operation & 1);
@@ -142,10 +167,10 @@ static int operate(struct evaluation *e)
     return combine(e, operation);
 }
 
-/* `cfa`: what stands on the stack first; NULL: nothing. */
+/* `cfa`: what stands on the stack first; NULL: nothing, as it is what is asked for. */
 static int evaluate(struct unwind_cursor *cursor, const unsigned char *expression, const uintptr_t *cfa, uintptr_t *result)
 {
-    struct evaluation e = {.cursor = cursor, .at = expression, .end = expression + 10};
+    struct evaluation e = {.cursor = cursor, .at = expression, .end = expression + 10, .is_of_size = !cfa};
     uint64_t length = leb(&e, 0);
     e.end = e.at + length;
     if (cfa)
@@ -184,6 +209,8 @@ static int follow_row(struct unwind_cursor *cursor, const struct unwind_row *row
         return -1;
     uintptr_t cfa = cursor->value[row->cfa_register] + (uintptr_t)(intptr_t)row->cfa_offset;
     uint32_t known = cursor->known;
+    if (row->cfa_register != STACK_POINTER)
+        depend(cursor, cursor->at[row->cfa_register], cursor->value[row->cfa_register]);
     cursor->known = 0;
     for (int i = 0; i < PRESERVED_COUNT; i++) {
         unsigned number = preserved[i];
@@ -232,10 +259,12 @@ static int is_outermost(const struct frame_rules *rules)
     return rules->of[RETURN_ADDRESS].kind == FRAME_UNDEFINED;
 }
 
-static int follow_rules(struct unwind_cursor *cursor, const struct frame_rules *rules)
+static int follow_rules(struct unwind_room *room)
 {
-    uintptr_t cfa, value[FRAME_REGISTERS];
-    const uintptr_t *at[FRAME_REGISTERS];
+    struct unwind_cursor *cursor = &room->cursor;
+    const struct frame_rules *rules = &room->rules;
+    uintptr_t cfa, *value = room->value;
+    const uintptr_t **at = room->at;
     uint32_t known = 0;
     if (is_outermost(rules))
         return 0;
@@ -246,6 +275,8 @@ static int follow_rules(struct unwind_cursor *cursor, const struct frame_rules *
         if (rules->cfa_register >= FRAME_REGISTERS || !(cursor->known >> rules->cfa_register & 1))
             return -1;
         cfa = cursor->value[rules->cfa_register] + (uintptr_t)rules->cfa.offset;
+        if (rules->cfa_register != STACK_POINTER)
+            depend(cursor, cursor->at[rules->cfa_register], cursor->value[rules->cfa_register]);
     }
     for (unsigned i = 0; i < FRAME_REGISTERS; i++) {
         at[i] = NULL;
@@ -254,8 +285,8 @@ static int follow_rules(struct unwind_cursor *cursor, const struct frame_rules *
     }
     uintptr_t stack_pointer = rules->of[STACK_POINTER].kind != FRAME_SAME && known >> STACK_POINTER & 1 ? value[STACK_POINTER] : cfa;
     value[STACK_POINTER] = cursor->value[STACK_POINTER]; /* for arrive() to compare with */
-    memcpy(cursor->value, value, sizeof value);
-    memcpy(cursor->at, at, sizeof at);
+    memcpy(cursor->value, value, sizeof cursor->value);
+    memcpy(cursor->at, at, sizeof cursor->at);
     cursor->known = rules->is_signal ? known : known & preserved_mask(); /* calls may leave anything in others */
     return arrive(cursor, stack_pointer, rules->is_signal);
 }
@@ -290,6 +321,7 @@ static int follow_frame_pointer(struct unwind_cursor *cursor)
     if (!(cursor->known >> FRAME_POINTER & 1) || frame - cursor->value[STACK_POINTER] > LARGEST_FRAME || frame % sizeof(uintptr_t) ||
         !load(cursor, frame, &outer) || !load(cursor, frame + sizeof(uintptr_t), &address))
         return -1;
+    depend(cursor, cursor->at[FRAME_POINTER], frame);
     cursor->known &= ~(1u << 3 | 0xfu << 12); /* what it saved besides is not known */
     cursor->value[FRAME_POINTER] = outer;
     cursor->at[FRAME_POINTER] = (const uintptr_t *)frame;
@@ -303,28 +335,26 @@ static int follow_frame_pointer(struct unwind_cursor *cursor)
 #endif
 }
 
-void unwind_refresh(struct unwind_rows *rows)
+void unwind_refresh(struct unwind_room *room)
 {
     unsigned long long unloads = frame_info_unloads();
-    if (rows->unloads == unloads)
+    if (room->unloads == unloads)
         return;
-    memset(rows->row, 0, sizeof rows->row);
-    rows->unloads = unloads;
+    memset(room->row, 0, sizeof room->row);
+    room->unloads = unloads;
 }
 
-int unwind_step(struct unwind_cursor *cursor)
+int unwind_step(struct unwind_room *room)
 {
-    struct frame_rules rules;
+    struct unwind_cursor *cursor = &room->cursor;
     uintptr_t code = cursor->ip - !cursor->is_exact; /* a call may be the last instruction of its function */
-    struct unwind_row *row = NULL;
-    if (cursor->rows) {
-        row = &cursor->rows->row[code * 0x9e3779b97f4a7c15u >> 56];
-        if (row->code == code)
-            return follow_row(cursor, row);
-    }
-    if (!frame_info_find(code, &rules))
+    struct unwind_row *row = &room->row[code * 0x9e3779b97f4a7c15u >> 56];
+    cursor->depend_count = 0;
+    if (row->code == code)
+        return follow_row(cursor, row);
+    if (!frame_info_find(code, &room->rules, &room->info))
         return follow_frame_pointer(cursor);
-    if (row && !make_row(row, code, &rules))
+    if (!make_row(row, code, &room->rules))
         row->code = 0;
-    return follow_rules(cursor, &rules);
+    return follow_rules(room);
 }

@@ -22,13 +22,7 @@ struct unwind_row {
 
 enum { UNWIND_ROWS = 256 };
 
-/* Rows by code address; of one thread. */
-struct unwind_rows {
-    unsigned long long unloads;      /* see frame_info_unloads */
-    struct unwind_row row[UNWIND_ROWS];
-};
-
-enum { UNWIND_WINDOW = 512 };
+enum { UNWIND_WINDOW = 512, UNWIND_DEPENDS = 4 };
 
 struct unwind_cursor {
     uintptr_t ip;                            /* in the frame's function: where its callee returns to */
@@ -37,17 +31,32 @@ struct unwind_cursor {
     uint32_t known;
     int is_exact;                            /* `ip` was interrupted, or is the first: it is not behind a call */
     int came_by_signal;                      /* the last step left the frame of a signal handler's return */
-    struct unwind_rows *rows;                /* NULL: nothing is remembered */
+    struct {                                 /* what the size of the frame that was left last rests on besides its stack pointer */
+        const uintptr_t *word;               /* where a register was saved that it is counted from, or what was read; NULL: no word */
+        uintptr_t value;
+    } depends[UNWIND_DEPENDS];
+    unsigned depend_count;                   /* more than UNWIND_DEPENDS: not all are listed */
     uintptr_t stack_begin, stack_end;        /* of the thread's own stack, from the first frame on */
     uintptr_t window;                        /* what was copied of other memory */
     size_t window_bytes;
     unsigned char copy[UNWIND_WINDOW];
 };
 
+/* What unwinding needs, not on the program's stack, which may be small: of one thread, for one path at a time. */
+struct unwind_room {
+    struct unwind_cursor cursor;
+    struct frame_rules rules;
+    struct frame_info_room info;
+    uintptr_t value[FRAME_REGISTERS];
+    const uintptr_t *at[FRAME_REGISTERS];
+    unsigned long long unloads;      /* see frame_info_unloads */
+    struct unwind_row row[UNWIND_ROWS];
+};
+
 /* The frame of the function that this is inlined into. `begin` and `end` are of the thread's stack, on which it may not be. */
-static inline __attribute__((always_inline)) void unwind_begin(struct unwind_cursor *cursor, uintptr_t begin, uintptr_t end,
-                                                               struct unwind_rows *rows)
+static inline __attribute__((always_inline)) void unwind_begin(struct unwind_room *room, uintptr_t begin, uintptr_t end)
 {
+    struct unwind_cursor *cursor = &room->cursor;
     uintptr_t *value = cursor->value;
 #if defined(__x86_64__)
     __asm__ volatile("movq %%rbx, 24(%1)\n\tmovq %%rbp, 48(%1)\n\tmovq %%rsp, 56(%1)\n\tmovq %%r12, 96(%1)\n\t"
@@ -71,17 +80,17 @@ static inline __attribute__((always_inline)) void unwind_begin(struct unwind_cur
         cursor->at[i] = NULL;
     cursor->is_exact = 1;
     cursor->came_by_signal = 0;
-    cursor->rows = rows;
+    cursor->depend_count = 0;
     cursor->stack_begin = is_own ? here : 0;
     cursor->stack_end = is_own ? end : 0;
     cursor->window_bytes = 0;
 }
 
 /* Forgets rows where an object was unloaded since they were made. */
-void unwind_refresh(struct unwind_rows *rows);
+void unwind_refresh(struct unwind_room *room);
 
 /* To the caller's frame: 1. 0: there is none; -1: it is not to be found. The cursor is then not to be used any more. */
-int unwind_step(struct unwind_cursor *cursor);
+int unwind_step(struct unwind_room *room);
 
 /* The address that a saved return address means: on aarch64 it may be signed (pointer authentication). */
 static inline uintptr_t unwind_plain_address(uintptr_t saved)

@@ -2,8 +2,8 @@
  * From a function to its callers, by call frame information (frame_info.h). What a return address says of its frame is remembered, so
  * that a further path through known functions takes a few nanoseconds a frame.
  *
- * Words of the thread's own stack are read as they stand; others, as of coroutines' stacks, are copied by the kernel
- * (own_memory.h).
+ * Words of the thread's own stack are read as they stand; of other stacks, as coroutines have, those of the page that the stack
+ * pointer is in. The rest is copied by the kernel (own_memory.h).
  */
 #ifndef LAPSCOPE_UNWIND_H
 #define LAPSCOPE_UNWIND_H
@@ -22,7 +22,7 @@ struct unwind_row {
 
 enum { UNWIND_ROWS = 256 };
 
-enum { UNWIND_WINDOW = 512, UNWIND_DEPENDS = 4 };
+enum { UNWIND_WINDOW = 512, UNWIND_DEPENDS = 4, UNWIND_PAGE = 4096 };
 
 struct unwind_cursor {
     uintptr_t ip;                            /* in the frame's function: where its callee returns to */
@@ -36,7 +36,7 @@ struct unwind_cursor {
         uintptr_t value;
     } depends[UNWIND_DEPENDS];
     unsigned depend_count;                   /* more than UNWIND_DEPENDS: not all are listed */
-    uintptr_t stack_begin, stack_end;        /* of the thread's own stack, from the first frame on */
+    uintptr_t stack_begin, stack_end;        /* of the stack, from the first frame on, what is read as it stands */
     uintptr_t window;                        /* what was copied of other memory */
     size_t window_bytes;
     unsigned char copy[UNWIND_WINDOW];
@@ -81,8 +81,8 @@ static inline __attribute__((always_inline)) void unwind_begin(struct unwind_roo
     cursor->is_exact = 1;
     cursor->came_by_signal = 0;
     cursor->depend_count = 0;
-    cursor->stack_begin = is_own ? here : 0;
-    cursor->stack_end = is_own ? end : 0;
+    cursor->stack_begin = here;
+    cursor->stack_end = is_own ? end : (here | (UNWIND_PAGE - 1)) + 1; /* of another stack this page is there, whatever follows */
     cursor->window_bytes = 0;
 }
 

@@ -35,9 +35,10 @@ pub fn write(
     style: Style,
 ) -> io::Result<()> {
     writeln!(out, "{}\n", style.wrap(&looked(run, diagnosis), "", "  "))?;
-    write_verdict(out, "VERDICT", &diagnosis.verdict, style)?;
+    let first = &diagnosis.verdict;
+    write_verdict(out, "VERDICT", first, "", style)?;
     for verdict in &diagnosis.further {
-        write_verdict(out, "ALSO", verdict, style)?;
+        write_verdict(out, "ALSO", verdict, &first.sentence, style)?;
     }
     for note in &diagnosis.notes {
         writeln!(out, "{}", style.warning(note))?;
@@ -81,10 +82,12 @@ pub fn kind_in_words(kind: Kind) -> &'static str {
     }
 }
 
+/// `said`: what need not be said again.
 fn write_verdict(
     out: &mut dyn Write,
     title: &str,
     verdict: &Verdict,
+    said: &str,
     style: Style,
 ) -> io::Result<()> {
     let perhaps = match verdict.certain || verdict.kind >= Kind::Slow {
@@ -94,7 +97,8 @@ fn write_verdict(
     let about = format!("{perhaps}{}", kind_in_words(verdict.kind));
     writeln!(out, "{}", style.headed(title, &about))?;
     writeln!(out, "{}", style.wrap(&verdict.sentence, "  ", "  "))?;
-    for candidate in verdict.candidates.iter().filter(|it| !verdict.sentence.contains(*it)) {
+    let is_new = |it: &&String| !verdict.sentence.contains(*it) && !said.contains(*it);
+    for candidate in verdict.candidates.iter().filter(is_new) {
         writeln!(out, "{}", style.wrap(&format!("or {candidate}"), "  ", "    "))?;
     }
     writeln!(out)

@@ -7,6 +7,7 @@
 #include "../record/callsite.h"
 #include "../record/facts.h"
 #include "../record/modules.h"
+#include "../record/path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -155,7 +156,7 @@ static void put_sums(struct text *text, const struct auto_page *page)
 static void put_site(struct text *text, const struct inject_site *site)
 {
     const uintptr_t *frames;
-    unsigned count = callsite_path(site->key.path, &frames);
+    unsigned count = path_frames(site->key.path, &frames);
     put(text, "{\"call\":\"%s\",\"path\":[", call_names[site->key.call]);
     for (unsigned i = 0, told = 0; i < count && told < FRAMES_TOLD; i++) {
         struct module_place place;

@@ -6,6 +6,7 @@
 #include "../base/intern.h"
 #include "../base/log.h"
 #include "../record/callsite.h"
+#include "../record/path.h"
 #include "../record/tally.h"
 #include "../sends/sends.h"
 #include "auto.h"
@@ -217,7 +218,7 @@ static struct inject_site *new_site(struct injector *injector, const struct oper
     *site = (struct inject_site){.hash = hash, .key = {operation->key.path, operation->key.call},
                                  .sums = (struct spool_injection *)place};
     const uintptr_t *path;
-    unsigned count = callsite_path(operation->key.path, &path);
+    unsigned count = path_frames(operation->key.path, &path);
     if (!count) /* without call paths there are no callers to tell apart */
         path = &caller, count = 1;
     site->sums->is_off = (uint8_t)inject_policy_is_off(call_names[operation->key.call], path, count);

@@ -2,6 +2,7 @@
 
 #include "../base/config.h"
 #include "../record/callsite.h"
+#include "../record/path.h"
 #include "../spool/writer.h"
 #include "memory.h"
 #include "touch.h"
@@ -168,7 +169,7 @@ static uint32_t touched_by(struct watcher *watcher, struct watch *watch)
         touch_find_frames(touch);
     /* calls that are not recorded: MPI_Pack, MPI_Unpack, MPI_Reduce_local */
     touch->by_mpi = touch->by_mpi || callsite_is_in_mpi(touch->frames[touch->frame_count - 1]);
-    return touch->path = callsite_define(watcher->thread, touch->frames, touch->frame_count);
+    return touch->path = path_define(watcher->thread, touch->frames, touch->frame_count);
 }
 
 /* While the contents are as the touch left them, and MPI has not been at work. */

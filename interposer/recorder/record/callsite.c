@@ -5,7 +5,7 @@
 #include "../base/config.h"
 #include "../base/log.h"
 #include "../base/uncancelled.h"
-#include "modules.h"
+#include "path.h"
 #include "unwind.h"
 
 #include <dlfcn.h>
@@ -13,19 +13,16 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { MAX_FRAMES = 128, MAX_CHECKS = 2 * MAX_FRAMES + 1, OWN_FRAMES = 8 };
+enum { MAX_CHECKS = 2 * PATH_MOST_FRAMES + 1, OWN_FRAMES = 8 };
 _Static_assert(MAX_CHECKS < CALLSITE_SIZES * CALLSITE_SIZE_CHECKS, "a size for each site");
 
 static int enabled, depth_limit;
-static uint64_t most_path_bytes;
 
 struct unwound {
-    uintptr_t frames[MAX_FRAMES];
+    struct path_found path;
     struct callsite_check checks[MAX_CHECKS];
-    unsigned frame_count, check_count;
-    int truncated;
+    unsigned check_count;
     int cacheable;
-    int is_cut;
 };
 
 /* --- unwinding ---------------------------------------------------------------------------------------------------- */
@@ -84,12 +81,12 @@ static int reach_application(struct unwind_room *room, struct caller caller)
 /* Whether the frame is to be kept; not beyond LAPSCOPE_CALLPATH_DEPTH. */
 static int keep_frame(struct unwound *u, uintptr_t address)
 {
-    if (u->frame_count == (unsigned)depth_limit) {
-        u->truncated = 1;
+    if (u->path.frame_count == (unsigned)depth_limit) {
+        u->path.truncated = 1;
         u->check_count -= u->check_count > 0; /* that frame is not kept */
         return 0;
     }
-    u->frames[u->frame_count++] = address;
+    u->path.frames[u->path.frame_count++] = address;
     return 1;
 }
 
@@ -129,10 +126,10 @@ static __attribute__((noinline)) void unwind(struct unwound *u, struct caller ca
 {
     struct unwind_room *room = cache->room;
     const struct unwind_cursor *cursor = &room->cursor;
-    u->frames[0] = caller.return_address;
-    u->frame_count = 1;
+    u->path.frames[0] = caller.return_address;
+    u->path.frame_count = 1;
     u->check_count = 0;
-    u->truncated = 0;
+    u->path.truncated = 0;
     u->cacheable = caller.frame >= cache->stack_begin && caller.frame < cache->stack_end;
     unwind_refresh(room);
     unwind_begin(room, cache->stack_begin, cache->stack_end);
@@ -213,103 +210,7 @@ int callsite_passes(uintptr_t frame)
     return result;
 }
 
-/* --- interning ---------------------------------------------------------------------------------------------------- */
-
-struct path {
-    struct path *next;
-    uint32_t id;
-    uint32_t frame_count;
-    uintptr_t frames[];
-};
-
-enum { PATH_BUCKETS = 1 << 16, PAGE_PATHS = 4096, PATH_PAGES = 4096 };
-static struct path *paths[PATH_BUCKETS];
-static struct path **pages[PATH_PAGES]; /* paths by id */
-static uint32_t path_count;
-static uint64_t path_bytes; /* of all, with what the spool has of them */
-static pthread_mutex_t path_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static struct path **find_path(const struct unwound *u)
-{
-    uint64_t hash = 0;
-    for (unsigned i = 0; i < u->frame_count; i++)
-        hash = (hash ^ u->frames[i]) * 0x9e3779b97f4a7c15u;
-    struct path **link = &paths[hash >> 48];
-    while (*link && ((*link)->frame_count != u->frame_count ||
-                     memcmp((*link)->frames, u->frames, u->frame_count * sizeof u->frames[0]) != 0))
-        link = &(*link)->next;
-    return link;
-}
-
-/* Beyond what the pages hold, a path is only not found by its id. */
-static void number_path(struct path *path)
-{
-    uint32_t page = path->id / PAGE_PATHS;
-    if (page < PATH_PAGES && !pages[page])
-        pages[page] = arena_alloc(PAGE_PATHS * sizeof *pages[page]);
-    if (page < PATH_PAGES && pages[page])
-        pages[page][path->id % PAGE_PATHS] = path;
-}
-
-/* Whoever knows an id has it from intern_path, which has numbered the path before. */
-unsigned callsite_path(uint32_t path, const uintptr_t **frames)
-{
-    uint32_t page = path / PAGE_PATHS;
-    const struct path *found = page < PATH_PAGES && pages[page] ? pages[page][path % PAGE_PATHS] : NULL;
-    *frames = found ? found->frames : NULL;
-    return found ? found->frame_count : 0;
-}
-
-static uint32_t define_path(struct thread *t, const struct unwound *u, struct path **link)
-{
-    size_t frame_bytes = u->frame_count * sizeof u->frames[0];
-    if (spool_definition_detail() > SPOOL_DEFINE_FEW) /* it stays without one */
-        return 0;
-    struct path *path = arena_alloc(sizeof *path + frame_bytes);
-    if (!path)
-        return 0;
-    path->id = path_count + 1;
-    path->frame_count = u->frame_count;
-    memcpy(path->frames, u->frames, frame_bytes);
-    modules_define(t, u->frames, u->frame_count);
-    struct spool_path head = {path->id, (uint16_t)u->frame_count, (uint8_t)u->truncated};
-    if (!spool_define(&t->stream, SPOOL_PATH, &head, sizeof head, u->frames, frame_bytes, NULL, 0))
-        return 0;
-    path_count++;
-    path_bytes += sizeof *path + sizeof head + 2 * frame_bytes;
-    number_path(path);
-    *link = path;
-    return path->id;
-}
-
-/* Beyond LAPSCOPE_CALLPATH_MB new paths are those of their innermost frame. */
-static uint32_t intern_path(struct thread *t, struct unwound *u)
-{
-    pthread_mutex_lock(&path_lock);
-    struct path **link = find_path(u);
-    if (UNLIKELY(!*link && path_bytes > most_path_bytes && u->frame_count > 1)) {
-        u->frame_count = 1;
-        u->truncated = 1;
-        u->is_cut = 1;
-        u->cacheable = 0; /* each such call is counted */
-        link = find_path(u);
-    }
-    uint32_t id = *link ? (*link)->id : define_path(t, u, link);
-    pthread_mutex_unlock(&path_lock);
-    return id;
-}
-
-uint32_t callsite_define(struct thread *t, const uintptr_t *frames, unsigned count)
-{
-    struct unwound *u = t->callsites->unwound;
-    int saved_errno = errno;
-    u->frame_count = count;
-    u->truncated = u->is_cut = 0;
-    memcpy(u->frames, frames, count * sizeof frames[0]);
-    uint32_t path = intern_path(t, u);
-    errno = saved_errno;
-    return path;
-}
+/* --- whose an address is ------------------------------------------------------------------------------------------ */
 
 int callsite_is_in_libc(uintptr_t address)
 {
@@ -349,7 +250,7 @@ void callsite_configure(void)
 {
     enabled = config.callpath;
     depth_limit = (int)config.callpath_depth;
-    most_path_bytes = (uint64_t)config.callpath_mb << 20;
+    path_configure();
 }
 
 static struct endless_place *endless_place(struct callsite_cache *cache, struct caller caller)
@@ -484,7 +385,7 @@ static void note_cut(struct callsite_cache *cache, struct caller caller, uint32_
         return;
     }
     log_once(&said, "call paths vary without end: from %llu MB of them on (LAPSCOPE_CALLPATH_MB) new ones are their innermost frame alone",
-             (unsigned long long)(most_path_bytes >> 20));
+             (unsigned long long)config.callpath_mb);
     __atomic_fetch_add(&spool_header()->cut_paths, 1, __ATOMIC_RELAXED);
     if (place->return_address != caller.return_address)
         *place = (struct endless_place){.return_address = caller.return_address, .path = path};
@@ -508,13 +409,14 @@ struct callsite *callsite_miss(struct thread *t, struct caller caller, unsigned 
     struct unwound *u = cache->unwound;
     u->cacheable = 1;
     u->check_count = 0;
-    u->is_cut = 0;
+    u->path.is_cut = 0;
     uint32_t path = 0;
     cache->misses++;
     if (enabled) {
         unwind(u, caller, cache);
-        path = intern_path(t, u);
-        note_cut(cache, caller, path, u->is_cut);
+        path = path_intern(t, &u->path);
+        u->cacheable &= !u->path.is_cut; /* each such call is counted */
+        note_cut(cache, caller, path, u->path.is_cut);
     }
     spool_refresh_clock();
     struct callsite *site = u->cacheable ? remember(cache, u, caller, path, bucket) : NULL;

@@ -93,12 +93,6 @@ struct callsite *callsite_miss(struct thread *t, struct caller caller, unsigned 
 /* Whether a function of ours whose frame holds that address is among the callers: slow. */
 int callsite_passes(uintptr_t frame);
 
-/* The return addresses of a path, innermost first; returns how many, 0 where they are not known. */
-unsigned callsite_path(uint32_t path, const uintptr_t **frames);
-
-/* The id in the spool of a path of a few addresses that were found otherwise than by unwinding; 0: no room. */
-uint32_t callsite_define(struct thread *t, const uintptr_t *frames, unsigned count);
-
 /* Whose an instruction is: the C library's; that of an MPI or of what it is made of; the dynamic linker's or the recorder's. */
 int callsite_is_in_libc(uintptr_t address);
 int callsite_is_in_mpi(uintptr_t address);

@@ -97,7 +97,8 @@ fn gone(
         _ => format!("{has} entered MPI_Finalize"),
     };
     let speaker = super::super::rollcall::speaker(rank);
-    let last = match speaker.and_then(|it| it.open.as_ref()).filter(|_| kind == Kind::Dead) {
+    let has_ended = kind == Kind::Dead || rank.condition == Condition::Exited;
+    let last = match speaker.and_then(|it| it.open.as_ref()).filter(|_| has_ended) {
         Some(open) => format!("inside {}", words.operation(&open.operation)),
         None => words.last(speaker.and_then(|it| it.last)),
     };
@@ -256,7 +257,9 @@ fn alternatives(found: &Found<'_>, causes: &Causes, on_circle: &[usize]) -> Vec<
         for node in nodes.filter(|node| node.rank == rank) {
             for need in &node.needs {
                 let over: &[usize] = match &need.target {
-                    Target::Rank(at) if node.is_any => std::slice::from_ref(at),
+                    Target::Rank(at) if node.is_any && node.needs.len() > 1 => {
+                        std::slice::from_ref(at)
+                    }
                     Target::Junction(at) if graph.junctions[*at].is_any && seen.insert(*at) => {
                         &graph.junctions[*at].over
                     }

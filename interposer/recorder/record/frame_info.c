@@ -56,10 +56,10 @@ static int64_t take_signed_leb(struct bytes *bytes)
     return (int64_t)value;
 }
 
-/* A pointer as DW_EH_PE_... says (LSB 5.0, 10.5.1). `base`: what `datarel` counts from. */
+/* A pointer as DW_EH_PE_... says (LSB 5.0, 10.5.1), but for those to a pointer. `base`: what `datarel` counts from. */
 static uintptr_t take_pointer(struct bytes *bytes, unsigned encoding, uintptr_t base)
 {
-    enum { OMITTED = 0xff, INDIRECT = 0x80, PC_RELATIVE = 0x10, DATA_RELATIVE = 0x30 };
+    enum { OMITTED = 0xff, PC_RELATIVE = 0x10, DATA_RELATIVE = 0x30 };
     uintptr_t here = (uintptr_t)bytes->at, value = 0;
     if (encoding == OMITTED)
         return 0;
@@ -73,23 +73,27 @@ static uintptr_t take_pointer(struct bytes *bytes, unsigned encoding, uintptr_t 
     case 0xb: value = (uintptr_t)take_signed(bytes, 4); break;
     default: bytes->bad = 1;
     }
-    switch (encoding & 0x70) {
+    switch (encoding & 0xf0) {
     case 0: break;
     case PC_RELATIVE: value += here; break;
     case DATA_RELATIVE: value += base; break;
     default: bytes->bad = 1;
     }
-    if (encoding & INDIRECT && !bytes->bad)
-        memcpy(&value, (const void *)value, sizeof value);
     return value;
 }
 
 /* --- objects ------------------------------------------------------------------------------------------------------ */
 
 struct object {
-    uintptr_t code;
+    uintptr_t code, begin, end; /* what is asked for; what is mapped of the object, from the lowest to the highest address */
     const unsigned char *table; /* .eh_frame_hdr; NULL: it has none */
 };
+
+/* Whether so many bytes lie in the object, as everything does that its description speaks of unless a tool has damaged it. */
+static int lies_in(const struct object *object, const void *at, size_t bytes)
+{
+    return (uintptr_t)at >= object->begin && (uintptr_t)at < object->end && object->end - (uintptr_t)at >= bytes;
+}
 
 static int holds(struct dl_phdr_info *info, size_t bytes, void *data)
 {
@@ -97,12 +101,18 @@ static int holds(struct dl_phdr_info *info, size_t bytes, void *data)
     const ElfW(Phdr) *table = NULL;
     int found = 0;
     (void)bytes;
+    object->begin = UINTPTR_MAX;
+    object->end = 0;
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-        if (part->p_type == PT_LOAD && object->code - (info->dlpi_addr + part->p_vaddr) < part->p_memsz)
-            found = 1;
+        uintptr_t begin = info->dlpi_addr + part->p_vaddr, end = begin + part->p_memsz;
         if (part->p_type == PT_GNU_EH_FRAME)
             table = part;
+        if (part->p_type != PT_LOAD)
+            continue;
+        found |= object->code - begin < part->p_memsz;
+        object->begin = begin < object->begin ? begin : object->begin;
+        object->end = end > object->end ? end : object->end;
     }
     if (found && table)
         object->table = (const unsigned char *)(info->dlpi_addr + table->p_vaddr);
@@ -124,19 +134,21 @@ unsigned long long frame_info_unloads(void)
 }
 
 /* The description of the function that begins last before the code, by the sorted table; NULL: there is none. */
-static const unsigned char *search(const unsigned char *table, uintptr_t code)
+static const unsigned char *search(const struct object *object)
 {
-    enum { SORTED = 0x3b /* datarel, sdata4 */ };
+    enum { SORTED = 0x3b /* datarel, sdata4 */, LONGEST_HEAD = 32 };
+    const unsigned char *table = object->table;
+    uintptr_t code = object->code;
     struct entry {
         int32_t begin, description; /* from the table's begin on */
     } entry;
     uintptr_t base = (uintptr_t)table;
-    struct bytes head = {table + 4, table + 4 + 32, 0};
-    if (table[0] != 1 || table[3] != SORTED)
+    struct bytes head = {table + 4, table + LONGEST_HEAD, 0};
+    if (!table || !lies_in(object, table, LONGEST_HEAD) || table[0] != 1 || table[3] != SORTED)
         return NULL;
     take_pointer(&head, table[1], base); /* .eh_frame */
     uint64_t low = 0, high = take_pointer(&head, table[2], base);
-    if (head.bad)
+    if (head.bad || high > UINT32_MAX || !lies_in(object, head.at, high * sizeof entry))
         return NULL;
     while (low < high) { /* the first that begins behind the code */
         uint64_t middle = low + (high - low) / 2;
@@ -164,19 +176,23 @@ struct common {
 };
 
 /* The piece that begins with its length; `id` is where the word behind the length stands. */
-static struct bytes piece(const unsigned char *at, const unsigned char **id)
+static struct bytes piece(const struct object *object, const unsigned char *at, const unsigned char **id)
 {
+    struct bytes none = {at, at, 1};
     uint32_t length;
+    if (!lies_in(object, at, 2 * sizeof length))
+        return none;
     memcpy(&length, at, sizeof length);
     *id = at + sizeof length;
-    struct bytes bytes = {*id + sizeof length, *id + length, length < sizeof length || length == UINT32_MAX};
-    return bytes;
+    if (length < sizeof length || !lies_in(object, *id, length)) /* also what is longer than 32 bits say */
+        return none;
+    return (struct bytes){*id + sizeof length, *id + length, 0};
 }
 
-static int read_common(const unsigned char *at, struct common *common)
+static int read_common(const struct object *object, const unsigned char *at, struct common *common)
 {
     const unsigned char *id;
-    struct bytes bytes = piece(at, &id);
+    struct bytes bytes = piece(object, at, &id);
     uint64_t version = take(&bytes, 1);
     const char *augmentation = (const char *)bytes.at;
     while (!bytes.bad && take(&bytes, 1))
@@ -342,16 +358,18 @@ static int run(struct machine *m, struct bytes program, uintptr_t code)
 
 int frame_info_find(uintptr_t code, struct frame_rules *rules, struct frame_info_room *room)
 {
-    struct object object = {code, NULL};
+    struct object object = {.code = code};
     struct common common;
     const unsigned char *id, *description;
     dl_iterate_phdr(holds, &object);
-    if (!object.table || !(description = search(object.table, code)))
+    if (!object.table || !(description = search(&object)))
         return 0;
-    struct bytes bytes = piece(description, &id);
+    struct bytes bytes = piece(&object, description, &id);
     uint32_t back;
+    if (bytes.bad)
+        return 0;
     memcpy(&back, id, sizeof back);
-    if (bytes.bad || !back || !read_common(id - back, &common))
+    if (!back || !read_common(&object, id - back, &common))
         return 0;
     uintptr_t begin = take_pointer(&bytes, common.encoding, 0), length = take_pointer(&bytes, common.encoding & 0x0f, 0);
     if (bytes.bad || code - begin >= length)

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Instant;
 
+use lapscope_data::store::stat_fields;
+
 /// What processes that are not this one's had of processors, from a moment on.
 pub struct Others {
     begin: Instant,
@@ -59,8 +61,7 @@ fn others() -> BTreeMap<u32, u64> {
 
 fn process(number: u32) -> Option<Process> {
     let text = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
-    let (_, behind) = text.rsplit_once(')')?;
-    let fields: Vec<&str> = behind.split_whitespace().collect();
+    let fields = stat_fields(&text)?;
     let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
     let ticks = [11, 12, 13, 14].into_iter().filter_map(ticks).sum();
     Some(Process { parent: fields.get(1)?.parse().ok()?, ticks })

@@ -180,7 +180,7 @@ pub fn host_name() -> String {
 }
 
 /// Fields of /proc/PID/stat from the third on, the state: proc_pid_stat(5).
-pub(crate) fn stat_fields(text: &str) -> Option<Vec<&str>> {
+pub fn stat_fields(text: &str) -> Option<Vec<&str>> {
     let behind_name = &text[text.rfind(')')? + 1..]; // the name may hold blanks and brackets
     Some(behind_name.split_whitespace().collect())
 }

@@ -128,7 +128,6 @@ static __attribute__((noinline)) void unwind(struct unwound *u, struct caller ca
     const struct unwind_cursor *cursor = &room->cursor;
     u->path.frames[0] = caller.return_address;
     u->path.frame_count = 1;
-    u->check_count = 0;
     u->path.truncated = 0;
     u->cacheable = caller.frame >= cache->stack_begin && caller.frame < cache->stack_end;
     unwind_refresh(room);
@@ -409,7 +408,6 @@ struct callsite *callsite_miss(struct thread *t, struct caller caller, unsigned 
     struct unwound *u = cache->unwound;
     u->cacheable = 1;
     u->check_count = 0;
-    u->path.is_cut = 0;
     uint32_t path = 0;
     cache->misses++;
     if (enabled) {

@@ -1,60 +1,13 @@
 #define _GNU_SOURCE
 #include "frame_info.h"
 
+#include "frame_bytes.h"
+
 #include <link.h>
 #include <stddef.h>
 #include <string.h>
 
-/* --- bytes -------------------------------------------------------------------------------------------------------- */
-
-/* What is left of a piece. `bad`: it ended too soon, or says what is not understood. */
-struct bytes {
-    const unsigned char *at, *end;
-    int bad;
-};
-
-static uint64_t take(struct bytes *bytes, unsigned count)
-{
-    uint64_t value = 0;
-    if ((size_t)(bytes->end - bytes->at) < count) {
-        bytes->bad = 1;
-        return 0;
-    }
-    memcpy(&value, bytes->at, count); /* little-endian, as the machines of frame_info.h are */
-    bytes->at += count;
-    return value;
-}
-
-static int64_t take_signed(struct bytes *bytes, unsigned count)
-{
-    unsigned unused = 64 - 8 * count;
-    return (int64_t)(take(bytes, count) << unused) >> unused;
-}
-
-static uint64_t take_unsigned_leb(struct bytes *bytes)
-{
-    uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-        uint64_t byte = take(bytes, 1);
-        value |= (byte & 0x7f) << shift;
-        if (!(byte & 0x80))
-            break;
-    }
-    return value;
-}
-
-static int64_t take_signed_leb(struct bytes *bytes)
-{
-    uint64_t value = 0, byte = 0x80;
-    unsigned shift = 0;
-    for (; shift < 64 && byte & 0x80; shift += 7) {
-        byte = take(bytes, 1);
-        value |= (byte & 0x7f) << shift;
-    }
-    if (shift < 64 && byte & 0x40)
-        value |= UINT64_MAX << shift;
-    return (int64_t)value;
-}
+/* --- pointers ------------------------------------------------------------------------------------------------------ */
 
 /* A pointer as DW_EH_PE_... says (LSB 5.0, 10.5.1), but for those to a pointer. `base`: what `datarel` counts from. */
 static uintptr_t take_pointer(struct bytes *bytes, unsigned encoding, uintptr_t base)

@@ -1,6 +1,7 @@
 #include "unwind.h"
 
 #include "../base/own_memory.h"
+#include "frame_bytes.h"
 
 #include <string.h>
 
@@ -59,22 +60,11 @@ enum { MOST_VALUES = 16, MOST_OPERATIONS = 64 };
 
 struct evaluation {
     struct unwind_cursor *cursor;
-    const unsigned char *at, *end;
+    struct bytes bytes;
     uintptr_t value[MOST_VALUES];
     unsigned count;
     int is_of_size;             /* of the frame: what it reads is noted */
 };
-
-static uint64_t leb(struct evaluation *e, int is_signed)
-{
-    uint64_t value = 0, byte = 0x80;
-    unsigned shift = 0;
-    for (; shift < 64 && byte & 0x80 && e->at < e->end; shift += 7) {
-        byte = *e->at++;
-        value |= (byte & 0x7f) << shift;
-    }
-    return is_signed && shift < 64 && byte & 0x40 ? value | UINT64_MAX << shift : value;
-}
 
 static int push(struct evaluation *e, uintptr_t value)
 {
@@ -86,18 +76,12 @@ static int push(struct evaluation *e, uintptr_t value)
 
 static int push_constant(struct evaluation *e, unsigned bytes, int is_signed)
 {
-    uint64_t value = 0;
-    if ((size_t)(e->end - e->at) < bytes)
-        return 0;
-    memcpy(&value, e->at, bytes);
-    e->at += bytes;
-    unsigned unused = 64 - 8 * bytes;
-    return push(e, is_signed ? (uintptr_t)((int64_t)(value << unused) >> unused) : value);
+    return push(e, is_signed ? (uintptr_t)take_signed(&e->bytes, bytes) : take(&e->bytes, bytes));
 }
 
 static int push_register(struct evaluation *e, uint64_t number)
 {
-    int64_t offset = (int64_t)leb(e, 1);
+    int64_t offset = take_signed_leb(&e->bytes);
     if (number >= FRAME_REGISTERS || !(e->cursor->known >> number & 1))
         return 0;
     if (e->is_of_size && number != STACK_POINTER)
@@ -144,7 +128,7 @@ static int combine(struct evaluation *e, unsigned operation)
 /* 0: an operation that compilers do not use for frames, or one that fails. */
 static int operate(struct evaluation *e)
 {
-    unsigned operation = *e->at++;
+    unsigned operation = (unsigned)take(&e->bytes, 1);
     if (operation >= 0x30 && operation <= 0x4f) /* DW_OP_lit0 and further */
         return push(e, operation - 0x30);
     if (operation >= 0x70 && operation <= 0x8f) /* DW_OP_breg0 and further */
@@ -156,12 +140,12 @@ static int operate(struct evaluation *e)
     case 0x0a: case 0x0b: return push_constant(e, 2, operation & 1);
     case 0x0c: case 0x0d: return push_constant(e, 4, operation & 1);
     case 0x0e: case 0x0f: return push_constant(e, 8, operation & 1);
-    case 0x10: return push(e, leb(e, 0));
-    case 0x11: return push(e, leb(e, 1));
+    case 0x10: return push(e, take_unsigned_leb(&e->bytes));
+    case 0x11: return push(e, (uintptr_t)take_signed_leb(&e->bytes));
     case 0x12: return e->count > 0 && push(e, e->value[e->count - 1]);
     case 0x13: return e->count > 0 && e->count--;
-    case 0x23: return e->count > 0 && (e->value[e->count - 1] += leb(e, 0), 1);
-    case 0x92: return push_register(e, leb(e, 0)); /* DW_OP_bregx */
+    case 0x23: return e->count > 0 && (e->value[e->count - 1] += take_unsigned_leb(&e->bytes), 1);
+    case 0x92: return push_register(e, take_unsigned_leb(&e->bytes)); /* DW_OP_bregx */
     case 0x96: return 1;                           /* DW_OP_nop */
     }
     return combine(e, operation);
@@ -170,13 +154,13 @@ static int operate(struct evaluation *e)
 /* `cfa`: what stands on the stack first; NULL: nothing, as it is what is asked for. */
 static int evaluate(struct unwind_cursor *cursor, const unsigned char *expression, const uintptr_t *cfa, uintptr_t *result)
 {
-    struct evaluation e = {.cursor = cursor, .at = expression, .end = expression + 10, .is_of_size = !cfa};
-    uint64_t length = leb(&e, 0);
-    e.end = e.at + length;
+    struct evaluation e = {.cursor = cursor, .bytes = {expression, expression + 10, 0}, .is_of_size = !cfa};
+    uint64_t length = take_unsigned_leb(&e.bytes);
+    e.bytes.end = e.bytes.at + length;
     if (cfa)
         push(&e, *cfa);
-    for (int i = 0; e.at < e.end; i++)
-        if (i == MOST_OPERATIONS || !operate(&e))
+    for (int i = 0; e.bytes.at < e.bytes.end; i++)
+        if (i == MOST_OPERATIONS || !operate(&e) || e.bytes.bad)
             return 0;
     if (e.count == 0)
         return 0;

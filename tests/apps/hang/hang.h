@@ -84,6 +84,15 @@ SITE __attribute__((unused)) void sleeps(double this_long)
     nanosleep(&t, NULL);
 }
 
+/* Looks for a message of this rank until it is there, with a pause after each look. */
+SITE __attribute__((unused)) void looks_for(int from, int tag, double pause)
+{
+    for (int flag = 0; !flag;) {
+        MPI_Iprobe(from, tag, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+        sleeps(pause);
+    }
+}
+
 static inline int run_program(int argc, char **argv, int level, const struct program *programs, size_t count)
 {
     int provided;

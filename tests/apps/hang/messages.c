@@ -97,12 +97,8 @@ SITE void truncated(void)
 SITE void iprobe_for_nothing(void)
 {
     here();
-    if (rank == 0) {
-        for (int flag = 0; !flag;) {
-            MPI_Iprobe(1, OTHER_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
-            sleeps(2e-2);
-        }
-    }
+    if (rank == 0)
+        looks_for(1, OTHER_TAG, 2e-2);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 

@@ -137,10 +137,7 @@ SITE void probes_until(void)
 {
     here();
     if (rank == 0) {
-        for (int flag = 0; !flag;) {
-            MPI_Iprobe(1, TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
-            sleeps(1e-4);
-        }
+        looks_for(1, TAG, 1e-4);
         receive_small(1, TAG, MPI_COMM_WORLD);
     } else {
         computes(seconds);

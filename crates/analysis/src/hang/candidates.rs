@@ -58,8 +58,7 @@ pub fn candidates(found: &Found<'_>, need: &Need<Why>) -> Vec<Candidate> {
 
 /// Whether all that a rank waits for are calls that everybody makes: who comes to them has done before what it was to do.
 fn is_past_sending(found: &Found<'_>, at: usize) -> bool {
-    let mut needs =
-        found.graph.nodes.iter().filter(|node| node.rank == at).flat_map(|it| &it.needs);
+    let mut needs = found.graph.nodes_of(at).iter().flat_map(|it| &it.needs);
     let is_meeting =
         |it: &Need<Why>| matches!(it.why.reason, Reason::Meeting(_) | Reason::Finalize);
     let first = needs.next();

@@ -112,6 +112,15 @@ struct Solver {
 
 const NEVER: usize = usize::MAX;
 
+impl<W> Graph<W> {
+    /// Of a rank; they are in the order of ranks.
+    pub fn nodes_of(&self, rank: usize) -> &[Node<W>] {
+        let first = self.nodes.partition_point(|node| node.rank < rank);
+        let count = self.nodes[first..].partition_point(|node| node.rank == rank);
+        &self.nodes[first..first + count]
+    }
+}
+
 impl<W: Copy> Graph<W> {
     /// The least fixpoint: nobody goes on but for a reason.
     pub fn solve(&self, doubt: Doubt) -> Goers {

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::document::Activity;
 use super::messages::{Open, Place};
-use lapscope_data::model::{CallName, Nanos, Needs, Rank};
+use lapscope_data::model::{CallName, Kind, Nanos, Needs, Rank};
 use lapscope_data::state::{
     Condition, JobState, Members, OpenCall, OpenOperation, RankState, ThreadState,
 };
@@ -127,6 +127,11 @@ impl<'a> Job<'a> {
     /// Of a thread that tests in vain the last of these tests, where that is known.
     pub fn polled(&self, at: usize, thread: &'a ThreadState) -> Option<&'a OpenOperation> {
         thread.unsuccessful.as_ref().filter(|_| self.polls(at, thread))
+    }
+
+    /// Of a thread that looks for a message again and again in vain, for which.
+    pub fn probed(&self, at: usize, thread: &'a ThreadState) -> Option<&'a OpenOperation> {
+        self.polled(at, thread).filter(|it| it.kind == Kind::Recv)
     }
 
     /// Share of the time between the looks that a thread was on a processor.

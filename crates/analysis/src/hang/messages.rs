@@ -147,7 +147,7 @@ pub fn open_operations<'a>(job: &Job<'a>, at: usize) -> Vec<(Open, &'a OpenOpera
     };
     let calls = rank.threads.iter().enumerate().filter_map(of_thread);
     let probes = rank.threads.iter().enumerate().filter_map(|(place, thread)| {
-        let probe = job.polled(at, thread).filter(|it| it.kind == Kind::Recv)?;
+        let probe = job.probed(at, thread)?;
         thread.open.is_none().then_some((rank.now, Open::Probe(place), probe))
     });
     let mut all: Vec<_> = requests.chain(calls).chain(probes).collect();

@@ -10,6 +10,7 @@ mod collectives;
 mod document;
 mod graph;
 mod job;
+mod locks;
 mod messages;
 mod needs;
 mod processes;

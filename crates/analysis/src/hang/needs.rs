@@ -6,10 +6,11 @@ use super::collectives::Collectives;
 use super::document::Activity;
 use super::graph::{Freedom, Graph, Junction, Need, Node, Target};
 use super::job::Job;
+use super::locks::Locks;
 use super::messages::{Match, Messages, Open, Place, ANY};
 use lapscope_data::model::{Completes, Kind, Mode, Nanos, Needs, Rank};
 use lapscope_data::state::{
-    Condition, Lock, OpenCall, OpenOperation, Partitions, RankState, SystemState, ThreadState,
+    Condition, OpenCall, OpenOperation, Partitions, RankState, SystemState, ThreadState,
 };
 
 /// Why something is needed.
@@ -55,6 +56,7 @@ pub struct Builder<'a> {
     /// Of a world and a communicator; without one of the whole world.
     crowds: FxHashMap<(i64, Option<u32>), usize>,
     finalizing: FxHashMap<i64, usize>,
+    locks: Locks,
 }
 
 /// The graph of everybody who waits.
@@ -68,6 +70,7 @@ pub fn graph(job: &Job<'_>, messages: &Messages, collectives: &Collectives<'_>) 
         of_meetings: FxHashMap::default(),
         crowds: FxHashMap::default(),
         finalizing: FxHashMap::default(),
+        locks: Locks::of(job),
     };
     for at in 0..job.ranks().len() {
         builder.add_rank(at);
@@ -210,10 +213,8 @@ impl Builder<'_> {
                 self.add_needs(at, Open::Request(request), &it.operation, true, &mut needs);
             }
         }
-        if let (true, Some(probe)) = (needs.is_empty(), self.job.polled(at, thread)) {
-            if probe.kind == Kind::Recv {
-                needs.extend(self.receive((at, Open::Probe(place)), probe));
-            }
+        if let (true, Some(probe)) = (needs.is_empty(), self.job.probed(at, thread)) {
+            needs.extend(self.receive((at, Open::Probe(place)), probe));
         }
         if needs.is_empty() {
             let target = Target::Junction(self.crowd(rank.rank.world, None));
@@ -440,7 +441,7 @@ impl Builder<'_> {
         if call.family != "WINDOW" {
             return need(Target::Free, Reason::Nothing);
         }
-        let holders = self.holders(place.0, operation);
+        let holders = self.locks.holders(self.job, place.0, operation);
         if !holders.is_empty() {
             let all = Junction { is_any: false, over: holders, others: 0, never: false };
             self.graph.junctions.push(all);
@@ -450,35 +451,6 @@ impl Builder<'_> {
             Some(peer) if !self.job.is_inside(peer) => need(Target::Rank(peer), Reason::Progress),
             _ => need(Target::Junction(self.crowd(world, operation.communicator)), Reason::Group),
         }
-    }
-
-    /// Of a call that waits until it has a lock: other ranks that have locked the same memory and not unlocked it.
-    fn holders(&self, at: usize, operation: &OpenOperation) -> Vec<usize> {
-        const MOST: usize = 64;
-        const LOCKING: [&str; 5] = [
-            "MPI_Win_lock",
-            "MPI_Win_lock_all",
-            "MPI_Win_unlock",
-            "MPI_Win_flush",
-            "MPI_Win_flush_local",
-        ];
-        let job = self.job;
-        let world = job.rank(at).rank.world;
-        let Some(window) = operation.communicator else { return Vec::new() };
-        if !LOCKING.contains(&job.call(operation.call).name.as_str()) {
-            return Vec::new();
-        }
-        let is_same = |lock: &Lock| {
-            lock.communicator == window
-                && (lock.target_world.is_none()
-                    || operation.peer_world.is_none()
-                    || lock.target_world == operation.peer_world)
-        };
-        let holds = |other: &usize| {
-            let rank = job.rank(*other);
-            *other != at && rank.rank.world == world && rank.history.locks.iter().any(is_same)
-        };
-        (0..job.ranks().len()).filter(holds).take(MOST).collect()
     }
 }
 

@@ -12,10 +12,10 @@ use super::graph::{Doubt, Freedom};
 use super::job::Job;
 use super::needs::Reason;
 use super::words::Words;
-use super::{causes, Found};
+use super::{causes, rollcall, Found};
 use lapscope_data::model::Rank;
 use lapscope_data::state::{Condition, Failed, RankState, ThreadState};
-use lapscope_data::text::plural;
+use lapscope_data::text::{plural, ranks};
 
 /// What is the matter, the most important first, at least one; and the nodes of those who stand.
 pub fn verdicts(found: &Found<'_>, words: &mut Words<'_>) -> (Vec<Verdict>, Vec<usize>) {
@@ -67,8 +67,8 @@ fn ended(job: &Job<'_>, words: &Words<'_>) -> Option<Verdict> {
     if all.iter().all(|&at| is_final(at)) {
         return Some(verdict(job, Kind::Ended, is_seen, sentence, &all));
     }
-    let exited: Vec<usize> = all.iter().copied().filter(|&at| has_just_exited(job, at)).collect();
-    all.iter().all(|&at| is_final(at) || exited.contains(&at)).then(|| {
+    all.iter().all(|&at| is_final(at) || has_just_exited(job, at)).then(|| {
+        let exited: Vec<usize> = all.iter().copied().filter(|&at| !is_final(at)).collect();
         let who = capital(&words.ranks(&exited));
         let sentence = format!(
             "The job has ended. {who} exited without MPI_Finalize, when nothing was under way that MPI had been asked for."
@@ -111,29 +111,28 @@ fn slow(found: &Found<'_>, words: &mut Words<'_>) -> Verdict {
 /// " Rank 0 is inside MPI_Recv (main x.c:7), ranks 1-3 are inside MPI_Barrier (main x.c:9)."
 fn inside(job: &Job<'_>, words: &mut Words<'_>) -> String {
     const MOST: usize = 4;
-    let mut by: BTreeMap<(u32, Option<u32>), Vec<usize>> = BTreeMap::new();
-    for (at, rank) in job.ranks().iter().enumerate() {
-        if let Some(open) = rank.threads.iter().find_map(|it| it.open.as_ref()) {
-            by.entry((open.operation.call, open.operation.path)).or_default().push(at);
-        }
-    }
-    let mut by: Vec<_> = by.into_iter().collect();
-    by.sort_by_key(|(_, ranks)| (ranks.len(), ranks[0]));
+    let places = rollcall::places(job, words);
     let mut texts = Vec::new();
-    for ((call, path), ranks) in by.iter().take(MOST) {
-        let is = match (ranks.len(), job.is_over) {
+    for place in places.iter().filter(|place| !place.polls) {
+        let Some(call) = &place.call else { continue };
+        if texts.len() == MOST {
+            texts.push("…".to_owned());
+            break;
+        }
+        let is = match (place.count, job.is_over) {
             (1, false) => "is",
             (_, false) => "are",
             (1, true) => "was",
             (_, true) => "were",
         };
-        texts.push(format!("{} {is} inside {}", words.ranks(ranks), words.call_at(*call, *path)));
+        let site = place.site.as_ref().map_or(String::new(), |site| format!(" ({})", site.brief()));
+        let who = ranks::in_words(&place.ranks, job.ranks().len());
+        texts.push(format!("{who} {is} inside {call}{site}"));
     }
-    if texts.is_empty() {
-        return String::new();
+    match texts.is_empty() {
+        true => String::new(),
+        false => format!(" {}.", capital(&texts.join(", "))),
     }
-    let more = if by.len() > MOST { ", …" } else { "" };
-    format!(" {}{more}.", capital(&texts.join(", ")))
 }
 
 /// Of a collective to which all its members have come and which some of them are still inside of.
@@ -164,19 +163,19 @@ fn met(found: &Found<'_>, words: &mut Words<'_>) -> Option<String> {
 /// Ranks that wait for each other in a circle, which is none only because another thread of theirs can still act.
 fn held(found: &Found<'_>, words: &mut Words<'_>) -> Option<Verdict> {
     let job = found.job;
-    let waits = |at: usize| found.graph.nodes.iter().any(|node| node.rank == at);
     let mut freedoms = found.graph.ranks.clone();
     let mut holding = Vec::new();
     for (at, freedom) in freedoms.iter_mut().enumerate() {
-        if matches!(freedom, Freedom::Free | Freedom::Perhaps) && waits(at) {
+        let waits = !found.graph.nodes_of(at).is_empty();
+        if matches!(freedom, Freedom::Free | Freedom::Perhaps) && waits {
             *freedom = Freedom::AsNodes;
             holding.push(at);
         }
     }
     let causes = causes::causes(found, &found.graph.solve_as(&freedoms, Doubt::ForStanding));
     let circle = standing::circle_of_waits(found, &causes, words)?;
-    let stands = |at: &usize| causes.standing.iter().any(|&it| found.graph.nodes[it].rank == *at);
-    holding.retain(stands);
+    let ranks: Vec<usize> = causes.standing.iter().map(|&at| found.graph.nodes[at].rank).collect();
+    holding.retain(|at| ranks.binary_search(at).is_ok());
     let threads: Vec<String> = holding.iter().map(|&at| other_threads(job, at, words)).collect();
     let first = threads.first()?;
     let sentence = format!(
@@ -184,7 +183,6 @@ fn held(found: &Found<'_>, words: &mut Words<'_>) -> Option<Verdict> {
         capital(&circle),
         if threads.len() > 1 { ", or a thread of another rank" } else { "" }
     );
-    let ranks: Vec<usize> = causes.standing.iter().map(|&at| found.graph.nodes[at].rank).collect();
     Some(verdict(job, Kind::Slow, false, sentence, &ranks))
 }
 

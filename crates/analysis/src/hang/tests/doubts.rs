@@ -1,0 +1,139 @@
+//! What is known in part: threads that may still act, calls that failed, locks, probes, and jobs that have ended.
+
+use super::super::made::{before, call, job, operation, system, thread, Does, Lines, SECOND};
+use super::super::{diagnose, Kind};
+use super::{kind, verdict};
+use lapscope_data::state::{Condition, Failed, Lock, SystemState};
+
+#[test]
+fn a_circle_that_a_thread_can_open_says_which() {
+    let mut state = job(2);
+    state.inside(0, operation("MPI_Recv", 1, 5, 20));
+    state.inside(1, operation("MPI_Recv", 0, 5, 21));
+    let mut other = thread(1);
+    other.system = Some(SystemState { wakes_by_itself: true, ..system('S', SECOND) });
+    state.ranks[0].threads.push(other);
+    state.ranks[0].thread_level = 3;
+    let found = verdict(&state).verdict;
+    assert_eq!((found.kind, found.certain), (Kind::Slow, false));
+    assert_eq!(
+        found.sentence,
+        "Rank 0 waits in MPI_Recv (main x.c:20) for a message from rank 1, tag 5, and rank 1 waits in MPI_Recv (main x.c:21) for a \
+         message from rank 0, tag 5. That ends only when thread 1 of rank 0, which sleeps outside of MPI (last in MPI_Send (main \
+         x.c:3)), does what is waited for."
+    );
+}
+
+#[test]
+fn a_collective_to_which_all_have_come_may_have_other_counts() {
+    let mut state = job(3);
+    for rank in 0..3 {
+        state.inside(rank, operation("MPI_Allreduce", -3, -3, 9));
+    }
+    let sentence = verdict(&state).verdict.sentence;
+    assert!(
+        sentence.ends_with(
+            "All have come to MPI_Allreduce (main x.c:9), and all 3 ranks are still inside: it takes long, or their counts or datatypes \
+             do not fit each other."
+        ),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn ranks_that_all_exit_with_their_launcher_keep_their_verdict() {
+    let mut state = job(2);
+    for rank in 0..2 {
+        state.inside(rank, operation("MPI_Recv", 1 - rank as i64, 5, 20));
+        state.is(rank, Condition::Exited);
+    }
+    assert_eq!(kind(&state), (Kind::Deadlock, true));
+    state.is(1, Condition::Killed);
+    let found = verdict(&state).verdict;
+    assert_eq!(found.kind, Kind::Left, "{}", found.sentence);
+}
+
+#[test]
+fn who_aborts_inside_a_call_is_named() {
+    let mut state = job(3);
+    state.inside(1, operation("MPI_Recv", 0, 5, 20));
+    state.is(1, Condition::Aborted);
+    for rank in [0, 2] {
+        state.is(rank, Condition::Killed);
+    }
+    let found = verdict(&state).verdict;
+    assert_eq!(
+        (found.kind, found.sentence.as_str()),
+        (Kind::Dead, "Rank 1 called MPI_Abort: it was inside MPI_Recv (main x.c:20).")
+    );
+    let mut state = job(2);
+    for rank in 0..2 {
+        state.inside(rank, operation("MPI_Allreduce", -3, -3, 9));
+        state.is(rank, Condition::Killed);
+    }
+    let sentence = verdict(&state).verdict.sentence;
+    assert!(sentence.contains("All have come to MPI_Allreduce"), "{sentence}");
+}
+
+#[test]
+fn a_call_that_failed_leaves_a_doubt_and_says_so() {
+    let mut state = job(2);
+    state.inside(0, operation("MPI_Recv", 1, 5, 20));
+    state.inside(1, operation("MPI_Recv", 0, 5, 21));
+    state.ranks[1].history.is_whole = false;
+    state.ranks[1].history.failed.push(Failed { call: call("MPI_Recv"), path: Some(8), count: 2 });
+    let diagnosis = verdict(&state);
+    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (Kind::Deadlock, false));
+    assert!(diagnosis.notes[0].starts_with("rank 1: MPI_Recv (main x.c:8) returned an error"));
+}
+
+#[test]
+fn who_holds_a_lock_is_waited_for() {
+    let mut state = job(3);
+    state.inside(0, operation("MPI_Recv", 1, 5, 20));
+    state.inside(1, operation("MPI_Win_lock", 2, -3, 21));
+    state.inside(2, operation("MPI_Barrier", -3, -3, 22));
+    state.ranks[0].history.locks.push(Lock { communicator: 0, target_world: Some(2) });
+    let found = verdict(&state).verdict;
+    assert_eq!((found.kind, found.certain), (Kind::Deadlock, false));
+    assert!(
+        found.sentence.contains(
+            "rank 1 waits in MPI_Win_lock (main x.c:21) for rank 0 to unlock it at rank 2, which has locked it before"
+        ),
+        "{}",
+        found.sentence
+    );
+}
+
+#[test]
+fn a_probe_in_vain_says_for_what() {
+    let mut state = job(2);
+    state.inside(1, operation("MPI_Barrier", -3, -3, 22));
+    state.ranks[0].threads[0].unsuccessful = Some(operation("MPI_Probe", 1, 5, 20));
+    state.ranks[0].threads[0].unsuccessful_tests = 40;
+    let mut first = before(&state);
+    first.ranks[0].threads[0].unsuccessful_tests = 10;
+    let diagnosis = diagnose(&first, &state, &mut Lines);
+    assert_eq!((diagnosis.verdict.kind, diagnosis.verdict.certain), (Kind::Deadlock, false));
+    assert!(
+        diagnosis.verdict.sentence.contains(
+            "rank 0 tests in vain in MPI_Probe (main x.c:20) for a message from rank 1, tag 5"
+        ),
+        "{}",
+        diagnosis.verdict.sentence
+    );
+    let place = &diagnosis.places[0];
+    assert_eq!((place.polls, place.call.as_deref()), (true, Some("MPI_Probe")));
+}
+
+#[test]
+fn who_returns_from_main_has_ended() {
+    let mut state = job(2);
+    state.is(0, Condition::Exited);
+    state.is(1, Condition::Finalized);
+    let found = verdict(&state).verdict;
+    assert_eq!(found.kind, Kind::Ended);
+    assert!(found.sentence.contains("Rank 0 exited without MPI_Finalize"), "{}", found.sentence);
+    state.posted(0, operation("MPI_Irecv", 1, 1, 11));
+    assert_eq!(kind(&state).0, Kind::Dead);
+}

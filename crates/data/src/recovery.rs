@@ -4,6 +4,7 @@ mod claim;
 mod node;
 mod pointer;
 
+use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -26,6 +27,8 @@ const LAST_BREATH: Duration = Duration::from_secs(3);
 
 /// How long another recover is waited for. It may take minutes, and whoever only reads has the files that there are.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+const READS_OF_LOCKS: usize = 5;
 
 /// Spools converted at a time: each is one thread of computation and one file written.
 const WORKERS: usize = 2;
@@ -174,12 +177,17 @@ fn lock(directory: &Path, longest: Duration) -> anyhow::Result<Option<std::fs::F
 fn holder(directory: &std::fs::File) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
     let inode = format!(":{}", directory.metadata().ok()?.ino());
-    let locks = std::fs::read_to_string("/proc/locks").ok()?;
     // "1: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF"
-    let pid = locks.lines().find_map(|line| {
+    let pid_in = |line: &str| {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let is_held = fields.get(1) == Some(&"FLOCK") && fields.get(5)?.ends_with(&inode);
-        fields.get(4).filter(|_| is_held).copied()
+        fields.get(4).filter(|_| is_held).map(|&pid| pid.to_owned())
+    };
+    // A lock may be missing from a list that others lock and unlock between two reads of.
+    let pid = (0..READS_OF_LOCKS).find_map(|_| {
+        let mut locks = String::with_capacity(64 << 10);
+        std::fs::File::open("/proc/locks").ok()?.read_to_string(&mut locks).ok()?;
+        locks.lines().find_map(pid_in)
     })?;
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     Some(match name.trim() {

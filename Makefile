@@ -4,7 +4,7 @@ export DESTDIR ?=
 export CARGO ?= cargo
 export JOBS ?= $(shell nproc)
 
-.PHONY: build dist dist-check aarch64 help demo check check-all coverage mpi4py-suite torture hang-check fuzz bench whatif-bench large-bench sanitize prefix install uninstall clean
+.PHONY: build dist dist-check aarch64 help demo check check-all coverage mpi4py-suite torture hang-check field-check fuzz bench whatif-bench large-bench sanitize prefix install uninstall clean
 
 build:
 	@tests/setup.sh build
@@ -19,6 +19,7 @@ help:
 	@echo "make mpi4py-suite           mpi4py's own tests with and without lapscope under every MPI, half an hour"
 	@echo "make torture MINUTES=10     programs that interruptions could break, with tests injected as often as can be, over and over"
 	@echo "make hang-check             what lapscope hang says of every program that hangs, and of such that are only slow, four minutes"
+	@echo "make field-check            what lapscope says first of programs that people asked about, and what the cures bring, two minutes"
 	@echo "make fuzz SECONDS=600       damaged and hostile run directories for every command that reads; LAPSCOPE_FUZZ_SEED repeats"
 	@echo "make bench                  what lapscope costs on this machine"
 	@echo "make whatif-bench           what lapscope whatif replays and predicts, beside measurements, ten minutes"
@@ -65,6 +66,11 @@ hang-check:
 	@tests/setup.sh check
 	@$(MAKE) --no-print-directory build
 	LAPSCOPE_TEST_ALL=1 $(CARGO) test -p lapscope-tests --test launched -- --nocapture hang::
+
+field-check:
+	@tests/setup.sh check
+	@$(MAKE) --no-print-directory build
+	LAPSCOPE_TEST_ALL=1 $(CARGO) test -p lapscope-tests --test launched -- --nocapture field::
 
 fuzz:
 	LAPSCOPE_FUZZ_SECONDS=$(or $(SECONDS),600) $(CARGO) test -p lapscope --test command -- --ignored --nocapture fuzz::over_and_over

@@ -122,6 +122,19 @@ fn a_value_that_cannot_be_is_named_with_its_place() {
 }
 
 #[test]
+fn rows_missing_at_an_end_are_said_where_no_row_is_read() {
+    for what in ["", " WHERE completion_id = (SELECT max(completion_id) FROM request)"] {
+        let run = small_run();
+        change(&run.path().join("rank-0.db"), &format!("DELETE FROM request{what}"));
+        for command in ["sql", "merge"] {
+            let arguments = READING.iter().find(|arguments| arguments[0] == command).unwrap();
+            let (_, text) = told(run.path(), arguments);
+            assert!(text.contains("rank-0.db: table request: rows are missing"), "{what}: {text}");
+        }
+    }
+}
+
+#[test]
 fn times_that_add_up_to_more_than_an_i64_holds_are_refused() {
     let run = small_run();
     change(&run.path().join("rank-0.db"), "UPDATE call SET duration_ns = 70000000000000000");

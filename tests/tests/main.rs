@@ -17,6 +17,7 @@ mod directories;
 mod doctor;
 mod edges;
 mod faults;
+mod field;
 mod files;
 mod fortran;
 mod gain;

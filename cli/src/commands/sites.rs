@@ -34,6 +34,8 @@ struct Answer<'a> {
     run_ns: Nanos,
     sites: Vec<Site>,
     wrappers: Vec<&'a Wrapper>,
+    #[serde(skip)]
+    threaded_ranks: u64,
     /// As text: call paths as a tree, in place of one after the other.
     #[serde(skip)]
     is_tree: bool,
@@ -71,6 +73,7 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
         run_ns: run_time,
         sites,
         wrappers: open.wrappers.iter().collect(),
+        threaded_ranks: sums.threaded_ranks,
         is_tree: !args.paths,
     };
     export::print(&mut answer, args.read.format)?;
@@ -86,6 +89,9 @@ impl Document for Answer<'_> {
         match self.is_tree {
             true => render::tree::write(out, &self.sites, style)?,
             false => render::sites::write(out, &self.sites, style)?,
+        }
+        if let Some(why) = render::report::beyond_all(self.threaded_ranks) {
+            writeln!(out, "\n{}", style.wrap(&why, "", ""))?;
         }
         Ok(render::report::write_wrappers(out, self.wrappers.iter().copied(), style)?)
     }

@@ -27,7 +27,7 @@ pub(crate) use overlap::{achieved, notes, source};
 pub(crate) use sites::{mostly, place};
 pub use sites::{site_label, write_site_table, write_wrappers};
 pub(crate) use steps::{lines as step_lines, what as what_steps};
-pub use summary::answers;
+pub use summary::{answers, beyond_all};
 
 /// Writes the whole report, with a line for each of the ranks that are `listed`.
 ///

@@ -85,6 +85,8 @@ pub enum Cure {
     /// Post sends when their data are ready, which is earlier ([SA06]).
     PostEarlier,
     MakeNonblocking,
+    /// One-sided calls wait until their target enters MPI: tests there, or asynchronous progress.
+    ProgressTarget,
     /// Posting takes long because messages are copied, which a limit decides.
     LowerLimit,
     /// Imbalance: the partner arrives late.

@@ -87,7 +87,7 @@ pub struct Totals {
     pub unattributed_ns: Nanos,
 }
 
-/// Blocking sends, receives and collectives.
+/// Blocking sends, receives and collectives, and one-sided calls that waited for their target.
 #[derive(Debug, Serialize)]
 pub struct Blocking {
     #[serde(flatten)]

@@ -186,7 +186,7 @@ fn copy(
     for table in tables {
         progress(copy_table(connection, table, offsets)?);
     }
-    Ok(())
+    check::ends_agree(connection, "source")
 }
 
 /// Copies the rows of `source` that can be, which must be all. Returns how many there are.

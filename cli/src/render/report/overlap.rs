@@ -140,7 +140,7 @@ fn write_blocking(out: &mut dyn Write, blocking: &BlockingNumbers, style: Style)
     }
     let share = |part: Nanos| percent(part.share_of(blocking.blocked_ns));
     let text = format!(
-        "Blocking sends, receives and collectives took {}: {} late partner, {} no remote progress, {} transfer{}.",
+        "Blocking calls took {}: {} late partner, {} no remote progress, {} transfer{}.",
         time(blocking.blocked_ns),
         share(blocking.late_partner_ns),
         share(blocking.no_remote_progress_ns),

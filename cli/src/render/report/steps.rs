@@ -80,6 +80,9 @@ fn exposed(steps: &Steps) -> String {
         percent(of.worst_share),
         of.worst_step,
     );
+    if of.typical_share.max(of.worst_share) > 1.0 {
+        line += " Times of several threads that call MPI add up to more than the step.";
+    }
     if let Some(hidden) = &steps.overlap {
         line += &format!(
             " Achieved overlap is {} in a typical step, {} in step {}, where it is least.",

@@ -68,6 +68,9 @@ fn bounds_lines(bounds: &Bounds) -> Vec<(&'static str, String)> {
             time(bounds.identity_ns),
             if bounds.identity_error < 0.0 { "less" } else { "more" }
         );
+        if bounds.rests_on_waits {
+            *last += " An estimate: no message had nothing in between, so what they take is fitted to the waits alone.";
+        }
     }
     lines
 }
@@ -92,14 +95,20 @@ fn exposed(report: &Report) -> String {
         text += &format!(", most of it {in_sentence} ({})", share(*most, report));
     }
     text.push('.');
-    if report.head.threaded_ranks > 0 {
-        text += &format!(
-            " On {} rank{} several threads call MPI; their times add up, so shares may exceed 100 %.",
-            report.head.threaded_ranks,
-            plural(report.head.threaded_ranks)
-        );
+    if let Some(why) = beyond_all(report.head.threaded_ranks) {
+        text += &format!(" {why}");
     }
     text
+}
+
+/// Why shares of a run in which so many ranks have several threads that call MPI may be more than all.
+pub fn beyond_all(threaded_ranks: u64) -> Option<String> {
+    (threaded_ranks > 0).then(|| {
+        format!(
+            "On {threaded_ranks} rank{} several threads call MPI; their times add up, so shares may exceed 100 %.",
+            plural(threaded_ranks)
+        )
+    })
 }
 
 fn overlappable(report: &Report) -> String {

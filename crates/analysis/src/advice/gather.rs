@@ -28,6 +28,8 @@ pub(super) enum Finding {
     LateReceive(SiteId, SiteId),
     /// Waiting for a send or for a member of a collective.
     Late(SiteId),
+    /// A one-sided call that waits until its target is inside MPI.
+    Target(SiteId),
     /// A send that blocks until its receiver is there.
     Blocking(SiteId),
     /// Transferring, without computation beside it.
@@ -286,6 +288,10 @@ impl<'a> Gatherer<'a> {
             Awaited::Unknown => (waiting, waited_for.half, own),
         };
         let parts = Exposure { no_remote_progress: ns, ..Exposure::default() };
+        if waited_for.half.operation.kind == Kind::Rma {
+            let booking = self.own_booking(Finding::Target(waiting), waited_for, parts);
+            return Some(Booking { changed: Some(changed), ..booking });
+        }
         if !has_window(&half) {
             let bytes = waited_for.half.bytes().0;
             let late = Late { ns, outside: ns, calls: 1, bytes: Some((bytes, bytes)) };

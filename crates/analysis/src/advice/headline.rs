@@ -14,6 +14,9 @@ pub(super) fn headline(advice: &Advice) -> String {
         Cure::Test => format!("Call MPI_Test in the computation between {from} and {to}."),
         Cure::WaitTogether => format!("Complete the sends of {at} later, together with the receives in {to}."),
         Cure::WaitBehind => format!("Complete the sends of {at} later, after {to}."),
+        Cure::ProgressTarget => {
+            format!("Call MPI_Test or MPI_Iprobe where the targets of {at} compute: it waits until they enter MPI.")
+        }
         Cure::PostReceiveEarlier => format!("Post {from} earlier."),
         Cure::WaitLater => format!("Wait later than in {at}: its data are needed later only."),
         Cure::PostEarlier => format!("Post the sends that {at} waits for earlier."),

@@ -72,6 +72,7 @@ impl Finding {
             | Finding::LateReceive(a, b) => [Some(a), Some(b)],
             Finding::Test(a)
             | Finding::Late(a)
+            | Finding::Target(a)
             | Finding::Blocking(a)
             | Finding::Nothing(a)
             | Finding::Slow(a)
@@ -117,6 +118,7 @@ fn judge_findings(gathered: &Gathered, limits: &[Limit]) -> BTreeMap<(Cure, Find
             Finding::Test(_) => Cure::Test,
             Finding::WaitTogether(..) => Cure::WaitTogether,
             Finding::WaitBehind(..) => Cure::WaitBehind,
+            Finding::Target(_) => Cure::ProgressTarget,
             Finding::Blocking(_) => Cure::MakeNonblocking,
             Finding::Nothing(_) => Cure::NothingToHideBehind,
             Finding::Slow(_) => Cure::SlowTransfer,

@@ -45,6 +45,14 @@ pub(super) fn sentence(advice: &Advice, collective: bool, setting: Setting<'_>) 
             place(&advice.waiting),
             on(advice)
         ),
+        Cure::ProgressTarget => format!(
+            "{} waits until {} enter{} MPI, computing meanwhile: one-sided data move only then here. Call MPI_Test or MPI_Iprobe \
+             now and then in that computation, have this MPI make progress by itself (asynchronous progress, where it has a \
+             setting for it), or synchronise where both are in MPI anyway.",
+            place(&advice.waiting),
+            ranks::in_words(&advice.change_ranks, advice.of_ranks),
+            ranks::third_person(&advice.change_ranks)
+        ),
         Cure::LowerLimit | Cure::ExpensivePosts => expensive_posts(advice, limits),
         Cure::PartnerLate => partner_late(advice),
         Cure::NothingToHideBehind => nothing(advice, collective),

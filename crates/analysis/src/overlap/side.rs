@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::thresholds::{Threshold, Thresholds, Verdict};
 use crate::trace::{Direction, Half, Trace};
-use lapscope_data::model::Mode;
+use lapscope_data::model::{Kind, Mode};
 
 /// Who is at the other side.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +13,8 @@ pub(super) enum Who<'a> {
     End(Half<'a>),
     /// A collective: this rank's part of it, and the place of the rank that came last, as far as this one has to wait for it.
     Collective(Half<'a>, u32),
+    /// The target of a one-sided call: its place, and when it entered MPI.
+    Target(u32, i64),
 }
 
 /// The other side of a request.
@@ -72,6 +74,9 @@ impl EagerLimits {
     }
 }
 
+/// A call that took so long and ended as its partner entered MPI waited for that, nanoseconds.
+const VISIBLE: i64 = 100_000;
+
 /// Finds other sides.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sides<'a> {
@@ -82,12 +87,15 @@ pub(super) struct Sides<'a> {
 impl<'a> Sides<'a> {
     /// `None` also where nobody is waited for.
     pub fn other(self, half: &Half<'a>) -> Option<Side<'a>> {
-        if self.eager.cover(self.trace, half) {
+        if self.eager.cover(self.trace, half) && !self.waited_for_receiver(half) {
             return None;
         }
         if let Some(partner) = self.trace.partner(half) {
             let (posted, post_end) = (partner.post_begin, partner.post_end);
             return Some(Side { posted, post_end, is_certain: true, who: Who::End(partner) });
+        }
+        if let Some(target) = self.target(half) {
+            return Some(target);
         }
         let awaited = self.trace.awaited(half);
         let (posted, rank) = awaited.or_else(|| self.trace.last_member(half))?;
@@ -95,11 +103,45 @@ impl<'a> Sides<'a> {
         Some(Side { posted, post_end: posted, is_certain: awaited.is_some(), who })
     }
 
+    /// Whether the receiver was visibly waited for. Sends within the limit do that, too, where it has to take them, or where
+    /// buffers are used up.
+    fn waited_for_receiver(self, half: &Half<'a>) -> bool {
+        let next = |end: Half<'a>| move |from| self.trace.next_inside(&end, from);
+        self.trace.partner(half).and_then(|end| self.waited_until(half, next(end))).is_some()
+    }
+
+    /// The target of a one-sided call, where that visibly waited for it: many an MPI moves such data without it.
+    fn target(self, half: &Half<'a>) -> Option<Side<'a>> {
+        let target = half.operation.peer.filter(|_| half.operation.kind == Kind::Rma)?;
+        let presence = &self.trace.ranks.get(target as usize)?.presence;
+        let (posted, post_end) = (half.post_begin, half.post_begin);
+        let entered = self.waited_until(half, |from| presence.next(from))?;
+        Some(Side { posted, post_end, is_certain: true, who: Who::Target(target, entered) })
+    }
+
+    /// When the other side entered MPI, where the call that communicates, or completes what does, stood until then and had
+    /// a processor; the other side may have been about to leave MPI when that began. `next`: when it was inside from a moment
+    /// on.
+    fn waited_until(self, half: &Half<'a>, next: impl FnOnce(i64) -> Option<i64>) -> Option<i64> {
+        let is_request = half.operation.is_request;
+        let begin = if is_request { half.completion_begin } else { Some(half.post_begin) };
+        let (begin, end) = begin.zip(half.completion_end)?;
+        let stood = end - begin;
+        if stood < VISIBLE {
+            return None;
+        }
+        let entered = next(begin + stood / 10)?;
+        let lacked = || self.trace.ranks[half.rank].starvation.within(begin, end);
+        let is_end = (end - stood / 10..=end).contains(&entered);
+        (is_end && lacked() < stood / 2).then_some(entered)
+    }
+
     /// The first moment from `moment` on at which it was inside MPI, or was not needed any more.
     pub fn inside(self, side: &Side<'a>, moment: i64) -> Option<i64> {
         match &side.who {
             Who::End(end) if is_done(end, moment) => Some(moment),
             Who::End(end) => self.trace.next_inside(end, moment),
+            Who::Target(_, entered) => Some(moment.max(*entered)),
             Who::Collective(own, last) if own.rank == *last as usize => Some(moment),
             // who comes last is inside from then on, and may be a rank that was not read
             Who::Collective(own, last) => match self.trace.last_member(own) {
@@ -114,6 +156,9 @@ impl<'a> Sides<'a> {
     pub fn absent(self, side: &Side<'a>, begin: i64, end: i64) -> (i64, Culprit<'a>) {
         match &side.who {
             Who::End(half) => (self.absent_half(half, begin, end), (half.rank as u32, Some(*half))),
+            Who::Target(rank, _) => {
+                (self.trace.ranks[*rank as usize].presence.absent(begin, end), (*rank, None))
+            }
             // members that block are inside until it is done
             Who::Collective(own, last) if !own.operation.is_request => (0, (*last, None)),
             Who::Collective(own, last) => self
@@ -157,7 +202,7 @@ impl<'a> Sides<'a> {
     pub fn last(self, side: &Side<'a>) -> Culprit<'a> {
         match &side.who {
             Who::End(half) => (half.rank as u32, Some(*half)),
-            Who::Collective(_, last) => (*last, None),
+            Who::Collective(_, rank) | Who::Target(rank, _) => (*rank, None),
         }
     }
 }

@@ -42,7 +42,7 @@ pub fn build(open: &mut OpenRun, asked: &Asked) -> Result<WhatIf> {
     let room = room(open, &trace, &reference, &thresholds, asked)?;
     let points = asked.sweeps.iter().map(|sweep| sweep.points.len());
     let replays = 3 + asked.scenarios.len() + points.sum::<usize>();
-    let progress = Progress::default();
+    let progress = Progress::of("replaying");
     let (injected, failed) = injection::by_rank::of_trace(&open.files.databases, &trace);
     open.read_in_part("what was injected is not read", failed);
     let mut replayer = Replayer::new(trace, reference, &thresholds, injected.as_deref());

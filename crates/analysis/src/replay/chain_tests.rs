@@ -3,6 +3,7 @@
 mod critical;
 mod deadlock;
 mod injected;
+mod looks;
 mod nonblocking;
 mod roots;
 

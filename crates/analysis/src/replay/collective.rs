@@ -35,6 +35,8 @@ impl Default for Gathering {
 #[derive(Debug, Default)]
 pub struct Durations {
     means: FxHashMap<Key, Mean>,
+    /// What was left of it where it was waited for behind computation, with no test in it, and everybody was there.
+    left: FxHashMap<Key, Mean>,
 }
 
 /// Blocking call that does the same, whether it is a request, size of the communicator, size class.
@@ -46,6 +48,17 @@ struct Mean {
     count: u64,
 }
 
+impl Mean {
+    fn add(&mut self, ns: i64) {
+        self.sum += ns as f64;
+        self.count += 1;
+    }
+
+    fn ns(self) -> i64 {
+        (self.sum / self.count.max(1) as f64).round() as i64
+    }
+}
+
 impl Durations {
     /// From all collectives of a run that were waited for at once. Of each the member counts that left last: whoever leaves early
     /// waits for the others in what comes next.
@@ -54,24 +67,30 @@ impl Durations {
             let halves = trace.halves(rank);
             let parts = halves.filter(|half| half.operation.direction == Direction::Collective);
             let number = |half: &Half<'_>| trace.ranks[rank].endpoints[half.index].partner;
-            let measured =
-                |half: Half<'_>| duration(trace, &half).map(|(key, ns)| (number(&half), key, ns));
+            let measured = |half: Half<'_>| {
+                measure(trace, &half).map(|measured| (number(&half), key(&half), measured))
+            };
             parts.filter_map(measured).collect::<Vec<_>>()
         };
         let per_rank: Vec<_> = (0..trace.ranks.len()).into_par_iter().map(of_rank).collect();
+        let mut all = Durations::default();
         let mut longest: Vec<Option<(Key, i64)>> = vec![None; trace.collectives.len()];
-        for (number, key, ns) in per_rank.into_iter().flatten() {
+        for (number, key, measured) in per_rank.into_iter().flatten() {
+            let ns = match measured {
+                Measured::AtOnce(ns) => ns,
+                Measured::Left(ns) => {
+                    all.left.entry(key).or_default().add(ns);
+                    continue;
+                }
+            };
             let known = &mut longest[number as usize];
             if known.map_or(true, |(_, other)| ns > other) {
                 *known = Some((key, ns));
             }
         }
-        let mut all = Durations::default();
         // in the order of the collectives: sums of floating-point numbers depend on it
         for (key, ns) in longest.into_iter().flatten() {
-            let mean = all.means.entry(key).or_default();
-            mean.sum += ns as f64;
-            mean.count += 1;
+            all.means.entry(key).or_default().add(ns);
         }
         all
     }
@@ -81,7 +100,8 @@ impl Durations {
         let (call, is_request, ranks, class) = key;
         let of = |is_request| self.means.get(&(call, is_request, ranks, class));
         let mean = of(is_request).or_else(|| of(!is_request));
-        mean.map_or(0, |mean| (mean.sum / mean.count.max(1) as f64).round() as i64)
+        let left = self.left.get(&key).copied().map_or(0, Mean::ns);
+        mean.copied().map_or(0, Mean::ns).max(left)
     }
 }
 
@@ -91,8 +111,15 @@ fn key(half: &Half<'_>) -> Key {
     (operation.blocking_call, operation.is_request, operation.comm_size, class)
 }
 
-/// What one member took from when everybody was there; `None` where it was not inside MPI all the time from then on.
-fn duration(trace: &Trace, half: &Half<'_>) -> Option<(Key, i64)> {
+enum Measured {
+    /// From when everybody was there, and this member inside MPI all the time from then on; nanoseconds, as the next.
+    AtOnce(i64),
+    /// From when this member waited, everybody having been there before.
+    Left(i64),
+}
+
+/// What one member took; `None` where it waits for nobody, or tested.
+fn measure(trace: &Trace, half: &Half<'_>) -> Option<Measured> {
     let collective = trace.collective(half).filter(|collective| is_replayed(trace, collective))?;
     let (begin, end) = (half.completion_begin?, half.completion_end?);
     let ready = match trace.awaited(half) {
@@ -102,7 +129,12 @@ fn duration(trace: &Trace, half: &Half<'_>) -> Option<(Key, i64)> {
     // who does not wait for others takes what it takes, and it is no measure of those who wait
     let waits = trace.awaited(half).is_some() || collective.members == 1;
     let is_at_once = begin <= ready.max(half.post_end);
-    (waits && is_at_once).then_some((key(half), (end - ready).max(0)))
+    let is_tested = || half.observed.is_some_and(|observed| observed.unsuccessful_tests > 0);
+    match waits {
+        true if is_at_once => Some(Measured::AtOnce((end - ready).max(0))),
+        true if !is_tested() => Some(Measured::Left(end - begin)),
+        _ => None,
+    }
 }
 
 impl Engine<'_> {
@@ -167,8 +199,8 @@ impl Engine<'_> {
         (self.durations.get(key(half)) as f64 * self.network.collectives).round() as i64
     }
 
-    /// A non-blocking collective is waited for: all its rounds but the first need its members inside MPI, so while this one
-    /// computed no more than the first went by.
+    /// A non-blocking collective is waited for. While this member computed as much of it went by as in the recorded run; where
+    /// that is not known no more than its first round, as all others need its members inside MPI.
     pub fn catch_up(&mut self, rank: u32, endpoint: u32, time: i64) {
         let state = &self.ranks[rank as usize];
         let half = state.halves[endpoint as usize];
@@ -182,7 +214,9 @@ impl Engine<'_> {
         let ranks = of_trace.operation.comm_size.max(2);
         let rounds = i64::from(u32::BITS - (ranks - 1).leading_zeros());
         if everybody < time {
-            let done = time + takes - takes / rounds;
+            let left = self.durations.left.get(&key(&of_trace)).copied();
+            let left = left.map(|left| left.ns() as f64 * self.network.collectives);
+            let done = time + left.map_or(takes - takes / rounds, |left| left.round() as i64);
             let half = &mut self.ranks[rank as usize].halves[endpoint as usize];
             if done > half.done {
                 *half = super::engine::Half {

@@ -256,7 +256,11 @@ impl<'a> Engine<'a> {
         }
         let number = u32::from(of_trace.threads.of_call(call));
         let thread = self.first_thread[end.rank as usize] + number;
+        let is_async = self.is_async;
         let state = &mut self.threads[thread as usize];
+        if is_async && state.phase == Phase::Computes {
+            return self.look_sooner(thread, call);
+        }
         if state.phase != Phase::Waits || state.call != call {
             return;
         }

@@ -34,7 +34,26 @@ pub(super) struct ThreadState {
     pub waiting: u32,
     pub release: i64,
     pub binding: (u32, Trigger),
+    /// When the next event of it is due.
+    pub due: i64,
+    /// Computation that was done before its place, while looks found nothing, or, below 0, that is left to be done, as a look
+    /// found something sooner; nanoseconds.
+    pub ahead: i64,
 }
+
+/// What a step is to the computation around it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Passage {
+    /// A test: it says no of what is not complete, and the program goes on and looks again.
+    Look,
+    /// It waits for nobody, as far as one knows.
+    Open,
+    /// Nothing of what stands behind it can be done before.
+    Wait,
+}
+
+/// Tests of one computation that are replayed one by one: more of them see what moves no sooner to speak of.
+const MOST_LOOKS: i64 = 4_096;
 
 const NO_TRIGGER: Trigger = Trigger { rank: NOBODY, time: NEVER };
 
@@ -48,15 +67,79 @@ impl Engine<'_> {
         let recorded = step.map_or(program.rest, |step| step.gap.or_zero());
         let gap = self.conditions.gap(rank, recorded);
         state.phase = Phase::Computes;
-        self.ranks[rank].period = period_of(state, program, self.network.progress);
-        if state.number == 0 {
-            self.ranks[rank].compute += gap;
+        let period = period_of(state, program, self.network.progress);
+        self.ranks[rank].period = if period > 0 { period.max(gap / MOST_LOOKS) } else { 0 };
+        let (ahead, number) = (state.ahead, state.number);
+        // what a look found is answered first
+        let is_owed = ahead < 0
+            && step.map_or(true, |step| self.passage(rank, step.action()) != Passage::Open);
+        let done = if ahead > 0 { gap.min(ahead) } else { 0 };
+        let owed = if is_owed { -ahead } else { 0 };
+        let of_rank = &mut self.ranks[rank];
+        if number == 0 {
+            of_rank.compute += gap + owed;
+            of_rank.wait -= done;
         }
-        self.queue.push(time + gap, What::Resume(thread));
+        let state = &mut self.threads[thread as usize];
+        state.ahead += owed - done;
+        state.due = time + gap - done + owed;
+        self.queue.push(state.due, What::Resume(thread));
+    }
+
+    fn passage(&self, rank: usize, action: Action) -> Passage {
+        let place = match action {
+            Action::Post(_) | Action::Start(_) | Action::Other(_) => return Passage::Open,
+            Action::Loop(_) | Action::Finish(_) => return Passage::Wait,
+            Action::Call(place) => place,
+        };
+        let of_trace = &self.trace.ranks[rank];
+        let (mut looks, mut sends) = (true, true);
+        for endpoint in self.program.ranks[rank].endpoints_of(of_trace, place) {
+            let row = &of_trace.endpoints[endpoint as usize];
+            let operation = &of_trace.operations[row.operation as usize];
+            looks &= operation.is_tested;
+            sends &= !operation.is_request && operation.direction == Direction::Send;
+        }
+        match (looks, sends) {
+            (true, _) => Passage::Look,
+            (false, true) => Passage::Open,
+            (false, false) => Passage::Wait,
+        }
+    }
+
+    /// All that a thread looks for next may be complete. Where messages move by themselves a bound lets it look at once, and do
+    /// later what it was computing.
+    pub fn look_sooner(&mut self, thread: u32, call: u32) {
+        let state = &self.threads[thread as usize];
+        let rank = state.rank as usize;
+        let (of_rank, of_trace) = (&self.program.ranks[rank], &self.trace.ranks[rank]);
+        let steps = &of_rank.threads[state.number as usize].steps;
+        let Some(Action::Call(place)) = steps.get(state.step as usize).map(|step| step.action())
+        else {
+            return;
+        };
+        let is_meant = of_rank.call_of(of_trace, place) == call;
+        if !is_meant || self.passage(rank, Action::Call(place)) != Passage::Look {
+            return;
+        }
+        let halves = &self.ranks[rank].halves;
+        let done = of_rank.endpoints_of(of_trace, place).map(|it| halves[it as usize].done).max();
+        let Some(done) = done.filter(|&done| done < state.due) else { return };
+        let left = state.due - done;
+        if state.number == 0 {
+            self.ranks[rank].compute -= left;
+        }
+        let state = &mut self.threads[thread as usize];
+        (state.due, state.ahead) = (done, state.ahead - left);
+        self.queue.push(done, What::Resume(thread));
     }
 
     pub fn resume(&mut self, thread: u32, time: i64) {
-        match self.threads[thread as usize].phase {
+        let state = &self.threads[thread as usize];
+        if state.due != time {
+            return; // it looked sooner
+        }
+        match state.phase {
             Phase::Computes => self.call(thread, time),
             Phase::Leaves => self.leave_call(thread, time),
             Phase::Waits | Phase::Ended => {}
@@ -175,6 +258,7 @@ impl Engine<'_> {
         let state = &mut self.threads[thread as usize];
         state.phase = Phase::Leaves;
         let leaves = (state.release + state.late).max(state.entered + state.cost);
+        state.due = leaves;
         self.queue.push(leaves, What::Resume(thread));
     }
 
@@ -192,6 +276,7 @@ impl Engine<'_> {
         if let Action::Other(_) = action {
             of_rank.other_calls.push((state.entered, time));
         }
+        let waited = (state.release - state.entered - state.cost).max(0);
         if state.call != NONE {
             let is_loop = matches!(action, Action::Loop(_));
             // what a loop of tests waits is not inside the test that ends it
@@ -213,6 +298,16 @@ impl Engine<'_> {
             };
         }
         state.step += 1;
+        if waited > 0 || state.ahead > 0 {
+            let passage = self.passage(rank as usize, action);
+            let state = &mut self.threads[thread as usize];
+            match passage {
+                // what stands before the next wait can be done before what this look waits for
+                Passage::Look => state.ahead += waited,
+                Passage::Open => {}
+                Passage::Wait => state.ahead = 0,
+            }
+        }
         self.leave(rank, time);
         self.compute(thread, time);
     }
@@ -264,6 +359,8 @@ impl ThreadState {
             waiting: 0,
             release: 0,
             binding: (NOBODY, NO_TRIGGER),
+            due: 0,
+            ahead: 0,
         }
     }
 }

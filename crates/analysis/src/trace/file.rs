@@ -278,7 +278,7 @@ impl FileTrace {
                 is_second_half: false,
             };
             let call = of_file.places().call(site);
-            let is_blocking = is_blocking(call, operation.kind);
+            let is_blocking = is_blocking(call, &operation);
             let place = OperationPlace {
                 rank,
                 operation: operations.len() as u32,
@@ -298,9 +298,13 @@ impl FileTrace {
     }
 }
 
-/// Whether the rows of `call` for this operation are messages or collectives themselves.
-fn is_blocking(call: &CallName, kind: Kind) -> bool {
-    let communicates = matches!(kind, Kind::Send | Kind::Recv | Kind::Collective);
+/// Whether the rows of `call` for this operation are messages or collectives themselves, or have a target that they may wait for.
+fn is_blocking(call: &CallName, operation: &FileOperation) -> bool {
+    let communicates = match operation.kind {
+        Kind::Send | Kind::Recv | Kind::Collective => true,
+        Kind::Rma => operation.peer.is_some(),
+        _ => false,
+    };
     communicates && call.role == "BLOCK" && call.counted
 }
 

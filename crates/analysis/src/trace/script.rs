@@ -46,6 +46,8 @@ pub enum Act {
     Wait(Vec<usize>),
     /// Tests until all are complete.
     TestLoop(Vec<usize>),
+    /// Tests once, and finds them complete.
+    Test(Vec<usize>),
     /// Of all ranks, by whom they need, with the root where there is one.
     Collective(Needs, usize),
     Icollective(Needs, usize),
@@ -151,7 +153,8 @@ impl Writer {
             }
             Act::Collective(needs, root) => self.block(&[of_collective(*needs, *root, false)]),
             Act::Wait(requests) => self.complete(requests),
-            Act::TestLoop(requests) => self.test(requests),
+            Act::TestLoop(requests) => self.test_loop(requests),
+            Act::Test(requests) => self.test(requests),
             Act::Other(ns) => {
                 let (begin, thread) = (self.clock, self.thread);
                 let call = OtherCall { begin, duration: *ns, operation: 0, thread };
@@ -214,14 +217,21 @@ impl Writer {
         }
     }
 
-    /// A thousand nanoseconds with two tests that find nothing, and one that ends it.
     fn test(&mut self, requests: &[usize]) {
-        let tests = [self.clock, self.clock + 500];
-        self.clock += 1_000;
         self.complete(requests);
         for &request in requests {
-            let endpoint = &mut self.trace.endpoints[self.requests[request]];
+            let endpoint = &self.trace.endpoints[self.requests[request]];
             self.trace.operations[endpoint.operation as usize].is_tested = true;
+        }
+    }
+
+    /// A thousand nanoseconds with two tests that find nothing, and one that ends it.
+    fn test_loop(&mut self, requests: &[usize]) {
+        let tests = [self.clock, self.clock + 500];
+        self.clock += 1_000;
+        self.test(requests);
+        for &request in requests {
+            let endpoint = &mut self.trace.endpoints[self.requests[request]];
             endpoint.observed = self.trace.observations.len() as u32;
             let [first, last] = tests.map(|test| Some(test - endpoint.begin));
             self.trace.observations.push(Observation {

@@ -236,11 +236,7 @@ fn notes(replayer: &Replayer) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let assumed = Locality::ALL.into_iter().any(|at| {
-        replayer.fitted.messages[at as usize] > 0
-            && !replayer.fitted.network.localities[at as usize].is_measured
-    });
-    if assumed {
+    if replayer.fitted.rests_on_waits() {
         notes.push(
             "no message had nothing in between, so its times are fitted to the waits alone: lapscope calibrate -- <launch line> \
              measures them"

@@ -5,10 +5,11 @@ use serde::Serialize;
 use super::fit::fit;
 use super::standard::{ideal_network, perfect_progress};
 use crate::reference::Reference;
+use crate::replay::program::is_replayed;
 use crate::replay::scenario::Scenario;
 use crate::replay::{replay, Conditions, Durations, Program};
 use crate::thresholds::Thresholds;
-use crate::trace::{Locality, Trace};
+use crate::trace::{Direction, Locality, RankTrace, Trace};
 use lapscope_data::model::Nanos;
 
 /// Run times of replays; keys are documented in `docs/json.md`.
@@ -26,6 +27,8 @@ pub struct Bounds {
     pub perfect_progress_ns: Option<Nanos>,
     /// With messages that take no time; `None`: not known.
     pub ideal_network_ns: Option<Nanos>,
+    /// Whether the times of messages are fitted to the waits alone; then the run may become faster than these two.
+    pub rests_on_waits: bool,
 }
 
 /// Runs with more endpoints are not replayed for a report: that takes longer than all the rest of it.
@@ -42,7 +45,8 @@ pub fn bounds(trace: &Trace, reference: &Reference, thresholds: &Thresholds) -> 
     let program = Program::new(trace);
     let durations = Durations::of(trace);
     let fitted = fit(trace, &program, reference, thresholds, &durations);
-    if fitted.messages.iter().all(|&messages| messages == 0) {
+    let has_messages = fitted.messages.iter().any(|&messages| messages > 0);
+    if !has_messages && !trace.ranks.iter().any(|rank| has_nonblocking_collectives(trace, rank)) {
         return None;
     }
     let recorded = Conditions::as_recorded(trace.ranks.len());
@@ -62,6 +66,17 @@ pub fn bounds(trace: &Trace, reference: &Reference, thresholds: &Thresholds) -> 
         base_ns: run_of(&Scenario::default(), &unrecorded)?,
         perfect_progress_ns: run_of(&perfect_progress(), &unrecorded),
         ideal_network_ns: run_of(&ideal_network(), &unrecorded),
+        rests_on_waits: fitted.rests_on_waits(),
+    })
+}
+
+/// Whether non-blocking collectives of a rank are replayed.
+fn has_nonblocking_collectives(trace: &Trace, rank: &RankTrace) -> bool {
+    rank.endpoints.iter().any(|endpoint| {
+        let operation = &rank.operations[endpoint.operation as usize];
+        operation.is_request
+            && operation.direction == Direction::Collective
+            && is_replayed(trace, endpoint, operation)
     })
 }
 

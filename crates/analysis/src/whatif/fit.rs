@@ -28,6 +28,15 @@ pub struct Fitted {
     pub messages: [u64; Locality::ALL.len()],
 }
 
+impl Fitted {
+    /// Whether no message of a locality had nothing in between: how long they take is known from the waits alone.
+    pub fn rests_on_waits(&self) -> bool {
+        Locality::ALL.into_iter().any(|at| {
+            self.messages[at as usize] > 0 && !self.network.localities[at as usize].is_measured
+        })
+    }
+}
+
 /// Fits the network to the run that `program` was made of.
 pub fn fit(
     trace: &Trace,

@@ -171,6 +171,58 @@ pub fn complete(connection: &Connection, table: &str, read: u64) -> rusqlite::Re
     Err(impossible(name, why))
 }
 
+/// Whether a file that is not read row by row has all its calls and requests, as far as few rows tell it.
+///
+/// # Errors
+/// As [`complete`].
+pub fn complete_file(connection: &Connection, schema: &str) -> rusqlite::Result<()> {
+    for table in ["call", "request"] {
+        let table = format!("{schema}.{table}");
+        let sql = format!("SELECT count(*) FROM {table}"); // counts pages' rows, looks at none
+        let rows: i64 = connection.query_row(&sql, [], |row| row.get(0))?;
+        complete(connection, &table, rows as u64)?;
+    }
+    ends_agree(connection, schema)
+}
+
+/// Whether the first and the last call that completed requests are those that the first and the last of these name: what has
+/// no gaps may lack an end.
+///
+/// # Errors
+/// As [`complete`].
+pub fn ends_agree(connection: &Connection, schema: &str) -> rusqlite::Result<()> {
+    if leaves_out(connection, schema)? {
+        return Ok(());
+    }
+    for (which, order) in [("first", "id"), ("last", "id DESC")] {
+        let sql = format!(
+            "SELECT (SELECT id FROM {schema}.call WHERE completed > 0 ORDER BY {order} LIMIT 1), \
+             (SELECT completion_id FROM {schema}.request WHERE completion_id NOT NULL ORDER BY {order} LIMIT 1)"
+        );
+        let ended: [Option<i64>; 2] =
+            connection.query_row(&sql, [], |row| Ok([row.get(0)?, row.get(1)?]))?;
+        let [call, request] = ended.map(|id| id.map_or("none".to_owned(), |id| id.to_string()));
+        if call != request {
+            let why = format!(
+                "rows are missing: the {which} call that completed some is {call}, and of those that are there {request}"
+            );
+            return Err(impossible("request", why));
+        }
+    }
+    Ok(())
+}
+
+/// Whether requests of a rank may be in its tally alone.
+///
+/// # Errors
+/// What SQLite says.
+pub fn leaves_out(connection: &Connection, schema: &str) -> rusqlite::Result<bool> {
+    let said = format!(
+        "SELECT EXISTS (SELECT 1 FROM {schema}.detail) OR EXISTS (SELECT 1 FROM {schema}.left_out)"
+    );
+    connection.query_row(&said, [], |row| row.get(0))
+}
+
 /// An error about a table as a whole.
 pub fn impossible(table: &str, why: String) -> rusqlite::Error {
     let bad =

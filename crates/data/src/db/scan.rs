@@ -175,7 +175,8 @@ pub fn scan_rows<R: FromRow, S>(
     }
     check::complete(connection, "call", calls.read)?;
     check::complete(connection, "request", read)?;
-    if calls.completed == ended || calls.completed > ended && leaves_out(connection)? {
+    if calls.completed == ended || calls.completed > ended && check::leaves_out(connection, "main")?
+    {
         return Ok(());
     }
     let wrong =
@@ -183,12 +184,6 @@ pub fn scan_rows<R: FromRow, S>(
     let why =
         format!("{wrong}: calls completed {} of them, and {ended} are there", calls.completed);
     Err(check::impossible("request", why))
-}
-
-/// Whether requests of a rank may be in its tally alone.
-fn leaves_out(connection: &Connection) -> rusqlite::Result<bool> {
-    let said = "SELECT EXISTS (SELECT 1 FROM detail) OR EXISTS (SELECT 1 FROM left_out)";
-    connection.query_row(said, [], |row| row.get(0))
 }
 
 const CALL_COLUMNS: &str =

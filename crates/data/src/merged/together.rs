@@ -7,7 +7,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::kept::{self, Copy};
 use super::{attach, check};
-use crate::db::check::complete;
+use crate::db::check::complete_file;
 use crate::db::{guard, Database, DbError};
 use crate::schema::{self, Offsets, SHARED};
 
@@ -61,14 +61,7 @@ pub fn open_together(
 
 /// Why a file has fewer rows than it should. It is shown all the same: a query is how one looks at what is wrong.
 fn rows_missing(connection: &Connection, schema: &str, path: &Path) -> Option<DbError> {
-    let missing = |table: &str| {
-        let table = format!("{schema}.{table}");
-        let sql = format!("SELECT count(*) FROM {table}"); // counts pages' rows, looks at none
-        let rows: i64 = connection.query_row(&sql, [], |row| row.get(0))?;
-        complete(connection, &table, rows as u64)
-    };
-    let found = ["call", "request"].into_iter().map(missing).find_map(Result::err);
-    found.map(|error| DbError::reading(path)(error))
+    complete_file(connection, schema).err().map(DbError::reading(path))
 }
 
 /// A view for each relation of the schema. Those of the schema that are views themselves are evaluated in each file and

@@ -1,0 +1,68 @@
+//! Questions that people asked in public, each as a program of a few dozen lines in `tests/apps/field` whose answer is known:
+//! what lapscope says first of it, and what the cure brings. `make field-check` prints the table.
+
+use std::path::Path;
+
+use lapscope_tests::answer::{ask, number, text};
+use lapscope_tests::build;
+use lapscope_tests::launch::{place, Form, Job};
+use lapscope_tests::mpi::{self, Mpi};
+use lapscope_tests::trials;
+use serde_json::Value;
+
+struct Question {
+    program: &'static str,
+    ranks: u32,
+    /// The cure, under Open MPI and under MPICH, which do not behave alike.
+    cures: [&'static str; 2],
+}
+
+const QUESTIONS: &[Question] = &[
+    Question { program: "nonblocking_collective", ranks: 2, cures: ["test", "test"] },
+    Question { program: "onesided", ranks: 2, cures: ["partner_late", "progress_target"] },
+    Question { program: "polling", ranks: 2, cures: ["test", "test"] },
+    Question { program: "serial_root", ranks: 2, cures: ["partner_late", "partner_late"] },
+    Question { program: "small_sends", ranks: 2, cures: ["make_nonblocking", "partner_late"] },
+];
+
+/// The report of a recorded run.
+fn report(mpi: &Mpi, question: &Question, arguments: &[&str], place: &Path) -> Value {
+    let program = build::app(mpi, &format!("field/{}", question.program));
+    let job = Job::new(mpi, question.ranks, program, Form::Preload, place).args(arguments);
+    let outcome = job.run();
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    ask("report", &job.run_directory())
+}
+
+#[test]
+fn what_is_said_first_is_what_an_expert_says() {
+    for (turn, question) in QUESTIONS.iter().enumerate() {
+        for mpi in share!(turn, mpi::debian()) {
+            let what = format!("{} under {}", question.program, mpi.name);
+            trials::up_to_three(&what, || is_answered(mpi, question));
+        }
+    }
+}
+
+fn is_answered(mpi: &Mpi, question: &Question) {
+    let [first, second] = [place(), place()];
+    let asked = report(mpi, question, &[], first.path());
+    let cured = report(mpi, question, &["cured"], second.path());
+    let [took, takes] = [&asked, &cured].map(|report| number(&report["totals"], "run_ns"));
+    let said = &asked["summary"]["first"]
+        .as_u64()
+        .map_or(Value::Null, |at| asked["advice"][at as usize].clone());
+    let best = asked["bounds"]["perfect_progress_ns"].as_f64();
+    let best = best.map(|best| 1.0 - best / number(&asked["bounds"], "base_ns"));
+    println!(
+        "{:24} {:9} {:20} {:>5.1} % of the run; best progress {}; cured {:>5.1} % less",
+        question.program,
+        mpi.name,
+        text(said, "cure"),
+        100.0 * said["share"].as_f64().unwrap_or(0.0),
+        best.map_or("unknown".to_owned(), |gain| format!("{:.1} % less", 100.0 * gain)),
+        100.0 * (1.0 - takes / took)
+    );
+    let cure = question.cures[usize::from(mpi.name != "openmpi")];
+    assert_eq!(text(said, "cure"), cure, "{}: {:#}", mpi.name, asked["advice"]);
+}

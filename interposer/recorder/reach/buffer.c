@@ -24,10 +24,8 @@ static unsigned widest(uint64_t size)
     return bytes;
 }
 
-enum left_out buffer_of(const struct given_buffer *given, struct buffer *buffer)
+static enum left_out buffer_of(const struct given_buffer *given, struct buffer *buffer)
 {
-    if (given->not != LEFT_OUT_NOT)
-        return given->not;
     MPI_Count lower, extent, true_lower, true_extent;
     uint64_t size = bytes_of(1, given->type), count = given->count;
     if (!count || !size)
@@ -46,6 +44,17 @@ enum left_out buffer_of(const struct given_buffer *given, struct buffer *buffer)
     buffer->stride = (uint64_t)extent;
     buffer->width = widest(size);
     return LEFT_OUT_NOT;
+}
+
+struct known_buffer buffer_known(const struct given_buffer *given)
+{
+    enum left_out why = given->not ? given->not : LEFT_OUT_SMALL;
+    struct known_buffer known = {.address = given->address, .not = given->not, .why = why, .is_given = given->is_given};
+    if (given->is_given && given->count && !given->not) {
+        known.bytes = bytes_of(given->count, given->type);
+        known.why = buffer_of(given, &known.buffer);
+    }
+    return known;
 }
 
 /* The widest word that begins at an address, or ends at it, within `most` bytes. */

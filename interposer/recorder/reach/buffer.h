@@ -34,8 +34,18 @@ struct buffer {
     int sparse;
 };
 
-/* Returns why it cannot be watched; LEFT_OUT_NOT: `buffer` is filled. Asks MPI of the datatype. */
-enum left_out buffer_of(const struct given_buffer *given, struct buffer *buffer);
+/* What is kept of a given buffer: the program may free the datatype while its request is under way. */
+struct known_buffer {
+    const void *address;     /* as given */
+    uint64_t bytes;          /* of data; 0 where nothing is given, or it is not told */
+    struct buffer buffer;
+    enum left_out not;       /* as given */
+    enum left_out why;       /* it cannot be watched; LEFT_OUT_NOT: `buffer` is filled */
+    int is_given;
+};
+
+/* Asks MPI of the datatype. */
+struct known_buffer buffer_known(const struct given_buffer *given);
 
 struct word {
     uintptr_t at;

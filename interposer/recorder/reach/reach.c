@@ -21,7 +21,7 @@
 struct request_buffers {
     uint64_t hash;                 /* see intern.h */
     const struct spool_live *live;
-    struct given_buffer sends, receives;
+    struct known_buffer sends, receives;
 };
 
 /* A thread's own. */
@@ -80,7 +80,7 @@ static int has_peer(const struct operation *operation)
 }
 
 /* MPI was given buffers: what was watched of them is over. */
-static void were_given(struct reach *reach, const struct given_buffer *sends, const struct given_buffer *receives,
+static void were_given(struct reach *reach, const struct known_buffer *sends, const struct known_buffer *receives,
                        const struct operation *operation, uint64_t begin, uint64_t mpi_ticks)
 {
     if (!reach->watcher.active || !has_peer(operation))
@@ -104,8 +104,8 @@ static void keep(struct thread *t, struct spool_live *live, const struct given_b
     struct work work = begin_work(t->reach);
     struct request_buffers *buffers = live && state.is_on ? buffers_of(t->reach, live, 1) : NULL;
     if (buffers) {
-        buffers->sends = *sends;
-        buffers->receives = *receives;
+        buffers->sends = buffer_known(sends);
+        buffers->receives = buffer_known(receives);
         if (is_posted)
             request_posted(t->reach, buffers, live);
     }
@@ -134,12 +134,12 @@ static void request_started(struct reach *reach, struct spool_live *live)
 
 /* --- buffers that MPI lets go of ---------------------------------------------------------------------------------- */
 
-static enum left_out examine(const struct given_buffer *given, uint64_t came, struct buffer *buffer)
+static enum left_out examine(const struct known_buffer *given, uint64_t came, struct buffer *buffer)
 {
-    enum left_out why = buffer_of(given, buffer);
-    if (why != LEFT_OUT_NOT)
-        return why;
-    if (came < bytes_of(given->count, given->type)) { /* what lies behind it was not received */
+    if (given->why != LEFT_OUT_NOT)
+        return given->why;
+    *buffer = given->buffer;
+    if (came < given->bytes) { /* what lies behind it was not received */
         if (buffer->sparse)
             return LEFT_OUT_DATATYPE;
         buffer->bytes = buffer->element_bytes = came;
@@ -149,7 +149,7 @@ static enum left_out examine(const struct given_buffer *given, uint64_t came, st
 }
 
 /* `came`: bytes of it that hold data. */
-static void let_go_of(struct reach *reach, enum spool_watch_side side, const struct given_buffer *given, uint64_t came,
+static void let_go_of(struct reach *reach, enum spool_watch_side side, const struct known_buffer *given, uint64_t came,
                       const struct operation *operation, uint64_t begin, uint64_t end)
 {
     struct turn *turn = NULL;
@@ -174,17 +174,11 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* 0 where nothing is given, or it is not told. */
-static uint64_t room_of(const struct given_buffer *given)
-{
-    return bytes_of(given->count, given->type);
-}
-
 /* MPI has filled a buffer; `bytes` came, where that is told. */
-static void let_go_of_received(struct reach *reach, const struct given_buffer *receives, uint64_t bytes,
+static void let_go_of_received(struct reach *reach, const struct known_buffer *receives, uint64_t bytes,
                                const struct operation *operation, uint64_t begin, uint64_t end)
 {
-    uint64_t room = room_of(receives), came = operation->key.kind == SPOOL_RECV ? least(bytes, room) : room;
+    uint64_t room = receives->bytes, came = operation->key.kind == SPOOL_RECV ? least(bytes, room) : room;
     if (receives->is_given && !receives->not && reach->watcher.active)
         watcher_filled(&reach->watcher, receives, end);
     let_go_of(reach, SPOOL_WATCH_RECEIVE, receives, came, operation, begin, end);
@@ -200,7 +194,7 @@ static void request_ended(struct reach *reach, const struct span *span, struct s
     reach->left_out[LEFT_OUT_THREAD] += !is_own;
     if (buffers && state.is_on && (ended == SPOOL_WAITED || ended == SPOOL_TESTED)) {
         let_go_of_received(reach, &buffers->receives, bytes, operation, live->post_begin, span->end);
-        let_go_of(reach, SPOOL_WATCH_SEND, &buffers->sends, room_of(&buffers->sends), operation, live->post_begin, span->end);
+        let_go_of(reach, SPOOL_WATCH_SEND, &buffers->sends, buffers->sends.bytes, operation, live->post_begin, span->end);
     }
     end_work(&work);
 }
@@ -211,7 +205,7 @@ static const struct operation *operation_of_call(const struct span *span, const 
     return last && last->key.call == (uint16_t)span->call && last->key.path == span->site->path ? last : NULL;
 }
 
-void reach_called(const struct span *span, struct given_buffer sends, struct given_buffer receives)
+void reach_called(const struct span *span, struct given_buffer given_to_send, struct given_buffer given_to_fill)
 {
     struct reach *reach = span->thread->reach;
     struct work work = begin_work(reach);
@@ -222,11 +216,12 @@ void reach_called(const struct span *span, struct given_buffer sends, struct giv
         end_work(&work);
         return;
     }
+    struct known_buffer sends = buffer_known(&given_to_send), receives = buffer_known(&given_to_fill);
     if (operation->key.kind != SPOOL_SEND || !receives.is_given || !receiving)
         receiving = operation;
     were_given(reach, &sends, &receives, operation, span->begin, mpi_before);
     let_go_of_received(reach, &receives, receiving->key.actual_bytes, receiving, span->begin, span->end);
-    let_go_of(reach, SPOOL_WATCH_SEND, &sends, room_of(&sends), operation, span->begin, span->end);
+    let_go_of(reach, SPOOL_WATCH_SEND, &sends, sends.bytes, operation, span->begin, span->end);
     end_work(&work);
 }
 

@@ -311,9 +311,9 @@ void watcher_leave(struct watcher *watcher)
 }
 
 /* Whether the buffer given to MPI is that of a watch; of one with gaps only the address is compared. */
-static int is_same(const struct watch *watch, const struct given_buffer *given, uint64_t bytes)
+static int is_same(const struct watch *watch, const struct known_buffer *given)
 {
-    return given->address == watch->subject.given || watch->word.at - (uintptr_t)given->address < bytes;
+    return given->address == watch->subject.given || watch->word.at - (uintptr_t)given->address < given->bytes;
 }
 
 /* The call of MPI's under way touched, whether or not anything hit: the kernel may have moved the bytes. */
@@ -337,24 +337,23 @@ static void end_received(struct watcher *watcher, struct watch *watch, enum spoo
 
 /* Another buffer than was watched may hold the word now: where the buffer was freed, or its parts are sent in turn. Then the row is
  * of that one, and there is none where the word may lie in a gap of it. */
-static int is_sent_from(struct watch *watch, const struct given_buffer *given)
+static int is_sent_from(struct watch *watch, const struct known_buffer *given)
 {
-    struct buffer now;
+    const struct buffer *now = &given->buffer;
     if (given->address == watch->subject.given)
         return 1;
-    if (watch->copy || buffer_of(given, &now) != LEFT_OUT_NOT || now.sparse || !buffer_holds(&now, watch->word.at))
+    if (watch->copy || given->why != LEFT_OUT_NOT || now->sparse || !buffer_holds(now, watch->word.at))
         return 0;
-    watch->subject.buffer = now;
+    watch->subject.buffer = *now;
     return 1;
 }
 
-void watcher_given(struct watcher *watcher, enum spool_watch_side side, const struct given_buffer *given,
+void watcher_given(struct watcher *watcher, enum spool_watch_side side, const struct known_buffer *given,
                    const struct operation *operation, uint64_t begin, uint64_t mpi_ticks)
 {
-    uint64_t bytes = bytes_of(given->count, given->type);
     for (unsigned i = 0; i < watcher->points; i++) {
         struct watch *watch = &watcher->watches[i];
-        if (watch->state == WATCH_FREE || !is_same(watch, given, bytes))
+        if (watch->state == WATCH_FREE || !is_same(watch, given))
             continue;
         if (watch->subject.side == SPOOL_WATCH_RECEIVE) {
             end_received(watcher, watch, side, begin, mpi_ticks);
@@ -371,12 +370,11 @@ void watcher_given(struct watcher *watcher, enum spool_watch_side side, const st
     }
 }
 
-void watcher_filled(struct watcher *watcher, const struct given_buffer *given, uint64_t end)
+void watcher_filled(struct watcher *watcher, const struct known_buffer *given, uint64_t end)
 {
-    uint64_t bytes = bytes_of(given->count, given->type);
     for (unsigned i = 0; i < watcher->send_points; i++) {
         struct watch *watch = &watcher->watches[i];
-        if (watch->state == WATCH_ON && is_same(watch, given, bytes))
+        if (watch->state == WATCH_ON && is_same(watch, given))
             watch->touch = touch_of_call(watcher, end, watcher_mpi_ticks(watcher));
     }
 }

@@ -134,11 +134,11 @@ void watcher_leave(struct watcher *watcher);
 
 /* A call that began at `begin`, with the thread's time inside MPI up to then, was given a buffer: what is watched of it is
  * over. `operation` posted it; NULL: it cannot be told. */
-void watcher_given(struct watcher *watcher, enum spool_watch_side side, const struct given_buffer *given,
+void watcher_given(struct watcher *watcher, enum spool_watch_side side, const struct known_buffer *given,
                    const struct operation *operation, uint64_t begin, uint64_t mpi_ticks);
 
 /* A receive into that buffer has ended: whoever moved the bytes, that was a write. */
-void watcher_filled(struct watcher *watcher, const struct given_buffer *given, uint64_t end);
+void watcher_filled(struct watcher *watcher, const struct known_buffer *given, uint64_t end);
 
 /* Nothing is watched any more; returns how many buffers that were sent were not sent again. */
 unsigned watcher_end(struct watcher *watcher);

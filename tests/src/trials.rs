@@ -14,6 +14,11 @@ const TRIALS: usize = 3;
 /// # Panics
 /// As the last trial does.
 pub fn up_to_three(what: &str, ask: impl Fn()) {
+    trials(what, ask, Others::processors);
+}
+
+/// `had`: the processors that other programs had.
+fn trials(what: &str, ask: impl Fn(), had: impl Fn(&Others) -> f64) {
     /// Processors that others have on a machine on which nothing is measured.
     const BUSY: f64 = 0.3;
     let mut alone = None;
@@ -21,7 +26,7 @@ pub fn up_to_three(what: &str, ask: impl Fn()) {
     for trial in 1..=TRIALS {
         let Err(cause) = panic::catch_unwind(AssertUnwindSafe(&ask)) else { return };
         if trial == TRIALS {
-            let had = others.processors();
+            let had = had(&others);
             if had < BUSY {
                 panic::resume_unwind(cause);
             }
@@ -45,18 +50,22 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn what_fails_every_time_fails() {
+    /// Whether it fails, and how often it was asked, where other programs have so many processors.
+    fn asked_in_vain(others: f64) -> (bool, usize) {
         let count = Cell::new(0);
-        let failed = panic::catch_unwind(AssertUnwindSafe(|| {
-            up_to_three("a test", || {
-                count.set(count.get() + 1);
-                drop(turn::of_launches()); // a launch: it does not wait for the test that is alone
-                panic!("wrong");
-            });
-        }));
-        assert!(failed.is_err());
-        assert_eq!(count.get(), TRIALS);
+        let ask = || {
+            count.set(count.get() + 1);
+            drop(turn::of_launches()); // a launch: it does not wait for the test that is alone
+            panic!("wrong");
+        };
+        let failed = panic::catch_unwind(AssertUnwindSafe(|| trials("a test", ask, |_| others)));
+        (failed.is_err(), count.get())
+    }
+
+    #[test]
+    fn what_fails_every_time_fails_unless_others_have_the_processors() {
+        assert_eq!(asked_in_vain(0.0), (true, TRIALS));
+        assert_eq!(asked_in_vain(1.0), (false, TRIALS));
     }
 
     #[test]

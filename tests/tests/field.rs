@@ -18,6 +18,7 @@ struct Question {
 }
 
 const QUESTIONS: &[Question] = &[
+    Question { program: "fence", ranks: 2, cures: ["partner_late", "partner_late"] },
     Question { program: "nonblocking_collective", ranks: 2, cures: ["test", "test"] },
     Question { program: "onesided", ranks: 2, cures: ["partner_late", "progress_target"] },
     Question { program: "polling", ranks: 2, cures: ["test", "test"] },

@@ -41,7 +41,8 @@ impl<'a> Combiner<'a> {
         let mut distinct: Interner<CallName> = Interner::default();
         let blocking = |call: &CallName| {
             let name = call.blocking.clone();
-            distinct.intern(CallName { name, role: "BLOCK".into(), ..call.clone() }) as u32
+            let needs = if call.is_fence() { call.gathers() } else { call.needs };
+            distinct.intern(CallName { name, role: "BLOCK".into(), needs, ..call.clone() }) as u32
         };
         let blocking_calls = places.calls.iter().map(blocking).collect();
         trace.blocking_calls = distinct.values;
@@ -134,6 +135,7 @@ impl<'a> Combiner<'a> {
             Kind::Send => Direction::Send,
             Kind::Recv => Direction::Receive,
             Kind::Collective => Direction::Collective,
+            Kind::Rma if name.is_fence() => Direction::Collective,
             _ => Direction::None,
         };
         let is_matched = row.posted_peer != Some(PROC_NULL) && is_matched(direction, row.ended);

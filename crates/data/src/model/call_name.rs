@@ -86,6 +86,11 @@ impl CallName {
         }
     }
 
+    /// Whether it synchronises all members of a window.
+    pub fn is_fence(&self) -> bool {
+        self.role == "BLOCK" && self.family == "WINDOW" && self.gathers().is_some()
+    }
+
     /// Whether a call's rows of this kind, which name a communicator or do not, are of calls that returned an error: of those nothing
     /// but the time is recorded.
     pub fn has_failed(&self, kind: Kind, has_communicator: bool) -> bool {

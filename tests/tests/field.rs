@@ -12,24 +12,40 @@ use serde_json::Value;
 
 struct Question {
     program: &'static str,
-    ranks: u32,
     /// The cure, under Open MPI and under MPICH, which do not behave alike.
     cures: [&'static str; 2],
+    /// Whether the cure lets messages move sooner; where others do more of the work no bound of communication holds.
+    is_progress: bool,
 }
 
+/// Two runs of one program differ by so much of their time.
+const NOISE: f64 = 0.1;
+
 const QUESTIONS: &[Question] = &[
-    Question { program: "fence", ranks: 2, cures: ["partner_late", "partner_late"] },
-    Question { program: "nonblocking_collective", ranks: 2, cures: ["test", "test"] },
-    Question { program: "onesided", ranks: 2, cures: ["partner_late", "progress_target"] },
-    Question { program: "polling", ranks: 2, cures: ["test", "test"] },
-    Question { program: "serial_root", ranks: 2, cures: ["partner_late", "partner_late"] },
-    Question { program: "small_sends", ranks: 2, cures: ["make_nonblocking", "partner_late"] },
+    Question { program: "fence", cures: ["partner_late", "partner_late"], is_progress: false },
+    Question { program: "nonblocking_collective", cures: ["test", "test"], is_progress: true },
+    Question {
+        program: "onesided",
+        cures: ["partner_late", "progress_target"],
+        is_progress: false,
+    },
+    Question { program: "polling", cures: ["test", "test"], is_progress: true },
+    Question {
+        program: "serial_root",
+        cures: ["partner_late", "partner_late"],
+        is_progress: false,
+    },
+    Question {
+        program: "small_sends",
+        cures: ["make_nonblocking", "partner_late"],
+        is_progress: true,
+    },
 ];
 
 /// The report of a recorded run.
 fn report(mpi: &Mpi, question: &Question, arguments: &[&str], place: &Path) -> Value {
     let program = build::app(mpi, &format!("field/{}", question.program));
-    let job = Job::new(mpi, question.ranks, program, Form::Preload, place).args(arguments);
+    let job = Job::new(mpi, 2, program, Form::Preload, place).args(arguments);
     let outcome = job.run();
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     ask("report", &job.run_directory())
@@ -64,6 +80,10 @@ fn is_answered(mpi: &Mpi, question: &Question) {
         best.map_or("unknown".to_owned(), |gain| format!("{:.1} % less", 100.0 * gain)),
         100.0 * (1.0 - takes / took)
     );
+    let gained = 1.0 - takes / took;
+    if let Some(best) = best.filter(|_| question.is_progress) {
+        assert!(gained < best + NOISE, "{}: {gained:.3} gained, {best:.3} at best", mpi.name);
+    }
     let cure = question.cures[usize::from(mpi.name != "openmpi")];
     assert_eq!(text(said, "cure"), cure, "{}: {:#}", mpi.name, asked["advice"]);
 }

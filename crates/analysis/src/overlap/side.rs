@@ -124,6 +124,9 @@ impl<'a> Sides<'a> {
     /// on.
     fn waited_until(self, half: &Half<'a>, next: impl FnOnce(i64) -> Option<i64>) -> Option<i64> {
         let is_request = half.operation.is_request;
+        if is_request && half.completed_together > 1 {
+            return None; // it may have waited for another one
+        }
         let begin = if is_request { half.completion_begin } else { Some(half.post_begin) };
         let (begin, end) = begin.zip(half.completion_end)?;
         let stood = end - begin;

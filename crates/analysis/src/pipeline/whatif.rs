@@ -4,6 +4,7 @@ use anyhow::{bail, Result};
 
 use super::OpenRun;
 use crate::calibration;
+use crate::cvars;
 use crate::injection;
 use crate::overlap::{measure, EagerLimits};
 use crate::problem::module_problems;
@@ -38,7 +39,8 @@ pub struct Asked {
 pub fn build(open: &mut OpenRun, asked: &Asked) -> Result<WhatIf> {
     let trace = open.trace(&[], Grouping::Line)?;
     let (reference, mut notes) = calibration::reference_for(&trace, &open.files.databases);
-    let thresholds = Thresholds::find(&trace, &reference, &[], Vec::new());
+    let (declared, _) = cvars::declared(&open.files.databases).unwrap_or_default();
+    let thresholds = Thresholds::find(&trace, &reference, &[], declared);
     let room = room(open, &trace, &reference, &thresholds, asked)?;
     let points = asked.sweeps.iter().map(|sweep| sweep.points.len());
     let replays = 3 + asked.scenarios.len() + points.sum::<usize>();

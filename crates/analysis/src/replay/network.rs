@@ -16,7 +16,7 @@ pub struct LocalityNetwork {
     pub gap_per_byte: f64,
     /// The largest message that needs no receive.
     pub eager_limit: u64,
-    /// As it was in the recorded run: sends up to it have taken what they take.
+    /// The largest message that waited for nobody in the recorded run: sends up to it have taken what they take.
     pub recorded_eager_limit: u64,
     /// The largest message whose send is complete although the receiver was not inside MPI; not above `eager_limit`.
     pub progress_limit: u64,

@@ -4,7 +4,7 @@
 use crate::reference::Reference;
 use crate::replay::scenario::{Contention, Protocol};
 use crate::replay::{replay, Conditions, Durations, LocalityNetwork, Network, Outcome, Program};
-use crate::thresholds::{Threshold, Thresholds, Verdict};
+use crate::thresholds::{Threshold, Thresholds, Verdict, WaitsFor};
 use crate::trace::{Direction, Locality, Trace};
 
 /// Steps on which protocols are told apart; of longer runs the first part.
@@ -104,8 +104,12 @@ fn set_limits(network: &mut LocalityNetwork, thresholds: &Thresholds, locality: 
     let progress = found.and_then(|found| limit(&found.needs_receiver_progress));
     let shown = rendezvous.or(progress);
     let eager = shown.unwrap_or(ASSUMED_EAGER_LIMIT);
-    (network.eager_limit, network.recorded_eager_limit) = (eager, eager);
     network.progress_limit = progress.unwrap_or(eager).min(eager);
+    // what MPI keeps up to a limit of its own, and what waits all the same, waits for its receiver, not for the receive
+    let declared = found.filter(|found| found.waits_for == WaitsFor::Receiver);
+    let declared = declared.and_then(|found| found.declared.as_ref()?.bytes);
+    network.eager_limit = eager.max(declared.filter(|_| shown.is_some()).unwrap_or(0));
+    network.recorded_eager_limit = network.progress_limit;
     shown.is_some()
 }
 

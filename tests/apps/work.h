@@ -23,6 +23,12 @@ static inline int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* Whether a program that has a cure is asked to run with it. */
+static inline int is_cured(int argc, char **argv)
+{
+    return argc > 1 && strcmp(argv[1], "cured") == 0;
+}
+
 /* --- computation -------------------------------------------------------------------------------------------------- */
 
 static double rounds_per_ns;

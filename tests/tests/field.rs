@@ -71,6 +71,7 @@ fn is_answered(mpi: &Mpi, question: &Question) {
         .map_or(Value::Null, |at| asked["advice"][at as usize].clone());
     let best = asked["bounds"]["perfect_progress_ns"].as_f64();
     let best = best.map(|best| 1.0 - best / number(&asked["bounds"], "base_ns"));
+    let gained = 1.0 - takes / took;
     println!(
         "{:24} {:9} {:20} {:>5.1} % of the run; best progress {}; cured {:>5.1} % less",
         question.program,
@@ -78,9 +79,8 @@ fn is_answered(mpi: &Mpi, question: &Question) {
         text(said, "cure"),
         100.0 * said["share"].as_f64().unwrap_or(0.0),
         best.map_or("unknown".to_owned(), |gain| format!("{:.1} % less", 100.0 * gain)),
-        100.0 * (1.0 - takes / took)
+        100.0 * gained
     );
-    let gained = 1.0 - takes / took;
     if let Some(best) = best.filter(|_| question.is_progress) {
         assert!(gained < best + NOISE, "{}: {gained:.3} gained, {best:.3} at best", mpi.name);
     }

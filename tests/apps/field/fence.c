@@ -17,7 +17,7 @@ SITE void put_and_fence(MPI_Win window, const char *data, int rank, int cured)
 int main(int argc, char **argv)
 {
     int rank = start(&argc, &argv, 2);
-    int cured = argc > 1 && strcmp(argv[1], "cured") == 0;
+    int cured = is_cured(argc, argv);
     char *memory = make_buffer(BYTES), *data = make_buffer(BYTES);
     MPI_Win window;
     calibrate_work();

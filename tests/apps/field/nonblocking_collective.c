@@ -23,7 +23,7 @@ SITE void reduce_and_compute(const double *mine, double *sum, int looks)
 int main(int argc, char **argv)
 {
     start(&argc, &argv, 2);
-    int cured = argc > 1 && strcmp(argv[1], "cured") == 0;
+    int cured = is_cured(argc, argv);
     double *mine = calloc(COUNT, sizeof *mine), *sum = calloc(COUNT, sizeof *sum);
     CHECK(mine && sum);
     calibrate_work();

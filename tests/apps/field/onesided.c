@@ -27,7 +27,7 @@ SITE void compute_as_target(int looks)
 int main(int argc, char **argv)
 {
     int rank = start(&argc, &argv, 2);
-    int cured = argc > 1 && strcmp(argv[1], "cured") == 0;
+    int cured = is_cured(argc, argv);
     char *memory = make_buffer(BYTES), *data = make_buffer(BYTES);
     MPI_Win window;
     calibrate_work();

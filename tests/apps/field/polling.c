@@ -42,7 +42,7 @@ SITE void make_tasks(char *data)
 int main(int argc, char **argv)
 {
     int rank = start(&argc, &argv, 2);
-    int cured = argc > 1 && strcmp(argv[1], "cured") == 0;
+    int cured = is_cured(argc, argv);
     char *data = make_buffer(BYTES);
     calibrate_work();
     MPI_Barrier(MPI_COMM_WORLD);

@@ -27,7 +27,7 @@ SITE void ask(int round, int cured)
 int main(int argc, char **argv)
 {
     int rank = start(&argc, &argv, 2), ranks;
-    int cured = argc > 1 && strcmp(argv[1], "cured") == 0;
+    int cured = is_cured(argc, argv);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     calibrate_work();
     for (int round = 0; round < ROUNDS; round++) {

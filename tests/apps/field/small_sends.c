@@ -27,7 +27,7 @@ SITE void receive(char *data)
 int main(int argc, char **argv)
 {
     int rank = start(&argc, &argv, 2);
-    int cured = argc > 1 && strcmp(argv[1], "cured") == 0;
+    int cured = is_cured(argc, argv);
     char *data = make_buffer(BYTES);
     calibrate_work();
     for (int round = 0; round < ROUNDS; round++) {

@@ -63,8 +63,7 @@ impl Exchange {
 fn needs(trace: &Trace, half: &Half<'_>) -> Option<Needs> {
     trace.last_member(half)?;
     let collective = trace.collective(half)?;
-    let call = &trace.blocking_calls[collective.blocking_call as usize];
-    let needs = call.needs.filter(|_| !call.is_fence())?;
+    let needs = trace.blocking_calls[collective.blocking_call as usize].needs?;
     let is_rooted = matches!(needs, Needs::Root | Needs::AllAtRoot);
     let has_root = collective.root_begin.is_some();
     let is_pattern = !matches!(needs, Needs::Neighbors | Needs::Other);

@@ -10,12 +10,11 @@ use super::scenario::Progress;
 use crate::trace::{Collective, Direction, Half, Span, Trace};
 use lapscope_data::model::Needs;
 
-/// Whether a collective is replayed: all members are known, and whom they need. Others have their recorded durations, fences
-/// as well, which need not wait where they end nothing.
+/// Whether a collective is replayed: all members are known, and whom they need. Others have their recorded durations.
 pub fn is_replayed(trace: &Trace, collective: &Collective) -> bool {
-    let call = &trace.blocking_calls[collective.blocking_call as usize];
-    let is_known = matches!(call.needs, Some(Needs::All | Needs::Root | Needs::AllAtRoot));
-    is_known && !call.is_fence() && collective.agrees && collective.members == collective.comm_size
+    let needs = trace.blocking_calls[collective.blocking_call as usize].needs;
+    let is_known = matches!(needs, Some(Needs::All | Needs::Root | Needs::AllAtRoot));
+    is_known && collective.agrees && collective.members == collective.comm_size
 }
 
 /// One collective of a replay.

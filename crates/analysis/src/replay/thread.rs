@@ -99,11 +99,14 @@ impl Engine<'_> {
             let operation = &of_trace.operations[row.operation as usize];
             looks &= operation.is_tested;
             sends &= !operation.is_request && operation.direction == Direction::Send;
+            if !looks && !sends {
+                return Passage::Wait;
+            }
         }
-        match (looks, sends) {
-            (true, _) => Passage::Look,
-            (false, true) => Passage::Open,
-            (false, false) => Passage::Wait,
+        if looks {
+            Passage::Look
+        } else {
+            Passage::Open
         }
     }
 

@@ -366,9 +366,7 @@ fn collective_constraints(
     for (&of_a, &of_b) in of_a.iter().zip(of_b) {
         let operation = ranks[a].endpoints[of_a as usize].operation;
         let blocking = ranks[a].operations[operation as usize].blocking_call;
-        let call = &trace.blocking_calls[blocking as usize];
-        // a fence that ends nothing need not wait for anybody
-        if call.needs != Some(Needs::All) || call.is_fence() {
+        if trace.blocking_calls[blocking as usize].needs != Some(Needs::All) {
             continue;
         }
         if let Some(((begin_a, end_a), (begin_b, end_b))) = times(a, of_a).zip(times(b, of_b)) {

@@ -263,7 +263,9 @@ impl Trace {
         let collective = self.collective(half).filter(|collective| collective.is_complete())?;
         let is_root = collective.root == Some(half.rank as u32);
         let all = Some((collective.last_begin, collective.last_rank));
-        match self.blocking_calls[collective.blocking_call as usize].needs? {
+        let call = &self.blocking_calls[collective.blocking_call as usize];
+        // a fence need not wait for anybody where it ends nothing; one that stood waited for those that came meanwhile
+        match call.needs.or_else(|| call.gathers())? {
             Needs::All => all,
             Needs::Root => collective.root_begin.zip(collective.root).filter(|_| !is_root),
             Needs::AllAtRoot => all.filter(|_| is_root),

@@ -41,8 +41,7 @@ impl<'a> Combiner<'a> {
         let mut distinct: Interner<CallName> = Interner::default();
         let blocking = |call: &CallName| {
             let name = call.blocking.clone();
-            let needs = if call.is_fence() { call.gathers() } else { call.needs };
-            distinct.intern(CallName { name, role: "BLOCK".into(), needs, ..call.clone() }) as u32
+            distinct.intern(CallName { name, role: "BLOCK".into(), ..call.clone() }) as u32
         };
         let blocking_calls = places.calls.iter().map(blocking).collect();
         trace.blocking_calls = distinct.values;

@@ -298,7 +298,8 @@ impl FileTrace {
     }
 }
 
-/// Whether the rows of `call` for this operation are messages or collectives themselves, fences, or have a target that they may wait for.
+/// Whether the rows of `call` for this operation are messages or collectives themselves, fences, or have a target that they
+/// may wait for.
 fn is_blocking(call: &CallName, operation: &FileOperation) -> bool {
     let communicates = match operation.kind {
         Kind::Send | Kind::Recv | Kind::Collective => true,

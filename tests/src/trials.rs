@@ -58,7 +58,8 @@ mod tests {
             drop(turn::of_launches()); // a launch: it does not wait for the test that is alone
             panic!("wrong");
         };
-        let failed = panic::catch_unwind(AssertUnwindSafe(|| trials("a test", ask, |_| others)));
+        let failed =
+            panic::catch_unwind(AssertUnwindSafe(|| trials("a made-up question", ask, |_| others)));
         (failed.is_err(), count.get())
     }
 

@@ -276,6 +276,24 @@ fn a_request_that_is_there_twice_is_one_too_many() {
     assert!(text.contains("table request: there are too many rows"), "{text}");
 }
 
+#[test]
+fn calls_that_are_there_twice_are_said() {
+    let columns =
+        "operation_id, thread_id, begin_ns, duration_ns, user_ns, system_ns, 0, receive_operation_id";
+    let spread = "UPDATE call SET id = -2 * id; UPDATE call SET id = -id;
+                  UPDATE request SET completion_id = 2 * completion_id;";
+    for (spread, id) in [("", "id + (SELECT max(id) FROM call)"), (spread, "id - 1")] {
+        let run = small_run();
+        let twice = format!("{spread} INSERT INTO call SELECT {id}, {columns} FROM call");
+        change(&run.path().join("rank-0.db"), &twice);
+        for arguments in &READING[..6] {
+            let (_, text) = told(run.path(), arguments);
+            let says = text.contains("table call: rows are there twice");
+            assert!(says, "{arguments:?}: {text}");
+        }
+    }
+}
+
 /// Every table in turn; reading would never end.
 #[test]
 fn a_table_that_is_an_endless_view_is_refused() {

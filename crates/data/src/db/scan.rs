@@ -4,6 +4,8 @@
 //! SQL would look every call up in its tree again. Rows out of that order (never written by the recorder, but a file
 //! may have been edited) are looked up one by one and cost time, not correctness.
 
+use std::collections::HashMap;
+
 use rusqlite::Connection;
 
 use super::check::{self, bad_row, locate};
@@ -140,6 +142,9 @@ pub fn scan_rows<R: FromRow, S>(
         read: 0,
         completed: 0,
         left_ns: most_ns(connection)?,
+        last: None,
+        last_of: HashMap::new(),
+        is_looked_for: false,
     };
     let mut rows =
         Rows::new(connection, &format!("SELECT {} FROM request ORDER BY id", R::COLUMNS))?;
@@ -215,6 +220,11 @@ struct CallCursor<'a> {
     completed: u64,
     /// What calls and posts may still take.
     left_ns: i64,
+    /// The call before, and the last ones of the other threads: rows of a thread stand together.
+    last: Option<CallRow>,
+    last_of: HashMap<i64, CallRow>,
+    /// A twin was looked for.
+    is_looked_for: bool,
 }
 
 /// What the calls and posts of a file's ranks may take together.
@@ -232,14 +242,14 @@ impl CallCursor<'_> {
             })?),
             false => None,
         };
-        if let Some(call) = &self.current {
+        if let Some(call) = self.current {
             self.read += 1;
             self.completed = self.completed.saturating_add(call.completed);
             self.left_ns -= call.duration.map_or(0, |duration| duration.0);
             if self.left_ns < 0 {
                 return Err(self.too_long());
             }
-            self.check(call, before)?;
+            self.check(&call, before)?;
         }
         self.position = self.current.map_or(i64::MAX, |call| call.id);
         Ok(self.current)
@@ -251,7 +261,7 @@ impl CallCursor<'_> {
     }
 
     /// Pages that are in the table twice would show its rows over and over.
-    fn check(&self, call: &CallRow, before: u64) -> rusqlite::Result<()> {
+    fn check(&mut self, call: &CallRow, before: u64) -> rusqlite::Result<()> {
         let refuse =
             |column, id: i64| Err(bad_row(self.connection, "call", before, column, id.to_string()));
         if call.id <= self.position {
@@ -260,10 +270,37 @@ impl CallCursor<'_> {
         if !self.operations.contains(call.operation_id) {
             return refuse("operation_id", call.operation_id);
         }
-        match call.receive_id.filter(|id| !self.operations.contains(*id)) {
-            Some(id) => refuse("receive_operation_id", id),
-            None => Ok(()),
+        if let Some(id) = call.receive_id.filter(|id| !self.operations.contains(*id)) {
+            return refuse("receive_operation_id", id);
         }
+        self.check_order(call)
+    }
+
+    /// Within a thread rows are in the order in which its calls ended. Where that goes back, rows may be there twice, or the
+    /// clock went back: a twin is looked for once, as it takes a reading of all.
+    fn check_order(&mut self, call: &CallRow) -> rusqlite::Result<()> {
+        let Some(duration) = call.duration else { return Ok(()) };
+        let last = match self.last.replace(*call) {
+            Some(last) if last.thread_id == call.thread_id => Some(last),
+            other => {
+                self.last_of.extend(other.map(|last| (last.thread_id, last)));
+                self.last_of.remove(&call.thread_id)
+            }
+        };
+        let Some(last) = last else { return Ok(()) };
+        let end = |call: &CallRow| call.begin.0.saturating_add(call.duration.unwrap_or_default().0);
+        if end(call) > end(&last) || std::mem::replace(&mut self.is_looked_for, true) {
+            return Ok(());
+        }
+        let twins =
+            "SELECT min(id) FROM call WHERE (thread_id, begin_ns, duration_ns) = (?1, ?2, ?3)";
+        let values = (call.thread_id, call.begin.0, duration.0);
+        let twin: i64 = self.connection.query_row(twins, values, |row| row.get(0))?;
+        if twin == call.id {
+            return Ok(());
+        }
+        let why = format!("rows are there twice: {twin} and {} are of one call", call.id);
+        Err(check::impossible("call", why))
     }
 
     /// The call `id`; calls that are passed on the way are shown to `passed`.

@@ -3,6 +3,9 @@ export PREFIX ?= /usr/local
 export DESTDIR ?=
 export CARGO ?= cargo
 export JOBS ?= $(shell nproc)
+# where everything looks for what was built
+export CARGO_TARGET_DIR := $(CURDIR)/target
+unexport CARGO_BUILD_TARGET
 
 .PHONY: build dist dist-check aarch64 help demo check check-all coverage mpi4py-suite torture hang-check field-check fuzz bench whatif-bench large-bench sanitize prefix install uninstall clean
 

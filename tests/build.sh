@@ -29,12 +29,11 @@ recorders() {
         cmake --build build/interposer -j "$jobs" --target "${targets[@]}"
 }
 
+# Ends with the first that fails, whose messages are then the last ones.
 both() {
-    local status=0
     recorders &
-    "$cargo" build --profile "$profile" --package lapscope "${features[@]}" "${levels[@]}" --bin lapscope --jobs "$jobs" || status=$?
-    wait $! || status=$?
-    return $status
+    "$cargo" build --profile "$profile" --package lapscope "${features[@]}" "${levels[@]}" --bin lapscope --jobs "$jobs" &
+    wait -n && wait -n
 }
 
 # "recorders 45 %, command 61 of 92 crates"
@@ -81,6 +80,7 @@ trap 'kill -- -$build 2>/dev/null' EXIT
 if [ $# -gt 0 ]; then tell "$1"; fi
 status=0
 wait $build || status=$?
+if [ $status != 0 ]; then kill -- -$build 2>/dev/null || true; fi
 trap - EXIT
 if [ $# -gt 0 ]; then
     if [ $status != 0 ]; then cat "$1"; else echo "  built in $SECONDS s"; fi

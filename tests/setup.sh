@@ -8,12 +8,17 @@
 set -eu
 
 what=${1:-build}
+here=$(cd "$(dirname "$0")/.." && pwd)
+cargo=${CARGO:-cargo}
 missing=
 wanted=
 optional=
 
 has() { command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || [ -x "/sbin/$1" ]; }
-has_header() { printf '#include <%s>\n' "$1" | cc -E - >/dev/null 2>&1; }
+has_header() { ! has cc || printf '#include <%s>\n' "$1" | cc -E - >/dev/null 2>&1; }
+has_mpi() { has "mpicc.$1" && has "mpirun.$1"; }
+has_any_mpi() { has_mpi openmpi || has_mpi mpich || { has mpicc && has mpirun; }; }
+has_rust() { "$cargo" --version 2>/dev/null | grep -q -E '^cargo (1\.([89][0-9]|[1-9][0-9]{2})|[2-9])'; }
 has_venv() { python3 -c 'import venv, ensurepip' >/dev/null 2>&1; }
 
 has_browser() { has chromium || has chromium-browser || has google-chrome; }
@@ -44,14 +49,14 @@ look() {
     need CMake cmake has cmake
     need SQLite libsqlite3-dev has_header sqlite3.h
     case $what in
-        build) has mpicc.openmpi || has mpicc.mpich || need "an MPI" "libopenmpi-dev openmpi-bin" has mpicc ;;
+        build) need "an MPI" "libopenmpi-dev openmpi-bin" has_any_mpi ;;
         demo)
-            has mpicc.openmpi || need "an MPI" "libopenmpi-dev openmpi-bin" has mpicc
-            need tc iproute2 has tc
+            need "an MPI" "libopenmpi-dev openmpi-bin" has_any_mpi
+            want iproute2 has tc
             ;;
         check)
-            need "Open MPI" "libopenmpi-dev openmpi-bin" has mpicc.openmpi
-            need MPICH "libmpich-dev mpich" has mpicc.mpich
+            need "Open MPI" "libopenmpi-dev openmpi-bin" has_mpi openmpi
+            need MPICH "libmpich-dev mpich" has_mpi mpich
             need gfortran gfortran has gfortran
             need "a C++ compiler" build-essential has g++
             need "a cross compiler for aarch64" "gcc-aarch64-linux-gnu libc6-dev-arm64-cross" has aarch64-linux-gnu-gcc
@@ -71,7 +76,7 @@ look() {
             need "the tests of MUMPS" mumps-test test -x /usr/lib/mumps/dsimpletest
             ;;
         aarch64)
-            has mpicc.openmpi || has mpicc.mpich || need "an MPI" "libopenmpi-dev openmpi-bin" has mpicc
+            need "an MPI" "libopenmpi-dev openmpi-bin" has_any_mpi
             need "a cross compiler for aarch64" "gcc-aarch64-linux-gnu libc6-dev-arm64-cross" has aarch64-linux-gnu-gcc
             need "a Fortran cross compiler" gfortran-aarch64-linux-gnu has aarch64-linux-gnu-gfortran
             need apt-get apt has apt-get
@@ -96,6 +101,24 @@ install_missing() {
         echo "not to be had:$optional"
 }
 
+# LD_PRELOAD splits at blanks and colons, make and CMake have others
+case $here in
+    *[:\;\$\#\*\\\"]*) refused=yes ;;
+    *[[:space:]]*) [ "$what" = build ] || refused=yes ;; # that can be installed elsewhere
+esac
+if [ -n "${refused:-}" ]; then
+    printf "%s: LD_PRELOAD, make or CMake cannot take a path with blanks or any of : ; \$ # * \\\\ \"; move the tree, and run this there\n" "$here" >&2
+    exit 1
+fi
+
+# CMake builds where a tree was that has been copied or moved since, or not at all.
+for cache in "$here"/build/*/CMakeCache.txt; do
+    if [ -e "$cache" ] && ! grep -q -F "CMAKE_HOME_DIRECTORY:INTERNAL=$here/" "$cache"; then
+        echo "built anew, as the tree was somewhere else: ${cache%/*}"
+        rm -rf "${cache%/*}"
+    fi
+done
+
 look
 if [ -n "$missing$optional" ] && [ "$(id -u)" = 0 ] && has apt-get; then
     install_missing
@@ -105,9 +128,9 @@ if [ -n "$missing" ]; then
     echo "missing: ${wanted#, }" >&2
     echo "on Debian and Ubuntu: sudo apt-get install$missing" >&2
     echo "elsewhere: the packages of these names, or the modules of your cluster" >&2
-    exit 1
 fi
-if ! has cargo; then
-    echo "missing: Rust 1.80 or newer with cargo (rustup installs it)" >&2
-    exit 1
+if ! has_rust; then
+    echo "missing: Rust 1.80 or newer with cargo; where rustup is installed: rustup toolchain install stable" >&2
+    missing=Rust
 fi
+[ -z "$missing" ]

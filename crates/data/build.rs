@@ -9,7 +9,9 @@ const BELOW_STORE: [&str; 5] =
     ["base/call.c", "base/process.c", "base/secrets.c", "spool/definitions.c", "spool/reader.c"];
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // asked at run time: cargo takes this program along where the tree is copied
+    let manifest = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
+    let root = Path::new(&manifest).join("../..");
     compile_conversion(&root);
 }
 

@@ -6,6 +6,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 PATH=$PATH:/usr/sbin:/sbin
+# The demo is of the defaults.
+for name in ${!LAPSCOPE_@}; do unset "$name"; done
 
 lapscope=$PWD/target/release/lapscope
 work=build/demo
@@ -69,5 +71,6 @@ echo "== the same under lapscope: lapscope run --report -- $launcher -n 2 $work/
 launch "$lapscope" run --dir "$work/run" --report -- "$work/halo" -s "$steps"
 
 echo
+echo "The command is $lapscope: to say \`lapscope\`, PATH=\$PATH:${lapscope%/*}"
 echo 'Built for this demo alone. `make` adds recorders of other MPIs that are here, and a command that reads large'
 echo 'runs several times faster.'

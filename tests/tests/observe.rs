@@ -63,7 +63,12 @@ fn in_words(job: &JobState, rank: usize) -> BTreeMap<String, u64> {
         for (place, it) in last.iter().enumerate() {
             let name = &job.calls[it.call as usize].name;
             words.insert(
-                format!("{place} in {}: {name} {} {} B", comm(*communicator), it.root, it.bytes),
+                format!(
+                    "{place} in {}: {name} {} {:?}",
+                    comm(*communicator),
+                    it.root,
+                    it.root_world
+                ),
                 1,
             );
         }

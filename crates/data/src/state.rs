@@ -353,7 +353,8 @@ pub struct Collective {
     pub call: u32,
     /// As [`OpenOperation::peer`].
     pub root: i64,
-    pub bytes: u64,
+    /// As [`OpenOperation::peer_world`].
+    pub root_world: Option<i64>,
     pub path: Option<u32>,
 }
 

@@ -138,11 +138,43 @@ SITE void finalizes_early(void)
         receive_small(1, TAG, MPI_COMM_WORLD);
 }
 
+/* Rank 3 does not come to the barrier of both sides: it waits for what nobody sends. Four ranks. */
+SITE void barrier_between_without_one(void)
+{
+    MPI_Comm between = between_sides();
+    here();
+    if (rank == 3)
+        receive_small(1, TAG, between);
+    MPI_Barrier(between);
+}
+
+/* One side has a barrier where the other reduces. Four ranks. */
+SITE void sides_differ(void)
+{
+    MPI_Comm between = between_sides();
+    int sum = 0, one = 1;
+    here();
+    if (rank < 2)
+        MPI_Barrier(between);
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, between);
+    MPI_Barrier(between);
+}
+
+/* Ranks 2 and 3 want what rank 1 of the other side broadcasts, which thinks that rank 0 does. Four ranks. */
+SITE void other_root_between(void)
+{
+    MPI_Comm between = between_sides();
+    here();
+    int root = rank >= 2 ? 1 : rank == 0 ? MPI_ROOT : MPI_PROC_NULL;
+    MPI_Bcast(rank == 0 ? to_others : from_others, LARGE, MPI_BYTE, root, between);
+    MPI_Barrier(between);
+}
+
 int main(int argc, char **argv)
 {
     static const struct program programs[] = {PROGRAM(order_swapped), PROGRAM(different_root), PROGRAM(scatter_from_another),
         PROGRAM(bcast_and_reduce), PROGRAM(leaves_the_loop_early), PROGRAM(goes_on_early), PROGRAM(communicators_crossed),
         PROGRAM(rows_and_columns), PROGRAM(receive_before_barrier), PROGRAM(split_without_one), PROGRAM(dup_and_reduce),
-        PROGRAM(finalizes_early)};
+        PROGRAM(finalizes_early), PROGRAM(barrier_between_without_one), PROGRAM(sides_differ), PROGRAM(other_root_between)};
     return RUN_PROGRAM(argc, argv, MPI_THREAD_SINGLE, programs);
 }

@@ -58,6 +58,15 @@ static inline void receive_small(int from, int tag, MPI_Comm comm)
     MPI_Recv(from_others, SMALL, MPI_BYTE, from, tag, comm, MPI_STATUS_IGNORE);
 }
 
+/* Two groups of two, of four ranks: between ranks 0 and 1 on one side, 2 and 3 on the other. */
+SITE __attribute__((unused)) MPI_Comm between_sides(void)
+{
+    MPI_Comm side, between;
+    MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &side);
+    MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, rank < 2 ? 2 : 0, OTHER_TAG, &between);
+    return between;
+}
+
 /* Rounds of a ring and a reduction. */
 SITE void good_rounds(int count)
 {

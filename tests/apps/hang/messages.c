@@ -164,12 +164,10 @@ SITE void anyone_took_it(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Two groups of two; both sides of the inter-communicator receive first. Four ranks. */
+/* Both sides of an inter-communicator receive first. Four ranks. */
 SITE void both_sides_receive(void)
 {
-    MPI_Comm side, between;
-    MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &side);
-    MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, rank < 2 ? 2 : 0, OTHER_TAG, &between);
+    MPI_Comm between = between_sides();
     here();
     receive_small(rank % 2, TAG, between);
     send_small(rank % 2, TAG, between);

@@ -159,12 +159,10 @@ SITE void large_messages(void)
     }
 }
 
-/* Two groups of two; the leader of one side is late. Four ranks. */
+/* One side of an inter-communicator is late, with a message and with a broadcast. Four ranks. */
 SITE void intercomm_late(void)
 {
-    MPI_Comm side, between;
-    MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &side);
-    MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, rank < 2 ? 2 : 0, OTHER_TAG, &between);
+    MPI_Comm between = between_sides();
     here();
     if (rank < 2) {
         receive_small(rank, TAG, between);
@@ -172,8 +170,10 @@ SITE void intercomm_late(void)
         sleeps(seconds);
         send_small(rank - 2, TAG, between);
     }
+    if (rank == 2)
+        sleeps(seconds);
+    MPI_Bcast(to_others, SMALL, MPI_BYTE, rank < 2 ? 0 : rank == 2 ? MPI_ROOT : MPI_PROC_NULL, between);
     MPI_Comm_free(&between);
-    MPI_Comm_free(&side);
 }
 
 /* A broadcast for which rank 1 has too little room returns an error there, and both go on; rank 0 is late at the next

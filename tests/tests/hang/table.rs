@@ -132,6 +132,17 @@ pub const HANGING: &[Hanging] = &[
     of(COLLECTIVES, "dup_and_reduce", 3, MISMATCH)
         .named(&[2])
         .says(&["MPI_Comm_dup", "MPI_Allreduce"]),
+    of(COLLECTIVES, "barrier_between_without_one", 4, EITHER)
+        .named(&[3])
+        .says(&["MPI_Barrier", "MPI_Intercomm_create"]),
+    of(COLLECTIVES, "sides_differ", 4, MISMATCH)
+        .named(&[0, 1, 2, 3])
+        .says(&["MPI_Barrier", "MPI_Allreduce"]),
+    of(COLLECTIVES, "other_root_between", 4, MISMATCH).named(&[0, 1, 2, 3]).says(&[
+        "rank 0 as root",
+        "rank 1 as root",
+        "MPI_PROC_NULL",
+    ]),
     of(COLLECTIVES, "finalizes_early", 2, LEFT).named(&[1]).says(&["MPI_Finalize"]),
     of(OUTSIDE, "computes_for_ever", 3, &["computes"]).named(&[1]),
     of(OUTSIDE, "reads_from_nobody", 3, &["asleep"]).named(&[1]),

@@ -38,8 +38,39 @@ pub struct Meeting {
 pub struct Signature {
     /// Index of the call, one of all that mean the same.
     pub call: u32,
-    /// `None`: it has none, or an inter-communicator's, which differs on purpose.
-    pub root: Option<i64>,
+    pub root: Root,
+}
+
+/// Of which rank a collective has its data, or gives them to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Root {
+    /// It has none, or it is not known.
+    None,
+    /// A rank of the communicator.
+    Rank(i64),
+    /// A rank of the world, on one side of an inter-communicator.
+    World(i64),
+    /// On that side, but not this rank of the world: MPI_PROC_NULL.
+    Beside(i64),
+}
+
+impl Root {
+    fn fits(self, other: Root) -> bool {
+        match (self, other) {
+            (Root::None | Root::Beside(_), Root::None | Root::Beside(_)) => true,
+            (Root::None, _) | (_, Root::None) => true,
+            (Root::Beside(own), Root::World(root)) | (Root::World(root), Root::Beside(own)) => {
+                own != root
+            }
+            (own, other) => own == other,
+        }
+    }
+}
+
+impl Signature {
+    fn fits(self, other: Signature) -> bool {
+        self.call == other.call && self.root.fits(other.root)
+    }
 }
 
 /// Where members of a communicator first called different things.
@@ -91,8 +122,9 @@ impl<'a> Collectives<'a> {
             let Some(position) = positions.of(job, &all.groups[&key], place, operation) else {
                 continue;
             };
-            let signature =
-                signature(job, key.1, operation.made_by.unwrap_or(operation.call), operation.peer);
+            let root = (operation.peer, operation.peer_world);
+            let call = operation.made_by.unwrap_or(operation.call);
+            let signature = signature(job, (place.0, key.1), call, root);
             let meetings = &mut all.meetings;
             let groups = &all.groups;
             let number = *numbers.entry((key, position, signature)).or_insert_with(|| {
@@ -115,7 +147,10 @@ impl<'a> Collectives<'a> {
         let position = first_difference(job, key, group)?;
         let mut by: BTreeMap<Signature, Vec<(usize, Option<u32>)>> = BTreeMap::new();
         for member in &group.members {
-            if let Some((signature, path)) = member.called(job, key, position) {
+            if let Some((mut signature, path)) = member.called(job, key, position) {
+                if let Root::Beside(own) = &mut signature.root {
+                    *own = 0; // all of them in one line
+                }
                 by.entry(signature).or_default().push((member.at, path));
             }
         }
@@ -137,11 +172,13 @@ impl Member<'_> {
     ) -> Option<(Signature, Option<u32>)> {
         if position == self.count {
             let open = self.open?;
-            return Some((signature(job, key.1, open.call, open.peer), open.path));
+            let root = (open.peer, open.peer_world);
+            return Some((signature(job, (self.at, key.1), open.call, root), open.path));
         }
         let place = position.checked_sub(self.first_kept())?;
         let called = self.sequence?.last.get(usize::try_from(place).ok()?)?;
-        Some((signature(job, key.1, called.call, called.root), called.path))
+        let root = (called.root, called.root_world);
+        Some((signature(job, (self.at, key.1), called.call, root), called.path))
     }
 
     fn has_come(&self, position: u64) -> bool {
@@ -244,7 +281,7 @@ fn meeting(
         if !member.has_come(position) {
             missing.push(member.at);
         } else if let Some((called, _)) = member.called(job, key, position) {
-            if called != signature {
+            if !called.fits(signature) {
                 elsewhere.push(member.at);
                 has_roots &= called.call == signature.call;
             }
@@ -257,13 +294,27 @@ fn meeting(
     Meeting { group: key, position, missing, elsewhere, has_roots, unseen, is_whole, is_in_order }
 }
 
-fn signature(job: &Job<'_>, communicator: u32, call: u32, root: i64) -> Signature {
+/// What the rank `at` called, whose root is that rank of the communicator and of the world.
+fn signature(
+    job: &Job<'_>,
+    (at, communicator): (usize, u32),
+    call: u32,
+    (root, root_world): (i64, Option<i64>),
+) -> Signature {
+    const PROC_NULL: i64 = -2;
     let is_rooted = matches!(job.gathers(call), Some(Needs::Root | Needs::AllAtRoot));
     let is_inter = job.state.communicators[communicator as usize].is_inter;
-    Signature { call, root: (is_rooted && !is_inter).then_some(root) }
+    let root = match (is_rooted, is_inter) {
+        (false, _) => Root::None,
+        (true, false) => Root::Rank(root),
+        (true, true) if root == PROC_NULL => Root::Beside(job.rank(at).rank.number),
+        (true, true) => root_world.map_or(Root::None, Root::World),
+    };
+    Signature { call, root }
 }
 
-/// One pass over what is kept: the last call of each member at a position tells whether it differs from the first one's.
+/// What is kept of each member tells at each position whether it differs from the first one's; a second pass knows the roots that
+/// members of an inter-communicator named behind those that named none.
 fn first_difference(job: &Job<'_>, key: GroupKey, group: &Group<'_>) -> Option<u64> {
     let end = group.members.iter().map(|it| it.count + u64::from(it.open.is_some())).max()?;
     let base = group.members.iter().map(Member::first_kept).min()?;
@@ -271,14 +322,18 @@ fn first_difference(job: &Job<'_>, key: GroupKey, group: &Group<'_>) -> Option<u
     let length = (end - base) as usize;
     let mut called: Vec<Option<Signature>> = vec![None; length];
     let mut first = length;
-    for member in &group.members {
+    let is_inter = job.state.communicators[key.1 as usize].is_inter;
+    for member in std::iter::repeat(&group.members).take(1 + usize::from(is_inter)).flatten() {
         let from = member.first_kept().saturating_sub(base) as usize;
         let (from, to) = (from.min(first), first);
         for (at, known) in called[..to].iter_mut().enumerate().skip(from) {
             let Some((signature, _)) = member.called(job, key, base + at as u64) else { break };
-            if *known.get_or_insert(signature) != signature {
+            if !known.get_or_insert(signature).fits(signature) {
                 first = at;
                 break;
+            }
+            if matches!(signature.root, Root::World(_)) {
+                *known = Some(signature);
             }
         }
     }

@@ -243,7 +243,7 @@ impl Does for JobState {
         let of = |&(name, root): &(&str, i64)| Collective {
             call: call(name),
             root,
-            bytes: 8,
+            root_world: Some(0),
             path: Some(50),
         };
         let last: Vec<Collective> = calls.iter().map(of).collect();

@@ -357,9 +357,13 @@ impl Builder<'_> {
         let is_whole = meeting.is_whole;
         let has = |ranks: &[usize], root: usize| ranks.binary_search(&root).is_ok();
         let (root, is_root) = self.root(place.0, operation);
+        let is_inter = |it: u32| job.state.communicators[it as usize].is_inter;
         match (job.told_by(operation).gathers(), root) {
             (Some(Needs::All), _) => needs.push(need(self.all_of(number), is_whole)),
-            (Some(Needs::AllAtRoot), _) if is_root => {
+            // the root of an inter-communicator waits for one side
+            (Some(Needs::AllAtRoot), _)
+                if is_root && !operation.communicator.is_some_and(is_inter) =>
+            {
                 needs.push(need(self.all_of(number), is_whole));
             }
             (Some(Needs::Root), Some(root)) if has(&meeting.missing, root) => {
@@ -375,16 +379,10 @@ impl Builder<'_> {
         }
     }
 
-    /// Of a rooted collective of an intra-communicator the root where it can be seen, and whether that is the rank itself.
+    /// Of a rooted collective the root where it can be seen, and whether that is the rank itself.
     fn root(&self, at: usize, operation: &OpenOperation) -> (Option<usize>, bool) {
-        let communicator = operation
-            .communicator
-            .filter(|&it| !self.job.state.communicators[it as usize].is_inter);
-        let members = communicator.and_then(|it| self.job.members(it));
-        let root = usize::try_from(operation.peer).ok();
-        let number = root.zip(members).and_then(|(root, members)| members.get(root).copied());
         let own = self.job.rank(at).rank;
-        let root = number.and_then(|number| self.job.find(own.neighbor(number)));
+        let root = operation.peer_world.and_then(|number| self.job.find(own.neighbor(number)));
         (root, root == Some(at))
     }
 

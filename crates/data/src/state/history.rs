@@ -206,7 +206,7 @@ fn collective(translate: &mut Translate<'_>, begun: Begun) -> Option<Collective>
     Some(Collective {
         call: translate.call(init.unwrap_or(operation.call)),
         root: i64::from(operation.peer),
-        bytes: operation.bytes,
+        root_world: translate.peer_world(operation.comm, operation.peer),
         path: translate.path(operation.path),
     })
 }

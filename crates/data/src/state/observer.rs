@@ -70,8 +70,21 @@ impl Observer {
     /// # Errors
     /// The run directory cannot be listed.
     pub fn look(&mut self, sink: &mut dyn Sink) -> anyhow::Result<JobState> {
+        const MOST: usize = 4;
+        let mut looks = 1;
+        loop {
+            let (job, sources) = self.look_once(sink)?;
+            // of a rank that ends meanwhile there is a database now
+            if looks == MOST || sources.iter().all(|source| source.path.exists()) {
+                return Ok(job);
+            }
+            looks += 1;
+        }
+    }
+
+    fn look_once(&mut self, sink: &mut dyn Sink) -> anyhow::Result<(JobState, Vec<Source>)> {
         let files = match db::list_files(&self.root) {
-            Err(DbError::Empty(_)) => return Ok(self.names.job()),
+            Err(DbError::Empty(_)) => return Ok((self.names.job(), Vec::new())),
             files => files?,
         };
         let elsewhere::Found { sources, mut unseen } = elsewhere::find(&self.root, &files.spools);
@@ -97,7 +110,7 @@ impl Observer {
         job.ranks = latest_lives(ranks);
         unseen.sort_by(|a, b| (&a.file, &a.why).cmp(&(&b.file, &b.why)));
         job.unseen = unseen;
-        Ok(job)
+        Ok((job, sources))
     }
 
     /// Takes spools that came, and forgets those that went.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::candidates::{self, candidates};
 use super::super::causes::{Cause, Causes};
-use super::super::collectives::Mismatch;
+use super::super::collectives::{Mismatch, Root};
 use super::super::document::{Edge, Kind, Verdict};
 use super::super::graph::{Need, Target};
 use super::super::needs::{Reason, Why};
@@ -123,7 +123,12 @@ fn mismatched(
     let mut texts = Vec::new();
     for (signature, members) in sides.iter().take(MOST) {
         let ranks: Vec<usize> = members.iter().map(|(at, _)| *at).collect();
-        let root = signature.root.map(|root| format!(" with root {root}")).unwrap_or_default();
+        let root = match signature.root {
+            Root::None => String::new(),
+            Root::Rank(root) => format!(" with root {root}"),
+            Root::World(root) => format!(" with rank {root} as root"),
+            Root::Beside(_) => " with MPI_PROC_NULL".to_owned(),
+        };
         let call = words.call_at(signature.call, members[0].1);
         let s = if ranks.len() == 1 { "s" } else { "" };
         texts.push(format!("{} call{s} {call}{root}", words.ranks(&ranks)));

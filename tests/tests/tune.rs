@@ -94,8 +94,7 @@ fn gain(mpi: &Mpi) -> (TempDir, Value) {
     let modes = if share::is_all() { "timer,thread" } else { "timer" };
     let options = ["--modes", modes, "--intervals", "1000", "--runs", "3", "--dir", "kept"];
     let place = place();
-    let iterations = if share::is_all() { "75" } else { "45" };
-    let program = [&STALLED[..], &[iterations]].concat();
+    let program = [&STALLED[..], &["75"]].concat();
     let answer = answer(&tune(mpi, Bed::SlowLink, place.path(), &options, &program));
     assert_eq!(answer["found"], "gain", "{answer:#}");
     (place, answer)
@@ -112,7 +111,7 @@ fn variables(best: &Value) -> Vec<(String, String)> {
 fn applied(mpi: &Mpi, place: &Path, variables: &[(String, String)]) -> PathBuf {
     std::fs::create_dir(place).expect("a directory");
     let mut job = Bed::SlowLink.job(mpi, 2, build::app(mpi, "overlap_pair"), place);
-    job = job.args(STALLED).args(["20"]).limit(PATIENCE);
+    job = job.args(STALLED).args(["30"]).limit(PATIENCE);
     for (name, value) in variables {
         job = job.env(name, value);
     }

@@ -50,7 +50,7 @@ fn waited(run: &Path) -> f64 {
 }
 
 /// Messages that stand still while both sides compute for twice as long as they take.
-const STALLED: [&str; 2] = ["stalled", "4194304"];
+const STALLED: [&str; 2] = ["stalled", "1048576"];
 
 #[test]
 fn where_transfers_stand_still_it_finds_what_moves_them() {
@@ -94,7 +94,7 @@ fn gain(mpi: &Mpi) -> (TempDir, Value) {
     let modes = if share::is_all() { "timer,thread" } else { "timer" };
     let options = ["--modes", modes, "--intervals", "1000", "--runs", "3", "--dir", "kept"];
     let place = place();
-    let program = [&STALLED[..], &["75"]].concat();
+    let program = [&STALLED[..], &["100"]].concat();
     let answer = answer(&tune(mpi, Bed::SlowLink, place.path(), &options, &program));
     assert_eq!(answer["found"], "gain", "{answer:#}");
     (place, answer)
@@ -111,7 +111,7 @@ fn variables(best: &Value) -> Vec<(String, String)> {
 fn applied(mpi: &Mpi, place: &Path, variables: &[(String, String)]) -> PathBuf {
     std::fs::create_dir(place).expect("a directory");
     let mut job = Bed::SlowLink.job(mpi, 2, build::app(mpi, "overlap_pair"), place);
-    job = job.args(STALLED).args(["30"]).limit(PATIENCE);
+    job = job.args(STALLED).args(["60"]).limit(PATIENCE);
     for (name, value) in variables {
         job = job.env(name, value);
     }

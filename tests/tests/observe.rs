@@ -64,10 +64,11 @@ fn in_words(job: &JobState, rank: usize) -> BTreeMap<String, u64> {
             let name = &job.calls[it.call as usize].name;
             words.insert(
                 format!(
-                    "{place} in {}: {name} {} {:?}",
+                    "{place} in {}: {name} {} {:?} {} B",
                     comm(*communicator),
                     it.root,
-                    it.root_world
+                    it.root_world,
+                    it.bytes
                 ),
                 1,
             );

@@ -355,6 +355,7 @@ pub struct Collective {
     pub root: i64,
     /// As [`OpenOperation::peer_world`].
     pub root_world: Option<i64>,
+    pub bytes: u64,
     pub path: Option<u32>,
 }
 

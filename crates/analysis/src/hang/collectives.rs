@@ -57,8 +57,7 @@ pub enum Root {
 impl Root {
     fn fits(self, other: Root) -> bool {
         match (self, other) {
-            (Root::None | Root::Beside(_), Root::None | Root::Beside(_)) => true,
-            (Root::None, _) | (_, Root::None) => true,
+            (Root::None, _) | (_, Root::None) | (Root::Beside(_), Root::Beside(_)) => true,
             (Root::Beside(own), Root::World(root)) | (Root::World(root), Root::Beside(own)) => {
                 own != root
             }
@@ -303,8 +302,7 @@ fn signature(
 ) -> Signature {
     const PROC_NULL: i64 = -2;
     let is_rooted = matches!(job.gathers(call), Some(Needs::Root | Needs::AllAtRoot));
-    let is_inter = job.state.communicators[communicator as usize].is_inter;
-    let root = match (is_rooted, is_inter) {
+    let root = match (is_rooted, job.is_inter(communicator)) {
         (false, _) => Root::None,
         (true, false) => Root::Rank(root),
         (true, true) if root == PROC_NULL => Root::Beside(job.rank(at).rank.number),
@@ -322,8 +320,8 @@ fn first_difference(job: &Job<'_>, key: GroupKey, group: &Group<'_>) -> Option<u
     let length = (end - base) as usize;
     let mut called: Vec<Option<Signature>> = vec![None; length];
     let mut first = length;
-    let is_inter = job.state.communicators[key.1 as usize].is_inter;
-    for member in std::iter::repeat(&group.members).take(1 + usize::from(is_inter)).flatten() {
+    let passes = 1 + usize::from(job.is_inter(key.1));
+    for member in std::iter::repeat(&group.members).take(passes).flatten() {
         let from = member.first_kept().saturating_sub(base) as usize;
         let (from, to) = (from.min(first), first);
         for (at, known) in called[..to].iter_mut().enumerate().skip(from) {

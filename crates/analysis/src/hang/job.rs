@@ -74,6 +74,11 @@ impl<'a> Job<'a> {
         self.members[communicator as usize].as_deref()
     }
 
+    /// Whether a communicator is an inter-communicator.
+    pub fn is_inter(&self, communicator: u32) -> bool {
+        self.state.communicators[communicator as usize].is_inter
+    }
+
     /// Whether it has reached MPI_Finalize, and takes no part in anything any more.
     pub fn has_left(&self, at: usize) -> bool {
         self.is_finalizing(at) || self.rank(at).condition == Condition::Finalized

@@ -244,6 +244,7 @@ impl Does for JobState {
             call: call(name),
             root,
             root_world: Some(0),
+            bytes: 8,
             path: Some(50),
         };
         let last: Vec<Collective> = calls.iter().map(of).collect();

@@ -357,13 +357,11 @@ impl Builder<'_> {
         let is_whole = meeting.is_whole;
         let has = |ranks: &[usize], root: usize| ranks.binary_search(&root).is_ok();
         let (root, is_root) = self.root(place.0, operation);
-        let is_inter = |it: u32| job.state.communicators[it as usize].is_inter;
+        let is_inter = operation.communicator.is_some_and(|it| job.is_inter(it));
         match (job.told_by(operation).gathers(), root) {
             (Some(Needs::All), _) => needs.push(need(self.all_of(number), is_whole)),
             // the root of an inter-communicator waits for one side
-            (Some(Needs::AllAtRoot), _)
-                if is_root && !operation.communicator.is_some_and(is_inter) =>
-            {
+            (Some(Needs::AllAtRoot), _) if is_root && !is_inter => {
                 needs.push(need(self.all_of(number), is_whole));
             }
             (Some(Needs::Root), Some(root)) if has(&meeting.missing, root) => {

@@ -4,9 +4,8 @@
 //! SQL would look every call up in its tree again. Rows out of that order (never written by the recorder, but a file
 //! may have been edited) are looked up one by one and cost time, not correctness.
 
-use std::collections::HashMap;
-
 use rusqlite::Connection;
+use rustc_hash::FxHashMap;
 
 use super::check::{self, bad_row, locate};
 use super::ids::{Ends, Ids};
@@ -143,7 +142,7 @@ pub fn scan_rows<R: FromRow, S>(
         completed: 0,
         left_ns: most_ns(connection)?,
         last: None,
-        last_of: HashMap::new(),
+        last_of: FxHashMap::default(),
         is_looked_for: false,
     };
     let mut rows =
@@ -222,7 +221,7 @@ struct CallCursor<'a> {
     left_ns: i64,
     /// The call before, and the last ones of the other threads: rows of a thread stand together.
     last: Option<CallRow>,
-    last_of: HashMap<i64, CallRow>,
+    last_of: FxHashMap<i64, CallRow>,
     /// A twin was looked for.
     is_looked_for: bool,
 }

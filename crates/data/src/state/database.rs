@@ -243,7 +243,8 @@ impl Reading<'_> {
         let call = init.map_or(row.call, |init| init.call);
         let open = self.one_half(&row);
         let call = self.tables.call(call, self.names);
-        Some(Collective { call, root: open.peer, root_world: open.peer_world, path: open.path })
+        let OpenOperation { peer: root, peer_world: root_world, bytes, path, .. } = open;
+        Some(Collective { call, root, root_world, bytes, path })
     }
 }
 

@@ -207,6 +207,7 @@ fn collective(translate: &mut Translate<'_>, begun: Begun) -> Option<Collective>
         call: translate.call(init.unwrap_or(operation.call)),
         root: i64::from(operation.peer),
         root_world: translate.peer_world(operation.comm, operation.peer),
+        bytes: operation.bytes,
         path: translate.path(operation.path),
     })
 }

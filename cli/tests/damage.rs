@@ -11,7 +11,7 @@ use crate::fixture::{command, json, lapscope, READING};
 use lapscope_fixture::small::{self, run as small_run, SEND};
 use lapscope_fixture::spools::{made, Shape};
 use lapscope_fixture::tables::{Call, Rank, Setting};
-use lapscope_fixture::{child, edit, fifo};
+use lapscope_fixture::{child, edit, fifo, share};
 use rusqlite::Connection;
 
 /// Both outputs of a command, which ends by itself within 20 s and without a panic.
@@ -74,7 +74,7 @@ fn a_rank_that_is_there_twice_counts_once_and_is_said() {
 
 #[test]
 fn a_value_that_cannot_be_is_named_with_its_place() {
-    for (sql, words) in [
+    let impossible = vec![
         (
             "UPDATE call SET duration_ns = 1200000000000000000 WHERE id = 2",
             "table call, row 2: duration_ns is 1200000000000000000",
@@ -101,7 +101,8 @@ fn a_value_that_cannot_be_is_named_with_its_place() {
         ("UPDATE tally SET inside_ns = 'long'", "table tally, row 0: inside_ns is 'long'"),
         ("DELETE FROM call WHERE id = 3", "table call: rows are missing"),
         ("UPDATE call SET completed = 5 WHERE id = 2", "table request: rows are missing"),
-    ] {
+    ];
+    for (sql, words) in share!(0, impossible) {
         let run = small_run();
         change(&run.path().join("rank-0.db"), sql);
         for arguments in READING {

@@ -12,13 +12,24 @@ mod watch;
 use std::time::{Duration, Instant};
 
 use self::base::Base;
-use self::watch::check_all;
+use self::watch::{check, commands};
 use lapscope_fixture::random::Random;
 use lapscope_fixture::share;
 
 /// What a number in the environment says.
 fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+/// What was wrong before and is again.
+fn again(base: &Base, (sql, broken): &(&str, &[&str])) -> Vec<String> {
+    let place = tempfile::tempdir().unwrap();
+    let run = place.path().join("lapscope-1");
+    base.copy_to(&run);
+    spoil::as_then(&run, sql);
+    let commands = commands().into_iter().filter(|command| broken.contains(&command[0]));
+    let wrong = check(base, place.path(), commands, true);
+    wrong.into_iter().map(|text| format!("{sql}: {text}")).collect()
 }
 
 /// Returns what went wrong, one text for each variant and command.
@@ -28,18 +39,20 @@ fn variant(base: &Base, seed: u64) -> (String, Vec<String>) {
     base.copy_to(&run);
     let mut random = Random(seed);
     let what = spoil::one(&run, &mut random);
-    let wrong = check_all(base, place.path(), what.rows_can_be_counted);
+    let wrong = check(base, place.path(), commands(), what.rows_can_be_counted);
     (
         what.name.clone(),
         wrong.into_iter().map(|text| format!("seed {seed}, {}: {text}", what.name)).collect(),
     )
 }
 
+/// And all past findings.
 #[test]
 fn a_share_of_variants() {
     let base = Base::new();
     let seeds = share!(0, (1..=64).collect()).into_iter();
-    let wrong: Vec<String> = seeds.flat_map(|seed| variant(&base, seed).1).collect();
+    let past = spoil::PAST.iter().flat_map(|past| again(&base, past));
+    let wrong: Vec<String> = seeds.flat_map(|seed| variant(&base, seed).1).chain(past).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

@@ -13,7 +13,9 @@
 #ifndef LAPSCOPE_HOST_H
 #define LAPSCOPE_HOST_H
 
-#define LAPSCOPE_HOST_VERSION 4u
+#include <signal.h>
+
+#define LAPSCOPE_HOST_VERSION 5u
 
 struct lapscope_host {
     unsigned version;           /* LAPSCOPE_HOST_VERSION */
@@ -24,6 +26,7 @@ struct lapscope_host {
     void *(*lookup)(const char *symbol); /* a symbol of the MPI itself (PMPI_X, predefined objects); NULL if it has none */
     const char *mpi_path;       /* the MPI's shared object */
     void (**exit_hook)(void);   /* called by _exit() and _Exit() */
+    void (**mask_hook)(int how, const sigset_t *set); /* called by pthread_sigmask() and sigprocmask() before they change a mask */
 };
 
 /* Exported by each recorder. Returns a wrapper for each function, or NULL: then nothing is recorded. */

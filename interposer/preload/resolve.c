@@ -196,7 +196,7 @@ static void load_recorder(void)
         return;
     }
     static const struct lapscope_host host = {LAPSCOPE_HOST_VERSION, FUNCTION_COUNT, real, in_line, substitutes, lookup, mpi_path,
-                                             &lapscope_exit_hook};
+                                             &lapscope_exit_hook, &lapscope_mask_hook};
     lapscope_attach_fn *attach = (lapscope_attach_fn *)dlsym(recorder, LAPSCOPE_ATTACH_SYMBOL);
     wrappers = attach ? attach(&host) : NULL;
     if (!attach)

@@ -2,6 +2,8 @@
 #ifndef LAPSCOPE_SYMBOLS_H
 #define LAPSCOPE_SYMBOLS_H
 
+#include <signal.h>
+
 enum symbol {
 #define FUNCTION(function)
 #define SYMBOL(name, function) SYMBOL_##name,
@@ -26,5 +28,8 @@ extern void *lapscope_entries[SYMBOL_COUNT] __attribute__((visibility("hidden"))
 
 /* What _exit() calls before it leaves (exit.c). */
 extern void (*lapscope_exit_hook)(void) __attribute__((visibility("hidden")));
+
+/* What a change of the thread's signal mask calls before it is made (mask.c). */
+extern void (*lapscope_mask_hook)(int how, const sigset_t *set) __attribute__((visibility("hidden")));
 
 #endif

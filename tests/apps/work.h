@@ -23,10 +23,19 @@ static inline int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* Whether one of the arguments is this word. */
+static inline int is_asked(int argc, char **argv, const char *word)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], word) == 0)
+            return 1;
+    return 0;
+}
+
 /* Whether a program that has a cure is asked to run with it. */
 static inline int is_cured(int argc, char **argv)
 {
-    return argc > 1 && strcmp(argv[1], "cured") == 0;
+    return is_asked(argc, argv, "cured");
 }
 
 /* --- computation -------------------------------------------------------------------------------------------------- */

@@ -42,7 +42,10 @@ pub struct Outcome {
 
 /// A launch to be made.
 pub struct Job<'a> {
+    /// Whose launcher starts it.
     pub mpi: Option<&'a Mpi>,
+    /// What it is a program of where something else starts it.
+    pub of: Option<&'a Mpi>,
     pub ranks: u32,
     pub program: Vec<OsString>,
     pub form: Form,
@@ -76,6 +79,7 @@ impl<'a> Job<'a> {
     ) -> Self {
         Self {
             mpi: Some(mpi),
+            of: None,
             ranks,
             program: vec![program.into()],
             form,
@@ -90,6 +94,7 @@ impl<'a> Job<'a> {
     pub fn alone(program: impl Into<OsString>, form: Form, place: &'a Path) -> Self {
         Self {
             mpi: None,
+            of: None,
             ranks: 1,
             program: vec![program.into()],
             form,
@@ -98,6 +103,13 @@ impl<'a> Job<'a> {
             inside: Vec::new(),
             limit: LIMIT,
         }
+    }
+
+    /// A failure of this MPI's is known, though not its launcher starts it.
+    #[must_use]
+    pub fn of(mut self, mpi: &'a Mpi) -> Self {
+        self.of = Some(mpi);
+        self
     }
 
     #[must_use]
@@ -244,10 +256,8 @@ impl<'a> Job<'a> {
         for again in 1..=launcher::AGAIN {
             let before = self.recorded();
             let result = self.start_and_wait_once(false);
-            let Some((mpi, why)) = self.mpi.zip(self.launcher_failure(&before, &result)) else {
-                return result;
-            };
-            let name = launcher::name(mpi);
+            let Some(why) = self.launcher_failure(&before, &result) else { return result };
+            let name = self.mpi.map_or_else(|| "what starts it".to_owned(), launcher::name);
             crate::say!("LAUNCHED AGAIN ({again} of {}): {name}: {why}", launcher::AGAIN);
             if let Err(text) = &result {
                 crate::say!("{text}");
@@ -282,7 +292,7 @@ impl<'a> Job<'a> {
         before: &BTreeSet<OsString>,
         result: &Result<Outcome, String>,
     ) -> Option<String> {
-        let mpi = self.mpi?;
+        let mpi = self.mpi.or(self.of)?;
         let line = match result {
             Ok(outcome) if outcome.code == 0 => None,
             Ok(outcome) => {

@@ -43,6 +43,8 @@ const PRINTED: &[Words] = &[
     words("openmpi", &["opal_os_dirpath_create", "Unable to create the sub-directory"]),
     words("openmpi", &["pmix_server_init failed"]),
     words("openmpi", &["prte_init()", "failed for some reason"]),
+    // the same of files that ranks share; one of them has crashed then
+    words("openmpi", &["A system call failed during shared memory initialization"]),
 ];
 
 /// What launchers print of ranks that fail. Then it is not the launcher that failed.

@@ -336,14 +336,15 @@ impl Cluster {
     /// A line to run in `place`, as `lapscope run -- LINE` where the form is the outer one. `mpi`: whose settings it gets.
     pub fn job<'a, S: AsRef<OsStr>>(
         &self,
-        mpi: &Mpi,
+        mpi: &'static Mpi,
         form: Form,
         place: &'a Path,
         line: impl IntoIterator<Item = S>,
     ) -> Job<'a> {
         let mut line = line.into_iter();
         let program = line.next().expect("a program").as_ref().to_owned();
-        let job = Job::alone(program, form, place).args(line).env("SLURM_CONF", self.conf());
+        let job =
+            Job::alone(program, form, place).of(mpi).args(line).env("SLURM_CONF", self.conf());
         let settings = mpi
             .environment
             .iter()

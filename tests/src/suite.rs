@@ -1,7 +1,7 @@
 //! mpi4py's own tests, from its source distribution, without and with lapscope: the same tests must pass, fail and be
 //! skipped on every rank. `tests/mpi4py/left_out` names those that do not work here without lapscope either.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -45,6 +45,15 @@ fn read_rank(text: &str) -> Rank {
 /// The directory with mpi4py's tests, where `tests/mpis.sh` has fetched them.
 fn tests() -> PathBuf {
     paths::root().join("build/mpi/suite/test")
+}
+
+/// Names of their files, in order.
+pub fn modules() -> Vec<String> {
+    let names = fs::read_dir(tests()).into_iter().flatten().flatten();
+    let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let is_module = |name: &String| name.starts_with("test_") && name.ends_with(".py");
+    let names: BTreeSet<String> = names.filter(is_module).collect();
+    names.into_iter().collect()
 }
 
 /// Whether they could be fetched. Says so where not.
@@ -125,8 +134,7 @@ fn compare(bare: &Run, with: &Run) -> Vec<String> {
         differences.push(format!("exit code {:?} became {:?}", bare.code, with.code));
     }
     for (number, (bare, with)) in bare.ranks.iter().zip(&with.ranks).enumerate() {
-        let names: std::collections::BTreeSet<_> =
-            bare.outcomes.keys().chain(with.outcomes.keys()).collect();
+        let names: BTreeSet<_> = bare.outcomes.keys().chain(with.outcomes.keys()).collect();
         for name in names {
             let (without, under) = (bare.outcomes.get(name), with.outcomes.get(name));
             if without != under {

@@ -12,40 +12,46 @@ use serde_json::Value;
 
 struct Question {
     program: &'static str,
+    argument: Option<&'static str>,
     /// The cure, under Open MPI and under MPICH, which do not behave alike.
     cures: [&'static str; 2],
     /// Whether the cure lets messages move sooner; where others do more of the work no bound of communication holds.
     is_progress: bool,
 }
 
+const fn question(program: &'static str, cures: [&'static str; 2], is_progress: bool) -> Question {
+    Question { program, argument: None, cures, is_progress }
+}
+
+impl Question {
+    const fn with(self, argument: &'static str) -> Question {
+        Question { argument: Some(argument), ..self }
+    }
+
+    fn name(&self) -> String {
+        [Some(self.program), self.argument].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+}
+
 /// Two runs of one program differ by so much of their time.
 const NOISE: f64 = 0.1;
 
 const QUESTIONS: &[Question] = &[
-    Question { program: "fence", cures: ["partner_late", "partner_late"], is_progress: false },
-    Question { program: "nonblocking_collective", cures: ["test", "test"], is_progress: true },
-    Question {
-        program: "onesided",
-        cures: ["partner_late", "progress_target"],
-        is_progress: false,
-    },
-    Question { program: "polling", cures: ["test", "test"], is_progress: true },
-    Question {
-        program: "serial_root",
-        cures: ["partner_late", "partner_late"],
-        is_progress: false,
-    },
-    Question {
-        program: "small_sends",
-        cures: ["make_nonblocking", "partner_late"],
-        is_progress: true,
-    },
+    question("epochs", ["partner_late", "partner_late"], false),
+    question("fence", ["partner_late", "partner_late"], false),
+    question("nonblocking_collective", ["test", "test"], true),
+    question("onesided", ["partner_late", "progress_target"], false),
+    question("onesided", ["partner_late", "progress_target"], false).with("flush_all"),
+    question("polling", ["test", "test"], true),
+    question("serial_root", ["partner_late", "partner_late"], false),
+    question("small_sends", ["make_nonblocking", "partner_late"], true),
 ];
 
 /// The report of a recorded run.
 fn report(mpi: &Mpi, question: &Question, arguments: &[&str], place: &Path) -> Value {
     let program = build::app(mpi, &format!("field/{}", question.program));
-    let job = Job::new(mpi, 2, program, Form::Preload, place).args(arguments);
+    let job =
+        Job::new(mpi, 2, program, Form::Preload, place).args(question.argument).args(arguments);
     let outcome = job.run();
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     ask("report", &job.run_directory())
@@ -55,7 +61,7 @@ fn report(mpi: &Mpi, question: &Question, arguments: &[&str], place: &Path) -> V
 fn what_is_said_first_is_what_an_expert_says() {
     for (turn, question) in QUESTIONS.iter().enumerate() {
         for mpi in share!(turn, mpi::debian()) {
-            let what = format!("{} under {}", question.program, mpi.name);
+            let what = format!("{} under {}", question.name(), mpi.name);
             trials::up_to_three(&what, || is_answered(mpi, question));
         }
     }
@@ -74,7 +80,7 @@ fn is_answered(mpi: &Mpi, question: &Question) {
     let gained = 1.0 - takes / took;
     println!(
         "{:24} {:9} {:20} {:>5.1} % of the run; best progress {}; cured {:>5.1} % less",
-        question.program,
+        question.name(),
         mpi.name,
         text(said, "cure"),
         100.0 * said["share"].as_f64().unwrap_or(0.0),

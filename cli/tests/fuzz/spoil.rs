@@ -129,6 +129,36 @@ fn values(path: &Path, random: &mut Random) -> Spoiled {
     Spoiled { name: format!("values: {}", done.join(", ")), rows_can_be_counted: true }
 }
 
+/// What broke commands once: the change of a rank's database, and first words of those commands.
+pub const PAST: [(&str, &[&str]); 9] = [
+    // a time that is more than an i64 of picoseconds
+    ("UPDATE request SET post_begin_ns = 1200000000000000000 WHERE id = 1", &["export"]),
+    // and one that added to another is more than an i64
+    ("UPDATE call SET begin_ns = 9223372036854775000 WHERE id = 2", &["report", "whatif"]),
+    ("UPDATE call SET duration_ns = -5 WHERE duration_ns IS NOT NULL", &["html"]),
+    (
+        "INSERT INTO call SELECT id + 1000000, operation_id, thread_id, begin_ns, duration_ns, user_ns, system_ns, completed,
+             receive_operation_id FROM call",
+        &["report", "merge"],
+    ),
+    ("UPDATE rank SET world_size = 9223372036854775807", &["hang", "overlap"]),
+    ("UPDATE communicator_member SET world_rank = 9223372036854775807", &["whatif", "hang"]),
+    ("UPDATE rank SET host = char(27) || '[31m' || char(10)", &["live", "pending"]),
+    (
+        "DROP TABLE operation; CREATE VIEW operation AS WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n)
+             SELECT i AS id FROM n",
+        &["report", "recover"],
+    ),
+    ("ALTER TABLE call_path ADD COLUMN huge AS (hex(zeroblob(500000000))) VIRTUAL", &["merge"]),
+];
+
+/// Makes one of [`PAST`] again.
+pub fn as_then(run: &Path, sql: &str) {
+    let database = Connection::open(run.join(FILES[0])).unwrap();
+    database.execute_batch("PRAGMA ignore_check_constraints = on").unwrap();
+    database.execute_batch(sql).unwrap();
+}
+
 const ENDLESS: &str = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n)";
 
 fn objects(path: &Path, random: &mut Random) -> Spoiled {

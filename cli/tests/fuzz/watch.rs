@@ -131,10 +131,15 @@ pub fn count(path: &Path) -> Option<u64> {
     database.query_row(sql, [], |row| row.get::<_, i64>(0)).ok().map(|rows| rows as u64)
 }
 
-/// What was wrong. `can_be_counted`: SQLite's own count of rows holds, and the sound run's.
-pub fn check_all(base: &Base, place: &Path, can_be_counted: bool) -> Vec<String> {
+/// What was wrong with these commands. `can_be_counted`: SQLite's own count of rows holds, and the sound run's.
+pub fn check(
+    base: &Base,
+    place: &Path,
+    commands: impl IntoIterator<Item = &'static [&'static str]>,
+    can_be_counted: bool,
+) -> Vec<String> {
     let mut wrong = Vec::new();
-    for command in commands() {
+    for command in commands {
         for written in WRITTEN {
             let _ = std::fs::remove_file(place.join(written));
         }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use self::bounds::{LONGEST_NS, MOST, MOST_BYTES};
 
-pub use call_name::{nonblocking_name, CallName, Completes, Mode, Needs, Transfers};
+pub use call_name::{nonblocking_name, CallName, Completes, Epoch, Mode, Needs, Transfers};
 pub use rank::{Rank, RankKey};
 pub use rank_list::RankList;
 pub use watch::{LetGo, Side, Toucher, Watch, WatchLeftOut, WatchResult, Watcher};

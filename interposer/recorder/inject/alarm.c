@@ -133,6 +133,17 @@ int alarm_set(struct alarm *alarm, uint64_t ns)
     return set;
 }
 
+void alarm_take_back(struct alarm *alarm)
+{
+    const struct itimerspec never = {.it_value = {0, 0}};
+    int saved_errno = errno;
+    if (alarm->clock == ALARM_PERF)
+        ioctl(alarm->fd, PERF_EVENT_IOC_DISABLE, 0);
+    else if (alarm->clock == ALARM_CPUTIME)
+        timer_settime(alarm->timer, 0, &never, NULL);
+    errno = saved_errno;
+}
+
 int alarm_rang(const struct alarm *alarm, const siginfo_t *info)
 {
     if (alarm->clock == ALARM_PERF)

@@ -34,6 +34,10 @@ void alarm_close(struct alarm *alarm);
  * the program has closed its file descriptor. */
 int alarm_set(struct alarm *alarm, uint64_t ns);
 
+/* It does not ring any more; if it has, the signal is delivered before this returns, unless it is blocked. For signal handlers too.
+ */
+void alarm_take_back(struct alarm *alarm);
+
 /* Whether a signal is this alarm's. */
 int alarm_rang(const struct alarm *alarm, const siginfo_t *info);
 

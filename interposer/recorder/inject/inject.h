@@ -10,6 +10,8 @@
 
 #include "../record/operation.h"
 
+#include <signal.h>
+
 /* --- the start and the end --- */
 
 /* Around MPI's start. `level`: of threads, as the application asks for it; returns what to ask MPI for. For MPI_Init,
@@ -31,6 +33,9 @@ void inject_cannot(struct thread *t, const char *why);
 void inject_stop(struct thread *t);
 /* The process ends, in whatever state it is: makes no more tests. */
 void inject_abandon(void);
+
+/* The program is about to change its thread's signal mask, as by pthread_sigmask. For signal handlers too. */
+void inject_mask_changes(int how, const sigset_t *set);
 
 /* --- in each thread; `injector` is NULL where nothing is injected --- */
 

@@ -52,9 +52,10 @@ struct injector {
     /* timer */
     struct alarm alarm;
     int is_set;                     /* the alarm is */
+    int is_masked;                  /* the program blocks its signal */
     volatile int measuring;
     uint64_t next_measurement;
-    char *stack_top;
+    char *stack_top, *spare_stack;  /* that of the handler; the alternate one of faults meanwhile */
 };
 
 /* The process's. Durations in ticks. */

@@ -6,15 +6,19 @@
 #include "../base/config.h"
 #include "../base/own_stack.h"
 #include "../base/uncancelled.h"
+#include "../record/callsite.h"
+#include "../record/unwind.h"
 #include "safe_point.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <ucontext.h>
 
 enum {
     STACK_BYTES = 512 << 10,
+    SPARE_BYTES = 256 << 10,
     RINGS = 7,                    /* to measure an interrupt by */
     RING_NS = 50000,
     LONGEST_RING_NS = 1000000000, /* a timer of CPU time waits for the kernel's tick, and others may have the processor */
@@ -29,7 +33,7 @@ static const uint64_t measure_again_ns = 10000000000u;
 struct interruption {
     struct injector *injector;
     uint64_t begin;               /* ticks */
-    uintptr_t address;            /* where the thread was */
+    const ucontext_t *context;    /* where the thread was */
 };
 
 static uintptr_t interrupted_address(const ucontext_t *context)
@@ -41,8 +45,34 @@ static uintptr_t interrupted_address(const ucontext_t *context)
 #endif
 }
 
+static int signal_number(void)
+{
+    return config.inject_signal ? (int)config.inject_signal : SIGURG;
+}
+
+/* Whether a signal handler of the program's is being run: it may have interrupted what MPI needs, as malloc. It is found among the
+ * callers; where those are not to be found, any blocked signal may be a handler's. */
+static int handles_signal(struct injector *injector, const ucontext_t *context)
+{
+    enum { MOST_FRAMES = 256 };
+    struct callsite_cache *callers = injector->thread->callsites;
+    int step = -1;
+    if (callers) {
+        unwind_refresh(callers->room);
+        unwind_begin_at(callers->room, context, callers->stack_begin, callers->stack_end);
+    }
+    for (int i = 0; callers && i < MOST_FRAMES && (step = unwind_step(callers->room)) > 0; i++)
+        if (callers->room->cursor.came_by_signal)
+            return 1;
+    uint64_t blocked;
+    memcpy(&blocked, &context->uc_sigmask, sizeof blocked); /* there is no more of it than the kernel's */
+    return step != 0 && blocked;
+}
+
 static void set(struct injector *injector, uint64_t ticks)
 {
+    if (injector->is_masked)
+        return;
     uint64_t least = (uint64_t)config.inject_interval_us * 1000, ns = inject_ns(ticks);
     least = least < SOON_NS ? least : SOON_NS;
     injector->is_set = alarm_set(&injector->alarm, ns > least ? ns : least);
@@ -50,16 +80,32 @@ static void set(struct injector *injector, uint64_t ticks)
         inject_lose(INJECT_TIMER, "the file descriptor of its event was closed by the program");
 }
 
+/* A test whose faults, which a handler of the program's may want, do not come to lie where this interrupt's frame does: on the
+ * program's alternate stack, that of the interrupt being ours. */
+static uint64_t test_beside(struct injector *injector, const ucontext_t *context)
+{
+    const stack_t *alternate = &context->uc_stack;
+    const stack_t spare = {.ss_sp = injector->spare_stack - SPARE_BYTES, .ss_size = SPARE_BYTES};
+    uintptr_t begin = (uintptr_t)alternate->ss_sp;
+    int is_there = !(alternate->ss_flags & SS_DISABLE) && (uintptr_t)context - begin < alternate->ss_size;
+    stack_t before;
+    if (!is_there || sigaltstack(&spare, &before) != 0)
+        return inject_test_here(injector);
+    uint64_t took = inject_test_here(injector);
+    sigaltstack(&before, NULL);
+    return took;
+}
+
 /* What to do where the thread was interrupted; returns the time until the next interrupt, 0: none until it calls MPI
  * again, and in `tests` what tests took. */
-static uint64_t consider(struct injector *injector, uintptr_t address, uint64_t *tests)
+static uint64_t consider(struct injector *injector, const ucontext_t *context, uint64_t *tests)
 {
     struct thread *t = injector->thread;
     if (!injection.is_on || injection.mode != INJECT_TIMER || recorder_state != RECORDER_ON || !inject_pending(injector))
         return 0;
     if (t->inside) /* in MPI it looks after its transfers itself; on its way there or back it takes a moment */
         return injector->in_mpi ? 0 : inject_ticks(SOON_NS);
-    if (!safe_point_holds(address)) {
+    if (!safe_point_holds(interrupted_address(context)) || handles_signal(injector, context)) {
         injector->site->sums->deferred++;
         return inject_ticks(SOON_NS);
     }
@@ -68,7 +114,7 @@ static uint64_t consider(struct injector *injector, uintptr_t address, uint64_t 
         return over > injection.interval ? over : injection.interval;
     if (!inject_may_test(t))
         return inject_ticks(SOON_NS);
-    *tests = inject_test_here(injector);
+    *tests = test_beside(injector, context);
     inject_tested();
     return inject_interval(injector);
 }
@@ -83,7 +129,7 @@ static void interrupted(void *argument)
         injector->measuring = 0;
         return;
     }
-    uint64_t next = consider(injector, interruption->address, &tests);
+    uint64_t next = consider(injector, interruption->context, &tests);
     if (next)
         set(injector, next);
     uint64_t handler = clock_now() - interruption->begin - tests;
@@ -101,7 +147,7 @@ static void interrupted(void *argument)
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     (void)number;
-    struct interruption interruption = {.begin = clock_now(), .address = interrupted_address(context)};
+    struct interruption interruption = {.begin = clock_now(), .context = context};
     struct thread *t = current_thread;
     interruption.injector = t ? t->injector : NULL;
     if (!interruption.injector || !alarm_rang(&interruption.injector->alarm, info))
@@ -148,11 +194,6 @@ void inject_timer_behind_start(void)
 
 /* --- the start ---------------------------------------------------------------------------------------------------- */
 
-static int signal_number(void)
-{
-    return config.inject_signal ? (int)config.inject_signal : SIGURG;
-}
-
 static struct sigaction action_before;
 
 /* No handler of the application's runs within ours, which may be on its alternate stack; what it is sent meanwhile
@@ -185,12 +226,17 @@ void inject_timer_note_mpi(void)
     safe_point_update((uintptr_t)mpi.Get_library_version);
 }
 
-const char *inject_timer_prepare(void)
+static int is_blocked(void)
 {
     sigset_t blocked;
+    return pthread_sigmask(SIG_BLOCK, NULL, &blocked) != 0 || sigismember(&blocked, signal_number());
+}
+
+const char *inject_timer_prepare(void)
+{
     if (!signal_is_free())
         return "the program uses its signal itself; LAPSCOPE_INJECT_SIGNAL names another";
-    if (pthread_sigmask(SIG_BLOCK, NULL, &blocked) != 0 || sigismember(&blocked, signal_number()))
+    if (is_blocked())
         return "its signal is blocked; LAPSCOPE_INJECT_SIGNAL names another";
     if (!safe_point_update((uintptr_t)mpi.Get_library_version))
         return "no memory";
@@ -239,7 +285,7 @@ static uint64_t measure_check_ns(void)
 
 static const char *open_timer(struct injector *injector)
 {
-    if (!(injector->stack_top = own_stack_make(STACK_BYTES)))
+    if (!(injector->spare_stack = own_stack_make(SPARE_BYTES)) || !(injector->stack_top = own_stack_make(STACK_BYTES)))
         return "no memory";
     const char *why = alarm_open(&injector->alarm, (enum alarm_clock)config.inject_clock, signal_number());
     if (why)
@@ -272,6 +318,9 @@ void inject_timer_end(void)
 /* Sets the alarm; returns why there will be none, or NULL. */
 static const char *wait_for_computation(struct injector *injector)
 {
+    injector->is_masked = injector->is_masked || (!injector->stack_top && is_blocked()); /* as its thread began */
+    if (injector->is_masked)
+        return NULL;
     const char *why = injector->stack_top ? NULL : inject_timer_open(injector);
     if (why)
         return why;
@@ -301,4 +350,23 @@ void inject_timer_window(struct injector *injector)
         inject_lose(INJECT_TIMER, why);
     uint64_t took = clock_now() - begin;
     inject_spend(took < most ? took : most); /* more only where the processor was taken away */
+}
+
+void inject_mask_changes(int how, const sigset_t *set)
+{
+    struct thread *t = current_thread;
+    struct injector *injector = t ? t->injector : NULL;
+    if (!injector)
+        return;
+    int is_named = sigismember(set, signal_number()) == 1;
+    if (is_named && (how == SIG_BLOCK || how == SIG_SETMASK)) {
+        injector->is_masked = 1;
+        if (injector->is_set)
+            alarm_take_back(&injector->alarm);
+        injector->is_set = 0;
+    } else if (injector->is_masked && how == (is_named ? SIG_UNBLOCK : SIG_SETMASK)) {
+        injector->is_masked = 0;
+        if (injection.mode == INJECT_TIMER && !injector->in_mpi && inject_pending(injector))
+            inject_timer_window(injector);
+    }
 }

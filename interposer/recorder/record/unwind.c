@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "unwind.h"
 
 #include "../base/own_memory.h"
@@ -317,6 +318,26 @@ static int follow_frame_pointer(struct unwind_cursor *cursor)
     (void)cursor;
     return -1; /* records are followed by who asks: callsite.c */
 #endif
+}
+
+void unwind_begin_at(struct unwind_room *room, const ucontext_t *context, uintptr_t begin, uintptr_t end)
+{
+    struct unwind_cursor *cursor = &room->cursor;
+#if defined(__x86_64__)
+    static const int by_number[FRAME_REGISTERS] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
+                                                   REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+    for (int i = 0; i < FRAME_REGISTERS; i++)
+        cursor->value[i] = (uintptr_t)context->uc_mcontext.gregs[by_number[i]];
+    cursor->ip = cursor->value[RETURN_ADDRESS];
+    cursor->known = (1u << RETURN_ADDRESS) - 1;
+#elif defined(__aarch64__)
+    for (int i = 0; i < STACK_POINTER; i++)
+        cursor->value[i] = (uintptr_t)context->uc_mcontext.regs[i];
+    cursor->value[STACK_POINTER] = (uintptr_t)context->uc_mcontext.sp;
+    cursor->ip = (uintptr_t)context->uc_mcontext.pc;
+    cursor->known = 0xffffffffu;
+#endif
+    unwind_enter(cursor, begin, end);
 }
 
 void unwind_refresh(struct unwind_room *room)

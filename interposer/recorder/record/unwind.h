@@ -11,6 +11,7 @@
 #include "frame_info.h"
 
 #include <stddef.h>
+#include <ucontext.h>
 
 /* What is known of the frame of one return address, where the rules are the usual ones. */
 struct unwind_row {
@@ -53,7 +54,25 @@ struct unwind_room {
     struct unwind_row row[UNWIND_ROWS];
 };
 
-/* The frame of the function that this is inlined into. `begin` and `end` are of the thread's stack, on which it may not be. */
+/* What a frame's registers hold is in the cursor. `begin` and `end` are of the thread's stack, on which it may not be. */
+static inline void unwind_enter(struct unwind_cursor *cursor, uintptr_t begin, uintptr_t end)
+{
+    uintptr_t here = cursor->value[STACK_POINTER];
+    int is_own = here >= begin && here < end;
+    for (int i = 0; i < FRAME_REGISTERS; i++)
+        cursor->at[i] = NULL;
+    cursor->is_exact = 1;
+    cursor->came_by_signal = 0;
+    cursor->depend_count = 0;
+    cursor->stack_begin = here;
+    cursor->stack_end = is_own ? end : (here | (UNWIND_PAGE - 1)) + 1; /* of another stack this page is there, whatever follows */
+    cursor->window_bytes = 0;
+}
+
+/* The frame that a signal interrupted, of which its handler was given this. */
+void unwind_begin_at(struct unwind_room *room, const ucontext_t *context, uintptr_t begin, uintptr_t end);
+
+/* The frame of the function that this is inlined into. */
 static inline __attribute__((always_inline)) void unwind_begin(struct unwind_room *room, uintptr_t begin, uintptr_t end)
 {
     struct unwind_cursor *cursor = &room->cursor;
@@ -74,16 +93,7 @@ static inline __attribute__((always_inline)) void unwind_begin(struct unwind_roo
                      : "memory");
     cursor->known = 0xfff80000u;
 #endif
-    uintptr_t here = value[STACK_POINTER];
-    int is_own = here >= begin && here < end;
-    for (int i = 0; i < FRAME_REGISTERS; i++)
-        cursor->at[i] = NULL;
-    cursor->is_exact = 1;
-    cursor->came_by_signal = 0;
-    cursor->depend_count = 0;
-    cursor->stack_begin = here;
-    cursor->stack_end = is_own ? end : (here | (UNWIND_PAGE - 1)) + 1; /* of another stack this page is there, whatever follows */
-    cursor->window_bytes = 0;
+    unwind_enter(cursor, begin, end);
 }
 
 /* Forgets rows where an object was unloaded since they were made. */

@@ -2,6 +2,7 @@
 #include "../base/config.h"
 #include "../base/log.h"
 #include "../base/mpi_api.h"
+#include "../inject/inject.h"
 #include "../record/callsite.h"
 #include "recorder.h"
 #include "substitutes.h"
@@ -36,5 +37,6 @@ __attribute__((visibility("default"))) void *const *lapscope_attach(const struct
     callsite_configure();
     substitutes_install(host->substitutes);
     *host->exit_hook = recorder_left;
+    *host->mask_hook = inject_mask_changes;
     return wrappers;
 }

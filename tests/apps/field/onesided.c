@@ -1,17 +1,26 @@
 /*
  * Question: MPI_Win_unlock takes 20 ms for 64 KiB, and the barrier behind it long as well. Is the network slow?
  * Truth:    the target computes, and this MPI moves the data when it enters MPI.
- * Cure:     MPI_Iprobe now and then in the target's computation (argument "cured").
+ * Cure:     MPI_Iprobe now and then in the target's computation (argument "cured"). With "flush_all" it is MPI_Win_flush_all that
+ *           takes so long, which names no target.
  */
 #include "../work.h"
 
 enum { BYTES = 64 << 10, ROUNDS = 20, PIECES = 40, COMPUTE_NS = 20000000 };
 
-SITE void put(MPI_Win window, const char *data)
+SITE void put(MPI_Win window, const char *data, int flushes_all)
 {
-    MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, window);
+    if (flushes_all)
+        MPI_Win_lock_all(0, window);
+    else
+        MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, window);
     MPI_Put(data, BYTES, MPI_BYTE, 1, 0, BYTES, MPI_BYTE, window);
-    MPI_Win_unlock(1, window);
+    if (flushes_all) {
+        MPI_Win_flush_all(window);
+        MPI_Win_unlock_all(window);
+    } else {
+        MPI_Win_unlock(1, window);
+    }
 }
 
 SITE void compute_as_target(int looks)
@@ -27,7 +36,7 @@ SITE void compute_as_target(int looks)
 int main(int argc, char **argv)
 {
     int rank = start(&argc, &argv, 2);
-    int cured = is_cured(argc, argv);
+    int cured = is_cured(argc, argv), flushes_all = is_asked(argc, argv, "flush_all");
     char *memory = make_buffer(BYTES), *data = make_buffer(BYTES);
     MPI_Win window;
     calibrate_work();
@@ -35,7 +44,7 @@ int main(int argc, char **argv)
     for (int round = 0; round < ROUNDS; round++) {
         MPI_Barrier(MPI_COMM_WORLD);
         if (rank == 0)
-            put(window, data);
+            put(window, data, flushes_all);
         else
             compute_as_target(cured);
         if (rank == 0)

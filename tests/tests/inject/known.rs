@@ -110,19 +110,11 @@ fn rows_in_full() {
     check(&modes, pairs(|mpis| (0..mpis).collect()));
 }
 
-/// mpi4py's tests of what goes on while requests are pending.
-const MODULES: &[&str] = &[
-    "-i",
-    "test_p2p_buf",
-    "-i",
-    "test_cco_nb",
-    "-i",
-    "test_cco_pr",
-    "-i",
-    "request",
-    "-i",
-    "test_rma_nb",
-];
+/// Options for mpi4py's tests of what goes on while requests are pending.
+fn modules_of_requests() -> Vec<&'static str> {
+    let all = vec!["test_p2p_buf", "test_cco_nb", "test_cco_pr", "request", "test_rma_nb"];
+    share!(all).into_iter().flat_map(|module| ["-i", module]).collect()
+}
 
 fn check_suite(modules: &[&str], modes: &[Mode], mpis: &[&Mpi], limit: Duration) {
     if !suite::is_there() {
@@ -145,7 +137,7 @@ fn tests_of_mpi4py() {
     let modes = [Mode::Timer, Mode::Thread].into_iter();
     let pairs = modes.flat_map(|mode| mpis.iter().map(move |&mpi| (mode, mpi))).collect();
     for (mode, mpi) in share!(0, pairs) {
-        check_suite(MODULES, &[mode], &[mpi], Duration::from_secs(120));
+        check_suite(&modules_of_requests(), &[mode], &[mpi], Duration::from_secs(120));
     }
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::thresholds::{Threshold, Thresholds, Verdict};
 use crate::trace::{Direction, Half, Trace};
-use lapscope_data::model::{Kind, Mode};
+use lapscope_data::model::{Epoch, Kind, Mode};
 
 /// Who is at the other side.
 #[derive(Debug, Clone, Copy)]
@@ -110,13 +110,42 @@ impl<'a> Sides<'a> {
         self.trace.partner(half).and_then(|end| self.waited_until(half, next(end))).is_some()
     }
 
-    /// The target of a one-sided call, where that visibly waited for it: many an MPI moves such data without it.
+    /// The target of a one-sided call, where that visibly waited for it: many an MPI moves such data without it. Of a call that
+    /// names no rank the only one that it visibly waited for.
     fn target(self, half: &Half<'a>) -> Option<Side<'a>> {
-        let target = half.operation.peer.filter(|_| half.operation.kind == Kind::Rma)?;
-        let presence = &self.trace.ranks.get(target as usize)?.presence;
-        let (posted, post_end) = (half.post_begin, half.post_begin);
-        let entered = self.waited_until(half, |from| presence.next(from))?;
-        Some(Side { posted, post_end, is_certain: true, who: Who::Target(target, entered) })
+        let operation = half.operation;
+        if operation.kind != Kind::Rma {
+            return None;
+        }
+        let (target, entered, epoch) = match operation.peer {
+            Some(target) => (target, self.entered(half, target)?, Epoch::Progress),
+            None => {
+                let call = &self.trace.blocking_calls[operation.blocking_call as usize];
+                let epoch = call.epoch()?;
+                let (target, entered) = self.only_one_that_entered(half)?;
+                (target, entered, epoch)
+            }
+        };
+        // it may have been ready all the time, and was not inside MPI; or had to make a call of its own
+        let posted = if epoch == Epoch::Calls { entered } else { half.post_begin };
+        let who = Who::Target(target, entered);
+        Some(Side { posted, post_end: posted, is_certain: true, who })
+    }
+
+    /// When a rank entered MPI for which the call visibly waited.
+    fn entered(self, half: &Half<'a>, rank: u32) -> Option<i64> {
+        let presence = &self.trace.ranks.get(rank as usize)?.presence;
+        self.waited_until(half, |from| presence.next(from))
+    }
+
+    fn only_one_that_entered(self, half: &Half<'a>) -> Option<(u32, i64)> {
+        if half.completion_end? - half.post_begin < VISIBLE {
+            return None;
+        }
+        let others = (0..self.trace.ranks.len()).filter(|&rank| rank != half.rank);
+        let mut all =
+            others.filter_map(|rank| Some((rank as u32, self.entered(half, rank as u32)?)));
+        all.next().filter(|_| all.next().is_none())
     }
 
     /// When the other side entered MPI, where the call that communicates, or completes what does, stood until then and had

@@ -298,12 +298,12 @@ impl FileTrace {
     }
 }
 
-/// Whether the rows of `call` for this operation are messages or collectives themselves, fences, or have a target that they
-/// may wait for.
+/// Whether the rows of `call` for this operation are messages or collectives themselves, fences, or may wait for other ranks of
+/// their window.
 fn is_blocking(call: &CallName, operation: &FileOperation) -> bool {
     let communicates = match operation.kind {
         Kind::Send | Kind::Recv | Kind::Collective => true,
-        Kind::Rma => operation.peer.is_some() || call.is_fence(),
+        Kind::Rma => operation.peer.is_some() || call.is_fence() || call.epoch().is_some(),
         _ => false,
     };
     communicates && call.role == "BLOCK" && call.counted

@@ -148,7 +148,7 @@ impl Setup<'_> {
     fn collectives(&self) -> Vec<Job> {
         let seconds = if self.scope.is_quick { 3 } else { 10 };
         let messages = format!("transfers {seconds}");
-        let options = if self.scope.is_quick { "-b 8,64K" } else { "-b 8,1K,16K,256K" };
+        let options = if self.scope.is_quick { "-b 8,64K -r 5 -m 25" } else { "-b 8,1K,16K,256K" };
         let job = |ranks, options: &str| Job {
             ranks,
             ..self.job(program::COLLECTIVE_CPU, Inject::Off, options)

@@ -91,6 +91,15 @@ impl CallName {
         self.role == "BLOCK" && self.family == "WINDOW" && self.gathers().is_some()
     }
 
+    /// What it waits for at ranks that it does not name, as part of a window's epoch.
+    pub fn epoch(&self) -> Option<Epoch> {
+        match self.blocking.strip_prefix("MPI_Win_").filter(|_| self.role == "BLOCK")? {
+            "start" | "complete" | "wait" => Some(Epoch::Calls),
+            "lock_all" | "flush_all" | "unlock_all" => Some(Epoch::Progress),
+            _ => None,
+        }
+    }
+
     /// Whether a call's rows of this kind, which name a communicator or do not, are of calls that returned an error: of those nothing
     /// but the time is recorded.
     pub fn has_failed(&self, kind: Kind, has_communicator: bool) -> bool {
@@ -102,6 +111,15 @@ impl CallName {
     pub fn sends_and_receives(&self) -> bool {
         self.transfers == Some(Transfers::Both)
     }
+}
+
+/// What a call of a window may wait for (MPI-4.1 12.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Epoch {
+    /// That others make the calls which belong to it: MPI_Win_post, MPI_Win_complete.
+    Calls,
+    /// That targets are inside MPI, where the MPI moves no data without them.
+    Progress,
 }
 
 /// How MPI names the call that does the same as a collective without blocking: `MPI_Iallreduce` of `MPI_Allreduce`.

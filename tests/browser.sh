@@ -46,7 +46,7 @@ LAPSCOPE_TEST_PAGES="$pages" ${CARGO:-cargo} test --quiet -p lapscope --test com
 ${CARGO:-cargo} build --quiet -p lapscope --bin lapscope --example synthetic
 
 # Many ranks on many nodes, a slow one among them: pages are as large as of 64, so that more take longer to make alone.
-ranks=400
+ranks=200
 if [ -n "${LAPSCOPE_TEST_ALL:-}" ]; then ranks=10000; fi
 export LAPSCOPE_CALIBRATION_DIR="$directory/none"
 (

@@ -9,6 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use lapscope_fixture::numbers;
 use tempfile::TempDir;
 
 use crate::mpi::Mpi;
@@ -434,9 +435,11 @@ pub fn try_lapscope<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Resul
 /// [`try_lapscope`] where failing is a failure of the test.
 ///
 /// # Panics
-/// When it fails; the message has what it printed.
+/// When it fails, or says what cannot be; the message has what it printed.
 pub fn lapscope<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> String {
-    try_lapscope(args).unwrap_or_else(|text| panic!("{text}"))
+    let said = try_lapscope(args).unwrap_or_else(|text| panic!("{text}"));
+    numbers::check(&said);
+    said
 }
 
 /// `lapscope recover`. A launcher may come back before the ranks that it killed are dead: those are waited for.

@@ -39,7 +39,7 @@ static int open_event(void)
 
 static int open_perf(struct alarm *alarm)
 {
-    struct f_owner_ex owner = {F_OWNER_TID, (pid_t)syscall(SYS_gettid)};
+    struct f_owner_ex owner = {F_OWNER_TID, alarm->owner};
     int fd = open_event();
     if (fd < 0)
         return 0;
@@ -49,7 +49,6 @@ static int open_perf(struct alarm *alarm)
         return 0;
     }
     alarm->fd = fd;
-    alarm->owner = owner.pid;
     alarm->clock = ALARM_PERF;
     return 1;
 }
@@ -85,7 +84,7 @@ static int kernel_is_new_enough(void)
 static int open_cputime(struct alarm *alarm)
 {
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = alarm->signal, .sigev_value.sival_ptr = alarm};
-    event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
+    event.sigev_notify_thread_id = alarm->owner;
     if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &alarm->timer) != 0)
         return 0;
     alarm->clock = ALARM_CPUTIME;
@@ -102,7 +101,7 @@ static int set_cputime(struct alarm *alarm, uint64_t ns)
 
 const char *alarm_open(struct alarm *alarm, enum alarm_clock wanted, int signal)
 {
-    *alarm = (struct alarm){.signal = signal, .fd = -1};
+    *alarm = (struct alarm){.signal = signal, .fd = -1, .owner = (pid_t)syscall(SYS_gettid)};
     if (wanted != ALARM_CPUTIME && open_perf(alarm))
         return NULL;
     if (wanted == ALARM_PERF)

@@ -9,6 +9,7 @@
 
 #include <signal.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 enum alarm_clock {
@@ -20,7 +21,8 @@ enum alarm_clock {
 struct alarm {
     enum alarm_clock clock;
     int signal;
-    int fd, owner;           /* perf's event, and the thread that it is of */
+    int fd;                  /* perf's event */
+    pid_t owner;             /* the thread that it is of */
     timer_t timer;
     uint64_t period_ns;      /* perf's, as last set */
 };

@@ -14,7 +14,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 enum {
     STACK_BYTES = 512 << 10,
@@ -356,8 +358,8 @@ void inject_mask_changes(int how, const sigset_t *set)
 {
     struct thread *t = current_thread;
     struct injector *injector = t ? t->injector : NULL;
-    if (!injector)
-        return;
+    if (!injector || recorder_state != RECORDER_ON || (injector->alarm.owner && injector->alarm.owner != syscall(SYS_gettid)))
+        return; /* a child of vfork has all this of its parent's */
     int is_named = sigismember(set, signal_number()) == 1;
     if (is_named && (how == SIG_BLOCK || how == SIG_SETMASK)) {
         injector->is_masked = 1;

@@ -123,8 +123,7 @@ impl Base {
         }
         spool(&run.join("rank-3.spool"));
         let mut base = Base { directory, said: BTreeMap::new(), rows: BTreeMap::new() };
-        let place = tempfile::tempdir().unwrap();
-        base.copy_to(&place.path().join("lapscope-1"));
+        let (place, _) = base.copy();
         for (command, answer) in commands().iter().zip(run_all(place.path())) {
             let Answer { code, said, rows, .. } = answer;
             assert_eq!(code, Some(0), "{command:?}: {said:?}");
@@ -134,12 +133,16 @@ impl Base {
         base
     }
 
-    pub fn copy_to(&self, run: &Path) {
-        std::fs::create_dir(run).unwrap();
+    /// A place with a copy of it, as commands name it, and where that is.
+    pub fn copy(&self) -> (tempfile::TempDir, PathBuf) {
+        let place = tempfile::tempdir().unwrap();
+        let run = place.path().join("lapscope-1");
+        std::fs::create_dir(&run).unwrap();
         for entry in std::fs::read_dir(self.directory.path().join("run")).unwrap() {
             let path = entry.unwrap().path();
             std::fs::copy(&path, run.join(path.file_name().unwrap())).unwrap();
         }
+        (place, run)
     }
 }
 

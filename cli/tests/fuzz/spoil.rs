@@ -129,8 +129,9 @@ fn values(path: &Path, random: &mut Random) -> Spoiled {
     Spoiled { name: format!("values: {}", done.join(", ")), rows_can_be_counted: true }
 }
 
-/// What broke commands once: the change of a rank's database, and first words of those commands.
-pub const PAST: [(&str, &[&str]); 9] = [
+/// Damage of the kinds that commands broke of before it was looked for, each as small as it can be: the change of a rank's database,
+/// and the first words of commands that read what it changes. Not every one of these very lines broke one of them.
+pub const KNOWN: [(&str, &[&str]); 9] = [
     // a time that is more than an i64 of picoseconds
     ("UPDATE request SET post_begin_ns = 1200000000000000000 WHERE id = 1", &["export"]),
     // and one that added to another is more than an i64
@@ -152,8 +153,8 @@ pub const PAST: [(&str, &[&str]); 9] = [
     ("ALTER TABLE call_path ADD COLUMN huge AS (hex(zeroblob(500000000))) VIRTUAL", &["merge"]),
 ];
 
-/// Makes one of [`PAST`] again.
-pub fn as_then(run: &Path, sql: &str) {
+/// Does that to the first rank.
+pub fn change(run: &Path, sql: &str) {
     let database = Connection::open(run.join(FILES[0])).unwrap();
     database.execute_batch("PRAGMA ignore_check_constraints = on").unwrap();
     database.execute_batch(sql).unwrap();

@@ -44,6 +44,12 @@ macro_rules! emulated {
     };
 }
 
+/// Ranks keep their processors while they wait, as those of a user do who has as many processors as ranks: where other programs
+/// want a processor, a rank that yields it with each poll is late for all that is measured.
+pub const POLLS_KEEP_PROCESSORS: (&str, &str) = (POLLS_YIELD.0, "0");
+
+const POLLS_YIELD: (&str, &str) = ("OMPI_MCA_mpi_yield_when_idle", "1");
+
 const OPENMPI: Mpi = Mpi {
     name: "openmpi",
     words: &["openmpi", "openmpi4"],
@@ -55,7 +61,7 @@ const OPENMPI: Mpi = Mpi {
     environment: &[
         ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
         ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
-        ("OMPI_MCA_mpi_yield_when_idle", "1"),
+        POLLS_YIELD,
     ],
     timeout_variable: None,
     is_emulated: false,
@@ -97,7 +103,7 @@ const KNOWN: &[Mpi] = &[
         environment: &[
             ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
             ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
-            ("OMPI_MCA_mpi_yield_when_idle", "1"),
+            POLLS_YIELD,
             ("OMPI_MCA_osc", "^ucx"), // complains on machines without its network
             ("OMPI_MCA_btl", "^ofi"), // sleeps a second in each rank, looking for networks
         ],
@@ -139,7 +145,7 @@ const KNOWN: &[Mpi] = &[
         environment: &[
             ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
             ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
-            ("OMPI_MCA_mpi_yield_when_idle", "1"),
+            POLLS_YIELD,
             ("OMPI_MCA_btl_vader_single_copy_mechanism", "none"), // the emulator has no process_vm_readv
         ],
         is_emulated: true,

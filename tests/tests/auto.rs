@@ -25,11 +25,11 @@ fn run(
     place: &Path,
 ) -> (Vec<Value>, Outcome) {
     let mut job = bed.job(mpi, 2, build::app(mpi, app), place).args(args).limit(LONG);
-    // a test that yields where others want the processor takes as long as they like
-    let yields = ("OMPI_MCA_mpi_yield_when_idle", "0");
     let auto = ("LAPSCOPE_INJECT", "auto");
-    job =
-        [auto, yields].iter().chain(options).fold(job, |job, (name, value)| job.env(name, *value));
+    job = [auto, mpi::POLLS_KEEP_PROCESSORS]
+        .iter()
+        .chain(options)
+        .fold(job, |job, (name, value)| job.env(name, *value));
     let outcome = job.run();
     assert_eq!(outcome.code, 0, "{app} {args:?} under {}: {}", mpi.name, outcome.stderr);
     println!("{app} {args:?}, {}, {}: {}", mpi.name, bed.word(), outcome.stdout.trim());

@@ -57,8 +57,7 @@ impl Bed<'_> {
         let program = build::app(self.mpi, "stencil");
         let job = Job::new(self.mpi, self.ranks, script, form, self.place)
             .args([self.per_node.to_string().as_ref(), program.as_os_str()])
-            .args(self.arguments)
-            .env("OMPI_MCA_mpi_yield_when_idle", "1");
+            .args(self.arguments);
         match files {
             Some(files) => {
                 job.env("LAPSCOPE_FILES", files).env("LAPSCOPE_SPOOL_DIR", self.storage())

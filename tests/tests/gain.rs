@@ -74,8 +74,7 @@ fn what_stands_still_gains() {
             let settings = [
                 ("LAPSCOPE_INJECT", mode),
                 ("LAPSCOPE_INJECT_AB_MS", "300"),
-                // a test that yields where others want the processor takes as long as they like
-                ("OMPI_MCA_mpi_yield_when_idle", "0"),
+                mpi::POLLS_KEEP_PROCESSORS,
             ];
             trials::up_to_three(&format!("{mode} under {}", mpi.name), || {
                 let place = place();

@@ -79,7 +79,7 @@ fn measure(knob: &Knob, environment: &[(&str, String)], args: &[&str]) -> Option
         .job(mpi, 2, build::app(mpi, "overlap_spread"), place.path())
         .args(args)
         .limit(Duration::from_secs(600));
-    for (name, value) in knob.also {
+    for (name, value) in [&mpi::POLLS_KEEP_PROCESSORS].into_iter().chain(knob.also) {
         job = job.env(name, *value);
     }
     for (name, value) in environment {

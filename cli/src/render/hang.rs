@@ -73,7 +73,7 @@ pub fn kind_in_words(kind: Kind) -> &'static str {
         Kind::Deadlock => "deadlock",
         Kind::Stopped => "a rank is stopped",
         Kind::Polls => "tests in vain",
-        Kind::Asleep => "asleep outside of MPI",
+        Kind::Asleep => "asleep",
         Kind::Computes => "computes",
         Kind::Slow => "slow, or unknown",
         Kind::Progress => "goes on",

@@ -280,6 +280,8 @@ pub struct SystemState {
     pub sleeps_in: String,
     /// Whether it sleeps for a time that it has said, as far as that is told.
     pub wakes_by_itself: bool,
+    /// How often it has gone to sleep so far.
+    pub sleeps: u64,
     /// How long it had been there by then.
     pub age: Nanos,
 }

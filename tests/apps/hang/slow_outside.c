@@ -176,10 +176,83 @@ SITE void many_steps(void)
     }
 }
 
+/* What MPI calls of the program's own, within a call of its. */
+SITE void answers_within(void)
+{
+    sleeps(seconds);
+    send_small(1, TAG, MPI_COMM_WORLD);
+}
+
+static int copies_late(MPI_Comm comm, int key, void *extra, void *from, void *to, int *flag)
+{
+    (void)comm, (void)key, (void)extra, (void)from, (void)to;
+    answers_within();
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
+static int deletes_late(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)value, (void)extra;
+    answers_within();
+    return MPI_SUCCESS;
+}
+
+/* Rank 0 copies an attribute while it makes a communicator. */
+SITE void attribute_is_copied(void)
+{
+    MPI_Comm copy;
+    int key;
+    if (rank == 0) {
+        MPI_Comm_create_keyval(copies_late, MPI_COMM_NULL_DELETE_FN, &key, NULL);
+        MPI_Comm_set_attr(MPI_COMM_WORLD, key, NULL);
+    }
+    here();
+    if (rank == 1)
+        receive_small(0, TAG, MPI_COMM_WORLD);
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    MPI_Comm_free(&copy);
+}
+
+/* Rank 0 deletes an attribute in MPI_Finalize. */
+SITE void attribute_is_deleted(void)
+{
+    int key;
+    if (rank == 0) {
+        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deletes_late, &key, NULL);
+        MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+    }
+    here();
+    if (rank == 1)
+        receive_small(0, TAG, MPI_COMM_WORLD);
+}
+
+static void handles_late(MPI_Comm *comm, int *error, ...)
+{
+    (void)comm, (void)error;
+    sleeps(seconds); /* MPICH lets no handler send */
+}
+
+/* Rank 0 handles an error of a send, before it makes another. */
+SITE void error_is_handled(void)
+{
+    here();
+    if (rank == 0) {
+        MPI_Errhandler handler;
+        MPI_Comm_create_errhandler(handles_late, &handler);
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+        MPI_Ssend(to_others, -1, MPI_BYTE, 1, OTHER_TAG, MPI_COMM_WORLD);
+        send_small(1, TAG, MPI_COMM_WORLD);
+    }
+    if (rank == 1)
+        receive_small(0, TAG, MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv)
 {
     static const struct program programs[] = {PROGRAM(long_computation), PROGRAM(slow_roots), PROGRAM(root_is_ahead),
         PROGRAM(split_late), PROGRAM(writes_a_file), PROGRAM(waits_for_child), PROGRAM(pauses), PROGRAM(thread_is_busy),
-        PROGRAM(thread_sends_late), PROGRAM(thread_polls_first), PROGRAM(finalizes_first), PROGRAM(many_steps)};
+        PROGRAM(thread_sends_late), PROGRAM(thread_polls_first), PROGRAM(finalizes_first), PROGRAM(many_steps),
+        PROGRAM(attribute_is_copied), PROGRAM(attribute_is_deleted), PROGRAM(error_is_handled)};
     return RUN_PROGRAM(argc, argv, MPI_THREAD_MULTIPLE, programs);
 }

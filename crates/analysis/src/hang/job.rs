@@ -89,7 +89,7 @@ impl<'a> Job<'a> {
         let rank = self.rank(at);
         let is_finalize = |it: &OpenCall| self.call(it.operation.call).name == "MPI_Finalize";
         let is_inside = |it: &ThreadState| it.open.as_ref().is_some_and(is_finalize);
-        rank.condition == Condition::Finalizing
+        (rank.condition == Condition::Finalizing && self.sleeps_within(at).is_none())
             || (self.ended_with_all(at) && rank.threads.iter().any(is_inside))
     }
 
@@ -158,6 +158,21 @@ impl<'a> Job<'a> {
             ('Z' | 'X', _) => Activity::Unknown,
             _ => Activity::Asleep,
         }
+    }
+
+    /// A thread that slept inside an MPI call all the while between the looks, and will wake up: in a function of the program's
+    /// that MPI calls, for an attribute, an error, or an operation. An MPI that sleeps itself looks around many times a second.
+    pub fn sleeps_within(&self, at: usize) -> Option<&'a ThreadState> {
+        let sleeps_through = |it: &&ThreadState| {
+            let before = self.thread_before(at, it).and_then(|it| it.system.as_ref());
+            before.zip(it.system.as_ref()).is_some_and(|(before, now)| {
+                now.sleeps_in.contains("nanosleep") && now.sleeps == before.sleeps
+            })
+        };
+        let rank = self.rank(at);
+        let inside =
+            |it: &&ThreadState| it.open.is_some() || rank.condition == Condition::Finalizing;
+        rank.threads.iter().filter(inside).find(sleeps_through)
     }
 
     /// Whether a thread of it is inside an MPI call, which lets messages go on.

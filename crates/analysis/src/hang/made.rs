@@ -100,6 +100,7 @@ pub fn system(state: char, processor: i64) -> SystemState {
         processor: Nanos(processor),
         sleeps_in: String::new(),
         wakes_by_itself: false,
+        sleeps: 0,
         age: Nanos(0),
     }
 }

@@ -112,7 +112,8 @@ impl Builder<'_> {
     fn add_rank(&mut self, at: usize) {
         let first = self.graph.nodes.len();
         let rank = self.job.rank(at);
-        if !self.job.is_dead(at) && !self.job.progressed[at] {
+        let is_held = self.job.sleeps_within(at).is_none();
+        if is_held && !self.job.is_dead(at) && !self.job.progressed[at] {
             if self.job.is_finalizing(at) {
                 self.add_finalizing(at);
             } else if !self.job.has_left(at) {
@@ -138,11 +139,15 @@ impl Builder<'_> {
             return Freedom::AsNodes; // while one thread is inside, no other may call MPI
         }
         let is_outside = |it: &&ThreadState| it.open.is_none() && !job.polls(at, it);
-        let lives = |it: &&ThreadState| it.system.is_some() || rank.condition == Condition::Unknown;
-        let outside = rank.threads.iter().filter(is_outside).filter(lives);
+        // of what has ended it is not known what its threads were about to do, or whether they lived
+        let counts = |it: &&ThreadState| {
+            it.system.is_some() || rank.condition == Condition::Unknown || rank.is_over()
+        };
+        let outside = rank.threads.iter().filter(is_outside).filter(counts);
         let known = outside.map(|it| match (job.activity(at, it), &it.system) {
             (Activity::Asleep, Some(system)) if system.wakes_by_itself => Freedom::Free,
             (Activity::Asleep, _) => Freedom::Perhaps,
+            _ if rank.is_over() => Freedom::Perhaps,
             _ => Freedom::Free,
         });
         let freedoms = known.chain(rank.other_threads.iter().map(|it| of_other_thread(rank, it)));

@@ -11,14 +11,19 @@ use lapscope_data::state::{Condition, ThreadState};
 pub enum Outside {
     Stopped,
     Asleep,
+    /// In a function that MPI calls.
+    AsleepWithin,
     Computes,
     /// Where it runs, it cannot be seen.
     Unseen,
 }
 
-/// Of a rank that takes part in the job: `None` of what is inside of MPI, has ended, or tests.
+/// Of a rank that takes part in the job: `None` of what waits inside of MPI, has ended, or tests.
 pub fn outside(job: &Job<'_>, at: usize) -> Option<Outside> {
     let rank = job.rank(at);
+    if !job.progressed[at] && job.sleeps_within(at).is_some() {
+        return Some(Outside::AsleepWithin);
+    }
     if rank.is_over() || job.progressed[at] || rank.condition == Condition::Finalizing {
         return is_stopped(job, at).then_some(Outside::Stopped);
     }

@@ -62,8 +62,12 @@ fn verdict(
 fn ended(job: &Job<'_>, words: &Words<'_>) -> Option<Verdict> {
     let is_final = |at: usize| job.rank(at).condition == Condition::Finalized;
     let all: Vec<usize> = (0..job.ranks().len()).collect();
-    let sentence = "The job has ended: its ranks reached MPI_Finalize.".to_owned();
-    let is_seen = job.state.unseen.is_empty();
+    let (seen, size) = seen(job);
+    let sentence = match seen < size {
+        true => format!("The {seen} of {size} ranks that can be seen reached MPI_Finalize."),
+        false => "The job has ended: its ranks reached MPI_Finalize.".to_owned(),
+    };
+    let is_seen = job.state.unseen.is_empty() && seen >= size;
     if all.iter().all(|&at| is_final(at)) {
         return Some(verdict(job, Kind::Ended, is_seen, sentence, &all));
     }
@@ -202,19 +206,26 @@ fn other_threads(job: &Job<'_>, at: usize, words: &mut Words<'_>) -> String {
     format!("thread {} of rank {}, which {does} outside of MPI ({last}),", thread.number, rank.rank)
 }
 
+/// How many ranks there are of a job, and of how many; of one with more worlds, where that is not known, the same twice.
+fn seen(job: &Job<'_>) -> (u64, u64) {
+    let seen = job.ranks().len() as u64;
+    let size = job.ranks().iter().map(|rank| rank.world_size).max().unwrap_or(0).max(0) as u64;
+    match job.ranks().iter().all(|it| it.rank.world == Rank::FIRST_WORLD) {
+        true => (seen, size.max(seen)),
+        false => (seen, seen),
+    }
+}
+
 /// What was not seen, and what that means.
 pub fn notes(job: &Job<'_>, words: &mut Words<'_>) -> Vec<String> {
     /// Ranks of which calls that returned an error are named.
     const MOST_FAILED: usize = 4;
     let mut notes = Vec::new();
-    let seen = job.ranks().len() as u64;
-    let size = job.ranks().iter().map(|rank| rank.world_size).max().unwrap_or(0).max(0) as u64;
-    let of_first =
-        job.ranks().iter().filter(|it| it.rank.world == Rank::FIRST_WORLD).count() as u64;
-    if of_first < size && of_first == seen {
+    let (seen, size) = seen(job);
+    if seen < size {
         notes.push(format!(
             "{} of {size} ranks cannot be seen from here: they are taken for able to go on, so that who waits for them is not called deadlocked",
-            size - of_first
+            size - seen
         ));
     }
     let is_cut = |it: &&RankState| !it.history.is_whole && it.history.failed.is_empty();

@@ -1,5 +1,5 @@
-//! What the operating system says of the threads of a process of this host: proc_pid_stat(5), proc_pid_wchan(5),
-//! proc_pid_syscall(5).
+//! What the operating system says of the threads of a process of this host: proc_pid_stat(5),
+//! proc_pid_status(5), proc_pid_wchan(5), proc_pid_syscall(5).
 
 use std::fs;
 
@@ -18,7 +18,14 @@ pub fn state_of(pid: i64, tid: i64) -> Option<SystemState> {
     };
     let nanos = |ticks: i64| Nanos(ticks.saturating_mul(nanos_a_tick()));
     let age = Nanos(since_boot().0.saturating_sub(nanos(begin).0));
-    Some(SystemState { state, processor: nanos(ticks), sleeps_in, wakes_by_itself, age })
+    let sleeps = sleeps(&fs::read_to_string(format!("{task}/status")).ok()?).unwrap_or_default();
+    Some(SystemState { state, processor: nanos(ticks), sleeps_in, wakes_by_itself, sleeps, age })
+}
+
+/// How often a thread has gone to sleep, from its file `status`.
+fn sleeps(status: &str) -> Option<u64> {
+    let count = |line: &str| line.strip_prefix("voluntary_ctxt_switches:")?.trim().parse().ok();
+    status.lines().find_map(count)
 }
 
 /// What is told of the threads of a process but for those known.
@@ -193,7 +200,7 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_millis(1));
             state_of(pid, tid).filter(|state| state.state == 'S' && !state.sleeps_in.is_empty())
         });
-        assert!(asleep.is_some_and(|state| state.sleeps_in.contains("futex")));
+        assert!(asleep.is_some_and(|state| state.sleeps_in.contains("futex") && state.sleeps > 0));
         let sleeps = |it: &SystemState| it.sleeps_in.contains("futex");
         assert!(others(pid, &[]).iter().any(sleeps));
         drop(send);

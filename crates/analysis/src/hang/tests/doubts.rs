@@ -3,7 +3,7 @@
 use super::super::made::{before, call, job, operation, system, thread, Does, Lines, SECOND};
 use super::super::{diagnose, Kind};
 use super::{kind, verdict};
-use lapscope_data::state::{Condition, Failed, Lock, SystemState};
+use lapscope_data::state::{Condition, Failed, JobState, Lock, SystemState};
 
 #[test]
 fn a_circle_that_a_thread_can_open_says_which() {
@@ -124,6 +124,69 @@ fn a_probe_in_vain_says_for_what() {
     );
     let place = &diagnosis.places[0];
     assert_eq!((place.polls, place.call.as_deref()), (true, Some("MPI_Probe")));
+}
+
+/// Ranks 0 and 1 wait for each other, and rank 0 sleeps, all the while or again and again.
+fn sleeper(call: &str, sleeps_before: u64) -> (JobState, JobState) {
+    let mut state = job(2);
+    state.inside(1, operation("MPI_Recv", 0, 5, 20));
+    state.inside(0, operation(call, -3, -3, 9));
+    let asleep = SystemState {
+        sleeps_in: "clock_nanosleep".to_owned(),
+        wakes_by_itself: true,
+        sleeps: 700,
+        ..system('S', SECOND)
+    };
+    state.ranks[0].threads[0].system = Some(asleep);
+    let mut first = before(&state);
+    first.ranks[0].threads[0].system.as_mut().unwrap().sleeps = sleeps_before;
+    (first, state)
+}
+
+#[test]
+fn who_sleeps_within_a_call_is_in_a_function_of_the_programs() {
+    let (first, state) = sleeper("MPI_Comm_dup", 700);
+    let found = diagnose(&first, &state, &mut Lines).verdict;
+    assert_eq!(
+        (found.kind, found.sentence.as_str()),
+        (
+            Kind::Asleep,
+            "Rank 0 sleeps in a function of the program's that MPI calls, and the others wait for it: it is inside MPI_Comm_dup \
+             (main x.c:9)."
+        )
+    );
+    let (first, state) = sleeper("MPI_Comm_dup", 200);
+    let found = diagnose(&first, &state, &mut Lines).verdict;
+    assert_eq!((found.kind, found.certain), (Kind::Deadlock, true), "an MPI that looks around");
+    let (mut first, mut state) = sleeper("MPI_Finalize", 700);
+    for look in [&mut first, &mut state] {
+        look.is(0, Condition::Finalizing);
+    }
+    assert_eq!(diagnose(&first, &state, &mut Lines).verdict.kind, Kind::Asleep);
+}
+
+#[test]
+fn of_a_job_that_has_ended_a_thread_outside_may_have_been_about_to_act() {
+    let mut state = job(2);
+    for rank in 0..2 {
+        state.inside(rank, operation("MPI_Recv", 1 - rank as i64, 5, 20));
+        state.is(rank, Condition::Killed);
+    }
+    state.ranks[0].thread_level = 3;
+    assert_eq!(kind(&state), (Kind::Deadlock, true));
+    state.ranks[0].threads.push(thread(1));
+    state.ranks[0].threads[1].system = None;
+    assert_eq!(kind(&state), (Kind::Deadlock, false));
+}
+
+#[test]
+fn of_ranks_that_are_not_seen_it_is_not_said_that_they_ended() {
+    let mut state = job(2);
+    state.ranks.truncate(1);
+    state.is(0, Condition::Finalized);
+    let found = verdict(&state).verdict;
+    assert_eq!((found.kind, found.certain), (Kind::Ended, false));
+    assert_eq!(found.sentence, "The 1 of 2 ranks that can be seen reached MPI_Finalize.");
 }
 
 #[test]

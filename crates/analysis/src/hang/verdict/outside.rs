@@ -58,6 +58,7 @@ fn of_outside(
     let (kind, mut sentence) = match outside {
         Outside::Stopped => (Kind::Stopped, format!("{who} {is} stopped, by a signal or a debugger")),
         Outside::Asleep => (Kind::Asleep, format!("{who} sleep{s} outside of MPI{}", sleeps_in(found, first))),
+        Outside::AsleepWithin => (Kind::Asleep, format!("{who} sleep{s} in a function of the program's that MPI calls")),
         Outside::Computes => (Kind::Computes, format!("{who} compute{s} outside of MPI{}", busy(found, first))),
         Outside::Unseen => (Kind::Computes, format!("{who} {is} outside of MPI; whether on a processor or asleep cannot be seen from here")),
     };
@@ -81,7 +82,7 @@ fn again(outside: Outside) -> &'static str {
 fn last_of(found: &Found<'_>, at: usize, is_one: bool, words: &mut Words<'_>) -> String {
     let rank = found.job.rank(at);
     let whose = if is_one { "its".to_owned() } else { format!("rank {}'s", rank.rank) };
-    let thread = outside_thread(found, at);
+    let thread = outside_thread(found, at).filter(|_| found.job.sleeps_within(at).is_none());
     if let Some(open) = rank.threads.iter().find_map(|it| it.open.as_ref()) {
         if thread.is_none() {
             return format!(

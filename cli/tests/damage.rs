@@ -169,7 +169,7 @@ fn only_regular_files_are_opened() {
         fs::remove_file(path).unwrap();
     }
     std::os::unix::fs::symlink("/dev/zero", run.path().join("rank-2.db")).unwrap();
-    all_say(run.path(), &["rank-2.db: not a regular file"]);
+    all_say(run.path(), &["rank-2.db: a link to /dev/zero, which is no file of the run directory"]);
 }
 
 #[test]

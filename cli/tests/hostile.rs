@@ -1,10 +1,12 @@
 //! Runs whose files were made by somebody who means harm: what SECURITY.md promises of them.
 
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use crate::fixture::{answer, command, lapscope, READING};
 use assert_cmd::assert::OutputAssertExt;
 use lapscope_fixture::small::{self, run as small_run};
+use lapscope_fixture::spools::{made, Shape};
 use lapscope_fixture::tables::{Cvar, Rank, Variable};
 use lapscope_fixture::{child, edit, edit_rank, fifo};
 use predicates::prelude::PredicateBooleanExt;
@@ -95,7 +97,7 @@ fn a_page_has_no_lines_that_its_reader_did_not_ask_for() {
     let page = |source: &Path, asked: &[&str]| {
         let run = small_run();
         let link = run.path().join("lnk.c");
-        std::os::unix::fs::symlink(source, &link).unwrap();
+        symlink(source, &link).unwrap();
         program_of(run.path(), &link, &[]);
         let arguments = [&["html", ".", "-o", "page.html"], asked].concat();
         command(run.path(), &arguments).assert().success();
@@ -199,10 +201,97 @@ fn links_in_a_run_are_not_written_through() {
     std::fs::write(&target, "precious").unwrap();
     std::fs::write(run.path().join("rank-2.spool"), "no spool").unwrap();
     for name in ["rank-2.db", "rank-2.db.part", "rank-2.db-journal", "merged.db"] {
-        std::os::unix::fs::symlink(&target, run.path().join(name)).unwrap();
+        symlink(&target, run.path().join(name)).unwrap();
     }
     for arguments in [&["recover", "."][..], &["report", "."], &["merge", ".", "-o", "merged.db"]] {
         lapscope(run.path(), arguments);
         assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious", "{arguments:?}");
     }
+}
+
+/// All that a command writes, its pages too, with single blanks.
+fn told(run: &Path, arguments: &[&str]) -> String {
+    let output = lapscope(run, arguments);
+    let pages = arguments.iter().filter(|word| word.ends_with(".html"));
+    let pages = pages.flat_map(|page| std::fs::read(run.join(page)).unwrap_or_default());
+    let said = [output.stdout, output.stderr, pages.collect()].concat();
+    String::from_utf8_lossy(&said).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whoever made the run wants to know what its reader has, and gets the page.
+#[test]
+fn links_out_of_a_run_are_not_followed() {
+    let home = small_run();
+    edit_rank(home.path(), 0, |file| file.change("UPDATE rank SET command = './open-sesame'"));
+    let further: [&[&str]; 3] =
+        [&["hang", ".", "--html", "hang.html"], &["live", ".", "--once"], &["recover", "."]];
+    // of a job that has ended hang shows no command
+    for arguments in [READING[0], READING[1], further[1]] {
+        let said = told(home.path(), arguments);
+        assert!(said.contains("sesame"), "{arguments:?} shows nothing of it: {said}");
+    }
+    made(Shape::Cycle, 0, 1, 1000).write(&home.path().join("rank-3.spool")).unwrap();
+    // the last one is all that there is of its run
+    let links = [("rank-0.db", "rank-1.db"), ("rank-3.spool", "rank-1.db"), ("rank-0.db", "none")];
+    for (name, also) in links {
+        let target = home.path().join(name);
+        for arguments in READING.iter().chain(&further) {
+            let run = small_run();
+            std::fs::remove_file(run.path().join("rank-0.db")).unwrap();
+            std::fs::rename(run.path().join("rank-1.db"), run.path().join(also)).unwrap();
+            symlink(&target, run.path().join(name)).unwrap();
+            let said = told(run.path(), arguments);
+            let what = format!("{name}: a link to {}, which is no file of", target.display());
+            let is_named = said.contains(&what) && !said.contains("sesame");
+            assert!(is_named, "{arguments:?} with {also}: {said}");
+            assert!(target.exists() && !run.path().join("rank-3.db").exists(), "{arguments:?}");
+        }
+    }
+}
+
+/// Links to files of the run itself, and those that the reader names.
+#[test]
+fn other_links_are_followed() {
+    let (run, place) = (small_run(), tempfile::tempdir().unwrap());
+    std::fs::create_dir(run.path().join("kept")).unwrap();
+    std::fs::rename(run.path().join("rank-0.db"), run.path().join("kept/first.db")).unwrap();
+    symlink("kept/first.db", run.path().join("rank-0.db")).unwrap();
+    symlink(run.path(), place.path().join("run")).unwrap();
+    symlink(run.path().join("rank-0.db"), place.path().join("one.db")).unwrap();
+    for named in ["run", "one.db"] {
+        let said = told(place.path(), &["report", named]);
+        assert!(said.contains("MPI_") && !said.contains("a link to"), "{named}: {said}");
+    }
+    // SQLite looks for the journal beside the file itself, and would wait for it
+    fifo(&run.path().join("kept/first.db-journal"));
+    let said = told(place.path(), &["report", "run"]);
+    assert!(said.contains("first.db-journal: not a regular file"), "{said}");
+}
+
+/// Neither from a directory of spools that the run brings along and names, nor by journals, by pages of `LAPSCOPE_INJECT=auto` and by
+/// what says whose run it is.
+#[test]
+fn spools_of_nodes_journals_pages_and_claims_are_not_read_through_links() {
+    let (home, pages) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let target = home.path().join("private");
+    made(Shape::Cycle, 0, 1, 1000).write(&target).unwrap();
+    for arguments in [&["report", "."][..], &["hang", "."], &["recover", "--ended", "."]] {
+        let run = small_run();
+        let spools = run.path().join("lapscope-x");
+        std::fs::create_dir(&spools).unwrap();
+        symlink(&target, spools.join("rank-3.spool")).unwrap();
+        let pointer = format!("c7\t{}\n", spools.display());
+        std::fs::write(run.path().join("node-c7.spool-at"), pointer).unwrap();
+        let said = told(run.path(), arguments);
+        assert!(said.contains("rank-3.spool: a link to"), "{arguments:?}: {said}");
+        assert!(!run.path().join("node-c7.db").exists(), "{arguments:?}");
+    }
+    let run = small_run();
+    symlink(&target, run.path().join("rank-0.db-journal")).unwrap();
+    assert!(told(run.path(), &["report", "."]).contains("rank-0.db-journal: not a regular file"));
+    symlink(&target, pages.path().join("auto-h.jsonl")).unwrap();
+    assert!(told(pages.path(), &["report", "."]).contains("auto-h.jsonl: a link to"));
+    std::fs::write(&target, "whose").unwrap();
+    symlink(&target, pages.path().join("job")).unwrap();
+    assert_eq!(lapscope_data::recovery::Claim::read(pages.path()), None);
 }

@@ -16,7 +16,7 @@ use crate::export::rows::RowWriter;
 use crate::export::{self, warn, Document, Format};
 use crate::render::table::{Align, Table};
 use lapscope_analysis::pipeline::OpenRun;
-use lapscope_data::db;
+use lapscope_data::db::{self, DbError};
 use lapscope_data::merged;
 use lapscope_data::say;
 use lapscope_data::schema::{self, Relation};
@@ -66,8 +66,10 @@ fn is_query(word: &Path) -> bool {
 }
 
 /// As for every command; and `.`, so that a query can follow, means the newest run as well.
-fn find(run: Option<&Path>) -> Result<PathBuf, db::DbError> {
-    let run = run.filter(|run| *run != Path::new(".") || db::list_files(run).is_ok());
+fn find(run: Option<&Path>) -> Result<PathBuf, DbError> {
+    let is_none =
+        |run| matches!(db::list_files(run), Err(DbError::Empty(_) | DbError::OnlyPages(_)));
+    let run = run.filter(|run| *run != Path::new(".") || !is_none(run));
     db::find_run(run)
 }
 

@@ -43,7 +43,7 @@ pub struct OpenRun {
     /// The databases among them are those that can be believed.
     pub files: RunFiles,
     census: Census,
-    /// Spools that could not be turned into databases, and why.
+    /// Spools that could not be turned into databases, and links that are not followed, and why.
     not_recovered: Vec<Problem>,
     in_part: Vec<Problem>,
     /// What functions only pass on to MPI, once [`OpenRun::find_wrappers`] has looked.
@@ -74,7 +74,7 @@ impl OpenRun {
     /// # Errors
     /// As [`OpenRun::open`].
     pub fn open_all(roots: &[PathBuf]) -> Result<OpenRun> {
-        let mut files = RunFiles { root: PathBuf::new(), databases: vec![], spools: vec![] };
+        let mut files = RunFiles::default();
         let (mut not_recovered, mut all_copies) = (Vec::new(), Vec::new());
         for root in roots {
             let (of_root, copies, problems) = with_recovered(root)?;
@@ -351,18 +351,24 @@ pub fn follow(progress: &Progress, rows: Rows) {
 
 /// The files of a run, what killed ranks left among them.
 fn with_recovered(root: &Path) -> Result<(RunFiles, Copies, Vec<Problem>)> {
-    let files = list_files(root)?;
-    if files.spools.is_empty() {
-        return Ok((files, Copies::default(), Vec::new()));
-    }
-    let (copies, left) = match recover_run(root, true) {
-        Ok(summary) => (summary.copies, summary.left),
-        Err(error) => (Copies::default(), vec![format!("{error:#}")]),
-    };
-    let not_recovered = |line| Problem::new(ProblemKind::NotRecovered, line, vec![]);
     let mut files = list_files(root)?;
-    files.databases.extend(copies.databases.iter().cloned());
-    Ok((files, copies, left.into_iter().map(not_recovered).collect()))
+    let (mut copies, mut problems) = (Copies::default(), Vec::new());
+    if !files.spools.is_empty() {
+        let left = match recover_run(root, true) {
+            Ok(summary) => {
+                copies = summary.copies;
+                summary.left
+            }
+            Err(error) => vec![format!("{error:#}")],
+        };
+        let not_recovered = |line| Problem::new(ProblemKind::NotRecovered, line, vec![]);
+        problems.extend(left.into_iter().map(not_recovered));
+        files = list_files(root)?;
+        files.databases.extend(copies.databases.iter().cloned());
+    }
+    let left_out = |it: &DbError| Problem::new(ProblemKind::DamagedFile, it.to_string(), vec![]);
+    problems.extend(files.left_out.iter().map(left_out));
+    Ok((files, copies, problems))
 }
 
 /// What did not end.

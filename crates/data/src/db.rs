@@ -29,7 +29,7 @@ pub use configuration::{Configuration, Settings};
 pub(crate) use definitions::collect;
 pub use definitions::Definitions;
 pub use guard::{guard, unlimited};
-pub use locate::{find_run, is_page, list_files, parse_name, FileKey, RunFiles};
+pub use locate::{find_run, is_page, link_out, list_files, parse_name, FileKey, RunFiles};
 pub use rows::{BadColumn, Rows};
 pub use scan::{
     rows_in, rows_to_scan, scan, scan_operations, scan_rows, scan_tallies, FromRow, NoSink, RowSink,
@@ -72,6 +72,8 @@ pub enum DbError {
     RankTwice { path: PathBuf, rank: Rank, first: PathBuf },
     #[error("{0}: not a regular file")]
     NotRegular(PathBuf),
+    #[error("{path}: a link to {target}, which is no file of the run directory: not read. {}", locate::instead(.path))]
+    LinkOut { path: PathBuf, target: PathBuf },
     #[error("{path}: {source}")]
     Io { path: PathBuf, source: std::io::Error },
     /// What another process said of it.
@@ -118,6 +120,7 @@ impl DbError {
             | DbError::BadValue { path, .. }
             | DbError::Foreign { path, .. }
             | DbError::RankTwice { path, .. }
+            | DbError::LinkOut { path, .. }
             | DbError::Elsewhere { path, .. }
             | DbError::Io { path, .. } => Some(path),
         }
@@ -188,11 +191,13 @@ fn read_header(path: &Path) -> Result<Header, DbError> {
         ErrorKind::InvalidInput => DbError::NotRegular(path.into()),
         _ => io(error),
     })?;
+    // SQLite follows links to the file, and from there on none
+    let real = path.canonicalize().unwrap_or_else(|_| path.into());
     for suffix in ["-journal", "-wal", "-shm"] {
-        let mut beside = path.as_os_str().to_owned();
+        let mut beside = real.as_os_str().to_owned();
         beside.push(suffix);
         let beside = PathBuf::from(beside);
-        if std::fs::metadata(&beside).is_ok_and(|facts| !facts.is_file()) {
+        if beside.symlink_metadata().is_ok_and(|facts| !facts.is_file()) {
             return Err(DbError::NotRegular(beside));
         }
     }

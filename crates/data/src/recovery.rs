@@ -15,7 +15,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 use rayon::ThreadPoolBuilder;
 
-use crate::db::{self, FileKey};
+use crate::db::{self, DbError, FileKey};
 use crate::store::{self, Converted, Fate, Owner};
 use crate::text::shell;
 
@@ -80,7 +80,11 @@ enum Intent<'a> {
 /// # Errors
 /// The directory cannot be listed.
 pub fn recover_spools(directory: &Path, ended: bool) -> anyhow::Result<RecoverSummary> {
-    recover(directory, true, Intent::Recover { ended })
+    let mut summary = recover(directory, true, Intent::Recover { ended })?;
+    if let Ok(files) = db::list_files(directory) {
+        summary.left.extend(files.left_out.iter().map(DbError::to_string));
+    }
+    Ok(summary)
 }
 
 /// Turns every leftover spool of the run directory `directory` into a database, and removes the spool. Ranks that
@@ -236,9 +240,12 @@ struct LeftSpool {
 
 fn find_leftovers(directory: &Path) -> anyhow::Result<Vec<Leftover>> {
     let mut leftovers = Vec::new();
-    let entries = std::fs::read_dir(directory).with_context(|| directory.display().to_string())?;
-    for entry in entries {
-        let path = entry.with_context(|| directory.display().to_string())?.path();
+    let spools = match db::list_files(directory) {
+        Ok(files) => files.spools,
+        Err(DbError::Empty(_) | DbError::OnlyPages(_)) => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    for path in spools {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let database = path.with_extension("db");
         let alone = |spool| LeftSpool { spool, database: database.clone(), elsewhere: None };

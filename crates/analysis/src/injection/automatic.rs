@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use lapscope_data::db::is_page;
+use lapscope_data::db::{is_page, link_out};
 use lapscope_data::files::open_regular;
 use serde::{Deserialize, Serialize};
 
@@ -189,7 +189,7 @@ pub fn pages_in(directory: &Path) -> Vec<Page> {
     let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     files.retain(|path| {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        name.is_some_and(|name| is_page(&name))
+        name.is_some_and(|name| is_page(&name)) && link_out(path).is_none()
     });
     files.sort();
     files.iter().filter_map(|path| open_regular(path).ok()).flat_map(pages_of).collect()

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::DbError;
+use crate::text::shell;
 
 /// The files of a run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RunFiles {
     /// What the user named, or the run directory that was found.
     pub root: PathBuf,
@@ -14,6 +15,8 @@ pub struct RunFiles {
     pub databases: Vec<PathBuf>,
     /// Spools not yet turned into databases, or what says where they are: of killed ranks, or of ranks still running.
     pub spools: Vec<PathBuf>,
+    /// Why others are not among them: links out of the directory.
+    pub left_out: Vec<DbError>,
 }
 
 /// The run that `named` means: itself, or the newest `lapscope-*` directory here that holds data.
@@ -53,40 +56,72 @@ pub fn is_page(name: &str) -> bool {
     name.starts_with("auto-") && name.ends_with(".jsonl")
 }
 
+/// Why the entry `path` of a directory of a run must not be opened: as a link it leads out of that directory, to what is its
+/// reader's, and somebody else may have made the run. Links to nothing are not told apart: whether there is something is the
+/// reader's, too. `None`: it may be.
+pub fn link_out(path: &Path) -> Option<DbError> {
+    let target = std::fs::read_link(path).ok()?;
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = directory.unwrap_or(Path::new(".")).canonicalize();
+    let is_inside = directory
+        .is_ok_and(|directory| path.canonicalize().is_ok_and(|end| end.starts_with(directory)));
+    (!is_inside).then(|| DbError::LinkOut { path: path.into(), target })
+}
+
+/// What to do about such a link.
+pub(super) fn instead(link: &Path) -> String {
+    let itself = match link.extension().is_some_and(|extension| extension == "db") {
+        true => format!(", or name it itself: lapscope report {}", shell::quote(link)),
+        false => String::new(),
+    };
+    format!("Put a copy of the file in its place{itself}")
+}
+
 /// The databases and spools of a run directory, or the one database that `root` is.
 ///
 /// # Errors
-/// [`DbError::Empty`] for a directory without any, [`DbError::OnlyPages`] where it has pages instead, [`DbError::Io`] when it cannot be
-/// listed.
+/// [`DbError::Empty`] for a directory without any, [`DbError::OnlyPages`] where it has pages instead, [`DbError::LinkOut`] where it has
+/// only such links, [`DbError::Io`] when it cannot be listed.
 pub fn list_files(root: &Path) -> Result<RunFiles, DbError> {
     if !root.is_dir() {
         return Ok(RunFiles {
             root: root.into(),
             databases: vec![root.into()],
             spools: Vec::new(),
+            left_out: Vec::new(),
         });
     }
     let io = |source| DbError::Io { path: root.into(), source };
     let (mut databases, mut spools, mut has_pages) = (Vec::new(), Vec::new(), false);
+    let mut left_out = Vec::new();
+    let mut is_own = |path: &Path| {
+        let link = link_out(path);
+        let is_own = link.is_none();
+        left_out.extend(link);
+        is_own
+    };
     for entry in std::fs::read_dir(root).map_err(io)? {
         let name = entry.map_err(io)?.file_name();
-        match parse_name(&name.to_string_lossy()) {
-            Some((key, "db")) => databases.push((key, root.join(&name))),
-            Some((key, "spool" | "spool-at")) => spools.push((key, root.join(&name))),
-            _ => has_pages |= is_page(&name.to_string_lossy()),
+        let (path, name) = (root.join(&name), name.to_string_lossy());
+        match parse_name(&name) {
+            Some((key, "db")) if is_own(&path) => databases.push((key, path)),
+            Some((key, "spool" | "spool-at")) if is_own(&path) => spools.push((key, path)),
+            _ => has_pages |= is_page(&name) && is_own(&path),
         }
     }
+    left_out.sort_by(|a, b| a.path().cmp(&b.path()));
     if databases.is_empty() && spools.is_empty() && has_pages {
         return Err(DbError::OnlyPages(root.into()));
     }
     if databases.is_empty() && spools.is_empty() {
-        return Err(DbError::Empty(root.into()));
+        return Err(left_out.into_iter().next().unwrap_or(DbError::Empty(root.into())));
     }
     let in_order = |mut files: Vec<(FileKey, PathBuf)>| {
         files.sort();
         files.into_iter().map(|(_, path)| path).collect()
     };
-    Ok(RunFiles { root: root.into(), databases: in_order(databases), spools: in_order(spools) })
+    let (databases, spools) = (in_order(databases), in_order(spools));
+    Ok(RunFiles { root: root.into(), databases, spools, left_out })
 }
 
 /// Whose a file is. Files are listed in this order.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::db::link_out;
 use crate::files::read_short;
 
 /// Whose a run directory is, as its ranks have written into the file `job`.
@@ -19,7 +20,9 @@ const LONGEST: u64 = 4096;
 impl Claim {
     /// `None` where nobody has claimed it.
     pub fn read(run: &Path) -> Option<Claim> {
-        let bytes = read_short(&run.join("job"), LONGEST).ok().filter(|bytes| !bytes.is_empty())?;
+        let path = run.join("job");
+        let bytes = link_out(&path).is_none().then(|| read_short(&path, LONGEST))?;
+        let bytes = bytes.ok().filter(|bytes| !bytes.is_empty())?;
         let text = String::from_utf8_lossy(&bytes);
         let (job, launch) = text.split_once('\n').unwrap_or((&text, ""));
         Some(Claim { job: job.to_owned(), launch: launch.to_owned() })

@@ -11,7 +11,7 @@ use indicatif::ProgressBar;
 use super::{
     last_fate, lock, read_nevertheless, Claim, Copies, Intent, Pointer, Recovered, LONGEST_WAIT,
 };
-use crate::db::{parse_name, Database, Definitions, FileKey};
+use crate::db::{link_out, parse_name, Database, Definitions, FileKey};
 use crate::model::RankInfo;
 use crate::store::{self, Converted, Fate, Owner};
 use crate::text::shell;
@@ -141,6 +141,10 @@ impl Node {
             let name = name.to_string_lossy();
             let Some((key, "spool")) = parse_name(&name) else { continue };
             let path = entry.path();
+            if let Some(error) = link_out(&path) {
+                left.push(error.to_string());
+                continue;
+            }
             match store::owner(&path) {
                 Ok(owner) => spools.push(Spool { path, key, owner }),
                 Err(error) => left.push(format!("{error:#}")),
@@ -206,6 +210,7 @@ impl Node {
         };
         let mut number = 1;
         while name(number).exists() {
+            link_out(&name(number)).map_or(Ok(()), Err)?;
             let there = Definitions::read_ranks(&Database::open(&name(number))?)?;
             let is_there = |spool: &Spool| there.iter().any(|info| is_of(spool, info));
             for spool in spools.iter().filter(|spool| is_there(spool)) {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::header::Header;
 use super::Unseen;
-use crate::db::{parse_name, FileKey};
+use crate::db::{link_out, parse_name, DbError, FileKey};
 use crate::recovery::{Claim, Pointer};
 use crate::slurm;
 use crate::store::host_name;
@@ -25,6 +25,14 @@ pub struct Source {
 pub struct Found {
     pub sources: Vec<Source>,
     pub unseen: Vec<Unseen>,
+}
+
+impl Unseen {
+    /// A file that is left out.
+    pub fn file(error: &DbError) -> Unseen {
+        let file = error.path().map(stem).unwrap_or_default();
+        Unseen { file, host: String::new(), why: error.to_string() }
+    }
 }
 
 impl Source {
@@ -93,6 +101,10 @@ fn list_node(directory: &Path, host: &str, job: Option<&String>, found: &mut Fou
     for path in entries.map(|entry| entry.path()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if let Some((FileKey::Rank { .. }, "spool")) = parse_name(&name) {
+            if let Some(error) = link_out(&path) {
+                found.unseen.push(Unseen::file(&error));
+                continue;
+            }
             let (file, host) = (stem(&path), host.to_owned());
             found.sources.push(Source { path, file, host, job: job.cloned() });
         }

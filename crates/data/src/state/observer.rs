@@ -88,6 +88,7 @@ impl Observer {
             files => files?,
         };
         let elsewhere::Found { sources, mut unseen } = elsewhere::find(&self.root, &files.spools);
+        unseen.extend(files.left_out.iter().map(Unseen::file));
         self.open_new(&sources, &mut unseen);
         let sights = self.read_spools(sink);
         let mut ranks = self.states(sights, &sources, &mut unseen);

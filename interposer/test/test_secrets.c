@@ -68,6 +68,11 @@ static void test_forms(void)
     CHECK_TEXT(hidden("./app|sk-0123456789abcdefghijklmn"), "./app (withheld)");
     CHECK_TEXT(hidden("./app|eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc-_x|y"), "./app (withheld) y");
     CHECK_TEXT(hidden("./app|-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END|x"), "./app (withheld) x");
+    CHECK_TEXT(hidden("./app|--hub=hf_0123456789abcdefghijABCDEFGHIJ0123"), "./app --hub=(withheld)");
+    CHECK_TEXT(hidden("./app|npm_0123456789abcdefghijABCDEFGHIJ012345"), "./app (withheld)");
+    CHECK_TEXT(hidden("./app|AIza0123456789abcdefghijABCDEFGHIJ0123456"), "./app (withheld)");
+    CHECK_TEXT(hidden("./app|https://hooks.slack.com/services/T0123/B0123/abcdefgh"), "./app https://(withheld)");
+    CHECK_TEXT(hidden("./app|hf_model|npm_run|SG.|hooks.slack.com"), "./app hf_model npm_run SG. hooks.slack.com");
     CHECK_TEXT(hidden("./app|sk-1|AKIA|eyJ|mask-0123456789abcdefghijklmn"), "./app sk-1 AKIA eyJ mask-0123456789abcdefghijklmn");
 }
 
@@ -82,6 +87,19 @@ static void test_options_of_accounts(void)
     CHECK_TEXT(hidden("./app|--pin|1234|--otp|123456"), "./app --pin (withheld) --otp (withheld)");
     CHECK_TEXT(hidden("gmx|-pin|on|-p|8"), "gmx -pin on -p 8");
     CHECK_TEXT(hidden("./app|-p|geheim"), "./app -p (withheld)");
+    CHECK_TEXT(hidden("./app|--pin=86420004|--otp=geheim|--otp|geheim"), "./app --pin=(withheld) --otp=(withheld) --otp (withheld)");
+    CHECK_TEXT(hidden("./app|pin=1234|https://h/b?otp=123456"), "./app pin=(withheld) https://h/b?otp=(withheld)");
+    CHECK_TEXT(hidden("curl|-ume:geheim|--user=me:geheim|-u=me:geheim"), "curl -u(withheld) --user=(withheld) -u=(withheld)");
+    CHECK_TEXT(hidden("curl|--proxy-user|me:geheim|--cookie|session=geheim"), "curl --proxy-user (withheld) --cookie (withheld)");
+    CHECK_TEXT(hidden("./app|https://h/b?X-Amz-Signature=geheim"), "./app https://h/b?X-Amz-Signature=(withheld)");
+    CHECK_TEXT(hidden("sh|-c|sshpass -p geheim ssh h|x"), "sh -c sshpass -p (withheld) x");
+    CHECK_TEXT(hidden("sh|-c|./app --password my geheim|x"), "sh -c ./app --password (withheld) x");
+    CHECK_TEXT(hidden("./app|--password|my geheim|x"), "./app --password (withheld) x");
+    CHECK_TEXT(hidden("mkdir|-p|out"), "mkdir -p out");
+    CHECK_TEXT(hidden("sh|-c|mkdir -p out && ./app -n 4"), "sh -c mkdir -p out && ./app -n 4");
+    CHECK_TEXT(hidden("./app|-p|in.yaml|-p|./in|-p|/in|-p|8"), "./app -p in.yaml -p ./in -p /in -p 8");
+    CHECK_TEXT(hidden("gmx|-pin|auto|-pinoffset|8|--user=me|-u|http://h:80"), "gmx -pin auto -pinoffset 8 --user=me -u http://h:80");
+    CHECK_TEXT(hidden("./app|user=0:1|I_MPI_PIN=1|I_MPI_PIN=enable|spin=12345"), "./app user=0:1 I_MPI_PIN=1 I_MPI_PIN=enable spin=12345");
     CHECK_TEXT(hidden("./app|node:0@2|10:30@x/y"), "./app (withheld)@2 (withheld)@x/y");
 }
 
@@ -90,6 +108,9 @@ static void test_lines_of_old_databases(void)
     static const char line[] = "./app --password geheim -n 4";
     secrets_hide(line, strlen(line), ' ', text, sizeof text);
     CHECK_TEXT(text, "./app --password (withheld) -n 4");
+    static const char own[] = "sh -c mkdir -p out";
+    secrets_hide(own, strlen(own), ' ', text, sizeof text);
+    CHECK_TEXT(text, own);
 }
 
 static void test_values(void)
@@ -100,6 +121,8 @@ static void test_values(void)
     CHECK_TEXT(text, "tcp,self");
     secrets_hide_value("UCX_X", "tcp://me:geheim@node:80", text, sizeof text);
     CHECK_TEXT(text, "tcp://(withheld)@node:80");
+    secrets_hide_value("OMPI_MCA_mpi_x", "--pin=86420004", text, sizeof text);
+    CHECK_TEXT(text, "--pin=(withheld)");
     secrets_hide_value("UCX_X", "ghp_0123456789abcdefghijABCDEFGHIJ012345", text, sizeof text);
     CHECK_TEXT(text, SECRETS_WITHHELD);
 }

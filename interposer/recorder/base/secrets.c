@@ -82,32 +82,88 @@ static int is_name(const char *name, size_t bytes, const char *const *names)
     return 0;
 }
 
-/* Whether a secret follows this name, which may have other words before it: too short names are only meant as a whole. */
-static int announces(const char *word, size_t bytes)
+/* Where the last word of a name begins: names have other words before it. */
+static size_t last_word(const char *name, size_t bytes)
 {
-    static const char *const names[] = {"pwd", "pw", "sig", NULL};
-    size_t begin = bytes;
-    while (begin && isalnum((unsigned char)word[begin - 1]))
-        begin--;
-    return secrets_in_name(word, bytes) || is_name(word + begin, bytes - begin, names);
-}
-
-/* Where the part of a word begins that is kept back to its end: behind the first = or : that a secret name stands
- * before. */
-static size_t secret_begins(const char *word, size_t bytes)
-{
-    for (size_t at = 0; at < bytes; at++)
-        if ((word[at] == '=' || word[at] == ':') && announces(word, at))
-            return at + 1;
+    while (bytes && isalnum((unsigned char)name[bytes - 1]))
+        bytes--;
     return bytes;
 }
 
-/* Keys that services give out so that scanners find them: by their first letters and their least length. What GitHub, GitLab,
- * Amazon, Slack and others publish of their tokens; of a JSON Web Token the begin of its header. */
+/* Whether a secret follows this name: too short names are only meant as a whole. */
+static int announces(const char *name, size_t bytes)
+{
+    static const char *const names[] = {"pwd", "pw", "sig", "signature", "cookie", NULL};
+    size_t begin = last_word(name, bytes);
+    return secrets_in_name(name, bytes) || is_name(name + begin, bytes - begin, names);
+}
+
+/* Whether a value is a secret by its name and by itself, as programs use such names for other things, too: "user:password" of an
+ * account, codes of four signs and more. */
+static int is_secret_of(const char *name, size_t bytes, const char *value, size_t value_bytes)
+{
+    static const char *const accounts[] = {"u", "user", NULL}, *const codes[] = {"otp", NULL}, *const pins[] = {"pin", NULL};
+    size_t begin = last_word(name, bytes), signs = 0, digits = 0;
+    const char *colon = memchr(value, ':', value_bytes);
+    for (; signs < value_bytes && isalnum((unsigned char)value[signs]); signs++)
+        digits += isdigit((unsigned char)value[signs]) != 0;
+    if (is_name(name + begin, bytes - begin, accounts))
+        return *name == '-' && colon && colon + 1 < value + value_bytes && colon[1] != '/';
+    return signs >= 4 && (is_name(name + begin, bytes - begin, codes) || (digits && is_name(name + begin, bytes - begin, pins)));
+}
+
+/* What programs take by -p and is no password: numbers, and names of files. */
+static int is_plain(const char *value, size_t bytes)
+{
+    size_t digits = 0, ending = last_word(value, bytes);
+    while (digits < bytes && isdigit((unsigned char)value[digits]))
+        digits++;
+    return digits == bytes || *value == '/' || *value == '.' || (ending > 1 && value[ending - 1] == '.' && bytes - ending <= 5);
+}
+
+/* Whether what stands behind the option `option`, one of these words, is a secret. */
+static int is_value_secret(const char *words, const char *option, size_t option_bytes, const char *value, size_t bytes)
+{
+    static const char makes[] = "mkdir -p";
+    const char *making = option + 2 - strlen(makes);
+    if (option_bytes < 2 || *option != '-' || memchr(option, '=', option_bytes) || memchr(option, ' ', option_bytes))
+        return 0;
+    if (option_bytes == 2 && option[1] == 'p')
+        return !is_plain(value, bytes) && (making < words || strncmp(making, makes, strlen("mkdir")));
+    return announces(option, option_bytes) || is_secret_of(option, option_bytes, value, bytes);
+}
+
+/* Where the part of an argument begins that is kept back to its end: behind the first = or : that a secret name stands
+ * before, behind such an option of a command that is one argument, and behind the -u of "-uuser:password". */
+static size_t secret_begins(const char *words, size_t bytes)
+{
+    const char *word = words;
+    for (size_t at = 0; at < bytes; at++) {
+        const char *value = words + at + 1;
+        size_t length = (size_t)(words + at - word), rest = bytes - at - 1;
+        if ((words[at] == '=' || words[at] == ':') && announces(words, at))
+            return at + 1;
+        if (words[at] == '=' && is_secret_of(word, length, value, rest))
+            return at + 1;
+        if (words[at] == ':' && length > 2 && !strncmp(word, "-u", 2) && rest && *value != '/')
+            return (size_t)(word - words) + 2;
+        if (words[at] == ' ' && is_value_secret(words, word, length, value, rest))
+            return at + 1;
+        if (words[at] == ' ')
+            word = value;
+    }
+    return bytes;
+}
+
+/* Keys that services give out so that scanners find them: by their first letters and their least length. What the services
+ * publish of their tokens; of a JSON Web Token the begin of its header. */
 static const struct { const char *begin; size_t least; } forms[] = {
-    {"ghp_", 20},  {"gho_", 20},  {"ghu_", 20},  {"ghs_", 20}, {"ghr_", 20}, {"github_pat_", 20}, {"glpat-", 20}, {"AKIA", 20},
-    {"ASIA", 20},  {"xoxa-", 14}, {"xoxb-", 14}, {"xoxe-", 14}, {"xoxp-", 14}, {"xoxr-", 14},     {"xoxs-", 14},  {"sk-", 20},
-    {"eyJ", 20},   {"-----BEGIN ", 11}};
+    {"-----BEGIN ", 11}, {"AIza", 39},   {"AKIA", 20},      {"ASIA", 20},    {"GOCSPX-", 30}, {"SG.", 60},    {"dckr_pat_", 25},
+    {"dop_v1_", 60},     {"eyJ", 20},    {"ghp_", 20},      {"gho_", 20},    {"ghu_", 20},    {"ghs_", 20},   {"ghr_", 20},
+    {"github_pat_", 20}, {"glpat-", 20}, {"glrt-", 20},     {"hf_", 30},     {"hvb.", 60},    {"hvs.", 60},
+    {"hooks.slack.com/services/", 30},   {"npm_", 36},      {"pypi-AgE", 60}, {"rk_live_", 20}, {"shpat_", 30}, {"sk-", 20},
+    {"sk_live_", 20},    {"sk_test_", 20}, {"xapp-", 14},   {"xoxa-", 14},   {"xoxb-", 14},   {"xoxe-", 14},  {"xoxp-", 14},
+    {"xoxr-", 14},       {"xoxs-", 14},  {"ya29.", 30}};
 
 /* The length of a secret that begins here and is known by its form; 0: none does. */
 static size_t form_at(const char *word, size_t bytes)
@@ -168,25 +224,6 @@ static void append_word(struct text *text, const char *word, size_t bytes)
         withhold(text);
 }
 
-/* Whether an option's value, the word behind it, is a secret: by the option, or by both where programs use such options for other
- * things. */
-static int is_value_secret(const char *option, size_t option_bytes, const char *value, size_t bytes)
-{
-    static const char *const accounts[] = {"u", "user", NULL}, *const passwords[] = {"p", NULL}, *const codes[] = {"pin", "otp", NULL};
-    size_t dashes = 0, digits = 0;
-    while (dashes < option_bytes && option[dashes] == '-')
-        dashes++;
-    if (!dashes || memchr(option, '=', option_bytes) || memchr(option, ' ', option_bytes))
-        return 0;
-    const char *name = option + dashes;
-    size_t length = option_bytes - dashes;
-    while (digits < bytes && isdigit((unsigned char)value[digits]))
-        digits++;
-    return announces(name, length) || (is_name(name, length, accounts) && memchr(value, ':', bytes)) ||
-           (is_name(name, length, passwords) && bytes && digits < bytes) ||
-           (is_name(name, length, codes) && digits == bytes && digits >= 4);
-}
-
 size_t secrets_hide(const char *words, size_t bytes, char separator, char *out, size_t out_bytes)
 {
     struct text text = {out, out_bytes - 1};
@@ -195,7 +232,7 @@ size_t secrets_hide(const char *words, size_t bytes, char separator, char *out, 
     for (size_t at = 0; at < bytes;) {
         const char *word = words + at, *end = memchr(word, separator, bytes - at);
         size_t length = end ? (size_t)(end - word) : bytes - at;
-        int is_secret = before && is_value_secret(before, before_bytes, word, length);
+        int is_secret = before && is_value_secret(words, before, before_bytes, word, length);
         if (at)
             append(&text, " ", 1, 0);
         if (is_secret)

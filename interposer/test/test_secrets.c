@@ -51,7 +51,8 @@ static void test_command_lines(void)
     CHECK_TEXT(hidden("./app|TOKEN=geheim"), "./app TOKEN=(withheld)");
     CHECK_TEXT(hidden("./app|--opt|host=a,password=geheim,b"), "./app --opt host=a,password=(withheld)");
     CHECK_TEXT(hidden("./app|{\"api_key\":\"geheim\"}|"), "./app {\"api_key\":(withheld)");
-    CHECK_TEXT(hidden("./app|--out|s3://me:geheim@host/b?x=y|https://h/p@q"), "./app --out s3://(withheld)@host/b?x=y https://h/p@q");
+    CHECK_TEXT(hidden("./app|--out|s3://me:geheim@host/b?x=y|https://h/p@q"),
+               "./app --out s3://(withheld)@host/b?x=y https://h/p@q");
     CHECK_TEXT(hidden("./app||x|"), "./app  x");
     CHECK_TEXT(hidden(""), "");
     CHECK_TEXT(hidden("./app|--token"), "./app --token");
@@ -73,7 +74,8 @@ static void test_forms(void)
     CHECK_TEXT(hidden("./app|AIza0123456789abcdefghijABCDEFGHIJ0123456"), "./app (withheld)");
     CHECK_TEXT(hidden("./app|https://hooks.slack.com/services/T0123/B0123/abcdefgh"), "./app https://(withheld)");
     CHECK_TEXT(hidden("./app|hf_model|npm_run|SG.|hooks.slack.com"), "./app hf_model npm_run SG. hooks.slack.com");
-    CHECK_TEXT(hidden("./app|sk-1|AKIA|eyJ|mask-0123456789abcdefghijklmn"), "./app sk-1 AKIA eyJ mask-0123456789abcdefghijklmn");
+    CHECK_TEXT(hidden("./app|sk-1|AKIA|eyJ|mask-0123456789abcdefghijklmn"),
+               "./app sk-1 AKIA eyJ mask-0123456789abcdefghijklmn");
 }
 
 static void test_options_of_accounts(void)
@@ -87,10 +89,13 @@ static void test_options_of_accounts(void)
     CHECK_TEXT(hidden("./app|--pin|1234|--otp|123456"), "./app --pin (withheld) --otp (withheld)");
     CHECK_TEXT(hidden("gmx|-pin|on|-p|8"), "gmx -pin on -p 8");
     CHECK_TEXT(hidden("./app|-p|geheim"), "./app -p (withheld)");
-    CHECK_TEXT(hidden("./app|--pin=86420004|--otp=geheim|--otp|geheim"), "./app --pin=(withheld) --otp=(withheld) --otp (withheld)");
+    CHECK_TEXT(hidden("./app|--pin=86420004|--otp=geheim|--otp|geheim"),
+               "./app --pin=(withheld) --otp=(withheld) --otp (withheld)");
     CHECK_TEXT(hidden("./app|pin=1234|https://h/b?otp=123456"), "./app pin=(withheld) https://h/b?otp=(withheld)");
-    CHECK_TEXT(hidden("curl|-ume:geheim|--user=me:geheim|-u=me:geheim"), "curl -u(withheld) --user=(withheld) -u=(withheld)");
-    CHECK_TEXT(hidden("curl|--proxy-user|me:geheim|--cookie|session=geheim"), "curl --proxy-user (withheld) --cookie (withheld)");
+    CHECK_TEXT(hidden("curl|-ume:geheim|--user=me:geheim|-u=me:geheim"),
+               "curl -u(withheld) --user=(withheld) -u=(withheld)");
+    CHECK_TEXT(hidden("curl|--proxy-user|me:geheim|--cookie|session=geheim"),
+               "curl --proxy-user (withheld) --cookie (withheld)");
     CHECK_TEXT(hidden("./app|https://h/b?X-Amz-Signature=geheim"), "./app https://h/b?X-Amz-Signature=(withheld)");
     CHECK_TEXT(hidden("sh|-c|sshpass -p geheim ssh h|x"), "sh -c sshpass -p (withheld) x");
     CHECK_TEXT(hidden("sh|-c|./app --password my geheim|x"), "sh -c ./app --password (withheld) x");
@@ -98,8 +103,10 @@ static void test_options_of_accounts(void)
     CHECK_TEXT(hidden("mkdir|-p|out"), "mkdir -p out");
     CHECK_TEXT(hidden("sh|-c|mkdir -p out && ./app -n 4"), "sh -c mkdir -p out && ./app -n 4");
     CHECK_TEXT(hidden("./app|-p|in.yaml|-p|./in|-p|/in|-p|8"), "./app -p in.yaml -p ./in -p /in -p 8");
-    CHECK_TEXT(hidden("gmx|-pin|auto|-pinoffset|8|--user=me|-u|http://h:80"), "gmx -pin auto -pinoffset 8 --user=me -u http://h:80");
-    CHECK_TEXT(hidden("./app|user=0:1|I_MPI_PIN=1|I_MPI_PIN=enable|spin=12345"), "./app user=0:1 I_MPI_PIN=1 I_MPI_PIN=enable spin=12345");
+    CHECK_TEXT(hidden("gmx|-pin|auto|-pinoffset|8|--user=me|-u|http://h:80"),
+               "gmx -pin auto -pinoffset 8 --user=me -u http://h:80");
+    CHECK_TEXT(hidden("./app|user=0:1|I_MPI_PIN=1|I_MPI_PIN=enable|spin=12345"),
+               "./app user=0:1 I_MPI_PIN=1 I_MPI_PIN=enable spin=12345");
     CHECK_TEXT(hidden("./app|node:0@2|10:30@x/y"), "./app (withheld)@2 (withheld)@x/y");
 }
 

@@ -111,6 +111,14 @@ static int is_asked_by_mpi(const void *caller, const char *name)
     return asker.is_mpi;
 }
 
+/* Whether what it leads to was opened by dlmopen() into a name space of its own: a second MPI, perhaps, with a libc of its own, which
+ * our recorder can not call. */
+static int is_of_other_namespace(void *handle)
+{
+    Lmid_t space = LM_ID_BASE;
+    return dlinfo(handle, RTLD_DI_LMID, &space) == 0 && space != LM_ID_BASE;
+}
+
 /* Our entry for a function that `handle` leads to, if it leads on to just that one: not where another tool stands
  * between us and it, or where another MPI was told of before. */
 static void *entry_for(void *handle, const char *name, const void *caller)
@@ -118,7 +126,7 @@ static void *entry_for(void *handle, const char *name, const void *caller)
     dlsym_fn *next = next_dlsym();
     char profiled[80];
     int symbol = number_of(name);
-    if (symbol < 0 || !lapscope_entries[symbol] || strlen(name) >= sizeof profiled - 1)
+    if (symbol < 0 || !lapscope_entries[symbol] || is_of_other_namespace(handle) || strlen(name) >= sizeof profiled - 1)
         return NULL;
     snprintf(profiled, sizeof profiled, "P%s", name);
     void *found = next(handle, profiled) ? next(handle, name) : NULL, *none = NULL;

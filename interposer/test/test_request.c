@@ -192,11 +192,16 @@ static void test_persistent(void)
     struct thread *t = bring_up();
     struct spool_live *live = make_persistent(t, 9);
     CHECK(request_find(t, 9, &variables[9]) == live && !request_is_active(live));
-    live->operation = 5; /* started, and completed: it is found again */
+    live->operation = 5; /* started, and completed: it is found meanwhile and again */
     CHECK(request_take(t, 9, &variables[9]) == live);
+    CHECK(request_find(t, 9, &variables[9]) == live);
     live->operation = 0;
     request_attach(9, live);
+    request_detach(9, live); /* it was there once */
+    CHECK(request_find(t, 9, &variables[9]) == NULL);
+    request_attach(9, live); /* it could not be freed */
     CHECK(request_take(t, 9, &variables[9]) == live);
+    request_detach(9, live);
     request_release(t, live);
     CHECK(request_find(t, 9, &variables[9]) == NULL);
     CHECK(t->free_live == live);
@@ -245,6 +250,7 @@ static void test_persistent_ring(void)
         pthread_join(others[i], NULL);
     CHECK_EQUAL(mixed_up, 0);
     CHECK(request_take(t, 10, NULL) == live);
+    request_detach(10, live);
     request_release(t, live);
     recorder_multiple = 0;
 }

@@ -46,8 +46,8 @@ apps! {
     blocking buffer_detach buffer_flush cancelled_thread collectives_in_place collectives_v comm_groups comm_idup_info comm_recreate
     comm_self datatypes files files_split get_status get_status_many grequest in_flight ineighbors intercomm_groups
     large_collectives large_families large_neighbors marks modes_wait neighbors neighbors_persistent pcontrol
-    pcontrol_arguments pcontrol_stack_end persistent_kinds ports probe proc_null request_free rma_blocking sendrecv sessions_again testall
-    testany threads_requests waitsome windows zero_bytes;
+    partitioned_threads pcontrol_arguments pcontrol_stack_end persistent_kinds ports probe proc_null request_free rma_blocking
+    sendrecv sessions_again testall testany threads_requests waitsome windows zero_bytes;
 }
 
 /// `lapscope run` around the launcher and inside it does what plain LD_PRELOAD does.

@@ -114,6 +114,22 @@ fn a_run_directory_that_the_program_removes() {
     }
 }
 
+/// All is there, under another name.
+#[test]
+fn a_run_directory_that_the_program_moves() {
+    for mpi in mpis!() {
+        let place = place();
+        let job = Job::new(mpi, 2, build::app(mpi, "removes"), Form::Preload, place.path());
+        let (directory, moved) = (job.run_directory(), place.path().join("moved"));
+        let with = job.args([&directory, &moved]).run();
+        assert_eq!((with.code, with.stdout.as_str()), (0, ""), "{with:?}");
+        let is_said = |line: &&String| line.contains("Nothing is lost: somebody has moved");
+        assert_eq!(with.said.iter().filter(is_said).count(), 2, "{with:?}");
+        recover(&moved);
+        assert_eq!(rows::databases(&moved).len(), 2);
+    }
+}
+
 /// Ten thousand requests in flight, into file systems too small for them, of several sizes: full from the start, full
 /// while recording, full while converting.
 #[test]

@@ -11,7 +11,7 @@ use serde_json::Value;
 use lapscope_tests::answer::{ask, number, rows, site, text};
 use lapscope_tests::bed::Bed;
 use lapscope_tests::build;
-use lapscope_tests::launch::{lapscope, place};
+use lapscope_tests::launch::{lapscope, place, Form, Job};
 use lapscope_tests::mpi::{self, Mpi};
 use lapscope_tests::trials;
 
@@ -128,6 +128,38 @@ fn one_slot_tells_nothing() {
             number(gain, "requests_on") + number(gain, "requests_off")
         };
         assert_eq!(sites(&injection).map(requests).collect::<Vec<f64>>(), [40.0; 2]);
+    }
+}
+
+/// Eight ranks on one processor, and a thread beside each of them that would test all the time.
+#[test]
+fn tests_get_seldom_where_processors_are_short() {
+    const RANKS: u32 = 8;
+    for mpi in share!(mpi::debian()) {
+        trials::up_to_three(&format!("one processor under {}", mpi.name), || {
+            let place = place();
+            let job = Job::new(mpi, RANKS, build::app(mpi, "crowded"), Form::Preload, place.path())
+                .inside(vec!["taskset".into(), "-c".into(), "0".into()])
+                .args(["50"])
+                .env("LAPSCOPE_INJECT", "thread")
+                .env("LAPSCOPE_INJECT_MIN_BYTES", "0")
+                .env("LAPSCOPE_INJECT_INTERVAL_US", "50")
+                .env("LAPSCOPE_INJECT_BUDGET", "1");
+            let outcome = job.run();
+            assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+            let report = ask("report", &job.run_directory());
+            let ranks = rows(&report["injection"], "ranks");
+            let sum = |key| -> f64 { ranks.iter().map(|rank| number(rank, key)).sum() };
+            let (waited, spent) =
+                (sum("waited_ns") / sum("run_ns"), sum("spent_ns") / sum("run_ns"));
+            let budget = sum("budget") / ranks.len() as f64;
+            println!(
+                "{}: waited {waited:.3} of the time, budget {budget:.4}, spent {spent:.4}",
+                mpi.name
+            );
+            assert!(waited > 0.5, "ranks had a processor: {ranks:#?}");
+            assert!(spent < 1.5 * budget, "{ranks:#?}");
+        });
     }
 }
 

@@ -205,10 +205,22 @@ fn found(injection: &Injection) -> String {
     text
 }
 
+/// For a processor, of the run time: from here on it is said.
+const MUCH_WAITED: f64 = 0.05;
+
 fn cost(injection: &Injection) -> Option<String> {
     let totals = &injection.totals;
     let budget = injection.ranks.iter().filter_map(|rank| rank.budget).reduce(f64::max);
-    let limit = budget.map(|budget| format!(", budget {}", percent(budget))).unwrap_or_default();
+    let mut limit =
+        budget.map(|budget| format!(", budget {}", percent(budget))).unwrap_or_default();
+    let waited: Nanos = injection.ranks.iter().map(|rank| rank.waited_ns).sum();
+    let waited = waited.share_of(injection.ranks.iter().map(|rank| rank.run_ns).sum());
+    if waited > MUCH_WAITED {
+        limit += &format!(
+            ", less than asked for as ranks waited for a processor for {}",
+            percent(waited)
+        );
+    }
     (totals.tests.tests + totals.tests.interrupts > 0).then(|| {
         format!(
             "Interrupts and tests that found nothing cost {}, {} of the run time{limit}.",

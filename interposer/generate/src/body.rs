@@ -342,6 +342,7 @@ impl Body<'_> {
             text,
             "    batch_take_one(&batch, t, &handle, request, {status}, FORTRAN, &detached);"
         );
+        self.before(text);
         self.timed_completion(text, &self.arguments());
         line!(text, "    batch_return(&batch);");
     }

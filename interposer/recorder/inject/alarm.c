@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "alarm.h"
 
+#include "../base/descriptor.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -15,8 +17,6 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-enum { HIGH_FD = 400 }; /* out of the way of programs that count on low numbers, or close them all */
-
 /* --- perf's event of a thread's running time ---------------------------------------------------------------------- */
 
 /* exclude_kernel: rings only where the thread was interrupted in its own code (perf_event_open(2)). */
@@ -29,12 +29,7 @@ static int open_event(void)
                                          .disabled = 1,
                                          .exclude_kernel = 1,
                                          .exclude_hv = 1};
-    int fd = (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
-    if (high < 0)
-        return fd;
-    close(fd);
-    return high;
+    return descriptor_move((int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC));
 }
 
 static int open_perf(struct alarm *alarm)

@@ -2,6 +2,7 @@
 #include "memory.h"
 
 #include "../base/own_memory.h"
+#include "../base/uncancelled.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -93,6 +94,7 @@ static enum memory_kind ask(uintptr_t address, uint64_t bytes)
 enum memory_kind memory_of(uintptr_t address, uint64_t bytes)
 {
     unsigned at = (unsigned)((address ^ bytes << 3) * 0x9e3779b97f4a7c15u >> 55);
+    int cancel_state = uncancelled_begin();
     pthread_mutex_lock(&lock);
     if (remembered[at].address != address || remembered[at].bytes != bytes) {
         remembered[at].kind = ask(address, bytes);
@@ -101,6 +103,7 @@ enum memory_kind memory_of(uintptr_t address, uint64_t bytes)
     }
     enum memory_kind kind = remembered[at].kind;
     pthread_mutex_unlock(&lock);
+    uncancelled_end(cancel_state);
     return kind;
 }
 

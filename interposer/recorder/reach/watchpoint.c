@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "watchpoint.h"
 
+#include "../base/descriptor.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/hw_breakpoint.h>
@@ -13,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HIGH_FD = 400, STACK_BYTES = HIT_STACK_WORDS * 8 };
+enum { STACK_BYTES = HIT_STACK_WORDS * 8 };
 
 _Static_assert(offsetof(struct perf_event_mmap_page, data_head) == 1024, "watchpoint_was_hit reads it");
 
@@ -81,11 +83,7 @@ int watchpoint_open(struct watchpoint *point, unsigned hits)
     int fd = (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0)
         return errno;
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD); /* the application's own numbers stay what they were */
-    if (high >= 0) {
-        close(fd);
-        fd = high;
-    }
+    fd = descriptor_move(fd);
     size_t page = (size_t)sysconf(_SC_PAGESIZE), data = page;
     while (data < sample_bytes() * (hits + 1))
         data *= 2;

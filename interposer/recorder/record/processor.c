@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "processor.h"
 
+#include "../base/descriptor.h"
+#include "../base/uncancelled.h"
 #include "../spool/definitions.h"
 
 #include <errno.h>
@@ -9,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,22 +23,34 @@ struct share {
 static struct share begun;
 static pid_t thread_id; /* 0: not known */
 static struct thread *owner;
+static struct {
+    int fd;
+    struct stat is; /* the application may close the number, and have a file of its own under it */
+} times = {.fd = -1};
 
 static struct {
     uint64_t ticks;
     long long wait_ns;
 } looked; /* last */
 
-static int read_file(const char *name, char *text, size_t bytes)
+static int open_file(const char *name)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/task/%ld/%s", (long)thread_id, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd >= 0 ? read(fd, text, bytes - 1) : -1;
-    if (fd >= 0)
-        close(fd);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static int read_file(int fd, char *text, size_t bytes)
+{
+    ssize_t length = fd >= 0 ? pread(fd, text, bytes - 1, 0) : -1;
     text[length > 0 ? length : 0] = '\0';
     return length > 0;
+}
+
+static int are_times(int fd)
+{
+    struct stat now;
+    return fd >= 0 && fstat(fd, &now) == 0 && now.st_dev == times.is.st_dev && now.st_ino == times.is.st_ino;
 }
 
 static long long number_behind(const char *text, const char *name)
@@ -47,7 +62,7 @@ static long long number_behind(const char *text, const char *name)
 static int read_times(struct share *share)
 {
     char text[64];
-    return read_file("schedstat", text, sizeof text) && sscanf(text, "%lld %lld", &share->run_ns, &share->wait_ns) == 2;
+    return are_times(times.fd) && read_file(times.fd, text, sizeof text) && sscanf(text, "%lld %lld", &share->run_ns, &share->wait_ns) == 2;
 }
 
 static int read_share(struct share *share)
@@ -55,7 +70,10 @@ static int read_share(struct share *share)
     char text[4096];
     if (!read_times(share))
         return 0;
-    read_file("status", text, sizeof text);
+    int status = open_file("status");
+    read_file(status, text, sizeof text);
+    if (status >= 0)
+        close(status);
     share->switches = number_behind(text, "\nvoluntary_ctxt_switches:");
     share->preemptions = number_behind(text, "\nnonvoluntary_ctxt_switches:");
     return 1;
@@ -63,13 +81,15 @@ static int read_share(struct share *share)
 
 void processor_begin(struct thread *t)
 {
-    int saved_errno = errno;
+    int saved_errno = errno, cancel_state = uncancelled_begin();
     owner = t;
     thread_id = (pid_t)syscall(SYS_gettid);
-    if (!read_share(&begun))
+    times.fd = descriptor_move(open_file("schedstat"));
+    if (times.fd < 0 || fstat(times.fd, &times.is) != 0 || !read_share(&begun))
         thread_id = 0;
     looked.wait_ns = begun.wait_ns;
     looked.ticks = clock_now();
+    uncancelled_end(cancel_state);
     errno = saved_errno;
 }
 
@@ -85,14 +105,17 @@ void processor_look(struct thread *t, uint64_t now)
 {
     struct share share;
     struct spool_stream *stream = &t->stream;
-    int saved_errno = errno;
+    int saved_errno = errno, cancel_state = uncancelled_begin();
     if (thread_id && t == owner && now > looked.ticks && read_times(&share)) {
         uint64_t fields[] = {now - spool_header()->first.ticks, now - looked.ticks, (uint64_t)(share.wait_ns - looked.wait_ns)};
         if (is_much(fields[1], (long long)fields[2]) && !stream->full && spool_stream_room(stream, SPOOL_RECORD_ROOM, 0))
             spool_stream_commit(stream, spool_put(stream->at, SPOOL_STARVED, fields, 3));
+        if (thread_hooks.starved)
+            thread_hooks.starved((uint64_t)((double)(share.wait_ns - looked.wait_ns) * spool_header()->nominal_ticks_per_ns));
         looked.ticks = now;
         looked.wait_ns = share.wait_ns;
     }
+    uncancelled_end(cancel_state);
     errno = saved_errno;
 }
 
@@ -106,7 +129,7 @@ void processor_define(struct thread *t)
 {
     struct share now;
     char text[160];
-    int saved_errno = errno;
+    int saved_errno = errno, cancel_state = uncancelled_begin();
     processor_look(t, clock_now());
     if (thread_id && read_share(&now)) {
         snprintf(text, sizeof text, "%lld\t%lld\t%lld\t%lld\t%d\t%ld", now.run_ns - begun.run_ns, now.wait_ns - begun.wait_ns,
@@ -115,5 +138,9 @@ void processor_define(struct thread *t)
         spool_define_meta(&t->stream, "processor", text);
         thread_id = 0; /* once */
     }
+    if (are_times(times.fd))
+        close(times.fd);
+    times.fd = -1;
+    uncancelled_end(cancel_state);
     errno = saved_errno;
 }

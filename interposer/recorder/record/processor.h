@@ -7,8 +7,8 @@
 /* Notes what the calling thread has had so far; MPI_Init has returned. From then on its `starvation` is recorded. */
 void processor_begin(struct thread *t);
 
-/* Records the interval since the last time, when the thread could have run in it and had no processor. Opens, reads and
- * closes a file, 5 us: for now and then. `now` in ticks. Nothing for other threads than that of processor_begin(). */
+/* Records the interval since the last time, when the thread could have run in it and had no processor. Reads a
+ * file, 2 us: for now and then. `now` in ticks. Nothing for other threads than that of processor_begin(). */
 void processor_look(struct thread *t, uint64_t now);
 
 /* Defines "processor": what that thread has got since, nanoseconds on a processor and nanoseconds able to run without

@@ -208,6 +208,7 @@ void record_start(struct thread *t, enum call call, struct caller caller, uint64
         record_lost();
         return;
     }
+    live->ready = 0; /* not when it is completed: a call that made a partition ready may be recorded later */
     fill_live(t, live, operation, caller.return_address, begin, end);
     if (UNLIKELY(operation->key.coarse))
         live->injection_arm |= SPOOL_LIVE_LEFT_OUT;

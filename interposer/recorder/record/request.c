@@ -178,20 +178,28 @@ struct spool_live *request_find_slow(struct thread *t, uint64_t key, const void 
 struct spool_live *request_take_slow(struct thread *t, uint64_t key, const void *variable)
 {
     struct spool_live *live = request_find_slow(t, key, variable);
-    if (!live)
-        return NULL;
+    if (live && !request_is_persistent(live))
+        request_detach(key, live);
+    return live;
+}
+
+void request_detach(uint64_t key, struct spool_live *live)
+{
     struct request_index *index = &threads[request_home(live)]->index;
     request_lock(index);
     remove_from_chain(index, key, live);
     request_unlock(index);
-    return live;
 }
 
 void request_attach(uint64_t key, struct spool_live *live)
 {
     struct request_index *index = &threads[request_home(live)]->index;
     request_lock(index);
-    put(index, key, live);
+    const struct spool_live *there = request_is_persistent(live) ? request_chain(index, key) : NULL;
+    while (there && there != live)
+        there = next_of(there);
+    if (!there)
+        put(index, key, live);
     request_unlock(index);
 }
 

@@ -7,13 +7,14 @@
  * application's variable; where that has moved, the oldest is taken (they are alike but for what was sent).
  *
  * A persistent request has one entry, from the call that makes it to MPI_Request_free; between its activations the
- * entry's operation is 0, and readers of the spool take it for free.
+ * entry's operation is 0, and readers of the spool take it for free. It keeps its handle, and stays in the index while
+ * it is completed: other threads may call MPI_Pready meanwhile.
  *
  * Each thread owns the entries that it posted and their index. Another thread that completes one of them takes the
  * owner's index lock for a moment (only under MPI_THREAD_MULTIPLE) and hands the entry back through returned_live.
  *
  * MPI gives a handle to the next request as soon as it has ended the last one, and with several threads that next one
- * may be recorded before the end of the last. So under MPI_THREAD_MULTIPLE entries are taken out of the index before
+ * may be recorded before the end of the last. So under MPI_THREAD_MULTIPLE other entries are taken out of the index before
  * the completing call, while their handles are certain, and put back if they did not complete.
  */
 #ifndef LAPSCOPE_REQUEST_H
@@ -124,7 +125,12 @@ static inline void request_unlink_first(struct request_index *index, unsigned at
 /* The same as request_take for what is not the first of its handle's entries, or not in this thread's index. */
 struct spool_live *request_take_slow(struct thread *t, uint64_t key, const void *variable);
 
-/* Finds an entry and detaches it; NULL when it is not known. */
+static inline int request_is_persistent(const struct spool_live *live)
+{
+    return live->flags & SPOOL_LIVE_PERSISTENT;
+}
+
+/* Finds an entry and detaches it, where it is no persistent request's; NULL when it is not known. */
 static inline struct spool_live *request_take(struct thread *t, uint64_t key, const void *variable)
 {
     struct request_index *index = &t->index;
@@ -132,7 +138,7 @@ static inline struct spool_live *request_take(struct thread *t, uint64_t key, co
     unsigned at = request_place(index, key);
     struct spool_live *live = index->slots[at].live;
     int is_first = live && live->variable == (uintptr_t)variable;
-    if (LIKELY(is_first))
+    if (LIKELY(is_first && !request_is_persistent(live)))
         request_unlink_first(index, at, live);
     request_unlock(index);
     return LIKELY(is_first) ? live : request_take_slow(t, key, variable);
@@ -141,7 +147,7 @@ static inline struct spool_live *request_take(struct thread *t, uint64_t key, co
 /* The thread whose index and free list an entry belongs to: that which posted it, or made the persistent request. */
 static inline unsigned request_home(const struct spool_live *live)
 {
-    return UNLIKELY(live->flags & SPOOL_LIVE_PERSISTENT) ? live->home : live->thread;
+    return UNLIKELY(request_is_persistent(live)) ? live->home : live->thread;
 }
 
 /* Whether a request is under way: a persistent one need not be. */
@@ -150,8 +156,10 @@ static inline int request_is_active(const struct spool_live *live)
     return live->operation != 0;
 }
 
-/* Puts a detached entry back under its handle. */
+/* Puts an entry back under its handle, unless it is there. */
 void request_attach(uint64_t key, struct spool_live *live);
+/* Takes an entry out of the index, if it is there: a persistent request's when that is freed. */
+void request_detach(uint64_t key, struct spool_live *live);
 /* Ends a detached entry that another thread posted. */
 void request_release_foreign(struct spool_live *live);
 

@@ -101,7 +101,7 @@ extern __thread struct thread *current_thread __attribute__((tls_model("initial-
 /* What injection does, where there is any; all NULL otherwise. It makes a thread's injector when the thread is first
  * met, is told of real calls outside of their stamps, and of requests: a persistent one was made; one was posted from
  * that return address, or started; one with SPOOL_LIVE_INJECTED or SPOOL_LIVE_REDUCES, which only these set, is over.
- * `is_busy` is asked whether calls concern it now. */
+ * `is_busy` is asked whether calls concern it now. `starved`: so many more ticks the rank could have run and had no processor. */
 struct thread_hooks {
     struct injector *(*first_call)(struct thread *t);
     void (*enter)(struct injector *injector);
@@ -110,6 +110,7 @@ struct thread_hooks {
     void (*posted)(struct injector *injector, struct spool_live *live, struct operation *operation, uintptr_t caller);
     void (*ended)(struct spool_live *live);
     int (*is_busy)(void);
+    void (*starved)(uint64_t ticks);
 };
 
 extern struct thread_hooks thread_hooks;

@@ -2,6 +2,7 @@
 #include "writer.h"
 
 #include "../base/clock.h"
+#include "../base/descriptor.h"
 #include "../base/log.h"
 #include "../base/process.h"
 #include "../base/uncancelled.h"
@@ -9,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MOST_TRIES = 1000, LARGEST_STREAM_CHUNK = 8 << 20, FIRST_OWN_DESCRIPTOR = 500 };
+enum { LARGEST_STREAM_CHUNK = 8 << 20 };
 
 static struct {
     int fd;
@@ -40,18 +42,31 @@ struct spool_file_header *spool_header(void)
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */
 
+static int look_at_file(struct stat *facts)
+{
+    return fstat(spool.fd, facts) == 0 && facts->st_dev == spool.device && facts->st_ino == spool.inode;
+}
+
+int spool_is_removed(void)
+{
+    struct stat facts;
+    return !look_at_file(&facts) || facts.st_nlink == 0;
+}
+
 /* Reserves blocks: a store into a hole of a full disk would be a SIGBUS in the application. */
 static int reserve(uint64_t offset, uint64_t bytes)
 {
     struct stat facts;
-    if (fstat(spool.fd, &facts) != 0 || facts.st_dev != spool.device || facts.st_ino != spool.inode)
+    if (!look_at_file(&facts))
         return EBADF;
     struct rlimit limit; /* growing a file past it raises SIGXFSZ */
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && offset + bytes > limit.rlim_cur)
         return EFBIG;
-    int error = EINTR; /* which it returns where signals come faster than it reserves */
-    for (int tries = 0; error == EINTR && tries < MOST_TRIES; tries++)
-        error = posix_fallocate(spool.fd, (off_t)offset, (off_t)bytes);
+    sigset_t all, before; /* it would return EINTR where signals come faster than it reserves */
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    int error = posix_fallocate(spool.fd, (off_t)offset, (off_t)bytes);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }
 
@@ -93,11 +108,7 @@ int spool_create(const char *path, uint64_t max_bytes, const struct spool_identi
     int fd = path ? open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : open_memory();
     if (fd < 0)
         return errno;
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_OWN_DESCRIPTOR); /* the application's own numbers stay what they were */
-    if (high >= 0) {
-        close(fd);
-        fd = high;
-    }
+    fd = descriptor_move(fd);
     struct stat facts;
     if (fstat(fd, &facts) == 0) {
         spool.device = facts.st_dev;

@@ -39,6 +39,9 @@ extern void (*spool_grown)(uint64_t bytes);
 enum spool_detail { SPOOL_DEFINE_ALL, SPOOL_DEFINE_FEWER, SPOOL_DEFINE_FEW, SPOOL_DEFINE_LEAST };
 enum spool_detail spool_definition_detail(void);
 
+/* Whether the file has a name no more. */
+int spool_is_removed(void);
+
 /* Refreshes the header's clock pair when the last one is old; cheap enough for slow paths. */
 void spool_refresh_clock(void);
 

@@ -11,12 +11,11 @@ static __attribute__((noinline)) void complete_persistent(const struct span *spa
     if (request_is_active(live))
         record_completion(span, live, status, ended);
     if (ended == SPOOL_FREED) {
+        request_detach(request_key(batch->handles[at]), live);
         request_release(span->thread, live);
         return;
     }
-    live->ready = 0; /* none can be made ready before it is started again */
     __atomic_store_n(&live->operation, 0, __ATOMIC_RELEASE);
-    request_attach(request_key(batch->handles[at]), live);
 }
 
 static inline ALWAYS_INLINE void end_request(const struct span *span, const struct batch *batch, int at, const MPI_Status *status,
@@ -32,7 +31,7 @@ static inline ALWAYS_INLINE void end_request(const struct span *span, const stru
     if (UNLIKELY(!live)) {
         if (!is_null_request(batch->handles[at]))
             record_unknown_completion();
-    } else if (UNLIKELY(live->flags & SPOOL_LIVE_PERSISTENT)) {
+    } else if (UNLIKELY(request_is_persistent(live))) {
         complete_persistent(span, batch, at, live, status, ended);
     } else {
         record_completion(span, live, status, ended);

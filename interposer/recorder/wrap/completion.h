@@ -26,7 +26,7 @@ struct batch {
     const MPI_Request *handles;    /* as they were before the call */
     const void *variables;         /* the application's array */
     void *statuses;                /* the application's, or our own; NULL where there are none */
-    struct spool_live **detached;  /* under MPI_THREAD_MULTIPLE: see request.h */
+    struct spool_live **detached;  /* under MPI_THREAD_MULTIPLE, persistent ones only found: see request.h */
 };
 
 static inline const void *variable_at(const struct batch *batch, int at)
@@ -113,6 +113,13 @@ static inline void batch_take_one(struct batch *batch, struct thread *t, const M
     *batch = (struct batch){t, 1, fortran, copy, variable, status, detached};
     if (recorder_multiple)
         batch_detach(batch);
+}
+
+/* The call frees its request: MPI may give a persistent one's handle to the next request at once. */
+static inline void batch_frees(const struct batch *batch)
+{
+    if (recorder_multiple && batch->detached[0])
+        request_detach(request_key(batch->handles[0]), batch->detached[0]);
 }
 
 /* The call begins: its requests are what it waits for. */

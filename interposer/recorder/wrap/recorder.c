@@ -251,10 +251,13 @@ static void convert(void)
         return;
     }
     if (store_convert(dir.spool, dir.database, NULL, NULL, &result, error, sizeof error) != 0) {
-        int is_there = access(dir.spool, F_OK) == 0;
-        log_line(is_there ? "rank %d: %s. Nothing is lost: the spool stays, and `lapscope recover %s` converts it later"
-                          : "rank %d: %s. What it recorded is lost: somebody has removed %s while the program ran",
-                 header->rank, error, dir.path);
+        const char *said = "rank %d: %s. Nothing is lost: the spool stays, and `lapscope recover %s` converts it later";
+        if (access(dir.spool, F_OK) != 0)
+            said = spool_is_removed()
+                       ? "rank %d: %s. What it recorded is lost: somebody has removed %s while the program ran"
+                       : "rank %d: %s. Nothing is lost: somebody has moved %s while the program ran, and `lapscope recover` with the "
+                         "name that it has now converts it";
+        log_line(said, header->rank, error, dir.path);
         return;
     }
     unlink(dir.spool);

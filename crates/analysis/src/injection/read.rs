@@ -39,6 +39,8 @@ pub struct RankInjection {
     /// Cost that bought nothing, which the budget limits.
     pub spent_ns: Nanos,
     pub run_ns: Nanos,
+    /// Of the run time, able to run and without a processor: that does not count for the budget.
+    pub waited_ns: Nanos,
     /// Fraction of the run time that it may cost.
     pub budget: Option<f64>,
     /// What it tried and decided; only under auto.
@@ -163,6 +165,9 @@ fn read_ranks(
     while let Some(row) = rows.next()? {
         let key = row.get(0)?;
         let Some(info) = infos.get(&key) else { continue };
+        let run_ns = info.run_time();
+        let waited_ns = info.processor.map_or(Nanos(0), |processor| processor.wait.min(run_ns));
+        let had = 1.0 - waited_ns.share_of(run_ns);
         let rank = RankInjection {
             rank: info.rank,
             life: info.life,
@@ -174,8 +179,9 @@ fn read_ranks(
             interrupt_ns: row.get(6)?,
             check_ns: row.get(7)?,
             spent_ns: row.get(8)?,
-            run_ns: info.run_time(),
-            budget: budget(connection, key)?,
+            run_ns,
+            waited_ns,
+            budget: budget(connection, key)?.map(|budget| budget * had),
             page: row.get::<_, Option<Text>>(9)?.and_then(|text| Page::parse(&text.0)),
         };
         ranks.push((key, rank));
@@ -183,7 +189,7 @@ fn read_ranks(
     Ok(ranks)
 }
 
-/// As a fraction; the option is in percent.
+/// What was asked for, as a fraction; the option is in percent.
 fn budget(connection: &Connection, rank: RankKey) -> rusqlite::Result<Option<f64>> {
     let sql = "SELECT CAST(value AS REAL) / 100 FROM option WHERE rank = ?1 AND name = 'LAPSCOPE_INJECT_BUDGET'";
     connection.query_row(sql, [rank.0], |row| row.get(0)).optional()

@@ -114,6 +114,27 @@ fn a_run_directory_that_the_program_removes() {
     }
 }
 
+/// The spools are elsewhere, and are named.
+#[test]
+fn a_run_directory_that_the_program_removes_while_spools_are_elsewhere() {
+    for mpi in mpis!() {
+        let (spools, place) = (place(), place());
+        let job = Job::new(mpi, 2, build::app(mpi, "removes"), Form::Preload, place.path())
+            .env("LAPSCOPE_SPOOL_DIR", spools.path());
+        let directory = job.run_directory();
+        let with = job.args([&directory]).run();
+        assert_eq!((with.code, with.stdout.as_str()), (0, ""), "{with:?}");
+        let named = with.said.iter().find_map(|line| {
+            let (_, command) =
+                line.split_once("Nothing is lost: the spool stays, and `lapscope recover ")?;
+            Some(command.split_once('`')?.0)
+        });
+        let named = Path::new(named.unwrap_or_else(|| panic!("{with:?}")));
+        recover(named);
+        assert_eq!(rows::databases(named).len(), 2);
+    }
+}
+
 /// All is there, under another name.
 #[test]
 fn a_run_directory_that_the_program_moves() {

@@ -233,6 +233,20 @@ static void leave_spool(const struct spool_file_header *header)
         log_line("data in %s; next: lapscope report %s (turns the spools into SQLite first)", dir.path, dir.path);
 }
 
+static void say_not_converted(const char *error)
+{
+    int rank = spool_header()->rank, has_run = access(dir.path, F_OK) == 0;
+    int bytes = has_run ? (int)strlen(dir.path) : (int)(strrchr(dir.spool, '/') - dir.spool); /* a spool elsewhere may outlive it */
+    if (access(dir.spool, F_OK) == 0)
+        log_line("rank %d: %s. Nothing is lost: the spool stays, and `lapscope recover %.*s` converts it later", rank, error, bytes,
+                 has_run ? dir.path : dir.spool);
+    else if (spool_is_removed())
+        log_line("rank %d: %s. What it recorded is lost: somebody has removed %s while the program ran", rank, error, dir.path);
+    else
+        log_line("rank %d: %s. Nothing is lost: somebody has moved %s while the program ran, and `lapscope recover` with the name that "
+                 "it has now converts it", rank, error, dir.path);
+}
+
 static void convert(void)
 {
     char error[2 * RUNDIR_PATH_BYTES + 256] = "";
@@ -251,13 +265,7 @@ static void convert(void)
         return;
     }
     if (store_convert(dir.spool, dir.database, NULL, NULL, &result, error, sizeof error) != 0) {
-        const char *said = "rank %d: %s. Nothing is lost: the spool stays, and `lapscope recover %s` converts it later";
-        if (access(dir.spool, F_OK) != 0)
-            said = spool_is_removed()
-                       ? "rank %d: %s. What it recorded is lost: somebody has removed %s while the program ran"
-                       : "rank %d: %s. Nothing is lost: somebody has moved %s while the program ran, and `lapscope recover` with the "
-                         "name that it has now converts it";
-        log_line(said, header->rank, error, dir.path);
+        say_not_converted(error);
         return;
     }
     unlink(dir.spool);

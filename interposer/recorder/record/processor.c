@@ -47,10 +47,10 @@ static int read_file(int fd, char *text, size_t bytes)
     return length > 0;
 }
 
-static int are_times(int fd)
+static int are_open(void)
 {
     struct stat now;
-    return fd >= 0 && fstat(fd, &now) == 0 && now.st_dev == times.is.st_dev && now.st_ino == times.is.st_ino;
+    return times.fd >= 0 && fstat(times.fd, &now) == 0 && now.st_dev == times.is.st_dev && now.st_ino == times.is.st_ino;
 }
 
 static long long number_behind(const char *text, const char *name)
@@ -62,7 +62,8 @@ static long long number_behind(const char *text, const char *name)
 static int read_times(struct share *share)
 {
     char text[64];
-    return are_times(times.fd) && read_file(times.fd, text, sizeof text) && sscanf(text, "%lld %lld", &share->run_ns, &share->wait_ns) == 2;
+    return are_open() && read_file(times.fd, text, sizeof text) &&
+           sscanf(text, "%lld %lld", &share->run_ns, &share->wait_ns) == 2;
 }
 
 static int read_share(struct share *share)
@@ -138,7 +139,7 @@ void processor_define(struct thread *t)
         spool_define_meta(&t->stream, "processor", text);
         thread_id = 0; /* once */
     }
-    if (are_times(times.fd))
+    if (are_open())
         close(times.fd);
     times.fd = -1;
     uncancelled_end(cancel_state);

@@ -235,11 +235,13 @@ static void leave_spool(const struct spool_file_header *header)
 
 static void say_not_converted(const char *error)
 {
-    int rank = spool_header()->rank, has_run = access(dir.path, F_OK) == 0;
-    int bytes = has_run ? (int)strlen(dir.path) : (int)(strrchr(dir.spool, '/') - dir.spool); /* a spool elsewhere may outlive it */
-    if (access(dir.spool, F_OK) == 0)
-        log_line("rank %d: %s. Nothing is lost: the spool stays, and `lapscope recover %.*s` converts it later", rank, error, bytes,
-                 has_run ? dir.path : dir.spool);
+    int rank = spool_header()->rank, name_bytes = (int)(strlen(dir.database) - strlen(".db"));
+    int has_run = access(dir.path, F_OK) == 0, has_spool = access(dir.spool, F_OK) == 0;
+    if (has_run && has_spool)
+        log_line("rank %d: %s. Nothing is lost: the spool stays, and `lapscope recover %s` converts it later", rank, error, dir.path);
+    else if (has_spool) /* elsewhere: LAPSCOPE_SPOOL_DIR */
+        log_line("rank %d: %s. Nothing is lost: `mkdir -p %s && mv %s %.*s.spool && lapscope recover %s` converts the spool", rank,
+                 error, dir.path, dir.spool, name_bytes, dir.database, dir.path);
     else if (spool_is_removed())
         log_line("rank %d: %s. What it recorded is lost: somebody has removed %s while the program ran", rank, error, dir.path);
     else

@@ -306,7 +306,11 @@ fn different_roots_are_a_mismatch() {
     state.called(0, 0, &[("MPI_Bcast", 0)]);
     state.ranks[0].threads[0].open = None;
     state.inside(0, operation("MPI_Barrier", -3, -3, 13));
-    assert_eq!(kind(&state).0, Kind::CollectiveMismatch);
+    let diagnosis = verdict(&state);
+    assert_eq!(diagnosis.verdict.kind, Kind::CollectiveMismatch);
+    let said = format!("{} {:?}", diagnosis.verdict.sentence, diagnosis.waits);
+    let words = ["name different roots", "for ranks 0-1 to call it, with the same root"];
+    assert!(words.iter().all(|words| said.contains(words)), "{said}");
 }
 
 #[test]

@@ -35,6 +35,15 @@ fn is_of_daemon(line: &str) -> bool {
     line.contains("PMIX ERROR: PMIX_ERR_UNREACH in file ") && line.contains("/server/pmix_server.c")
 }
 
+/// That a program did the same with lapscope as bare.
+///
+/// # Panics
+/// Where it did not.
+pub fn assert_unharmed(bare: &Outcome, with: &Outcome) {
+    let differences = outcome_differences(bare, with);
+    assert!(differences.is_empty(), "{}\nlapscope said {:#?}", differences.join("\n"), with.said);
+}
+
 /// What differs between a run without and a run with lapscope.
 pub fn outcome_differences(bare: &Outcome, with: &Outcome) -> Vec<String> {
     let mut differences = Vec::new();

@@ -1,4 +1,5 @@
-//! Jobs that are told to write into one directory, also from several nodes: nobody touches what another one writes.
+//! Jobs that are told to write into one directory, also from several nodes: nobody touches what another one writes; and programs that
+//! take their directory away.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,7 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use lapscope_tests::child;
-use lapscope_tests::launch::{place, try_lapscope, Form, Job, Outcome};
+use lapscope_tests::differential::assert_unharmed;
+use lapscope_tests::launch::{self, place, try_lapscope, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
 use lapscope_tests::namespace::Nodes;
 use lapscope_tests::{build, invariants, paths, rows};
@@ -220,5 +222,65 @@ fn runs_that_begin_together_tell_of_their_own_directory() {
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), 3, "{all:?}");
+    }
+}
+
+/// Nothing can be saved, and nobody says that it was.
+#[test]
+fn a_run_directory_that_the_program_removes() {
+    for mpi in mpis!() {
+        let (app, bare_place, place) = (build::app(mpi, "removes"), place(), place());
+        let job = |form, place| Job::new(mpi, 2, &app, form, place);
+        let bare = job(Form::Bare, bare_place.path()).args(["nothing"]).run();
+        let with = job(Form::Preload, place.path());
+        let directory = with.run_directory();
+        let with = with.args([&directory]).run();
+        assert_unharmed(&bare, &with);
+        assert!(!directory.exists());
+        let says = |words: &str| with.said.iter().filter(|line| line.contains(words)).count();
+        assert_eq!(
+            (says("is lost: somebody has removed"), says("Nothing is lost")),
+            (2, 0),
+            "{with:?}"
+        );
+    }
+}
+
+/// The spools are elsewhere: what is said to be done with them is done.
+#[test]
+fn a_run_directory_that_the_program_removes_while_spools_are_elsewhere() {
+    for mpi in mpis!() {
+        let (spools, place) = (place(), place());
+        let job = Job::new(mpi, 2, build::app(mpi, "removes"), Form::Preload, place.path())
+            .env("LAPSCOPE_SPOOL_DIR", spools.path());
+        let directory = job.run_directory();
+        let with = job.args([&directory]).run();
+        assert_eq!((with.code, with.stdout.as_str()), (0, ""), "{with:?}");
+        let cures = with.said.iter().filter_map(|line| {
+            let (_, cure) = line.split_once("Nothing is lost: `")?;
+            Some(cure.split_once(" && lapscope recover ")?.0)
+        });
+        for cure in cures {
+            let is_done = child::command("sh").args(["-c", cure]).status();
+            assert!(is_done.is_ok_and(|status| status.success()), "{cure}");
+        }
+        launch::recover(&directory);
+        assert_eq!(rows::databases(&directory).len(), 2, "{with:?}");
+    }
+}
+
+/// All is there, under another name.
+#[test]
+fn a_run_directory_that_the_program_moves() {
+    for mpi in mpis!() {
+        let place = place();
+        let job = Job::new(mpi, 2, build::app(mpi, "removes"), Form::Preload, place.path());
+        let (directory, moved) = (job.run_directory(), place.path().join("moved"));
+        let with = job.args([&directory, &moved]).run();
+        assert_eq!((with.code, with.stdout.as_str()), (0, ""), "{with:?}");
+        let is_said = |line: &&String| line.contains("Nothing is lost: somebody has moved");
+        assert_eq!(with.said.iter().filter(is_said).count(), 2, "{with:?}");
+        launch::recover(&moved);
+        assert_eq!(rows::databases(&moved).len(), 2);
     }
 }

@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use lapscope_fixture::child;
 use lapscope_generate::options;
-use lapscope_tests::differential::outcome_differences;
+use lapscope_tests::differential::assert_unharmed;
 use lapscope_tests::launch::{lapscope, place, recover, Form, Job, Outcome};
 use lapscope_tests::mpi::{self, Mpi};
 use lapscope_tests::namespace::{permitted, with_tmpfs};
@@ -18,11 +17,6 @@ use lapscope_tests::{build, paths, rows};
 
 /// Messages that `alone.c` sends on each rank, and so its requests of each kind.
 const ROUNDS: &str = "100";
-
-fn assert_unharmed(bare: &Outcome, with: &Outcome) {
-    let differences = outcome_differences(bare, with);
-    assert!(differences.is_empty(), "{}\nlapscope said {:#?}", differences.join("\n"), with.said);
-}
 
 /// `alone.c` on two ranks, to be run in the form given.
 fn alone<'a>(mpi: &'a Mpi, form: Form, place: &'a Path) -> Job<'a> {
@@ -91,66 +85,6 @@ fn read_only_file_system() {
         assert_unharmed(&bare(mpi), &with);
         assert_said_once(&with, &["Read-only file system", "LAPSCOPE_DIR"]);
         assert_eq!(with.said.len(), 1, "{:#?}", with.said);
-    }
-}
-
-/// Nothing can be saved, and nobody says that it was.
-#[test]
-fn a_run_directory_that_the_program_removes() {
-    for mpi in mpis!() {
-        let (app, bare_place, place) = (build::app(mpi, "removes"), place(), place());
-        let job = |form, place| Job::new(mpi, 2, &app, form, place);
-        let bare = job(Form::Bare, bare_place.path()).args(["nothing"]).run();
-        let with = job(Form::Preload, place.path());
-        let directory = with.run_directory();
-        let with = with.args([&directory]).run();
-        assert_unharmed(&bare, &with);
-        assert!(!directory.exists());
-        let says = |words: &str| with.said.iter().filter(|line| line.contains(words)).count();
-        assert_eq!(
-            (says("is lost: somebody has removed"), says("Nothing is lost")),
-            (2, 0),
-            "{with:?}"
-        );
-    }
-}
-
-/// The spools are elsewhere: what is said to be done with them is done.
-#[test]
-fn a_run_directory_that_the_program_removes_while_spools_are_elsewhere() {
-    for mpi in mpis!() {
-        let (spools, place) = (place(), place());
-        let job = Job::new(mpi, 2, build::app(mpi, "removes"), Form::Preload, place.path())
-            .env("LAPSCOPE_SPOOL_DIR", spools.path());
-        let directory = job.run_directory();
-        let with = job.args([&directory]).run();
-        assert_eq!((with.code, with.stdout.as_str()), (0, ""), "{with:?}");
-        let cures = with.said.iter().filter_map(|line| {
-            let (_, cure) = line.split_once("Nothing is lost: `")?;
-            Some(cure.split_once(" && lapscope recover ")?.0)
-        });
-        for cure in cures {
-            let is_done = child::command("sh").args(["-c", cure]).status();
-            assert!(is_done.is_ok_and(|status| status.success()), "{cure}");
-        }
-        recover(&directory);
-        assert_eq!(rows::databases(&directory).len(), 2, "{with:?}");
-    }
-}
-
-/// All is there, under another name.
-#[test]
-fn a_run_directory_that_the_program_moves() {
-    for mpi in mpis!() {
-        let place = place();
-        let job = Job::new(mpi, 2, build::app(mpi, "removes"), Form::Preload, place.path());
-        let (directory, moved) = (job.run_directory(), place.path().join("moved"));
-        let with = job.args([&directory, &moved]).run();
-        assert_eq!((with.code, with.stdout.as_str()), (0, ""), "{with:?}");
-        let is_said = |line: &&String| line.contains("Nothing is lost: somebody has moved");
-        assert_eq!(with.said.iter().filter(is_said).count(), 2, "{with:?}");
-        recover(&moved);
-        assert_eq!(rows::databases(&moved).len(), 2);
     }
 }
 

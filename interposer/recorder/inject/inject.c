@@ -19,43 +19,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PERCENT = 100, SPINS = 1000, LONGEST_TEST_NS = 100000000, LONG_AGO_NS = 1000000000 };
+enum { SPINS = 1000, LONGEST_TEST_NS = 100000000, LONG_AGO_NS = 1000000000 };
 
 struct injection injection __attribute__((visibility("hidden")));
 
-/* --- units, cost -------------------------------------------------------------------------------------------------- */
-
-uint64_t inject_ticks(uint64_t ns)
-{
-    return (uint64_t)((double)ns * spool_header()->nominal_ticks_per_ns);
-}
-
-uint64_t inject_ns(uint64_t ticks)
-{
-    return (uint64_t)((double)ticks / spool_header()->nominal_ticks_per_ns);
-}
-
-uint64_t inject_over_budget(uint64_t now)
-{
-    uint64_t spent = __atomic_load_n(&injection.spent, __ATOMIC_RELAXED);
-    uint64_t needed = spent * PERCENT / (uint64_t)config.inject_budget;
-    uint64_t began = __atomic_load_n(&injection.began, __ATOMIC_RELAXED), elapsed = now > began ? now - began : 0;
-    return needed > elapsed ? needed - elapsed : 0;
-}
-
-/* The budget is a share of the time in which the rank had a processor or needed none: where processors are short, tests of all
- * ranks together would take them from the computation. */
-static void starved(uint64_t ticks)
-{
-    __atomic_fetch_add(&injection.began, ticks, __ATOMIC_RELAXED);
-}
-
-void inject_spent_is(uint64_t cost, uint64_t of, uint64_t now)
-{
-    uint64_t others = __atomic_load_n(&injection.spent, __ATOMIC_RELAXED) - cost;
-    uint64_t began = now - of - others * PERCENT / (uint64_t)config.inject_budget;
-    __atomic_store_n(&injection.began, began, __ATOMIC_RELAXED);
-}
+/* --- giving up ---------------------------------------------------------------------------------------------------- */
 
 void inject_fail(const char *problem)
 {
@@ -493,7 +461,7 @@ void inject_start(struct thread *t, const char *job, inject_run_directory *run)
                                    .slots = slots_of(text_hash(job, strlen(job)))};
     t->injector = create_injector(t);
     thread_hooks = (struct thread_hooks){create_injector, enter_mpi,     leave_mpi, request_made,
-                                         request_posted,  request_ended, is_busy,   starved};
+                                         request_posted,  request_ended, is_busy,   inject_starved};
     const char *why = t->injector ? prepare(t->injector) : "no memory";
     injection.is_on = !why;
     injection.problem = why;

@@ -91,6 +91,9 @@ uint64_t inject_ns(uint64_t ticks);
 
 /* How long to wait before the next cost keeps to the budget; 0: it does already. */
 uint64_t inject_over_budget(uint64_t now);
+/* So many more ticks the rank could have run and had no processor. The budget is a share of the time in which it had one or needed
+ * none: where processors are short, tests of all ranks together would take them from the computation. */
+void inject_starved(uint64_t ticks);
 /* For the budget, what was spent until now is this cost, in so long a time. */
 void inject_spent_is(uint64_t cost, uint64_t of, uint64_t now);
 static inline void inject_spend(uint64_t ticks)

@@ -132,8 +132,10 @@ fn copy_all(
     )?;
     guard(&connection)?;
     // Nobody sees the file before it is whole, so nothing needs to survive a crash; but what was copied of a file goes again
-    // when a row of it cannot be.
-    connection.execute_batch("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF")?;
+    // when a row of it cannot be. Large pages are fewer to fill and to write.
+    connection.execute_batch(
+        "PRAGMA page_size = 16384; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF",
+    )?;
     connection.execute_batch(SCHEMA_SQL)?;
     connection.execute_batch(VIEWS_SQL)?;
     let relations = schema::relations()?;

@@ -4,9 +4,12 @@
  *
  *   copied_types SEED MESSAGES
  *
+ * The first two are arrays of structures as C has them. Errors are returned, as programs ask for that want to end in order.
  * Rank 1 prints a sum of each message, and of what lies in its gaps.
  */
 #include "work.h"
+
+#include <stddef.h>
 
 enum { HALF = 1 << 21, MOST_ELEMENTS = 60000 };
 
@@ -69,6 +72,26 @@ static MPI_Datatype vector(int stride)
     return type;
 }
 
+/* What a C compiler makes of {double x, y, z; int id;}, and of {char a; double b; short c;}. */
+static MPI_Datatype of_c(int which)
+{
+    struct particle { double x, y, z; int id; };
+    struct mixed { char a; double b; short c; };
+    int lengths[3] = {1, 1, 1};
+    MPI_Datatype type, whole;
+    if (which == 0) {
+        MPI_Type_create_struct(2, (int[]){3, 1}, (MPI_Aint[]){0, offsetof(struct particle, id)},
+            (MPI_Datatype[]){MPI_DOUBLE, MPI_INT}, &type);
+    } else {
+        MPI_Aint places[3] = {offsetof(struct mixed, a), offsetof(struct mixed, b), offsetof(struct mixed, c)};
+        MPI_Type_create_struct(3, lengths, places, (MPI_Datatype[]){MPI_CHAR, MPI_DOUBLE, MPI_SHORT}, &type);
+    }
+    MPI_Aint size = which == 0 ? sizeof(struct particle) : sizeof(struct mixed);
+    MPI_Type_create_resized(type, 0, size, &whole);
+    MPI_Type_free(&type);
+    return whole;
+}
+
 static MPI_Datatype random_type(void)
 {
     switch (random_below(8)) {
@@ -110,12 +133,14 @@ int main(int argc, char **argv)
     state = (uint64_t)atoll(argv[1]);
     int *buffer = malloc(2 * HALF * sizeof(int));
     CHECK(buffer != NULL);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     for (int message = 0; message < atoi(argv[2]); message++) {
-        MPI_Datatype type = random_type();
+        int is_of_c = message < 2;
+        MPI_Datatype type = is_of_c ? of_c(message) : random_type();
         MPI_Type_commit(&type);
-        int count = random_count(type), bytes, is_blocking = random_below(2), got;
+        int count = is_of_c ? 20000 : random_count(type), bytes, is_blocking = random_below(2), got, error;
         MPI_Type_size(type, &bytes);
-        int integers = count * (bytes / (int)sizeof(int)), is_plain = message % 2;
+        int integers = count * (bytes / (int)sizeof(int)), is_plain = message % 2 && !is_of_c;
         if (comm_rank(MPI_COMM_WORLD) == 0) {
             for (int i = 0; i < 2 * HALF; i++)
                 buffer[i] = i * 7 + message;
@@ -131,11 +156,12 @@ int main(int argc, char **argv)
             memset(buffer, 0, 2 * HALF * sizeof(int));
             nanosleep(&(struct timespec){.tv_nsec = message % 3 * 1000000}, NULL);
             if (is_plain)
-                MPI_Recv(buffer + HALF, integers, MPI_INT, 0, message, MPI_COMM_WORLD, &status);
+                error = MPI_Recv(buffer + HALF, integers, MPI_INT, 0, message, MPI_COMM_WORLD, &status);
             else
-                MPI_Recv(buffer + HALF, count, type, 0, message, MPI_COMM_WORLD, &status);
-            MPI_Get_count(&status, MPI_INT, &got);
-            printf("%d: %d integers of %d, %016llx\n", message, got, integers, (unsigned long long)sum_of(buffer, 2 * HALF));
+                error = MPI_Recv(buffer + HALF, count, type, 0, message, MPI_COMM_WORLD, &status);
+            MPI_Get_count(&status, is_of_c ? type : MPI_INT, &got);
+            printf("%d: error %d, %d of %d, %016llx\n", message, error, got, is_of_c ? count : integers,
+                (unsigned long long)sum_of(buffer, 2 * HALF));
         }
         MPI_Type_free(&type);
     }

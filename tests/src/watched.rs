@@ -121,6 +121,14 @@ impl Watched {
         unsafe { libc::kill(group, signal) };
     }
 
+    /// Kills its launcher alone, and waits until its ranks have gone, too; `false` where they stay.
+    pub fn lose_launcher(&mut self) -> bool {
+        let launcher = libc::pid_t::try_from(self.launcher.id()).expect("a process id");
+        // SAFETY: this child has not been waited for
+        unsafe { libc::kill(launcher, libc::SIGKILL) };
+        until(Duration::from_secs(20), || self.is_over() && processes(&self.run).is_empty())
+    }
+
     /// Kills its ranks, waits until its launcher has tidied up behind them, and does what it left.
     pub fn end(&mut self) {
         let shared: BTreeSet<PathBuf> =

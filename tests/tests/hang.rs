@@ -161,7 +161,9 @@ fn check_slow(mpi: &Mpi, program: &Slow, binary: PathBuf, seconds: f64) -> Resul
             .map_err(|text| format!("{}: {text}", program.name))?;
         let further = answer["further"].as_array().into_iter().flatten();
         let verdicts = std::iter::once(&answer["verdict"]).chain(further);
-        let hopeless: Vec<&str> = verdicts.map(kind).filter(|it| HOPELESS.contains(it)).collect();
+        let counts = |it: &&Value| it["certain"] == true || !program.may_be_doubted;
+        let hopeless: Vec<&str> =
+            verdicts.filter(counts).map(kind).filter(|it| HOPELESS.contains(it)).collect();
         if !hopeless.is_empty() {
             return Err(format!("{} is only slow, not {hopeless:?}\n{answer:#}", program.name));
         }
@@ -208,6 +210,42 @@ fn slow_under_openmpi() {
 #[test]
 fn slow_under_mpich() {
     slow(5, "mpich");
+}
+
+/// Ranks whose launcher is killed are killed, or end by themselves: what they hung in stays a deadlock.
+#[test]
+fn the_launcher_is_killed() {
+    for mpi in share!(0, ["openmpi", "mpich"].into_iter().filter_map(mpi::named).collect()) {
+        let place = place();
+        let binary = build::app(mpi, "hang/messages");
+        let job = Job::new(mpi, 2, binary, Form::Preload, place.path()).args(["both_receive"]);
+        let _turn = turn::of_launches();
+        let mut watched = Watched::start(&job);
+        watched.until_here(2).unwrap_or_else(|text| panic!("{text}"));
+        thread::sleep(SETTLES);
+        assert!(watched.lose_launcher(), "{}: its ranks stay", mpi.name);
+        let answer = diagnosis(&job.run_directory(), INTERVAL).unwrap_or_else(|it| panic!("{it}"));
+        assert_eq!(kind(&answer["verdict"]), "deadlock", "{}: {answer:#}", mpi.name);
+        assert_eq!(answer["verdict"]["certain"], true, "{}: {answer:#}", mpi.name);
+        let places = answer["places"].as_array().into_iter().flatten();
+        let lasted = places.filter_map(|it| it["since_most_ns"].as_i64());
+        assert!(lasted.clone().count() > 0, "{answer:#}");
+        assert!(lasted.into_iter().all(|it| it > SETTLES.as_nanos() as i64), "{answer:#}");
+    }
+}
+
+/// There is no run yet: what is asked for is named, and which processes have not come that far.
+#[test]
+fn before_mpi_init() {
+    let mpi = mpi::named("mpich").or_else(|| mpi::named("openmpi")).expect("an MPI");
+    let place = place();
+    let binary = build::app(mpi, "hang/outside");
+    let job = Job::new(mpi, 2, binary, Form::Preload, place.path()).args(["before_init"]);
+    let mut watched = Watched::start(&job);
+    watched.until_here(2).unwrap_or_else(|text| panic!("{text}"));
+    let said = diagnosis(&job.run_directory(), INTERVAL).expect_err("no run");
+    assert!(said.contains("no such file or directory"), "{said}");
+    assert!(said.contains("when it comes out of MPI_Init") && said.contains("gdb -p"), "{said}");
 }
 
 /// The verdict comes soon at 64 ranks, too, which share the processors of this machine with the command.

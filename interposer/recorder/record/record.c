@@ -26,6 +26,17 @@ static inline ALWAYS_INLINE struct operation *exchange_operation(struct span *sp
     return operation_of(span->thread, last, span->call, span->site->path, comm, exchange->posted, exchange->actual);
 }
 
+/* Of a call that also receives: who waits for both halves is told what it waits for. */
+static __attribute__((noinline)) struct operation *announced_halves(struct span *span, struct operation **last,
+                                                                    const struct comm *comm, const struct message *message)
+{
+    struct thread *t = span->thread;
+    struct operation *half = *last ? (struct operation *)(*last)->related : NULL;
+    struct message both = *message;
+    both.related = operation_of(t, &half, span->call, span->site->path, comm, message->receive, message->receive);
+    return operation_of(t, last, span->call, span->site->path, comm, &both, &both);
+}
+
 /* The communicator and the datatype are not asked for anything yet: should they be invalid, then the application's own
  * call is the one to be told so. Hence its bytes are still 0. */
 static inline struct operation *announced_operation(struct span *span, const struct message *message)
@@ -34,6 +45,8 @@ static inline struct operation *announced_operation(struct span *span, const str
     const struct comm *comm = !message ? NULL : message->comm ? message->comm : comm_known(t, message->scope);
     struct operation **last = message ? &span->site->last_announced : &span->site->last_operation;
     message = message ? message : &no_message;
+    if (UNLIKELY(message->receive != NULL))
+        return announced_halves(span, last, comm, message);
     return operation_of(t, last, span->call, span->site->path, comm, message, message);
 }
 

@@ -123,6 +123,17 @@ SITE void ring_without_one(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Rank 0 sends, which rank 1 receives, and receives at once what rank 1 does not send before it has more. */
+SITE void half_of_sendrecv(void)
+{
+    here();
+    if (rank == 0)
+        MPI_Sendrecv(to_others, SMALL, MPI_BYTE, 1, TAG, from_others, SMALL, MPI_BYTE, 1, OTHER_TAG, MPI_COMM_WORLD,
+            MPI_STATUS_IGNORE);
+    receive_small(1 - rank, TAG, MPI_COMM_WORLD);
+    receive_small(1 - rank, TAG, MPI_COMM_WORLD);
+}
+
 /* Rank 0 looks for a message that nobody sends. */
 SITE void probe_for_nothing(void)
 {
@@ -190,8 +201,8 @@ SITE void three_kinds(void)
 int main(int argc, char **argv)
 {
     static const struct program programs[] = {PROGRAM(rendezvous_cycle), PROGRAM(head_to_head), PROGRAM(both_receive),
-        PROGRAM(missing_receive), PROGRAM(wrong_tag), PROGRAM(wrong_communicator), PROGRAM(wrong_source), PROGRAM(truncated), PROGRAM(iprobe_for_nothing), PROGRAM(send_to_self),
-        PROGRAM(ring_without_one), PROGRAM(probe_for_nothing), PROGRAM(anyone_but_nobody), PROGRAM(anyone_took_it),
+        PROGRAM(missing_receive), PROGRAM(wrong_tag), PROGRAM(wrong_communicator), PROGRAM(wrong_source), PROGRAM(truncated),
+        PROGRAM(iprobe_for_nothing), PROGRAM(send_to_self), PROGRAM(ring_without_one), PROGRAM(half_of_sendrecv), PROGRAM(probe_for_nothing), PROGRAM(anyone_but_nobody), PROGRAM(anyone_took_it),
         PROGRAM(both_sides_receive), PROGRAM(three_kinds)};
     return RUN_PROGRAM(argc, argv, MPI_THREAD_SINGLE, programs);
 }

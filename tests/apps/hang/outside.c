@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/file.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 static volatile sig_atomic_t never;
@@ -79,6 +80,25 @@ SITE void killed(void)
     good_rounds(1);
 }
 
+SITE void aborts(int signal)
+{
+    (void)signal;
+    abort();
+}
+
+/* Rank 1 aborts inside of a call, as where a library below MPI fails. Three ranks. */
+SITE void aborts_within(void)
+{
+    static const struct itimerval soon = {.it_value.tv_usec = 100000};
+    here();
+    if (rank == 1) {
+        signal(SIGALRM, aborts);
+        CHECK(setitimer(ITIMER_REAL, &soon, NULL) == 0);
+        receive_small(0, TAG, MPI_COMM_WORLD);
+    }
+    good_rounds(1);
+}
+
 /* Rank 1 ends without a word, and its launcher leaves the others alone. Three ranks. */
 SITE void exits(void)
 {
@@ -133,7 +153,11 @@ SITE void all_threads_receive(void)
 int main(int argc, char **argv)
 {
     static const struct program programs[] = {PROGRAM(computes_for_ever), PROGRAM(reads_from_nobody), PROGRAM(waits_for_child),
-        PROGRAM(wants_locked_file), PROGRAM(stopped), PROGRAM(killed), PROGRAM(exits), PROGRAM(lock_held),
+        PROGRAM(wants_locked_file), PROGRAM(stopped), PROGRAM(killed), PROGRAM(aborts_within), PROGRAM(exits), PROGRAM(lock_held),
         PROGRAM(all_threads_receive)};
+    if (is_asked(argc, argv, "before_init")) {
+        here();
+        sleeps(60.0);
+    }
     return RUN_PROGRAM(argc, argv, MPI_THREAD_MULTIPLE, programs);
 }

@@ -72,7 +72,7 @@ SITE void persistent_receives(void)
 }
 
 /* Rank 0 tests a receive, again and again, for whose tag rank 1 has sent nothing. */
-SITE void tests_for_ever(void)
+SITE void tests_in_vain(double pause)
 {
     here();
     if (rank == 0) {
@@ -80,13 +80,24 @@ SITE void tests_for_ever(void)
         MPI_Irecv(from_others, SMALL, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &request);
         for (int flag = 0; !flag;) {
             MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
-            sleeps(1e-4);
+            sleeps(pause);
         }
         send_small(1, TAG, MPI_COMM_WORLD);
     } else {
         send_small(0, OTHER_TAG, MPI_COMM_WORLD);
         receive_small(0, TAG, MPI_COMM_WORLD);
     }
+}
+
+SITE void tests_for_ever(void)
+{
+    tests_in_vain(1e-4);
+}
+
+/* As from the main loop of a program with a window. */
+SITE void tests_now_and_then(void)
+{
+    tests_in_vain(20e-3);
 }
 
 /* A synchronous send that nobody receives: rank 1 has no more to do. */
@@ -137,7 +148,7 @@ SITE void waits_for_send_first(void)
 int main(int argc, char **argv)
 {
     static const struct program programs[] = {PROGRAM(one_of_three), PROGRAM(waitany_knot), PROGRAM(waitsome_knot),
-        PROGRAM(persistent_receives), PROGRAM(tests_for_ever), PROGRAM(sends_to_who_left), PROGRAM(icollectives_swapped),
+        PROGRAM(persistent_receives), PROGRAM(tests_for_ever), PROGRAM(tests_now_and_then), PROGRAM(sends_to_who_left), PROGRAM(icollectives_swapped),
         PROGRAM(ibarrier_is_no_barrier), PROGRAM(waits_for_send_first)};
     return RUN_PROGRAM(argc, argv, MPI_THREAD_SINGLE, programs);
 }

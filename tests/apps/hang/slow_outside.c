@@ -4,6 +4,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 
 /* Rank 1 computes before it comes to the reduction. Three ranks. */
@@ -112,27 +115,20 @@ SITE void thread_is_busy(void)
     good_rounds(1);
 }
 
-SITE void *answers_late(void *unused)
+SITE void *answers_late(void *waits)
 {
-    sleeps(seconds);
-    MPI_Send(to_others, SMALL, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
-    return unused;
-}
-
-SITE void *answers_an_event(void *unused)
-{
-    poll(NULL, 0, (int)(seconds * 1000));
-    MPI_Send(to_others, SMALL, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
-    return unused;
+    (*(void (**)(void))waits)();
+    send_small(1, TAG, MPI_COMM_WORLD);
+    return NULL;
 }
 
 /* Both ranks receive, but a second thread of rank 0 sends what rank 1 waits for. */
-SITE void thread_answers(void *(*answers)(void *))
+SITE void thread_answers(void (*waits)(void))
 {
     pthread_t thread;
     here();
     if (rank == 0)
-        CHECK(pthread_create(&thread, NULL, answers, NULL) == 0);
+        CHECK(pthread_create(&thread, NULL, answers_late, &waits) == 0);
     receive_small(1 - rank, TAG, MPI_COMM_WORLD);
     if (rank == 0)
         pthread_join(thread, NULL);
@@ -140,16 +136,54 @@ SITE void thread_answers(void *(*answers)(void *))
         send_small(0, TAG, MPI_COMM_WORLD);
 }
 
+SITE void sleeps_a_while(void)
+{
+    sleeps(seconds);
+}
+
+SITE void polls(void)
+{
+    poll(NULL, 0, (int)(seconds * 1000));
+}
+
+SITE void selects(void)
+{
+    struct timeval late = {.tv_sec = (time_t)seconds, .tv_usec = 500000};
+    select(0, NULL, NULL, NULL, &late);
+}
+
+/* It does not say for how long. */
+SITE void waits_for_event(void)
+{
+    struct itimerspec late = {.it_value = {.tv_sec = (time_t)seconds, .tv_nsec = 500000000}};
+    int clock = timerfd_create(CLOCK_MONOTONIC, 0), events = epoll_create1(0);
+    struct epoll_event event = {.events = EPOLLIN};
+    CHECK(timerfd_settime(clock, 0, &late, NULL) == 0 && epoll_ctl(events, EPOLL_CTL_ADD, clock, &event) == 0);
+    CHECK(epoll_wait(events, &event, 1, -1) == 1);
+    close(events);
+    close(clock);
+}
+
 /* The thread sleeps first. */
 SITE void thread_sends_late(void)
 {
-    thread_answers(answers_late);
+    thread_answers(sleeps_a_while);
 }
 
 /* It waits for events first, as threads of MPI libraries do. */
 SITE void thread_polls_first(void)
 {
-    thread_answers(answers_an_event);
+    thread_answers(polls);
+}
+
+SITE void thread_selects_first(void)
+{
+    thread_answers(selects);
+}
+
+SITE void thread_waits_first(void)
+{
+    thread_answers(waits_for_event);
 }
 
 /* Rank 0 is in MPI_Finalize, as it has no more to do; ranks 1 and 2 still talk. Three ranks. */
@@ -252,7 +286,7 @@ int main(int argc, char **argv)
 {
     static const struct program programs[] = {PROGRAM(long_computation), PROGRAM(slow_roots), PROGRAM(root_is_ahead),
         PROGRAM(split_late), PROGRAM(writes_a_file), PROGRAM(waits_for_child), PROGRAM(pauses), PROGRAM(thread_is_busy),
-        PROGRAM(thread_sends_late), PROGRAM(thread_polls_first), PROGRAM(finalizes_first), PROGRAM(many_steps),
+        PROGRAM(thread_sends_late), PROGRAM(thread_polls_first), PROGRAM(thread_selects_first), PROGRAM(thread_waits_first), PROGRAM(finalizes_first), PROGRAM(many_steps),
         PROGRAM(attribute_is_copied), PROGRAM(attribute_is_deleted), PROGRAM(error_is_handled)};
     return RUN_PROGRAM(argc, argv, MPI_THREAD_MULTIPLE, programs);
 }

@@ -36,6 +36,8 @@ pub struct Slow {
     pub source: Source,
     pub name: &'static str,
     pub ranks: u32,
+    /// It may be called hopeless with a perhaps: what will let it go on cannot be seen.
+    pub may_be_doubted: bool,
 }
 
 const fn of(
@@ -96,6 +98,9 @@ pub const HANGING: &[Hanging] = &[
         .says(&["MPI_Iprobe", "from rank 1, tag 17"]),
     of(MESSAGES, "send_to_self", 2, EITHER).named(&[0]).says(&["MPI_Ssend"]),
     of(MESSAGES, "ring_without_one", 4, EITHER).named(&[2]).says(&["MPI_Sendrecv"]),
+    of(MESSAGES, "half_of_sendrecv", 2, DEADLOCK)
+        .named(&[0, 1])
+        .says(&["MPI_Sendrecv", "from rank 1, tag 17"]),
     of(MESSAGES, "probe_for_nothing", 2, EITHER).named(&[0]).says(&["MPI_Probe"]),
     of(MESSAGES, "anyone_but_nobody", 3, DEADLOCK).named(&[0, 1, 2]),
     of(MESSAGES, "anyone_took_it", 3, EITHER).named(&[0]),
@@ -106,6 +111,7 @@ pub const HANGING: &[Hanging] = &[
     of(REQUESTS, "waitsome_knot", 3, DEADLOCK).named(&[0, 1, 2]).says(&["MPI_Waitsome"]),
     of(REQUESTS, "persistent_receives", 2, DEADLOCK).named(&[0, 1]),
     of(REQUESTS, "tests_for_ever", 2, &["polls", "no_match", "deadlock"]).named(&[0]),
+    of(REQUESTS, "tests_now_and_then", 2, &["polls", "no_match", "deadlock"]).named(&[0]),
     of(REQUESTS, "sends_to_who_left", 2, LEFT).named(&[1]).says(&["MPI_Finalize"]),
     of(REQUESTS, "icollectives_swapped", 2, MISMATCH).named(&[0, 1]).says(&["MPI_Ibcast", "root"]),
     of(REQUESTS, "ibarrier_is_no_barrier", 3, MISMATCH).named(&[0]).says(&["MPI_Ibarrier"]),
@@ -150,6 +156,7 @@ pub const HANGING: &[Hanging] = &[
     of(OUTSIDE, "wants_locked_file", 2, &["asleep"]).named(&[1]),
     of(OUTSIDE, "stopped", 3, &["stopped"]).named(&[1]),
     of(OUTSIDE, "killed", 3, &["dead"]).named(&[1]).behind_a_shell(),
+    of(OUTSIDE, "aborts_within", 3, &["dead"]).named(&[1]).says(&["MPI_Recv"]).behind_a_shell(),
     of(OUTSIDE, "exits", 3, &["left", "dead"]).named(&[1]).behind_a_shell(),
     of(OUTSIDE, "lock_held", 2, &["asleep", "deadlock"]).named(&[0]),
     of(OUTSIDE, "all_threads_receive", 2, DEADLOCK).named(&[0, 1]),
@@ -172,7 +179,7 @@ pub const HANGING: &[Hanging] = &[
 ];
 
 const fn slow(source: Source, name: &'static str, ranks: u32) -> Slow {
-    Slow { source, name, ranks }
+    Slow { source, name, ranks, may_be_doubted: false }
 }
 
 const SLOW_MESSAGES: Source = Source::C("slow_messages");
@@ -213,6 +220,8 @@ pub const SLOW: &[Slow] = &[
     slow(SLOW_OUTSIDE, "thread_is_busy", 3),
     slow(SLOW_OUTSIDE, "thread_sends_late", 2),
     slow(SLOW_OUTSIDE, "thread_polls_first", 2),
+    slow(SLOW_OUTSIDE, "thread_selects_first", 2),
+    Slow { may_be_doubted: true, ..slow(SLOW_OUTSIDE, "thread_waits_first", 2) },
     slow(SLOW_OUTSIDE, "finalizes_first", 3),
     slow(SLOW_OUTSIDE, "many_steps", 3),
     slow(SLOW_OUTSIDE, "attribute_is_copied", 2),

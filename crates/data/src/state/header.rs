@@ -22,6 +22,8 @@ pub struct Header {
     pub init_end: Nanos,
     /// `None`: not entered.
     pub finalize_begin: Option<Nanos>,
+    /// When the recorder last set its clock: of a rank that ended by itself, its end.
+    pub clock_set: Nanos,
     /// Whether something is missing from the records: it was lost, was left out, or its begin was not seen.
     pub lacks_records: bool,
     pub chunks: u64,
@@ -66,6 +68,7 @@ impl Header {
             epoch_unix_ns: unix,
             init_end: clock.moment(u64_at(bytes, at::INIT_END)),
             finalize_begin: (finalize != 0).then(|| clock.moment(finalize)),
+            clock_set: clock.moment(latest_pair(bytes).0),
             lacks_records: is_some(at::LOST_RECORDS)
                 || is_some(at::UNKNOWN_REQUESTS)
                 || u32_at(bytes, at::SUMMARIZED) != 0,
@@ -92,6 +95,19 @@ fn owner(bytes: &[u8], began_unix_ns: i64) -> Owner {
     }
 }
 
+/// Ticks, and nanoseconds of CLOCK_MONOTONIC.
+fn clock_pair(bytes: &[u8], place: usize) -> (u64, i64) {
+    (u64_at(bytes, place), i64_at(bytes, place + 8))
+}
+
+/// The last one; zeros where there is none.
+fn latest_pair(bytes: &[u8]) -> (u64, i64) {
+    match u32_at(bytes, at::LATEST_INDEX) {
+        0 => (0, 0),
+        index => clock_pair(bytes, at::LATEST + 16 * (index & 1) as usize),
+    }
+}
+
 /// Ticks as nanoseconds: as interposer/recorder/spool/definitions.h.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock {
@@ -102,12 +118,10 @@ pub struct Clock {
 
 impl Clock {
     fn of_header(bytes: &[u8]) -> Clock {
-        let pair = |place: usize| (u64_at(bytes, place), i64_at(bytes, place + 8));
-        let (first, first_ns) = pair(at::FIRST);
-        let index = u32_at(bytes, at::LATEST_INDEX);
-        let (latest, latest_ns) = pair(at::LATEST + 16 * (index & 1) as usize);
+        let (first, first_ns) = clock_pair(bytes, at::FIRST);
+        let (latest, latest_ns) = latest_pair(bytes);
         let mut ticks_per_ns = f64_at(bytes, at::NOMINAL_TICKS_PER_NS);
-        if index != 0 && latest > first && latest_ns > first_ns {
+        if latest > first && latest_ns > first_ns {
             ticks_per_ns = (latest - first) as f64 / (latest_ns.abs_diff(first_ns)) as f64;
         }
         if !(ticks_per_ns > 1e-2 && ticks_per_ns < 1e3) {

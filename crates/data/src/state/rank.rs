@@ -170,10 +170,13 @@ pub fn state(translate: &mut Translate<'_>, sight: Sight, kept: usize) -> RankSt
         .map(|inside| thread(translate, inside, &places, &header.end))
         .collect();
     let history = history::of(translate, &sight.entries, sight.is_whole, kept);
-    let last_record = last_record(translate, &sight);
+    let mut last_record = last_record(translate, &sight);
     let condition = condition(&header.end, header.finalize_begin, sight.fate, &threads);
     let now = match condition {
-        Condition::Finalized | Condition::Aborted | Condition::Exited => last_record,
+        Condition::Finalized | Condition::Aborted | Condition::Exited => {
+            last_record = last_record.max(header.clock_set);
+            last_record
+        }
         _ => sight.now.max(last_record),
     };
     RankState {

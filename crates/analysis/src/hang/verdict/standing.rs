@@ -6,12 +6,12 @@ use super::super::candidates::{self, candidates};
 use super::super::causes::{Cause, Causes};
 use super::super::collectives::{Mismatch, Root};
 use super::super::document::{Edge, Kind, Verdict};
-use super::super::graph::{Need, Target};
+use super::super::graph::{Freedom, Need, Target};
 use super::super::needs::{Reason, Why};
 use super::super::words::Words;
 use super::super::Found;
 use super::outside::capital;
-use super::verdict;
+use super::{other_threads, verdict};
 use lapscope_data::model::Rank;
 use lapscope_data::state::Condition;
 use lapscope_data::text::plural;
@@ -230,11 +230,22 @@ fn circle(
         sentence += &format!(" Anything else that would let them go on has to come from {all}, of whom none can go on.");
     }
     sentence += &behind(causes, involved.len(), standing.len());
+    sentence += &unless(found, involved, words);
     let ranks = if causes.circles.len() > 1 { &standing } else { involved };
     let mut verdict = verdict(found.job, kind, certain, sentence, ranks);
     verdict.cycle = edges;
     verdict.candidates = of_circle(found, circle, words);
     Some(verdict)
+}
+
+/// Whose thread makes it a perhaps: it sleeps in a system call that others may end.
+fn unless(found: &Found<'_>, involved: &[usize], words: &mut Words<'_>) -> String {
+    let is_doubtful = |at: &&usize| found.graph.ranks[**at] == Freedom::Perhaps;
+    let first = involved.iter().find(is_doubtful);
+    first.map_or_else(String::new, |&at| {
+        let thread = other_threads(found.job, at, words);
+        format!(" It ends if {thread} does what is waited for.")
+    })
 }
 
 /// Messages that no receive is for, of those that come nearest to what ranks of a circle wait for.

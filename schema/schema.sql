@@ -34,7 +34,7 @@ CREATE TABLE rank (
   unknown_requests INTEGER NOT NULL,     -- requests completed whose start lapscope did not see
   summarized     INTEGER NOT NULL,       -- not 0: of a part of the run only the tally tells, as 1 LAPSCOPE_MAX_MB left no room for all, 2 the disk was full, 3 the limit on file sizes was reached, 4 LAPSCOPE_RECORD=sums
   spool_bytes    INTEGER NOT NULL,
-  gone_ns        INTEGER                 -- killed: since epoch_ns: the process was seen to be gone, so that it ended between end_ns and this; NULL: not seen, or it said itself how it ended
+  gone_ns        INTEGER                 -- since epoch_ns: abort, exit: it ended; killed: it was seen to be gone, so that it ended between end_ns and this; NULL: not seen, or finalize
 );
 
 CREATE TABLE processor (                 -- what the thread that called MPI_Init got, from there to MPI_Finalize; no row: not known

@@ -140,6 +140,22 @@ static int64_t gone(void)
     return support_number(database, "SELECT coalesce(gone_ns, -1) FROM rank");
 }
 
+/* Two seconds behind the begin it said that it ends; its clock was set then. */
+static void test_ended(void)
+{
+    struct spool_builder b;
+    build_dead(&b);
+    struct spool_file_header *header = build_header(&b);
+    const uint64_t later = 2000000000;
+    header->nominal_ticks_per_ns = 1;
+    header->end = SPOOL_EXITED;
+    header->latest[1] = (struct spool_clock_pair){header->first.ticks + later, header->first.monotonic_ns + (int64_t)later};
+    header->latest_index = 1;
+    convert(&b);
+    CHECK_EQUAL(gone(), later);
+    CHECK_TEXT(support_rows(database, "SELECT ended FROM rank"), "exit\n");
+}
+
 static void test_gone(void)
 {
     struct spool_builder b;
@@ -193,6 +209,7 @@ int main(void)
     test_which_requests();
     test_one_place();
     test_no_array();
+    test_ended();
     test_gone();
     test_not_gone();
     test_gone_before_boot();

@@ -1,9 +1,12 @@
 //! What of a process is the program's own stays so: descriptors, memory, stacks.
 
+use std::path::Path;
+
 use lapscope_tests::answer::{ask, rows, text};
 use lapscope_tests::build;
 use lapscope_tests::differential::outcome_differences;
 use lapscope_tests::launch::{place, Form, Job, Outcome};
+use lapscope_tests::mpi::Mpi;
 
 /// Every free number is the program's, at each new call path.
 #[test]
@@ -16,6 +19,52 @@ fn descriptors_stay_whose_they_are() {
         let with = Job::new(mpi, 1, &app, Form::Preload, place.path()).run();
         let differences = outcome_differences(&bare, &with);
         assert!(differences.is_empty(), "{}: {differences:#?}", mpi.name);
+    }
+}
+
+/// What the program does and prints is the same with lapscope.
+fn assert_same(mpi: &Mpi, binary: &Path, arguments: &[&Path], prints: &str) {
+    let (bare_place, place) = (place(), place());
+    let run = |form, place| Job::new(mpi, 1, binary, form, place).args(arguments).run();
+    let bare = run(Form::Bare, bare_place.path());
+    assert_eq!((bare.code, &*bare.stdout), (0, prints), "{}: {bare:?}", mpi.name);
+    let differences = outcome_differences(&bare, &run(Form::Preload, place.path()));
+    assert!(differences.is_empty(), "{}: {differences:#?}", mpi.name);
+}
+
+/// Many stacks that are no thread's.
+#[test]
+fn coroutines() {
+    for mpi in mpis!() {
+        assert_same(mpi, &build::app(mpi, "coroutines"), &[], "2000 of 2000\n");
+    }
+}
+
+/// Our own descriptors are among those that the program closes and puts its own file on.
+#[test]
+fn descriptors_that_the_program_closes() {
+    for mpi in mpis!() {
+        let app = build::app(mpi, "closed_descriptors");
+        assert_same(mpi, &app, &[], "0 bytes, 800 of 800 numbers\n");
+    }
+}
+
+#[test]
+fn processes_that_share_memory() {
+    for mpi in mpis!() {
+        let app = build::app(mpi, "starts_programs");
+        assert_same(mpi, &app, &[], "4 4 3, wrote 17, arrived 1\n");
+    }
+}
+
+#[test]
+fn libraries_that_call_past_us_or_before_main() {
+    for mpi in mpis!() {
+        let library = build::library(mpi, "posts_past_library");
+        assert_same(mpi, &build::app(mpi, "posts_past"), &[&library], "50 of 50\n");
+        let library = build::library(mpi, "early_library");
+        let app = build::app_with(mpi, "early", &[&library.to_string_lossy()]);
+        assert_same(mpi, &app, &[], "1, 1\n");
     }
 }
 

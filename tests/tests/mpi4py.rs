@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use lapscope_tests::differential::check_script;
-use lapscope_tests::launch::Form;
+use lapscope_tests::launch::{place, Form, Job};
 use lapscope_tests::mpi::{self, Mpi};
 use lapscope_tests::suite::{self, Selection};
+use lapscope_tests::{paths, rows};
 
 #[test]
 fn messages_and_collectives() {
@@ -25,6 +26,26 @@ fn functions_asked_for_by_handle() {
 #[test]
 fn under_lapscope_run() {
     check_script(&share!(mpi::with_python()), "python_exchange", &[Form::Outer, Form::Inner]);
+}
+
+/// Interruptions are refused where the executable brings a malloc that they might find at work. Debian's Python is linked at a
+/// fixed address and takes the address of malloc, as if it brought one.
+#[test]
+fn tests_are_injected_by_a_timer() {
+    for mpi in share!(mpi::with_python()) {
+        let place = place();
+        let job = Job::new(mpi, 2, paths::python(mpi.name), Form::Preload, place.path())
+            .args([paths::apps().join("python_exchange.py")])
+            .env("LAPSCOPE_INJECT", "timer");
+        let outcome = job.run();
+        assert_eq!(outcome.code, 0, "{}: {outcome:?}", mpi.name);
+        let databases = rows::databases(&job.run_directory());
+        assert_eq!(databases.len(), 2, "{}: {outcome:?}", mpi.name);
+        for database in databases {
+            let sql = "SELECT mode || ': ' || coalesce(problem, 'fine') FROM injector";
+            assert_eq!(rows::value(&rows::open(&database), sql), "timer: fine", "{}", mpi.name);
+        }
+    }
 }
 
 fn check_suite(mpis: &[&Mpi], ranks: &[u32], modules: &[&str], limit: Duration) {

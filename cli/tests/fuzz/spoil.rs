@@ -27,11 +27,12 @@ fn pick<'a, T: ?Sized>(random: &mut Random, all: &[&'a T]) -> &'a T {
 
 /// Changes something in the run directory.
 pub fn one(run: &Path, random: &mut Random) -> Spoiled {
-    match random.below(8) {
+    match random.below(10) {
         0 | 1 => bytes(&run.join(pick(random, &FILES[..2])), random),
         2 | 3 => bytes(&run.join(FILES[2]), random),
         4 | 5 => values(&run.join(pick(random, &FILES[..2])), random),
         6 => objects(&run.join(pick(random, &FILES[..2])), random),
+        7 | 8 => texts(run, random),
         _ => names(run, random),
     }
 }
@@ -183,6 +184,40 @@ fn objects(path: &Path, random: &mut Random) -> Spoiled {
         name: format!("objects: {table}: {} {done:?}", sql.chars().take(24).collect::<String>()),
         rows_can_be_counted: true,
     }
+}
+
+/// The small files of a run directory, with other contents.
+fn texts(run: &Path, random: &mut Random) -> Spoiled {
+    const PAGE: &str = include_str!("page.jsonl");
+    const NUMBERS: [&str; 5] = ["-1", "0", "9223372036854775807", "1e999", "null"];
+    let here = run.display().to_string();
+    let places = [&format!("{here}/rank-3.spool"), &here, "/dev/zero", "/proc/self", ".."];
+    let pointer = format!("host\t{}\n", pick(random, &places));
+    let files = [
+        ("job", "1409024001.f6e2.23d9\nlaunch"),
+        ("rank-2.spool-at", &pointer),
+        ("node-host.spool-at", &pointer),
+        ("auto-host.jsonl", PAGE),
+    ];
+    let (name, sound) = files[random.below(files.len() as i64) as usize];
+    let mut data = sound.as_bytes().to_vec();
+    let how = random.below(5);
+    let at = random.below(data.len() as i64) as usize;
+    match how {
+        0 => {}
+        1 => data.truncate(at),
+        2 => data[at] = random.bits() as u8,
+        3 => data = data.repeat(200),
+        _ => {
+            let is_digit = |at: &usize| data[*at].is_ascii_digit();
+            if let Some(begin) = (at..data.len()).find(is_digit) {
+                let end = (begin..data.len()).find(|at| !is_digit(at)).unwrap_or(data.len());
+                data.splice(begin..end, pick(random, &NUMBERS).bytes());
+            }
+        }
+    }
+    fs::write(run.join(name), data).unwrap();
+    Spoiled { name: format!("texts: {name}, kind {how}"), rows_can_be_counted: true }
 }
 
 fn names(run: &Path, random: &mut Random) -> Spoiled {

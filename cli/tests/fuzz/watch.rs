@@ -35,7 +35,7 @@ pub fn commands() -> [&'static [&'static str]; 20] {
         &["export", "perfetto", "lapscope-1", "-o", "run.perfetto-trace"],
         &["export", "chrome", "lapscope-1", "-o", "run.json"],
         &["html", "lapscope-1", "-o", "page.html"],
-        &["hang", "lapscope-1", "--interval", "0.1"],
+        &["hang", "lapscope-1", "--interval", "0.1", "--html", "page.html"],
         &["live", "lapscope-1", "--once", "--interval", "0.1"],
         &["recover", "lapscope-1"],
     ]

@@ -420,7 +420,7 @@ fn incomplete_records(ranks: &[&RankInfo]) -> Vec<Problem> {
     }
     if unknown.0 > 0 {
         let message = format!(
-            "{} request{} completed whose start lapscope did not see (rank{} {}): made by calls it does not wrap yet",
+            "{} request{} completed whose start lapscope did not see (rank{} {}): made by functions that it does not wrap, or by a library that calls MPI past it (RTLD_DEEPBIND)",
             unknown.0,
             plural(unknown.0),
             plural(unknown.1.len() as u64),

@@ -248,7 +248,8 @@ pub struct RankInfo {
     pub init_end: Nanos,
     pub end: Nanos,
     pub ended: Ended,
-    /// Of ranks that were killed: when the process was seen to be gone, so that it ended between `end` and this. `None`: not seen.
+    /// Of ranks that were killed: when the process was seen to be gone, so that it ended between `end` and this; of others that did not
+    /// call MPI_Finalize: when they ended. `None`: not seen.
     pub gone: Option<Nanos>,
     /// With those that were in the damaged pieces of its spool.
     pub lost_records: u64,

@@ -132,6 +132,13 @@ int spool_create(const char *path, uint64_t max_bytes, const struct spool_identi
     return 0;
 }
 
+static void set_clock(struct spool_file_header *header)
+{
+    unsigned next = header->latest_index + 1; /* index 0 means none, so the first pair goes to latest[1] */
+    header->latest[next & 1] = clock_pair();
+    __atomic_store_n(&header->latest_index, next, __ATOMIC_RELEASE);
+}
+
 void spool_refresh_clock(void)
 {
     struct spool_file_header *header = spool.header;
@@ -140,9 +147,7 @@ void spool_refresh_clock(void)
     pthread_mutex_lock(&spool.lock);
     uint64_t now = clock_now();
     if (now - spool.clock_refreshed > (uint64_t)(1e8 * header->nominal_ticks_per_ns)) { /* 0.1 s */
-        unsigned next = header->latest_index + 1; /* index 0 means none, so the first pair goes to latest[1] */
-        header->latest[next & 1] = clock_pair();
-        __atomic_store_n(&header->latest_index, next, __ATOMIC_RELEASE);
+        set_clock(header);
         spool.clock_refreshed = now;
     }
     pthread_mutex_unlock(&spool.lock);
@@ -165,8 +170,9 @@ static struct spool_chunk *new_chunk(struct spool_chunk head, int exempt)
             if (spool_grown) /* else it is one of the first records, and whoever starts says that there are none */
                 log_once(&said, "the spool cannot grow (%s): rank %d goes on recording summaries only; %s keeps the detail",
                          strerror(error ? error : errno), spool.header->rank,
-                         error == EFBIG ? "a higher limit on the size of files (ulimit -f)"
-                                        : "more room, or LAPSCOPE_SPOOL_DIR on another disk,");
+                         error == EFBIG   ? "a higher limit on the size of files (ulimit -f)"
+                         : error == EBADF ? "a program that closes no descriptors but its own"
+                                          : "more room, or LAPSCOPE_SPOOL_DIR on another disk,");
         } else {
             chunk = mapped;
             head.bytes = bytes;
@@ -203,6 +209,12 @@ void spool_finish(enum spool_end end)
 {
     spool.clock_refreshed = 0; /* the last pair is the one that matters most */
     spool_refresh_clock();
+    spool.header->end = end;
+}
+
+void spool_left(enum spool_end end)
+{
+    set_clock(spool.header); /* should another thread set it now, then to nearly the same */
     spool.header->end = end;
 }
 

@@ -49,6 +49,9 @@ void spool_refresh_clock(void);
  */
 void spool_finish(enum spool_end end);
 
+/* Writes the end into the header of a process that ends at once; takes no lock, as it may end in a signal handler. */
+void spool_left(enum spool_end end);
+
 /* --- a thread's stream --- */
 
 struct spool_stream {

@@ -310,7 +310,7 @@ void recorder_left(void)
 {
     if (recorder_state == RECORDER_OFF || owner != getpid() || spool_header()->end != SPOOL_OPEN)
         return;
-    spool_header()->end = all_ended ? SPOOL_FINALIZED : SPOOL_EXITED;
+    spool_left(all_ended ? SPOOL_FINALIZED : SPOOL_EXITED);
 }
 
 /* exit() without MPI_Finalize, or behind the last session */

@@ -80,6 +80,7 @@ impl Reading<'_> {
             })
         });
         let requests = requests.collect();
+        let now = done.gone.map_or(info.end, |gone| Nanos(gone).max(info.end));
         RankState {
             rank: info.rank,
             life: info.life,
@@ -90,8 +91,9 @@ impl Reading<'_> {
             condition,
             epoch_unix_ns: info.epoch_unix_ns,
             init_end: info.init_end,
-            now: done.gone.map_or(info.end, |gone| Nanos(gone).max(info.end)),
-            last_record: info.end,
+            now,
+            // it told itself when it ended
+            last_record: if info.ended == Ended::Killed { info.end } else { now },
             threads: self.threads(done),
             other_threads: Vec::new(),
             requests,

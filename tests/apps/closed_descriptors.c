@@ -1,0 +1,50 @@
+/*
+ * A program that closes all high descriptors, as daemons do, and puts a file of its own on each number. Prints how much stands in that
+ * file when it has called MPI from many paths, and how many of the numbers are still its own.
+ */
+#include "work.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FIRST = 200, LAST = 1000, ROUNDS = 3000, STARTS = 12 };
+
+/* From a path that the digits of `way` say. */
+SITE void by_ways(int way)
+{
+    if (way > 1) {
+        if (way & 1)
+            by_ways(way / 2);
+        else
+            by_ways(way / 2);
+        return;
+    }
+    int out = 7, in = 0;
+    MPI_Request request;
+    MPI_Irecv(&in, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &request);
+    MPI_Send(&out, 1, MPI_INT, 0, 0, MPI_COMM_SELF);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK(in == 7);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    by_ways(2);
+    FILE *file = tmpfile();
+    struct stat own, now;
+    CHECK(file && fstat(fileno(file), &own) == 0);
+    for (int number = FIRST; number < LAST; number++)
+        CHECK(dup2(fileno(file), number) == number);
+    for (int round = 0; round < ROUNDS; round++)
+        by_ways((1 << STARTS) + round);
+    int kept = 0;
+    for (int number = FIRST; number < LAST; number++)
+        kept += fstat(number, &now) == 0 && now.st_ino == own.st_ino && now.st_dev == own.st_dev;
+    CHECK(fstat(fileno(file), &now) == 0);
+    printf("%ld bytes, %d of %d numbers\n", (long)now.st_size, kept, LAST - FIRST);
+    MPI_Finalize();
+    CHECK(fstat(LAST - 1, &now) == 0 && now.st_ino == own.st_ino && now.st_size == 0);
+    return 0;
+}

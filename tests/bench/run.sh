@@ -2,7 +2,7 @@
 # What lapscope costs, measured: `make bench`. Every figure is a ratio or difference taken within one run; absolute times
 # are of this machine. Takes half an hour, of which `inject` is the greater part.
 #
-#   tests/bench/run.sh [rate] [off] [instructions] [overhead] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies]      default: all
+#   tests/bench/run.sh [rate] [off] [instructions] [overhead] [paths] [threads] [fortran] [finalize] [report] [overlap] [readers] [inject] [auto] [ghost] [copies]      default: all
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -96,6 +96,17 @@ overhead() {
                 rm -rf "$work/run"
             done
         done
+    done
+}
+
+paths() {
+    echo "== CPU time added to a call whose path, 20 deep, is new, and in the long run where all are: bare and recorded batches in turn"
+    local mpi
+    for mpi in "${mpis[@]}"; do
+        "mpicc.$mpi" -O1 -fno-omit-frame-pointer -w -o "$work/paths.$mpi" tests/bench/paths.c
+        printf '  %-8s' "$mpi"
+        LAPSCOPE_QUIET=on LAPSCOPE_CONVERT=off LAPSCOPE_DIR=$work/run launch "$mpi" 1 env LD_PRELOAD="$preload" "$work/paths.$mpi"
+        rm -rf "$work/run"
     done
 }
 
@@ -242,6 +253,6 @@ ghost() {
 
 copies() { ghost copied; }
 
-for part in "${@:-rate off instructions overhead threads fortran finalize report overlap readers inject auto ghost copies}"; do
+for part in "${@:-rate off instructions overhead paths threads fortran finalize report overlap readers inject auto ghost copies}"; do
     for one in $part; do "$one"; done
 done

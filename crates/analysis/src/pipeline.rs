@@ -8,7 +8,7 @@ pub mod report;
 pub mod view;
 pub mod whatif;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -30,10 +30,11 @@ use crate::wrappers::{Asked, Uses, Wrappers};
 use lapscope_data::db::{
     find_run, for_each_file, list_files, rows_to_scan, Census, DbError, NoSink, RunFiles,
 };
-use lapscope_data::model::Rank;
+use lapscope_data::model::{CallPath, Frame, Rank};
 use lapscope_data::places::{group::Grouping, FilePlaces, Places};
 use lapscope_data::recovery::{recover_run, Copies};
 use lapscope_data::say;
+use lapscope_data::symbols::NameFrames;
 use lapscope_data::symbols::Symbols;
 use lapscope_data::text::progress::Progress;
 
@@ -155,12 +156,36 @@ impl OpenRun {
     }
 
     /// What to know before believing what was read: of all files, of what reading them found, and of what had not ended.
-    pub fn problems(&self, pending: &[PendingItem]) -> Vec<Problem> {
+    pub fn problems(&mut self, pending: &[PendingItem]) -> Vec<Problem> {
         let mut problems = self.not_recovered.clone();
         problems.extend(self.in_part.iter().cloned());
         let found = find_problems_of(&self.census.infos(), &self.census.failed, pending);
         problems.extend(found);
+        for problem in problems.iter_mut().filter(|it| it.kind == ProblemKind::CutPaths) {
+            problem.message += &self.cut_at();
+        }
         problems
+    }
+
+    /// " (search x.c:20, …)": where paths are cut. Their innermost frame is the caller of MPI.
+    fn cut_at(&mut self) -> String {
+        const NAMED: usize = 4;
+        self.number_places();
+        let is_cut = |path: &&CallPath| path.truncated && path.frames.len() == 1;
+        let frames = self.places.paths.iter().filter(is_cut).map(|path| path.frames[0]);
+        let frames: BTreeSet<Frame> = frames.collect();
+        let mut at: Vec<String> = Vec::new();
+        for &frame in &frames {
+            at.extend(self.symbols.name(frame).first().map(|name| name.short()));
+        }
+        at.dedup();
+        let more = if at.len() > NAMED { ", …" } else { "" };
+        at.truncate(NAMED);
+        if at.is_empty() {
+            String::new()
+        } else {
+            format!(": {}{more}", at.join(", "))
+        }
     }
 
     /// Leaves out files that turned out to be unreadable.

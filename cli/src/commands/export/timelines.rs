@@ -138,7 +138,7 @@ impl Timeline {
 
     /// Gives what was written its name, and says what is in it and what is missing.
     fn end(
-        self,
+        mut self,
         written: Result<Written>,
         wanted: &Path,
         publish: impl FnOnce() -> Result<()>,

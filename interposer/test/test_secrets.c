@@ -47,6 +47,12 @@ static void test_command_lines(void)
     CHECK_TEXT(hidden("./app|-n|4|input.dat|"), "./app -n 4 input.dat");
     CHECK_TEXT(hidden("./app|--password=geheim|-n|4"), "./app --password=(withheld) -n 4");
     CHECK_TEXT(hidden("./app|--password|geheim|-n|4|"), "./app --password (withheld) -n 4");
+    CHECK_TEXT(hidden("./app|--bearer|geheim|--psk|geheim|--sas|geheim|--mfa|geheim|x|"),
+               "./app --bearer (withheld) --psk (withheld) --sas (withheld) --mfa (withheld) x");
+    CHECK_TEXT(hidden("./app|Bearer geheim|Password is geheim|PASSWORD|geheim|x"),
+               "./app Bearer (withheld) Password is (withheld) PASSWORD (withheld) x");
+    CHECK_TEXT(hidden("./app|/PW geheim|--pass\tgeheim|x?password%3Dgeheim"), "./app /PW (withheld) --pass\t(withheld) x?password%3D(withheld)");
+    CHECK_TEXT(hidden("./app|token 12|/path/to/token|file.txt|the tokenizer x"), "./app token 12 /path/to/token file.txt the tokenizer x");
     CHECK_TEXT(hidden("./app|--api-key|-geheim|x|"), "./app --api-key (withheld) x");
     CHECK_TEXT(hidden("./app|TOKEN=geheim"), "./app TOKEN=(withheld)");
     CHECK_TEXT(hidden("./app|--opt|host=a,password=geheim,b"), "./app --opt host=a,password=(withheld)");

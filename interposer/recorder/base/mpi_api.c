@@ -78,6 +78,7 @@ const char *mpi_api_load(const struct lapscope_host *host)
     mpi.session_f2c = (MPI_Session (*)(MPI_Fint))host->lookup("PMPI_Session_f2c");
     if (!mpi.session_f2c)
         mpi.session_f2c = (MPI_Session (*)(MPI_Fint))host->lookup("PMPI_Session_fromint");
+    mpi.Type_get_envelope_c = (__typeof__(mpi.Type_get_envelope_c))host->lookup("PMPI_Type_get_envelope_c");
     mpi.any_request_is_shared = host->lookup("I_MPI_Check_image_status") != NULL;
     mpi.abi = ABI;
     mpi.lookup = host->lookup;

@@ -79,6 +79,8 @@ extern void *const *real_functions, *const *next_functions;
     NEED(Test)                         \
     NEED(Test_cancelled)               \
     NEED(Topo_test)                    \
+    NEED(Type_free)                    \
+    NEED(Type_get_contents)            \
     NEED(Type_get_envelope)            \
     NEED(Type_get_extent_x)            \
     NEED(Type_get_true_extent_x)       \
@@ -113,6 +115,8 @@ struct mpi_api {
     /* NULL before MPI-4 */
     int (*Group_from_session_pset)(MPI_Session session, const char *name, MPI_Group *group);
     MPI_Session (*session_f2c)(MPI_Fint);
+    int (*Type_get_envelope_c)(MPI_Datatype type, MPI_Count *integers, MPI_Count *addresses, MPI_Count *large_counts,
+                               MPI_Count *types, int *combiner);
     MPI_Comm comm_world, comm_self, comm_null;
     MPI_Win win_null;
     MPI_File file_null;

@@ -93,7 +93,7 @@ static size_t last_word(const char *name, size_t bytes)
 /* Whether a secret follows this name: too short names are only meant as a whole. */
 static int announces(const char *name, size_t bytes)
 {
-    static const char *const names[] = {"pwd", "pw", "sig", "signature", "cookie", NULL};
+    static const char *const names[] = {"pwd", "pw", "sig", "signature", "cookie", "bearer", "psk", "sas", "mfa", NULL};
     size_t begin = last_word(name, bytes);
     return secrets_in_name(name, bytes) || is_name(name + begin, bytes - begin, names);
 }
@@ -121,12 +121,28 @@ static int is_plain(const char *value, size_t bytes)
     return digits == bytes || *value == '/' || *value == '.' || (ending > 1 && value[ending - 1] == '.' && bytes - ending <= 5);
 }
 
+/* Whether a word announces a secret without being an option: "Bearer x", "password is x". */
+static int is_announcement(const char *word, size_t bytes)
+{
+    static const char *const names[] = {"bearer", "credentials", "passphrase", "passwd", "password", "secret", "token", NULL};
+    return is_name(word, bytes, names);
+}
+
+/* -x, --x, and /x, which is no path. */
+static int is_option(const char *word, size_t bytes)
+{
+    return bytes >= 2 && (*word == '-' || (*word == '/' && !memchr(word + 1, '/', bytes - 1)));
+}
+
 /* Whether what stands behind the option `option`, one of these words, is a secret. */
 static int is_value_secret(const char *words, const char *option, size_t option_bytes, const char *value, size_t bytes)
 {
     static const char makes[] = "mkdir -p";
     const char *making = option + 2 - strlen(makes);
-    if (option_bytes < 2 || *option != '-' || memchr(option, '=', option_bytes) || memchr(option, ' ', option_bytes))
+    if (is_announcement(option, option_bytes))
+        return !is_plain(value, bytes);
+    if (!is_option(option, option_bytes) || memchr(option, '=', option_bytes) || memchr(option, ' ', option_bytes) ||
+        memchr(option, '\t', option_bytes))
         return 0;
     if (option_bytes == 2 && option[1] == 'p')
         return !is_plain(value, bytes) && (making < words || strncmp(making, makes, strlen("mkdir")));
@@ -141,15 +157,18 @@ static size_t secret_begins(const char *words, size_t bytes)
     for (size_t at = 0; at < bytes; at++) {
         const char *value = words + at + 1;
         size_t length = (size_t)(words + at - word), rest = bytes - at - 1;
+        int is_gap = words[at] == ' ' || words[at] == '\t';
+        if (rest > 2 && words[at] == '%' && (!strncasecmp(value, "3d", 2) || !strncasecmp(value, "3a", 2)) && announces(words, at))
+            return at + 3; /* = or : in an address */
         if ((words[at] == '=' || words[at] == ':') && announces(words, at))
             return at + 1;
         if (words[at] == '=' && is_secret_of(word, length, value, rest))
             return at + 1;
         if (words[at] == ':' && length > 2 && !strncmp(word, "-u", 2) && rest && *value != '/')
             return (size_t)(word - words) + 2;
-        if (words[at] == ' ' && is_value_secret(words, word, length, value, rest))
-            return at + 1;
-        if (words[at] == ' ')
+        if (is_gap && is_value_secret(words, word, length, value, rest))
+            return rest > 3 && !strncasecmp(value, "is ", 3) ? at + 4 : at + 1;
+        if (is_gap)
             word = value;
     }
     return bytes;

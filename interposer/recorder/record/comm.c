@@ -1,6 +1,7 @@
 #include "comm.h"
 
 #include "../base/arena.h"
+#include "../base/secrets.h"
 
 #include <pthread.h>
 
@@ -224,11 +225,12 @@ void comm_define(struct thread *t, struct scope scope, const char *made_by, cons
 
 void comm_named(struct thread *t, MPI_Comm handle)
 {
-    char name[MPI_MAX_OBJECT_NAME] = "";
+    char given[MPI_MAX_OBJECT_NAME] = "", name[MPI_MAX_OBJECT_NAME];
     int length;
     struct comm *comm = comm_of(t, SCOPE(handle));
-    if (!comm || mpi.Comm_get_name(handle, name, &length) != MPI_SUCCESS || !*name)
+    if (!comm || mpi.Comm_get_name(handle, given, &length) != MPI_SUCCESS || !*given)
         return;
+    secrets_hide_value("", given, name, sizeof name);
     pthread_mutex_lock(&lock);
     write_definition(t, comm, name); /* the last definition of an id counts */
     pthread_mutex_unlock(&lock);

@@ -163,16 +163,32 @@ impl<'a> Job<'a> {
     /// A thread that slept inside an MPI call all the while between the looks, and will wake up: in a function of the program's
     /// that MPI calls, for an attribute, an error, or an operation. An MPI that sleeps itself looks around many times a second.
     pub fn sleeps_within(&self, at: usize) -> Option<&'a ThreadState> {
+        self.asleep_inside(at, |system_call| system_call.contains("nanosleep"))
+    }
+
+    /// A thread that slept inside an MPI call all the while otherwise: in such a function, or in an MPI that waits without looking
+    /// around.
+    pub fn may_sleep_within(&self, at: usize) -> Option<&'a ThreadState> {
+        self.asleep_inside(at, |system_call| !system_call.contains("nanosleep"))
+    }
+
+    fn asleep_inside(&self, at: usize, is_so: impl Fn(&str) -> bool) -> Option<&'a ThreadState> {
         let sleeps_through = |it: &&ThreadState| {
             let before = self.thread_before(at, it).and_then(|it| it.system.as_ref());
             before.zip(it.system.as_ref()).is_some_and(|(before, now)| {
-                now.sleeps_in.contains("nanosleep") && now.sleeps == before.sleeps
+                now.state == 'S' && is_so(&now.sleeps_in) && now.sleeps == before.sleeps
             })
         };
         let rank = self.rank(at);
         let inside =
             |it: &&ThreadState| it.open.is_some() || rank.condition == Condition::Finalizing;
         rank.threads.iter().filter(inside).find(sleeps_through)
+    }
+
+    /// Whether threads of it that never called MPI, of which nothing is known behind its end or on another node, may have come to.
+    pub fn had_other_threads(&self, at: usize) -> bool {
+        let rank = self.rank(at);
+        rank.is_multithreaded() && (rank.is_over() || rank.condition == Condition::Unknown)
     }
 
     /// Whether a thread of it is inside an MPI call, which lets messages go on.

@@ -185,6 +185,9 @@ fn gather_lanes(job: &Job<'_>) -> Vec<(LaneKey, Flow)> {
                 continue;
             };
             let (tag, is_partitioned) = (operation.tag, is_partitioned(job, operation));
+            if tag == NO_TAG {
+                continue;
+            }
             let key =
                 LaneKey { world, receiver, communicator, is_partitioned, sender: number, tag };
             lanes.entry(key).or_default().open.push((at, open));
@@ -236,6 +239,9 @@ fn is_wildcard(operation: &OpenOperation) -> bool {
 /// MPI_ANY_SOURCE, MPI_ANY_TAG.
 pub const ANY: i64 = -1;
 
+/// Of a message whose tag is not on record, or none that MPI takes.
+pub const NO_TAG: i64 = -3;
+
 fn find_message(
     rank: Rank,
     receive: &Receive<'_>,
@@ -243,7 +249,9 @@ fn find_message(
     job: &Job<'_>,
 ) -> Match {
     let operation = receive.operation;
-    let Some(communicator) = operation.communicator else { return Match::Perhaps };
+    let Some(communicator) = operation.communicator.filter(|_| operation.tag != NO_TAG) else {
+        return Match::Perhaps;
+    };
     let begin = (rank.world, rank.number, communicator, receive.is_partitioned);
     let of = |key: &LaneKey| (key.world, key.receiver, key.communicator, key.is_partitioned);
     let first = lanes.partition_point(|(key, _)| of(key) < begin);

@@ -130,13 +130,17 @@ impl Builder<'_> {
     fn freedom(&self, at: usize, has_nodes: bool) -> Freedom {
         let (job, rank) = (self.job, self.job.rank(at));
         if job.is_dead(at) || job.has_left(at) {
-            return Freedom::Never;
+            // functions of the program's may act in MPI_Finalize, for attributes of MPI_COMM_SELF
+            let may_act = !rank.is_over() && job.may_sleep_within(at).is_some();
+            return if may_act { Freedom::Perhaps } else { Freedom::Never };
         }
         if job.progressed[at] || !has_nodes {
             return Freedom::Free;
         }
+        let is_doubtful = job.may_sleep_within(at).is_some() || job.had_other_threads(at);
+        let least = if is_doubtful { Freedom::Perhaps } else { Freedom::AsNodes };
         if !rank.is_multithreaded() {
-            return Freedom::AsNodes; // while one thread is inside, no other may call MPI
+            return least; // while one thread is inside, no other may call MPI
         }
         let is_outside = |it: &&ThreadState| it.open.is_none() && !job.polls(at, it);
         // of what has ended it is not known what its threads were about to do, or whether they lived
@@ -151,7 +155,7 @@ impl Builder<'_> {
             _ => Freedom::Free,
         });
         let freedoms = known.chain(rank.other_threads.iter().map(|it| of_other_thread(rank, it)));
-        freedoms.fold(Freedom::AsNodes, |most, it| match (most, it) {
+        freedoms.fold(least, |most, it| match (most, it) {
             (Freedom::Free, _) | (_, Freedom::Free) => Freedom::Free,
             (Freedom::Perhaps, _) | (_, Freedom::Perhaps) => Freedom::Perhaps,
             _ => Freedom::AsNodes,

@@ -105,7 +105,7 @@ fn slow(found: &Found<'_>, words: &mut Words<'_>) -> Verdict {
     let all: Vec<usize> = (0..job.ranks().len()).collect();
     let inside = met(found, words).unwrap_or_else(|| inside(job, words));
     let sentence = if job.is_over {
-        format!("The job has ended, and what its ranks did then does not show whether it hung: what they waited for was under way, or cannot be told.{inside}")
+        format!("The job has ended, and what its ranks did then does not show whether it hung, or what ended it: MPI may have aborted it for an error inside one of these calls, which it prints.{inside}")
     } else {
         format!("No MPI call ended between the two looks, and nothing shows that none ever will: what the ranks wait for is under way, or cannot be told.{inside}")
     };
@@ -235,6 +235,20 @@ pub fn notes(job: &Job<'_>, words: &mut Words<'_>) -> Vec<String> {
             "of {in_part} rank{} not all messages and collectives are on record: what they wait for is said with a perhaps",
             plural(in_part)
         ));
+    }
+    let all = 0..job.ranks().len();
+    if let Some((at, sleeper)) = all.clone().find_map(|at| Some((at, job.may_sleep_within(at)?))) {
+        let place = sleeper.system.as_ref().map_or("", |it| it.sleeps_in.as_str());
+        notes.push(format!(
+            "rank {} sleeps inside an MPI call (in {place}), as MPI seldom does: should that be in a function of the program's, it may go on",
+            job.rank(at).rank
+        ));
+    }
+    if all.clone().any(|at| job.had_other_threads(at) && job.is_inside(at)) {
+        notes.push(
+            "ranks with MPI_THREAD_MULTIPLE: what threads outside of MPI were about to do cannot be seen any more or from here, hence a perhaps"
+                .to_owned(),
+        );
     }
     for (at, rank) in job
         .ranks()

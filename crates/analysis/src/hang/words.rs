@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::collectives::{Collectives, Meeting};
 use super::graph::{Need, Target};
 use super::job::Job;
-use super::messages::{Open, ANY};
+use super::messages::{Open, ANY, NO_TAG};
 use super::needs::{only_asks, Reason, WaitNode, Why};
 use super::Found;
 use crate::sites::name_path;
@@ -129,6 +129,7 @@ impl<'a> Words<'a> {
         };
         let tag = match about.tag {
             ANY => "any tag".to_owned(),
+            NO_TAG => "a tag that MPI does not take".to_owned(),
             tag => format!("tag {tag}"),
         };
         let within = self.communicator(about.communicator);

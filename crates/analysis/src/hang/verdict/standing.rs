@@ -90,6 +90,9 @@ fn gone(
     let (was, has) = if culprits.len() == 1 { ("was", "has") } else { ("were", "have") };
     let rank = found.job.rank(first);
     let what = match rank.condition {
+        Condition::Killed if found.job.is_finalizing(first) => {
+            "had entered MPI_Finalize".to_owned()
+        }
         Condition::Killed => format!("{was} killed"),
         Condition::Aborted => format!("{has} called MPI_Abort"),
         Condition::Exited => format!("{has} exited without MPI_Finalize"),
@@ -240,10 +243,12 @@ fn circle(
 
 /// Whose thread makes it a perhaps: it sleeps in a system call that others may end.
 fn unless(found: &Found<'_>, involved: &[usize], words: &mut Words<'_>) -> String {
-    let is_doubtful = |at: &&usize| found.graph.ranks[**at] == Freedom::Perhaps;
+    let job = found.job;
+    let is_thread = |at| job.may_sleep_within(at).is_none() && !job.had_other_threads(at);
+    let is_doubtful = |at: &&usize| found.graph.ranks[**at] == Freedom::Perhaps && is_thread(**at);
     let first = involved.iter().find(is_doubtful);
     first.map_or_else(String::new, |&at| {
-        let thread = other_threads(found.job, at, words);
+        let thread = other_threads(job, at, words);
         format!(" It ends if {thread} does what is waited for.")
     })
 }

@@ -4,7 +4,7 @@
  *
  *   copied_types SEED MESSAGES
  *
- * The first two are arrays of structures as C has them. Errors are returned, as programs ask for that want to end in order.
+ * The first three are arrays of structures as C has them. Errors are returned, as programs ask for that want to end in order.
  * Rank 1 prints a sum of each message, and of what lies in its gaps.
  */
 #include "work.h"
@@ -72,13 +72,18 @@ static MPI_Datatype vector(int stride)
     return type;
 }
 
-/* What a C compiler makes of {double x, y, z; int id;}, and of {char a; double b; short c;}. */
+/* What a C compiler makes of {double x, y, z; int id;}, and of {char a; double b; short c;}; pairs with gaps of their own, which not
+ * every MPI packs rightly, so that they are not copied. */
 static MPI_Datatype of_c(int which)
 {
     struct particle { double x, y, z; int id; };
     struct mixed { char a; double b; short c; };
     int lengths[3] = {1, 1, 1};
     MPI_Datatype type, whole;
+    if (which == 2) {
+        MPI_Type_vector(20, 1, 2, MPI_DOUBLE_INT, &type);
+        return resized(type, 0, 256);
+    }
     if (which == 0) {
         MPI_Type_create_struct(2, (int[]){3, 1}, (MPI_Aint[]){0, offsetof(struct particle, id)},
             (MPI_Datatype[]){MPI_DOUBLE, MPI_INT}, &type);
@@ -135,10 +140,10 @@ int main(int argc, char **argv)
     CHECK(buffer != NULL);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     for (int message = 0; message < atoi(argv[2]); message++) {
-        int is_of_c = message < 2;
+        int is_of_c = message < 3;
         MPI_Datatype type = is_of_c ? of_c(message) : random_type();
         MPI_Type_commit(&type);
-        int count = is_of_c ? 20000 : random_count(type), bytes, is_blocking = random_below(2), got, error;
+        int count = is_of_c ? message == 2 ? 1000 : 20000 : random_count(type), bytes, is_blocking = random_below(2), got, error;
         MPI_Type_size(type, &bytes);
         int integers = count * (bytes / (int)sizeof(int)), is_plain = message % 2 && !is_of_c;
         if (comm_rank(MPI_COMM_WORLD) == 0) {

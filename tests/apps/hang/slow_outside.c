@@ -210,10 +210,12 @@ SITE void many_steps(void)
     }
 }
 
+static void (*waits_within)(void) = sleeps_a_while;
+
 /* What MPI calls of the program's own, within a call of its. */
 SITE void answers_within(void)
 {
-    sleeps(seconds);
+    waits_within();
     send_small(1, TAG, MPI_COMM_WORLD);
 }
 
@@ -261,6 +263,19 @@ SITE void attribute_is_deleted(void)
         receive_small(0, TAG, MPI_COMM_WORLD);
 }
 
+/* The same, but in a system call that MPI might sleep in itself. */
+SITE void attribute_is_waited_for(void)
+{
+    waits_within = polls;
+    attribute_is_copied();
+}
+
+SITE void finalize_waits_for_attribute(void)
+{
+    waits_within = polls;
+    attribute_is_deleted();
+}
+
 static void handles_late(MPI_Comm *comm, int *error, ...)
 {
     (void)comm, (void)error;
@@ -287,6 +302,7 @@ int main(int argc, char **argv)
     static const struct program programs[] = {PROGRAM(long_computation), PROGRAM(slow_roots), PROGRAM(root_is_ahead),
         PROGRAM(split_late), PROGRAM(writes_a_file), PROGRAM(waits_for_child), PROGRAM(pauses), PROGRAM(thread_is_busy),
         PROGRAM(thread_sends_late), PROGRAM(thread_polls_first), PROGRAM(thread_selects_first), PROGRAM(thread_waits_first), PROGRAM(finalizes_first), PROGRAM(many_steps),
-        PROGRAM(attribute_is_copied), PROGRAM(attribute_is_deleted), PROGRAM(error_is_handled)};
+        PROGRAM(attribute_is_copied), PROGRAM(attribute_is_deleted), PROGRAM(error_is_handled),
+        PROGRAM(attribute_is_waited_for), PROGRAM(finalize_waits_for_attribute)};
     return RUN_PROGRAM(argc, argv, MPI_THREAD_MULTIPLE, programs);
 }

@@ -182,6 +182,10 @@ const fn slow(source: Source, name: &'static str, ranks: u32) -> Slow {
     Slow { source, name, ranks, may_be_doubted: false }
 }
 
+const fn doubtful(name: &'static str) -> Slow {
+    Slow { may_be_doubted: true, ..slow(SLOW_OUTSIDE, name, 2) }
+}
+
 const SLOW_MESSAGES: Source = Source::C("slow_messages");
 const SLOW_REQUESTS: Source = Source::C("slow_requests");
 const SLOW_OUTSIDE: Source = Source::C("slow_outside");
@@ -221,7 +225,9 @@ pub const SLOW: &[Slow] = &[
     slow(SLOW_OUTSIDE, "thread_sends_late", 2),
     slow(SLOW_OUTSIDE, "thread_polls_first", 2),
     slow(SLOW_OUTSIDE, "thread_selects_first", 2),
-    Slow { may_be_doubted: true, ..slow(SLOW_OUTSIDE, "thread_waits_first", 2) },
+    doubtful("thread_waits_first"),
+    doubtful("attribute_is_waited_for"),
+    doubtful("finalize_waits_for_attribute"),
     slow(SLOW_OUTSIDE, "finalizes_first", 3),
     slow(SLOW_OUTSIDE, "many_steps", 3),
     slow(SLOW_OUTSIDE, "attribute_is_copied", 2),

@@ -64,7 +64,11 @@ pub fn causes(found: &Found<'_>, goers: &Goers) -> Causes {
                 Target::Rank(rank) => of_one(found, rank, &of_rank),
                 Target::Junction(junction) => {
                     let JunctionFacts { dead, left, standing } = &facts[junction];
-                    (dead.clone(), left.clone(), other_than(node.rank, standing))
+                    // who has gone is why, rather than that it might have helped itself
+                    let is_why =
+                        |on: &usize| *on != node.rank || (dead.is_empty() && left.is_empty());
+                    let on = other_than(node.rank, standing).filter(is_why);
+                    (dead.clone(), left.clone(), on)
                 }
                 Target::Free | Target::Nobody => Default::default(),
             };

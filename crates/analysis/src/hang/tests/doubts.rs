@@ -1,6 +1,7 @@
 //! What is known in part: threads that may still act, calls that failed, locks, probes, and jobs that have ended.
 
 use super::super::made::{before, call, job, operation, system, thread, Does, Lines, SECOND};
+use super::super::messages::ANY;
 use super::super::{diagnose, Kind};
 use super::{kind, verdict};
 use lapscope_data::state::{Condition, Failed, JobState, Lock, SystemState};
@@ -158,6 +159,13 @@ fn who_sleeps_within_a_call_is_in_a_function_of_the_programs() {
     let (first, state) = sleeper("MPI_Comm_dup", 200);
     let found = diagnose(&first, &state, &mut Lines).verdict;
     assert_eq!((found.kind, found.certain), (Kind::Deadlock, true), "an MPI that looks around");
+    let (mut first, mut state) = sleeper("MPI_Comm_dup", 700);
+    for look in [&mut first, &mut state] {
+        look.ranks[0].threads[0].system.as_mut().unwrap().sleeps_in = "poll".to_owned();
+    }
+    let found = diagnose(&first, &state, &mut Lines);
+    assert_eq!((found.verdict.kind, found.verdict.certain), (Kind::Deadlock, false), "perhaps MPI");
+    assert!(found.notes[0].contains("rank 0 sleeps inside an MPI call (in poll)"));
     let (mut first, mut state) = sleeper("MPI_Finalize", 700);
     for look in [&mut first, &mut state] {
         look.is(0, Condition::Finalizing);
@@ -200,4 +208,17 @@ fn who_returns_from_main_has_ended() {
     assert!(found.sentence.contains("Rank 0 exited without MPI_Finalize"), "{}", found.sentence);
     state.posted(0, operation("MPI_Irecv", 1, 1, 11));
     assert_eq!(kind(&state).0, Kind::Dead);
+}
+
+/// Who receives from any source is a source, too; that is not why it stands where the others have left.
+#[test]
+fn who_waits_for_those_who_left_does_not_wait_for_itself() {
+    let mut state = job(3);
+    state.inside(0, operation("MPI_Recv", ANY, 5, 20));
+    for rank in [1, 2] {
+        state.is(rank, Condition::Finalizing);
+    }
+    let found = verdict(&state);
+    assert_eq!((found.verdict.kind, found.verdict.certain), (Kind::Left, true));
+    assert!(found.further.is_empty(), "{:?}", found.further);
 }

@@ -94,7 +94,7 @@ SITE void aborts_within(void)
     if (rank == 1) {
         signal(SIGALRM, aborts);
         CHECK(setitimer(ITIMER_REAL, &soon, NULL) == 0);
-        receive_small(0, TAG, MPI_COMM_WORLD);
+        receive_small(0, OTHER_TAG, MPI_COMM_WORLD);
     }
     good_rounds(1);
 }

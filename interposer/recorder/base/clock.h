@@ -40,6 +40,31 @@ static inline uint64_t clock_now(void)
     return clock_nanoseconds(CLOCK_MONOTONIC);
 }
 
+/* A positive rate of ticks a nanosecond as mantissa / 2^shift. Nothing is computed in floating point where the application calls MPI:
+ * it raises flags there, which programs read, and trap. */
+static inline uint64_t clock_mantissa(double rate, unsigned *shift)
+{
+    uint64_t bits;
+    __builtin_memcpy(&bits, &rate, sizeof bits);
+    *shift = 1075 - (unsigned)(bits >> 52 & 2047);
+    return (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
+}
+
+/* Of a rate from 1e-2 to 1e3, as clocks have. */
+static inline uint64_t clock_ticks(uint64_t ns, double rate)
+{
+    unsigned shift;
+    unsigned __int128 product = (unsigned __int128)ns * clock_mantissa(rate, &shift);
+    return (uint64_t)(product >> shift);
+}
+
+static inline uint64_t clock_ns(uint64_t ticks, double rate)
+{
+    unsigned shift;
+    uint64_t mantissa = clock_mantissa(rate, &shift);
+    return (uint64_t)(((unsigned __int128)ticks << shift) / mantissa);
+}
+
 /* Whether a list of the kernel's has the TSC: it takes out what it has found not to keep time. */
 int clock_lists_tsc(const char *sources);
 

@@ -7,12 +7,12 @@ enum { PERCENT = 100 };
 
 uint64_t inject_ticks(uint64_t ns)
 {
-    return (uint64_t)((double)ns * spool_header()->nominal_ticks_per_ns);
+    return clock_ticks(ns, spool_header()->nominal_ticks_per_ns);
 }
 
 uint64_t inject_ns(uint64_t ticks)
 {
-    return (uint64_t)((double)ticks / spool_header()->nominal_ticks_per_ns);
+    return clock_ns(ticks, spool_header()->nominal_ticks_per_ns);
 }
 
 uint64_t inject_over_budget(uint64_t now)

@@ -54,7 +54,7 @@ struct progress progress_test(int again)
     uint64_t begin = clock_now(), cpu_begin = clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID);
     int error = mpi.Request_get_status(never, &flag, MPI_STATUS_IGNORE);
     uint64_t cpu_ns = clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID) - cpu_begin;
-    struct progress progress = {.used = (uint64_t)((double)cpu_ns * spool_header()->nominal_ticks_per_ns),
+    struct progress progress = {.used = clock_ticks(cpu_ns, spool_header()->nominal_ticks_per_ns),
                                 .passed = clock_now() - begin,
                                 .failed = error != MPI_SUCCESS};
     errno = saved_errno;

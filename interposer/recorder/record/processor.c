@@ -99,7 +99,7 @@ void processor_begin(struct thread *t)
 static int is_much(uint64_t ticks, long long wait_ns)
 {
     enum { SHARE = 50, LEAST_NS = 100000 };
-    return wait_ns >= LEAST_NS && (double)wait_ns * SHARE * spool_header()->nominal_ticks_per_ns >= (double)ticks;
+    return wait_ns >= LEAST_NS && clock_ticks((uint64_t)wait_ns * SHARE, spool_header()->nominal_ticks_per_ns) >= ticks;
 }
 
 void processor_look(struct thread *t, uint64_t now)
@@ -112,7 +112,7 @@ void processor_look(struct thread *t, uint64_t now)
         if (is_much(fields[1], (long long)fields[2]) && !stream->full && spool_stream_room(stream, SPOOL_RECORD_ROOM, 0))
             spool_stream_commit(stream, spool_put(stream->at, SPOOL_STARVED, fields, 3));
         if (thread_hooks.starved)
-            thread_hooks.starved((uint64_t)((double)(share.wait_ns - looked.wait_ns) * spool_header()->nominal_ticks_per_ns));
+            thread_hooks.starved(clock_ticks((uint64_t)(share.wait_ns - looked.wait_ns), spool_header()->nominal_ticks_per_ns));
         looked.ticks = now;
         looked.wait_ns = share.wait_ns;
     }

@@ -61,7 +61,7 @@ static __attribute__((noinline, cold)) void look_around(struct thread *t, uint64
         return;
     }
     const struct spool_file_header *header = spool_header();
-    uint64_t pause = (uint64_t)(1e7 * header->nominal_ticks_per_ns), share = (now - header->first.ticks) / 4096;
+    uint64_t pause = clock_ticks(10000000, header->nominal_ticks_per_ns), share = (now - header->first.ticks) / 4096;
     processor_look(t, now);
     spool_refresh_clock();
     t->next_facts = now + (share > pause ? share : pause);

@@ -112,8 +112,8 @@ static void next_slot(struct thread *t, uint64_t now, unsigned stage, int is_cut
         sample.slot_stage = stage;
         sample.is_recorded = !had_this && sample_has(slot, stage);
     }
-    double left_ns = (double)(SAMPLE_SLOT_NS - wall % SAMPLE_SLOT_NS);
-    sample.end = sample.slot_stage == SAMPLE_STAGES ? UINT64_MAX : now + (uint64_t)(left_ns * spool_header()->nominal_ticks_per_ns);
+    uint64_t left_ns = SAMPLE_SLOT_NS - wall % SAMPLE_SLOT_NS;
+    sample.end = sample.slot_stage == SAMPLE_STAGES ? UINT64_MAX : now + clock_ticks(left_ns, spool_header()->nominal_ticks_per_ns);
 }
 
 /* --- threads ------------------------------------------------------------------------------------------------------ */

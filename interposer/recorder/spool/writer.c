@@ -146,7 +146,7 @@ void spool_refresh_clock(void)
         return;
     pthread_mutex_lock(&spool.lock);
     uint64_t now = clock_now();
-    if (now - spool.clock_refreshed > (uint64_t)(1e8 * header->nominal_ticks_per_ns)) { /* 0.1 s */
+    if (now - spool.clock_refreshed > clock_ticks(100000000, header->nominal_ticks_per_ns)) { /* 0.1 s */
         set_clock(header);
         spool.clock_refreshed = now;
     }

@@ -68,6 +68,35 @@ fn libraries_that_call_past_us_or_before_main() {
     }
 }
 
+#[test]
+fn floating_point_flags() {
+    for mpi in mpis!() {
+        assert_same(
+            mpi,
+            &build::app_with(mpi, "floating_point", &["-lm"]),
+            &[],
+            "raised in 0 rounds\n",
+        );
+    }
+}
+
+/// What MPI refuses, or crashes of, it does with lapscope, too.
+#[test]
+fn places_that_are_not_given() {
+    for mpi in mpis!() {
+        let app = build::app(mpi, "null_flags");
+        for case in share!(0, (0..6).collect::<Vec<_>>()) {
+            let run = |form| {
+                let place = place();
+                let job = Job::new(mpi, 1, &app, form, place.path()).args([case.to_string()]);
+                let outcome = job.run();
+                (outcome.code, outcome.stdout.contains("an error")) // a launcher names processes that crash
+            };
+            assert_eq!(run(Form::Bare), run(Form::Preload), "{}, {case}", mpi.name);
+        }
+    }
+}
+
 /// Paths that vary without end take the memory that they may, and the report says which calls have none.
 #[test]
 fn call_paths_are_bounded() {

@@ -132,11 +132,16 @@ fn values(path: &Path, random: &mut Random) -> Spoiled {
 
 /// Damage of the kinds that commands broke of before it was looked for, each as small as it can be: the change of a rank's database,
 /// and the first words of commands that read what it changes. Not every one of these very lines broke one of them.
-pub const KNOWN: [(&str, &[&str]); 9] = [
+pub const KNOWN: [(&str, &[&str]); 10] = [
     // a time that is more than an i64 of picoseconds
     ("UPDATE request SET post_begin_ns = 1200000000000000000 WHERE id = 1", &["export"]),
     // and one that added to another is more than an i64
     ("UPDATE call SET begin_ns = 9223372036854775000 WHERE id = 2", &["report", "whatif"]),
+    // more rows than the file has room for
+    (
+        "UPDATE request SET id = 2147483648 WHERE id = (SELECT max(id) FROM request)",
+        &["overlap", "whatif", "export"],
+    ),
     ("UPDATE call SET duration_ns = -5 WHERE duration_ns IS NOT NULL", &["html"]),
     (
         "INSERT INTO call SELECT id + 1000000, operation_id, thread_id, begin_ns, duration_ns, user_ns, system_ns, completed,

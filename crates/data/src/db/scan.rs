@@ -83,13 +83,17 @@ pub fn rows_to_scan(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(rows_in(connection, "call")? + rows_in(connection, "request")?)
 }
 
-/// About how many rows a table has, by its ids.
+/// About how many rows a table has, by its ids: no more than the file has room for, as room is made for so many.
 ///
 /// # Errors
 /// As [`rows_to_scan`].
 pub fn rows_in(connection: &Connection, table: &str) -> rusqlite::Result<u64> {
+    const LEAST_BYTES: i64 = 8; // of a row
     let Ends { first, last } = Ends::read(connection, table)?;
-    Ok((last.saturating_sub(first).clamp(-1, MOST_ROWS) + 1) as u64)
+    let bytes = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+    let bytes: i64 = connection.query_row(bytes, [], |row| row.get(0))?;
+    let most = (bytes / LEAST_BYTES).min(MOST_ROWS);
+    Ok((last.saturating_sub(first).clamp(-1, most) + 1) as u64)
 }
 
 /// Gives every row of the file's big tables to `sink`; `progress` is told now and then how many more rows were read.

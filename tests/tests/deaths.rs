@@ -253,6 +253,18 @@ fn at_any_instant() {
     }
 }
 
+/// Hydra ends a rank that aborts now and then itself, before it has its code of it, bare as with lapscope: then again.
+fn with_its_code(job: &Job<'_>) -> Outcome {
+    const CODE: i32 = 7;
+    let first = job.run();
+    if first.code == CODE {
+        return first;
+    }
+    lapscope_tests::say!("ASKED AGAIN: code {} of {}", first.code, job.run_directory().display());
+    let _ = fs::remove_dir_all(job.run_directory());
+    job.run()
+}
+
 /// On stacks that have hardly room for what MPI itself does there.
 #[test]
 fn ends_on_a_small_stack() {
@@ -263,10 +275,10 @@ fn ends_on_a_small_stack() {
             let (app, bare_place, place) =
                 (build::app(mpi, "ends_on_small_stack"), place(), place());
             let job = |form, place| Job::new(mpi, 1, &app, form, place).args([how]);
-            let bare = job(Form::Bare, bare_place.path()).run();
+            let bare = with_its_code(&job(Form::Bare, bare_place.path()));
             let with = job(Form::Preload, place.path());
             let directory = with.run_directory();
-            let with = with.run();
+            let with = with_its_code(&with);
             let differences = outcome_differences(&bare, &with);
             assert!(differences.is_empty(), "{} {how}: {differences:#?}", mpi.name);
             let database = rows::open(&directory.join("rank-0.db"));

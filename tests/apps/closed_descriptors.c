@@ -10,24 +10,6 @@
 
 enum { FIRST = 200, LAST = 1000, ROUNDS = 3000, STARTS = 12 };
 
-/* From a path that the digits of `way` say. */
-SITE void by_ways(int way)
-{
-    if (way > 1) {
-        if (way & 1)
-            by_ways(way / 2);
-        else
-            by_ways(way / 2);
-        return;
-    }
-    int out = 7, in = 0;
-    MPI_Request request;
-    MPI_Irecv(&in, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &request);
-    MPI_Send(&out, 1, MPI_INT, 0, 0, MPI_COMM_SELF);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    CHECK(in == 7);
-}
-
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);

@@ -165,25 +165,24 @@ static int contents_of(MPI_Datatype type, struct contents *of)
     return mpi.Type_get_envelope(type, &of->integers, &of->addresses, &of->types, &of->combiner) == MPI_SUCCESS;
 }
 
-static int is_known(MPI_Datatype type, int depth);
+static int is_known(MPI_Datatype type, const struct contents *of, int depth);
 
 /* Whether all that it was made of is. */
 static int parts_are_known(MPI_Datatype type, const struct contents *of, int depth)
 {
-    struct contents part;
-    size_t most = (size_t)of->integers * sizeof(int) + (size_t)of->addresses * sizeof(MPI_Aint);
-    MPI_Aint *addresses = malloc(most + (size_t)of->types * sizeof(MPI_Datatype) + 1);
+    size_t bytes = (size_t)of->addresses * sizeof(MPI_Aint) + (size_t)of->types * sizeof(MPI_Datatype) +
+                   (size_t)of->integers * sizeof(int);
+    MPI_Aint *addresses = malloc(bytes + 1);
     if (!addresses)
         return 0;
     MPI_Datatype *types = (MPI_Datatype *)(addresses + of->addresses);
-    int *integers = (int *)(types + of->types), good = 1;
-    if (mpi.Type_get_contents(type, of->integers, of->addresses, of->types, integers, addresses, types) != MPI_SUCCESS) {
-        free(addresses);
-        return 0;
-    }
-    for (int i = 0; i < of->types; i++) {
-        good = good && is_known(types[i], depth + 1);
-        if (contents_of(types[i], &part) && part.types) /* others are MPI's */
+    int good = mpi.Type_get_contents(type, of->integers, of->addresses, of->types, (int *)(types + of->types), addresses, types) ==
+               MPI_SUCCESS;
+    for (int i = 0, count = good ? of->types : 0; i < count; i++) {
+        struct contents part;
+        int has_contents = contents_of(types[i], &part);
+        good = good && has_contents && is_known(types[i], &part, depth + 1);
+        if (has_contents && part.types) /* others are MPI's */
             mpi.Type_free(&types[i]);
     }
     free(addresses);
@@ -192,15 +191,12 @@ static int parts_are_known(MPI_Datatype type, const struct contents *of, int dep
 
 /* Whether MPIs pack and unpack the datatype rightly, as far as is known: pairs with gaps of their own, as MPI_DOUBLE_INT, they do not
  * in every order (MPICH 4.0 writes past them). */
-static int is_known(MPI_Datatype type, int depth)
+static int is_known(MPI_Datatype type, const struct contents *of, int depth)
 {
     enum { DEEPEST = 32 };
-    struct contents of;
     MPI_Count lower, extent, size;
-    if (depth > DEEPEST || !contents_of(type, &of))
-        return 0;
-    if (of.combiner != MPI_COMBINER_NAMED)
-        return parts_are_known(type, &of, depth);
+    if (of->combiner != MPI_COMBINER_NAMED)
+        return depth < DEEPEST && parts_are_known(type, of, depth);
     return mpi.Type_get_extent_x(type, &lower, &extent) == MPI_SUCCESS && mpi.Type_size_x(type, &size) == MPI_SUCCESS && extent == size;
 }
 
@@ -234,7 +230,9 @@ struct copy *sends_copy(const struct asked_send *send)
         return NULL;
     }
     struct spread spread;
-    if (!spread_of(send, size, &spread) || (spread.has_gaps && !is_known(send->type, 0))) {
+    struct contents of;
+    if (!spread_of(send, size, &spread) ||
+        (spread.has_gaps && !(contents_of(send->type, &of) && is_known(send->type, &of, 0)))) {
         add(&sends.datatype, 1);
         return NULL;
     }

@@ -451,18 +451,6 @@ static uint32_t how_ended(const struct conversion *c)
     return header->end == SPOOL_OPEN && header->finalize_begin && !c->open_calls ? SPOOL_FINALIZED : header->end;
 }
 
-/* When it was over, as far as that is known; -1: not, or by MPI_Finalize. The clock is set when a process says how it ended. */
-static int64_t over_ns(const struct conversion *c, const struct rank_row *row)
-{
-    const struct spool_file_header *header = c->file->header;
-    if (row->end == SPOOL_OPEN)
-        return gone_ns(header, row->end_ns);
-    if (row->end == SPOOL_FINALIZED || !header->latest_index)
-        return -1;
-    int64_t said = spool_moment_ns(&c->definitions, header->latest[header->latest_index & 1].ticks);
-    return said >= row->end_ns && said <= SPOOL_LONGEST_NS ? said : -1;
-}
-
 static void take_rank(struct conversion *c)
 {
     const struct spool_file_header *header = c->file->header;
@@ -477,7 +465,7 @@ static void take_rank(struct conversion *c)
         row.end_ns = SPOOL_LONGEST_NS;
     if (row.end_ns < row.init_end_ns)
         row.end_ns = row.init_end_ns;
-    row.gone_ns = over_ns(c, &row);
+    row.gone_ns = gone_ns(&c->definitions, header, row.end, row.end_ns);
     store_rank(c->tables, &c->definitions, &row);
     c->result->end = row.end;
     c->result->lost = header->lost_records;

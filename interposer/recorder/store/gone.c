@@ -3,7 +3,6 @@
 
 #include "../base/clock.h"
 #include "../base/process.h"
-#include "../spool/definitions.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -40,15 +39,25 @@ static int was_before_boot(const struct spool_file_header *header)
     return *header->boot_id && strncmp(host, header->host, sizeof host) == 0 && header->epoch_unix_ns < boot_unix_ns();
 }
 
-int64_t gone_ns(const struct spool_file_header *header, int64_t end_ns)
+/* -1: it is not. */
+static int64_t seen_ns(const struct spool_file_header *header)
 {
     char boot_id[sizeof header->boot_id];
-    int64_t since = -1;
     process_boot(boot_id, sizeof boot_id);
     int is_this_boot = *boot_id && strncmp(boot_id, header->boot_id, sizeof boot_id) == 0;
     if (is_this_boot && has_ended_here(header))
-        since = (int64_t)clock_nanoseconds(CLOCK_MONOTONIC) - header->first.monotonic_ns;
-    else if (!is_this_boot && was_before_boot(header))
-        since = (int64_t)clock_nanoseconds(CLOCK_REALTIME) - header->epoch_unix_ns;
-    return since >= end_ns && since <= SPOOL_LONGEST_NS ? since : -1;
+        return (int64_t)clock_nanoseconds(CLOCK_MONOTONIC) - header->first.monotonic_ns;
+    if (!is_this_boot && was_before_boot(header))
+        return (int64_t)clock_nanoseconds(CLOCK_REALTIME) - header->epoch_unix_ns;
+    return -1;
+}
+
+int64_t gone_ns(const struct spool_definitions *definitions, const struct spool_file_header *header, uint32_t end, int64_t end_ns)
+{
+    int64_t gone = -1;
+    if (end == SPOOL_OPEN)
+        gone = seen_ns(header);
+    else if (end != SPOOL_FINALIZED && header->latest_index)
+        gone = spool_moment_ns(definitions, header->latest[header->latest_index & 1].ticks);
+    return gone >= end_ns && gone <= SPOOL_LONGEST_NS ? gone : -1;
 }

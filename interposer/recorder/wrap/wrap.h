@@ -8,13 +8,13 @@
 #include "../record/matched.h"
 #include "../record/record.h"
 
-/* What a pointer of the application's points to; 0 where it has given none, which MPI returns an error of. */
-#define AT(pointer) \
-    ({ \
-        __typeof__(pointer) at_pointer = (pointer); \
-        at_pointer ? *at_pointer : (__typeof__(*(pointer)))0; \
-    })
 #define REQUESTS(requests) ((struct request_array){requests, FORTRAN})
+
+/* The number at a place of the application's; 0 where it has given none, which MPI returns an error of. */
+static inline int given(const int *place)
+{
+    return LIKELY(place != NULL) ? *place : 0;
+}
 
 /* --- communicators, windows and files that a call has made -------------------------------------------------------- */
 

@@ -26,6 +26,7 @@ struct thread *bring_up(void)
             exit(2);
         }
     }
+    recorder_state = RECORDER_ON;
     struct thread *t = current_thread ? current_thread : thread_first_call();
     if (!t) {
         fprintf(stderr, "no record for this thread in %s\n", path);

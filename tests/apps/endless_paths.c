@@ -6,18 +6,6 @@
 
 enum { DEPTH = 18, LEAVES = 1 << DEPTH };
 
-static long resident_kb(void)
-{
-    char line[256];
-    long kb = 0;
-    FILE *file = fopen("/proc/self/status", "r");
-    CHECK(file);
-    while (fgets(line, sizeof line, file))
-        sscanf(line, "VmRSS: %ld", &kb);
-    fclose(file);
-    return kb;
-}
-
 SITE void search(int depth, int way)
 {
     if (depth == 0) {

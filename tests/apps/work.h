@@ -23,6 +23,19 @@ static inline int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* The memory that the process has. */
+static inline long resident_kb(void)
+{
+    char line[256];
+    long kb = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    CHECK(file);
+    while (fgets(line, sizeof line, file))
+        sscanf(line, "VmRSS: %ld", &kb);
+    fclose(file);
+    return kb;
+}
+
 /* Whether one of the arguments is this word. */
 static inline int is_asked(int argc, char **argv, const char *word)
 {

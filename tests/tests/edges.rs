@@ -124,6 +124,36 @@ fn call_paths_are_bounded() {
     }
 }
 
+/// What is kept of a thread for injection, watching or counting ends with it, or serves the next.
+#[test]
+fn threads_that_have_ended_keep_nothing() {
+    let ways = [
+        vec![("LAPSCOPE_INJECT", "timer"), ("LAPSCOPE_INJECT_CLOCK", "cputime")],
+        vec![("LAPSCOPE_REACH", "on"), ("LAPSCOPE_CPU_TIME", "on"), ("LAPSCOPE_INJECT", "timer")],
+        vec![("LAPSCOPE_INJECT", "thread"), ("LAPSCOPE_COUNTERS", "perf::TASK-CLOCK")],
+        vec![("LAPSCOPE_INJECT", "auto")],
+        vec![],
+    ];
+    for mpi in mpis!() {
+        let app = build::app(mpi, "task_threads");
+        for way in &ways {
+            let place = place();
+            let mut job = Job::new(mpi, 1, &app, Form::Preload, place.path());
+            for (name, value) in [&way[..], &[("LAPSCOPE_INJECT_INTERVAL_US", "50")]].concat() {
+                job = job.env(name, value);
+            }
+            let outcome = job.run();
+            let expected = (0, "0 descriptors more, memory bounded\n");
+            assert_eq!(
+                (outcome.code, &*outcome.stdout),
+                expected,
+                "{}, {way:?}: {outcome:?}",
+                mpi.name
+            );
+        }
+    }
+}
+
 /// What a call takes of a small stack beside what MPI takes itself.
 #[test]
 fn stacks_may_be_small() {

@@ -110,11 +110,11 @@ const char *alarm_open(struct alarm *alarm, enum alarm_clock wanted, int signal)
 
 void alarm_close(struct alarm *alarm)
 {
-    if (alarm->clock == ALARM_PERF)
+    enum alarm_clock clock = __atomic_exchange_n(&alarm->clock, ALARM_NONE, __ATOMIC_ACQ_REL);
+    if (clock == ALARM_PERF)
         close_perf(alarm);
-    else if (alarm->clock == ALARM_CPUTIME)
+    else if (clock == ALARM_CPUTIME)
         timer_delete(alarm->timer);
-    alarm->clock = ALARM_NONE;
 }
 
 int alarm_set(struct alarm *alarm, uint64_t ns)

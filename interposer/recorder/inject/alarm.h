@@ -30,6 +30,7 @@ struct alarm {
 /* Makes an alarm of the calling thread. `wanted`: ALARM_NONE takes what there is. Returns NULL, or why there is none.
  */
 const char *alarm_open(struct alarm *alarm, enum alarm_clock wanted, int signal);
+/* By whichever thread, once. */
 void alarm_close(struct alarm *alarm);
 
 /* Rings in so many nanoseconds of the thread's running time. For signal handlers too. Returns 0 when the alarm is gone:

@@ -408,12 +408,20 @@ static struct injector *create_injector(struct thread *t)
     return injector;
 }
 
+/* What it has posted may still be pending, for other threads to end. */
+static void thread_ended(struct injector *injector)
+{
+    inject_timer_close(injector);
+    injector->in_mpi = injector->will_reduce = 0;
+    injector->computes_since = 0;
+}
+
 const char *inject_prepare_mode(struct injector *injector, enum inject_mode mode)
 {
     const char *why = progress_prepare();
     if (!why && mode == INJECT_TIMER)
         why = inject_timer_prepare();
-    if (!why && mode == INJECT_TIMER && !injector->stack_top)
+    if (!why && mode == INJECT_TIMER && !inject_timer_is_open(injector))
         why = inject_timer_open(injector);
     if (!why && mode == INJECT_THREAD)
         why = inject_helper_prepare();
@@ -460,7 +468,7 @@ void inject_start(struct thread *t, const char *job, inject_run_directory *run)
                                    .interval = inject_ticks((uint64_t)config.inject_interval_us * 1000),
                                    .slots = slots_of(text_hash(job, strlen(job)))};
     t->injector = create_injector(t);
-    thread_hooks = (struct thread_hooks){create_injector, enter_mpi,     leave_mpi, request_made,
+    thread_hooks = (struct thread_hooks){create_injector, thread_ended,  enter_mpi, leave_mpi,     request_made,
                                          request_posted,  request_ended, is_busy,   inject_starved};
     const char *why = t->injector ? prepare(t->injector) : "no memory";
     injection.is_on = !why;

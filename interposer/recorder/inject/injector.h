@@ -54,7 +54,6 @@ struct injector {
     int is_set;                     /* the alarm is */
     int is_masked;                  /* the program blocks its signal */
     volatile int measuring;
-    uint64_t next_measurement;
     char *stack_top, *spare_stack;  /* that of the handler; the alternate one of faults meanwhile */
 };
 
@@ -139,6 +138,11 @@ void inject_timer_behind_start(void);
 void inject_timer_note_mpi(void);
 const char *inject_timer_prepare(void);
 const char *inject_timer_open(struct injector *injector);
+static inline int inject_timer_is_open(const struct injector *injector)
+{
+    return injector->alarm.clock != ALARM_NONE;
+}
+void inject_timer_close(struct injector *injector);
 /* Leaves no alarm set and the signal as it was. */
 void inject_timer_end(void);
 /* A window is open, and the thread is about to compute. */

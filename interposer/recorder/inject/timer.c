@@ -285,17 +285,36 @@ static uint64_t measure_check_ns(void)
     return (clock_nanoseconds(CLOCK_MONOTONIC) - begin) / CHECKS;
 }
 
+/* Of one thread for all, now and then, and with another clock at once. */
+static int is_to_be_measured(const struct injector *injector)
+{
+    static uint64_t next;
+    uint64_t now = clock_now();
+    if (injection.clock == injector->alarm.clock && now < __atomic_load_n(&next, __ATOMIC_RELAXED))
+        return 0;
+    injection.clock = injector->alarm.clock;
+    __atomic_store_n(&next, now + inject_ticks(measure_again_ns), __ATOMIC_RELAXED);
+    return 1;
+}
+
+static int make_stacks(struct injector *injector)
+{
+    if (!injector->spare_stack)
+        injector->spare_stack = own_stack_make(SPARE_BYTES);
+    if (!injector->stack_top)
+        injector->stack_top = own_stack_make(STACK_BYTES);
+    return injector->spare_stack && injector->stack_top;
+}
+
 static const char *open_timer(struct injector *injector)
 {
-    if (!(injector->spare_stack = own_stack_make(SPARE_BYTES)) || !(injector->stack_top = own_stack_make(STACK_BYTES)))
+    if (!make_stacks(injector))
         return "no memory";
     const char *why = alarm_open(&injector->alarm, (enum alarm_clock)config.inject_clock, signal_number());
-    if (why)
+    if (why || !is_to_be_measured(injector))
         return why;
-    injection.clock = injector->alarm.clock;
     injection.interrupt = measure_interrupt(injector);
     injection.check = measure_check_ns();
-    injector->next_measurement = clock_now() + inject_ticks(measure_again_ns);
     return injection.interrupt ? NULL : "its signal does not come";
 }
 
@@ -305,6 +324,13 @@ const char *inject_timer_open(struct injector *injector)
     const char *why = open_timer(injector);
     uncancelled_end(cancel_state);
     return why;
+}
+
+void inject_timer_close(struct injector *injector)
+{
+    alarm_close(&injector->alarm);
+    injector->alarm.owner = 0;
+    injector->is_set = injector->is_masked = injector->measuring = 0;
 }
 
 void inject_timer_end(void)
@@ -320,10 +346,10 @@ void inject_timer_end(void)
 /* Sets the alarm; returns why there will be none, or NULL. */
 static const char *wait_for_computation(struct injector *injector)
 {
-    injector->is_masked = injector->is_masked || (!injector->stack_top && is_blocked()); /* as its thread began */
+    injector->is_masked = injector->is_masked || (!inject_timer_is_open(injector) && is_blocked()); /* as its thread began */
     if (injector->is_masked)
         return NULL;
-    const char *why = injector->stack_top ? NULL : inject_timer_open(injector);
+    const char *why = inject_timer_is_open(injector) ? NULL : inject_timer_open(injector);
     if (why)
         return why;
     if (!signal_is_ours())
@@ -332,10 +358,9 @@ static const char *wait_for_computation(struct injector *injector)
         return "no memory";
     if (safe_point_problem())
         return safe_point_problem();
-    if (UNLIKELY(clock_now() > injector->next_measurement)) {
+    if (UNLIKELY(is_to_be_measured(injector))) {
         uint64_t measured = measure_interrupt(injector);
         injection.interrupt = measured ? measured : injection.interrupt;
-        injector->next_measurement = clock_now() + inject_ticks(measure_again_ns);
     }
     uint64_t interval = inject_interval(injector), over = inject_over_budget(clock_now());
     set(injector, over > interval ? over : interval);

@@ -282,9 +282,9 @@ static int does_hit(struct watchpoint *point)
     return 1;
 }
 
-static const char *open_first(struct reach *reach, struct thread *t)
+static const char *open_first(struct reach *reach)
 {
-    int error = watcher_open(&reach->watcher, t);
+    int error = watcher_open(&reach->watcher);
     if (error)
         return watchpoint_problem(error);
     if (does_hit(&reach->watcher.watches[0].point))
@@ -299,14 +299,38 @@ static struct reach *create(struct thread *t)
     if (!reach)
         return NULL;
     reach->tid = (pid_t)syscall(SYS_gettid);
-    reach->watcher.thread = t;
+    watcher_init(&reach->watcher, t);
     return reach;
 }
 
 static struct reach *first_call(struct thread *t)
 {
     struct reach *reach = state.is_on ? create(t) : NULL;
-    return reach && watcher_open(&reach->watcher, t) == 0 ? reach : NULL;
+    return reach && watcher_open(&reach->watcher) == 0 ? reach : NULL;
+}
+
+static void end_watches(struct reach *reach)
+{
+    reach->left_out[LEFT_OUT_UNSENT] += watcher_end(&reach->watcher);
+    watcher_close(&reach->watcher);
+}
+
+/* For reach_stop() it is inside MPI meanwhile: either sees the other. */
+static void thread_ended(struct reach *reach)
+{
+    struct thread *t = reach->watcher.thread;
+    __atomic_store_n(&t->inside, UINTPTR_MAX, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&state.is_on, __ATOMIC_SEQ_CST))
+        end_watches(reach);
+    leave(t);
+}
+
+/* Where no watchpoint is to be had any more, its buffers are left out as those that find none free. */
+static void taken_over(struct reach *reach)
+{
+    reach->tid = (pid_t)syscall(SYS_gettid);
+    if (state.is_on)
+        watcher_open(&reach->watcher);
 }
 
 static uint64_t ns_of(uint64_t ticks)
@@ -389,7 +413,7 @@ void reach_start(struct thread *t)
     int saved_errno = errno;
     watch_cost.began = clock_now();
     struct reach *reach = create(t);
-    state.problem = reach ? open_first(reach, t) : "no memory";
+    state.problem = reach ? open_first(reach) : "no memory";
     if (state.problem) {
         if (log_first_on_node())
             log_line("LAPSCOPE_REACH watches nothing: %s", state.problem);
@@ -401,7 +425,8 @@ void reach_start(struct thread *t)
     t->reach = reach;
     t->ends_slowly = 1;
     stamps_are_plain = 0;
-    reach_hooks = (struct reach_hooks){first_call, enter_mpi, leave_mpi, request_started, request_ended};
+    reach_hooks = (struct reach_hooks){first_call, thread_ended,    taken_over,   enter_mpi,
+                                       leave_mpi,  request_started, request_ended};
     pthread_atfork(NULL, NULL, forget_in_child);
     watch_cost.spent = clock_now() - watch_cost.began;
     write_facts(t, 0);
@@ -415,8 +440,7 @@ static void close_all(const struct thread *self)
         struct thread *t = threads[i];
         if (!t->reach || (t != self && __atomic_load_n(&t->inside, __ATOMIC_ACQUIRE)))
             continue;
-        t->reach->left_out[LEFT_OUT_UNSENT] += watcher_end(&t->reach->watcher);
-        watcher_close(&t->reach->watcher);
+        end_watches(t->reach);
     }
 }
 
@@ -425,7 +449,7 @@ void reach_stop(struct thread *t)
     if (!state.is_on)
         return;
     int saved_errno = errno;
-    state.is_on = 0;
+    __atomic_store_n(&state.is_on, 0, __ATOMIC_SEQ_CST);
     close_all(t);
     write_facts(t, 1);
     errno = saved_errno;

@@ -23,14 +23,19 @@ void watcher_spend(struct watcher *watcher, uint64_t ticks)
 
 /* --- the start and the end ---------------------------------------------------------------------------------------- */
 
-int watcher_open(struct watcher *watcher, struct thread *t)
+void watcher_init(struct watcher *watcher, struct thread *t)
+{
+    *watcher = (struct watcher){.thread = t, .random = clock_now() * 2 + 1 + (uint64_t)getpid() * 0x9e3779b97f4a7c15u};
+    watcher->random |= 1;
+}
+
+int watcher_open(struct watcher *watcher)
 {
     int error = 0;
     unsigned hits = config.reach_hits > COPY_HITS ? (unsigned)config.reach_hits : COPY_HITS;
-    *watcher = (struct watcher){.thread = t, .random = clock_now() * 2 + 1 + (uint64_t)getpid() * 0x9e3779b97f4a7c15u};
-    watcher->random |= 1;
+    watcher->points = watcher->active = watcher->batched = 0;
     for (unsigned i = 0; i < POINTS; i++)
-        watcher->watches[i].point.fd = -1;
+        watcher->watches[i] = (struct watch){.point.fd = -1};
     while (watcher->points < POINTS && (error = watchpoint_open(&watcher->watches[watcher->points].point, hits)) == 0)
         watcher->points++;
     watcher->send_points = watcher->points / 2;

@@ -115,8 +115,9 @@ extern struct watch_cost watch_cost;
 /* Ticks that were spent on watching, in that thread. */
 void watcher_spend(struct watcher *watcher, uint64_t ticks);
 
+void watcher_init(struct watcher *watcher, struct thread *t);
 /* Watchpoints for the calling thread, as many as can be had; returns 0, or an errno value when there is none. */
-int watcher_open(struct watcher *watcher, struct thread *t);
+int watcher_open(struct watcher *watcher);
 void watcher_close(struct watcher *watcher);
 /* In a child of fork. */
 void watcher_forget(struct watcher *watcher);

@@ -238,20 +238,10 @@ static void try_event(struct counter *counter)
 
 /* --- threads ------------------------------------------------------------------------------------------------------ */
 
-static pthread_key_t of_thread;
-
-static void thread_ends(void *counters)
-{
-    stop_sets(counters); /* they hold file descriptors */
-    papi.unregister_thread();
-}
-
 void counters_open(const char *wanted, int speak)
 {
     list_events(wanted);
     const char *trouble = asked_count ? load_papi() : NULL;
-    if (!trouble && asked_count && pthread_key_create(&of_thread, thread_ends) != 0)
-        trouble = "no thread key is left";
     if (trouble && speak)
         log_line("LAPSCOPE_COUNTERS: %s: nothing is counted (Debian: libpapi-dev; elsewhere a module, or LD_LIBRARY_PATH)",
                  trouble);
@@ -276,21 +266,29 @@ unsigned counters_counted(void)
     return counted_count;
 }
 
-struct counters *counters_start(void)
+void counters_start_again(struct counters *counters)
 {
     static int said;
-    struct counters *counters = counted_count ? arena_alloc(sizeof *counters) : NULL;
-    if (!counters)
-        return NULL;
     no_sets(counters);
     int error = start_sets(counters);
     if (error != PAPI_OK) {
         log_once(&said, "LAPSCOPE_COUNTERS: not counted on some threads (%s)", papi.strerror(error));
         stop_sets(counters);
-        return NULL;
     }
-    pthread_setspecific(of_thread, counters);
+}
+
+struct counters *counters_start(void)
+{
+    struct counters *counters = counted_count ? arena_alloc(sizeof *counters) : NULL;
+    if (counters)
+        counters_start_again(counters);
     return counters;
+}
+
+void counters_stop(struct counters *counters)
+{
+    stop_sets(counters); /* they hold file descriptors */
+    papi.unregister_thread();
 }
 
 int counters_read(struct counters *counters, int64_t values[SPOOL_MAX_COUNTERS])

@@ -26,8 +26,12 @@ const struct counter *counters_asked(unsigned i);
 /* How many are counted. Values are in the order in which they were asked for, those with a problem left out. */
 unsigned counters_counted(void);
 
-/* Starts counting on the calling thread, until it ends. NULL when nothing can be counted on it. */
+/* Starts counting on the calling thread; NULL when nothing is counted, or there is no memory. */
 struct counters *counters_start(void);
+
+/* The calling thread, which has started it, ends. What is started again is of the thread that calls then. */
+void counters_stop(struct counters *counters);
+void counters_start_again(struct counters *counters);
 
 /* The calling thread's counts so far. Returns 0 when they cannot be had. */
 int counters_read(struct counters *counters, int64_t values[SPOOL_MAX_COUNTERS]);

@@ -43,6 +43,19 @@ struct meter *meter_create(void)
     return meter;
 }
 
+void meter_thread_ended(struct meter *meter)
+{
+    if (meter->counters)
+        counters_stop(meter->counters);
+}
+
+void meter_take_over(struct meter *meter)
+{
+    meter->ended = meter->counted = 0;
+    if (meter->counters)
+        counters_start_again(meter->counters);
+}
+
 /* Where the call before this one has not been seen to return (the application has jumped out of it), what was counted
  * since its entry is neither inside nor outside. */
 void meter_enter(struct meter *meter)

@@ -19,6 +19,10 @@ int meters_wanted(void);
 /* For the calling thread; NULL when none is wanted, or when there is no memory. */
 struct meter *meter_create(void);
 
+/* The calling thread, whose it is, ends; another takes it over. */
+void meter_thread_ended(struct meter *meter);
+void meter_take_over(struct meter *meter);
+
 /* Directly before and behind the real call. */
 void meter_enter(struct meter *meter);
 void meter_leave(struct meter *meter);

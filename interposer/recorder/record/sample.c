@@ -195,8 +195,7 @@ void sample_left_out(struct thread *t, struct skipped *skipped, uint64_t begin)
 
 void sample_thread_ended(struct thread *t)
 {
-    if (recorder_state != RECORDER_OFF)
-        settle(t);
+    settle(t);
 }
 
 void sample_end(struct thread *t)

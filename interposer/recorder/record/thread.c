@@ -49,19 +49,28 @@ static int open_spool(struct thread *t)
 /* --- threads that have ended ---------------------------------------------------------------------------------------
  *
  * A program may start a thread for each task: what the recorder kept for one that has ended serves the next, chunks of
- * the spool and number alike. Meters, injectors and watched buffers belong to one thread of the operating system, so
- * that a thread with any of them is not used again. */
+ * the spool and number alike. What of it is the operating system's own for a thread (alarms, watchpoints, counters) ends
+ * with the thread, and the next begins it anew. */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct thread *ended;
 
-/* A destructor of the thread's own data. MPI calls in later ones find that the thread has no record, and take one. */
+/* A destructor of the thread's own data. MPI calls in later ones find that the thread has no record, and take one. In a child of
+ * fork nothing of it is the thread's. */
 static void thread_ended(void *value)
 {
     struct thread *t = value;
+    if (recorder_state == RECORDER_OFF)
+        return;
     current_thread = NULL;
     t->inside = 0; /* pthread_exit may have left a wrapper */
     t->state->current_operation = 0;
+    if (t->meter)
+        meter_thread_ended(t->meter);
+    if (t->injector)
+        thread_hooks.thread_ended(t->injector);
+    if (t->reach)
+        reach_hooks.thread_ended(t->reach);
     pthread_mutex_lock(&lock);
     sample_thread_ended(t);
     t->next_ended = ended;
@@ -73,7 +82,7 @@ static void be_told_of_end(struct thread *t)
 {
     static pthread_key_t key;
     static int has_key;
-    if (t->number == 0 || t->meter || t->injector || t->reach)
+    if (t->number == 0)
         return;
     has_key = has_key || pthread_key_create(&key, thread_ended) == 0;
     if (has_key)
@@ -88,6 +97,10 @@ static struct thread *take_over(void)
         return NULL;
     ended = t->next_ended;
     callsite_cache_take_over(t->callsites);
+    if (t->meter)
+        meter_take_over(t->meter);
+    if (t->reach)
+        reach_hooks.taken_over(t->reach);
     return t;
 }
 

@@ -99,11 +99,12 @@ extern __thread struct thread *current_thread __attribute__((tls_model("initial-
 #pragma GCC visibility pop
 
 /* What injection does, where there is any; all NULL otherwise. It makes a thread's injector when the thread is first
- * met, is told of real calls outside of their stamps, and of requests: a persistent one was made; one was posted from
+ * met, is told when the thread ends, whose injector another thread may take over then, of real calls outside of their stamps, and of requests: a persistent one was made; one was posted from
  * that return address, or started; one with SPOOL_LIVE_INJECTED or SPOOL_LIVE_REDUCES, which only these set, is over.
  * `is_busy` is asked whether calls concern it now. `starved`: so many more ticks the rank could have run and had no processor. */
 struct thread_hooks {
     struct injector *(*first_call)(struct thread *t);
+    void (*thread_ended)(struct injector *injector);
     void (*enter)(struct injector *injector);
     void (*leave)(struct injector *injector);
     void (*made)(struct injector *injector, struct spool_live *live);
@@ -115,10 +116,12 @@ struct thread_hooks {
 
 extern struct thread_hooks thread_hooks;
 
-/* What watching buffers does, where it is asked for; all NULL otherwise. It is told of real calls outside of their stamps, of
- * persistent requests that were started, and of requests that ended: how (enum spool_ended), and with how many bytes. */
+/* What watching buffers does, where it is asked for; all NULL otherwise. It is told of threads likewise, of real calls outside of
+ * their stamps, of persistent requests that were started, and of requests that ended: how (enum spool_ended), and with how many bytes. */
 struct reach_hooks {
     struct reach *(*first_call)(struct thread *t);
+    void (*thread_ended)(struct reach *reach);
+    void (*taken_over)(struct reach *reach);
     void (*enter)(struct reach *reach);
     void (*leave)(struct reach *reach);
     void (*started)(struct reach *reach, struct spool_live *live);

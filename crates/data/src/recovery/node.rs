@@ -120,7 +120,10 @@ impl Node {
             .with_context(|| self.directory.display().to_string())?;
         // SAFETY: asks for a number.
         let user = unsafe { libc::geteuid() };
-        if !name.starts_with("lapscope-") || !facts.is_dir() || facts.uid() != user {
+        let run = self.pointer.parent().and_then(|run| fs::metadata(run).ok());
+        let is_run = run.is_some_and(|run| (run.dev(), run.ino()) == (facts.dev(), facts.ino()));
+        let is_recorders = name.starts_with("lapscope-") && facts.is_dir() && !is_run;
+        if !is_recorders || facts.uid() != user {
             bail!(
                 "{}: its spools are said to be in {}, which is no directory of this user with a name that a recorder gives, \
                  left alone",
@@ -353,6 +356,17 @@ mod tests {
         pointer(run.path(), "c7", &format!("c7\t{}\n", other.path().display()));
         let left = recover_run(run.path(), false).unwrap().left;
         assert!(left[0].contains("left alone") && spool.exists(), "{left:?}");
+    }
+
+    /// It would be locked twice.
+    #[test]
+    fn a_run_directory_is_not_its_own_node() {
+        let place = tempfile::tempdir().unwrap();
+        let run = place.path().join("lapscope-1");
+        fs::create_dir(&run).unwrap();
+        pointer(&run, "c7", &format!("c7\t{}\n", run.display()));
+        let left = recover_run(&run, false).unwrap().left;
+        assert!(left[0].contains("left alone"), "{left:?}");
     }
 
     #[test]

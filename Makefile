@@ -7,7 +7,7 @@ export JOBS ?= $(shell nproc)
 export CARGO_TARGET_DIR := $(CURDIR)/target
 unexport CARGO_BUILD_TARGET
 
-.PHONY: build dist dist-check aarch64 help demo check check-all coverage mpi4py-suite torture hang-check field-check fuzz bench whatif-bench large-bench sanitize prefix install uninstall clean
+.PHONY: build dist dist-check aarch64 help demo check check-all coverage mpi4py-suite torture hang-check field-check truth-check fuzz bench whatif-bench large-bench sanitize prefix install uninstall clean
 
 build:
 	@tests/setup.sh build
@@ -23,6 +23,7 @@ help:
 	@echo "make torture MINUTES=10     programs that interruptions could break, with tests injected as often as can be, over and over"
 	@echo "make hang-check             what lapscope hang says of every program that hangs, and of such that are only slow, four minutes"
 	@echo "make field-check            what lapscope says first of programs that people asked about, and what the cures bring, two minutes"
+	@echo "make truth-check            what could have been overlapped, measured, between the bounds that lapscope tells, 140 kernels, twenty minutes"
 	@echo "make fuzz SECONDS=600       damaged and hostile run directories for every command that reads; LAPSCOPE_FUZZ_SEED repeats"
 	@echo "make bench                  what lapscope costs on this machine"
 	@echo "make whatif-bench           what lapscope whatif replays and predicts, beside measurements, ten minutes"
@@ -74,6 +75,11 @@ field-check:
 	@tests/setup.sh check
 	@$(MAKE) --no-print-directory build
 	LAPSCOPE_TEST_ALL=1 $(CARGO) test -p lapscope-tests --test launched -- --nocapture field::
+
+truth-check:
+	@tests/setup.sh check
+	@$(MAKE) --no-print-directory build
+	LAPSCOPE_TEST_ALL=1 $(CARGO) test -p lapscope-tests --test launched -- --nocapture truth::
 
 fuzz:
 	LAPSCOPE_FUZZ_SECONDS=$(or $(SECONDS),600) $(CARGO) test -p lapscope --test command -- --ignored --nocapture fuzz::over_and_over

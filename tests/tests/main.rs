@@ -44,6 +44,7 @@ mod speculative;
 mod steps;
 mod stored;
 mod thresholds;
+mod truth;
 mod tune;
 mod verdicts;
 mod watchdog;

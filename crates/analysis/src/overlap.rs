@@ -11,6 +11,7 @@ pub mod request;
 pub mod sampled;
 mod side;
 pub mod sums;
+mod together;
 mod waited;
 mod walk;
 pub mod witness;

@@ -118,16 +118,13 @@ fn overlappable(report: &Report) -> String {
     let run = report.totals.run_ns;
     let mut text = if report.totals.requests == 0 {
         "Nothing as it stands: no request is non-blocking.".to_owned()
-    } else if numbers.measured * 2 <= numbers.requests {
-        match report.totals.possible_overlap_ns {
-            Nanos(0) => "Nothing as it stands: no computation lies between posts and waits.".to_owned(),
-            most => format!(
-                "At most {} of the run time ({}): so much computation lies between posts and waits. How long most of these \
-                 transfers take undisturbed is not known.",
-                share(most, report),
-                time(most)
-            ),
-        }
+    } else if high.0 > 0 && low.0 == 0 && numbers.measured * 2 <= numbers.requests {
+        format!(
+            "At most {} of the run time ({}): so much computation lies between posts and waits. How long most of these \
+             transfers take undisturbed is not known.",
+            share(high, report),
+            time(high)
+        )
     } else if high.0 > 0 {
         format!(
             "{} of the run time ({}): computation lies between posts and waits that these transfers did not use.",

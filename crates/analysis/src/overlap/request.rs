@@ -88,6 +88,20 @@ impl Achieved {
         self.late_partner + self.no_progress + self.rest
     }
 
+    /// Inside MPI on its own account, at most.
+    pub fn own_cost(&self) -> i64 {
+        self.own_cost
+    }
+
+    /// Loses these fractions of what it lost alone, at least and at most.
+    pub fn lose(&mut self, least: f64, most: f64) {
+        let of = |part: i64, share: f64| (part as f64 * share) as i64;
+        self.late_partner = of(self.late_partner, most);
+        self.no_progress = of(self.no_progress, most);
+        self.rest = of(self.rest, most);
+        self.lost_low = of(self.lost_low, least).min(self.lost_high());
+    }
+
     fn bound_loss(&mut self) {
         let least = self.possible_low - self.high;
         self.lost_low = least.min(self.own_cost).clamp(0, self.lost_high());
@@ -107,6 +121,19 @@ impl Achieved {
 }
 
 impl Life {
+    /// Inside MPI on its own account, at most.
+    fn own_cost(&self) -> i64 {
+        let unsuccessful_tests = if self.is_tested { self.mpi.unwrap_or(self.window) } else { 0 };
+        (self.post + unsuccessful_tests + self.completion).max(0)
+    }
+
+    /// Of a transfer that may take any time, so that nothing of it is known to be lost.
+    pub fn achieved_unmeasured(&self) -> Achieved {
+        let own_cost = self.own_cost();
+        let rest = (self.compute() + self.later_compute).clamp(0, own_cost);
+        Achieved { rest, own_cost, ..Achieved::default() }
+    }
+
     fn compute(&self) -> i64 {
         (self.window - self.mpi.unwrap_or(0)).max(0)
     }
@@ -122,9 +149,8 @@ impl Life {
         let own_call = if is_done_before { 0 } else { self.completion };
         let most = self.post + self.mpi.unwrap_or(self.window) + own_call;
         let (low, high) = self.interval(most);
-        let unsuccessful_tests = if self.is_tested { self.mpi.unwrap_or(self.window) } else { 0 };
-        let own_cost = self.post + unsuccessful_tests + self.completion;
-        let lost = (possible - low).min(own_cost.max(0));
+        let own_cost = self.own_cost();
+        let lost = (possible - low).min(own_cost);
         let late_partner = match self.ready_compute {
             Some(ready) => lost.min(possible - possible.min(ready.max(0) + self.later_compute)),
             None => 0,

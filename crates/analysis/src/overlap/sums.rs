@@ -24,6 +24,8 @@ pub struct Sums {
     pub late_partner: i64,
     pub no_progress: i64,
     pub rest: i64,
+    /// Of all other requests, what may be lost: how long their transfers take is not known.
+    pub unmeasured_lost: i64,
     /// In the posting calls.
     pub post: i64,
     /// Shares of the completing calls.
@@ -53,6 +55,10 @@ impl Sums {
         self.no_progress = self.no_progress.saturating_add(achieved.no_progress);
         self.rest = self.rest.saturating_add(achieved.rest);
     }
+
+    pub(super) fn add_unmeasured(&mut self, achieved: &Achieved) {
+        self.unmeasured_lost = self.unmeasured_lost.saturating_add(achieved.lost_high());
+    }
 }
 
 impl AddAssign<&Sums> for Sums {
@@ -70,6 +76,7 @@ impl AddAssign<&Sums> for Sums {
         self.late_partner = self.late_partner.saturating_add(other.late_partner);
         self.no_progress = self.no_progress.saturating_add(other.no_progress);
         self.rest = self.rest.saturating_add(other.rest);
+        self.unmeasured_lost = self.unmeasured_lost.saturating_add(other.unmeasured_lost);
         self.post = self.post.saturating_add(other.post);
         self.add_exposed(
             other.exposed,
@@ -143,6 +150,7 @@ pub struct Numbers {
     pub lost_late_partner_ns: Nanos,
     pub lost_no_progress_ns: Nanos,
     pub lost_other_ns: Nanos,
+    pub unmeasured_lost_high_ns: Nanos,
     pub post_ns: Nanos,
     pub exposed_ns: Nanos,
     pub exposed_late_partner_ns: Nanos,
@@ -211,6 +219,7 @@ impl From<&Sums> for Numbers {
             lost_late_partner_ns: Nanos(sums.late_partner),
             lost_no_progress_ns: Nanos(sums.no_progress),
             lost_other_ns: Nanos(sums.rest),
+            unmeasured_lost_high_ns: Nanos(sums.unmeasured_lost),
             post_ns: Nanos(sums.post),
             exposed_ns: Nanos(sums.exposed.total()),
             exposed_late_partner_ns: Nanos(sums.exposed.late_partner),

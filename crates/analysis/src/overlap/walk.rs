@@ -8,6 +8,7 @@ use super::later::Later;
 use super::request::{Achieved, Life};
 use super::side::{Culprit, Side, Sides};
 use super::sums::{BlockingSums, Sums};
+use super::together::{limit_achieved, CommonWindow, EndedTogether, MeasuredRequest};
 use super::waited::Group;
 use super::witness::{Awaited, Waited, Witness};
 use crate::reference::{Estimate, Reference};
@@ -21,14 +22,6 @@ struct OperationCell {
     transfer: Option<Estimate>,
 }
 
-/// What was overlapped of one request.
-struct MeasuredRequest {
-    index: u32,
-    cell: u32,
-    is_other_side_known: bool,
-    achieved: Achieved,
-}
-
 pub(super) struct Walk<'a, W> {
     witness: W,
     trace: &'a Trace,
@@ -40,6 +33,7 @@ pub(super) struct Walk<'a, W> {
     later: Later<'a>,
     /// Of the call that is being looked at.
     measured: Vec<MeasuredRequest>,
+    common: CommonWindow,
 }
 
 impl<'a, W: Witness> Walk<'a, W> {
@@ -67,7 +61,18 @@ impl<'a, W: Witness> Walk<'a, W> {
         };
         let places = trace.ranks[rank].operations.iter().map(&mut place).collect();
         let later = Later::new(&trace.ranks[rank]);
-        Walk { witness, trace, rank, sides, places, slices, found, later, measured: Vec::new() }
+        Walk {
+            witness,
+            trace,
+            rank,
+            sides,
+            places,
+            slices,
+            found,
+            later,
+            measured: Vec::new(),
+            common: CommonWindow::default(),
+        }
     }
 
     /// Every endpoint once; `progress` is told now and then how many more were looked at.
@@ -168,6 +173,13 @@ impl<'a, W: Witness> Walk<'a, W> {
         let end = call.begin + if call.returned { call.duration } else { 0 };
         let mut group = Group::new(call.begin, end);
         let mut measured = std::mem::take(&mut self.measured);
+        let mut ended = EndedTogether {
+            begin: call.begin,
+            end: call.begin,
+            completion: end - call.begin,
+            compute: 0,
+            later_compute: 0,
+        };
         for &index in members {
             let half = self.trace.half(self.rank, index as usize);
             let place = self.places[self.operation_of(index as usize)];
@@ -177,12 +189,16 @@ impl<'a, W: Witness> Walk<'a, W> {
             let ready = certain.map(|side| self.ready_compute(&half, side.posted));
             let later = self.later.compute(&half);
             let is_known = half.operation.ended == RequestEnd::Completed && call.returned;
-            if let Some(transfer) = place.transfer.filter(|_| is_known) {
-                let achieved = self.achieved(&half, transfer, (ready, later), side.as_ref());
+            if is_known {
+                let achieved = self.achieved(&half, place.transfer, (ready, later), side.as_ref());
                 let is_other_side_known = ready.is_some();
+                ended.begin = ended.begin.min(half.post_end);
+                ended.compute = ended.compute.max(compute(&half));
+                ended.later_compute = ended.later_compute.max(later);
                 measured.push(MeasuredRequest {
                     index,
                     cell: place.cell,
+                    is_measured: place.transfer.is_some(),
                     is_other_side_known,
                     achieved,
                 });
@@ -200,11 +216,22 @@ impl<'a, W: Witness> Walk<'a, W> {
         let (exposed, bounds, blamed) = group.split(self.sides, self.rank);
         self.blame(blamed, &exposed);
         self.tell(blamed, known, (exposed, bounds));
-        let are_all_known = measured.len() >= members.len().max(call.completed as usize);
+        let known = measured.iter().filter(|request| request.is_measured).count();
+        let are_all_known = known >= members.len().max(call.completed as usize);
         if members.len() > 1 && are_all_known {
-            limit_together(&mut measured, exposed.no_local_progress + exposed.transfer);
+            limit_achieved(&mut measured, exposed.no_local_progress + exposed.transfer);
         }
-        for MeasuredRequest { index, cell, achieved, .. } in measured.drain(..) {
+        let rank = &self.trace.ranks[self.rank];
+        if !measured.is_empty() && rank.threads.count() == 1 {
+            self.common.limit_lost(&mut measured, ended, &rank.presence);
+        }
+        for MeasuredRequest { index, cell, is_measured, achieved, .. } in measured.drain(..) {
+            if !is_measured {
+                let cell = &mut self.found.cells[cell as usize].1.requests;
+                cell.add_unmeasured(&achieved);
+                self.found.add(moment, |cell| cell.requests.add_unmeasured(&achieved));
+                continue;
+            }
             self.witness.request(&self.trace.half(self.rank, index as usize), &achieved);
             self.found.cells[cell as usize].1.requests.add_achieved(&achieved);
             self.found.add(moment, |cell| cell.requests.add_achieved(&achieved));
@@ -314,7 +341,7 @@ impl<'a, W: Witness> Walk<'a, W> {
     fn achieved(
         &self,
         half: &Half<'_>,
-        transfer: Estimate,
+        transfer: Option<Estimate>,
         (ready_compute, later_compute): (Option<i64>, i64),
         side: Option<&Side<'a>>,
     ) -> Achieved {
@@ -322,7 +349,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         let completion = half.completion_end.zip(half.completion_begin).map_or(0, |(e, b)| e - b);
         let seen = half.observed.and_then(|observed| observed.first_complete);
         let life = Life {
-            transfer,
+            transfer: transfer.unwrap_or(Estimate::exactly(0)),
             post,
             window: half.window().unwrap_or(0),
             mpi: half.mpi,
@@ -334,25 +361,10 @@ impl<'a, W: Witness> Walk<'a, W> {
             is_tested: half.observed.is_some_and(|observed| observed.unsuccessful_tests > 0),
             later_compute,
         };
+        if transfer.is_none() {
+            return life.achieved_unmeasured();
+        }
         life.achieved(|| side.and_then(|side| self.sides.standstill(half, side)))
-    }
-}
-
-/// What requests that one call ended can have overlapped at most, all of them together, shared out to them in proportion.
-/// `moving`: how long that call waited while all other sides were there, nanoseconds.
-fn limit_together(measured: &mut [MeasuredRequest], moving: i64) {
-    let sum = |of: fn(&Achieved) -> i64| {
-        measured.iter().map(|request| of(&request.achieved)).fold(0, i64::saturating_add)
-    };
-    let (all, most, high) = (sum(|it| it.transfer), sum(|it| it.most), sum(|it| it.high));
-    let hidden_of_most = (most - moving).max(0) as f64 / most.max(1) as f64;
-    let limit = (hidden_of_most * all as f64) as i64;
-    if high <= limit {
-        return;
-    }
-    let share = limit as f64 / high as f64;
-    for MeasuredRequest { achieved, is_other_side_known, .. } in measured {
-        achieved.limit((achieved.high as f64 * share) as i64, *is_other_side_known);
     }
 }
 

@@ -113,13 +113,14 @@ impl Places {
     }
 }
 
-/// `for_replay`: with what nobody else looks at, other calls and threads.
+/// `for_replay`: with what nobody else looks at, other calls and the thread of each.
 pub(super) fn add_call(ranks: &mut [RankRows], places: &Places, row: &CallRow, for_replay: bool) {
     let Some(place) = places.get(row.operation_id) else { return };
     let rank = &mut ranks[place.rank as usize];
     if rank.is_left_out {
         return;
     }
+    let thread = rank.threads.number(row.thread_id);
     let duration = row.duration.map_or(0, |duration| duration.0.max(0));
     // what never returned was still inside when the process ended
     let end = row.duration.map_or(rank.end.max(row.begin.0), |_| row.begin.0 + duration);
@@ -128,7 +129,6 @@ pub(super) fn add_call(ranks: &mut [RankRows], places: &Places, row: &CallRow, f
         if !for_replay {
             return;
         }
-        let thread = rank.threads.number(row.thread_id);
         rank.other_calls.push(OtherCall {
             begin: row.begin.0,
             duration: end - row.begin.0,
@@ -183,6 +183,7 @@ pub(super) fn add_request(
     if rank.is_left_out {
         return;
     }
+    rank.threads.number(row.thread_id);
     let post_end = row.post_begin + row.post.max(0);
     rank.posts.push((row.post_begin, post_end));
     let observed = row.observation.map_or(NONE, |observation| {

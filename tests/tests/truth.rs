@@ -1,0 +1,101 @@
+//! What could have been overlapped, where it is known: messages that are under way together beside a computation, with and without
+//! tests in it. `make truth-check` prints the table.
+
+use lapscope_tests::answer::{ask, number};
+use lapscope_tests::bed::Bed;
+use lapscope_tests::build;
+use lapscope_tests::launch::{place, Form, Job};
+use lapscope_tests::mpi::{self, Mpi};
+use lapscope_tests::trials;
+
+/// Messages under way together between two ranks.
+#[derive(Debug, Clone, Copy)]
+struct Kernel {
+    messages: u32,
+    sizes: &'static str,
+    directions: &'static str,
+    /// Computation in percent of what the messages take without any.
+    compute: u64,
+}
+
+const STEPS: u32 = 15;
+const BYTES: u32 = 2 << 20;
+/// Two runs of one program differ by so much of their time, and tests find the end of a transfer so much later.
+const NOISE: f64 = 0.04;
+
+fn kernels() -> Vec<Kernel> {
+    let mut kernels = Vec::new();
+    for messages in [1, 2, 4, 8] {
+        for sizes in ["equal", "mixed"] {
+            for directions in ["one", "both"] {
+                for compute in [10, 50, 100, 200, 400] {
+                    kernels.push(Kernel { messages, sizes, directions, compute });
+                }
+            }
+        }
+    }
+    kernels.retain(|kernel| kernel.messages > 1 || kernel.sizes == "equal");
+    kernels
+}
+
+fn job<'a>(
+    mpi: &'a Mpi,
+    bed: Bed,
+    form: Form,
+    kernel: Kernel,
+    compute_ns: u64,
+    place: &'a std::path::Path,
+) -> Job<'a> {
+    let Kernel { messages, sizes, directions, .. } = kernel;
+    let arguments = [
+        messages.to_string(),
+        BYTES.to_string(),
+        sizes.into(),
+        directions.into(),
+        compute_ns.to_string(),
+        STEPS.to_string(),
+    ];
+    bed.around(mpi, Job::new(mpi, 2, build::app(mpi, "truth"), form, place)).args(arguments)
+}
+
+/// What a step takes, nanoseconds.
+fn step_ns(job: &Job<'_>) -> f64 {
+    let outcome = job.run();
+    let took = outcome.stdout.trim().parse();
+    took.unwrap_or_else(|error| panic!("{error}: {outcome:?}"))
+}
+
+#[test]
+fn what_could_have_been_overlapped_is_within_its_bounds() {
+    for (turn, mpi) in mpi::debian().into_iter().enumerate() {
+        for bed in Bed::ALL.into_iter().filter(|bed| bed.is_there(mpi)) {
+            for kernel in share!(turn, kernels()) {
+                let what = format!("{kernel:?}, {}, {}", mpi.name, bed.word());
+                trials::up_to_three(&what, || is_within(mpi, bed, kernel));
+            }
+        }
+    }
+}
+
+fn is_within(mpi: &Mpi, bed: Bed, kernel: Kernel) {
+    let places = [place(), place(), place()];
+    let alone = step_ns(&job(mpi, bed, Form::Bare, kernel, 0, places[0].path()));
+    let compute = (alone * kernel.compute as f64 / 100.0) as u64;
+    let tested = job(mpi, bed, Form::Bare, kernel, compute, places[1].path()).args(["tested"]);
+    let recorded = job(mpi, bed, Form::Preload, kernel, compute, places[2].path());
+    let (with, without) = (step_ns(&tested), step_ns(&recorded));
+    let report = ask("report", &recorded.run_directory());
+    let run = number(&report["totals"], "run_ns");
+    let share = |key: &str| number(&report["summary"], key) / run;
+    let (low, high) = (share("overlappable_low_ns"), share("overlappable_high_ns"));
+    let in_steps = without * f64::from(STEPS) * 2.0 / run;
+    let truth = in_steps * (1.0 - with / without);
+    let Kernel { messages, sizes, directions, compute } = kernel;
+    println!(
+        "{:9} {:13} {messages} {sizes:5} {directions:4} compute {compute:>3} %  {:>5.1} % {:>5.1} % {:>5.1} %",
+        mpi.name, bed.word(), 100.0 * low, 100.0 * truth, 100.0 * high
+    );
+    let computed = 1.0 - number(&report["totals"], "mpi_ns") / run;
+    assert!(low <= high && high <= computed, "{low} {high} {computed}");
+    assert!(low < truth + NOISE && truth < high + NOISE, "{low:.3} {truth:.3} {high:.3}");
+}

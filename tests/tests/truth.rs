@@ -18,7 +18,9 @@ struct Kernel {
     compute: u64,
 }
 
-const STEPS: u32 = 15;
+/// What a run takes, nanoseconds; the first, which says what messages take without computation, has so many steps.
+const RUN_NS: f64 = 1.2e9;
+const FIRST_STEPS: u32 = 20;
 const BYTES: u32 = 2 << 20;
 /// Two runs of one program differ by so much of their time, and tests find the end of a transfer so much later.
 const NOISE: f64 = 0.04;
@@ -43,7 +45,7 @@ fn job<'a>(
     bed: Bed,
     form: Form,
     kernel: Kernel,
-    compute_ns: u64,
+    (compute_ns, steps): (u64, u32),
     place: &'a std::path::Path,
 ) -> Job<'a> {
     let Kernel { messages, sizes, directions, .. } = kernel;
@@ -53,7 +55,7 @@ fn job<'a>(
         sizes.into(),
         directions.into(),
         compute_ns.to_string(),
-        STEPS.to_string(),
+        steps.to_string(),
     ];
     bed.around(mpi, Job::new(mpi, 2, build::app(mpi, "truth"), form, place)).args(arguments)
 }
@@ -79,16 +81,18 @@ fn what_could_have_been_overlapped_is_within_its_bounds() {
 
 fn is_within(mpi: &Mpi, bed: Bed, kernel: Kernel) {
     let places = [place(), place(), place()];
-    let alone = step_ns(&job(mpi, bed, Form::Bare, kernel, 0, places[0].path()));
+    let alone = step_ns(&job(mpi, bed, Form::Bare, kernel, (0, FIRST_STEPS), places[0].path()));
     let compute = (alone * kernel.compute as f64 / 100.0) as u64;
-    let tested = job(mpi, bed, Form::Bare, kernel, compute, places[1].path()).args(["tested"]);
-    let recorded = job(mpi, bed, Form::Preload, kernel, compute, places[2].path());
+    let steps = (RUN_NS / (alone + compute as f64)).clamp(12.0, 1000.0) as u32;
+    let what = (compute, steps);
+    let tested = job(mpi, bed, Form::Bare, kernel, what, places[1].path()).args(["tested"]);
+    let recorded = job(mpi, bed, Form::Preload, kernel, what, places[2].path());
     let (with, without) = (step_ns(&tested), step_ns(&recorded));
     let report = ask("report", &recorded.run_directory());
     let run = number(&report["totals"], "run_ns");
     let share = |key: &str| number(&report["summary"], key) / run;
     let (low, high) = (share("overlappable_low_ns"), share("overlappable_high_ns"));
-    let in_steps = without * f64::from(STEPS) * 2.0 / run;
+    let in_steps = without * f64::from(steps) * 2.0 / run;
     let truth = in_steps * (1.0 - with / without);
     let Kernel { messages, sizes, directions, compute } = kernel;
     println!(

@@ -104,13 +104,7 @@ fn bounds(part: &Part, at: usize) -> (Nanos, Nanos) {
     match at {
         0 => (part.possible_low_ns, part.possible_ns),
         1 => (part.achieved_low_ns, part.achieved_high_ns),
-        _ => {
-            let lost = |possible: Nanos, achieved: Nanos| Nanos((possible - achieved).0.max(0));
-            (
-                lost(part.possible_low_ns, part.achieved_high_ns),
-                lost(part.possible_ns, part.achieved_low_ns),
-            )
-        }
+        _ => (part.lost_low_ns, part.lost_high_ns),
     }
 }
 
@@ -132,6 +126,8 @@ fn table(html: &mut Html, classes: &[SizeClass], document: Document<'_>) {
                             "achieved at least",
                             "at most",
                             "possible",
+                            "lost at least",
+                            "at most",
                         ] {
                             html.element("th", &[("scope", "col")], name);
                         }
@@ -165,6 +161,8 @@ fn row(html: &mut Html, at: usize, class: &SizeClass, document: Document<'_>) {
         ("overlap/achieved_low_ns", Unit::Time),
         ("overlap/achieved_high_ns", Unit::Time),
         ("overlap/possible_ns", Unit::Time),
+        ("overlap/lost_low_ns", Unit::Time),
+        ("overlap/lost_high_ns", Unit::Time),
     ];
     for (key, unit) in cells {
         document.cell(html, &format!("/size_classes/{at}/{key}"), unit);

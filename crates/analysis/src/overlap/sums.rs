@@ -294,13 +294,15 @@ impl From<&BlockingSums> for BlockingNumbers {
 /// Sums over requests and blocking calls that have something in common; keys as in `lapscope overlap`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Part {
-    /// Of so many requests a reference time is known; the next five are sums over these.
+    /// Of so many requests a reference time is known; the next seven are sums over these.
     pub measured: u64,
     pub reference_ns: Nanos,
     pub achieved_low_ns: Nanos,
     pub achieved_high_ns: Nanos,
     pub possible_low_ns: Nanos,
     pub possible_ns: Nanos,
+    pub lost_low_ns: Nanos,
+    pub lost_high_ns: Nanos,
     /// Exposed time by cause: of requests their shares of the completing calls, of blocking calls their own time.
     pub exposed_late_partner_ns: Nanos,
     pub exposed_no_remote_progress_ns: Nanos,
@@ -319,6 +321,8 @@ impl Part {
         self.achieved_high_ns += numbers.achieved_high_ns;
         self.possible_low_ns += numbers.possible_low_ns;
         self.possible_ns += numbers.possible_ns;
+        self.lost_low_ns += numbers.lost_low_ns;
+        self.lost_high_ns += numbers.lost_high_ns;
         self.exposed_late_partner_ns += numbers.exposed_late_partner_ns;
         self.exposed_no_remote_progress_ns += numbers.exposed_no_remote_progress_ns;
         self.exposed_no_local_progress_ns += numbers.exposed_no_local_progress_ns;

@@ -66,6 +66,8 @@ fn a_replayed_halo_exchange() {
         assert!(off.abs() < 0.1, "{error} {off}: {answer:#}");
     }
     assert!(answer["model"]["messages"].as_u64().expect("a count") >= 8 * 4, "{answer:#}");
+    let limits = answer["model"]["localities"].as_array().expect("localities");
+    assert!(limits.iter().all(|it| it["eager_limit_from"] != "assumed"), "{answer:#}");
     let change = answer["scenarios"][0]["change"].as_f64().expect("a change");
     assert!(change < 0.0, "{change}: {answer:#}");
     let report = answer::ask("report", &job.run_directory());

@@ -19,6 +19,7 @@ use lapscope_analysis::overlap::sums::{Cause, Part};
 use lapscope_analysis::problem::in_short;
 use lapscope_analysis::replay::scenario::{Bandwidth, Contention};
 use lapscope_analysis::whatif::document::{Answer, LocalityModel, Model, WhatIf};
+use lapscope_analysis::whatif::fit::LimitFrom;
 use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
@@ -168,6 +169,12 @@ fn locality_cells(model: &LocalityModel) -> Vec<String> {
         let round = format!("{rate:.2e}").parse().unwrap_or(rate);
         Bandwidth::BytesPerSecond(round).to_string()
     });
+    let from = match model.eager_limit_from {
+        LimitFrom::Run => "",
+        LimitFrom::Declared => " (declared)",
+        LimitFrom::Fitted => " (fitted)",
+        LimitFrom::Assumed => " (assumed)",
+    };
     let protocol = match (model.eager_limit_bytes, model.is_protocol_certain) {
         (None, _) => String::new(),
         (Some(_), true) => model.protocol.to_string(),
@@ -178,7 +185,7 @@ fn locality_cells(model: &LocalityModel) -> Vec<String> {
         count(model.messages),
         time(model.latency_ns),
         rate.unwrap_or_default(),
-        model.eager_limit_bytes.map_or_else(|| "any size".to_owned(), bytes),
+        model.eager_limit_bytes.map_or_else(|| "any size".to_owned(), bytes) + from,
         protocol,
     ]
 }

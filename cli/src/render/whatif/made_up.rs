@@ -7,6 +7,7 @@ use lapscope_analysis::whatif::document::{
     Answer, Blocked, CriticalPath, Deadlock, LocalityModel, Model, PathKind, PathRank, PathSite,
     RankAnswer, Recorded, RootCause, SiteAnswer, Sweep, SweepPoint, WhatIf,
 };
+use lapscope_analysis::whatif::fit::LimitFrom;
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::symbols::FrameName;
 
@@ -147,6 +148,7 @@ pub(crate) fn whatif(scenarios: Vec<Answer>) -> WhatIf {
         latency_ns: Nanos(1_200),
         bandwidth_bytes_per_second: Some(5_234_567_890.0),
         eager_limit_bytes: Some(4_096),
+        eager_limit_from: LimitFrom::Declared,
         protocol: Protocol::RendezvousWrite,
         is_protocol_certain: false,
     }];

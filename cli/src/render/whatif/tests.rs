@@ -18,9 +18,7 @@ fn the_error_of_the_replay_comes_first() {
     let said = one_line(&text(&whatif(vec![answer("--bandwidth x2", 1_500)]), 100));
     let error = said.find("replayed as it was: 1.99 s, 0.5 % less").expect(&said);
     assert!(error < said.find("-24.6 %").expect(&said), "{said}");
-    assert!(
-        said.contains("same node 1200 1.20 µs 5.23GB/s 4.00 KiB rendezvous-write (not certain)")
-    );
+    assert!(said.contains("same node 1200 1.20 µs 5.23GB/s 4.00 KiB (declared) rendezvous-write"));
     assert!(!said.contains("is within the error"), "{said}");
 }
 

@@ -210,6 +210,7 @@ impl<'a> Answers<'a> {
                 bandwidth_bytes_per_second: (network.gap_per_byte > 0.0)
                     .then(|| 1e9 / network.gap_per_byte),
                 eager_limit_bytes: (network.eager_limit != u64::MAX).then_some(network.eager_limit),
+                eager_limit_from: fitted.limits_from[at as usize],
                 protocol: network.protocol,
                 is_protocol_certain: fitted.is_certain[at as usize],
             }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::fit::LimitFrom;
 use crate::overlap::sums::Part;
 use crate::problem::Problem;
 use crate::replay::scenario::{Contention, Protocol, Scenario};
@@ -64,6 +65,7 @@ pub struct LocalityModel {
     pub bandwidth_bytes_per_second: Option<f64>,
     /// `None`: all messages are eager as far as the run shows.
     pub eager_limit_bytes: Option<u64>,
+    pub eager_limit_from: LimitFrom,
     /// Above that limit.
     pub protocol: Protocol,
     /// Whether the run's waits tell this protocol from others.

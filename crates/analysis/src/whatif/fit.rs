@@ -1,6 +1,8 @@
 //! The model of the network fitted to a run: the protocol, what messages share, and the times, under which the replay of what was
 //! recorded comes nearest to what was recorded.
 
+use serde::Serialize;
+
 use crate::reference::Reference;
 use crate::replay::scenario::{Contention, Protocol};
 use crate::replay::{replay, Conditions, Durations, LocalityNetwork, Network, Outcome, Program};
@@ -22,10 +24,26 @@ const CERTAIN: f64 = 1.2;
 #[derive(Debug, Clone)]
 pub struct Fitted {
     pub network: Network,
+    /// By locality.
+    pub limits_from: [LimitFrom; Locality::ALL.len()],
     /// By locality: whether other protocols would fit worse.
     pub is_certain: [bool; Locality::ALL.len()],
     /// Messages by locality.
     pub messages: [u64; Locality::ALL.len()],
+}
+
+/// What an eager limit is known from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitFrom {
+    /// The run's own sends show it.
+    Run,
+    /// They do not, and the MPI says it.
+    Declared,
+    /// Under it the replay is clearly nearest to the run.
+    Fitted,
+    /// Nothing tells: the usual one.
+    Assumed,
 }
 
 impl Fitted {
@@ -46,7 +64,7 @@ pub fn fit(
     durations: &Durations,
 ) -> Fitted {
     let mut network = Network::of(reference);
-    let are_limits_known = Locality::ALL.map(|locality| {
+    let mut limits_from = Locality::ALL.map(|locality| {
         set_limits(&mut network.localities[locality as usize], thresholds, locality)
     });
     let messages = messages(trace);
@@ -58,8 +76,8 @@ pub fn fit(
     let present = order.into_iter().filter(|&locality| messages[locality as usize] > 0);
     let present: Vec<Locality> = present.collect();
     for &locality in &present {
-        if !are_limits_known[locality as usize] {
-            fitting.choose_limit(&mut network, locality);
+        if limits_from[locality as usize] == LimitFrom::Assumed {
+            limits_from[locality as usize] = fitting.choose_limit(&mut network, locality);
         }
         is_certain[locality as usize] = fitting.choose_protocol(&mut network, locality);
     }
@@ -71,7 +89,7 @@ pub fn fit(
     }
     fitting.correct_times(&mut network);
     fitting.correct_collectives(&mut network, trace);
-    Fitted { network, is_certain, messages }
+    Fitted { network, limits_from, is_certain, messages }
 }
 
 /// Messages that are replayed, by locality, counted at their sends.
@@ -91,8 +109,12 @@ fn messages(trace: &Trace) -> [u64; Locality::ALL.len()] {
     messages
 }
 
-/// The limits that the run's own sends show; whether they show any.
-fn set_limits(network: &mut LocalityNetwork, thresholds: &Thresholds, locality: Locality) -> bool {
+/// The limits that the run's own sends show, or else the one that the MPI declares.
+fn set_limits(
+    network: &mut LocalityNetwork,
+    thresholds: &Thresholds,
+    locality: Locality,
+) -> LimitFrom {
     let limit = |threshold: &Threshold| match threshold.verdict {
         Verdict::Unclear | Verdict::NoEvidence => None,
         Verdict::AlwaysEager => Some(u64::MAX),
@@ -103,14 +125,18 @@ fn set_limits(network: &mut LocalityNetwork, thresholds: &Thresholds, locality: 
     let rendezvous = found.and_then(|found| limit(&found.rendezvous));
     let progress = found.and_then(|found| limit(&found.needs_receiver_progress));
     let shown = rendezvous.or(progress);
-    let eager = shown.unwrap_or(ASSUMED_EAGER_LIMIT);
+    let declared = found.and_then(|found| found.declared.as_ref()?.bytes);
+    let eager = shown.or(declared).unwrap_or(ASSUMED_EAGER_LIMIT);
     network.progress_limit = progress.unwrap_or(eager).min(eager);
     // what MPI keeps up to a limit of its own, and what waits all the same, waits for its receiver, not for the receive
-    let declared = found.filter(|found| found.waits_for == WaitsFor::Receiver);
-    let declared = declared.and_then(|found| found.declared.as_ref()?.bytes);
-    network.eager_limit = eager.max(declared.filter(|_| shown.is_some()).unwrap_or(0));
+    let waits_for_receiver = found.is_some_and(|found| found.waits_for == WaitsFor::Receiver);
+    network.eager_limit = eager.max(declared.filter(|_| waits_for_receiver).unwrap_or(0));
     network.recorded_eager_limit = network.progress_limit;
-    shown.is_some()
+    match (shown, declared) {
+        (Some(_), _) => LimitFrom::Run,
+        (None, Some(_)) => LimitFrom::Declared,
+        (None, None) => LimitFrom::Assumed,
+    }
 }
 
 /// Where the run shows none: what most MPIs have.
@@ -158,8 +184,8 @@ impl Fitting<'_> {
         Distance(distance * (1.0 + never as f64))
     }
 
-    /// Where sends show no limit: the usual one, unless the replay is clearly nearer under another one.
-    fn choose_limit(&self, network: &mut Network, locality: Locality) {
+    /// Where sends show no limit and the MPI says none: the usual one, unless the replay is clearly nearer under another one.
+    fn choose_limit(&self, network: &mut Network, locality: Locality) -> LimitFrom {
         const CANDIDATES: [u64; 4] = [ASSUMED_EAGER_LIMIT, 4_096, 1_048_576, u64::MAX];
         let with = |limit: u64| {
             let mut candidate = network.clone();
@@ -173,6 +199,7 @@ impl Fitting<'_> {
         let nearer = all.into_iter().filter(|&(distance, _)| distance < usual);
         let best = nearer.min_by(|a, b| a.0.total_cmp(&b.0));
         *network = with(best.map_or(ASSUMED_EAGER_LIMIT, |(_, limit)| limit));
+        best.map_or(LimitFrom::Assumed, |_| LimitFrom::Fitted)
     }
 
     /// Takes the protocol under which the replay is nearest; whether it is much nearer than under any other.

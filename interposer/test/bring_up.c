@@ -25,8 +25,8 @@ struct thread *bring_up(void)
             fprintf(stderr, "no spool in %s\n", directory);
             exit(2);
         }
+        recorder_state = RECORDER_ON;
     }
-    recorder_state = RECORDER_ON;
     struct thread *t = current_thread ? current_thread : thread_first_call();
     if (!t) {
         fprintf(stderr, "no record for this thread in %s\n", path);

@@ -114,7 +114,7 @@ without_launchers() {
 }
 
 # Tests that measure are alone; the rest of the suites, modules of tests/tests, run beside what has no launchers.
-measuring="overlap verdicts field thresholds calibrate probe tune gain auto reach bench speculative sends"
+measuring="overlap truth verdicts field thresholds calibrate probe tune gain auto reach bench speculative sends"
 
 beside_others() {
     local suite

@@ -156,6 +156,10 @@ static void test_threads(void)
     run_thread("nothing");
     CHECK_EQUAL(papi_of_test.open_sets, 2);
     papi_of_test.refuse_start = 0;
+    recorder_state = RECORDER_OFF; /* MPI_Finalize was called meanwhile */
+    run_thread("0: 3 30 -3 0");
+    CHECK_EQUAL(papi_of_test.open_sets, 2);
+    recorder_state = RECORDER_ON;
 }
 
 static void test_reading_fails(void)

@@ -4,7 +4,8 @@
  *
  *   truth MESSAGES BYTES equal|mixed one|both COMPUTE_NS STEPS [tested]
  *
- * mixed: the second message has half the bytes, the third a quarter, the fourth all again. one: rank 0 sends. tested: MPI_Testall every 50 us of the computation; what a step takes less then is what could have been overlapped.
+ * mixed: the second message has half the bytes, the third a quarter, the fourth all again. one: rank 0 sends. tested: MPI_Testall every
+ * 50 us of the computation; what a step takes less then is what could have been overlapped.
  */
 #include "work.h"
 

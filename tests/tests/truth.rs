@@ -1,6 +1,8 @@
 //! What could have been overlapped, where it is known: messages that are under way together beside a computation, with and without
 //! tests in it. `make truth-check` prints the table.
 
+use std::path::Path;
+
 use lapscope_fixture::share::is_all;
 use lapscope_tests::answer::{ask, number};
 use lapscope_tests::bed::Bed;
@@ -47,7 +49,7 @@ fn job<'a>(
     form: Form,
     kernel: Kernel,
     (compute_ns, steps): (u64, u32),
-    place: &'a std::path::Path,
+    place: &'a Path,
 ) -> Job<'a> {
     let Kernel { messages, sizes, directions, .. } = kernel;
     let arguments = [

@@ -115,6 +115,7 @@ void alarm_close(struct alarm *alarm)
         close_perf(alarm);
     else if (clock == ALARM_CPUTIME)
         timer_delete(alarm->timer);
+    alarm->owner = 0;
 }
 
 int alarm_set(struct alarm *alarm, uint64_t ns)

@@ -22,7 +22,7 @@ struct alarm {
     enum alarm_clock clock;
     int signal;
     int fd;                  /* perf's event */
-    pid_t owner;             /* the thread that it is of */
+    pid_t owner;             /* the thread that it is of; 0: it is not open */
     timer_t timer;
     uint64_t period_ns;      /* perf's, as last set */
 };

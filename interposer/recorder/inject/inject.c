@@ -17,7 +17,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { SPINS = 1000, LONGEST_TEST_NS = 100000000, LONG_AGO_NS = 1000000000 };
 
@@ -305,66 +304,6 @@ void inject_reduces(struct injector *injector, MPI_Op operation)
         auto_stays_awake();
 }
 
-/* --- levels of threads -------------------------------------------------------------------------------------------- */
-
-/* MPI_Init asks for what these say. */
-static const struct {
-    const char *name, *most;
-} level_variables[] = {{"OMPI_MPI_THREAD_LEVEL", "3"}, {"MPIR_CVAR_DEFAULT_THREAD_LEVEL", "MPI_THREAD_MULTIPLE"}};
-
-enum { LEVEL_VARIABLES = sizeof level_variables / sizeof level_variables[0] };
-
-static int level_is_ours[LEVEL_VARIABLES]; /* we have set that variable */
-static int asked = -1; /* what the application asked for, where we asked for more */
-
-static int wants_threads(void)
-{
-    return config.inject == INJECT_THREAD;
-}
-
-static int uses_timer(void)
-{
-    return config.inject == INJECT_TIMER || config.inject == CONFIG_INJECT_AUTO;
-}
-
-int inject_before_start(int level)
-{
-    if (uses_timer())
-        inject_timer_before_start();
-    auto_asked_for(level);
-    if (!wants_threads() || level == MPI_THREAD_MULTIPLE)
-        return level;
-    asked = level;
-    return MPI_THREAD_MULTIPLE;
-}
-
-void inject_before_plain_start(void)
-{
-    inject_before_start(MPI_THREAD_MULTIPLE); /* for which there is nothing more to ask for */
-    auto_asked_for(MPI_THREAD_SINGLE);
-    for (int i = 0; wants_threads() && i < LEVEL_VARIABLES; i++) {
-        if (getenv(level_variables[i].name)) /* the user asks for something: it stays, and if it is too little we say so */
-            continue;
-        asked = MPI_THREAD_SINGLE;
-        setenv(level_variables[i].name, level_variables[i].most, 1);
-        level_is_ours[i] = 1;
-    }
-}
-
-void inject_behind_start(void)
-{
-    if (uses_timer())
-        inject_timer_behind_start();
-    for (int i = 0; i < LEVEL_VARIABLES; i++)
-        if (level_is_ours[i])
-            unsetenv(level_variables[i].name);
-}
-
-int inject_tells(int level)
-{
-    return asked >= 0 && level == MPI_THREAD_MULTIPLE ? asked : level;
-}
-
 /* --- the start and the end ---------------------------------------------------------------------------------------- */
 
 static const char *const mode_names[] = {
@@ -506,7 +445,7 @@ void inject_stop(struct thread *t)
     int saved_errno = errno;
     switch_off();
     inject_helper_end();
-    if (uses_timer())
+    if (inject_uses_timer())
         inject_timer_end();
     wait_for_testers();
     progress_close();

@@ -131,6 +131,11 @@ static inline unsigned inject_pending(const struct injector *injector)
     return __atomic_load_n(&injector->pending, __ATOMIC_ACQUIRE) + copies;
 }
 
+static inline int inject_uses_timer(void)
+{
+    return config.inject == INJECT_TIMER || config.inject == CONFIG_INJECT_AUTO;
+}
+
 /* timer.c; around MPI's start, and then: returns NULL, or why it cannot. */
 void inject_timer_before_start(void);
 void inject_timer_behind_start(void);

@@ -285,16 +285,20 @@ static uint64_t measure_check_ns(void)
     return (clock_nanoseconds(CLOCK_MONOTONIC) - begin) / CHECKS;
 }
 
-/* Of one thread for all, now and then, and with another clock at once. */
-static int is_to_be_measured(const struct injector *injector)
+/* What an interrupt costs is measured by one thread for all, now and then, and with another clock at once. Returns 0 where none
+ * comes. */
+static int measure_now_and_then(struct injector *injector)
 {
     static uint64_t next;
     uint64_t now = clock_now();
-    if (injection.clock == injector->alarm.clock && now < __atomic_load_n(&next, __ATOMIC_RELAXED))
-        return 0;
+    if (LIKELY(injection.clock == injector->alarm.clock && now < __atomic_load_n(&next, __ATOMIC_RELAXED)))
+        return 1;
     injection.clock = injector->alarm.clock;
     __atomic_store_n(&next, now + inject_ticks(measure_again_ns), __ATOMIC_RELAXED);
-    return 1;
+    uint64_t measured = measure_interrupt(injector);
+    injection.interrupt = measured ? measured : injection.interrupt;
+    injection.check = measure_check_ns();
+    return measured != 0;
 }
 
 static int make_stacks(struct injector *injector)
@@ -311,11 +315,9 @@ static const char *open_timer(struct injector *injector)
     if (!make_stacks(injector))
         return "no memory";
     const char *why = alarm_open(&injector->alarm, (enum alarm_clock)config.inject_clock, signal_number());
-    if (why || !is_to_be_measured(injector))
+    if (why)
         return why;
-    injection.interrupt = measure_interrupt(injector);
-    injection.check = measure_check_ns();
-    return injection.interrupt ? NULL : "its signal does not come";
+    return measure_now_and_then(injector) ? NULL : "its signal does not come";
 }
 
 const char *inject_timer_open(struct injector *injector)
@@ -329,7 +331,6 @@ const char *inject_timer_open(struct injector *injector)
 void inject_timer_close(struct injector *injector)
 {
     alarm_close(&injector->alarm);
-    injector->alarm.owner = 0;
     injector->is_set = injector->is_masked = injector->measuring = 0;
 }
 
@@ -358,10 +359,7 @@ static const char *wait_for_computation(struct injector *injector)
         return "no memory";
     if (safe_point_problem())
         return safe_point_problem();
-    if (UNLIKELY(is_to_be_measured(injector))) {
-        uint64_t measured = measure_interrupt(injector);
-        injection.interrupt = measured ? measured : injection.interrupt;
-    }
+    measure_now_and_then(injector);
     uint64_t interval = inject_interval(injector), over = inject_over_budget(clock_now());
     set(injector, over > interval ? over : interval);
     return NULL;

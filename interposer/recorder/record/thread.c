@@ -55,18 +55,18 @@ static int open_spool(struct thread *t)
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct thread *ended;
 
-/* A destructor of the thread's own data. MPI calls in later ones find that the thread has no record, and take one. In a child of
- * fork nothing of it is the thread's. */
+/* A destructor of the thread's own data. MPI calls in later ones find that the thread has no record, and take one. The first
+ * thread's serves no other, as the end of the run is written to it; nor does any in a child of fork, or after MPI_Finalize. */
 static void thread_ended(void *value)
 {
     struct thread *t = value;
-    if (recorder_state == RECORDER_OFF)
+    if (t->meter)
+        meter_thread_ended(t->meter);
+    if (t->number == 0 || recorder_state == RECORDER_OFF)
         return;
     current_thread = NULL;
     t->inside = 0; /* pthread_exit may have left a wrapper */
     t->state->current_operation = 0;
-    if (t->meter)
-        meter_thread_ended(t->meter);
     if (t->injector)
         thread_hooks.thread_ended(t->injector);
     if (t->reach)
@@ -82,8 +82,6 @@ static void be_told_of_end(struct thread *t)
 {
     static pthread_key_t key;
     static int has_key;
-    if (t->number == 0)
-        return;
     has_key = has_key || pthread_key_create(&key, thread_ended) == 0;
     if (has_key)
         pthread_setspecific(key, t);

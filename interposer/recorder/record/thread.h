@@ -98,10 +98,11 @@ extern unsigned thread_count;
 extern __thread struct thread *current_thread __attribute__((tls_model("initial-exec")));
 #pragma GCC visibility pop
 
-/* What injection does, where there is any; all NULL otherwise. It makes a thread's injector when the thread is first
- * met, is told when the thread ends, whose injector another thread may take over then, of real calls outside of their stamps, and of requests: a persistent one was made; one was posted from
- * that return address, or started; one with SPOOL_LIVE_INJECTED or SPOOL_LIVE_REDUCES, which only these set, is over.
- * `is_busy` is asked whether calls concern it now. `starved`: so many more ticks the rank could have run and had no processor. */
+/* What injection does, where there is any; all NULL otherwise. It makes a thread's injector when the thread is first met, and is
+ * told when the thread ends, whose injector another may take over then; of real calls outside of their stamps; and of requests: a
+ * persistent one was made; one was posted from that return address, or started; one with SPOOL_LIVE_INJECTED or
+ * SPOOL_LIVE_REDUCES, which only these set, is over. `is_busy` is asked whether calls concern it now. `starved`: so many more ticks
+ * the rank could have run and had no processor. */
 struct thread_hooks {
     struct injector *(*first_call)(struct thread *t);
     void (*thread_ended)(struct injector *injector);

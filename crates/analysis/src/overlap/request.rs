@@ -79,18 +79,13 @@ pub struct Achieved {
     /// The rest: contention, queueing, and what cannot be told apart.
     pub rest: i64,
     /// Inside MPI on its own account, at most.
-    own_cost: i64,
+    pub own_cost: i64,
 }
 
 impl Achieved {
     /// What is lost when `low` was overlapped.
     pub fn lost_high(&self) -> i64 {
         self.late_partner + self.no_progress + self.rest
-    }
-
-    /// Inside MPI on its own account, at most.
-    pub fn own_cost(&self) -> i64 {
-        self.own_cost
     }
 
     /// Loses these fractions of what it lost alone, at least and at most.

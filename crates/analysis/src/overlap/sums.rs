@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 use serde::{Deserialize, Serialize};
 
 use super::exposure::Exposure;
-use super::request::Achieved;
+use super::together::EndedRequest;
 use lapscope_data::model::Nanos;
 
 /// Sums over requests that have something in common. Nanoseconds.
@@ -43,7 +43,11 @@ impl Sums {
     }
 
     #[inline]
-    pub(super) fn add_achieved(&mut self, achieved: &Achieved) {
+    pub(super) fn add_ended(&mut self, EndedRequest { is_measured, achieved, .. }: &EndedRequest) {
+        if !is_measured {
+            self.unmeasured_lost = self.unmeasured_lost.saturating_add(achieved.lost_high());
+            return;
+        }
         self.measured += 1;
         self.transfer = self.transfer.saturating_add(achieved.transfer);
         self.possible_low = self.possible_low.saturating_add(achieved.possible_low);
@@ -54,10 +58,6 @@ impl Sums {
         self.late_partner = self.late_partner.saturating_add(achieved.late_partner);
         self.no_progress = self.no_progress.saturating_add(achieved.no_progress);
         self.rest = self.rest.saturating_add(achieved.rest);
-    }
-
-    pub(super) fn add_unmeasured(&mut self, achieved: &Achieved) {
-        self.unmeasured_lost = self.unmeasured_lost.saturating_add(achieved.lost_high());
     }
 }
 

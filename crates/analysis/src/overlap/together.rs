@@ -4,7 +4,7 @@ use super::request::Achieved;
 use crate::trace::Presence;
 
 /// What was overlapped of one request.
-pub(super) struct MeasuredRequest {
+pub(super) struct EndedRequest {
     pub index: u32,
     pub cell: u32,
     /// Its reference time is known; of others `achieved` says only what may be lost.
@@ -13,22 +13,22 @@ pub(super) struct MeasuredRequest {
     pub achieved: Achieved,
 }
 
-fn sum(measured: &[MeasuredRequest], of: fn(&Achieved) -> i64) -> i64 {
-    measured.iter().map(|request| of(&request.achieved)).fold(0, i64::saturating_add)
+fn sum(requests: &[EndedRequest], of: fn(&Achieved) -> i64) -> i64 {
+    requests.iter().map(|request| of(&request.achieved)).fold(0, i64::saturating_add)
 }
 
 /// What requests that one call ended can have overlapped at most, all of them together, shared out to them in proportion.
 /// `moving`: how long that call waited while all other sides were there, nanoseconds.
-pub(super) fn limit_achieved(measured: &mut [MeasuredRequest], moving: i64) {
-    let (all, most) = (sum(measured, |it| it.transfer), sum(measured, |it| it.most));
-    let high = sum(measured, |it| it.high);
+pub(super) fn limit_achieved(requests: &mut [EndedRequest], moving: i64) {
+    let (all, most) = (sum(requests, |it| it.transfer), sum(requests, |it| it.most));
+    let high = sum(requests, |it| it.high);
     let hidden_of_most = (most - moving).max(0) as f64 / most.max(1) as f64;
     let limit = (hidden_of_most * all as f64) as i64;
     if high <= limit {
         return;
     }
     let share = limit as f64 / high as f64;
-    for MeasuredRequest { achieved, is_other_side_known, .. } in measured {
+    for EndedRequest { achieved, is_other_side_known, .. } in requests {
         achieved.limit((achieved.high as f64 * share) as i64, *is_other_side_known);
     }
 }
@@ -64,23 +64,23 @@ impl CommonWindow {
     /// Lays no more loss to requests than there is room for, in proportion to what each lost alone.
     pub fn limit_lost(
         &mut self,
-        measured: &mut [MeasuredRequest],
+        requests: &mut [EndedRequest],
         ended: EndedTogether,
         presence: &Presence,
     ) {
         self.extend(&ended, presence);
-        let others = i64::try_from(measured.len()).unwrap_or(i64::MAX) - 1;
-        let cost = sum(measured, Achieved::own_cost)
-            .saturating_sub(ended.completion.saturating_mul(others));
-        let (low, high) = (sum(measured, |it| it.lost_low), sum(measured, Achieved::lost_high));
-        let achieved = sum(measured, |it| it.high);
+        let others = i64::try_from(requests.len()).unwrap_or(i64::MAX) - 1;
+        let cost =
+            sum(requests, |it| it.own_cost).saturating_sub(ended.completion.saturating_mul(others));
+        let (low, high) = (sum(requests, |it| it.lost_low), sum(requests, Achieved::lost_high));
+        let achieved = sum(requests, |it| it.high);
         let room = (self.compute + ended.later_compute).saturating_sub(self.lost);
         let most = high.min(room).min(cost).max(0);
         let least = low.min(self.compute.saturating_sub(self.used.saturating_add(achieved)));
         let least = least.clamp(0, most);
         if least < low || most < high {
             let of = |part: i64, whole: i64| part as f64 / whole.max(1) as f64;
-            for MeasuredRequest { achieved, .. } in measured {
+            for EndedRequest { achieved, .. } in requests {
                 achieved.lose(of(least, low), of(most, high));
             }
         }
@@ -108,7 +108,7 @@ mod tests {
     use crate::reference::Estimate;
 
     /// Requests of 10 ms each, posted at 0, whose computation of `compute` ended at the wait, which took `wait`.
-    fn requests(count: u32, compute: i64, wait: i64) -> Vec<MeasuredRequest> {
+    fn requests(count: u32, compute: i64, wait: i64) -> Vec<EndedRequest> {
         let life = Life {
             transfer: Estimate::exactly(10_000_000),
             post: 0,
@@ -122,7 +122,7 @@ mod tests {
             is_tested: false,
             later_compute: 0,
         };
-        let one = |index| MeasuredRequest {
+        let one = |index| EndedRequest {
             index,
             cell: 0,
             is_measured: true,
@@ -132,8 +132,8 @@ mod tests {
         (0..count).map(one).collect()
     }
 
-    fn lost(measured: &[MeasuredRequest]) -> (i64, i64) {
-        (sum(measured, |it| it.lost_low), sum(measured, Achieved::lost_high))
+    fn lost(requests: &[EndedRequest]) -> (i64, i64) {
+        (sum(requests, |it| it.lost_low), sum(requests, Achieved::lost_high))
     }
 
     fn ended(begin: i64, end: i64, completion: i64) -> EndedTogether {

@@ -8,7 +8,7 @@ use super::later::Later;
 use super::request::{Achieved, Life};
 use super::side::{Culprit, Side, Sides};
 use super::sums::{BlockingSums, Sums};
-use super::together::{limit_achieved, CommonWindow, EndedTogether, MeasuredRequest};
+use super::together::{limit_achieved, CommonWindow, EndedRequest, EndedTogether};
 use super::waited::Group;
 use super::witness::{Awaited, Waited, Witness};
 use crate::reference::{Estimate, Reference};
@@ -32,7 +32,7 @@ pub(super) struct Walk<'a, W> {
     found: RankFound,
     later: Later<'a>,
     /// Of the call that is being looked at.
-    measured: Vec<MeasuredRequest>,
+    requests: Vec<EndedRequest>,
     common: CommonWindow,
 }
 
@@ -70,7 +70,7 @@ impl<'a, W: Witness> Walk<'a, W> {
             slices,
             found,
             later,
-            measured: Vec::new(),
+            requests: Vec::new(),
             common: CommonWindow::default(),
         }
     }
@@ -172,7 +172,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         let moment = self.moment(call.begin);
         let end = call.begin + if call.returned { call.duration } else { 0 };
         let mut group = Group::new(call.begin, end);
-        let mut measured = std::mem::take(&mut self.measured);
+        let mut requests = std::mem::take(&mut self.requests);
         let mut ended = EndedTogether {
             begin: call.begin,
             end: call.begin,
@@ -195,7 +195,7 @@ impl<'a, W: Witness> Walk<'a, W> {
                 ended.begin = ended.begin.min(half.post_end);
                 ended.compute = ended.compute.max(compute(&half));
                 ended.later_compute = ended.later_compute.max(later);
-                measured.push(MeasuredRequest {
+                requests.push(EndedRequest {
                     index,
                     cell: place.cell,
                     is_measured: place.transfer.is_some(),
@@ -216,27 +216,24 @@ impl<'a, W: Witness> Walk<'a, W> {
         let (exposed, bounds, blamed) = group.split(self.sides, self.rank);
         self.blame(blamed, &exposed);
         self.tell(blamed, known, (exposed, bounds));
-        let known = measured.iter().filter(|request| request.is_measured).count();
-        let are_all_known = known >= members.len().max(call.completed as usize);
-        if members.len() > 1 && are_all_known {
-            limit_achieved(&mut measured, exposed.no_local_progress + exposed.transfer);
+        let measured = requests.iter().filter(|request| request.is_measured).count();
+        let are_all_measured = measured >= members.len().max(call.completed as usize);
+        if members.len() > 1 && are_all_measured {
+            limit_achieved(&mut requests, exposed.no_local_progress + exposed.transfer);
         }
         let rank = &self.trace.ranks[self.rank];
-        if !measured.is_empty() && rank.threads.count() == 1 {
-            self.common.limit_lost(&mut measured, ended, &rank.presence);
+        if !requests.is_empty() && rank.threads.count() == 1 {
+            self.common.limit_lost(&mut requests, ended, &rank.presence);
         }
-        for MeasuredRequest { index, cell, is_measured, achieved, .. } in measured.drain(..) {
-            if !is_measured {
-                let cell = &mut self.found.cells[cell as usize].1.requests;
-                cell.add_unmeasured(&achieved);
-                self.found.add(moment, |cell| cell.requests.add_unmeasured(&achieved));
-                continue;
+        for request in requests.drain(..) {
+            if request.is_measured {
+                let half = self.trace.half(self.rank, request.index as usize);
+                self.witness.request(&half, &request.achieved);
             }
-            self.witness.request(&self.trace.half(self.rank, index as usize), &achieved);
-            self.found.cells[cell as usize].1.requests.add_achieved(&achieved);
-            self.found.add(moment, |cell| cell.requests.add_achieved(&achieved));
+            self.found.cells[request.cell as usize].1.requests.add_ended(&request);
+            self.found.add(moment, |cell| cell.requests.add_ended(&request));
         }
-        self.measured = measured;
+        self.requests = requests;
         self.share_out(members, (call.completed, call.operation), moment, &exposed, &bounds);
     }
 

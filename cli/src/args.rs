@@ -63,6 +63,15 @@ pub struct WrapperArgs {
     pub names: Vec<String>,
 }
 
+/// Of commands that compare with what transfers take undisturbed.
+#[derive(Debug, Default, Args)]
+pub struct ReferenceArgs {
+    /// Where reference times are from: `run` (its own transfers), `calibration`, or a calibration file
+    /// [default: a calibration where one fits, else the run]
+    #[arg(long, value_name = "run|calibration|FILE")]
+    pub reference: Option<String>,
+}
+
 /// Of commands that say of many ranks how these differ.
 #[derive(Debug, Args)]
 pub struct ListedArgs {
@@ -231,6 +240,9 @@ Examples:
 pub struct ReportArgs {
     #[command(flatten)]
     pub read: ReadArgs,
+
+    #[command(flatten)]
+    pub times: ReferenceArgs,
 
     /// Call sites shown; 0 shows all
     #[arg(long, value_name = "N", default_value_t = REPORTED_SITES)]

@@ -151,6 +151,65 @@ fn of_a_calibration_and_a_run_the_quicker_is_believed() {
     assert_eq!((taken, notes.contains("the calibration is believed")), (685_000, true), "{notes}");
 }
 
+/// Whoever reads the run reads it by the same times, with every command; a newer calibration of this machine is preferred,
+/// and the run's own copy to none.
+#[test]
+fn a_run_takes_its_calibration_along() {
+    let (run, calibrations) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    run_of(run.path(), 4, 1_000, 534_000);
+    let file = calibrations.path().join("some.json");
+    let text = CALIBRATION.replace("HOST", "node1").replace("ENVIRONMENT", "");
+    std::fs::write(&file, &text).unwrap();
+    let kept = run.path().join("calibration.json");
+    let ask = |command: &str, calibrations: &Path| {
+        let mut command = crate::fixture::bare(&[command, "--format", "json"]);
+        command.arg(run.path()).env("LAPSCOPE_CALIBRATION_DIR", calibrations);
+        serde_json::from_str::<Value>(&crate::fixture::printed(&mut command)).unwrap()
+    };
+    let here = ask("report", calibrations.path());
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), text);
+    assert_eq!(here["overlap"]["reference"]["source"]["file"], kept.to_str().unwrap());
+    let elsewhere = run.path().join("nothing");
+    assert_eq!(ask("report", &elsewhere), here);
+    for command in ["overlap", "reach"] {
+        let reference = &ask(command, &elsewhere)["reference"];
+        assert_eq!(reference, &here["overlap"]["reference"], "{command}");
+    }
+    let model = |calibrations| {
+        let mut model = ask("whatif", calibrations)["model"].take();
+        model["replay_ns"].take();
+        model
+    };
+    assert_eq!(model(&elsewhere), model(calibrations.path()));
+
+    std::fs::write(&file, text.replace("2026-05-04", "2026-05-05")).unwrap();
+    let newer = ask("overlap", calibrations.path());
+    assert_eq!(newer["reference"]["source"]["created"], "2026-05-05T12:30:00Z");
+    assert_eq!(ask("overlap", &elsewhere)["reference"], newer["reference"]);
+
+    std::fs::remove_file(&kept).unwrap();
+    std::os::unix::fs::symlink(&file, &kept).unwrap();
+    let linked = ask("overlap", &elsewhere);
+    assert_eq!(linked["reference"]["source"]["kind"], "run");
+    let notes = linked["reference"]["notes"].to_string();
+    assert!(notes.contains("calibration.json: a link to"), "{notes}");
+}
+
+/// A copy in a run of somebody else may hold anything.
+#[test]
+fn numbers_that_no_clock_measured_are_left_out() {
+    let run = tempfile::tempdir().unwrap();
+    run_of(run.path(), 4, 1_000, 534_000);
+    let text = CALIBRATION.replace("HOST", "node1").replace("ENVIRONMENT", "");
+    for (from, to) in [("2000.0", "1e300"), ("2000.0", "-5.0"), ("1000.0", "1e200")] {
+        let text = text.replace("2026-05-04", "\\u001b[31m").replace(from, to);
+        std::fs::write(run.path().join("calibration.json"), text).unwrap();
+        let report = crate::fixture::answer(run.path(), &["report", "."]);
+        assert!(!report.contains('\u{1b}'), "{report}");
+        crate::fixture::answer(run.path(), &["whatif", "."]);
+    }
+}
+
 /// Times of ranks that lacked a processor are told to be such, and say nothing of how little a transfer takes.
 #[test]
 fn reference_times_of_a_disturbed_run_are_said_to_be_such() {

@@ -268,7 +268,7 @@ fn a_full_disk_leaves_nothing_behind() {
 fn who_wants_to_stop_is_heard() {
     let (run, place) = (small_run(), tempfile::tempdir().unwrap());
     let mut open = OpenRun::open(Some(run.path())).unwrap();
-    let prepared = prepare(&mut open, Some("run")).unwrap();
+    let prepared = prepare(&mut open).unwrap();
     let told = Told { wrote: &|_| (), is_stopped: &|| true };
     let stopped = write(&prepared, &mut open.symbols, place.path(), &told);
     assert_eq!(stopped.unwrap_err().to_string(), "interrupted");

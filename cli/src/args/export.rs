@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::timelines::{ExportChromeArgs, ExportOtf2Args, ExportPerfettoArgs};
-use super::{ResourceArgs, WrapperArgs};
+use super::{ReferenceArgs, ResourceArgs, WrapperArgs};
 
 /// Hand a run, or what was calibrated, to another program.
 #[derive(Debug, Args)]
@@ -76,10 +76,8 @@ pub struct ExportParquetArgs {
     /// Run directory or database [default: the newest lapscope-* here]
     pub run: Option<PathBuf>,
 
-    /// Where reference times are from: `run` (its own transfers), `calibration`, or a calibration file
-    /// [default: a calibration where one fits, else the run]
-    #[arg(long, value_name = "run|calibration|FILE")]
-    pub reference: Option<String>,
+    #[command(flatten)]
+    pub times: ReferenceArgs,
 
     #[command(flatten)]
     pub wrappers: WrapperArgs,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ResourceArgs, StretchArgs, WrapperArgs};
+use super::{ReferenceArgs, ResourceArgs, StretchArgs, WrapperArgs};
 use lapscope_data::model::{Rank, RankList};
 
 /// Call sites that have a row of their own where nobody asks for more.
@@ -53,6 +53,9 @@ pub struct HtmlArgs {
     /// Show lines of the program's source, of files in this directory; may be given several times
     #[arg(long, value_name = "DIR")]
     pub sources: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub times: ReferenceArgs,
 
     #[command(flatten)]
     pub wrappers: WrapperArgs,

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::{units, ListedArgs, ReadArgs, ResourceArgs, StretchArgs, WrapperArgs};
+use super::{units, ListedArgs, ReadArgs, ReferenceArgs, ResourceArgs, StretchArgs, WrapperArgs};
 use crate::export::Format;
 use crate::render::overlap::OverlapBy;
 use clap::Args;
@@ -48,6 +48,9 @@ pub struct ThresholdsArgs {
     pub dir: Option<PathBuf>,
 
     #[command(flatten)]
+    pub times: ReferenceArgs,
+
+    #[command(flatten)]
     pub stretch: StretchArgs,
 
     #[command(flatten)]
@@ -84,6 +87,9 @@ pub struct DiffArgs {
     pub top: usize,
 
     #[command(flatten)]
+    pub times: ReferenceArgs,
+
+    #[command(flatten)]
     pub wrappers: WrapperArgs,
 
     #[command(flatten)]
@@ -110,10 +116,8 @@ pub struct OverlapArgs {
     #[arg(long, value_enum)]
     pub by: Option<OverlapBy>,
 
-    /// Where reference times are from: `run` (its own transfers), `calibration`, or a calibration file
-    /// [default: a calibration where one fits, else the run]
-    #[arg(long, value_name = "run|calibration|FILE")]
-    pub reference: Option<String>,
+    #[command(flatten)]
+    pub times: ReferenceArgs,
 
     /// Call sites shown; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 10)]

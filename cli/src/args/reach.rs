@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{units, ReadArgs, RunArgs, WrapperArgs};
+use super::{units, ReadArgs, ReferenceArgs, RunArgs, WrapperArgs};
 use lapscope_bench::launch::environment::assignment;
 use lapscope_data::model::Rank;
 
@@ -32,6 +32,9 @@ pub struct ReachArgs {
     /// Only buffers of this rank, WORLD:RANK of spawned processes; may be given several times
     #[arg(long = "rank", value_name = "RANK")]
     pub ranks: Vec<Rank>,
+
+    #[command(flatten)]
+    pub times: ReferenceArgs,
 
     #[command(flatten)]
     pub wrappers: WrapperArgs,

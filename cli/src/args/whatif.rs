@@ -11,7 +11,7 @@ use lapscope_analysis::replay::scenario::{
 };
 use lapscope_analysis::whatif::sweep::Sweeps;
 
-use super::{ReadArgs, WrapperArgs};
+use super::{ReadArgs, ReferenceArgs, WrapperArgs};
 
 /// How long a recorded run would take with another network, protocol, processor, or order of calls.
 #[derive(Debug, Args)]
@@ -68,6 +68,9 @@ pub struct WhatIfArgs {
     /// Draw run times into this file: .svg, or .html with tables
     #[arg(long, value_name = "FILE")]
     pub figure: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub times: ReferenceArgs,
 
     #[command(flatten)]
     pub wrappers: WrapperArgs,

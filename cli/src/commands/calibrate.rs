@@ -17,8 +17,10 @@ use lapscope_analysis::reference::Reference;
 use lapscope_analysis::trace::Trace;
 use lapscope_data::db::list_files;
 use lapscope_data::say;
+use lapscope_data::secrets::hide_in_command;
 use lapscope_data::text::progress::Progress;
 use lapscope_data::text::style::Style;
+use lapscope_data::text::units::percent;
 
 /// # Errors
 /// The launch line has a program already, something of lapscope is missing, the launch failed or measured nothing, or the
@@ -45,11 +47,15 @@ pub fn run(args: &CalibrateArgs) -> anyhow::Result<ExitCode> {
     export::print(&mut calibration, args.format)?;
     let hosts: Vec<&str> = calibration.circumstances.hosts.iter().map(String::as_str).collect();
     say!("calibration in {}", path.display());
-    if args.output.is_none() {
+    let hosts = hosts.join(", ");
+    if let Some(share) = calibration.times.processor_share {
         say!(
-            "used from now on for runs on {} with this MPI and the same transport settings",
-            hosts.join(", ")
+            "its ranks had a processor for only {} of the time in which they could have run: it is used where --reference names \
+             it alone; calibrate again with a processor for each rank",
+            percent(share)
         );
+    } else if args.output.is_none() {
+        say!("used from now on for runs on {hosts} with this MPI and the same transport settings");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -67,7 +73,13 @@ fn measured(run: &Path, args: &CalibrateArgs) -> anyhow::Result<Calibration> {
     if reference.is_empty() {
         bail!("no transfer was measured; are there processors for all ranks?");
     }
-    let launch = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let mut launch: Vec<String> =
+        args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let line = launch.join(" ");
+    let shown = hide_in_command(&line);
+    if shown != line {
+        launch = shown.split(' ').map(str::to_owned).collect();
+    }
     let circumstances = Circumstances::of_run(&trace, &files)?;
     let calibration = Calibration::new(launch, trace.ranks.len() as u64, circumstances, reference);
     Ok(Calibration { loggps: loggps::of_run(&trace), ..calibration })

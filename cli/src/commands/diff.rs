@@ -49,6 +49,7 @@ impl Document for Diff {
 fn open(path: &Path, args: &DiffArgs) -> Result<OpenRun> {
     let mut open = OpenRun::open(Some(path))?;
     open.resources = args.resources.resources();
+    open.reference.clone_from(&args.times.reference);
     open.find_wrappers(&args.wrappers.names)?;
     Ok(open)
 }

@@ -152,15 +152,14 @@ fn of_file(file: &Path) -> Result<Measured> {
 
 fn of_run(run: Option<&Path>) -> Result<Measured> {
     let (open, trace) = read(run)?;
-    let databases = &open.files.databases;
-    let Some(loggps) = calibration::loggps_for(&trace, databases) else {
+    let Some(loggps) = calibration::loggps_for(&trace, &open.files) else {
         bail!(
             "no calibration with LogGPS parameters fits {}; make one: lapscope calibrate -- <launch line>, or name one: \
              --calibration FILE",
             open.name()
         );
     };
-    let hosts = Circumstances::of_run(&trace, databases)?.hosts.len();
+    let hosts = Circumstances::of_run(&trace, &open.files.databases)?.hosts.len();
     Ok(Measured::new(loggps, hosts, trace.ranks.len() as u64))
 }
 

@@ -29,6 +29,7 @@ pub fn run(args: &HtmlArgs) -> Result<ExitCode> {
     }
     let mut open = OpenRun::open(args.run.as_deref())?;
     open.resources = args.resources.resources();
+    open.reference.clone_from(&args.times.reference);
     open.find_wrappers(&args.wrappers.names)?;
     let path = args.output.clone().unwrap_or_else(|| default_path(&open.files.root));
     check(&path)?;

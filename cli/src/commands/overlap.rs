@@ -25,9 +25,10 @@ pub fn run(args: &OverlapArgs) -> Result<ExitCode> {
     let mut open = OpenRun::open(args.read.run.as_deref())?;
     open.resources = args.resources.resources();
     open.stretch = args.stretch.wanted();
+    open.reference.clone_from(&args.times.reference);
     open.find_wrappers(&args.wrappers.names)?;
     let options = Options { top: args.top, ranks: &args.ranks };
-    let all = build(&mut open, args.reference.as_deref(), options)?;
+    let all = build(&mut open, options)?;
     let listed = args.ranked.listed.clone();
     export::print(&mut Answer { all, by: args.by, listed }, args.read.format)?;
     Ok(ExitCode::SUCCESS)

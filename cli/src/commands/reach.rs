@@ -30,6 +30,7 @@ pub fn run(args: &ReachArgs) -> Result<ExitCode> {
 
 fn print_of(run: Option<&Path>, args: &ReachArgs) -> Result<()> {
     let mut open = OpenRun::open(run)?;
+    open.reference.clone_from(&args.times.reference);
     open.find_wrappers(&args.wrappers.names)?;
     let options = Options { top: args.top, ranks: &args.ranks };
     let mut answer = Answer(build(&mut open, options)?);

@@ -30,6 +30,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     };
     open.resources = args.resources.resources();
     open.stretch = args.stretch.wanted();
+    open.reference.clone_from(&args.times.reference);
     open.find_wrappers(&args.wrappers.names)?;
     let options = ReportOptions { top: args.top, order: args.sort, ..ReportOptions::default() };
     let report = build(&mut open, &args.ranks, options)?;

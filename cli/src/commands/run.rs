@@ -13,11 +13,13 @@ use super::watchdog::{self, Watchdog};
 use crate::args::RunArgs;
 use crate::commands::options::unknown_variables;
 use crate::output;
+use lapscope_analysis::calibration;
 use lapscope_bench::install;
 use lapscope_bench::launch::container;
 use lapscope_bench::launch::environment::{self, Settings};
 use lapscope_bench::launch::runs::Run;
 use lapscope_bench::launch::{child, line, outcome, Recorded};
+use lapscope_data::db::list_files;
 use lapscope_data::program::{self, Obstacle};
 use lapscope_data::say;
 use lapscope_data::text::shell;
@@ -272,6 +274,9 @@ fn conclude(
             continue;
         }
         let outcome = outcome::read(run)?;
+        if let Ok(files) = list_files(&run.directory) {
+            calibration::keep(&files);
+        }
         if !quiet {
             outcome.lines(&run.directory, print.is_some()).iter().for_each(|line| say!("{line}"));
         }

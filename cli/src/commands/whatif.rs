@@ -35,6 +35,7 @@ pub fn run(args: &WhatIfArgs) -> Result<ExitCode> {
     let asked = asked(args)?;
     let kind = args.figure.as_deref().map(figure_kind);
     let mut open = OpenRun::open(args.read.run.as_deref())?;
+    open.reference.clone_from(&args.times.reference);
     open.find_wrappers(&args.wrappers.names)?;
     let mut answer = build(&mut open, &asked)?;
     export::print(&mut answer, args.read.format)?;

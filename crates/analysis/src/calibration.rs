@@ -1,18 +1,20 @@
 //! Calibration files: reference times that `lapscope calibrate` has measured, found again by later reports of runs on the
 //! same hosts, with the same MPI and the same settings of its transports.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{bail, Context};
 use serde::{Deserialize, Serialize};
 
 use crate::loggps::LogGps;
 use crate::reference::{ends, Disagreement, Reference, Source, TakenLocality, Which};
 use crate::trace::Trace;
-use lapscope_data::files::read_short_text;
+use lapscope_data::db::{link_out, Census, RunFiles};
+use lapscope_data::files::{open_regular, read_short_text};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::units::{bytes, percent, time};
+use lapscope_data::text::visible::visible;
 
 mod circumstances;
 
@@ -47,57 +49,106 @@ pub struct Calibration {
     pub loggps: Vec<LogGps>,
 }
 
+/// Which reference times are wanted: those of the run's own transfers, of the calibration that fits, or of a file.
+#[derive(Debug, Clone, Copy)]
+enum Wanted<'w> {
+    Own,
+    Fitting,
+    /// The best that fits, also one whose ranks lacked processors; else the run's own.
+    Any,
+    File(&'w Path),
+}
+
+impl<'w> From<Option<&'w str>> for Wanted<'w> {
+    fn from(typed: Option<&'w str>) -> Self {
+        match typed {
+            None => Wanted::Any,
+            Some("run") => Wanted::Own,
+            Some("calibration") => Wanted::Fitting,
+            Some(file) => Wanted::File(Path::new(file)),
+        }
+    }
+}
+
 /// The answer of [`find`].
 #[derive(Debug, Default)]
-pub struct Found {
-    pub reference: Option<Reference>,
-    /// Of the same file.
-    pub loggps: Vec<LogGps>,
+struct Found {
+    calibration: Option<Calibration>,
+    file: PathBuf,
     /// Sentences about what was used or could not be.
-    pub notes: Vec<String>,
+    notes: Vec<String>,
 }
 
-/// The reference times for a run: of a calibration where one fits, completed by the run's own transfers for what it does not
-/// cover, size by size, and corrected by those that were quicker; else of the run alone. With sentences for the report.
-pub fn reference_for(trace: &Trace, databases: &[PathBuf]) -> (Reference, Vec<String>) {
-    reference_with(trace, databases, Reference::of_run(trace))
-}
-
-/// As [`reference_for`], where the times of the run's own transfers are known.
-pub fn reference_with(
-    trace: &Trace,
-    databases: &[PathBuf],
-    own: Reference,
-) -> (Reference, Vec<String>) {
-    let Found { reference, mut notes, .. } = match Circumstances::of_run(trace, databases) {
-        Ok(circumstances) => find(&circumstances),
-        Err(error) => Found {
-            notes: vec![format!("no calibration was looked for: {error}")],
-            ..Found::default()
-        },
-    };
-    if let Some(reference) = reference {
-        return completed((reference, notes), own);
+impl Found {
+    fn file(path: &Path) -> anyhow::Result<Found> {
+        let calibration = Some(Calibration::read(path)?);
+        Ok(Found { calibration, file: path.into(), notes: Vec::new() })
     }
-    notes.extend(disturbed_note(&own));
-    (own, notes)
+
+    /// Of the calibration that fits; it is copied into the run's directory, so that the run has it everywhere.
+    fn fitting(trace: &Trace, files: &RunFiles, even_disturbed: bool) -> Found {
+        match Circumstances::of_run(trace, &files.databases) {
+            Ok(circumstances) => find(&circumstances, files, even_disturbed),
+            Err(error) => Found {
+                notes: vec![format!("no calibration was looked for: {error}")],
+                ..Found::default()
+            },
+        }
+    }
 }
 
-/// The LogGPS parameters, by locality, of the calibration whose reference times [`reference_for`] takes; `None` where none
-/// fits, or the one that fits has no parameters.
-pub fn loggps_for(trace: &Trace, databases: &[PathBuf]) -> Option<Vec<LogGps>> {
-    let circumstances = Circumstances::of_run(trace, databases).ok()?;
-    Some(find(&circumstances).loggps).filter(|all| !all.is_empty())
+/// The reference times for a run, and sentences about them for the report. `wanted` is what `--reference` says: `run`, the
+/// run's own transfers alone; `calibration`, or a file; without it a calibration where one fits. A calibration is corrected by
+/// those of the run's own transfers that were quicker, and completed by them, size by size, for what it does not cover.
+///
+/// # Errors
+/// The calibration that is wanted is not there, or cannot be read.
+pub fn reference(
+    wanted: Option<&str>,
+    trace: &Trace,
+    files: &RunFiles,
+    own: Reference,
+) -> anyhow::Result<(Reference, Vec<String>)> {
+    let wanted = Wanted::from(wanted);
+    let found = match wanted {
+        Wanted::Own => Found::default(),
+        Wanted::File(file) => Found::file(file)?,
+        Wanted::Any => Found::fitting(trace, files, false),
+        Wanted::Fitting => Found::fitting(trace, files, true),
+    };
+    let Found { calibration, file, mut notes } = found;
+    let Some(Calibration { created, mut times, .. }) = calibration else {
+        if matches!(wanted, Wanted::Fitting) {
+            let why: String = notes.iter().map(|note| format!("; {note}")).collect();
+            bail!("no calibration fits this run; make one with: lapscope calibrate -- <launch line>{why}");
+        }
+        notes.extend(disturbed_note(&own));
+        return Ok((own, notes));
+    };
+    times.source = Source::Calibration { file, created };
+    Ok(completed((times, notes), own))
 }
 
-/// The run's own transfers alone.
-pub fn reference_of_run(own: Reference) -> (Reference, Vec<String>) {
-    let notes = disturbed_note(&own).into_iter().collect();
-    (own, notes)
+/// The LogGPS parameters, by locality, of the calibration that fits; `None` where none does, or the one that fits has no
+/// parameters.
+pub fn loggps_for(trace: &Trace, files: &RunFiles) -> Option<Vec<LogGps>> {
+    let Found { calibration, .. } = Found::fitting(trace, files, false);
+    calibration.map(|calibration| calibration.loggps).filter(|all| !all.is_empty())
+}
+
+/// Copies the calibration that fits a run into its directory, if there is one.
+pub fn keep(files: &RunFiles) {
+    if directory().map_or(true, |directory| calibrations(&directory).is_empty()) {
+        return;
+    }
+    let census = Census::take(&files.databases);
+    if let Ok(run) = Circumstances::new(census.infos().into_iter(), &files.databases) {
+        find(&run, files, false);
+    }
 }
 
 /// A calibration corrected and completed by a run. With the sentences that say what changed.
-pub fn completed(
+fn completed(
     (mut calibration, mut notes): (Reference, Vec<String>),
     own: Reference,
 ) -> (Reference, Vec<String>) {
@@ -189,22 +240,48 @@ pub fn directory() -> anyhow::Result<PathBuf> {
     Ok(data.join("lapscope/calibration"))
 }
 
-/// The best calibration that fits a run: undisturbed, the newest. Such of other settings are named in the notes.
-pub fn find(run: &Circumstances) -> Found {
-    match directory() {
-        Ok(directory) => find_in(&directory, run),
-        Err(_) => Found::default(),
+/// The copy in a run's directory of the calibration that fits it.
+const KEPT: &str = "calibration.json";
+
+/// The best calibration that fits a run, of this machine's and the copy that lies in the run's directory. Such of other
+/// settings are named in the notes.
+fn find(run: &Circumstances, files: &RunFiles, even_disturbed: bool) -> Found {
+    let mut paths = directory().map_or(Vec::new(), |directory| calibrations(&directory));
+    let kept = files.root.is_dir().then(|| files.root.join(KEPT));
+    let link = kept.as_deref().and_then(link_out);
+    let kept = kept.filter(|_| link.is_none());
+    paths.extend(kept.clone().filter(|path| path.exists()));
+    let mut found = find_among(&paths, run, even_disturbed);
+    found.notes.extend(link.map(|link| format!("calibration not used: {link}")));
+    if let (Some(kept), Some(_)) = (kept, &found.calibration) {
+        // where nobody may write, each reader has what is there
+        if found.file != kept && copy(&found.file, &kept, &files.databases).is_ok() {
+            found.file = kept;
+        }
     }
+    found
 }
 
-fn find_in(directory: &Path, run: &Circumstances) -> Found {
-    let mut found = Found::default();
-    let (mut best, mut other): (Option<Candidate>, Option<Candidate>) = (None, None);
-    for path in files(directory) {
-        let calibration = match Calibration::read(&path) {
+/// Into a file that appears whole, and that those may read who may read the `databases` beside it.
+fn copy(from: &Path, to: &Path, databases: &[PathBuf]) -> std::io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(to.parent().unwrap_or(Path::new(".")))?;
+    std::io::copy(&mut open_regular(from)?.take(MOST_BYTES), &mut file)?;
+    if let Some(database) = databases.first() {
+        file.as_file().set_permissions(database.metadata()?.permissions())?;
+    }
+    file.persist(to)?;
+    Ok(())
+}
+
+/// The hosts themselves before others of their kind, undisturbed ones before others, then the newest; of the same one the last.
+fn find_among(paths: &[PathBuf], run: &Circumstances, even_disturbed: bool) -> Found {
+    let mut notes = Vec::new();
+    let (mut best, mut other, mut disturbed) = (None, None, None);
+    for path in paths {
+        let calibration = match Calibration::read(path) {
             Ok(calibration) => calibration,
             Err(error) => {
-                found.notes.push(format!("calibration not used: {error:#}"));
+                notes.push(format!("calibration not used: {error:#}"));
                 continue;
             }
         };
@@ -212,56 +289,50 @@ fn find_in(directory: &Path, run: &Circumstances) -> Found {
         let Some(hosts) = own.covers(run).filter(|_| own.mpi_library == run.mpi_library) else {
             continue;
         };
-        let fits = own.environment == run.environment;
-        let place = if fits { &mut best } else { &mut other };
-        let candidate = Candidate { hosts, calibration, path };
-        if place.as_ref().map_or(true, |known| known.order() < candidate.order()) {
-            *place = Some(candidate);
+        let is_undisturbed = calibration.times.processor_share.is_none();
+        let place = if own.environment != run.environment {
+            &mut other
+        } else if is_undisturbed || even_disturbed {
+            &mut best
+        } else {
+            &mut disturbed
+        };
+        let order = (hosts, is_undisturbed, calibration.created.clone());
+        if place.as_ref().map_or(true, |(known, _, _)| *known <= order) {
+            *place = Some((order, path, calibration));
         }
     }
-    match (best, other) {
-        (Some(best), _) => best.take(&mut found),
-        (None, Some(other)) => found.notes.push(format!(
+    if let Some(((hosts, ..), file, calibration)) = best {
+        if hosts == Hosts::Alike {
+            let hosts = calibration.circumstances.hosts.iter().map(String::as_str).take(4);
+            let hosts: Vec<&str> = hosts.collect();
+            notes.push(format!(
+                "the calibration was made on other nodes of this kind: {}",
+                hosts.join(", ")
+            ));
+        }
+        return Found { calibration: Some(calibration), file: file.clone(), notes };
+    }
+    if let Some((_, path, calibration)) = disturbed {
+        let share = percent(calibration.times.processor_share.unwrap_or_default());
+        notes.push(format!(
+            "calibration {} not used: its ranks had a processor for only {share} of the time in which they could have run; \
+             calibrate again with a processor for each rank, or say --reference calibration",
+            path.display()
+        ));
+    } else if let Some((_, path, calibration)) = other {
+        notes.push(format!(
             "calibration {} not used: it was made with {}, this run with {}",
-            other.path.display(),
-            other.calibration.circumstances.differing(run),
-            run.differing(&other.calibration.circumstances),
-        )),
-        (None, None) => {}
+            path.display(),
+            calibration.circumstances.differing(run),
+            run.differing(&calibration.circumstances),
+        ));
     }
-    found
+    Found { notes, ..Found::default() }
 }
 
-struct Candidate {
-    hosts: Hosts,
-    calibration: Calibration,
-    path: PathBuf,
-}
-
-impl Candidate {
-    /// Undisturbed ones before others, then the newest.
-    fn order(&self) -> (Hosts, bool, &str) {
-        let is_undisturbed = self.calibration.times.processor_share.is_none();
-        (self.hosts, is_undisturbed, &self.calibration.created)
-    }
-
-    fn take(self, found: &mut Found) {
-        let Calibration { created, circumstances, mut times, loggps, .. } = self.calibration;
-        if self.hosts == Hosts::Alike {
-            let hosts: Vec<&str> = circumstances.hosts.iter().map(String::as_str).take(4).collect();
-            let hosts = hosts.join(", ");
-            found
-                .notes
-                .push(format!("the calibration was made on other nodes of this kind: {hosts}"));
-        }
-        times.source = Source::Calibration { file: self.path, created };
-        found.reference = Some(times);
-        found.loggps = loggps;
-    }
-}
-
-/// In the order of their names.
-fn files(directory: &Path) -> Vec<PathBuf> {
+/// The files in a directory of calibrations, in the order of their names.
+fn calibrations(directory: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries
         .map(|entry| entry.path())
@@ -307,6 +378,7 @@ impl Calibration {
             path.display()
         );
         let mut calibration: Calibration = serde_json::from_str(&text).with_context(name)?;
+        calibration.created = visible(&calibration.created).into_owned();
         calibration.loggps.retain(LogGps::is_sound);
         Ok(calibration)
     }
@@ -385,8 +457,12 @@ mod tests {
     }
 
     fn time(found: &Found) -> Option<i64> {
-        let estimate = found.reference.as_ref()?.transfer(Locality::Node, 1024);
+        let estimate = found.calibration.as_ref()?.times.transfer(Locality::Node, 1024);
         estimate.map(|estimate| estimate.ns)
+    }
+
+    fn find_in(directory: &Path, run: &Circumstances) -> Found {
+        find_among(&calibrations(directory), run, false)
     }
 
     #[test]
@@ -401,10 +477,7 @@ mod tests {
         ]);
         let found = find_in(directory.path(), &circumstances(&["a1"], Some("self,tcp")));
         assert_eq!((time(&found), found.notes.len()), (Some(300), 0), "{:?}", found.notes);
-        let Source::Calibration { created, .. } = &found.reference.unwrap().source else {
-            panic!("from a file")
-        };
-        assert_eq!(created, "2026-03-01T00:00:00Z");
+        assert_eq!(found.calibration.unwrap().created, "2026-03-01T00:00:00Z");
         let alike = find_in(directory.path(), &circumstances(&["a3", "a4"], Some("self,tcp")));
         assert_eq!(time(&alike), Some(600));
         assert!(alike.notes[0].contains("other nodes of this kind: a7"), "{:?}", alike.notes);
@@ -428,8 +501,21 @@ mod tests {
     }
 
     #[test]
+    fn times_of_ranks_without_processors_are_used_where_they_are_asked_for() {
+        let here = || circumstances(&["a1"], None);
+        let mut made = calibration(here(), "2026-01-01T00:00:00Z", 100);
+        made.times.processor_share = Some(0.5);
+        let directory = kept(&[made]);
+        let found = find_in(directory.path(), &here());
+        assert_eq!((time(&found), found.notes.len()), (None, 1));
+        assert!(found.notes[0].contains("a processor for only 50.0 % of"), "{:?}", found.notes);
+        let asked = find_among(&calibrations(directory.path()), &here(), true);
+        assert_eq!(time(&asked), Some(100));
+    }
+
+    #[test]
     fn a_directory_that_is_not_there_holds_nothing() {
         let found = find_in(Path::new("/nowhere/at/all"), &circumstances(&["a"], None));
-        assert!(found.reference.is_none() && found.notes.is_empty());
+        assert!(found.calibration.is_none() && found.notes.is_empty());
     }
 }

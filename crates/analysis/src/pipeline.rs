@@ -17,6 +17,7 @@ use anyhow::Result;
 use self::filters::check_ranks;
 use self::view::Resources;
 use crate::aggregate::{Aggregator, FileSums};
+use crate::calibration;
 use crate::combine::RunSums;
 use crate::injection::Injection;
 use crate::pending::{
@@ -24,6 +25,7 @@ use crate::pending::{
 };
 use crate::problem::{find_problems_of, in_short, Problem, ProblemKind};
 use crate::reach::{Known, Reach};
+use crate::reference::Reference;
 use crate::stretch::{Wanted, Windows};
 use crate::trace::{Rows, Trace, WithSinks};
 use crate::wrappers::{Asked, Uses, Wrappers};
@@ -59,6 +61,8 @@ pub struct OpenRun {
     pub resources: Resources,
     /// What of the run counts, where not all of it does.
     pub stretch: Option<Wanted>,
+    /// Which reference times are wanted; see [`calibration::reference`].
+    pub reference: Option<String>,
     /// Of spools whose ranks may still run elsewhere.
     _copies: Vec<Copies>,
 }
@@ -106,6 +110,7 @@ impl OpenRun {
             grouping: None,
             resources: Resources::default(),
             stretch: None,
+            reference: None,
             _copies: all_copies,
         })
     }
@@ -200,6 +205,18 @@ impl OpenRun {
         }
         self.census.failed.append(&mut failed);
         Ok(())
+    }
+
+    /// What transfers take undisturbed, and sentences about these times; `own`: by the run's own transfers.
+    ///
+    /// # Errors
+    /// Those that are wanted are not there, or cannot be read.
+    pub fn reference_times(
+        &self,
+        trace: &Trace,
+        own: Reference,
+    ) -> Result<(Reference, Vec<String>)> {
+        calibration::reference(self.reference.as_deref(), trace, &self.files, own)
     }
 
     /// Rows of calls and requests in all files, about.

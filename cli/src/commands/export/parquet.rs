@@ -22,8 +22,9 @@ pub fn run(args: &ExportParquetArgs) -> Result<ExitCode> {
     refuse_existing(&args.directory)?;
     let mut open = OpenRun::open(args.run.as_deref())?;
     open.resources = args.resources.resources();
+    open.reference.clone_from(&args.times.reference);
     open.find_wrappers(&args.wrappers.names)?;
-    let prepared = prepare(&mut open, args.reference.as_deref())?;
+    let prepared = prepare(&mut open)?;
     for note in &prepared.notes {
         say!("{note}");
     }

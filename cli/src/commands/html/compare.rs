@@ -34,6 +34,7 @@ pub fn run(args: &HtmlArgs, a: &Path, b: &Path) -> Result<ExitCode> {
 fn open(path: &Path, args: &HtmlArgs) -> Result<OpenRun> {
     let mut open = OpenRun::open(Some(path))?;
     open.resources = args.resources.resources();
+    open.reference.clone_from(&args.times.reference);
     open.find_wrappers(&args.wrappers.names)?;
     Ok(open)
 }

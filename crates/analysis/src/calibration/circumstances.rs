@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::trace::Trace;
 use lapscope_data::db::{Database, DbError};
-use lapscope_data::model::Text;
+use lapscope_data::model::{RankInfo, Text};
 use lapscope_data::secrets;
 
 /// What reference times depend on.
@@ -24,8 +24,20 @@ impl Circumstances {
     /// # Errors
     /// The first file cannot be read.
     pub fn of_run(trace: &Trace, databases: &[PathBuf]) -> Result<Circumstances, DbError> {
-        let hosts = trace.ranks.iter().map(|rank| rank.info().host.clone()).collect();
-        let mpi_library = trace.ranks.first().map(|rank| rank.info().mpi_library.clone());
+        Circumstances::new(trace.ranks.iter().map(|rank| rank.info()), databases)
+    }
+
+    /// Of a run of these ranks.
+    ///
+    /// # Errors
+    /// The first file cannot be read.
+    pub(super) fn new<'r>(
+        ranks: impl Iterator<Item = &'r RankInfo>,
+        databases: &[PathBuf],
+    ) -> Result<Circumstances, DbError> {
+        let mut ranks = ranks.peekable();
+        let mpi_library = ranks.peek().map(|info| info.mpi_library.clone());
+        let hosts = ranks.map(|info| info.host.clone()).collect();
         let mut environment = BTreeMap::new();
         if let Some(path) = databases.first() {
             environment = recorded_environment(&Database::open(path)?)?;

@@ -4,11 +4,11 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::OpenRun;
-use crate::calibration;
 use crate::overlap::{measure, EagerLimits, Options, ReferenceSays};
 use crate::problem::{module_problems, Problem};
 use crate::reach::watching::Watching;
 use crate::reach::{Known, Reach};
+use crate::reference::Reference;
 use crate::thresholds::Thresholds;
 use crate::JSON_VERSION;
 use lapscope_data::places::group::Grouping;
@@ -32,7 +32,7 @@ pub struct ReachDocument {
 /// No file of the run can be read, or it has none of these ranks.
 pub fn build(open: &mut OpenRun, options: Options<'_>) -> Result<ReachDocument> {
     let trace = open.trace(options.ranks, Grouping::Line)?;
-    let (reference, notes) = calibration::reference_for(&trace, &open.files.databases);
+    let (reference, notes) = open.reference_times(&trace, Reference::of_run(&trace))?;
     let eager = EagerLimits::of(&Thresholds::find(&trace, &reference, &[], Vec::new()));
     let progress = Progress::default();
     progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());

@@ -6,7 +6,6 @@ use super::filters::check_ranks;
 use super::view::View;
 use super::OpenRun;
 use crate::advice::{Advice, Limit, Setting};
-use crate::calibration;
 use crate::cvars;
 use crate::findings::{Findings, Wanted};
 use crate::injection::Injection;
@@ -112,10 +111,9 @@ fn in_detail<T>(
     (injection, wanted): (Option<Injection>, Wanted),
     look: impl FnOnce(Seen<'_>) -> Result<T>,
 ) -> Result<(InDetail, T)> {
-    let databases = &open.files.databases;
-    let (declared, _) = cvars::declared(databases).unwrap_or_default();
+    let (declared, _) = cvars::declared(&open.files.databases).unwrap_or_default();
     let own = view.own_reference()?;
-    let (reference, notes) = calibration::reference_with(&view.trace, databases, own);
+    let (reference, notes) = open.reference_times(&view.trace, own)?;
     let thresholds = view.thresholds(&reference, &[], declared, false)?;
     let eager = EagerLimits::of(&thresholds);
     let no_steps = match wanted.steps {

@@ -3,7 +3,6 @@
 use anyhow::{bail, Result};
 
 use super::OpenRun;
-use crate::calibration;
 use crate::cvars;
 use crate::injection;
 use crate::overlap::{measure, EagerLimits};
@@ -38,7 +37,7 @@ pub struct Asked {
 /// No file of the run can be read.
 pub fn build(open: &mut OpenRun, asked: &Asked) -> Result<WhatIf> {
     let trace = open.trace(&[], Grouping::Line)?;
-    let (reference, mut notes) = calibration::reference_for(&trace, &open.files.databases);
+    let (reference, mut notes) = open.reference_times(&trace, Reference::of_run(&trace))?;
     let (declared, _) = cvars::declared(&open.files.databases).unwrap_or_default();
     let thresholds = Thresholds::find(&trace, &reference, &[], declared);
     let room = room(open, &trace, &reference, &thresholds, asked)?;

@@ -12,10 +12,10 @@ use super::seen::Bounds;
 use super::seen::Seen;
 use super::words::{Buffer, Word};
 use crate::advice::Cure;
+use crate::overlap;
 use crate::pipeline::{report, OpenRun};
 use crate::reach::Known;
 use crate::report::ReportOptions;
-use crate::{calibration, overlap};
 use lapscope_data::model::{Nanos, Side, Toucher};
 use lapscope_data::places::group::Grouping;
 
@@ -63,7 +63,7 @@ fn run(receives: impl Fn(&Fixture, i64, i64), sends: impl Fn(&Fixture, i64)) -> 
     let directory = write(receives, sends);
     let mut open = OpenRun::open(Some(directory.path())).unwrap();
     let trace = open.trace(&[], Grouping::Line).unwrap();
-    let (reference, _) = calibration::reference_of_run(crate::reference::Reference::of_run(&trace));
+    let reference = crate::reference::Reference::of_run(&trace);
     let eager = overlap::EagerLimits::default();
     let measured = overlap::measure(&trace, &reference, eager, &[], &|_| ());
     let known = Known { trace: &trace, reference: &reference, measured: &measured };

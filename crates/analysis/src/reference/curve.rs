@@ -13,6 +13,10 @@ const UPWARDS: f64 = 4.0;
 /// Sizes that differ by no more than this factor take as long, but for the limits of protocols.
 const NEAR: f64 = 1.09;
 
+/// What says of itself that it took longer, or was larger, was not measured: a file may have been changed.
+const LONGEST_NS: f64 = 1e15;
+const LARGEST_BYTES: f64 = 1e18;
+
 /// Points with rising sizes and times that do not fall.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(from = "Vec<Point>", into = "Vec<Point>")]
@@ -32,7 +36,9 @@ impl From<Vec<Point>> for Curve {
     /// by pooling adjacent violators). It keeps order between curves, so quartiles stay on their side of the median.
     fn from(mut points: Vec<Point>) -> Curve {
         points.retain(|point| {
-            [point.bytes, point.ns, point.low_ns, point.high_ns].iter().all(|n| n.is_finite())
+            let times = [point.ns, point.low_ns, point.high_ns];
+            let are_sound = times.iter().all(|ns| (0.0..LONGEST_NS).contains(ns));
+            are_sound && (0.0..LARGEST_BYTES).contains(&point.bytes)
         });
         points.sort_by(|a, b| a.bytes.total_cmp(&b.bytes));
         points.dedup_by(|b, a| a.bytes == b.bytes);

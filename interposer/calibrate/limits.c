@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <mpi.h>
-#include <string.h>
 #include <time.h>
 
 enum {
@@ -238,19 +237,5 @@ static void follow(const struct bench *bench, int from)
 
 void probe_limits(struct bench *bench, double seconds)
 {
-    struct pair pairs[MAX_PAIRS];
-    int count = choose_pairs(bench, pairs);
-    const char *last = "";
-    for (int i = 0; i < count; i++) {
-        /* one pair of each kind; to itself a rank cannot be late */
-        if (pairs[i].a == pairs[i].b || !strcmp(pairs[i].what, last))
-            continue;
-        last = pairs[i].what;
-        rest_until_all_are_here();
-        if (bench->rank == pairs[i].a)
-            lead(bench, &pairs[i], seconds);
-        if (bench->rank == pairs[i].b)
-            follow(bench, pairs[i].a);
-    }
-    rest_until_all_are_here();
+    each_kind_of_pair(bench, seconds, lead, follow);
 }

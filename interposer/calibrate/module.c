@@ -22,7 +22,8 @@ static void transfers_and_collectives(struct bench *bench, double seconds)
     if (bench->ranks == 1)
         return;
     measure_round_trips(bench, seconds * 0.15);
-    measure_collectives(bench, seconds * 0.35);
+    measure_sharing(bench, seconds * 0.1);
+    measure_collectives(bench, seconds * 0.25);
 }
 
 static int measure(void (*what)(struct bench *, double), double seconds)

@@ -32,14 +32,23 @@ enum { MAX_PAIRS = 6 };
  * the world be several switches apart. Returns how many. */
 int choose_pairs(const struct bench *bench, struct pair *pairs);
 
+/* One pair of each kind after the other, each in about `seconds`: the one rank paces, the other follows it. To itself a
+ * rank has no network. */
+typedef void lead_fn(const struct bench *bench, const struct pair *pair, double seconds);
+typedef void follow_fn(const struct bench *bench, int peer);
+void each_kind_of_pair(const struct bench *bench, double seconds, lead_fn *lead, follow_fn *follow);
+
 /* A barrier that leaves the processor to others: there may be more ranks than processors. */
 void rest_until_all_are_here(void);
 
 /* transfers.c: messages between pairs of ranks, every path that there is. */
 void measure_transfers(struct bench *bench, double seconds);
 
-/* round_trips.c: PRTT(n, d, s) for LogGPS, of one pair of each kind. */
+/* round_trips.c: PRTT(n, d, s) for LogGPS, of one pair of each kind, each in about `seconds`. */
 void measure_round_trips(struct bench *bench, double seconds);
+
+/* sharing.c: several messages at once, one way and both ways, likewise. */
+void measure_sharing(struct bench *bench, double seconds);
 
 /* collectives.c: blocking collectives of all ranks. */
 void measure_collectives(struct bench *bench, double seconds);

@@ -53,6 +53,23 @@ int choose_pairs(const struct bench *bench, struct pair *pairs)
     return count;
 }
 
+void each_kind_of_pair(const struct bench *bench, double seconds, lead_fn *lead, follow_fn *follow)
+{
+    struct pair pairs[MAX_PAIRS], chosen[MAX_PAIRS];
+    int count = choose_pairs(bench, pairs), kinds = 0;
+    for (int i = 0; i < count; i++)
+        if (pairs[i].a != pairs[i].b && (!kinds || strcmp(pairs[i].what, chosen[kinds - 1].what)))
+            chosen[kinds++] = pairs[i];
+    for (int i = 0; i < kinds; i++) {
+        rest_until_all_are_here();
+        if (bench->rank == chosen[i].a)
+            lead(bench, &chosen[i], seconds);
+        if (bench->rank == chosen[i].b)
+            follow(bench, chosen[i].a);
+    }
+    rest_until_all_are_here();
+}
+
 void rest_until_all_are_here(void)
 {
     MPI_Request request;

@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <mpi.h>
-#include <string.h>
 #include <time.h>
 
 enum {
@@ -238,17 +237,5 @@ static void follow(const struct bench *bench, int peer)
 
 void measure_round_trips(struct bench *bench, double seconds)
 {
-    struct pair pairs[MAX_PAIRS], chosen[MAX_PAIRS];
-    int count = choose_pairs(bench, pairs), kinds = 0;
-    for (int i = 0; i < count; i++) /* one pair of each kind; to itself a rank has no network */
-        if (pairs[i].a != pairs[i].b && (!kinds || strcmp(pairs[i].what, chosen[kinds - 1].what)))
-            chosen[kinds++] = pairs[i];
-    for (int i = 0; i < kinds; i++) {
-        rest_until_all_are_here();
-        if (bench->rank == chosen[i].a)
-            lead(bench, &chosen[i], seconds / kinds);
-        if (bench->rank == chosen[i].b)
-            follow(bench, chosen[i].a);
-    }
-    rest_until_all_are_here();
+    each_kind_of_pair(bench, seconds, lead, follow);
 }

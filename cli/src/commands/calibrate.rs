@@ -13,8 +13,9 @@ use crate::render;
 use lapscope_analysis::calibration::{self, Calibration, Circumstances};
 use lapscope_analysis::loggps::{self, is_of_round_trip};
 use lapscope_analysis::pipeline::follow;
+use lapscope_analysis::reference::sharing::{at_once, is_of_sharing};
 use lapscope_analysis::reference::Reference;
-use lapscope_analysis::trace::Trace;
+use lapscope_analysis::trace::{Operation, Trace};
 use lapscope_data::db::list_files;
 use lapscope_data::say;
 use lapscope_data::secrets::hide_in_command;
@@ -69,10 +70,13 @@ fn measured(run: &Path, args: &CalibrateArgs) -> anyhow::Result<Calibration> {
     if let Some(error) = failed.into_iter().next() {
         return Err(error).context("part of the run cannot be read");
     }
-    let reference = Reference::of_operations(&trace, |operation| !is_of_round_trip(operation));
+    let is_alone =
+        |operation: &Operation| !is_of_round_trip(operation) && !is_of_sharing(operation);
+    let mut reference = Reference::of_operations(&trace, is_alone);
     if reference.is_empty() {
         bail!("no transfer was measured; are there processors for all ranks?");
     }
+    reference.at_once = at_once(&trace);
     let mut launch: Vec<String> =
         args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let line = launch.join(" ");

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use super::loggps;
 use super::table::{Align, Table};
 use lapscope_analysis::calibration::Calibration;
+use lapscope_analysis::reference::sharing::SEVERAL;
 use lapscope_analysis::reference::{ends, Estimate, LocalityDescription, Reference};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::style::Style;
@@ -62,7 +63,15 @@ fn write_locality(
         let Some(estimate) = reference.transfer(locality.locality, bytes) else { continue };
         table.row(row(bytes, estimate), None);
     }
-    table.write(out, style)
+    table.write(out, style)?;
+    let Some(sharing) = reference.sharing(locality.locality) else { return Ok(()) };
+    let shared = format!(
+        "{SEVERAL} messages of {} at once take {:.1} times as long as one, one each way at once {:.1} times.",
+        round_bytes(sharing.bytes),
+        sharing.several,
+        sharing.both_ways
+    );
+    writeln!(out, "{}", style.wrap(&shared, "  ", "  "))
 }
 
 fn row(bytes: u64, estimate: Estimate) -> Vec<String> {

@@ -19,7 +19,7 @@ use lapscope_analysis::overlap::sums::{Cause, Part};
 use lapscope_analysis::problem::in_short;
 use lapscope_analysis::replay::scenario::{Bandwidth, Contention};
 use lapscope_analysis::whatif::document::{Answer, LocalityModel, Model, WhatIf};
-use lapscope_analysis::whatif::fit::LimitFrom;
+use lapscope_analysis::whatif::fit::{ContentionFrom, LimitFrom};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
@@ -153,12 +153,20 @@ fn write_model(out: &mut dyn Write, model: &Model, style: Style) -> io::Result<(
     }
     table.write(out, style)?;
     let shared = match model.contention {
-        Contention::None => None,
-        Contention::Rank => Some("messages of a rank share its link, apart for each direction"),
-        Contention::Node => Some("messages of a node share its link, apart for each direction"),
-        Contention::Shared => Some("messages of a node share one medium for both directions"),
+        Contention::None => "messages share nothing on their way",
+        Contention::Rank => "messages of a rank share its link, apart for each direction",
+        Contention::Node => "messages of a node share its link, apart for each direction",
+        Contention::Shared => "messages of a node share one medium for both directions",
     };
-    for note in shared.into_iter().chain(model.notes.iter().map(String::as_str)) {
+    let from = match model.contention_from {
+        ContentionFrom::Calibration => "as calibrated",
+        ContentionFrom::Fitted => "as the run shows",
+        ContentionFrom::Assumed => {
+            "assumed: the run does not show what they share; --contention assumes something else, lapscope calibrate measures it"
+        }
+    };
+    let shared = format!("{shared} ({from})");
+    for note in [&shared].into_iter().chain(&model.notes) {
         writeln!(out, "{}", style.wrap(note, "  ", "  "))?;
     }
     Ok(())

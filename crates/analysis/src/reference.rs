@@ -9,6 +9,7 @@ mod bins;
 mod curve;
 mod quicker;
 mod samples;
+pub mod sharing;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ pub use bins::Point;
 pub use curve::Curve;
 pub use quicker::{Disagreement, Which};
 pub use samples::Samples;
+use sharing::{AtOnce, Sharing};
 
 use crate::stats::upper_median;
 use crate::trace::Locality;
@@ -126,9 +128,17 @@ pub struct Reference {
     localities: BTreeMap<Locality, Curve>,
     /// By call, blocking ones apart from non-blocking ones, then by ranks.
     collectives: BTreeMap<String, BTreeMap<u32, Curve>>,
+    /// What several messages at once take; only `lapscope calibrate` knows.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub at_once: BTreeMap<Locality, Vec<AtOnce>>,
 }
 
 impl Reference {
+    /// What messages share, where that was measured.
+    pub fn sharing(&self, locality: Locality) -> Option<Sharing> {
+        Sharing::of(self.at_once.get(&locality)?)
+    }
+
     /// Time and memory hardly depend on the number of samples.
     pub fn fit<'a>(
         samples: impl IntoIterator<Item = Sample>,

@@ -6,8 +6,9 @@ use std::io::{self, Write};
 use super::{split, Part};
 use crate::render::cause;
 use lapscope_analysis::advice::{Advice, Cure};
+use lapscope_analysis::reference::Source;
 use lapscope_analysis::report::Report;
-use lapscope_analysis::whatif::bounds::Bounds;
+use lapscope_analysis::whatif::bounds::{Bounds, MOST_ERROR};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
@@ -39,40 +40,72 @@ pub fn answers(report: &Report) -> Vec<(&'static str, String)> {
     let first = report.summary.first.map(|first| &report.advice[first]);
     lines.push(("Do first", what_first(first)));
     lines.push(("May win", win(first, report)));
-    lines.extend(report.bounds.iter().flat_map(bounds_lines));
+    lines.extend(report.bounds.iter().flat_map(|bounds| bounds_lines(bounds, report)));
     lines
 }
 
 /// The most that any cure can bring, with the error of the replay that says so.
-fn bounds_lines(bounds: &Bounds) -> Vec<(&'static str, String)> {
+fn bounds_lines(bounds: &Bounds, report: &Report) -> Vec<(&'static str, String)> {
     let error = percent(bounds.identity_error.abs());
-    let of = |run_ns: Nanos| {
+    let is_calibrated =
+        matches!(report.overlap.reference.description.source, Source::Calibration { .. });
+    let calibrate = |what: &str| match is_calibrated {
+        true => String::new(),
+        false => format!("{what}: lapscope calibrate -- <launch line>"),
+    };
+    if bounds.identity_error.abs() > MOST_ERROR {
+        let text = format!(
+            "Not known. {} Where that is more than {}, nothing is predicted; a run with a processor for each rank may tell{}.",
+            as_it_was(bounds, &error),
+            percent(MOST_ERROR),
+            calibrate(", or reference times")
+        );
+        return vec![("Best progress", text)];
+    }
+    let of = |run_ns: Nanos, high_ns: Option<Nanos>| {
         let gain = bounds.gain(run_ns);
-        let (run, as_it_was) = (time(run_ns), time(bounds.base_ns));
+        let high_ns = high_ns.unwrap_or(run_ns);
+        let (run, as_it_was) = (time_range(run_ns, high_ns), time(bounds.base_ns));
+        let less = percent_range(bounds.gain(high_ns).max(0.0), gain);
         match gain > bounds.identity_error.abs() {
-            true => format!("{run} instead of {as_it_was} ({} less)", percent(gain)),
+            true => format!("{run} instead of {as_it_was} ({less} less)"),
             false => format!("No gain beyond the error of the replay, {error},"),
         }
     };
     let progress = bounds.perfect_progress_ns.map(|run| {
-        format!("{} if messages moved as soon as they could, whatever their ends do.", of(run))
+        let more = bounds.perfect_progress_high_ns;
+        let why = more.map_or(String::new(), |_| {
+            format!(
+                " The run does not show what messages share on their way{}.",
+                calibrate("; to measure it")
+            )
+        });
+        format!(
+            "{} if messages moved as soon as they could, whatever their ends do.{why}",
+            of(run, more)
+        )
     });
     let network =
-        bounds.ideal_network_ns.map(|run| format!("{} if messages took no time.", of(run)));
+        bounds.ideal_network_ns.map(|run| format!("{} if messages took no time.", of(run, None)));
     let mut lines: Vec<(&str, String)> = Vec::new();
     lines.extend(progress.map(|text| ("Best progress", text)));
     lines.extend(network.map(|text| ("Best network", text)));
     if let Some((_, last)) = lines.last_mut() {
-        *last += &format!(
-            " Replayed as it was the run takes {}, {error} {} than recorded.",
-            time(bounds.identity_ns),
-            if bounds.identity_error < 0.0 { "less" } else { "more" }
-        );
+        *last += " ";
+        *last += &as_it_was(bounds, &error);
         if bounds.rests_on_waits {
             *last += " An estimate: no message had nothing in between, so what they take is fitted to the waits alone.";
         }
     }
     lines
+}
+
+fn as_it_was(bounds: &Bounds, error: &str) -> String {
+    format!(
+        "Replayed as it was the run takes {}, {error} {} than recorded.",
+        time(bounds.identity_ns),
+        if bounds.identity_error < 0.0 { "less" } else { "more" }
+    )
 }
 
 /// Shares of the run time of all ranks.

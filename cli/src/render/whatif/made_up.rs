@@ -7,7 +7,7 @@ use lapscope_analysis::whatif::document::{
     Answer, Blocked, CriticalPath, Deadlock, LocalityModel, Model, PathKind, PathRank, PathSite,
     RankAnswer, Recorded, RootCause, SiteAnswer, Sweep, SweepPoint, WhatIf,
 };
-use lapscope_analysis::whatif::fit::LimitFrom;
+use lapscope_analysis::whatif::fit::{ContentionFrom, LimitFrom};
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::symbols::FrameName;
 
@@ -167,6 +167,7 @@ pub(crate) fn whatif(scenarios: Vec<Answer>) -> WhatIf {
         model: Model {
             localities,
             contention: Contention::None,
+            contention_from: ContentionFrom::Fitted,
             events: 123_456,
             replay_ns: ms(20),
             messages: 1_200,

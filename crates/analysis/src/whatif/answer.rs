@@ -219,6 +219,7 @@ impl<'a> Answers<'a> {
         Model {
             localities: present.map(locality).collect(),
             contention: fitted.network.contention,
+            contention_from: fitted.contention_from,
             events: outcome.events,
             replay_ns: took,
             messages,

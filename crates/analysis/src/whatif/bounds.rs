@@ -7,7 +7,7 @@ use super::standard::{ideal_network, perfect_progress};
 use crate::reference::Reference;
 use crate::replay::program::is_replayed;
 use crate::replay::scenario::Scenario;
-use crate::replay::{replay, Conditions, Durations, Program};
+use crate::replay::{replay, Conditions, Durations, Network, Program};
 use crate::thresholds::Thresholds;
 use crate::trace::{Direction, Locality, RankTrace, Trace};
 use lapscope_data::model::Nanos;
@@ -23,13 +23,19 @@ pub struct Bounds {
     pub identity_error: f64,
     /// The same without what recording took: what the next two are compared with.
     pub base_ns: Nanos,
-    /// With messages that move as soon as they can, whatever their ends do; `None`: not known.
+    /// With messages that move as soon as they can, whatever their ends do; `None`: not known, as where the replay is off by more
+    /// than [`MOST_ERROR`].
     pub perfect_progress_ns: Option<Nanos>,
-    /// With messages that take no time; `None`: not known.
+    /// The same where messages share more of their way than the run needs to show; `None`: that is all that they may share.
+    pub perfect_progress_high_ns: Option<Nanos>,
+    /// The same with messages that take no time; `None`: not known.
     pub ideal_network_ns: Option<Nanos>,
     /// Whether the times of messages are fitted to the waits alone; then the run may become faster than these two.
     pub rests_on_waits: bool,
 }
+
+/// A replay that is further from the record, as a share of it, is no ground for a prediction.
+pub const MOST_ERROR: f64 = 0.05;
 
 /// Runs with more endpoints are not replayed for a report: that takes longer than all the rest of it.
 const MOST_ENDPOINTS: usize = 2_000_000;
@@ -52,20 +58,32 @@ pub fn bounds(trace: &Trace, reference: &Reference, thresholds: &Thresholds) -> 
     let recorded = Conditions::as_recorded(trace.ranks.len());
     let unrecorded = Conditions { keeps_recording: false, ..recorded.clone() };
     let has_network = fitted.messages[Locality::Network as usize] > 0;
-    let run_of = |scenario: &Scenario, conditions: &Conditions| {
-        let network = fitted.network.with(scenario, has_network);
+    let under = |network: &Network, scenario: &Scenario, conditions: &Conditions| {
+        let network = network.with(scenario, has_network);
         let outcome = replay(trace, &program, &network, conditions, &durations);
         outcome.run_ns(trace).map(Nanos)
     };
+    let run_of =
+        |scenario: &Scenario, conditions: &Conditions| under(&fitted.network, scenario, conditions);
     let recorded_ns = Nanos(trace.run_ns());
     let identity_ns = run_of(&Scenario::default(), &recorded)?;
+    let identity_error = (identity_ns - recorded_ns).share_of(recorded_ns);
+    let predicted = |scenario: &Scenario| {
+        (identity_error.abs() <= MOST_ERROR).then(|| run_of(scenario, &unrecorded)).flatten()
+    };
+    let progress = predicted(&perfect_progress());
+    let others = fitted.others.iter().filter(|_| progress.is_some());
+    let others = others.filter_map(|other| under(other, &perfect_progress(), &unrecorded));
+    let all: Vec<Nanos> = progress.into_iter().chain(others).collect();
+    let (least, most) = (all.iter().min().copied(), all.iter().max().copied());
     Some(Bounds {
         recorded_ns,
         identity_ns,
-        identity_error: (identity_ns - recorded_ns).share_of(recorded_ns),
+        identity_error,
         base_ns: run_of(&Scenario::default(), &unrecorded)?,
-        perfect_progress_ns: run_of(&perfect_progress(), &unrecorded),
-        ideal_network_ns: run_of(&ideal_network(), &unrecorded),
+        perfect_progress_ns: least,
+        perfect_progress_high_ns: most.filter(|_| most > least),
+        ideal_network_ns: predicted(&ideal_network()),
         rests_on_waits: fitted.rests_on_waits(),
     })
 }

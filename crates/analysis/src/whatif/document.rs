@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::fit::LimitFrom;
+use super::fit::{ContentionFrom, LimitFrom};
 use crate::overlap::sums::Part;
 use crate::problem::Problem;
 use crate::replay::scenario::{Contention, Protocol, Scenario};
@@ -45,6 +45,7 @@ pub struct Recorded {
 pub struct Model {
     pub localities: Vec<LocalityModel>,
     pub contention: Contention,
+    pub contention_from: ContentionFrom,
     /// Events of the identity replay, and how long it took.
     pub events: u64,
     pub replay_ns: Nanos,

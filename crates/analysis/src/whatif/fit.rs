@@ -1,6 +1,7 @@
 //! The model of the network fitted to a run: the protocol, what messages share, and the times, under which the replay of what was
 //! recorded comes nearest to what was recorded.
 
+use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::reference::Reference;
@@ -24,6 +25,9 @@ const CERTAIN: f64 = 1.2;
 #[derive(Debug, Clone)]
 pub struct Fitted {
     pub network: Network,
+    /// With other kinds of contention, under which the replay is about as near.
+    pub others: Vec<Network>,
+    pub contention_from: ContentionFrom,
     /// By locality.
     pub limits_from: [LimitFrom; Locality::ALL.len()],
     /// By locality: whether other protocols would fit worse.
@@ -43,6 +47,18 @@ pub enum LimitFrom {
     /// Under it the replay is clearly nearest to the run.
     Fitted,
     /// Nothing tells: the usual one.
+    Assumed,
+}
+
+/// What is known of what messages share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContentionFrom {
+    /// Several at once were measured.
+    Calibration,
+    /// Under it the replay is clearly nearest to the run.
+    Fitted,
+    /// The replay is about as near under others: of these the nearest.
     Assumed,
 }
 
@@ -70,7 +86,6 @@ pub fn fit(
     let messages = messages(trace);
     let sample = program.beginning(ENOUGH_STEPS);
     let fitting = Fitting { trace, program: &sample, durations };
-    let mut is_certain = [false; Locality::ALL.len()];
     let mut order: Vec<Locality> = Locality::ALL.into_iter().collect();
     order.sort_by_key(|&locality| std::cmp::Reverse(messages[locality as usize]));
     let present = order.into_iter().filter(|&locality| messages[locality as usize] > 0);
@@ -79,17 +94,20 @@ pub fn fit(
         if limits_from[locality as usize] == LimitFrom::Assumed {
             limits_from[locality as usize] = fitting.choose_limit(&mut network, locality);
         }
-        is_certain[locality as usize] = fitting.choose_protocol(&mut network, locality);
     }
-    fitting.choose_contention(&mut network);
-    // what messages share may tell protocols apart that were as near before
-    let is_shared = network.contention != Contention::None;
-    for &locality in present.iter().filter(|_| is_shared) {
-        is_certain[locality as usize] = fitting.choose_protocol(&mut network, locality);
-    }
-    fitting.correct_times(&mut network);
+    let allowed = contentions(reference, present.first().copied());
+    let mut fitted = fitting.under_each(&network, &allowed, &present);
+    let (least, mut network, is_certain) = fitted.remove(0);
     fitting.correct_collectives(&mut network, trace);
-    Fitted { network, limits_from, is_certain, messages }
+    let near = fitted.into_iter().filter(|(distance, ..)| distance.0 <= least.0 * CERTAIN);
+    let others = near.map(|(_, other, _)| Network { collectives: network.collectives, ..other });
+    let others: Vec<Network> = others.collect();
+    let contention_from = match (allowed.len() < CONTENTIONS.len(), others.is_empty()) {
+        (true, _) => ContentionFrom::Calibration,
+        (false, true) => ContentionFrom::Fitted,
+        (false, false) => ContentionFrom::Assumed,
+    };
+    Fitted { network, others, contention_from, limits_from, is_certain, messages }
 }
 
 /// Messages that are replayed, by locality, counted at their sends.
@@ -141,6 +159,24 @@ fn set_limits(
 
 /// Where the run shows none: what most MPIs have.
 const ASSUMED_EAGER_LIMIT: u64 = 65_536;
+
+/// All kinds, the simplest first: of equally near ones that is taken.
+const CONTENTIONS: [Contention; 4] =
+    [Contention::None, Contention::Rank, Contention::Node, Contention::Shared];
+
+/// Those that a calibration allows between ranks of the locality of most messages; all where it does not say.
+fn contentions(reference: &Reference, of_most: Option<Locality>) -> Vec<Contention> {
+    let Some(sharing) = of_most.and_then(|locality| reference.sharing(locality)) else {
+        return CONTENTIONS.to_vec();
+    };
+    // one after the other, `several` take 4 times as long as one, and two that share a medium twice as long
+    let is_possible = |contention: &Contention| match contention {
+        Contention::None => sharing.several < 3.0 && sharing.both_ways < 1.75,
+        Contention::Rank | Contention::Node => sharing.several > 1.5 && sharing.both_ways < 1.75,
+        Contention::Shared => sharing.both_ways > 1.25,
+    };
+    CONTENTIONS.into_iter().filter(is_possible).collect()
+}
 
 /// How far a replay is from the record: nanoseconds, over all calls and ranks.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
@@ -228,17 +264,31 @@ impl Fitting<'_> {
         is_certain
     }
 
-    fn choose_contention(&self, network: &mut Network) {
-        let candidates = [Contention::None, Contention::Rank, Contention::Node, Contention::Shared];
-        let with = |contention| Network { contention, ..network.clone() };
-        let all = candidates.map(|contention| (self.distance(&with(contention)), contention));
-        let best = all.into_iter().min_by(|a, b| a.0 .0.total_cmp(&b.0 .0));
-        network.contention = best.map_or(Contention::None, |(_, contention)| contention);
+    /// The network with the protocols and times that fit best under each kind of contention, the nearest first; whether the
+    /// protocols are certain.
+    fn under_each(
+        &self,
+        network: &Network,
+        contentions: &[Contention],
+        present: &[Locality],
+    ) -> Vec<(Distance, Network, [bool; Locality::ALL.len()])> {
+        let under = |&contention: &Contention| {
+            let mut network = Network { contention, ..network.clone() };
+            let mut is_certain = [false; Locality::ALL.len()];
+            for &locality in present {
+                is_certain[locality as usize] = self.choose_protocol(&mut network, locality);
+            }
+            let distance = self.correct_times(&mut network);
+            (distance, network, is_certain)
+        };
+        let mut all: Vec<_> = contentions.par_iter().map(under).collect();
+        all.sort_by(|a, b| a.0 .0.total_cmp(&b.0 .0));
+        all
     }
 
     /// Brings the times by size to those under which waits take, on the mean, what they took. Waits depend on each other, so a
     /// correction may be too much: then it is made again by half.
-    fn correct_times(&self, network: &mut Network) {
+    fn correct_times(&self, network: &mut Network) -> Distance {
         let first = network.clone();
         let outcome = self.replay(network);
         let mut distance = self.distance_of(&outcome);
@@ -260,6 +310,7 @@ impl Fitting<'_> {
                 part /= 2.0;
             }
         }
+        distance
     }
 
     /// Brings the times of collectives, all by the same factor, to where the replay is nearest: who leaves one late need not delay

@@ -8,12 +8,13 @@ pub fn perfect_progress() -> Scenario {
     Scenario { name, progress: Some(Progress::Async), ..Scenario::default() }
 }
 
-/// Messages take no time, wherever they go; waits for who has not come are left.
+/// Messages take no time, wherever they go and whatever their ends do; waits for who has not come are left.
 pub fn ideal_network() -> Scenario {
     Scenario {
         name: Some("ideal network".to_owned()),
         latency: Some(Latency::Nanoseconds(0.0)),
         bandwidth: Some(Bandwidth::Infinite),
+        progress: Some(Progress::Async),
         on: Some(Scope::All),
         ..Scenario::default()
     }

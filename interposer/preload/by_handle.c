@@ -141,6 +141,30 @@ static void *entry_for(void *handle, const char *name, const void *caller)
     return none && none != found ? NULL : lapscope_entries[symbol];
 }
 
+static int look_for_definition(struct dl_phdr_info *object, size_t size, void *name)
+{
+    (void)size;
+    return !is_own_object(object) && defined_in_object(object, name, hash_of(name)) != NULL;
+}
+
+/* Whether the question is for a function of Fortran's that is nowhere but here: a program looks which manglings its MPI has.
+ * What C's functions answer, the loader asks lapscope_probe. */
+static int is_ours_alone(void *handle, const char *name)
+{
+    int symbol = handle == RTLD_DEFAULT ? number_of(name) : -1;
+    return symbol >= 0 && !lapscope_entries[symbol] && !lapscope_next_dlsym(RTLD_NEXT, name) &&
+           !dl_iterate_phdr(look_for_definition, (void *)name);
+}
+
+/* Runtimes of sanitizers ask for functions before their own may be called, such as for strings. */
+static int may_be_fortran(const char *name)
+{
+    return (name[0] | 32) == 'm' && (name[1] | 32) == 'p' && (name[2] | 32) == 'i' && name[3] == '_';
+}
+
+/* What the entry answers NULL for (trampoline.S). */
+#define LAPSCOPE_NOWHERE ((void *)-1)
+
 /* Called by our dlsym with what it was called with, and by whom. NULL: the next dlsym answers. */
 void *lapscope_by_handle(void *handle, const char *name, const void *caller) __attribute__((visibility("hidden")));
 
@@ -149,7 +173,9 @@ void *lapscope_by_handle(void *handle, const char *name, const void *caller)
     int saved_errno = errno;
     void *entry = NULL;
     next_dlsym();
-    if (handle != RTLD_DEFAULT && handle != RTLD_NEXT && name && !strncmp(name, "MPI_", 4)) {
+    if (name && may_be_fortran(name) && is_ours_alone(handle, name)) { /* what dlerror() says of it stays */
+        entry = LAPSCOPE_NOWHERE;
+    } else if (handle != RTLD_DEFAULT && handle != RTLD_NEXT && name && !strncmp(name, "MPI_", 4)) {
         entry = entry_for(handle, name, caller);
         dlerror(); /* of our own questions nothing is left */
     }

@@ -15,7 +15,7 @@
 
 #include <signal.h>
 
-#define LAPSCOPE_HOST_VERSION 5u
+#define LAPSCOPE_HOST_VERSION 6u
 
 struct lapscope_host {
     unsigned version;           /* LAPSCOPE_HOST_VERSION */
@@ -25,6 +25,7 @@ struct lapscope_host {
     void **substitutes;         /* filled in by lapscope_attach: what wrappers are to call instead; NULL: nothing */
     void *(*lookup)(const char *symbol); /* a symbol of the MPI itself (PMPI_X, predefined objects); NULL if it has none */
     const char *mpi_path;       /* the MPI's shared object */
+    const char *began_in;       /* where the process was when it began; empty: not known */
     void (**exit_hook)(void);   /* called by _exit() and _Exit() */
     void (**mask_hook)(int how, const sigset_t *set); /* called by pthread_sigmask() and sigprocmask() before they change a mask */
 };

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum function {
@@ -56,8 +57,19 @@ static void *real[FUNCTION_COUNT], *in_line[FUNCTION_COUNT], *substitutes[FUNCTI
 static void *const *wrappers; /* the recorder's; NULL when nothing is recorded */
 static char mpi_path[PATH_BYTES];
 static char own_path[PATH_BYTES];
+static char began_in[PATH_BYTES];
 static void *mpi_handle;
 static pthread_once_t resolve_once = PTHREAD_ONCE_INIT;
+
+/* Programs go elsewhere, to a scratch directory of their own perhaps, before they call MPI_Init. The kernel is asked: a
+ * function of that name may be the program's. */
+__attribute__((constructor)) static void note_directory(void)
+{
+    int saved_errno = errno;
+    if (syscall(SYS_getcwd, began_in, sizeof began_in) <= 0 || *began_in != '/')
+        *began_in = '\0';
+    errno = saved_errno;
+}
 
 /* --- finding the MPI ---------------------------------------------------------------------------------------------- */
 
@@ -177,6 +189,14 @@ static int is_off(const char *value)
                      !strcasecmp(value, "false"));
 }
 
+/* A program may have functions of its own that are called as some of the C library's, link() or memmem(): the recorder
+ * is bound to the C library first. Runtimes of sanitizers end a program that asks for that. */
+static int recorder_scope(void)
+{
+    int is_sanitized = next_dlsym()(RTLD_DEFAULT, "__sanitizer_set_report_path") != NULL;
+    return is_sanitized ? RTLD_LOCAL : RTLD_LOCAL | RTLD_DEEPBIND;
+}
+
 static void load_recorder(void)
 {
     char version[160] = "";
@@ -189,14 +209,14 @@ static void load_recorder(void)
     char path[PATH_BYTES];
     const char *slash = strrchr(own_path, '/');
     int room = snprintf(path, sizeof path, "%.*sliblapscope-%s.so", slash ? (int)(slash + 1 - own_path) : 0, own_path, abi);
-    void *recorder = room < (int)sizeof path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    void *recorder = room < (int)sizeof path ? dlopen(path, RTLD_NOW | recorder_scope()) : NULL;
     if (!recorder) {
         log_line("cannot load the recorder for this MPI: %s. Nothing is recorded, the program runs as if alone; "
                  "`lapscope doctor` says what is missing", room < (int)sizeof path ? dlerror() : "path too long");
         return;
     }
     static const struct lapscope_host host = {LAPSCOPE_HOST_VERSION, FUNCTION_COUNT, real, in_line, substitutes, lookup, mpi_path,
-                                             &lapscope_exit_hook, &lapscope_mask_hook};
+                                             began_in, &lapscope_exit_hook, &lapscope_mask_hook};
     lapscope_attach_fn *attach = (lapscope_attach_fn *)dlsym(recorder, LAPSCOPE_ATTACH_SYMBOL);
     wrappers = attach ? attach(&host) : NULL;
     if (!attach)

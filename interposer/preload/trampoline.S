@@ -171,6 +171,9 @@ dlsym:
         .cfi_def_cfa_offset 8
         testq   %rax, %rax
         jz      1f
+        xorl    %ecx, %ecx
+        cmpq    $-1, %rax               /* LAPSCOPE_NOWHERE */
+        cmoveq  %rcx, %rax
         ret
 1:      jmp     *lapscope_next_dlsym(%rip)
         .cfi_endproc
@@ -232,7 +235,8 @@ dlsym:
         ldp     x29, x30, [sp], #32
         .cfi_def_cfa_offset 0
         cbz     x2, 1f
-        mov     x0, x2
+        cmn     x2, #1                  /* LAPSCOPE_NOWHERE */
+        csel    x0, xzr, x2, eq
         ret
 1:      adrp    x16, lapscope_next_dlsym
         ldr     x16, [x16, #:lo12:lapscope_next_dlsym]

@@ -68,6 +68,63 @@ fn libraries_that_call_past_us_or_before_main() {
     }
 }
 
+/// A run directory with a relative name lies where the programs began: in one place, and none of theirs.
+#[test]
+fn programs_that_work_elsewhere() {
+    for mpi in mpis!() {
+        let (bare_place, place) = (place(), place());
+        let app = build::app(mpi, "elsewhere");
+        let bare = Job::new(mpi, 2, &app, Form::Bare, bare_place.path()).run();
+        assert_eq!(bare.stdout, "0 entries, removed\n".repeat(2), "{}: {bare:?}", mpi.name);
+        let job = Job::new(mpi, 2, &app, Form::Preload, place.path()).env("LAPSCOPE_DIR", "run");
+        let with = job.run();
+        let differences = outcome_differences(&bare, &with);
+        assert!(differences.is_empty(), "{}: {differences:#?}", mpi.name);
+        let files = |name| job.run_directory().join(name).exists();
+        assert!(files("rank-0.db") && files("rank-1.db"), "{}", mpi.name);
+    }
+}
+
+/// gcc's runtime of the address sanitizer.
+#[test]
+fn programs_with_a_sanitizer() {
+    for mpi in mpis!() {
+        let app = build::app_with(mpi, "sanitized", &["-fsanitize=address"]);
+        let run = |form| {
+            let place = place();
+            let job = Job::new(mpi, 2, &app, form, place.path());
+            job.env("ASAN_OPTIONS", "detect_leaks=0").run()
+        };
+        let bare = run(Form::Bare);
+        assert_eq!(bare.code, 0, "{}: {bare:?}", mpi.name);
+        let differences = outcome_differences(&bare, &run(Form::Outer));
+        assert!(differences.is_empty(), "{}: {differences:#?}", mpi.name);
+    }
+}
+
+/// What is asked by dlsym is answered as without us: that Fortran's functions are not there, or those that its library has.
+#[test]
+fn manglings_that_the_process_has() {
+    for mpi in mpis!() {
+        let app = build::app_with(mpi, "manglings", &["-ldl"]);
+        let (bare_place, place) = (place(), place());
+        let bare = Job::new(mpi, 1, &app, Form::Bare, bare_place.path()).run();
+        assert_eq!(bare.code, 0, "{}: {bare:?}", mpi.name);
+        let with = Job::new(mpi, 1, &app, Form::Preload, place.path()).run();
+        let differences = outcome_differences(&bare, &with);
+        assert!(differences.is_empty(), "{}: {differences:#?}", mpi.name);
+    }
+}
+
+/// Functions of the program that are called as the C library's.
+#[test]
+fn names_that_are_the_programs_own() {
+    for mpi in mpis!() {
+        let app = build::app_with(mpi, "own_names", &["-rdynamic", "-fno-builtin", "-ldl"]);
+        assert_same(mpi, &app, &[], "lapscope called:\n");
+    }
+}
+
 #[test]
 fn floating_point_flags() {
     for mpi in mpis!() {

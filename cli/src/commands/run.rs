@@ -53,6 +53,14 @@ pub fn record(args: &RunArgs, print: Option<Print<'_>>) -> anyhow::Result<ExitCo
     let library = install::preload_library()?;
     let mut settings = settings_of(args)?;
     settings.preload(&library);
+    let path = program(&args.command);
+    let inspected = path.and_then(|path| program::inspect(&path).ok());
+    if inspected.is_some_and(|program| program.has_shared_asan()) {
+        let theirs = settings.get("ASAN_OPTIONS").unwrap_or_default();
+        let mut options = OsString::from("verify_asan_link_order=0:");
+        options.push(theirs); // the last one counts
+        settings.set("ASAN_OPTIONS", options);
+    }
     let program = line::find_executable(&args.command[0]);
     let rank = environment::rank_variable().filter(|_| !line::is_launcher(&args.command[0]));
     let speaks = rank.map_or(true, |rank| std::env::var(rank).is_ok_and(|rank| rank == "0"));

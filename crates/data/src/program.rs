@@ -94,6 +94,12 @@ const OWN_MACHINE: &str = if cfg!(target_arch = "x86_64") {
 };
 
 impl Program {
+    /// Whether it loads gcc's shared runtime of the address sanitizer, which ends a program where another library comes first.
+    pub fn has_shared_asan(&self) -> bool {
+        let names = self.places.iter().filter_map(|place| place.file_name());
+        names.into_iter().any(|name| name.to_string_lossy().starts_with("libasan.so"))
+    }
+
     /// The first reason why nothing can be recorded of it.
     pub fn obstacle(&self) -> Option<Obstacle> {
         let is_dynamic = self.kind == Kind::Dynamic;

@@ -84,7 +84,7 @@ int nodedir_open(struct nodedir *node, const char *run, const struct job *job)
     *node = (struct nodedir){.run = run};
     find_host(node->host, sizeof node->host);
     snprintf(node->path, sizeof node->path, "%.*s", LONGEST_STORAGE, named);
-    if (*named != '/' && !getcwd(here, sizeof here))
+    if (*named != '/' && !process_directory(here, sizeof here))
         return errno;
     if (snprintf(base, sizeof base, "%s%s%s", here, *here ? "/" : "", named) >= LONGEST_STORAGE)
         return ENAMETOOLONG;

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "process.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,4 +65,21 @@ uint64_t process_namespace(void)
 void process_boot(char *boot_id, size_t bytes)
 {
     read_line("/proc/sys/kernel/random/boot_id", boot_id, bytes);
+}
+
+static const char *began_in = "";
+
+void process_began_in(const char *directory)
+{
+    began_in = directory;
+}
+
+int process_directory(char *path, size_t bytes)
+{
+    if (!*began_in)
+        return getcwd(path, bytes) != NULL;
+    if (strlen(began_in) < bytes)
+        return strcpy(path, began_in) != NULL;
+    errno = ENAMETOOLONG;
+    return 0;
 }

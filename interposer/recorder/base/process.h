@@ -15,6 +15,11 @@ int process_has_only_helpers(int helpers);
 /* Pids of another name space mean nothing. 0: not known. */
 uint64_t process_namespace(void);
 
+/* Where the process was when it began: relative names are meant from there, wherever it is now. Set once, by whoever was
+ * there; until then it is where the process is now. Returns 0 where that cannot be named (errno). */
+void process_began_in(const char *directory);
+int process_directory(char *path, size_t bytes);
+
 /* Identity of this boot of this node; empty: not known. */
 void process_boot(char *boot_id, size_t bytes);
 

@@ -3,6 +3,7 @@
 
 #include "config.h"
 #include "log.h"
+#include "process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -198,7 +199,7 @@ int rundir_make(struct rundir *dir, int world_size, char *error, size_t error_by
     char wanted[2 * RUNDIR_PATH_BYTES], named[RUNDIR_PATH_BYTES], name[32], here[RUNDIR_PATH_BYTES] = "";
     job_find(&dir->job, world_size);
     job_as_name(dir->job.identity, name, sizeof name);
-    if (*config.dir != '/' && !getcwd(here, sizeof here)) {
+    if (*config.dir != '/' && !process_directory(here, sizeof here)) {
         snprintf(error, error_bytes, "the working directory cannot be named (%s)", strerror(errno));
         return errno;
     }

@@ -1,11 +1,13 @@
 #define _GNU_SOURCE
 #include "safe_point.h"
 
+#include "../../preload/elf_table.h"
 #include "../base/arena.h"
 
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -18,6 +20,7 @@ struct object {
     const char *soname;
     const ElfW(Dyn) *dynamic;
     const char *strings;
+    struct table table;                   /* nothing: it has none */
     struct { uintptr_t begin, end; } code[MAX_SEGMENTS];
     int segments;
     int is_program;                       /* the executable */
@@ -36,7 +39,7 @@ static uintptr_t known_bases[MAX_OBJECTS]; /* of objects that were there before 
 static unsigned char known_class[MAX_OBJECTS];
 static unsigned known_count;
 static int mpi_is_up;
-static const char *problem;
+static char problem[256];
 
 enum class { OF_PROGRAM, OF_MPI };
 
@@ -89,6 +92,8 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *context)
         }
     }
     read_dynamic(object);
+    if (!read_table(object->dynamic, object->base, &object->table))
+        object->table = (struct table){NULL, NULL, NULL};
     seen.adds = info->dlpi_adds;
     seen.subs = info->dlpi_subs;
     return 0;
@@ -220,20 +225,61 @@ static struct object *provider(const struct list *list, const char *name)
     return NULL;
 }
 
+static void note_own_function(const char *name)
+{
+    snprintf(problem, sizeof problem, "the program's executable brings a %.40s of its own, which MPI uses too: interrupted "
+             "anywhere, it might be inside of it; LAPSCOPE_INJECT=thread does without interrupts", name);
+}
+
 /* Whoever provides what MPI allocates with. */
 static void reach_allocators(const struct list *list)
 {
     static const char *const names[MALLOCS] = {"malloc", "free", "calloc", "realloc", "memalign", "posix_memalign",
                                                "aligned_alloc", "mmap", "munmap"};
-    problem = NULL;
+    *problem = '\0';
     for (int i = 0; i < MALLOCS; i++) {
         struct object *object = provider(list, names[i]);
         if (!object)
             continue;
         object->mpi_reaches = 1;
         if (object->is_program)
-            problem = "the program's executable brings a malloc of its own, which MPI uses too: interrupted anywhere, it might "
-                      "be inside of it; LAPSCOPE_INJECT=thread does without interrupts";
+            note_own_function(names[i]);
+    }
+}
+
+/* The first object that defines a name is whose function everybody gets; NULL also where it is no function: executables have
+ * copies of variables. */
+static struct object *first_with(const struct list *list, const char *name)
+{
+    uint32_t hash = hash_of(name);
+    for (unsigned i = 0; i < list->count; i++) {
+        struct object *object = &list->objects[i];
+        const ElfW(Sym) *symbol = object->table.gnu_hash ? find_symbol(&object->table, name, hash) : NULL;
+        if (symbol)
+            return ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT ? NULL : object;
+    }
+    return NULL;
+}
+
+/* Whoever provides any other function that MPI's own objects ask for: a program may have one that is called so, with a lock
+ * of its own. Symbols that an object only asks for come first in its table. */
+static void reach_definers(const struct list *list)
+{
+    for (unsigned i = 1; i < list->count; i++) { /* the first one is the executable */
+        const struct object *asker = &list->objects[i];
+        const struct table *table = &asker->table;
+        if (!asker->mpi_reaches || !table->gnu_hash || is_everybodys(asker) || is_part_of_libc(asker))
+            continue;
+        for (uint32_t k = 1; k < table->gnu_hash[1]; k++) {
+            const char *name = table->names + table->symbols[k].st_name;
+            int is_c_name = table->symbols[k].st_shndx == SHN_UNDEF && *name && *name != '_';
+            struct object *definer = is_c_name ? first_with(list, name) : NULL;
+            if (!definer || is_everybodys(definer) || is_part_of_libc(definer))
+                continue;
+            definer->mpi_reaches = 1;
+            if (definer->is_program && !*problem)
+                note_own_function(name);
+        }
     }
 }
 
@@ -292,6 +338,7 @@ static void mark(const struct list *list, uintptr_t mpi)
         if (is_part_of_libc(&list->objects[i]) || was_preloaded(&list->objects[i]))
             list->objects[i].mpi_reaches = 1;
     reach_allocators(list);
+    reach_definers(list);
 }
 
 static int by_address(const void *a, const void *b)
@@ -378,5 +425,5 @@ int safe_point_holds(uintptr_t address)
 
 const char *safe_point_problem(void)
 {
-    return problem;
+    return *problem ? problem : NULL;
 }

@@ -8,6 +8,7 @@
 #include "counters.h"
 #include "modules.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -16,13 +17,13 @@
 #error "LAPSCOPE_VERSION comes from the build"
 #endif
 
-extern char **environ;
-
 static void write_environment(struct thread *t)
 {
     static const char prefix[] = "environment.";
     char key[256 + sizeof prefix], value[4096];
-    for (char **variable = environ; variable && *variable; variable++) {
+    /* the executable may have a copy of the variable, which is then the one that is used: we are bound to the C library's */
+    char ***environment = dlsym(RTLD_DEFAULT, "environ");
+    for (char **variable = environment ? *environment : NULL; variable && *variable; variable++) {
         const char *equals = strchr(*variable, '=');
         if (!equals || equals - *variable > 255 || !secrets_may_record(*variable, (size_t)(equals - *variable)))
             continue;

@@ -2,6 +2,7 @@
 #include "../base/config.h"
 #include "../base/log.h"
 #include "../base/mpi_api.h"
+#include "../base/process.h"
 #include "../inject/inject.h"
 #include "../record/callsite.h"
 #include "recorder.h"
@@ -25,6 +26,7 @@ __attribute__((visibility("default"))) void *const *lapscope_attach(const struct
             log_line("liblapscope.so and its recorder are of different versions: nothing is recorded; install both anew");
         return NULL;
     }
+    process_began_in(host->began_in);
     config_load(speak);
     const char *missing = mpi_api_load(host);
     if (missing) {

@@ -1,0 +1,2 @@
+/* As elsewhere.c, built with the address sanitizer. */
+#include "elsewhere.c"

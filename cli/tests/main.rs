@@ -1,6 +1,7 @@
 //! The command as users start it, on databases made by hand: a module is a suite.
 
 mod advice;
+mod agree;
 mod calibration;
 mod commands;
 mod counters;

@@ -34,7 +34,7 @@ fn write(directory: &Path, rank: i64, size: i64, rows: &Rows) {
 /// - at 10 ms one that stands still: both post at once, and compute for 200 and 250 us until they wait;
 /// - at 20 ms one whose sender waits at once, and whose receiver posts 500 us later;
 /// - at 30 ms two that each side completes in one MPI_Waitall; the sender waits from the begin, the receiver computes.
-fn run() -> tempfile::TempDir {
+pub fn run() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let (mut sender, mut receiver) = (Rows::default(), Rows::default());
     for number in 0..5 {
@@ -309,7 +309,7 @@ fn reference_times_are_chosen() {
 
 /// Three ranks that send each other messages of some sizes at random moments, in windows of random lengths, waited for
 /// in groups of random sizes, some of them received before they are waited for, some never completed.
-fn random_run(directory: &Path, seed: u64) -> i64 {
+pub fn random_run(directory: &Path, seed: u64) -> i64 {
     let mut random = Random(seed);
     let mut rows = [(); 3].map(|()| Rows::default());
     let mut completing = 0;

@@ -29,7 +29,9 @@ fn source_kind(run: &Path, set: Option<(&str, &Path)>) -> String {
         None => ask("overlap", run),
         Some((name, value)) => {
             let mut command = child::command(paths::lapscope());
-            command.args(["overlap", "--format", "json"]).arg(run).env(name, value);
+            // also one whose ranks lacked processors
+            command.args(["overlap", "--format", "json", "--reference", "calibration"]);
+            command.arg(run).env(name, value);
             let output = command.output().expect("lapscope runs");
             serde_json::from_slice(&output.stdout).expect("JSON")
         }
@@ -67,6 +69,7 @@ fn nothing_of_the_users_is_taken() {
     assert_eq!(source_kind(&run, Some(("HOME", home.path()))), "calibration");
     let data = home.path().join(".local/share");
     assert_eq!(source_kind(&run, Some(("XDG_DATA_HOME", &data))), "calibration");
+    std::fs::remove_file(run.join("calibration.json")).expect("the run has a copy");
     assert_ne!(source_kind(&run, None), "calibration");
 
     let tests = std::env::current_exe().expect("this program");

@@ -1,7 +1,9 @@
 //! What could have been overlapped, where it is known: messages that are under way together beside a computation, with and without
 //! tests in it. `make truth-check` prints the table.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use lapscope_fixture::share::is_all;
 use lapscope_tests::answer::{ask, number};
@@ -9,7 +11,7 @@ use lapscope_tests::bed::Bed;
 use lapscope_tests::build;
 use lapscope_tests::launch::{place, Form, Job};
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::trials;
+use lapscope_tests::{paths, trials};
 
 /// Messages under way together between two ranks.
 #[derive(Debug, Clone, Copy)]
@@ -77,15 +79,34 @@ fn what_could_have_been_overlapped_is_within_its_bounds() {
         let beds =
             if is_all() { &[Bed::SlowLink, Bed::SharedMemory][..] } else { &[Bed::SlowLink] };
         for &bed in beds.iter().filter(|bed| bed.is_there(mpi)) {
+            let place = place();
+            let calibration = calibrate(mpi, bed, place.path());
             for kernel in share!(turn, kernels()) {
                 let what = format!("{kernel:?}, {}, {}", mpi.name, bed.word());
-                trials::up_to_three(&what, || is_within(mpi, bed, kernel));
+                trials::up_to_three(&what, || is_within(mpi, bed, &calibration, kernel));
             }
         }
     }
 }
 
-fn is_within(mpi: &Mpi, bed: Bed, kernel: Kernel) {
+/// What transfers take, one by one and together.
+fn calibrate(mpi: &Mpi, bed: Bed, place: &Path) -> PathBuf {
+    let file = place.join("calibration.json");
+    let words = ["calibrate", "--seconds", "6", "--output"].map(OsString::from);
+    let mut job = Job::alone(paths::lapscope(), Form::Bare, place)
+        .args(words)
+        .args([file.as_os_str(), "--".as_ref()])
+        .args(mpi.launch_line(2, &[]))
+        .limit(Duration::from_secs(120));
+    for (name, value) in mpi.environment {
+        job = job.env(name, *value);
+    }
+    let outcome = bed.around(mpi, job).run();
+    assert_eq!(outcome.code, 0, "{}: {outcome:?}", mpi.name);
+    file
+}
+
+fn is_within(mpi: &Mpi, bed: Bed, calibration: &Path, kernel: Kernel) {
     let places = [place(), place(), place()];
     let alone = step_ns(&job(mpi, bed, Form::Bare, kernel, (0, FIRST_STEPS), places[0].path()));
     let compute = (alone * kernel.compute as f64 / 100.0) as u64;
@@ -94,7 +115,10 @@ fn is_within(mpi: &Mpi, bed: Bed, kernel: Kernel) {
     let tested = job(mpi, bed, Form::Bare, kernel, what, places[1].path()).args(["tested"]);
     let recorded = job(mpi, bed, Form::Preload, kernel, what, places[2].path());
     let (with, without) = (step_ns(&tested), step_ns(&recorded));
+    let kept = recorded.run_directory().join("calibration.json");
+    std::fs::copy(calibration, kept).expect("the run directory");
     let report = ask("report", &recorded.run_directory());
+    assert_eq!(report["overlap"]["reference"]["source"]["kind"], "calibration", "{report:#}");
     let run = number(&report["totals"], "run_ns");
     let share = |key: &str| number(&report["summary"], key) / run;
     let (low, high) = (share("overlappable_low_ns"), share("overlappable_high_ns"));

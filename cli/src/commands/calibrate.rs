@@ -49,7 +49,7 @@ pub fn run(args: &CalibrateArgs) -> anyhow::Result<ExitCode> {
     let hosts: Vec<&str> = calibration.circumstances.hosts.iter().map(String::as_str).collect();
     say!("calibration in {}", path.display());
     let hosts = hosts.join(", ");
-    if let Some(share) = calibration.times.processor_share {
+    if let Some(share) = calibration::lacked_processors(calibration.times.processor_share) {
         say!(
             "its ranks had a processor for only {} of the time in which they could have run: it is used where --reference names \
              it alone; calibrate again with a processor for each rank",

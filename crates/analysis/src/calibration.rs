@@ -289,10 +289,11 @@ fn find_among(paths: &[PathBuf], run: &Circumstances, even_disturbed: bool) -> F
         let Some(hosts) = own.covers(run).filter(|_| own.mpi_library == run.mpi_library) else {
             continue;
         };
-        let is_undisturbed = calibration.times.processor_share.is_none();
+        let share = calibration.times.processor_share;
+        let (is_undisturbed, had_enough) = (share.is_none(), lacked_processors(share).is_none());
         let place = if own.environment != run.environment {
             &mut other
-        } else if is_undisturbed || even_disturbed {
+        } else if had_enough || even_disturbed {
             &mut best
         } else {
             &mut disturbed
@@ -329,6 +330,13 @@ fn find_among(paths: &[PathBuf], run: &Circumstances, even_disturbed: bool) -> F
         ));
     }
     Found { notes, ..Found::default() }
+}
+
+/// The share of the time in which ranks could have run and had a processor, where that is so little that they measured
+/// something else than transfers.
+pub fn lacked_processors(processor_share: Option<f64>) -> Option<f64> {
+    const ENOUGH: f64 = 0.9;
+    processor_share.filter(|share| *share < ENOUGH)
 }
 
 /// The files in a directory of calibrations, in the order of their names.

@@ -20,9 +20,9 @@ pub struct Summary {
     pub exposed_ns: Nanos,
     /// Of the run time.
     pub exposed_share: f64,
-    /// Lost overlap of requests, no more than they cost: computation lay between post and wait, and the transfer did not
-    /// use it. Of a transfer that may take any time none is known to be lost, and all of that computation may be.
-    pub overlappable_low_ns: Nanos,
+    /// The most that can be overlapped of it: lost overlap of requests, no more than they cost. Computation lay between post
+    /// and wait, and the transfer did not use it. There is no least: what of a transfer is work of its ranks' own processors,
+    /// such as copies, is hidden by nothing, and is not known.
     pub overlappable_high_ns: Nanos,
     /// Time in calls that block: as they are, nothing can be computed beside them.
     pub blocked_ns: Nanos,
@@ -62,7 +62,6 @@ impl Summary {
         Summary {
             exposed_ns,
             exposed_share: exposed_ns.share_of(totals.run_ns),
-            overlappable_low_ns: requests.lost_low_ns.min(own),
             overlappable_high_ns: (requests.lost_high_ns + requests.unmeasured_lost_high_ns)
                 .min(own),
             blocked_ns: totals.blocking_ns + totals.collective_ns,

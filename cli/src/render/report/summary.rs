@@ -147,23 +147,18 @@ pub fn beyond_all(threaded_ranks: u64) -> Option<String> {
 fn overlappable(report: &Report) -> String {
     let summary = &report.summary;
     let numbers = &report.overlap.totals.numbers;
-    let (low, high) = (summary.overlappable_low_ns, summary.overlappable_high_ns);
-    let run = report.totals.run_ns;
+    let high = summary.overlappable_high_ns;
+    let is_measured = numbers.measured * 2 > numbers.requests;
     let mut text = if report.totals.requests == 0 {
         "Nothing as it stands: no request is non-blocking.".to_owned()
-    } else if high.0 > 0 && low.0 == 0 && numbers.measured * 2 <= numbers.requests {
-        format!(
-            "At most {} of the run time ({}): so much computation lies between posts and waits. How long most of these \
-             transfers take undisturbed is not known.",
-            share(high, report),
-            time(high)
-        )
     } else if high.0 > 0 {
-        format!(
-            "{} of the run time ({}): computation lies between posts and waits that these transfers did not use.",
-            percent_range(low.share_of(run), high.share_of(run)),
-            time_range(low, high)
-        )
+        let why = match is_measured {
+            true => "computation lies between posts and waits that these transfers did not use.",
+            false => {
+                "so much computation lies between posts and waits. How long most of these transfers take undisturbed is not known."
+            }
+        };
+        format!("At most {} of the run time ({}): {why}", share(high, report), time(high))
     } else if numbers.achieved_high_ns.0 > 0 {
         "Nothing more: the computation between posts and waits is used.".to_owned()
     } else {

@@ -19,7 +19,8 @@ enum {
     TAG_SHARED_PLAN
 };
 
-static const int sizes[] = {64 << 10, 512 << 10, MAX_BYTES / AT_ONCE};
+/* The largest says most of what is shared; over a slow link there may be no time for the others. */
+static const int sizes[] = {MAX_BYTES / AT_ONCE, 512 << 10, 64 << 10};
 
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 

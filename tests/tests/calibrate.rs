@@ -185,6 +185,20 @@ fn a_slow_link() {
     );
     assert!(took >= least, "faster than the link");
     assert!(took <= 10.0 * nominal, "something else was measured than the link");
+    // several go one after the other, and both directions over one medium
+    let at_once = calibration["times"]["at_once"]["node"].as_array().expect("several at once");
+    let of = |messages: u64, both_ways: bool| {
+        let is_it = |row: &&Value| {
+            (row["bytes"].as_u64(), row["messages"].as_u64(), row["both_ways"].as_bool())
+                == (Some(2 << 20), Some(messages), Some(both_ways))
+        };
+        number(at_once.iter().find(is_it).expect("2 MiB were measured"), "ns")
+    };
+    let (several, both_ways) = (of(4, false) / of(1, false), of(1, true) / of(1, false));
+    eprintln!(
+        "4 messages take {several:.2} times as long as one, one each way {both_ways:.2} times"
+    );
+    assert!(several > 3.0 && both_ways > 1.5, "{several} {both_ways}");
 }
 
 #[test]

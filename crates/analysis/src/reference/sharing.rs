@@ -1,6 +1,6 @@
 //! What several messages at once take: `interposer/calibrate/sharing.c`, in its recorded run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -42,9 +42,13 @@ pub struct Sharing {
 pub const SEVERAL: u32 = 4;
 
 impl Sharing {
-    /// `None`: not all of it was measured.
+    /// `None`: of no size all of it was measured.
     pub(super) fn of(all: &[AtOnce]) -> Option<Sharing> {
-        let bytes = all.iter().map(|it| it.bytes).max()?;
+        let sizes: BTreeSet<u64> = all.iter().map(|it| it.bytes).collect();
+        sizes.into_iter().rev().find_map(|bytes| Sharing::of_size(all, bytes))
+    }
+
+    fn of_size(all: &[AtOnce], bytes: u64) -> Option<Sharing> {
         let ns = |messages: u32, both_ways: bool| {
             let is_it = |it: &&AtOnce| {
                 (it.bytes, it.messages, it.both_ways) == (bytes, messages, both_ways)
@@ -68,11 +72,16 @@ pub fn at_once(trace: &Trace) -> BTreeMap<Locality, Vec<AtOnce>> {
         }
         for halves in calls.values() {
             let received = || halves.iter().filter(|half| !half.operation.is_send());
-            let sent = received().filter_map(|half| Some(trace.partner(half)?.post_begin));
-            let (Some(begin), Some(first)) = (sent.min(), received().next()) else { continue };
-            let (Some(end), Some(peer)) = (first.completion_end, first.operation.peer) else {
+            let sent: Vec<Half<'_>> = received().filter_map(|half| trace.partner(half)).collect();
+            let sends = sent.iter().chain(halves.iter().filter(|half| half.operation.is_send()));
+            let begin = sends.map(|half| half.post_begin).min();
+            // the other rank's call ends with what goes the other way
+            let ends = halves.iter().chain(&sent).map(|half| half.completion_end);
+            let end = ends.collect::<Option<Vec<i64>>>().and_then(|ends| ends.into_iter().max());
+            let (Some(begin), Some(end), Some(first)) = (begin, end, received().next()) else {
                 continue;
             };
+            let Some(peer) = first.operation.peer else { continue };
             let messages = received().count();
             let locality = trace.locality(rank, peer as usize);
             let key = (locality, first.bytes().0, messages as u32, messages < halves.len());
@@ -86,4 +95,23 @@ pub fn at_once(trace: &Trace) -> BTreeMap<Locality, Vec<AtOnce>> {
         found.entry(locality).or_default().push(AtOnce { bytes, messages, both_ways, ns, samples });
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_the_largest_size_that_was_measured_in_full() {
+        let at =
+            |bytes, messages, both_ways, ns| AtOnce { bytes, messages, both_ways, ns, samples: 3 };
+        let mut all = vec![at(64, 1, false, 1.0), at(64, 1, true, 9.0), at(64, 4, false, 9.0)];
+        all.extend([at(128, 1, false, 2.0), at(128, 4, false, 8.0)]);
+        let found = Sharing { bytes: 64, several: 9.0, both_ways: 9.0 };
+        assert_eq!(Sharing::of(&all), Some(found));
+        all.push(at(128, 1, true, 3.0));
+        let found = Sharing { bytes: 128, several: 4.0, both_ways: 1.5 };
+        assert_eq!(Sharing::of(&all), Some(found));
+        assert_eq!(Sharing::of(&[at(128, 1, false, f64::NAN)]), None);
+    }
 }

@@ -158,7 +158,8 @@ fn tests_get_seldom_where_processors_are_short() {
                 mpi.name
             );
             assert!(waited > 0.5, "ranks had a processor: {ranks:#?}");
-            assert!(spent < 1.5 * budget, "{ranks:#?}");
+            // a quarter of a percent is some tests a second: one that was begun is ended
+            assert!(spent < 2.5 * budget, "{ranks:#?}");
         });
     }
 }

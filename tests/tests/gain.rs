@@ -140,7 +140,7 @@ fn tests_get_seldom_where_processors_are_short() {
             let place = place();
             let job = Job::new(mpi, RANKS, build::app(mpi, "crowded"), Form::Preload, place.path())
                 .inside(vec!["taskset".into(), "-c".into(), "0".into()])
-                .args(["50"])
+                .args(["300"]) // of fewer, what is spent before a thread knows how crowded it is weighs too much
                 .env("LAPSCOPE_INJECT", "thread")
                 .env("LAPSCOPE_INJECT_MIN_BYTES", "0")
                 .env("LAPSCOPE_INJECT_INTERVAL_US", "50")
@@ -158,8 +158,7 @@ fn tests_get_seldom_where_processors_are_short() {
                 mpi.name
             );
             assert!(waited > 0.5, "ranks had a processor: {ranks:#?}");
-            // a quarter of a percent is some tests a second: one that was begun is ended
-            assert!(spent < 2.5 * budget, "{ranks:#?}");
+            assert!(spent < 1.5 * budget, "{ranks:#?}");
         });
     }
 }

@@ -106,6 +106,18 @@ impl<'a> Job<'a> {
         }
     }
 
+    /// `lapscope calibrate WORDS... -- mpirun -n 2 EXTRA...`
+    pub fn calibrate(mpi: &Mpi, words: &[&OsStr], extra: &[&str], place: &'a Path) -> Self {
+        let job = Job::alone(paths::lapscope(), Form::Bare, place)
+            .args(["calibrate"])
+            .args(words)
+            .args(["--"])
+            .args(mpi.launch_line(2, &[]))
+            .args(extra)
+            .limit(Duration::from_secs(120));
+        mpi.environment.iter().fold(job, |job, (name, value)| job.env(name, *value))
+    }
+
     /// A failure of this MPI's is known, though not its launcher starts it.
     #[must_use]
     pub fn of(mut self, mpi: &'a Mpi) -> Self {

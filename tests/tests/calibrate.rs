@@ -1,8 +1,7 @@
 //! `lapscope calibrate` under real launchers: what it writes is found again by runs that it fits, and by no others.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
-use std::time::Duration;
 
 use lapscope_tests::bed::slow_link;
 use lapscope_tests::launch::{lapscope, place, Form, Job, Outcome};
@@ -15,19 +14,9 @@ const DIRECTORY: &str = "LAPSCOPE_CALIBRATION_DIR";
 
 /// `lapscope calibrate -- mpirun -n 2 ...`
 fn calibrate(mpi: &Mpi, place: &Path, inside: Vec<OsString>, extra: &[&str]) -> Outcome {
-    let mut line = mpi.launch_line(2, &[]);
-    line.extend(extra.iter().map(OsString::from));
-    let words = ["calibrate", "--seconds", "3", "--format", "json", "--"].map(OsString::from);
-    let mut job = Job::alone(paths::lapscope(), Form::Bare, place)
-        .args(words)
-        .args(line)
-        .env(DIRECTORY, place.join("calibrations"))
-        .inside(inside)
-        .limit(Duration::from_secs(120));
-    for (name, value) in mpi.environment {
-        job = job.env(name, *value);
-    }
-    job.run()
+    let words = ["--seconds", "3", "--format", "json"].map(OsStr::new);
+    let job = Job::calibrate(mpi, &words, extra, place).inside(inside);
+    job.env(DIRECTORY, place.join("calibrations")).run()
 }
 
 /// Where a run says that its reference times are from, and what it notes of them.

@@ -12,24 +12,28 @@ use lapscope_tests::mpi::Mpi;
 #[test]
 fn descriptors_stay_whose_they_are() {
     for mpi in mpis!() {
-        let (bare_place, place) = (place(), place());
         let app = build::app(mpi, "own_descriptors");
-        let bare = Job::new(mpi, 1, &app, Form::Bare, bare_place.path()).run();
-        assert!(bare.code == 0 && bare.stdout.ends_with("\n0 bytes\n"), "{}: {bare:?}", mpi.name);
-        let with = Job::new(mpi, 1, &app, Form::Preload, place.path()).run();
-        let differences = outcome_differences(&bare, &with);
-        assert!(differences.is_empty(), "{}: {differences:#?}", mpi.name);
+        let bare =
+            same(mpi, Form::Preload, |form, place| Job::new(mpi, 1, &app, form, place).run());
+        assert!(bare.stdout.ends_with("\n0 bytes\n"), "{}: {bare:?}", mpi.name);
     }
 }
 
-/// What the program does and prints is the same with lapscope.
-fn assert_same(mpi: &Mpi, binary: &Path, arguments: &[&Path], prints: &str) {
+/// What came of a run that does and prints the same with lapscope.
+fn same(mpi: &Mpi, form: Form, run: impl Fn(Form, &Path) -> Outcome) -> Outcome {
     let (bare_place, place) = (place(), place());
-    let run = |form, place| Job::new(mpi, 1, binary, form, place).args(arguments).run();
     let bare = run(Form::Bare, bare_place.path());
-    assert_eq!((bare.code, &*bare.stdout), (0, prints), "{}: {bare:?}", mpi.name);
-    let differences = outcome_differences(&bare, &run(Form::Preload, place.path()));
+    assert_eq!(bare.code, 0, "{}: {bare:?}", mpi.name);
+    let differences = outcome_differences(&bare, &run(form, place.path()));
     assert!(differences.is_empty(), "{}: {differences:#?}", mpi.name);
+    bare
+}
+
+fn assert_same(mpi: &Mpi, binary: &Path, arguments: &[&Path], prints: &str) {
+    let bare = same(mpi, Form::Preload, |form, place| {
+        Job::new(mpi, 1, binary, form, place).args(arguments).run()
+    });
+    assert_eq!(&*bare.stdout, prints, "{}: {bare:?}", mpi.name);
 }
 
 /// Many stacks that are no thread's.
@@ -90,15 +94,9 @@ fn programs_that_work_elsewhere() {
 fn programs_with_a_sanitizer() {
     for mpi in mpis!() {
         let app = build::app_with(mpi, "sanitized", &["-fsanitize=address"]);
-        let run = |form| {
-            let place = place();
-            let job = Job::new(mpi, 2, &app, form, place.path());
-            job.env("ASAN_OPTIONS", "detect_leaks=0").run()
-        };
-        let bare = run(Form::Bare);
-        assert_eq!(bare.code, 0, "{}: {bare:?}", mpi.name);
-        let differences = outcome_differences(&bare, &run(Form::Outer));
-        assert!(differences.is_empty(), "{}: {differences:#?}", mpi.name);
+        same(mpi, Form::Outer, |form, place| {
+            Job::new(mpi, 2, &app, form, place).env("ASAN_OPTIONS", "detect_leaks=0").run()
+        });
     }
 }
 
@@ -107,12 +105,7 @@ fn programs_with_a_sanitizer() {
 fn manglings_that_the_process_has() {
     for mpi in mpis!() {
         let app = build::app_with(mpi, "manglings", &["-ldl"]);
-        let (bare_place, place) = (place(), place());
-        let bare = Job::new(mpi, 1, &app, Form::Bare, bare_place.path()).run();
-        assert_eq!(bare.code, 0, "{}: {bare:?}", mpi.name);
-        let with = Job::new(mpi, 1, &app, Form::Preload, place.path()).run();
-        let differences = outcome_differences(&bare, &with);
-        assert!(differences.is_empty(), "{}: {differences:#?}", mpi.name);
+        same(mpi, Form::Preload, |form, place| Job::new(mpi, 1, &app, form, place).run());
     }
 }
 

@@ -3,7 +3,6 @@
 //! (`tests/hostile.sh`); here it is shown that what lies in it would be taken.
 
 use std::path::Path;
-use std::time::Duration;
 
 use lapscope_tests::answer::{ask, text};
 use lapscope_tests::launch::{place, Form, Job};
@@ -13,13 +12,8 @@ use lapscope_tests::{build, child, paths, rows};
 /// `lapscope calibrate`, as a user with this home directory does it.
 fn calibrate(mpi: &Mpi, home: &Path) {
     let place = place();
-    let words = ["calibrate", "--seconds", "1", "--"].map(Into::into);
-    let line = words.into_iter().chain(mpi.launch_line(2, &[]));
-    let job = mpi.environment.iter().fold(
-        Job::alone(paths::lapscope(), Form::Bare, place.path()).args(line),
-        |job, (name, value)| job.env(name, *value),
-    );
-    let outcome = job.env("HOME", home).limit(Duration::from_secs(120)).run();
+    let job = Job::calibrate(mpi, &["--seconds".as_ref(), "1".as_ref()], &[], place.path());
+    let outcome = job.env("HOME", home).run();
     assert_eq!(outcome.code, 0, "{outcome:?}");
 }
 

@@ -1,9 +1,7 @@
 //! What could have been overlapped, where it is known: messages that are under way together beside a computation, with and without
 //! tests in it. `make truth-check` prints the table.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use lapscope_fixture::share::is_all;
 use lapscope_tests::answer::{ask, number};
@@ -11,7 +9,7 @@ use lapscope_tests::bed::Bed;
 use lapscope_tests::build;
 use lapscope_tests::launch::{place, Form, Job};
 use lapscope_tests::mpi::{self, Mpi};
-use lapscope_tests::{paths, trials};
+use lapscope_tests::trials;
 
 /// Messages under way together between two ranks.
 #[derive(Debug, Clone, Copy)]
@@ -92,15 +90,8 @@ fn what_could_have_been_overlapped_is_within_its_bounds() {
 /// What transfers take, one by one and together.
 fn calibrate(mpi: &Mpi, bed: Bed, place: &Path) -> PathBuf {
     let file = place.join("calibration.json");
-    let words = ["calibrate", "--seconds", "6", "--output"].map(OsString::from);
-    let mut job = Job::alone(paths::lapscope(), Form::Bare, place)
-        .args(words)
-        .args([file.as_os_str(), "--".as_ref()])
-        .args(mpi.launch_line(2, &[]))
-        .limit(Duration::from_secs(120));
-    for (name, value) in mpi.environment {
-        job = job.env(name, *value);
-    }
+    let words = ["--seconds".as_ref(), "6".as_ref(), "--output".as_ref(), file.as_os_str()];
+    let job = Job::calibrate(mpi, &words, &[], place);
     let outcome = bed.around(mpi, job).run();
     assert_eq!(outcome.code, 0, "{}: {outcome:?}", mpi.name);
     file

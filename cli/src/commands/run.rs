@@ -20,7 +20,7 @@ use lapscope_bench::launch::environment::{self, Settings};
 use lapscope_bench::launch::runs::Run;
 use lapscope_bench::launch::{child, line, outcome, Recorded};
 use lapscope_data::db::list_files;
-use lapscope_data::program::{self, Obstacle};
+use lapscope_data::program::{self, Obstacle, Program};
 use lapscope_data::say;
 use lapscope_data::text::shell;
 
@@ -53,9 +53,8 @@ pub fn record(args: &RunArgs, print: Option<Print<'_>>) -> anyhow::Result<ExitCo
     let library = install::preload_library()?;
     let mut settings = settings_of(args)?;
     settings.preload(&library);
-    let path = program(&args.command);
-    let inspected = path.and_then(|path| program::inspect(&path).ok());
-    if inspected.is_some_and(|program| program.has_shared_asan()) {
+    let inspected = inspected(&args.command);
+    if inspected.as_ref().is_some_and(Program::has_shared_asan) {
         let theirs = settings.get("ASAN_OPTIONS").unwrap_or_default();
         let mut options = OsString::from("verify_asan_link_order=0:");
         options.push(theirs); // the last one counts
@@ -71,7 +70,7 @@ pub fn record(args: &RunArgs, print: Option<Print<'_>>) -> anyhow::Result<ExitCo
         return Ok(ExitCode::from(NOT_EXECUTABLE));
     }
     if speaks {
-        warn(&args.command);
+        warn(inspected.as_ref());
         if rank.is_some() && args.watchdog.is_some() {
             say!("--watchdog watches from around a launcher; within it each rank watches itself: --set WATCHDOG=SECONDS");
         }
@@ -84,22 +83,25 @@ pub fn record(args: &RunArgs, print: Option<Print<'_>>) -> anyhow::Result<ExitCo
 }
 
 /// What would make a run record nothing, said while it can still be stopped.
-pub fn warn(command: &[OsString]) {
+pub fn warn(program: Option<&Program>) {
     for unknown in unknown_variables() {
         let guess =
             unknown.nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
         say!("{} means nothing to lapscope{guess}", unknown.name);
     }
-    let program = program(command);
-    if let Some((path, obstacle)) = program.and_then(|path| Some((path.clone(), obstacle(&path)?)))
-    {
-        say!("{}", described(&path, &obstacle));
+    if let Some((program, obstacle)) = program.and_then(|it| Some((it, it.obstacle()?))) {
+        say!("{}", described(&program.path, &obstacle));
     }
 }
 
 /// The program, unless it is in a container, where it cannot be looked at.
 fn program(command: &[OsString]) -> Option<PathBuf> {
     line::program(command).filter(|_| container::engine(command).is_none())
+}
+
+/// What its file tells of it.
+pub fn inspected(command: &[OsString]) -> Option<Program> {
+    program::inspect(&program(command)?).ok()
 }
 
 fn records_nothing(settings: &Settings) -> bool {
@@ -141,11 +143,6 @@ fn settings_of(args: &RunArgs) -> anyhow::Result<Settings> {
         settings.set("LAPSCOPE_QUIET", "on");
     }
     Ok(settings)
-}
-
-/// Why nothing can be recorded of the program in this file, as far as the file tells.
-fn obstacle(path: &Path) -> Option<Obstacle> {
-    program::inspect(path).ok()?.obstacle()
 }
 
 /// As a sentence.
@@ -301,14 +298,14 @@ fn no_data(args: &RunArgs) {
               recorder, or its user may not write to the run directory; to find out, in the container: lapscope doctor");
         return;
     }
-    let program = program(&args.command);
-    let obstacle = program.as_deref().and_then(obstacle);
+    let obstacle = inspected(&args.command).and_then(|program| program.obstacle());
     let obstacle = obstacle.map(|obstacle| format!(": the program {}", obstacle.what()));
     let reason = obstacle.unwrap_or_else(|| {
         ". Unless a line above says why, the program did not reach MPI_Init, or it uses an MPI for \
          which there is no recorder, or its launcher did not pass LD_PRELOAD on"
             .into()
     });
+    let program = program(&args.command);
     let program = program.map(|path| format!(" {}", path.display())).unwrap_or_default();
     say!("nothing was recorded{reason}");
     say!("to find out: lapscope doctor{program}");

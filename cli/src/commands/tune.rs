@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{bail, Context, Result};
 
 use super::own_program::warn_of_load;
-use super::run::warn;
+use super::run::{inspected, warn};
 use crate::args::TuneArgs;
 use crate::export::{self, Document};
 use crate::render;
@@ -62,7 +62,7 @@ pub fn run(args: &TuneArgs) -> Result<ExitCode> {
     }
     let earlier = args.earlier.as_deref().map(Earlier::read).transpose()?;
     let mut session = Session::begin(options(args))?;
-    warn(&args.command);
+    warn(inspected(&args.command).as_ref());
     warn_of_load();
     let answered = Tuning::new(args, &mut session, earlier.as_ref()).run();
     if answered.is_err() {

@@ -49,27 +49,6 @@ pub struct Calibration {
     pub loggps: Vec<LogGps>,
 }
 
-/// Which reference times are wanted: those of the run's own transfers, of the calibration that fits, or of a file.
-#[derive(Debug, Clone, Copy)]
-enum Wanted<'w> {
-    Own,
-    Fitting,
-    /// The best that fits, also one whose ranks lacked processors; else the run's own.
-    Any,
-    File(&'w Path),
-}
-
-impl<'w> From<Option<&'w str>> for Wanted<'w> {
-    fn from(typed: Option<&'w str>) -> Self {
-        match typed {
-            None => Wanted::Any,
-            Some("run") => Wanted::Own,
-            Some("calibration") => Wanted::Fitting,
-            Some(file) => Wanted::File(Path::new(file)),
-        }
-    }
-}
-
 /// The answer of [`find`].
 #[derive(Debug, Default)]
 struct Found {
@@ -80,11 +59,6 @@ struct Found {
 }
 
 impl Found {
-    fn file(path: &Path) -> anyhow::Result<Found> {
-        let calibration = Some(Calibration::read(path)?);
-        Ok(Found { calibration, file: path.into(), notes: Vec::new() })
-    }
-
     /// Of the calibration that fits; it is copied into the run's directory, so that the run has it everywhere.
     fn fitting(trace: &Trace, files: &RunFiles, even_disturbed: bool) -> Found {
         match Circumstances::of_run(trace, &files.databases) {
@@ -109,16 +83,19 @@ pub fn reference(
     files: &RunFiles,
     own: Reference,
 ) -> anyhow::Result<(Reference, Vec<String>)> {
-    let wanted = Wanted::from(wanted);
     let found = match wanted {
-        Wanted::Own => Found::default(),
-        Wanted::File(file) => Found::file(file)?,
-        Wanted::Any => Found::fitting(trace, files, false),
-        Wanted::Fitting => Found::fitting(trace, files, true),
+        None => Found::fitting(trace, files, false),
+        Some("run") => Found::default(),
+        Some("calibration") => Found::fitting(trace, files, true),
+        Some(file) => Found {
+            calibration: Some(Calibration::read(Path::new(file))?),
+            file: file.into(),
+            notes: Vec::new(),
+        },
     };
     let Found { calibration, file, mut notes } = found;
     let Some(Calibration { created, mut times, .. }) = calibration else {
-        if matches!(wanted, Wanted::Fitting) {
+        if wanted == Some("calibration") {
             let why: String = notes.iter().map(|note| format!("; {note}")).collect();
             bail!("no calibration fits this run; make one with: lapscope calibrate -- <launch line>{why}");
         }

@@ -20,6 +20,10 @@ uint64_t process_namespace(void);
 void process_began_in(const char *directory);
 int process_directory(char *path, size_t bytes);
 
+/* What everybody in the process is bound to under that name; NULL: nothing. RTLD_DEFAULT asks the C library first, to which
+ * we are bound, where the executable may have a function, or a copy of a variable, that goes before it. */
+void *process_symbol(const char *name);
+
 /* Identity of this boot of this node; empty: not known. */
 void process_boot(char *boot_id, size_t bytes);
 

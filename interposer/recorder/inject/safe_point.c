@@ -3,6 +3,7 @@
 
 #include "../../preload/elf_table.h"
 #include "../base/arena.h"
+#include "../base/process.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -214,10 +215,7 @@ static struct object *provider(const struct list *list, const char *name)
 {
     Dl_info info;
     const ElfW(Sym) *symbol = NULL;
-    void *everybody = dlopen(NULL, RTLD_LAZY); /* RTLD_DEFAULT asks the C library first, to which we are bound */
-    void *function = everybody ? dlsym(everybody, name) : NULL;
-    if (everybody)
-        dlclose(everybody);
+    void *function = process_symbol(name);
     int is_known = function && dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol;
     int is_jump = is_known && (info.dli_saddr != function || symbol->st_shndx == SHN_UNDEF);
     for (unsigned i = is_jump ? 1 : 0; function && i < list->count; i++) { /* the first one is the executable */

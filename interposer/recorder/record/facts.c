@@ -3,12 +3,12 @@
 
 #include "../base/config.h"
 #include "../base/mpi_api.h"
+#include "../base/process.h"
 #include "../base/secrets.h"
 #include "control_variables.h"
 #include "counters.h"
 #include "modules.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -21,10 +21,7 @@ static void write_environment(struct thread *t)
 {
     static const char prefix[] = "environment.";
     char key[256 + sizeof prefix], value[4096];
-    /* the executable may have a copy of the variable, which is then the one that is used: we are bound to the C library's,
-     * and so is what RTLD_DEFAULT tells us */
-    void *everybody = dlopen(NULL, RTLD_LAZY);
-    char ***environment = everybody ? dlsym(everybody, "environ") : NULL;
+    char ***environment = process_symbol("environ");
     for (char **variable = environment ? *environment : NULL; variable && *variable; variable++) {
         const char *equals = strchr(*variable, '=');
         if (!equals || equals - *variable > 255 || !secrets_may_record(*variable, (size_t)(equals - *variable)))
@@ -33,8 +30,6 @@ static void write_environment(struct thread *t)
         secrets_hide_value(key + strlen(prefix), equals + 1, value, sizeof value);
         spool_define_meta(&t->stream, key, value);
     }
-    if (everybody)
-        dlclose(everybody);
 }
 
 static void write_options(struct thread *t)

@@ -87,11 +87,14 @@ pub fn reference(
         None => Found::fitting(trace, files, false),
         Some("run") => Found::default(),
         Some("calibration") => Found::fitting(trace, files, true),
-        Some(file) => Found {
-            calibration: Some(Calibration::read(Path::new(file))?),
-            file: file.into(),
-            notes: Vec::new(),
-        },
+        Some(file) => {
+            let read = Calibration::read(Path::new(file)).with_context(|| {
+                format!(
+                    "--reference {file}: neither `run` nor `calibration`, nor a calibration file"
+                )
+            })?;
+            Found { calibration: Some(read), file: file.into(), notes: Vec::new() }
+        }
     };
     let Found { calibration, file, mut notes } = found;
     let Some(Calibration { created, mut times, .. }) = calibration else {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::fixture::json;
+use crate::fixture::{answer, json};
+use crate::html::check_numbers;
 use crate::overlap::{random_run, run};
 use serde_json::Value;
 
@@ -43,6 +44,26 @@ fn check_same(what: &str, a: &BTreeMap<String, f64>, b: &BTreeMap<String, f64>) 
     both.inspect(|(name, a, b)| assert!(are_same(**a, **b), "{what}: {name} {a} {b}")).count()
 }
 
+/// Rows for other programs have the numbers of the call sites of the same command, in their order.
+fn check_rows(directory: &Path, command: &str) {
+    let asked = |format| [command, ".", "--top", "0", "--format", format];
+    let document: Value = serde_json::from_str(&answer(directory, &asked("json"))).unwrap();
+    let text = answer(directory, &asked("csv"));
+    let mut table = csv::Reader::from_reader(text.as_bytes());
+    let heads = table.headers().unwrap().clone();
+    let rows: Vec<csv::StringRecord> = table.records().map(Result::unwrap).collect();
+    let sites = document["sites"].as_array().unwrap();
+    assert_eq!(rows.len(), sites.len(), "{command}");
+    for (row, site) in rows.iter().zip(sites) {
+        let cells = heads.iter().zip(row).filter_map(|(name, cell)| {
+            let number = cell.parse().ok()?;
+            Some((format!(".{name}"), number))
+        });
+        let same = check_same(command, &cells.collect(), &numbers(site));
+        assert!(same >= 8, "{command}: {same} of {row:?}");
+    }
+}
+
 fn check(directory: &Path) {
     let report = json(directory, &["report", ".", "--top", "0"]);
     let overlap = json(directory, &["overlap", ".", "--top", "0"]);
@@ -64,6 +85,11 @@ fn check(directory: &Path) {
     let thresholds = json(directory, &["thresholds", "."]);
     assert_eq!(report["thresholds"]["localities"], thresholds["localities"]);
 
+    for command in ["report", "sites", "overlap"] {
+        check_rows(directory, command);
+    }
+    assert!(check_numbers(directory, &report) >= 50);
+
     let computed = |ns: f64| ns <= report["totals"]["run_ns"].as_f64().unwrap();
     assert!(computed(report["summary"]["overlappable_high_ns"].as_f64().unwrap_or(0.0)));
 
@@ -74,10 +100,13 @@ fn check(directory: &Path) {
     assert_eq!(bounds["recorded_ns"], whatif["recorded"]["run_ns"]);
     assert_eq!(bounds["identity_ns"], whatif["identity"]["run_ns"]);
     assert_eq!(bounds["identity_error"], whatif["identity"]["identity_error"]);
-    let asked = whatif["scenarios"][0]["run_ns"].as_f64();
-    if let (Some(least), Some(asked)) = (bounds["perfect_progress_ns"].as_f64(), asked) {
-        let most = bounds["perfect_progress_high_ns"].as_f64().unwrap_or(least);
-        assert!((least..=most).contains(&asked), "{asked}: {bounds}");
+    assert_eq!(bounds["held_out_error"], whatif["model"]["held_out_error"]);
+    let progress = &whatif["scenarios"][0];
+    let least = progress["run_low_ns"].as_f64().or(progress["run_ns"].as_f64());
+    if let Some(bound) = bounds["perfect_progress_ns"].as_f64() {
+        assert_eq!(Some(bound), least);
+        let most = progress["run_high_ns"].as_f64().filter(|most| Some(*most) > least);
+        assert_eq!(bounds["perfect_progress_high_ns"].as_f64(), most);
     }
 }
 

@@ -100,11 +100,40 @@ fn a_halo_exchange_has_what_was_written_down() {
 }
 
 #[test]
+fn networks_are_asked() {
+    let run = tempfile::tempdir().unwrap();
+    write(run.path());
+    let asked = ["reach", "--network", "4us,1GB/s", "--network", "8us,1MB/s", "."];
+    let document = json(run.path(), &asked);
+    let networks = &document["reach"]["pairs"]["networks"];
+    let [fast, slow] = &networks["asked"].as_array().unwrap()[..] else { panic!("{networks}") };
+    check_documented([fast, &fast["with_overlap"]]);
+    let number = |value: &Value| value.as_f64().unwrap();
+    let over = |ns: f64| 1.0 + (2 * STEPS) as f64 * ns / number(&networks["computation_ns"]);
+    let near = |value: &Value, ns: f64| {
+        let (told, truth) = (number(value), over(ns));
+        assert!((told - truth).abs() <= over(10.0 * HIT as f64) - 1.0, "{told} {truth}");
+    };
+    // 12 us, all of which 70 us hide; 8.008 ms, of which 70 us or, with finer messages, 169.9 us are hidden
+    near(&fast["without_overlap"], 12_000.0);
+    near(&fast["with_overlap"]["sent_when_produced"], 0.0);
+    near(&slow["without_overlap"], 8_008_000.0);
+    near(&slow["with_overlap"]["sent_when_produced"], 7_938_000.0);
+    near(&slow["with_overlap"]["sent_while_produced"], 7_838_100.0);
+    assert_eq!(number(&slow["unwatched_messages"]), 0.0);
+    let text = printed(&mut command(run.path(), &asked));
+    assert!(text.contains("NETWORKS ASKED FOR") && text.contains("8.00 µs, 1 MB/s"), "{text}");
+    let mut wrong = command(run.path(), &["reach", "--network", "4us", "."]);
+    let error = String::from_utf8(wrong.output().unwrap().stderr).unwrap();
+    assert!(error.contains("as 4us,950MB/s"), "{error}");
+}
+
+#[test]
 fn its_tables_fit() {
     let run = tempfile::tempdir().unwrap();
     write(run.path());
     for columns in [60, 80, 100, 200] {
-        let mut asked = command(run.path(), &["reach", "."]);
+        let mut asked = command(run.path(), &["reach", "--network", "4us,950MB/s", "."]);
         let text = printed(asked.env("COLUMNS", columns.to_string()));
         for head in ["SENDERS AND RECEIVERS", "SIZES", "NETWORKS"] {
             assert!(text.contains(head), "{head} in\n{text}");

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{units, ReadArgs, ReferenceArgs, RunArgs, WrapperArgs};
+use lapscope_analysis::reach::network::Network;
 use lapscope_bench::launch::environment::assignment;
 use lapscope_data::model::Rank;
 
@@ -24,6 +25,7 @@ Examples:
   lapscope reach -- mpirun -n 4 ./app input.dat
   lapscope reach                        the newest run in this directory
   lapscope reach --share 100 --budget 20 --dir runs/a -- srun -n 64 ./app
+  lapscope reach --network 4us,950MB/s --network 1us,100Gbit/s
   lapscope reach --format json runs/a | jq .watching")]
 pub struct ReachArgs {
     #[command(flatten)]
@@ -35,6 +37,11 @@ pub struct ReachArgs {
 
     #[command(flatten)]
     pub times: ReferenceArgs,
+
+    /// Execution time on a network of this latency and bandwidth, over that of the computation alone: without overlap, with
+    /// posts and waits moved, with finer messages; may be given several times
+    #[arg(long = "network", value_name = "LATENCY,BANDWIDTH")]
+    pub networks: Vec<Network>,
 
     #[command(flatten)]
     pub wrappers: WrapperArgs,

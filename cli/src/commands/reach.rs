@@ -33,33 +33,42 @@ fn print_of(run: Option<&Path>, args: &ReachArgs) -> Result<()> {
     open.reference.clone_from(&args.times.reference);
     open.find_wrappers(&args.wrappers.names)?;
     let options = Options { top: args.top, ranks: &args.ranks };
-    let mut answer = Answer(build(&mut open, options)?);
+    let document = build(&mut open, options, &args.networks)?;
+    let mut answer = Answer { document, asks_networks: !args.networks.is_empty() };
     export::print(&mut answer, args.read.format)
 }
 
-struct Answer(ReachDocument);
+struct Answer {
+    document: ReachDocument,
+    asks_networks: bool,
+}
 
 impl Document for Answer {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
-        render::watching::write(out, &self.0, style)?;
-        let Some(reach) = &self.0.reach else { return Ok(()) };
-        render::reach::write(out, reach, self.0.watching.run_ns, style)?;
+        render::watching::write(out, &self.document, style)?;
+        let Some(reach) = &self.document.reach else { return Ok(()) };
+        render::reach::write(out, reach, self.document.watching.run_ns, style)?;
         match &reach.pairs {
-            Some(pairs) => Ok(render::pairs::write(out, pairs, style)?),
-            None => Ok(()),
+            Some(pairs) => render::pairs::write(out, pairs, style)?,
+            None if self.asks_networks => {
+                let text = "--network: of no message was enough watched of either side; a larger --share watches more";
+                writeln!(out, "\n{}", style.wrap(text, "", ""))?;
+            }
+            None => {}
         }
+        Ok(())
     }
 
     fn write_json(&mut self, out: &mut dyn Write) -> Result<()> {
-        export::write_json(&self.0, out)
+        export::write_json(&self.document, out)
     }
 
     fn write_rows(&mut self, rows: &mut dyn RowWriter) -> Result<()> {
-        let sites = self.0.reach.as_ref().map_or(&[][..], |reach| &reach.sites);
+        let sites = self.document.reach.as_ref().map_or(&[][..], |reach| &reach.sites);
         Ok(rows::write(rows, &render::columns::reach(), sites)?)
     }
 
     fn problems(&self) -> &[Problem] {
-        &self.0.problems
+        &self.document.problems
     }
 }

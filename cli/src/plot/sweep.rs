@@ -53,7 +53,7 @@ pub fn sweeps(answer: &WhatIf) -> String {
 fn panel(answer: &WhatIf, place: usize, sweep: &Sweep) -> Panel {
     let (limited, unlimited): (Vec<&SweepPoint>, Vec<&SweepPoint>) =
         sweep.points.iter().partition(|point| point.number.is_finite());
-    let error = answer.identity.identity_error.abs();
+    let error = answer.error();
     let to_axis = |point: &SweepPoint| x(&sweep.knob, point);
     let mut points: Vec<Point> = limited
         .iter()
@@ -146,7 +146,7 @@ fn spans_decade(values: impl Iterator<Item = f64>) -> bool {
 
 /// Bars of run times: as recorded, as replayed, and of each scenario that ends.
 pub fn scenarios(answer: &WhatIf) -> String {
-    let error = answer.identity.identity_error.abs();
+    let error = answer.error();
     let bar = |name: &str, ns: Nanos, tone: Tone, error: Option<f64>| {
         let value = us(ns);
         let spread = error.map(|error| (value * (1.0 - error), value * (1.0 + error)));
@@ -180,10 +180,10 @@ fn label(name: &str) -> [String; 2] {
 fn heading(answer: &WhatIf, title: &str) -> Heading {
     let recorded = &answer.recorded;
     let mut subtitle = format!(
-        "{}, {} ranks, replayed. The error of the run replayed as it was, {} of its run time, lies around each value.",
+        "{}, {} ranks, replayed. The error of the replay, {} of the run time, lies around each value.",
         recorded.command,
         recorded.ranks,
-        percent(answer.identity.identity_error.abs())
+        percent(answer.error())
     );
     let of_sweeps = answer.sweeps.iter().flat_map(|sweep| {
         let stuck = sweep.points.iter().filter(|point| point.run_ns.is_none());

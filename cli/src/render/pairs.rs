@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::table::{Align, Table};
 use lapscope_analysis::reach::network::{Row, Tolerated};
 use lapscope_analysis::reach::pairs::{
-    End, LaterHidden, Networks, PairRow, Pairs, SmallCollectives, Sum,
+    End, Granularities, LaterHidden, Networks, PairRow, Pairs, Predicted, SmallCollectives, Sum,
 };
 use lapscope_analysis::reach::pattern::Pattern;
 use lapscope_analysis::reach::seen::Bounds;
@@ -22,10 +22,9 @@ use lapscope_data::text::units::{
 pub fn write(out: &mut dyn Write, pairs: &Pairs, style: Style) -> io::Result<()> {
     write_rows(out, pairs, style)?;
     write_sums(out, pairs, style)?;
-    match &pairs.networks {
-        Some(networks) => write_networks(out, pairs, networks, style),
-        None => Ok(()),
-    }
+    let Some(networks) = &pairs.networks else { return Ok(()) };
+    write_networks(out, pairs, networks, style)?;
+    write_asked(out, &networks.asked, style)
 }
 
 // --- pairs -----------------------------------------------------------------------------------------------------------
@@ -245,6 +244,34 @@ fn write_networks(
     );
     text += &collectives(networks);
     writeln!(out, "{}", style.wrap(&text, "  ", "  "))
+}
+
+/// A line for each network of `--network`, as in Table 5 of [SA06].
+fn write_asked(out: &mut dyn Write, asked: &[Predicted], style: Style) -> io::Result<()> {
+    if asked.is_empty() {
+        return Ok(());
+    }
+    let about = "execution time over computation of all messages";
+    writeln!(out, "\n{}", style.headed("NETWORKS ASKED FOR", about))?;
+    let heads =
+        ["network", "no overlap", "moved", "read late", "finer", "collectives", "not watched"];
+    let mut table = Table::new(&heads.map(|head| (head, Align::Right))).indented(2);
+    for of in asked {
+        let latency = time(Nanos(of.network.latency_ns as i64));
+        let mut cells = vec![format!("{latency}, {}", rate(of.network.bytes_per_s))];
+        let Granularities { sent_when_produced, received_while_consumed, sent_while_produced } =
+            of.with_overlap;
+        let times =
+            [of.without_overlap, sent_when_produced, received_while_consumed, sent_while_produced];
+        cells.extend(times.map(|execution| ratios(execution, execution)));
+        cells.extend([of.small_collectives, of.unwatched_messages].map(percent));
+        table.row(cells, None);
+    }
+    table.write(out, style)?;
+    let text = "no overlap: every transfer is waited for; moved, read late, finer: as above. Each of them has what small collectives \
+                take, 2 log2(ranks) latencies each, and messages whose buffers were not watched: nothing of those is hidden. \
+                Both in percent of the computation.";
+    writeln!(out, "{}", style.wrap(text, "  ", "  "))
 }
 
 /// " Small collectives (120 calls) would add 0.1 to 0.8 % from 1 to 8 µs: ..."

@@ -23,7 +23,7 @@ use lapscope_analysis::whatif::fit::{ContentionFrom, LimitFrom};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
-use lapscope_data::text::units::{bytes, count, percent, time};
+use lapscope_data::text::units::{bytes, count, percent, time, time_range};
 
 pub use page::page;
 pub use rows::write_rows;
@@ -117,9 +117,12 @@ fn identity(answer: &WhatIf) -> String {
     let off = |error: f64| {
         format!("{} {}", percent(error.abs()), if error < 0.0 { "less" } else { "more" })
     };
+    let held_out = answer.model.held_out_error.map_or(String::new(), |error| {
+        format!("; calls that the model was not fitted to: {}", off(error))
+    });
     format!(
-        "replayed as it was: {}, {} than recorded; exposed {}, recorded {}: {} of the run time of all ranks. That is the \
-         error to reckon with.",
+        "replayed as it was: {}, {} than recorded; exposed {}, recorded {}: {} of the run time of all ranks{held_out}. That is \
+         the error to reckon with.",
         time(run_ns),
         off(identity.identity_error),
         time(identity.exposed_ns),
@@ -220,7 +223,7 @@ fn write_scenarios(out: &mut dyn Write, answer: &WhatIf, style: Style) -> io::Re
     table.row(row, causes(exposed.0, exposed.1));
     for (place, it) in [&answer.identity].into_iter().chain(&answer.scenarios).enumerate() {
         let name = if place == 0 { "as it was, replayed" } else { &it.name };
-        let run = it.run_ns.map_or_else(|| DEADLOCK.to_owned(), time);
+        let run = it.run_ns.map_or_else(|| DEADLOCK.to_owned(), |run| run_time(it, run));
         let change = if place == 0 { String::new() } else { change(it) };
         let below = causes(it.exposed_ns, &it.exposed).filter(|_| it.run_ns.is_some());
         table.row(
@@ -230,6 +233,12 @@ fn write_scenarios(out: &mut dyn Write, answer: &WhatIf, style: Style) -> io::Re
     }
     table.write(out, style)?;
     write_within(out, answer, style)
+}
+
+/// "3.07 s", "3.07 to 3.30 s" where the run does not show what messages share.
+fn run_time(answer: &Answer, run_ns: Nanos) -> String {
+    let [low, high] = [answer.run_low_ns, answer.run_high_ns].map(|end| end.unwrap_or(run_ns));
+    time_range(low, high)
 }
 
 /// "-31.2 %"
@@ -245,18 +254,19 @@ fn signed(change: f64) -> String {
     }
 }
 
-/// Whether the replay may be wrong by as much as the scenario changes.
-fn is_within_error(answer: &Answer) -> bool {
-    answer.change.is_some_and(|change| change.abs() <= answer.identity_error.abs())
-}
-
 fn write_within(out: &mut dyn Write, answer: &WhatIf, style: Style) -> io::Result<()> {
-    let within = answer.scenarios.iter().filter(|scenario| is_within_error(scenario));
-    for scenario in within {
+    // the replay may be wrong by as much as they change, in either direction
+    let is_within = |scenario: &&Answer| {
+        let (Some(run), Some(change)) = (scenario.run_ns, scenario.change) else { return false };
+        let ends = [scenario.run_low_ns, scenario.run_high_ns].map(|end| end.unwrap_or(run));
+        let [least, most] = ends.map(|end| change + (end - run).share_of(run) * (1.0 + change));
+        most >= -answer.error() && least <= answer.error()
+    };
+    for scenario in answer.scenarios.iter().filter(is_within) {
         let text = format!(
             "{}: the change is within the error of the replay, {}; whether it gains or costs anything is not known",
             scenario.name,
-            percent(scenario.identity_error.abs())
+            percent(answer.error())
         );
         writeln!(out, "{}", style.wrap(&text, "  ", "    "))?;
     }

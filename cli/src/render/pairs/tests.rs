@@ -2,7 +2,7 @@
 
 use super::*;
 use lapscope_analysis::reach::available::{Available, OfData};
-use lapscope_analysis::reach::network::{table, Demand, Messages, BANDWIDTHS};
+use lapscope_analysis::reach::network::{table, Demand, Messages, Network, BANDWIDTHS};
 use lapscope_analysis::reach::pairs::{Granularities, SizeRow, TransferTime, LOSS};
 use lapscope_analysis::reach::pattern::Votes;
 
@@ -69,6 +69,17 @@ fn pairs() -> Pairs {
                 calls: 12,
                 shares: [0.001, 0.002, 0.004, 0.008],
             },
+            asked: vec![Predicted {
+                network: Network { latency_ns: 4_000.0, bytes_per_s: 950e6 },
+                without_overlap: 1.25,
+                with_overlap: Granularities {
+                    sent_when_produced: 1.125,
+                    received_while_consumed: 1.0625,
+                    sent_while_produced: 1.05,
+                },
+                small_collectives: 0.004,
+                unwatched_messages: 0.03,
+            }],
         }),
     }
 }

@@ -46,7 +46,7 @@ pub fn answers(report: &Report) -> Vec<(&'static str, String)> {
 
 /// The most that any cure can bring, with the error of the replay that says so.
 fn bounds_lines(bounds: &Bounds, report: &Report) -> Vec<(&'static str, String)> {
-    let error = percent(bounds.identity_error.abs());
+    let error = percent(bounds.error());
     let is_calibrated =
         matches!(report.overlap.reference.description.source, Source::Calibration { .. });
     let calibrate = |what: &str| match is_calibrated {
@@ -56,7 +56,7 @@ fn bounds_lines(bounds: &Bounds, report: &Report) -> Vec<(&'static str, String)>
     if bounds.identity_error.abs() > MOST_ERROR {
         let text = format!(
             "Not known. {} Where that is more than {}, nothing is predicted; a run with a processor for each rank may tell{}.",
-            as_it_was(bounds, &error),
+            as_it_was(bounds),
             percent(MOST_ERROR),
             calibrate(", or reference times")
         );
@@ -67,7 +67,7 @@ fn bounds_lines(bounds: &Bounds, report: &Report) -> Vec<(&'static str, String)>
         let high_ns = high_ns.unwrap_or(run_ns);
         let (run, as_it_was) = (time_range(run_ns, high_ns), time(bounds.base_ns));
         let less = percent_range(bounds.gain(high_ns).max(0.0), gain);
-        match gain > bounds.identity_error.abs() {
+        match gain > bounds.error() {
             true => format!("{run} instead of {as_it_was} ({less} less)"),
             false => format!("No gain beyond the error of the replay, {error},"),
         }
@@ -92,7 +92,7 @@ fn bounds_lines(bounds: &Bounds, report: &Report) -> Vec<(&'static str, String)>
     lines.extend(network.map(|text| ("Best network", text)));
     if let Some((_, last)) = lines.last_mut() {
         *last += " ";
-        *last += &as_it_was(bounds, &error);
+        *last += &as_it_was(bounds);
         if bounds.rests_on_waits {
             *last += " An estimate: no message had nothing in between, so what they take is fitted to the waits alone.";
         }
@@ -100,11 +100,18 @@ fn bounds_lines(bounds: &Bounds, report: &Report) -> Vec<(&'static str, String)>
     lines
 }
 
-fn as_it_was(bounds: &Bounds, error: &str) -> String {
+fn as_it_was(bounds: &Bounds) -> String {
+    let off = |error: f64| {
+        format!("{} {}", percent(error.abs()), if error < 0.0 { "less" } else { "more" })
+    };
+    let larger = bounds.held_out_error.filter(|error| error.abs() > bounds.identity_error.abs());
+    let held_out = larger.map_or(String::new(), |error| {
+        format!("; calls that the replay was not fitted to, {}", off(error))
+    });
     format!(
-        "Replayed as it was the run takes {}, {error} {} than recorded.",
+        "Replayed as it was the run takes {}, {} than recorded{held_out}.",
         time(bounds.identity_ns),
-        if bounds.identity_error < 0.0 { "less" } else { "more" }
+        off(bounds.identity_error)
     )
 }
 

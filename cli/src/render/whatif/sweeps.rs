@@ -19,7 +19,7 @@ pub(super) fn write(out: &mut dyn Write, answer: &WhatIf, style: Style) -> io::R
             "run time against {}; recorded {}, error of the replay {}",
             sweep.knob,
             time(answer.recorded.run_ns),
-            percent(answer.identity.identity_error.abs())
+            percent(answer.error())
         );
         writeln!(out, "\n{}", style.headed_dimly(&format!("SWEEP {}", sweep.knob), &about))?;
         write_sweep(out, sweep, answer, style)?;

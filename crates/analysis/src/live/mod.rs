@@ -101,7 +101,8 @@ impl Live {
                 messages: gathered.messages,
                 bytes: gathered.bytes,
                 exposed: Nanos(0),
-                mpi: (mpi - before.mpi).max(Nanos(0)),
+                // counters are read a moment before the clock, and no thread is inside for longer than the time that passed
+                mpi: (mpi - before.mpi).clamp(Nanos(0), Nanos(wall.0 * rank.threads.len() as i64)),
             };
             for (site, spent) in &gathered.sites {
                 if exposing.get(site.0 as usize) == Some(&true) {

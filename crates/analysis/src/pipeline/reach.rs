@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::OpenRun;
 use crate::overlap::{measure, EagerLimits, Options, ReferenceSays};
 use crate::problem::{module_problems, Problem};
+use crate::reach::network::Network;
 use crate::reach::watching::Watching;
 use crate::reach::{Known, Reach};
 use crate::reference::Reference;
@@ -26,11 +27,15 @@ pub struct ReachDocument {
     pub reach: Option<Reach>,
 }
 
-/// Of the requests of these ranks; of all where none is named.
+/// Of the requests of these ranks; of all where none is named. `networks` are asked what the run would take on them.
 ///
 /// # Errors
 /// No file of the run can be read, or it has none of these ranks.
-pub fn build(open: &mut OpenRun, options: Options<'_>) -> Result<ReachDocument> {
+pub fn build(
+    open: &mut OpenRun,
+    options: Options<'_>,
+    networks: &[Network],
+) -> Result<ReachDocument> {
     let trace = open.trace(options.ranks, Grouping::Line)?;
     let (reference, notes) = open.reference_times(&trace, Reference::of_run(&trace))?;
     let eager = EagerLimits::of(&Thresholds::find(&trace, &reference, &[], Vec::new()));
@@ -38,7 +43,7 @@ pub fn build(open: &mut OpenRun, options: Options<'_>) -> Result<ReachDocument> 
     progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());
     let measured = measure(&trace, &reference, eager, options.ranks, &|more| progress.add(more));
     drop(progress);
-    let known = Known { trace: &trace, reference: &reference, measured: &measured };
+    let known = Known { trace: &trace, reference: &reference, measured: &measured, networks };
     let mut reach = open.reach(options.ranks, known);
     if let Some(reach) = &mut reach {
         reach.truncate(options.top);

@@ -142,9 +142,10 @@ fn in_detail<T>(
     let limits: Vec<Limit> = thresholds.localities.iter().map(Limit::of).collect();
     let reach = match whole {
         _ if view.stretch.is_some() => open.reach_of_stretch(),
-        Some(trace) => {
-            open.reach(ranks, Known { trace, reference: &reference, measured: &measured })
-        }
+        Some(trace) => open.reach(
+            ranks,
+            Known { trace, reference: &reference, measured: &measured, networks: &[] },
+        ),
         None => open.reach_left_out(),
     };
     let is_wanted = wanted.advice && ranks.is_empty() && view.stretch.is_none();

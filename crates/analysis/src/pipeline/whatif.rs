@@ -93,7 +93,7 @@ fn room(
     }
     let eager = EagerLimits::of(thresholds);
     let measured = measure(trace, reference, eager, &[], &|_| ());
-    let reach = open.reach(&[], Known { trace, reference, measured: &measured });
+    let reach = open.reach(&[], Known { trace, reference, measured: &measured, networks: &[] });
     match reach {
         Some(reach) => Ok(Reach::room(&reach)),
         None => {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::gain::{self, Worth};
+use super::network::Network;
 use super::order::OrderFound;
 use super::pairs::{Pairs, Profiles};
 use super::read::{read_files, RankWatcher, RunWatches};
@@ -167,6 +168,8 @@ pub struct Known<'a> {
     pub trace: &'a Trace,
     pub reference: &'a Reference,
     pub measured: &'a Measured,
+    /// Networks that are asked for, besides those of the tables.
+    pub networks: &'a [Network],
 }
 
 impl SiteReach {
@@ -214,7 +217,8 @@ impl Reach {
         let waits = waits::of_sites(&sites, &transfers, nearest, &mut |id| namer.place(id));
         let exposed_ns = transfers.exposed_in_all();
         let recoverable_ns = gain::in_all(&sites, &waits).min(exposed_ns);
-        let pairs = Pairs::build(known.trace, known.reference, &Profiles::of(&sites), names);
+        let Known { trace, reference, networks, .. } = known;
+        let pairs = Pairs::build(trace, reference, &Profiles::of(&sites), networks, names);
         let verdicts = sites.iter().map(|site| site.verdict).collect();
         let site_count = sites.len();
         Reach { exposed_ns, recoverable_ns, waits, sites, site_count, verdicts, pairs }

@@ -1,6 +1,10 @@
 //! What a network would cost a program whose messages have so much time available ([SA06]).
 
+use std::str::FromStr;
+
 use serde::Serialize;
+
+use crate::replay::scenario::{Bandwidth, Latency};
 
 /// A network: how long a message takes on it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -14,12 +18,32 @@ pub struct Network {
 impl Network {
     /// EEL + G bytes, nanoseconds.
     pub fn transfer(&self, bytes: f64) -> f64 {
-        self.latency_ns + bytes / self.bytes_per_s * 1e9
+        self.transfers(1.0, bytes)
+    }
+
+    /// Of so many messages, one after the other, that have `bytes` together.
+    pub fn transfers(&self, messages: f64, bytes: f64) -> f64 {
+        messages * self.latency_ns + bytes / self.bytes_per_s * 1e9
     }
 
     /// A collective of few bytes among so many ranks: a tree there and one back, 2 log2(N) EEL, nanoseconds.
     pub fn small_collective(&self, ranks: u32) -> f64 {
         2.0 * f64::from(ranks.max(1)).log2() * self.latency_ns
+    }
+}
+
+/// "4us,950MB/s": a latency and a bandwidth, as `lapscope whatif` takes them.
+impl FromStr for Network {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (latency, bandwidth) = text.split_once(',').unwrap_or((text, ""));
+        match (latency.trim().parse(), bandwidth.trim().parse()) {
+            (Ok(Latency::Nanoseconds(latency_ns)), Ok(Bandwidth::BytesPerSecond(bytes_per_s))) => {
+                Ok(Network { latency_ns, bytes_per_s })
+            }
+            _ => Err("expected a latency and a bandwidth, as 4us,950MB/s or 1us,100Gbit/s".into()),
+        }
     }
 }
 
@@ -48,7 +72,7 @@ pub struct Demand {
 
 impl Demand {
     /// The part of T_comm that is not hidden, nanoseconds.
-    fn exposed(&self, network: &Network) -> f64 {
+    pub fn exposed(&self, network: &Network) -> f64 {
         let of = |messages: &Messages| {
             (network.transfer(messages.bytes) - messages.available).max(0.0) * messages.count
         };

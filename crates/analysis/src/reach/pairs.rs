@@ -2,6 +2,7 @@
 //! hide ([SA06]), and which networks the program would tolerate.
 
 mod cells;
+mod networks;
 mod sums;
 
 use std::collections::BTreeMap;
@@ -10,20 +11,18 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use self::cells::{Cell, CellKey, Collected};
+pub use self::networks::{Networks, Predicted, SmallCollectives, LOSS};
 pub use self::sums::{Granularities, SizeRow, Sum};
 use super::available::{hidden_behind_consumption, Available, Profile, Transfer, WORD_BYTES};
 use super::document::SiteReach;
-use super::network::{table, Demand, Messages, Network, Row, BANDWIDTHS, LATENCIES_NS};
+use super::network::Network;
 use super::pattern::{Pattern, Votes};
 use super::seen::Bounds;
 use crate::reference::{Estimate, Reference};
-use crate::trace::{Direction, Locality, Trace};
-use lapscope_data::model::{Nanos, Side};
+use crate::trace::{Locality, Trace};
+use lapscope_data::model::Side;
 use lapscope_data::places::SiteId;
 use lapscope_data::symbols::{FrameName, NameFrames};
-
-/// A network is tolerated that makes the program slower by no more than this share of its computation.
-pub const LOSS: f64 = 0.01;
 
 /// Buffers that are smaller or larger by more than this factor may be filled and used otherwise.
 const SIMILAR: f64 = 4.0;
@@ -122,30 +121,6 @@ pub struct PairRow {
     pub later_hidden: Option<LaterHidden>,
 }
 
-/// What networks would cost, with each message cut this finely.
-#[derive(Debug, Serialize)]
-pub struct Networks {
-    /// Outside MPI, all ranks: T_comp.
-    pub computation_ns: Nanos,
-    /// Columns of the tables, bytes per second.
-    pub bandwidths: [f64; 8],
-    /// Slower than computation alone by no more than this is tolerated.
-    pub loss: f64,
-    pub tables: Granularities<Vec<Row>>,
-    pub small_collectives: SmallCollectives,
-}
-
-/// Collectives of few bytes, which are not in the tables: what of them could be hidden is not known.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SmallCollectives {
-    /// Of several ranks, of up to so many bytes.
-    pub max_bytes: u64,
-    /// Summed over ranks.
-    pub calls: u64,
-    /// What they would take, as a share of computation, by latency as in the tables: 2 log2(N) EEL each.
-    pub shares: [f64; 4],
-}
-
 /// All pairs of sites of which a side was measured. Keys are documented in `docs/json.md`.
 #[derive(Debug, Serialize)]
 pub struct Pairs {
@@ -174,11 +149,12 @@ struct Judged {
 }
 
 impl Pairs {
-    /// `None` where no side of any matched message was measured.
+    /// `None` where no side of any matched message was measured. `asked`: networks to be asked besides those of the tables.
     pub fn build(
         trace: &Trace,
         reference: &Reference,
         profiles: &Profiles,
+        asked: &[Network],
         names: &mut dyn NameFrames,
     ) -> Option<Pairs> {
         let collected = Collected::of(trace, |site, side| profiles.has(site, side));
@@ -212,7 +188,7 @@ impl Pairs {
             run_bytes: collected.bytes,
             totals: Sum::of(judged.iter()),
             sizes: sizes(&judged),
-            networks: networks(trace, &judged),
+            networks: Networks::of(trace, &collected, &judged, asked),
         })
     }
 }
@@ -320,56 +296,6 @@ fn sizes(judged: &[Judged]) -> Vec<SizeRow> {
         sum: Sum::of(of.into_iter()),
     };
     classes.into_iter().map(row).collect()
-}
-
-/// Where only bounds of a time are known, it counts as the lower one.
-fn networks(trace: &Trace, judged: &[Judged]) -> Option<Networks> {
-    let outside = trace.ranks.iter().map(|rank| rank.presence.outside(rank.init_end, rank.end));
-    let computation = outside.fold(0, i64::saturating_add);
-    let tables = Granularities::by(|granularity| {
-        let messages = |of: &Judged| Messages {
-            count: of.cell.messages as f64,
-            bytes: of.cell.bytes as f64 / of.cell.messages as f64,
-            available: granularity.of(&of.available).worst.likely(),
-        };
-        let demand = Demand {
-            computation: computation as f64,
-            messages: judged.iter().map(messages).collect(),
-        };
-        table(&demand, LOSS)
-    });
-    let is_known = !tables.sent_when_produced.is_empty();
-    is_known.then_some(Networks {
-        computation_ns: Nanos(computation),
-        bandwidths: BANDWIDTHS,
-        loss: LOSS,
-        tables,
-        small_collectives: small_collectives(trace, computation as f64),
-    })
-}
-
-fn small_collectives(trace: &Trace, computation: f64) -> SmallCollectives {
-    const MAX_BYTES: u64 = 1024;
-    let mut rounds: BTreeMap<u32, u64> = BTreeMap::new();
-    for half in (0..trace.ranks.len()).flat_map(|rank| trace.halves(rank)) {
-        let operation = half.operation;
-        if operation.direction == Direction::Collective
-            && operation.comm_size > 1
-            && operation.bytes.0 <= MAX_BYTES
-        {
-            *rounds.entry(operation.comm_size).or_default() += 1;
-        }
-    }
-    let share = |latency_ns: f64| {
-        let network = Network { latency_ns, bytes_per_s: BANDWIDTHS[0] };
-        let times = rounds.iter().map(|(&ranks, &n)| network.small_collective(ranks) * n as f64);
-        times.sum::<f64>() / computation
-    };
-    SmallCollectives {
-        max_bytes: MAX_BYTES,
-        calls: rounds.values().sum(),
-        shares: LATENCIES_NS.map(share),
-    }
 }
 
 #[cfg(test)]

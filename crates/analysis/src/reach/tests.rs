@@ -66,7 +66,7 @@ fn run(receives: impl Fn(&Fixture, i64, i64), sends: impl Fn(&Fixture, i64)) -> 
     let reference = crate::reference::Reference::of_run(&trace);
     let eager = overlap::EagerLimits::default();
     let measured = overlap::measure(&trace, &reference, eager, &[], &|_| ());
-    let known = Known { trace: &trace, reference: &reference, measured: &measured };
+    let known = Known { trace: &trace, reference: &reference, measured: &measured, networks: &[] };
     open.reach(&[], known).expect("words were watched")
 }
 

@@ -103,6 +103,18 @@ impl MadeUp {
         self.blocking(rank, operation, 0);
     }
 
+    /// MPI_Recv, which returns at a moment.
+    pub fn receive_until(&mut self, rank: usize, line: u64, from: usize, bytes: u64, until: i64) {
+        let operation = self.message(rank, "MPI_Recv", line, (Direction::Receive, from), bytes);
+        let ns = until - self.ranks[rank].end;
+        self.blocking(rank, operation, ns);
+    }
+
+    /// Where a rank is.
+    pub fn now(&self, rank: usize) -> i64 {
+        self.ranks[rank].end
+    }
+
     /// MPI_Isend; the request.
     pub fn isend(&mut self, rank: usize, line: u64, to: usize, bytes: u64, ns: i64) -> u32 {
         let operation = self.message(rank, "MPI_Isend", line, (Direction::Send, to), bytes);

@@ -144,6 +144,9 @@ impl<'a> Answers<'a> {
         let (root_causes, rest) =
             paths::root_causes(trace, program, outcome, self.top, &mut *self.names);
         let deadlock = standstill::deadlock(trace, outcome, &scenario, &mut *self.names);
+        let others = self.replayer.under_others(&scenario);
+        let all = || others.iter().copied().chain(run_ns).map(Nanos);
+        let end = |ns: Option<Nanos>| ns.filter(|_| ends && !others.is_empty());
         let compared = if scenario.is_identity() { self.identity_ns } else { self.base_ns };
         Answer {
             name: scenario.name.clone().unwrap_or_else(|| scenario.options()),
@@ -151,6 +154,8 @@ impl<'a> Answers<'a> {
             identity_error: share(self.identity_ns, recorded),
             identity_exposed_error: missing.share_of(Nanos(self.replayer.recorded_all_ns)),
             run_ns: run_ns.map(Nanos),
+            run_low_ns: end(all().min()),
+            run_high_ns: end(all().max()),
             exposed_ns: exposed.total(),
             exposed: exposed.part,
             sites: self.sites(&exposed),
@@ -220,6 +225,7 @@ impl<'a> Answers<'a> {
             localities: present.map(locality).collect(),
             contention: fitted.network.contention,
             contention_from: fitted.contention_from,
+            held_out_error: fitted.held_out_error,
             events: outcome.events,
             replay_ns: took,
             messages,

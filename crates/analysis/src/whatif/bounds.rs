@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::document::larger;
 use super::fit::fit;
 use super::standard::{ideal_network, perfect_progress};
 use crate::reference::Reference;
@@ -19,8 +20,10 @@ pub struct Bounds {
     pub recorded_ns: Nanos,
     /// The run replayed with nothing changed.
     pub identity_ns: Nanos,
-    /// Of `identity_ns` against `recorded_ns`, as a share of the latter: the error to reckon with.
+    /// Of `identity_ns` against `recorded_ns`, as a share of the latter.
     pub identity_error: f64,
+    /// The same of calls that the model was not fitted to: [`Fitted::held_out_error`](super::fit::Fitted); `None`: too few calls.
+    pub held_out_error: Option<f64>,
     /// The same without what recording took: what the next two are compared with.
     pub base_ns: Nanos,
     /// With messages that move as soon as they can, whatever their ends do; `None`: not known, as where the replay is off by more
@@ -80,6 +83,7 @@ pub fn bounds(trace: &Trace, reference: &Reference, thresholds: &Thresholds) -> 
         recorded_ns,
         identity_ns,
         identity_error,
+        held_out_error: fitted.held_out_error,
         base_ns: run_of(&Scenario::default(), &unrecorded)?,
         perfect_progress_ns: least,
         perfect_progress_high_ns: most.filter(|_| most > least),
@@ -99,8 +103,63 @@ fn has_nonblocking_collectives(trace: &Trace, rank: &RankTrace) -> bool {
 }
 
 impl Bounds {
+    /// The error to reckon with, as a share.
+    pub fn error(&self) -> f64 {
+        larger(self.identity_error, self.held_out_error)
+    }
+
     /// What a scenario with that run time saves, as a share of the run time; negative: it is slower.
     pub fn gain(&self, run_ns: Nanos) -> f64 {
         (self.base_ns - run_ns).share_of(self.base_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::made_up::MadeUp;
+    use crate::whatif::fit::Calls;
+
+    const STEPS: usize = 200;
+    const COMPUTATION: i64 = 5_000;
+
+    /// Two ranks that answer each other; a message takes what `time` says of the receiving call's place among those of its rank.
+    fn answers(time: impl Fn(usize) -> i64) -> Bounds {
+        let mut run = MadeUp::new(2);
+        for step in 0..STEPS {
+            for (rank, receive) in [(0, 2 * step), (1, 2 * step + 1)] {
+                let other = 1 - rank;
+                run.compute(rank, COMPUTATION);
+                let arrives = run.now(rank) + time(receive);
+                run.send(rank, 1, other, 1_000, 100);
+                run.receive_until(other, 2, rank, 1_000, arrives);
+            }
+        }
+        let trace = run.finish();
+        let reference = Reference::default();
+        let thresholds = Thresholds::find(&trace, &reference, &[], Vec::new());
+        bounds(&trace, &reference, &thresholds).expect("it can be replayed")
+    }
+
+    #[test]
+    fn the_error_is_that_of_calls_that_nothing_was_fitted_to() {
+        let constant = answers(|_| 2_000);
+        assert!(constant.error() < 0.01, "{constant:?}");
+        // as if nothing but the calls that are drawn were quick: a model of them says nothing of the others
+        let drawn = answers(|place| if Calls::Half.has(place) { 1_000 } else { 3_000 });
+        assert!(drawn.identity_error.abs() < 0.02, "{drawn:?}");
+        let held_out = drawn.held_out_error.unwrap();
+        assert!(held_out < -0.05 && drawn.error() == -held_out, "{drawn:?}");
+    }
+
+    #[test]
+    fn half_of_the_calls_are_drawn_whatever_their_pattern() {
+        for period in [2, 3, 4, 7, 16] {
+            for first in 0..period {
+                let places = (0..1_000).map(|number| first + number * period);
+                let drawn = places.filter(|&place| Calls::Half.has(place)).count();
+                assert!((420..580).contains(&drawn), "{drawn} of 1000 from {first} by {period}");
+            }
+        }
     }
 }

@@ -26,6 +26,18 @@ pub struct WhatIf {
     pub sweeps: Vec<Sweep>,
 }
 
+impl WhatIf {
+    /// The error to reckon with, as a share of run times.
+    pub fn error(&self) -> f64 {
+        larger(self.identity.identity_error, self.model.held_out_error)
+    }
+}
+
+/// Of the replay of the run as it was, and of calls that the model was not fitted to.
+pub(super) fn larger(identity: f64, held_out: Option<f64>) -> f64 {
+    held_out.unwrap_or(0.0).abs().max(identity.abs())
+}
+
 /// The run as it was.
 #[derive(Debug, Clone, Serialize)]
 pub struct Recorded {
@@ -46,6 +58,8 @@ pub struct Model {
     pub localities: Vec<LocalityModel>,
     pub contention: Contention,
     pub contention_from: ContentionFrom,
+    /// [`Fitted::held_out_error`](super::fit::Fitted).
+    pub held_out_error: Option<f64>,
     /// Events of the identity replay, and how long it took.
     pub events: u64,
     pub replay_ns: Nanos,
@@ -81,7 +95,10 @@ pub struct Answer {
     pub scenario: Scenario,
     /// `None`: the run never ends, see `deadlock`.
     pub run_ns: Option<Nanos>,
-    /// Of the identity replay's run time; negative is faster.
+    /// The least and the most under networks that fit the run about as well; `None`: it has this one alone.
+    pub run_low_ns: Option<Nanos>,
+    pub run_high_ns: Option<Nanos>,
+    /// Of `run_ns` of the identity replay's run time; negative is faster.
     pub change: Option<f64>,
     /// `run_ns` of the identity replay against the recorded one, as a share of the recorded one, and the same of exposed time as a
     /// share of the recorded run time of all ranks: the error to reckon with.

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::reference::Reference;
 use crate::replay::scenario::{Contention, Protocol};
 use crate::replay::{replay, Conditions, Durations, LocalityNetwork, Network, Outcome, Program};
+use crate::stats::scramble;
 use crate::thresholds::{Threshold, Thresholds, Verdict, WaitsFor};
 use crate::trace::{Direction, Locality, Trace};
 
@@ -34,6 +35,9 @@ pub struct Fitted {
     pub is_certain: [bool; Locality::ALL.len()],
     /// Messages by locality.
     pub messages: [u64; Locality::ALL.len()],
+    /// How long half of the calls take, drawn at random, under a network that fits the other half, less what they took: for all
+    /// calls, as a share of the run time of all ranks; `None`: too few calls.
+    pub held_out_error: Option<f64>,
 }
 
 /// What an eager limit is known from.
@@ -85,7 +89,7 @@ pub fn fit(
     });
     let messages = messages(trace);
     let sample = program.beginning(ENOUGH_STEPS);
-    let fitting = Fitting { trace, program: &sample, durations };
+    let fitting = Fitting { trace, program: &sample, durations, of: Calls::All };
     let mut order: Vec<Locality> = Locality::ALL.into_iter().collect();
     order.sort_by_key(|&locality| std::cmp::Reverse(messages[locality as usize]));
     let present = order.into_iter().filter(|&locality| messages[locality as usize] > 0);
@@ -95,6 +99,7 @@ pub fn fit(
             limits_from[locality as usize] = fitting.choose_limit(&mut network, locality);
         }
     }
+    let unfitted = network.clone();
     let allowed = contentions(reference, present.first().copied());
     let mut fitted = fitting.under_each(&network, &allowed, &present);
     let (least, mut network, is_certain) = fitted.remove(0);
@@ -107,7 +112,8 @@ pub fn fit(
         (false, true) => ContentionFrom::Fitted,
         (false, false) => ContentionFrom::Assumed,
     };
-    Fitted { network, others, contention_from, limits_from, is_certain, messages }
+    let held_out_error = fitting.held_out_error(&unfitted, network.contention, &present);
+    Fitted { network, others, contention_from, limits_from, is_certain, messages, held_out_error }
 }
 
 /// Messages that are replayed, by locality, counted at their sends.
@@ -186,9 +192,61 @@ struct Fitting<'a> {
     trace: &'a Trace,
     program: &'a Program,
     durations: &'a Durations,
+    /// What the network is fitted to.
+    of: Calls,
+}
+
+/// Calls of each rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Calls {
+    All,
+    /// Drawn at random, always the same ones: a pattern of calls that repeats must not divide them.
+    Half,
+}
+
+impl Calls {
+    pub(super) fn has(self, place: usize) -> bool {
+        self == Calls::All || scramble(place as u64) % 2 == 0
+    }
 }
 
 impl Fitting<'_> {
+    /// Of [`Fitted::held_out_error`]; what messages share is known from all of the run.
+    fn held_out_error(
+        &self,
+        unfitted: &Network,
+        contention: Contention,
+        present: &[Locality],
+    ) -> Option<f64> {
+        let mut network = Network { contention, ..unfitted.clone() };
+        let fitting = Fitting { of: Calls::Half, ..*self };
+        for &locality in present {
+            fitting.choose_protocol(&mut network, locality);
+        }
+        fitting.correct_times(&mut network);
+        fitting.correct_collectives(&mut network, self.trace);
+        self.error_of_other_half(&self.replay(&network))
+    }
+
+    fn error_of_other_half(&self, outcome: &Outcome) -> Option<f64> {
+        const FEWEST: usize = 20;
+        let (mut all, mut held_out, mut difference, mut calls) = (0, 0, 0, 0);
+        for (rank, replayed) in self.trace.ranks.iter().zip(&outcome.ranks) {
+            for (place, (call, time)) in rank.calls.iter().zip(&replayed.calls).enumerate() {
+                let Some(duration) = time.duration.get() else { continue };
+                all += call.duration;
+                if !Calls::Half.has(place) {
+                    held_out += call.duration;
+                    difference += duration - call.duration;
+                    calls += 1;
+                }
+            }
+        }
+        let run: i64 = self.trace.ranks.iter().map(|rank| rank.end - rank.init_end).sum();
+        (calls >= FEWEST && held_out > 0 && run > 0)
+            .then(|| difference as f64 / held_out as f64 * all as f64 / run as f64)
+    }
+
     fn replay(&self, network: &Network) -> Outcome {
         let conditions = Conditions::as_recorded(self.trace.ranks.len());
         replay(self.trace, self.program, network, &conditions, self.durations)
@@ -203,8 +261,8 @@ impl Fitting<'_> {
     fn distance_of(&self, outcome: &Outcome) -> Distance {
         let (mut single, mut sum) = (0.0, 0.0);
         for (rank, replayed) in self.trace.ranks.iter().zip(&outcome.ranks) {
-            for (call, time) in rank.calls.iter().zip(&replayed.calls) {
-                if let Some(duration) = time.duration.get() {
+            for (place, (call, time)) in rank.calls.iter().zip(&replayed.calls).enumerate() {
+                if let Some(duration) = time.duration.get().filter(|_| self.of.has(place)) {
                     let difference = (duration - call.duration) as f64;
                     single += difference.abs();
                     sum += difference;
@@ -212,7 +270,8 @@ impl Fitting<'_> {
             }
         }
         let mut distance = single + sum.abs();
-        if let Some(run) = outcome.run_ns(self.trace).filter(|_| self.program.is_whole) {
+        let is_all = self.program.is_whole && self.of == Calls::All;
+        if let Some(run) = outcome.run_ns(self.trace).filter(|_| is_all) {
             distance += (run - self.trace.run_ns()).abs() as f64 * self.trace.ranks.len() as f64;
         }
         // the beginning of a run leaves waits behind whose partners are cut off
@@ -335,8 +394,9 @@ impl Fitting<'_> {
         const CLASSES: usize = 65;
         let mut all = vec![vec![Vec::<(f64, f64)>::new(); CLASSES]; Locality::ALL.len()];
         for (place, (rank, replayed)) in self.trace.ranks.iter().zip(&outcome.ranks).enumerate() {
-            for (call, time) in rank.calls.iter().zip(&replayed.calls) {
-                let Some(duration) = time.duration.get() else { continue };
+            for (index, (call, time)) in rank.calls.iter().zip(&replayed.calls).enumerate() {
+                let counted = time.duration.get().filter(|_| self.of.has(index));
+                let Some(duration) = counted else { continue };
                 let Some(endpoint) = rank.endpoints.get(time.endpoint as usize) else { continue };
                 let operation = &rank.operations[endpoint.operation as usize];
                 let is_message =

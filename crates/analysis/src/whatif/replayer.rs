@@ -4,6 +4,7 @@ use lapscope_data::model::Nanos;
 use lapscope_data::places::SiteId;
 use lapscope_data::symbols::{FrameName, NameFrames};
 
+use super::bounds::is_too_large;
 use super::fit::{fit, Fitted};
 use crate::overlap::sums::Part;
 use crate::overlap::{measure, EagerLimits, Options, Overlap};
@@ -142,6 +143,20 @@ impl Replayer {
     /// The run with what a scenario changes of its network and its computation, and without what recording took.
     pub fn under(&self, scenario: &Scenario) -> Outcome {
         self.replay(&self.program, &self.network(scenario), &self.conditions(scenario))
+    }
+
+    /// Run times under a scenario with the other networks that fit the run about as well; none of runs of which a replay takes
+    /// long.
+    pub fn under_others(&self, scenario: &Scenario) -> Vec<i64> {
+        if scenario.is_identity() || is_too_large(&self.trace) {
+            return Vec::new();
+        }
+        let conditions = self.conditions(scenario);
+        let run_ns = |other: &Network| {
+            let network = other.with(scenario, self.has_network());
+            self.replay(&self.program, &network, &conditions).run_ns(&self.trace)
+        };
+        self.fitted.others.iter().filter_map(run_ns).collect()
     }
 
     fn replay(&self, program: &Program, network: &Network, conditions: &Conditions) -> Outcome {

@@ -79,7 +79,7 @@ impl Watched {
         fate: Fate,
     ) -> Result<Sight, String> {
         self.spool.tables.keep_events(tell.is_some());
-        let (mut threads, mut entries) = Default::default();
+        let (mut threads, mut entries, mut seen) = Default::default();
         for _ in 0..TRIES {
             self.spool.begin_look()?;
             while self.spool.read_more()? {
@@ -87,13 +87,14 @@ impl Watched {
             }
             (threads, entries) =
                 live::read(&self.spool).map_err(|error| format!("cannot be read ({error})"))?;
+            // telling may take long, and is behind the moment of which this is
+            seen = now(&self.spool, fate != Fate::Unknown);
             if !self.spool.has_grown()? {
                 break;
             }
         }
         self.tell(&mut tell, true);
-        let now = now(&self.spool, fate != Fate::Unknown);
-        Ok(Sight { fate, now, threads, entries, is_whole: self.spool.is_whole() })
+        Ok(Sight { fate, now: seen, threads, entries, is_whole: self.spool.is_whole() })
     }
 
     fn tell(&mut self, tell: &mut Option<(&mut dyn Sink, &mut Names)>, is_last: bool) {

@@ -43,6 +43,14 @@ impl<T> Granularities<T> {
         }
     }
 
+    pub fn as_ref(&self) -> Granularities<&T> {
+        Granularities {
+            sent_when_produced: &self.sent_when_produced,
+            received_while_consumed: &self.received_while_consumed,
+            sent_while_produced: &self.sent_while_produced,
+        }
+    }
+
     pub fn map<U>(self, mut change: impl FnMut(T) -> U) -> Granularities<U> {
         Granularities {
             sent_when_produced: change(self.sent_when_produced),

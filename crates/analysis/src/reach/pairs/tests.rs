@@ -7,6 +7,7 @@ use super::super::network::Tolerated;
 use super::super::order::Order;
 use super::*;
 use crate::reference::{Sample, Source};
+use lapscope_data::model::Nanos;
 use lapscope_data::symbols::Symbols;
 
 const STEPS: i64 = 20;
@@ -64,6 +65,9 @@ fn site(trace: &Trace, call: &str) -> SiteId {
     operations.find(|operation| is_it(&operation.site)).unwrap().site
 }
 
+/// On it a message of 4096 bytes takes 8.096 us.
+const NETWORK: Network = Network { latency_ns: 4_000.0, bytes_per_s: 1e9 };
+
 const WORDS: u64 = BYTES as u64 / WORD_BYTES;
 
 fn profiles(trace: &Trace) -> Profiles {
@@ -79,7 +83,7 @@ fn profiles(trace: &Trace) -> Profiles {
 
 fn pairs(trace: &Trace, profiles: &Profiles) -> Option<Pairs> {
     let mut names = Symbols::new(trace.places.modules.clone());
-    Pairs::build(trace, &reference(), profiles, &mut names)
+    Pairs::build(trace, &reference(), profiles, &[NETWORK], &mut names)
 }
 
 #[test]
@@ -133,6 +137,23 @@ fn networks_of_a_run() {
     let SmallCollectives { calls, shares, .. } = networks.small_collectives;
     let expected = 2.0 * 2.0 * 4_000.0 / (2.0 * outside as f64);
     assert!(calls == 2 && (shares[2] - expected).abs() < 1e-12, "{shares:?}");
+
+    // by hand: 40 messages of 8.096 us, of which independent work hides 6 us, and the first datum, sent once it is
+    // written, all but 52 ns;    // 64 KiB that nobody watched, 69.536 us; two collectives of 8 us
+    let [predicted] = &networks.asked[..] else { panic!("{:?}", networks.asked) };
+    let over = |ns: f64| ns / (2.0 * outside as f64);
+    let unhidden = over(16_000.0) + over(69_536.0);
+    let Predicted { with_overlap, .. } = predicted;
+    for (found, expected) in [
+        (predicted.small_collectives, over(16_000.0)),
+        (predicted.unwatched_messages, over(69_536.0)),
+        (predicted.without_overlap, 1.0 + over(40.0 * 8_096.0) + unhidden),
+        (with_overlap.sent_when_produced, 1.0 + over(40.0 * 2_096.0) + unhidden),
+        (with_overlap.received_while_consumed, 1.0 + over(40.0 * 2_096.0) + unhidden),
+        (with_overlap.sent_while_produced, 1.0 + over(40.0 * 52.0) + unhidden),
+    ] {
+        assert!((found - expected).abs() < 1e-9, "{predicted:?} {expected}");
+    }
 }
 
 #[test]

@@ -4,12 +4,12 @@
  *
  *   truth MESSAGES BYTES equal|mixed one|both COMPUTE_NS STEPS [tested]
  *
- * mixed: the second message has half the bytes, the third a quarter, the fourth all again. one: rank 0 sends. tested: MPI_Testall every
+ * mixed: each message has half the bytes of the one before it, the sixth all again. one: rank 0 sends. tested: MPI_Testall every
  * 50 us of the computation; what a step takes less then is what could have been overlapped.
  */
 #include "work.h"
 
-enum { MOST_MESSAGES = 8, SIZES = 3, BLOCK_NS = 50000 };
+enum { MOST_MESSAGES = 8, SIZES = 5, BLOCK_NS = 50000 };
 
 static int rank, messages, is_tested;
 static int64_t compute_ns;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Replays against measurements: `make whatif-bench`. Prints the tables of docs/experiments.md, as Markdown.
 
-    tests/bench/whatif.py [identity] [bandwidth] [eager] [progress] [ghost]      default: all
+    tests/bench/whatif.py [identity] [bandwidth] [eager] [progress] [ghost] [kernels]      default: all
 
 `identity` records programs under every MPI that is there, and replays each run as it was. The others predict what a change does to
 a run, and make runs with that change to compare with: all ways in turn, again and again, as processors are shared and their
@@ -33,6 +33,11 @@ OPENMPI_ENV = {
     "OMPI_MCA_osc": "^ucx",  # complains on machines without its network
 }
 TCP = {"OMPI_MCA_btl": "tcp,self", "OMPI_MCA_btl_tcp_if_include": "lo"}
+# What makes an MPI send through the network between ranks of one machine: tests/src/bed.rs.
+OVER_LINK = {
+    "openmpi": TCP, "openmpi5": TCP,
+    "intel": {"I_MPI_FABRICS": "ofi", "I_MPI_OFI_PROVIDER": "tcp", "FI_TCP_IFACE": "lo"},
+}
 # The kernel shares processors among sessions first, and launchers make sessions of their own.
 PRIORITY = 'echo -15 2>/dev/null >/proc/self/autogroup; exec "$0" "$@"'
 
@@ -72,11 +77,11 @@ class Bed:
         self.work = Path(work)
         self.runs = 0
 
-    def program(self, source, mpi="openmpi"):
+    def program(self, source, mpi="openmpi", folder="examples"):
         path = self.work / f"{Path(source).name}.{mpi}"
         if not path.exists():
             line = [MPIS[mpi].compiler, "-std=gnu11", "-O2", "-w", "-o", str(path),
-                    str(ROOT / f"examples/{source}.c"), "-lm"]
+                    str(ROOT / folder / f"{source}.c"), "-lm"]
             subprocess.run(line, check=True)
         return str(path)
 
@@ -84,18 +89,29 @@ class Bed:
         """Records a run; its directory, or None after it failed or took too long. `rate`: of a slow link, Mbit/s."""
         self.runs += 1
         recorded = self.work / f"run-{self.runs}"
-        line = ["timeout", str(TIMEOUT_S), LAPSCOPE, "run", "--dir", str(recorded), "--"]
+        line = [LAPSCOPE, "run", "--dir", str(recorded), "--"]
         line += [MPIS[mpi].launcher, "-n", str(ranks), "sh", "-c", PRIORITY, *command]
-        set_here = {**MPIS[mpi].environment, **(TCP if rate else {}), **(environment or {})}
+        return recorded if self.launch(line, mpi, rate, environment, cwd) else None
+
+    def calibrate(self, mpi, rate):
+        """A calibration file, or None after it failed."""
+        self.runs += 1
+        file = self.work / f"calibration-{self.runs}.json"
+        line = [LAPSCOPE, "calibrate", "--seconds", "6", "--output", str(file), "--", MPIS[mpi].launcher, "-n", "2"]
+        return file if self.launch(line, mpi, rate) else None
+
+    def launch(self, line, mpi, rate=None, environment=None, cwd=None):
+        """Whether it succeeded in time."""
+        line = ["timeout", str(TIMEOUT_S), *line]
+        set_here = {**MPIS[mpi].environment, **(OVER_LINK[mpi] if rate else {}), **(environment or {})}
         if rate:
             link = ("PATH=$PATH:/usr/sbin:/sbin; ip link set lo up && "
                     f"tc qdisc add dev lo root tbf rate {rate}mbit burst 256kb latency 20ms && exec \"$@\"")
             line = ["unshare", "-n", "sh", "-c", link, "sh"] + line
         done = subprocess.run(line, env={**os.environ, **set_here}, cwd=cwd, capture_output=True, text=True)
         if done.returncode != 0:
-            print(f"failed ({done.returncode}): {' '.join(command)}: {done.stderr[-500:]}", file=sys.stderr)
-            return None
-        return recorded
+            print(f"failed ({done.returncode}): {' '.join(line)}: {done.stderr[-500:]}", file=sys.stderr)
+        return done.returncode == 0
 
     def what_if(self, recorded, *knobs):
         done = subprocess.run([LAPSCOPE, "whatif", "--format", "json", "--top", "0", *knobs, str(recorded)],
@@ -187,15 +203,16 @@ class Way:
     keywords: dict = field(default_factory=dict)
 
 
-def predict(bed, title, ways, bases):
-    """Runs all ways in turn, and predicts each from the bases of the same turn. An error is the median of those within turns."""
-    turns = []
+def predict(bed, title, ways, bases, knobs=()):
+    """Runs all ways in turn, and predicts each from the bases of the same turn, with more knobs for all of them. An error is the
+    median of those within turns; all of these with their names."""
+    turns, errors = [], []
     for turn in range(TURNS):
         at = turn % len(ways)
         runs = {way.name: bed.run(way.command, **way.keywords) for way in ways[at:] + ways[:at]}
         if all(runs.values()):
             turns.append(runs)
-    identity = {way.name: [bed.what_if(runs[way.name]) for runs in turns] for way in ways}
+    identity = {way.name: [bed.what_if(runs[way.name], *knobs) for runs in turns] for way in ways}
     for base in bases if turns else []:
         off = statistics.median(said["identity"]["identity_error"] for said in identity[base])
         print(f"| {title} | {base} | as it is (replayed {percent(off)}) | | "
@@ -207,11 +224,13 @@ def predict(bed, title, ways, bases):
                 measured = [said["recorded"]["run_ns"] for said in identity[way.name]]
                 print(f"| {title} | {base} | {way.name} | no knob | {spread(measured, ms)} | |", flush=True)
                 continue
-            predicted = [bed.what_if(runs[base], *way.knobs)["scenarios"][0]["run_ns"] or float("inf") for runs in turns]
+            predicted = [bed.what_if(runs[base], *knobs, *way.knobs)["scenarios"][0]["run_ns"] or float("inf") for runs in turns]
             measured = [said["recorded"]["run_ns"] for said in identity[way.name]]
             error = statistics.median(a / b - 1 for a, b in zip(predicted, measured))
+            errors.append((abs(error), f"{title}, {way.name}"))
             print(f"| {title} | {base} | {way.name} | {spread(predicted, ms)} | {spread(measured, ms)} | {percent(error)} |",
                   flush=True)
+    return errors
 
 
 def head(what):
@@ -270,8 +289,47 @@ def ghost(bed):
         predict(bed, f"ghost_cells, {NAMES[mpi]}", ways, ["plain"])
 
 
+# Of messages both ways, with as much computation as they take at that rate.
+KERNEL_RATE = 1600
+KERNELS = {"64 KiB": (1, 64 << 10, "equal", 1000), "2 MiB": (1, 2 << 20, "equal", 40), "16 MiB": (1, 16 << 20, "equal", 8),
+           "five sizes to 2 MiB": (5, 2 << 20, "mixed", 20)}
+
+
+def kernels(bed):
+    head(f"Kernels with what was left out of the model, from {KERNEL_RATE} Mbit/s with its calibration")
+    errors = []
+    for mpi in filter(lambda name: MPIS[name].is_there(), ("openmpi", "intel")):
+        calibration = bed.calibrate(mpi, KERNEL_RATE)
+        if calibration is None:
+            continue
+        reference = ("--reference", str(calibration))
+        program = bed.program("truth", mpi, "tests/apps")
+        base = f"{KERNEL_RATE} Mbit/s"
+        rates = [(base, [], KERNEL_RATE)]
+        rates += [(f"{rate} Mbit/s", ["--bandwidth", f"x{rate / KERNEL_RATE:g}"], rate) for rate in (800, 3200)]
+        for name, (messages, size, sizes, steps) in KERNELS.items():
+            bytes_both_ways = 2 * sum(size >> (i if sizes == "mixed" else 0) for i in range(messages))
+            compute_ns = int(bytes_both_ways * 8 / KERNEL_RATE * 1000)
+
+            def kernel(scale, *words):
+                return [program, str(messages), str(size), sizes, "both", str(int(scale * compute_ns)), str(steps), *words]
+            ways = [Way(rate, knobs, kernel(1), {"mpi": mpi, "rate": mbit}) for rate, knobs, mbit in rates]
+            there = {"mpi": mpi, "rate": KERNEL_RATE}
+            ways += [Way("tests in the computation", ["--progress", "every=50us"], kernel(1, "tested"), there),
+                     Way("twice the computation", ["--cpu", "0.5"], kernel(2), there),
+                     Way("half the computation", ["--cpu", "2"], kernel(0.5), there)]
+            errors += predict(bed, f"{name}, {NAMES[mpi]}", ways, [base], reference)
+        wavefront = [bed.program("wavefront/wavefront", mpi), "-b", "256K", "-r", "10"]
+        ways = [Way(rate, knobs, wavefront, {"mpi": mpi, "rate": mbit}) for rate, knobs, mbit in rates]
+        errors += predict(bed, f"wavefront, {NAMES[mpi]}", ways, [base], reference)
+    worst = max(errors)
+    print(f"\nmedian {100 * statistics.median(error for error, _ in errors):.1f} %, worst {100 * worst[0]:.1f} % ({worst[1]}), "
+          f"{sum(error <= 0.1 for error, _ in errors)} of {len(errors)} within 10 %")
+
+
 def main():
-    parts = {"identity": identity, "bandwidth": bandwidth, "eager": eager, "progress": progress, "ghost": ghost}
+    parts = {"identity": identity, "bandwidth": bandwidth, "eager": eager, "progress": progress, "ghost": ghost,
+             "kernels": kernels}
     wanted = sys.argv[1:] or list(parts)
     with tempfile.TemporaryDirectory(prefix="lapscope-whatif-") as work:
         bed = Bed(os.environ.get("LAPSCOPE_BENCH_WORK", work))

@@ -56,6 +56,9 @@ fn through_the_network(mpi: &Mpi) -> &'static [(&'static str, &'static str)] {
         "openmpi" | "openmpi5" => {
             &[("OMPI_MCA_btl", "tcp,self"), ("OMPI_MCA_btl_tcp_if_include", "lo")]
         }
+        "intel" => {
+            &[("I_MPI_FABRICS", "ofi"), ("I_MPI_OFI_PROVIDER", "tcp"), ("FI_TCP_IFACE", "lo")]
+        }
         // Debian's MPICH 4.0.2 would, told MPIR_CVAR_NOLOCAL=1 UCX_TLS=tcp,self UCX_NET_DEVICES=lo, but of twenty runs some hang
         // in MPI_Finalize, without lapscope too
         _ => &[],

@@ -83,6 +83,8 @@ fn long_run() {
         let matching = &overlap["matching"];
         assert_eq!(matching["doubtful"], 0, "{matching}");
         assert!(matching["messages"].as_u64() > Some(1_000), "{matching}");
+        let report = lapscope(["report".as_ref(), job.run_directory().as_os_str()]);
+        assert!(report.contains("\nIn detail      What follows is of "), "{report}");
     }
 }
 

@@ -72,10 +72,12 @@ fn step_ns(job: &Job<'_>) -> f64 {
 
 #[test]
 fn what_could_have_been_overlapped_is_within_its_bounds() {
-    for (turn, mpi) in mpi::debian().into_iter().enumerate() {
+    for (turn, mpi) in ["openmpi", "mpich", "intel"].into_iter().filter_map(mpi::named).enumerate()
+    {
         // over shared memory copies are work, and what others do to the processors is more than what tests bring
+        let is_shared = is_all() && mpi.name != "intel";
         let beds =
-            if is_all() { &[Bed::SlowLink, Bed::SharedMemory][..] } else { &[Bed::SlowLink] };
+            if is_shared { &[Bed::SlowLink, Bed::SharedMemory][..] } else { &[Bed::SlowLink] };
         for &bed in beds.iter().filter(|bed| bed.is_there(mpi)) {
             let place = place();
             let calibration = calibrate(mpi, bed, place.path());

@@ -75,7 +75,11 @@ fn write_locality(
 }
 
 fn row(bytes: u64, estimate: Estimate) -> Vec<String> {
-    let within = format!("{} to {}", time(Nanos(estimate.low_ns)), time(Nanos(estimate.high_ns)));
+    let median = time(Nanos(estimate.high_ns));
+    let within = match estimate.is_low_known() {
+        true => format!("{} to {median}", time(Nanos(estimate.low_ns))),
+        false => format!("not known to {median}"),
+    };
     let megabytes = bytes as f64 * 1e3 / estimate.ns as f64; // bytes per ns are GB/s
     let bandwidth = if megabytes < 10.0 { String::new() } else { format!("{megabytes:.0} MB/s") };
     vec![round_bytes(bytes), time(Nanos(estimate.ns)), within, bandwidth]

@@ -109,6 +109,11 @@ impl Estimate {
         Estimate::new(point.ns, point.low_ns, point.high_ns)
     }
 
+    /// Whether the quickest is known; where ranks lacked processors it is not, and stands for as little as there is.
+    pub fn is_low_known(self) -> bool {
+        self.low_ns > 1
+    }
+
     /// Between two estimates, `share` of the way from `a` to `b`.
     fn mix(a: Estimate, b: Estimate, share: f64) -> Estimate {
         let mix = |a: i64, b: i64| a as f64 + (b - a) as f64 * share;
@@ -400,6 +405,7 @@ impl Coverage {
         let points: Vec<&Point> = points.collect();
         let mut spreads: Vec<f64> = points
             .iter()
+            .filter(|point| Estimate::of(point).is_low_known())
             .map(|point| (point.high_ns - point.low_ns) / point.high_ns.max(point.ns))
             .collect();
         let bytes = |point: &&Point| point.bytes.round() as u64;

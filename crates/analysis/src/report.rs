@@ -191,9 +191,9 @@ impl Report {
             problems,
             summary: Summary::new(
                 &totals,
-                &detail.overlap.totals.numbers,
-                &detail.overlap.blocking.totals,
+                &detail.overlap,
                 &detail.advice,
+                run.ranks.iter().any(|rank| rank.info.summarized.is_some()),
             ),
             insights: find_insights(run, &totals, &ranks),
             totals,

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::advice::{Advice, Cure};
 use super::overlap::sums::{BlockingNumbers, Cause, Numbers};
+use super::overlap::Overlap;
 use super::totals::Totals;
 use lapscope_data::model::Nanos;
 
@@ -20,6 +21,8 @@ pub struct Summary {
     pub exposed_ns: Nanos,
     /// Of the run time.
     pub exposed_share: f64,
+    /// Of that, the share which single records tell of: causes, overlap and advice are of that part alone. `None`: of all.
+    pub in_detail_share: Option<f64>,
     /// The most that can be overlapped of it: lost overlap of requests, no more than they cost. Computation lay between post
     /// and wait, and the transfer did not use it. There is no least: what of a transfer is work of its ranks' own processors,
     /// such as copies, is hidden by nothing, and is not known.
@@ -45,10 +48,13 @@ pub struct CauseShare {
 impl Summary {
     pub(super) fn new(
         totals: &Totals,
-        requests: &Numbers,
-        blocking: &BlockingNumbers,
+        overlap: &Overlap,
         advice: &[Advice],
+        is_summarized: bool,
     ) -> Summary {
+        let requests = &overlap.totals.numbers;
+        let blocking = &overlap.blocking.totals;
+
         let exposed_ns = totals.posting_ns
             + totals.exposed_ns
             + totals.blocking_ns
@@ -59,7 +65,11 @@ impl Summary {
         // requests that one call completes cost its time once
         let own = totals.posting_ns + totals.exposed_ns + totals.unsuccessful_test_ns;
         let won = first.map(|first| &advice[first]).filter(|first| first.helps);
+        let in_detail = requests.exposed_ns + overlap.totals.unattributed_ns + blocking.blocked_ns;
+        let waiting = exposed_ns - totals.posting_ns - totals.unsuccessful_test_ns;
+        let in_detail_share = in_detail.min(waiting).share_of(waiting);
         Summary {
+            in_detail_share: is_summarized.then_some(in_detail_share),
             exposed_ns,
             exposed_share: exposed_ns.share_of(totals.run_ns),
             overlappable_high_ns: (requests.lost_high_ns + requests.unmeasured_lost_high_ns)

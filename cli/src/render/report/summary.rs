@@ -35,6 +35,7 @@ pub fn answers(report: &Report) -> Vec<(&'static str, String)> {
         lines.push(("Do first", text.to_owned()));
         return lines;
     }
+    lines.extend(report.summary.in_detail_share.map(|share| ("In detail", in_detail(share))));
     lines.push(("Overlappable", overlappable(report)));
     lines.extend(why(report).map(|why| ("Why exposed", why)));
     let first = report.summary.first.map(|first| &report.advice[first]);
@@ -149,6 +150,14 @@ pub fn beyond_all(threaded_ranks: u64) -> Option<String> {
             plural(threaded_ranks)
         )
     })
+}
+
+/// Of a run that was too long to record each call of it.
+fn in_detail(share: f64) -> String {
+    format!(
+        "What follows is of {} of that time, which has single records: of the rest sums alone were kept.",
+        percent(share)
+    )
 }
 
 fn overlappable(report: &Report) -> String {

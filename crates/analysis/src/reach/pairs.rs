@@ -276,12 +276,13 @@ impl Judged {
 
 fn normalized(worst: Bounds, transfer: &Estimate) -> Bounds {
     use super::network::normalized_overlap as of;
-    // of ranks that lacked processors the quickest transfer is not known: it is said to take 1 ns
-    let is_low_known = transfer.low_ns > 1;
     Bounds {
         low: of(worst.low, transfer.high_ns as f64),
         estimate: worst.estimate.map(|time| of(time, transfer.ns as f64)),
-        high: worst.high.filter(|_| is_low_known).map(|time| of(time, transfer.low_ns as f64)),
+        high: worst
+            .high
+            .filter(|_| transfer.is_low_known())
+            .map(|time| of(time, transfer.low_ns as f64)),
     }
 }
 

@@ -124,13 +124,14 @@ fn is_about_transport(name: &str) -> bool {
         "MV2_",
         "I_MPI_ADJUST",
     ];
-    const OTHERS: [&str; 6] = [
+    const OTHERS: [&str; 7] = [
         "_verbose",
         "_LOG_LEVEL",
         "MV2_COMM_WORLD",
         "_warn_",
         "INTERFACE_HOSTNAME",
         "PSM2_DEVICES",
+        "_UUID", // Intel's launcher gives each job one
     ];
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         && !OTHERS.iter().any(|other| name.contains(other))
@@ -170,6 +171,7 @@ mod tests {
             "OMPI_MCA_btl_base_verbose",
             "MV2_COMM_WORLD_RANK",
             "SLURM_JOBID",
+            "FI_PSM3_UUID",
         ] {
             assert!(!is_about_transport(name), "{name}");
         }

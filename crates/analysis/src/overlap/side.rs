@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::thresholds::{Threshold, Thresholds, Verdict};
+use crate::trace::target::Target;
 use crate::trace::{Direction, Half, Trace};
-use lapscope_data::model::{Epoch, Kind, Mode};
+use lapscope_data::model::{Epoch, Mode};
 
 /// Who is at the other side.
 #[derive(Debug, Clone, Copy)]
@@ -74,9 +75,6 @@ impl EagerLimits {
     }
 }
 
-/// A call that took so long and ended as its partner entered MPI waited for that, nanoseconds.
-const VISIBLE: i64 = 100_000;
-
 /// Finds other sides.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sides<'a> {
@@ -107,65 +105,17 @@ impl<'a> Sides<'a> {
     /// buffers are used up.
     fn waited_for_receiver(self, half: &Half<'a>) -> bool {
         let next = |end: Half<'a>| move |from| self.trace.next_inside(&end, from);
-        self.trace.partner(half).and_then(|end| self.waited_until(half, next(end))).is_some()
+        let end = self.trace.partner(half);
+        end.and_then(|end| self.trace.waited_until(half, next(end))).is_some()
     }
 
-    /// The target of a one-sided call, where that visibly waited for it: many an MPI moves such data without it. Of a call that
-    /// names no rank the only one that it visibly waited for.
+    /// The target of a one-sided call, where that visibly waited for it.
     fn target(self, half: &Half<'a>) -> Option<Side<'a>> {
-        let operation = half.operation;
-        if operation.kind != Kind::Rma {
-            return None;
-        }
-        let (target, entered, epoch) = match operation.peer {
-            Some(target) => (target, self.entered(half, target)?, Epoch::Progress),
-            None => {
-                let call = &self.trace.blocking_calls[operation.blocking_call as usize];
-                let epoch = call.epoch()?;
-                let (target, entered) = self.only_one_that_entered(half)?;
-                (target, entered, epoch)
-            }
-        };
+        let Target { rank, entered, epoch } = self.trace.target(half)?;
         // it may have been ready all the time, and was not inside MPI; or had to make a call of its own
         let posted = if epoch == Epoch::Calls { entered } else { half.post_begin };
-        let who = Who::Target(target, entered);
+        let who = Who::Target(rank, entered);
         Some(Side { posted, post_end: posted, is_certain: true, who })
-    }
-
-    /// When a rank entered MPI for which the call visibly waited.
-    fn entered(self, half: &Half<'a>, rank: u32) -> Option<i64> {
-        let presence = &self.trace.ranks.get(rank as usize)?.presence;
-        self.waited_until(half, |from| presence.next(from))
-    }
-
-    fn only_one_that_entered(self, half: &Half<'a>) -> Option<(u32, i64)> {
-        if half.completion_end? - half.post_begin < VISIBLE {
-            return None;
-        }
-        let others = (0..self.trace.ranks.len()).filter(|&rank| rank != half.rank);
-        let mut all =
-            others.filter_map(|rank| Some((rank as u32, self.entered(half, rank as u32)?)));
-        all.next().filter(|_| all.next().is_none())
-    }
-
-    /// When the other side entered MPI, where the call that communicates, or completes what does, stood until then and had
-    /// a processor; the other side may have been about to leave MPI when that began. `next`: when it was inside from a moment
-    /// on.
-    fn waited_until(self, half: &Half<'a>, next: impl FnOnce(i64) -> Option<i64>) -> Option<i64> {
-        let is_request = half.operation.is_request;
-        if is_request && half.completed_together > 1 {
-            return None; // it may have waited for another one
-        }
-        let begin = if is_request { half.completion_begin } else { Some(half.post_begin) };
-        let (begin, end) = begin.zip(half.completion_end)?;
-        let stood = end - begin;
-        if stood < VISIBLE {
-            return None;
-        }
-        let entered = next(begin + stood / 10)?;
-        let lacked = || self.trace.ranks[half.rank].starvation.within(begin, end);
-        let is_end = (end - stood / 10..=end).contains(&entered);
-        (is_end && lacked() < stood / 2).then_some(entered)
     }
 
     /// The first moment from `moment` on at which it was inside MPI, or was not needed any more.

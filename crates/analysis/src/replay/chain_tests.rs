@@ -5,6 +5,7 @@ mod deadlock;
 mod injected;
 mod looks;
 mod nonblocking;
+mod one_sided;
 mod roots;
 
 use super::critical::Stretch;

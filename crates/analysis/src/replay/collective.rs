@@ -12,9 +12,15 @@ use lapscope_data::model::Needs;
 
 /// Whether a collective is replayed: all members are known, and whom they need. Others have their recorded durations.
 pub fn is_replayed(trace: &Trace, collective: &Collective) -> bool {
-    let needs = trace.blocking_calls[collective.blocking_call as usize].needs;
+    let needs = needs(trace, collective);
     let is_known = matches!(needs, Some(Needs::All | Needs::Root | Needs::AllAtRoot));
     is_known && collective.agrees && collective.members == collective.comm_size
+}
+
+/// Whom a collective or a fence needs.
+fn needs(trace: &Trace, collective: &Collective) -> Option<Needs> {
+    let call = &trace.blocking_calls[collective.blocking_call as usize];
+    call.needs.or_else(|| call.gathers())
 }
 
 /// One collective of a replay.
@@ -155,7 +161,7 @@ impl Engine<'_> {
         let (last, root_came) = (gathering.last, gathering.root);
         let own = Trigger { rank: end.rank, time };
         let takes = self.takes(&half);
-        match trace.blocking_calls[collective.blocking_call as usize].needs {
+        match needs(self.trace, collective) {
             Some(Needs::All) if is_whole => {
                 let members: Vec<End> = trace.members(&half).map(|half| End::of(&half)).collect();
                 members.into_iter().for_each(|member| self.complete(member, time + takes, last));

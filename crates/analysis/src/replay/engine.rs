@@ -1,5 +1,7 @@
 //! The event loop: threads go from step to step, messages from state to state.
 
+use rustc_hash::FxHashMap;
+
 use super::collective::Gathering;
 use super::link::Links;
 use super::message::{End, Flight, Notice};
@@ -9,6 +11,7 @@ use super::program::{is_replayed, Action, Program, RECORDING_NS};
 use super::queue::{Queue, What};
 use super::scenario::Progress;
 use super::thread::{Phase, ThreadState};
+use crate::trace::target::CallNumber;
 use crate::trace::{Direction, Span, Trace, NONE};
 
 /// Not yet.
@@ -101,6 +104,13 @@ pub(super) struct RankState {
     pub end: i64,
 }
 
+/// A call that one-sided calls of other ranks wait for.
+#[derive(Debug, Default)]
+pub(super) struct AwaitedCall {
+    pub has_begun: bool,
+    pub askers: Vec<End>,
+}
+
 pub(super) struct Engine<'a> {
     pub trace: &'a Trace,
     pub program: &'a Program,
@@ -116,6 +126,8 @@ pub(super) struct Engine<'a> {
     pub free_flights: Vec<u32>,
     pub links: Links,
     pub gatherings: Vec<Gathering>,
+    /// By rank and number.
+    pub awaited_calls: FxHashMap<(u32, CallNumber), AwaitedCall>,
     /// By rank and operation; messages alone.
     pub plans: Vec<Vec<Option<Plan>>>,
     pub steps: u64,
@@ -137,6 +149,7 @@ impl<'a> Engine<'a> {
             let numbers = 0..of_rank.threads.len() as u16;
             threads.extend(numbers.map(|number| ThreadState::new(rank, number)));
         }
+        let calls = trace.awaited_targets.iter().filter_map(|it| Some((it.rank, it.call?)));
         let plans = (0..trace.ranks.len()).map(|rank| plans(trace, network, rank)).collect();
         let nodes = trace.ranks.iter().map(|rank| rank.node).collect();
         Engine {
@@ -152,6 +165,7 @@ impl<'a> Engine<'a> {
             flights: Vec::new(),
             free_flights: Vec::new(),
             links: Links::new(network.contention, nodes),
+            awaited_calls: calls.map(|key| (key, AwaitedCall::default())).collect(),
             gatherings: vec![Gathering::default(); trace.collectives.len()],
             plans,
             steps: 0,

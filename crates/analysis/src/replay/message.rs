@@ -7,10 +7,11 @@ use super::outcome::NOBODY;
 use super::program::is_replayed;
 use super::queue::What;
 use super::scenario::Protocol;
+use crate::trace::target::{Awaited, CallNumber};
 use crate::trace::Direction;
 
 /// An endpoint of a rank.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct End {
     pub rank: u32,
     pub endpoint: u32,
@@ -27,6 +28,8 @@ pub(super) enum Notice {
     Rtr(u32),
     /// Data whose send is complete when the receiver has them.
     Data(u32),
+    /// A one-sided call needs its target.
+    Ask(End),
 }
 
 /// A message under way.
@@ -74,7 +77,7 @@ impl Engine<'_> {
             Direction::Send => self.send(end, time),
             Direction::Receive => self.receive(end, time),
             Direction::Collective => self.join(end, time),
-            Direction::None => {}
+            Direction::None => self.ask(end, time),
         }
     }
 
@@ -184,6 +187,7 @@ impl Engine<'_> {
                 self.flights[flight as usize].receive.rank
             }
             Notice::Cts(flight) | Notice::Rtr(flight) => self.flights[flight as usize].send.rank,
+            Notice::Ask(end) => self.awaited(end).rank,
         }
     }
 
@@ -201,10 +205,13 @@ impl Engine<'_> {
     /// `is_at_once`: the rank was inside MPI when it arrived.
     pub fn handle(&mut self, notice: Notice, time: i64, is_at_once: bool) {
         let rank = self.addressee(notice);
-        let (Notice::Rts(number)
-        | Notice::Cts(number)
-        | Notice::Rtr(number)
-        | Notice::Data(number)) = notice;
+        let number = match notice {
+            Notice::Rts(number)
+            | Notice::Cts(number)
+            | Notice::Rtr(number)
+            | Notice::Data(number) => number,
+            Notice::Ask(end) => return self.answer(end, time, is_at_once),
+        };
         let flight = &mut self.flights[number as usize];
         if !is_at_once && !matches!(notice, Notice::Rtr(_)) {
             flight.trigger = Trigger { rank, time };
@@ -226,7 +233,39 @@ impl Engine<'_> {
                 self.complete(send, time, trigger);
                 self.let_go(number);
             }
+            Notice::Ask(_) => {}
         }
+    }
+
+    fn awaited(&self, end: End) -> Awaited {
+        let row = &self.trace.ranks[end.rank as usize].endpoints[end.endpoint as usize];
+        self.trace.awaited_targets[row.partner as usize]
+    }
+
+    /// A one-sided call is made that needs its target: inside MPI, whoever brings it there, or in a call of its own.
+    fn ask(&mut self, end: End, time: i64) {
+        let Awaited { rank, call, .. } = self.awaited(end);
+        let Some(call) = call else { return self.arrive(Notice::Ask(end), time) };
+        match self.awaited_calls.get_mut(&(rank, call)) {
+            Some(awaited) if !awaited.has_begun => awaited.askers.push(end),
+            _ => self.answer(end, time, true),
+        }
+    }
+
+    /// A rank begins a call.
+    pub fn begin_call(&mut self, rank: u32, call: CallNumber, time: i64) {
+        let Some(awaited) = self.awaited_calls.get_mut(&(rank, call)) else { return };
+        awaited.has_begun = true;
+        for asker in std::mem::take(&mut awaited.askers) {
+            self.answer(asker, time, false);
+        }
+    }
+
+    /// The target is there; what the call took from then on it takes.
+    fn answer(&mut self, end: End, time: i64, is_at_once: bool) {
+        let Awaited { rank, rest, .. } = self.awaited(end);
+        let rank = if is_at_once { end.rank } else { rank };
+        self.complete(end, time + rest, Trigger { rank, time });
     }
 
     /// A ready-to-send has met its receive, inside MPI of the receiver.

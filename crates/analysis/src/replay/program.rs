@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::late::Usual;
 use crate::trace::{Direction, Endpoint, Operation, RankTrace, RequestEnd, Span, Trace, NONE};
-use lapscope_data::model::Mode;
+use lapscope_data::model::{Kind, Mode};
 
 /// Tests that follow each other more closely than this, nanoseconds, are a loop that waits: it ends when the request is complete,
 /// however often that takes. Others look in between two parts of a computation, whose length does not depend on what they find.
@@ -117,7 +117,10 @@ pub fn is_replayed(trace: &Trace, endpoint: &Endpoint, operation: &Operation) ->
             .collectives
             .get(endpoint.partner as usize)
             .is_some_and(|collective| super::collective::is_replayed(trace, collective)),
-        Direction::None => false,
+        Direction::None => {
+            operation.kind == Kind::Rma
+                && trace.awaited_targets.get(endpoint.partner as usize).is_some()
+        }
     }
 }
 

@@ -163,6 +163,9 @@ impl Engine<'_> {
         (state.entered, state.cost, state.late) = (time, step.cost.or_zero(), step.late.or_zero());
         (state.release, state.waiting) = (time, 0);
         (state.call, state.binding) = (NONE, (NOBODY, NO_TRIGGER));
+        if !self.awaited_calls.is_empty() {
+            self.begin_awaited(rank, step.action(), time);
+        }
         match step.action() {
             Action::Post(endpoint) => self.post(rank, endpoint, time),
             Action::Call(place) | Action::Loop(place) => self.await_all(thread, place, time),
@@ -174,6 +177,14 @@ impl Engine<'_> {
             self.release(thread);
         } else {
             self.threads[thread as usize].phase = Phase::Waits;
+        }
+    }
+
+    fn begin_awaited(&mut self, rank: u32, action: Action, time: i64) {
+        match action {
+            Action::Call(place) => self.begin_call(rank, self.call_of(rank, place), time),
+            Action::Other(call) => self.begin_call(rank, call, time),
+            Action::Post(_) | Action::Loop(_) | Action::Start(_) | Action::Finish(_) => {}
         }
     }
 

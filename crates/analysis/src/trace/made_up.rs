@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::collective::{Collective, Group, Members};
 use super::endpoint::{Call, Endpoint, OtherCall, Span, NONE};
 use super::operation::{Direction, Operation, RequestEnd};
+use super::target::Awaited;
 use super::{RankTrace, Trace};
 use lapscope_data::model::{
     Bytes, CallName, Ended, Kind, Mode, Nanos, Needs, Rank, RankInfo, RankKey,
@@ -21,6 +22,7 @@ pub struct MadeUp {
     sites: Vec<(CallName, u64)>,
     collectives: Vec<Collective>,
     groups: Vec<Group>,
+    awaited_targets: Vec<Awaited>,
 }
 
 /// A rank of which nothing is known but its number.
@@ -66,6 +68,7 @@ impl MadeUp {
             sites: Vec::new(),
             collectives: Vec::new(),
             groups: Vec::new(),
+            awaited_targets: Vec::new(),
         }
     }
 
@@ -138,6 +141,15 @@ impl MadeUp {
         }
     }
 
+    /// MPI_Win_unlock or MPI_Win_wait, which took `rest` from when another rank was inside MPI.
+    pub fn one_sided(&mut self, rank: usize, line: u64, awaited: Awaited, ns: i64) {
+        let operation = self.operation(rank, "MPI_Win_unlock", line, Direction::None);
+        self.ranks[rank].operations[operation as usize].kind = Kind::Rma;
+        let endpoint = self.blocking(rank, operation, ns);
+        self.ranks[rank].endpoints[endpoint as usize].partner = self.awaited_targets.len() as u32;
+        self.awaited_targets.push(awaited);
+    }
+
     /// MPI_Barrier, MPI_Bcast or MPI_Reduce of all ranks, each at its own time; all leave `ns` after the last.
     pub fn collective(&mut self, name: &'static str, line: u64, root: usize, ns: i64) {
         let kind = COLLECTIVES.iter().position(|known| known.0 == name).expect("one of these");
@@ -192,6 +204,7 @@ impl MadeUp {
             blocking_calls: COLLECTIVES.map(name).to_vec(),
             collectives: self.collectives,
             members: Members::new(self.groups),
+            awaited_targets: self.awaited_targets,
             ..Trace::default()
         }
     }

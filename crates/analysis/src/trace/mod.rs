@@ -28,6 +28,7 @@ mod rows;
 pub mod script;
 pub mod starvation;
 mod stretch;
+pub mod target;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -93,6 +94,8 @@ pub struct Trace {
     /// Of each, what its last member did before it came.
     before: Vec<Before>,
     pub members: Members,
+    /// Of one-sided calls, whose [`Endpoint::partner`] indexes into this.
+    pub awaited_targets: Vec<target::Awaited>,
     pub matching: Matching,
     pub clocks: Clocks,
     /// [`Mark::name`] indexes into this.

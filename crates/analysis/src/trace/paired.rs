@@ -86,6 +86,7 @@ impl Paired {
         self.trace.join_meetings(&mut self.groups, meetings);
         self.trace.members = Members::new(self.groups);
         self.trace.matching = matching;
+        self.trace.find_targets();
         self.trace
     }
 

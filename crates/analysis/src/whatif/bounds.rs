@@ -11,7 +11,7 @@ use crate::replay::scenario::Scenario;
 use crate::replay::{replay, Conditions, Durations, Network, Program};
 use crate::thresholds::Thresholds;
 use crate::trace::{Direction, Locality, RankTrace, Trace};
-use lapscope_data::model::Nanos;
+use lapscope_data::model::{Kind, Nanos};
 
 /// Run times of replays; keys are documented in `docs/json.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -55,7 +55,7 @@ pub fn bounds(trace: &Trace, reference: &Reference, thresholds: &Thresholds) -> 
     let durations = Durations::of(trace);
     let fitted = fit(trace, &program, reference, thresholds, &durations);
     let has_messages = fitted.messages.iter().any(|&messages| messages > 0);
-    if !has_messages && !trace.ranks.iter().any(|rank| has_nonblocking_collectives(trace, rank)) {
+    if !has_messages && !trace.ranks.iter().any(|rank| has_others(trace, rank)) {
         return None;
     }
     let recorded = Conditions::as_recorded(trace.ranks.len());
@@ -92,13 +92,12 @@ pub fn bounds(trace: &Trace, reference: &Reference, thresholds: &Thresholds) -> 
     })
 }
 
-/// Whether non-blocking collectives of a rank are replayed.
-fn has_nonblocking_collectives(trace: &Trace, rank: &RankTrace) -> bool {
+/// Whether non-blocking collectives or one-sided calls of a rank are replayed.
+fn has_others(trace: &Trace, rank: &RankTrace) -> bool {
     rank.endpoints.iter().any(|endpoint| {
         let operation = &rank.operations[endpoint.operation as usize];
-        operation.is_request
-            && operation.direction == Direction::Collective
-            && is_replayed(trace, endpoint, operation)
+        let is_collective = operation.is_request && operation.direction == Direction::Collective;
+        (is_collective || operation.kind == Kind::Rma) && is_replayed(trace, endpoint, operation)
     })
 }
 

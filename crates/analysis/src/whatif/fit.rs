@@ -19,6 +19,8 @@ const ROUNDS: usize = 8;
 const DAMPING: f64 = 0.7;
 /// No correction makes a time shorter than this share of the measured one.
 const LEAST: f64 = 0.25;
+/// Of a pipelined message so many bytes at least are under way between its ends: a piece, and the sockets' buffers.
+const PIECE: f64 = 131_072.0;
 /// A choice is certain when the next best is off by this much more.
 const CERTAIN: f64 = 1.2;
 
@@ -301,9 +303,10 @@ impl Fitting<'_> {
     fn choose_protocol(&self, network: &mut Network, locality: Locality) -> bool {
         let place = locality as usize;
         let largest = network.localities[place].points.last().map_or(0.0, |point| point.1);
+        let piece = PIECE * network.localities[place].gap_per_byte;
         let candidates = [
-            (Protocol::Pipeline, 0),
-            (Protocol::Pipeline, (largest / 8.0) as i64),
+            (Protocol::Pipeline, piece as i64),
+            (Protocol::Pipeline, (largest / 8.0).max(piece) as i64),
             (Protocol::RendezvousWrite, 0),
             (Protocol::RendezvousRead, 0),
         ];

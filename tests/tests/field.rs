@@ -37,11 +37,12 @@ impl Question {
 const NOISE: f64 = 0.1;
 
 const QUESTIONS: &[Question] = &[
-    question("epochs", ["partner_late", "partner_late"], false),
+    question("epochs", ["call_earlier", "call_earlier"], false),
     question("fence", ["partner_late", "partner_late"], false),
     question("nonblocking_collective", ["test", "test"], true),
     question("onesided", ["partner_late", "progress_target"], true),
     question("onesided", ["partner_late", "progress_target"], true).with("flush_all"),
+    question("probing", ["make_nonblocking", "make_nonblocking"], false),
     question("polling", ["test", "test"], true),
     question("serial_root", ["partner_late", "partner_late"], false),
     question("small_sends", ["make_nonblocking", "partner_late"], true),

@@ -87,6 +87,8 @@ pub enum Cure {
     MakeNonblocking,
     /// One-sided calls wait until their target enters MPI: tests there, or asynchronous progress.
     ProgressTarget,
+    /// Call what others wait for before the computation that stands in front of it.
+    CallEarlier,
     /// Posting takes long because messages are copied, which a limit decides.
     LowerLimit,
     /// Imbalance: the partner arrives late.

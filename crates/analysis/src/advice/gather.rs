@@ -26,6 +26,8 @@ pub(super) enum Finding {
     WaitBehind(SiteId, SiteId),
     /// Waiting for a receive that was posted late, there.
     LateReceive(SiteId, SiteId),
+    /// Waiting for another rank's call behind its computation, there, which needs none of that.
+    LateCall(SiteId, SiteId),
     /// Waiting for a send or for a member of a collective.
     Late(SiteId),
     /// A one-sided call that waits until its target is inside MPI.
@@ -251,7 +253,10 @@ impl<'a> Gatherer<'a> {
                 (Finding::LateReceive(waiting, self.post_site(&partner)), Some(partner.rank as u32))
             }
             Awaited::Partner(partner) => (Finding::Late(waiting), Some(partner.rank as u32)),
-            Awaited::Member(rank) => (Finding::Late(waiting), Some(rank)),
+            Awaited::Member(rank) => match self.end_of_puts(&waited_for.half) {
+                Some(call) => (Finding::LateCall(waiting, call), Some(rank)),
+                None => (Finding::Late(waiting), Some(rank)),
+            },
             Awaited::Unknown => (Finding::Late(waiting), None),
         };
         let begin = waited_for.half.completion_begin.unwrap_or(waited_for.half.post_begin);
@@ -268,6 +273,19 @@ impl<'a> Gatherer<'a> {
             _ => None,
         };
         Some(Booking { late, changed, late_post, ..self.own_booking(finding, waited_for, parts) })
+    }
+
+    /// The MPI_Win_complete that a one-sided call waits for, where computation alone stands between it and the call of its epoch
+    /// before it.
+    fn end_of_puts(&self, half: &Half<'_>) -> Option<SiteId> {
+        let awaited = self.trace.awaited_target(half)?;
+        let rank = &self.trace.ranks[awaited.rank as usize];
+        let number = awaited.call? as usize;
+        let of_call =
+            |number: usize| Some(&rank.operations[rank.calls.get(number)?.operation as usize]);
+        let (own, before) = (of_call(number)?, of_call(number.checked_sub(1)?)?);
+        let is_end = self.trace.call_of(own).blocking.ends_with("Win_complete");
+        (is_end && before.kind == Kind::Rma).then_some(own.site)
     }
 
     /// The partner had posted and computed: what would change is in its window. A partner whose call blocks has none, and is

@@ -17,6 +17,9 @@ pub(super) fn headline(advice: &Advice) -> String {
         Cure::ProgressTarget => {
             format!("Call MPI_Test or MPI_Iprobe where the targets of {at} compute: it waits until they enter MPI.")
         }
+        Cure::CallEarlier => {
+            format!("Call {to} before the computation in front of it: {at} waits for that.")
+        }
         Cure::PostReceiveEarlier => format!("Post {from} earlier."),
         Cure::WaitLater => format!("Wait later than in {at}: its data are needed later only."),
         Cure::PostEarlier => format!("Post the sends that {at} waits for earlier."),

@@ -69,7 +69,8 @@ impl Finding {
         match *self {
             Finding::WaitTogether(a, b)
             | Finding::WaitBehind(a, b)
-            | Finding::LateReceive(a, b) => [Some(a), Some(b)],
+            | Finding::LateReceive(a, b)
+            | Finding::LateCall(a, b) => [Some(a), Some(b)],
             Finding::Test(a)
             | Finding::Late(a)
             | Finding::Target(a)
@@ -119,6 +120,7 @@ fn judge_findings(gathered: &Gathered, limits: &[Limit]) -> BTreeMap<(Cure, Find
             Finding::WaitTogether(..) => Cure::WaitTogether,
             Finding::WaitBehind(..) => Cure::WaitBehind,
             Finding::Target(_) => Cure::ProgressTarget,
+            Finding::LateCall(..) => Cure::CallEarlier,
             Finding::Blocking(_) => Cure::MakeNonblocking,
             Finding::Nothing(_) => Cure::NothingToHideBehind,
             Finding::Slow(_) => Cure::SlowTransfer,

@@ -53,6 +53,13 @@ pub(super) fn sentence(advice: &Advice, collective: bool, setting: Setting<'_>) 
             ranks::in_words(&advice.change_ranks, advice.of_ranks),
             ranks::third_person(&advice.change_ranks)
         ),
+        Cure::CallEarlier => format!(
+            "Call {} before the computation in front of it{}: nothing is put in between, and {} for it in {}.",
+            place(advice.change.last().unwrap_or(&advice.waiting)),
+            on(advice),
+            wait(advice),
+            place(&advice.waiting)
+        ),
         Cure::LowerLimit | Cure::ExpensivePosts => expensive_posts(advice, limits),
         Cure::PartnerLate => partner_late(advice),
         Cure::NothingToHideBehind => nothing(advice, collective),

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Half, RankTrace, Trace, NONE};
+use super::{Direction, Half, RankTrace, Trace, NONE};
 use lapscope_data::model::{Epoch, Kind};
 
 /// A call that took so long and ended as its partner entered MPI waited for that, nanoseconds.
@@ -85,6 +85,13 @@ impl Trace {
         let lacked = || self.ranks[half.rank].starvation.within(begin, end);
         let is_end = (end - stood / 10..=end).contains(&entered);
         (is_end && lacked() < stood / 2).then_some(entered)
+    }
+
+    /// Whom a blocking one-sided call waited for in the record, as far as it showed.
+    pub fn awaited_target(&self, half: &Half<'_>) -> Option<Awaited> {
+        let is_one =
+            half.operation.kind == Kind::Rma && half.operation.direction == Direction::None;
+        is_one.then(|| self.awaited_targets.get(half.partner as usize).copied()).flatten()
     }
 
     /// Looks for whom blocking one-sided calls waited for, as recorded.

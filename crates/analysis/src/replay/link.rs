@@ -26,20 +26,35 @@ impl Links {
 
     /// Takes the way from one rank to another for `wire` nanoseconds, from `time` on or when it is free: when that begins.
     pub fn take(&mut self, time: i64, wire: i64, from: u32, to: u32) -> i64 {
-        let node = |rank: u32| self.nodes[rank as usize] as usize;
-        let (out, into) = match self.contention {
-            Contention::None => return time,
-            _ if from == to => return time,
-            Contention::Rank => ((from as usize, 0), (to as usize, 1)),
-            Contention::Node if node(from) == node(to) => return time,
-            Contention::Node => ((node(from), 0), (node(to), 1)),
-            Contention::Shared => ((node(from), 0), (node(to), 0)),
-        };
+        let Some([out, into]) = self.way(from, to) else { return time };
         let begin = time.max(self.free[out.0][out.1]).max(self.free[into.0][into.1]);
         for (link, way) in [out, into] {
             self.free[link][way] = begin + wire;
         }
         begin
+    }
+
+    /// As [`Links::take`], of a message that had the way until `until`, stopped, and goes on.
+    pub fn take_again(&mut self, until: i64, time: i64, wire: i64, from: u32, to: u32) -> i64 {
+        for (link, way) in self.way(from, to).into_iter().flatten() {
+            let free = &mut self.free[link][way];
+            // who came behind it keeps its turn
+            *free = if *free == until { time } else { *free };
+        }
+        self.take(time, wire, from, to)
+    }
+
+    /// The links out of one rank and into another; `None`: they share nothing.
+    fn way(&self, from: u32, to: u32) -> Option<[(usize, usize); 2]> {
+        let node = |rank: u32| self.nodes[rank as usize] as usize;
+        match self.contention {
+            Contention::None => None,
+            _ if from == to => None,
+            Contention::Rank => Some([(from as usize, 0), (to as usize, 1)]),
+            Contention::Node if node(from) == node(to) => None,
+            Contention::Node => Some([(node(from), 0), (node(to), 1)]),
+            Contention::Shared => Some([(node(from), 0), (node(to), 0)]),
+        }
     }
 }
 
@@ -60,5 +75,10 @@ mod tests {
         let mut shared = links(Contention::Shared);
         assert_eq!([shared.take(0, 10, 0, 1), shared.take(0, 10, 1, 0)], [0, 10]);
         assert_eq!(links(Contention::None).take(7, 10, 0, 1), 7);
+        // both have stopped, and go on at 100
+        assert_eq!(
+            [shared.take_again(10, 100, 8, 0, 1), shared.take_again(20, 100, 9, 1, 0)],
+            [100, 108]
+        );
     }
 }

@@ -54,6 +54,8 @@ pub(super) struct Flight {
     /// Pipelined: wire time left, as of `moved`; what may still move without each host.
     pub remaining: i64,
     pub moved: i64,
+    /// Until when it has what it shares with others.
+    pub reserved: i64,
     pub buffered: [i64; 2],
     pub version: u32,
     pub finishes: i64,
@@ -331,6 +333,7 @@ impl Flight {
             trigger: Trigger { rank: NOBODY, time: 0 },
             remaining: plan.wire,
             moved: 0,
+            reserved: 0,
             buffered: [plan.buffered; 2],
             version: 0,
             finishes: i64::MAX,

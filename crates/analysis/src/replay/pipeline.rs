@@ -36,7 +36,8 @@ impl Engine<'_> {
     pub fn begin_moving(&mut self, number: u32, time: i64) {
         let Flight { send, receive, plan, .. } = self.flights[number as usize];
         let begin = self.links.take(time, plan.wire, send.rank, receive.rank);
-        self.flights[number as usize].moved = begin;
+        let flight = &mut self.flights[number as usize];
+        (flight.moved, flight.reserved) = (begin, begin + plan.wire);
         for rank in [send.rank, receive.rank] {
             let movers = &mut self.ranks[rank as usize].movers;
             if !movers.contains(&number) {
@@ -54,6 +55,7 @@ impl Engine<'_> {
     /// Says when it will be complete, if nothing happens before.
     fn plan_end(&mut self, number: u32, time: i64) {
         let inside = self.sides(number);
+        self.queue_again(number, time, inside);
         let flight = &mut self.flights[number as usize];
         let finishes = match flight.remaining <= flight.reach(inside) {
             true => flight.moved.max(time) + flight.remaining,
@@ -67,6 +69,18 @@ impl Engine<'_> {
                 self.queue.push(finishes, What::Finish { flight: number, version });
             }
         }
+    }
+
+    /// What has stood still has lost its turn on what it shares with others.
+    fn queue_again(&mut self, number: u32, time: i64, inside: Inside) {
+        let flight = &mut self.flights[number as usize];
+        let begin = flight.moved.max(time);
+        if flight.remaining > flight.reach(inside) || begin + flight.remaining <= flight.reserved {
+            return;
+        }
+        let (from, to) = (flight.send.rank, flight.receive.rank);
+        let begin = self.links.take_again(flight.reserved, begin, flight.remaining, from, to);
+        (flight.moved, flight.reserved) = (begin, begin + flight.remaining);
     }
 
     /// A rank has left MPI: what moves through it goes on as far as it is buffered.

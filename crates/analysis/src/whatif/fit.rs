@@ -4,7 +4,7 @@
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::reference::Reference;
+use crate::reference::{Reference, Source};
 use crate::replay::scenario::{Contention, Protocol};
 use crate::replay::{replay, Conditions, Durations, LocalityNetwork, Network, Outcome, Program};
 use crate::stats::scramble;
@@ -17,8 +17,10 @@ const ENOUGH_STEPS: usize = 400_000;
 const ROUNDS: usize = 8;
 /// How much of what a correction asks for is done at first.
 const DAMPING: f64 = 0.7;
-/// No correction makes a time shorter than this share of the measured one.
-const LEAST: f64 = 0.25;
+/// How much shorter and longer than first assumed corrections may make a time, as multiples: where it was calibrated, and else.
+/// A run does not tell a message that takes long and is overlapped from one that does not and is not.
+const CALIBRATED: (f64, f64) = (0.7, 1.4);
+const OF_RUN: (f64, f64) = (0.25, f64::INFINITY);
 /// Of a pipelined message so many bytes at least are under way between its ends: a piece, and the sockets' buffers.
 const PIECE: f64 = 131_072.0;
 /// A choice is certain when the next best is off by this much more.
@@ -91,7 +93,11 @@ pub fn fit(
     });
     let messages = messages(trace);
     let sample = program.beginning(ENOUGH_STEPS);
-    let fitting = Fitting { trace, program: &sample, durations, of: Calls::All };
+    let within = match reference.source {
+        Source::Calibration { .. } => CALIBRATED,
+        Source::Run | Source::None => OF_RUN,
+    };
+    let fitting = Fitting { trace, program: &sample, durations, of: Calls::All, within };
     let mut order: Vec<Locality> = Locality::ALL.into_iter().collect();
     order.sort_by_key(|&locality| std::cmp::Reverse(messages[locality as usize]));
     let present = order.into_iter().filter(|&locality| messages[locality as usize] > 0);
@@ -196,6 +202,8 @@ struct Fitting<'a> {
     durations: &'a Durations,
     /// What the network is fitted to.
     of: Calls,
+    /// [`CALIBRATED`] or [`OF_RUN`].
+    within: (f64, f64),
 }
 
 /// Calls of each rank.
@@ -361,7 +369,8 @@ impl Fitting<'_> {
             let mut corrected = network.clone();
             for (place, sizes) in wanted.iter().enumerate() {
                 let measured = &first.localities[place];
-                correct(&mut corrected.localities[place], measured, sizes, part);
+                let corrected = &mut corrected.localities[place];
+                correct(corrected, (measured, self.within), sizes, part);
             }
             let outcome = self.replay(&corrected);
             let reached = self.distance_of(&outcome);
@@ -435,7 +444,7 @@ impl Fitting<'_> {
 /// Changes the times of a locality by what sizes near to each ask for.
 fn correct(
     network: &mut LocalityNetwork,
-    measured: &LocalityNetwork,
+    (measured, within): (&LocalityNetwork, (f64, f64)),
     wanted: &[(f64, f64)],
     part: f64,
 ) {
@@ -451,8 +460,9 @@ fn correct(
         let distance = |&&(size, _): &&(f64, f64)| (size.max(1.0) / bytes.max(1.0)).ln().abs();
         let nearest = wanted.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)));
         let Some(nearest) = nearest.filter(|near| distance(near) < 0.7) else { continue };
-        let least = measured.time(*bytes as u64) * LEAST;
-        *time = (*time + part * nearest.1).max(least);
+        let measured = measured.time(*bytes as u64);
+        let (least, most) = (measured * within.0, (measured * within.1).max(1.0));
+        *time = (*time + part * nearest.1).clamp(least.min(most), most);
     }
     let mut longest = 0.0;
     for (_, time) in &mut network.points {

@@ -26,7 +26,7 @@ help:
 	@echo "make truth-check            what could have been overlapped, measured, below the most that lapscope tells, 140 kernels, twenty minutes"
 	@echo "make fuzz SECONDS=600       damaged and hostile run directories for every command that reads; LAPSCOPE_FUZZ_SEED repeats"
 	@echo "make bench                  what lapscope costs on this machine"
-	@echo "make whatif-bench           what lapscope whatif replays and predicts, beside measurements, ten minutes"
+	@echo "make whatif-bench           what lapscope whatif replays and predicts, beside measurements, twenty minutes"
 	@echo "make large-bench            what runs of up to 100 million requests and 10,000 ranks take, ten minutes, 4 GB of disk"
 	@echo "make sanitize               the C unit tests under AddressSanitizer with UndefinedBehaviorSanitizer, and under ThreadSanitizer"
 	@echo "make install PREFIX=/usr/local"

@@ -1,13 +1,16 @@
 //! The model of the network fitted to a run: the protocol, what messages share, and the times, under which the replay of what was
 //! recorded comes nearest to what was recorded.
 
+mod held_out;
+
 use rayon::prelude::*;
 use serde::Serialize;
+
+pub(super) use self::held_out::Calls;
 
 use crate::reference::{Reference, Source};
 use crate::replay::scenario::{Contention, Protocol};
 use crate::replay::{replay, Conditions, Durations, LocalityNetwork, Network, Outcome, Program};
-use crate::stats::scramble;
 use crate::thresholds::{Threshold, Thresholds, Verdict, WaitsFor};
 use crate::trace::{Direction, Locality, Trace};
 
@@ -206,57 +209,7 @@ struct Fitting<'a> {
     within: (f64, f64),
 }
 
-/// Calls of each rank.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Calls {
-    All,
-    /// Drawn at random, always the same ones: a pattern of calls that repeats must not divide them.
-    Half,
-}
-
-impl Calls {
-    pub(super) fn has(self, place: usize) -> bool {
-        self == Calls::All || scramble(place as u64) % 2 == 0
-    }
-}
-
 impl Fitting<'_> {
-    /// Of [`Fitted::held_out_error`]; what messages share is known from all of the run.
-    fn held_out_error(
-        &self,
-        unfitted: &Network,
-        contention: Contention,
-        present: &[Locality],
-    ) -> Option<f64> {
-        let mut network = Network { contention, ..unfitted.clone() };
-        let fitting = Fitting { of: Calls::Half, ..*self };
-        for &locality in present {
-            fitting.choose_protocol(&mut network, locality);
-        }
-        fitting.correct_times(&mut network);
-        fitting.correct_collectives(&mut network, self.trace);
-        self.error_of_other_half(&self.replay(&network))
-    }
-
-    fn error_of_other_half(&self, outcome: &Outcome) -> Option<f64> {
-        const FEWEST: usize = 20;
-        let (mut all, mut held_out, mut difference, mut calls) = (0, 0, 0, 0);
-        for (rank, replayed) in self.trace.ranks.iter().zip(&outcome.ranks) {
-            for (place, (call, time)) in rank.calls.iter().zip(&replayed.calls).enumerate() {
-                let Some(duration) = time.duration.get() else { continue };
-                all += call.duration;
-                if !Calls::Half.has(place) {
-                    held_out += call.duration;
-                    difference += duration - call.duration;
-                    calls += 1;
-                }
-            }
-        }
-        let run: i64 = self.trace.ranks.iter().map(|rank| rank.end - rank.init_end).sum();
-        (calls >= FEWEST && held_out > 0 && run > 0)
-            .then(|| difference as f64 / held_out as f64 * all as f64 / run as f64)
-    }
-
     fn replay(&self, network: &Network) -> Outcome {
         let conditions = Conditions::as_recorded(self.trace.ranks.len());
         replay(self.trace, self.program, network, &conditions, self.durations)

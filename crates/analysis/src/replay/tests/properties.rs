@@ -3,6 +3,8 @@
 //! never slower" holds of progress that does not depend on calls, without contention, and with a way that does not depend on who
 //! comes first.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::random;
 use super::*;
 use crate::trace::script::{Act, Message, Script};
@@ -105,6 +107,63 @@ fn time_is_conserved_on_each_rank() {
             assert!(rank.wait >= 0 && rank.overhead >= 0, "{name}");
         }
     });
+}
+
+/// Bytes are nanoseconds on this network's wire: what of a run they need, where a node's ranks share one medium.
+fn busiest_link(trace: &Trace) -> i64 {
+    let mut busy: BTreeMap<u32, i64> = BTreeMap::new();
+    for rank in 0..trace.ranks.len() {
+        let sends = trace.halves(rank).filter(|it| it.operation.direction == Direction::Send);
+        for receive in sends.filter_map(|send| trace.partner(&send)) {
+            let nodes = [rank, receive.rank].map(|rank| trace.ranks[rank].node);
+            let nodes: BTreeSet<u32> = nodes.into_iter().filter(|_| receive.rank != rank).collect();
+            for node in nodes {
+                *busy.entry(node).or_default() += receive.bytes().0 as i64;
+            }
+        }
+    }
+    busy.into_values().max().unwrap_or(0)
+}
+
+fn assert_no_shorter_than_its_link(trace: &Trace, outcome: &Outcome, name: &str) {
+    let begin = trace.ranks.iter().map(|rank| rank.init_end).min().unwrap();
+    let takes = ends(outcome).into_iter().max().unwrap() - begin;
+    let most = busiest_link(trace);
+    assert!(takes >= most, "{name}: {takes} of {most}");
+}
+
+#[test]
+fn no_run_is_shorter_than_its_busiest_link() {
+    all(|trace, network, outcome, name| {
+        if network.contention == Contention::Shared {
+            assert_no_shorter_than_its_link(trace, outcome, name);
+        }
+    });
+}
+
+/// Messages both ways that begin to move, stand still while both ranks compute, and go on: one after the other.
+#[test]
+fn what_stood_still_queues_again() {
+    const BYTES: u64 = 100_000;
+    const COMPUTATION: i64 = 300_000;
+    /// What moves before, in MPI and as far as it is buffered.
+    const BEFORE: i64 = 10_000 + 2_000;
+    const ROUNDS: usize = 5;
+    let mut script = Script::new(2);
+    for (round, rank) in (0..ROUNDS).flat_map(|round| [(round, 0), (round, 1)]) {
+        let message = Message::new(1 - rank, round as i64, BYTES);
+        let begun = [Act::Irecv(message), Act::Isend(message), Act::Other(10_000)];
+        let ends = [Act::Compute(COMPUTATION), Act::Wait(vec![2 * round, 2 * round + 1])];
+        begun.into_iter().chain(ends).for_each(|act| {
+            script.act(rank, act);
+        });
+    }
+    let trace = script.trace();
+    let network = network(Protocol::Pipeline, Progress::Inside);
+    let takes = |contention| ends(&run(&trace, &with(&network, contention)))[0];
+    let least = |messages: i64| ROUNDS as i64 * (COMPUTATION + messages * BYTES as i64 - BEFORE);
+    assert!((least(1)..least(2)).contains(&takes(Contention::Rank)));
+    assert!(takes(Contention::Shared) >= least(2));
 }
 
 #[test]

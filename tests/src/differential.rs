@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::build::Binding;
@@ -295,6 +295,22 @@ pub fn unrecorded_differences(mpi: &Mpi, app: &str, options: &[(&str, &str)]) ->
         }
     }
     found.iter().map(|text| format!("{app} under {} {options:?}: {text}", mpi.name)).collect()
+}
+
+/// Records `tests/apps/<app>.c` under one MPI in a place: the run directory, where it was run and has databases.
+///
+/// # Panics
+/// When it cannot be built or run.
+pub fn record_app(mpi: &Mpi, app: &str, place: &Path) -> Option<PathBuf> {
+    let expectation = Expectation::read(&paths::apps().join(format!("{app}.expect")), mpi);
+    if let Some(reason) = obstacle(mpi, &expectation) {
+        say_not_tested(app, mpi, &reason);
+        return None;
+    }
+    let program = [build::app(mpi, app).into_os_string()];
+    let job = job(mpi, &program, &expectation, Form::Preload, place);
+    job.run();
+    Some(job.run_directory()).filter(|run| !rows::databases(run).is_empty())
 }
 
 /// The MPIs that can run the program `tests/apps/<app>`; of the others it is said what they lack.

@@ -1,10 +1,11 @@
 //! `LAPSCOPE_RECORD=sums` and `off`: what is kept then, and that programs do as they do without lapscope.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use lapscope_tests::differential::unrecorded_differences;
-use lapscope_tests::launch::{place, Form, Job};
+use lapscope_fixture::agree;
+use lapscope_tests::differential::{record_app, unrecorded_differences};
+use lapscope_tests::launch::{lapscope, place, Form, Job};
 use lapscope_tests::mpi::{self, Mpi};
 use lapscope_tests::{build, child, paths, rows};
 
@@ -69,6 +70,34 @@ fn sums_are_those_of_the_rows() {
     }
 }
 
+/// Those of `tests/apps` of which rows are known.
+fn programs() -> Vec<String> {
+    let all = rows::files(&paths::apps()).into_iter().filter(|path| {
+        path.extension().is_some_and(|end| end == "c") && path.with_extension("expect").exists()
+    });
+    all.map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn documents_of_recorded_runs_say_the_same() {
+    for (turn, mpi) in mpi::debian().into_iter().enumerate() {
+        for name in share!(turn, programs()) {
+            let place = place();
+            let Some(run) = record_app(mpi, &name, place.path()) else { continue };
+            println!("{name} under {}", mpi.name);
+            agree::check(&|asked| {
+                lapscope(asked.iter().map(|&word| {
+                    if word == "." {
+                        run.clone()
+                    } else {
+                        PathBuf::from(word)
+                    }
+                }))
+            });
+        }
+    }
+}
+
 /// Nothing to inject for and nothing to record: the library is as good as not there.
 #[test]
 fn off_leaves_nothing() {
@@ -86,12 +115,7 @@ fn off_leaves_nothing() {
             ("LAPSCOPE_INJECT_MIN_BYTES", "0"),
         ],
     ];
-    let programs = rows::files(&paths::apps());
-    let programs = programs.iter().filter(|path| {
-        path.extension().is_some_and(|end| end == "c") && path.with_extension("expect").exists()
-    });
-    let pairs = programs.enumerate().flat_map(|(at, path)| {
-        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+    let pairs = programs().into_iter().enumerate().flat_map(|(at, name)| {
         let mpis = mpi::all().iter().enumerate();
         mpis.map(move |(turn, mpi)| (*mpi, name.clone(), MODES[(at + turn) % MODES.len()]))
     });

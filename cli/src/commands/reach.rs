@@ -46,9 +46,11 @@ struct Answer {
 impl Document for Answer {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
         render::watching::write(out, &self.document, style)?;
-        let Some(reach) = &self.document.reach else { return Ok(()) };
-        render::reach::write(out, reach, self.document.watching.run_ns, style)?;
-        match &reach.pairs {
+        let reach = self.document.reach.as_ref();
+        if let Some(reach) = reach {
+            render::reach::write(out, reach, self.document.watching.run_ns, style)?;
+        }
+        match reach.and_then(|reach| reach.pairs.as_ref()) {
             Some(pairs) => render::pairs::write(out, pairs, style)?,
             None if self.asks_networks => {
                 let text = "--network: of no message was enough watched of either side; a larger --share watches more";

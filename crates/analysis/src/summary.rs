@@ -11,6 +11,8 @@ use lapscope_data::model::Nanos;
 
 /// From this share of the waiting on a second cause is named.
 const WORTH_NAMING: f64 = 0.2;
+/// From this share of what is exposed on its causes say why.
+const WORTH_EXPLAINING: f64 = 0.05;
 /// From this share of the run time on advice is worth following.
 const WORTH_DOING: f64 = 0.005;
 
@@ -75,7 +77,7 @@ impl Summary {
             overlappable_high_ns: (requests.lost_high_ns + requests.unmeasured_lost_high_ns)
                 .min(own),
             blocked_ns: totals.blocking_ns + totals.collective_ns,
-            causes: causes(requests, blocking),
+            causes: causes(requests, blocking, exposed_ns),
             first,
             win_low_ns: won.map_or(Nanos(0), |advice| advice.time_low_ns).min(exposed_ns),
             win_high_ns: won.map_or(Nanos(0), |advice| advice.time_high_ns).min(exposed_ns),
@@ -102,8 +104,12 @@ fn first_to_do(advice: &[Advice]) -> Option<usize> {
     }
 }
 
-fn causes(requests: &Numbers, blocking: &BlockingNumbers) -> Vec<CauseShare> {
+/// None where nearly all that is exposed has no cause, as of one-sided calls whose targets were not waited for.
+fn causes(requests: &Numbers, blocking: &BlockingNumbers, exposed_ns: Nanos) -> Vec<CauseShare> {
     let waited = requests.exposed_ns + blocking.blocked_ns;
+    if waited.share_of(exposed_ns) < WORTH_EXPLAINING {
+        return Vec::new();
+    }
     let mut causes: Vec<CauseShare> = Cause::ALL
         .into_iter()
         .map(|cause| {

@@ -70,6 +70,9 @@ fn bounds_lines(bounds: &Bounds, report: &Report) -> Vec<(&'static str, String)>
         let less = percent_range(bounds.gain(high_ns).max(0.0), gain);
         match gain > bounds.error() {
             true => format!("{run} instead of {as_it_was} ({less} less)"),
+            false if bounds.error() > MOST_ERROR => {
+                format!("Not known, as the replay is off by {error}: what the run would take")
+            }
             false => format!("No gain beyond the error of the replay, {error},"),
         }
     };
@@ -155,7 +158,8 @@ pub fn beyond_all(threaded_ranks: u64) -> Option<String> {
 /// Of a run that was too long to record each call of it.
 fn in_detail(share: f64) -> String {
     format!(
-        "What follows is of {} of that time, which has single records: of the rest sums alone were kept.",
+        "What follows is of {} of that time, which has single records: of the rest sums alone were kept, and the run is not \
+         replayed.",
         percent(share)
     )
 }

@@ -267,7 +267,7 @@ fn nothing(advice: &Advice, collective: bool) -> String {
         None => String::new(),
     };
     format!(
-        "Too little to overlap with at {at}: {} of computation between post and completion of {}{takes}.",
+        "Too little to overlap with at {at}: {} of computation from when both sides had posted to the completion of {}{takes}.",
         time(compute),
         sizes(advice)
     )

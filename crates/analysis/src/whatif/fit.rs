@@ -244,7 +244,8 @@ impl Fitting<'_> {
 
     /// Where sends show no limit and the MPI says none: the usual one, unless the replay is clearly nearer under another one.
     fn choose_limit(&self, network: &mut Network, locality: Locality) -> LimitFrom {
-        const CANDIDATES: [u64; 4] = [ASSUMED_EAGER_LIMIT, 4_096, 1_048_576, u64::MAX];
+        // that MPI buffers any size is shown by sends that return, or not at all: it explains away whatever a receiver is late
+        const CANDIDATES: [u64; 3] = [ASSUMED_EAGER_LIMIT, 4_096, 1_048_576];
         let with = |limit: u64| {
             let mut candidate = network.clone();
             let of_locality = &mut candidate.localities[locality as usize];

@@ -81,7 +81,11 @@ fn programs() -> Vec<String> {
 #[test]
 fn documents_of_recorded_runs_say_the_same() {
     for (turn, mpi) in mpi::debian().into_iter().enumerate() {
-        for name in share!(turn, programs()) {
+        // times of several threads add up, so that shares may exceed one, as reports say; of MPI_Isendrecv overlap counts both
+        // halves, which are one request
+        let is_left_out = |name: &String| name.contains("thread") || name.contains("isendrecv");
+        let programs = programs().into_iter().filter(|name| !is_left_out(name)).collect();
+        for name in share!(turn, programs) {
             let place = place();
             let Some(run) = record_app(mpi, &name, place.path()) else { continue };
             println!("{name} under {}", mpi.name);

@@ -240,17 +240,22 @@ pub fn check_app(mpis: &[&Mpi], app: &str, forms: &[Form], options: &[(&str, &st
     assert!(found.is_empty(), "{app}:\n{}", found.join("\n\n"));
 }
 
+/// What is expected of `tests/apps/<app>.c`, and the program; `None`, said, where this MPI cannot run it.
+fn able_app(mpi: &Mpi, app: &str) -> Option<(Expectation, [OsString; 1])> {
+    let expectation = Expectation::read(&paths::apps().join(format!("{app}.expect")), mpi);
+    if let Some(reason) = obstacle(mpi, &expectation) {
+        say_not_tested(app, mpi, &reason);
+        return None;
+    }
+    Some((expectation, [build::app(mpi, app).into_os_string()]))
+}
+
 /// What differs of `tests/apps/<app>.c` under one MPI.
 ///
 /// # Panics
 /// When it cannot be built or run.
 pub fn app_differences(mpi: &Mpi, app: &str, ways: &[Way]) -> Vec<String> {
-    let expectation = Expectation::read(&paths::apps().join(format!("{app}.expect")), mpi);
-    if let Some(reason) = obstacle(mpi, &expectation) {
-        say_not_tested(app, mpi, &reason);
-        return Vec::new();
-    }
-    let program = [build::app(mpi, app).into_os_string()];
+    let Some((expectation, program)) = able_app(mpi, app) else { return Vec::new() };
     differences(mpi, &program, &expectation, ways)
 }
 
@@ -260,12 +265,7 @@ pub fn app_differences(mpi: &Mpi, app: &str, ways: &[Way]) -> Vec<String> {
 /// # Panics
 /// When it cannot be built or run.
 pub fn unrecorded_differences(mpi: &Mpi, app: &str, options: &[(&str, &str)]) -> Vec<String> {
-    let expectation = Expectation::read(&paths::apps().join(format!("{app}.expect")), mpi);
-    if let Some(reason) = obstacle(mpi, &expectation) {
-        say_not_tested(app, mpi, &reason);
-        return Vec::new();
-    }
-    let program = [build::app(mpi, app).into_os_string()];
+    let Some((expectation, program)) = able_app(mpi, app) else { return Vec::new() };
     let bare = bare(mpi, &program, &expectation);
     let try_once = || {
         let place = place();
@@ -302,12 +302,7 @@ pub fn unrecorded_differences(mpi: &Mpi, app: &str, options: &[(&str, &str)]) ->
 /// # Panics
 /// When it cannot be built or run.
 pub fn record_app(mpi: &Mpi, app: &str, place: &Path) -> Option<PathBuf> {
-    let expectation = Expectation::read(&paths::apps().join(format!("{app}.expect")), mpi);
-    if let Some(reason) = obstacle(mpi, &expectation) {
-        say_not_tested(app, mpi, &reason);
-        return None;
-    }
-    let program = [build::app(mpi, app).into_os_string()];
+    let (expectation, program) = able_app(mpi, app)?;
     let job = job(mpi, &program, &expectation, Form::Preload, place);
     job.run();
     Some(job.run_directory()).filter(|run| !rows::databases(run).is_empty())

@@ -46,6 +46,11 @@ pub struct Entry {
 }
 
 impl RunSums {
+    /// Whether some rank kept sums alone from some moment on.
+    pub fn is_summarized(&self) -> bool {
+        self.ranks.iter().any(|rank| rank.info.summarized.is_some())
+    }
+
     /// Combines files; the answer does not depend on their order, nor on how ranks are spread over them.
     pub fn combine(places: Arc<Places>, files: Vec<(Definitions, FileSums)>) -> RunSums {
         let mut run = RunSums { places, ..RunSums::default() };

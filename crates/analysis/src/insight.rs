@@ -45,7 +45,7 @@ pub(super) fn find_insights(run: &RunSums, totals: &Totals, ranks: &[RankRow]) -
             exposed_ns: totals.exposed_ns,
             completing_calls: totals.completing_calls,
             possible_overlap_ns: totals.possible_overlap_ns,
-            in_detail: !run.ranks.iter().any(|rank| rank.info.summarized.is_some()),
+            in_detail: !run.is_summarized(),
         });
     }
     if let Some(mean_ns) =

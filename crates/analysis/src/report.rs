@@ -189,12 +189,7 @@ impl Report {
             stretch: None,
             head: head(run),
             problems,
-            summary: Summary::new(
-                &totals,
-                &detail.overlap,
-                &detail.advice,
-                run.ranks.iter().any(|rank| rank.info.summarized.is_some()),
-            ),
+            summary: Summary::new(&totals, &detail.overlap, &detail.advice, run.is_summarized()),
             insights: find_insights(run, &totals, &ranks),
             totals,
             spread,

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use super::{split, Part};
 use crate::render::cause;
+use crate::render::whatif::off;
 use lapscope_analysis::advice::{Advice, Cure};
 use lapscope_analysis::reference::Source;
 use lapscope_analysis::report::Report;
@@ -105,9 +106,6 @@ fn bounds_lines(bounds: &Bounds, report: &Report) -> Vec<(&'static str, String)>
 }
 
 fn as_it_was(bounds: &Bounds) -> String {
-    let off = |error: f64| {
-        format!("{} {}", percent(error.abs()), if error < 0.0 { "less" } else { "more" })
-    };
     let larger = bounds.held_out_error.filter(|error| error.abs() > bounds.identity_error.abs());
     let held_out = larger.map_or(String::new(), |error| {
         format!("; calls that the replay was not fitted to, {}", off(error))

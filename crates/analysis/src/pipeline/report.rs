@@ -16,7 +16,6 @@ use crate::reach::Known;
 use crate::reference::Reference;
 use crate::report::{InDetail, Report, ReportOptions};
 use crate::steps::{RegionRow, StepSums, Steps};
-use crate::trace::Trace;
 use crate::whatif::bounds::{bounds, is_too_large};
 use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
@@ -153,9 +152,8 @@ fn in_detail<T>(
     let replayed = whole.filter(|trace| is_wanted && !is_too_large(trace));
     let is_too_large_to_replay = is_wanted && replayed.is_none();
     // of what was summed up the replay would make computation
-    let is_whole =
-        |trace: &&Trace| !trace.ranks.iter().any(|rank| rank.info().summarized.is_some());
-    let bounds = replayed.filter(is_whole).and_then(|trace| bounds(trace, &reference, &thresholds));
+    let replayed = replayed.filter(|trace| !trace.is_summarized());
+    let bounds = replayed.and_then(|trace| bounds(trace, &reference, &thresholds));
     let is_injected = injection.is_some() || open.is_injection_left_out();
     let setting = Setting { limits: &limits, is_injected, reach: reach.as_ref() };
     let names = &mut open.symbols;

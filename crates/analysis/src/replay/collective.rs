@@ -19,8 +19,7 @@ pub fn is_replayed(trace: &Trace, collective: &Collective) -> bool {
 
 /// Whom a collective or a fence needs.
 fn needs(trace: &Trace, collective: &Collective) -> Option<Needs> {
-    let call = &trace.blocking_calls[collective.blocking_call as usize];
-    call.needs.or_else(|| call.gathers())
+    trace.blocking_calls[collective.blocking_call as usize].waits_for()
 }
 
 /// One collective of a replay.
@@ -161,7 +160,7 @@ impl Engine<'_> {
         let (last, root_came) = (gathering.last, gathering.root);
         let own = Trigger { rank: end.rank, time };
         let takes = self.takes(&half);
-        match needs(self.trace, collective) {
+        match needs(trace, collective) {
             Some(Needs::All) if is_whole => {
                 let members: Vec<End> = trace.members(&half).map(|half| End::of(&half)).collect();
                 members.into_iter().for_each(|member| self.complete(member, time + takes, last));

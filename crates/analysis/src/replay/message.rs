@@ -206,37 +206,39 @@ impl Engine<'_> {
 
     /// `is_at_once`: the rank was inside MPI when it arrived.
     pub fn handle(&mut self, notice: Notice, time: i64, is_at_once: bool) {
-        let rank = self.addressee(notice);
-        let number = match notice {
-            Notice::Rts(number)
-            | Notice::Cts(number)
-            | Notice::Rtr(number)
-            | Notice::Data(number) => number,
-            Notice::Ask(end) => return self.answer(end, time, is_at_once),
-        };
-        let flight = &mut self.flights[number as usize];
-        if !is_at_once && !matches!(notice, Notice::Rtr(_)) {
-            flight.trigger = Trigger { rank, time };
-        }
+        let came = (!is_at_once).then(|| Trigger { rank: self.addressee(notice), time });
         match notice {
-            Notice::Rts(_) if flight.is_receiving => self.matched(number, time),
-            Notice::Rts(_) => flight.is_announced = true,
-            Notice::Cts(_) if flight.plan.protocol == Protocol::Pipeline => {
-                self.begin_moving(number, time);
+            Notice::Rts(number) => {
+                let flight = self.go_on(number, came);
+                match flight.is_receiving {
+                    true => self.matched(number, time),
+                    false => flight.is_announced = true,
+                }
             }
-            Notice::Cts(_) => self.write(number, time),
-            Notice::Rtr(_) => {
+            Notice::Cts(number) => match self.go_on(number, came).plan.protocol {
+                Protocol::Pipeline => self.begin_moving(number, time),
+                _ => self.write(number, time),
+            },
+            Notice::Rtr(number) => {
                 // of one that crossed the ready-to-send nothing is made: the receiver will read
+                let flight = &mut self.flights[number as usize];
                 flight.is_invited = !flight.is_sent;
                 self.let_go(number);
             }
-            Notice::Data(_) => {
-                let (send, trigger) = (flight.send, flight.trigger);
+            Notice::Data(number) => {
+                let Flight { send, trigger, .. } = *self.go_on(number, came);
                 self.complete(send, time, trigger);
                 self.let_go(number);
             }
-            Notice::Ask(_) => {}
+            Notice::Ask(end) => self.answer(end, time, is_at_once),
         }
+    }
+
+    /// A flight that goes on, perhaps because a rank came.
+    fn go_on(&mut self, number: u32, came: Option<Trigger>) -> &mut Flight {
+        let flight = &mut self.flights[number as usize];
+        flight.trigger = came.unwrap_or(flight.trigger);
+        flight
     }
 
     fn awaited(&self, end: End) -> Awaited {

@@ -84,7 +84,7 @@ impl Rule {
     /// # Errors
     /// A part of the run is not known.
     pub fn known_of(self, trace: &Trace) -> Result<Rule, String> {
-        let is_cut = trace.ranks.iter().any(|rank| rank.info().summarized.is_some());
+        let is_cut = trace.is_summarized();
         let is_lost = trace.ranks.iter().any(|rank| rank.info().lost_marks > 0);
         match self {
             Rule::Anchor(_) if is_cut => Err(format!(

@@ -265,7 +265,7 @@ impl Trace {
         let all = Some((collective.last_begin, collective.last_rank));
         let call = &self.blocking_calls[collective.blocking_call as usize];
         // a fence need not wait for anybody where it ends nothing; one that stood waited for those that came meanwhile
-        match call.needs.or_else(|| call.gathers())? {
+        match call.waits_for()? {
             Needs::All => all,
             Needs::Root => collective.root_begin.zip(collective.root).filter(|_| !is_root),
             Needs::AllAtRoot => all.filter(|_| is_root),

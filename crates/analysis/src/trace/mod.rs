@@ -214,6 +214,11 @@ impl Trace {
         self.focus.as_ref().map_or(true, |focus| focus[place])
     }
 
+    /// Whether some rank kept sums alone from some moment on.
+    pub fn is_summarized(&self) -> bool {
+        self.ranks.iter().any(|rank| rank.info().summarized.is_some())
+    }
+
     /// Whether some rank had to do without a processor at times.
     pub fn is_starved(&self) -> bool {
         self.is_starved

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Direction, Half, RankTrace, Trace, NONE};
+use super::{Direction, Half, Operation, RankTrace, Trace, NONE};
 use lapscope_data::model::{Epoch, Kind};
 
 /// A call that took so long and ended as its partner entered MPI waited for that, nanoseconds.
@@ -98,7 +98,12 @@ impl Trace {
     pub(super) fn find_targets(&mut self) {
         let mut found: Vec<(usize, usize, Awaited)> = Vec::new();
         let mut calls: Vec<Option<FxHashMap<i64, CallNumber>>> = vec![None; self.ranks.len()];
+        let is_one_sided = |operation: &Operation| operation.kind == Kind::Rma;
         for rank in 0..self.ranks.len() {
+            // few runs have any, and rows are many
+            if !self.ranks[rank].operations.iter().any(is_one_sided) {
+                continue;
+            }
             let halves = self.halves(rank).filter(|half| !half.operation.is_request);
             found.extend(halves.filter_map(|half| {
                 let Target { rank: target, entered, epoch } = self.target(&half)?;

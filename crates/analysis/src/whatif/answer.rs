@@ -236,9 +236,8 @@ impl<'a> Answers<'a> {
 }
 
 fn notes(replayer: &Replayer) -> Vec<String> {
-    let infos = || replayer.trace.ranks.iter().map(|rank| rank.info());
     let mut notes = Vec::new();
-    if infos().any(|info| info.summarized.is_some()) {
+    if replayer.trace.is_summarized() {
         notes.push(
             "some ranks kept sums alone from some point on: what follows is replayed as computation"
                 .to_owned(),

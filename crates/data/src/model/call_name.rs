@@ -86,6 +86,11 @@ impl CallName {
         }
     }
 
+    /// Whom a member of it waits for: as the call says, or as all of its kind do.
+    pub fn waits_for(&self) -> Option<Needs> {
+        self.needs.or_else(|| self.gathers())
+    }
+
     /// Whether it synchronises all members of a window.
     pub fn is_fence(&self) -> bool {
         self.role == "BLOCK" && self.family == "WINDOW" && self.gathers().is_some()

@@ -53,8 +53,12 @@ impl Document for Answer {
         match reach.and_then(|reach| reach.pairs.as_ref()) {
             Some(pairs) => render::pairs::write(out, pairs, style)?,
             None if self.asks_networks => {
-                let text = "--network: of no message was enough watched of either side; a larger --share watches more";
-                writeln!(out, "\n{}", style.wrap(text, "", ""))?;
+                // why nothing was watched is said above
+                let more = reach.map_or("", |_| "; a larger --share watches more");
+                let text = format!(
+                    "--network: of no message was enough watched of either side, so nothing is known of networks{more}"
+                );
+                writeln!(out, "\n{}", style.wrap(&text, "", ""))?;
             }
             None => {}
         }

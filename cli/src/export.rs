@@ -14,7 +14,8 @@ use anyhow::{bail, Result};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::output;
-use lapscope_analysis::problem::{in_short, Problem};
+use lapscope_analysis::problem::in_short;
+use lapscope_analysis::trace::problem::Problem;
 use lapscope_data::say;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::visible::Form;

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::{units, ReadArgs, ReferenceArgs, RunArgs, WrapperArgs};
 use lapscope_analysis::reach::network::Network;
+use lapscope_analysis::whatif::network::network;
 use lapscope_bench::launch::environment::assignment;
 use lapscope_data::model::Rank;
 
@@ -40,7 +41,7 @@ pub struct ReachArgs {
 
     /// Execution time on a network of this latency and bandwidth, over that of the computation alone: without overlap, with
     /// posts and waits moved, with finer messages; may be given several times
-    #[arg(long = "network", value_name = "LATENCY,BANDWIDTH")]
+    #[arg(long = "network", value_name = "LATENCY,BANDWIDTH", value_parser = network)]
     pub networks: Vec<Network>,
 
     #[command(flatten)]

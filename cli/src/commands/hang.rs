@@ -16,7 +16,6 @@ use crate::html;
 use crate::render;
 use lapscope_analysis::hang::{diagnose, Diagnosis};
 use lapscope_analysis::problem::module_problems;
-use lapscope_analysis::JSON_VERSION;
 use lapscope_data::db::{find_run, DbError};
 use lapscope_data::model::RankList;
 use lapscope_data::secrets::hide_in_command;
@@ -24,6 +23,7 @@ use lapscope_data::state::{before_init, JobState, Loaded, Observer};
 use lapscope_data::symbols::Symbols;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::visible::visible;
+use lapscope_data::JSON_VERSION;
 
 /// A diagnosis, and of what.
 #[derive(Serialize)]

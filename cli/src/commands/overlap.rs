@@ -13,7 +13,7 @@ use crate::render::overlap::OverlapBy;
 use lapscope_analysis::overlap::Options;
 use lapscope_analysis::pipeline::overlap::{build, OverlapDocument};
 use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::problem::Problem;
+use lapscope_analysis::trace::problem::Problem;
 use lapscope_data::model::RankList;
 use lapscope_data::text::style::Style;
 

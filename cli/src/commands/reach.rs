@@ -13,7 +13,7 @@ use crate::render;
 use lapscope_analysis::overlap::Options;
 use lapscope_analysis::pipeline::reach::{build, ReachDocument};
 use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::problem::Problem;
+use lapscope_analysis::trace::problem::Problem;
 use lapscope_data::text::style::Style;
 
 /// Prints the reach of a run; with a launch line, of the run that it records.

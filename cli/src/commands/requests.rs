@@ -19,12 +19,12 @@ use lapscope_analysis::problem::module_problems;
 use lapscope_analysis::requests::{
     merge_top, paths_mentioning, Filter, Order, PlaceNames, Request, Requests,
 };
-use lapscope_analysis::JSON_VERSION;
 use lapscope_data::db::{for_each_file, Database, DbError, Definitions};
 use lapscope_data::model::RankInfo;
 use lapscope_data::places::{group::Grouping, CallPathId, Places};
 use lapscope_data::symbols::Symbols;
 use lapscope_data::text::style::Style;
+use lapscope_data::JSON_VERSION;
 
 /// No world has more.
 const MOST_RANKS: i64 = 10_000_000;

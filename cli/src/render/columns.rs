@@ -3,13 +3,13 @@
 
 use crate::export::rows::{text, Column};
 use lapscope_analysis::diff::{SitePair, TimePair};
-use lapscope_analysis::injection::automatic::Arm;
 use lapscope_analysis::overlap::sums::Cause;
 use lapscope_analysis::pending::PendingItem;
 use lapscope_analysis::reach::seen::Bounds;
 use lapscope_analysis::reach::who::TouchedBy;
 use lapscope_analysis::reach::SiteReach;
 use lapscope_analysis::sites::Site;
+use lapscope_analysis::trace::injected::page::Arm;
 use lapscope_data::symbols::FrameName;
 
 /// Of ways of injecting that `LAPSCOPE_INJECT=auto` tried.

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::table::{Align, Table};
-use lapscope_analysis::injection::automatic::{Arm, Automatic, Decision, Outcome, Saving};
+use lapscope_analysis::injection::automatic::{Automatic, Outcome};
 use lapscope_analysis::injection::{
     Gain, Injection, SiteInjection, Verdict, WholeGain, LEAST_SLOTS,
 };
+use lapscope_analysis::trace::injected::page::{Arm, Decision, Saving};
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, percent, time};

@@ -1,6 +1,6 @@
 //! What to do about the time that communication costs: for each place one sentence that a person can act on.
 //!
-//! Every waiting or blocking call is explained once ([`Waited`](super::overlap::witness::Waited)), and each part of its time goes to one piece of advice, so
+//! Every waiting or blocking call is explained once ([`Waited`](crate::overlap::witness::Waited)), and each part of its time goes to one piece of advice, so
 //! that no two pieces promise the same nanosecond. What is said is at stake, not promised: the cure may move a wait
 //! elsewhere, or free a processor that somebody else waits for.
 
@@ -16,9 +16,9 @@ mod words;
 
 use serde::Serialize;
 
-use super::overlap::sums::is_vague;
-use super::thresholds::LocalityThresholds;
+use crate::overlap::sums::is_vague;
 use crate::reach::Reach;
+use crate::thresholds::LocalityThresholds;
 use crate::trace::Locality;
 use lapscope_data::model::{Completes, Nanos, Rank, Transfers};
 use lapscope_data::symbols::FrameName;

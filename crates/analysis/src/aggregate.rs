@@ -6,9 +6,9 @@ use std::collections::HashMap;
 
 use rustc_hash::FxHashMap;
 
-use super::cell::{request_window, CallCell};
-use super::measures::MeasureSums;
-use super::stretch::{Untold, Window, Windows};
+use crate::cell::{request_window, CallCell};
+use crate::measures::MeasureSums;
+use crate::stretch::{Untold, Window, Windows};
 use lapscope_data::db::{scan, Database, DbError, Definitions, RowSink};
 use lapscope_data::model::{
     Bytes, CallRow, Category, Ended, Kind, Nanos, OperationRow, RankInfo, RankKey, RequestRow,

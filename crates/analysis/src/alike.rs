@@ -12,9 +12,9 @@ use serde::Serialize;
 use self::groups::Levels;
 pub use self::groups::{Difference, Group};
 pub use self::measure::{Measure, Unit};
-use super::overlap::groups::RankRow as OverlapRow;
-use super::stats::{median, quantile};
-use super::totals::RankRow;
+use crate::overlap::groups::RankRow as OverlapRow;
+use crate::stats::{median, quantile};
+use crate::totals::RankRow;
 use lapscope_data::model::{Nanos, Rank};
 
 /// Above so many ranks tables say how numbers are spread, not a line a rank.

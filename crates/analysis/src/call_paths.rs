@@ -2,9 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::sites::name_path;
 use lapscope_data::places::{Places, SiteId};
-use lapscope_data::symbols::{FrameName, NameFrames};
+use lapscope_data::symbols::{name_path, FrameName, NameFrames};
 
 /// Call paths to a site.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

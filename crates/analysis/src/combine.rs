@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::aggregate::FileSums;
-use super::cell::CallCell;
-use super::measures::{Counter, Measure, MeasureSums};
-use super::stretch::Untold;
+use crate::aggregate::FileSums;
+use crate::cell::CallCell;
+use crate::measures::{Counter, Measure, MeasureSums};
+use crate::stretch::Untold;
 use lapscope_data::db::Definitions;
 use lapscope_data::model::{Category, Kind, Nanos, Rank, RankInfo};
 use lapscope_data::places::{Interner, Places, SiteId};

@@ -8,7 +8,7 @@ use lapscope_data::text::plural;
 use lapscope_data::text::ranks::in_words as ranks_in_words;
 use lapscope_data::text::units::{bytes, count, percent};
 
-use super::problem::{Problem, ProblemKind};
+use crate::trace::problem::{Problem, ProblemKind};
 
 /// What to know of a run in which sends were to be copied.
 pub(super) fn find(ranks: &[&RankInfo]) -> Vec<Problem> {

@@ -8,15 +8,15 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::overlap::sums::{BlockingNumbers, ByCause, Cause, Numbers};
-use super::problem::in_short;
-use super::report::{Host, OverlapSummary, Report};
-use super::sites::{Site, SiteKind};
-use super::JSON_VERSION;
+use crate::overlap::sums::{BlockingNumbers, ByCause, Cause, Numbers};
+use crate::problem::in_short;
+use crate::report::{Host, OverlapSummary, Report};
+use crate::sites::{Site, SiteKind};
 use lapscope_data::db::{Configuration, Settings};
 use lapscope_data::model::Nanos;
 use lapscope_data::symbols::FrameName;
 use lapscope_data::text::hosts::list_hosts;
+use lapscope_data::JSON_VERSION;
 
 /// One of the two runs.
 #[derive(Debug)]

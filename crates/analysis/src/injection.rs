@@ -1,35 +1,28 @@
 //! What injected tests did, what they cost, and, in A/B runs, what they gained.
 //!
-//! [`Injection::of_run`] is the way in: it reads the tables `injector` and `injection` and, where ranks had slots, the arms of
+//! [`Injection::of_files`] is the way in: of the tables `injector` and `injection` and, where ranks had slots, of the arms of
 //! requests. Each of [`Injection::sites`] then has a [`Gain`], and the run a [`WholeGain`]. How these are estimated is in
 //! [`estimate`].
 
-mod arms;
 pub mod automatic;
-pub mod by_rank;
-pub mod distances;
 pub mod estimate;
 mod gain;
 mod places;
-mod read;
 #[cfg(test)]
 mod tests;
-mod windows;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 use serde::Serialize;
 
-use self::arms::Arms;
 use self::automatic::Automatic;
 pub use self::gain::{Gain, Verdict, WholeGain, LEAST_SLOTS};
 use self::places::post_addresses;
 pub use self::places::{PostAddress, PostPath};
-use self::read::{read_files, FileInjection};
-pub use self::read::{RankInjection, Tests};
-use lapscope_data::db::DbError;
+use crate::trace::injected::arms::Arms;
+use crate::trace::injected::FileInjection;
+use crate::trace::injected::{RankInjection, Tests};
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::places::{Places, SiteId};
 use lapscope_data::symbols::{FrameName, NameFrames};
@@ -77,19 +70,14 @@ pub struct SiteInjection {
 }
 
 impl Injection {
-    /// What the files say of these ranks, of all when there are none; also why some could not be read. `None`: none of the
-    /// ranks was asked to inject.
-    pub fn of_run(
-        databases: &[PathBuf],
-        ranks: &[Rank],
+    /// What files say together. `None`: none of their ranks was asked to inject.
+    pub fn of_files(
+        files: &[FileInjection],
         places: &Places,
         names: &mut dyn NameFrames,
-    ) -> (Option<Injection>, Vec<DbError>) {
-        let (files, failed) = read_files(databases, places, ranks);
-        if files.iter().all(|file| file.ranks.is_empty()) {
-            return (None, failed);
-        }
-        (Some(build(&files, places, names)), failed)
+    ) -> Option<Injection> {
+        let is_asked = files.iter().any(|file| !file.ranks.is_empty());
+        is_asked.then(|| build(files, places, names))
     }
 }
 

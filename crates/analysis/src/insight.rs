@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::combine::RunSums;
-use super::totals::{min_mean_max, RankRow, Totals};
+use crate::combine::RunSums;
+use crate::totals::{min_mean_max, RankRow, Totals};
 use lapscope_data::model::{Category, Nanos, Rank};
 
 /// Below this fraction of the run time nothing is said: it would not pay to act on it.

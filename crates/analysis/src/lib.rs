@@ -42,8 +42,6 @@ pub mod thresholds;
 pub mod totals;
 pub mod trace;
 pub mod transfers;
+pub mod watching;
 pub mod whatif;
 pub mod wrappers;
-
-/// Version of the JSON keys; raised when one changes its meaning or goes.
-pub const JSON_VERSION: u32 = 3;

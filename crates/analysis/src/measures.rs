@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use rusqlite::Connection;
 
-use super::stretch::Window;
+use crate::stretch::Window;
 use lapscope_data::db::Definitions;
 use lapscope_data::model::{RankInfo, RankKey, Text};
 use lapscope_data::places::{OfFile, SiteId};

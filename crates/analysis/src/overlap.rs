@@ -29,14 +29,14 @@ use self::sums::{BlockingNumbers, BlockingSums, Numbers, Sums};
 pub(crate) use self::walk::reference_time;
 use self::walk::Walk;
 use self::witness::Witness;
-use super::problem::Problem;
-use super::reference::{Description, Reference, Source};
-use super::stretch::Named as NamedStretch;
-use super::JSON_VERSION;
+use crate::reference::{Description, Reference, Source};
+use crate::stretch::Named as NamedStretch;
+use crate::trace::problem::Problem;
 use crate::trace::{Clocks, Matching, Trace};
 use lapscope_data::model::{Full, Kind, Nanos, Rank};
 use lapscope_data::symbols::NameFrames;
 use lapscope_data::text::plural;
+use lapscope_data::JSON_VERSION;
 
 /// Parts into which the run is cut over time.
 const SLICES: usize = 60;

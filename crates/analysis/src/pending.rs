@@ -5,11 +5,10 @@ mod groups;
 use serde::Serialize;
 
 pub use self::groups::{find_outside, group_places, Outside, PlaceGroup};
-use super::sites::name_path;
 use lapscope_data::db::{Database, DbError, Definitions};
 use lapscope_data::model::{Bytes, CallPath, Ended, Nanos, Rank, RankInfo, RankKey};
 use lapscope_data::places::{CallPathId, OfFile, Places};
-use lapscope_data::symbols::{FrameName, NameFrames};
+use lapscope_data::symbols::{name_path, FrameName, NameFrames};
 
 /// What it is that did not end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]

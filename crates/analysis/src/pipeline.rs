@@ -23,11 +23,12 @@ use crate::injection::Injection;
 use crate::pending::{
     collect_pending, find_outside, read_pending, FilePending, Outside, PendingItem,
 };
-use crate::problem::{find_problems_of, in_short, Problem, ProblemKind};
+use crate::problem::{find_problems_of, in_short};
 use crate::reach::{Known, Reach};
 use crate::reference::Reference;
 use crate::stretch::{Wanted, Windows};
-use crate::trace::{Rows, Trace, WithSinks};
+use crate::trace::problem::{Problem, ProblemKind};
+use crate::trace::{injected, watched, Rows, Trace, WithSinks};
 use crate::wrappers::{Asked, Uses, Wrappers};
 use lapscope_data::db::{
     find_run, for_each_file, list_files, rows_to_scan, Census, DbError, NoSink, RunFiles,
@@ -314,10 +315,9 @@ impl OpenRun {
         match self.places(Grouping::Line) {
             Ok(places) => {
                 let databases = self.census.asked_to_inject();
-                let (injection, failed) =
-                    Injection::of_run(&databases, ranks, &places, &mut self.symbols);
+                let (files, failed) = injected::read_files(&databases, &places, ranks);
                 self.read_in_part(NOT_READ, failed);
-                injection
+                Injection::of_files(&files, &places, &mut self.symbols)
             }
             Err(error) => {
                 let message = format!("{NOT_READ}: {error:#}");
@@ -331,9 +331,9 @@ impl OpenRun {
     /// [`OpenRun::injection`].
     pub fn reach(&mut self, ranks: &[Rank], known: Known<'_>) -> Option<Reach> {
         let databases = self.census.asked_to_watch();
-        let (reach, failed) = Reach::of_run(&databases, ranks, known, &mut self.symbols);
+        let (watches, failed) = watched::read_files(&databases, &known.trace.places, ranks);
         self.read_in_part("what was watched is not read", failed);
-        reach
+        Reach::of_watches(watches, known, &mut self.symbols)
     }
 
     /// Has it among the problems that buffers were watched, and that this is not looked at in parts.

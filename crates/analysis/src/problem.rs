@@ -3,14 +3,13 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
-
-use super::combine::RankSums;
-use super::copied_sends;
-use super::pending::{find_outside, group_places, PendingItem, PlaceGroup, What};
-use super::singletons;
-use super::starved::starved;
-use super::stretch::Untold;
+use crate::combine::RankSums;
+use crate::copied_sends;
+use crate::pending::{find_outside, group_places, PendingItem, PlaceGroup, What};
+use crate::singletons;
+use crate::starved::starved;
+use crate::stretch::Untold;
+use crate::trace::problem::{Problem, ProblemKind};
 use lapscope_data::db::{DbError, USER_VERSION};
 use lapscope_data::model::{Ended, Full, Module, Nanos, Rank, RankInfo};
 use lapscope_data::symbols::ModuleTrouble;
@@ -18,63 +17,22 @@ use lapscope_data::text::ranks::in_words as ranks_in_words;
 use lapscope_data::text::units::time;
 use lapscope_data::text::{list_ranks, plural};
 
-/// Kinds of problems; their names are stable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ProblemKind {
-    DamagedFile,
-    MissingRanks,
-    Starved,
-    CopiedSends,
-    UnrecordedChildren,
-    NotRecovered,
-    SeveralJobs,
-    Singletons,
-    Died,
-    Pending,
-    Summarized,
-    LostRecords,
-    UnknownRequests,
-    LostMarks,
-    CutPaths,
-    Rebuilt,
-    NoSymbols,
-    NotWatched,
-    UnseenThreads,
-    NoMoments,
-}
-
-/// One problem, said in a sentence or two.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Problem {
-    pub kind: ProblemKind,
-    pub message: String,
-    /// Ranks that it is about; empty when it is about the run.
-    pub ranks: Vec<Rank>,
-}
-
-impl Problem {
-    /// Of a stretch: what was only summed up is not in it. `None` where there is none.
-    pub fn no_moments(untold: &Untold) -> Option<Problem> {
-        let tests = format!("{} unsuccessful tests and probes", untold.tests);
-        let calls = format!("{} calls that were only summed up", untold.calls);
-        let what = match (untold.tests, untold.calls) {
-            (0, 0) => return None,
-            (_, 0) => tests,
-            (0, _) => calls,
-            _ => format!("{tests} and {calls}"),
-        };
-        let message = format!(
-            "{what} ({} in all of the run) have no moments: they are not in these numbers, which are of a part of the run; \
-             without --from, --to and --step they are",
-            time(untold.time)
-        );
-        Some(Problem::new(ProblemKind::NoMoments, message, vec![]))
-    }
-
-    pub fn new(kind: ProblemKind, message: impl Into<String>, ranks: Vec<Rank>) -> Self {
-        Problem { kind, message: message.into(), ranks }
-    }
+/// What a stretch leaves out, as it was only summed up. `None` where nothing was.
+pub fn no_moments(untold: &Untold) -> Option<Problem> {
+    let tests = format!("{} unsuccessful tests and probes", untold.tests);
+    let calls = format!("{} calls that were only summed up", untold.calls);
+    let what = match (untold.tests, untold.calls) {
+        (0, 0) => return None,
+        (_, 0) => tests,
+        (0, _) => calls,
+        _ => format!("{tests} and {calls}"),
+    };
+    let message = format!(
+        "{what} ({} in all of the run) have no moments: they are not in these numbers, which are of a part of the run; \
+         without --from, --to and --step they are",
+        time(untold.time)
+    );
+    Some(Problem::new(ProblemKind::NoMoments, message, vec![]))
 }
 
 /// The sentences of `problems`, but of many of one kind, as of thousands of files, the first ones and how many more there are.

@@ -4,29 +4,29 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use super::advice::Advice;
-use super::alike::Alike;
-use super::combine::RunSums;
-use super::injection::Injection;
-use super::insight::{find_insights, Insight};
-use super::overlap::sums::{BlockingNumbers, Part};
-use super::overlap::{self, Overlap, ReferenceSays};
-use super::problem::Problem;
-use super::reach::Reach;
-use super::reference::Source;
-use super::sites::{group_completing, group_sites, name_site, Order, Site};
-use super::steps::{RegionRow, Steps};
-use super::stretch::Named;
-use super::summary::Summary;
-use super::thresholds::Thresholds;
-use super::totals::{min_mean_max, rank_rows, sum_totals, MinMeanMax, RankRow, Totals};
-use super::transfers::{kinds, size_classes, KindRow, SizeClass, SizeKind};
-use super::whatif::bounds::Bounds;
-use super::wrappers::Wrapper;
-use super::JSON_VERSION;
+use crate::advice::Advice;
+use crate::alike::Alike;
+use crate::combine::RunSums;
+use crate::injection::Injection;
+use crate::insight::{find_insights, Insight};
+use crate::overlap::sums::{BlockingNumbers, Part};
+use crate::overlap::{self, Overlap, ReferenceSays};
+use crate::reach::Reach;
+use crate::reference::Source;
+use crate::sites::{group_completing, group_sites, name_site, Order, Site};
+use crate::steps::{RegionRow, Steps};
+use crate::stretch::Named;
+use crate::summary::Summary;
+use crate::thresholds::Thresholds;
+use crate::totals::{min_mean_max, rank_rows, sum_totals, MinMeanMax, RankRow, Totals};
+use crate::trace::problem::Problem;
 use crate::trace::{Clocks, Matching};
+use crate::transfers::{kinds, size_classes, KindRow, SizeClass, SizeKind};
+use crate::whatif::bounds::Bounds;
+use crate::wrappers::Wrapper;
 use lapscope_data::model::{Kind, Nanos, RankInfo};
 use lapscope_data::symbols::NameFrames;
+use lapscope_data::JSON_VERSION;
 
 /// What `lapscope report` says.
 #[derive(Debug, Serialize)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::problem::{Problem, ProblemKind};
+use crate::trace::problem::{Problem, ProblemKind};
 use lapscope_data::model::{Rank, RankInfo};
 use lapscope_data::slurm;
 

@@ -2,16 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use clap::ValueEnum;
 use serde::Serialize;
 
-use super::cell::CallCell;
-use super::combine::RunSums;
-use super::measures::Quantity;
-use super::overlap::sums::Part;
+use crate::cell::CallCell;
+use crate::combine::RunSums;
+use crate::measures::Quantity;
+use crate::overlap::sums::Part;
 use lapscope_data::model::{Category, Frame, Nanos};
 use lapscope_data::places::SiteId;
-use lapscope_data::symbols::{FrameName, NameFrames};
+use lapscope_data::symbols::{name_path, FrameName, NameFrames};
 
 /// What kind of calls a site holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -47,8 +46,8 @@ impl SiteKind {
     }
 }
 
-/// Order of call sites, largest first; on the command line with these explanations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+/// Order of call sites, largest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
     /// Time inside MPI
     #[default]
@@ -343,22 +342,4 @@ pub fn name_site(
         frames,
         truncated: path.is_some_and(|path| path.truncated),
     }
-}
-
-/// The frames of a path from the caller of MPI outwards to `main`: neither what MPI does inside before it comes to the
-/// wrapped call, nor what runs below `main`.
-pub fn name_path(frames: &[Frame], names: &mut dyn NameFrames) -> Vec<FrameName> {
-    let mut named: Vec<FrameName> = frames.iter().flat_map(|&frame| names.name(frame)).collect();
-    // Never cut the caller of MPI itself, whatever it is called.
-    if let Some(start) = named.iter().skip(1).position(FrameName::is_start_code) {
-        named.truncate(start + 1);
-    }
-    while named.len() > 1 && named.last().is_some_and(FrameName::is_unnamed_libc) {
-        named.pop();
-    }
-    let inside = named.iter().take_while(|frame| frame.is_mpi()).count();
-    if inside < named.len() {
-        named.drain(..inside);
-    }
-    named
 }

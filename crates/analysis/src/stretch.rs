@@ -3,11 +3,9 @@
 
 use std::collections::HashMap;
 
-use anyhow::{bail, Result};
 use serde::{Deserialize, Serialize};
 
-pub use crate::trace::Stretch;
-use crate::trace::Trace;
+use crate::trace::{Stretch, Trace};
 use lapscope_data::model::{Nanos, Rank, RankInfo};
 use lapscope_data::text::units::time;
 
@@ -37,17 +35,19 @@ impl Stretch {
     ///
     /// # Errors
     /// There is nothing of the run between these.
-    pub fn between(trace: &Trace, from: Option<i64>, to: Option<i64>) -> Result<Stretch> {
+    pub fn between(trace: &Trace, from: Option<i64>, to: Option<i64>) -> Result<Stretch, String> {
         let (start, length) = (trace.begin(), trace.run_ns());
         let (begin, end) = (from.unwrap_or(0), to.unwrap_or(i64::MAX));
         let words = |ns: i64| time(Nanos(ns));
         if begin >= end {
             let (from, to) = (words(begin), words(end));
-            bail!("nothing lies between --from {from} and --to {to}: --to has to be the later one");
+            return Err(format!(
+                "nothing lies between --from {from} and --to {to}: --to has to be the later one"
+            ));
         }
         if begin >= length {
             let (from, length) = (words(begin), words(length));
-            bail!("--from {from}: the run ends {length} behind MPI_Init");
+            return Err(format!("--from {from}: the run ends {length} behind MPI_Init"));
         }
         // what begins behind the end of a rank's run, as calls behind MPI_Finalize's entry, is part of it where nothing ends it
         let end = if to.is_none() { i64::MAX } else { start.saturating_add(end) };

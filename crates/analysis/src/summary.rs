@@ -3,10 +3,10 @@
 
 use serde::Serialize;
 
-use super::advice::{Advice, Cure};
-use super::overlap::sums::{BlockingNumbers, Cause, Numbers};
-use super::overlap::Overlap;
-use super::totals::Totals;
+use crate::advice::{Advice, Cure};
+use crate::overlap::sums::{BlockingNumbers, Cause, Numbers};
+use crate::overlap::Overlap;
+use crate::totals::Totals;
 use lapscope_data::model::Nanos;
 
 /// From this share of the waiting on a second cause is named.

@@ -13,7 +13,7 @@ mod split;
 
 use serde::{Deserialize, Serialize};
 
-use super::reference::Reference;
+use crate::reference::Reference;
 use crate::trace::{Locality, Trace};
 use cells::{Cells, SizeCell};
 pub use cumulative::{Cumulative, CumulativeVerdict};

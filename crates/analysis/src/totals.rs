@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::cell::CallCell;
-use super::combine::{Entry, RankSums, RunSums};
+use crate::cell::CallCell;
+use crate::combine::{Entry, RankSums, RunSums};
 use lapscope_data::model::{Category, Ended, Kind, Nanos, Rank};
 
 /// Sums over all ranks. Fractions are of `run_ns`.

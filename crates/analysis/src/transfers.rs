@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::cell::CallCell;
-use super::combine::{Entry, RunSums};
-use super::overlap::sums::Part;
-use super::sites::Numbers;
+use crate::cell::CallCell;
+use crate::combine::{Entry, RunSums};
+use crate::overlap::sums::Part;
+use crate::sites::Numbers;
 use lapscope_data::model::{Bytes, Category, Kind, Nanos, Transfers};
 
 /// Calls of similar size.

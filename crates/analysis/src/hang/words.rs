@@ -8,10 +8,9 @@ use super::job::Job;
 use super::messages::{Open, ANY, NO_TAG};
 use super::needs::{only_asks, Reason, WaitNode, Why};
 use super::Found;
-use crate::sites::name_path;
 use lapscope_data::model::{site_frame, Rank};
 use lapscope_data::state::{LastCall, OpenCall, OpenOperation};
-use lapscope_data::symbols::{FrameName, NameFrames};
+use lapscope_data::symbols::{name_path, FrameName, NameFrames};
 use lapscope_data::text::ranks;
 
 pub struct Words<'a> {

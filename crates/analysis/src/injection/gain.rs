@@ -5,9 +5,9 @@ use std::hash::Hash;
 
 use serde::Serialize;
 
-use super::arms::{ArmCell, Arms, CellPair};
 use super::estimate::{compare, Pair, Scale, Slot};
 use crate::stats::Interval;
+use crate::trace::injected::arms::{ArmCell, Arms, CellPair};
 use lapscope_data::model::Nanos;
 
 /// Slots with requests that each arm needs before anything is said.

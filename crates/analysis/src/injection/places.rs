@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::arms::Arms;
-use super::read::FileInjection;
+use crate::trace::injected::arms::Arms;
+use crate::trace::injected::FileInjection;
 use lapscope_data::model::Frame;
 use lapscope_data::places::{CallPathId, Places, SiteId};
 

@@ -2,9 +2,9 @@
 
 use lapscope_fixture::random::Random;
 
-use super::arms::{Arms, Posted};
 use super::gain::{of_program, of_site};
 use crate::stats::Interval;
+use crate::trace::injected::arms::{Arms, Posted};
 use lapscope_data::model::Nanos;
 
 const MS: f64 = 1e6;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::partial::{Known, Partial, Question, Stage};
-use super::survey::Survey;
 use crate::aggregate::FileSums;
 use crate::stretch::Windows;
+use crate::trace::survey::Survey;
 use crate::trace::{Cache, Depth, Matching, Paired, Trace};
 use lapscope_data::db::{for_each_file, DbError, PerFile};
 use lapscope_data::places::Places;

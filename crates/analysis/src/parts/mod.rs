@@ -10,11 +10,9 @@ pub mod load;
 pub mod partial;
 pub mod plan;
 pub mod remote;
-pub mod survey;
 pub mod wire;
 
 pub use engine::{Engine, Local};
 pub use partial::{Known, Partial, Question, Stage};
 pub use plan::plan;
 pub use remote::Remote;
-pub use survey::Survey;

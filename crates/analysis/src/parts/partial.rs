@@ -10,9 +10,8 @@ use crate::findings::{find, By, Findings, Wanted};
 use crate::overlap::EagerLimits;
 use crate::reference::{Reference, Samples};
 use crate::steps::{Counted, Plan, Rule};
-use crate::stretch::Stretch;
 use crate::thresholds::Evidence;
-use crate::trace::{clock, Matching, Meetings, Paired, Settled};
+use crate::trace::{clock, Matching, Meetings, Paired, Settled, Stretch};
 use lapscope_data::db::Definitions;
 use lapscope_data::model::Rank;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, Context, Error, Result};
 
 use super::report::{build_with, Reported, Seen};
 use super::OpenRun;
@@ -12,8 +12,8 @@ use crate::pictures::timeline::{collect, Chosen, RanksChosen, Timeline, Window};
 use crate::pictures::Pictures;
 use crate::report::{Report, ReportOptions};
 use crate::steps;
-use crate::stretch::{self, Stretch};
-use crate::trace::{Direction, Trace};
+use crate::stretch;
+use crate::trace::{Direction, Stretch, Trace};
 use lapscope_data::model::{Rank, RankList};
 
 /// Ranks of a timeline where nobody asks for others.
@@ -103,7 +103,7 @@ fn choose_stretch(seen: &Seen<'_>, asked: Option<stretch::Wanted>) -> Result<Str
             return Ok(of_steps(found, Chosen::Asked));
         }
         Some(stretch::Wanted::Between { from, to }) => {
-            let asked = Stretch::between(trace, from, to)?;
+            let asked = Stretch::between(trace, from, to).map_err(Error::msg)?;
             (asked.span(trace).unwrap_or_default(), Chosen::Asked)
         }
         None => match (seen.steps.costliest(), seen.drawn.costliest_slice(trace)) {

@@ -5,15 +5,16 @@ use serde::Serialize;
 
 use super::OpenRun;
 use crate::overlap::{measure, EagerLimits, Options, ReferenceSays};
-use crate::problem::{module_problems, Problem};
+use crate::problem::module_problems;
 use crate::reach::network::Network;
-use crate::reach::watching::Watching;
 use crate::reach::{Known, Reach};
 use crate::reference::Reference;
 use crate::thresholds::Thresholds;
-use crate::JSON_VERSION;
+use crate::trace::problem::Problem;
+use crate::watching::Watching;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
+use lapscope_data::JSON_VERSION;
 
 /// What `lapscope reach` says. Keys are documented in `docs/json.md`.
 #[derive(Debug, Serialize)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{bail, Result};
+use anyhow::{bail, Error, Result};
 
 use super::OpenRun;
 use crate::combine::RunSums;
@@ -11,13 +11,14 @@ use crate::overlap::EagerLimits;
 use crate::parts::load::Run;
 use crate::parts::partial::Found;
 use crate::parts::plan::{overhead, plan, plan_count, BYTES_PER_ROW};
-use crate::parts::{Engine, Known, Local, Partial, Question, Remote, Stage, Survey};
+use crate::parts::{Engine, Known, Local, Partial, Question, Remote, Stage};
 use crate::reference::Reference;
 use crate::steps::{self, Counted, Plan, Rule};
-use crate::stretch::{self, Named, Stretch, Windows};
+use crate::stretch::{self, Named, Windows};
 use crate::thresholds::{Declared, Evidence, Thresholds};
 use crate::trace::clock::Verdict;
-use crate::trace::{Cache, Matching, Paired, Settled, Trace};
+use crate::trace::survey::Survey;
+use crate::trace::{Cache, Matching, Paired, Settled, Stretch, Trace};
 use lapscope_data::db::DbError;
 use lapscope_data::files::machine_memory;
 use lapscope_data::model::Rank;
@@ -162,7 +163,7 @@ impl View {
     fn narrow(&mut self, wanted: stretch::Wanted) -> Result<Stretch> {
         let (stretch, steps) = match wanted {
             stretch::Wanted::Between { from, to } => {
-                (Stretch::between(&self.trace, from, to)?, None)
+                (Stretch::between(&self.trace, from, to).map_err(Error::msg)?, None)
             }
             stretch::Wanted::Steps { first, last } => {
                 let (stretch, of) = self.stretch_of(first, last)?;

@@ -4,22 +4,22 @@ use anyhow::{bail, Result};
 
 use super::OpenRun;
 use crate::cvars;
-use crate::injection;
 use crate::overlap::{measure, EagerLimits};
 use crate::problem::module_problems;
+use crate::reach::room::Room;
 use crate::reach::{Known, Reach};
 use crate::reference::Reference;
-use crate::replay::moves::Room;
+use crate::replay::injected::Injected;
 use crate::replay::scenario::Scenario;
 use crate::thresholds::Thresholds;
-use crate::trace::Trace;
+use crate::trace::{injected, Trace};
 use crate::whatif::answer::Answers;
 use crate::whatif::document::WhatIf;
 use crate::whatif::replayer::Replayer;
 use crate::whatif::sweep::SweepAsked;
-use crate::JSON_VERSION;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
+use lapscope_data::JSON_VERSION;
 
 /// What the user asked for.
 #[derive(Debug, Clone, Default)]
@@ -44,8 +44,9 @@ pub fn build(open: &mut OpenRun, asked: &Asked) -> Result<WhatIf> {
     let points = asked.sweeps.iter().map(|sweep| sweep.points.len());
     let replays = 3 + asked.scenarios.len() + points.sum::<usize>();
     let progress = Progress::of("replaying");
-    let (injected, failed) = injection::by_rank::of_trace(&open.files.databases, &trace);
+    let (files, failed) = injected::read_files(&open.files.databases, &trace.places, &[]);
     open.read_in_part("what was injected is not read", failed);
+    let injected = Injected::of_files(&files, &trace);
     let mut replayer = Replayer::new(trace, reference, &thresholds, injected.as_deref());
     replayer.room = room;
     let steps = replayer.program.steps() as u64;

@@ -13,9 +13,6 @@ use super::document::SiteReach;
 use super::order::Order;
 use super::seen::Bounds;
 
-/// Bytes of a word, by which data are counted.
-pub const WORD_BYTES: u64 = 8;
-
 impl Bounds {
     /// A time of which nothing is known.
     pub const UNKNOWN: Bounds = Bounds { low: 0.0, estimate: None, high: None };

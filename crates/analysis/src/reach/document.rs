@@ -1,14 +1,12 @@
 //! What is said of the reach of a run, site by site.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 
 use super::gain::{self, Worth};
 use super::network::Network;
 use super::order::OrderFound;
 use super::pairs::{Pairs, Profiles};
-use super::read::{read_files, RankWatcher, RunWatches};
+use super::room::Room;
 use super::seen::{Bounds, LEAST_REQUESTS};
 use super::sites::{group, Copied, SiteWatches};
 use super::transfers::Transfers;
@@ -16,10 +14,9 @@ use super::waits;
 use super::who::{TouchedBy, Who};
 use crate::overlap::Measured;
 use crate::reference::Reference;
-use crate::replay::moves::Room;
+use crate::trace::watched::{RankWatcher, RunWatches};
 use crate::trace::Trace;
-use lapscope_data::db::DbError;
-use lapscope_data::model::{Nanos, Rank, Side, Toucher};
+use lapscope_data::model::{Nanos, Side, Toucher};
 use lapscope_data::places::{Places, SiteId};
 use lapscope_data::symbols::{FrameName, NameFrames};
 
@@ -183,22 +180,15 @@ impl SiteReach {
 }
 
 impl Reach {
-    /// What the files say of these ranks, of all when there are none; also why some could not be read. `None`: nothing
-    /// was watched.
-    pub fn of_run(
-        databases: &[PathBuf],
-        ranks: &[Rank],
+    /// The reach of what was watched. `None`: nothing was.
+    pub fn of_watches(
+        watches: RunWatches,
         known: Known<'_>,
         names: &mut dyn NameFrames,
-    ) -> (Option<Reach>, Vec<DbError>) {
-        let (watches, failed) = read_files(databases, &known.trace.places, ranks);
+    ) -> Option<Reach> {
         if watches.buffers.is_empty() {
-            return (None, failed);
+            return None;
         }
-        (Some(Reach::of_watches(watches, known, names)), failed)
-    }
-
-    fn of_watches(watches: RunWatches, known: Known<'_>, names: &mut dyn NameFrames) -> Reach {
         /// A hit costs about that where it was not measured.
         const USUAL_HIT: Nanos = Nanos(10_000);
         let nearest = watches.hit().unwrap_or(USUAL_HIT);
@@ -221,7 +211,7 @@ impl Reach {
         let pairs = Pairs::build(trace, reference, &Profiles::of(&sites), networks, names);
         let verdicts = sites.iter().map(|site| site.verdict).collect();
         let site_count = sites.len();
-        Reach { exposed_ns, recoverable_ns, waits, sites, site_count, verdicts, pairs }
+        Some(Reach { exposed_ns, recoverable_ns, waits, sites, site_count, verdicts, pairs })
     }
 
     /// How far a replay may move the calls of each site: what is certain of all that it sends or receives, whatever its size.

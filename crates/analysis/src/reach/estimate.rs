@@ -7,8 +7,9 @@
 //! least of them, as wide as the others are apart on the average ([SA06] takes one time from word to word).
 
 use super::order::{find, Order, OrderFound};
-use super::seen::{median, median_of_words, Bounds, Seen, LEAST_REQUESTS};
-use super::words::{Buffer, Word};
+use super::seen::{median, median_of_words, Bounds, LEAST_REQUESTS};
+use crate::trace::watched::seen::Seen;
+use crate::trace::watched::words::{Buffer, Word};
 use lapscope_data::model::Side;
 
 /// Drawn words that are enough for a median without the ends, which have more than their share otherwise.

@@ -1,6 +1,6 @@
 //! Reach: how much earlier a send could be posted, how much later a receive could be waited for ([SA06], docs/glossary.md).
 //!
-//! [`Reach::of_run`] is the way in. Words of buffers were watched ([`read`]); of each site ([`sites`]) they give how long all
+//! [`Reach::of_watches`] is the way in. Words of buffers were watched ([`crate::trace::watched`]); of each site ([`sites`]) they give how long all
 //! of its data, and half of them, were ready before the post, or not needed behind the completion ([`estimate`]), and
 //! [`who`] touched them. What that is worth is told by [`transfers`]: what a transfer takes, and what was waited for it.
 
@@ -12,7 +12,7 @@ pub mod network;
 pub mod order;
 pub mod pairs;
 pub mod pattern;
-pub mod read;
+pub mod room;
 pub mod say;
 pub mod seen;
 #[cfg(test)]
@@ -22,8 +22,6 @@ pub mod sites;
 mod tests;
 pub mod transfers;
 mod waits;
-pub mod watching;
 pub mod who;
-pub mod words;
 
 pub use document::{CopiedBy, Known, Note, Place, Reach, SiteReach, Verdict, WaitReach};

@@ -1,10 +1,6 @@
 //! What a network would cost a program whose messages have so much time available ([SA06]).
 
-use std::str::FromStr;
-
 use serde::Serialize;
-
-use crate::replay::scenario::{Bandwidth, Latency};
 
 /// A network: how long a message takes on it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -29,21 +25,6 @@ impl Network {
     /// A collective of few bytes among so many ranks: a tree there and one back, 2 log2(N) EEL, nanoseconds.
     pub fn small_collective(&self, ranks: u32) -> f64 {
         2.0 * f64::from(ranks.max(1)).log2() * self.latency_ns
-    }
-}
-
-/// "4us,950MB/s": a latency and a bandwidth, as `lapscope whatif` takes them.
-impl FromStr for Network {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (latency, bandwidth) = text.split_once(',').unwrap_or((text, ""));
-        match (latency.trim().parse(), bandwidth.trim().parse()) {
-            (Ok(Latency::Nanoseconds(latency_ns)), Ok(Bandwidth::BytesPerSecond(bytes_per_s))) => {
-                Ok(Network { latency_ns, bytes_per_s })
-            }
-            _ => Err("expected a latency and a bandwidth, as 4us,950MB/s or 1us,100Gbit/s".into()),
-        }
     }
 }
 

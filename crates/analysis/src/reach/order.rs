@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::seen::LEAST_REQUESTS;
-use super::words::{Buffer, Word};
 use crate::stats::Interval;
+use crate::trace::watched::words::{Buffer, Word};
 use lapscope_data::model::Side;
 
 /// Where the words of a buffer come in its production, or consumption.
@@ -172,9 +172,9 @@ fn agreement(told: &[Pairs], known: f64) -> Interval {
 
 #[cfg(test)]
 mod tests {
-    use super::super::seen::Seen;
-    use super::super::words::Word;
     use super::*;
+    use crate::trace::watched::seen::Seen;
+    use crate::trace::watched::words::Word;
 
     /// Requests of which 4 words were drawn, that are touched at these times.
     fn requests(times: &[[f64; 4]]) -> Vec<Buffer> {

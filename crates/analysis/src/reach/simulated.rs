@@ -1,8 +1,9 @@
 //! Estimates of programs that were made up: what is said must hold what is true.
 
 use super::estimate::{estimate, Found};
-use super::seen::{Bounds, Seen};
-use super::words::{Buffer, Word};
+use super::seen::Bounds;
+use crate::trace::watched::seen::Seen;
+use crate::trace::watched::words::{Buffer, Word};
 use lapscope_data::model::Side;
 
 /// Numbers that are the same each time (xorshift64*, Vigna 2016).

@@ -4,9 +4,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::estimate::{estimate, Found};
-use super::read::{Touch, Watched, WatchedWord};
-use super::seen::{median, Bounds, Seen};
-use super::words::Buffer;
+use super::seen::{median, Bounds};
+use crate::trace::watched::seen::Seen;
+use crate::trace::watched::words::Buffer;
+use crate::trace::watched::{Touch, Watched, WatchedWord};
 use lapscope_data::model::{LetGo, Rank, Side, WatchResult};
 use lapscope_data::places::{InstructionId, SiteId};
 

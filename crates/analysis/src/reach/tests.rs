@@ -9,13 +9,13 @@ use super::estimate::estimate;
 use super::order::Order;
 use super::say;
 use super::seen::Bounds;
-use super::seen::Seen;
-use super::words::{Buffer, Word};
 use crate::advice::Cure;
 use crate::overlap;
 use crate::pipeline::{report, OpenRun};
 use crate::reach::Known;
 use crate::report::ReportOptions;
+use crate::trace::watched::seen::Seen;
+use crate::trace::watched::words::{Buffer, Word};
 use lapscope_data::model::{Nanos, Side, Toucher};
 use lapscope_data::places::group::Grouping;
 
@@ -313,7 +313,7 @@ fn threads_that_were_not_watched_make_it_an_upper_bound() {
     let path = write(STEP);
     let mut open = OpenRun::open(Some(&path)).unwrap();
     let places = open.places(Grouping::Line).unwrap();
-    let (watches, failed) = super::read::read_files(&open.files.databases, &places, &[]);
+    let (watches, failed) = crate::trace::watched::read_files(&open.files.databases, &places, &[]);
     assert!(failed.is_empty() && watches.ranks[0].others_may_touch, "{watches:?}");
     let sites = super::sites::group(watches.buffers, 1_000.0);
     let all = sites[0].found.all.unwrap();

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use super::read::Touch;
 use super::sites::Touched;
+use crate::trace::watched::Touch;
 use lapscope_data::model::{site_frame, CallPath, Frame, Toucher};
 use lapscope_data::places::{InstructionId, Places};
 use lapscope_data::symbols::{base_name, FrameName, NameFrames};

@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{CollectiveSample, Fit, Reference, Sample, Source};
-use crate::starved::processor_share;
 use crate::stats::{scramble, upper_median};
+use crate::trace::processors::processor_share;
 use crate::trace::roster::CommKey;
 use crate::trace::{Collective, Direction, Half, Locality, Operation, Trace};
 use lapscope_data::model::RankInfo;

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 use super::program::{Action, Program, RankProgram, ThreadProgram};
+use crate::trace::injected::FileInjection;
 use crate::trace::{RankTrace, Span, Trace};
 use lapscope_data::places::SiteId;
 
@@ -18,6 +19,28 @@ pub struct Injected {
     pub tests: u64,
     /// What tests and interrupts took of the computation, nanoseconds; 0 where they were on a thread of their own.
     pub ns: i64,
+}
+
+impl Injected {
+    /// What files say, in the order of the trace's ranks; `None`: nothing was injected.
+    pub fn of_files(files: &[FileInjection], trace: &Trace) -> Option<Vec<Injected>> {
+        let mut injected = vec![Injected::default(); trace.ranks.len()];
+        for file in files {
+            for row in file.rows.iter().filter(|row| row.is_on) {
+                let is_beside =
+                    file.ranks.iter().any(|rank| rank.rank == row.rank && rank.mode == "thread");
+                let ranks = trace.ranks.iter().zip(&mut injected);
+                for (_, injected) in ranks.filter(|(rank, _)| rank.info().rank == row.rank) {
+                    injected.sites.insert(row.at.0);
+                    injected.tests += row.tests.tests;
+                    if !is_beside {
+                        injected.ns += row.tests.test_ns.0 + row.tests.interrupt_ns.0;
+                    }
+                }
+            }
+        }
+        injected.iter().any(|rank| rank.tests > 0).then_some(injected)
+    }
 }
 
 /// A run with its injected tests, and the same without them.

@@ -5,17 +5,9 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::program::{Action, Program, RankProgram, Step, ThreadProgram};
+use crate::reach::room::Room;
 use crate::trace::{Direction, RankTrace, Span, Trace};
 use lapscope_data::places::SiteId;
-
-/// Computation that a call can be moved over, by the call site that sends or receives, nanoseconds.
-#[derive(Debug, Clone, Default)]
-pub struct Room {
-    /// From the completing call to the first touch of what was received.
-    pub first_touch: FxHashMap<SiteId, i64>,
-    /// From the last write of what is sent to its post.
-    pub last_write: FxHashMap<SiteId, i64>,
-}
 
 /// What is to be moved.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

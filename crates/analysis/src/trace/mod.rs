@@ -10,6 +10,7 @@ pub mod collective;
 mod combine;
 pub mod endpoint;
 mod file;
+pub mod injected;
 pub mod left_out;
 mod line;
 #[cfg(test)]
@@ -21,6 +22,8 @@ mod packed;
 mod paired;
 mod past;
 pub mod presence;
+pub mod problem;
+pub mod processors;
 mod read;
 pub mod roster;
 mod row;
@@ -28,10 +31,12 @@ mod rows;
 pub mod script;
 pub mod starvation;
 mod stretch;
+pub mod survey;
 pub mod target;
 #[cfg(test)]
 mod tests;
 mod threads;
+pub mod watched;
 
 use std::sync::Arc;
 

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::fit::{ContentionFrom, LimitFrom};
 use crate::overlap::sums::Part;
-use crate::problem::Problem;
 use crate::replay::scenario::{Contention, Protocol, Scenario};
+use crate::trace::problem::Problem;
 use crate::trace::Locality;
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::symbols::FrameName;

@@ -7,6 +7,7 @@ mod chain_tests;
 pub mod document;
 pub mod file;
 pub mod fit;
+pub mod network;
 pub mod paths;
 pub mod replayer;
 pub mod standard;

@@ -13,8 +13,8 @@ use super::trial::{nanos, Setting, Trial};
 use lapscope_analysis::advice::{Advice, Cure};
 use lapscope_analysis::injection::{SiteInjection, WholeGain};
 use lapscope_analysis::stats::Interval;
-use lapscope_analysis::JSON_VERSION;
 use lapscope_data::model::Nanos;
+use lapscope_data::JSON_VERSION;
 
 /// Keys are documented in `docs/json.md`.
 #[derive(Debug, Serialize)]

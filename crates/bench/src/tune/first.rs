@@ -4,9 +4,9 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use lapscope_analysis::advice::Advice;
-use lapscope_analysis::injection::distances::Distances;
 use lapscope_analysis::injection::LEAST_SLOTS;
 use lapscope_analysis::stats::upper_median;
+use lapscope_analysis::trace::injected::distances::Distances;
 use lapscope_analysis::trace::{Half, Trace};
 use lapscope_data::model::{Bytes, Nanos};
 use lapscope_data::places::{CallPathId, SiteId};

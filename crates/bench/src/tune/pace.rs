@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
-use lapscope_analysis::injection::distances::Distances;
+use lapscope_analysis::trace::injected::distances::Distances;
 use lapscope_data::db::{for_each_file, list_files, DbError, Definitions};
 use lapscope_data::model::RankKey;
 use lapscope_data::places::{OfFile, Places};

@@ -81,16 +81,6 @@ fn what_is_not_hidden_is_added_to_computation() {
 }
 
 #[test]
-fn networks_are_typed() {
-    assert_eq!("4us,950MB/s".parse(), Ok(TESTBED));
-    assert_eq!("4us, 7.6Gbit/s".parse(), Ok(TESTBED));
-    for wrong in ["", "4us", "950MB/s,4us", "x2,1GB/s", "4us,inf", "4us,0MB/s", "4us,1GB/s,2"] {
-        let error = wrong.parse::<Network>().unwrap_err();
-        assert!(error.contains("4us,950MB/s"), "{wrong}: {error}");
-    }
-}
-
-#[test]
 fn small_collectives_are_trees() {
     assert_eq!(TESTBED.small_collective(1), 0.0);
     assert_eq!(TESTBED.small_collective(2), 8_000.0);

@@ -1,14 +1,17 @@
 //! Reads what files say of watched words, and collects it by buffer: a request's words lie together, with the call that
 //! completed it.
 
+pub mod ranks;
+pub mod seen;
+pub mod words;
+
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
-use super::seen::Seen;
-use super::watching::UNSEEN_SHARE;
-use super::words::{Buffer, Word};
+use self::seen::Seen;
+use self::words::{Buffer, Word};
 use lapscope_data::db::{
     for_each_file, read_watchers, scan_rows, scan_watches, was_asked_to_watch, BadColumn, Database,
     DbError, Definitions, FromRow, Rows,
@@ -18,6 +21,8 @@ use lapscope_data::model::{
 };
 use lapscope_data::places::{InstructionId, OfFile, Places, SiteId};
 
+/// Share of the run time that threads which nothing watches may compute without a word about it.
+pub const UNSEEN_SHARE: f64 = 0.01;
 /// Of a receive so many hits are counted at most.
 const MOST_BEFORE: u64 = 8;
 

@@ -1,7 +1,9 @@
 //! What is known of one buffer: when the words of it that were watched were needed, or ready.
 
-use super::available::WORD_BYTES;
 use super::seen::Seen;
+
+/// Bytes of a word, by which data are counted.
+pub const WORD_BYTES: u64 = 8;
 
 /// A watched word.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
-use crate::trace::collective::nearest;
-use crate::trace::roster::{CommKey, Member};
-use crate::trace::{Roster, Starvation, Starved};
+use super::collective::nearest;
+use super::roster::{CommKey, Member};
+use super::{Roster, Starvation, Starved};
 use lapscope_data::db::{for_each_file, rows_to_scan, DbError, Definitions, PerFile};
 use lapscope_data::model::RankInfo;
 

@@ -1,6 +1,11 @@
 //! Reads what a file says of injection: what ranks were asked for, what was injected where, and of A/B runs the eligible
 //! requests, in one pass.
 
+pub mod arms;
+pub mod distances;
+pub mod page;
+mod windows;
+
 use std::collections::HashMap;
 use std::ops::AddAssign;
 use std::path::PathBuf;
@@ -9,8 +14,8 @@ use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::arms::{Arms, Posted};
-use super::automatic::Page;
+use self::arms::{Arms, Posted};
+use self::page::Page;
 use lapscope_data::db::{
     for_each_file, scan_rows, BadColumn, Database, DbError, Definitions, FromRow, Rows,
 };

@@ -6,17 +6,13 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::problem::{Problem, ProblemKind};
-use lapscope_data::db::{
-    for_each_file, read_left_out, read_watchers, Configuration, Database, DbError, Definitions,
-    Settings,
-};
-use lapscope_data::model::{Nanos, Rank, RankKey, Watcher};
+use crate::trace::problem::{Problem, ProblemKind};
+use crate::trace::watched::ranks::{read_ranks, FileWatching, LeftOut, RankWatching};
+use crate::trace::watched::UNSEEN_SHARE;
+use lapscope_data::db::{DbError, Settings};
+use lapscope_data::model::{Nanos, Rank, Watcher};
 use lapscope_data::text::units::{count, percent, time};
 use lapscope_data::text::{list_ranks, plural};
-
-/// Share of the run time that threads which nothing watches may compute without a word about it.
-pub(super) const UNSEEN_SHARE: f64 = 0.01;
 
 /// The ranks that were asked to watch buffers, together. Keys are documented in `docs/json.md`.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -49,48 +45,14 @@ pub struct Watching {
     of_ranks: Vec<RankWatching>,
 }
 
-/// Buffers that were not watched, for one reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct LeftOut {
-    /// As in the table `watch_left_out`.
-    pub reason: String,
-    pub buffers: u64,
-}
-
-#[derive(Debug, Clone)]
-struct RankWatching {
-    rank: Rank,
-    run: Nanos,
-    /// `None`: it was not asked to.
-    watcher: Option<Watcher>,
-    buffers: u64,
-    words: u64,
-}
-
-/// What a file says.
-#[derive(Debug, Default)]
-struct OfFile {
-    ranks: Vec<RankWatching>,
-    left_out: Vec<LeftOut>,
-    options: Settings,
-}
-
 impl Watching {
     /// Of these ranks, or of all where none is named; also why some files could not be read.
     pub fn of_run(databases: &[PathBuf], ranks: &[Rank]) -> (Watching, Vec<DbError>) {
-        let read = for_each_file(databases, |database, definitions| {
-            let options = Configuration::read(database)?.options;
-            let file = read_file(database, &definitions, ranks);
-            let file = file.map_err(DbError::reading(&database.path))?;
-            Ok(OfFile { options, ..file })
-        });
-        match read {
-            Ok(files) => (Watching::sum(files.read), files.failed),
-            Err(error) => (Watching::default(), vec![error]),
-        }
+        let (files, failed) = read_ranks(databases, ranks);
+        (Watching::sum(files), failed)
     }
 
-    fn sum(files: Vec<OfFile>) -> Watching {
+    fn sum(files: Vec<FileWatching>) -> Watching {
         let mut left_out: BTreeMap<String, u64> = BTreeMap::new();
         let (mut of_ranks, mut options) = (Vec::new(), Settings::new());
         for file in files {
@@ -199,7 +161,7 @@ impl Watching {
                 "no buffer was watched: the run neither sent nor received anything that could be";
             return Some(Problem::new(ProblemKind::NotWatched, message, vec![]));
         };
-        let reasons: Vec<String> = self.left_out.iter().take(3).map(LeftOut::words).collect();
+        let reasons: Vec<String> = self.left_out.iter().take(3).map(left_out_in_words).collect();
         let way_out = way_out(&most.reason).map(|way| format!(". {way}")).unwrap_or_default();
         let message = format!("of all buffers none was watched: {}{way_out}", reasons.join(", "));
         Some(Problem::new(ProblemKind::NotWatched, message, vec![]))
@@ -220,11 +182,9 @@ impl Watching {
     }
 }
 
-impl LeftOut {
-    /// "12 (not drawn: LAPSCOPE_REACH_SHARE)".
-    pub fn words(&self) -> String {
-        format!("{} ({})", count(self.buffers), reason_in_words(&self.reason))
-    }
+/// "12 (not drawn: LAPSCOPE_REACH_SHARE)".
+pub fn left_out_in_words(left_out: &LeftOut) -> String {
+    format!("{} ({})", count(left_out.buffers), reason_in_words(&left_out.reason))
 }
 
 /// "ranks 0-3"
@@ -259,43 +219,6 @@ fn way_out(reason: &str) -> Option<&'static str> {
         "budget" => Some("`lapscope reach --budget 20` may cost more"),
         _ => None,
     }
-}
-
-fn read_file(
-    database: &Database,
-    definitions: &Definitions,
-    wanted: &[Rank],
-) -> rusqlite::Result<OfFile> {
-    let infos = definitions.ranks.iter();
-    let infos: Vec<_> =
-        infos.filter(|info| wanted.is_empty() || wanted.contains(&info.rank)).collect();
-    let has = |key: RankKey| infos.iter().any(|info| info.key == key);
-    let mut watchers: BTreeMap<RankKey, Watcher> =
-        read_watchers(database)?.into_iter().map(|watcher| (watcher.rank, watcher)).collect();
-    let watched = read_sums(database)?;
-    let ranks = infos.iter().map(|info| {
-        let (buffers, words) = watched.get(&info.key).copied().unwrap_or_default();
-        let watcher = watchers.remove(&info.key);
-        RankWatching { rank: info.rank, run: info.run_time(), watcher, buffers, words }
-    });
-    let ranks = ranks.collect();
-    let left_out = read_left_out(database)?.into_iter().filter(|it| has(it.rank));
-    let left_out = left_out.map(|it| LeftOut { reason: it.reason, buffers: it.buffers });
-    Ok(OfFile { ranks, left_out: left_out.collect(), options: Settings::new() })
-}
-
-/// Buffers and words by rank.
-fn read_sums(database: &Database) -> rusqlite::Result<BTreeMap<RankKey, (u64, u64)>> {
-    let sql = "SELECT rank, count(*), sum(words) FROM (
-                 SELECT t.rank AS rank, count(*) AS words FROM watch w JOIN thread t ON t.id = w.thread_id
-                 GROUP BY w.thread_id, w.begin_ns, w.side)
-               GROUP BY rank";
-    let mut statement = database.connection.prepare(sql)?;
-    let rows = statement.query_map([], |row| {
-        let number = |column| row.get::<_, i64>(column).map(|number| number.max(0) as u64);
-        Ok((row.get(0)?, (number(1)?, number(2)?)))
-    })?;
-    rows.collect()
 }
 
 #[cfg(test)]

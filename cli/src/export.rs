@@ -15,10 +15,10 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::output;
 use lapscope_analysis::problem::in_short;
-use lapscope_analysis::trace::problem::Problem;
 use lapscope_data::say;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::visible::Form;
+use lapscope_trace::problem::Problem;
 use rows::RowWriter;
 
 pub use json::write as write_json;

@@ -25,11 +25,11 @@ use lapscope_analysis::loggps::export::{dimemas, loggopsim, simgrid, Exported, U
 use lapscope_analysis::loggps::LogGps;
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_analysis::reference::ends;
-use lapscope_analysis::trace::{Locality, Trace};
 use lapscope_data::places::group::Grouping;
 use lapscope_data::say;
 use lapscope_data::text::units::count;
 use lapscope_data::text::visible::Form;
+use lapscope_trace::{Locality, Trace};
 
 /// # Errors
 /// There is no run here, nothing of it can be read, no parameters are there, or the output fails.

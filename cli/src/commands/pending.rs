@@ -16,13 +16,13 @@ use lapscope_analysis::pending::{group_places, Outside, PendingItem, PlaceGroup}
 use lapscope_analysis::pipeline::filters::check_ranks;
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_analysis::problem::module_problems;
-use lapscope_analysis::trace::problem::ProblemKind;
 use lapscope_data::db::{find_run, list_files};
 use lapscope_data::model::RankList;
 use lapscope_data::state::Observer;
 use lapscope_data::symbols::Symbols;
 use lapscope_data::text::style::Style;
 use lapscope_data::JSON_VERSION;
+use lapscope_trace::problem::ProblemKind;
 
 #[derive(Serialize)]
 struct Answer {

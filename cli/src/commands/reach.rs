@@ -13,8 +13,8 @@ use crate::render;
 use lapscope_analysis::overlap::Options;
 use lapscope_analysis::pipeline::reach::{build, ReachDocument};
 use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::trace::problem::Problem;
 use lapscope_data::text::style::Style;
+use lapscope_trace::problem::Problem;
 
 /// Prints the reach of a run; with a launch line, of the run that it records.
 ///

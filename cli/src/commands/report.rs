@@ -15,10 +15,10 @@ use lapscope_analysis::injection::automatic::Automatic;
 use lapscope_analysis::pipeline::report::build;
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_analysis::report::{Report, ReportOptions};
-use lapscope_analysis::trace::injected::page::pages_in;
-use lapscope_analysis::trace::problem::Problem;
 use lapscope_data::model::RankList;
 use lapscope_data::text::style::Style;
+use lapscope_trace::injected::page::pages_in;
+use lapscope_trace::problem::Problem;
 
 /// Reads the run, recovering what killed ranks left, and prints the report.
 ///

@@ -10,21 +10,20 @@ use crate::args::SitesArgs;
 use crate::export::rows::{self, RowWriter};
 use crate::export::{self, warn, Document};
 use crate::render;
-use lapscope_analysis::combine::RunSums;
 use lapscope_analysis::pipeline::filters::{check_calls, check_ranks};
 use lapscope_analysis::pipeline::view::View;
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_analysis::problem::{module_problems, no_moments};
 use lapscope_analysis::requests::is_wanted_call;
 use lapscope_analysis::sites::{group_sites, name_site, Site};
-use lapscope_analysis::stretch::Named;
-use lapscope_analysis::trace::problem::Problem;
-use lapscope_analysis::wrappers::Wrapper;
 use lapscope_data::model::Nanos;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::symbols::{name_path, NameFrames};
 use lapscope_data::text::style::Style;
 use lapscope_data::JSON_VERSION;
+use lapscope_trace::stretch::Named;
+use lapscope_trace::sums::combine::RunSums;
+use lapscope_trace::wrappers::Wrapper;
 
 #[derive(Serialize)]
 struct Answer<'a> {

@@ -15,7 +15,6 @@ use crate::render;
 use lapscope_analysis::pipeline::whatif::{build, Asked};
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_analysis::replay::scenario::Scenario;
-use lapscope_analysis::trace::problem::Problem;
 use lapscope_analysis::whatif::document::WhatIf;
 use lapscope_analysis::whatif::sweep::{self as asked_sweep, SweepAsked};
 use lapscope_analysis::whatif::{file, standard};
@@ -23,6 +22,7 @@ use lapscope_data::files::read_short_text;
 use lapscope_data::say;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::visible::visible;
+use lapscope_trace::problem::Problem;
 
 /// Of a scenario that never ends.
 const DEADLOCK: u8 = 3;

@@ -3,7 +3,6 @@
 use anyhow::Result;
 
 use super::sources::Sources;
-use lapscope_analysis::call_paths::{call_paths, CallPaths};
 use lapscope_analysis::pictures::Pictures;
 use lapscope_analysis::pipeline::pictures::{build, Pictured, Shown};
 use lapscope_analysis::pipeline::OpenRun;
@@ -14,6 +13,7 @@ use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::symbols::NameFrames;
 use lapscope_data::text::progress::Progress;
+use lapscope_trace::call_paths::{call_paths, CallPaths};
 
 /// Call paths of a site that are shown.
 const MOST_PATHS: usize = 6;

@@ -9,8 +9,8 @@ use lapscope_analysis::reach::seen::Bounds;
 use lapscope_analysis::reach::who::TouchedBy;
 use lapscope_analysis::reach::SiteReach;
 use lapscope_analysis::sites::Site;
-use lapscope_analysis::trace::injected::page::Arm;
 use lapscope_data::symbols::FrameName;
+use lapscope_trace::injected::page::Arm;
 
 /// Of ways of injecting that `LAPSCOPE_INJECT=auto` tried.
 pub fn pages() -> Vec<Column<Arm>> {

@@ -9,13 +9,13 @@ use lapscope_analysis::reach::pairs::{
 };
 use lapscope_analysis::reach::pattern::Pattern;
 use lapscope_analysis::reach::seen::Bounds;
-use lapscope_analysis::trace::Locality;
 use lapscope_data::model::Nanos;
 use lapscope_data::symbols::FrameName;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{
     bytes, count, percent, percent_range, round_bytes, time, time_range,
 };
+use lapscope_trace::Locality;
 
 /// # Errors
 /// Of the writer.

@@ -15,7 +15,6 @@ use lapscope_analysis::problem::in_short;
 use lapscope_analysis::report::Report;
 use lapscope_analysis::thresholds::{LocalityThresholds, Verdict};
 use lapscope_analysis::totals::Totals;
-use lapscope_analysis::trace::problem::ProblemKind;
 use lapscope_analysis::transfers::KindRow;
 use lapscope_data::model::{Ended, Kind, Nanos, RankList};
 use lapscope_data::text::hosts::list_hosts;
@@ -23,6 +22,7 @@ use lapscope_data::text::plural;
 use lapscope_data::text::shell;
 use lapscope_data::text::style::{display_width, Style};
 use lapscope_data::text::units::{bytes, count, percent, time};
+use lapscope_trace::problem::ProblemKind;
 
 pub(crate) use overlap::{achieved, notes, source};
 pub(crate) use sites::{mostly, place};

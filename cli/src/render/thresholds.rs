@@ -10,9 +10,9 @@ use lapscope_analysis::thresholds::{
     locality_words, progress_differs, CumulativeVerdict, Governing, LocalityThresholds, SizeCounts,
     Threshold, Thresholds, Verdict,
 };
-use lapscope_analysis::trace::Locality;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::count;
+use lapscope_trace::Locality;
 
 /// Rows of the picture of a locality; more sizes than that are put together.
 const MOST_ROWS: usize = 24;

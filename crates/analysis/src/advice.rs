@@ -19,9 +19,9 @@ use serde::Serialize;
 use crate::overlap::sums::is_vague;
 use crate::reach::Reach;
 use crate::thresholds::LocalityThresholds;
-use crate::trace::Locality;
 use lapscope_data::model::{Completes, Nanos, Rank, Transfers};
 use lapscope_data::symbols::FrameName;
+use lapscope_trace::Locality;
 
 pub use chain::Doing;
 pub use gather::{Gathered, Gatherer};

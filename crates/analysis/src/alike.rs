@@ -13,9 +13,9 @@ use self::groups::Levels;
 pub use self::groups::{Difference, Group};
 pub use self::measure::{Measure, Unit};
 use crate::overlap::groups::RankRow as OverlapRow;
-use crate::stats::{median, quantile};
 use crate::totals::RankRow;
 use lapscope_data::model::{Nanos, Rank};
+use lapscope_trace::stats::{median, quantile};
 
 /// Above so many ranks tables say how numbers are spread, not a line a rank.
 pub const MOST_ROWS: usize = 32;

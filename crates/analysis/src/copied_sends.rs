@@ -8,7 +8,7 @@ use lapscope_data::text::plural;
 use lapscope_data::text::ranks::in_words as ranks_in_words;
 use lapscope_data::text::units::{bytes, count, percent};
 
-use crate::trace::problem::{Problem, ProblemKind};
+use lapscope_trace::problem::{Problem, ProblemKind};
 
 /// What to know of a run in which sends were to be copied.
 pub(super) fn find(ranks: &[&RankInfo]) -> Vec<Problem> {
@@ -77,7 +77,7 @@ fn stopped(asked: &[(Rank, &CopiedSends)], all: usize) -> Vec<Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::made_up::MadeUp;
+    use lapscope_trace::made_up::MadeUp;
 
     fn said(of_ranks: &[Option<CopiedSends>]) -> Vec<String> {
         let mut run = MadeUp::new(of_ranks.len());

@@ -7,8 +7,8 @@ use crate::overlap::{measure_with, EagerLimits, Measured};
 use crate::pictures::{Drawn, Painter};
 use crate::reference::Reference;
 use crate::steps::{Plan, StepSums, Stepper};
-use crate::trace::Trace;
 use lapscope_data::model::Rank;
+use lapscope_trace::Trace;
 
 /// What is to be learned besides overlap.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]

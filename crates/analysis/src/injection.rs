@@ -20,12 +20,12 @@ use self::automatic::Automatic;
 pub use self::gain::{Gain, Verdict, WholeGain, LEAST_SLOTS};
 use self::places::post_addresses;
 pub use self::places::{PostAddress, PostPath};
-use crate::trace::injected::arms::Arms;
-use crate::trace::injected::FileInjection;
-use crate::trace::injected::{RankInjection, Tests};
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::places::{Places, SiteId};
 use lapscope_data::symbols::{FrameName, NameFrames};
+use lapscope_trace::injected::arms::Arms;
+use lapscope_trace::injected::FileInjection;
+use lapscope_trace::injected::{RankInjection, Tests};
 
 /// Injection in a run. Keys are documented in `docs/json.md`.
 #[derive(Debug, Serialize)]

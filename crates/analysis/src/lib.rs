@@ -2,12 +2,8 @@
 //! run, reads it and has it analysed.
 
 pub mod advice;
-pub mod aggregate;
 pub mod alike;
 pub mod calibration;
-pub mod call_paths;
-pub mod cell;
-pub mod combine;
 mod copied_sends;
 pub mod cvars;
 pub mod diff;
@@ -18,7 +14,6 @@ pub mod injection;
 pub mod insight;
 pub mod live;
 pub mod loggps;
-pub mod measures;
 pub mod overlap;
 pub mod parts;
 pub mod pending;
@@ -34,14 +29,10 @@ pub mod settings;
 pub mod singletons;
 pub mod sites;
 mod starved;
-pub mod stats;
 pub mod steps;
-pub mod stretch;
 pub mod summary;
 pub mod thresholds;
 pub mod totals;
-pub mod trace;
 pub mod transfers;
 pub mod watching;
 pub mod whatif;
-pub mod wrappers;

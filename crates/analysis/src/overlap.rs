@@ -30,13 +30,13 @@ pub(crate) use self::walk::reference_time;
 use self::walk::Walk;
 use self::witness::Witness;
 use crate::reference::{Description, Reference, Source};
-use crate::stretch::Named as NamedStretch;
-use crate::trace::problem::Problem;
-use crate::trace::{Clocks, Matching, Trace};
 use lapscope_data::model::{Full, Kind, Nanos, Rank};
 use lapscope_data::symbols::NameFrames;
 use lapscope_data::text::plural;
 use lapscope_data::JSON_VERSION;
+use lapscope_trace::problem::Problem;
+use lapscope_trace::stretch::Named as NamedStretch;
+use lapscope_trace::{Clocks, Matching, Trace};
 
 /// Parts into which the run is cut over time.
 const SLICES: usize = 60;

@@ -16,9 +16,7 @@ use anyhow::Result;
 
 use self::filters::check_ranks;
 use self::view::Resources;
-use crate::aggregate::{Aggregator, FileSums};
 use crate::calibration;
-use crate::combine::RunSums;
 use crate::injection::Injection;
 use crate::pending::{
     collect_pending, find_outside, read_pending, FilePending, Outside, PendingItem,
@@ -26,10 +24,6 @@ use crate::pending::{
 use crate::problem::{find_problems_of, in_short};
 use crate::reach::{Known, Reach};
 use crate::reference::Reference;
-use crate::stretch::{Wanted, Windows};
-use crate::trace::problem::{Problem, ProblemKind};
-use crate::trace::{injected, watched, Rows, Trace, WithSinks};
-use crate::wrappers::{Asked, Uses, Wrappers};
 use lapscope_data::db::{
     find_run, for_each_file, list_files, rows_to_scan, Census, DbError, NoSink, RunFiles,
 };
@@ -40,6 +34,12 @@ use lapscope_data::say;
 use lapscope_data::symbols::NameFrames;
 use lapscope_data::symbols::Symbols;
 use lapscope_data::text::progress::Progress;
+use lapscope_trace::problem::{Problem, ProblemKind};
+use lapscope_trace::stretch::{Wanted, Windows};
+use lapscope_trace::sums::aggregate::{Aggregator, FileSums};
+use lapscope_trace::sums::combine::RunSums;
+use lapscope_trace::wrappers::{Asked, Uses, Wrappers};
+use lapscope_trace::{injected, watched, Rows, Trace, WithSinks};
 
 /// The files of a run, after what killed ranks left was turned into databases, and after every file was checked. All
 /// commands that read a run do so through this, and tell of the same problems.

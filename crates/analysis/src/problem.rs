@@ -3,19 +3,19 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::combine::RankSums;
 use crate::copied_sends;
 use crate::pending::{find_outside, group_places, PendingItem, PlaceGroup, What};
 use crate::singletons;
 use crate::starved::starved;
-use crate::stretch::Untold;
-use crate::trace::problem::{Problem, ProblemKind};
 use lapscope_data::db::{DbError, USER_VERSION};
 use lapscope_data::model::{Ended, Full, Module, Nanos, Rank, RankInfo};
 use lapscope_data::symbols::ModuleTrouble;
 use lapscope_data::text::ranks::in_words as ranks_in_words;
 use lapscope_data::text::units::time;
 use lapscope_data::text::{list_ranks, plural};
+use lapscope_trace::problem::{Problem, ProblemKind};
+use lapscope_trace::stretch::Untold;
+use lapscope_trace::sums::combine::RankSums;
 
 /// What a stretch leaves out, as it was only summed up. `None` where nothing was.
 pub fn no_moments(untold: &Untold) -> Option<Problem> {

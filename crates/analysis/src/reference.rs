@@ -23,9 +23,9 @@ pub use quicker::{Disagreement, Which};
 pub use samples::Samples;
 use sharing::{AtOnce, Sharing};
 
-use crate::stats::upper_median;
-use crate::trace::Locality;
 use lapscope_data::model::nonblocking_name;
+use lapscope_trace::stats::upper_median;
+use lapscope_trace::Locality;
 
 /// What the ends of a locality are, in a sentence: "between ranks of one node".
 pub fn ends(locality: Locality) -> &'static str {

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::advice::Advice;
 use crate::alike::Alike;
-use crate::combine::RunSums;
 use crate::injection::Injection;
 use crate::insight::{find_insights, Insight};
 use crate::overlap::sums::{BlockingNumbers, Part};
@@ -15,18 +14,19 @@ use crate::reach::Reach;
 use crate::reference::Source;
 use crate::sites::{group_completing, group_sites, name_site, Order, Site};
 use crate::steps::{RegionRow, Steps};
-use crate::stretch::Named;
 use crate::summary::Summary;
 use crate::thresholds::Thresholds;
 use crate::totals::{min_mean_max, rank_rows, sum_totals, MinMeanMax, RankRow, Totals};
-use crate::trace::problem::Problem;
-use crate::trace::{Clocks, Matching};
 use crate::transfers::{kinds, size_classes, KindRow, SizeClass, SizeKind};
 use crate::whatif::bounds::Bounds;
-use crate::wrappers::Wrapper;
 use lapscope_data::model::{Kind, Nanos, RankInfo};
 use lapscope_data::symbols::NameFrames;
 use lapscope_data::JSON_VERSION;
+use lapscope_trace::problem::Problem;
+use lapscope_trace::stretch::Named;
+use lapscope_trace::sums::combine::RunSums;
+use lapscope_trace::wrappers::Wrapper;
+use lapscope_trace::{Clocks, Matching};
 
 /// What `lapscope report` says.
 #[derive(Debug, Serialize)]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::trace::problem::{Problem, ProblemKind};
 use lapscope_data::model::{Rank, RankInfo};
 use lapscope_data::slurm;
+use lapscope_trace::problem::{Problem, ProblemKind};
 
 /// What a launch of singletons is told by.
 #[derive(Debug, Clone, Copy)]

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 
-use crate::cell::CallCell;
-use crate::combine::RunSums;
-use crate::measures::Quantity;
 use crate::overlap::sums::Part;
 use lapscope_data::model::{Category, Frame, Nanos};
 use lapscope_data::places::SiteId;
 use lapscope_data::symbols::{name_path, FrameName, NameFrames};
+use lapscope_trace::sums::cell::CallCell;
+use lapscope_trace::sums::combine::RunSums;
+use lapscope_trace::sums::measures::Quantity;
 
 /// What kind of calls a site holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

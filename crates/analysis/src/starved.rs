@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::trace::processors::processor_share;
 use lapscope_data::model::RankInfo;
 use lapscope_data::text::plural;
+use lapscope_trace::processors::processor_share;
 
 /// What ranks waited for processors, when it was much.
 pub(super) fn starved(ranks: &[&RankInfo]) -> Option<String> {

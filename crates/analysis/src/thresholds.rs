@@ -14,12 +14,12 @@ mod split;
 use serde::{Deserialize, Serialize};
 
 use crate::reference::Reference;
-use crate::trace::{Locality, Trace};
 use cells::{Cells, SizeCell};
 pub use cumulative::{Cumulative, CumulativeVerdict};
 pub use declared::{Declared, DeclaredBy, Governing};
 use evidence::{Completion, Post};
 use lapscope_data::model::Rank;
+use lapscope_trace::{Locality, Trace};
 pub use sentences::{locality_words, progress_differs};
 use split::{split, Split, SplitRow};
 

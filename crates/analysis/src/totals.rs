@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::cell::CallCell;
-use crate::combine::{Entry, RankSums, RunSums};
 use lapscope_data::model::{Category, Ended, Kind, Nanos, Rank};
+use lapscope_trace::sums::cell::CallCell;
+use lapscope_trace::sums::combine::{Entry, RankSums, RunSums};
 
 /// Sums over all ranks. Fractions are of `run_ns`.
 #[derive(Debug, Clone, Copy, Default, Serialize)]

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::cell::CallCell;
-use crate::combine::{Entry, RunSums};
 use crate::overlap::sums::Part;
 use crate::sites::Numbers;
 use lapscope_data::model::{Bytes, Category, Kind, Nanos, Transfers};
+use lapscope_trace::sums::cell::CallCell;
+use lapscope_trace::sums::combine::{Entry, RunSums};
 
 /// Calls of similar size.
 #[derive(Debug, Serialize)]

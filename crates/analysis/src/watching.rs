@@ -6,13 +6,13 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::trace::problem::{Problem, ProblemKind};
-use crate::trace::watched::ranks::{read_ranks, FileWatching, LeftOut, RankWatching};
-use crate::trace::watched::UNSEEN_SHARE;
 use lapscope_data::db::{DbError, Settings};
 use lapscope_data::model::{Nanos, Rank, Watcher};
 use lapscope_data::text::units::{count, percent, time};
 use lapscope_data::text::{list_ranks, plural};
+use lapscope_trace::problem::{Problem, ProblemKind};
+use lapscope_trace::watched::ranks::{read_ranks, FileWatching, LeftOut, RankWatching};
+use lapscope_trace::watched::UNSEEN_SHARE;
 
 /// The ranks that were asked to watch buffers, together. Keys are documented in `docs/json.md`.
 #[derive(Debug, Clone, Default, Serialize)]

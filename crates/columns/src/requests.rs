@@ -2,7 +2,7 @@
 
 use lapscope_analysis::overlap::exposure::Exposure;
 use lapscope_analysis::overlap::request::Achieved;
-use lapscope_analysis::trace::{Call, Half, Observation};
+use lapscope_trace::{Call, Half, Observation};
 
 use super::run::Run;
 use super::table::Column;

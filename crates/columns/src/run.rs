@@ -8,9 +8,9 @@ use lapscope_analysis::overlap::exposure::Exposure;
 use lapscope_analysis::overlap::{measure_with, EagerLimits};
 use lapscope_analysis::pipeline::overlap::Prepared;
 use lapscope_analysis::reference::Reference;
-use lapscope_analysis::trace::{Direction, Half, Operation, RankTrace, Trace};
 use lapscope_data::model::Rank;
 use lapscope_data::places::SiteId;
+use lapscope_trace::{Direction, Half, Operation, RankTrace, Trace};
 use rayon::prelude::*;
 
 use super::causes::{Causes, Overlapped};

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Result};
 use lapscope_analysis::pipeline::overlap::Prepared;
-use lapscope_analysis::trace::{Direction, Endpoint, Half, Trace, NONE};
 use lapscope_data::symbols::NameFrames;
+use lapscope_trace::{Direction, Endpoint, Half, Trace, NONE};
 use rayon::prelude::*;
 
 use super::calls::CallRow;

@@ -2,7 +2,7 @@
 
 use anyhow::{bail, Result};
 use lapscope_analysis::pipeline::view::View;
-use lapscope_analysis::trace::{Direction, Trace};
+use lapscope_trace::{Direction, Trace};
 use rayon::prelude::*;
 
 use crate::definitions::Definitions;

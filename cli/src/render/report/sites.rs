@@ -10,11 +10,11 @@ use lapscope_analysis::problem::unattributed_in_words;
 use lapscope_analysis::report::Report;
 use lapscope_analysis::sites::{Numbers, Site, SiteKind};
 use lapscope_analysis::transfers::SizeKind;
-use lapscope_analysis::wrappers::Wrapper;
 use lapscope_data::model::Nanos;
 use lapscope_data::symbols::short_function;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, round_bytes, time};
+use lapscope_trace::wrappers::Wrapper;
 
 const NUMBER_COLUMNS: [(&str, Align); 12] = [
     ("share", Align::Right),

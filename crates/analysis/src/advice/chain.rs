@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use lapscope_data::places::SiteId;
 
-/// That one rank waited for another. Moments as in [`Trace`](crate::trace::Trace).
+/// That one rank waited for another. Moments as in [`Trace`](lapscope_trace::Trace).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Wait {
     pub begin: i64,
     pub end: i64,
     /// The call that waited.
     pub by: SiteId,
-    /// A place in [`Trace::ranks`](crate::trace::Trace::ranks).
+    /// A place in [`Trace::ranks`](lapscope_trace::Trace::ranks).
     pub whom: u32,
     /// The other end's post or call; in a collective the same as `by`.
     pub awaited: SiteId,

@@ -10,10 +10,10 @@ use super::serial::{joins, Join};
 use super::sums::{join_ranges, Late, Sums};
 use crate::overlap::exposure::{Bounds, Exposure};
 use crate::overlap::witness::{Awaited, Waited, Witness};
-use crate::stats::scramble;
-use crate::trace::{Direction, Half, Operation, Trace};
 use lapscope_data::model::Kind;
 use lapscope_data::places::SiteId;
+use lapscope_trace::stats::scramble;
+use lapscope_trace::{Direction, Half, Operation, Trace};
 
 /// What has the same cure at the same place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -12,10 +12,10 @@ use super::{
     words, Advice, AdviceCause, Began, CallSite, Cure, Evidence, Limit, OrCopy, OrTest, Setting,
 };
 use crate::overlap::exposure::Exposure;
-use crate::trace::Trace;
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::places::SiteId;
 use lapscope_data::symbols::{FrameName, NameFrames};
+use lapscope_trace::Trace;
 
 /// Advice on less than this fraction of the run time is left out.
 const WORTH_LISTING: f64 = 0.001;
@@ -426,7 +426,7 @@ mod tests {
     #[test]
     fn a_limit_covers_messages_that_are_copied() {
         let limit = |largest, name: &str| Limit {
-            locality: crate::trace::Locality::Node,
+            locality: lapscope_trace::Locality::Node,
             largest_eager: largest,
             smallest_waiting: None,
             variable: Some((name.into(), "4096".into())),

@@ -1,7 +1,7 @@
 //! Sends that are waited for while receives are still under way: each wait keeps the next send from being posted ([SP04]
 //! strategy 2: complete them all together), or what was received from being worked on.
 
-use crate::trace::{Direction, RankTrace};
+use lapscope_trace::{Direction, RankTrace};
 
 /// What a call that waits for sends only could be joined with, where receives were under way already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

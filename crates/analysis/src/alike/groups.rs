@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::levels::cuts;
 use super::{Compared, Measure, Unit};
-use crate::stats::median;
 use lapscope_data::model::{Nanos, Rank};
+use lapscope_trace::stats::median;
 
 /// More groups are not told.
 pub(super) const MOST: usize = 12;

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::trace::Trace;
 use lapscope_data::db::{Database, DbError};
 use lapscope_data::model::{RankInfo, Text};
 use lapscope_data::secrets;
+use lapscope_trace::Trace;
 
 /// What reference times depend on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,10 +7,10 @@ use anyhow::Context;
 
 use super::circumstances::Hosts;
 use super::{lacked_processors, Calibration, Circumstances, MOST_BYTES};
-use crate::trace::Trace;
 use lapscope_data::db::{link_out, Census, RunFiles};
 use lapscope_data::files::open_regular;
 use lapscope_data::text::units::percent;
+use lapscope_trace::Trace;
 
 /// Names the directory of the files.
 pub const DIRECTORY_VARIABLE: &str = "LAPSCOPE_CALIBRATION_DIR";
@@ -175,7 +175,7 @@ mod tests {
     use super::super::circumstances::normalized;
     use super::*;
     use crate::reference::{CollectiveSample, Reference, Sample, Source};
-    use crate::trace::Locality;
+    use lapscope_trace::Locality;
 
     fn circumstances(hosts: &[&str], btl: Option<&str>) -> Circumstances {
         let environment =

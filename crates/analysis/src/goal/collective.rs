@@ -2,8 +2,8 @@
 //! and a root that waits for all: a binomial tree. Who waits for those before: a chain. Each message has as many bytes as its
 //! sender contributes. What an MPI really does is not recorded, and mostly quicker for large messages.
 
-use crate::trace::{Half, Trace};
 use lapscope_data::model::Needs;
+use lapscope_trace::{Half, Trace};
 
 /// One message of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

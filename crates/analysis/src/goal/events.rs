@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::trace::Trace;
+use lapscope_trace::Trace;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum What {

@@ -11,9 +11,9 @@ mod events;
 use std::io::{self, Write};
 
 use crate::loggps::export::Unit;
-use crate::trace::{Direction, Half, Trace};
 use collective::{Exchange, Step};
 use events::{events, Event, What};
+use lapscope_trace::{Direction, Half, Trace};
 
 /// Between two calls, nanoseconds: so little holds no other call, such as a probe.
 const SHORT_GAP: i64 = 1_000;

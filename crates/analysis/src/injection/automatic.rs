@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::trace::injected::page::{Page, Saving};
+use lapscope_trace::injected::page::{Page, Saving};
 
 /// All pages of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]

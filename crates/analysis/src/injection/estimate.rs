@@ -6,7 +6,7 @@
 //! 6.4). As chance has tossed every pair for itself, these parts are independent under either arm even where slots in a row
 //! are alike, and what drifts slowly falls out of a pair.
 
-use crate::stats::{median, student_975, weighted_median, Interval};
+use lapscope_trace::stats::{median, student_975, weighted_median, Interval};
 
 /// What a slot has: so many units, and what they took together.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

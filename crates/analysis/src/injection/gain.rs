@@ -6,9 +6,9 @@ use std::hash::Hash;
 use serde::Serialize;
 
 use super::estimate::{compare, Pair, Scale, Slot};
-use crate::stats::Interval;
-use crate::trace::injected::arms::{ArmCell, Arms, CellPair};
 use lapscope_data::model::Nanos;
+use lapscope_trace::injected::arms::{ArmCell, Arms, CellPair};
+use lapscope_trace::stats::Interval;
 
 /// Slots with requests that each arm needs before anything is said.
 pub const LEAST_SLOTS: u64 = 8;

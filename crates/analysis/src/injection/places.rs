@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::trace::injected::arms::Arms;
-use crate::trace::injected::FileInjection;
 use lapscope_data::model::Frame;
 use lapscope_data::places::{CallPathId, Places, SiteId};
+use lapscope_trace::injected::arms::Arms;
+use lapscope_trace::injected::FileInjection;
 
 /// A return address in a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -3,9 +3,9 @@
 use lapscope_fixture::random::Random;
 
 use super::gain::{of_program, of_site};
-use crate::stats::Interval;
-use crate::trace::injected::arms::{Arms, Posted};
 use lapscope_data::model::Nanos;
+use lapscope_trace::injected::arms::{Arms, Posted};
+use lapscope_trace::stats::Interval;
 
 const MS: f64 = 1e6;
 const SLOT: i64 = 100_000_000;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{LogGps, Overhead, Segment};
-use crate::trace::Locality;
+use lapscope_trace::Locality;
 
 /// A time unit of LogGOPSim's parameters and schedules, which are whole numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -159,7 +159,7 @@ pub fn dimemas(all: &[LogGps], nodes: u64, processors: u64) -> Exported {
 mod tests {
     use super::*;
     use crate::loggps::Residual;
-    use crate::stats::Interval;
+    use lapscope_trace::stats::Interval;
 
     fn exactly(estimate: f64) -> Interval {
         Interval { low: estimate, estimate, high: estimate }

@@ -7,8 +7,8 @@ use super::line::{Line, Measured};
 use super::read::{Exchange, Exchanges, Kind, Late};
 use super::segments;
 use super::{LogGps, Overhead, Residual, Segment};
-use crate::stats::{quantile, Interval};
-use crate::trace::Locality;
+use lapscope_trace::stats::{quantile, Interval};
+use lapscope_trace::Locality;
 
 /// Which quantile of the repetitions counts, and the others whose results the intervals include.
 const QUANTILE: f64 = 0.1;
@@ -328,7 +328,7 @@ fn residual(found: &LogGps, points: &[Point]) -> Option<Residual> {
     };
     let all: Vec<(f64, u64)> = points.iter().map(off).collect();
     let (worst, worst_bytes) = all.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let median = crate::stats::median(all.iter().map(|(off, _)| *off).collect())?;
+    let median = lapscope_trace::stats::median(all.iter().map(|(off, _)| *off).collect())?;
     Some(Residual { median, worst, worst_bytes })
 }
 

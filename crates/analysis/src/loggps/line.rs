@@ -44,7 +44,8 @@ fn robust(points: &[Measured], fit: impl Fn(&[Measured], &[f64]) -> Option<Line>
     let mut line = fit(points, &weights)?;
     for _ in 0..ITERATIONS {
         let residual = |point: &Measured| (point.y - line.at(point.x)).abs() / point.sigma;
-        let typical = crate::stats::median(points.iter().map(residual).collect())? / 0.6745;
+        let typical =
+            lapscope_trace::stats::median(points.iter().map(residual).collect())? / 0.6745;
         for (weight, point) in weights.iter_mut().zip(points) {
             let far = residual(point) / (HUBER * typical).max(f64::MIN_POSITIVE);
             *weight = point.sigma.powi(-2) / far.max(1.0);

@@ -22,8 +22,8 @@ pub use read::{is_of_round_trip, Exchange, Exchanges, Kind, Late};
 
 use serde::{Deserialize, Serialize};
 
-use crate::stats::Interval;
-use crate::trace::{Locality, Trace};
+use lapscope_trace::stats::Interval;
+use lapscope_trace::{Locality, Trace};
 
 /// The parameters between processes of one locality.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

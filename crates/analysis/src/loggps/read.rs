@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::trace::{Half, Locality, Operation, Trace};
+use lapscope_trace::{Half, Locality, Operation, Trace};
 
 /// As in interposer/calibrate/round_trips.c.
 const TAG_ONE: i64 = 20481;

@@ -6,9 +6,9 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::sums::{BlockingSums, Sums};
-use crate::trace::{Locality, Trace};
 use lapscope_data::model::Kind;
 use lapscope_data::places::SiteId;
+use lapscope_trace::{Locality, Trace};
 
 /// What requests, or blocking calls, of a cell have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -109,7 +109,7 @@ impl Slices {
 pub(super) struct RankFound {
     pub cells: Vec<(CellKey, OverlapCell)>,
     pub slices: Vec<OverlapCell>,
-    /// By [`RankTrace::detail`](crate::trace::RankTrace::detail).
+    /// By [`RankTrace::detail`](lapscope_trace::RankTrace::detail).
     pub slots: Vec<OverlapCell>,
     pub culprits: FxHashMap<CulpritKey, Blame>,
     /// (cell of the post, operation of the completing call): time.

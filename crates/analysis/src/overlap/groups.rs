@@ -7,10 +7,10 @@ use serde::Serialize;
 use super::found::{Blame, OverlapCell, Slices};
 use super::measured::{Measured, RankSums, SiteKey, SiteSums};
 use super::sums::{BlockingNumbers, Numbers, Sums};
-use crate::trace::{Locality, Trace};
 use lapscope_data::model::{Kind, Nanos, Rank};
 use lapscope_data::places::SiteId;
 use lapscope_data::symbols::{FrameName, NameFrames};
+use lapscope_trace::{Locality, Trace};
 
 /// Pairs of ranks that are listed.
 const PAIRS: usize = 10;

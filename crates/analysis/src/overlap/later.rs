@@ -1,6 +1,6 @@
 //! What a rank computed behind a test that completed a request.
 
-use crate::trace::{Half, RankTrace};
+use lapscope_trace::{Half, RankTrace};
 
 /// The moments at which a rank can have needed what a test completed: the program goes on behind a test as if it had said no, to
 /// the next call that is none, at the latest.

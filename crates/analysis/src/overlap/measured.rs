@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::found::{Blame, OverlapCell, RankFound, Slices};
 use super::sampled::SlotKey;
 use super::sums::{BlockingSums, Sums};
-use crate::trace::{Locality, Trace};
 use lapscope_data::model::{Kind, Nanos};
 use lapscope_data::places::SiteId;
+use lapscope_trace::{Locality, Trace};
 
 /// Requests, or blocking calls, of one place: the site, the kind, and whether they are requests.
 pub(super) type SiteKey = (SiteId, Kind, bool);
@@ -40,7 +40,7 @@ pub(super) struct RankSums {
 }
 
 /// Sums of a run or of some of its ranks, not yet put together for reading. Ranks are places in
-/// [`Trace::ranks`](crate::trace::Trace::ranks).
+/// [`Trace::ranks`](lapscope_trace::Trace::ranks).
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Measured {
     /// Those that were asked for.
@@ -142,7 +142,7 @@ impl Measured {
         self
     }
 
-    /// Places in [`Trace::ranks`](crate::trace::Trace::ranks) of the ranks that were asked for.
+    /// Places in [`Trace::ranks`](lapscope_trace::Trace::ranks) of the ranks that were asked for.
     pub(crate) fn places(&self) -> impl Iterator<Item = usize> + '_ {
         self.ranks.keys().map(|&place| place as usize)
     }

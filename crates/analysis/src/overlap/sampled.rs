@@ -157,7 +157,7 @@ fn share(cells: impl Iterator<Item = (SlotKey, f64, f64)>) -> Option<Share> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::scramble;
+    use lapscope_trace::stats::scramble;
 
     /// Slots of a made run whose share differs from slot to slot and falls towards its end.
     fn slot(number: i64) -> (f64, f64) {

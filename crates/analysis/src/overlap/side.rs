@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::thresholds::{Threshold, Thresholds, Verdict};
-use crate::trace::target::Target;
-use crate::trace::{Direction, Half, Trace};
 use lapscope_data::model::{Epoch, Mode};
+use lapscope_trace::target::Target;
+use lapscope_trace::{Direction, Half, Trace};
 
 /// Who is at the other side.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,7 @@
 //! Requests that are under way together: what each could have overlapped alone they could not all.
 
 use super::request::Achieved;
-use crate::trace::Presence;
+use lapscope_trace::Presence;
 
 /// What was overlapped of one request.
 pub(super) struct EndedRequest {

@@ -3,7 +3,7 @@
 use super::exposure::{Bounds, Exposure, Partner, Starved, Wait};
 use super::side::{Culprit, Side, Sides};
 use crate::reference::Estimate;
-use crate::trace::{Direction, Half, Past};
+use lapscope_trace::{Direction, Half, Past};
 
 /// Calls shorter than this waited for nobody, nanoseconds.
 const SHORT_WAIT: i64 = 1_000;

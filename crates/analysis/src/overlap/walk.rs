@@ -12,8 +12,8 @@ use super::together::{limit_achieved, CommonWindow, EndedRequest, EndedTogether}
 use super::waited::Group;
 use super::witness::{Awaited, Waited, Witness};
 use crate::reference::{Estimate, Reference};
-use crate::trace::{Call, Direction, Half, Locality, Operation, RequestEnd, Trace, NONE};
 use lapscope_data::model::{Kind, Mode};
+use lapscope_trace::{Call, Direction, Half, Locality, Operation, RequestEnd, Trace, NONE};
 
 /// Where an operation's requests are summed, and how long they take with nothing in between.
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use super::exposure::{Bounds, Exposure};
 use super::request::Achieved;
-use crate::trace::Half;
+use lapscope_trace::Half;
 
 /// A completing or blocking call, and what its time is laid to.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,7 @@ pub struct Waited<'a> {
 pub enum Awaited<'a> {
     /// The other end of a message.
     Partner(Half<'a>),
-    /// A member of a collective, the last or the one that was away longest: its place in [`crate::trace::Trace::ranks`].
+    /// A member of a collective, the last or the one that was away longest: its place in [`lapscope_trace::Trace::ranks`].
     Member(u32),
     /// Nobody, or it is not known.
     Unknown,

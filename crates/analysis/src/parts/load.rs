@@ -6,12 +6,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::partial::{Known, Partial, Question, Stage};
-use crate::aggregate::FileSums;
-use crate::stretch::Windows;
-use crate::trace::survey::Survey;
-use crate::trace::{Cache, Depth, Matching, Paired, Trace};
 use lapscope_data::db::{for_each_file, DbError, PerFile};
 use lapscope_data::places::Places;
+use lapscope_trace::stretch::Windows;
+use lapscope_trace::sums::aggregate::FileSums;
+use lapscope_trace::survey::Survey;
+use lapscope_trace::{Cache, Depth, Matching, Paired, Trace};
 
 /// A run as its parts are read.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use anyhow::{bail, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::aggregate::FileSums;
 use crate::findings::{find, By, Findings, Wanted};
 use crate::overlap::EagerLimits;
 use crate::reference::{Reference, Samples};
 use crate::steps::{Counted, Plan, Rule};
 use crate::thresholds::Evidence;
-use crate::trace::{clock, Matching, Meetings, Paired, Settled, Stretch};
 use lapscope_data::db::Definitions;
 use lapscope_data::model::Rank;
+use lapscope_trace::sums::aggregate::FileSums;
+use lapscope_trace::{clock, Matching, Meetings, Paired, Settled, Stretch};
 
 /// What a stage asks.
 #[derive(Debug, Clone, Serialize, Deserialize)]

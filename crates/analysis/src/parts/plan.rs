@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::trace::survey::Survey;
+use lapscope_trace::survey::Survey;
 
 /// What a row takes in memory, bytes: endpoints, calls, their order, when their ranks were inside MPI, and what is made of them
 /// while they are looked at.

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::trace::Trace;
 use lapscope_data::model::Rank;
+use lapscope_trace::Trace;
 
 /// Most rows of a picture.
 const MOST: usize = 64;

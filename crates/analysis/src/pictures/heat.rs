@@ -6,8 +6,8 @@ use super::bins::Bins;
 use super::paint::{Drawn, SLICES};
 use crate::overlap::sums::{ByCause, Cause};
 use crate::overlap::Slices;
-use crate::trace::Trace;
 use lapscope_data::model::Nanos;
+use lapscope_trace::Trace;
 
 /// A grid of bins and slices, row by row: the slices of the first bin first.
 #[derive(Debug, Serialize)]

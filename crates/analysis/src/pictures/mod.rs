@@ -17,7 +17,7 @@ pub use matrix::{Cell, Matrix};
 pub use paint::{Drawn, Painter};
 pub use timeline::Timeline;
 
-use crate::trace::Trace;
+use lapscope_trace::Trace;
 
 /// Pictures of a run. Times are nanoseconds, moments since the first rank's MPI_Init returned.
 #[derive(Debug, Serialize)]

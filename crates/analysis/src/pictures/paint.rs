@@ -8,7 +8,7 @@ use super::bins::Bins;
 use crate::overlap::exposure::Exposure;
 use crate::overlap::witness::{Waited, Witness};
 use crate::overlap::Slices;
-use crate::trace::{Direction, Trace};
+use lapscope_trace::{Direction, Trace};
 
 /// Parts of the run along the time axis.
 pub const SLICES: usize = 160;

@@ -6,9 +6,9 @@ use super::*;
 use crate::findings::{find, By, Findings, Wanted};
 use crate::overlap::EagerLimits;
 use crate::reference::Reference;
-use crate::trace::made_up::MadeUp;
 use lapscope_data::model::{Bytes, Nanos, Rank};
 use lapscope_data::symbols::Symbols;
+use lapscope_trace::made_up::MadeUp;
 
 const WANTED: Wanted = Wanted { advice: false, pictures: true, steps: false };
 

@@ -12,9 +12,9 @@ use crate::pictures::timeline::{collect, Chosen, RanksChosen, Timeline, Window};
 use crate::pictures::Pictures;
 use crate::report::{Report, ReportOptions};
 use crate::steps;
-use crate::stretch;
-use crate::trace::{Direction, Stretch, Trace};
 use lapscope_data::model::{Rank, RankList};
+use lapscope_trace::stretch;
+use lapscope_trace::{Direction, Stretch, Trace};
 
 /// Ranks of a timeline where nobody asks for others.
 const RANKS: usize = 16;

@@ -10,11 +10,11 @@ use crate::reach::network::Network;
 use crate::reach::{Known, Reach};
 use crate::reference::Reference;
 use crate::thresholds::Thresholds;
-use crate::trace::problem::Problem;
 use crate::watching::Watching;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
 use lapscope_data::JSON_VERSION;
+use lapscope_trace::problem::Problem;
 
 /// What `lapscope reach` says. Keys are documented in `docs/json.md`.
 #[derive(Debug, Serialize)]

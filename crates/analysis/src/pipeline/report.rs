@@ -16,7 +16,6 @@ use crate::reach::Known;
 use crate::reference::Reference;
 use crate::report::{InDetail, Report, ReportOptions};
 use crate::steps::{RegionRow, StepSums, Steps};
-use crate::trace::problem::Problem;
 use crate::whatif::bounds::{bounds, is_too_large};
 use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;

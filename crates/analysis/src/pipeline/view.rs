@@ -5,7 +5,6 @@ use std::sync::Arc;
 use anyhow::{bail, Error, Result};
 
 use super::OpenRun;
-use crate::combine::RunSums;
 use crate::findings::{find, By, Findings, Wanted};
 use crate::overlap::EagerLimits;
 use crate::parts::load::Run;
@@ -14,16 +13,17 @@ use crate::parts::plan::{overhead, plan, plan_count, BYTES_PER_ROW};
 use crate::parts::{Engine, Known, Local, Partial, Question, Remote, Stage};
 use crate::reference::Reference;
 use crate::steps::{self, Counted, Plan, Rule};
-use crate::stretch::{self, Named, Windows};
 use crate::thresholds::{Declared, Evidence, Thresholds};
-use crate::trace::clock::Verdict;
-use crate::trace::survey::Survey;
-use crate::trace::{Cache, Matching, Paired, Settled, Stretch, Trace};
 use lapscope_data::db::DbError;
 use lapscope_data::files::machine_memory;
 use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
+use lapscope_trace::clock::Verdict;
+use lapscope_trace::stretch::{self, Named, Windows};
+use lapscope_trace::sums::combine::RunSums;
+use lapscope_trace::survey::Survey;
+use lapscope_trace::{Cache, Matching, Paired, Settled, Stretch, Trace};
 
 /// What an analysis may use.
 #[derive(Debug, Clone, Default)]

@@ -12,7 +12,6 @@ use crate::reference::Reference;
 use crate::replay::injected::Injected;
 use crate::replay::scenario::Scenario;
 use crate::thresholds::Thresholds;
-use crate::trace::{injected, Trace};
 use crate::whatif::answer::Answers;
 use crate::whatif::document::WhatIf;
 use crate::whatif::replayer::Replayer;
@@ -20,6 +19,7 @@ use crate::whatif::sweep::SweepAsked;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
 use lapscope_data::JSON_VERSION;
+use lapscope_trace::{injected, Trace};
 
 /// What the user asked for.
 #[derive(Debug, Clone, Default)]

@@ -14,11 +14,11 @@ use super::waits;
 use super::who::{TouchedBy, Who};
 use crate::overlap::Measured;
 use crate::reference::Reference;
-use crate::trace::watched::{RankWatcher, RunWatches};
-use crate::trace::Trace;
 use lapscope_data::model::{Nanos, Side, Toucher};
 use lapscope_data::places::{Places, SiteId};
 use lapscope_data::symbols::{FrameName, NameFrames};
+use lapscope_trace::watched::{RankWatcher, RunWatches};
+use lapscope_trace::Trace;
 
 /// The reach of a run in which buffers were watched. Keys are documented in `docs/json.md`. Times of reach are those of the
 /// program outside MPI.

@@ -8,9 +8,9 @@
 
 use super::order::{find, Order, OrderFound};
 use super::seen::{median, median_of_words, Bounds, LEAST_REQUESTS};
-use crate::trace::watched::seen::Seen;
-use crate::trace::watched::words::{Buffer, Word};
 use lapscope_data::model::Side;
+use lapscope_trace::watched::seen::Seen;
+use lapscope_trace::watched::words::{Buffer, Word};
 
 /// Drawn words that are enough for a median without the ends, which have more than their share otherwise.
 const DRAWN_WORDS: usize = 12;

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::seen::LEAST_REQUESTS;
-use crate::stats::Interval;
-use crate::trace::watched::words::{Buffer, Word};
 use lapscope_data::model::Side;
+use lapscope_trace::stats::Interval;
+use lapscope_trace::watched::words::{Buffer, Word};
 
 /// Where the words of a buffer come in its production, or consumption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -173,8 +173,8 @@ fn agreement(told: &[Pairs], known: f64) -> Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::watched::seen::Seen;
-    use crate::trace::watched::words::Word;
+    use lapscope_trace::watched::seen::Seen;
+    use lapscope_trace::watched::words::Word;
 
     /// Requests of which 4 words were drawn, that are touched at these times.
     fn requests(times: &[[f64; 4]]) -> Vec<Buffer> {

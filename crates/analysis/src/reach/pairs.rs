@@ -19,11 +19,11 @@ use super::network::Network;
 use super::pattern::{Pattern, Votes};
 use super::seen::Bounds;
 use crate::reference::{Estimate, Reference};
-use crate::trace::watched::words::WORD_BYTES;
-use crate::trace::{Locality, Trace};
 use lapscope_data::model::Side;
 use lapscope_data::places::SiteId;
 use lapscope_data::symbols::{FrameName, NameFrames};
+use lapscope_trace::watched::words::WORD_BYTES;
+use lapscope_trace::{Locality, Trace};
 
 /// Buffers that are smaller or larger by more than this factor may be filled and used otherwise.
 const SIMILAR: f64 = 4.0;

@@ -20,8 +20,8 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use crate::trace::Presence;
 use between::Between;
+use lapscope_trace::Presence;
 use scan::Scan;
 
 /// A matched message that was received.

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::stats::student_975;
-use crate::trace::watched::seen::Seen;
+use lapscope_trace::stats::student_975;
+use lapscope_trace::watched::seen::Seen;
 
 /// Fewer values give no 95 % interval of a median: the least and the greatest of five leave out 6 % (both tails of a
 /// binomial distribution).

@@ -2,9 +2,9 @@
 
 use super::estimate::{estimate, Found};
 use super::seen::Bounds;
-use crate::trace::watched::seen::Seen;
-use crate::trace::watched::words::{Buffer, Word};
 use lapscope_data::model::Side;
+use lapscope_trace::watched::seen::Seen;
+use lapscope_trace::watched::words::{Buffer, Word};
 
 /// Numbers that are the same each time (xorshift64*, Vigna 2016).
 struct Numbers(u64);

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::estimate::{estimate, Found};
 use super::seen::{median, Bounds};
-use crate::trace::watched::seen::Seen;
-use crate::trace::watched::words::Buffer;
-use crate::trace::watched::{Touch, Watched, WatchedWord};
 use lapscope_data::model::{LetGo, Rank, Side, WatchResult};
 use lapscope_data::places::{InstructionId, SiteId};
+use lapscope_trace::watched::seen::Seen;
+use lapscope_trace::watched::words::Buffer;
+use lapscope_trace::watched::{Touch, Watched, WatchedWord};
 
 /// Buffers of one site are looked at apart where their sizes differ by more than this factor.
 pub(super) const SIMILAR: u64 = 4;

@@ -14,10 +14,10 @@ use crate::overlap;
 use crate::pipeline::{report, OpenRun};
 use crate::reach::Known;
 use crate::report::ReportOptions;
-use crate::trace::watched::seen::Seen;
-use crate::trace::watched::words::{Buffer, Word};
 use lapscope_data::model::{Nanos, Side, Toucher};
 use lapscope_data::places::group::Grouping;
+use lapscope_trace::watched::seen::Seen;
+use lapscope_trace::watched::words::{Buffer, Word};
 
 const STEPS: i64 = 12;
 const STEP: i64 = 1_000_000;
@@ -313,7 +313,8 @@ fn threads_that_were_not_watched_make_it_an_upper_bound() {
     let path = write(STEP);
     let mut open = OpenRun::open(Some(&path)).unwrap();
     let places = open.places(Grouping::Line).unwrap();
-    let (watches, failed) = crate::trace::watched::read_files(&open.files.databases, &places, &[]);
+    let (watches, failed) =
+        lapscope_trace::watched::read_files(&open.files.databases, &places, &[]);
     assert!(failed.is_empty() && watches.ranks[0].others_may_touch, "{watches:?}");
     let sites = super::sites::group(watches.buffers, 1_000.0);
     let all = sites[0].found.all.unwrap();

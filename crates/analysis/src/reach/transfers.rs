@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::sites::SIMILAR;
 use crate::overlap::{reference_time, Measured};
 use crate::reference::Reference;
-use crate::trace::{Direction, Operation, RankTrace, Trace};
 use lapscope_data::model::{Nanos, Side};
 use lapscope_data::places::SiteId;
+use lapscope_trace::{Direction, Operation, RankTrace, Trace};
 
 /// What transfers of one site and size have in common.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 
 use super::sites::Touched;
-use crate::trace::watched::Touch;
 use lapscope_data::model::{site_frame, CallPath, Frame, Toucher};
 use lapscope_data::places::{InstructionId, Places};
 use lapscope_data::symbols::{base_name, FrameName, NameFrames};
+use lapscope_trace::watched::Touch;
 
 /// A line that touched watched words. Keys are documented in `docs/json.md`.
 #[derive(Debug, Clone, Serialize)]

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::stats::{self, scramble};
+use lapscope_trace::stats::{self, scramble};
 
 /// Bins to an octave of sizes.
 const PER_OCTAVE: u32 = 8;

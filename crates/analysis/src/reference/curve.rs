@@ -2,7 +2,7 @@
 
 use super::bins::Point;
 use super::Estimate;
-use crate::stats::weighted_median;
+use lapscope_trace::stats::weighted_median;
 
 /// Up to this size transfers take as long as those of nothing at all.
 const SMALL_BYTES: f64 = 64.0;

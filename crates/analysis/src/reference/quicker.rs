@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{Curve, Point, Reference};
-use crate::trace::Locality;
+use lapscope_trace::Locality;
 
 /// Fewer transfers of a run tell nothing against a calibration.
 const ENOUGH: u64 = 8;

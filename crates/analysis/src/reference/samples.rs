@@ -8,11 +8,11 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{CollectiveSample, Fit, Reference, Sample, Source};
-use crate::stats::{scramble, upper_median};
-use crate::trace::processors::processor_share;
-use crate::trace::roster::CommKey;
-use crate::trace::{Collective, Direction, Half, Locality, Operation, Trace};
 use lapscope_data::model::RankInfo;
+use lapscope_trace::processors::processor_share;
+use lapscope_trace::roster::CommKey;
+use lapscope_trace::stats::{scramble, upper_median};
+use lapscope_trace::{Collective, Direction, Half, Locality, Operation, Trace};
 
 /// Between two calls, nanoseconds: what a program needs to make the next one.
 const SHORT_GAP: i64 = 1_000;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::trace::{Half, Locality, Operation, Trace};
+use lapscope_trace::{Half, Locality, Operation, Trace};
 
 /// As in interposer/calibrate/sharing.c: messages, and what agrees on them.
 const TAG_SHARED: i64 = 20501;

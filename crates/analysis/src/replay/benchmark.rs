@@ -8,8 +8,8 @@
 use super::scenario::{Progress, Protocol};
 use super::{replay, Conditions, Durations, LocalityNetwork, Network, Program};
 use crate::reference::Reference;
-use crate::trace::script::{Act, Message, Script};
 use lapscope_data::model::Mode;
+use lapscope_trace::script::{Act, Message, Script};
 
 /// The protocols that the papers compare.
 pub const PROTOCOLS: [Protocol; 3] =

@@ -11,9 +11,9 @@ mod roots;
 use super::critical::Stretch;
 use super::{replay, Conditions, Durations, LocalityNetwork, Network, Outcome, Program};
 use crate::reference::Reference;
-use crate::trace::made_up::MadeUp;
-use crate::trace::Trace;
 use lapscope_data::places::SiteId;
+use lapscope_trace::made_up::MadeUp;
+use lapscope_trace::Trace;
 
 /// A message takes 100 ns and one more each byte; larger ones than `eager_limit` are read when their receive is there.
 pub fn network(eager_limit: u64) -> Network {

@@ -7,8 +7,8 @@ use super::engine::{Engine, Trigger, NEVER};
 use super::message::End;
 use super::outcome::NOBODY;
 use super::scenario::Progress;
-use crate::trace::{Collective, Direction, Half, Span, Trace};
 use lapscope_data::model::Needs;
+use lapscope_trace::{Collective, Direction, Half, Span, Trace};
 
 /// Whether a collective is replayed: all members are known, and whom they need. Others have their recorded durations.
 pub fn is_replayed(trace: &Trace, collective: &Collective) -> bool {

@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 use super::outcome::Outcome;
 use super::program::Program;
 use super::timeline::{ThreadTimes, Timeline};
-use crate::trace::Trace;
 use lapscope_data::places::SiteId;
+use lapscope_trace::Trace;
 
 /// A kind of time, and where it went by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

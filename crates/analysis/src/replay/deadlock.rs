@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::outcome::{Outcome, Stuck};
-use crate::trace::{Direction, Trace, NONE};
+use lapscope_trace::{Direction, Trace, NONE};
 
 /// Members of a collective that are looked at to find a circle.
 const MEMBERS: usize = 256;

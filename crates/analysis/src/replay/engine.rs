@@ -11,8 +11,8 @@ use super::program::{is_replayed, Action, Program, RECORDING_NS};
 use super::queue::{Queue, What};
 use super::scenario::Progress;
 use super::thread::{Phase, ThreadState};
-use crate::trace::target::CallNumber;
-use crate::trace::{Direction, Span, Trace, NONE};
+use lapscope_trace::target::CallNumber;
+use lapscope_trace::{Direction, Span, Trace, NONE};
 
 /// Not yet.
 pub(super) const NEVER: i64 = i64::MAX;
@@ -335,7 +335,7 @@ fn scaled(ns: i64, times: f64) -> i64 {
 
 fn plans(trace: &Trace, network: &Network, rank: usize) -> Vec<Option<Plan>> {
     let operations = trace.ranks[rank].operations.iter();
-    let plan = |operation: &crate::trace::Operation| {
+    let plan = |operation: &lapscope_trace::Operation| {
         let peer = operation
             .peer
             .filter(|_| matches!(operation.direction, Direction::Send | Direction::Receive))?;
@@ -352,7 +352,7 @@ impl Half {
 }
 
 impl RankState {
-    fn new(rank: &crate::trace::RankTrace) -> RankState {
+    fn new(rank: &lapscope_trace::RankTrace) -> RankState {
         RankState {
             inside: 0,
             left: rank.init_end,

@@ -7,9 +7,9 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 use super::program::{Action, Program, RankProgram, ThreadProgram};
-use crate::trace::injected::FileInjection;
-use crate::trace::{RankTrace, Span, Trace};
 use lapscope_data::places::SiteId;
+use lapscope_trace::injected::FileInjection;
+use lapscope_trace::{RankTrace, Span, Trace};
 
 /// What was injected on one rank.
 #[derive(Debug, Clone, Default)]

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::program::is_replayed;
-use crate::trace::{Call, Direction, Endpoint, Half, Operation, RankTrace, Trace};
+use lapscope_trace::{Call, Direction, Endpoint, Half, Operation, RankTrace, Trace};
 
 /// By direction and size class: what messages usually take from when both ends were there, nanoseconds.
 #[derive(Debug, Default)]
@@ -106,8 +106,8 @@ fn taken(trace: &Trace, half: &Half<'_>) -> Option<(Key, i64)> {
 mod tests {
     use super::*;
     use crate::replay::Program;
-    use crate::trace::script::{Act, Message, Script};
-    use crate::trace::{Starvation, Starved};
+    use lapscope_trace::script::{Act, Message, Script};
+    use lapscope_trace::{Starvation, Starved};
 
     /// The receiver of one small message is in its call for 2 ms, 1.5 ms of them without a processor.
     fn held_up() -> Trace {

@@ -7,8 +7,8 @@ use super::outcome::NOBODY;
 use super::program::is_replayed;
 use super::queue::What;
 use super::scenario::Protocol;
-use crate::trace::target::{Awaited, CallNumber};
-use crate::trace::Direction;
+use lapscope_trace::target::{Awaited, CallNumber};
+use lapscope_trace::Direction;
 
 /// An endpoint of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

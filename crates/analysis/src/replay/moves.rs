@@ -6,8 +6,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::program::{Action, Program, RankProgram, Step, ThreadProgram};
 use crate::reach::room::Room;
-use crate::trace::{Direction, RankTrace, Span, Trace};
 use lapscope_data::places::SiteId;
+use lapscope_trace::{Direction, RankTrace, Span, Trace};
 
 /// What is to be moved.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl Mover<'_> {
         self.operation(endpoint).site
     }
 
-    fn operation(&self, endpoint: u32) -> &crate::trace::Operation {
+    fn operation(&self, endpoint: u32) -> &lapscope_trace::Operation {
         let index = self.rank.endpoints[endpoint as usize].operation;
         &self.rank.operations[index as usize]
     }
@@ -235,7 +235,7 @@ fn rearrange(thread: &mut ThreadProgram, mut places: Vec<Place>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::script::{Act, Message, Script};
+    use lapscope_trace::script::{Act, Message, Script};
 
     fn message(peer: usize) -> Message {
         Message::new(peer, 0, 1_000)

@@ -2,8 +2,8 @@
 
 use super::scenario::{Bandwidth, Contention, Latency, Progress, Protocol, Scenario, Scope};
 use crate::reference::Reference;
-use crate::trace::Locality;
 use lapscope_data::model::Mode;
+use lapscope_trace::Locality;
 
 /// Time by size: what an undisturbed message takes from the post of its send to the completion of its receive, nanoseconds.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::program::{Action, Program, RankProgram, Step, ThreadProgram};
 use crate::loggps::collective::{predict, Costs, Shape};
-use crate::trace::{Direction, Operation, RankTrace, Trace};
+use lapscope_trace::{Direction, Operation, RankTrace, Trace};
 
 /// A program whose blocking collectives are begun and finished apart, and how many these are.
 pub fn apart(trace: &Trace, program: &Program, copy_per_byte: f64) -> (Program, u64) {

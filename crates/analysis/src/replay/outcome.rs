@@ -1,7 +1,7 @@
 //! What a replay found: when everything happened.
 
 use super::engine::Conditions;
-use crate::trace::Span;
+use lapscope_trace::Span;
 
 /// Nobody.
 pub const NOBODY: u32 = u32::MAX;
@@ -9,7 +9,7 @@ pub const NOBODY: u32 = u32::MAX;
 /// A replayed run. Moments are nanoseconds on the run's clock.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// In the order of [`crate::trace::Trace::ranks`].
+    /// In the order of [`lapscope_trace::Trace::ranks`].
     pub ranks: Vec<RankOutcome>,
     /// What it was made under.
     pub conditions: Conditions,
@@ -24,7 +24,7 @@ pub struct Outcome {
 pub struct RankOutcome {
     /// When each endpoint was posted.
     pub posted: Vec<i64>,
-    /// As [`crate::trace::RankTrace::calls`].
+    /// As [`lapscope_trace::RankTrace::calls`].
     pub calls: Vec<CallTime>,
     /// Calls that have their recorded duration, from begin to end.
     pub other_calls: Vec<(i64, i64)>,
@@ -76,7 +76,7 @@ pub struct Stuck {
 
 impl Outcome {
     /// From the first return of MPI_Init to the last entry of MPI_Finalize; `None`: it never ends.
-    pub fn run_ns(&self, trace: &crate::trace::Trace) -> Option<i64> {
+    pub fn run_ns(&self, trace: &lapscope_trace::Trace) -> Option<i64> {
         let begin = trace.ranks.iter().map(|rank| rank.init_end).min()?;
         let end = self.ranks.iter().map(|rank| rank.end).max()?;
         self.stuck.is_empty().then_some(end - begin)

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use super::late::Usual;
-use crate::trace::{Direction, Endpoint, Operation, RankTrace, RequestEnd, Span, Trace, NONE};
 use lapscope_data::model::{Kind, Mode};
+use lapscope_trace::{Direction, Endpoint, Operation, RankTrace, RequestEnd, Span, Trace, NONE};
 
 /// Tests that follow each other more closely than this, nanoseconds, are a loop that waits: it ends when the request is complete,
 /// however often that takes. Others look in between two parts of a computation, whose length does not depend on what they find.

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::outcome::{Outcome, RankOutcome};
-use crate::trace::{Presence, RankTrace, Span, Trace, NONE};
+use lapscope_trace::{Presence, RankTrace, Span, Trace, NONE};
 
 /// Gives the trace the times of an outcome. Its matches, sizes and call sites stay; what no step of the program has (rows behind a
 /// call that never returned) keeps its time.

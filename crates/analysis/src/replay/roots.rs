@@ -8,7 +8,7 @@ use super::critical::Stretch;
 use super::outcome::Outcome;
 use super::program::Program;
 use super::timeline::{Timeline, Wait};
-use crate::trace::Trace;
+use lapscope_trace::Trace;
 
 /// Waits shorter than the run by more than this factor are not looked into.
 const SHORT: i64 = 100_000;

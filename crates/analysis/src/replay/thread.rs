@@ -5,7 +5,7 @@ use super::outcome::{CallTime, NOBODY};
 use super::program::{is_replayed, Action};
 use super::queue::What;
 use super::scenario::{Progress, Protocol};
-use crate::trace::{Direction, RequestEnd, Span, NONE};
+use lapscope_trace::{Direction, RequestEnd, Span, NONE};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {

@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use super::outcome::{Outcome, NOBODY};
 use super::program::{Action, Program, Step, ThreadProgram};
-use crate::trace::{Direction, RankTrace, Trace};
 use lapscope_data::places::SiteId;
+use lapscope_trace::{Direction, RankTrace, Trace};
 
 /// The steps of all threads in time.
 pub struct Timeline<'a> {
@@ -130,7 +130,7 @@ impl<'a> Timeline<'a> {
     }
 }
 
-/// By how much a [`crate::trace::Span`] may be too small.
+/// By how much a [`lapscope_trace::Span`] may be too small.
 fn rounding(ns: i64) -> i64 {
     const EXACT_BITS: u32 = 27;
     match ns >> EXACT_BITS {

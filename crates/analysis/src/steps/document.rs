@@ -8,10 +8,10 @@ use super::sums::{Cell, RegionSums, Spent, StepSums};
 use super::{Plan, Rule};
 use crate::overlap::sums::ByCause;
 use crate::overlap::sums::Cause;
-use crate::stats::quantile;
-use crate::trace::Trace;
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::symbols::{FrameName, NameFrames};
+use lapscope_trace::stats::quantile;
+use lapscope_trace::Trace;
 
 /// A first step that is so many times as long as a typical one, and longer than nearly all others, is told apart.
 const WARM_UP: f64 = 1.5;

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::stats::median;
+use lapscope_trace::stats::median;
 
 /// Of fewer steps nothing is said.
 const FEWEST: usize = 8;
@@ -70,7 +70,7 @@ fn first_step(grouped: &[f64], fitted: f64, typical: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::scramble;
+    use lapscope_trace::stats::scramble;
 
     /// Of about 1000 with noise of a tenth, and `trend` more at the end.
     fn durations(steps: usize, trend: f64) -> Vec<f64> {

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::trace::{Operation, Trace};
 use lapscope_data::model::Frame;
+use lapscope_trace::{Operation, Trace};
 
 /// A node of the tree of callers: a function that calls from one place, or an MPI function called from there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

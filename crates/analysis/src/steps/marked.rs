@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::trace::Trace;
+use lapscope_trace::Trace;
 
 /// Regions of one name of a rank: from when to when, in the order of their begins.
 pub(super) type Regions = BTreeMap<String, Vec<(i64, i64)>>;

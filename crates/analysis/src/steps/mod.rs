@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use self::anchor::{candidates, choose};
 use self::events::Events;
 use self::marked::{of_most_time, Regions};
-use crate::trace::{Stretch, Trace};
+use lapscope_trace::{Stretch, Trace};
 
 pub use anchor::Anchor;
 pub use document::{Duration, Exposed, Hidden, RegionRow, StepRow, Steps, What};

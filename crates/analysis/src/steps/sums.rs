@@ -9,7 +9,7 @@ use super::Plan;
 use crate::overlap::exposure::Exposure;
 use crate::overlap::request::Achieved;
 use crate::overlap::witness::{Waited, Witness};
-use crate::trace::{Half, Trace};
+use lapscope_trace::{Half, Trace};
 
 /// Of more steps as many are put together as make no more rows than this.
 const MOST_CELLS: u64 = 4_096;

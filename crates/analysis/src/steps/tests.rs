@@ -1,10 +1,10 @@
 use super::anchor::{candidates, choose};
 use super::events::{Caller, Event, Events, Tree, NOBODY};
 use super::*;
-use crate::stats::scramble;
-use crate::trace::made_up::MadeUp;
-use crate::trace::Mark;
 use lapscope_data::model::Frame;
+use lapscope_trace::made_up::MadeUp;
+use lapscope_trace::stats::scramble;
+use lapscope_trace::Mark;
 
 /// A rank's calls: functions are letters, the last of them MPI's.
 struct Program {

@@ -9,8 +9,8 @@ use super::cells::Cells;
 use super::evidence::{Completion, Message};
 use super::slack::Slack;
 use crate::reference::Reference;
-use crate::trace::{Direction, Half, Locality, RequestEnd, Trace, NONE};
 use lapscope_data::model::{Mode, Rank};
+use lapscope_trace::{Direction, Half, Locality, RequestEnd, Trace, NONE};
 
 /// What was found on each locality.
 pub type ByLocality = BTreeMap<Locality, Cells>;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{LocalityThresholds, Threshold, Verdict, WaitsFor};
-use crate::trace::Locality;
+use lapscope_trace::Locality;
 
 /// MPIs count their own headers as part of a message: up to so many bytes.
 const HEADERS: u64 = 128;

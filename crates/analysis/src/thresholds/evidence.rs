@@ -4,7 +4,7 @@
 //! (rendezvous). Or only for the receiver to be inside MPI, whatever it does there: MPI has put the message into a place
 //! that the receiver must clear before the send counts as complete.
 
-use crate::trace::{Half, Trace};
+use lapscope_trace::{Half, Trace};
 
 /// Moments of ranks that share a clock are compared to this, nanoseconds: processors' counters differ by less.
 const SAME_CLOCK: i64 = 1_000;

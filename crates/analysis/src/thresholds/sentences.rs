@@ -3,8 +3,8 @@
 use super::{
     Cumulative, CumulativeVerdict, Governing, LocalityThresholds, Threshold, Verdict, WaitsFor,
 };
-use crate::trace::Locality;
 use lapscope_data::text::plural;
+use lapscope_trace::Locality;
 
 use super::declared::DeclaredBy;
 

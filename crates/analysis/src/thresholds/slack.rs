@@ -1,7 +1,7 @@
 //! How long a send may take that waits for nobody.
 
 use crate::reference::Reference;
-use crate::trace::Locality;
+use lapscope_trace::Locality;
 
 /// A send counts as waiting after so many times what a whole transfer takes, and what the system may take besides.
 const TIMES: i64 = 2;

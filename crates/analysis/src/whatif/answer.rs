@@ -10,10 +10,10 @@ use super::sweep::SweepAsked;
 use super::{paths, standstill};
 use crate::replay::scenario::Scenario;
 use crate::replay::Outcome;
-use crate::trace::Locality;
 use lapscope_data::model::Nanos;
 use lapscope_data::places::SiteId;
 use lapscope_data::symbols::NameFrames;
+use lapscope_trace::Locality;
 
 /// Endpoints above which sweeps say nothing of exposed time: it takes longer than the replay.
 const MANY_ENDPOINTS: usize = 5_000_000;
@@ -256,7 +256,7 @@ fn notes(replayer: &Replayer) -> Vec<String> {
 fn ranks(replayer: &Replayer, outcome: &Outcome) -> Vec<RankAnswer> {
     let ranks = replayer.trace.ranks.iter().zip(&outcome.ranks);
     let answer =
-        |(rank, replayed): (&crate::trace::RankTrace, &crate::replay::outcome::RankOutcome)| {
+        |(rank, replayed): (&lapscope_trace::RankTrace, &crate::replay::outcome::RankOutcome)| {
             RankAnswer {
                 rank: rank.info().rank,
                 run_ns: Nanos(replayed.end - rank.init_end),

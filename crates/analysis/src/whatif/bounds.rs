@@ -10,8 +10,8 @@ use crate::replay::program::is_replayed;
 use crate::replay::scenario::Scenario;
 use crate::replay::{replay, Conditions, Durations, Network, Program};
 use crate::thresholds::Thresholds;
-use crate::trace::{Direction, Locality, RankTrace, Trace};
 use lapscope_data::model::{Kind, Nanos};
+use lapscope_trace::{Direction, Locality, RankTrace, Trace};
 
 /// Run times of replays; keys are documented in `docs/json.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -116,8 +116,8 @@ impl Bounds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::made_up::MadeUp;
     use crate::whatif::fit::Calls;
+    use lapscope_trace::made_up::MadeUp;
 
     const STEPS: usize = 200;
     const COMPUTATION: i64 = 5_000;

@@ -4,9 +4,9 @@ use super::document::{CriticalPath, Deadlock, PathKind};
 use super::{paths, standstill};
 use crate::replay::chain_tests::{relay, Replayed, EAGER};
 use crate::replay::scenario::{Progress, Scenario, Size};
-use crate::trace::made_up::MadeUp;
 use lapscope_data::model::{Ended, Frame};
 use lapscope_data::symbols::{unnamed, FrameName, NameFrames};
+use lapscope_trace::made_up::MadeUp;
 
 /// Addresses are lines of one file.
 struct Lines;

@@ -5,10 +5,10 @@ use serde::Serialize;
 use super::fit::{ContentionFrom, LimitFrom};
 use crate::overlap::sums::Part;
 use crate::replay::scenario::{Contention, Protocol, Scenario};
-use crate::trace::problem::Problem;
-use crate::trace::Locality;
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::symbols::FrameName;
+use lapscope_trace::problem::Problem;
+use lapscope_trace::Locality;
 
 /// One run under several scenarios.
 #[derive(Debug, Serialize)]

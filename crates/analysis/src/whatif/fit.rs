@@ -12,7 +12,7 @@ use crate::reference::{Reference, Source};
 use crate::replay::scenario::{Contention, Protocol};
 use crate::replay::{replay, Conditions, Durations, LocalityNetwork, Network, Outcome, Program};
 use crate::thresholds::{Threshold, Thresholds, Verdict, WaitsFor};
-use crate::trace::{Direction, Locality, Trace};
+use lapscope_trace::{Direction, Locality, Trace};
 
 /// Steps on which protocols are told apart; of longer runs the first part.
 const ENOUGH_STEPS: usize = 400_000;
@@ -133,7 +133,7 @@ fn messages(trace: &Trace) -> [u64; Locality::ALL.len()] {
     for (place, rank) in trace.ranks.iter().enumerate() {
         for endpoint in &rank.endpoints {
             let operation = &rank.operations[endpoint.operation as usize];
-            let is_matched = endpoint.partner != crate::trace::NONE;
+            let is_matched = endpoint.partner != lapscope_trace::NONE;
             if let (Direction::Send, Some(peer), true) =
                 (operation.direction, operation.peer, is_matched)
             {

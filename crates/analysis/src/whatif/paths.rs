@@ -4,11 +4,11 @@ use super::document::{CriticalPath, PathKind, PathRank, PathSite, RootCause};
 use crate::replay::critical::{self, Stretch};
 use crate::replay::roots::roots;
 use crate::replay::{Outcome, Program};
-use crate::trace::Trace;
 use lapscope_data::model::Nanos;
 use lapscope_data::places::SiteId;
 use lapscope_data::symbols::{FrameName, NameFrames};
 use lapscope_data::text::units::{percent, time};
+use lapscope_trace::Trace;
 
 /// Below this share of all waiting, what is in no root cause is not told.
 const TOLD: f64 = 0.01;

@@ -16,7 +16,7 @@ use crate::replay::nonblocking;
 use crate::replay::scenario::{Progress, Scenario};
 use crate::replay::{replay, retime, Conditions, Durations, Network, Outcome, Program};
 use crate::thresholds::Thresholds;
-use crate::trace::{Direction, Locality, Observation, Starvation, Trace};
+use lapscope_trace::{Direction, Locality, Observation, Starvation, Trace};
 
 /// A run and its model.
 pub struct Replayer {

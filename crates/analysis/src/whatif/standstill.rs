@@ -5,10 +5,10 @@ use super::paths::Named;
 use crate::replay::deadlock::{standstill, Reason, Waiting};
 use crate::replay::scenario::Scenario;
 use crate::replay::Outcome;
-use crate::trace::{Direction, RankTrace, Trace};
 use lapscope_data::model::{Ended, Nanos, Rank, RankInfo};
 use lapscope_data::symbols::NameFrames;
 use lapscope_data::text::plural;
+use lapscope_trace::{Direction, RankTrace, Trace};
 
 /// Ranks of a circle of which a sentence tells each.
 const TOLD: usize = 8;

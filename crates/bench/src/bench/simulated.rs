@@ -10,7 +10,7 @@ use lapscope_analysis::calibration::Calibration;
 use lapscope_analysis::loggps::LogGps;
 use lapscope_analysis::replay::benchmark::{measure, Case, Link, Side, PROTOCOLS};
 use lapscope_analysis::replay::scenario::Protocol;
-use lapscope_analysis::trace::Locality;
+use lapscope_trace::Locality;
 
 /// Bytes of a message, those of `examples/speculative`; all go by rendezvous, as sends are synchronous.
 pub const SIZES: [u64; 3] = [65_536, 262_144, 1_048_576];

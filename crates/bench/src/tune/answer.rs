@@ -12,9 +12,9 @@ use super::policy::{Policy, PolicySite};
 use super::trial::{nanos, Setting, Trial};
 use lapscope_analysis::advice::{Advice, Cure};
 use lapscope_analysis::injection::{SiteInjection, WholeGain};
-use lapscope_analysis::stats::Interval;
 use lapscope_data::model::Nanos;
 use lapscope_data::JSON_VERSION;
+use lapscope_trace::stats::Interval;
 
 /// Keys are documented in `docs/json.md`.
 #[derive(Debug, Serialize)]

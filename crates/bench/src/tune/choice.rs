@@ -4,9 +4,9 @@ use super::policy::{comment_of, Policy, PolicySite, Rule};
 use super::trial::{Setting, Trial};
 use crate::launch::Mode;
 use lapscope_analysis::injection::{Gain, SiteInjection, Verdict};
-use lapscope_analysis::stats::median;
-use lapscope_analysis::trace::injected::Tests;
 use lapscope_data::model::Nanos;
+use lapscope_trace::injected::Tests;
+use lapscope_trace::stats::median;
 
 /// Gains this near to each other, as fractions of the run time, count as equal.
 const EQUAL: f64 = 0.005;

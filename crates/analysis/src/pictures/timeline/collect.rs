@@ -11,10 +11,10 @@ use crate::overlap::exposure::Exposure;
 use crate::overlap::witness::{Waited, Witness};
 use crate::overlap::{measure_with, EagerLimits};
 use crate::reference::Reference;
-use crate::trace::{Direction, Endpoint, Half, Trace};
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::places::SiteId;
 use lapscope_data::symbols::NameFrames;
+use lapscope_trace::{Direction, Endpoint, Half, Trace};
 
 /// Most spans, requests and messages of a timeline, together with what a page may take in bytes.
 const SPANS: usize = 8_000;
@@ -146,7 +146,7 @@ fn fitted(trace: &Trace, mut window: Window) -> (Window, bool) {
     (window, is_shortened)
 }
 
-/// What calls of one rank waited for, by their places in [`crate::trace::RankTrace::calls`].
+/// What calls of one rank waited for, by their places in [`lapscope_trace::RankTrace::calls`].
 struct Causes<'a> {
     window: &'a Window,
     rank: u32,

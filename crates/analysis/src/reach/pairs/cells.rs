@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::super::pattern::{Message, Traffic, Votes};
-use crate::trace::{Direction, Half, Locality, Trace};
 use lapscope_data::model::Side;
 use lapscope_data::places::SiteId;
+use lapscope_trace::{Direction, Half, Locality, Trace};
 
 /// What messages have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

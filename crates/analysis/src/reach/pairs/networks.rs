@@ -8,8 +8,8 @@ use super::super::network::{table, Demand, Messages, Network, Row, BANDWIDTHS, L
 use super::cells::Collected;
 use super::sums::{Granularities, Granularity};
 use super::Judged;
-use crate::trace::{Direction, Trace};
 use lapscope_data::model::Nanos;
+use lapscope_trace::{Direction, Trace};
 
 /// A network is tolerated that makes the program slower by no more than this share of its computation.
 pub const LOSS: f64 = 0.01;

@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::super::available::{Available, OfData};
 use super::super::seen::Bounds;
 use super::{normalized, Judged};
-use crate::stats::weighted_median;
 use lapscope_data::model::Nanos;
+use lapscope_trace::stats::weighted_median;
 
 /// How finely messages are cut ([SA06]), from what needs least change of a program.
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::replay::scenario::Progress;
-use crate::trace::script::{Act, Message, Script};
+use lapscope_trace::script::{Act, Message, Script};
 
 /// The first rank looks once, after 1000 ns, for what the other sends after 3000 ns, answers, and has 5000 ns left to compute;
 /// `between` stands behind the answer. When the runs of both end.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::replay::nonblocking::apart;
-use crate::trace::Span;
+use lapscope_trace::Span;
 
 /// Two barriers with 500 ns of computation in between: that hides the 300 ns of the first, not the 1000 ns for which the first rank
 /// waits for the second, and not the 20 ns that the processor itself needs to begin it.

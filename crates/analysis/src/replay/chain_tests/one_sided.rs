@@ -3,8 +3,8 @@
 use super::{network, EAGER};
 use crate::replay::scenario::Progress;
 use crate::replay::{replay, Conditions, Durations, Network, Program};
-use crate::trace::made_up::MadeUp;
-use crate::trace::target::{Awaited, CallNumber};
+use lapscope_trace::made_up::MadeUp;
+use lapscope_trace::target::{Awaited, CallNumber};
 
 const COMPUTATION: i64 = 20_000;
 /// What a call takes from when its target is there.

@@ -7,7 +7,7 @@ use super::network::{LocalityNetwork, Network};
 use super::scenario::{Contention, Progress, Protocol};
 use super::{replay, Conditions, Durations, Outcome, Program};
 use crate::reference::Reference;
-use crate::trace::Trace;
+use lapscope_trace::Trace;
 
 /// All ways above the eager limit.
 pub const RENDEZVOUS: [Protocol; 4] = [

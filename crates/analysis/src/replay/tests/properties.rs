@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::random;
 use super::*;
-use crate::trace::script::{Act, Message, Script};
-use crate::trace::Direction;
+use lapscope_trace::script::{Act, Message, Script};
+use lapscope_trace::Direction;
 
 const SEEDS: std::ops::Range<u64> = 0..150;
 

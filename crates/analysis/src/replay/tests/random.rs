@@ -1,7 +1,7 @@
 //! Random programs. All ranks come to communications in one order, so that each blocks only for what those before it bring.
 
-use crate::trace::script::{Act, Message, Script};
 use lapscope_data::model::{Mode, Needs};
+use lapscope_trace::script::{Act, Message, Script};
 
 /// Numbers from a seed: splitmix64.
 pub struct Random(pub u64);

@@ -3,8 +3,8 @@
 use super::Fitting;
 use crate::replay::scenario::Contention;
 use crate::replay::{Network, Outcome};
-use crate::stats::scramble;
-use crate::trace::Locality;
+use lapscope_trace::stats::scramble;
+use lapscope_trace::Locality;
 
 /// Calls of each rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use lapscope_fixture::random::Random;
 
 use super::super::{Message, Pattern, Traffic, Votes};
-use crate::trace::Presence;
+use lapscope_trace::Presence;
 
 /// Nanoseconds that a message travels, and in a call.
 const LATENCY: i64 = 2_000;

@@ -6,9 +6,9 @@ use std::collections::HashMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::cell::{request_window, CallCell};
-use crate::measures::MeasureSums;
 use crate::stretch::{Untold, Window, Windows};
+use crate::sums::cell::{request_window, CallCell};
+use crate::sums::measures::MeasureSums;
 use lapscope_data::db::{scan, Database, DbError, Definitions, RowSink};
 use lapscope_data::model::{
     Bytes, CallRow, Category, Ended, Kind, Nanos, OperationRow, RankInfo, RankKey, RequestRow,

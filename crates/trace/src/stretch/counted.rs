@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Trace, NONE};
+use crate::{Trace, NONE};
 
 /// From begin to end, which is not part of it, on each rank: by place in [`Trace::ranks`], nanoseconds on the run's clock.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

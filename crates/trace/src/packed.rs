@@ -172,8 +172,8 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::endpoint::NONE;
-    use crate::trace::Mark;
+    use crate::endpoint::NONE;
+    use crate::Mark;
 
     #[test]
     fn rows_come_back_as_they_were() {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::trace::made_up::MadeUp;
+use crate::made_up::MadeUp;
 
 /// Two ranks, out of MPI_Init at 100 and 300, that run for 1000 each.
 fn run() -> Trace {

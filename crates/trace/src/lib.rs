@@ -5,6 +5,7 @@
 //! blocking sends are pure functions of it.
 
 mod cache;
+pub mod call_paths;
 pub mod clock;
 pub mod collective;
 mod combine;
@@ -13,7 +14,6 @@ mod file;
 pub mod injected;
 pub mod left_out;
 mod line;
-#[cfg(test)]
 pub mod made_up;
 mod marks;
 pub mod matching;
@@ -30,13 +30,16 @@ mod row;
 mod rows;
 pub mod script;
 pub mod starvation;
-mod stretch;
+pub mod stats;
+pub mod stretch;
+pub mod sums;
 pub mod survey;
 pub mod target;
 #[cfg(test)]
 mod tests;
 mod threads;
 pub mod watched;
+pub mod wrappers;
 
 use std::sync::Arc;
 
@@ -60,7 +63,7 @@ pub use presence::Presence;
 pub use read::{Rows, WithSinks};
 pub use roster::{CommKey, Roster};
 pub use starvation::{Starvation, Starved};
-pub use stretch::Stretch;
+pub use stretch::counted::Stretch;
 pub use threads::Threads;
 
 /// Between which processes a message goes.

@@ -71,7 +71,7 @@ pub(super) fn read_marks(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::Trace;
+    use crate::Trace;
     use lapscope_fixture::{tables, write_file};
 
     /// Two ranks of one file and one of another, on another host whose clock began to count earlier.

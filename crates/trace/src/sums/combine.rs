@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::aggregate::FileSums;
-use crate::cell::CallCell;
-use crate::measures::{Counter, Measure, MeasureSums};
 use crate::stretch::Untold;
+use crate::sums::aggregate::FileSums;
+use crate::sums::cell::CallCell;
+use crate::sums::measures::{Counter, Measure, MeasureSums};
 use lapscope_data::db::Definitions;
 use lapscope_data::model::{Category, Kind, Nanos, Rank, RankInfo};
 use lapscope_data::places::{Interner, Places, SiteId};

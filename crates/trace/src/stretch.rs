@@ -1,11 +1,13 @@
 //! A stretch of a run: from when to when on each rank. What begins in it counts, whole: a call where it begins, a request where
 //! the call begins that completed it, or where it was posted, if nothing did.
 
+pub mod counted;
+
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::trace::{Stretch, Trace};
+use crate::{Stretch, Trace};
 use lapscope_data::model::{Nanos, Rank, RankInfo};
 use lapscope_data::text::units::time;
 

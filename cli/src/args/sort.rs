@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-use lapscope_analysis::sites::Order;
+use lapscope_measure::sites::Order;
 
 /// An [`Order`] with its explanation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]

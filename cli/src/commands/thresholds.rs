@@ -16,11 +16,11 @@ use lapscope_analysis::cvars;
 use lapscope_analysis::pipeline::filters::check_ranks;
 use lapscope_analysis::pipeline::view::View;
 use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::thresholds::{Declared, Thresholds};
 use lapscope_data::places::group::Grouping;
 use lapscope_data::say;
 use lapscope_data::text::style::Style;
 use lapscope_data::JSON_VERSION;
+use lapscope_measure::thresholds::{Declared, Thresholds};
 use lapscope_trace::stretch::Named;
 
 #[derive(Serialize)]

@@ -13,7 +13,6 @@ use crate::args::TuneArgs;
 use crate::export::{self, Document};
 use crate::render;
 use lapscope_analysis::advice::Advice;
-use lapscope_analysis::injection::Injection;
 use lapscope_analysis::pipeline::report::advise;
 use lapscope_analysis::pipeline::view::View;
 use lapscope_analysis::pipeline::OpenRun;
@@ -36,6 +35,7 @@ use lapscope_data::store;
 use lapscope_data::text::shell;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, percent, time};
+use lapscope_measure::injection::Injection;
 
 /// Name of the run without injection.
 const FIRST: &str = "1-plain";

@@ -8,11 +8,11 @@ use lapscope_analysis::pipeline::pictures::{build, Pictured, Shown};
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_analysis::report::{Report, ReportOptions};
 use lapscope_analysis::settings::Settings;
-use lapscope_analysis::sites::Site;
 use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::symbols::NameFrames;
 use lapscope_data::text::progress::Progress;
+use lapscope_measure::sites::Site;
 use lapscope_trace::call_paths::{call_paths, CallPaths};
 
 /// Call paths of a site that are shown.

@@ -5,11 +5,11 @@ use serde_json::{json, Value};
 use super::escape::{cut_to, script_json};
 use super::sha256::base64;
 use crate::render::cause;
-use lapscope_analysis::overlap::sums::Cause;
 use lapscope_analysis::pictures::timeline::{Request, Role, Span, Timeline, Track};
 use lapscope_analysis::pictures::{Bin, Pictures};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::visible::visible;
+use lapscope_measure::overlap::sums::Cause;
 
 const MOST_LETTERS: usize = 160;
 

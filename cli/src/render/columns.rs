@@ -3,13 +3,13 @@
 
 use crate::export::rows::{text, Column};
 use lapscope_analysis::diff::{SitePair, TimePair};
-use lapscope_analysis::overlap::sums::Cause;
 use lapscope_analysis::pending::PendingItem;
-use lapscope_analysis::reach::seen::Bounds;
-use lapscope_analysis::reach::who::TouchedBy;
-use lapscope_analysis::reach::SiteReach;
-use lapscope_analysis::sites::Site;
 use lapscope_data::symbols::FrameName;
+use lapscope_measure::overlap::sums::Cause;
+use lapscope_measure::reach::seen::Bounds;
+use lapscope_measure::reach::who::TouchedBy;
+use lapscope_measure::reach::SiteReach;
+use lapscope_measure::sites::Site;
 use lapscope_trace::injected::page::Arm;
 
 /// Of ways of injecting that `LAPSCOPE_INJECT=auto` tried.

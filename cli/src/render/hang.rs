@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use super::pending::Shown;
 use super::sites::write_frames;
-use lapscope_analysis::alike::MOST_ROWS;
 use lapscope_analysis::hang::{
     Activity, Diagnosis, Edge, Kind, Needs, RankPlace, Running, RunningItem, Standing, Verdict,
     Wait,
@@ -19,6 +18,7 @@ use lapscope_data::text::shell;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, time, time_range};
 use lapscope_data::text::visible::visible;
+use lapscope_measure::alike::MOST_ROWS;
 
 /// Places, waits and steps of a circle that are shown.
 const MOST_PLACES: usize = 12;

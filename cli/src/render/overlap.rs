@@ -14,9 +14,6 @@ use super::cause;
 use super::injection;
 use super::table::{Align, Cell, Table};
 use crate::export::rows::{Objects, RowWriter};
-use lapscope_analysis::overlap::groups::{BlockingRow, SiteRow, WaitedFor};
-use lapscope_analysis::overlap::sums::{BlockingNumbers, Cause, Numbers};
-use lapscope_analysis::overlap::Overlap;
 use lapscope_analysis::pipeline::overlap::OverlapDocument;
 use lapscope_analysis::problem::unattributed_in_words;
 use lapscope_data::model::{Kind, Nanos, RankList};
@@ -24,6 +21,9 @@ use lapscope_data::symbols::FrameName;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, round_bytes, time, time_range};
+use lapscope_measure::overlap::groups::{BlockingRow, SiteRow, WaitedFor};
+use lapscope_measure::overlap::sums::{BlockingNumbers, Cause, Numbers};
+use lapscope_measure::overlap::Overlap;
 use lapscope_trace::Locality;
 
 /// What a table of `lapscope overlap` has a row for.

@@ -9,19 +9,19 @@ mod summary;
 use std::io::{self, Write};
 
 use super::table::{Align, Cell, Table};
-use lapscope_analysis::alike::MOST_ROWS;
 use lapscope_analysis::insight::Insight;
 use lapscope_analysis::problem::in_short;
 use lapscope_analysis::report::Report;
-use lapscope_analysis::thresholds::{LocalityThresholds, Verdict};
-use lapscope_analysis::totals::Totals;
-use lapscope_analysis::transfers::KindRow;
 use lapscope_data::model::{Ended, Kind, Nanos, RankList};
 use lapscope_data::text::hosts::list_hosts;
 use lapscope_data::text::plural;
 use lapscope_data::text::shell;
 use lapscope_data::text::style::{display_width, Style};
 use lapscope_data::text::units::{bytes, count, percent, time};
+use lapscope_measure::alike::MOST_ROWS;
+use lapscope_measure::thresholds::{LocalityThresholds, Verdict};
+use lapscope_measure::totals::Totals;
+use lapscope_measure::transfers::KindRow;
 use lapscope_trace::problem::ProblemKind;
 
 pub(crate) use overlap::{achieved, notes, source};

@@ -15,7 +15,6 @@ use std::io::{self, Write};
 use super::cause;
 use super::report::library_name;
 use super::table::{Align, Cell, Table};
-use lapscope_analysis::overlap::sums::{Cause, Part};
 use lapscope_analysis::problem::in_short;
 use lapscope_analysis::replay::scenario::{Bandwidth, Contention};
 use lapscope_analysis::whatif::document::{Answer, LocalityModel, Model, WhatIf};
@@ -24,6 +23,7 @@ use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, time, time_range};
+use lapscope_measure::overlap::sums::{Cause, Part};
 
 pub use page::page;
 pub use rows::write_rows;

@@ -1,6 +1,6 @@
 //! What to do about the time that communication costs: for each place one sentence that a person can act on.
 //!
-//! Every waiting or blocking call is explained once ([`Waited`](crate::overlap::witness::Waited)), and each part of its time goes to one piece of advice, so
+//! Every waiting or blocking call is explained once ([`Waited`](lapscope_measure::overlap::witness::Waited)), and each part of its time goes to one piece of advice, so
 //! that no two pieces promise the same nanosecond. What is said is at stake, not promised: the cure may move a wait
 //! elsewhere, or free a processor that somebody else waits for.
 
@@ -16,11 +16,11 @@ mod words;
 
 use serde::Serialize;
 
-use crate::overlap::sums::is_vague;
-use crate::reach::Reach;
-use crate::thresholds::LocalityThresholds;
 use lapscope_data::model::{Completes, Nanos, Rank, Transfers};
 use lapscope_data::symbols::FrameName;
+use lapscope_measure::overlap::sums::is_vague;
+use lapscope_measure::reach::Reach;
+use lapscope_measure::thresholds::LocalityThresholds;
 use lapscope_trace::Locality;
 
 pub use chain::Doing;

@@ -7,13 +7,13 @@ use std::path::Path;
 use anyhow::{bail, Context};
 use serde::{Deserialize, Serialize};
 
-use crate::loggps::LogGps;
-use crate::reference::{ends, Disagreement, Reference, Source, TakenLocality, Which};
 use lapscope_data::db::RunFiles;
 use lapscope_data::files::read_short_text;
 use lapscope_data::model::Nanos;
 use lapscope_data::text::units::{bytes, percent, time};
 use lapscope_data::text::visible::visible;
+use lapscope_measure::loggps::LogGps;
+use lapscope_measure::reference::{ends, Disagreement, Reference, Source, TakenLocality, Which};
 use lapscope_trace::Trace;
 
 mod circumstances;

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::calibration::recorded_environment;
-use crate::thresholds::{Declared, DeclaredBy};
 use lapscope_data::db::{Database, DbError};
 use lapscope_data::model::Text;
+use lapscope_measure::thresholds::{Declared, DeclaredBy};
 
 /// Control variables about protocols and the recorded environment's, by name; with a sentence when there are no control
 /// variables.

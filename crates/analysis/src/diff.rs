@@ -8,15 +8,15 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::overlap::sums::{BlockingNumbers, ByCause, Cause, Numbers};
 use crate::problem::in_short;
 use crate::report::{Host, OverlapSummary, Report};
-use crate::sites::{Site, SiteKind};
 use lapscope_data::db::{Configuration, Settings};
 use lapscope_data::model::Nanos;
 use lapscope_data::symbols::FrameName;
 use lapscope_data::text::hosts::list_hosts;
 use lapscope_data::JSON_VERSION;
+use lapscope_measure::overlap::sums::{BlockingNumbers, ByCause, Cause, Numbers};
+use lapscope_measure::sites::{Site, SiteKind};
 
 /// One of the two runs.
 #[derive(Debug)]

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::advice::{Gathered, Gatherer};
-use crate::overlap::{measure_with, EagerLimits, Measured};
 use crate::pictures::{Drawn, Painter};
-use crate::reference::Reference;
-use crate::steps::{Plan, StepSums, Stepper};
 use lapscope_data::model::Rank;
+use lapscope_measure::overlap::{measure_with, EagerLimits, Measured};
+use lapscope_measure::reference::Reference;
+use lapscope_measure::steps::{Plan, StepSums, Stepper};
 use lapscope_trace::Trace;
 
 /// What is to be learned besides overlap.

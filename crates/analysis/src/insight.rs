@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::totals::{min_mean_max, RankRow, Totals};
 use lapscope_data::model::{Category, Nanos, Rank};
+use lapscope_measure::totals::{min_mean_max, RankRow, Totals};
 use lapscope_trace::sums::combine::RunSums;
 
 /// Below this fraction of the run time nothing is said: it would not pay to act on it.

@@ -2,7 +2,6 @@
 //! run, reads it and has it analysed.
 
 pub mod advice;
-pub mod alike;
 pub mod calibration;
 mod copied_sends;
 pub mod cvars;
@@ -10,29 +9,19 @@ pub mod diff;
 pub mod findings;
 pub mod goal;
 pub mod hang;
-pub mod injection;
 pub mod insight;
 pub mod live;
-pub mod loggps;
-pub mod overlap;
 pub mod parts;
 pub mod pending;
 pub mod pictures;
 pub mod pipeline;
 pub mod problem;
-pub mod reach;
-pub mod reference;
 pub mod replay;
 pub mod report;
 pub mod requests;
 pub mod settings;
 pub mod singletons;
-pub mod sites;
 mod starved;
-pub mod steps;
 pub mod summary;
-pub mod thresholds;
-pub mod totals;
-pub mod transfers;
 pub mod watching;
 pub mod whatif;

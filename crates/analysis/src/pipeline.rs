@@ -17,13 +17,10 @@ use anyhow::Result;
 use self::filters::check_ranks;
 use self::view::Resources;
 use crate::calibration;
-use crate::injection::Injection;
 use crate::pending::{
     collect_pending, find_outside, read_pending, FilePending, Outside, PendingItem,
 };
 use crate::problem::{find_problems_of, in_short};
-use crate::reach::{Known, Reach};
-use crate::reference::Reference;
 use lapscope_data::db::{
     find_run, for_each_file, list_files, rows_to_scan, Census, DbError, NoSink, RunFiles,
 };
@@ -34,6 +31,9 @@ use lapscope_data::say;
 use lapscope_data::symbols::NameFrames;
 use lapscope_data::symbols::Symbols;
 use lapscope_data::text::progress::Progress;
+use lapscope_measure::injection::Injection;
+use lapscope_measure::reach::{Known, Reach};
+use lapscope_measure::reference::Reference;
 use lapscope_trace::problem::{Problem, ProblemKind};
 use lapscope_trace::stretch::{Wanted, Windows};
 use lapscope_trace::sums::aggregate::{Aggregator, FileSums};

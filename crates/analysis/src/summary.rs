@@ -4,10 +4,10 @@
 use serde::Serialize;
 
 use crate::advice::{Advice, Cure};
-use crate::overlap::sums::{BlockingNumbers, Cause, Numbers};
-use crate::overlap::Overlap;
-use crate::totals::Totals;
 use lapscope_data::model::Nanos;
+use lapscope_measure::overlap::sums::{BlockingNumbers, Cause, Numbers};
+use lapscope_measure::overlap::Overlap;
+use lapscope_measure::totals::Totals;
 
 /// From this share of the waiting on a second cause is named.
 const WORTH_NAMING: f64 = 0.2;

@@ -1,7 +1,7 @@
 //! Calls that blocked, completed requests, or managed something, one row each.
 
-use lapscope_analysis::overlap::exposure::Exposure;
 use lapscope_data::model::CallName;
+use lapscope_measure::overlap::exposure::Exposure;
 use lapscope_trace::{Half, Operation};
 
 use super::run::Run;

@@ -5,9 +5,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use lapscope_analysis::overlap::exposure::Exposure;
-use lapscope_analysis::overlap::request::Achieved;
-use lapscope_analysis::overlap::witness::{Awaited, Waited, Witness};
+use lapscope_measure::overlap::exposure::Exposure;
+use lapscope_measure::overlap::request::Achieved;
+use lapscope_measure::overlap::witness::{Awaited, Waited, Witness};
 use lapscope_trace::{Half, RankTrace, Trace, NONE};
 use rustc_hash::FxHashMap;
 

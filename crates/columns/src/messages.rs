@@ -1,6 +1,6 @@
 //! Matched messages, one row each with both ends.
 
-use lapscope_analysis::overlap::exposure::Exposure;
+use lapscope_measure::overlap::exposure::Exposure;
 use lapscope_trace::Half;
 
 use super::run::Run;

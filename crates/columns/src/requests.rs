@@ -1,7 +1,7 @@
 //! Requests, one row each.
 
-use lapscope_analysis::overlap::exposure::Exposure;
-use lapscope_analysis::overlap::request::Achieved;
+use lapscope_measure::overlap::exposure::Exposure;
+use lapscope_measure::overlap::request::Achieved;
 use lapscope_trace::{Call, Half, Observation};
 
 use super::run::Run;

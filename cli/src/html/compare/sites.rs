@@ -7,8 +7,8 @@ use crate::html::markup::{Document, Html, Unit};
 use crate::html::sites::{kind_name, KINDS};
 use crate::render::cause;
 use lapscope_analysis::diff::{Presence, SitePair, TimePair};
-use lapscope_analysis::overlap::sums::Cause;
 use lapscope_data::model::Nanos;
+use lapscope_measure::overlap::sums::Cause;
 
 const MOST_LETTERS: usize = 160;
 

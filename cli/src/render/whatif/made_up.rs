@@ -1,6 +1,5 @@
 //! An answer as it could be.
 
-use lapscope_analysis::overlap::sums::Part;
 use lapscope_analysis::replay::scenario::{Contention, Protocol, Scenario};
 use lapscope_analysis::whatif::document::{
     Answer, Blocked, CriticalPath, Deadlock, LocalityModel, Model, PathKind, PathRank, PathSite,
@@ -9,6 +8,7 @@ use lapscope_analysis::whatif::document::{
 use lapscope_analysis::whatif::fit::{ContentionFrom, LimitFrom};
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::symbols::FrameName;
+use lapscope_measure::overlap::sums::Part;
 use lapscope_trace::Locality;
 
 const MS: i64 = 1_000_000;

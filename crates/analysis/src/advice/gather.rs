@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::chain::Wait;
 use super::serial::{joins, Join};
 use super::sums::{join_ranges, Late, Sums};
-use crate::overlap::exposure::{Bounds, Exposure};
-use crate::overlap::witness::{Awaited, Waited, Witness};
 use lapscope_data::model::Kind;
 use lapscope_data::places::SiteId;
+use lapscope_measure::overlap::exposure::{Bounds, Exposure};
+use lapscope_measure::overlap::witness::{Awaited, Waited, Witness};
 use lapscope_trace::stats::scramble;
 use lapscope_trace::{Direction, Half, Operation, Trace};
 

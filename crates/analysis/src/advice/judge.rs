@@ -11,10 +11,10 @@ use super::sums::{join_ranges, Late, Sums};
 use super::{
     words, Advice, AdviceCause, Began, CallSite, Cure, Evidence, Limit, OrCopy, OrTest, Setting,
 };
-use crate::overlap::exposure::Exposure;
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::places::SiteId;
 use lapscope_data::symbols::{FrameName, NameFrames};
+use lapscope_measure::overlap::exposure::Exposure;
 use lapscope_trace::Trace;
 
 /// Advice on less than this fraction of the run time is left out.

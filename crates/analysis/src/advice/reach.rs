@@ -8,12 +8,12 @@ use super::judge::most;
 use super::sums::Sums;
 use super::words::{on, wait};
 use super::{Advice, Cure};
-use crate::reach::say::{bounds, place, share, toucher};
-use crate::reach::who::TouchedBy;
-use crate::reach::{Place, Reach, SiteReach, Verdict, WaitReach};
 use lapscope_data::model::{Side, Toucher};
 use lapscope_data::places::SiteId;
 use lapscope_data::text::units::percent;
+use lapscope_measure::reach::say::{bounds, place, share, toucher};
+use lapscope_measure::reach::who::TouchedBy;
+use lapscope_measure::reach::{Place, Reach, SiteReach, Verdict, WaitReach};
 
 /// What was found by cure.
 type Judged = BTreeMap<(Cure, Finding), Sums>;

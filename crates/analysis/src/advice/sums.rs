@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::overlap::exposure::Exposure;
 use lapscope_data::places::SiteId;
+use lapscope_measure::overlap::exposure::Exposure;
 
 /// What is known of a finding. Ranks are places in [`Trace::ranks`], times nanoseconds.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

@@ -174,7 +174,7 @@ fn calibrations(directory: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::super::circumstances::normalized;
     use super::*;
-    use crate::reference::{CollectiveSample, Reference, Sample, Source};
+    use lapscope_measure::reference::{CollectiveSample, Reference, Sample, Source};
     use lapscope_trace::Locality;
 
     fn circumstances(hosts: &[&str], btl: Option<&str>) -> Circumstances {

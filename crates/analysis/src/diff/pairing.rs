@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::sites::{Site, SiteKind};
 use lapscope_data::symbols::base_name;
+use lapscope_measure::sites::{Site, SiteKind};
 
 type Pair<'a> = (Option<&'a Site>, Option<&'a Site>);
 

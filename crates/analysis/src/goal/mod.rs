@@ -10,9 +10,9 @@ mod events;
 
 use std::io::{self, Write};
 
-use crate::loggps::export::Unit;
 use collective::{Exchange, Step};
 use events::{events, Event, What};
+use lapscope_measure::loggps::export::Unit;
 use lapscope_trace::{Direction, Half, Trace};
 
 /// Between two calls, nanoseconds: so little holds no other call, such as a probe.

@@ -6,12 +6,12 @@ use anyhow::{bail, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::findings::{find, By, Findings, Wanted};
-use crate::overlap::EagerLimits;
-use crate::reference::{Reference, Samples};
-use crate::steps::{Counted, Plan, Rule};
-use crate::thresholds::Evidence;
 use lapscope_data::db::Definitions;
 use lapscope_data::model::Rank;
+use lapscope_measure::overlap::EagerLimits;
+use lapscope_measure::reference::{Reference, Samples};
+use lapscope_measure::steps::{Counted, Plan, Rule};
+use lapscope_measure::thresholds::Evidence;
 use lapscope_trace::sums::aggregate::FileSums;
 use lapscope_trace::{clock, Matching, Meetings, Paired, Settled, Stretch};
 

@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::bins::Bins;
 use super::paint::{Drawn, SLICES};
-use crate::overlap::sums::{ByCause, Cause};
-use crate::overlap::Slices;
 use lapscope_data::model::Nanos;
+use lapscope_measure::overlap::sums::{ByCause, Cause};
+use lapscope_measure::overlap::Slices;
 use lapscope_trace::Trace;
 
 /// A grid of bins and slices, row by row: the slices of the first bin first.

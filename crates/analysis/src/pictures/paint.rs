@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::bins::Bins;
-use crate::overlap::exposure::Exposure;
-use crate::overlap::witness::{Waited, Witness};
-use crate::overlap::Slices;
+use lapscope_measure::overlap::exposure::Exposure;
+use lapscope_measure::overlap::witness::{Waited, Witness};
+use lapscope_measure::overlap::Slices;
 use lapscope_trace::{Direction, Trace};
 
 /// Parts of the run along the time axis.

@@ -4,10 +4,10 @@ use super::bins::Bins;
 use super::timeline::{collect, Chosen, RanksChosen, Role, Timeline, Window};
 use super::*;
 use crate::findings::{find, By, Findings, Wanted};
-use crate::overlap::EagerLimits;
-use crate::reference::Reference;
 use lapscope_data::model::{Bytes, Nanos, Rank};
 use lapscope_data::symbols::Symbols;
+use lapscope_measure::overlap::EagerLimits;
+use lapscope_measure::reference::Reference;
 use lapscope_trace::made_up::MadeUp;
 
 const WANTED: Wanted = Wanted { advice: false, pictures: true, steps: false };

@@ -8,8 +8,8 @@ pub use collect::{collect, Window};
 
 use serde::Serialize;
 
-use crate::overlap::sums::Cause;
 use lapscope_data::model::{Bytes, Nanos, Rank};
+use lapscope_measure::overlap::sums::Cause;
 
 /// A stretch in detail. Moments are nanoseconds since `begin_ns`.
 #[derive(Debug, Serialize)]

@@ -6,13 +6,13 @@ use serde::Serialize;
 use super::filters::check_ranks;
 use super::view::View;
 use super::OpenRun;
-use crate::alike::Alike;
 use crate::findings::{Findings, Wanted};
-use crate::injection::Injection;
-use crate::overlap::{EagerLimits, Options, Overlap};
 use crate::problem::module_problems;
-use crate::reference::Reference;
 use lapscope_data::places::group::Grouping;
+use lapscope_measure::alike::Alike;
+use lapscope_measure::injection::Injection;
+use lapscope_measure::overlap::{EagerLimits, Options, Overlap};
+use lapscope_measure::reference::Reference;
 
 /// What `lapscope overlap` says. Keys are documented in `docs/json.md`.
 #[derive(Debug, Serialize)]

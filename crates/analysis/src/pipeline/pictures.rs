@@ -7,12 +7,12 @@ use anyhow::{bail, Context, Error, Result};
 use super::report::{build_with, Reported, Seen};
 use super::OpenRun;
 use crate::findings::Wanted;
-use crate::overlap::Overlap;
 use crate::pictures::timeline::{collect, Chosen, RanksChosen, Timeline, Window};
 use crate::pictures::Pictures;
 use crate::report::{Report, ReportOptions};
-use crate::steps;
 use lapscope_data::model::{Rank, RankList};
+use lapscope_measure::overlap::Overlap;
+use lapscope_measure::steps;
 use lapscope_trace::stretch;
 use lapscope_trace::{Direction, Stretch, Trace};
 

@@ -4,16 +4,16 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::OpenRun;
-use crate::overlap::{measure, EagerLimits, Options, ReferenceSays};
 use crate::problem::module_problems;
-use crate::reach::network::Network;
-use crate::reach::{Known, Reach};
-use crate::reference::Reference;
-use crate::thresholds::Thresholds;
 use crate::watching::Watching;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
 use lapscope_data::JSON_VERSION;
+use lapscope_measure::overlap::{measure, EagerLimits, Options, ReferenceSays};
+use lapscope_measure::reach::network::Network;
+use lapscope_measure::reach::{Known, Reach};
+use lapscope_measure::reference::Reference;
+use lapscope_measure::thresholds::Thresholds;
 use lapscope_trace::problem::Problem;
 
 /// What `lapscope reach` says. Keys are documented in `docs/json.md`.
@@ -58,3 +58,6 @@ pub fn build(
     let (json_version, run) = (JSON_VERSION, open.name());
     Ok(ReachDocument { json_version, run, problems, watching, reference, reach })
 }
+
+#[cfg(test)]
+mod tests;

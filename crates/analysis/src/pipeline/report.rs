@@ -8,18 +8,18 @@ use super::OpenRun;
 use crate::advice::{Advice, Limit, Setting};
 use crate::cvars;
 use crate::findings::{Findings, Wanted};
-use crate::injection::Injection;
-use crate::overlap::{EagerLimits, Measured, Options, Overlap};
 use crate::pictures::Drawn;
 use crate::problem::{module_problems, no_moments};
-use crate::reach::Known;
-use crate::reference::Reference;
 use crate::report::{InDetail, Report, ReportOptions};
-use crate::steps::{RegionRow, StepSums, Steps};
 use crate::whatif::bounds::{bounds, is_too_large};
 use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::symbols::Symbols;
+use lapscope_measure::injection::Injection;
+use lapscope_measure::overlap::{EagerLimits, Measured, Options, Overlap};
+use lapscope_measure::reach::Known;
+use lapscope_measure::reference::Reference;
+use lapscope_measure::steps::{RegionRow, StepSums, Steps};
 
 /// The report on a run, or on some of its ranks.
 ///

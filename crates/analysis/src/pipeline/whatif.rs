@@ -4,14 +4,9 @@ use anyhow::{bail, Result};
 
 use super::OpenRun;
 use crate::cvars;
-use crate::overlap::{measure, EagerLimits};
 use crate::problem::module_problems;
-use crate::reach::room::Room;
-use crate::reach::{Known, Reach};
-use crate::reference::Reference;
 use crate::replay::injected::Injected;
 use crate::replay::scenario::Scenario;
-use crate::thresholds::Thresholds;
 use crate::whatif::answer::Answers;
 use crate::whatif::document::WhatIf;
 use crate::whatif::replayer::Replayer;
@@ -19,6 +14,11 @@ use crate::whatif::sweep::SweepAsked;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
 use lapscope_data::JSON_VERSION;
+use lapscope_measure::overlap::{measure, EagerLimits};
+use lapscope_measure::reach::room::Room;
+use lapscope_measure::reach::{Known, Reach};
+use lapscope_measure::reference::Reference;
+use lapscope_measure::thresholds::Thresholds;
 use lapscope_trace::{injected, Trace};
 
 /// What the user asked for.

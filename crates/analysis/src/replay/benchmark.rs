@@ -7,8 +7,8 @@
 
 use super::scenario::{Progress, Protocol};
 use super::{replay, Conditions, Durations, LocalityNetwork, Network, Program};
-use crate::reference::Reference;
 use lapscope_data::model::Mode;
+use lapscope_measure::reference::Reference;
 use lapscope_trace::script::{Act, Message, Script};
 
 /// The protocols that the papers compare.

@@ -10,8 +10,8 @@ mod roots;
 
 use super::critical::Stretch;
 use super::{replay, Conditions, Durations, LocalityNetwork, Network, Outcome, Program};
-use crate::reference::Reference;
 use lapscope_data::places::SiteId;
+use lapscope_measure::reference::Reference;
 use lapscope_trace::made_up::MadeUp;
 use lapscope_trace::Trace;
 

@@ -5,8 +5,8 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::program::{Action, Program, RankProgram, Step, ThreadProgram};
-use crate::reach::room::Room;
 use lapscope_data::places::SiteId;
+use lapscope_measure::reach::room::Room;
 use lapscope_trace::{Direction, RankTrace, Span, Trace};
 
 /// What is to be moved.

@@ -1,8 +1,8 @@
 //! How long messages take, and which way they go: a model of the network, fitted to a run and changed by a scenario.
 
 use super::scenario::{Bandwidth, Contention, Latency, Progress, Protocol, Scenario, Scope};
-use crate::reference::Reference;
 use lapscope_data::model::Mode;
+use lapscope_measure::reference::Reference;
 use lapscope_trace::Locality;
 
 /// Time by size: what an undisturbed message takes from the post of its send to the completion of its receive, nanoseconds.

@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use super::program::{Action, Program, RankProgram, Step, ThreadProgram};
-use crate::loggps::collective::{predict, Costs, Shape};
+use lapscope_measure::loggps::collective::{predict, Costs, Shape};
 use lapscope_trace::{Direction, Operation, RankTrace, Trace};
 
 /// A program whose blocking collectives are begun and finished apart, and how many these are.

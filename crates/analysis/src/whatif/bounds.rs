@@ -5,12 +5,12 @@ use serde::Serialize;
 use super::document::larger;
 use super::fit::fit;
 use super::standard::{ideal_network, perfect_progress};
-use crate::reference::Reference;
 use crate::replay::program::is_replayed;
 use crate::replay::scenario::Scenario;
 use crate::replay::{replay, Conditions, Durations, Network, Program};
-use crate::thresholds::Thresholds;
 use lapscope_data::model::{Kind, Nanos};
+use lapscope_measure::reference::Reference;
+use lapscope_measure::thresholds::Thresholds;
 use lapscope_trace::{Direction, Locality, RankTrace, Trace};
 
 /// Run times of replays; keys are documented in `docs/json.md`.

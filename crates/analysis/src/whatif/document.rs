@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use super::fit::{ContentionFrom, LimitFrom};
-use crate::overlap::sums::Part;
 use crate::replay::scenario::{Contention, Protocol, Scenario};
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::symbols::FrameName;
+use lapscope_measure::overlap::sums::Part;
 use lapscope_trace::problem::Problem;
 use lapscope_trace::Locality;
 

@@ -8,10 +8,10 @@ use serde::Serialize;
 
 pub(super) use self::held_out::Calls;
 
-use crate::reference::{Reference, Source};
 use crate::replay::scenario::{Contention, Protocol};
 use crate::replay::{replay, Conditions, Durations, LocalityNetwork, Network, Outcome, Program};
-use crate::thresholds::{Threshold, Thresholds, Verdict, WaitsFor};
+use lapscope_measure::reference::{Reference, Source};
+use lapscope_measure::thresholds::{Threshold, Thresholds, Verdict, WaitsFor};
 use lapscope_trace::{Direction, Locality, Trace};
 
 /// Steps on which protocols are told apart; of longer runs the first part.

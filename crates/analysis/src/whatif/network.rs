@@ -1,7 +1,7 @@
 //! A network as it is typed.
 
-use crate::reach::network::Network;
 use crate::replay::scenario::{Bandwidth, Latency};
+use lapscope_measure::reach::network::Network;
 
 /// "4us,950MB/s": a latency and a bandwidth, as `lapscope whatif` takes them.
 ///

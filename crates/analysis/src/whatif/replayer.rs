@@ -6,16 +6,16 @@ use lapscope_data::symbols::{FrameName, NameFrames};
 
 use super::bounds::is_too_large;
 use super::fit::{fit, Fitted};
-use crate::overlap::sums::Part;
-use crate::overlap::{measure, EagerLimits, Options, Overlap};
-use crate::reach::room::Room;
-use crate::reference::Reference;
 use crate::replay::injected::{split, Injected};
 use crate::replay::moves::{self, Moved};
 use crate::replay::nonblocking;
 use crate::replay::scenario::{Progress, Scenario};
 use crate::replay::{replay, retime, Conditions, Durations, Network, Outcome, Program};
-use crate::thresholds::Thresholds;
+use lapscope_measure::overlap::sums::Part;
+use lapscope_measure::overlap::{measure, EagerLimits, Options, Overlap};
+use lapscope_measure::reach::room::Room;
+use lapscope_measure::reference::Reference;
+use lapscope_measure::thresholds::Thresholds;
 use lapscope_trace::{Direction, Locality, Observation, Starvation, Trace};
 
 /// A run and its model.

@@ -217,7 +217,7 @@ impl Session<'_> {
 /// Of the locality of the two ranks.
 fn thresholds(outside: &Outside) -> Vec<Threshold> {
     let Some(locality) = outside.thresholds.localities.first() else { return Vec::new() };
-    let limit = |what: &str, found: &lapscope_analysis::thresholds::Threshold| Threshold {
+    let limit = |what: &str, found: &lapscope_measure::thresholds::Threshold| Threshold {
         what: what.into(),
         largest_eager_bytes: found.largest_eager_bytes,
         smallest_waiting_bytes: found.smallest_waiting_bytes,

@@ -3,8 +3,8 @@
 use super::policy::{comment_of, Policy, PolicySite, Rule};
 use super::trial::{Setting, Trial};
 use crate::launch::Mode;
-use lapscope_analysis::injection::{Gain, SiteInjection, Verdict};
 use lapscope_data::model::Nanos;
+use lapscope_measure::injection::{Gain, SiteInjection, Verdict};
 use lapscope_trace::injected::Tests;
 use lapscope_trace::stats::median;
 
@@ -111,7 +111,7 @@ mod tests {
 
     use super::super::search::Search;
     use super::*;
-    use lapscope_analysis::injection::{Injection, PostAddress, PostPath, Totals, WholeGain};
+    use lapscope_measure::injection::{Injection, PostAddress, PostPath, Totals, WholeGain};
 
     fn whole(low: f64, estimate: f64) -> WholeGain {
         let high = Some(2.0 * estimate - low);

@@ -4,9 +4,9 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use lapscope_analysis::advice::Advice;
-use lapscope_analysis::injection::LEAST_SLOTS;
 use lapscope_data::model::{Bytes, Nanos};
 use lapscope_data::places::{CallPathId, SiteId};
+use lapscope_measure::injection::LEAST_SLOTS;
 use lapscope_trace::injected::distances::Distances;
 use lapscope_trace::stats::upper_median;
 use lapscope_trace::{Half, Trace};

@@ -7,13 +7,13 @@ use rustc_hash::FxHashMap;
 use super::{
     lanes, spans, Chosen, Message, Place, RanksChosen, Request, Role, Span, Timeline, Track,
 };
-use crate::overlap::exposure::Exposure;
-use crate::overlap::witness::{Waited, Witness};
-use crate::overlap::{measure_with, EagerLimits};
-use crate::reference::Reference;
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::places::SiteId;
 use lapscope_data::symbols::NameFrames;
+use lapscope_measure::overlap::exposure::Exposure;
+use lapscope_measure::overlap::witness::{Waited, Witness};
+use lapscope_measure::overlap::{measure_with, EagerLimits};
+use lapscope_measure::reference::Reference;
 use lapscope_trace::{Direction, Endpoint, Half, Trace};
 
 /// Most spans, requests and messages of a timeline, together with what a page may take in bytes.
@@ -243,7 +243,7 @@ impl Collector<'_> {
         (begin, end): (i64, i64),
         site: SiteId,
         role: Role,
-        cause: Option<crate::overlap::sums::Cause>,
+        cause: Option<lapscope_measure::overlap::sums::Cause>,
     ) -> Span {
         Span {
             begin_ns: Nanos(begin - self.window.begin),

@@ -6,7 +6,7 @@ mod random;
 use super::network::{LocalityNetwork, Network};
 use super::scenario::{Contention, Progress, Protocol};
 use super::{replay, Conditions, Durations, Outcome, Program};
-use crate::reference::Reference;
+use lapscope_measure::reference::Reference;
 use lapscope_trace::Trace;
 
 /// All ways above the eager limit.

@@ -66,7 +66,7 @@ pub struct MinMeanMax {
     pub max_rank: Rank,
 }
 
-pub(super) fn rank_rows(run: &RunSums) -> Vec<RankRow> {
+pub fn rank_rows(run: &RunSums) -> Vec<RankRow> {
     let mut totals = vec![Totals::default(); run.ranks.len()];
     let mut shared_out = vec![Nanos(0); run.ranks.len()];
     let mut bytes = vec![[0u64; 2]; run.ranks.len()];
@@ -153,7 +153,7 @@ impl Totals {
     }
 }
 
-pub(super) fn sum_totals(ranks: &[RankRow]) -> Totals {
+pub fn sum_totals(ranks: &[RankRow]) -> Totals {
     let mut sum = Totals::default();
     for Totals {
         run_ns,
@@ -196,7 +196,7 @@ pub(super) fn sum_totals(ranks: &[RankRow]) -> Totals {
     sum
 }
 
-pub(super) fn min_mean_max(ranks: &[RankRow], value: impl Fn(&RankRow) -> f64) -> MinMeanMax {
+pub fn min_mean_max(ranks: &[RankRow], value: impl Fn(&RankRow) -> f64) -> MinMeanMax {
     let mut values = ranks.iter().map(|row| (value(row), row.rank));
     let (first, rank) = values.next().unwrap_or((0.0, Rank::of_first_world(0)));
     let start = MinMeanMax { min: first, min_rank: rank, mean: first, max: first, max_rank: rank };

@@ -18,8 +18,6 @@ pub mod seen;
 #[cfg(test)]
 mod simulated;
 pub mod sites;
-#[cfg(test)]
-mod tests;
 pub mod transfers;
 mod waits;
 pub mod who;

@@ -4,18 +4,18 @@ use lapscope_fixture::messages::{Rows, What};
 use lapscope_fixture::tables::{Rank as RankRow, Watch, Watcher};
 use lapscope_fixture::{Fixture, FIRST_TOUCH, SECOND_TOUCH};
 
-use super::document::{Note, Reach, SiteReach, Verdict};
-use super::estimate::estimate;
-use super::order::Order;
-use super::say;
-use super::seen::Bounds;
 use crate::advice::Cure;
-use crate::overlap;
 use crate::pipeline::{report, OpenRun};
-use crate::reach::Known;
 use crate::report::ReportOptions;
 use lapscope_data::model::{Nanos, Side, Toucher};
 use lapscope_data::places::group::Grouping;
+use lapscope_measure::overlap;
+use lapscope_measure::reach::document::{Note, Reach, SiteReach, Verdict};
+use lapscope_measure::reach::estimate::estimate;
+use lapscope_measure::reach::order::Order;
+use lapscope_measure::reach::say;
+use lapscope_measure::reach::seen::Bounds;
+use lapscope_measure::reach::Known;
 use lapscope_trace::watched::seen::Seen;
 use lapscope_trace::watched::words::{Buffer, Word};
 
@@ -63,7 +63,7 @@ fn run(receives: impl Fn(&Fixture, i64, i64), sends: impl Fn(&Fixture, i64)) -> 
     let directory = write(receives, sends);
     let mut open = OpenRun::open(Some(directory.path())).unwrap();
     let trace = open.trace(&[], Grouping::Line).unwrap();
-    let reference = crate::reference::Reference::of_run(&trace);
+    let reference = lapscope_measure::reference::Reference::of_run(&trace);
     let eager = overlap::EagerLimits::default();
     let measured = overlap::measure(&trace, &reference, eager, &[], &|_| ());
     let known = Known { trace: &trace, reference: &reference, measured: &measured, networks: &[] };
@@ -316,7 +316,7 @@ fn threads_that_were_not_watched_make_it_an_upper_bound() {
     let (watches, failed) =
         lapscope_trace::watched::read_files(&open.files.databases, &places, &[]);
     assert!(failed.is_empty() && watches.ranks[0].others_may_touch, "{watches:?}");
-    let sites = super::sites::group(watches.buffers, 1_000.0);
+    let sites = lapscope_measure::reach::sites::group(watches.buffers, 1_000.0);
     let all = sites[0].found.all.unwrap();
     assert_eq!((all.low, all.estimate), (0.0, None));
     assert!(all.high.is_some_and(|high| high >= 170_000.0), "{all:?}");

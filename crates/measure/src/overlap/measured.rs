@@ -148,7 +148,7 @@ impl Measured {
     }
 
     /// The place of the rank that was exposed longest.
-    pub(crate) fn costliest_rank(&self) -> Option<u32> {
+    pub fn costliest_rank(&self) -> Option<u32> {
         let exposed = |sums: &RankSums| {
             sums.requests.exposed.total().saturating_add(sums.blocking.exposed.total())
         };

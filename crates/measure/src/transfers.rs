@@ -45,7 +45,7 @@ pub struct KindRow {
 }
 
 /// Requests and blocking calls by size.
-pub(super) fn size_classes(run: &RunSums, run_time: Nanos) -> Vec<SizeClass> {
+pub fn size_classes(run: &RunSums, run_time: Nanos) -> Vec<SizeClass> {
     let mut classes: BTreeMap<(SizeKind, u8), CallCell> = BTreeMap::new();
     for entry in run.entries.iter().filter(|entry| entry.cell.count > 0) {
         if let Some(kind) = size_kind(run, entry) {
@@ -86,7 +86,7 @@ fn size_kind(run: &RunSums, entry: &Entry) -> Option<SizeKind> {
 }
 
 /// What was transferred, by kind; kinds that there are none of are left out.
-pub(super) fn kinds(run: &RunSums) -> Vec<KindRow> {
+pub fn kinds(run: &RunSums) -> Vec<KindRow> {
     let mut rows: BTreeMap<Kind, (u64, u64, Bytes)> = BTreeMap::new();
     for entry in &run.entries {
         let call = run.places.call(entry.site);

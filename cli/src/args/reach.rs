@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{units, ReadArgs, ReferenceArgs, RunArgs, WrapperArgs};
-use lapscope_analysis::whatif::network::network;
 use lapscope_bench::launch::environment::assignment;
 use lapscope_data::model::Rank;
 use lapscope_measure::reach::network::Network;
+use lapscope_predict::whatif::network::network;
 
 /// How much earlier data could be sent, how much later received data are needed, and by which lines.
 #[derive(Debug, Args)]

@@ -20,7 +20,6 @@ use crate::commands::left_out;
 use crate::export::warn;
 use crate::output;
 use lapscope_analysis::calibration::{self, Calibration, Circumstances};
-use lapscope_analysis::goal::{self, Written};
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::say;
@@ -29,6 +28,7 @@ use lapscope_data::text::visible::Form;
 use lapscope_measure::loggps::export::{dimemas, loggopsim, simgrid, Exported, Unit};
 use lapscope_measure::loggps::LogGps;
 use lapscope_measure::reference::ends;
+use lapscope_predict::goal::{self, Written};
 use lapscope_trace::{Locality, Trace};
 
 /// # Errors

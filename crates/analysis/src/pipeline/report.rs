@@ -11,7 +11,6 @@ use crate::findings::{Findings, Wanted};
 use crate::pictures::Drawn;
 use crate::problem::{module_problems, no_moments};
 use crate::report::{InDetail, Report, ReportOptions};
-use crate::whatif::bounds::{bounds, is_too_large};
 use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::symbols::Symbols;
@@ -20,6 +19,7 @@ use lapscope_measure::overlap::{EagerLimits, Measured, Options, Overlap};
 use lapscope_measure::reach::Known;
 use lapscope_measure::reference::Reference;
 use lapscope_measure::steps::{RegionRow, StepSums, Steps};
+use lapscope_predict::whatif::bounds::{bounds, is_too_large};
 
 /// The report on a run, or on some of its ranks.
 ///

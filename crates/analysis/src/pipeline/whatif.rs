@@ -5,12 +5,6 @@ use anyhow::{bail, Result};
 use super::OpenRun;
 use crate::cvars;
 use crate::problem::module_problems;
-use crate::replay::injected::Injected;
-use crate::replay::scenario::Scenario;
-use crate::whatif::answer::Answers;
-use crate::whatif::document::WhatIf;
-use crate::whatif::replayer::Replayer;
-use crate::whatif::sweep::SweepAsked;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
 use lapscope_data::JSON_VERSION;
@@ -19,6 +13,12 @@ use lapscope_measure::reach::room::Room;
 use lapscope_measure::reach::{Known, Reach};
 use lapscope_measure::reference::Reference;
 use lapscope_measure::thresholds::Thresholds;
+use lapscope_predict::replay::injected::Injected;
+use lapscope_predict::replay::scenario::Scenario;
+use lapscope_predict::whatif::answer::Answers;
+use lapscope_predict::whatif::document::WhatIf;
+use lapscope_predict::whatif::replayer::Replayer;
+use lapscope_predict::whatif::sweep::SweepAsked;
 use lapscope_trace::{injected, Trace};
 
 /// What the user asked for.

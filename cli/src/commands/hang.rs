@@ -14,7 +14,6 @@ use crate::args::HangArgs;
 use crate::export::{self, warn, Document};
 use crate::html;
 use crate::render;
-use lapscope_analysis::hang::{diagnose, Diagnosis};
 use lapscope_analysis::problem::module_problems;
 use lapscope_data::db::{find_run, DbError};
 use lapscope_data::model::RankList;
@@ -24,6 +23,7 @@ use lapscope_data::symbols::Symbols;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::visible::visible;
 use lapscope_data::JSON_VERSION;
+use lapscope_watch::hang::{diagnose, Diagnosis};
 
 /// A diagnosis, and of what.
 #[derive(Serialize)]

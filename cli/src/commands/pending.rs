@@ -11,8 +11,6 @@ use crate::args::PendingArgs;
 use crate::export::rows::{self, RowWriter};
 use crate::export::{self, warn, Document};
 use crate::render;
-use lapscope_analysis::hang::{running, Running};
-use lapscope_analysis::pending::{group_places, Outside, PendingItem, PlaceGroup};
 use lapscope_analysis::pipeline::filters::check_ranks;
 use lapscope_analysis::pipeline::OpenRun;
 use lapscope_analysis::problem::module_problems;
@@ -23,6 +21,8 @@ use lapscope_data::symbols::Symbols;
 use lapscope_data::text::style::Style;
 use lapscope_data::JSON_VERSION;
 use lapscope_trace::problem::ProblemKind;
+use lapscope_watch::hang::{running, Running};
+use lapscope_watch::pending::{group_places, Outside, PendingItem, PlaceGroup};
 
 #[derive(Serialize)]
 struct Answer {

@@ -3,7 +3,6 @@
 
 use crate::export::rows::{text, Column};
 use lapscope_analysis::diff::{SitePair, TimePair};
-use lapscope_analysis::pending::PendingItem;
 use lapscope_data::symbols::FrameName;
 use lapscope_measure::overlap::sums::Cause;
 use lapscope_measure::reach::seen::Bounds;
@@ -11,6 +10,7 @@ use lapscope_measure::reach::who::TouchedBy;
 use lapscope_measure::reach::SiteReach;
 use lapscope_measure::sites::Site;
 use lapscope_trace::injected::page::Arm;
+use lapscope_watch::pending::PendingItem;
 
 /// Of ways of injecting that `LAPSCOPE_INJECT=auto` tried.
 pub fn pages() -> Vec<Column<Arm>> {

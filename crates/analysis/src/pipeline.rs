@@ -17,9 +17,6 @@ use anyhow::Result;
 use self::filters::check_ranks;
 use self::view::Resources;
 use crate::calibration;
-use crate::pending::{
-    collect_pending, find_outside, read_pending, FilePending, Outside, PendingItem,
-};
 use crate::problem::{find_problems_of, in_short};
 use lapscope_data::db::{
     find_run, for_each_file, list_files, rows_to_scan, Census, DbError, NoSink, RunFiles,
@@ -40,6 +37,9 @@ use lapscope_trace::sums::aggregate::{Aggregator, FileSums};
 use lapscope_trace::sums::combine::RunSums;
 use lapscope_trace::wrappers::{Asked, Uses, Wrappers};
 use lapscope_trace::{injected, watched, Rows, Trace, WithSinks};
+use lapscope_watch::pending::{
+    collect_pending, find_outside, read_pending, FilePending, Outside, PendingItem,
+};
 
 /// The files of a run, after what killed ranks left was turned into databases, and after every file was checked. All
 /// commands that read a run do so through this, and tell of the same problems.

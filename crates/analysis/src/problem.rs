@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::copied_sends;
-use crate::pending::{find_outside, group_places, PendingItem, PlaceGroup, What};
 use crate::singletons;
 use crate::starved::starved;
 use lapscope_data::db::{DbError, USER_VERSION};
@@ -16,6 +15,7 @@ use lapscope_data::text::{list_ranks, plural};
 use lapscope_trace::problem::{Problem, ProblemKind};
 use lapscope_trace::stretch::Untold;
 use lapscope_trace::sums::combine::RankSums;
+use lapscope_watch::pending::{find_outside, group_places, PendingItem, PlaceGroup, What};
 
 /// What a stretch leaves out, as it was only summed up. `None` where nothing was.
 pub fn no_moments(untold: &Untold) -> Option<Problem> {

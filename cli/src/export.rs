@@ -14,7 +14,7 @@ use anyhow::{bail, Result};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::output;
-use lapscope_analysis::problem::in_short;
+use lapscope_advise::problem::in_short;
 use lapscope_data::say;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::visible::Form;

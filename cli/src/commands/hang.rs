@@ -14,7 +14,7 @@ use crate::args::HangArgs;
 use crate::export::{self, warn, Document};
 use crate::html;
 use crate::render;
-use lapscope_analysis::problem::module_problems;
+use lapscope_advise::problem::module_problems;
 use lapscope_data::db::{find_run, DbError};
 use lapscope_data::model::RankList;
 use lapscope_data::secrets::hide_in_command;

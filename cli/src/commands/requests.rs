@@ -13,9 +13,9 @@ use crate::args::RequestsArgs;
 use crate::export::rows::{Objects, RowWriter};
 use crate::export::{self, warn, Document};
 use crate::render;
+use lapscope_advise::problem::module_problems;
 use lapscope_analysis::pipeline::filters::{check_calls, check_ranks};
 use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::problem::module_problems;
 use lapscope_analysis::requests::{
     merge_top, paths_mentioning, Filter, Order, PlaceNames, Request, Requests,
 };

@@ -12,7 +12,7 @@ use super::run::{inspected, warn};
 use crate::args::TuneArgs;
 use crate::export::{self, Document};
 use crate::render;
-use lapscope_analysis::advice::Advice;
+use lapscope_advise::advice::Advice;
 use lapscope_analysis::pipeline::report::advise;
 use lapscope_analysis::pipeline::view::View;
 use lapscope_analysis::pipeline::OpenRun;

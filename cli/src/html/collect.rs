@@ -69,7 +69,7 @@ fn listed(report: &Report, top: usize) -> Vec<usize> {
     let mut listed: Vec<usize> = (0..report.sites.len().min(top)).collect();
     let named =
         report.advice.iter().flat_map(|advice| advice.change.iter().chain([&advice.waiting]));
-    let place = |named: &lapscope_analysis::advice::CallSite| {
+    let place = |named: &lapscope_advise::advice::CallSite| {
         let is_it = |site: &Site| site.call == named.call && site.site == named.site;
         report.sites.iter().position(is_it)
     };

@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
+use lapscope_advise::reach_in_words::{bounds, note, place, sentence, share, toucher};
 use lapscope_data::model::{Nanos, Side};
 use lapscope_data::text::plural;
 use lapscope_data::text::style::{display_width, Style};
 use lapscope_data::text::units::{bytes, count, percent, time};
 use lapscope_measure::reach::order::Order;
-use lapscope_measure::reach::say::{bounds, note, place, sentence, share, toucher};
 use lapscope_measure::reach::seen::Bounds;
 use lapscope_measure::reach::{CopiedBy, Reach, SiteReach, Verdict, WaitReach};
 

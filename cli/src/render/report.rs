@@ -9,8 +9,8 @@ mod summary;
 use std::io::{self, Write};
 
 use super::table::{Align, Cell, Table};
-use lapscope_analysis::insight::Insight;
-use lapscope_analysis::problem::in_short;
+use lapscope_advise::insight::Insight;
+use lapscope_advise::problem::in_short;
 use lapscope_analysis::report::Report;
 use lapscope_data::model::{Ended, Kind, Nanos, RankList};
 use lapscope_data::text::hosts::list_hosts;

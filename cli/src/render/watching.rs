@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use lapscope_advise::problem::in_short;
 use lapscope_analysis::pipeline::reach::ReachDocument;
-use lapscope_analysis::problem::in_short;
 use lapscope_analysis::watching::{left_out_in_words, Watching};
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;

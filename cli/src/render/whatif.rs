@@ -15,7 +15,7 @@ use std::io::{self, Write};
 use super::cause;
 use super::report::library_name;
 use super::table::{Align, Cell, Table};
-use lapscope_analysis::problem::in_short;
+use lapscope_advise::problem::in_short;
 use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::problem::in_short;
 use crate::report::{Host, OverlapSummary, Report};
+use lapscope_advise::problem::in_short;
 use lapscope_data::db::{Configuration, Settings};
 use lapscope_data::model::Nanos;
 use lapscope_data::symbols::FrameName;

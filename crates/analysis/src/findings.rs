@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::advice::{Gathered, Gatherer};
 use crate::pictures::{Drawn, Painter};
+use lapscope_advise::advice::{Gathered, Gatherer};
 use lapscope_data::model::Rank;
 use lapscope_measure::overlap::{measure_with, EagerLimits, Measured};
 use lapscope_measure::reference::Reference;

@@ -17,7 +17,7 @@ use anyhow::Result;
 use self::filters::check_ranks;
 use self::view::Resources;
 use crate::calibration;
-use crate::problem::{find_problems_of, in_short};
+use lapscope_advise::problem::{find_problems_of, in_short};
 use lapscope_data::db::{
     find_run, for_each_file, list_files, rows_to_scan, Census, DbError, NoSink, RunFiles,
 };

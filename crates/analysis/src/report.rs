@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use crate::advice::Advice;
-use crate::insight::{find_insights, Insight};
-use crate::summary::Summary;
+use lapscope_advise::advice::Advice;
+use lapscope_advise::insight::{find_insights, Insight};
+use lapscope_advise::summary::Summary;
 use lapscope_data::model::{Kind, Nanos, RankInfo};
 use lapscope_data::symbols::NameFrames;
 use lapscope_data::JSON_VERSION;

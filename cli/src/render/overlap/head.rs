@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::locality_name;
-use lapscope_analysis::problem::in_short;
+use lapscope_advise::problem::in_short;
 use lapscope_data::model::Nanos;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, time};

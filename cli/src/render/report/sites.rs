@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::render::cause;
 use crate::render::table::{Align, Table};
-use lapscope_analysis::problem::unattributed_in_words;
+use lapscope_advise::problem::unattributed_in_words;
 use lapscope_analysis::report::Report;
 use lapscope_data::model::Nanos;
 use lapscope_data::symbols::short_function;

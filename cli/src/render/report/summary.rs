@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use super::{split, Part};
 use crate::render::cause;
 use crate::render::whatif::off;
-use lapscope_analysis::advice::{Advice, Cure};
+use lapscope_advise::advice::{Advice, Cure};
 use lapscope_analysis::report::Report;
 use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;

@@ -7,7 +7,7 @@ use super::filters::check_ranks;
 use super::view::View;
 use super::OpenRun;
 use crate::findings::{Findings, Wanted};
-use crate::problem::module_problems;
+use lapscope_advise::problem::module_problems;
 use lapscope_data::places::group::Grouping;
 use lapscope_measure::alike::Alike;
 use lapscope_measure::injection::Injection;

@@ -4,8 +4,8 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::OpenRun;
-use crate::problem::module_problems;
 use crate::watching::Watching;
+use lapscope_advise::problem::module_problems;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
 use lapscope_data::JSON_VERSION;

@@ -4,7 +4,7 @@ use anyhow::{bail, Result};
 
 use super::OpenRun;
 use crate::cvars;
-use crate::problem::module_problems;
+use lapscope_advise::problem::module_problems;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
 use lapscope_data::JSON_VERSION;

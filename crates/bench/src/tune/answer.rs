@@ -10,7 +10,7 @@ use super::confirm::Confirmation;
 use super::first::{FirstRun, Hopeless, Slots};
 use super::policy::{Policy, PolicySite};
 use super::trial::{nanos, Setting, Trial};
-use lapscope_analysis::advice::{Advice, Cure};
+use lapscope_advise::advice::{Advice, Cure};
 use lapscope_data::model::Nanos;
 use lapscope_data::JSON_VERSION;
 use lapscope_measure::injection::{SiteInjection, WholeGain};

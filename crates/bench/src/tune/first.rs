@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use lapscope_analysis::advice::Advice;
+use lapscope_advise::advice::Advice;
 use lapscope_data::model::{Bytes, Nanos};
 use lapscope_data::places::{CallPathId, SiteId};
 use lapscope_measure::injection::LEAST_SLOTS;

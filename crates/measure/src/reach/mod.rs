@@ -13,7 +13,6 @@ pub mod order;
 pub mod pairs;
 pub mod pattern;
 pub mod room;
-pub mod say;
 pub mod seen;
 #[cfg(test)]
 mod simulated;

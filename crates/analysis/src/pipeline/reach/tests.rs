@@ -4,16 +4,16 @@ use lapscope_fixture::messages::{Rows, What};
 use lapscope_fixture::tables::{Rank as RankRow, Watch, Watcher};
 use lapscope_fixture::{Fixture, FIRST_TOUCH, SECOND_TOUCH};
 
-use crate::advice::Cure;
 use crate::pipeline::{report, OpenRun};
 use crate::report::ReportOptions;
+use lapscope_advise::advice::Cure;
+use lapscope_advise::reach_in_words::sentence;
 use lapscope_data::model::{Nanos, Side, Toucher};
 use lapscope_data::places::group::Grouping;
 use lapscope_measure::overlap;
 use lapscope_measure::reach::document::{Note, Reach, SiteReach, Verdict};
 use lapscope_measure::reach::estimate::estimate;
 use lapscope_measure::reach::order::Order;
-use lapscope_measure::reach::say;
 use lapscope_measure::reach::seen::Bounds;
 use lapscope_measure::reach::Known;
 use lapscope_trace::watched::seen::Seen;
@@ -258,7 +258,7 @@ fn what_only_copies_can_be_moved_with_the_wait() {
     let [wait] = reach.waits.as_slice() else { panic!("{:?}", reach.waits) };
     assert_eq!((wait.verdict, wait.all_with_copy), (Verdict::MovableWithCopy, Some(later)));
     assert_eq!(site.worth.recoverable_ns, Nanos(12 * WAIT_NS), "all of it");
-    let told = say::sentence(site);
+    let told = sentence(site);
     assert!(told.contains("with that copying the wait could be"), "{told}");
 }
 

@@ -48,7 +48,8 @@ pub struct CauseShare {
 }
 
 impl Summary {
-    pub(super) fn new(
+    /// `is_summarized`: some rank kept sums alone.
+    pub fn new(
         totals: &Totals,
         overlap: &Overlap,
         advice: &[Advice],

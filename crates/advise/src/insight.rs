@@ -34,7 +34,8 @@ pub enum Insight {
     LittleMpi { mpi_share: f64 },
 }
 
-pub(super) fn find_insights(run: &RunSums, totals: &Totals, ranks: &[RankRow]) -> Vec<Insight> {
+/// What stands out in the sums of a run.
+pub fn find_insights(run: &RunSums, totals: &Totals, ranks: &[RankRow]) -> Vec<Insight> {
     let is_worth = |time: Nanos| time.share_of(totals.run_ns) >= WORTH_SAYING;
     let mut insights = Vec::new();
     if totals.run_ns.0 > 0 && !is_worth(totals.mpi_ns) {

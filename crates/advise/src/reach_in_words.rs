@@ -1,11 +1,11 @@
 //! Reach in words.
 
-use super::document::{Note, Place, SiteReach, Verdict};
-use super::seen::Bounds;
-use super::who::TouchedBy;
 use lapscope_data::model::{Nanos, Side, Toucher};
 use lapscope_data::text::plural;
 use lapscope_data::text::units::{count, percent, time, time_range};
+use lapscope_measure::reach::document::{Note, Place, SiteReach, Verdict};
+use lapscope_measure::reach::seen::Bounds;
+use lapscope_measure::reach::who::TouchedBy;
 
 /// "12.3 ms", "12.3 ms (11.9 to 12.8 ms)", "11.9 to 12.8 ms", "at least 11.9 ms", "at most 12.8 ms"; times that are known in part
 /// are told as bounds.

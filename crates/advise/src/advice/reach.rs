@@ -8,10 +8,10 @@ use super::judge::most;
 use super::sums::Sums;
 use super::words::{on, wait};
 use super::{Advice, Cure};
+use crate::reach_in_words::{bounds, place, share, toucher};
 use lapscope_data::model::{Side, Toucher};
 use lapscope_data::places::SiteId;
 use lapscope_data::text::units::percent;
-use lapscope_measure::reach::say::{bounds, place, share, toucher};
 use lapscope_measure::reach::who::TouchedBy;
 use lapscope_measure::reach::{Place, Reach, SiteReach, Verdict, WaitReach};
 

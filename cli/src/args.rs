@@ -22,7 +22,6 @@ use std::path::PathBuf;
 
 use crate::export::Format;
 use clap::{Args, Parser, Subcommand};
-use lapscope_analysis::requests;
 use lapscope_bench::launch::environment::assignment;
 use lapscope_bench::launch::{Files, Injection};
 use lapscope_data::model::{Kind, Rank, RankList, RequestEnded};
@@ -40,7 +39,7 @@ pub use manual::ManualArgs;
 pub use measure::{CalibrateArgs, DiffArgs, OverlapArgs, ThresholdsArgs};
 pub use parts::{PartArgs, ResourceArgs};
 pub use reach::ReachArgs;
-pub use sort::SiteOrder;
+pub use sort::{RequestOrder, SiteOrder};
 pub use stretch::StretchArgs;
 pub use timelines::TimelineArgs;
 pub use tune::TuneArgs;
@@ -328,7 +327,7 @@ pub struct RequestsArgs {
 
     /// [default: completion; with --top 0, but for text: stored]
     #[arg(long, value_enum)]
-    pub sort: Option<requests::Order>,
+    pub sort: Option<RequestOrder>,
 
     /// Only this rank, WORLD:RANK of spawned processes; may be given several times
     #[arg(long = "rank", value_name = "RANK")]

@@ -19,8 +19,6 @@ use crate::args::{
 use crate::commands::left_out;
 use crate::export::warn;
 use crate::output;
-use lapscope_analysis::calibration::{self, Calibration, Circumstances};
-use lapscope_analysis::pipeline::OpenRun;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::say;
 use lapscope_data::text::units::count;
@@ -29,6 +27,8 @@ use lapscope_measure::loggps::export::{dimemas, loggopsim, simgrid, Exported, Un
 use lapscope_measure::loggps::LogGps;
 use lapscope_measure::reference::ends;
 use lapscope_predict::goal::{self, Written};
+use lapscope_report::calibration::{self, Calibration, Circumstances};
+use lapscope_report::pipeline::OpenRun;
 use lapscope_trace::{Locality, Trace};
 
 /// # Errors

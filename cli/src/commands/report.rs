@@ -11,12 +11,12 @@ use crate::args::{ReportArgs, REPORTED_SITES};
 use crate::export::rows::{self, RowWriter};
 use crate::export::{self, Document, Format};
 use crate::render;
-use lapscope_analysis::pipeline::report::build;
-use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::report::{Report, ReportOptions};
 use lapscope_data::model::RankList;
 use lapscope_data::text::style::Style;
 use lapscope_measure::injection::automatic::Automatic;
+use lapscope_report::pipeline::report::build;
+use lapscope_report::pipeline::OpenRun;
+use lapscope_report::report::{Report, ReportOptions};
 use lapscope_trace::injected::page::pages_in;
 use lapscope_trace::problem::Problem;
 

@@ -3,16 +3,16 @@
 use anyhow::Result;
 
 use super::sources::Sources;
-use lapscope_analysis::pictures::Pictures;
-use lapscope_analysis::pipeline::pictures::{build, Pictured, Shown};
-use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::report::{Report, ReportOptions};
-use lapscope_analysis::settings::Settings;
 use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::symbols::NameFrames;
 use lapscope_data::text::progress::Progress;
 use lapscope_measure::sites::Site;
+use lapscope_report::pictures::Pictures;
+use lapscope_report::pipeline::pictures::{build, Pictured, Shown};
+use lapscope_report::pipeline::OpenRun;
+use lapscope_report::report::{Report, ReportOptions};
+use lapscope_report::settings::Settings;
 use lapscope_trace::call_paths::{call_paths, CallPaths};
 
 /// Call paths of a site that are shown.

@@ -2,13 +2,13 @@
 //! cell.
 
 use crate::export::rows::{text, Column};
-use lapscope_analysis::diff::{SitePair, TimePair};
 use lapscope_data::symbols::FrameName;
 use lapscope_measure::overlap::sums::Cause;
 use lapscope_measure::reach::seen::Bounds;
 use lapscope_measure::reach::who::TouchedBy;
 use lapscope_measure::reach::SiteReach;
 use lapscope_measure::sites::Site;
+use lapscope_report::diff::{SitePair, TimePair};
 use lapscope_trace::injected::page::Arm;
 use lapscope_watch::pending::PendingItem;
 

@@ -15,7 +15,6 @@ use super::injection;
 use super::table::{Align, Cell, Table};
 use crate::export::rows::{Objects, RowWriter};
 use lapscope_advise::problem::unattributed_in_words;
-use lapscope_analysis::pipeline::overlap::OverlapDocument;
 use lapscope_data::model::{Kind, Nanos, RankList};
 use lapscope_data::symbols::FrameName;
 use lapscope_data::text::plural;
@@ -24,6 +23,7 @@ use lapscope_data::text::units::{bytes, count, percent, round_bytes, time, time_
 use lapscope_measure::overlap::groups::{BlockingRow, SiteRow, WaitedFor};
 use lapscope_measure::overlap::sums::{BlockingNumbers, Cause, Numbers};
 use lapscope_measure::overlap::Overlap;
+use lapscope_report::pipeline::overlap::OverlapDocument;
 use lapscope_trace::Locality;
 
 /// What a table of `lapscope overlap` has a row for.

@@ -11,7 +11,6 @@ use std::io::{self, Write};
 use super::table::{Align, Cell, Table};
 use lapscope_advise::insight::Insight;
 use lapscope_advise::problem::in_short;
-use lapscope_analysis::report::Report;
 use lapscope_data::model::{Ended, Kind, Nanos, RankList};
 use lapscope_data::text::hosts::list_hosts;
 use lapscope_data::text::plural;
@@ -22,6 +21,7 @@ use lapscope_measure::alike::MOST_ROWS;
 use lapscope_measure::thresholds::{LocalityThresholds, Verdict};
 use lapscope_measure::totals::Totals;
 use lapscope_measure::transfers::KindRow;
+use lapscope_report::report::Report;
 use lapscope_trace::problem::ProblemKind;
 
 pub(crate) use overlap::{achieved, notes, source};

@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use lapscope_advise::problem::in_short;
-use lapscope_analysis::pipeline::reach::ReachDocument;
-use lapscope_analysis::watching::{left_out_in_words, Watching};
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, time};
+use lapscope_report::pipeline::reach::ReachDocument;
+use lapscope_report::watching::{left_out_in_words, Watching};
 
 /// The head of the answer: the run, what was watched, and what to know before believing it.
 ///

@@ -1,7 +1,7 @@
 //! Takes the ranks of a run one after the other, and gives each to a writer.
 
 use anyhow::{bail, Result};
-use lapscope_analysis::pipeline::view::View;
+use lapscope_report::pipeline::view::View;
 use lapscope_trace::{Direction, Trace};
 use rayon::prelude::*;
 

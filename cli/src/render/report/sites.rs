@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use crate::render::cause;
 use crate::render::table::{Align, Table};
 use lapscope_advise::problem::unattributed_in_words;
-use lapscope_analysis::report::Report;
 use lapscope_data::model::Nanos;
 use lapscope_data::symbols::short_function;
 use lapscope_data::text::style::Style;
@@ -14,6 +13,7 @@ use lapscope_measure::overlap::sums::Part;
 use lapscope_measure::overlap::sums::{is_vague, Cause};
 use lapscope_measure::sites::{Numbers, Site, SiteKind};
 use lapscope_measure::transfers::SizeKind;
+use lapscope_report::report::Report;
 use lapscope_trace::wrappers::Wrapper;
 
 const NUMBER_COLUMNS: [(&str, Align); 12] = [

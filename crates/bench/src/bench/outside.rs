@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use super::results::Spread;
-use lapscope_analysis::cvars;
 use lapscope_data::db::{list_files, Database};
 use lapscope_measure::overlap::request::Achieved;
 use lapscope_measure::overlap::witness::Witness;
 use lapscope_measure::overlap::{measure_with, EagerLimits};
 use lapscope_measure::reference::Reference;
 use lapscope_measure::thresholds::Thresholds;
+use lapscope_report::cvars;
 use lapscope_trace::stats::quantile;
 use lapscope_trace::{Half, Trace};
 

@@ -17,9 +17,9 @@ use super::{model, program, table, timeline};
 use crate::launch::child::{exit_code, HeldSignals, Watch};
 use crate::launch::environment::Settings;
 use crate::launch::{mpi_library, Recorded};
-use lapscope_analysis::pipeline::report;
-use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::report::ReportOptions;
+use lapscope_report::pipeline::report;
+use lapscope_report::pipeline::OpenRun;
+use lapscope_report::report::ReportOptions;
 
 /// An experiment that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(90);

@@ -1,5 +1,4 @@
-//! From rows to documents: a run put together on one clock (`trace`), pure functions of it, and the `pipeline` that opens a
-//! run, reads it and has it analysed.
+//! Documents of a run, and how they are made: the `pipeline` opens a run, reads it, whole or in `parts`, and has it analysed.
 
 pub mod calibration;
 pub mod cvars;

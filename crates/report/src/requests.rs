@@ -6,7 +6,6 @@ mod top;
 
 use std::collections::{BTreeMap, HashSet};
 
-use clap::ValueEnum;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -37,8 +36,8 @@ pub fn is_wanted_call(name: &str, wanted: &[String]) -> bool {
     wanted.is_empty() || wanted.iter().any(|wanted| bare(wanted) == bare(name))
 }
 
-/// Order of requests, largest first; on the command line with these explanations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+/// Order of requests, largest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// Time in the completing call
     Completion,

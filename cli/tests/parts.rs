@@ -9,7 +9,7 @@ use lapscope_fixture::random::Random;
 use lapscope_fixture::tables::{Call, Operation, Rank, Request, Starvation};
 use lapscope_fixture::{edit_rank, share, Fixture};
 use lapscope_report::pipeline::pictures::{self, Shown};
-use lapscope_report::pipeline::view::Resources;
+use lapscope_report::pipeline::resources::Resources;
 use lapscope_report::pipeline::OpenRun;
 use lapscope_report::report::ReportOptions;
 use serde_json::Value;

@@ -22,7 +22,8 @@ use lapscope_report::pipeline::filters::check_ranks;
 use lapscope_report::pipeline::OpenRun;
 use lapscope_trace::problem::ProblemKind;
 use lapscope_watch::hang::{running, Running};
-use lapscope_watch::pending::{group_places, Outside, PendingItem, PlaceGroup};
+use lapscope_watch::pending::groups::{group_places, Outside, PlaceGroup};
+use lapscope_watch::pending::PendingItem;
 
 #[derive(Serialize)]
 struct Answer {

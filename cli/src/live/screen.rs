@@ -7,7 +7,7 @@ use ratatui::text::Line;
 use super::looker::Seen;
 use super::paint::{place, rate, Chosen, Paint};
 use super::rows;
-use crate::render::report::library_name;
+use crate::render::library::library_name;
 use lapscope_data::model::Nanos;
 use lapscope_data::text::style::display_width;
 use lapscope_data::text::units::{bytes, percent, time};

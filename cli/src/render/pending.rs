@@ -11,7 +11,8 @@ use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, time, time_range};
 use lapscope_data::text::visible::visible;
 use lapscope_measure::alike::MOST_ROWS;
-use lapscope_watch::pending::{Outside, PendingItem, PlaceGroup, What};
+use lapscope_watch::pending::groups::{Outside, PlaceGroup};
+use lapscope_watch::pending::{PendingItem, What};
 
 /// What of it is shown.
 #[derive(Clone, Copy)]

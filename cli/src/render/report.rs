@@ -8,6 +8,7 @@ mod summary;
 
 use std::io::{self, Write};
 
+use super::library::library_name;
 use super::table::{Align, Cell, Table};
 use lapscope_advise::insight::Insight;
 use lapscope_advise::problem::in_short;
@@ -123,12 +124,6 @@ fn write_spawned(out: &mut dyn Write, report: &Report, style: Style) -> io::Resu
         writeln!(out, "  and {more} more command{}", plural(more as u64))?;
     }
     Ok(())
-}
-
-/// Open MPI's first line goes on with package, builder and dates.
-pub fn library_name(line: &str) -> String {
-    let name = line.split(',').next().unwrap_or(line);
-    name.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn write_problems(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {

@@ -13,7 +13,7 @@ mod tests;
 use std::io::{self, Write};
 
 use super::cause;
-use super::report::library_name;
+use super::library::library_name;
 use super::table::{Align, Cell, Table};
 use lapscope_advise::problem::in_short;
 use lapscope_data::model::Nanos;

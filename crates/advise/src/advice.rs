@@ -19,7 +19,7 @@ use serde::Serialize;
 use lapscope_data::model::{Completes, Nanos, Rank, Transfers};
 use lapscope_data::symbols::FrameName;
 use lapscope_measure::overlap::sums::is_vague;
-use lapscope_measure::reach::Reach;
+use lapscope_measure::reach::document::Reach;
 use lapscope_measure::thresholds::LocalityThresholds;
 use lapscope_trace::Locality;
 

@@ -15,7 +15,8 @@ use lapscope_data::text::{list_ranks, plural};
 use lapscope_trace::problem::{Problem, ProblemKind};
 use lapscope_trace::stretch::Untold;
 use lapscope_trace::sums::combine::RankSums;
-use lapscope_watch::pending::{find_outside, group_places, PendingItem, PlaceGroup, What};
+use lapscope_watch::pending::groups::{find_outside, group_places, PlaceGroup};
+use lapscope_watch::pending::{PendingItem, What};
 
 /// What a stretch leaves out, as it was only summed up. `None` where nothing was.
 pub fn no_moments(untold: &Untold) -> Option<Problem> {

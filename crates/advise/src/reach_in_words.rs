@@ -3,8 +3,8 @@
 use lapscope_data::model::{Nanos, Side, Toucher};
 use lapscope_data::text::plural;
 use lapscope_data::text::units::{count, percent, time, time_range};
-use lapscope_measure::reach::document::{Note, Place, SiteReach, Verdict};
 use lapscope_measure::reach::seen::Bounds;
+use lapscope_measure::reach::site::{Note, Place, SiteReach, Verdict};
 use lapscope_measure::reach::who::TouchedBy;
 
 /// "12.3 ms", "12.3 ms (11.9 to 12.8 ms)", "11.9 to 12.8 ms", "at least 11.9 ms", "at most 12.8 ms"; times that are known in part

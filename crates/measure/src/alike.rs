@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use self::groups::Levels;
 pub use self::groups::{Difference, Group};
+use self::measure::Compared;
 pub use self::measure::{Measure, Unit};
 use crate::overlap::groups::RankRow as OverlapRow;
 use crate::totals::RankRow;
@@ -76,16 +77,6 @@ pub struct Distribution {
     pub max_rank: Rank,
     /// Ranks in parts of equal width from `min` to `max`; empty where these are the same.
     pub histogram: Vec<u64>,
-}
-
-/// A rank as it is compared.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Compared<'a> {
-    pub rank: Rank,
-    pub host: &'a str,
-    pub run_ns: Nanos,
-    /// In the order of the measures.
-    pub values: Vec<i64>,
 }
 
 impl Alike {

@@ -5,6 +5,7 @@ pub mod overlap;
 pub mod pictures;
 pub mod reach;
 pub mod report;
+pub mod resources;
 pub mod view;
 pub mod whatif;
 
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use anyhow::Result;
 
 use self::filters::check_ranks;
-use self::view::Resources;
+use self::resources::Resources;
 use crate::calibration;
 use lapscope_advise::problem::{find_problems_of, in_short};
 use lapscope_data::db::{
@@ -29,7 +30,7 @@ use lapscope_data::symbols::NameFrames;
 use lapscope_data::symbols::Symbols;
 use lapscope_data::text::progress::Progress;
 use lapscope_measure::injection::Injection;
-use lapscope_measure::reach::{Known, Reach};
+use lapscope_measure::reach::document::{Known, Reach};
 use lapscope_measure::reference::Reference;
 use lapscope_trace::problem::{Problem, ProblemKind};
 use lapscope_trace::stretch::{Wanted, Windows};
@@ -37,9 +38,8 @@ use lapscope_trace::sums::aggregate::{Aggregator, FileSums};
 use lapscope_trace::sums::combine::RunSums;
 use lapscope_trace::wrappers::{Asked, Uses, Wrappers};
 use lapscope_trace::{injected, watched, Rows, Trace, WithSinks};
-use lapscope_watch::pending::{
-    collect_pending, find_outside, read_pending, FilePending, Outside, PendingItem,
-};
+use lapscope_watch::pending::groups::{find_outside, Outside};
+use lapscope_watch::pending::{collect_pending, read_pending, FilePending, PendingItem};
 
 /// The files of a run, after what killed ranks left was turned into databases, and after every file was checked. All
 /// commands that read a run do so through this, and tell of the same problems.

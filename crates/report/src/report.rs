@@ -14,7 +14,7 @@ use lapscope_measure::alike::Alike;
 use lapscope_measure::injection::Injection;
 use lapscope_measure::overlap::sums::{BlockingNumbers, Part};
 use lapscope_measure::overlap::{self, Overlap, ReferenceSays};
-use lapscope_measure::reach::Reach;
+use lapscope_measure::reach::document::Reach;
 use lapscope_measure::reference::Source;
 use lapscope_measure::sites::{group_completing, group_sites, name_site, Order, Site};
 use lapscope_measure::steps::{RegionRow, Steps};

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::endpoint::NONE;
-use super::matching::{LaneKey, Order};
+use super::lane::LaneKey;
+use super::matching::Order;
 use super::roster::CommKey;
 use super::starvation::Starved;
 use super::{Half, RankTrace, Trace};

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::endpoint::NONE;
 use super::file::FileTrace;
-use super::matching::LaneKey;
+use super::lane::LaneKey;
 use super::operation::{Direction, Operation, RequestEnd};
 use super::roster::{CommKey, Member, Roster};
 use super::rows::FileOperation;

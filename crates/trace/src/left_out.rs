@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::endpoint::NONE;
-use super::matching::LaneKey;
+use super::lane::LaneKey;
 use super::operation::Direction;
 use super::RankTrace;
 

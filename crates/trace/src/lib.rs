@@ -12,6 +12,7 @@ mod combine;
 pub mod endpoint;
 mod file;
 pub mod injected;
+mod lane;
 pub mod left_out;
 mod line;
 pub mod made_up;

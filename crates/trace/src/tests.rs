@@ -1,7 +1,8 @@
 //! Runs made in memory, whose messages and clocks are known.
 
 use super::endpoint::{Call, Endpoint, Span, NONE};
-use super::matching::{Contradiction, LaneKey, Matching};
+use super::lane::LaneKey;
+use super::matching::{Contradiction, Matching};
 use super::operation::{Direction, Operation, RequestEnd};
 use super::presence::Presence;
 use std::sync::Arc;

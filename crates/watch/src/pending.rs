@@ -1,10 +1,9 @@
 //! What had not ended when the recording did: requests, and calls that a process was inside of when it was killed.
 
-mod groups;
+pub mod groups;
 
 use serde::Serialize;
 
-pub use self::groups::{find_outside, group_places, Outside, PlaceGroup};
 use lapscope_data::db::{Database, DbError, Definitions};
 use lapscope_data::model::{Bytes, CallPath, Ended, Nanos, Rank, RankInfo, RankKey};
 use lapscope_data::places::{CallPathId, OfFile, Places};

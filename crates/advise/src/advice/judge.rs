@@ -7,7 +7,7 @@ use super::gather::{Finding, Gathered};
 use super::headline::headline;
 use super::merge::{merge, Piece};
 use super::reach::Moves;
-use super::sums::{join_ranges, Late, Sums};
+use super::sums::{join_ranges, most, Late, Sums};
 use super::{
     words, Advice, AdviceCause, Began, CallSite, Cure, Evidence, Limit, OrCopy, OrTest, Setting,
 };
@@ -206,11 +206,6 @@ fn may_come_later(cure: Cure) -> bool {
 fn waits_for_receivers(cure: Cure) -> bool {
     use Cure::{MakeNonblocking, PostReceiveEarlier, WaitBehind, WaitTogether};
     matches!(cure, MakeNonblocking | PostReceiveEarlier | WaitBehind | WaitTogether)
-}
-
-/// Where most of the time is.
-pub(super) fn most(sites: &BTreeMap<SiteId, i64>) -> Option<SiteId> {
-    sites.iter().max_by_key(|(_, ns)| **ns).map(|(site, _)| *site)
 }
 
 struct Judge<'a> {

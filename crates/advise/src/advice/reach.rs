@@ -4,16 +4,16 @@
 use std::collections::BTreeMap;
 
 use super::gather::Finding;
-use super::judge::most;
-use super::sums::Sums;
+use super::sums::{most, Sums};
 use super::words::{on, wait};
 use super::{Advice, Cure};
 use crate::reach_in_words::{bounds, place, share, toucher};
 use lapscope_data::model::{Side, Toucher};
 use lapscope_data::places::SiteId;
 use lapscope_data::text::units::percent;
+use lapscope_measure::reach::document::Reach;
+use lapscope_measure::reach::site::{Place, SiteReach, Verdict, WaitReach};
 use lapscope_measure::reach::who::TouchedBy;
-use lapscope_measure::reach::{Place, Reach, SiteReach, Verdict, WaitReach};
 
 /// What was found by cure.
 type Judged = BTreeMap<(Cure, Finding), Sums>;

@@ -125,6 +125,11 @@ impl Late {
     }
 }
 
+/// Where most of the time is.
+pub(super) fn most(sites: &BTreeMap<SiteId, i64>) -> Option<SiteId> {
+    sites.iter().max_by_key(|(_, ns)| **ns).map(|(site, _)| *site)
+}
+
 pub(super) fn join_ranges(a: Option<(u64, u64)>, b: Option<(u64, u64)>) -> Option<(u64, u64)> {
     match (a, b) {
         (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),

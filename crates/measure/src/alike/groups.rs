@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde::Serialize;
 
 use super::levels::cuts;
-use super::{Compared, Measure, Unit};
+use super::measure::{Compared, Measure, Unit};
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_trace::stats::median;
 

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::overlap::groups::RankRow as OverlapRow;
 use crate::overlap::sums::Cause;
 use crate::totals::RankRow;
+use lapscope_data::model::{Nanos, Rank};
 
 /// A number that each rank has. As JSON: the key that it has in the rows of ranks, or `outside_ns`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -96,6 +97,16 @@ impl Measure {
             _ => Unit::Nanoseconds,
         }
     }
+}
+
+/// A rank as it is compared.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Compared<'a> {
+    pub rank: Rank,
+    pub host: &'a str,
+    pub run_ns: Nanos,
+    /// In the order of the measures.
+    pub values: Vec<i64>,
 }
 
 /// In the order of [`Measure::OF_TOTALS`].

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::line::{Line, Measured};
 use super::read::{Exchange, Exchanges, Kind, Late};
-use super::segments;
+use super::segments::{self, Point};
 use super::{LogGps, Overhead, Residual, Segment};
 use lapscope_trace::stats::{quantile, Interval};
 use lapscope_trace::Locality;
@@ -48,20 +48,6 @@ pub fn fit(locality: Locality, exchanges: &Exchanges) -> Option<LogGps> {
 fn eager_limit(late: &[Late]) -> Option<u64> {
     let kept = late.iter().filter(|late| late.is_kept).map(|late| late.bytes).max().unwrap_or(0);
     late.iter().any(|late| late.bytes > kept).then_some(kept)
-}
-
-/// What one size says, nanoseconds.
-#[derive(Debug, Clone, Copy)]
-pub struct Point {
-    pub bytes: u64,
-    /// PRTT(1, 0, s) / 2.
-    pub transfer: f64,
-    pub send: f64,
-    pub receive: f64,
-    /// g + (s - 1) G, and how many messages it is from.
-    gap: Option<(f64, f64)>,
-    /// Of this size among the others; 1 unless resampled.
-    weight: f64,
 }
 
 /// Repetitions by size.

@@ -1,6 +1,5 @@
 //! Which sizes are transferred in the same way: those up to S, those above it, and of both what one straight line is far from.
 
-use super::fit::Point;
 use super::line::{Line, Measured};
 
 /// Fewest sizes of a segment that is split off, and most segments.
@@ -9,6 +8,20 @@ const MOST: usize = 6;
 /// A line may be off by this share of the times; two lines have to be closer by this factor.
 const CLOSE: f64 = 0.05;
 const CLOSER: f64 = 0.5;
+
+/// What one size says, nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Point {
+    pub bytes: u64,
+    /// PRTT(1, 0, s) / 2.
+    pub transfer: f64,
+    pub send: f64,
+    pub receive: f64,
+    /// g + (s - 1) G, and how many messages it is from.
+    pub gap: Option<(f64, f64)>,
+    /// Of this size among the others; 1 unless resampled.
+    pub weight: f64,
+}
 
 /// The largest size of each segment, rising; the last one has no end.
 pub fn bounds(points: &[Point], eager_limit: Option<u64>) -> Vec<u64> {

@@ -9,9 +9,9 @@
 
 use serde::Serialize;
 
-use super::document::SiteReach;
 use super::order::Order;
 use super::seen::Bounds;
+use super::site::SiteReach;
 
 impl Bounds {
     /// A time of which nothing is known.

@@ -3,32 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
-use super::document::{SiteReach, Verdict, WaitReach};
 use super::estimate::Found;
 use super::seen::Bounds;
+use super::site::{SiteReach, Verdict, WaitReach, Worth};
 use super::sites::SiteWatches;
 use super::transfers::{Transfer, Transfers};
 use lapscope_data::model::{Nanos, Side};
 use lapscope_data::places::SiteId;
-
-/// What a reach is measured against.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Worth {
-    /// Transfers of the run of that site and these sizes.
-    pub transfers: u64,
-    /// What one takes undisturbed, a mean; `None`: not known.
-    pub reference_ns: Option<Nanos>,
-    /// Of that, what lies within the reach of all of the buffer: a fraction between 0 and 1.
-    pub hides: Option<Bounds>,
-    /// What the program was inside calls that block, or complete these requests, summed over ranks; all sizes of the site together.
-    pub exposed_ns: Nanos,
-    /// What others waited for these sends, likewise; 0 of receives.
-    pub waited_for_ns: Nanos,
-    /// What of both an earlier post, or a later wait, could save at most.
-    pub recoverable_ns: Nanos,
-}
 
 /// In the order of `groups`.
 pub(super) fn of_groups(

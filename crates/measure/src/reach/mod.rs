@@ -16,9 +16,8 @@ pub mod room;
 pub mod seen;
 #[cfg(test)]
 mod simulated;
+pub mod site;
 pub mod sites;
 pub mod transfers;
 mod waits;
 pub mod who;
-
-pub use document::{CopiedBy, Known, Note, Place, Reach, SiteReach, Verdict, WaitReach};

@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::document::{Place, SiteReach, Verdict, WaitReach};
 use super::estimate::Found;
 use super::gain::at_most;
 use super::seen::Bounds;
+use super::site::{Place, SiteReach, Verdict, WaitReach};
 use super::transfers::Transfers;
 use lapscope_data::model::{Nanos, Side};
 use lapscope_data::places::SiteId;

@@ -16,7 +16,7 @@ use lapscope_data::places::group::Grouping;
 use lapscope_data::symbols::Symbols;
 use lapscope_measure::injection::Injection;
 use lapscope_measure::overlap::{EagerLimits, Measured, Options, Overlap};
-use lapscope_measure::reach::Known;
+use lapscope_measure::reach::document::Known;
 use lapscope_measure::reference::Reference;
 use lapscope_measure::steps::{RegionRow, StepSums, Steps};
 use lapscope_predict::whatif::bounds::{bounds, is_too_large};

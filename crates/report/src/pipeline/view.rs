@@ -8,10 +8,8 @@ use super::OpenRun;
 use crate::findings::{find, By, Findings, Wanted};
 use crate::parts::load::Run;
 use crate::parts::partial::Found;
-use crate::parts::plan::{overhead, plan, plan_count, BYTES_PER_ROW};
-use crate::parts::{Engine, Known, Local, Partial, Question, Remote, Stage};
+use crate::parts::{Engine, Known, Partial, Question, Stage};
 use lapscope_data::db::DbError;
-use lapscope_data::files::machine_memory;
 use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
@@ -24,40 +22,6 @@ use lapscope_trace::stretch::{self, Named, Windows};
 use lapscope_trace::sums::combine::RunSums;
 use lapscope_trace::survey::Survey;
 use lapscope_trace::{Cache, Matching, Paired, Settled, Stretch, Trace};
-
-/// What an analysis may use.
-#[derive(Debug, Clone, Default)]
-pub struct Resources {
-    /// Bytes; `None`: a quarter of the machine's memory.
-    pub memory: Option<u64>,
-    /// So many parts, however large they are.
-    pub parts: Option<usize>,
-    /// Who looks at parts; `None`: this process.
-    pub engine: Option<String>,
-}
-
-impl Resources {
-    fn memory(&self) -> u64 {
-        self.memory.unwrap_or_else(|| machine_memory() / 4)
-    }
-
-    /// Whether so many rows fit into memory.
-    pub fn fits(&self, rows: u64) -> bool {
-        rows.saturating_mul(BYTES_PER_ROW) <= self.memory()
-    }
-
-    /// Whether so many rows are looked at in parts.
-    fn is_in_parts(&self, rows: u64) -> bool {
-        self.parts.is_some() || self.engine.is_some() || !self.fits(rows)
-    }
-
-    fn engine(&self, open: &OpenRun) -> Result<Box<dyn Engine>> {
-        match &self.engine {
-            Some(engine) => Ok(Box::new(Remote::start(engine, &open.files.root)?)),
-            None => Ok(Box::new(Local::default())),
-        }
-    }
-}
 
 /// A run.
 pub struct View {
@@ -183,7 +147,7 @@ impl View {
         grouping: Grouping,
         sums: bool,
     ) -> Result<(View, Option<RunSums>)> {
-        let mut engine = open.resources.engine(open)?;
+        let mut engine = open.resources.engine(&open.files.root)?;
         loop {
             let places = open.places(grouping)?;
             let (survey, failed) = Survey::read(&open.files.databases)?;
@@ -408,27 +372,3 @@ impl View {
         }
     }
 }
-
-impl Resources {
-    /// Parts, and how many of them are looked at side by side.
-    fn plan(&self, survey: &Survey) -> (Vec<Vec<u32>>, usize) {
-        let processors = rayon::current_num_threads();
-        if let Some(count) = self.parts {
-            return (plan_count(survey, count), processors);
-        }
-        // a worker of an engine has a share of its machine, which is not known here
-        let at_once = if self.engine.is_some() { 4 } else { processors };
-        let memory = self.memory().saturating_sub(OWN_BYTES).max(OWN_BYTES);
-        let parts = plan(survey, memory / at_once.max(1) as u64);
-        if self.engine.is_some() || overhead(survey, &parts) < MUCH_OVERHEAD {
-            return (parts, at_once);
-        }
-        // small parts would read every rank many times: rather large ones, whose ranks are looked at side by side
-        (plan(survey, memory), 1)
-    }
-}
-
-/// What the process takes besides, about.
-const OWN_BYTES: u64 = 48 << 20;
-/// Ranks are read so many times as often as there are ranks.
-const MUCH_OVERHEAD: f64 = 1.5;

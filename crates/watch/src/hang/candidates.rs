@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::graph::{Need, Target};
-use super::messages::{Flow, LaneKey, Place, ANY};
+use super::job::Place;
+use super::messages::{Flow, LaneKey, ANY};
 use super::needs::{Reason, Why};
 use super::words::Words;
 use super::Found;

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::job::Job;
-use super::messages::{open_operations, Open, Place};
+use super::job::{Open, Place};
+use super::messages::open_operations;
 use lapscope_data::model::{Needs, Rank};
 use lapscope_data::state::{OpenOperation, Sequence};
 

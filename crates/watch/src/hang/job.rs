@@ -3,11 +3,22 @@
 use rustc_hash::FxHashMap;
 
 use super::document::Activity;
-use super::messages::{Open, Place};
 use lapscope_data::model::{CallName, Kind, Nanos, Needs, Rank};
 use lapscope_data::state::{
     Condition, JobState, Members, OpenCall, OpenOperation, RankState, ThreadState,
 };
+
+/// Of a rank, what is open: a request, the call that a thread is inside of, or the probe that it makes again and again in vain, by
+/// their places in the rank's lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Open {
+    Request(usize),
+    Call(usize),
+    Probe(usize),
+}
+
+/// Who it is of, and what.
+pub type Place = (usize, Open);
 
 /// Two looks at a job.
 pub struct Job<'a> {

@@ -3,21 +3,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::job::Job;
+use super::job::{Job, Open, Place};
 use lapscope_data::model::{Kind, Mode, Rank};
 use lapscope_data::state::{Lane, OpenOperation, OpenRequest, ThreadState};
-
-/// Of a rank, what is open: a request, the call that a thread is inside of, or the probe that it makes again and again in vain, by
-/// their places in the rank's lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Open {
-    Request(usize),
-    Call(usize),
-    Probe(usize),
-}
-
-/// Who it is of, and what.
-pub type Place = (usize, Open);
 
 /// Messages that can only be told apart by their order. World ranks; ordered so that what a receive may match lies together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -6,8 +6,9 @@ use super::collectives::Collectives;
 use super::document::Activity;
 use super::graph::{Freedom, Graph, Junction, Need, Node, Target};
 use super::job::Job;
+use super::job::{Open, Place};
 use super::locks::Locks;
-use super::messages::{Match, Messages, Open, Place, ANY};
+use super::messages::{Match, Messages, ANY};
 use lapscope_data::model::{Completes, Kind, Mode, Nanos, Needs, Rank};
 use lapscope_data::state::{
     Condition, OpenCall, OpenOperation, Partitions, RankState, SystemState, ThreadState,

@@ -1,20 +1,21 @@
 //! What is the matter, as sentences: the root of it first.
 
 mod outside;
+mod sentence;
 mod standing;
 
 use std::collections::BTreeMap;
 
-use self::outside::capital;
+use self::sentence::{capital, other_threads, verdict};
 use super::collectives::Meeting;
-use super::document::{Activity, Kind, Verdict};
+use super::document::{Kind, Verdict};
 use super::graph::{Doubt, Freedom};
 use super::job::Job;
 use super::needs::Reason;
 use super::words::Words;
 use super::{causes, rollcall, Found};
 use lapscope_data::model::Rank;
-use lapscope_data::state::{Condition, Failed, RankState, ThreadState};
+use lapscope_data::state::{Condition, Failed, RankState};
 use lapscope_data::text::{plural, ranks};
 
 /// What is the matter, the most important first, at least one; and the nodes of those who stand.
@@ -43,19 +44,6 @@ pub fn verdicts(found: &Found<'_>, words: &mut Words<'_>) -> (Vec<Verdict>, Vec<
     }
     verdicts.sort_by_key(|it| it.kind);
     (verdicts, causes.standing)
-}
-
-fn verdict(
-    job: &Job<'_>,
-    kind: Kind,
-    certain: bool,
-    sentence: String,
-    places: &[usize],
-) -> Verdict {
-    let mut ranks: Vec<Rank> = places.iter().map(|&at| job.rank(at).rank).collect();
-    ranks.sort_unstable();
-    ranks.dedup();
-    Verdict { kind, certain, sentence, ranks, cycle: Vec::new(), candidates: Vec::new() }
 }
 
 /// Of a job that came to its end.
@@ -188,22 +176,6 @@ fn held(found: &Found<'_>, words: &mut Words<'_>) -> Option<Verdict> {
         if threads.len() > 1 { ", or a thread of another rank" } else { "" }
     );
     Some(verdict(job, Kind::Slow, false, sentence, &ranks))
-}
-
-/// "thread 2 of rank 0, which sleeps outside of MPI (last in MPI_Send (main x.c:7))"
-fn other_threads(job: &Job<'_>, at: usize, words: &mut Words<'_>) -> String {
-    let rank = job.rank(at);
-    let outside = |it: &&ThreadState| it.open.is_none() && !job.polls(at, it);
-    let Some(thread) = rank.threads.iter().find(outside) else {
-        return format!("a thread of rank {} that has not called MPI so far", rank.rank);
-    };
-    let does = match job.activity(at, thread) {
-        Activity::Asleep => "sleeps",
-        Activity::Busy => "computes",
-        _ => "is",
-    };
-    let last = words.last(thread.last);
-    format!("thread {} of rank {}, which {does} outside of MPI ({last}),", thread.number, rank.rank)
 }
 
 /// How many ranks there are of a job, and of how many; of one with more worlds, where that is not known, the same twice.

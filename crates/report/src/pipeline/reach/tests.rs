@@ -11,11 +11,12 @@ use lapscope_advise::reach_in_words::sentence;
 use lapscope_data::model::{Nanos, Side, Toucher};
 use lapscope_data::places::group::Grouping;
 use lapscope_measure::overlap;
-use lapscope_measure::reach::document::{Note, Reach, SiteReach, Verdict};
+use lapscope_measure::reach::document::Known;
+use lapscope_measure::reach::document::Reach;
 use lapscope_measure::reach::estimate::estimate;
 use lapscope_measure::reach::order::Order;
 use lapscope_measure::reach::seen::Bounds;
-use lapscope_measure::reach::Known;
+use lapscope_measure::reach::site::{Note, SiteReach, Verdict};
 use lapscope_trace::watched::seen::Seen;
 use lapscope_trace::watched::words::{Buffer, Word};
 

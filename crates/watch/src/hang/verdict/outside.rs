@@ -6,8 +6,8 @@ use super::super::document::{Kind, Verdict};
 use super::super::processes::{outside, waited_for, Outside};
 use super::super::words::Words;
 use super::super::Found;
+use super::sentence::{capital, verdict};
 use super::standing::said;
-use super::verdict;
 use lapscope_data::model::Nanos;
 use lapscope_data::state::{Condition, ThreadState};
 use lapscope_data::text::units::{percent, time};
@@ -166,9 +166,4 @@ fn polling(found: &Found<'_>, words: &mut Words<'_>) -> Option<Verdict> {
         let sentence = format!("{who} test{s} in vain, and nothing else happens{what}.");
         verdict(job, Kind::Polls, false, sentence, &ranks)
     })
-}
-
-pub fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -108,6 +108,7 @@ impl Members {
 }
 
 impl Collective {
+    #[inline]
     pub fn is_complete(&self) -> bool {
         self.agrees && self.members == self.comm_size
     }
@@ -218,6 +219,7 @@ impl Meetings {
 
 impl Trace {
     /// When the last member of its collective began, and the place of that rank, where all members are known.
+    #[inline]
     pub fn last_member(&self, half: &Half<'_>) -> Option<(i64, u32)> {
         let collective = self.collective(half).filter(|collective| collective.is_complete())?;
         Some((collective.last_begin, collective.last_rank))
@@ -248,12 +250,14 @@ impl Trace {
     }
 
     /// The communicator of a collective, the collective's number there, and how many there are.
+    #[inline]
     pub fn meeting_of(&self, half: &Half<'_>) -> Option<(CommKey, u32, u32)> {
         let group = self.collective(half).and_then(|_| self.members.group(half.partner))?;
         Some((group.key, half.partner - group.first, group.count))
     }
 
     /// What the rank that came last to the collective of `half` did before.
+    #[inline]
     pub fn before(&self, half: &Half<'_>) -> Option<&Before> {
         self.collective(half).and_then(|_| self.before.get(half.partner as usize))
     }

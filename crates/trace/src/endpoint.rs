@@ -22,6 +22,7 @@ impl Span {
         Span(packed.min(u32::MAX - 1))
     }
 
+    #[inline]
     pub fn of(ns: Option<i64>) -> Span {
         ns.map_or(Span::NONE, Span::new)
     }

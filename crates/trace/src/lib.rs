@@ -161,6 +161,7 @@ pub struct Detail {
 impl RankTrace {
     /// # Panics
     /// Never for the ranks of a [`Trace`] that was read.
+    #[inline]
     pub fn info(&self) -> &RankInfo {
         self.info.as_ref().expect("set by Trace::read")
     }
@@ -219,6 +220,7 @@ impl Trace {
         (0..self.ranks.len()).filter(|&place| self.is_in_focus(place))
     }
 
+    #[inline]
     pub fn is_in_focus(&self, place: usize) -> bool {
         self.focus.as_ref().map_or(true, |focus| focus[place])
     }
@@ -229,6 +231,7 @@ impl Trace {
     }
 
     /// Whether some rank had to do without a processor at times.
+    #[inline]
     pub fn is_starved(&self) -> bool {
         self.is_starved
     }
@@ -294,6 +297,7 @@ impl Trace {
     }
 
     /// The function that an operation posted, or that blocked.
+    #[inline]
     pub fn call_of(&self, operation: &Operation) -> &CallName {
         self.places.call(operation.site)
     }

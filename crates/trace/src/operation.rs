@@ -75,6 +75,7 @@ impl RequestEnd {
 
 impl Operation {
     /// A standard, synchronous, buffered or ready send; not a partitioned one, whose parts go by themselves.
+    #[inline]
     pub fn is_send(&self) -> bool {
         self.direction == Direction::Send && self.mode != Mode::Partitioned
     }

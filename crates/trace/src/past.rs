@@ -13,6 +13,7 @@ pub enum Past<'a> {
 
 impl Trace {
     /// The past of `rank`, which an endpoint waited for.
+    #[inline]
     pub fn past(&self, half: &Half<'_>, rank: usize) -> Past<'_> {
         let is_last = self.collective(half).is_some_and(|it| it.last_rank as usize == rank);
         match self.before(half).filter(|_| is_last) {
@@ -24,6 +25,7 @@ impl Trace {
 
 impl Past<'_> {
     /// Nanoseconds of `begin..end` outside MPI, as far as is known.
+    #[inline]
     pub fn outside(self, begin: i64, end: i64) -> i64 {
         match self {
             Past::Rank(rank) => rank.presence.outside(begin, end),
@@ -32,6 +34,7 @@ impl Past<'_> {
     }
 
     /// When it had left MPI last, before `moment`.
+    #[inline]
     pub fn left_before(self, moment: i64) -> Option<i64> {
         match self {
             Past::Rank(rank) => rank.presence.left_before(moment),
@@ -40,6 +43,7 @@ impl Past<'_> {
     }
 
     /// Nanoseconds of `begin..end` in which it could have run and did not, about.
+    #[inline]
     pub fn starved_within(self, begin: i64, end: i64) -> i64 {
         match self {
             Past::Rank(rank) => rank.starvation.within(begin, end),

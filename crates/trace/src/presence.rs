@@ -94,12 +94,14 @@ impl Presence {
     }
 
     /// The last intervals, at most so many, that end before `moment`.
+    #[inline]
     pub fn latest(&self, moment: i64, most: usize) -> &[(i64, i64)] {
         let end = self.place(moment);
         &self.intervals[end.saturating_sub(most)..end]
     }
 
     /// Whether it was inside MPI at some moment from `begin` to `end`.
+    #[inline]
     pub fn any(&self, begin: i64, end: i64) -> bool {
         self.next(begin).is_some_and(|moment| moment <= end)
     }
@@ -120,6 +122,7 @@ impl Presence {
     }
 
     /// Nanoseconds of `begin..end` in which both ranks were outside MPI.
+    #[inline]
     pub fn outside_both(&self, other: &Presence, begin: i64, end: i64) -> i64 {
         let inside = |presence: &Presence| {
             let first = presence.place(begin + 1);

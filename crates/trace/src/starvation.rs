@@ -12,6 +12,7 @@ pub struct Starved {
 
 impl Starved {
     /// Of the part in `begin..end`, by its length; never more than the part is long. Nanoseconds.
+    #[inline]
     pub fn share_of(&self, begin: i64, end: i64) -> i64 {
         let part = (self.end.min(end) - self.begin.max(begin)).max(0) as i128;
         let length = (self.end - self.begin).max(1) as i128;
@@ -42,11 +43,13 @@ impl Starvation {
         Starvation { intervals }
     }
 
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.intervals.is_empty()
     }
 
     /// Nanoseconds of `begin..end` in which the rank could have run and did not, about.
+    #[inline]
     pub fn within(&self, begin: i64, end: i64) -> i64 {
         self.touching(begin, end).map(|interval| interval.share_of(begin, end)).sum()
     }
@@ -58,6 +61,7 @@ impl Starvation {
     }
 
     /// The most that `begin..end` can have had of it: all that the intervals which it touches tell of, as far as it fits in.
+    #[inline]
     pub fn most_within(&self, begin: i64, end: i64) -> i64 {
         let most = |interval: &Starved| {
             interval.wait.min(interval.end.min(end) - interval.begin.max(begin))

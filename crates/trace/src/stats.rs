@@ -68,6 +68,7 @@ pub fn student_975(freedom: f64) -> f64 {
 }
 
 /// All bits of `n` mixed: a pseudo-random number for each count (the finalizer of splitmix64).
+#[inline]
 pub fn scramble(n: u64) -> u64 {
     let n = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

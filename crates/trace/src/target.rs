@@ -88,6 +88,7 @@ impl Trace {
     }
 
     /// Whom a blocking one-sided call waited for in the record, as far as it showed.
+    #[inline]
     pub fn awaited_target(&self, half: &Half<'_>) -> Option<Awaited> {
         let is_one =
             half.operation.kind == Kind::Rma && half.operation.direction == Direction::None;

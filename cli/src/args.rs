@@ -10,6 +10,7 @@ mod manual;
 mod measure;
 mod parts;
 mod reach;
+mod sort;
 mod stretch;
 mod timelines;
 mod tune;
@@ -21,7 +22,6 @@ use std::path::PathBuf;
 
 use crate::export::Format;
 use clap::{Args, Parser, Subcommand};
-use lapscope_analysis::{requests, sites};
 use lapscope_bench::launch::environment::assignment;
 use lapscope_bench::launch::{Files, Injection};
 use lapscope_data::model::{Kind, Rank, RankList, RequestEnded};
@@ -39,6 +39,7 @@ pub use manual::ManualArgs;
 pub use measure::{CalibrateArgs, DiffArgs, OverlapArgs, ThresholdsArgs};
 pub use parts::{PartArgs, ResourceArgs};
 pub use reach::ReachArgs;
+pub use sort::{RequestOrder, SiteOrder};
 pub use stretch::StretchArgs;
 pub use timelines::TimelineArgs;
 pub use tune::TuneArgs;
@@ -249,7 +250,7 @@ pub struct ReportArgs {
     pub top: usize,
 
     #[arg(long, value_enum, default_value_t)]
-    pub sort: sites::Order,
+    pub sort: SiteOrder,
 
     /// Only this rank, WORLD:RANK of spawned processes; may be given several times
     #[arg(long = "rank", value_name = "RANK")]
@@ -284,7 +285,7 @@ pub struct SitesArgs {
     pub top: usize,
 
     #[arg(long, value_enum, default_value_t)]
-    pub sort: sites::Order,
+    pub sort: SiteOrder,
 
     /// Only this rank, WORLD:RANK of spawned processes; may be given several times
     #[arg(long = "rank", value_name = "RANK")]
@@ -326,7 +327,7 @@ pub struct RequestsArgs {
 
     /// [default: completion; with --top 0, but for text: stored]
     #[arg(long, value_enum)]
-    pub sort: Option<requests::Order>,
+    pub sort: Option<RequestOrder>,
 
     /// Only this rank, WORLD:RANK of spawned processes; may be given several times
     #[arg(long = "rank", value_name = "RANK")]

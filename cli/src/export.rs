@@ -14,10 +14,11 @@ use anyhow::{bail, Result};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::output;
-use lapscope_analysis::problem::{in_short, Problem};
+use lapscope_advise::problem::in_short;
 use lapscope_data::say;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::visible::Form;
+use lapscope_trace::problem::Problem;
 use rows::RowWriter;
 
 pub use json::write as write_json;

@@ -5,10 +5,10 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use lapscope_analysis::trace::Trace;
 use lapscope_fixture::random::Random;
 use lapscope_fixture::tables::{Call, Communicator, Operation, Rank, Request, Thread};
 use lapscope_fixture::Fixture;
+use lapscope_trace::Trace;
 
 const RANKS: i64 = 3;
 const POSTS: i64 = 400;

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use crate::fixture::{answer, failure, json};
-use lapscope_analysis::calibration::{Calibration, Circumstances};
-use lapscope_analysis::reference::{Reference, Sample, Source};
-use lapscope_analysis::trace::{Locality, Trace};
 use lapscope_fixture::edit_rank;
 use lapscope_fixture::messages::Rows;
 use lapscope_fixture::random::Random;
 use lapscope_fixture::small::run as small_run;
 use lapscope_fixture::tables::{Rank, Starvation};
+use lapscope_measure::reference::{Reference, Sample, Source};
+use lapscope_report::calibration::{Calibration, Circumstances};
+use lapscope_trace::{Locality, Trace};
 use serde_json::Value;
 
 const BYTES: i64 = 100_000;

@@ -5,12 +5,12 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use crate::fixture::{answer, command, failure, json, on_a_full_disk, text};
-use lapscope_analysis::pipeline::overlap::prepare;
-use lapscope_analysis::pipeline::OpenRun;
 use lapscope_columns::{write, Told};
 use lapscope_fixture::calls::Calls;
 use lapscope_fixture::small::{self, run as small_run};
 use lapscope_fixture::tables::{Operation, Rank};
+use lapscope_report::pipeline::overlap::prepare;
+use lapscope_report::pipeline::OpenRun;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use serde_json::Value;

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::fixture::bare;
-use lapscope_analysis::pipeline::pictures::{self, Shown};
-use lapscope_analysis::pipeline::view::Resources;
-use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::report::ReportOptions;
 use lapscope_fixture::random::Random;
 use lapscope_fixture::tables::{Call, Operation, Rank, Request, Starvation};
 use lapscope_fixture::{edit_rank, share, Fixture};
+use lapscope_report::pipeline::pictures::{self, Shown};
+use lapscope_report::pipeline::resources::Resources;
+use lapscope_report::pipeline::OpenRun;
+use lapscope_report::report::ReportOptions;
 use serde_json::Value;
 
 const RANKS: usize = 9;

@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use lapscope_analysis::reference::{Reference, Source};
-use lapscope_analysis::trace::{Locality, Trace};
 use lapscope_fixture::messages::Rows;
 use lapscope_fixture::tables::Rank;
+use lapscope_measure::reference::{Reference, Source};
+use lapscope_trace::{Locality, Trace};
 
 const ISEND: &str = "MPI_Isend";
 const IRECV: &str = "MPI_Irecv";

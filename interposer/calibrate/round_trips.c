@@ -2,7 +2,7 @@
  * Parametrised round trips between two ranks, PRTT(n, d, s) of Hoefler, Lichei and Rehm 2007: the one sends n messages of s
  * bytes with a delay of d between them, the other answers with one such message when it has them all. It has posted its
  * receives and waits. What they say of LogGPS is worked out from what lapscope records, which knows them by their tags
- * (crates/analysis/src/loggps/read.rs); the recorded moments say n and d.
+ * (crates/measure/src/loggps/read.rs); the recorded moments say n and d.
  */
 #define _GNU_SOURCE
 #include "module.h"

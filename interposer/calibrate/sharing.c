@@ -1,6 +1,6 @@
 /*
  * What messages share on their way: 1, 2, 4 and 8 of a size at once from one rank to another, and as many each way. The
- * receivers have posted all their receives. lapscope records them; crates/analysis/src/reference/sharing.rs knows them by
+ * receivers have posted all their receives. lapscope records them; crates/measure/src/reference/sharing.rs knows them by
  * their tag, and by how many one call waits for.
  */
 #include "module.h"

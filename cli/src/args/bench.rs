@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use lapscope_analysis::replay::scenario::{time_ns, Bandwidth};
 use lapscope_bench::bench::program::Program;
 use lapscope_bench::bench::results::Link;
+use lapscope_predict::replay::scenario::{time_ns, Bandwidth};
 
 use crate::export::Format;
 

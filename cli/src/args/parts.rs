@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::units;
 use clap::Args;
-use lapscope_analysis::pipeline::view::Resources;
+use lapscope_report::pipeline::resources::Resources;
 
 /// How much a command may use, and who works for it.
 #[derive(Debug, Default, Args)]

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{units, ReadArgs, ReferenceArgs, RunArgs, WrapperArgs};
-use lapscope_analysis::reach::network::Network;
 use lapscope_bench::launch::environment::assignment;
 use lapscope_data::model::Rank;
+use lapscope_measure::reach::network::Network;
+use lapscope_predict::whatif::network::network;
 
 /// How much earlier data could be sent, how much later received data are needed, and by which lines.
 #[derive(Debug, Args)]
@@ -40,7 +41,7 @@ pub struct ReachArgs {
 
     /// Execution time on a network of this latency and bandwidth, over that of the computation alone: without overlap, with
     /// posts and waits moved, with finer messages; may be given several times
-    #[arg(long = "network", value_name = "LATENCY,BANDWIDTH")]
+    #[arg(long = "network", value_name = "LATENCY,BANDWIDTH", value_parser = network)]
     pub networks: Vec<Network>,
 
     #[command(flatten)]

@@ -1,7 +1,7 @@
 //! Of commands that can look at a part of a run's time.
 
 use clap::Args;
-use lapscope_analysis::stretch::Wanted;
+use lapscope_trace::stretch::Wanted;
 
 /// Which part of the run counts.
 #[derive(Debug, Clone, Default, Args)]

@@ -5,11 +5,11 @@ use std::str::FromStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::Args;
-use lapscope_analysis::replay::scenario::{
+use lapscope_predict::replay::scenario::{
     speed, Bandwidth, Contention, Latency, PostAt, Progress, Protocol, Scenario, Scope, Size,
     WaitAt,
 };
-use lapscope_analysis::whatif::sweep::Sweeps;
+use lapscope_predict::whatif::sweep::Sweeps;
 
 use super::{ReadArgs, ReferenceArgs, WrapperArgs};
 

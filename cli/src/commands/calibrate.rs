@@ -10,18 +10,18 @@ use super::own_program::OwnProgram;
 use crate::args::CalibrateArgs;
 use crate::export::{self, Document};
 use crate::render;
-use lapscope_analysis::calibration::{self, Calibration, Circumstances};
-use lapscope_analysis::loggps::{self, is_of_round_trip};
-use lapscope_analysis::pipeline::follow;
-use lapscope_analysis::reference::sharing::{at_once, is_of_sharing};
-use lapscope_analysis::reference::Reference;
-use lapscope_analysis::trace::{Operation, Trace};
 use lapscope_data::db::list_files;
 use lapscope_data::say;
 use lapscope_data::secrets::hide_in_command;
 use lapscope_data::text::progress::Progress;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::percent;
+use lapscope_measure::loggps::{self, is_of_round_trip};
+use lapscope_measure::reference::sharing::{at_once, is_of_sharing};
+use lapscope_measure::reference::Reference;
+use lapscope_report::calibration::{self, Calibration, Circumstances};
+use lapscope_report::pipeline::follow;
+use lapscope_trace::{Operation, Trace};
 
 /// # Errors
 /// The launch line has a program already, something of lapscope is missing, the launch failed or measured nothing, or the

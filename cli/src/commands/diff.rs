@@ -10,12 +10,12 @@ use crate::args::DiffArgs;
 use crate::export::rows::{self, RowWriter};
 use crate::export::{self, Document};
 use crate::render;
-use lapscope_analysis::diff::{Diff, Side};
-use lapscope_analysis::pipeline::report::build;
-use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::report::ReportOptions;
 use lapscope_data::db::{Configuration, Database};
 use lapscope_data::text::style::Style;
+use lapscope_report::diff::{Diff, Side};
+use lapscope_report::pipeline::report::build;
+use lapscope_report::pipeline::OpenRun;
+use lapscope_report::report::ReportOptions;
 
 /// Reads both runs and prints what differs.
 ///

@@ -19,17 +19,17 @@ use crate::args::{
 use crate::commands::left_out;
 use crate::export::warn;
 use crate::output;
-use lapscope_analysis::calibration::{self, Calibration, Circumstances};
-use lapscope_analysis::goal::{self, Written};
-use lapscope_analysis::loggps::export::{dimemas, loggopsim, simgrid, Exported, Unit};
-use lapscope_analysis::loggps::LogGps;
-use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::reference::ends;
-use lapscope_analysis::trace::{Locality, Trace};
 use lapscope_data::places::group::Grouping;
 use lapscope_data::say;
 use lapscope_data::text::units::count;
 use lapscope_data::text::visible::Form;
+use lapscope_measure::loggps::export::{dimemas, loggopsim, simgrid, Exported, Unit};
+use lapscope_measure::loggps::LogGps;
+use lapscope_measure::reference::ends;
+use lapscope_predict::goal::{self, Written};
+use lapscope_report::calibration::{self, Calibration, Circumstances};
+use lapscope_report::pipeline::OpenRun;
+use lapscope_trace::{Locality, Trace};
 
 /// # Errors
 /// There is no run here, nothing of it can be read, no parameters are there, or the output fails.

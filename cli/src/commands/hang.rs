@@ -14,9 +14,7 @@ use crate::args::HangArgs;
 use crate::export::{self, warn, Document};
 use crate::html;
 use crate::render;
-use lapscope_analysis::hang::{diagnose, Diagnosis};
-use lapscope_analysis::problem::module_problems;
-use lapscope_analysis::JSON_VERSION;
+use lapscope_advise::problem::module_problems;
 use lapscope_data::db::{find_run, DbError};
 use lapscope_data::model::RankList;
 use lapscope_data::secrets::hide_in_command;
@@ -24,6 +22,8 @@ use lapscope_data::state::{before_init, JobState, Loaded, Observer};
 use lapscope_data::symbols::Symbols;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::visible::visible;
+use lapscope_data::JSON_VERSION;
+use lapscope_watch::hang::{diagnose, Diagnosis};
 
 /// A diagnosis, and of what.
 #[derive(Serialize)]

@@ -13,11 +13,11 @@ use anyhow::{bail, Context, Result};
 use crate::args::{HtmlArgs, LISTED_SITES};
 use crate::export::warn;
 use crate::html::{self, Asked, Sources};
-use lapscope_analysis::pipeline::pictures::Shown;
-use lapscope_analysis::pipeline::OpenRun;
 use lapscope_data::say;
 use lapscope_data::text::shell;
 use lapscope_data::text::units::bytes;
+use lapscope_report::pipeline::pictures::Shown;
+use lapscope_report::pipeline::OpenRun;
 
 /// Writes the page, says where, and shows it where that is asked for.
 ///

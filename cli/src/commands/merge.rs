@@ -8,10 +8,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::args::MergeArgs;
 use crate::export::warn;
 use crate::output::print;
-use lapscope_analysis::pipeline::OpenRun;
 use lapscope_data::db::{self, Database};
 use lapscope_data::merged;
 use lapscope_data::text::style::Style;
+use lapscope_report::pipeline::OpenRun;
 
 /// # Errors
 /// There is no run, or the file cannot be written, or exists.

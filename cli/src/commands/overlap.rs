@@ -10,12 +10,12 @@ use crate::export::rows::RowWriter;
 use crate::export::{self, Document};
 use crate::render;
 use crate::render::overlap::OverlapBy;
-use lapscope_analysis::overlap::Options;
-use lapscope_analysis::pipeline::overlap::{build, OverlapDocument};
-use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::problem::Problem;
 use lapscope_data::model::RankList;
 use lapscope_data::text::style::Style;
+use lapscope_measure::overlap::Options;
+use lapscope_report::pipeline::overlap::{build, OverlapDocument};
+use lapscope_report::pipeline::OpenRun;
+use lapscope_trace::problem::Problem;
 
 /// Reads the run, recovering what killed ranks left, and prints its overlap.
 ///

@@ -8,8 +8,8 @@ use anyhow::{Context, Result};
 
 use crate::args::PartArgs;
 use crate::output;
-use lapscope_analysis::parts::remote::{places_of, GivenTask};
-use lapscope_analysis::parts::{wire, Partial};
+use lapscope_report::parts::remote::{places_of, GivenTask};
+use lapscope_report::parts::{wire, Partial};
 
 /// Answers a question, or puts answers together.
 ///

@@ -11,17 +11,19 @@ use crate::args::PendingArgs;
 use crate::export::rows::{self, RowWriter};
 use crate::export::{self, warn, Document};
 use crate::render;
-use lapscope_analysis::hang::{running, Running};
-use lapscope_analysis::pending::{group_places, Outside, PendingItem, PlaceGroup};
-use lapscope_analysis::pipeline::filters::check_ranks;
-use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::problem::{module_problems, ProblemKind};
-use lapscope_analysis::JSON_VERSION;
+use lapscope_advise::problem::module_problems;
 use lapscope_data::db::{find_run, list_files};
 use lapscope_data::model::RankList;
 use lapscope_data::state::Observer;
 use lapscope_data::symbols::Symbols;
 use lapscope_data::text::style::Style;
+use lapscope_data::JSON_VERSION;
+use lapscope_report::pipeline::filters::check_ranks;
+use lapscope_report::pipeline::OpenRun;
+use lapscope_trace::problem::ProblemKind;
+use lapscope_watch::hang::{running, Running};
+use lapscope_watch::pending::groups::{group_places, Outside, PlaceGroup};
+use lapscope_watch::pending::PendingItem;
 
 #[derive(Serialize)]
 struct Answer {

@@ -10,11 +10,11 @@ use crate::args::ReachArgs;
 use crate::export::rows::{self, RowWriter};
 use crate::export::{self, Document};
 use crate::render;
-use lapscope_analysis::overlap::Options;
-use lapscope_analysis::pipeline::reach::{build, ReachDocument};
-use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::problem::Problem;
 use lapscope_data::text::style::Style;
+use lapscope_measure::overlap::Options;
+use lapscope_report::pipeline::reach::{build, ReachDocument};
+use lapscope_report::pipeline::OpenRun;
+use lapscope_trace::problem::Problem;
 
 /// Prints the reach of a run; with a launch line, of the run that it records.
 ///

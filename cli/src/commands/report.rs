@@ -11,13 +11,14 @@ use crate::args::{ReportArgs, REPORTED_SITES};
 use crate::export::rows::{self, RowWriter};
 use crate::export::{self, Document, Format};
 use crate::render;
-use lapscope_analysis::injection::automatic::{pages_in, Automatic};
-use lapscope_analysis::pipeline::report::build;
-use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::problem::Problem;
-use lapscope_analysis::report::{Report, ReportOptions};
 use lapscope_data::model::RankList;
 use lapscope_data::text::style::Style;
+use lapscope_measure::injection::automatic::Automatic;
+use lapscope_report::pipeline::report::build;
+use lapscope_report::pipeline::OpenRun;
+use lapscope_report::report::{Report, ReportOptions};
+use lapscope_trace::injected::page::pages_in;
+use lapscope_trace::problem::Problem;
 
 /// Reads the run, recovering what killed ranks left, and prints the report.
 ///
@@ -32,7 +33,8 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     open.stretch = args.stretch.wanted();
     open.reference.clone_from(&args.times.reference);
     open.find_wrappers(&args.wrappers.names)?;
-    let options = ReportOptions { top: args.top, order: args.sort, ..ReportOptions::default() };
+    let options =
+        ReportOptions { top: args.top, order: args.sort.into(), ..ReportOptions::default() };
     let report = build(&mut open, &args.ranks, options)?;
     export::print(&mut Answer { report, listed: args.ranked.listed.clone() }, args.read.format)?;
     Ok(ExitCode::SUCCESS)

@@ -13,18 +13,18 @@ use crate::args::RequestsArgs;
 use crate::export::rows::{Objects, RowWriter};
 use crate::export::{self, warn, Document};
 use crate::render;
-use lapscope_analysis::pipeline::filters::{check_calls, check_ranks};
-use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::problem::module_problems;
-use lapscope_analysis::requests::{
-    merge_top, paths_mentioning, Filter, Order, PlaceNames, Request, Requests,
-};
-use lapscope_analysis::JSON_VERSION;
+use lapscope_advise::problem::module_problems;
 use lapscope_data::db::{for_each_file, Database, DbError, Definitions};
 use lapscope_data::model::RankInfo;
 use lapscope_data::places::{group::Grouping, CallPathId, Places};
 use lapscope_data::symbols::Symbols;
 use lapscope_data::text::style::Style;
+use lapscope_data::JSON_VERSION;
+use lapscope_report::pipeline::filters::{check_calls, check_ranks};
+use lapscope_report::pipeline::OpenRun;
+use lapscope_report::requests::{
+    merge_top, paths_mentioning, Filter, Order, PlaceNames, Request, Requests,
+};
 
 /// No world has more.
 const MOST_RANKS: i64 = 10_000_000;
@@ -114,7 +114,7 @@ fn filter(args: &RequestsArgs) -> Filter {
 
 fn order(args: &RequestsArgs) -> Order {
     let streams = args.top == 0 && args.read.format.streams();
-    args.sort.unwrap_or(if streams { Order::Stored } else { Order::Completion })
+    args.sort.map_or(if streams { Order::Stored } else { Order::Completion }, Order::from)
 }
 
 /// Requests: the first in an order, or all as the files have them, which go out as they are read, so that memory does not

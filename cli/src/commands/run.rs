@@ -13,7 +13,6 @@ use super::watchdog::{self, Watchdog};
 use crate::args::RunArgs;
 use crate::commands::options::unknown_variables;
 use crate::output;
-use lapscope_analysis::calibration;
 use lapscope_bench::install;
 use lapscope_bench::launch::container;
 use lapscope_bench::launch::environment::{self, Settings};
@@ -23,6 +22,7 @@ use lapscope_data::db::list_files;
 use lapscope_data::program::{self, Obstacle, Program};
 use lapscope_data::say;
 use lapscope_data::text::shell;
+use lapscope_report::calibration;
 
 const NOT_FOUND: u8 = 127;
 const NOT_EXECUTABLE: u8 = 126;

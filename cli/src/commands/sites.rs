@@ -10,20 +10,20 @@ use crate::args::SitesArgs;
 use crate::export::rows::{self, RowWriter};
 use crate::export::{self, warn, Document};
 use crate::render;
-use lapscope_analysis::combine::RunSums;
-use lapscope_analysis::pipeline::filters::{check_calls, check_ranks};
-use lapscope_analysis::pipeline::view::View;
-use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::problem::{module_problems, Problem};
-use lapscope_analysis::requests::is_wanted_call;
-use lapscope_analysis::sites::{group_sites, name_path, name_site, Site};
-use lapscope_analysis::stretch::Named;
-use lapscope_analysis::wrappers::Wrapper;
-use lapscope_analysis::JSON_VERSION;
+use lapscope_advise::problem::{module_problems, no_moments};
 use lapscope_data::model::Nanos;
 use lapscope_data::places::group::Grouping;
-use lapscope_data::symbols::NameFrames;
+use lapscope_data::symbols::{name_path, NameFrames};
 use lapscope_data::text::style::Style;
+use lapscope_data::JSON_VERSION;
+use lapscope_measure::sites::{group_sites, name_site, Site};
+use lapscope_report::pipeline::filters::{check_calls, check_ranks};
+use lapscope_report::pipeline::view::View;
+use lapscope_report::pipeline::OpenRun;
+use lapscope_report::requests::is_wanted_call;
+use lapscope_trace::stretch::Named;
+use lapscope_trace::sums::combine::RunSums;
+use lapscope_trace::wrappers::Wrapper;
 
 #[derive(Serialize)]
 struct Answer<'a> {
@@ -57,7 +57,7 @@ pub fn run(args: &SitesArgs) -> Result<ExitCode> {
         }
     };
     let mut problems = open.problems(&[]);
-    problems.extend(Problem::no_moments(&sums.untold));
+    problems.extend(no_moments(&sums.untold));
     let ranks = sums.ranks.iter().map(|rank| rank.info.rank);
     check_ranks("--rank", args.ranks.iter().copied(), ranks, &open.name())?;
     check_calls(&args.calls, sums.places.calls.iter().map(|call| call.name.as_str()))?;
@@ -111,7 +111,7 @@ fn wanted_sites(
     run_time: Nanos,
     symbols: &mut dyn NameFrames,
 ) -> Vec<Site> {
-    let all = group_sites(sums, args.sort);
+    let all = group_sites(sums, args.sort.into());
     let shown = if args.top == 0 { all.len() } else { args.top };
     let mut sites = Vec::new();
     for site in &all {

@@ -15,12 +15,12 @@ use crate::args::SqlArgs;
 use crate::export::rows::RowWriter;
 use crate::export::{self, warn, Document, Format};
 use crate::render::table::{Align, Table};
-use lapscope_analysis::pipeline::OpenRun;
 use lapscope_data::db::{self, DbError};
 use lapscope_data::merged;
 use lapscope_data::say;
 use lapscope_data::schema::{self, Relation};
 use lapscope_data::text::style::Style;
+use lapscope_report::pipeline::OpenRun;
 
 /// # Errors
 /// There is no run, or SQLite does not take the query.

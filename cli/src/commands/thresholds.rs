@@ -12,16 +12,16 @@ use crate::args::ThresholdsArgs;
 use crate::export::rows::RowWriter;
 use crate::export::{self, warn, Document};
 use crate::render;
-use lapscope_analysis::cvars;
-use lapscope_analysis::pipeline::filters::check_ranks;
-use lapscope_analysis::pipeline::view::View;
-use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::stretch::Named;
-use lapscope_analysis::thresholds::{Declared, Thresholds};
-use lapscope_analysis::JSON_VERSION;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::say;
 use lapscope_data::text::style::Style;
+use lapscope_data::JSON_VERSION;
+use lapscope_measure::thresholds::{Declared, Thresholds};
+use lapscope_report::cvars;
+use lapscope_report::pipeline::filters::check_ranks;
+use lapscope_report::pipeline::view::View;
+use lapscope_report::pipeline::OpenRun;
+use lapscope_trace::stretch::Named;
 
 #[derive(Serialize)]
 struct Answer {

@@ -12,11 +12,7 @@ use super::run::{inspected, warn};
 use crate::args::TuneArgs;
 use crate::export::{self, Document};
 use crate::render;
-use lapscope_analysis::advice::Advice;
-use lapscope_analysis::injection::Injection;
-use lapscope_analysis::pipeline::report::advise;
-use lapscope_analysis::pipeline::view::View;
-use lapscope_analysis::pipeline::OpenRun;
+use lapscope_advise::advice::Advice;
 use lapscope_bench::launch::Mode;
 use lapscope_bench::tune::answer::{Answer, Best, Found, RunRow, SiteRow, Variable};
 use lapscope_bench::tune::confirm::{self, Confirmation, Pair};
@@ -36,6 +32,10 @@ use lapscope_data::store;
 use lapscope_data::text::shell;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, percent, time};
+use lapscope_measure::injection::Injection;
+use lapscope_report::pipeline::report::advise;
+use lapscope_report::pipeline::view::View;
+use lapscope_report::pipeline::OpenRun;
 
 /// Name of the run without injection.
 const FIRST: &str = "1-plain";

@@ -12,17 +12,17 @@ use crate::export::rows::RowWriter;
 use crate::export::{self, Document};
 use crate::plot::sweep;
 use crate::render;
-use lapscope_analysis::pipeline::whatif::{build, Asked};
-use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::problem::Problem;
-use lapscope_analysis::replay::scenario::Scenario;
-use lapscope_analysis::whatif::document::WhatIf;
-use lapscope_analysis::whatif::sweep::{self as asked_sweep, SweepAsked};
-use lapscope_analysis::whatif::{file, standard};
 use lapscope_data::files::read_short_text;
 use lapscope_data::say;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::visible::visible;
+use lapscope_predict::replay::scenario::Scenario;
+use lapscope_predict::whatif::document::WhatIf;
+use lapscope_predict::whatif::sweep::{self as asked_sweep, SweepAsked};
+use lapscope_predict::whatif::{file, standard};
+use lapscope_report::pipeline::whatif::{build, Asked};
+use lapscope_report::pipeline::OpenRun;
+use lapscope_trace::problem::Problem;
 
 /// Of a scenario that never ends.
 const DEADLOCK: u8 = 3;

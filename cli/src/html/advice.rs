@@ -3,7 +3,7 @@
 use super::markup::{Document, Html, Unit};
 use super::sites::target;
 use super::Contents;
-use lapscope_analysis::advice::{Advice, CallSite};
+use lapscope_advise::advice::{Advice, CallSite};
 use lapscope_data::text::units::percent;
 
 const MOST: usize = 12;

@@ -3,10 +3,10 @@
 use super::escape::cut_to;
 use super::markup::{Document, Html, Unit};
 use super::Contents;
-use lapscope_analysis::settings::{Setting, Settings};
 use lapscope_data::calendar;
 use lapscope_data::text::hosts::list_hosts;
 use lapscope_data::text::list_ranks;
+use lapscope_report::settings::{Setting, Settings};
 
 /// Values of one list that are shown.
 const MOST: usize = 250;

@@ -3,17 +3,17 @@
 use anyhow::Result;
 
 use super::sources::Sources;
-use lapscope_analysis::call_paths::{call_paths, CallPaths};
-use lapscope_analysis::pictures::Pictures;
-use lapscope_analysis::pipeline::pictures::{build, Pictured, Shown};
-use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::report::{Report, ReportOptions};
-use lapscope_analysis::settings::Settings;
-use lapscope_analysis::sites::Site;
 use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::symbols::NameFrames;
 use lapscope_data::text::progress::Progress;
+use lapscope_measure::sites::Site;
+use lapscope_report::pictures::Pictures;
+use lapscope_report::pipeline::pictures::{build, Pictured, Shown};
+use lapscope_report::pipeline::OpenRun;
+use lapscope_report::report::{Report, ReportOptions};
+use lapscope_report::settings::Settings;
+use lapscope_trace::call_paths::{call_paths, CallPaths};
 
 /// Call paths of a site that are shown.
 const MOST_PATHS: usize = 6;
@@ -69,7 +69,7 @@ fn listed(report: &Report, top: usize) -> Vec<usize> {
     let mut listed: Vec<usize> = (0..report.sites.len().min(top)).collect();
     let named =
         report.advice.iter().flat_map(|advice| advice.change.iter().chain([&advice.waiting]));
-    let place = |named: &lapscope_analysis::advice::CallSite| {
+    let place = |named: &lapscope_advise::advice::CallSite| {
         let is_it = |site: &Site| site.call == named.call && site.site == named.site;
         report.sites.iter().position(is_it)
     };

@@ -6,11 +6,11 @@ use serde_json::{json, Value};
 
 use super::escape::{cut_to, script_json};
 use crate::render::cause;
-use lapscope_analysis::overlap::sums::Cause;
-use lapscope_analysis::pictures::timeline::{Request, Role, Span, Timeline, Track};
-use lapscope_analysis::pictures::{Bin, Pictures};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::visible::visible;
+use lapscope_measure::overlap::sums::Cause;
+use lapscope_report::pictures::timeline::{Request, Role, Span, Timeline, Track};
+use lapscope_report::pictures::{Bin, Pictures};
 
 const MOST_LETTERS: usize = 160;
 
@@ -66,10 +66,10 @@ fn bin(bin: &Bin) -> Value {
 }
 
 fn timeline(timeline: &Timeline) -> Value {
-    let place = |place: &lapscope_analysis::pictures::timeline::Place| {
+    let place = |place: &lapscope_report::pictures::timeline::Place| {
         json!([name(&place.call), name(&place.site)])
     };
-    let message = |it: &lapscope_analysis::pictures::timeline::Message| {
+    let message = |it: &lapscope_report::pictures::timeline::Message| {
         json!([it.from, it.to, it.sent_ns.0, it.received_ns.0, it.bytes.0])
     };
     json!({

@@ -5,9 +5,9 @@ mod drawing;
 use super::markup::Html;
 use super::page::{framed, navigation, sections};
 use crate::render::hang::{kind_in_words, next, place_in_words};
-use lapscope_analysis::hang::{Diagnosis, Kind, Verdict, Wait};
 use lapscope_data::text::plural;
 use lapscope_data::text::units::{count, time};
+use lapscope_watch::hang::{Diagnosis, Kind, Verdict, Wait};
 
 const SCRIPT: &str = concat!("\"use strict\";\n", include_str!("js/theme.js"));
 

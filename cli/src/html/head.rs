@@ -3,8 +3,8 @@
 use super::markup::{Document, Html, Unit};
 use super::Contents;
 use crate::render::report::{answers, facts, split};
-use lapscope_analysis::insight::Insight;
-use lapscope_analysis::problem::in_short;
+use lapscope_advise::insight::Insight;
+use lapscope_advise::problem::in_short;
 use lapscope_data::model::Nanos;
 
 const MOST_COMMAND: usize = 2_000;

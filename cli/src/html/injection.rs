@@ -6,8 +6,8 @@ use crate::plot::palette::{Marker, Tone};
 use crate::plot::scale::{Quantity, Scale};
 use crate::plot::svg::{Anchor, Font, Pen, Svg};
 use crate::render::injection::{modes, problems, sentences, verdict};
-use lapscope_analysis::injection::{Injection, SiteInjection};
 use lapscope_data::text::{list_ranks, plural};
+use lapscope_measure::injection::{Injection, SiteInjection};
 
 const MOST_SITES: usize = 30;
 

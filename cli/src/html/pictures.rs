@@ -4,12 +4,12 @@
 use super::markup::Html;
 use super::Contents;
 use crate::render::cause;
-use lapscope_analysis::overlap::sums::Cause;
-use lapscope_analysis::pictures::timeline::{Chosen, RanksChosen, Timeline};
-use lapscope_analysis::pictures::{Bin, Pictures};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
 use lapscope_data::text::units::{bytes, count, percent, time};
+use lapscope_measure::overlap::sums::Cause;
+use lapscope_report::pictures::timeline::{Chosen, RanksChosen, Timeline};
+use lapscope_report::pictures::{Bin, Pictures};
 
 const HINT: &str = "Arrow keys move the cursor, + and − zoom, Shift with arrows or dragging moves the picture, 0 shows all of it.";
 

@@ -8,10 +8,10 @@ use crate::plot::palette::Tone;
 use crate::plot::svg::{Anchor, Area, Font, Svg};
 use crate::render::alike::{name, sentences};
 use crate::render::report::split;
-use lapscope_analysis::alike::{self, Distribution, Verdict};
-use lapscope_analysis::totals::RankRow;
 use lapscope_data::model::{Ended, Nanos, Rank};
 use lapscope_data::text::units::time;
+use lapscope_measure::alike::{self, Distribution, Verdict};
+use lapscope_measure::totals::RankRow;
 
 /// Ranks that have a bar and a row each.
 const MOST_BARS: usize = 64;
@@ -102,7 +102,7 @@ fn bars(rows: &[(usize, &RankRow)]) -> String {
 
 fn legend(svg: &mut Svg, used: &[usize]) -> f64 {
     let font = Font::new(12.0);
-    let nothing = lapscope_analysis::totals::Totals::default();
+    let nothing = lapscope_measure::totals::Totals::default();
     let parts = split(&nothing);
     let named = used.iter().map(|&at| (parts[at].0.label, PARTS[at]));
     let (mut x, mut y) = (8.0, 8.0);

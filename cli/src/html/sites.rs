@@ -6,10 +6,10 @@ use super::markup::{Document, Html, Unit};
 use super::sources::Sources;
 use super::Contents;
 use crate::render::report::{mostly, place, site_label};
-use lapscope_analysis::call_paths::CallPaths;
-use lapscope_analysis::sites::{Site, SiteKind};
 use lapscope_data::model::Nanos;
 use lapscope_data::symbols::FrameName;
+use lapscope_measure::sites::{Site, SiteKind};
+use lapscope_trace::call_paths::CallPaths;
 
 /// What unfolds may add to a page, bytes.
 const MOST_DETAILS: usize = 400 << 10;

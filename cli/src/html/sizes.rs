@@ -6,10 +6,10 @@ use crate::plot::chart::{draw_within_page, Axis, Chart, Panel, Point, Series};
 use crate::plot::scale::Quantity;
 use crate::plot::sheet::{Heading, Key, Look};
 use crate::render::report::{achieved, notes, source};
-use lapscope_analysis::overlap::sums::Part;
-use lapscope_analysis::transfers::{SizeClass, SizeKind};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::units::round_bytes;
+use lapscope_measure::overlap::sums::Part;
+use lapscope_measure::transfers::{SizeClass, SizeKind};
 
 pub const KINDS: [(SizeKind, &str); 4] = [
     (SizeKind::PointToPoint, "Messages"),

@@ -6,8 +6,8 @@ use crate::plot::chart::{draw_within_page, Axis, Chart, Panel, Point, Series};
 use crate::plot::scale::Quantity;
 use crate::plot::sheet::{Heading, Key, Look};
 use crate::render::report::{step_lines, what_steps};
-use lapscope_analysis::steps::{RegionRow, StepRow, Steps};
 use lapscope_data::text::units::count;
+use lapscope_measure::steps::{RegionRow, StepRow, Steps};
 
 const MOST_REGIONS: usize = 40;
 /// Rows of the table: those of the steps that took longest.

@@ -6,10 +6,10 @@ use crate::plot::palette::{Dash, Tone};
 use crate::plot::svg::{Anchor, Area, Font, Pen, Svg};
 use crate::render::report::capitalized;
 use crate::render::thresholds::{put_together, size_range};
-use lapscope_analysis::thresholds::{
+use lapscope_data::text::units::{bytes, count};
+use lapscope_measure::thresholds::{
     locality_words, progress_differs, CumulativeVerdict, LocalityThresholds, SizeCounts, Verdict,
 };
-use lapscope_data::text::units::{bytes, count};
 
 pub fn section(html: &mut Html, contents: &Contents, document: Document<'_>) {
     let localities = &contents.report.thresholds.localities;

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use lapscope_analysis::live::{Gatherer, Live, Moment};
 use lapscope_data::db::{find_run, list_files, DbError};
 use lapscope_data::model::Nanos;
 use lapscope_data::state::Observer;
 use lapscope_data::symbols::Symbols;
+use lapscope_watch::live::{Gatherer, Live, Moment};
 
 /// What there is to see.
 #[derive(Debug)]

@@ -3,9 +3,9 @@
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Span;
 
-use lapscope_analysis::live::bins::Order;
 use lapscope_data::symbols::FrameName;
 use lapscope_data::text::visible::visible;
+use lapscope_watch::live::bins::Order;
 
 /// What the user has chosen to see.
 #[derive(Debug, Clone, Copy, Default)]

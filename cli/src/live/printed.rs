@@ -15,12 +15,12 @@ use super::paint::Chosen;
 use super::screen::draw;
 use super::{letters, terminal};
 use crate::output;
-use lapscope_analysis::live::Moment;
-use lapscope_analysis::JSON_VERSION;
 use lapscope_data::model::Nanos;
 use lapscope_data::say;
 use lapscope_data::text::style::stdout_columns;
 use lapscope_data::text::visible::Form;
+use lapscope_data::JSON_VERSION;
+use lapscope_watch::live::Moment;
 
 /// Where standard output has no size.
 const COLUMNS: usize = 80;

@@ -3,12 +3,12 @@
 use ratatui::text::Line;
 
 use super::paint::{place, rate, Chosen, Paint};
-use lapscope_analysis::alike::MOST_ROWS;
-use lapscope_analysis::live::bins::{bins, Bin, Order};
-use lapscope_analysis::live::{Moment, RankPace};
 use lapscope_data::state::Condition;
 use lapscope_data::text::style::{bar, display_width, Style};
 use lapscope_data::text::units::{percent, time};
+use lapscope_measure::alike::MOST_ROWS;
+use lapscope_watch::live::bins::{bins, Bin, Order};
+use lapscope_watch::live::{Moment, RankPace};
 
 /// Narrower screens have no bars.
 const FEWEST_WITH_BARS: usize = 50;

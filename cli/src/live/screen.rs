@@ -7,13 +7,13 @@ use ratatui::text::Line;
 use super::looker::Seen;
 use super::paint::{place, rate, Chosen, Paint};
 use super::rows;
-use crate::render::report::library_name;
-use lapscope_analysis::alike::MOST_ROWS;
-use lapscope_analysis::live::{Alert, Moment, SitePace};
+use crate::render::library::library_name;
 use lapscope_data::model::Nanos;
 use lapscope_data::text::style::display_width;
 use lapscope_data::text::units::{bytes, percent, time};
 use lapscope_data::text::visible::visible;
+use lapscope_measure::alike::MOST_ROWS;
+use lapscope_watch::live::{Alert, Moment, SitePace};
 
 /// Draws all of it. Scrolls no further than there is something to see.
 pub fn draw(buffer: &mut Buffer, area: Rect, seen: &Seen, chosen: &mut Chosen, keys: Option<&str>) {

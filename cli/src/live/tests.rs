@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::looker::Seen;
 use super::view::drawn;
-use lapscope_analysis::live::{Alert, AlertKind, Inside, Moment, Pace, RankPace, SitePace};
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::state::Condition;
+use lapscope_watch::live::{Alert, AlertKind, Inside, Moment, Pace, RankPace, SitePace};
 
 fn rank(number: i64) -> RankPace {
     let share = number as f64 / 10.0 % 1.0;

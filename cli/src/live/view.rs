@@ -255,7 +255,7 @@ impl View {
             Some(Sight::Job(seen)) => seen.moment.ranks.len(),
             _ => 0,
         };
-        self.chosen.binned.unwrap_or(ranks > lapscope_analysis::alike::MOST_ROWS)
+        self.chosen.binned.unwrap_or(ranks > lapscope_measure::alike::MOST_ROWS)
     }
 }
 

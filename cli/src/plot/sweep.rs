@@ -7,10 +7,10 @@ use super::palette::{Dash, Tone};
 use super::panels;
 use super::scale::{self, Quantity};
 use super::sheet::{Heading, Key, Look};
-use lapscope_analysis::whatif::document::{Sweep, SweepPoint, WhatIf};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::percent;
+use lapscope_predict::whatif::document::{Sweep, SweepPoint, WhatIf};
 
 const COLUMNS: usize = 2;
 /// Letters of a line below a bar.

@@ -3,7 +3,7 @@
 mod made_up;
 
 use super::*;
-use lapscope_analysis::whatif::document::WhatIf;
+use lapscope_predict::whatif::document::WhatIf;
 use roxmltree::{Document, Node};
 
 #[test]

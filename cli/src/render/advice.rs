@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use lapscope_analysis::advice::Advice;
+use lapscope_advise::advice::Advice;
 use lapscope_data::text::style::{display_width, Style};
 use lapscope_data::text::units::{percent, time, time_range};
 

@@ -3,13 +3,13 @@
 use std::io::{self, Write};
 
 use super::table::{Align, Table};
-use lapscope_analysis::alike::{Alike, Difference, Distribution, Group, Measure, Unit, Verdict};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::hosts::list_hosts;
 use lapscope_data::text::ranks;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, time};
 use lapscope_data::text::{list_ranks, plural};
+use lapscope_measure::alike::{Alike, Difference, Distribution, Group, Measure, Unit, Verdict};
 
 /// Groups that are told of, besides the largest.
 const TOLD: usize = 6;

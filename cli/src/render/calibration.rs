@@ -4,12 +4,12 @@ use std::io::{self, Write};
 
 use super::loggps;
 use super::table::{Align, Table};
-use lapscope_analysis::calibration::Calibration;
-use lapscope_analysis::reference::sharing::SEVERAL;
-use lapscope_analysis::reference::{ends, Estimate, LocalityDescription, Reference};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, percent, round_bytes, time};
+use lapscope_measure::reference::sharing::SEVERAL;
+use lapscope_measure::reference::{ends, Estimate, LocalityDescription, Reference};
+use lapscope_report::calibration::Calibration;
 
 /// Every so many sizes one is shown: 1 B, 4 B, 16 B and so on.
 const SHOWN_FACTOR: u32 = 2;

@@ -1,7 +1,7 @@
 //! What the causes of exposed time are called: short, as a letter, and in words.
 
-use lapscope_analysis::overlap::sums::Cause;
 use lapscope_data::model::Kind;
+use lapscope_measure::overlap::sums::Cause;
 
 struct Words {
     name: &'static str,

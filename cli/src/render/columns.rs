@@ -2,15 +2,15 @@
 //! cell.
 
 use crate::export::rows::{text, Column};
-use lapscope_analysis::diff::{SitePair, TimePair};
-use lapscope_analysis::injection::automatic::Arm;
-use lapscope_analysis::overlap::sums::Cause;
-use lapscope_analysis::pending::PendingItem;
-use lapscope_analysis::reach::seen::Bounds;
-use lapscope_analysis::reach::who::TouchedBy;
-use lapscope_analysis::reach::SiteReach;
-use lapscope_analysis::sites::Site;
 use lapscope_data::symbols::FrameName;
+use lapscope_measure::overlap::sums::Cause;
+use lapscope_measure::reach::seen::Bounds;
+use lapscope_measure::reach::site::SiteReach;
+use lapscope_measure::reach::who::TouchedBy;
+use lapscope_measure::sites::Site;
+use lapscope_report::diff::{SitePair, TimePair};
+use lapscope_trace::injected::page::Arm;
+use lapscope_watch::pending::PendingItem;
 
 /// Of ways of injecting that `LAPSCOPE_INJECT=auto` tried.
 pub fn pages() -> Vec<Column<Arm>> {

@@ -5,14 +5,14 @@ use std::io::{self, Write};
 use super::cause;
 use super::overlap::interval;
 use super::table::{Align, Table};
-use lapscope_analysis::diff::{
-    CausePair, Change, ChangeKind, Diff, FractionPair, Presence, SitePair, TimePair,
-};
-use lapscope_analysis::overlap::sums::Cause;
 use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, percent, time};
+use lapscope_measure::overlap::sums::Cause;
+use lapscope_report::diff::{
+    CausePair, Change, ChangeKind, Diff, FractionPair, Presence, SitePair, TimePair,
+};
 
 /// Values of settings are cut to so many columns.
 const LONGEST_VALUE: usize = 400;

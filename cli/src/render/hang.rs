@@ -4,12 +4,6 @@ use std::io::{self, Write};
 
 use super::pending::Shown;
 use super::sites::write_frames;
-use lapscope_analysis::alike::MOST_ROWS;
-use lapscope_analysis::hang::{
-    Activity, Diagnosis, Edge, Kind, Needs, RankPlace, Running, RunningItem, Standing, Verdict,
-    Wait,
-};
-use lapscope_analysis::pending::What;
 use lapscope_data::model::RankList;
 use lapscope_data::state::Condition;
 use lapscope_data::text::hosts::list_hosts;
@@ -19,6 +13,12 @@ use lapscope_data::text::shell;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, time, time_range};
 use lapscope_data::text::visible::visible;
+use lapscope_measure::alike::MOST_ROWS;
+use lapscope_watch::hang::{
+    Activity, Diagnosis, Edge, Kind, Needs, RankPlace, Running, RunningItem, Standing, Verdict,
+    Wait,
+};
+use lapscope_watch::pending::What;
 
 /// Places, waits and steps of a circle that are shown.
 const MOST_PLACES: usize = 12;

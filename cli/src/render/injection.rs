@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::table::{Align, Table};
-use lapscope_analysis::injection::automatic::{Arm, Automatic, Decision, Outcome, Saving};
-use lapscope_analysis::injection::{
-    Gain, Injection, SiteInjection, Verdict, WholeGain, LEAST_SLOTS,
-};
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, percent, time};
 use lapscope_data::text::visible::visible;
 use lapscope_data::text::{list_ranks, plural};
+use lapscope_measure::injection::automatic::{Automatic, Outcome};
+use lapscope_measure::injection::{
+    Gain, Injection, SiteInjection, Verdict, WholeGain, LEAST_SLOTS,
+};
+use lapscope_trace::injected::page::{Arm, Decision, Saving};
 
 /// Writes the section on injection; nothing where no rank was asked for any.
 ///

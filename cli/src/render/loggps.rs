@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use super::table::{Align, Table};
-use lapscope_analysis::loggps::{LogGps, Overhead, Segment};
-use lapscope_analysis::reference::ends;
-use lapscope_analysis::stats::Interval;
 use lapscope_data::model::Nanos;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, percent, time, time_range};
+use lapscope_measure::loggps::{LogGps, Overhead, Segment};
+use lapscope_measure::reference::ends;
+use lapscope_trace::stats::Interval;
 
 /// Slopes below this many nanoseconds a byte are none: a mebibyte takes 1 µs.
 const FLAT: f64 = 0.001;

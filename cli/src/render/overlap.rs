@@ -14,17 +14,17 @@ use super::cause;
 use super::injection;
 use super::table::{Align, Cell, Table};
 use crate::export::rows::{Objects, RowWriter};
-use lapscope_analysis::overlap::groups::{BlockingRow, SiteRow, WaitedFor};
-use lapscope_analysis::overlap::sums::{BlockingNumbers, Cause, Numbers};
-use lapscope_analysis::overlap::Overlap;
-use lapscope_analysis::pipeline::overlap::OverlapDocument;
-use lapscope_analysis::problem::unattributed_in_words;
-use lapscope_analysis::trace::Locality;
+use lapscope_advise::problem::unattributed_in_words;
 use lapscope_data::model::{Kind, Nanos, RankList};
 use lapscope_data::symbols::FrameName;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, round_bytes, time, time_range};
+use lapscope_measure::overlap::groups::{BlockingRow, SiteRow, WaitedFor};
+use lapscope_measure::overlap::sums::{BlockingNumbers, Cause, Numbers};
+use lapscope_measure::overlap::Overlap;
+use lapscope_report::pipeline::overlap::OverlapDocument;
+use lapscope_trace::Locality;
 
 /// What a table of `lapscope overlap` has a row for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

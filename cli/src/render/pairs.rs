@@ -3,19 +3,19 @@
 use std::io::{self, Write};
 
 use super::table::{Align, Table};
-use lapscope_analysis::reach::network::{Row, Tolerated};
-use lapscope_analysis::reach::pairs::{
-    End, Granularities, LaterHidden, Networks, PairRow, Pairs, Predicted, SmallCollectives, Sum,
-};
-use lapscope_analysis::reach::pattern::Pattern;
-use lapscope_analysis::reach::seen::Bounds;
-use lapscope_analysis::trace::Locality;
 use lapscope_data::model::Nanos;
 use lapscope_data::symbols::FrameName;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{
     bytes, count, percent, percent_range, round_bytes, time, time_range,
 };
+use lapscope_measure::reach::network::{Row, Tolerated};
+use lapscope_measure::reach::pairs::{
+    End, Granularities, LaterHidden, Networks, PairRow, Pairs, Predicted, SmallCollectives, Sum,
+};
+use lapscope_measure::reach::pattern::Pattern;
+use lapscope_measure::reach::seen::Bounds;
+use lapscope_trace::Locality;
 
 /// # Errors
 /// Of the writer.

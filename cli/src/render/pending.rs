@@ -3,8 +3,6 @@
 use std::io::{self, Write};
 
 use super::sites::write_frames;
-use lapscope_analysis::alike::MOST_ROWS;
-use lapscope_analysis::pending::{Outside, PendingItem, PlaceGroup, What};
 use lapscope_data::model::{Ended, Nanos, RankList};
 use lapscope_data::text::hosts::list_hosts;
 use lapscope_data::text::plural;
@@ -12,6 +10,9 @@ use lapscope_data::text::ranks;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, time, time_range};
 use lapscope_data::text::visible::visible;
+use lapscope_measure::alike::MOST_ROWS;
+use lapscope_watch::pending::groups::{Outside, PlaceGroup};
+use lapscope_watch::pending::{PendingItem, What};
 
 /// What of it is shown.
 #[derive(Clone, Copy)]

@@ -2,14 +2,15 @@
 
 use std::io::{self, Write};
 
-use lapscope_analysis::reach::order::Order;
-use lapscope_analysis::reach::say::{bounds, note, place, sentence, share, toucher};
-use lapscope_analysis::reach::seen::Bounds;
-use lapscope_analysis::reach::{CopiedBy, Reach, SiteReach, Verdict, WaitReach};
+use lapscope_advise::reach_in_words::{bounds, note, place, sentence, share, toucher};
 use lapscope_data::model::{Nanos, Side};
 use lapscope_data::text::plural;
 use lapscope_data::text::style::{display_width, Style};
 use lapscope_data::text::units::{bytes, count, percent, time};
+use lapscope_measure::reach::document::Reach;
+use lapscope_measure::reach::order::Order;
+use lapscope_measure::reach::seen::Bounds;
+use lapscope_measure::reach::site::{CopiedBy, SiteReach, Verdict, WaitReach};
 
 /// Lines that copy a site's data are listed up to that many.
 const MOST_COPIES: usize = 3;

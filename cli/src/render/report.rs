@@ -8,20 +8,22 @@ mod summary;
 
 use std::io::{self, Write};
 
+use super::library::library_name;
 use super::table::{Align, Cell, Table};
-use lapscope_analysis::alike::MOST_ROWS;
-use lapscope_analysis::insight::Insight;
-use lapscope_analysis::problem::{in_short, ProblemKind};
-use lapscope_analysis::report::Report;
-use lapscope_analysis::thresholds::{LocalityThresholds, Verdict};
-use lapscope_analysis::totals::Totals;
-use lapscope_analysis::transfers::KindRow;
+use lapscope_advise::insight::Insight;
+use lapscope_advise::problem::in_short;
 use lapscope_data::model::{Ended, Kind, Nanos, RankList};
 use lapscope_data::text::hosts::list_hosts;
 use lapscope_data::text::plural;
 use lapscope_data::text::shell;
 use lapscope_data::text::style::{display_width, Style};
 use lapscope_data::text::units::{bytes, count, percent, time};
+use lapscope_measure::alike::MOST_ROWS;
+use lapscope_measure::thresholds::{LocalityThresholds, Verdict};
+use lapscope_measure::totals::Totals;
+use lapscope_measure::transfers::KindRow;
+use lapscope_report::report::Report;
+use lapscope_trace::problem::ProblemKind;
 
 pub(crate) use overlap::{achieved, notes, source};
 pub(crate) use sites::{mostly, place};
@@ -122,12 +124,6 @@ fn write_spawned(out: &mut dyn Write, report: &Report, style: Style) -> io::Resu
         writeln!(out, "  and {more} more command{}", plural(more as u64))?;
     }
     Ok(())
-}
-
-/// Open MPI's first line goes on with package, builder and dates.
-pub fn library_name(line: &str) -> String {
-    let name = line.split(',').next().unwrap_or(line);
-    name.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn write_problems(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {

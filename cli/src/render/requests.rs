@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use super::table::{Align, Table};
-use lapscope_analysis::requests::Request;
 use lapscope_data::model::Nanos;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, percent, time};
+use lapscope_report::requests::Request;
 
 const COLUMNS: [(&str, Align); 12] = [
     ("rank", Align::Right),

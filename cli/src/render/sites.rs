@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use super::report::write_site_table;
-use lapscope_analysis::sites::{Measures, Site};
 use lapscope_data::symbols::FrameName;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, time};
+use lapscope_measure::sites::{Measures, Site};
 
 /// # Errors
 /// Of the writer.

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use lapscope_analysis::stretch::Named;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::time;
+use lapscope_trace::stretch::Named;
 
 /// "only what begins in steps 3 to 5 of 40, 1.20 s to 1.85 s behind MPI_Init (650 ms)"
 pub fn in_words(stretch: &Named) -> String {

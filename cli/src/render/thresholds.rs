@@ -6,13 +6,13 @@ use serde::Serialize;
 
 use super::table::{Align, Cell, Table};
 use crate::export::rows::{Objects, RowWriter};
-use lapscope_analysis::thresholds::{
+use lapscope_data::text::style::Style;
+use lapscope_data::text::units::count;
+use lapscope_measure::thresholds::{
     locality_words, progress_differs, CumulativeVerdict, Governing, LocalityThresholds, SizeCounts,
     Threshold, Thresholds, Verdict,
 };
-use lapscope_analysis::trace::Locality;
-use lapscope_data::text::style::Style;
-use lapscope_data::text::units::count;
+use lapscope_trace::Locality;
 
 /// Rows of the picture of a locality; more sizes than that are put together.
 const MOST_ROWS: usize = 24;

@@ -4,13 +4,13 @@ use std::io::{self, Write};
 
 use super::report::site_label;
 use super::sites::measures;
-use lapscope_analysis::sites::Site;
 use lapscope_data::model::Nanos;
 use lapscope_data::symbols::FrameName;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::{display_width, Style};
 use lapscope_data::text::units::{bytes, count, percent, time};
 use lapscope_data::text::visible::visible;
+use lapscope_measure::sites::Site;
 
 /// A place and everything that was called from there.
 #[derive(Debug, Default)]

@@ -4,8 +4,6 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use super::table::{Align, Table};
-use lapscope_analysis::injection::{SiteInjection, Verdict};
-use lapscope_analysis::stats::Interval;
 use lapscope_bench::tune::answer::{Answer, Best, Found, RunRow, SiteRow};
 use lapscope_bench::tune::confirm::{Confirmation, Pair};
 use lapscope_bench::tune::first::{FirstRun, Hopeless};
@@ -14,6 +12,8 @@ use lapscope_data::model::Nanos;
 use lapscope_data::text::shell;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, time};
+use lapscope_measure::injection::{SiteInjection, Verdict};
+use lapscope_trace::stats::Interval;
 
 /// One run, while others are still to come.
 pub fn line(trial: &Trial) -> String {

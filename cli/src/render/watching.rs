@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
-use lapscope_analysis::pipeline::reach::ReachDocument;
-use lapscope_analysis::problem::in_short;
-use lapscope_analysis::reach::watching::{LeftOut, Watching};
+use lapscope_advise::problem::in_short;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, time};
+use lapscope_report::pipeline::reach::ReachDocument;
+use lapscope_report::watching::{left_out_in_words, Watching};
 
 /// The head of the answer: the run, what was watched, and what to know before believing it.
 ///
@@ -33,7 +33,7 @@ fn lines(watching: &Watching) -> Vec<String> {
         _ => vec![watched(watching), cost(watching)],
     };
     if !watching.left_out.is_empty() {
-        let each: Vec<String> = watching.left_out.iter().map(LeftOut::words).collect();
+        let each: Vec<String> = watching.left_out.iter().map(left_out_in_words).collect();
         lines.push(format!("buffers not watched: {}", each.join(", ")));
     }
     lines

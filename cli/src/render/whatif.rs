@@ -13,17 +13,17 @@ mod tests;
 use std::io::{self, Write};
 
 use super::cause;
-use super::report::library_name;
+use super::library::library_name;
 use super::table::{Align, Cell, Table};
-use lapscope_analysis::overlap::sums::{Cause, Part};
-use lapscope_analysis::problem::in_short;
-use lapscope_analysis::replay::scenario::{Bandwidth, Contention};
-use lapscope_analysis::whatif::document::{Answer, LocalityModel, Model, WhatIf};
-use lapscope_analysis::whatif::fit::{ContentionFrom, LimitFrom};
+use lapscope_advise::problem::in_short;
 use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, time, time_range};
+use lapscope_measure::overlap::sums::{Cause, Part};
+use lapscope_predict::replay::scenario::{Bandwidth, Contention};
+use lapscope_predict::whatif::document::{Answer, LocalityModel, Model, WhatIf};
+use lapscope_predict::whatif::fit::{ContentionFrom, LimitFrom};
 
 pub use page::page;
 pub use rows::write_rows;

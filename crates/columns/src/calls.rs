@@ -1,8 +1,8 @@
 //! Calls that blocked, completed requests, or managed something, one row each.
 
-use lapscope_analysis::overlap::exposure::Exposure;
-use lapscope_analysis::trace::{Half, Operation};
 use lapscope_data::model::CallName;
+use lapscope_measure::overlap::exposure::Exposure;
+use lapscope_trace::{Half, Operation};
 
 use super::run::Run;
 use super::table::Column;
@@ -26,7 +26,7 @@ pub struct CallRow<'a> {
 }
 
 impl<'a> CallRow<'a> {
-    /// A call that completed requests or communicated itself, which is `index` in [`lapscope_analysis::trace::RankTrace::calls`].
+    /// A call that completed requests or communicated itself, which is `index` in [`lapscope_trace::RankTrace::calls`].
     pub(super) fn new(
         run: &'a Run<'a>,
         rank: usize,
@@ -51,7 +51,7 @@ impl<'a> CallRow<'a> {
         }
     }
 
-    /// Any other, which is `index` in [`lapscope_analysis::trace::RankTrace::other_calls`]; their ids are behind.
+    /// Any other, which is `index` in [`lapscope_trace::RankTrace::other_calls`]; their ids are behind.
     pub(super) fn other(run: &'a Run<'a>, rank: usize, index: usize) -> CallRow<'a> {
         let trace = run.rank(rank);
         let call = &trace.other_calls[index];

@@ -5,10 +5,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use lapscope_analysis::overlap::exposure::Exposure;
-use lapscope_analysis::overlap::request::Achieved;
-use lapscope_analysis::overlap::witness::{Awaited, Waited, Witness};
-use lapscope_analysis::trace::{Half, RankTrace, Trace, NONE};
+use lapscope_measure::overlap::exposure::Exposure;
+use lapscope_measure::overlap::request::Achieved;
+use lapscope_measure::overlap::witness::{Awaited, Waited, Witness};
+use lapscope_trace::{Half, RankTrace, Trace, NONE};
 use rustc_hash::FxHashMap;
 
 /// Of one call: 28 bytes, as a run has millions of them.
@@ -55,7 +55,7 @@ impl Causes {
     pub fn new(rank: &RankTrace) -> Causes {
         let unknown = OfCall { parts: [0; 5], half: NONE, awaited: NONE };
         let mut known = vec![0; rank.calls.len()];
-        let number = |endpoint: &lapscope_analysis::trace::Endpoint| {
+        let number = |endpoint: &lapscope_trace::Endpoint| {
             let count = known.get_mut(endpoint.call as usize);
             let operation = &rank.operations[endpoint.operation as usize];
             count.filter(|_| !operation.is_second_half).map_or(0, |count| {

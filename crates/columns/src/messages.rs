@@ -1,7 +1,7 @@
 //! Matched messages, one row each with both ends.
 
-use lapscope_analysis::overlap::exposure::Exposure;
-use lapscope_analysis::trace::Half;
+use lapscope_measure::overlap::exposure::Exposure;
+use lapscope_trace::Half;
 
 use super::run::Run;
 use super::table::Column;

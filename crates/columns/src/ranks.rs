@@ -1,7 +1,7 @@
 //! Processes, one row each.
 
-use lapscope_analysis::trace::RankTrace;
 use lapscope_data::model::{Processor, RankInfo};
+use lapscope_trace::RankTrace;
 
 use super::table::Column;
 use super::words;

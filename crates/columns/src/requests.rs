@@ -1,8 +1,8 @@
 //! Requests, one row each.
 
-use lapscope_analysis::overlap::exposure::Exposure;
-use lapscope_analysis::overlap::request::Achieved;
-use lapscope_analysis::trace::{Call, Half, Observation};
+use lapscope_measure::overlap::exposure::Exposure;
+use lapscope_measure::overlap::request::Achieved;
+use lapscope_trace::{Call, Half, Observation};
 
 use super::run::Run;
 use super::table::Column;

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use lapscope_analysis::overlap::exposure::Exposure;
-use lapscope_analysis::overlap::{measure_with, EagerLimits};
-use lapscope_analysis::pipeline::overlap::Prepared;
-use lapscope_analysis::reference::Reference;
-use lapscope_analysis::trace::{Direction, Half, Operation, RankTrace, Trace};
 use lapscope_data::model::Rank;
 use lapscope_data::places::SiteId;
+use lapscope_measure::overlap::exposure::Exposure;
+use lapscope_measure::overlap::{measure_with, EagerLimits};
+use lapscope_measure::reference::Reference;
+use lapscope_report::pipeline::overlap::Prepared;
+use lapscope_trace::{Direction, Half, Operation, RankTrace, Trace};
 use rayon::prelude::*;
 
 use super::causes::{Causes, Overlapped};

@@ -1,7 +1,7 @@
 //! Words in columns, as the database and JSON have them.
 
-use lapscope_analysis::trace::{Locality, Operation, RequestEnd};
 use lapscope_data::model::{Ended, Full, Kind, Mode};
+use lapscope_trace::{Locality, Operation, RequestEnd};
 
 pub fn kind(kind: Kind) -> &'static str {
     match kind {

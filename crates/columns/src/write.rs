@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Result};
-use lapscope_analysis::pipeline::overlap::Prepared;
-use lapscope_analysis::trace::{Direction, Endpoint, Half, Trace, NONE};
 use lapscope_data::symbols::NameFrames;
+use lapscope_report::pipeline::overlap::Prepared;
+use lapscope_trace::{Direction, Endpoint, Half, Trace, NONE};
 use rayon::prelude::*;
 
 use super::calls::CallRow;

@@ -17,3 +17,6 @@ pub mod state;
 pub mod store;
 pub mod symbols;
 pub mod text;
+
+/// Version of the JSON keys; raised when one changes its meaning or goes.
+pub const JSON_VERSION: u32 = 3;

@@ -28,6 +28,7 @@ mod tables;
 mod tell;
 #[cfg(test)]
 mod tests;
+mod translate;
 mod watched;
 
 use serde::{Deserialize, Serialize};

@@ -5,6 +5,7 @@
 
 mod elf;
 mod name;
+mod path;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use crate::model::{Frame, Module};
 pub use elf::build_id;
 use elf::ElfSymbols;
 pub use name::{base_name, short_function, FrameName};
+pub use path::name_path;
 
 /// What names frames. A trait so that analyses can be tested without object files.
 pub trait NameFrames {

@@ -10,7 +10,7 @@ use crate::limit::{Cost, Counted};
 use crate::rank::{RankEvents, What};
 use crate::shown::Message;
 use crate::write::Writer;
-use lapscope_analysis::trace::Direction;
+use lapscope_trace::Direction;
 
 /// Measured as that of Perfetto's.
 pub const COST: Cost = Cost { call: 210, request: 470 };

@@ -1,15 +1,15 @@
 //! What events refer to: nodes, ranks, call sites, communicators.
 
-use lapscope_analysis::trace::{CommKey, Half, Trace};
 use lapscope_data::model::{CallName, Rank};
 use lapscope_data::places::SiteId;
 use lapscope_data::symbols::NameFrames;
+use lapscope_trace::{CommKey, Half, Trace};
 use rustc_hash::FxHashMap;
 
 /// Of a run.
 #[derive(Debug, Default)]
 pub struct Definitions {
-    /// Hosts, by [`lapscope_analysis::trace::RankTrace::node`].
+    /// Hosts, by [`lapscope_trace::RankTrace::node`].
     pub nodes: Vec<String>,
     /// By place.
     pub ranks: Vec<RankName>,
@@ -108,7 +108,7 @@ fn nodes(trace: &Trace) -> Vec<String> {
     nodes
 }
 
-fn rank_name(rank: &lapscope_analysis::trace::RankTrace) -> RankName {
+fn rank_name(rank: &lapscope_trace::RankTrace) -> RankName {
     let info = rank.info();
     let Rank { number, .. } = info.rank;
     let life = if info.life > 1 { format!(", life {}", info.life) } else { String::new() };

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use anyhow::{bail, Result};
-use lapscope_analysis::trace::{RankTrace, Trace};
 use lapscope_data::text::units;
+use lapscope_trace::{RankTrace, Trace};
 
 use crate::shown::Shown;
 

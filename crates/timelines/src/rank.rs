@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
-use lapscope_analysis::trace::{Endpoint, Operation, RankTrace, RequestEnd, Trace, NONE};
 use lapscope_data::model::Transfers;
+use lapscope_trace::{Endpoint, Operation, RankTrace, RequestEnd, Trace, NONE};
 
 use crate::lanes::Lanes;
 use crate::regions::{regions, Region};
@@ -16,7 +16,7 @@ pub struct Visit {
     pub begin: i64,
     /// When the recording ended, of one that had not returned.
     pub end: i64,
-    /// As [`lapscope_analysis::trace::Threads`] numbers them.
+    /// As [`lapscope_trace::Threads`] numbers them.
     pub thread: u16,
     /// Index into [`RankTrace::operations`].
     pub operation: u32,
@@ -339,8 +339,8 @@ fn live(lifetimes: &mut [Lifetime], events: &mut Vec<Event>) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lapscope_analysis::trace::script::{Act, Message, Script};
     use lapscope_data::model::{Needs, RankList};
+    use lapscope_trace::script::{Act, Message, Script};
 
     /// As `Enter` and `Leave` of visits that are named by when they began.
     fn told(events: &RankEvents<'_>) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! What a program marked by MPI_Pcontrol: regions with a name, and steps.
 
-use lapscope_analysis::trace::{Mark, Trace};
+use lapscope_trace::{Mark, Trace};
 
 use crate::rank::{Event, What};
 use crate::shown::Shown;

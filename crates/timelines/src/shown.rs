@@ -1,7 +1,7 @@
 //! What of a run is on the timeline: some of its ranks, and of each what touches a stretch of time.
 
-use lapscope_analysis::trace::{Direction, Half, Trace};
 use lapscope_data::model::RankList;
+use lapscope_trace::{Direction, Half, Trace};
 
 /// By place in [`Trace::ranks`]: from when to when, nanoseconds on the run's clock; `None`: nothing of that rank.
 #[derive(Debug, Clone)]

@@ -1,8 +1,8 @@
 //! Takes the ranks of a run one after the other, and gives each to a writer.
 
 use anyhow::{bail, Result};
-use lapscope_analysis::pipeline::view::View;
-use lapscope_analysis::trace::{Direction, Trace};
+use lapscope_report::pipeline::view::View;
+use lapscope_trace::{Direction, Trace};
 use rayon::prelude::*;
 
 use crate::definitions::Definitions;

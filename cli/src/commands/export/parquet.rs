@@ -8,13 +8,13 @@ use super::interrupt::Interrupts;
 use super::with_cure;
 use crate::args::ExportParquetArgs;
 use crate::export::warn;
-use lapscope_analysis::pipeline::overlap::prepare;
-use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::problem::module_problems;
+use lapscope_advise::problem::module_problems;
 use lapscope_columns::directory::{refuse_existing, Unfinished};
 use lapscope_columns::{write, Told};
 use lapscope_data::say;
 use lapscope_data::text::progress::Progress;
+use lapscope_report::pipeline::overlap::prepare;
+use lapscope_report::pipeline::OpenRun;
 
 /// # Errors
 /// There is no run here, nothing of it can be read, or the directory is there already or cannot be written.

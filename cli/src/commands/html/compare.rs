@@ -9,7 +9,7 @@ use super::{check, default_path, show, write};
 use crate::args::HtmlArgs;
 use crate::commands::diff::configuration;
 use crate::html::compare::{page, Compared, Run};
-use lapscope_analysis::pipeline::OpenRun;
+use lapscope_report::pipeline::OpenRun;
 
 /// Writes the page, says where, and shows it where that is asked for.
 ///

@@ -4,7 +4,7 @@ use super::times::heads;
 use super::Compared;
 use crate::html::escape::cut_to;
 use crate::html::markup::{Document, Html};
-use lapscope_analysis::diff::ChangeKind;
+use lapscope_report::diff::ChangeKind;
 
 const MOST: usize = 300;
 const MOST_LETTERS: usize = 400;

@@ -13,13 +13,13 @@ use anyhow::Result;
 use super::data::pair;
 use super::markup::{Document, Html};
 use super::page::{framed, navigation, sections};
-use lapscope_analysis::diff::{Diff, Side, TimePair};
-use lapscope_analysis::pictures::Pictures;
-use lapscope_analysis::pipeline::pictures::{build, Pictured, Shown};
-use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::report::{Report, ReportOptions};
 use lapscope_data::db::Configuration;
 use lapscope_data::model::Nanos;
+use lapscope_report::diff::{Diff, Side, TimePair};
+use lapscope_report::pictures::Pictures;
+use lapscope_report::pipeline::pictures::{build, Pictured, Shown};
+use lapscope_report::pipeline::OpenRun;
+use lapscope_report::report::{Report, ReportOptions};
 
 const SCRIPT: &str = concat!(
     "\"use strict\";\n",

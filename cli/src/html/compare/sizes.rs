@@ -7,7 +7,7 @@ use crate::plot::chart::{draw_within_page, Axis, Chart, Panel, Series};
 use crate::plot::palette::Dash;
 use crate::plot::scale::Quantity;
 use crate::plot::sheet::{Heading, Key, Look};
-use lapscope_analysis::transfers::{SizeClass, SizeKind};
+use lapscope_measure::transfers::{SizeClass, SizeKind};
 
 /// Rows of panels, by their places among possible, achieved and lost.
 const PARTS: [(usize, &str); 2] = [(1, "achieved"), (0, "possible")];

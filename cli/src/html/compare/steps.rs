@@ -7,10 +7,10 @@ use super::Compared;
 use crate::html::escape::cut_to;
 use crate::html::markup::{Document, Html};
 use crate::render::report::what_steps;
-use lapscope_analysis::diff::TimePair;
-use lapscope_analysis::steps::Steps;
 use lapscope_data::model::Nanos;
 use lapscope_data::text::units::count;
+use lapscope_measure::steps::Steps;
+use lapscope_report::diff::TimePair;
 
 const MOST_REGIONS: usize = 40;
 const MOST_LETTERS: usize = 160;

@@ -6,9 +6,9 @@ use super::{signed, Compared};
 use crate::html::markup::{Document, Html, Unit};
 use crate::render::cause;
 use crate::render::report::answers;
-use lapscope_analysis::diff::TimePair;
-use lapscope_analysis::overlap::sums::Cause;
 use lapscope_data::model::Nanos;
+use lapscope_measure::overlap::sums::Cause;
+use lapscope_report::diff::TimePair;
 
 /// Keys of `totals`, and whether they are sums over ranks.
 const TOTALS: [(&str, &str, bool); 10] = [

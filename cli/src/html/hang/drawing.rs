@@ -4,8 +4,8 @@ use std::f64::consts::TAU;
 
 use crate::plot::palette::Tone;
 use crate::plot::svg::{Anchor, Area, Font, Pen, Svg};
-use lapscope_analysis::hang::Edge;
 use lapscope_data::symbols::{base_name, FrameName};
+use lapscope_watch::hang::Edge;
 
 /// Of a drawing: more ranks than these cannot be read.
 const MOST: usize = 16;

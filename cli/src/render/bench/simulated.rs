@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use super::super::table::{Align, Table};
-use lapscope_analysis::reference::ends;
 use lapscope_bench::bench::simulated::{Row, Simulated, Source, StatedLink};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, time};
+use lapscope_measure::reference::ends;
 
 /// # Errors
 /// Of the writer.

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::locality_name;
-use lapscope_analysis::overlap::Overlap;
-use lapscope_analysis::problem::in_short;
-use lapscope_analysis::reference::Source;
+use lapscope_advise::problem::in_short;
 use lapscope_data::model::Nanos;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, time};
+use lapscope_measure::overlap::Overlap;
+use lapscope_measure::reference::Source;
 
 /// # Errors
 /// Of the writer.

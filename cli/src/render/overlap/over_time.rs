@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use crate::render::cause;
-use lapscope_analysis::overlap::groups::TimeRow;
-use lapscope_analysis::overlap::sums::{ByCause, Cause};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::time;
+use lapscope_measure::overlap::groups::TimeRow;
+use lapscope_measure::overlap::sums::{ByCause, Cause};
 
 /// How much, and what of it most. Where the output is narrow a column is several parts.
 pub(super) fn write(out: &mut dyn Write, rows: &[TimeRow], style: Style) -> io::Result<()> {

@@ -4,12 +4,12 @@ use std::io::{self, Write};
 
 use super::{cells, new_table};
 use crate::render::alike;
-use lapscope_analysis::alike::MOST_ROWS;
-use lapscope_analysis::overlap::groups::RankRow;
-use lapscope_analysis::overlap::Overlap;
-use lapscope_analysis::pipeline::overlap::OverlapDocument;
 use lapscope_data::model::RankList;
 use lapscope_data::text::style::Style;
+use lapscope_measure::alike::MOST_ROWS;
+use lapscope_measure::overlap::groups::RankRow;
+use lapscope_measure::overlap::Overlap;
+use lapscope_report::pipeline::overlap::OverlapDocument;
 
 /// Of many ranks how they differ; a line a rank of few, and of those that are listed.
 pub(super) fn write(

@@ -1,10 +1,10 @@
 //! What is printed of pairs made by hand.
 
 use super::*;
-use lapscope_analysis::reach::available::{Available, OfData};
-use lapscope_analysis::reach::network::{table, Demand, Messages, Network, BANDWIDTHS};
-use lapscope_analysis::reach::pairs::{Granularities, SizeRow, TransferTime, LOSS};
-use lapscope_analysis::reach::pattern::Votes;
+use lapscope_measure::reach::available::{Available, OfData};
+use lapscope_measure::reach::network::{table, Demand, Messages, Network, BANDWIDTHS};
+use lapscope_measure::reach::pairs::{Granularities, SizeRow, TransferTime, LOSS};
+use lapscope_measure::reach::pattern::Votes;
 
 fn end(call: &str, is_measured: bool) -> End {
     End { call: call.to_owned(), site: None, is_measured }

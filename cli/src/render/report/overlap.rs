@@ -3,13 +3,13 @@
 use std::io::{self, Write};
 
 use crate::render::overlap::{cause_cells, causes_table, interval};
-use lapscope_analysis::overlap::sums::{BlockingNumbers, Cause, Numbers};
-use lapscope_analysis::reference::Source;
-use lapscope_analysis::report::{OverlapSummary, Report};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::{display_width, Style};
 use lapscope_data::text::units::{count, percent, time, time_range};
+use lapscope_measure::overlap::sums::{BlockingNumbers, Cause, Numbers};
+use lapscope_measure::reference::Source;
+use lapscope_report::report::{OverlapSummary, Report};
 
 pub(super) fn write(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
     let overlap = &report.overlap;

@@ -4,12 +4,12 @@ use std::io::{self, Write};
 
 use crate::render::alike;
 use crate::render::table::{Align, Table};
-use lapscope_analysis::alike::MOST_ROWS;
-use lapscope_analysis::report::Report;
-use lapscope_analysis::totals::RankRow;
 use lapscope_data::model::{Nanos, RankList};
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, time};
+use lapscope_measure::alike::MOST_ROWS;
+use lapscope_measure::totals::RankRow;
+use lapscope_report::report::Report;
 
 /// Writes the section on ranks, of many of them.
 pub(super) fn write(

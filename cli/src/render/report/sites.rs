@@ -4,17 +4,17 @@ use std::io::{self, Write};
 
 use crate::render::cause;
 use crate::render::table::{Align, Table};
-use lapscope_analysis::overlap::sums::Part;
-use lapscope_analysis::overlap::sums::{is_vague, Cause};
-use lapscope_analysis::problem::unattributed_in_words;
-use lapscope_analysis::report::Report;
-use lapscope_analysis::sites::{Numbers, Site, SiteKind};
-use lapscope_analysis::transfers::SizeKind;
-use lapscope_analysis::wrappers::Wrapper;
+use lapscope_advise::problem::unattributed_in_words;
 use lapscope_data::model::Nanos;
 use lapscope_data::symbols::short_function;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, round_bytes, time};
+use lapscope_measure::overlap::sums::Part;
+use lapscope_measure::overlap::sums::{is_vague, Cause};
+use lapscope_measure::sites::{Numbers, Site, SiteKind};
+use lapscope_measure::transfers::SizeKind;
+use lapscope_report::report::Report;
+use lapscope_trace::wrappers::Wrapper;
 
 const NUMBER_COLUMNS: [(&str, Align); 12] = [
     ("share", Align::Right),

@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use crate::render::table::{Align, Cell, Table};
-use lapscope_analysis::report::Report;
-use lapscope_analysis::steps::{RegionRow, Steps, What};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{count, percent, percent_range, time};
+use lapscope_measure::steps::{RegionRow, Steps, What};
+use lapscope_report::report::Report;
 
 /// Regions that are shown.
 const REGIONS: usize = 12;

@@ -6,14 +6,14 @@ use std::io::{self, Write};
 use super::{split, Part};
 use crate::render::cause;
 use crate::render::whatif::off;
-use lapscope_analysis::advice::{Advice, Cure};
-use lapscope_analysis::reference::Source;
-use lapscope_analysis::report::Report;
-use lapscope_analysis::whatif::bounds::{Bounds, MOST_ERROR};
+use lapscope_advise::advice::{Advice, Cure};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{percent, percent_range, time, time_range};
+use lapscope_measure::reference::Source;
+use lapscope_predict::whatif::bounds::{Bounds, MOST_ERROR};
+use lapscope_report::report::Report;
 
 /// Below this fraction of the run time there is nothing to win.
 const WORTH_ANSWERING: f64 = 0.01;

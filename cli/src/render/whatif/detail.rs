@@ -3,14 +3,14 @@
 use std::io::{self, Write};
 
 use crate::render::table::{Align, Table};
-use lapscope_analysis::whatif::document::{
-    Answer, Blocked, CriticalPath, PathKind, PathSite, RankAnswer, WhatIf,
-};
 use lapscope_data::model::Nanos;
 use lapscope_data::symbols::FrameName;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, time};
 use lapscope_data::text::{list_ranks, plural};
+use lapscope_predict::whatif::document::{
+    Answer, Blocked, CriticalPath, PathKind, PathSite, RankAnswer, WhatIf,
+};
 
 /// More ranks have no table of their own.
 const MOST_RANKS: usize = 16;

@@ -1,15 +1,15 @@
 //! An answer as it could be.
 
-use lapscope_analysis::overlap::sums::Part;
-use lapscope_analysis::replay::scenario::{Contention, Protocol, Scenario};
-use lapscope_analysis::trace::Locality;
-use lapscope_analysis::whatif::document::{
+use lapscope_data::model::{Nanos, Rank};
+use lapscope_data::symbols::FrameName;
+use lapscope_measure::overlap::sums::Part;
+use lapscope_predict::replay::scenario::{Contention, Protocol, Scenario};
+use lapscope_predict::whatif::document::{
     Answer, Blocked, CriticalPath, Deadlock, LocalityModel, Model, PathKind, PathRank, PathSite,
     RankAnswer, Recorded, RootCause, SiteAnswer, Sweep, SweepPoint, WhatIf,
 };
-use lapscope_analysis::whatif::fit::{ContentionFrom, LimitFrom};
-use lapscope_data::model::{Nanos, Rank};
-use lapscope_data::symbols::FrameName;
+use lapscope_predict::whatif::fit::{ContentionFrom, LimitFrom};
+use lapscope_trace::Locality;
 
 const MS: i64 = 1_000_000;
 

@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use super::rows::{self, Row};
 use crate::plot::sweep;
-use lapscope_analysis::whatif::document::WhatIf;
 use lapscope_data::model::Nanos;
 use lapscope_data::text::html::escape;
 use lapscope_data::text::units::time;
+use lapscope_predict::whatif::document::WhatIf;
 
 const STYLE: &str = "\
 :root{color-scheme:light dark;font-family:system-ui,sans-serif}body{margin:1.5rem auto;max-width:60rem;padding:0 1rem}\

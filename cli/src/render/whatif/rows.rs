@@ -5,9 +5,9 @@ use std::io;
 use serde::Serialize;
 
 use crate::export::rows::{Objects, RowWriter};
-use lapscope_analysis::overlap::sums::Part;
-use lapscope_analysis::whatif::document::{Answer, WhatIf};
 use lapscope_data::model::Nanos;
+use lapscope_measure::overlap::sums::Part;
+use lapscope_predict::whatif::document::{Answer, WhatIf};
 
 /// A row; all of a table have the same columns.
 #[derive(Debug, Serialize)]

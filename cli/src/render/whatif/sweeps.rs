@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use crate::render::table::{Align, Cell, Table};
-use lapscope_analysis::whatif::document::{Sweep, WhatIf};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{percent, time};
+use lapscope_predict::whatif::document::{Sweep, WhatIf};
 
 /// Columns of the longest bar.
 const BAR: usize = 40;

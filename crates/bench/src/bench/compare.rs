@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::outside::{spread, CollectiveKey, Collectives, CpuTimes, Outside};
 use super::results::{Inject, Spread, Table, TableRow};
-use lapscope_analysis::trace::{Direction, Half};
+use lapscope_trace::{Direction, Half};
 
 /// Times may differ by so many microseconds: the program reads its clock before lapscope is entered and after it is left, which
 /// takes some when what both need has left the caches.

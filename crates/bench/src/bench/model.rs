@@ -6,10 +6,10 @@ use std::path::Path;
 use anyhow::{bail, Context};
 
 use super::results::{Run, Spread, Table, TableRow, Value};
-use lapscope_analysis::loggps::collective::{predict, Costs, Prediction, Shape};
-use lapscope_analysis::loggps::{self, LogGps};
-use lapscope_analysis::trace::{Locality, Trace};
 use lapscope_data::db::list_files;
+use lapscope_measure::loggps::collective::{predict, Costs, Prediction, Shape};
+use lapscope_measure::loggps::{self, LogGps};
+use lapscope_trace::{Locality, Trace};
 
 /// The table of what messages cost, a row for each of [`SIZES`].
 pub const MESSAGES: &str = "loggps";

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use super::results::Spread;
-use lapscope_analysis::cvars;
-use lapscope_analysis::overlap::request::Achieved;
-use lapscope_analysis::overlap::witness::Witness;
-use lapscope_analysis::overlap::{measure_with, EagerLimits};
-use lapscope_analysis::reference::Reference;
-use lapscope_analysis::stats::quantile;
-use lapscope_analysis::thresholds::Thresholds;
-use lapscope_analysis::trace::{Half, Trace};
 use lapscope_data::db::{list_files, Database};
+use lapscope_measure::overlap::request::Achieved;
+use lapscope_measure::overlap::witness::Witness;
+use lapscope_measure::overlap::{measure_with, EagerLimits};
+use lapscope_measure::reference::Reference;
+use lapscope_measure::thresholds::Thresholds;
+use lapscope_report::cvars;
+use lapscope_trace::stats::quantile;
+use lapscope_trace::{Half, Trace};
 
 /// A recorded run in memory.
 pub struct Outside {

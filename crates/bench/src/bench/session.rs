@@ -17,9 +17,9 @@ use super::{model, program, table, timeline};
 use crate::launch::child::{exit_code, HeldSignals, Watch};
 use crate::launch::environment::Settings;
 use crate::launch::{mpi_library, Recorded};
-use lapscope_analysis::pipeline::report;
-use lapscope_analysis::pipeline::OpenRun;
-use lapscope_analysis::report::ReportOptions;
+use lapscope_report::pipeline::report;
+use lapscope_report::pipeline::OpenRun;
+use lapscope_report::report::ReportOptions;
 
 /// An experiment that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(90);
@@ -217,7 +217,7 @@ impl Session<'_> {
 /// Of the locality of the two ranks.
 fn thresholds(outside: &Outside) -> Vec<Threshold> {
     let Some(locality) = outside.thresholds.localities.first() else { return Vec::new() };
-    let limit = |what: &str, found: &lapscope_analysis::thresholds::Threshold| Threshold {
+    let limit = |what: &str, found: &lapscope_measure::thresholds::Threshold| Threshold {
         what: what.into(),
         largest_eager_bytes: found.largest_eager_bytes,
         smallest_waiting_bytes: found.smallest_waiting_bytes,

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde::Serialize;
 
-use lapscope_analysis::calibration::Calibration;
-use lapscope_analysis::loggps::LogGps;
-use lapscope_analysis::replay::benchmark::{measure, Case, Link, Side, PROTOCOLS};
-use lapscope_analysis::replay::scenario::Protocol;
-use lapscope_analysis::trace::Locality;
+use lapscope_measure::loggps::LogGps;
+use lapscope_predict::replay::benchmark::{measure, Case, Link, Side, PROTOCOLS};
+use lapscope_predict::replay::scenario::Protocol;
+use lapscope_report::calibration::Calibration;
+use lapscope_trace::Locality;
 
 /// Bytes of a message, those of `examples/speculative`; all go by rendezvous, as sends are synchronous.
 pub const SIZES: [u64; 3] = [65_536, 262_144, 1_048_576];

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use super::outside::Outside;
 use super::results::{Segment, Table};
-use lapscope_analysis::stats::upper_median;
-use lapscope_analysis::trace::Half;
+use lapscope_trace::stats::upper_median;
+use lapscope_trace::Half;
 
 /// Segments of a usual repetition of each row of the table.
 pub fn segments(table: &Table, outside: &Outside) -> Vec<Segment> {

@@ -121,6 +121,19 @@ pub fn recorder_abi(answer: &Answer, path: &Path) -> Option<&'static str> {
     is_mpich.then_some("mpich")
 }
 
+/// How a recorder that is missing is had.
+pub fn make_recorder(abi: &str) -> String {
+    let package = match abi {
+        "openmpi" => "Debian: libopenmpi-dev",
+        "mpich" => "Debian: libmpich-dev",
+        _ => "pip install mpich",
+    };
+    format!(
+        "install lapscope anew; where it is built from source: make the MPI's compiler wrapper known ({package}; elsewhere: \
+         mpicc in PATH, or cmake -DLAPSCOPE_MPICC=/path/to/mpicc), then `make build`"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::ask::{self, Answer};
-use super::family::{identify as identify_library, recorder_abi, Identity};
+use super::family::{identify as identify_library, make_recorder, recorder_abi, Identity};
 use super::host::Host;
 use super::subject::{Linked, Subject};
 use super::{progress, transports, Finding};
@@ -168,19 +168,6 @@ fn launcher(found: &Found, linked: Option<&Linked>, preload: Option<&Path>) -> F
     }
     Finding::missing(TOPIC, names, format!("{title}: no recorder {abi}"), make_recorder(abi))
         .follows("programs of this MPI run, and nothing of them is recorded")
-}
-
-/// How a recorder that is missing is had.
-pub fn make_recorder(abi: &str) -> String {
-    let package = match abi {
-        "openmpi" => "Debian: libopenmpi-dev",
-        "mpich" => "Debian: libmpich-dev",
-        _ => "pip install mpich",
-    };
-    format!(
-        "install lapscope anew; where it is built from source: make the MPI's compiler wrapper known ({package}; elsewhere: \
-         mpicc in PATH, or cmake -DLAPSCOPE_MPICC=/path/to/mpicc), then `make build`"
-    )
 }
 
 /// Whether it starts ranks of the program's MPI.

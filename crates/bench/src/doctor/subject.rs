@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::ask::{self, Answer};
-use super::family::{identify, recorder_abi, Family, Identity};
+use super::family::{identify, make_recorder, recorder_abi, Family, Identity};
 use super::{Finding, Status};
 use crate::install;
 use lapscope_data::program::{self, Kind, MpiLibrary, Program};
@@ -142,7 +142,7 @@ fn answered(path: &Path, answer: Answer) -> (Finding, Option<Linked>) {
             TOPIC,
             "MPI",
             format!("{says}, for which there is no recorder (ABI {abi})"),
-            super::mpi::make_recorder(abi),
+            make_recorder(abi),
         ),
         Some(_) if !identity.family.is_tested() => untested(&says, &identity, abi),
         Some(_) => Finding::ok(TOPIC, "MPI", format!("{says}: recorder {abi}")),

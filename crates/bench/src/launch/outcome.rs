@@ -8,7 +8,7 @@ use anyhow::Context;
 use rusqlite::Connection;
 
 use crate::launch::runs::Run;
-use lapscope_analysis::singletons::Singletons;
+use lapscope_advise::singletons::Singletons;
 use lapscope_data::db::{list_files, parse_name, Database, DbError};
 use lapscope_data::model::{Full, Rank, Text};
 use lapscope_data::text::{list_ranks, shell};

@@ -10,11 +10,11 @@ use super::confirm::Confirmation;
 use super::first::{FirstRun, Hopeless, Slots};
 use super::policy::{Policy, PolicySite};
 use super::trial::{nanos, Setting, Trial};
-use lapscope_analysis::advice::{Advice, Cure};
-use lapscope_analysis::injection::{SiteInjection, WholeGain};
-use lapscope_analysis::stats::Interval;
-use lapscope_analysis::JSON_VERSION;
+use lapscope_advise::advice::{Advice, Cure};
 use lapscope_data::model::Nanos;
+use lapscope_data::JSON_VERSION;
+use lapscope_measure::injection::{SiteInjection, WholeGain};
+use lapscope_trace::stats::Interval;
 
 /// Keys are documented in `docs/json.md`.
 #[derive(Debug, Serialize)]

@@ -3,9 +3,10 @@
 use super::policy::{comment_of, Policy, PolicySite, Rule};
 use super::trial::{Setting, Trial};
 use crate::launch::Mode;
-use lapscope_analysis::injection::{Gain, SiteInjection, Tests, Verdict};
-use lapscope_analysis::stats::median;
 use lapscope_data::model::Nanos;
+use lapscope_measure::injection::{Gain, SiteInjection, Verdict};
+use lapscope_trace::injected::Tests;
+use lapscope_trace::stats::median;
 
 /// Gains this near to each other, as fractions of the run time, count as equal.
 const EQUAL: f64 = 0.005;
@@ -110,7 +111,7 @@ mod tests {
 
     use super::super::search::Search;
     use super::*;
-    use lapscope_analysis::injection::{Injection, PostAddress, PostPath, Totals, WholeGain};
+    use lapscope_measure::injection::{Injection, PostAddress, PostPath, Totals, WholeGain};
 
     fn whole(low: f64, estimate: f64) -> WholeGain {
         let high = Some(2.0 * estimate - low);

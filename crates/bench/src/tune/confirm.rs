@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::trial::nanos;
-use lapscope_analysis::stats::{median, Interval};
 use lapscope_data::model::Nanos;
+use lapscope_trace::stats::{median, Interval};
 
 /// Two runs, one right behind the other: of the whole launch, from its start to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

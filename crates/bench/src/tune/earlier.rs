@@ -6,7 +6,7 @@ use anyhow::{bail, Result};
 
 use super::policy::{Address, Policy, PolicySite, Rule};
 use crate::launch::Mode;
-use lapscope_analysis::injection::automatic::{pages_in, Arm, Page};
+use lapscope_trace::injected::page::{pages_in, Arm, Page};
 
 /// The pages of such a run.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl Earlier {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lapscope_analysis::injection::automatic::PageSite;
+    use lapscope_trace::injected::page::PageSite;
 
     fn arm(mode: &str, interval_us: Option<u64>, step_ns: Option<u64>) -> Arm {
         Arm { mode: mode.to_owned(), interval_us, slots: 4, steps: 16, step_ns, problem: None }

@@ -3,13 +3,13 @@
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use lapscope_analysis::advice::Advice;
-use lapscope_analysis::injection::distances::Distances;
-use lapscope_analysis::injection::LEAST_SLOTS;
-use lapscope_analysis::stats::upper_median;
-use lapscope_analysis::trace::{Half, Trace};
+use lapscope_advise::advice::Advice;
 use lapscope_data::model::{Bytes, Nanos};
 use lapscope_data::places::{CallPathId, SiteId};
+use lapscope_measure::injection::LEAST_SLOTS;
+use lapscope_trace::injected::distances::Distances;
+use lapscope_trace::stats::upper_median;
+use lapscope_trace::{Half, Trace};
 
 /// Less than this fraction of the run time of all ranks at stake is nothing to gain.
 const WORTH_TRYING: f64 = 0.005;

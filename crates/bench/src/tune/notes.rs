@@ -6,11 +6,11 @@ use super::choice::{self, cost_of_threads};
 use super::first::{Crowd, FirstRun, Slots};
 use super::trial::Trial;
 use crate::launch::Mode;
-use lapscope_analysis::injection::Tests;
-use lapscope_analysis::stats::Interval;
 use lapscope_data::model::Rank;
 use lapscope_data::text::units::percent;
 use lapscope_data::text::{list_ranks, plural};
+use lapscope_trace::injected::Tests;
+use lapscope_trace::stats::Interval;
 
 /// Of interrupts that found MPI closed to them, this fraction is worth a word.
 const MANY_DEFERRED: f64 = 0.5;

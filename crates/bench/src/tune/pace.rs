@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
-use lapscope_analysis::injection::distances::Distances;
 use lapscope_data::db::{for_each_file, list_files, DbError, Definitions};
 use lapscope_data::model::RankKey;
 use lapscope_data::places::{OfFile, Places};
+use lapscope_trace::injected::distances::Distances;
 
 /// Between parts of the program, not between its steps: so many times as long as is usual at that place.
 const OTHER_PART: i64 = 10;

@@ -9,9 +9,9 @@
 
 use std::fmt;
 
-use lapscope_analysis::injection::{PostAddress, PostPath};
 use lapscope_data::symbols::{base_name, FrameName};
 use lapscope_data::text::style::Style;
+use lapscope_measure::injection::{PostAddress, PostPath};
 
 /// What a policy file says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::launch::Mode;
-use lapscope_analysis::injection::Injection;
-use lapscope_analysis::stats::Interval;
 use lapscope_data::model::Nanos;
+use lapscope_measure::injection::Injection;
+use lapscope_trace::stats::Interval;
 
 /// What a run injects with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]

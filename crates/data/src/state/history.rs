@@ -8,8 +8,8 @@ use super::layout::{outcome, peer};
 use super::live::Entry;
 use super::locks::Locks;
 use super::names::all;
-use super::rank::Translate;
 use super::tables::{Begun, Count, Order};
+use super::translate::Translate;
 use super::{Collective, Failed, History, Sequence};
 use crate::model::{CallName, Mode};
 

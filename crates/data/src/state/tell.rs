@@ -4,9 +4,9 @@ use rustc_hash::FxHashMap;
 
 use super::definitions::Operation;
 use super::layout::{chunk, outcome, tally as at, u16_at, u32_at, u64_at};
-use super::rank::Translate;
 use super::seen::{SeenBy, SeenCall, SeenCount, SeenInjection, SeenOperation, SeenRequest, Sink};
 use super::tables::Event;
+use super::translate::Translate;
 use crate::model::RequestEnded;
 
 /// Numbers of a tally entry.

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use super::header::Header;
 use super::intern::Names;
-use super::rank::{now, Known, Sight, Translate};
+use super::rank::{now, Sight};
 use super::seen::Sink;
 use super::spool::Spool;
 use super::tell::Told;
+use super::translate::{Known, Translate};
 use super::{live, names};
 use crate::store::Fate;
 

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use anyhow::Result;
-use lapscope_analysis::trace::CommKey;
 use lapscope_data::places::SiteId;
+use lapscope_trace::CommKey;
 
 use super::library::{c_text, Handle, Library};
 use super::mpi::role;

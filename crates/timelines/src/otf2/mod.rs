@@ -7,8 +7,8 @@ mod mpi;
 use std::path::Path;
 
 use anyhow::{bail, Result};
-use lapscope_analysis::trace::{Direction, Operation, RequestEnd};
 use lapscope_data::model::Mode;
+use lapscope_trace::{Direction, Operation, RequestEnd};
 
 use self::definitions::{Communicators, Location, Regions};
 use self::library::{c_text, Handle, Library};

@@ -4,7 +4,7 @@ use super::fields::{annotation, event};
 use crate::definitions::Definitions;
 use crate::proto::Bytes;
 use crate::rank::{Lifetime, RankEvents};
-use lapscope_analysis::trace::{Direction, Operation, RequestEnd};
+use lapscope_trace::{Direction, Operation, RequestEnd};
 
 /// Numbered from 1, in all sequences.
 pub(super) const NAMES: [&str; 13] = [

@@ -19,7 +19,7 @@ use crate::proto::Bytes;
 use crate::rank::{RankEvents, What};
 use crate::shown::Message;
 use crate::write::Writer;
-use lapscope_analysis::trace::Direction;
+use lapscope_trace::Direction;
 
 /// Measured on applications' runs, see docs/timelines.md.
 pub const COST: Cost = Cost { call: 52, request: 60 };

@@ -1,0 +1,70 @@
+//! By what call sites and requests are sorted, as it is typed.
+
+use clap::ValueEnum;
+
+use lapscope_measure::sites;
+use lapscope_report::requests;
+
+/// The order of call sites, with explanations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum SiteOrder {
+    /// Time inside MPI
+    #[default]
+    Time,
+    /// Exposed time: in calls that complete requests
+    Exposed,
+    /// Time in calls that make requests
+    Posting,
+    /// Number of calls
+    Calls,
+    /// Bytes transferred
+    Bytes,
+    /// Overlap window: from post to completing call
+    OverlapWindow,
+}
+
+impl From<SiteOrder> for sites::Order {
+    fn from(typed: SiteOrder) -> sites::Order {
+        match typed {
+            SiteOrder::Time => sites::Order::Time,
+            SiteOrder::Exposed => sites::Order::Exposed,
+            SiteOrder::Posting => sites::Order::Posting,
+            SiteOrder::Calls => sites::Order::Calls,
+            SiteOrder::Bytes => sites::Order::Bytes,
+            SiteOrder::OverlapWindow => sites::Order::OverlapWindow,
+        }
+    }
+}
+
+/// The order of requests, with explanations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RequestOrder {
+    /// Time in the completing call
+    Completion,
+    /// Time in the posting call
+    Post,
+    /// Overlap window: from post to completing call
+    OverlapWindow,
+    /// Bytes transferred
+    Bytes,
+    /// Unsuccessful tests
+    UnsuccessfulTests,
+    /// In the order of their posts, the earliest first
+    Begin,
+    /// As the files have them, rank by rank: needs no memory, however many they are
+    Stored,
+}
+
+impl From<RequestOrder> for requests::Order {
+    fn from(typed: RequestOrder) -> requests::Order {
+        match typed {
+            RequestOrder::Completion => requests::Order::Completion,
+            RequestOrder::Post => requests::Order::Post,
+            RequestOrder::OverlapWindow => requests::Order::OverlapWindow,
+            RequestOrder::Bytes => requests::Order::Bytes,
+            RequestOrder::UnsuccessfulTests => requests::Order::UnsuccessfulTests,
+            RequestOrder::Begin => requests::Order::Begin,
+            RequestOrder::Stored => requests::Order::Stored,
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! What to do about the time that communication costs: for each place one sentence that a person can act on.
+//!
+//! Every waiting or blocking call is explained once ([`Waited`](lapscope_measure::overlap::witness::Waited)), and each part of its time goes to one piece of advice, so
+//! that no two pieces promise the same nanosecond. What is said is at stake, not promised: the cure may move a wait
+//! elsewhere, or free a processor that somebody else waits for.
+
+mod chain;
+mod gather;
+mod headline;
+mod judge;
+mod merge;
+mod reach;
+mod serial;
+mod sums;
+mod words;
+
+use serde::Serialize;
+
+use lapscope_data::model::{Completes, Nanos, Rank, Transfers};
+use lapscope_data::symbols::FrameName;
+use lapscope_measure::overlap::sums::is_vague;
+use lapscope_measure::reach::document::Reach;
+use lapscope_measure::thresholds::LocalityThresholds;
+use lapscope_trace::Locality;
+
+pub use chain::Doing;
+pub use gather::{Gathered, Gatherer};
+
+/// From which size sends of a path wait for their receiver, as far as that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limit {
+    pub locality: Locality,
+    pub largest_eager: Option<u64>,
+    pub smallest_waiting: Option<u64>,
+    /// The MPI's own variable, with its value.
+    pub variable: Option<(String, String)>,
+}
+
+impl Limit {
+    pub fn of(found: &LocalityThresholds) -> Limit {
+        Limit {
+            locality: found.locality,
+            largest_eager: found.rendezvous.largest_eager_bytes,
+            smallest_waiting: found.rendezvous.smallest_waiting_bytes,
+            variable: found
+                .declared
+                .as_ref()
+                .map(|declared| (declared.name.clone(), declared.value.clone())),
+        }
+    }
+
+    /// The variable that decides that sends of all these sizes are copied while they are posted.
+    fn copied_by(bytes: Option<(u64, u64)>, limits: &[Limit]) -> Option<&(String, String)> {
+        let (_, largest) = bytes?;
+        let covers = |limit: &&Limit| limit.largest_eager.is_some_and(|most| largest <= most);
+        limits.iter().filter(covers).find_map(|limit| limit.variable.as_ref())
+    }
+}
+
+/// What sentences depend on besides the time.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting<'a> {
+    pub limits: &'a [Limit],
+    /// lapscope was asked to make tests of its own.
+    pub is_injected: bool,
+    /// What of posts and waits could be moved, where buffers were watched.
+    pub reach: Option<&'a Reach>,
+}
+
+/// What would help. The last four say that nothing in the communication would.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cure {
+    /// Ranks were able to run and had no processor.
+    GiveProcessors,
+    /// Call MPI_Test, or inject it, in a computation ([SP04] strategy 1).
+    Test,
+    /// Complete sends together with the receives, not one by one before them ([SP04] strategy 2).
+    WaitTogether,
+    /// Complete sends behind the receives, and behind what is computed with these.
+    WaitBehind,
+    PostReceiveEarlier,
+    /// Wait behind what is computed without the data: they are needed later only ([SA06]).
+    WaitLater,
+    /// Post sends when their data are ready, which is earlier ([SA06]).
+    PostEarlier,
+    MakeNonblocking,
+    /// One-sided calls wait until their target enters MPI: tests there, or asynchronous progress.
+    ProgressTarget,
+    /// Call what others wait for before the computation that stands in front of it.
+    CallEarlier,
+    /// Posting takes long because messages are copied, which a limit decides.
+    LowerLimit,
+    /// Imbalance: the partner arrives late.
+    PartnerLate,
+    /// No computation lies beside the transfer.
+    NothingToHideBehind,
+    /// The transfer took much longer than it does alone, or there was computation enough beside it.
+    SlowTransfer,
+    /// Posting takes long, and no limit is known that would change it.
+    ExpensivePosts,
+}
+
+impl Cure {
+    /// Whether there is something to do.
+    pub fn helps(self) -> bool {
+        use Cure::{ExpensivePosts, NothingToHideBehind, PartnerLate, SlowTransfer};
+        !matches!(self, PartnerLate | NothingToHideBehind | SlowTransfer | ExpensivePosts)
+    }
+}
+
+/// Why the time went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AdviceCause {
+    LatePartner,
+    NoRemoteProgress,
+    NoLocalProgress,
+    Transfer,
+    NoProcessor,
+    Posting,
+}
+
+/// One piece of advice. Keys are documented in `docs/json.md`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Advice {
+    pub cure: Cure,
+    pub helps: bool,
+    pub cause: AdviceCause,
+    /// At stake, summed over ranks.
+    pub time_ns: Nanos,
+    /// The least and the most that it may be, as it hangs on how long transfers take undisturbed.
+    pub time_low_ns: Nanos,
+    pub time_high_ns: Nanos,
+    /// Of the run time of all ranks.
+    pub share: f64,
+    /// Where the time goes by: the call that waits, blocks or posts, and the ranks that do.
+    pub waiting: CallSite,
+    /// Call sites where that is.
+    pub waiting_sites: usize,
+    pub waiting_ranks: Vec<Rank>,
+    /// Where the code would change: from one call to another, or one call alone.
+    pub change: Vec<CallSite>,
+    /// Another cure for the same time.
+    pub or_test: Option<OrTest>,
+    /// A cure for the same time that needs no change.
+    pub or_copy: Option<OrCopy>,
+    pub change_ranks: Vec<Rank>,
+    /// Whether these are all ranks of a run of several.
+    pub everywhere: bool,
+    /// Ranks of the run.
+    pub of_ranks: usize,
+    /// Where waits for ranks began that were inside MPI themselves.
+    pub began: Option<Began>,
+    /// What to do, shortest.
+    pub headline: String,
+    pub sentence: String,
+    pub evidence: Evidence,
+}
+
+/// MPI_Test in the computation from a post to a completing call, where that saves most of what another cure does.
+#[derive(Debug, Clone, Serialize)]
+pub struct OrTest {
+    pub change: [CallSite; 2],
+    pub sentence: String,
+}
+
+/// Standard sends of up to so many bytes from copies, which lapscope makes.
+#[derive(Debug, Clone, Serialize)]
+pub struct OrCopy {
+    /// For LAPSCOPE_BUFFER_SENDS.
+    pub bytes: u64,
+    pub sentence: String,
+}
+
+impl Advice {
+    /// Whether its time is known to within a wide interval only, so that reference times would tell more.
+    pub fn is_vague(&self) -> bool {
+        is_vague(self.time_low_ns, self.time_high_ns)
+    }
+
+    /// Of the run time of all ranks, the most that it may be where that is vague.
+    pub fn share_at_most(&self) -> f64 {
+        let factor = self.time_high_ns.share_of(self.time_ns);
+        if self.is_vague() && self.time_ns.0 > 0 {
+            self.share * factor
+        } else {
+            self.share
+        }
+    }
+
+    /// Whether it is shown; the rest is left to the JSON.
+    pub fn is_worth_reading(&self) -> bool {
+        /// Of the run time.
+        const LEAST_SHARE: f64 = 0.005;
+        self.share_at_most() >= LEAST_SHARE
+    }
+
+    /// Whether tests, which can be injected, are the cure or would do as well.
+    pub fn is_for_tests(&self) -> bool {
+        self.cure == Cure::Test || self.or_test.is_some()
+    }
+}
+
+/// The end of a chain of waits, each for the next.
+#[derive(Debug, Clone, Serialize)]
+pub struct Began {
+    pub rank: Rank,
+    pub doing: Doing,
+    /// The call that the next one waited for.
+    pub place: CallSite,
+    /// Of the waits that this is said of: those that began there.
+    pub share: f64,
+}
+
+/// A call in the program, or the same call on several lines of a function.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct CallSite {
+    pub call: String,
+    #[serde(skip)]
+    pub transfers: Option<Transfers>,
+    #[serde(skip)]
+    pub completes: Option<Completes>,
+    /// Where most of the time is.
+    pub site: Option<FrameName>,
+    /// The other lines of the function with that call, sorted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_lines: Vec<u32>,
+}
+
+impl CallSite {
+    /// Whether that is the same call in the same function.
+    fn is_beside(&self, other: &CallSite) -> bool {
+        let function =
+            |place: &CallSite| place.site.as_ref().and_then(|site| site.function.clone());
+        let is_same_function = function(self).is_some() && function(self) == function(other);
+        self.call == other.call && (is_same_function || self.site == other.site)
+    }
+}
+
+/// The numbers that a piece of advice follows from.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Evidence {
+    /// Calls that waited, blocked or posted.
+    pub calls: u64,
+    /// Messages, smallest to largest.
+    pub min_bytes: u64,
+    pub max_bytes: u64,
+    /// The time at stake by cause.
+    pub exposed_late_partner_ns: Nanos,
+    pub exposed_no_remote_progress_ns: Nanos,
+    pub exposed_no_local_progress_ns: Nanos,
+    pub exposed_transfer_ns: Nanos,
+    pub exposed_no_processor_ns: Nanos,
+    /// In posting calls.
+    pub posting_ns: Nanos,
+    /// Computation in the windows that would change, a mean per call.
+    pub mean_compute_ns: Option<Nanos>,
+    /// What the transfers of a call take one after the other with nothing in between, a mean where it is known.
+    pub mean_reference_ns: Option<Nanos>,
+    /// What late partners did meanwhile: fraction of that time outside MPI.
+    pub late_partner_outside: Option<f64>,
+    /// Mean waiting time of the waiting ranks and of those waited for, in the whole run.
+    pub waited_ns: Nanos,
+    pub partner_waited_ns: Option<Nanos>,
+}

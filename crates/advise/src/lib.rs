@@ -1,0 +1,10 @@
+//! What numbers mean: which problems a run has, what is worth changing in the program, and the sentences that say so.
+
+pub mod advice;
+mod copied_sends;
+pub mod insight;
+pub mod problem;
+pub mod reach_in_words;
+pub mod singletons;
+mod starved;
+pub mod summary;

@@ -1,0 +1,127 @@
+//! The five answers that a report begins with: how much of the run is exposed communication, how much of that could be
+//! overlapped, why it is not, what to do first, and what that may win.
+
+use serde::Serialize;
+
+use crate::advice::{Advice, Cure};
+use lapscope_data::model::Nanos;
+use lapscope_measure::overlap::sums::{BlockingNumbers, Cause, Numbers};
+use lapscope_measure::overlap::Overlap;
+use lapscope_measure::totals::Totals;
+
+/// From this share of the waiting on a second cause is named.
+const WORTH_NAMING: f64 = 0.2;
+/// From this share of what is exposed on its causes say why.
+const WORTH_EXPLAINING: f64 = 0.05;
+/// From this share of the run time on advice is worth following.
+const WORTH_DOING: f64 = 0.005;
+
+/// Times are sums over all ranks. Keys are documented in `docs/json.md`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// Inside MPI to communicate, whatever the call: nothing is computed meanwhile.
+    pub exposed_ns: Nanos,
+    /// Of the run time.
+    pub exposed_share: f64,
+    /// Of that, the share which single records tell of: causes, overlap and advice are of that part alone. `None`: of all.
+    pub in_detail_share: Option<f64>,
+    /// The most that can be overlapped of it: lost overlap of requests, no more than they cost. Computation lay between post
+    /// and wait, and the transfer did not use it. There is no least: what of a transfer is work of its ranks' own processors,
+    /// such as copies, is hidden by nothing, and is not known.
+    pub overlappable_high_ns: Nanos,
+    /// Time in calls that block: as they are, nothing can be computed beside them.
+    pub blocked_ns: Nanos,
+    /// What waiting and blocking calls waited for: the largest part first, at most two.
+    pub causes: Vec<CauseShare>,
+    /// Place in `advice` of what to do first; where nothing in the communication helps, of the largest finding.
+    pub first: Option<usize>,
+    /// What that may win at most, no more than is exposed; 0 where nothing helps.
+    pub win_low_ns: Nanos,
+    pub win_high_ns: Nanos,
+}
+
+/// A cause of waiting, and its fraction of all waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CauseShare {
+    pub cause: Cause,
+    pub share: f64,
+}
+
+impl Summary {
+    /// `is_summarized`: some rank kept sums alone.
+    pub fn new(
+        totals: &Totals,
+        overlap: &Overlap,
+        advice: &[Advice],
+        is_summarized: bool,
+    ) -> Summary {
+        let requests = &overlap.totals.numbers;
+        let blocking = &overlap.blocking.totals;
+
+        let exposed_ns = totals.posting_ns
+            + totals.exposed_ns
+            + totals.blocking_ns
+            + totals.collective_ns
+            + totals.rma_ns
+            + totals.unsuccessful_test_ns;
+        let first = first_to_do(advice);
+        // requests that one call completes cost its time once
+        let own = totals.posting_ns + totals.exposed_ns + totals.unsuccessful_test_ns;
+        let won = first.map(|first| &advice[first]).filter(|first| first.helps);
+        let in_detail = requests.exposed_ns + overlap.totals.unattributed_ns + blocking.blocked_ns;
+        let waiting = exposed_ns - totals.posting_ns - totals.unsuccessful_test_ns;
+        let in_detail_share = in_detail.min(waiting).share_of(waiting);
+        Summary {
+            in_detail_share: is_summarized.then_some(in_detail_share),
+            exposed_ns,
+            exposed_share: exposed_ns.share_of(totals.run_ns),
+            overlappable_high_ns: (requests.lost_high_ns + requests.unmeasured_lost_high_ns)
+                .min(own),
+            blocked_ns: totals.blocking_ns + totals.collective_ns,
+            causes: causes(requests, blocking, exposed_ns),
+            first,
+            win_low_ns: won.map_or(Nanos(0), |advice| advice.time_low_ns).min(exposed_ns),
+            win_high_ns: won.map_or(Nanos(0), |advice| advice.time_high_ns).min(exposed_ns),
+        }
+    }
+}
+
+/// What has most at stake of what helps; uneven work, which overlap does not fix, where far more depends on that.
+fn first_to_do(advice: &[Advice]) -> Option<usize> {
+    /// By how much more is at stake where it goes before what helps.
+    const FAR_MORE: f64 = 2.0;
+    let share = |at: usize| advice[at].share_at_most();
+    let most = |is_meant: &dyn Fn(&Advice) -> bool| {
+        let meant = (0..advice.len()).filter(|&at| is_meant(&advice[at]));
+        let worth = meant.filter(|&at| share(at) >= WORTH_DOING);
+        worth.rev().max_by(|&a, &b| share(a).total_cmp(&share(b))) // of equal ones the first of the list
+    };
+    let cure = most(&|it| it.helps);
+    let uneven = most(&|it| it.cure == Cure::PartnerLate);
+    match (cure, uneven) {
+        (Some(cure), Some(uneven)) if share(uneven) >= FAR_MORE * share(cure) => Some(uneven),
+        (Some(cure), _) => Some(cure),
+        (None, _) => most(&|_| true),
+    }
+}
+
+/// None where nearly all that is exposed has no cause, as of one-sided calls whose targets were not waited for.
+fn causes(requests: &Numbers, blocking: &BlockingNumbers, exposed_ns: Nanos) -> Vec<CauseShare> {
+    let waited = requests.exposed_ns + blocking.blocked_ns;
+    if waited.share_of(exposed_ns) < WORTH_EXPLAINING {
+        return Vec::new();
+    }
+    let mut causes: Vec<CauseShare> = Cause::ALL
+        .into_iter()
+        .map(|cause| {
+            let time = requests.exposed_of(cause) + blocking.blocked_by(cause);
+            CauseShare { cause, share: time.share_of(waited) }
+        })
+        .filter(|it| it.share > 0.0)
+        .collect();
+    causes.sort_by(|a, b| b.share.total_cmp(&a.share));
+    let named = causes.iter().enumerate().take(2);
+    let count = named.filter(|(place, it)| *place == 0 || it.share >= WORTH_NAMING).count();
+    causes.truncate(count);
+    causes
+}

@@ -1,0 +1,22 @@
+//! A call path with names.
+
+use super::{FrameName, NameFrames};
+use crate::model::Frame;
+
+/// The frames of a path from the caller of MPI outwards to `main`: neither what MPI does inside before it comes to the
+/// wrapped call, nor what runs below `main`.
+pub fn name_path(frames: &[Frame], names: &mut dyn NameFrames) -> Vec<FrameName> {
+    let mut named: Vec<FrameName> = frames.iter().flat_map(|&frame| names.name(frame)).collect();
+    // Never cut the caller of MPI itself, whatever it is called.
+    if let Some(start) = named.iter().skip(1).position(FrameName::is_start_code) {
+        named.truncate(start + 1);
+    }
+    while named.len() > 1 && named.last().is_some_and(FrameName::is_unnamed_libc) {
+        named.pop();
+    }
+    let inside = named.iter().take_while(|frame| frame.is_mpi()).count();
+    if inside < named.len() {
+        named.drain(..inside);
+    }
+    named
+}

@@ -1,0 +1,13 @@
+//! The numbers of a run: pure functions of a run in memory, without files, SQL or arguments.
+
+pub mod alike;
+pub mod injection;
+pub mod loggps;
+pub mod overlap;
+pub mod reach;
+pub mod reference;
+pub mod sites;
+pub mod steps;
+pub mod thresholds;
+pub mod totals;
+pub mod transfers;

@@ -1,0 +1,249 @@
+//! Overlap: what was overlapped with computation, what could have been, what was lost, and what exposed time was spent
+//! waiting for. Hidden and lost are sums over requests ([`request`]); exposed time is that of the completing calls, each
+//! counted once ([`exposure`]) and shared out to the requests that it completed.
+
+pub mod exposure;
+mod found;
+pub mod groups;
+mod later;
+mod measured;
+pub mod request;
+pub mod sampled;
+mod side;
+pub mod sums;
+mod together;
+mod waited;
+mod walk;
+pub mod witness;
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+pub use self::found::Slices;
+use self::groups::{KindRow, LatePair, LocalityRow, Named, RankRow, SiteRow, SizeRow, TimeRow};
+pub use self::measured::Measured;
+use self::sampled::Sampled;
+pub use self::side::EagerLimits;
+use self::side::Sides;
+use self::sums::{BlockingNumbers, BlockingSums, Numbers, Sums};
+pub(crate) use self::walk::reference_time;
+use self::walk::Walk;
+use self::witness::Witness;
+use crate::reference::{Description, Reference, Source};
+use lapscope_data::model::{Full, Kind, Nanos, Rank};
+use lapscope_data::symbols::NameFrames;
+use lapscope_data::text::plural;
+use lapscope_data::JSON_VERSION;
+use lapscope_trace::problem::Problem;
+use lapscope_trace::stretch::Named as NamedStretch;
+use lapscope_trace::{Clocks, Matching, Trace};
+
+/// Parts into which the run is cut over time.
+const SLICES: usize = 60;
+
+/// The overlap of a run. Keys are documented in `docs/json.md`.
+#[derive(Debug, Serialize)]
+pub struct Overlap {
+    pub json_version: u32,
+    pub run: String,
+    /// What of the run this is of; `None`: all of it.
+    pub stretch: Option<NamedStretch>,
+    pub problems: Vec<Problem>,
+    pub reference: ReferenceSays,
+    pub clocks: Clocks,
+    pub matching: Matching,
+    pub totals: Totals,
+    pub kinds: Vec<KindRow>,
+    /// Requests by the call site that made them; those that were waited for longest first.
+    pub sites: Vec<SiteRow>,
+    pub site_count: usize,
+    pub sizes: Vec<SizeRow>,
+    pub localities: Vec<LocalityRow>,
+    pub ranks: Vec<RankRow>,
+    pub over_time: Vec<TimeRow>,
+    /// Where only a part of the run has rows, and chance has drawn it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampled: Option<Sampled>,
+    pub blocking: Blocking,
+    /// Who was waited for, the longest first.
+    pub late_pairs: Vec<LatePair>,
+}
+
+/// Reference times, and what to know of them.
+#[derive(Debug, Clone, Serialize)]
+pub struct ReferenceSays {
+    #[serde(flatten)]
+    pub description: Description,
+    pub notes: Vec<String>,
+}
+
+/// All requests.
+#[derive(Debug, Clone, Serialize)]
+pub struct Totals {
+    /// MPI_Init to MPI_Finalize, summed over the ranks that were asked for.
+    pub run_ns: Nanos,
+    #[serde(flatten)]
+    pub numbers: Numbers,
+    /// Completing time of requests whose start was not seen; not part of `exposed_ns`.
+    pub unattributed_ns: Nanos,
+}
+
+/// Blocking sends, receives and collectives, and one-sided calls that waited for their target.
+#[derive(Debug, Serialize)]
+pub struct Blocking {
+    #[serde(flatten)]
+    pub totals: BlockingNumbers,
+    pub sites: Vec<groups::BlockingRow>,
+    pub site_count: usize,
+}
+
+/// What the user asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options<'a> {
+    /// Call sites wanted; 0 means all.
+    pub top: usize,
+    /// Ranks wanted; none means all.
+    pub ranks: &'a [Rank],
+}
+
+/// Looks at every request once, the ranks side by side; `eager` says which sends wait for nobody, `progress` is told how many
+/// more requests were done.
+pub fn measure(
+    trace: &Trace,
+    reference: &Reference,
+    eager: EagerLimits,
+    ranks: &[Rank],
+    progress: &(dyn Fn(u64) + Sync),
+) -> Measured {
+    measure_with(trace, reference, eager, ranks, progress, |_| ()).0
+}
+
+/// As [`measure`], telling a witness of each rank of all its calls; returns these in the order of ranks.
+pub fn measure_with<W: Witness>(
+    trace: &Trace,
+    reference: &Reference,
+    eager: EagerLimits,
+    ranks: &[Rank],
+    progress: &(dyn Fn(u64) + Sync),
+    witness: impl Fn(usize) -> W + Sync,
+) -> (Measured, Vec<W>) {
+    let slices = Slices::cut(trace, SLICES);
+    let wanted: Vec<usize> = trace
+        .focus()
+        .filter(|&place| ranks.is_empty() || ranks.contains(&trace.ranks[place].info().rank))
+        .collect();
+    let sides = Sides { trace, eager };
+    let walk = |rank: usize| {
+        let walk = Walk::new(trace, rank, reference, sides, slices, witness(rank));
+        let (found, witness) = walk.run(progress);
+        (Measured::of_rank(trace, rank, found, slices), vec![witness])
+    };
+    let both = |(sums, mut witnesses): (Measured, Vec<W>), (more, others): (Measured, Vec<W>)| {
+        witnesses.extend(others);
+        (sums.merge(more), witnesses)
+    };
+    wanted.into_par_iter().map(walk).reduce(|| (Measured::nothing(slices), Vec::new()), both)
+}
+
+impl Overlap {
+    /// Puts sums together. Of problems it knows nothing.
+    pub fn build(
+        run: &str,
+        trace: &Trace,
+        reference: &Reference,
+        measured: &Measured,
+        options: Options<'_>,
+        names: &mut dyn NameFrames,
+    ) -> Overlap {
+        let mut totals = Sums::default();
+        let mut blocking = BlockingSums::default();
+        for rank in measured.ranks.values() {
+            totals += &rank.requests;
+            blocking += &rank.blocking;
+        }
+        let unattributed = measured.ranks.values().map(|rank| rank.unattributed).sum();
+        let run_ns = measured.places().map(|place| trace.run_time(place)).sum();
+        let mut named = Named::new(trace, measured, names);
+        let mut sites = named.sites();
+        let mut blocking_sites = named.blocking();
+        let (site_count, blocking_count) = (sites.len(), blocking_sites.len());
+        if options.top > 0 {
+            sites.truncate(options.top);
+            blocking_sites.truncate(options.top);
+        }
+        let sizes = measured.sizes.iter();
+        let generalized: u64 = sizes
+            .filter(|((kind, _), _)| *kind == Kind::Generalized)
+            .map(|(_, sums)| sums.requests)
+            .sum();
+        let mut notes = reference_notes(reference, &totals, generalized);
+        notes.extend(summary_note(trace));
+        let sampled = Sampled::of(&measured.slots);
+        notes.extend(sampled.as_ref().and_then(Sampled::sentence));
+        Overlap {
+            json_version: JSON_VERSION,
+            run: run.to_owned(),
+            stretch: None,
+            problems: Vec::new(),
+            reference: ReferenceSays { description: reference.describe(), notes },
+            clocks: trace.clocks.clone(),
+            matching: trace.matching.clone(),
+            totals: Totals {
+                run_ns,
+                numbers: Numbers::from(&totals),
+                unattributed_ns: Nanos(unattributed),
+            },
+            kinds: groups::kinds(measured),
+            sites,
+            site_count,
+            sizes: groups::sizes(measured),
+            localities: groups::localities(measured),
+            ranks: groups::ranks(trace, measured),
+            over_time: groups::over_time(measured, trace.begin()),
+            sampled,
+            blocking: Blocking {
+                totals: BlockingNumbers::from(&blocking),
+                sites: blocking_sites,
+                site_count: blocking_count,
+            },
+            late_pairs: groups::late_pairs(trace, measured),
+        }
+    }
+}
+
+/// Sums that stand for requests have no partners.
+fn summary_note(trace: &Trace) -> Option<String> {
+    let full: Vec<Full> = trace.ranks.iter().filter_map(|rank| rank.info().summarized).collect();
+    full.first().map(|first| {
+        let summarized = full.len() as u64;
+        let what = match first {
+            Full::MaxMb => "these numbers are of what has records: all up to there, and slots of time drawn at random behind it",
+            Full::Disk | Full::FileSize => "what came after that is not in these numbers",
+            Full::Asked => "there are no requests to tell of",
+        };
+        format!("{} on {summarized} rank{}: {what}", first.sentence(), plural(summarized))
+    })
+}
+
+/// `generalized`: so many requests transfer nothing.
+fn reference_notes(reference: &Reference, totals: &Sums, generalized: u64) -> Vec<String> {
+    let mut notes = Vec::new();
+    let transfers = totals.requests - generalized;
+    let without = transfers.saturating_sub(totals.measured);
+    if transfers == 0 && generalized > 0 {
+        return notes;
+    }
+    if reference.source == Source::None || reference.is_empty() {
+        notes.push(
+            "not enough data for reference times: overlap is not known; measure them with: lapscope calibrate -- \
+             <launch line>"
+                .to_owned(),
+        );
+    } else if without * 20 > transfers {
+        notes.push(format!(
+            "{without} of {transfers} requests have no reference time (their size or path was not measured, or their end is \
+             not known); measure more with: lapscope calibrate -- <launch line>"
+        ));
+    }
+    notes
+}

@@ -1,0 +1,431 @@
+//! Goes through the requests of one rank, completing call by completing call.
+
+use rustc_hash::FxHashMap;
+
+use super::exposure::{Bounds, Exposure};
+use super::found::{Blame, CellKey, CulpritKey, Moment, OverlapCell, RankFound, Slices};
+use super::later::Later;
+use super::request::{Achieved, Life};
+use super::side::{Culprit, Side, Sides};
+use super::sums::{BlockingSums, Sums};
+use super::together::{limit_achieved, CommonWindow, EndedRequest, EndedTogether};
+use super::waited::Group;
+use super::witness::{Awaited, Waited, Witness};
+use crate::reference::{Estimate, Reference};
+use lapscope_data::model::Mode;
+use lapscope_trace::{Call, Direction, Half, Locality, Operation, RequestEnd, Trace, NONE};
+
+/// Where an operation's requests are summed, and how long they take with nothing in between.
+#[derive(Debug, Clone, Copy)]
+struct OperationCell {
+    cell: u32,
+    transfer: Option<Estimate>,
+}
+
+pub(super) struct Walk<'a, W> {
+    witness: W,
+    trace: &'a Trace,
+    rank: usize,
+    sides: Sides<'a>,
+    places: Vec<OperationCell>,
+    slices: Slices,
+    found: RankFound,
+    later: Later<'a>,
+    /// Of the call that is being looked at.
+    requests: Vec<EndedRequest>,
+    common: CommonWindow,
+}
+
+impl<'a, W: Witness> Walk<'a, W> {
+    pub fn new(
+        trace: &'a Trace,
+        rank: usize,
+        reference: &Reference,
+        sides: Sides<'a>,
+        slices: Slices,
+        witness: W,
+    ) -> Walk<'a, W> {
+        let mut found = RankFound {
+            slices: vec![OverlapCell::default(); slices.count],
+            slots: vec![OverlapCell::default(); trace.ranks[rank].detail.len()],
+            ..RankFound::default()
+        };
+        let mut cells: FxHashMap<CellKey, u32> = FxHashMap::default();
+        let mut place = |operation: &Operation| {
+            let key = key_of(trace, rank, operation);
+            let cell = *cells.entry(key).or_insert_with(|| {
+                found.cells.push((key, OverlapCell::default()));
+                (found.cells.len() - 1) as u32
+            });
+            OperationCell { cell, transfer: reference_time(trace, rank, reference, operation) }
+        };
+        let places = trace.ranks[rank].operations.iter().map(&mut place).collect();
+        let later = Later::new(&trace.ranks[rank]);
+        Walk {
+            witness,
+            trace,
+            rank,
+            sides,
+            places,
+            slices,
+            found,
+            later,
+            requests: Vec::new(),
+            common: CommonWindow::default(),
+        }
+    }
+
+    /// Every endpoint once; `progress` is told now and then how many more were looked at.
+    pub fn run(mut self, progress: &(dyn Fn(u64) + Sync)) -> (RankFound, W) {
+        const EVERY: usize = 1 << 16;
+        let rank = &self.trace.ranks[self.rank];
+        let call_of = |index: u32| rank.endpoints[index as usize].call;
+        // Files have requests in the order of the calls that completed them, unless somebody edited them.
+        let mut order: Vec<u32> = Vec::new();
+        let calls =
+            rank.endpoints.iter().map(|endpoint| endpoint.call).filter(|&call| call != NONE);
+        let is_ordered = calls.clone().zip(calls.skip(1)).all(|(a, b)| a <= b);
+        if !is_ordered {
+            order = (0..rank.endpoints.len() as u32).collect();
+            order.sort_by_key(|&index| call_of(index));
+        }
+        let at = |place: usize| order.get(place).copied().unwrap_or(place as u32);
+        let mut members: Vec<u32> = Vec::new();
+        let mut told = 0;
+        for place in 0..rank.endpoints.len() {
+            let index = at(place);
+            if !self.trace.is_endpoint_counted(self.rank, index as usize) {
+                continue;
+            }
+            let call = call_of(index);
+            if call == NONE {
+                self.add_pending(index as usize);
+                continue;
+            }
+            if !self.witness.looks_at(rank.calls[call as usize].begin) {
+                continue;
+            }
+            if members.first().is_some_and(|&first| call_of(first) != call) {
+                self.add_call(&members);
+                members.clear();
+                if place - told >= EVERY {
+                    progress((place - told) as u64);
+                    told = place;
+                }
+            }
+            members.push(index);
+        }
+        if !members.is_empty() {
+            self.add_call(&members);
+        }
+        let is_counted = |call: &&Call| self.trace.is_counted(self.rank, call.begin);
+        let completing = rank.calls.iter().filter(|call| call.completed > 0 && call.returned);
+        let completing = completing.filter(is_counted);
+        let all: i64 = completing.map(|call| call.duration).fold(0, i64::saturating_add);
+        let attributed: i64 = self
+            .found
+            .cells
+            .iter()
+            .map(|(_, cell)| cell.requests.exposed.total())
+            .fold(0, i64::saturating_add);
+        self.found.unattributed = all - attributed;
+        (self.found, self.witness)
+    }
+
+    fn add_pending(&mut self, index: usize) {
+        let half = self.trace.half(self.rank, index);
+        let sums = counted(&half);
+        let cell = self.places[self.operation_of(index)].cell;
+        self.found.cells[cell as usize].1.requests += &sums;
+        let moment = self.moment(half.post_begin);
+        self.found.add(moment, |cell| cell.requests += &sums);
+    }
+
+    /// What ended behind a slot counts there: it was posted in it.
+    fn moment(&self, moment: i64) -> Moment {
+        let detail = &self.trace.ranks[self.rank].detail;
+        let behind = detail.partition_point(|slot| slot.begin <= moment);
+        let slot = (!detail.is_empty()).then(|| behind.saturating_sub(1));
+        Moment { slice: self.slices.of(moment), slot }
+    }
+
+    fn operation_of(&self, index: usize) -> usize {
+        self.trace.ranks[self.rank].endpoints[index].operation as usize
+    }
+
+    /// All halves that one call completed, or that one blocking call is.
+    fn add_call(&mut self, members: &[u32]) {
+        let endpoints = &self.trace.ranks[self.rank].endpoints;
+        let first = &endpoints[members[0] as usize];
+        let operation = &self.trace.ranks[self.rank].operations[first.operation as usize];
+        if operation.is_request {
+            self.add_completing_call(members);
+        } else {
+            self.add_blocking_call(members);
+        }
+    }
+
+    fn add_completing_call(&mut self, members: &[u32]) {
+        let endpoints = &self.trace.ranks[self.rank].endpoints;
+        let call_index = endpoints[members[0] as usize].call;
+        let call = self.trace.ranks[self.rank].calls[call_index as usize];
+        let moment = self.moment(call.begin);
+        let end = call.begin + if call.returned { call.duration } else { 0 };
+        let mut group = Group::new(call.begin, end);
+        let mut requests = std::mem::take(&mut self.requests);
+        let mut ended = EndedTogether {
+            begin: call.begin,
+            end: call.begin,
+            completion: end - call.begin,
+            compute: 0,
+            later_compute: 0,
+        };
+        for &index in members {
+            let half = self.trace.half(self.rank, index as usize);
+            let place = self.places[self.operation_of(index as usize)];
+            let side = self.sides.other(&half);
+            let sums = counted(&half);
+            let certain = side.as_ref().filter(|side| side.is_certain);
+            let ready = certain.map(|side| self.ready_compute(&half, side.posted));
+            let later = self.later.compute(&half);
+            let is_known = half.operation.ended == RequestEnd::Completed && call.returned;
+            if is_known {
+                let achieved = self.achieved(&half, place.transfer, (ready, later), side.as_ref());
+                let is_other_side_known = ready.is_some();
+                ended.begin = ended.begin.min(half.post_end);
+                ended.compute = ended.compute.max(compute(&half));
+                ended.later_compute = ended.later_compute.max(later);
+                requests.push(EndedRequest {
+                    index,
+                    cell: place.cell,
+                    is_measured: place.transfer.is_some(),
+                    is_other_side_known,
+                    achieved,
+                });
+            }
+            let cell = &mut self.found.cells[place.cell as usize].1.requests;
+            *cell += &sums;
+            self.found.add(moment, |cell| cell.requests += &sums);
+            let ready = ready.unwrap_or(compute(&half)).saturating_add(later);
+            group.add(&half, place.transfer, ready);
+            if group.is_worth_it() {
+                group.offer(self.sides, &half, side);
+            }
+        }
+        let known = (group.compute, group.wait.transfer, group.longest.1);
+        let (exposed, bounds, blamed) = group.split(self.sides, self.rank);
+        self.blame(blamed, &exposed);
+        self.tell(blamed, known, (exposed, bounds));
+        let measured = requests.iter().filter(|request| request.is_measured).count();
+        let are_all_measured = measured >= members.len().max(call.completed as usize);
+        if members.len() > 1 && are_all_measured {
+            limit_achieved(&mut requests, exposed.no_local_progress + exposed.transfer);
+        }
+        let rank = &self.trace.ranks[self.rank];
+        if !requests.is_empty() && rank.threads.count() == 1 {
+            self.common.limit_lost(&mut requests, ended, &rank.presence);
+        }
+        for request in requests.drain(..) {
+            if request.is_measured {
+                let half = self.trace.half(self.rank, request.index as usize);
+                self.witness.request(&half, &request.achieved);
+            }
+            self.found.cells[request.cell as usize].1.requests.add_ended(&request);
+            self.found.add(moment, |cell| cell.requests.add_ended(&request));
+        }
+        self.requests = requests;
+        self.share_out(members, (call.completed, call.operation), moment, &exposed, &bounds);
+    }
+
+    /// Every request gets an equal part of the call that completed it; the requests whose start was not seen too, so
+    /// their parts are missing here.
+    fn share_out(
+        &mut self,
+        members: &[u32],
+        (completed, by): (u32, u32),
+        moment: Moment,
+        exposed: &Exposure,
+        bounds: &Bounds,
+    ) {
+        let is_request = |&&index: &&u32| {
+            let operation = self.operation_of(index as usize);
+            !self.trace.ranks[self.rank].operations[operation].is_second_half
+        };
+        let known = members.iter().filter(is_request).count() as u64;
+        let of = known.max(u64::from(completed));
+        let mut number = 0;
+        for &index in members {
+            let operation = self.operation_of(index as usize);
+            if self.trace.ranks[self.rank].operations[operation].is_second_half {
+                continue;
+            }
+            let share = exposed.share(number, of);
+            let window = [bounds.least, bounds.most]
+                .map(|of_all| of_all.share(number, of).no_local_progress);
+            number += 1;
+            let cell = self.places[operation].cell;
+            self.found.cells[cell as usize].1.requests.add_exposed(share, window);
+            self.found.add(moment, |cell| cell.requests.add_exposed(share, window));
+            *self.found.completed_in.entry((cell, by)).or_default() += share.total();
+        }
+    }
+
+    fn add_blocking_call(&mut self, members: &[u32]) {
+        let first = self.trace.half(self.rank, members[0] as usize);
+        let begin = first.post_begin;
+        let mut group = Group::new(begin, first.completion_end.unwrap_or(begin));
+        let mut sums = BlockingSums { calls: 1, ..BlockingSums::default() };
+        for &index in members {
+            let half = self.trace.half(self.rank, index as usize);
+            let place = self.places[self.operation_of(index as usize)];
+            sums.bytes = sums.bytes.saturating_add(half.bytes().0);
+            group.add(&half, place.transfer, 0);
+            if group.is_worth_it() {
+                group.offer(self.sides, &half, self.sides.other(&half));
+            }
+        }
+        let known = (group.compute, group.wait.transfer, group.longest.1);
+        let (exposed, bounds, blamed) = group.split(self.sides, self.rank);
+        self.blame(blamed, &exposed);
+        self.tell(blamed, known, (exposed, bounds));
+        sums.exposed = exposed;
+        let cell = self.places[self.operation_of(members[0] as usize)].cell;
+        self.found.cells[cell as usize].1.blocking += &sums;
+        let moment = self.moment(begin);
+        self.found.add(moment, |cell| cell.blocking += &sums);
+    }
+
+    fn tell(
+        &mut self,
+        blamed: Option<(u32, Culprit<'a>)>,
+        (compute, transfer, longest): (i64, i64, u32),
+        (exposed, bounds): (Exposure, Bounds),
+    ) {
+        let half = blamed.map_or(longest, |(half, _)| half);
+        let awaited = match blamed {
+            Some((_, (_, Some(partner)))) => Awaited::Partner(partner),
+            Some((_, (rank, None))) => Awaited::Member(rank),
+            None => Awaited::Unknown,
+        };
+        let half = self.trace.half(self.rank, half as usize);
+        self.witness.call(&Waited { half, awaited, exposed, bounds, compute, transfer });
+    }
+
+    fn blame(&mut self, culprit: Option<(u32, Culprit<'a>)>, exposed: &Exposure) {
+        let blame = Blame { late: exposed.late_partner, outside: exposed.no_remote_progress };
+        if let Some((half, culprit)) = culprit.filter(|_| blame != Blame::default()) {
+            let cell = self.places[self.operation_of(half as usize)].cell;
+            let key = culprit_key(self.trace, cell, culprit);
+            *self.found.culprits.entry(key).or_default() += blame;
+        }
+    }
+
+    /// Computation of the window after the other side had posted.
+    fn ready_compute(&self, half: &Half<'_>, posted: i64) -> i64 {
+        let all = compute(half);
+        let Some(end) = half.completion_begin.filter(|_| all > 0) else { return 0 };
+        if posted <= half.post_end {
+            return all;
+        }
+        all.min(self.trace.ranks[self.rank].presence.outside(posted, end))
+    }
+
+    /// `ready_compute`, `later_compute`: see [`Life`].
+    fn achieved(
+        &self,
+        half: &Half<'_>,
+        transfer: Option<Estimate>,
+        (ready_compute, later_compute): (Option<i64>, i64),
+        side: Option<&Side<'a>>,
+    ) -> Achieved {
+        let post = half.post_end - half.post_begin;
+        let completion = half.completion_end.zip(half.completion_begin).map_or(0, |(e, b)| e - b);
+        let seen = half.observed.and_then(|observed| observed.first_complete);
+        let life = Life {
+            transfer: transfer.unwrap_or(Estimate::exactly(0)),
+            post,
+            window: half.window().unwrap_or(0),
+            mpi: half.mpi,
+            completion,
+            is_shared: half.completed_together > 1,
+            ready_compute,
+            needs_partner: half.operation.direction == Direction::Receive,
+            seen_complete: seen.map(|since_begin| since_begin - post),
+            is_tested: half.observed.is_some_and(|observed| observed.unsuccessful_tests > 0),
+            later_compute,
+        };
+        if transfer.is_none() {
+            return life.achieved_unmeasured();
+        }
+        life.achieved(|| side.and_then(|side| self.sides.standstill(half, side)))
+    }
+}
+
+/// What every request counts for. One that sends and receives is a request of either kind, and was posted once.
+fn counted(half: &Half<'_>) -> Sums {
+    Sums {
+        requests: 1,
+        bytes: half.bytes().0,
+        post: if half.operation.is_second_half { 0 } else { half.post_end - half.post_begin },
+        ..Sums::default()
+    }
+}
+
+fn culprit_key(trace: &Trace, cell: u32, (rank, half): Culprit<'_>) -> CulpritKey {
+    let none = CulpritKey { cell, rank, site: None, completing: None };
+    half.map_or(none, |half| CulpritKey {
+        site: Some(half.operation.site),
+        completing: half.call.filter(|_| half.operation.is_request).map(|call| {
+            let rank = &trace.ranks[half.rank];
+            let by = &rank.operations[rank.calls[call as usize].operation as usize];
+            by.site
+        }),
+        ..none
+    })
+}
+
+/// Computation in the window of a request.
+fn compute(half: &Half<'_>) -> i64 {
+    half.window().map_or(0, |window| (window - half.mpi.unwrap_or(0)).max(0))
+}
+
+fn key_of(trace: &Trace, rank: usize, operation: &Operation) -> CellKey {
+    CellKey {
+        site: operation.site,
+        kind: operation.kind,
+        size_class: operation.bytes.size_class(),
+        locality: locality(trace, rank, operation),
+        is_request: operation.is_request,
+    }
+}
+
+/// Where the other side of a message is, if it is known.
+fn locality(trace: &Trace, rank: usize, operation: &Operation) -> Option<Locality> {
+    let is_message = matches!(operation.direction, Direction::Send | Direction::Receive);
+    let peer = operation.peer.filter(|_| is_message)?;
+    Some(trace.locality(rank, peer as usize))
+}
+
+/// How long a rank's operation takes with nothing in between.
+pub fn reference_time(
+    trace: &Trace,
+    rank: usize,
+    reference: &Reference,
+    operation: &Operation,
+) -> Option<Estimate> {
+    match operation.direction {
+        Direction::Send | Direction::Receive if operation.mode != Mode::Partitioned => {
+            reference.transfer(locality(trace, rank, operation)?, operation.bytes.0)
+        }
+        Direction::Collective => {
+            let call = &trace.blocking_calls[operation.blocking_call as usize].name;
+            let (ranks, bytes) = (operation.comm_size, operation.bytes.0);
+            if operation.is_request {
+                reference.nonblocking_collective(call, ranks, bytes)
+            } else {
+                reference.collective(call, ranks, bytes)
+            }
+        }
+        _ => None,
+    }
+}

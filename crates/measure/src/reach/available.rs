@@ -1,0 +1,243 @@
+//! Time available to hide a transfer behind, from when data are produced and consumed ([SA06]: Sancho, Barker, Kerbyson,
+//! Davis 2006).
+//!
+//! Of a concurrent program (all compute, then all exchange) datum i has
+//!     t(i) = T_AP + T_AC + T_P (N_P - P(i) - 1) + T_C C(i)
+//! from its last write to the post, and from completion to its first touch. What all data of a message wait for is the one
+//! that has least, the worst datum. A [`Profile`] holds T_AP, T_P and P of a sender, or T_AC, T_C
+//! and C of a receiver, as published or as estimated from a run. Datum i of the send buffer is datum i of the receive buffer.
+
+use serde::Serialize;
+
+use super::order::Order;
+use super::seen::Bounds;
+use super::site::SiteReach;
+
+impl Bounds {
+    /// A time of which nothing is known.
+    pub const UNKNOWN: Bounds = Bounds { low: 0.0, estimate: None, high: None };
+
+    pub const fn exactly(ns: f64) -> Bounds {
+        Bounds { low: ns, estimate: Some(ns), high: Some(ns) }
+    }
+
+    /// One after the other.
+    #[must_use]
+    pub fn plus(self, other: Bounds) -> Bounds {
+        let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
+        Bounds {
+            low: self.low + other.low,
+            estimate: sum(self.estimate, other.estimate),
+            high: sum(self.high, other.high),
+        }
+    }
+
+    /// The least of several; `None` of nothing.
+    pub fn least(times: impl IntoIterator<Item = Bounds>) -> Option<Bounds> {
+        times.into_iter().reduce(Bounds::min)
+    }
+}
+
+/// Of a pipelined program the first datum of a message has no time available: its consumer has nothing else to do. Each
+/// later one travels while the earlier ones are consumed. This is the share of that which this hides: T_C / max(T_P, g), at
+/// most 1, with g the least time between two messages. Times in any one unit.
+pub fn hidden_behind_consumption(produce: f64, consume: f64, gap: f64) -> f64 {
+    let between = produce.max(gap);
+    match between > 0.0 {
+        true => (consume / between).min(1.0),
+        // data that are all there at once wait for nothing
+        false => 1.0,
+    }
+}
+
+/// When the data of one side's buffers are ready or needed. Nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Profile {
+    /// P or C.
+    pub order: Order,
+    /// T_AP or T_AC: what all data have, from the end of production to the post, or from completion to the begin of
+    /// consumption.
+    pub all: Bounds,
+    /// What half of them have at least.
+    pub half: Bounds,
+    /// T_P or T_C: from a word to the next in the order of production or consumption; `None`: not known.
+    pub word: Option<Bounds>,
+}
+
+impl Profile {
+    /// Of a side that was not measured.
+    pub const UNKNOWN: Profile =
+        Profile { order: Order::Unknown, all: Bounds::UNKNOWN, half: Bounds::UNKNOWN, word: None };
+
+    /// Of a side whose times are known.
+    pub fn exactly(order: Order, all: f64, word: f64, words: u64) -> Profile {
+        let half = all + word * last(words) / 2.0;
+        Profile {
+            order,
+            all: Bounds::exactly(all),
+            half: Bounds::exactly(half),
+            word: Some(Bounds::exactly(word)),
+        }
+    }
+
+    /// `None` where too little was seen.
+    pub fn of(site: &SiteReach) -> Option<Profile> {
+        let all = site.all?;
+        let half = site.half.unwrap_or(Bounds { low: all.low, ..Bounds::UNKNOWN });
+        Some(Profile { order: site.order.order, all, half, word: site.word })
+    }
+
+    /// From the first datum to the last: T_P (N_P - 1), or T_C (N_C - 1).
+    fn spread(&self, words: u64) -> Option<Bounds> {
+        match self.order {
+            Order::AtOnce => Some(Bounds::exactly(0.0)),
+            Order::Unknown => None,
+            _ => Some(self.word?.map(|word| word * last(words))),
+        }
+    }
+
+    /// The time of the datum of which `share` of all are consumed before it, or produced behind it.
+    fn at(&self, share: f64, words: u64) -> Option<Bounds> {
+        if share == 0.0 {
+            return Some(self.all); // however far the last one is
+        }
+        Some(self.all.plus(self.spread(words)?.map(|spread| spread * share)))
+    }
+}
+
+/// Steps from the first word to the last.
+fn last(words: u64) -> f64 {
+    words.saturating_sub(1) as f64
+}
+
+/// A sender and a receiver of so many words.
+#[derive(Debug, Clone, Copy)]
+pub struct Transfer {
+    pub send: Profile,
+    pub receive: Profile,
+    /// N_P = N_C.
+    pub words: u64,
+}
+
+impl Transfer {
+    /// T_AP + T_AC, the independent work.
+    pub fn independent(&self) -> Bounds {
+        self.send.all.plus(self.receive.all)
+    }
+
+    /// t(i) at the share `x` of the buffer, 0 its first word and 1 its last; `None` where an order is not known.
+    pub fn at(&self, x: f64) -> Option<Bounds> {
+        let place = |order| match order {
+            Order::Same => Some(x),
+            Order::Reverse => Some(1.0 - x),
+            Order::AtOnce => Some(0.0),
+            Order::Random | Order::Unknown => None,
+        };
+        let behind = 1.0 - place(self.send.order)?;
+        let before = self.send.at(behind, self.words)?;
+        Some(before.plus(self.receive.at(place(self.receive.order)?, self.words)?))
+    }
+
+    /// Each datum sent once it is produced and waited for where it is consumed: all of t.
+    fn all_of_it(&self) -> OfData {
+        match (self.at(0.0), self.at(0.5), self.at(1.0)) {
+            // linear in i
+            (Some(first), Some(half), Some(last)) => OfData { worst: first.min(last), half },
+            _ => self.in_random_order().unwrap_or_else(|| self.in_unknown_order()),
+        }
+    }
+
+    /// Where one order says nothing of the other, the worst datum lies between one that is written last and read first, and
+    /// that of one order for both. Its estimate is the median over all orders: of N points spread evenly over a rectangle of
+    /// sides T_P N and T_C N, the one nearest to the corner has sqrt(2 ln 2 N T_P T_C).
+    fn in_random_order(&self) -> Option<OfData> {
+        let (produce, consume) = (self.send.spread(self.words)?, self.receive.spread(self.words)?);
+        let independent = self.independent();
+        let nearest =
+            |(a, b): (f64, f64)| (2.0 * 2f64.ln() * a * b / self.words as f64).sqrt().min(a.min(b));
+        let least = produce.min(consume);
+        let above = Bounds {
+            low: 0.0,
+            estimate: produce.estimate.zip(consume.estimate).map(nearest),
+            high: least.high,
+        };
+        let half = produce.plus(consume).map(|spread| spread / 2.0);
+        Some(OfData { worst: independent.plus(above), half: independent.plus(half) })
+    }
+
+    /// All data have what all have on both sides; half of them what half have on one side and all on the other.
+    fn in_unknown_order(&self) -> OfData {
+        let at_least = |low| Bounds { low, ..Bounds::UNKNOWN };
+        let (send, receive) = (&self.send, &self.receive);
+        let half = (send.half.low + receive.all.low).max(send.all.low + receive.half.low);
+        OfData { worst: at_least(self.independent().low), half: at_least(half) }
+    }
+}
+
+/// Time available of a message: that of the worst datum, and what half of it has at least.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct OfData {
+    pub worst: Bounds,
+    pub half: Bounds,
+}
+
+impl OfData {
+    /// One time for all data.
+    const fn all(time: Bounds) -> OfData {
+        OfData { worst: time, half: time }
+    }
+}
+
+/// Time available by how finely a message is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Available {
+    /// Each datum is sent once it is produced and waited for where it is consumed: all of t.
+    pub sent_while_produced: OfData,
+    /// All is sent when the last datum is produced, and is there before the first one is consumed: T_AP + T_AC.
+    pub sent_when_produced: OfData,
+    /// The same, and each datum is waited for where it is consumed: T_AP + T_AC + T_C C(i).
+    pub received_while_consumed: OfData,
+}
+
+impl Available {
+    /// Of a concurrent program.
+    pub fn concurrent(of: &Transfer) -> Available {
+        let independent = of.independent();
+        Available {
+            sent_while_produced: of.all_of_it(),
+            sent_when_produced: OfData::all(independent),
+            received_while_consumed: OfData {
+                worst: independent,
+                half: of.send.all.plus(of.receive.half),
+            },
+        }
+    }
+
+    /// Of a pipelined program: the first datum has none that depends on the array; work that does not, T_AP + T_AC, is all
+    /// that there may be.
+    pub fn pipelined(of: &Transfer) -> Available {
+        let first = OfData::all(Bounds { low: 0.0, estimate: Some(0.0), ..of.independent() });
+        Available {
+            sent_while_produced: first,
+            sent_when_produced: first,
+            received_while_consumed: first,
+        }
+    }
+
+    /// Where it is not known which of the two a program is.
+    pub fn either(of: &Transfer) -> Available {
+        let at_most = Available::concurrent(of);
+        let open = |of: OfData| {
+            let open = |time: Bounds| Bounds { low: 0.0, estimate: None, ..time };
+            OfData { worst: open(of.worst), half: open(of.half) }
+        };
+        Available {
+            sent_while_produced: open(at_most.sent_while_produced),
+            sent_when_produced: open(at_most.sent_when_produced),
+            received_while_consumed: open(at_most.received_while_consumed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

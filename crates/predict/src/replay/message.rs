@@ -1,0 +1,344 @@
+//! Messages from state to state: eager ones, and those that need their receive. Control messages are handled only while a rank is
+//! inside MPI, unless progress is asynchronous.
+
+use super::engine::{Engine, Trigger};
+use super::network::Plan;
+use super::outcome::NOBODY;
+use super::program::is_replayed;
+use super::queue::What;
+use super::scenario::Protocol;
+use lapscope_trace::target::{Awaited, CallNumber};
+use lapscope_trace::Direction;
+
+/// An endpoint of a rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct End {
+    pub rank: u32,
+    pub endpoint: u32,
+}
+
+/// Something that arrives at a rank and that MPI handles there: of a flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Notice {
+    /// Ready to send, at the receiver.
+    Rts(u32),
+    /// Clear to send, at the sender.
+    Cts(u32),
+    /// Ready to receive, at the sender.
+    Rtr(u32),
+    /// Data whose send is complete when the receiver has them.
+    Data(u32),
+    /// A one-sided call needs its target.
+    Ask(End),
+}
+
+/// A message under way.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Flight {
+    pub send: End,
+    pub receive: End,
+    pub plan: Plan,
+    pub is_sent: bool,
+    pub is_receiving: bool,
+    /// The ready-to-send has been handled, and waits for the receive.
+    is_announced: bool,
+    /// A ready-to-receive was there before the send.
+    is_invited: bool,
+    /// A ready-to-send is, or will be, under way.
+    is_rts_sent: bool,
+    /// Who still needs it: its two ends together, and notices under way that it does not wait for.
+    held: u8,
+    /// Eager data are, or will be, there.
+    arrives: i64,
+    pub trigger: Trigger,
+    /// Pipelined: wire time left, as of `moved`; what may still move without each host.
+    pub remaining: i64,
+    pub moved: i64,
+    /// Until when it has what it shares with others.
+    pub reserved: i64,
+    pub buffered: [i64; 2],
+    pub version: u32,
+    pub finishes: i64,
+}
+
+impl Engine<'_> {
+    /// Posts an endpoint: what it communicates begins.
+    pub fn post(&mut self, rank: u32, endpoint: u32, time: i64) {
+        let of_trace = &self.trace.ranks[rank as usize];
+        let row = &of_trace.endpoints[endpoint as usize];
+        let operation = &of_trace.operations[row.operation as usize];
+        let half = &mut self.ranks[rank as usize].halves[endpoint as usize];
+        half.posted = time;
+        if !is_replayed(self.trace, row, operation) {
+            half.done = time;
+            half.flight = NOBODY;
+            return;
+        }
+        let end = End { rank, endpoint };
+        match operation.direction {
+            Direction::Send => self.send(end, time),
+            Direction::Receive => self.receive(end, time),
+            Direction::Collective => self.join(end, time),
+            Direction::None => self.ask(end, time),
+        }
+    }
+
+    /// The flight of an endpoint; a new one when neither side was posted before.
+    fn flight(&mut self, end: End, is_send: bool) -> u32 {
+        let known = self.ranks[end.rank as usize].halves[end.endpoint as usize].flight;
+        if known != NOBODY {
+            return known;
+        }
+        let of_trace = &self.trace.ranks[end.rank as usize];
+        let row = &of_trace.endpoints[end.endpoint as usize];
+        let peer = of_trace.operations[row.operation as usize].peer.unwrap_or(end.rank);
+        let other = End { rank: peer, endpoint: row.partner };
+        let (send, receive) = if is_send { (end, other) } else { (other, end) };
+        let sender = &self.trace.ranks[send.rank as usize];
+        let operation = sender.endpoints[send.endpoint as usize].operation;
+        let plan = self.plans[send.rank as usize][operation as usize];
+        let flight = Flight::new(send, receive, plan.expect("both ends have a peer"));
+        let number = match self.free_flights.pop() {
+            Some(number) => {
+                // events of the flight that had the place may still come
+                let version = self.flights[number as usize].version + 1;
+                self.flights[number as usize] = Flight { version, ..flight };
+                number
+            }
+            None => {
+                self.flights.push(flight);
+                (self.flights.len() - 1) as u32
+            }
+        };
+        for end in [send, receive] {
+            self.ranks[end.rank as usize].halves[end.endpoint as usize].flight = number;
+        }
+        number
+    }
+
+    fn send(&mut self, end: End, time: i64) {
+        let number = self.flight(end, true);
+        let flight = &mut self.flights[number as usize];
+        flight.is_sent = true;
+        flight.trigger = Trigger { rank: end.rank, time };
+        let plan = flight.plan;
+        if plan.protocol == Protocol::Eager {
+            return self.send_eager(number, time);
+        }
+        if flight.is_invited {
+            return self.write(number, time);
+        }
+        flight.is_rts_sent = true;
+        self.queue.push(time + plan.latency, What::Notice(Notice::Rts(number)));
+    }
+
+    fn send_eager(&mut self, number: u32, time: i64) {
+        let Flight { send, receive, plan, trigger, .. } = self.flights[number as usize];
+        let begin = self.links.take(time, plan.wire, send.rank, receive.rank);
+        let arrives = begin + plan.wire + plan.latency;
+        self.flights[number as usize].arrives = arrives;
+        if plan.needs_progress {
+            self.flights[number as usize].held += 1;
+            self.queue.push(arrives, What::Notice(Notice::Data(number)));
+        } else {
+            self.complete(send, time, trigger);
+        }
+        if self.flights[number as usize].is_receiving {
+            self.complete(receive, arrives, trigger);
+            self.land(number);
+        }
+    }
+
+    fn receive(&mut self, end: End, time: i64) {
+        let number = self.flight(end, false);
+        let may_announce = self.may_announce(end);
+        let flight = &mut self.flights[number as usize];
+        flight.is_receiving = true;
+        let own = Trigger { rank: end.rank, time };
+        match flight.plan.protocol {
+            Protocol::Eager if flight.is_sent => {
+                let trigger = if flight.arrives > time { flight.trigger } else { own };
+                let arrives = flight.arrives.max(time);
+                self.complete(end, arrives, trigger);
+                self.land(number);
+            }
+            Protocol::Eager => {}
+            _ if flight.is_announced => {
+                flight.trigger = own;
+                self.matched(number, time);
+            }
+            Protocol::Speculative if !flight.is_rts_sent && may_announce => {
+                flight.held += 1;
+                let arrives = time + flight.plan.latency;
+                self.queue.push(arrives, What::Notice(Notice::Rtr(number)));
+            }
+            _ => {}
+        }
+    }
+
+    /// A receive from any source does not know to whom it could announce itself.
+    fn may_announce(&self, end: End) -> bool {
+        let of_trace = &self.trace.ranks[end.rank as usize];
+        let row = &of_trace.endpoints[end.endpoint as usize];
+        !of_trace.operations[row.operation as usize].is_wildcard
+    }
+
+    fn addressee(&self, notice: Notice) -> u32 {
+        match notice {
+            Notice::Rts(flight) | Notice::Data(flight) => {
+                self.flights[flight as usize].receive.rank
+            }
+            Notice::Cts(flight) | Notice::Rtr(flight) => self.flights[flight as usize].send.rank,
+            Notice::Ask(end) => self.awaited(end).rank,
+        }
+    }
+
+    /// A notice is at its rank: handled now, or when the rank is inside MPI again.
+    pub fn arrive(&mut self, notice: Notice, time: i64) {
+        let rank = self.addressee(notice);
+        if self.is_inside(rank) {
+            self.handle(notice, time, true);
+        } else {
+            self.ranks[rank as usize].inbox.push(notice);
+            self.expect_tick(rank, time);
+        }
+    }
+
+    /// `is_at_once`: the rank was inside MPI when it arrived.
+    pub fn handle(&mut self, notice: Notice, time: i64, is_at_once: bool) {
+        let came = (!is_at_once).then(|| Trigger { rank: self.addressee(notice), time });
+        match notice {
+            Notice::Rts(number) => {
+                let flight = self.go_on(number, came);
+                match flight.is_receiving {
+                    true => self.matched(number, time),
+                    false => flight.is_announced = true,
+                }
+            }
+            Notice::Cts(number) => match self.go_on(number, came).plan.protocol {
+                Protocol::Pipeline => self.begin_moving(number, time),
+                _ => self.write(number, time),
+            },
+            Notice::Rtr(number) => {
+                // of one that crossed the ready-to-send nothing is made: the receiver will read
+                let flight = &mut self.flights[number as usize];
+                flight.is_invited = !flight.is_sent;
+                self.let_go(number);
+            }
+            Notice::Data(number) => {
+                let Flight { send, trigger, .. } = *self.go_on(number, came);
+                self.complete(send, time, trigger);
+                self.let_go(number);
+            }
+            Notice::Ask(end) => self.answer(end, time, is_at_once),
+        }
+    }
+
+    /// A flight that goes on, perhaps because a rank came.
+    fn go_on(&mut self, number: u32, came: Option<Trigger>) -> &mut Flight {
+        let flight = &mut self.flights[number as usize];
+        flight.trigger = came.unwrap_or(flight.trigger);
+        flight
+    }
+
+    fn awaited(&self, end: End) -> Awaited {
+        let row = &self.trace.ranks[end.rank as usize].endpoints[end.endpoint as usize];
+        self.trace.awaited_targets[row.partner as usize]
+    }
+
+    /// A one-sided call is made that needs its target: inside MPI, whoever brings it there, or in a call of its own.
+    fn ask(&mut self, end: End, time: i64) {
+        let Awaited { rank, call, .. } = self.awaited(end);
+        let Some(call) = call else { return self.arrive(Notice::Ask(end), time) };
+        match self.awaited_calls.get_mut(&(rank, call)) {
+            Some(awaited) if !awaited.has_begun => awaited.askers.push(end),
+            _ => self.answer(end, time, true),
+        }
+    }
+
+    /// A rank begins a call.
+    pub fn begin_call(&mut self, rank: u32, call: CallNumber, time: i64) {
+        let Some(awaited) = self.awaited_calls.get_mut(&(rank, call)) else { return };
+        awaited.has_begun = true;
+        for asker in std::mem::take(&mut awaited.askers) {
+            self.answer(asker, time, false);
+        }
+    }
+
+    /// The target is there; what the call took from then on it takes.
+    fn answer(&mut self, end: End, time: i64, is_at_once: bool) {
+        let Awaited { rank, rest, .. } = self.awaited(end);
+        let rank = if is_at_once { end.rank } else { rank };
+        self.complete(end, time + rest, Trigger { rank, time });
+    }
+
+    /// A ready-to-send has met its receive, inside MPI of the receiver.
+    fn matched(&mut self, number: u32, time: i64) {
+        let plan = self.flights[number as usize].plan;
+        match plan.protocol {
+            Protocol::RendezvousWrite | Protocol::Pipeline => {
+                self.queue.push(time + plan.latency, What::Notice(Notice::Cts(number)));
+            }
+            _ => self.read(number, time),
+        }
+    }
+
+    /// The network writes into the receiver's buffer.
+    fn write(&mut self, number: u32, time: i64) {
+        let Flight { send, receive, plan, trigger, .. } = self.flights[number as usize];
+        let begin = self.links.take(time, plan.wire, send.rank, receive.rank);
+        let sent = begin + plan.wire;
+        self.complete(send, sent, trigger);
+        self.complete(receive, sent + plan.latency, trigger);
+        self.land(number);
+    }
+
+    /// The network reads from the sender's buffer, and tells the sender when it is done.
+    fn read(&mut self, number: u32, time: i64) {
+        let Flight { send, receive, plan, trigger, .. } = self.flights[number as usize];
+        let asked = time + plan.latency;
+        let begin = self.links.take(asked, plan.wire, send.rank, receive.rank);
+        let there = begin + plan.wire + plan.latency;
+        self.complete(receive, there, trigger);
+        self.complete(send, there + plan.latency, trigger);
+        self.land(number);
+    }
+
+    /// Both ends are complete, or will be.
+    pub fn land(&mut self, number: u32) {
+        self.let_go(number);
+    }
+
+    /// One of those that hold a flight has done with it; the last one frees its place.
+    fn let_go(&mut self, number: u32) {
+        let flight = &mut self.flights[number as usize];
+        flight.held -= 1;
+        if flight.held == 0 {
+            self.free_flights.push(number);
+        }
+    }
+}
+
+impl Flight {
+    fn new(send: End, receive: End, plan: Plan) -> Flight {
+        Flight {
+            send,
+            receive,
+            plan,
+            is_sent: false,
+            is_receiving: false,
+            is_announced: false,
+            is_invited: false,
+            is_rts_sent: false,
+            held: 1,
+            arrives: 0,
+            trigger: Trigger { rank: NOBODY, time: 0 },
+            remaining: plan.wire,
+            moved: 0,
+            reserved: 0,
+            buffered: [plan.buffered; 2],
+            version: 0,
+            finishes: i64::MAX,
+        }
+    }
+}

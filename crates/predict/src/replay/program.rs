@@ -1,0 +1,434 @@
+//! What each thread of each rank does, one step after the other, with computation as it was recorded in between.
+
+use rayon::prelude::*;
+
+use super::late::Usual;
+use lapscope_data::model::{Kind, Mode};
+use lapscope_trace::{Direction, Endpoint, Operation, RankTrace, RequestEnd, Span, Trace, NONE};
+
+/// Tests that follow each other more closely than this, nanoseconds, are a loop that waits: it ends when the request is complete,
+/// however often that takes. Others look in between two parts of a computation, whose length does not depend on what they find.
+const WAITING_LOOP: i64 = 20_000;
+/// The most that a call which waits for nothing takes for each request, nanoseconds: more is not overhead.
+const MOST_OVERHEAD: i64 = 1_000;
+/// What recording takes a call, nanoseconds: half of what `docs/measurements.md` says of a request, its post and its share of the
+/// completing call together. It passes between the calls.
+pub const RECORDING_NS: i64 = 45;
+
+/// A run as steps.
+#[derive(Debug, Default)]
+pub struct Program {
+    /// In the order of [`Trace::ranks`].
+    pub ranks: Vec<RankProgram>,
+    /// What a completing call takes for each request when all are complete, nanoseconds.
+    pub overhead: i64,
+    /// Whether it is all of the run.
+    pub is_whole: bool,
+}
+
+/// The steps of a rank.
+#[derive(Debug, Clone, Default)]
+pub struct RankProgram {
+    pub threads: Vec<ThreadProgram>,
+    /// Endpoints in the order of the calls that completed them; empty: that is their own order.
+    order: Vec<u32>,
+}
+
+/// The steps of a thread.
+#[derive(Debug, Clone, Default)]
+pub struct ThreadProgram {
+    pub steps: Vec<Step>,
+    /// Computation behind the last step.
+    pub rest: i64,
+    /// Tests in computation: the step behind it, and the time from one to the next.
+    pub polls: Vec<(u32, i64)>,
+}
+
+/// Computation, and the call behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// Outside MPI, before the call.
+    pub gap: Span,
+    /// What the call takes without waiting; of blocking sends and of what has its recorded duration, all of that.
+    pub cost: Span,
+    /// What the rank lost in the call for want of a processor when it had nothing to wait for; see [`super::late`].
+    pub late: Span,
+    what: u32,
+}
+
+/// What a step calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Posts an endpoint.
+    Post(u32),
+    /// Communicates or completes; the place of the first of its endpoints, see [`RankProgram::endpoints_of`].
+    Call(u32),
+    /// A loop of tests that ends when what it completes is complete; likewise.
+    Loop(u32),
+    /// Begins a blocking collective that is waited for later, see [`super::nonblocking`].
+    Start(u32),
+    /// Waits for it.
+    Finish(u32),
+    /// Has its recorded duration: an index into [`RankTrace::calls`], or, from their number on, into [`RankTrace::other_calls`].
+    Other(u32),
+}
+
+const KIND_SHIFT: u32 = 29;
+const INDEX: u32 = (1 << KIND_SHIFT) - 1;
+
+impl Step {
+    pub fn new(gap: i64, action: Action, cost: i64) -> Step {
+        let what = match action {
+            Action::Post(endpoint) => endpoint,
+            Action::Call(place) => 1 << KIND_SHIFT | place,
+            Action::Loop(place) => 2 << KIND_SHIFT | place,
+            Action::Start(place) => 3 << KIND_SHIFT | place,
+            Action::Finish(place) => 4 << KIND_SHIFT | place,
+            Action::Other(call) => 5 << KIND_SHIFT | call,
+        };
+        Step { gap: Span::new(gap), cost: Span::new(cost), late: Span::new(0), what }
+    }
+
+    pub fn late(self, late: i64) -> Step {
+        Step { late: Span::new(late), ..self }
+    }
+
+    #[inline]
+    pub fn action(&self) -> Action {
+        let index = self.what & INDEX;
+        match self.what >> KIND_SHIFT {
+            0 => Action::Post(index),
+            1 => Action::Call(index),
+            2 => Action::Loop(index),
+            3 => Action::Start(index),
+            4 => Action::Finish(index),
+            _ => Action::Other(index),
+        }
+    }
+}
+
+/// Whether the replay knows what an endpoint waits for; else it has its recorded duration.
+pub fn is_replayed(trace: &Trace, endpoint: &Endpoint, operation: &Operation) -> bool {
+    match operation.direction {
+        Direction::Send | Direction::Receive => {
+            endpoint.partner != NONE && operation.peer.is_some()
+        }
+        Direction::Collective => trace
+            .collectives
+            .get(endpoint.partner as usize)
+            .is_some_and(|collective| super::collective::is_replayed(trace, collective)),
+        Direction::None => {
+            operation.kind == Kind::Rma
+                && trace.awaited_targets.get(endpoint.partner as usize).is_some()
+        }
+    }
+}
+
+impl RankProgram {
+    /// Computation of the first thread, nanoseconds.
+    pub fn compute(&self) -> i64 {
+        self.threads.first().map_or(0, |thread| {
+            thread.rest + thread.steps.iter().map(|step| step.gap.or_zero()).sum::<i64>()
+        })
+    }
+
+    /// Endpoints of the call of [`Action::Call`]: those that it completes, or its own.
+    #[inline]
+    pub fn endpoints_of<'a>(
+        &'a self,
+        rank: &'a RankTrace,
+        place: u32,
+    ) -> impl Iterator<Item = u32> + 'a {
+        let call = rank.endpoints[self.at(place) as usize].call;
+        (place..rank.endpoints.len() as u32)
+            .map(|place| self.at(place))
+            .take_while(move |&endpoint| rank.endpoints[endpoint as usize].call == call)
+    }
+
+    #[inline]
+    fn at(&self, place: u32) -> u32 {
+        self.order.get(place as usize).copied().unwrap_or(place)
+    }
+
+    /// The call of [`Action::Call`]: its index in [`RankTrace::calls`].
+    #[inline]
+    pub fn call_of(&self, rank: &RankTrace, place: u32) -> u32 {
+        rank.endpoints[self.at(place) as usize].call
+    }
+}
+
+impl Program {
+    /// # Panics
+    /// Never for a trace that was read: it has fewer than 2^29 endpoints, and calls, a rank.
+    pub fn new(trace: &Trace) -> Program {
+        let overhead = overhead(trace);
+        let usual = Usual::of(trace);
+        let rank = |rank: &RankTrace| Builder::new(trace, rank, overhead, &usual).build();
+        let ranks = trace.ranks.par_iter().map(rank).collect();
+        Program { ranks, overhead, is_whole: true }
+    }
+
+    /// The first part of each thread, about `steps` together. Waits whose partners are cut off never end.
+    pub fn beginning(&self, steps: usize) -> Program {
+        let all = self.steps();
+        let share = |length: usize| match all > steps {
+            true => (length as u64 * steps as u64 / all as u64) as usize,
+            false => length,
+        };
+        let thread = |thread: &ThreadProgram| {
+            let kept = share(thread.steps.len());
+            let polls = thread.polls.iter().filter(|poll| (poll.0 as usize) < kept);
+            ThreadProgram {
+                steps: thread.steps[..kept].to_vec(),
+                rest: if kept == thread.steps.len() { thread.rest } else { 0 },
+                polls: polls.copied().collect(),
+            }
+        };
+        let rank = |rank: &RankProgram| RankProgram {
+            threads: rank.threads.iter().map(thread).collect(),
+            order: rank.order.clone(),
+        };
+        let ranks = self.ranks.iter().map(rank).collect();
+        Program { ranks, overhead: self.overhead, is_whole: all <= steps }
+    }
+
+    /// All steps.
+    pub fn steps(&self) -> usize {
+        let threads = self.ranks.iter().flat_map(|rank| &rank.threads);
+        threads.map(|thread| thread.steps.len()).sum()
+    }
+}
+
+/// The tenth of completing calls that is quickest waits for nothing.
+fn overhead(trace: &Trace) -> i64 {
+    const ENOUGH: usize = 100_000;
+    let calls = trace.ranks.iter().flat_map(|rank| &rank.calls);
+    let of_one = calls
+        .filter(|call| call.completed > 0 && call.returned)
+        .map(|call| call.duration / i64::from(call.completed));
+    let mut of_one: Vec<i64> = of_one.take(ENOUGH).collect();
+    if of_one.is_empty() {
+        return 0;
+    }
+    let tenth = of_one.len() / 10;
+    (*of_one.select_nth_unstable(tenth).1).min(MOST_OVERHEAD)
+}
+
+/// What there is to do in one rank, on its way to steps.
+struct Builder<'a> {
+    trace: &'a Trace,
+    rank: &'a RankTrace,
+    overhead: i64,
+    usual: &'a Usual,
+    order: Vec<u32>,
+    /// By call: the place of its first endpoint.
+    first: Vec<u32>,
+}
+
+/// A call to be made: when, and of which list.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Item {
+    begin: i64,
+    kind: ItemKind,
+    index: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum ItemKind {
+    Post,
+    Call,
+    Other,
+}
+
+impl<'a> Builder<'a> {
+    fn new(trace: &'a Trace, rank: &'a RankTrace, overhead: i64, usual: &'a Usual) -> Builder<'a> {
+        let call = |&index: &u32| rank.endpoints[index as usize].call;
+        let all = 0..rank.endpoints.len() as u32;
+        let mut order = Vec::new();
+        // files have them in that order, unless somebody edited them
+        let calls = rank.endpoints.iter().map(|endpoint| endpoint.call);
+        if calls.clone().zip(calls.skip(1)).any(|(a, b)| a > b) {
+            order = all.clone().collect();
+            order.sort_by_key(call);
+        }
+        let mut first = vec![NONE; rank.calls.len()];
+        for place in all.rev() {
+            let endpoint = order.get(place as usize).copied().unwrap_or(place);
+            if let Some(first) = first.get_mut(call(&endpoint) as usize) {
+                *first = place;
+            }
+        }
+        Builder { trace, rank, overhead, usual, order, first }
+    }
+
+    fn build(self) -> RankProgram {
+        let threads = self.rank.threads.count() as u16;
+        let threads = (0..threads).map(|thread| self.thread(thread)).collect();
+        RankProgram { threads, order: self.order }
+    }
+
+    fn items(&self, thread: u16) -> Vec<Item> {
+        let RankTrace { endpoints, operations, calls, other_calls, threads, .. } = self.rank;
+        let posts = (0..).zip(endpoints).filter(|&(index, endpoint)| {
+            operations[endpoint.operation as usize].is_request
+                && threads.of_endpoint(index) == thread
+        });
+        let posts = posts.map(|(index, endpoint)| Item {
+            begin: endpoint.begin,
+            kind: ItemKind::Post,
+            index,
+        });
+        let calls = (0..).zip(calls).filter(|&(index, _)| threads.of_call(index) == thread);
+        let calls =
+            calls.map(|(index, call)| Item { begin: call.begin, kind: ItemKind::Call, index });
+        let others = (0..).zip(other_calls).filter(|(_, call)| call.thread == thread);
+        let others =
+            others.map(|(index, call)| Item { begin: call.begin, kind: ItemKind::Other, index });
+        let mut items: Vec<Item> = posts.chain(calls).chain(others).collect();
+        items.sort_unstable();
+        items
+    }
+
+    fn thread(&self, thread: u16) -> ThreadProgram {
+        let mut program = ThreadProgram::default();
+        let mut looks = Looks::default();
+        let mut cursor = self.rank.init_end;
+        for item in self.items(thread) {
+            if item.begin >= self.rank.end {
+                break;
+            }
+            let (action, duration, cost, mut begin) = self.call(item);
+            if let Action::Post(endpoint) = action {
+                looks.post(self.rank, endpoint);
+            }
+            if let Action::Loop(place) = action {
+                begin = self.loop_begin(place).unwrap_or(begin).max(cursor).min(begin);
+            }
+            // a call that began before the last one ended is a further request of that one, as of MPI_Startall
+            let gap = (begin - cursor).max(0);
+            let end = item.begin + duration;
+            let inside = (end - cursor.max(item.begin)).max(0);
+            if let Some(period) = looks.period(cursor, begin) {
+                program.polls.push((program.steps.len() as u32, period));
+            }
+            let late = self.late(action).min(inside);
+            program.steps.push(Step::new(gap, action, cost.min(inside)).late(late));
+            cursor = cursor.max(end);
+        }
+        program.rest = if thread == 0 { (self.rank.end - cursor).max(0) } else { 0 };
+        program.steps.shrink_to_fit();
+        program
+    }
+
+    fn late(&self, action: Action) -> i64 {
+        let (Action::Call(place) | Action::Loop(place)) = action else { return 0 };
+        let endpoint = self.order.get(place as usize).copied().unwrap_or(place);
+        let call = &self.rank.calls[self.rank.endpoints[endpoint as usize].call as usize];
+        self.usual.lost(self.trace, self.rank, call, self.endpoints(place))
+    }
+
+    /// What an item does, how long it took, what of that is no waiting, and when it began.
+    fn call(&self, item: Item) -> (Action, i64, i64, i64) {
+        let index = item.index as usize;
+        match item.kind {
+            ItemKind::Post => {
+                let post = self.rank.endpoints[index].post.or_zero();
+                (Action::Post(item.index), post, post, item.begin)
+            }
+            ItemKind::Other => {
+                let duration = self.rank.other_calls[index].duration;
+                let index = self.rank.calls.len() as u32 + item.index;
+                (Action::Other(index), duration, duration, item.begin)
+            }
+            ItemKind::Call => self.completing(item),
+        }
+    }
+
+    fn completing(&self, item: Item) -> (Action, i64, i64, i64) {
+        let call = &self.rank.calls[item.index as usize];
+        let place = self.first[item.index as usize];
+        if place == NONE || !call.returned {
+            let until = if call.returned { call.begin + call.duration } else { self.rank.end };
+            let duration = (until - call.begin).max(0);
+            return (Action::Other(item.index), duration, duration, item.begin);
+        }
+        let endpoints = self.endpoints(place);
+        let mut is_known = true;
+        let mut is_loop = true;
+        let mut is_sending = true;
+        for (endpoint, operation) in endpoints {
+            is_known &= is_replayed(self.trace, endpoint, operation)
+                || operation.ended == RequestEnd::Freed;
+            is_loop &= operation.is_tested;
+            is_sending &= !operation.is_request
+                && operation.direction == Direction::Send
+                && operation.mode != Mode::Synchronous;
+        }
+        let is_loop = is_loop && self.loop_begin(place).is_some();
+        let cost = match is_known && !is_sending {
+            true => call.duration.min(self.overhead * i64::from(call.completed.max(1))),
+            false => call.duration,
+        };
+        let action = if is_loop { Action::Loop(place) } else { Action::Call(place) };
+        (action, call.duration, cost, item.begin)
+    }
+
+    fn endpoints(&self, place: u32) -> impl Iterator<Item = (&'a Endpoint, &'a Operation)> + '_ {
+        let rank = self.rank;
+        let at = move |place: u32| {
+            let index = self.order.get(place as usize).copied().unwrap_or(place);
+            &rank.endpoints[index as usize]
+        };
+        let call = at(place).call;
+        let endpoints = (place..rank.endpoints.len() as u32).map(at);
+        endpoints
+            .take_while(move |endpoint| endpoint.call == call)
+            .map(move |endpoint| (endpoint, &rank.operations[endpoint.operation as usize]))
+    }
+
+    /// When the loop of tests began that ended with this call; `None`: its tests are too far apart to be one that waits.
+    fn loop_begin(&self, place: u32) -> Option<i64> {
+        let loops = self.endpoints(place).filter_map(|(endpoint, _)| {
+            let seen = self.rank.observations.get(endpoint.observed as usize)?;
+            let call = &self.rank.calls[endpoint.call as usize];
+            let [first, last] = [seen.first_unsuccessful_test?, seen.last_unsuccessful_test?]
+                .map(|test| endpoint.begin + test);
+            let apart = (call.begin - first) / (seen.unsuccessful_tests.max(1) as i64);
+            let is_close = apart <= WAITING_LOOP && call.begin - last <= WAITING_LOOP;
+            is_close.then_some(first)
+        });
+        loops.min()
+    }
+}
+
+/// Tests in computation that found nothing, as requests tell of them.
+#[derive(Default)]
+struct Looks {
+    /// First and last, and the time from one to the next.
+    intervals: Vec<(i64, i64, i64)>,
+}
+
+impl Looks {
+    fn post(&mut self, rank: &RankTrace, endpoint: u32) {
+        let endpoint = &rank.endpoints[endpoint as usize];
+        let Some(seen) = rank.observations.get(endpoint.observed as usize) else { return };
+        let (Some(first), Some(last)) = (seen.first_unsuccessful_test, seen.last_unsuccessful_test)
+        else {
+            return;
+        };
+        let period = match seen.unsuccessful_tests {
+            0 | 1 => first.max(1),
+            tests => ((last - first) / (tests as i64 - 1)).max(1),
+        };
+        let [first, last] = [first, last].map(|test| endpoint.begin + test);
+        self.intervals.retain(|&(_, end, _)| end >= endpoint.begin);
+        self.intervals.push((first, last, period));
+    }
+
+    /// How far apart tests were in a computation, where it had any.
+    fn period(&mut self, begin: i64, end: i64) -> Option<i64> {
+        self.intervals.retain(|&(_, last, _)| last >= begin);
+        let inside = self.intervals.iter().filter(|&&(first, last, _)| first < end && last > begin);
+        inside.map(|&(_, _, period)| period).min().filter(|&period| period < end - begin)
+    }
+}

@@ -1,0 +1,269 @@
+//! What a replay says, as it is told.
+
+use std::collections::HashMap;
+
+use super::document::{
+    Answer, LocalityModel, Model, RankAnswer, Recorded, SiteAnswer, Sweep, SweepPoint,
+};
+use super::replayer::{Exposed, Replayer};
+use super::sweep::SweepAsked;
+use super::{paths, standstill};
+use crate::replay::scenario::Scenario;
+use crate::replay::Outcome;
+use lapscope_data::model::Nanos;
+use lapscope_data::places::SiteId;
+use lapscope_data::symbols::NameFrames;
+use lapscope_trace::Locality;
+
+/// Endpoints above which sweeps say nothing of exposed time: it takes longer than the replay.
+const MANY_ENDPOINTS: usize = 5_000_000;
+
+/// Answers questions about one run.
+pub struct Answers<'a> {
+    replayer: Replayer,
+    run: String,
+    top: usize,
+    names: &'a mut dyn NameFrames,
+    recorded: Exposed,
+    /// The identity replay.
+    replayed: Exposed,
+    identity_ns: Option<i64>,
+    /// The same without what recording took: what scenarios are compared with.
+    base_ns: Option<i64>,
+}
+
+impl<'a> Answers<'a> {
+    /// Replays the run as it was; the answer of that.
+    pub fn new(
+        replayer: Replayer,
+        (run, top): (String, usize),
+        names: &'a mut dyn NameFrames,
+    ) -> (Answers<'a>, Answer, Model) {
+        let network = replayer.fitted.network.clone();
+        let recorded = replayer.exposed(&network, &run, names);
+        let base_ns = replayer.under(&Scenario::default()).run_ns(&replayer.trace);
+        let mut answers = Answers {
+            replayer,
+            run,
+            top,
+            names,
+            recorded,
+            replayed: Exposed::default(),
+            identity_ns: None,
+            base_ns,
+        };
+        let replayer = &mut answers.replayer;
+        let note = replayer.injected_note();
+        let with = replayer.with_injected.take();
+        let without = with.map(|with| std::mem::replace(&mut replayer.program, with));
+        let begin = std::time::Instant::now();
+        let outcome = answers.replayer.identity();
+        let took = begin.elapsed();
+        answers.identity_ns = outcome.run_ns(&answers.replayer.trace);
+        let mut model = answers.model(&outcome, Nanos(took.as_nanos() as i64));
+        model.notes.extend(note);
+        let mut identity = answers.answer(Scenario::default(), &outcome);
+        if let Some(without) = without {
+            answers.replayer.program = without;
+        }
+        identity.name = "as it was".to_owned();
+        (answers, identity, model)
+    }
+
+    /// As the run was.
+    pub fn recorded(&self) -> Recorded {
+        let trace = &self.replayer.trace;
+        let first = trace.ranks.first().map(|rank| rank.info());
+        Recorded {
+            command: first.map_or(String::new(), |info| info.command.clone()),
+            mpi_library: first.map_or(String::new(), |info| info.mpi_library.clone()),
+            ranks: trace.ranks.len(),
+            run_ns: Nanos(self.replayer.recorded_ns),
+            exposed_ns: self.recorded.total(),
+            exposed: self.recorded.part,
+        }
+    }
+
+    /// The run under a scenario.
+    pub fn under(&mut self, scenario: &Scenario) -> Answer {
+        let Some((program, notes)) = self.replayer.rearranged(scenario) else {
+            let outcome = self.replayer.under(scenario);
+            return self.answer(scenario.clone(), &outcome);
+        };
+        let recorded = std::mem::replace(&mut self.replayer.program, program);
+        let outcome = self.replayer.under(scenario);
+        let mut answer = self.answer(scenario.clone(), &outcome);
+        self.replayer.program = recorded;
+        answer.notes.extend(notes);
+        answer
+    }
+
+    /// Run time against a knob.
+    pub fn sweep(&mut self, asked: &SweepAsked) -> Sweep {
+        let points = asked.points.iter().map(|value| self.sweep_point(value)).collect();
+        Sweep { knob: asked.knob.clone(), points }
+    }
+
+    fn sweep_point(&mut self, value: &super::sweep::SweepValue) -> SweepPoint {
+        let program = self.replayer.rearranged(&value.scenario).map(|(program, _)| program);
+        let recorded =
+            program.map(|program| std::mem::replace(&mut self.replayer.program, program));
+        let outcome = self.replayer.under(&value.scenario);
+        if let Some(recorded) = recorded {
+            self.replayer.program = recorded;
+        }
+        let run_ns = outcome.run_ns(&self.replayer.trace).map(Nanos);
+        let endpoints: usize =
+            self.replayer.trace.ranks.iter().map(|rank| rank.endpoints.len()).sum();
+        let exposed_ns = (run_ns.is_some() && endpoints <= MANY_ENDPOINTS)
+            .then(|| self.exposed(&value.scenario, &outcome).total());
+        SweepPoint { value: value.text.clone(), number: value.number, run_ns, exposed_ns }
+    }
+
+    fn exposed(&mut self, scenario: &Scenario, outcome: &Outcome) -> Exposed {
+        self.replayer.retime(outcome, scenario.is_identity());
+        let network = self.replayer.network(scenario);
+        self.replayer.exposed(&network, &self.run, self.names)
+    }
+
+    fn answer(&mut self, scenario: Scenario, outcome: &Outcome) -> Answer {
+        let run_ns = outcome.run_ns(&self.replayer.trace);
+        let ends = run_ns.is_some();
+        let exposed = if ends { self.exposed(&scenario, outcome) } else { Exposed::default() };
+        if scenario.is_identity() {
+            self.replayed = exposed.clone();
+        }
+        let recorded = self.replayer.recorded_ns;
+        let share = |ns: Option<i64>, of: i64| {
+            ns.map_or(f64::INFINITY, |ns| (ns - of) as f64 / of.max(1) as f64)
+        };
+        let missing = self.replayed.total() - self.recorded.total();
+        let (trace, program) = (&self.replayer.trace, &self.replayer.program);
+        let critical_path =
+            paths::critical_path(trace, program, outcome, self.top, &mut *self.names);
+        let (root_causes, rest) =
+            paths::root_causes(trace, program, outcome, self.top, &mut *self.names);
+        let deadlock = standstill::deadlock(trace, outcome, &scenario, &mut *self.names);
+        let others = self.replayer.under_others(&scenario);
+        let all = || others.iter().copied().chain(run_ns).map(Nanos);
+        let end = |ns: Option<Nanos>| ns.filter(|_| ends && !others.is_empty());
+        let compared = if scenario.is_identity() { self.identity_ns } else { self.base_ns };
+        Answer {
+            name: scenario.name.clone().unwrap_or_else(|| scenario.options()),
+            change: run_ns.zip(compared).map(|(run, of)| share(Some(run), of)),
+            identity_error: share(self.identity_ns, recorded),
+            identity_exposed_error: missing.share_of(Nanos(self.replayer.recorded_all_ns)),
+            run_ns: run_ns.map(Nanos),
+            run_low_ns: end(all().min()),
+            run_high_ns: end(all().max()),
+            exposed_ns: exposed.total(),
+            exposed: exposed.part,
+            sites: self.sites(&exposed),
+            ranks: ranks(&self.replayer, outcome),
+            critical_path,
+            root_causes,
+            deadlock,
+            notes: rest.into_iter().collect(),
+            scenario,
+        }
+    }
+
+    /// Sites with most exposed time, whenever that was.
+    fn sites(&self, exposed: &Exposed) -> Vec<SiteAnswer> {
+        let mut sites: Vec<(SiteId, SiteAnswer)> = Vec::new();
+        let mut places: HashMap<SiteId, usize> = HashMap::new();
+        type Field = fn(&mut SiteAnswer) -> &mut Nanos;
+        let fields: [(&Exposed, Field); 3] = [
+            (&self.recorded, |answer| &mut answer.recorded_ns),
+            (&self.replayed, |answer| &mut answer.identity_ns),
+            (exposed, |answer| &mut answer.exposed_ns),
+        ];
+        for (all, field) in fields {
+            for row in &all.sites {
+                let place = *places.entry(row.id).or_insert_with(|| {
+                    let answer = SiteAnswer {
+                        call: row.call.clone(),
+                        site: row.site.clone(),
+                        recorded_ns: Nanos(0),
+                        identity_ns: Nanos(0),
+                        exposed_ns: Nanos(0),
+                    };
+                    sites.push((row.id, answer));
+                    sites.len() - 1
+                });
+                *field(&mut sites[place].1) += row.ns;
+            }
+        }
+        let mut sites: Vec<SiteAnswer> = sites.into_iter().map(|(_, site)| site).collect();
+        let most = |site: &SiteAnswer| site.identity_ns.max(site.exposed_ns).max(site.recorded_ns);
+        sites.sort_by_key(|site| std::cmp::Reverse(most(site)));
+        if self.top > 0 {
+            sites.truncate(self.top);
+        }
+        sites
+    }
+
+    fn model(&self, outcome: &Outcome, took: Nanos) -> Model {
+        let fitted = &self.replayer.fitted;
+        let present = Locality::ALL.into_iter().filter(|&at| fitted.messages[at as usize] > 0);
+        let locality = |at: Locality| {
+            let network = &fitted.network.localities[at as usize];
+            LocalityModel {
+                locality: at,
+                messages: fitted.messages[at as usize],
+                latency_ns: Nanos(network.latency.round() as i64),
+                bandwidth_bytes_per_second: (network.gap_per_byte > 0.0)
+                    .then(|| 1e9 / network.gap_per_byte),
+                eager_limit_bytes: (network.eager_limit != u64::MAX).then_some(network.eager_limit),
+                eager_limit_from: fitted.limits_from[at as usize],
+                protocol: network.protocol,
+                is_protocol_certain: fitted.is_certain[at as usize],
+            }
+        };
+        let (messages, as_recorded) = self.replayer.counts();
+        Model {
+            localities: present.map(locality).collect(),
+            contention: fitted.network.contention,
+            contention_from: fitted.contention_from,
+            held_out_error: fitted.held_out_error,
+            events: outcome.events,
+            replay_ns: took,
+            messages,
+            as_recorded,
+            notes: notes(&self.replayer),
+        }
+    }
+}
+
+fn notes(replayer: &Replayer) -> Vec<String> {
+    let mut notes = Vec::new();
+    if replayer.trace.is_summarized() {
+        notes.push(
+            "some ranks kept sums alone from some point on: what follows is replayed as computation"
+                .to_owned(),
+        );
+    }
+    if replayer.fitted.rests_on_waits() {
+        notes.push(
+            "no message had nothing in between, so its times are fitted to the waits alone: lapscope calibrate -- <launch line> \
+             measures them"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+fn ranks(replayer: &Replayer, outcome: &Outcome) -> Vec<RankAnswer> {
+    let ranks = replayer.trace.ranks.iter().zip(&outcome.ranks);
+    let answer =
+        |(rank, replayed): (&lapscope_trace::RankTrace, &crate::replay::outcome::RankOutcome)| {
+            RankAnswer {
+                rank: rank.info().rank,
+                run_ns: Nanos(replayed.end - rank.init_end),
+                compute_ns: Nanos(replayed.compute),
+                overhead_ns: Nanos(replayed.overhead),
+                wait_ns: Nanos(replayed.wait),
+            }
+        };
+    ranks.map(answer).collect()
+}

@@ -1,0 +1,164 @@
+//! The most that any cure of a run's communication can bring, for its report.
+
+use serde::Serialize;
+
+use super::document::larger;
+use super::fit::fit;
+use super::standard::{ideal_network, perfect_progress};
+use crate::replay::program::is_replayed;
+use crate::replay::scenario::Scenario;
+use crate::replay::{replay, Conditions, Durations, Network, Program};
+use lapscope_data::model::{Kind, Nanos};
+use lapscope_measure::reference::Reference;
+use lapscope_measure::thresholds::Thresholds;
+use lapscope_trace::{Direction, Locality, RankTrace, Trace};
+
+/// Run times of replays; keys are documented in `docs/json.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Bounds {
+    /// From the first return of MPI_Init to the last entry of MPI_Finalize.
+    pub recorded_ns: Nanos,
+    /// The run replayed with nothing changed.
+    pub identity_ns: Nanos,
+    /// Of `identity_ns` against `recorded_ns`, as a share of the latter.
+    pub identity_error: f64,
+    /// The same of calls that the model was not fitted to: [`Fitted::held_out_error`](super::fit::Fitted); `None`: too few calls.
+    pub held_out_error: Option<f64>,
+    /// The same without what recording took: what the next two are compared with.
+    pub base_ns: Nanos,
+    /// With messages that move as soon as they can, whatever their ends do; `None`: not known, as where the replay is off by more
+    /// than [`MOST_ERROR`].
+    pub perfect_progress_ns: Option<Nanos>,
+    /// The same where messages share more of their way than the run needs to show; `None`: that is all that they may share.
+    pub perfect_progress_high_ns: Option<Nanos>,
+    /// The same with messages that take no time; `None`: not known.
+    pub ideal_network_ns: Option<Nanos>,
+    /// Whether the times of messages are fitted to the waits alone; then the run may become faster than these two.
+    pub rests_on_waits: bool,
+}
+
+/// A replay that is further from the record, as a share of it, is no ground for a prediction.
+pub const MOST_ERROR: f64 = 0.05;
+
+/// Runs with more endpoints are not replayed for a report: that takes longer than all the rest of it.
+const MOST_ENDPOINTS: usize = 2_000_000;
+
+/// Whether a report would wait for its bounds longer than for all the rest of it.
+pub fn is_too_large(trace: &Trace) -> bool {
+    trace.ranks.iter().map(|rank| rank.endpoints.len()).sum::<usize>() > MOST_ENDPOINTS
+}
+
+/// Replays a run as it was, with perfect progress, and with an ideal network. `None`: nothing of it can be replayed, or it does
+/// not end when it is replayed as it was.
+pub fn bounds(trace: &Trace, reference: &Reference, thresholds: &Thresholds) -> Option<Bounds> {
+    let program = Program::new(trace);
+    let durations = Durations::of(trace);
+    let fitted = fit(trace, &program, reference, thresholds, &durations);
+    let has_messages = fitted.messages.iter().any(|&messages| messages > 0);
+    if !has_messages && !trace.ranks.iter().any(|rank| has_others(trace, rank)) {
+        return None;
+    }
+    let recorded = Conditions::as_recorded(trace.ranks.len());
+    let unrecorded = Conditions { keeps_recording: false, ..recorded.clone() };
+    let has_network = fitted.messages[Locality::Network as usize] > 0;
+    let under = |network: &Network, scenario: &Scenario, conditions: &Conditions| {
+        let network = network.with(scenario, has_network);
+        let outcome = replay(trace, &program, &network, conditions, &durations);
+        outcome.run_ns(trace).map(Nanos)
+    };
+    let run_of =
+        |scenario: &Scenario, conditions: &Conditions| under(&fitted.network, scenario, conditions);
+    let recorded_ns = Nanos(trace.run_ns());
+    let identity_ns = run_of(&Scenario::default(), &recorded)?;
+    let identity_error = (identity_ns - recorded_ns).share_of(recorded_ns);
+    let predicted = |scenario: &Scenario| {
+        (identity_error.abs() <= MOST_ERROR).then(|| run_of(scenario, &unrecorded)).flatten()
+    };
+    let progress = predicted(&perfect_progress());
+    let others = fitted.others.iter().filter(|_| progress.is_some());
+    let others = others.filter_map(|other| under(other, &perfect_progress(), &unrecorded));
+    let all: Vec<Nanos> = progress.into_iter().chain(others).collect();
+    let (least, most) = (all.iter().min().copied(), all.iter().max().copied());
+    Some(Bounds {
+        recorded_ns,
+        identity_ns,
+        identity_error,
+        held_out_error: fitted.held_out_error,
+        base_ns: run_of(&Scenario::default(), &unrecorded)?,
+        perfect_progress_ns: least,
+        perfect_progress_high_ns: most.filter(|_| most > least),
+        ideal_network_ns: predicted(&ideal_network()),
+        rests_on_waits: fitted.rests_on_waits(),
+    })
+}
+
+/// Whether non-blocking collectives or one-sided calls of a rank are replayed.
+fn has_others(trace: &Trace, rank: &RankTrace) -> bool {
+    rank.endpoints.iter().any(|endpoint| {
+        let operation = &rank.operations[endpoint.operation as usize];
+        let is_collective = operation.is_request && operation.direction == Direction::Collective;
+        (is_collective || operation.kind == Kind::Rma) && is_replayed(trace, endpoint, operation)
+    })
+}
+
+impl Bounds {
+    /// The error to reckon with, as a share.
+    pub fn error(&self) -> f64 {
+        larger(self.identity_error, self.held_out_error)
+    }
+
+    /// What a scenario with that run time saves, as a share of the run time; negative: it is slower.
+    pub fn gain(&self, run_ns: Nanos) -> f64 {
+        (self.base_ns - run_ns).share_of(self.base_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::whatif::fit::Calls;
+    use lapscope_trace::made_up::MadeUp;
+
+    const STEPS: usize = 200;
+    const COMPUTATION: i64 = 5_000;
+
+    /// Two ranks that answer each other; a message takes what `time` says of the receiving call's place among those of its rank.
+    fn answers(time: impl Fn(usize) -> i64) -> Bounds {
+        let mut run = MadeUp::new(2);
+        for step in 0..STEPS {
+            for (rank, receive) in [(0, 2 * step), (1, 2 * step + 1)] {
+                let other = 1 - rank;
+                run.compute(rank, COMPUTATION);
+                let arrives = run.now(rank) + time(receive);
+                run.send(rank, 1, other, 1_000, 100);
+                run.receive_until(other, 2, rank, 1_000, arrives);
+            }
+        }
+        let trace = run.finish();
+        let reference = Reference::default();
+        let thresholds = Thresholds::find(&trace, &reference, &[], Vec::new());
+        bounds(&trace, &reference, &thresholds).expect("it can be replayed")
+    }
+
+    #[test]
+    fn the_error_is_that_of_calls_that_nothing_was_fitted_to() {
+        let constant = answers(|_| 2_000);
+        assert!(constant.error() < 0.01, "{constant:?}");
+        // as if nothing but the calls that are drawn were quick: a model of them says nothing of the others
+        let drawn = answers(|place| if Calls::Half.has(place) { 1_000 } else { 3_000 });
+        assert!(drawn.identity_error.abs() < 0.02, "{drawn:?}");
+        let held_out = drawn.held_out_error.unwrap();
+        assert!(held_out < -0.05 && drawn.error() == -held_out, "{drawn:?}");
+    }
+
+    #[test]
+    fn half_of_the_calls_are_drawn_whatever_their_pattern() {
+        for period in [2, 3, 4, 7, 16] {
+            for first in 0..period {
+                let places = (0..1_000).map(|number| first + number * period);
+                let drawn = places.filter(|&place| Calls::Half.has(place)).count();
+                assert!((420..580).contains(&drawn), "{drawn} of 1000 from {first} by {period}");
+            }
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! A run ready to be replayed: its program, the network that fits it, and what is needed to say what a replay costs.
+
+use lapscope_data::model::Nanos;
+use lapscope_data::places::SiteId;
+use lapscope_data::symbols::{FrameName, NameFrames};
+
+use super::bounds::is_too_large;
+use super::fit::{fit, Fitted};
+use crate::replay::injected::{split, Injected};
+use crate::replay::moves::{self, Moved};
+use crate::replay::nonblocking;
+use crate::replay::scenario::{Progress, Scenario};
+use crate::replay::{replay, retime, Conditions, Durations, Network, Outcome, Program};
+use lapscope_measure::overlap::sums::Part;
+use lapscope_measure::overlap::{measure, EagerLimits, Options, Overlap};
+use lapscope_measure::reach::room::Room;
+use lapscope_measure::reference::Reference;
+use lapscope_measure::thresholds::Thresholds;
+use lapscope_trace::{Direction, Locality, Observation, Starvation, Trace};
+
+/// A run and its model.
+pub struct Replayer {
+    pub trace: Trace,
+    /// What scenarios change: without injected tests.
+    pub program: Program,
+    /// With injected tests, where there were any: until the identity replay is done.
+    pub with_injected: Option<Program>,
+    injected_ns: i64,
+    pub fitted: Fitted,
+    reference: Reference,
+    durations: Durations,
+    /// How far calls can be moved that a scenario moves.
+    pub room: Room,
+    /// Of each rank, as recorded: a replay changes them.
+    observations: Vec<Vec<Observation>>,
+    /// Likewise, and when MPI_Finalize was entered.
+    starvation: Vec<(Starvation, i64)>,
+    /// Run time of the recorded run, and summed over ranks.
+    pub recorded_ns: i64,
+    pub recorded_all_ns: i64,
+}
+
+/// Exposed time, of all and by call site.
+#[derive(Debug, Clone, Default)]
+pub struct Exposed {
+    pub part: Part,
+    pub sites: Vec<ExposedSite>,
+}
+
+#[derive(Debug, Clone)]
+pub struct ExposedSite {
+    pub id: SiteId,
+    pub call: String,
+    pub site: Option<FrameName>,
+    pub ns: Nanos,
+}
+
+impl Replayer {
+    /// `injected`: by rank, where tests were injected.
+    pub fn new(
+        trace: Trace,
+        reference: Reference,
+        thresholds: &Thresholds,
+        injected: Option<&[Injected]>,
+    ) -> Replayer {
+        let recorded = Program::new(&trace);
+        let (program, with_injected, injected_ns) = match injected {
+            Some(injected) => {
+                let split = split(&trace, &recorded, injected);
+                (split.without, Some(split.with), split.ns)
+            }
+            None => (recorded, None, 0),
+        };
+        let durations = Durations::of(&trace);
+        let whole = with_injected.as_ref().unwrap_or(&program);
+        let fitted = fit(&trace, whole, &reference, thresholds, &durations);
+        Replayer {
+            observations: trace.ranks.iter().map(|rank| rank.observations.clone()).collect(),
+            starvation: trace
+                .ranks
+                .iter()
+                .map(|rank| (rank.starvation.clone(), rank.end))
+                .collect(),
+            recorded_ns: trace.run_ns(),
+            recorded_all_ns: trace.ranks.iter().map(|rank| rank.end - rank.init_end).sum(),
+            trace,
+            program,
+            with_injected,
+            injected_ns,
+            fitted,
+            reference,
+            durations,
+            room: Room::default(),
+        }
+    }
+
+    /// What is said of tests that were injected.
+    pub fn injected_note(&self) -> Option<String> {
+        self.with_injected.as_ref().map(|_| {
+            format!(
+                "lapscope injected tests into this run: they are in the replay of it as it was, and what they took, {:.3} ms of all \
+                 ranks, is taken out of scenarios; --progress every=TIME asks for some",
+                self.injected_ns as f64 / 1e6
+            )
+        })
+    }
+
+    pub fn has_network(&self) -> bool {
+        self.fitted.messages[Locality::Network as usize] > 0
+    }
+
+    pub fn network(&self, scenario: &Scenario) -> Network {
+        self.fitted.network.with(scenario, self.has_network())
+    }
+
+    /// The program with its calls where a scenario has them, and sentences about that; `None`: it changes none.
+    pub fn rearranged(&self, scenario: &Scenario) -> Option<(Program, Vec<String>)> {
+        let asked = moves::Asked { waits: scenario.wait.is_some(), posts: scenario.post.is_some() };
+        let mut notes = Vec::new();
+        let moved = (asked != moves::Asked::default()).then(|| {
+            let moved = moves::apply(&self.trace, &self.program, &self.room, asked);
+            notes.push(moved_note(&moved));
+            moved.program
+        });
+        if !scenario.nonblocking_collectives {
+            return moved.map(|moved| (moved, notes));
+        }
+        let program = moved.as_ref().unwrap_or(&self.program);
+        let copy_per_byte = self.fitted.network.copy_per_byte;
+        let (program, collectives) = nonblocking::apart(&self.trace, program, copy_per_byte);
+        notes.push(format!(
+            "{collectives} blocking collectives begun where they are and waited for at the next call of MPI of their thread: the most \
+             that non-blocking ones can free, as the program may need their results before"
+        ));
+        Some((program, notes))
+    }
+
+    /// The run as it was: what recording took is in it.
+    pub fn identity(&self) -> Outcome {
+        let conditions = Conditions::as_recorded(self.trace.ranks.len());
+        self.replay(&self.program, &self.fitted.network, &conditions)
+    }
+
+    /// The run with what a scenario changes of its network and its computation, and without what recording took.
+    pub fn under(&self, scenario: &Scenario) -> Outcome {
+        self.replay(&self.program, &self.network(scenario), &self.conditions(scenario))
+    }
+
+    /// Run times under a scenario with the other networks that fit the run about as well; none of runs of which a replay takes
+    /// long.
+    pub fn under_others(&self, scenario: &Scenario) -> Vec<i64> {
+        if scenario.is_identity() || is_too_large(&self.trace) {
+            return Vec::new();
+        }
+        let conditions = self.conditions(scenario);
+        let run_ns = |other: &Network| {
+            let network = other.with(scenario, self.has_network());
+            self.replay(&self.program, &network, &conditions).run_ns(&self.trace)
+        };
+        self.fitted.others.iter().filter_map(run_ns).collect()
+    }
+
+    fn replay(&self, program: &Program, network: &Network, conditions: &Conditions) -> Outcome {
+        replay(&self.trace, program, network, conditions, &self.durations)
+    }
+
+    fn conditions(&self, scenario: &Scenario) -> Conditions {
+        let slower = 1.0 / scenario.cpu.unwrap_or(1.0);
+        let mut compute = vec![slower; self.trace.ranks.len()];
+        if scenario.balance {
+            let own: Vec<i64> = self.program.ranks.iter().map(|rank| rank.compute()).collect();
+            let mean = own.iter().sum::<i64>() as f64 / own.len().max(1) as f64;
+            for (factor, own) in compute.iter_mut().zip(own).filter(|(_, own)| *own > 0) {
+                *factor *= mean / own as f64;
+            }
+        }
+        Conditions { compute, keeps_recording: false }
+    }
+
+    /// What the run as it stands in the trace exposes; `network`: under which it was replayed.
+    pub fn exposed(&self, network: &Network, run: &str, names: &mut dyn NameFrames) -> Exposed {
+        let before = &self.fitted.network;
+        let reference = self.reference.scaled(|locality, bytes| {
+            let [before, now] = [before, network]
+                .map(|network| network.localities[locality as usize].time(bytes as u64));
+            if before > 0.0 {
+                now / before
+            } else {
+                1.0
+            }
+        });
+        let limits = Locality::ALL.map(|locality| {
+            let network = &network.localities[locality as usize];
+            Some(network.eager_limit.min(network.progress_limit))
+        });
+        let eager = EagerLimits::new(limits);
+        let measured = measure(&self.trace, &reference, eager, &[], &|_| ());
+        let all = Options { top: 0, ranks: &[] };
+        let overlap = Overlap::build(run, &self.trace, &reference, &measured, all, names);
+        let mut exposed = Exposed::of(overlap);
+        if network.progress == Progress::Async {
+            exposed.lay_progress_to_transfers();
+        }
+        exposed
+    }
+
+    /// Puts a replay in the place of what the trace had. When a rank had no processor is told of the run as it was alone: what of
+    /// it a scenario would leave, nobody knows.
+    pub fn retime(&mut self, outcome: &Outcome, is_identity: bool) {
+        for (rank, observations) in self.trace.ranks.iter_mut().zip(&self.observations) {
+            rank.observations.clone_from(observations);
+        }
+        retime::retime(&mut self.trace, outcome);
+        for (rank, (starvation, end)) in self.trace.ranks.iter_mut().zip(&self.starvation) {
+            let (begin, before, now) = (rank.init_end, *end, rank.end);
+            let times = (now - begin) as f64 / (before - begin).max(1) as f64;
+            let moved = |moment: i64| begin + ((moment - begin) as f64 * times).round() as i64;
+            rank.starvation = match is_identity {
+                true => starvation.moved(moved),
+                false => Starvation::default(),
+            };
+        }
+    }
+
+    /// Messages that are replayed, and what has its recorded duration: endpoints.
+    pub fn counts(&self) -> (u64, u64) {
+        let ranks = self.trace.ranks.iter();
+        let endpoints = ranks.flat_map(|rank| {
+            rank.endpoints.iter().map(|row| (row, &rank.operations[row.operation as usize]))
+        });
+        let as_recorded = endpoints.filter(|(row, operation)| {
+            operation.direction != Direction::None
+                && !crate::replay::program::is_replayed(&self.trace, row, operation)
+        });
+        (self.fitted.messages.iter().sum(), as_recorded.count() as u64)
+    }
+}
+
+fn moved_note(moved: &Moved) -> String {
+    format!(
+        "{} calls moved, over {:.3} ms of computation together; of {} call sites `lapscope reach` saw nothing, and their calls stay \
+         where they were",
+        moved.calls,
+        moved.ns as f64 / 1e6,
+        moved.unknown.len()
+    )
+}
+
+impl Exposed {
+    fn of(overlap: Overlap) -> Exposed {
+        let mut part = Part::default();
+        part.add_requests(&overlap.totals.numbers);
+        part.add_blocking(&overlap.blocking.totals);
+        let requests = overlap.sites.into_iter().map(|row| ExposedSite {
+            id: row.id,
+            call: row.call,
+            site: row.site,
+            ns: row.numbers.exposed_ns,
+        });
+        let blocking = overlap.blocking.sites.into_iter().map(|row| ExposedSite {
+            id: row.id,
+            call: row.call,
+            site: row.site,
+            ns: row.numbers.blocked_ns,
+        });
+        Exposed { part, sites: requests.chain(blocking).collect() }
+    }
+
+    /// Where messages move whatever their ends do, nothing is exposed for want of progress: what looks like it is what messages
+    /// wait for each other on a link.
+    fn lay_progress_to_transfers(&mut self) {
+        let part = &mut self.part;
+        let [local, remote] = [
+            std::mem::take(&mut part.exposed_no_local_progress_ns),
+            std::mem::take(&mut part.exposed_no_remote_progress_ns),
+        ];
+        part.exposed_transfer_ns += local + remote;
+        part.exposed_no_local_progress_low_ns = Nanos(0);
+        part.exposed_no_local_progress_high_ns = Nanos(0);
+    }
+
+    pub fn total(&self) -> Nanos {
+        self.part.exposed().0
+    }
+}

@@ -1,0 +1,281 @@
+//! Which calibration fits a run: of those that this machine keeps, and of the copy in the run's directory.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use super::circumstances::Hosts;
+use super::{lacked_processors, Calibration, Circumstances, MOST_BYTES};
+use lapscope_data::db::{link_out, Census, RunFiles};
+use lapscope_data::files::open_regular;
+use lapscope_data::text::units::percent;
+use lapscope_trace::Trace;
+
+/// Names the directory of the files.
+pub const DIRECTORY_VARIABLE: &str = "LAPSCOPE_CALIBRATION_DIR";
+
+/// The answer of [`find`].
+#[derive(Debug, Default)]
+pub struct Found {
+    pub calibration: Option<Calibration>,
+    pub file: PathBuf,
+    /// Sentences about what was used or could not be.
+    pub notes: Vec<String>,
+}
+
+impl Found {
+    /// Of the calibration that fits; it is copied into the run's directory, so that the run has it everywhere.
+    pub fn fitting(trace: &Trace, files: &RunFiles, even_disturbed: bool) -> Found {
+        match Circumstances::of_run(trace, &files.databases) {
+            Ok(circumstances) => find(&circumstances, files, even_disturbed),
+            Err(error) => Found {
+                notes: vec![format!("no calibration was looked for: {error}")],
+                ..Found::default()
+            },
+        }
+    }
+}
+
+/// Copies the calibration that fits a run into its directory, if there is one.
+pub fn keep(files: &RunFiles) {
+    if directory().map_or(true, |directory| calibrations(&directory).is_empty()) {
+        return;
+    }
+    let census = Census::take(&files.databases);
+    if let Ok(run) = Circumstances::new(census.infos().into_iter(), &files.databases) {
+        find(&run, files, false);
+    }
+}
+
+/// Where calibration files are.
+///
+/// # Errors
+/// Neither of the variables that tell is set.
+pub fn directory() -> anyhow::Result<PathBuf> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(named) = variable(DIRECTORY_VARIABLE) {
+        return Ok(named.into());
+    }
+    let data = variable("XDG_DATA_HOME").map(PathBuf::from);
+    let data =
+        data.or_else(|| variable("HOME").map(|home| PathBuf::from(home).join(".local/share")));
+    let data = data.with_context(|| {
+        format!("no place for calibrations: neither HOME nor {DIRECTORY_VARIABLE} is set")
+    })?;
+    Ok(data.join("lapscope/calibration"))
+}
+
+/// The copy in a run's directory of the calibration that fits it.
+const KEPT: &str = "calibration.json";
+
+/// The best calibration that fits a run, of this machine's and the copy that lies in the run's directory. Such of other
+/// settings are named in the notes.
+fn find(run: &Circumstances, files: &RunFiles, even_disturbed: bool) -> Found {
+    let mut paths = directory().map_or(Vec::new(), |directory| calibrations(&directory));
+    let kept = files.root.is_dir().then(|| files.root.join(KEPT));
+    let link = kept.as_deref().and_then(link_out);
+    let kept = kept.filter(|_| link.is_none());
+    paths.extend(kept.clone().filter(|path| path.exists()));
+    let mut found = find_among(&paths, run, even_disturbed);
+    found.notes.extend(link.map(|link| format!("calibration not used: {link}")));
+    if let (Some(kept), Some(_)) = (kept, &found.calibration) {
+        // where nobody may write, each reader has what is there
+        if found.file != kept && copy(&found.file, &kept, &files.databases).is_ok() {
+            found.file = kept;
+        }
+    }
+    found
+}
+
+/// Into a file that appears whole, and that those may read who may read the `databases` beside it.
+fn copy(from: &Path, to: &Path, databases: &[PathBuf]) -> std::io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(to.parent().unwrap_or(Path::new(".")))?;
+    std::io::copy(&mut open_regular(from)?.take(MOST_BYTES), &mut file)?;
+    if let Some(database) = databases.first() {
+        file.as_file().set_permissions(database.metadata()?.permissions())?;
+    }
+    file.persist(to)?;
+    Ok(())
+}
+
+/// The hosts themselves before others of their kind, undisturbed ones before others, then the newest; of the same one the last.
+fn find_among(paths: &[PathBuf], run: &Circumstances, even_disturbed: bool) -> Found {
+    let mut notes = Vec::new();
+    let (mut best, mut other, mut disturbed) = (None, None, None);
+    for path in paths {
+        let calibration = match Calibration::read(path) {
+            Ok(calibration) => calibration,
+            Err(error) => {
+                notes.push(format!("calibration not used: {error:#}"));
+                continue;
+            }
+        };
+        let own = &calibration.circumstances;
+        let Some(hosts) = own.covers(run).filter(|_| own.mpi_library == run.mpi_library) else {
+            continue;
+        };
+        let share = calibration.times.processor_share;
+        let (is_undisturbed, had_enough) = (share.is_none(), lacked_processors(share).is_none());
+        let place = if own.environment != run.environment {
+            &mut other
+        } else if had_enough || even_disturbed {
+            &mut best
+        } else {
+            &mut disturbed
+        };
+        let order = (hosts, is_undisturbed, calibration.created.clone());
+        if place.as_ref().map_or(true, |(known, _, _)| *known <= order) {
+            *place = Some((order, path, calibration));
+        }
+    }
+    if let Some(((hosts, ..), file, calibration)) = best {
+        if hosts == Hosts::Alike {
+            let hosts = calibration.circumstances.hosts.iter().map(String::as_str).take(4);
+            let hosts: Vec<&str> = hosts.collect();
+            notes.push(format!(
+                "the calibration was made on other nodes of this kind: {}",
+                hosts.join(", ")
+            ));
+        }
+        return Found { calibration: Some(calibration), file: file.clone(), notes };
+    }
+    if let Some((_, path, calibration)) = disturbed {
+        let share = percent(calibration.times.processor_share.unwrap_or_default());
+        notes.push(format!(
+            "calibration {} not used: its ranks had a processor for only {share} of the time in which they could have run; \
+             calibrate again with a processor for each rank, or say --reference calibration",
+            path.display()
+        ));
+    } else if let Some((_, path, calibration)) = other {
+        notes.push(format!(
+            "calibration {} not used: it was made with {}, this run with {}",
+            path.display(),
+            calibration.circumstances.differing(run),
+            run.differing(&calibration.circumstances),
+        ));
+    }
+    Found { notes, ..Found::default() }
+}
+
+/// The files in a directory of calibrations, in the order of their names.
+fn calibrations(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .filter(|path| !path.exists() || path.is_file()) // a FIFO would be waited for
+        .collect();
+    files.sort();
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::circumstances::normalized;
+    use super::*;
+    use lapscope_measure::reference::{CollectiveSample, Reference, Sample, Source};
+    use lapscope_trace::Locality;
+
+    fn circumstances(hosts: &[&str], btl: Option<&str>) -> Circumstances {
+        let environment =
+            btl.map(|btl| ("OMPI_MCA_btl".to_owned(), normalized("OMPI_MCA_btl", btl)));
+        Circumstances {
+            hosts: hosts.iter().map(|&host| host.to_owned()).collect(),
+            mpi_library: "Open MPI v4.1.4, package: x".into(),
+            environment: environment.into_iter().collect(),
+        }
+    }
+
+    fn calibration(circumstances: Circumstances, created: &str, ns: i64) -> Calibration {
+        let sample = Sample {
+            locality: Locality::Node,
+            bytes: 1024,
+            ns,
+            is_upwards: true,
+            is_disturbed: false,
+        };
+        let collective = CollectiveSample {
+            call: "MPI_Bcast",
+            is_request: false,
+            is_disturbed: false,
+            ranks: 2,
+            bytes: 8,
+            ns,
+        };
+        let reference = Reference::fit([sample; 3], [collective; 3], Source::None);
+        let calibration = Calibration::new(vec![], 2, circumstances, reference);
+        Calibration { created: created.into(), ..calibration }
+    }
+
+    fn kept(files: &[Calibration]) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        for file in files {
+            file.write(&directory.path().join(file.file_name())).unwrap();
+        }
+        directory
+    }
+
+    fn time(found: &Found) -> Option<i64> {
+        let estimate = found.calibration.as_ref()?.times.transfer(Locality::Node, 1024);
+        estimate.map(|estimate| estimate.ns)
+    }
+
+    fn find_in(directory: &Path, run: &Circumstances) -> Found {
+        find_among(&calibrations(directory), run, false)
+    }
+
+    #[test]
+    fn the_newest_that_fits() {
+        let here = || circumstances(&["a1"], Some("tcp,self"));
+        let directory = kept(&[
+            calibration(here(), "2026-01-01T00:00:00Z", 100),
+            calibration(here(), "2026-03-01T00:00:00Z", 300),
+            calibration(circumstances(&["a1"], None), "2026-04-01T00:00:00Z", 400),
+            calibration(circumstances(&["b1"], Some("self,tcp")), "2026-05-01T00:00:00Z", 500),
+            calibration(circumstances(&["a7"], Some("self,tcp")), "2026-06-01T00:00:00Z", 600),
+        ]);
+        let found = find_in(directory.path(), &circumstances(&["a1"], Some("self,tcp")));
+        assert_eq!((time(&found), found.notes.len()), (Some(300), 0), "{:?}", found.notes);
+        assert_eq!(found.calibration.unwrap().created, "2026-03-01T00:00:00Z");
+        let alike = find_in(directory.path(), &circumstances(&["a3", "a4"], Some("self,tcp")));
+        assert_eq!(time(&alike), Some(600));
+        assert!(alike.notes[0].contains("other nodes of this kind: a7"), "{:?}", alike.notes);
+        assert_eq!(time(&find_in(directory.path(), &circumstances(&["c1"], None))), None);
+    }
+
+    #[test]
+    fn other_settings_are_named() {
+        let made = calibration(circumstances(&["a1"], Some("tcp,self")), "2026-01-01T00:00:00Z", 1);
+        let directory = kept(&[made]);
+        std::fs::write(directory.path().join("x.json"), "{\"format\": 99}").unwrap();
+        let found = find_in(directory.path(), &circumstances(&["a1"], None));
+        assert_eq!(time(&found), None);
+        assert!(found.notes[0].contains("x.json: format 99"), "{:?}", found.notes);
+        assert!(
+            found.notes[1]
+                .contains("made with OMPI_MCA_btl=self,tcp, this run with OMPI_MCA_btl not set"),
+            "{:?}",
+            found.notes
+        );
+    }
+
+    #[test]
+    fn times_of_ranks_without_processors_are_used_where_they_are_asked_for() {
+        let here = || circumstances(&["a1"], None);
+        let mut made = calibration(here(), "2026-01-01T00:00:00Z", 100);
+        made.times.processor_share = Some(0.5);
+        let directory = kept(&[made]);
+        let found = find_in(directory.path(), &here());
+        assert_eq!((time(&found), found.notes.len()), (None, 1));
+        assert!(found.notes[0].contains("a processor for only 50.0 % of"), "{:?}", found.notes);
+        let asked = find_among(&calibrations(directory.path()), &here(), true);
+        assert_eq!(time(&asked), Some(100));
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_holds_nothing() {
+        let found = find_in(Path::new("/nowhere/at/all"), &circumstances(&["a"], None));
+        assert!(found.calibration.is_none() && found.notes.is_empty());
+    }
+}

@@ -1,0 +1,76 @@
+//! One walk through the requests of some ranks, and everything that is learned on the way.
+
+use serde::{Deserialize, Serialize};
+
+use crate::pictures::{Drawn, Painter};
+use lapscope_advise::advice::{Gathered, Gatherer};
+use lapscope_data::model::Rank;
+use lapscope_measure::overlap::{measure_with, EagerLimits, Measured};
+use lapscope_measure::reference::Reference;
+use lapscope_measure::steps::{Plan, StepSums, Stepper};
+use lapscope_trace::Trace;
+
+/// What is to be learned besides overlap.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub struct Wanted {
+    pub advice: bool,
+    pub pictures: bool,
+    /// Of each step and region.
+    pub steps: bool,
+}
+
+/// What a run is measured by.
+#[derive(Debug, Clone, Copy)]
+pub struct By<'a> {
+    pub reference: &'a Reference,
+    /// Which sends wait for nobody.
+    pub eager: EagerLimits,
+    /// How steps are told; `None`: not asked for, or none were found.
+    pub steps: Option<&'a Plan>,
+}
+
+/// What was learned of some ranks. What was not wanted is empty.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Findings {
+    pub measured: Measured,
+    pub gathered: Gathered,
+    pub drawn: Drawn,
+    pub steps: StepSums,
+}
+
+/// Looks at every request of `ranks`, or of all, once; `progress` is told how many
+/// more requests were done.
+pub fn find(
+    trace: &Trace,
+    By { reference, eager, steps }: By<'_>,
+    ranks: &[Rank],
+    wanted: Wanted,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Findings {
+    let witness = |rank| {
+        (
+            wanted.advice.then(|| Gatherer::new(trace, rank)),
+            wanted.pictures.then(|| Painter::new(trace, rank)),
+            wanted.steps.then(|| Stepper::new(trace, rank, steps)),
+        )
+    };
+    let (measured, witnesses) = measure_with(trace, reference, eager, ranks, progress, witness);
+    let mut findings = Findings { measured, ..Findings::default() };
+    for (gatherer, painter, stepper) in witnesses {
+        gatherer.into_iter().for_each(|gatherer| findings.gathered.merge(gatherer.finish()));
+        painter.into_iter().for_each(|painter| findings.drawn.merge(painter.finish()));
+        stepper.into_iter().for_each(|stepper| findings.steps.merge(stepper.finish()));
+    }
+    findings
+}
+
+impl Findings {
+    /// Adds what was found of other ranks.
+    #[must_use]
+    pub fn merge(mut self, other: Findings) -> Findings {
+        self.gathered.merge(other.gathered);
+        self.drawn.merge(other.drawn);
+        self.steps.merge(other.steps);
+        Findings { measured: self.measured.merge(other.measured), ..self }
+    }
+}

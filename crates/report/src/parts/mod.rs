@@ -1,0 +1,18 @@
+//! A run looked at in parts, for when it is larger than memory or many machines are to look at it.
+//!
+//! A *part* is some ranks, its focus, with those that they talk to. An analysis goes through stages: each asks every part a
+//! [`Question`], and puts the answers, [`Partial`]s, together in any order; what they come to is known in the next stage. The
+//! answer does not depend on the parts, to the bit: sums are of integers, samples are drawn by the hash of what they are of, and
+//! what may be anywhere in the run (clocks, the last to come to a collective) is asked for in a stage of its own.
+
+pub mod engine;
+pub mod load;
+pub mod partial;
+pub mod plan;
+pub mod remote;
+pub mod wire;
+
+pub use engine::{Engine, Local};
+pub use partial::{Known, Partial, Question, Stage};
+pub use plan::plan;
+pub use remote::Remote;

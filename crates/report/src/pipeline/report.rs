@@ -1,0 +1,175 @@
+//! The report on a run.
+
+use anyhow::Result;
+
+use super::filters::check_ranks;
+use super::view::View;
+use super::OpenRun;
+use crate::cvars;
+use crate::findings::{Findings, Wanted};
+use crate::pictures::Drawn;
+use crate::report::{InDetail, Report, ReportOptions};
+use lapscope_advise::advice::{Advice, Limit, Setting};
+use lapscope_advise::problem::{module_problems, no_moments};
+use lapscope_data::model::Rank;
+use lapscope_data::places::group::Grouping;
+use lapscope_data::symbols::Symbols;
+use lapscope_measure::injection::Injection;
+use lapscope_measure::overlap::{EagerLimits, Measured, Options, Overlap};
+use lapscope_measure::reach::document::Known;
+use lapscope_measure::reference::Reference;
+use lapscope_measure::steps::{RegionRow, StepSums, Steps};
+use lapscope_predict::whatif::bounds::{bounds, is_too_large};
+
+/// The report on a run, or on some of its ranks.
+///
+/// # Errors
+/// No file of it can be read, or it has none of these ranks.
+pub fn build(open: &mut OpenRun, ranks: &[Rank], options: ReportOptions) -> Result<Report> {
+    let is_all = !options.without_advice;
+    let wanted = Wanted { advice: is_all, pictures: false, steps: is_all };
+    let (Reported { report, .. }, ()) = build_with(open, ranks, options, wanted, |_| Ok(()))?;
+    Ok(report)
+}
+
+/// A report, and the overlap that it has the totals of.
+pub struct Reported {
+    pub report: Report,
+    pub overlap: Overlap,
+}
+
+/// A run that was looked at, before it is let go of.
+pub struct Seen<'a> {
+    pub view: &'a View,
+    pub reference: &'a Reference,
+    pub eager: EagerLimits,
+    pub measured: &'a Measured,
+    pub drawn: &'a Drawn,
+    pub steps: &'a StepSums,
+    pub names: &'a mut Symbols,
+}
+
+/// As [`build`], with what `look` makes of the run.
+///
+/// # Errors
+/// As [`build`], and those of `look`.
+pub fn build_with<T>(
+    open: &mut OpenRun,
+    ranks: &[Rank],
+    options: ReportOptions,
+    wanted: Wanted,
+    look: impl FnOnce(Seen<'_>) -> Result<T>,
+) -> Result<(Reported, T)> {
+    let (mut view, sums) = View::open(open, Grouping::Line, true)?;
+    let mut sums = sums.unwrap_or_default();
+    let pending = if sums.entries.iter().any(|entry| entry.cell.pending > 0) {
+        let pending = open.pending()?;
+        pending.items
+    } else {
+        Vec::new()
+    };
+    let known = sums.ranks.iter().map(|rank| rank.info.rank);
+    check_ranks("--rank", ranks.iter().copied(), known, &open.name())?;
+    sums.retain_ranks(ranks);
+    let injection = open.injection_counted(ranks);
+    let (detail, looked) = in_detail(open, &mut view, ranks, (injection, wanted), look)?;
+    let stretch = view.stretch;
+    drop(view);
+    let mut problems = open.problems(&pending);
+    problems.extend(no_moments(&sums.untold));
+    let name = open.name();
+    let names = &mut open.symbols;
+    let (mut report, overlap) = Report::build(&name, &sums, problems, options, detail, names);
+    report.stretch = stretch;
+    report.wrappers = open.wrappers.iter().cloned().collect();
+    for problem in module_problems(open.symbols.troubles()) {
+        if !report.problems.contains(&problem) {
+            report.problems.push(problem);
+        }
+    }
+    Ok((Reported { report, overlap }, looked))
+}
+
+/// What to do about a run, without a report.
+///
+/// # Errors
+/// As [`build`].
+pub fn advise(open: &mut OpenRun, view: &mut View) -> Result<Vec<Advice>> {
+    let wanted = Wanted { advice: true, pictures: false, steps: false };
+    let (detail, ()) = in_detail(open, view, &[], (None, wanted), |_| Ok(()))?;
+    Ok(detail.advice)
+}
+
+/// Overlap, thresholds, and what follows from them: advice where it is wanted.
+///
+/// # Errors
+/// The run is looked at in parts, and these fail.
+fn in_detail<T>(
+    open: &mut OpenRun,
+    view: &mut View,
+    ranks: &[Rank],
+    (injection, wanted): (Option<Injection>, Wanted),
+    look: impl FnOnce(Seen<'_>) -> Result<T>,
+) -> Result<(InDetail, T)> {
+    let (declared, _) = cvars::declared(&open.files.databases).unwrap_or_default();
+    let own = view.own_reference()?;
+    let (reference, notes) = open.reference_times(&view.trace, own)?;
+    let thresholds = view.thresholds(&reference, &[], declared, false)?;
+    let eager = EagerLimits::of(&thresholds);
+    let no_steps = match wanted.steps {
+        true => view.find_steps()?.err().map(str::to_owned),
+        false => None,
+    };
+    let Findings { measured, gathered, drawn, steps } =
+        view.find(&reference, eager, ranks, wanted)?;
+    let looked = {
+        let (reference, measured, drawn, steps) = (&reference, &measured, &drawn, &steps);
+        look(Seen { view, reference, eager, measured, drawn, steps, names: &mut open.symbols })?
+    };
+    // a run that was looked at in parts and fits into memory is looked at as a whole for what needs that
+    let read_again =
+        match view.is_whole() || view.stretch.is_some() || !open.resources.fits(open.rows()) {
+            true => None,
+            false => Some(open.trace(&[], Grouping::Line)?),
+        };
+    let whole = read_again.as_ref().or_else(|| view.is_whole().then_some(&view.trace));
+    let trace = &view.trace;
+    let name = open.name();
+    let names = &mut open.symbols;
+    let all = Options { top: 0, ranks };
+    let mut overlap = Overlap::build(&name, trace, &reference, &measured, all, names);
+    overlap.reference.notes.extend(notes);
+    let limits: Vec<Limit> = thresholds.localities.iter().map(Limit::of).collect();
+    let reach = match whole {
+        _ if view.stretch.is_some() => open.reach_of_stretch(),
+        Some(trace) => open.reach(
+            ranks,
+            Known { trace, reference: &reference, measured: &measured, networks: &[] },
+        ),
+        None => open.reach_left_out(),
+    };
+    let is_wanted = wanted.advice && ranks.is_empty() && view.stretch.is_none();
+    let replayed = whole.filter(|trace| is_wanted && !is_too_large(trace));
+    let is_too_large_to_replay = is_wanted && replayed.is_none();
+    // of what was summed up the replay would make computation
+    let replayed = replayed.filter(|trace| !trace.is_summarized());
+    let bounds = replayed.and_then(|trace| bounds(trace, &reference, &thresholds));
+    let is_injected = injection.is_some() || open.is_injection_left_out();
+    let setting = Setting { limits: &limits, is_injected, reach: reach.as_ref() };
+    let names = &mut open.symbols;
+    let advice = gathered.advise(trace, setting, overlap.totals.run_ns, names);
+    let told = view.plan().filter(|_| wanted.steps);
+    let detail = InDetail {
+        overlap,
+        thresholds,
+        steps: told.and_then(|plan| Steps::build(plan, &steps, trace, names)),
+        no_steps,
+        regions: RegionRow::all(&steps, trace),
+        injection,
+        reach,
+        bounds,
+        is_too_large_to_replay,
+        advice,
+    };
+    Ok((detail, looked))
+}

@@ -1,0 +1,104 @@
+//! A run under scenarios.
+
+use anyhow::{bail, Result};
+
+use super::OpenRun;
+use crate::cvars;
+use lapscope_advise::problem::module_problems;
+use lapscope_data::places::group::Grouping;
+use lapscope_data::text::progress::Progress;
+use lapscope_data::JSON_VERSION;
+use lapscope_measure::overlap::{measure, EagerLimits};
+use lapscope_measure::reach::document::{Known, Reach};
+use lapscope_measure::reach::room::Room;
+use lapscope_measure::reference::Reference;
+use lapscope_measure::thresholds::Thresholds;
+use lapscope_predict::replay::injected::Injected;
+use lapscope_predict::replay::scenario::Scenario;
+use lapscope_predict::whatif::answer::Answers;
+use lapscope_predict::whatif::document::WhatIf;
+use lapscope_predict::whatif::replayer::Replayer;
+use lapscope_predict::whatif::sweep::SweepAsked;
+use lapscope_trace::{injected, Trace};
+
+/// What the user asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    pub scenarios: Vec<Scenario>,
+    /// Each of one knob, with all others as in the first scenario, or as recorded.
+    pub sweeps: Vec<SweepAsked>,
+    /// Call sites, stretches of the critical path and root causes wanted; 0 means all.
+    pub top: usize,
+}
+
+/// Replays the run as it was and under each scenario.
+///
+/// # Errors
+/// No file of the run can be read.
+pub fn build(open: &mut OpenRun, asked: &Asked) -> Result<WhatIf> {
+    let trace = open.trace(&[], Grouping::Line)?;
+    let (reference, mut notes) = open.reference_times(&trace, Reference::of_run(&trace))?;
+    let (declared, _) = cvars::declared(&open.files.databases).unwrap_or_default();
+    let thresholds = Thresholds::find(&trace, &reference, &[], declared);
+    let room = room(open, &trace, &reference, &thresholds, asked)?;
+    let points = asked.sweeps.iter().map(|sweep| sweep.points.len());
+    let replays = 3 + asked.scenarios.len() + points.sum::<usize>();
+    let progress = Progress::of("replaying");
+    let (files, failed) = injected::read_files(&open.files.databases, &trace.places, &[]);
+    open.read_in_part("what was injected is not read", failed);
+    let injected = Injected::of_files(&files, &trace);
+    let mut replayer = Replayer::new(trace, reference, &thresholds, injected.as_deref());
+    replayer.room = room;
+    let steps = replayer.program.steps() as u64;
+    progress.expect(steps * replays as u64);
+    let name = open.name();
+    let (mut answers, identity, mut model) =
+        Answers::new(replayer, (name.clone(), asked.top), &mut open.symbols);
+    progress.add(3 * steps);
+    model.notes.append(&mut notes);
+    let recorded = answers.recorded();
+    let mut scenarios = Vec::new();
+    for scenario in &asked.scenarios {
+        scenarios.push(answers.under(scenario));
+        progress.add(steps);
+    }
+    let mut sweeps = Vec::new();
+    for sweep in &asked.sweeps {
+        sweeps.push(answers.sweep(sweep));
+        progress.add(steps * sweep.points.len() as u64);
+    }
+    drop(progress);
+    drop(answers);
+    let mut problems = open.problems(&[]);
+    problems.extend(module_problems(open.symbols.troubles()));
+    let json_version = JSON_VERSION;
+    Ok(WhatIf { json_version, run: name, problems, recorded, model, identity, scenarios, sweeps })
+}
+
+/// How far calls can be moved, where a scenario moves any.
+fn room(
+    open: &mut OpenRun,
+    trace: &Trace,
+    reference: &Reference,
+    thresholds: &Thresholds,
+    asked: &Asked,
+) -> Result<Room> {
+    let points = asked.sweeps.iter().flat_map(|sweep| &sweep.points);
+    let all = asked.scenarios.iter().chain(points.map(|point| &point.scenario));
+    let mut moves = false;
+    for scenario in all {
+        moves |= scenario.wait.is_some() || scenario.post.is_some();
+    }
+    if !moves {
+        return Ok(Room::default());
+    }
+    let eager = EagerLimits::of(thresholds);
+    let measured = measure(trace, reference, eager, &[], &|_| ());
+    let reach = open.reach(&[], Known { trace, reference, measured: &measured, networks: &[] });
+    match reach {
+        Some(reach) => Ok(Reach::room(&reach)),
+        None => {
+            bail!("no buffer was watched in this run; record one with `lapscope reach -- LAUNCH`")
+        }
+    }
+}

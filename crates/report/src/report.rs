@@ -1,0 +1,339 @@
+//! The numbers of `lapscope report`. Every nanosecond inside MPI is counted once; `docs/json.md` says what each is.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+
+use lapscope_advise::advice::Advice;
+use lapscope_advise::insight::{find_insights, Insight};
+use lapscope_advise::summary::Summary;
+use lapscope_data::model::{Kind, Nanos, RankInfo};
+use lapscope_data::symbols::NameFrames;
+use lapscope_data::JSON_VERSION;
+use lapscope_measure::alike::Alike;
+use lapscope_measure::injection::Injection;
+use lapscope_measure::overlap::sums::{BlockingNumbers, Part};
+use lapscope_measure::overlap::{self, Overlap, ReferenceSays};
+use lapscope_measure::reach::document::Reach;
+use lapscope_measure::reference::Source;
+use lapscope_measure::sites::{group_completing, group_sites, name_site, Order, Site};
+use lapscope_measure::steps::{RegionRow, Steps};
+use lapscope_measure::thresholds::Thresholds;
+use lapscope_measure::totals::{min_mean_max, rank_rows, sum_totals, MinMeanMax, RankRow, Totals};
+use lapscope_measure::transfers::{kinds, size_classes, KindRow, SizeClass, SizeKind};
+use lapscope_predict::whatif::bounds::Bounds;
+use lapscope_trace::problem::Problem;
+use lapscope_trace::stretch::Named;
+use lapscope_trace::sums::combine::RunSums;
+use lapscope_trace::wrappers::Wrapper;
+use lapscope_trace::{Clocks, Matching};
+
+/// What `lapscope report` says.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub json_version: u32,
+    pub run: String,
+    /// What of the run these numbers are of; `None`: all of it.
+    pub stretch: Option<Named>,
+    pub head: Head,
+    pub problems: Vec<Problem>,
+    pub summary: Summary,
+    pub totals: Totals,
+    pub spread: Spread,
+    pub insights: Vec<Insight>,
+    /// Which ranks did alike, and which stand apart.
+    pub alike: Alike,
+    pub ranks: Vec<RankRow>,
+    /// Sites that end requests, the longest first; their time is shared out to `sites` as well.
+    pub completing_sites: Vec<Site>,
+    /// Call sites in the order asked for, as many as asked for.
+    pub sites: Vec<Site>,
+    /// Call sites in all.
+    pub site_count: usize,
+    /// Functions that only pass on to MPI: sites are named by their callers.
+    pub wrappers: Vec<Wrapper>,
+    pub size_classes: Vec<SizeClass>,
+    /// What was transferred, by kind.
+    pub kinds: Vec<KindRow>,
+    pub overlap: OverlapSummary,
+    pub thresholds: Thresholds,
+    /// `None`: there are none, as `no_steps` says, or they were not looked for.
+    pub steps: Option<Steps>,
+    pub no_steps: Option<String>,
+    /// That the program marks.
+    pub regions: Vec<RegionRow>,
+    /// Where a rank was asked to inject.
+    pub injection: Option<Injection>,
+    /// Where buffers were watched.
+    pub reach: Option<Reach>,
+    /// Run times of replays; `None` where that tells nothing or takes too long.
+    pub bounds: Option<Bounds>,
+    /// That it takes too long.
+    #[serde(skip)]
+    pub is_too_large_to_replay: bool,
+    /// What would help most first.
+    pub advice: Vec<Advice>,
+}
+
+/// What `lapscope overlap` says of the whole run.
+#[derive(Debug, Serialize)]
+pub struct OverlapSummary {
+    pub reference: ReferenceSays,
+    pub clocks: Clocks,
+    pub matching: Matching,
+    pub totals: overlap::Totals,
+    pub kinds: Vec<overlap::groups::KindRow>,
+    pub blocking: BlockingNumbers,
+}
+
+/// What only a run that was read request by request tells.
+pub struct InDetail {
+    pub overlap: Overlap,
+    pub thresholds: Thresholds,
+    pub steps: Option<Steps>,
+    pub no_steps: Option<String>,
+    pub regions: Vec<RegionRow>,
+    pub injection: Option<Injection>,
+    pub reach: Option<Reach>,
+    pub bounds: Option<Bounds>,
+    pub is_too_large_to_replay: bool,
+    pub advice: Vec<Advice>,
+}
+
+/// What ran.
+#[derive(Debug, Serialize)]
+pub struct Head {
+    pub command: String,
+    pub executable: String,
+    /// Of the first world, which the launcher started.
+    pub world_size: i64,
+    /// Ranks that these numbers are of, in all worlds.
+    pub ranks: usize,
+    pub worlds: Vec<World>,
+    pub hosts: Vec<Host>,
+    pub mpi_abi: String,
+    pub mpi_library: String,
+    pub mpi_standard: String,
+    /// As granted: 0 single, 1 funneled, 2 serialized, 3 multiple.
+    pub thread_level: i64,
+    /// Ranks in which more than one thread made MPI calls; their shares may exceed 1.
+    pub threaded_ranks: u64,
+    pub started_unix_ns: i64,
+    /// Of the rank that ran longest.
+    pub longest_run_ns: Nanos,
+    pub job: String,
+    pub lapscope_version: String,
+}
+
+/// An MPI_COMM_WORLD; all but the first were spawned.
+#[derive(Debug, Serialize)]
+pub struct World {
+    pub world: i64,
+    pub world_size: i64,
+    pub ranks: usize,
+    /// Of its first rank that was recorded.
+    pub command: String,
+}
+
+/// A node and how many of the ranks were on it.
+#[derive(Debug, Serialize)]
+pub struct Host {
+    pub name: String,
+    pub ranks: usize,
+}
+
+/// How evenly the ranks share the work.
+#[derive(Debug, Serialize)]
+pub struct Spread {
+    pub mpi_share: MinMeanMax,
+    pub compute_ns: MinMeanMax,
+    /// Largest computing time over the mean, minus 1.
+    pub compute_imbalance: f64,
+}
+
+/// What the user asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ReportOptions {
+    /// Call sites wanted; 0 means all.
+    pub top: usize,
+    pub order: Order,
+    /// Leaves advice out, for who does not print it.
+    pub without_advice: bool,
+}
+
+impl Report {
+    /// Answers for a run of at least one rank; gives back the overlap, of which it has the totals alone.
+    pub fn build(
+        run_name: &str,
+        run: &RunSums,
+        problems: Vec<Problem>,
+        options: ReportOptions,
+        detail: InDetail,
+        names: &mut dyn NameFrames,
+    ) -> (Report, Overlap) {
+        let ranks = rank_rows(run);
+        let totals = sum_totals(&ranks);
+        let sums = group_sites(run, options.order);
+        let shown = if options.top == 0 { sums.len() } else { options.top };
+        let mut name = |sums| name_site(run, sums, totals.run_ns, names);
+        let mut sites: Vec<Site> = sums.iter().take(shown).map(&mut name).collect();
+        let completing: Vec<Site> =
+            group_completing(run).iter().take(shown).map(&mut name).collect();
+        let spread = spread(&ranks);
+        let mut size_classes = size_classes(run, totals.run_ns);
+        add_to_sites(&mut sites, &detail.overlap);
+        add_to_sizes(&mut size_classes, &detail.overlap);
+        let report = Report {
+            json_version: JSON_VERSION,
+            run: run_name.to_owned(),
+            stretch: None,
+            head: head(run),
+            problems,
+            summary: Summary::new(&totals, &detail.overlap, &detail.advice, run.is_summarized()),
+            insights: find_insights(run, &totals, &ranks),
+            totals,
+            spread,
+            alike: Alike::of_totals(&ranks),
+            ranks,
+            completing_sites: completing,
+            sites,
+            site_count: sums.len(),
+            wrappers: Vec::new(),
+            size_classes,
+            kinds: kinds(run),
+            overlap: OverlapSummary::of(&detail.overlap),
+            thresholds: detail.thresholds,
+            steps: detail.steps,
+            no_steps: detail.no_steps,
+            regions: detail.regions,
+            injection: detail.injection,
+            reach: detail.reach,
+            bounds: detail.bounds,
+            is_too_large_to_replay: detail.is_too_large_to_replay,
+            advice: detail.advice,
+        };
+        (report, detail.overlap)
+    }
+}
+
+/// From this share of the run time on, time that is known to within an interval only is worth another measurement.
+const WORTH_CALIBRATING: f64 = 0.005;
+
+impl Report {
+    /// Whether reference times would tell more: much time is known to within wide bounds only, and there is no calibration, or
+    /// one of ranks that lacked processors.
+    pub fn would_calibrating_tell(&self) -> bool {
+        let reference = &self.overlap.reference.description;
+        let is_calibrated = matches!(reference.source, Source::Calibration { .. });
+        if is_calibrated && reference.processor_share.is_none() {
+            return false;
+        }
+        let numbers = &self.overlap.totals.numbers;
+        let window =
+            numbers.exposed_no_local_progress_high_ns - numbers.exposed_no_local_progress_low_ns;
+        let advice = self.advice.iter().filter(|advice| advice.is_vague());
+        let most = advice.map(|advice| advice.time_high_ns - advice.time_low_ns).max();
+        let most = window.max(most.unwrap_or_default());
+        most.share_of(self.totals.run_ns) >= WORTH_CALIBRATING
+    }
+}
+
+impl OverlapSummary {
+    fn of(overlap: &Overlap) -> OverlapSummary {
+        OverlapSummary {
+            reference: overlap.reference.clone(),
+            clocks: overlap.clocks.clone(),
+            matching: overlap.matching.clone(),
+            totals: overlap.totals.clone(),
+            kinds: overlap.kinds.clone(),
+            blocking: overlap.blocking.totals,
+        }
+    }
+}
+
+fn head(run: &RunSums) -> Head {
+    let infos: Vec<&RankInfo> = run.ranks.iter().map(|rank| &rank.info).collect();
+    let first = infos[0];
+    let worlds = worlds(&infos);
+    let mut hosts: BTreeMap<&str, usize> = BTreeMap::new();
+    for info in &infos {
+        *hosts.entry(&info.host).or_default() += 1;
+    }
+    Head {
+        command: first.command.clone(),
+        executable: first.executable.clone(),
+        world_size: worlds.first().map_or(0, |world| world.world_size),
+        ranks: infos.len(),
+        worlds,
+        hosts: hosts
+            .into_iter()
+            .map(|(name, ranks)| Host { name: name.to_owned(), ranks })
+            .collect(),
+        mpi_abi: first.mpi_abi.clone(),
+        mpi_library: first.mpi_library.clone(),
+        mpi_standard: first.mpi_standard.clone(),
+        thread_level: first.thread_level,
+        threaded_ranks: run.threaded_ranks,
+        started_unix_ns: infos.iter().map(|info| info.epoch_unix_ns).min().unwrap_or(0),
+        longest_run_ns: infos.iter().map(|info| info.run_time()).max().unwrap_or_default(),
+        job: first.job.clone(),
+        lapscope_version: first.lapscope_version.clone(),
+    }
+}
+
+/// `infos` in the order of ranks.
+fn worlds(infos: &[&RankInfo]) -> Vec<World> {
+    infos
+        .chunk_by(|a, b| a.rank.world == b.rank.world)
+        .map(|infos| World {
+            world: infos[0].rank.world,
+            world_size: infos.iter().map(|info| info.world_size).max().unwrap_or(0),
+            ranks: infos.len(),
+            command: infos[0].command.clone(),
+        })
+        .collect()
+}
+
+fn spread(ranks: &[RankRow]) -> Spread {
+    let compute = |row: &RankRow| (row.totals.run_ns - row.totals.mpi_ns).0.max(0) as f64;
+    let compute_ns = min_mean_max(ranks, compute);
+    let compute_imbalance =
+        if compute_ns.mean > 0.0 { compute_ns.max / compute_ns.mean - 1.0 } else { 0.0 };
+    Spread {
+        mpi_share: min_mean_max(ranks, |row| row.totals.mpi_share),
+        compute_ns,
+        compute_imbalance,
+    }
+}
+
+/// What overlap says of the same call sites.
+fn add_to_sites(sites: &mut [Site], overlap: &Overlap) {
+    let mut parts: HashMap<_, Part> = HashMap::new();
+    for row in &overlap.sites {
+        parts.entry(row.id).or_default().add_requests(&row.numbers);
+    }
+    for row in &overlap.blocking.sites {
+        parts.entry(row.id).or_default().add_blocking(&row.numbers);
+    }
+    for site in sites {
+        site.overlap = parts.get(&site.id).copied();
+    }
+}
+
+/// What overlap says of transfers of the same sizes.
+fn add_to_sizes(classes: &mut [SizeClass], overlap: &Overlap) {
+    let mut parts: HashMap<_, Part> = HashMap::new();
+    for row in &overlap.sizes {
+        let kind = match row.kind {
+            Kind::Send | Kind::Recv => SizeKind::PointToPoint,
+            Kind::Collective => SizeKind::Collective,
+            Kind::Rma => SizeKind::Rma,
+            Kind::Io => SizeKind::Io,
+            Kind::Generalized | Kind::Other => continue,
+        };
+        parts.entry((kind, row.below_bytes)).or_default().add_requests(&row.numbers);
+    }
+    for class in classes {
+        class.overlap = parts.get(&(class.kind, class.below_bytes)).copied();
+    }
+}

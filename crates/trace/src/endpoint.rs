@@ -1,0 +1,140 @@
+//! The rows of the big tables, packed: a run of ten million requests is held in memory at once.
+
+use serde::{Deserialize, Serialize};
+
+/// A duration in 32 bits: exact below 2^27 ns (134 ms), beyond that to one part in 2^26, up to 2^58 ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span(u32);
+
+impl Span {
+    /// Not known.
+    pub const NONE: Span = Span(u32::MAX);
+    const MANTISSA_BITS: u32 = 27;
+    const LONGEST: i64 = (1 << 58) - 1;
+
+    /// Negative durations, which no healthy file has, become 0.
+    #[inline]
+    pub fn new(ns: i64) -> Span {
+        let ns = ns.clamp(0, Self::LONGEST) as u64;
+        let bits = u64::BITS - ns.leading_zeros();
+        let shift = bits.saturating_sub(Self::MANTISSA_BITS);
+        let packed = (shift << Self::MANTISSA_BITS) | (ns >> shift) as u32;
+        Span(packed.min(u32::MAX - 1))
+    }
+
+    #[inline]
+    pub fn of(ns: Option<i64>) -> Span {
+        ns.map_or(Span::NONE, Span::new)
+    }
+
+    /// Nanoseconds; `None` when not known.
+    #[inline]
+    pub fn get(self) -> Option<i64> {
+        (self != Span::NONE).then(|| {
+            let mantissa = i64::from(self.0 & ((1 << Self::MANTISSA_BITS) - 1));
+            mantissa << (self.0 >> Self::MANTISSA_BITS)
+        })
+    }
+
+    pub(super) fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// Of what [`Span::bits`] said.
+    pub(super) fn from_bits(bits: u32) -> Span {
+        Span(bits)
+    }
+
+    /// Nanoseconds; 0 when not known.
+    #[inline]
+    pub fn or_zero(self) -> i64 {
+        self.get().unwrap_or(0)
+    }
+}
+
+/// No index.
+pub const NONE: u32 = u32::MAX;
+
+/// What communicated: a request, a blocking call, or one half of either when it sends and receives.
+#[derive(Debug, Clone, Copy)]
+pub struct Endpoint {
+    /// Begin of the post, or of the blocking call: nanoseconds on the run's clock.
+    pub begin: i64,
+    /// In the posting call; 0 for blocking calls.
+    pub post: Span,
+    /// From the end of the post to the begin of the completing call; `NONE` while pending, 0 for blocking calls.
+    pub window: Span,
+    /// Inside other MPI calls during the window; `NONE` when another thread completed it.
+    pub mpi: Span,
+    /// `request.outstanding_bytes`.
+    pub outstanding: Span,
+    /// Index into [`super::RankTrace::operations`].
+    pub operation: u32,
+    /// Index into [`super::RankTrace::calls`] of the call that completed it, or that it is; [`NONE`]: nothing did.
+    pub call: u32,
+    /// Messages: index of the other end in the endpoints of its rank. Collectives: index into [`super::Trace::collectives`].
+    pub partner: u32,
+    /// Index into [`super::RankTrace::observations`].
+    pub observed: u32,
+}
+
+/// What tests saw of a request before it ended; nanoseconds since its post began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observation {
+    /// Unsuccessful tests that covered it, and when the first and the last of them were.
+    pub unsuccessful_tests: u64,
+    pub first_unsuccessful_test: Option<i64>,
+    pub last_unsuccessful_test: Option<i64>,
+    /// Last time it was itself seen incomplete.
+    pub last_incomplete: Option<i64>,
+    /// First time it was seen complete without being ended.
+    pub first_complete: Option<i64>,
+}
+
+/// A call that completed requests, or that communicated itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Call {
+    /// Nanoseconds on the run's clock.
+    pub begin: i64,
+    /// 0 when it had not returned at the end of the process, see `returned`.
+    pub duration: i64,
+    pub operation: u32,
+    /// Requests that it completed.
+    pub completed: u32,
+    pub returned: bool,
+}
+
+/// A call that neither communicated nor completed a request: a probe, or one that manages communicators, windows or files.
+#[derive(Debug, Clone, Copy)]
+pub struct OtherCall {
+    /// Nanoseconds on the run's clock.
+    pub begin: i64,
+    pub duration: i64,
+    pub operation: u32,
+    /// As [`super::Threads`] numbers them.
+    pub thread: u16,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_exact_where_they_say_so() {
+        for ns in [0, 1, 999, (1 << 27) - 1] {
+            assert_eq!(Span::new(ns).get(), Some(ns));
+        }
+        for ns in [1i64 << 27, 5_000_000_001, 86_400_000_000_000, (1 << 58) - 1] {
+            let error = (Span::new(ns).or_zero() - ns).abs() as f64 / ns as f64;
+            assert!(error <= 2f64.powi(-26), "{ns}: {error}");
+        }
+        assert_eq!(Span::new(-5).get(), Some(0));
+        assert_eq!(Span::new(i64::MAX).get().map(|ns| ns > 1 << 57), Some(true));
+        assert_eq!(Span::of(None).get(), None);
+    }
+
+    #[test]
+    fn an_endpoint_is_forty_bytes() {
+        assert_eq!(size_of::<Endpoint>(), 40);
+    }
+}

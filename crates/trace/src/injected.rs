@@ -1,0 +1,350 @@
+//! Reads what a file says of injection: what ranks were asked for, what was injected where, and of A/B runs the eligible
+//! requests, in one pass.
+
+pub mod arms;
+pub mod distances;
+pub mod page;
+mod windows;
+
+use std::collections::HashMap;
+use std::ops::AddAssign;
+use std::path::PathBuf;
+
+use rusqlite::{Connection, OptionalExtension};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use self::arms::{Arms, Posted};
+use self::page::Page;
+use lapscope_data::db::{
+    for_each_file, scan_rows, BadColumn, Database, DbError, Definitions, FromRow, Rows,
+};
+use lapscope_data::model::{CallRow, Nanos, Rank, RankInfo, RankKey, Text};
+use lapscope_data::places::{CallPathId, OfFile, Places, SiteId};
+
+/// Where requests are posted, and by which call path.
+pub type PostedAt = (SiteId, Option<CallPathId>);
+
+/// A rank that was asked to inject.
+#[derive(Debug, Clone, Serialize)]
+pub struct RankInjection {
+    pub rank: Rank,
+    pub life: i64,
+    /// calls, timer, thread, auto
+    pub mode: String,
+    /// Why it injected nothing, or stopped.
+    pub problem: Option<String>,
+    /// What interrupts under timer: perf, cputime.
+    pub clock: Option<String>,
+    pub ab_slot_ns: Option<Nanos>,
+    /// A test that finds nothing, an interrupt without its test, finding out whether MPI may be entered.
+    pub test_ns: Option<Nanos>,
+    pub interrupt_ns: Option<Nanos>,
+    pub check_ns: Option<Nanos>,
+    /// Cost that bought nothing, which the budget limits.
+    pub spent_ns: Nanos,
+    pub run_ns: Nanos,
+    /// Of the run time, able to run and without a processor: that does not count for the budget.
+    pub waited_ns: Nanos,
+    /// Fraction of the run time that it may cost.
+    pub budget: Option<f64>,
+    /// What it tried and decided; only under auto.
+    #[serde(skip)]
+    pub page: Option<Page>,
+}
+
+/// What was injected; columns of the table `injection`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Tests {
+    /// Requests posted with injection on.
+    pub requests: u64,
+    pub tests: u64,
+    /// Tests that moved something.
+    pub found: u64,
+    pub test_ns: Nanos,
+    /// In tests that found nothing.
+    pub idle_ns: Nanos,
+    pub interrupts: u64,
+    /// Interrupts at places where MPI could not be entered.
+    pub deferred: u64,
+    /// In interrupts, without their tests.
+    pub interrupt_ns: Nanos,
+}
+
+impl Tests {
+    /// Cost that bought nothing.
+    pub fn cost(&self) -> Nanos {
+        self.idle_ns + self.interrupt_ns
+    }
+}
+
+impl AddAssign for Tests {
+    fn add_assign(&mut self, other: Tests) {
+        self.requests += other.requests;
+        self.tests += other.tests;
+        self.found += other.found;
+        self.test_ns += other.test_ns;
+        self.idle_ns += other.idle_ns;
+        self.interrupts += other.interrupts;
+        self.deferred += other.deferred;
+        self.interrupt_ns += other.interrupt_ns;
+    }
+}
+
+/// What a file says of injection.
+#[derive(Debug)]
+pub struct FileInjection {
+    pub ranks: Vec<RankInjection>,
+    pub rows: Vec<SiteRow>,
+    /// For each rank with slots: where its eligible requests are.
+    pub arms: Vec<Arms<PostedAt>>,
+}
+
+/// Rows of `injection` of one rank and site, its threads together.
+#[derive(Debug)]
+pub struct SiteRow {
+    pub rank: Rank,
+    pub at: PostedAt,
+    pub is_on: bool,
+    pub tests: Tests,
+}
+
+/// Reads the files in which a rank was asked to inject; also why some could not be read.
+pub fn read_files(
+    databases: &[PathBuf],
+    places: &Places,
+    ranks: &[Rank],
+) -> (Vec<FileInjection>, Vec<DbError>) {
+    let has_injector = |path: &PathBuf| Database::open(path).is_ok_and(|file| was_asked(&file));
+    let files: Vec<PathBuf> = databases.iter().filter(|path| has_injector(path)).cloned().collect();
+    let read = for_each_file(&files, |database, definitions| {
+        let of_file = places.of_file(&database.path);
+        read_file(database, of_file, &definitions, ranks).map_err(DbError::reading(&database.path))
+    });
+    read.map_or_else(|error| (Vec::new(), vec![error]), |read| (read.read, read.failed))
+}
+
+fn was_asked(database: &Database) -> bool {
+    let sql = "SELECT EXISTS (SELECT 1 FROM injector)";
+    database.connection.query_row(sql, [], |row| row.get(0)).unwrap_or(true) // why not is said by who reads it
+}
+
+fn read_file(
+    database: &Database,
+    of_file: OfFile<'_>,
+    definitions: &Definitions,
+    wanted: &[Rank],
+) -> rusqlite::Result<FileInjection> {
+    let connection = &database.connection;
+    let infos: HashMap<RankKey, RankInfo> = definitions
+        .ranks
+        .iter()
+        .filter(|info| wanted.is_empty() || wanted.contains(&info.rank))
+        .map(|info| (info.key, info.clone()))
+        .collect();
+    let ranks = read_ranks(connection, &infos)?;
+    let rows = read_sites(connection, of_file, &infos)?;
+    let slots: HashMap<RankKey, i64> = ranks
+        .iter()
+        .filter_map(|(key, rank)| Some((*key, rank.ab_slot_ns?.0)))
+        .filter(|(_, slot)| *slot > 0)
+        .collect();
+    let arms = match slots.is_empty() {
+        true => Vec::new(),
+        false => read_arms(connection, of_file, &infos, &slots)?,
+    };
+    let ranks = ranks.into_iter().map(|(_, rank)| rank).collect();
+    Ok(FileInjection { ranks, rows, arms })
+}
+
+fn read_ranks(
+    connection: &Connection,
+    infos: &HashMap<RankKey, RankInfo>,
+) -> rusqlite::Result<Vec<(RankKey, RankInjection)>> {
+    let mut statement = connection.prepare(
+        "SELECT rank, mode, problem, clock, ab_slot_ns, test_ns, interrupt_ns, check_ns, spent_ns, automatic
+         FROM injector ORDER BY rank",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut ranks = Vec::new();
+    while let Some(row) = rows.next()? {
+        let key = row.get(0)?;
+        let Some(info) = infos.get(&key) else { continue };
+        let run_ns = info.run_time();
+        let waited_ns = info.processor.map_or(Nanos(0), |processor| processor.wait.min(run_ns));
+        let had = 1.0 - waited_ns.share_of(run_ns);
+        let rank = RankInjection {
+            rank: info.rank,
+            life: info.life,
+            mode: row.get::<_, Text>(1)?.0,
+            problem: row.get::<_, Option<Text>>(2)?.map(|text| text.0),
+            clock: row.get::<_, Option<Text>>(3)?.map(|text| text.0),
+            ab_slot_ns: row.get(4)?,
+            test_ns: row.get(5)?,
+            interrupt_ns: row.get(6)?,
+            check_ns: row.get(7)?,
+            spent_ns: row.get(8)?,
+            run_ns,
+            waited_ns,
+            budget: budget(connection, key)?.map(|budget| budget * had),
+            page: row.get::<_, Option<Text>>(9)?.and_then(|text| Page::parse(&text.0)),
+        };
+        ranks.push((key, rank));
+    }
+    Ok(ranks)
+}
+
+/// What was asked for, as a fraction; the option is in percent.
+fn budget(connection: &Connection, rank: RankKey) -> rusqlite::Result<Option<f64>> {
+    let sql = "SELECT CAST(value AS REAL) / 100 FROM option WHERE rank = ?1 AND name = 'LAPSCOPE_INJECT_BUDGET'";
+    connection.query_row(sql, [rank.0], |row| row.get(0)).optional()
+}
+
+fn read_sites(
+    connection: &Connection,
+    of_file: OfFile<'_>,
+    infos: &HashMap<RankKey, RankInfo>,
+) -> rusqlite::Result<Vec<SiteRow>> {
+    let mut statement = connection.prepare(
+        "SELECT rank, call_id, call_path_id, max(policy), sum(requests), sum(tests), sum(found), sum(test_ns), sum(idle_ns),
+                sum(interrupts), sum(deferred), sum(interrupt_ns)
+         FROM injection GROUP BY rank, call_id, call_path_id",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut sites = Vec::new();
+    while let Some(row) = rows.next()? {
+        let Some(info) = infos.get(&row.get(0)?) else { continue };
+        let Some(at) = posted_at(of_file, row.get(1)?, row.get(2)?) else { continue };
+        let count = |column| row.get::<_, i64>(column).map(|count| count.max(0) as u64);
+        sites.push(SiteRow {
+            rank: info.rank,
+            at,
+            is_on: row.get(3)?,
+            tests: Tests {
+                requests: count(4)?,
+                tests: count(5)?,
+                found: count(6)?,
+                test_ns: row.get(7)?,
+                idle_ns: row.get(8)?,
+                interrupts: count(9)?,
+                deferred: count(10)?,
+                interrupt_ns: row.get(11)?,
+            },
+        });
+    }
+    Ok(sites)
+}
+
+/// A request as far as arms are concerned.
+struct ArmRow {
+    operation_id: i64,
+    completion_id: Option<i64>,
+    post_begin: i64,
+    post: i64,
+    arm: Option<i64>,
+}
+
+impl FromRow for ArmRow {
+    const COLUMNS: &'static str =
+        "operation_id, completion_id, post_begin_ns, post_ns, injection_arm";
+
+    fn read(row: &Rows<'_>) -> Result<Self, BadColumn> {
+        Ok(ArmRow {
+            operation_id: row.integer(0)?,
+            completion_id: row.optional(1)?,
+            post_begin: row.time(2)?,
+            post: row.time(3)?,
+            arm: row.optional(4)?,
+        })
+    }
+
+    fn operation_id(&self) -> i64 {
+        self.operation_id
+    }
+
+    fn completion_id(&self) -> Option<i64> {
+        self.completion_id
+    }
+
+    fn post_ns(&self) -> i64 {
+        self.post
+    }
+}
+
+/// Eligible requests that one call completed, which share its time: what it waited for were these, not the small messages
+/// that it completed too.
+#[derive(Default)]
+struct Completed {
+    call: Option<CallRow>,
+    requests: Vec<(RankKey, Posted<PostedAt>)>,
+}
+
+impl Completed {
+    fn hand_out(&mut self, arms: &mut FxHashMap<RankKey, Arms<PostedAt>>) {
+        let duration = self.call.take().and_then(|call| call.duration).unwrap_or_default();
+        let share = duration.0 as f64 / self.requests.len().max(1) as f64;
+        for (rank, request) in self.requests.drain(..) {
+            let exposed = request.exposed.map(|post| post + share);
+            if let Some(arms) = arms.get_mut(&rank) {
+                arms.add(Posted { exposed, ..request });
+            }
+        }
+    }
+}
+
+fn read_arms(
+    connection: &Connection,
+    of_file: OfFile<'_>,
+    infos: &HashMap<RankKey, RankInfo>,
+    slots: &HashMap<RankKey, i64>,
+) -> rusqlite::Result<Vec<Arms<PostedAt>>> {
+    let sites = read_operations(connection, of_file)?;
+    let arms = slots.iter().map(|(&rank, &slot)| (rank, Arms::new(Nanos(slot)))).collect();
+    let mut state: (Completed, FxHashMap<RankKey, Arms<PostedAt>>) = (Completed::default(), arms);
+    scan_rows::<ArmRow, _>(
+        connection,
+        &mut state,
+        |_, _| {},
+        |(completed, arms), row, completion| {
+            let Some(arm) = row.arm else { return true };
+            let Some(&(rank, site)) = sites.get(&row.operation_id) else { return true };
+            let Some(info) = infos.get(&rank) else { return true };
+            if completed.call.map(|call| call.id) != completion.map(|call| call.id) {
+                completed.hand_out(arms);
+                completed.call = completion.copied();
+            }
+            let request = Posted {
+                site,
+                is_on: arm != 0,
+                moment: info.epoch_unix_ns + row.post_begin,
+                until: completion.map(|call| info.epoch_unix_ns + call.begin.0),
+                exposed: completion.and_then(|call| call.duration).map(|_| row.post as f64),
+            };
+            completed.requests.push((rank, request));
+            true
+        },
+    )?;
+    let (mut completed, mut arms) = state;
+    completed.hand_out(&mut arms);
+    Ok(arms.into_values().map(Arms::finish).collect())
+}
+
+fn read_operations(
+    connection: &Connection,
+    of_file: OfFile<'_>,
+) -> rusqlite::Result<FxHashMap<i64, (RankKey, PostedAt)>> {
+    let sql = "SELECT id, rank, call_id, call_path_id FROM operation WHERE ended IS NOT NULL";
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    let mut operations = FxHashMap::default();
+    while let Some(row) = rows.next()? {
+        let Some(at) = posted_at(of_file, row.get(2)?, row.get(3)?) else { continue };
+        operations.insert(row.get(0)?, (row.get(1)?, at));
+    }
+    Ok(operations)
+}
+
+fn posted_at(of_file: OfFile<'_>, call: i64, path: Option<i64>) -> Option<PostedAt> {
+    let site = of_file.site(call, path)?;
+    Some((site, path.and_then(|path| of_file.path(path))))
+}

@@ -1,0 +1,317 @@
+//! A whole run in memory: who communicated what with whom and when, on one clock.
+//!
+//! [`Trace::read`] reads the files side by side, finds the other end of every message ([`matching`]), the members of every
+//! collective ([`collective`]), and brings the clocks of different nodes together ([`clock`]). Analyses of overlap and of
+//! blocking sends are pure functions of it.
+
+mod cache;
+pub mod call_paths;
+pub mod clock;
+pub mod collective;
+mod combine;
+pub mod endpoint;
+mod file;
+pub mod injected;
+mod lane;
+pub mod left_out;
+mod line;
+pub mod made_up;
+mod marks;
+pub mod matching;
+pub mod operation;
+mod packed;
+mod paired;
+mod past;
+pub mod presence;
+pub mod problem;
+pub mod processors;
+mod read;
+pub mod roster;
+mod row;
+mod rows;
+pub mod script;
+pub mod starvation;
+pub mod stats;
+pub mod stretch;
+pub mod sums;
+pub mod survey;
+pub mod target;
+#[cfg(test)]
+mod tests;
+mod threads;
+pub mod watched;
+pub mod wrappers;
+
+use std::sync::Arc;
+
+use lapscope_data::model::{Bytes, CallName, RankInfo};
+use lapscope_data::places::Places;
+
+pub use cache::Cache;
+pub use clock::Clocks;
+pub use clock::Settled;
+pub use collective::{Before, Meetings};
+pub use collective::{Collective, Members};
+pub use endpoint::{Call, Endpoint, Observation, OtherCall, Span, NONE};
+pub use file::Depth;
+pub use left_out::LeftOut;
+pub use marks::Mark;
+pub use matching::Matching;
+pub use operation::{Direction, Operation, RequestEnd};
+pub use paired::Paired;
+pub use past::Past;
+pub use presence::Presence;
+pub use read::{Rows, WithSinks};
+pub use roster::{CommKey, Roster};
+pub use starvation::{Starvation, Starved};
+pub use stretch::counted::Stretch;
+pub use threads::Threads;
+
+/// Between which processes a message goes.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Locality {
+    /// A rank and itself.
+    #[serde(rename = "self")]
+    SelfRank,
+    /// Ranks of one node.
+    Node,
+    /// Ranks of different nodes.
+    Network,
+}
+
+impl Locality {
+    pub const ALL: [Locality; 3] = [Locality::SelfRank, Locality::Node, Locality::Network];
+}
+
+/// A run. Moments are nanoseconds on one clock, which begins with the first rank's recording.
+#[derive(Debug, Default)]
+pub struct Trace {
+    /// In the order of rank and life.
+    pub ranks: Vec<RankTrace>,
+    pub places: Arc<Places>,
+    /// [`Operation::blocking_call`] indexes into this.
+    pub blocking_calls: Vec<CallName>,
+    pub roster: Arc<Roster>,
+    /// Those that operations name; of a part of a run those of that part.
+    pub communicators: Vec<CommKey>,
+    /// Of the ranks that an analysis looks at, those of a part of the run; `None`: all.
+    focus: Option<Vec<bool>>,
+    pub collectives: Vec<Collective>,
+    /// Of each, what its last member did before it came.
+    before: Vec<Before>,
+    pub members: Members,
+    /// Of one-sided calls, whose [`Endpoint::partner`] indexes into this.
+    pub awaited_targets: Vec<target::Awaited>,
+    pub matching: Matching,
+    pub clocks: Clocks,
+    /// [`Mark::name`] indexes into this.
+    pub mark_names: Vec<String>,
+    is_starved: bool,
+    /// What of the run counts; `None`: all of it.
+    pub stretch: Option<Stretch>,
+}
+
+/// What one rank did.
+#[derive(Debug, Default)]
+pub struct RankTrace {
+    pub info: Option<RankInfo>,
+    pub operations: Vec<Operation>,
+    /// Requests of all kinds, blocking messages and collectives.
+    pub endpoints: Vec<Endpoint>,
+    /// Calls that completed requests or communicated themselves.
+    pub calls: Vec<Call>,
+    /// All others that have rows.
+    pub other_calls: Vec<OtherCall>,
+    pub threads: Threads,
+    pub observations: Vec<Observation>,
+    pub presence: Presence,
+    pub starvation: Starvation,
+    /// Messages and collectives that were only summed up.
+    pub left_out: Vec<LeftOut>,
+    /// When rows were recorded; empty: all the time.
+    pub detail: Vec<Detail>,
+    /// What the program marked, in the order of time; also where no rows were recorded.
+    pub marks: Vec<Mark>,
+    /// Host, as a number.
+    pub node: u32,
+    /// Moments of its epoch, of the return of MPI_Init, and of the entry of MPI_Finalize or of the last record.
+    pub epoch: i64,
+    pub init_end: i64,
+    pub end: i64,
+    /// How its own clock was corrected.
+    line: Option<line::Line>,
+}
+
+/// A slot of time in which a rank recorded rows (table `detail`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Detail {
+    pub slot: i64,
+    /// 0: from the begin of the recording on; k: drawn with probability 4^-k.
+    pub stage: u32,
+    /// Moments as those of endpoints.
+    pub begin: i64,
+    pub end: i64,
+    /// Given up before the slot's end.
+    pub is_cut: bool,
+}
+
+impl RankTrace {
+    /// # Panics
+    /// Never for the ranks of a [`Trace`] that was read.
+    #[inline]
+    pub fn info(&self) -> &RankInfo {
+        self.info.as_ref().expect("set by Trace::read")
+    }
+}
+
+/// An endpoint unpacked. Moments are on the run's clock.
+#[derive(Debug, Clone, Copy)]
+pub struct Half<'a> {
+    /// Index into [`Trace::ranks`], and into its endpoints.
+    pub rank: usize,
+    pub index: usize,
+    pub operation: &'a Operation,
+    pub post_begin: i64,
+    /// Equal to `post_begin` for blocking calls, which have no window.
+    pub post_end: i64,
+    /// Entry of the completing call, or of the blocking call. `None`: it never ended, or was freed, and nothing tells when it
+    /// completed.
+    pub completion_begin: Option<i64>,
+    /// `None` also when the call never returned.
+    pub completion_end: Option<i64>,
+    /// Requests that the completing call ended; 1 for blocking calls.
+    pub completed_together: u32,
+    /// Inside other MPI calls during the window; `None` when another thread completed it.
+    pub mpi: Option<i64>,
+    /// Bytes of earlier sends to that peer that were not complete at the post.
+    pub outstanding: i64,
+    pub observed: Option<&'a Observation>,
+    /// Index into [`RankTrace::calls`] of the completing, or blocking, call.
+    pub call: Option<u32>,
+    partner: u32,
+}
+
+impl Half<'_> {
+    /// From the end of the post to the begin of the completing call.
+    #[inline]
+    pub fn window(&self) -> Option<i64> {
+        self.completion_begin.map(|begin| begin - self.post_end)
+    }
+
+    #[inline]
+    pub fn bytes(&self) -> Bytes {
+        self.operation.bytes
+    }
+}
+
+impl Trace {
+    /// From the first return of MPI_Init to the last entry of MPI_Finalize, or to the last record.
+    pub fn run_ns(&self) -> i64 {
+        let begin = self.ranks.iter().map(|rank| rank.init_end).min().unwrap_or(0);
+        let end = self.ranks.iter().map(|rank| rank.end).max().unwrap_or(begin);
+        end - begin
+    }
+
+    /// Places of the ranks that an analysis looks at. Others are there for their sake: whom they talk to.
+    pub fn focus(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.ranks.len()).filter(|&place| self.is_in_focus(place))
+    }
+
+    #[inline]
+    pub fn is_in_focus(&self, place: usize) -> bool {
+        self.focus.as_ref().map_or(true, |focus| focus[place])
+    }
+
+    /// Whether some rank kept sums alone from some moment on.
+    pub fn is_summarized(&self) -> bool {
+        self.ranks.iter().any(|rank| rank.info().summarized.is_some())
+    }
+
+    /// Whether some rank had to do without a processor at times.
+    #[inline]
+    pub fn is_starved(&self) -> bool {
+        self.is_starved
+    }
+
+    #[inline]
+    pub fn half(&self, rank: usize, index: usize) -> Half<'_> {
+        let trace = &self.ranks[rank];
+        let endpoint = &trace.endpoints[index];
+        let operation = &trace.operations[endpoint.operation as usize];
+        let is_freed = operation.ended == RequestEnd::Freed;
+        let call = trace.calls.get(endpoint.call as usize).filter(|_| !is_freed);
+        let post_end = endpoint.begin + endpoint.post.or_zero();
+        Half {
+            rank,
+            index,
+            operation,
+            post_begin: endpoint.begin,
+            post_end,
+            completion_begin: call.map(|call| call.begin.max(post_end)),
+            completion_end: call
+                .filter(|call| call.returned)
+                .map(|call| (call.begin + call.duration).max(post_end)),
+            completed_together: call.map_or(0, |call| call.completed.max(1)),
+            mpi: endpoint.mpi.get(),
+            outstanding: endpoint.outstanding.or_zero(),
+            observed: trace.observations.get(endpoint.observed as usize),
+            call: (endpoint.call != NONE).then_some(endpoint.call),
+            partner: endpoint.partner,
+        }
+    }
+
+    /// All endpoints of a rank.
+    pub fn halves(&self, rank: usize) -> impl Iterator<Item = Half<'_>> {
+        (0..self.ranks[rank].endpoints.len()).map(move |index| self.half(rank, index))
+    }
+
+    /// The other end of a message, where it is known.
+    #[inline]
+    pub fn partner(&self, half: &Half<'_>) -> Option<Half<'_>> {
+        let is_message = matches!(half.operation.direction, Direction::Send | Direction::Receive);
+        let peer = half.operation.peer?;
+        (is_message && half.partner != NONE)
+            .then(|| self.half(peer as usize, half.partner as usize))
+    }
+
+    /// The collective that an endpoint takes part in, where all its members are known.
+    #[inline]
+    pub fn collective(&self, half: &Half<'_>) -> Option<&Collective> {
+        (half.operation.direction == Direction::Collective)
+            .then(|| self.collectives.get(half.partner as usize))
+            .flatten()
+    }
+
+    #[inline]
+    pub fn locality(&self, rank: usize, peer: usize) -> Locality {
+        if rank == peer {
+            Locality::SelfRank
+        } else if self.ranks[rank].node == self.ranks[peer].node {
+            Locality::Node
+        } else {
+            Locality::Network
+        }
+    }
+
+    /// The function that an operation posted, or that blocked.
+    #[inline]
+    pub fn call_of(&self, operation: &Operation) -> &CallName {
+        self.places.call(operation.site)
+    }
+
+    /// The moment at which `rank` was inside MPI again, from `moment` on, as far as that is known; its unsuccessful tests
+    /// count by what they said of `half`, an endpoint of that rank.
+    #[inline]
+    pub fn next_inside(&self, half: &Half<'_>, moment: i64) -> Option<i64> {
+        let call = self.ranks[half.rank].presence.next(moment);
+        let tested = half.observed.and_then(|observed| {
+            let first = half.post_begin + observed.first_unsuccessful_test?;
+            let last = half.post_begin + observed.last_unsuccessful_test?;
+            (last >= moment).then(|| first.max(moment))
+        });
+        [call, tested].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,107 @@
+//! A run, or a part of it, on its way to a [`Trace`]: its messages are paired, and what has to be known of the whole run
+//! (clocks, collectives) is asked of each part and told to all.
+
+use std::sync::Arc;
+
+use super::clock::{evidence, Evidence, Settled, Verdict};
+use super::collective::{groups, meetings, Group, Meetings, Members};
+use super::combine::{Combiner, Common};
+use super::file::FileTrace;
+use super::lane::LaneKey;
+use super::matching::{self, Matched, Matching, Order};
+use super::roster::Roster;
+use super::Trace;
+use lapscope_data::places::Places;
+
+/// Ranks with their messages paired by order and size.
+pub struct Paired {
+    trace: Trace,
+    lanes: Vec<LaneKey>,
+    orders: Vec<Order>,
+    matched: Vec<Matched>,
+    groups: Vec<Group>,
+}
+
+impl Paired {
+    /// `focus`: places of the ranks that will be looked at; `None`: all. The others that were read are there for their sake.
+    pub(super) fn new(
+        files: Vec<FileTrace>,
+        roster: Arc<Roster>,
+        places: Arc<Places>,
+        focus: Option<&[u32]>,
+    ) -> Paired {
+        let is_starved = roster.is_starved();
+        let mut trace = Trace { places, is_starved, ..Trace::default() };
+        trace.focus = focus.map(|focus| {
+            let mut is_in = vec![false; roster.ranks().len()];
+            focus.iter().for_each(|&place| is_in[place as usize] = true);
+            is_in
+        });
+        let combiner = Combiner::new(&Arc::clone(&trace.places), &roster, &mut trace);
+        let Common { lanes, communicators } = combiner.combine(files, &mut trace);
+        trace.roster = roster;
+        Paired::of(trace, lanes, &communicators)
+    }
+
+    /// Of ranks whose operations know their lanes.
+    pub(super) fn of(
+        mut trace: Trace,
+        lanes: Vec<LaneKey>,
+        communicators: &[(i64, i64, i64)],
+    ) -> Paired {
+        let orders = matching::orders(&trace.ranks, &lanes);
+        let matched = matching::pair(&mut trace.ranks, &lanes, &orders);
+        let groups = groups(communicators, &lanes, &orders);
+        Paired { trace, lanes, orders, matched, groups }
+    }
+
+    /// Whether all ranks of the run are.
+    pub fn is_on_one_node(&self) -> bool {
+        self.trace.ranks.iter().all(|rank| rank.node == 0)
+    }
+
+    /// What its focus says of clocks, with the ranks of the nodes `split` as clocks of their own.
+    pub fn clock_evidence(&self, split: &[u32]) -> Evidence {
+        evidence(&self.trace, &self.groups, split)
+    }
+
+    /// Puts all moments on one clock, and takes apart messages that contradict it.
+    pub fn set_clocks(&mut self, settled: &Settled) {
+        settled.apply(&mut self.trace.ranks);
+        self.trace.clocks = settled.clocks.clone();
+        matching::verify(&mut self.trace.ranks, &self.lanes, &self.orders, &mut self.matched);
+    }
+
+    /// What its focus says of collectives; behind [`Paired::set_clocks`], as the next.
+    pub fn meetings(&self) -> Meetings {
+        meetings(&self.trace, &self.groups)
+    }
+
+    /// How much of the messages that its focus sent was matched.
+    pub fn matching(&self) -> Matching {
+        matching::count(&self.trace, &self.lanes, &self.orders, &self.matched)
+    }
+
+    /// The trace, with the collectives and the matching of the whole run.
+    pub fn finish(mut self, meetings: &Meetings, matching: Matching) -> Trace {
+        self.trace.join_meetings(&mut self.groups, meetings);
+        self.trace.members = Members::new(self.groups);
+        self.trace.matching = matching;
+        self.trace.find_targets();
+        self.trace
+    }
+
+    /// All ranks are there: nothing has to be asked of others.
+    pub(super) fn settle(mut self) -> Trace {
+        let mut split = Vec::new();
+        let settled = loop {
+            match Settled::of(&self.trace.ranks, &split, self.clock_evidence(&split)) {
+                Verdict::Settled(settled) => break settled,
+                Verdict::Split(nodes) => split = nodes,
+            }
+        };
+        self.set_clocks(&settled);
+        let (meetings, matching) = (self.meetings(), self.matching());
+        self.finish(&meetings, matching)
+    }
+}

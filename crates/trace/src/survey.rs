@@ -1,0 +1,165 @@
+//! What has to be known of all ranks before parts are made: who they are, where their rows lie, and whom they talk to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rusqlite::Connection;
+use serde::{Deserialize, Serialize};
+
+use super::collective::nearest;
+use super::roster::{CommKey, Member};
+use super::{Roster, Starvation, Starved};
+use lapscope_data::db::{for_each_file, rows_to_scan, DbError, Definitions, PerFile};
+use lapscope_data::model::RankInfo;
+
+/// All ranks of a run. Places are those of the [`Roster`].
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Survey {
+    pub files: Vec<PathBuf>,
+    pub roster: Arc<Roster>,
+    /// By place.
+    pub facts: Vec<Facts>,
+}
+
+/// Of one rank.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Facts {
+    /// Index into [`Survey::files`], and whether it is the first rank of that file.
+    pub file: u32,
+    pub is_first: bool,
+    /// Rows of `call` and `request`; of a file of several ranks an equal part each.
+    pub rows: u64,
+    /// Places of those that it sends to or receives from, and of roots.
+    pub peers: Vec<u32>,
+    /// Communicators in which it makes requests of collectives.
+    asked_together: Vec<CommKey>,
+}
+
+/// As a file tells it.
+struct Told {
+    member: Member,
+    is_first: bool,
+    rows: u64,
+    /// World ranks.
+    peers: Vec<i64>,
+    asked_together: Vec<CommKey>,
+}
+
+impl Survey {
+    /// Reads the definitions and operations of all files; also why some could not be read.
+    ///
+    /// # Errors
+    /// No file could be read.
+    pub fn read(databases: &[PathBuf]) -> Result<(Survey, Vec<DbError>), DbError> {
+        let PerFile { read, failed } = for_each_file(databases, |database, definitions| {
+            let told = told_by(&database.connection, &definitions);
+            Ok((database.path.clone(), told.map_err(DbError::reading(&database.path))?))
+        })?;
+        let (files, by_file): (Vec<PathBuf>, Vec<Vec<Told>>) = read.into_iter().unzip();
+        let mut all: Vec<(u32, Told)> = (0..)
+            .zip(by_file)
+            .flat_map(|(file, told)| told.into_iter().map(move |told| (file, told)))
+            .collect();
+        all.sort_by_key(|(_, told)| (told.member.info.rank, told.member.info.life));
+        let roster = Roster::new(all.iter().map(|(_, told)| told.member.clone()).collect());
+        let facts = all.into_iter().map(|(file, told)| {
+            let RankInfo { rank, life, .. } = told.member.info;
+            let place = |peer: i64| roster.place(rank.neighbor(peer), life);
+            let peers: BTreeSet<u32> = told.peers.iter().copied().filter_map(place).collect();
+            let peers = peers.into_iter().collect();
+            let Told { rows, is_first, asked_together, .. } = told;
+            Facts { file, is_first, rows, peers, asked_together }
+        });
+        let facts = facts.collect();
+        Ok((Survey { files, roster: Arc::new(roster), facts }, failed))
+    }
+
+    /// Places of the ranks that have to be read to look at these: they themselves, whom they talk to, the next in each of their
+    /// communicators, and the members that are looked at where a collective does not block.
+    pub fn with_others(&self, focus: &[u32]) -> BTreeSet<u32> {
+        let mut wanted: BTreeSet<u32> = focus.iter().copied().collect();
+        for &place in focus {
+            let facts = &self.facts[place as usize];
+            wanted.extend(&facts.peers);
+            for key in &self.roster.ranks()[place as usize].communicators {
+                wanted.extend(self.roster.next_member(*key, place));
+            }
+            for key in &facts.asked_together {
+                let members = self.roster.communicators.get(key).map_or(&[][..], |all| all);
+                wanted.extend(nearest(members, place));
+            }
+        }
+        wanted
+    }
+
+    /// Files with the places of those of their ranks that are to be read.
+    pub fn by_file(&self, places: &BTreeSet<u32>) -> Vec<(PathBuf, Vec<u32>)> {
+        let mut files: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for &place in places {
+            files.entry(self.facts[place as usize].file).or_default().push(place);
+        }
+        files.into_iter().map(|(file, of)| (self.files[file as usize].clone(), of)).collect()
+    }
+
+    /// Finds places quickly; after it was read from bytes.
+    pub fn number(&mut self) {
+        Arc::make_mut(&mut self.roster).number();
+    }
+
+    /// All places.
+    pub fn places(&self) -> std::ops::Range<u32> {
+        0..self.facts.len() as u32
+    }
+}
+
+fn told_by(connection: &Connection, definitions: &Definitions) -> rusqlite::Result<Vec<Told>> {
+    let rows = rows_to_scan(connection)?;
+    let each = rows / definitions.ranks.len().max(1) as u64;
+    let mut told = Vec::new();
+    for (slot, info) in definitions.ranks.iter().enumerate() {
+        let key = info.key.0;
+        let peers = collect(
+            connection,
+            "SELECT DISTINCT peer FROM operation WHERE rank = ?1 AND peer IS NOT NULL",
+            key,
+            |row| row.get(0),
+        )?;
+        let communicators = |sql: &str| {
+            collect(connection, sql, key, |row| {
+                Ok((info.rank.world, row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
+            })
+        };
+        let own = communicators(COLLECTIVES_IN)?;
+        let asked = communicators(&format!("{COLLECTIVES_IN} AND o.ended IS NOT NULL"))?;
+        let starved = collect(
+            connection,
+            "SELECT begin_ns, end_ns, wait_ns FROM starvation WHERE rank = ?1",
+            key,
+            |row| Ok(Starved { begin: row.get(0)?, end: row.get(1)?, wait: row.get(2)? }),
+        )?;
+        let epoch_sql = "SELECT epoch_ns FROM rank WHERE rank = ?1";
+        let member = Member {
+            info: info.clone(),
+            epoch: connection.query_row(epoch_sql, [key], |row| row.get(0))?,
+            is_starved: !Starvation::new(starved).is_empty(),
+            rows: if slot == 0 { rows } else { 0 },
+            communicators: own,
+        };
+        told.push(Told { member, is_first: slot == 0, rows: each, peers, asked_together: asked });
+    }
+    Ok(told)
+}
+
+const COLLECTIVES_IN: &str = "SELECT DISTINCT c.identity, c.ordinal
+    FROM operation o JOIN communicator c ON c.id = o.communicator_id
+    WHERE o.rank = ?1 AND o.kind = 'collective'";
+
+fn collect<T>(
+    connection: &Connection,
+    sql: &str,
+    key: i64,
+    read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    connection.prepare(sql)?.query_map([key], read)?.collect()
+}

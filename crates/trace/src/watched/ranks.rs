@@ -1,0 +1,87 @@
+//! Reads how much was watched on each rank, and what was left out.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use lapscope_data::db::{
+    for_each_file, read_left_out, read_watchers, Configuration, Database, DbError, Definitions,
+    Settings,
+};
+use lapscope_data::model::{Nanos, Rank, RankKey, Watcher};
+
+/// Buffers that were not watched, for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// As in the table `watch_left_out`.
+    pub reason: String,
+    pub buffers: u64,
+}
+
+/// What was watched on a rank.
+#[derive(Debug, Clone)]
+pub struct RankWatching {
+    pub rank: Rank,
+    pub run: Nanos,
+    /// `None`: it was not asked to.
+    pub watcher: Option<Watcher>,
+    pub buffers: u64,
+    pub words: u64,
+}
+
+/// What a file says of the watching of its ranks.
+#[derive(Debug, Default)]
+pub struct FileWatching {
+    pub ranks: Vec<RankWatching>,
+    pub left_out: Vec<LeftOut>,
+    pub options: Settings,
+}
+
+/// Of these ranks, or of all where none is named; also why some files could not be read.
+pub fn read_ranks(databases: &[PathBuf], ranks: &[Rank]) -> (Vec<FileWatching>, Vec<DbError>) {
+    let read = for_each_file(databases, |database, definitions| {
+        let options = Configuration::read(database)?.options;
+        let file = read_file(database, &definitions, ranks);
+        let file = file.map_err(DbError::reading(&database.path))?;
+        Ok(FileWatching { options, ..file })
+    });
+    read.map_or_else(|error| (Vec::new(), vec![error]), |read| (read.read, read.failed))
+}
+
+fn read_file(
+    database: &Database,
+    definitions: &Definitions,
+    wanted: &[Rank],
+) -> rusqlite::Result<FileWatching> {
+    let infos = definitions.ranks.iter();
+    let infos: Vec<_> =
+        infos.filter(|info| wanted.is_empty() || wanted.contains(&info.rank)).collect();
+    let has = |key: RankKey| infos.iter().any(|info| info.key == key);
+    let mut watchers: BTreeMap<RankKey, Watcher> =
+        read_watchers(database)?.into_iter().map(|watcher| (watcher.rank, watcher)).collect();
+    let watched = read_sums(database)?;
+    let ranks = infos.iter().map(|info| {
+        let (buffers, words) = watched.get(&info.key).copied().unwrap_or_default();
+        let watcher = watchers.remove(&info.key);
+        RankWatching { rank: info.rank, run: info.run_time(), watcher, buffers, words }
+    });
+    let ranks = ranks.collect();
+    let left_out = read_left_out(database)?.into_iter().filter(|it| has(it.rank));
+    let left_out = left_out.map(|it| LeftOut { reason: it.reason, buffers: it.buffers });
+    Ok(FileWatching { ranks, left_out: left_out.collect(), options: Settings::new() })
+}
+
+/// Buffers and words by rank.
+fn read_sums(database: &Database) -> rusqlite::Result<BTreeMap<RankKey, (u64, u64)>> {
+    let sql = "SELECT rank, count(*), sum(words) FROM (
+                 SELECT t.rank AS rank, count(*) AS words FROM watch w JOIN thread t ON t.id = w.thread_id
+                 GROUP BY w.thread_id, w.begin_ns, w.side)
+               GROUP BY rank";
+    let mut statement = database.connection.prepare(sql)?;
+    let rows = statement.query_map([], |row| {
+        let number = |column| row.get::<_, i64>(column).map(|number| number.max(0) as u64);
+        Ok((row.get(0)?, (number(1)?, number(2)?)))
+    })?;
+    rows.collect()
+}

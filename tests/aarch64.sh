@@ -44,7 +44,7 @@ recorder() {
         -DCMAKE_C_COMPILER="$base/bin/gcc" -DCMAKE_ASM_COMPILER="$base/bin/gcc" -DLAPSCOPE_LIB_DIR="$base/lib" \
         -DLAPSCOPE_MPICC="$base/bin/mpicc.openmpi;$base/bin/mpicc.mpich" \
         -DSQLITE3_LIBRARY="$libraries/libsqlite3.so" >"$base/cmake.log" &&
-        cmake --build "$base/interposer" -j "${JOBS:-$(nproc)}" >"$base/build.log" 2>&1 ||
+        cmake --build "$base/interposer" -j "${JOBS:-$(nproc)}" --target all units >"$base/build.log" 2>&1 ||
         { grep -h -A5 error "$base/cmake.log" "$base/build.log" >&2; return 1; }
 }
 

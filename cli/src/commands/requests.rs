@@ -14,7 +14,7 @@ use crate::export::rows::{Objects, RowWriter};
 use crate::export::{self, warn, Document};
 use crate::render;
 use lapscope_advise::problem::module_problems;
-use lapscope_data::db::{for_each_file, Database, DbError, Definitions};
+use lapscope_data::db::{for_each_file, Database, DbError, FileDefinitions};
 use lapscope_data::model::RankInfo;
 use lapscope_data::places::{group::Grouping, CallPathId, Places};
 use lapscope_data::symbols::Symbols;
@@ -61,7 +61,7 @@ fn check(args: &RequestsArgs, open: &mut OpenRun) -> Result<()> {
     let database = |path: &PathBuf| Database::open(path).ok();
     let read = open.files.databases.iter().filter_map(database);
     let files: Vec<Vec<RankInfo>> =
-        read.filter_map(|database| Definitions::read_ranks(&database).ok()).collect();
+        read.filter_map(|database| FileDefinitions::read_ranks(&database).ok()).collect();
     if files.is_empty() {
         return Ok(());
     }
@@ -211,7 +211,7 @@ fn stream_file(
     take: &mut Take<'_>,
 ) -> Result<Result<()>, DbError> {
     let database = Database::open(path)?;
-    let definitions = Definitions::read(&database)?;
+    let definitions = FileDefinitions::read(&database)?;
     let of_file = selection.places.of_file(path);
     let is_wanted = selection.is_wanted_path();
     let requests = Requests::new(&database, of_file, &definitions, &selection.filter, is_wanted)?;

@@ -19,7 +19,7 @@ use lapscope_bench::launch::environment::{self, Settings};
 use lapscope_bench::launch::runs::Run;
 use lapscope_bench::launch::{child, line, outcome, Recorded};
 use lapscope_data::db::list_files;
-use lapscope_data::program::{self, Obstacle, Program};
+use lapscope_data::program::{self, Obstacle, ProgramFile};
 use lapscope_data::say;
 use lapscope_data::text::shell;
 use lapscope_report::calibration;
@@ -54,7 +54,7 @@ pub fn record(args: &RunArgs, print: Option<Print<'_>>) -> anyhow::Result<ExitCo
     let mut settings = settings_of(args)?;
     settings.preload(&library);
     let inspected = inspected(&args.command);
-    if inspected.as_ref().is_some_and(Program::has_shared_asan) {
+    if inspected.as_ref().is_some_and(ProgramFile::has_shared_asan) {
         let theirs = settings.get("ASAN_OPTIONS").unwrap_or_default();
         let mut options = OsString::from("verify_asan_link_order=0:");
         options.push(theirs); // the last one counts
@@ -83,7 +83,7 @@ pub fn record(args: &RunArgs, print: Option<Print<'_>>) -> anyhow::Result<ExitCo
 }
 
 /// What would make a run record nothing, said while it can still be stopped.
-pub fn warn(program: Option<&Program>) {
+pub fn warn(program: Option<&ProgramFile>) {
     for unknown in unknown_variables() {
         let guess =
             unknown.nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
@@ -100,7 +100,7 @@ fn program(command: &[OsString]) -> Option<PathBuf> {
 }
 
 /// What its file tells of it.
-pub fn inspected(command: &[OsString]) -> Option<Program> {
+pub fn inspected(command: &[OsString]) -> Option<ProgramFile> {
     program::inspect(&program(command)?).ok()
 }
 

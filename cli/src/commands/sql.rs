@@ -196,7 +196,7 @@ impl Document for Schema {
     fn write_rows(&mut self, rows: &mut dyn RowWriter) -> anyhow::Result<()> {
         rows.head(&["relation", "kind", "column", "comment"])?;
         for relation in &self.0 {
-            for schema::Column { name, comment } in &relation.columns {
+            for schema::ColumnComment { name, comment } in &relation.columns {
                 rows.row(&[&relation.name, &relation.kind, name, comment].map(String::clone))?;
             }
         }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::report::{Host, OverlapSummary, Report};
 use lapscope_advise::problem::in_short;
-use lapscope_data::db::{Configuration, Settings};
+use lapscope_data::db::{Configuration, ValuesByName};
 use lapscope_data::model::Nanos;
 use lapscope_data::symbols::FrameName;
 use lapscope_data::text::hosts::list_hosts;
@@ -276,9 +276,9 @@ fn changes(a: &Side, b: &Side) -> Vec<Change> {
 }
 
 /// What ran, as settings.
-fn facts(side: &Side) -> Settings {
+fn facts(side: &Side) -> ValuesByName {
     let head = &side.report.head;
-    let mut facts = Settings::from([
+    let mut facts = ValuesByName::from([
         ("command".into(), head.command.clone()),
         ("ranks".into(), head.ranks.to_string()),
         ("hosts (ranks)".into(), hosts_with_ranks(&head.hosts)),
@@ -310,7 +310,7 @@ fn hosts_with_ranks(hosts: &[Host]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn compare(kind: ChangeKind, a: &Settings, b: &Settings) -> Vec<Change> {
+fn compare(kind: ChangeKind, a: &ValuesByName, b: &ValuesByName) -> Vec<Change> {
     let mut names: Vec<&String> = a.keys().chain(b.keys()).collect();
     names.sort_unstable();
     names.dedup();

@@ -13,7 +13,7 @@ use super::row::TraceRow;
 use super::rows::{add_call, add_request, FileOperation, OperationPlace, Places, RankRows};
 use super::{Detail, LeftOut, Starvation, Starved};
 use lapscope_data::db::{
-    rows_in, rows_to_scan, scan_operations, scan_rows, scan_tallies, Definitions, RowSink,
+    rows_in, rows_to_scan, scan_operations, scan_rows, scan_tallies, FileDefinitions, RowSink,
 };
 use lapscope_data::model::{CallName, Kind, Rank, RankInfo, RankKey};
 use lapscope_data::places::OfFile;
@@ -48,7 +48,7 @@ impl Communicator {
 
 /// The rows of one file, by rank.
 pub(super) struct FileTrace {
-    pub definitions: Definitions,
+    pub definitions: FileDefinitions,
     pub communicators: Communicators,
     pub epochs: HashMap<RankKey, i64>,
     pub ranks: Vec<RankRows>,
@@ -61,7 +61,7 @@ impl FileTrace {
     pub(super) fn read(
         connection: &Connection,
         of_file: OfFile<'_>,
-        definitions: Definitions,
+        definitions: FileDefinitions,
         mut sink: Option<&mut dyn RowSink>,
         wanted: Option<(&Wanted, Depth)>,
         progress: &(dyn Fn(u64) + Sync),
@@ -137,7 +137,7 @@ impl FileTrace {
 
     /// Of one rank whose rows were kept.
     pub(super) fn of_kept(info: RankInfo, communicators: Communicators, rows: RankRows) -> Self {
-        let definitions = Definitions { ranks: vec![info], ..Definitions::default() };
+        let definitions = FileDefinitions { ranks: vec![info], ..FileDefinitions::default() };
         FileTrace {
             definitions,
             communicators,

@@ -17,7 +17,7 @@ use serde::Serialize;
 use self::arms::{Arms, Posted};
 use self::page::Page;
 use lapscope_data::db::{
-    for_each_file, scan_rows, BadColumn, Database, DbError, Definitions, FromRow, Rows,
+    for_each_file, scan_rows, BadColumn, Database, DbError, FileDefinitions, FromRow, Rows,
 };
 use lapscope_data::model::{CallRow, Nanos, Rank, RankInfo, RankKey, Text};
 use lapscope_data::places::{CallPathId, OfFile, Places, SiteId};
@@ -132,7 +132,7 @@ fn was_asked(database: &Database) -> bool {
 fn read_file(
     database: &Database,
     of_file: OfFile<'_>,
-    definitions: &Definitions,
+    definitions: &FileDefinitions,
     wanted: &[Rank],
 ) -> rusqlite::Result<FileInjection> {
     let connection = &database.connection;

@@ -11,7 +11,7 @@ use super::roster::Roster;
 use super::Trace;
 use rayon::prelude::*;
 
-use lapscope_data::db::{for_each_file, rows_to_scan, DbError, Definitions, NoSink, RowSink};
+use lapscope_data::db::{for_each_file, rows_to_scan, DbError, FileDefinitions, NoSink, RowSink};
 use lapscope_data::places::{OfFile, Places};
 
 /// How far reading is.
@@ -47,7 +47,7 @@ impl Trace {
     pub fn read_with<'p, S: RowSink + Send>(
         databases: &[PathBuf],
         places: &'p Arc<Places>,
-        sink: Option<fn(OfFile<'p>, &Definitions) -> S>,
+        sink: Option<fn(OfFile<'p>, &FileDefinitions) -> S>,
         progress: &(dyn Fn(Rows) + Sync),
     ) -> Result<WithSinks<S>, DbError> {
         let per_file = for_each_file(databases, |database, definitions| {
@@ -137,7 +137,7 @@ impl Paired {
 pub struct WithSinks<S> {
     pub trace: Trace,
     /// For each file that could be read.
-    pub sinks: Vec<(Definitions, S)>,
+    pub sinks: Vec<(FileDefinitions, S)>,
     /// Why the others could not.
     pub failed: Vec<DbError>,
 }

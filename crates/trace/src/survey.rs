@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::collective::nearest;
 use super::roster::{CommKey, Member};
 use super::{Roster, Starvation, Starved};
-use lapscope_data::db::{for_each_file, rows_to_scan, DbError, Definitions, PerFile};
+use lapscope_data::db::{for_each_file, rows_to_scan, DbError, FileDefinitions, PerFile};
 use lapscope_data::model::RankInfo;
 
 /// All ranks of a run. Places are those of the [`Roster`].
@@ -113,7 +113,7 @@ impl Survey {
     }
 }
 
-fn told_by(connection: &Connection, definitions: &Definitions) -> rusqlite::Result<Vec<Told>> {
+fn told_by(connection: &Connection, definitions: &FileDefinitions) -> rusqlite::Result<Vec<Told>> {
     let rows = rows_to_scan(connection)?;
     let each = rows / definitions.ranks.len().max(1) as u64;
     let mut told = Vec::new();

@@ -14,7 +14,7 @@ use self::seen::Seen;
 use self::words::{Buffer, Word};
 use lapscope_data::db::{
     for_each_file, read_watchers, scan_rows, scan_watches, was_asked_to_watch, BadColumn, Database,
-    DbError, Definitions, FromRow, Rows,
+    DbError, FileDefinitions, FromRow, Rows,
 };
 use lapscope_data::model::{
     LetGo, Nanos, Rank, RankInfo, RankKey, Side, Toucher, Watch, WatchResult, Watcher,
@@ -152,7 +152,7 @@ struct FileReader<'a> {
 }
 
 impl FileReader<'_> {
-    fn read(&self, definitions: &Definitions, wanted: &[Rank]) -> rusqlite::Result<RunWatches> {
+    fn read(&self, definitions: &FileDefinitions, wanted: &[Rank]) -> rusqlite::Result<RunWatches> {
         let is_wanted = |info: &&RankInfo| wanted.is_empty() || wanted.contains(&info.rank);
         let infos: FxHashMap<RankKey, &RankInfo> =
             definitions.ranks.iter().filter(is_wanted).map(|info| (info.key, info)).collect();

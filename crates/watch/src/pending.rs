@@ -4,7 +4,7 @@ pub mod groups;
 
 use serde::Serialize;
 
-use lapscope_data::db::{Database, DbError, Definitions};
+use lapscope_data::db::{Database, DbError, FileDefinitions};
 use lapscope_data::model::{Bytes, CallPath, Ended, Nanos, Rank, RankInfo, RankKey};
 use lapscope_data::places::{CallPathId, OfFile, Places};
 use lapscope_data::symbols::{name_path, FrameName, NameFrames};
@@ -40,7 +40,7 @@ pub struct PendingRow {
 pub fn read_pending(
     database: &Database,
     of_file: OfFile<'_>,
-    definitions: &Definitions,
+    definitions: &FileDefinitions,
 ) -> Result<Vec<PendingRow>, DbError> {
     let sql = "SELECT 1, o.rank, p.thread_id, o.call_id, o.bytes, o.peer, o.tag, o.posted_peer, o.communicator_id,
              o.call_path_id, p.post_begin_ns
@@ -60,7 +60,7 @@ pub fn read_pending(
 fn pending_row(
     row: &rusqlite::Row<'_>,
     of_file: OfFile<'_>,
-    definitions: &Definitions,
+    definitions: &FileDefinitions,
 ) -> rusqlite::Result<PendingRow> {
     let call_id: i64 = row.get(3)?;
     let communicator: Option<i64> = row.get(8)?;
@@ -111,7 +111,7 @@ pub struct PendingItem {
 /// Rows of one file with what is needed to name them.
 #[derive(Debug)]
 pub struct FilePending {
-    pub definitions: Definitions,
+    pub definitions: FileDefinitions,
     pub rows: Vec<PendingRow>,
 }
 

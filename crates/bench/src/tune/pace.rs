@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use rustc_hash::FxHashMap;
 
-use lapscope_data::db::{for_each_file, list_files, DbError, Definitions};
+use lapscope_data::db::{for_each_file, list_files, DbError, FileDefinitions};
 use lapscope_data::model::RankKey;
 use lapscope_data::places::{OfFile, Places};
 use lapscope_trace::injected::distances::Distances;
@@ -73,7 +73,7 @@ impl Pace {
 fn read_posts(
     connection: &Connection,
     of_file: OfFile<'_>,
-    definitions: &Definitions,
+    definitions: &FileDefinitions,
     posts: Posts,
 ) -> rusqlite::Result<FxHashMap<PostSite, Vec<Post>>> {
     let ranks = definitions.ranks_by_key();

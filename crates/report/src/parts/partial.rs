@@ -6,7 +6,7 @@ use anyhow::{bail, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::findings::{find, By, Findings, Wanted};
-use lapscope_data::db::Definitions;
+use lapscope_data::db::FileDefinitions;
 use lapscope_data::model::Rank;
 use lapscope_measure::overlap::EagerLimits;
 use lapscope_measure::reference::{Reference, Samples};
@@ -72,7 +72,7 @@ impl Found {
 /// What some ranks answer.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Partial {
-    Sums(Vec<(Definitions, FileSums)>),
+    Sums(Vec<(FileDefinitions, FileSums)>),
     /// With what the next stage asks, where all ranks are on one node: as a rule that is one clock.
     Clocks(clock::Evidence, Option<Box<Found>>),
     Meetings(Box<Found>),

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::row::ListedRow;
 use super::top::Top;
 use super::{is_wanted_call, Filter, Order, Request};
-use lapscope_data::db::{scan_rows, Database, DbError, Definitions};
+use lapscope_data::db::{scan_rows, Database, DbError, FileDefinitions};
 use lapscope_data::model::{Bytes, CallRow, Kind, Nanos, Rank, RankKey};
 use lapscope_data::places::{CallPathId, OfFile};
 
@@ -67,7 +67,7 @@ struct Wanted {
 pub struct Requests<'a> {
     database: &'a Database,
     of_file: OfFile<'a>,
-    definitions: &'a Definitions,
+    definitions: &'a FileDefinitions,
     ranks: FxHashMap<RankKey, Rank>,
     /// When MPI_Init returned.
     init_ends: FxHashMap<RankKey, Nanos>,
@@ -85,7 +85,7 @@ impl<'a> Requests<'a> {
     pub fn new(
         database: &'a Database,
         of_file: OfFile<'a>,
-        definitions: &'a Definitions,
+        definitions: &'a FileDefinitions,
         filter: &Filter,
         is_wanted_path: impl Fn(Option<CallPathId>) -> bool,
     ) -> Result<Self, DbError> {

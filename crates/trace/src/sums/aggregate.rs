@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use crate::stretch::{Untold, Window, Windows};
 use crate::sums::cell::{request_window, CallCell};
 use crate::sums::measures::MeasureSums;
-use lapscope_data::db::{scan, Database, DbError, Definitions, RowSink};
+use lapscope_data::db::{scan, Database, DbError, FileDefinitions, RowSink};
 use lapscope_data::model::{
     Bytes, CallRow, Category, Ended, Kind, Nanos, OperationRow, RankInfo, RankKey, RequestRow,
     TallyRow,
@@ -19,7 +19,7 @@ use lapscope_data::places::{OfFile, SiteId};
 /// What the calls of a cell have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CellKey {
-    /// Index into [`Definitions::ranks`].
+    /// Index into [`FileDefinitions::ranks`].
     pub rank: u32,
     pub site: SiteId,
     pub kind: Kind,
@@ -49,7 +49,7 @@ impl FileSums {
     pub fn read(
         database: &Database,
         of_file: OfFile<'_>,
-        definitions: &mut Definitions,
+        definitions: &mut FileDefinitions,
         windows: Option<&Windows>,
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<FileSums, DbError> {
@@ -103,7 +103,7 @@ struct Completion {
 }
 
 impl<'p> Aggregator<'p> {
-    pub fn new(of_file: OfFile<'p>, definitions: &Definitions) -> Self {
+    pub fn new(of_file: OfFile<'p>, definitions: &FileDefinitions) -> Self {
         Aggregator {
             of_file,
             ranks: (0..).zip(&definitions.ranks).map(|(index, info)| (info.key, index)).collect(),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use rusqlite::Connection;
 
 use crate::stretch::Window;
-use lapscope_data::db::Definitions;
+use lapscope_data::db::FileDefinitions;
 use lapscope_data::model::{RankInfo, RankKey, Text};
 use lapscope_data::places::{OfFile, SiteId};
 
@@ -68,7 +68,7 @@ impl MeasureSums {
     /// What SQLite says of a damaged file.
     pub fn read(
         connection: &Connection,
-        definitions: &Definitions,
+        definitions: &FileDefinitions,
         of_file: OfFile<'_>,
         windows: Option<Vec<Window>>,
     ) -> rusqlite::Result<Self> {
@@ -138,7 +138,7 @@ impl Source {
 
 struct Reader<'a> {
     connection: &'a Connection,
-    definitions: &'a Definitions,
+    definitions: &'a FileDefinitions,
     of_file: OfFile<'a>,
     /// For each rank of the file what counts; `None`: all of it.
     windows: Option<Vec<Window>>,

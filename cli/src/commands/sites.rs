@@ -21,7 +21,7 @@ use lapscope_report::pipeline::filters::{check_calls, check_ranks};
 use lapscope_report::pipeline::view::View;
 use lapscope_report::pipeline::OpenRun;
 use lapscope_report::requests::is_wanted_call;
-use lapscope_trace::stretch::Named;
+use lapscope_trace::stretch::NamedStretch;
 use lapscope_trace::sums::combine::RunSums;
 use lapscope_trace::wrappers::Wrapper;
 
@@ -30,7 +30,7 @@ struct Answer<'a> {
     json_version: u32,
     run: String,
     /// What of the run this is of; `None`: all of it.
-    stretch: Option<Named>,
+    stretch: Option<NamedStretch>,
     run_ns: Nanos,
     sites: Vec<Site>,
     wrappers: Vec<&'a Wrapper>,

@@ -21,14 +21,14 @@ use lapscope_report::cvars;
 use lapscope_report::pipeline::filters::check_ranks;
 use lapscope_report::pipeline::view::View;
 use lapscope_report::pipeline::OpenRun;
-use lapscope_trace::stretch::Named;
+use lapscope_trace::stretch::NamedStretch;
 
 #[derive(Serialize)]
 struct Answer {
     json_version: u32,
     run: String,
     /// What of the run these are of; `None`: all of it.
-    stretch: Option<Named>,
+    stretch: Option<NamedStretch>,
     #[serde(flatten)]
     thresholds: Thresholds,
 }

@@ -35,7 +35,7 @@ use lapscope_data::symbols::NameFrames;
 use lapscope_data::text::plural;
 use lapscope_data::JSON_VERSION;
 use lapscope_trace::problem::Problem;
-use lapscope_trace::stretch::Named as NamedStretch;
+use lapscope_trace::stretch::NamedStretch;
 use lapscope_trace::{Clocks, Matching, Trace};
 
 /// Parts into which the run is cut over time.

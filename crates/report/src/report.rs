@@ -23,7 +23,7 @@ use lapscope_measure::totals::{min_mean_max, rank_rows, sum_totals, MinMeanMax, 
 use lapscope_measure::transfers::{kinds, size_classes, KindRow, SizeClass, SizeKind};
 use lapscope_predict::whatif::bounds::Bounds;
 use lapscope_trace::problem::Problem;
-use lapscope_trace::stretch::Named;
+use lapscope_trace::stretch::NamedStretch;
 use lapscope_trace::sums::combine::RunSums;
 use lapscope_trace::wrappers::Wrapper;
 use lapscope_trace::{Clocks, Matching};
@@ -34,7 +34,7 @@ pub struct Report {
     pub json_version: u32,
     pub run: String,
     /// What of the run these numbers are of; `None`: all of it.
-    pub stretch: Option<Named>,
+    pub stretch: Option<NamedStretch>,
     pub head: Head,
     pub problems: Vec<Problem>,
     pub summary: Summary,

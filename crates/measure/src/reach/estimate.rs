@@ -9,7 +9,7 @@
 use super::order::{find, Order, OrderFound};
 use super::seen::{median, median_of_words, Bounds, LEAST_REQUESTS};
 use lapscope_data::model::Side;
-use lapscope_trace::watched::seen::Seen;
+use lapscope_trace::watched::seen::TimeBounds;
 use lapscope_trace::watched::words::{Buffer, Word};
 
 /// Drawn words that are enough for a median without the ends, which have more than their share otherwise.
@@ -63,7 +63,7 @@ fn tenth(buffers: &[Buffer], little: f64) -> Option<f64> {
 }
 
 fn all(buffers: &[Buffer], order: Order, side: Side, nearest: f64) -> Option<Bounds> {
-    let least: Vec<Seen> = buffers.iter().filter_map(Buffer::least).collect();
+    let least: Vec<TimeBounds> = buffers.iter().filter_map(Buffer::least).collect();
     let watched = median(&least)?;
     let [first, last] = [end(buffers, Word::is_first), end(buffers, Word::is_last)];
     // the worst word has no more than any word that is the same of every buffer
@@ -100,8 +100,8 @@ impl Gap {
     fn of(buffers: &[Buffer]) -> Gap {
         let drawn = drawn(buffers);
         let words = drawn.iter().map(|words| words.len() as f64).fold(f64::INFINITY, f64::min);
-        let least = drawn.iter().filter_map(|words| words.iter().copied().reduce(Seen::min));
-        let spreads: Vec<Seen> = drawn.iter().filter_map(|words| spread(words)).collect();
+        let least = drawn.iter().filter_map(|words| words.iter().copied().reduce(TimeBounds::min));
+        let spreads: Vec<TimeBounds> = drawn.iter().filter_map(|words| spread(words)).collect();
         let (least, spread) = (median(&least.collect::<Vec<_>>()), median(&spreads));
         // The least of so many even ones lies further above the end than that in 5 % of all requests, or in half of them.
         let gap_of = |share: f64| 1.0 - share.powf(1.0 / words.max(1.0));
@@ -117,9 +117,9 @@ impl Gap {
 
 /// The words of each request that were drawn; all where too few were. Its ends are the same words every time, so that they say
 /// nothing of others.
-fn drawn(buffers: &[Buffer]) -> Vec<Vec<Seen>> {
-    let words_of = |is_wanted: fn(&Word) -> bool| -> Vec<Vec<Seen>> {
-        let words = |buffer: &Buffer| -> Vec<Seen> {
+fn drawn(buffers: &[Buffer]) -> Vec<Vec<TimeBounds>> {
+    let words_of = |is_wanted: fn(&Word) -> bool| -> Vec<Vec<TimeBounds>> {
+        let words = |buffer: &Buffer| -> Vec<TimeBounds> {
             buffer.words.iter().filter(|word| is_wanted(word)).map(|word| word.away).collect()
         };
         buffers.iter().map(words).filter(|words| !words.is_empty()).collect()
@@ -146,12 +146,12 @@ fn below_all(buffers: &[Buffer]) -> f64 {
 
 /// Within what time all words of a buffer come, where they come evenly, by the range of those that were drawn. Their
 /// median over requests is that time. `None` of fewer than two.
-fn spread(words: &[Seen]) -> Option<Seen> {
-    let first = words.iter().copied().reduce(Seen::min)?;
+fn spread(words: &[TimeBounds]) -> Option<TimeBounds> {
+    let first = words.iter().copied().reduce(TimeBounds::min)?;
     let last = words
         .iter()
         .copied()
-        .reduce(|a, b| Seen { least: a.least.max(b.least), most: a.most.max(b.most) })?;
+        .reduce(|a, b| TimeBounds { least: a.least.max(b.least), most: a.most.max(b.most) })?;
     let share = median_range(words.len());
     (words.len() > 1).then(|| last.less(first).map(|ns| ns.max(0.0) / share))
 }
@@ -171,7 +171,7 @@ fn median_range(count: usize) -> f64 {
 
 fn word(buffers: &[Buffer], found: &OrderFound, side: Side, nearest: f64) -> Option<Bounds> {
     let direction = if side == Side::Receive { 1.0 } else { -1.0 };
-    let times: Vec<Seen> = match found.order {
+    let times: Vec<TimeBounds> = match found.order {
         Order::Same => buffers.iter().filter_map(|buffer| slope(buffer, direction)).collect(),
         Order::Reverse => buffers.iter().filter_map(|buffer| slope(buffer, -direction)).collect(),
         Order::Random | Order::AtOnce => {
@@ -184,8 +184,9 @@ fn word(buffers: &[Buffer], found: &OrderFound, side: Side, nearest: f64) -> Opt
         }
         Order::Unknown => return None,
     };
-    let unsure =
-        median(&buffers.iter().map(|it| Seen::exactly(nearest / steps(it))).collect::<Vec<_>>());
+    let unsure = median(
+        &buffers.iter().map(|it| TimeBounds::exactly(nearest / steps(it))).collect::<Vec<_>>(),
+    );
     let unsure = unsure.and_then(|unsure| unsure.high).unwrap_or(0.0);
     let Bounds { low, estimate, high } = median(&times)?;
     let high = high.map_or(f64::INFINITY, |high| high + unsure);
@@ -198,11 +199,11 @@ fn steps(buffer: &Buffer) -> f64 {
 }
 
 /// From a word to the next, by the two that are furthest apart.
-fn slope(buffer: &Buffer, direction: f64) -> Option<Seen> {
+fn slope(buffer: &Buffer, direction: f64) -> Option<TimeBounds> {
     let (first, last) = (buffer.words.first()?, buffer.words.last()?);
     let distance = (last.position - first.position) * steps(buffer);
     let later = last.away.less(first.away);
     let later =
-        if direction > 0.0 { later } else { Seen { least: -later.most, most: -later.least } };
+        if direction > 0.0 { later } else { TimeBounds { least: -later.most, most: -later.least } };
     (distance > 0.0).then(|| later.map(|ns| ns.max(0.0) / distance))
 }

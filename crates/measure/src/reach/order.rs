@@ -173,14 +173,14 @@ fn agreement(told: &[Pairs], known: f64) -> Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lapscope_trace::watched::seen::Seen;
+    use lapscope_trace::watched::seen::TimeBounds;
     use lapscope_trace::watched::words::Word;
 
     /// Requests of which 4 words were drawn, that are touched at these times.
     fn requests(times: &[[f64; 4]]) -> Vec<Buffer> {
         let word = |(at, &ns): (usize, &f64)| Word {
             position: (at + 1) as f64 / 5.0,
-            away: Seen::exactly(ns),
+            away: TimeBounds::exactly(ns),
         };
         let buffer =
             |times: &[f64; 4]| Buffer::new(48, times.iter().enumerate().map(word).collect());
@@ -228,7 +228,7 @@ mod tests {
         let found = find(&buffers, Side::Receive, 2.0);
         assert_eq!((found.order, found.pairs), (Order::Same, 39));
         for (at, buffer) in buffers.iter_mut().enumerate() {
-            buffer.words[0].away = Seen::exactly(10.0 * ((at * 7) % 5) as f64);
+            buffer.words[0].away = TimeBounds::exactly(10.0 * ((at * 7) % 5) as f64);
         }
         assert_eq!(find(&buffers, Side::Receive, 2.0).order, Order::Unknown);
     }
@@ -253,13 +253,13 @@ mod tests {
     fn words_of_which_only_bounds_are_known_tell_what_they_can() {
         let mut buffers = requests(&[[10.0, 20.0, 30.0, 40.0]; 6]);
         for buffer in &mut buffers {
-            buffer.words[3].away = Seen::at_least(25.0);
+            buffer.words[3].away = TimeBounds::at_least(25.0);
         }
         // it is behind 10 and 20; whether behind 30 is not known
         let found = find(&buffers, Side::Receive, 2.0);
         assert_eq!((found.order, found.pairs), (Order::Same, 30));
         for buffer in &mut buffers {
-            buffer.words.iter_mut().for_each(|word| word.away = Seen::at_least(5.0));
+            buffer.words.iter_mut().for_each(|word| word.away = TimeBounds::at_least(5.0));
         }
         assert_eq!(find(&buffers, Side::Receive, 2.0), OrderFound::default());
     }

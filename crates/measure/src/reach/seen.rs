@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use lapscope_trace::stats::student_975;
-use lapscope_trace::watched::seen::Seen;
+use lapscope_trace::watched::seen::TimeBounds;
 
 /// Fewer values give no 95 % interval of a median: the least and the greatest of five leave out 6 % (both tails of a
 /// binomial distribution).
@@ -62,7 +62,7 @@ struct Sorted {
 }
 
 impl Sorted {
-    fn of(seen: impl Iterator<Item = Seen>) -> Sorted {
+    fn of(seen: impl Iterator<Item = TimeBounds>) -> Sorted {
         let (mut least, mut most): (Vec<f64>, Vec<f64>) =
             seen.map(|seen| (seen.least, seen.most)).unzip();
         least.sort_unstable_by(f64::total_cmp);
@@ -85,7 +85,7 @@ impl Sorted {
 /// The median of independent times by order statistics: the interval between two of them that holds the median with at
 /// least 95 % confidence whatever the distribution (David and Nagaraja, Order Statistics, 7.1). The lower is taken of
 /// what the times are at least, the upper of what they are at most. `None` of fewer than [`LEAST_REQUESTS`].
-pub fn median(times: &[Seen]) -> Option<Bounds> {
+pub fn median(times: &[TimeBounds]) -> Option<Bounds> {
     if times.len() < LEAST_REQUESTS {
         return None;
     }
@@ -117,15 +117,16 @@ fn below_median(count: usize) -> usize {
 /// What half of all words have at least: the median of words of several requests. Words of one request are alike, so that the
 /// interval is that of clusters (Woodruff, Confidence intervals for medians and other position measures, 1952, with the
 /// variance between requests). `None` of fewer than [`LEAST_REQUESTS`] requests.
-pub fn median_of_words(requests: &[Vec<Seen>]) -> Option<Bounds> {
-    let requests: Vec<&Vec<Seen>> = requests.iter().filter(|words| !words.is_empty()).collect();
+pub fn median_of_words(requests: &[Vec<TimeBounds>]) -> Option<Bounds> {
+    let requests: Vec<&Vec<TimeBounds>> =
+        requests.iter().filter(|words| !words.is_empty()).collect();
     if requests.len() < LEAST_REQUESTS {
         return None;
     }
     let sorted = Sorted::of(requests.iter().flat_map(|words| words.iter().copied()));
     let words = sorted.least.len();
     let middle = |values: &[f64]| values[(words - 1) / 2];
-    let reach = |at: f64, of: fn(&Seen) -> f64| {
+    let reach = |at: f64, of: fn(&TimeBounds) -> f64| {
         let shares = requests.iter().map(|words| {
             let below = words.iter().filter(|seen| of(seen) <= at).count() as f64;
             below - words.len() as f64 / 2.0
@@ -147,8 +148,8 @@ pub fn median_of_words(requests: &[Vec<Seen>]) -> Option<Bounds> {
 mod tests {
     use super::*;
 
-    fn exactly(times: impl IntoIterator<Item = i32>) -> Vec<Seen> {
-        times.into_iter().map(|ns| Seen::exactly(ns.into())).collect()
+    fn exactly(times: impl IntoIterator<Item = i32>) -> Vec<TimeBounds> {
+        times.into_iter().map(|ns| TimeBounds::exactly(ns.into())).collect()
     }
 
     #[test]
@@ -172,21 +173,22 @@ mod tests {
     #[test]
     fn bounds_stay_bounds() {
         let mut times = exactly([1, 2, 3, 4, 5, 6]);
-        times.extend([Seen::at_least(3.0); 4]);
+        times.extend([TimeBounds::at_least(3.0); 4]);
         // least: 1 2 3 3 3 3 3 4 5 6; most: 1 to 6, then infinite
         assert_eq!(median(&times), Some(Bounds { low: 2.0, estimate: None, high: None }));
-        let times: Vec<Seen> =
-            exactly([1, 2, 3, 4, 5, 6]).into_iter().chain([Seen::at_least(9.0)]).collect();
+        let times: Vec<TimeBounds> =
+            exactly([1, 2, 3, 4, 5, 6]).into_iter().chain([TimeBounds::at_least(9.0)]).collect();
         assert_eq!(median(&times), Some(Bounds { low: 1.0, estimate: Some(4.0), high: None }));
-        let often = [Seen::at_most(7.0); 6];
+        let often = [TimeBounds::at_most(7.0); 6];
         assert_eq!(median(&often), Some(Bounds { low: 0.0, estimate: None, high: Some(7.0) }));
     }
 
     #[test]
     fn words_of_one_request_are_no_more_than_one() {
-        let alike: Vec<Vec<Seen>> = (0..20).map(|at| vec![Seen::exactly(at.into()); 50]).collect();
-        let apart: Vec<Vec<Seen>> = (0..20).map(|_| exactly(0..50)).collect();
-        let width = |requests: &[Vec<Seen>]| {
+        let alike: Vec<Vec<TimeBounds>> =
+            (0..20).map(|at| vec![TimeBounds::exactly(at.into()); 50]).collect();
+        let apart: Vec<Vec<TimeBounds>> = (0..20).map(|_| exactly(0..50)).collect();
+        let width = |requests: &[Vec<TimeBounds>]| {
             let Bounds { low, high, .. } = median_of_words(requests).unwrap();
             high.unwrap() - low
         };

@@ -3,7 +3,7 @@
 use super::estimate::{estimate, Found};
 use super::seen::Bounds;
 use lapscope_data::model::Side;
-use lapscope_trace::watched::seen::Seen;
+use lapscope_trace::watched::seen::TimeBounds;
 use lapscope_trace::watched::words::{Buffer, Word};
 
 /// Numbers that are the same each time (xorshift64*, Vigna 2016).
@@ -78,7 +78,11 @@ impl Program {
                 };
                 let ns = first + self.word * place as f64;
                 let is_seen = ns <= self.until;
-                let away = if is_seen { Seen::exactly(ns) } else { Seen::at_least(self.until) };
+                let away = if is_seen {
+                    TimeBounds::exactly(ns)
+                } else {
+                    TimeBounds::at_least(self.until)
+                };
                 Word::at(8 * at as u64, 8 * self.words as u64, away)
             };
             let words = [0, self.words - 1, drawn[0], drawn[1]].map(word);

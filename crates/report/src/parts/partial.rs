@@ -74,7 +74,7 @@ impl Found {
 pub enum Partial {
     Sums(Vec<(FileDefinitions, FileSums)>),
     /// With what the next stage asks, where all ranks are on one node: as a rule that is one clock.
-    Clocks(clock::Evidence, Option<Box<Found>>),
+    Clocks(clock::ClockEvidence, Option<Box<Found>>),
     Meetings(Box<Found>),
     Samples(Samples),
     Thresholds(Evidence),

@@ -23,7 +23,7 @@ const RANKS: usize = 16;
 #[derive(Debug, Clone, Default)]
 pub struct Shown {
     /// `None`: the costliest step, or where there are no steps the costliest stretch.
-    pub stretch: Option<stretch::Wanted>,
+    pub stretch: Option<stretch::StretchChoice>,
     /// `None`: the rank with most exposed time, and its partners.
     pub ranks: Option<RankList>,
 }
@@ -84,7 +84,7 @@ struct Stretched {
     chosen: Chosen,
 }
 
-fn choose_stretch(seen: &Seen<'_>, asked: Option<stretch::Wanted>) -> Result<Stretched> {
+fn choose_stretch(seen: &Seen<'_>, asked: Option<stretch::StretchChoice>) -> Result<Stretched> {
     let trace = &seen.view.trace;
     let count = seen.view.plan().map_or(0, |plan| plan.count);
     let of_steps = |((first, last), (begin, end)): steps::Span, chosen| Stretched {
@@ -95,14 +95,14 @@ fn choose_stretch(seen: &Seen<'_>, asked: Option<stretch::Wanted>) -> Result<Str
         chosen,
     };
     let ((begin, end), chosen) = match asked {
-        Some(stretch::Wanted::Steps { first, last }) => {
+        Some(stretch::StretchChoice::Steps { first, last }) => {
             seen.view.plan_with_step(last)?;
             let found = seen.steps.span(first, last).with_context(|| {
                 format!("--step {last}: none of the ranks that were asked for has it")
             })?;
             return Ok(of_steps(found, Chosen::Asked));
         }
-        Some(stretch::Wanted::Between { from, to }) => {
+        Some(stretch::StretchChoice::Between { from, to }) => {
             let asked = Stretch::between(trace, from, to).map_err(Error::msg)?;
             (asked.span(trace).unwrap_or_default(), Chosen::Asked)
         }

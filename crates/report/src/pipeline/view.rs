@@ -17,8 +17,8 @@ use lapscope_measure::overlap::EagerLimits;
 use lapscope_measure::reference::Reference;
 use lapscope_measure::steps::{self, Counted, Plan, Rule};
 use lapscope_measure::thresholds::{Declared, Evidence, Thresholds};
-use lapscope_trace::clock::Verdict;
-use lapscope_trace::stretch::{self, Named, Windows};
+use lapscope_trace::clock::ClockFit;
+use lapscope_trace::stretch::{self, NamedStretch, Windows};
 use lapscope_trace::sums::combine::RunSums;
 use lapscope_trace::survey::Survey;
 use lapscope_trace::{Cache, Matching, Paired, Settled, Stretch, Trace};
@@ -28,7 +28,7 @@ pub struct View {
     /// All rows of it; where it is looked at in parts who took part, and what is known of all.
     pub trace: Trace,
     /// What of it counts, where not all of it does.
-    pub stretch: Option<Named>,
+    pub stretch: Option<NamedStretch>,
     /// Once they were looked for; or why there are none.
     steps: Option<std::result::Result<Plan, String>>,
     parts: Option<InParts>,
@@ -124,12 +124,12 @@ impl View {
     }
 
     /// From now on only that counts.
-    fn narrow(&mut self, wanted: stretch::Wanted) -> Result<Stretch> {
+    fn narrow(&mut self, wanted: stretch::StretchChoice) -> Result<Stretch> {
         let (stretch, steps) = match wanted {
-            stretch::Wanted::Between { from, to } => {
+            stretch::StretchChoice::Between { from, to } => {
                 (Stretch::between(&self.trace, from, to).map_err(Error::msg)?, None)
             }
-            stretch::Wanted::Steps { first, last } => {
+            stretch::StretchChoice::Steps { first, last } => {
                 let (stretch, of) = self.stretch_of(first, last)?;
                 (stretch, Some((first, last, of)))
             }
@@ -181,7 +181,7 @@ impl View {
     /// Asks for what everything else rests on: sums, clocks and collectives. Sums of a stretch need the clocks.
     fn begin(
         &mut self,
-        wanted: Option<stretch::Wanted>,
+        wanted: Option<stretch::StretchChoice>,
         sums: bool,
     ) -> Result<std::result::Result<Option<RunSums>, Unreadable>> {
         let Some(parts) = &mut self.parts else { return Ok(Ok(None)) };
@@ -200,8 +200,8 @@ impl View {
             };
             let (evidence, found) = answer!(answer, Partial::Clocks(a, b) => (a, b));
             match Settled::of(&self.trace.ranks, &split, evidence) {
-                Verdict::Settled(settled) => break (settled, found),
-                Verdict::Split(nodes) => split = nodes,
+                ClockFit::Settled(settled) => break (settled, found),
+                ClockFit::Split(nodes) => split = nodes,
             }
         };
         let is_as_recorded = settled.is_as_recorded();

@@ -17,7 +17,7 @@ use lapscope_measure::reach::estimate::estimate;
 use lapscope_measure::reach::order::Order;
 use lapscope_measure::reach::seen::Bounds;
 use lapscope_measure::reach::site::{Note, SiteReach, Verdict};
-use lapscope_trace::watched::seen::Seen;
+use lapscope_trace::watched::seen::TimeBounds;
 use lapscope_trace::watched::words::{Buffer, Word};
 
 const STEPS: i64 = 12;
@@ -229,7 +229,7 @@ fn one_word_that_is_needed_at_once_decides() {
 fn a_line_is_moved_no_further_than_nearly_all_of_its_messages_allow() {
     let buffer = |at: u64| {
         let ns = if at % 5 == 0 { 20_000.0 } else { 900_000.0 + (at % 7) as f64 * 100.0 };
-        let word = |offset: i64| Word::at(offset as u64, BYTES as u64, Seen::exactly(ns));
+        let word = |offset: i64| Word::at(offset as u64, BYTES as u64, TimeBounds::exactly(ns));
         Buffer::new(BYTES as u64, OFFSETS.into_iter().map(word).collect())
     };
     let differ: Vec<Buffer> = (0..60).map(buffer).collect();

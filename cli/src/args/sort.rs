@@ -23,15 +23,15 @@ pub enum SiteOrder {
     OverlapWindow,
 }
 
-impl From<SiteOrder> for sites::Order {
-    fn from(typed: SiteOrder) -> sites::Order {
+impl From<SiteOrder> for sites::SiteRanking {
+    fn from(typed: SiteOrder) -> sites::SiteRanking {
         match typed {
-            SiteOrder::Time => sites::Order::Time,
-            SiteOrder::Exposed => sites::Order::Exposed,
-            SiteOrder::Posting => sites::Order::Posting,
-            SiteOrder::Calls => sites::Order::Calls,
-            SiteOrder::Bytes => sites::Order::Bytes,
-            SiteOrder::OverlapWindow => sites::Order::OverlapWindow,
+            SiteOrder::Time => sites::SiteRanking::Time,
+            SiteOrder::Exposed => sites::SiteRanking::Exposed,
+            SiteOrder::Posting => sites::SiteRanking::Posting,
+            SiteOrder::Calls => sites::SiteRanking::Calls,
+            SiteOrder::Bytes => sites::SiteRanking::Bytes,
+            SiteOrder::OverlapWindow => sites::SiteRanking::OverlapWindow,
         }
     }
 }

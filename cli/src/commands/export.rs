@@ -23,7 +23,7 @@ use lapscope_data::places::group::Grouping;
 use lapscope_data::say;
 use lapscope_data::text::units::count;
 use lapscope_data::text::visible::Form;
-use lapscope_measure::loggps::export::{dimemas, loggopsim, simgrid, Exported, Unit};
+use lapscope_measure::loggps::export::{dimemas, loggopsim, simgrid, Exported, SimulatorUnit};
 use lapscope_measure::loggps::LogGps;
 use lapscope_measure::reference::ends;
 use lapscope_predict::goal::{self, Written};
@@ -48,10 +48,10 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn unit(unit: TimeUnit) -> Unit {
+fn unit(unit: TimeUnit) -> SimulatorUnit {
     match unit {
-        TimeUnit::Ps => Unit::Picoseconds,
-        TimeUnit::Ns => Unit::Nanoseconds,
+        TimeUnit::Ps => SimulatorUnit::Picoseconds,
+        TimeUnit::Ns => SimulatorUnit::Nanoseconds,
     }
 }
 

@@ -12,7 +12,7 @@ use crate::render;
 use crate::render::overlap::OverlapBy;
 use lapscope_data::model::RankList;
 use lapscope_data::text::style::Style;
-use lapscope_measure::overlap::Options;
+use lapscope_measure::overlap::OverlapOptions;
 use lapscope_report::pipeline::overlap::{build, OverlapDocument};
 use lapscope_report::pipeline::OpenRun;
 use lapscope_trace::problem::Problem;
@@ -27,7 +27,7 @@ pub fn run(args: &OverlapArgs) -> Result<ExitCode> {
     open.stretch = args.stretch.wanted();
     open.reference.clone_from(&args.times.reference);
     open.find_wrappers(&args.wrappers.names)?;
-    let options = Options { top: args.top, ranks: &args.ranks };
+    let options = OverlapOptions { top: args.top, ranks: &args.ranks };
     let all = build(&mut open, options)?;
     let listed = args.ranked.listed.clone();
     export::print(&mut Answer { all, by: args.by, listed }, args.read.format)?;

@@ -11,7 +11,7 @@ use crate::export::rows::{self, RowWriter};
 use crate::export::{self, Document};
 use crate::render;
 use lapscope_data::text::style::Style;
-use lapscope_measure::overlap::Options;
+use lapscope_measure::overlap::OverlapOptions;
 use lapscope_report::pipeline::reach::{build, ReachDocument};
 use lapscope_report::pipeline::OpenRun;
 use lapscope_trace::problem::Problem;
@@ -32,7 +32,7 @@ fn print_of(run: Option<&Path>, args: &ReachArgs) -> Result<()> {
     let mut open = OpenRun::open(run)?;
     open.reference.clone_from(&args.times.reference);
     open.find_wrappers(&args.wrappers.names)?;
-    let options = Options { top: args.top, ranks: &args.ranks };
+    let options = OverlapOptions { top: args.top, ranks: &args.ranks };
     let document = build(&mut open, options, &args.networks)?;
     let mut answer = Answer { document, asks_networks: !args.networks.is_empty() };
     export::print(&mut answer, args.read.format)

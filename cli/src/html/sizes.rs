@@ -8,7 +8,7 @@ use crate::plot::sheet::{Heading, Key, Look};
 use crate::render::report::{achieved, notes, source};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::units::round_bytes;
-use lapscope_measure::overlap::sums::Part;
+use lapscope_measure::overlap::sums::OverlapTimes;
 use lapscope_measure::transfers::{SizeClass, SizeKind};
 
 pub const KINDS: [(SizeKind, &str); 4] = [
@@ -100,7 +100,7 @@ pub fn point(class: &SizeClass, at: usize) -> Option<Point> {
     Some(Point { x: class.from_bytes as f64, y: (low + high) / 2.0, spread: Some((low, high)) })
 }
 
-fn bounds(part: &Part, at: usize) -> (Nanos, Nanos) {
+fn bounds(part: &OverlapTimes, at: usize) -> (Nanos, Nanos) {
     match at {
         0 => (part.possible_low_ns, part.possible_ns),
         1 => (part.achieved_low_ns, part.achieved_high_ns),

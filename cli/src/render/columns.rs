@@ -4,7 +4,7 @@
 use crate::export::rows::{text, Column};
 use lapscope_data::symbols::FrameName;
 use lapscope_measure::overlap::sums::Cause;
-use lapscope_measure::reach::seen::Bounds;
+use lapscope_measure::reach::seen::ConfidenceBounds;
 use lapscope_measure::reach::site::SiteReach;
 use lapscope_measure::reach::who::TouchedBy;
 use lapscope_measure::sites::Site;
@@ -151,7 +151,7 @@ pub fn reach() -> Vec<Column<SiteReach>> {
 /// Nanoseconds, those from word to word with fractions; empty where nothing is known, or nothing limits it.
 fn bounds(
     name: &'static str,
-    of: impl Fn(&SiteReach) -> Option<Bounds> + Copy + 'static,
+    of: impl Fn(&SiteReach) -> Option<ConfidenceBounds> + Copy + 'static,
 ) -> [Column<SiteReach>; 3] {
     let cell = move |ns: Option<f64>| match name {
         "word" => text(ns),

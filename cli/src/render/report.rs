@@ -19,7 +19,7 @@ use lapscope_data::text::shell;
 use lapscope_data::text::style::{display_width, Style};
 use lapscope_data::text::units::{bytes, count, percent, time};
 use lapscope_measure::alike::MOST_ROWS;
-use lapscope_measure::thresholds::{LocalityThresholds, Verdict};
+use lapscope_measure::thresholds::{LimitVerdict, LocalityThresholds};
 use lapscope_measure::totals::Totals;
 use lapscope_measure::transfers::KindRow;
 use lapscope_report::report::Report;
@@ -215,8 +215,8 @@ fn transferred(row: &KindRow) -> Option<String> {
 fn write_thresholds(out: &mut dyn Write, report: &Report, style: Style) -> io::Result<()> {
     let localities = &report.thresholds.localities;
     let tells = |found: &&LocalityThresholds| match found.rendezvous.verdict {
-        Verdict::NoEvidence => false,
-        Verdict::AlwaysEager => found.rendezvous.largest_eager_bytes != Some(0),
+        LimitVerdict::NoEvidence => false,
+        LimitVerdict::AlwaysEager => found.rendezvous.largest_eager_bytes != Some(0),
         _ => true,
     };
     let known: Vec<&LocalityThresholds> = localities.iter().filter(tells).collect();

@@ -12,7 +12,7 @@ use lapscope_data::model::Nanos;
 use lapscope_data::text::shell;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, time};
-use lapscope_measure::injection::{SiteInjection, Verdict};
+use lapscope_measure::injection::{GainVerdict, SiteInjection};
 use lapscope_trace::stats::Interval;
 
 /// One run, while others are still to come.
@@ -237,9 +237,9 @@ fn gain_cells(run: &RunRow) -> [String; 2] {
     }
 }
 
-fn unknown(verdict: Verdict) -> &'static str {
+fn unknown(verdict: GainVerdict) -> &'static str {
     match verdict {
-        Verdict::IterationsTooLong => "steps longer than slots",
+        GainVerdict::IterationsTooLong => "steps longer than slots",
         _ => "too few slots",
     }
 }

@@ -20,7 +20,7 @@ use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{bytes, count, percent, time, time_range};
-use lapscope_measure::overlap::sums::{Cause, Part};
+use lapscope_measure::overlap::sums::{Cause, OverlapTimes};
 use lapscope_predict::replay::scenario::{Bandwidth, Contention};
 use lapscope_predict::whatif::document::{Answer, LocalityModel, Model, WhatIf};
 use lapscope_predict::whatif::fit::{ContentionFrom, LimitFrom};
@@ -277,7 +277,7 @@ fn write_within(out: &mut dyn Write, answer: &WhatIf, style: Style) -> io::Resul
 }
 
 /// "no local progress 83.0 %, transfer 12.0 %": of the exposed time.
-fn causes(exposed_ns: Nanos, exposed: &Part) -> Option<String> {
+fn causes(exposed_ns: Nanos, exposed: &OverlapTimes) -> Option<String> {
     let (_, by_cause) = exposed.exposed();
     let mut parts: Vec<(Cause, f64)> =
         Cause::ALL.into_iter().zip(by_cause.map(|part| part.share_of(exposed_ns))).collect();

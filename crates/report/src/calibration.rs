@@ -13,7 +13,9 @@ use lapscope_data::model::Nanos;
 use lapscope_data::text::units::{bytes, percent, time};
 use lapscope_data::text::visible::visible;
 use lapscope_measure::loggps::LogGps;
-use lapscope_measure::reference::{ends, Disagreement, Reference, Source, TakenLocality, Which};
+use lapscope_measure::reference::{
+    ends, Disagreement, Reference, ReferenceSource, TakenLocality, Which,
+};
 use lapscope_trace::Trace;
 
 mod circumstances;
@@ -82,7 +84,7 @@ pub fn reference(
         notes.extend(disturbed_note(&own));
         return Ok((own, notes));
     };
-    times.source = Source::Calibration { file, created };
+    times.source = ReferenceSource::Calibration { file, created };
     Ok(completed((times, notes), own))
 }
 
@@ -108,12 +110,12 @@ fn completed(
 fn disturbed_note(reference: &Reference) -> Option<String> {
     let share = percent(reference.processor_share?);
     let (of, cure) = match reference.source {
-        Source::None => return None,
-        Source::Run => (
+        ReferenceSource::None => return None,
+        ReferenceSource::Run => (
             "this run",
             "measure with a processor for each rank: lapscope calibrate -- <launch line>",
         ),
-        Source::Calibration { .. } => {
+        ReferenceSource::Calibration { .. } => {
             ("a calibration", "calibrate again with a processor for each rank")
         }
     };

@@ -15,7 +15,7 @@ use lapscope_data::model::Nanos;
 use lapscope_data::symbols::FrameName;
 use lapscope_data::text::hosts::list_hosts;
 use lapscope_data::JSON_VERSION;
-use lapscope_measure::overlap::sums::{BlockingNumbers, ByCause, Cause, Numbers};
+use lapscope_measure::overlap::sums::{BlockingNumbers, ByCause, Cause, OverlapNumbers};
 use lapscope_measure::sites::{Site, SiteKind};
 
 /// One of the two runs.
@@ -145,8 +145,9 @@ impl CausePair {
 impl OverlapPair {
     fn new(a: &OverlapSummary, b: &OverlapSummary) -> OverlapPair {
         let (old, new) = (&a.totals.numbers, &b.totals.numbers);
-        let fraction = |of: fn(&Numbers) -> Option<f64>| FractionPair { a: of(old), b: of(new) };
-        let exposed = |numbers: &Numbers| Cause::ALL.map(|cause| numbers.exposed_of(cause));
+        let fraction =
+            |of: fn(&OverlapNumbers) -> Option<f64>| FractionPair { a: of(old), b: of(new) };
+        let exposed = |numbers: &OverlapNumbers| Cause::ALL.map(|cause| numbers.exposed_of(cause));
         let blocked = |numbers: &BlockingNumbers| Cause::ALL.map(|cause| numbers.blocked_by(cause));
         OverlapPair {
             reference: TimePair::new(old.reference_ns, new.reference_ns),

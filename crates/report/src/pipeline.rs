@@ -30,7 +30,7 @@ use lapscope_data::symbols::NameFrames;
 use lapscope_data::symbols::Symbols;
 use lapscope_data::text::progress::Progress;
 use lapscope_measure::injection::Injection;
-use lapscope_measure::reach::document::{Known, Reach};
+use lapscope_measure::reach::document::{Reach, ReachInputs};
 use lapscope_measure::reference::Reference;
 use lapscope_trace::problem::{Problem, ProblemKind};
 use lapscope_trace::stretch::{StretchChoice, Windows};
@@ -329,7 +329,7 @@ impl OpenRun {
 
     /// Says what posts and waits of these ranks, or of all, could be moved, where buffers were watched. As
     /// [`OpenRun::injection`].
-    pub fn reach(&mut self, ranks: &[Rank], known: Known<'_>) -> Option<Reach> {
+    pub fn reach(&mut self, ranks: &[Rank], known: ReachInputs<'_>) -> Option<Reach> {
         let databases = self.census.asked_to_watch();
         let (watches, failed) = watched::read_files(&databases, &known.trace.places, ranks);
         self.read_in_part("what was watched is not read", failed);

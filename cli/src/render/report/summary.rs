@@ -11,7 +11,7 @@ use lapscope_data::model::Nanos;
 use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{percent, percent_range, time, time_range};
-use lapscope_measure::reference::Source;
+use lapscope_measure::reference::ReferenceSource;
 use lapscope_predict::whatif::bounds::{Bounds, MOST_ERROR};
 use lapscope_report::report::Report;
 
@@ -50,7 +50,7 @@ pub fn answers(report: &Report) -> Vec<(&'static str, String)> {
 fn bounds_lines(bounds: &Bounds, report: &Report) -> Vec<(&'static str, String)> {
     let error = percent(bounds.error());
     let is_calibrated =
-        matches!(report.overlap.reference.description.source, Source::Calibration { .. });
+        matches!(report.overlap.reference.description.source, ReferenceSource::Calibration { .. });
     let calibrate = |what: &str| match is_calibrated {
         true => String::new(),
         false => format!("{what}: lapscope calibrate -- <launch line>"),

@@ -2,7 +2,7 @@
 
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::symbols::FrameName;
-use lapscope_measure::overlap::sums::Part;
+use lapscope_measure::overlap::sums::OverlapTimes;
 use lapscope_predict::replay::scenario::{Contention, Protocol, Scenario};
 use lapscope_predict::whatif::document::{
     Answer, Blocked, CriticalPath, Deadlock, LocalityModel, Model, PathKind, PathRank, PathSite,
@@ -34,11 +34,11 @@ fn frame(function: &str, line: u32) -> Option<FrameName> {
     })
 }
 
-fn exposed(no_local_progress: i64, transfer: i64) -> Part {
-    Part {
+fn exposed(no_local_progress: i64, transfer: i64) -> OverlapTimes {
+    OverlapTimes {
         exposed_no_local_progress_ns: ms(no_local_progress),
         exposed_transfer_ns: ms(transfer),
-        ..Part::default()
+        ..OverlapTimes::default()
     }
 }
 

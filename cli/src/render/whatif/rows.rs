@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::export::rows::{Objects, RowWriter};
 use lapscope_data::model::Nanos;
-use lapscope_measure::overlap::sums::Part;
+use lapscope_measure::overlap::sums::OverlapTimes;
 use lapscope_predict::whatif::document::{Answer, WhatIf};
 
 /// A row; all of a table have the same columns.
@@ -84,7 +84,7 @@ fn change(run: Option<Nanos>, identity: Option<Nanos>) -> Option<f64> {
     Some((run - identity).share_of(identity))
 }
 
-fn with_causes<'a>(row: Row<'a>, exposed: &Part) -> Row<'a> {
+fn with_causes<'a>(row: Row<'a>, exposed: &OverlapTimes) -> Row<'a> {
     Row {
         exposed_late_partner_ns: Some(exposed.exposed_late_partner_ns),
         exposed_no_remote_progress_ns: Some(exposed.exposed_no_remote_progress_ns),

@@ -10,7 +10,7 @@ use super::serial::{joins, Join};
 use super::sums::{join_ranges, Late, Sums};
 use lapscope_data::model::Kind;
 use lapscope_data::places::SiteId;
-use lapscope_measure::overlap::exposure::{Bounds, Exposure};
+use lapscope_measure::overlap::exposure::{Exposure, ExposureBounds};
 use lapscope_measure::overlap::witness::{Awaited, Waited, Witness};
 use lapscope_trace::stats::scramble;
 use lapscope_trace::{Direction, Half, Operation, Trace};
@@ -474,7 +474,7 @@ impl Booking {
     /// What of its parts there is at least and at most, whatever the transfers take: in proportion, where it is a part of
     /// the call's.
     fn bounds(&self, waited_for: &Waited<'_>) -> (i64, i64) {
-        let Bounds { least, most } = waited_for.bounds;
+        let ExposureBounds { least, most } = waited_for.bounds;
         let of = |bound: &Exposure| -> i64 {
             let likely = waited_for.exposed.parts();
             let parts = self.parts.parts().into_iter().zip(likely).zip(bound.parts());

@@ -11,7 +11,7 @@ use lapscope_trace::injected::page::{Page, Saving};
 pub struct Automatic {
     pub ranks: usize,
     /// What was in force at the end, on most ranks first.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<FinalMode>,
     /// Shares of the time of all ranks: cost that bought nothing, and what exploring lost against the program as it is.
     pub spent: f64,
     pub lost: f64,
@@ -23,7 +23,7 @@ pub struct Automatic {
 
 /// Ranks at whose end the same way was in force.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Outcome {
+pub struct FinalMode {
     pub mode: String,
     pub interval_us: Option<u64>,
     pub ranks: usize,
@@ -49,15 +49,15 @@ impl Automatic {
     }
 }
 
-fn outcomes(pages: &[Page]) -> Vec<Outcome> {
+fn outcomes(pages: &[Page]) -> Vec<FinalMode> {
     let mut groups: BTreeMap<(&str, Option<u64>), Vec<&Page>> = BTreeMap::new();
     for page in pages {
         let arm = &page.arms[page.in_force];
         groups.entry((&arm.mode, arm.interval_us)).or_default().push(page);
     }
-    let mut outcomes: Vec<Outcome> = groups
+    let mut outcomes: Vec<FinalMode> = groups
         .into_iter()
-        .map(|((mode, interval_us), pages)| Outcome {
+        .map(|((mode, interval_us), pages)| FinalMode {
             mode: mode.to_owned(),
             interval_us,
             ranks: pages.len(),

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::line::{Line, Measured};
-use super::read::{Exchange, Exchanges, Kind, Late};
-use super::segments::{self, Point};
+use super::line::{Line, WeightedPoint};
+use super::read::{Exchange, ExchangeKind, Exchanges, Late};
+use super::segments::{self, SizePoint};
 use super::{LogGps, Overhead, Residual, Segment};
 use lapscope_trace::stats::{quantile, Interval};
 use lapscope_trace::Locality;
@@ -65,7 +65,7 @@ impl Sizes {
         Sizes { by_size, eager_limit }
     }
 
-    fn points(&self, pick: &mut Pick) -> Vec<Point> {
+    fn points(&self, pick: &mut Pick) -> Vec<SizePoint> {
         let is_eager = |bytes: u64| self.eager_limit.map_or(true, |limit| bytes <= limit);
         self.by_size
             .iter()
@@ -77,10 +77,19 @@ impl Sizes {
 /// Hoefler and others 2007, section 3: g + (s - 1) G = (PRTT(n, 0, s) - PRTT(1, 0, s)) / (n - 1), and
 /// o = (PRTT(n, d, s) - PRTT(1, 0, s)) / (n - 1) - d where d is longer than all the rest. Above S, where a message would move
 /// within that time, the overheads are those of the posts.
-fn point(bytes: u64, kinds: &[Vec<Exchange>; 4], is_eager: bool, pick: &mut Pick) -> Option<Point> {
-    let of = |kind: Kind| kinds[kind as usize].as_slice();
-    let (ones, bursts, delayed, away) =
-        (of(Kind::One), of(Kind::Burst), of(Kind::Delayed), of(Kind::Away));
+fn point(
+    bytes: u64,
+    kinds: &[Vec<Exchange>; 4],
+    is_eager: bool,
+    pick: &mut Pick,
+) -> Option<SizePoint> {
+    let of = |kind: ExchangeKind| kinds[kind as usize].as_slice();
+    let (ones, bursts, delayed, away) = (
+        of(ExchangeKind::One),
+        of(ExchangeKind::Burst),
+        of(ExchangeKind::Delayed),
+        of(ExchangeKind::Away),
+    );
     // sizes of the search for S have nothing else
     let is_whole = ones.len() >= FEWEST && !bursts.is_empty();
     if !is_whole || is_eager && (delayed.is_empty() || away.is_empty()) {
@@ -109,7 +118,7 @@ fn point(bytes: u64, kinds: &[Vec<Exchange>; 4], is_eager: bool, pick: &mut Pick
         Some((if is_sender_bound { each - spacing } else { each }, n))
     });
     let weight = pick.weight();
-    Some(Point { bytes, transfer: round_trip / 2.0, send, receive, gap, weight })
+    Some(SizePoint { bytes, transfer: round_trip / 2.0, send, receive, gap, weight })
 }
 
 /// Which value stands for repetitions.
@@ -184,12 +193,12 @@ impl Random {
 /// Plain values of all parameters.
 struct Solution {
     latency: f64,
-    segments: Vec<Lines>,
+    segments: Vec<SegmentLines>,
 }
 
 /// Of one segment, nanoseconds and nanoseconds a byte.
 #[derive(Default)]
-struct Lines {
+struct SegmentLines {
     send: Line,
     receive: Line,
     gap: Line,
@@ -198,10 +207,10 @@ struct Lines {
 }
 
 impl Solution {
-    fn of(points: &[Point], bounds: &[u64]) -> Option<Solution> {
+    fn of(points: &[SizePoint], bounds: &[u64]) -> Option<Solution> {
         let mut solution = Solution { latency: 0.0, segments: Vec::new() };
         for (number, part) in segments::parts(points, bounds).into_iter().enumerate() {
-            let mut lines = Lines::of(part, solution.latency)?;
+            let mut lines = SegmentLines::of(part, solution.latency)?;
             if number == 0 {
                 solution.latency = lines.network.base.max(0.0);
                 lines.network.base -= solution.latency;
@@ -212,27 +221,27 @@ impl Solution {
     }
 }
 
-impl Lines {
+impl SegmentLines {
     /// `latency`: as far as it is known already.
-    fn of(part: &[Point], latency: f64) -> Option<Lines> {
+    fn of(part: &[SizePoint], latency: f64) -> Option<SegmentLines> {
         let (send, receive) =
             (overhead(part, |point| point.send)?, overhead(part, |point| point.receive)?);
-        let network = |point: &Point| {
+        let network = |point: &SizePoint| {
             let bytes = point.bytes as f64;
-            Measured {
+            WeightedPoint {
                 x: super::behind_first(point.bytes),
                 y: point.transfer - send.at(bytes) - receive.at(bytes) - latency,
                 sigma: point.transfer / point.weight.sqrt(),
             }
         };
         let network = Line::of_differences(&part.iter().map(network).collect::<Vec<_>>())?;
-        let gaps: Vec<Measured> = part.iter().filter_map(gap).collect();
-        Some(Lines { send, receive, gap: Line::through(&gaps).unwrap_or_default(), network })
+        let gaps: Vec<WeightedPoint> = part.iter().filter_map(gap).collect();
+        Some(SegmentLines { send, receive, gap: Line::through(&gaps).unwrap_or_default(), network })
     }
 }
 
-fn overhead(part: &[Point], of: fn(&Point) -> f64) -> Option<Line> {
-    let measured = |point: &Point| Measured {
+fn overhead(part: &[SizePoint], of: fn(&SizePoint) -> f64) -> Option<Line> {
+    let measured = |point: &SizePoint| WeightedPoint {
         x: point.bytes as f64,
         y: of(point),
         sigma: (of(point) + point.transfer * LITTLE) / point.weight.sqrt(),
@@ -241,10 +250,10 @@ fn overhead(part: &[Point], of: fn(&Point) -> f64) -> Option<Line> {
 }
 
 /// The difference of two times, which may be off as they may.
-fn gap(point: &Point) -> Option<Measured> {
+fn gap(point: &SizePoint) -> Option<WeightedPoint> {
     let (y, messages) = point.gap?;
     let sigma = (y.max(0.0) + 2.0 * point.transfer / messages) / point.weight.sqrt();
-    Some(Measured { x: super::behind_first(point.bytes), y, sigma })
+    Some(WeightedPoint { x: super::behind_first(point.bytes), y, sigma })
 }
 
 /// The parameters, and what else they could be.
@@ -256,7 +265,7 @@ struct Solutions {
 }
 
 impl Solutions {
-    fn of(sizes: &Sizes, points: &[Point], bounds: &[u64]) -> Option<Solutions> {
+    fn of(sizes: &Sizes, points: &[SizePoint], bounds: &[u64]) -> Option<Solutions> {
         let by = |mut pick: Pick| Solution::of(&sizes.points(&mut pick), bounds);
         let shares = OTHER_QUANTILES.map(Share::Quantile).into_iter().chain([Share::BelowAll]);
         let drawn =
@@ -282,8 +291,8 @@ impl Solutions {
         }
     }
 
-    fn segment(&self, number: usize, points: &[Point], bounds: &[u64]) -> Segment {
-        let line = |of: fn(&Lines) -> Line| {
+    fn segment(&self, number: usize, points: &[SizePoint], bounds: &[u64]) -> Segment {
+        let line = |of: fn(&SegmentLines) -> Line| {
             let base = self.around(|solution| of(&solution.segments[number]).base);
             (base, self.around(|solution| of(&solution.segments[number]).slope))
         };
@@ -307,8 +316,8 @@ impl Solutions {
     }
 }
 
-fn residual(found: &LogGps, points: &[Point]) -> Option<Residual> {
-    let off = |point: &Point| {
+fn residual(found: &LogGps, points: &[SizePoint]) -> Option<Residual> {
+    let off = |point: &SizePoint| {
         let off = (found.transfer(point.bytes) - point.transfer).abs() / point.transfer;
         (off, point.bytes)
     };

@@ -18,7 +18,7 @@ mod read;
 mod segments;
 
 pub use fit::fit;
-pub use read::{is_of_round_trip, Exchange, Exchanges, Kind, Late};
+pub use read::{is_of_round_trip, Exchange, ExchangeKind, Exchanges, Late};
 
 use serde::{Deserialize, Serialize};
 

@@ -12,7 +12,7 @@ use lapscope_trace::{Locality, Trace};
 
 /// What requests, or blocking calls, of a cell have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct CellKey {
+pub(super) struct OverlapCellKey {
     pub site: SiteId,
     pub kind: Kind,
     pub size_class: u8,
@@ -106,8 +106,8 @@ impl Slices {
 
 /// Sums over one rank.
 #[derive(Debug, Default)]
-pub(super) struct RankFound {
-    pub cells: Vec<(CellKey, OverlapCell)>,
+pub(super) struct RankOverlaps {
+    pub cells: Vec<(OverlapCellKey, OverlapCell)>,
     pub slices: Vec<OverlapCell>,
     /// By [`RankTrace::detail`](lapscope_trace::RankTrace::detail).
     pub slots: Vec<OverlapCell>,
@@ -125,7 +125,7 @@ pub(super) struct Moment {
     pub slot: Option<usize>,
 }
 
-impl RankFound {
+impl RankOverlaps {
     pub fn add(&mut self, moment: Moment, add: impl Fn(&mut OverlapCell)) {
         add(&mut self.slices[moment.slice]);
         if let Some(slot) = moment.slot.and_then(|slot| self.slots.get_mut(slot)) {

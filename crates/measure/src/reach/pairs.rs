@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use self::cells::{Cell, CellKey, Collected};
+use self::cells::{Collected, PairCell, PairKey};
 pub use self::networks::{Networks, Predicted, SmallCollectives, LOSS};
 pub use self::sums::{Granularities, SizeRow, Sum};
 use super::available::{hidden_behind_consumption, Available, Profile, Transfer};
 use super::network::Network;
 use super::pattern::{Pattern, Votes};
-use super::seen::Bounds;
+use super::seen::ConfidenceBounds;
 use super::site::SiteReach;
 use crate::reference::{Estimate, Reference};
 use lapscope_data::model::Side;
@@ -76,7 +76,7 @@ impl Profiles {
 
 /// Where one end of messages is.
 #[derive(Debug, Clone, Serialize)]
-pub struct End {
+pub struct PairEnd {
     pub call: String,
     pub site: Option<FrameName>,
     /// Whether its buffers were watched often enough.
@@ -101,8 +101,8 @@ pub struct LaterHidden {
 /// Messages of similar size from one site to another.
 #[derive(Debug, Serialize)]
 pub struct PairRow {
-    pub send: End,
-    pub receive: End,
+    pub send: PairEnd,
+    pub receive: PairEnd,
     pub locality: Locality,
     pub from_bytes: u64,
     /// The first size that is too large.
@@ -117,7 +117,7 @@ pub struct PairRow {
     /// Of one message of their mean size; `None`: nothing near it was measured.
     pub transfer_ns: Option<TransferTime>,
     /// Available time of the worst datum over transfer time; from 1 on, all of the transfer can be hidden.
-    pub normalized_overlap: Option<Granularities<Bounds>>,
+    pub normalized_overlap: Option<Granularities<ConfidenceBounds>>,
     /// `None` where it is not pipelined, or where T_P or T_C is not known.
     pub later_hidden: Option<LaterHidden>,
 }
@@ -140,8 +140,8 @@ pub struct Pairs {
 
 /// A cell with what follows for it.
 struct Judged {
-    key: CellKey,
-    cell: Cell,
+    key: PairKey,
+    cell: PairCell,
     votes: Votes,
     send: Option<Profile>,
     receive: Option<Profile>,
@@ -172,7 +172,7 @@ impl Pairs {
             let frame = trace.places.site(site).frame;
             let call = trace.places.call(site).name.clone();
             let site = frame.and_then(|frame| names.name(frame).into_iter().next());
-            End { call, site, is_measured }
+            PairEnd { call, site, is_measured }
         };
         let gap = |locality| reference.transfer(locality, 0).map(|time| time.ns as f64);
         Some(Pairs {
@@ -201,7 +201,7 @@ pub fn patterns(trace: &Trace) -> BTreeMap<(SiteId, SiteId), Votes> {
 
 fn judge(collected: &Collected<'_>, reference: &Reference, profiles: &Profiles) -> Vec<Judged> {
     let votes = collected.votes();
-    let judge = |(&key, &cell): (&CellKey, &Cell)| {
+    let judge = |(&key, &cell): (&PairKey, &PairCell)| {
         let bytes = cell.mean_bytes();
         let send = profiles.get(key.send, Side::Send, bytes);
         let receive = profiles.get(key.receive, Side::Receive, bytes);
@@ -230,7 +230,7 @@ fn transfer_of(send: Option<Profile>, receive: Option<Profile>, bytes: u64) -> T
 }
 
 impl Judged {
-    fn row(&self, send: End, receive: End, gap: Option<f64>) -> PairRow {
+    fn row(&self, send: PairEnd, receive: PairEnd, gap: Option<f64>) -> PairRow {
         let class = self.key.size_class;
         let pattern = self.votes.pattern();
         let transfer = self.transfer;
@@ -275,9 +275,9 @@ impl Judged {
     }
 }
 
-fn normalized(worst: Bounds, transfer: &Estimate) -> Bounds {
+fn normalized(worst: ConfidenceBounds, transfer: &Estimate) -> ConfidenceBounds {
     use super::network::normalized_overlap as of;
-    Bounds {
+    ConfidenceBounds {
         low: of(worst.low, transfer.high_ns as f64),
         estimate: worst.estimate.map(|time| of(time, transfer.ns as f64)),
         high: worst

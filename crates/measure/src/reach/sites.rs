@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::estimate::{estimate, Found};
-use super::seen::{median, Bounds};
+use super::estimate::{estimate, BufferTimes};
+use super::seen::{median, ConfidenceBounds};
 use lapscope_data::model::{LetGo, Rank, Side, WatchResult};
 use lapscope_data::places::{InstructionId, SiteId};
 use lapscope_trace::watched::seen::TimeBounds;
@@ -20,9 +20,9 @@ pub struct SiteWatches {
     pub id: SiteId,
     pub side: Side,
     pub buffers: Vec<Watched>,
-    pub found: Found,
+    pub found: BufferTimes,
     /// The same of the copies that the program makes of it.
-    pub copied: Found,
+    pub copied: BufferTimes,
 }
 
 /// Words by who touched them.
@@ -169,7 +169,7 @@ impl Copied {
     }
 
     /// The median over buffers of their worst word.
-    pub fn median(&self) -> Option<Bounds> {
+    pub fn median(&self) -> Option<ConfidenceBounds> {
         median(&self.away)
     }
 }

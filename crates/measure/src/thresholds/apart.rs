@@ -125,7 +125,7 @@ mod tests {
     }
 
     fn edges(cells: &[SizeCell]) -> (Option<u64>, Option<u64>) {
-        let eager = super::super::View::ReceiverProgress.split(cells).largest_eager;
+        let eager = super::super::ThresholdView::ReceiverProgress.split(cells).largest_eager;
         let found = split(cells, eager);
         (found.largest_eager, found.smallest_waiting)
     }

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 
 use collective::{Exchange, Step};
 use events::{events, Event, What};
-use lapscope_measure::loggps::export::Unit;
+use lapscope_measure::loggps::export::SimulatorUnit;
 use lapscope_trace::{Direction, Half, Trace};
 
 /// Between two calls, nanoseconds: so little holds no other call, such as a probe.
@@ -36,7 +36,7 @@ pub struct Written {
 ///
 /// # Errors
 /// Of the writer.
-pub fn write(trace: &Trace, unit: Unit, out: &mut dyn Write) -> io::Result<Written> {
+pub fn write(trace: &Trace, unit: SimulatorUnit, out: &mut dyn Write) -> io::Result<Written> {
     let mut written = Written { ranks: trace.ranks.len() as u64, ..Written::default() };
     writeln!(out, "num_ranks {}", trace.ranks.len())?;
     let start = trace.ranks.iter().map(|rank| rank.init_end).min().unwrap_or(0);
@@ -71,7 +71,7 @@ enum After {
 struct Schedule<'a> {
     trace: &'a Trace,
     rank: usize,
-    unit: Unit,
+    unit: SimulatorUnit,
     out: &'a mut dyn Write,
     written: &'a mut Written,
     /// Nanoseconds on the run's clock up to which it has been told what the rank did.

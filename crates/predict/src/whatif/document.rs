@@ -6,7 +6,7 @@ use super::fit::{ContentionFrom, LimitFrom};
 use crate::replay::scenario::{Contention, Protocol, Scenario};
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::symbols::FrameName;
-use lapscope_measure::overlap::sums::Part;
+use lapscope_measure::overlap::sums::OverlapTimes;
 use lapscope_trace::problem::Problem;
 use lapscope_trace::Locality;
 
@@ -49,7 +49,7 @@ pub struct Recorded {
     pub run_ns: Nanos,
     /// Exposed time, summed over ranks.
     pub exposed_ns: Nanos,
-    pub exposed: Part,
+    pub exposed: OverlapTimes,
 }
 
 /// What the replay takes messages to do, as the run shows it.
@@ -105,7 +105,7 @@ pub struct Answer {
     pub identity_error: f64,
     pub identity_exposed_error: f64,
     pub exposed_ns: Nanos,
-    pub exposed: Part,
+    pub exposed: OverlapTimes,
     /// Where most of the exposed time is, or was in the identity replay.
     pub sites: Vec<SiteAnswer>,
     pub ranks: Vec<RankAnswer>,

@@ -11,9 +11,9 @@ use crate::replay::moves::{self, Moved};
 use crate::replay::nonblocking;
 use crate::replay::scenario::{Progress, Scenario};
 use crate::replay::{replay, retime, Conditions, Durations, Network, Outcome, Program};
-use lapscope_measure::overlap::sums::Part;
-use lapscope_measure::overlap::{measure, EagerLimits, Options, Overlap};
-use lapscope_measure::reach::room::Room;
+use lapscope_measure::overlap::sums::OverlapTimes;
+use lapscope_measure::overlap::{measure, EagerLimits, Overlap, OverlapOptions};
+use lapscope_measure::reach::room::MoveRoom;
 use lapscope_measure::reference::Reference;
 use lapscope_measure::thresholds::Thresholds;
 use lapscope_trace::{Direction, Locality, Observation, Starvation, Trace};
@@ -30,7 +30,7 @@ pub struct Replayer {
     reference: Reference,
     durations: Durations,
     /// How far calls can be moved that a scenario moves.
-    pub room: Room,
+    pub room: MoveRoom,
     /// Of each rank, as recorded: a replay changes them.
     observations: Vec<Vec<Observation>>,
     /// Likewise, and when MPI_Finalize was entered.
@@ -43,7 +43,7 @@ pub struct Replayer {
 /// Exposed time, of all and by call site.
 #[derive(Debug, Clone, Default)]
 pub struct Exposed {
-    pub part: Part,
+    pub part: OverlapTimes,
     pub sites: Vec<ExposedSite>,
 }
 
@@ -90,7 +90,7 @@ impl Replayer {
             fitted,
             reference,
             durations,
-            room: Room::default(),
+            room: MoveRoom::default(),
         }
     }
 
@@ -195,7 +195,7 @@ impl Replayer {
         });
         let eager = EagerLimits::new(limits);
         let measured = measure(&self.trace, &reference, eager, &[], &|_| ());
-        let all = Options { top: 0, ranks: &[] };
+        let all = OverlapOptions { top: 0, ranks: &[] };
         let overlap = Overlap::build(run, &self.trace, &reference, &measured, all, names);
         let mut exposed = Exposed::of(overlap);
         if network.progress == Progress::Async {
@@ -248,7 +248,7 @@ fn moved_note(moved: &Moved) -> String {
 
 impl Exposed {
     fn of(overlap: Overlap) -> Exposed {
-        let mut part = Part::default();
+        let mut part = OverlapTimes::default();
         part.add_requests(&overlap.totals.numbers);
         part.add_blocking(&overlap.blocking.totals);
         let requests = overlap.sites.into_iter().map(|row| ExposedSite {

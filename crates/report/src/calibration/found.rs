@@ -174,7 +174,7 @@ fn calibrations(directory: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::super::circumstances::normalized;
     use super::*;
-    use lapscope_measure::reference::{CollectiveSample, Reference, Sample, Source};
+    use lapscope_measure::reference::{CollectiveSample, Reference, ReferenceSource, Sample};
     use lapscope_trace::Locality;
 
     fn circumstances(hosts: &[&str], btl: Option<&str>) -> Circumstances {
@@ -203,7 +203,7 @@ mod tests {
             bytes: 8,
             ns,
         };
-        let reference = Reference::fit([sample; 3], [collective; 3], Source::None);
+        let reference = Reference::fit([sample; 3], [collective; 3], ReferenceSource::None);
         let calibration = Calibration::new(vec![], 2, circumstances, reference);
         Calibration { created: created.into(), ..calibration }
     }

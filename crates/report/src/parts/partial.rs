@@ -10,8 +10,8 @@ use lapscope_data::db::FileDefinitions;
 use lapscope_data::model::Rank;
 use lapscope_measure::overlap::EagerLimits;
 use lapscope_measure::reference::{Reference, Samples};
-use lapscope_measure::steps::{Counted, Plan, Rule};
-use lapscope_measure::thresholds::Evidence;
+use lapscope_measure::steps::{Plan, StepCounts, StepRule};
+use lapscope_measure::thresholds::ThresholdEvidence;
 use lapscope_trace::sums::aggregate::FileSums;
 use lapscope_trace::{clock, Matching, Meetings, Paired, Settled, Stretch};
 
@@ -29,7 +29,7 @@ pub enum Stage {
     /// Which sends waited for their receivers.
     Thresholds { ranks: Vec<Rank>, in_stretch: bool },
     /// How many steps there are, and where those lie that were asked for: the first and the last of so many.
-    Steps { rule: Rule, asked: Option<(u64, u64, u64)> },
+    Steps { rule: StepRule, asked: Option<(u64, u64, u64)> },
     /// What was overlapped, and what was waited for.
     Overlap { ranks: Vec<Rank>, wanted: Wanted },
 }
@@ -77,8 +77,8 @@ pub enum Partial {
     Clocks(clock::ClockEvidence, Option<Box<Found>>),
     Meetings(Box<Found>),
     Samples(Samples),
-    Thresholds(Evidence),
-    Steps(Counted),
+    Thresholds(ThresholdEvidence),
+    Steps(StepCounts),
     Overlap(Box<Findings>),
     /// Files that could not be read, and why: the run has to be looked at without them.
     Unreadable(Vec<(std::path::PathBuf, String)>),
@@ -110,9 +110,9 @@ impl Question {
         match &self.stage {
             Stage::Samples => Partial::Samples(Samples::of(&trace, |_| true)),
             Stage::Thresholds { ranks, in_stretch } => {
-                Partial::Thresholds(Evidence::of(&trace, reference, ranks, *in_stretch))
+                Partial::Thresholds(ThresholdEvidence::of(&trace, reference, ranks, *in_stretch))
             }
-            Stage::Steps { rule, asked } => Partial::Steps(Counted::of(&trace, rule, *asked)),
+            Stage::Steps { rule, asked } => Partial::Steps(StepCounts::of(&trace, rule, *asked)),
             Stage::Overlap { ranks, wanted } => {
                 let by = By { reference, eager: *eager, steps: steps.as_ref() };
                 let findings = find(&trace, by, ranks, *wanted, is_nothing);

@@ -11,7 +11,7 @@ use lapscope_advise::problem::module_problems;
 use lapscope_data::places::group::Grouping;
 use lapscope_measure::alike::Alike;
 use lapscope_measure::injection::Injection;
-use lapscope_measure::overlap::{EagerLimits, Options, Overlap};
+use lapscope_measure::overlap::{EagerLimits, Overlap, OverlapOptions};
 use lapscope_measure::reference::Reference;
 
 /// What `lapscope overlap` says. Keys are documented in `docs/json.md`.
@@ -48,7 +48,7 @@ pub fn prepare(open: &mut OpenRun) -> Result<Prepared> {
 
 /// # Errors
 /// No file of the run can be read, it has none of these ranks, or the reference times cannot be read.
-pub fn build(open: &mut OpenRun, options: Options<'_>) -> Result<OverlapDocument> {
+pub fn build(open: &mut OpenRun, options: OverlapOptions<'_>) -> Result<OverlapDocument> {
     let (mut view, _) = View::open(open, Grouping::Line, false)?;
     let known = view.trace.ranks.iter().map(|trace| trace.info().rank);
     check_ranks("--rank", options.ranks.iter().copied(), known, &open.name())?;

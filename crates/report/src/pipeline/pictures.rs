@@ -87,7 +87,7 @@ struct Stretched {
 fn choose_stretch(seen: &Seen<'_>, asked: Option<stretch::StretchChoice>) -> Result<Stretched> {
     let trace = &seen.view.trace;
     let count = seen.view.plan().map_or(0, |plan| plan.count);
-    let of_steps = |((first, last), (begin, end)): steps::Span, chosen| Stretched {
+    let of_steps = |((first, last), (begin, end)): steps::StepSpan, chosen| Stretched {
         begin,
         end,
         // the last cell may have room for more

@@ -15,8 +15,8 @@ use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
 use lapscope_data::symbols::Symbols;
 use lapscope_measure::injection::Injection;
-use lapscope_measure::overlap::{EagerLimits, Measured, Options, Overlap};
-use lapscope_measure::reach::document::Known;
+use lapscope_measure::overlap::{EagerLimits, Measured, Overlap, OverlapOptions};
+use lapscope_measure::reach::document::ReachInputs;
 use lapscope_measure::reference::Reference;
 use lapscope_measure::steps::{RegionRow, StepSums, Steps};
 use lapscope_predict::whatif::bounds::{bounds, is_too_large};
@@ -136,7 +136,7 @@ fn in_detail<T>(
     let trace = &view.trace;
     let name = open.name();
     let names = &mut open.symbols;
-    let all = Options { top: 0, ranks };
+    let all = OverlapOptions { top: 0, ranks };
     let mut overlap = Overlap::build(&name, trace, &reference, &measured, all, names);
     overlap.reference.notes.extend(notes);
     let limits: Vec<Limit> = thresholds.localities.iter().map(Limit::of).collect();
@@ -144,7 +144,7 @@ fn in_detail<T>(
         _ if view.stretch.is_some() => open.reach_of_stretch(),
         Some(trace) => open.reach(
             ranks,
-            Known { trace, reference: &reference, measured: &measured, networks: &[] },
+            ReachInputs { trace, reference: &reference, measured: &measured, networks: &[] },
         ),
         None => open.reach_left_out(),
     };

@@ -15,8 +15,8 @@ use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
 use lapscope_measure::overlap::EagerLimits;
 use lapscope_measure::reference::Reference;
-use lapscope_measure::steps::{self, Counted, Plan, Rule};
-use lapscope_measure::thresholds::{Declared, Evidence, Thresholds};
+use lapscope_measure::steps::{self, Plan, StepCounts, StepRule};
+use lapscope_measure::thresholds::{Declared, ThresholdEvidence, Thresholds};
 use lapscope_trace::clock::ClockFit;
 use lapscope_trace::stretch::{self, NamedStretch, Windows};
 use lapscope_trace::sums::combine::RunSums;
@@ -266,7 +266,7 @@ impl View {
         in_stretch: bool,
     ) -> Result<Thresholds> {
         let Some(parts) = &mut self.parts else {
-            let evidence = Evidence::of(&self.trace, reference, ranks, in_stretch);
+            let evidence = ThresholdEvidence::of(&self.trace, reference, ranks, in_stretch);
             return Ok(evidence.thresholds(&self.trace, declared));
         };
         Arc::make_mut(&mut parts.known).reference = reference.clone();
@@ -307,7 +307,7 @@ impl View {
         if self.steps.is_none() {
             let sample = steps::sample(self.trace.ranks.len());
             let places: Vec<u32> = sample.iter().map(|&place| place as u32).collect();
-            let found = self.with_detail_of(&places, |trace| Rule::find(trace, &sample))?;
+            let found = self.with_detail_of(&places, |trace| StepRule::find(trace, &sample))?;
             let plan = match found.and_then(|rule| rule.known_of(&self.trace)) {
                 Ok(rule) => Plan::of(rule.clone(), &self.count_steps(rule, None)?),
                 Err(why) => Err(why),
@@ -343,9 +343,13 @@ impl View {
     }
 
     /// `asked`: the first and the last of so many.
-    fn count_steps(&mut self, rule: Rule, asked: Option<(u64, u64, u64)>) -> Result<Counted> {
+    fn count_steps(
+        &mut self,
+        rule: StepRule,
+        asked: Option<(u64, u64, u64)>,
+    ) -> Result<StepCounts> {
         match &mut self.parts {
-            None => Ok(Counted::of(&self.trace, &rule, asked)),
+            None => Ok(StepCounts::of(&self.trace, &rule, asked)),
             Some(parts) => {
                 let answer = parts.ask_again(Stage::Steps { rule, asked })?;
                 Ok(answer!(answer, Partial::Steps(counted) => counted))

@@ -9,8 +9,8 @@ use lapscope_data::places::group::Grouping;
 use lapscope_data::text::progress::Progress;
 use lapscope_data::JSON_VERSION;
 use lapscope_measure::overlap::{measure, EagerLimits};
-use lapscope_measure::reach::document::{Known, Reach};
-use lapscope_measure::reach::room::Room;
+use lapscope_measure::reach::document::{Reach, ReachInputs};
+use lapscope_measure::reach::room::MoveRoom;
 use lapscope_measure::reference::Reference;
 use lapscope_measure::thresholds::Thresholds;
 use lapscope_predict::replay::injected::Injected;
@@ -82,7 +82,7 @@ fn room(
     reference: &Reference,
     thresholds: &Thresholds,
     asked: &Asked,
-) -> Result<Room> {
+) -> Result<MoveRoom> {
     let points = asked.sweeps.iter().flat_map(|sweep| &sweep.points);
     let all = asked.scenarios.iter().chain(points.map(|point| &point.scenario));
     let mut moves = false;
@@ -90,11 +90,12 @@ fn room(
         moves |= scenario.wait.is_some() || scenario.post.is_some();
     }
     if !moves {
-        return Ok(Room::default());
+        return Ok(MoveRoom::default());
     }
     let eager = EagerLimits::of(thresholds);
     let measured = measure(trace, reference, eager, &[], &|_| ());
-    let reach = open.reach(&[], Known { trace, reference, measured: &measured, networks: &[] });
+    let reach =
+        open.reach(&[], ReachInputs { trace, reference, measured: &measured, networks: &[] });
     match reach {
         Some(reach) => Ok(Reach::room(&reach)),
         None => {

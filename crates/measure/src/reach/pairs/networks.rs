@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::super::network::{table, Demand, Messages, Network, Row, BANDWIDTHS, LATENCIES_NS};
+use super::super::network::{
+    table, AlikeMessages, Demand, LatencyRow, Network, BANDWIDTHS, LATENCIES_NS,
+};
 use super::cells::Collected;
 use super::sums::{Granularities, Granularity};
 use super::Judged;
@@ -23,7 +25,7 @@ pub struct Networks {
     pub bandwidths: [f64; 8],
     /// Slower than computation alone by no more than this is tolerated.
     pub loss: f64,
-    pub tables: Granularities<Vec<Row>>,
+    pub tables: Granularities<Vec<LatencyRow>>,
     pub small_collectives: SmallCollectives,
     /// Those that were asked for.
     pub asked: Vec<Predicted>,
@@ -85,8 +87,8 @@ impl Networks {
 }
 
 impl Judged {
-    fn messages(&self, granularity: Granularity) -> Messages {
-        Messages {
+    fn messages(&self, granularity: Granularity) -> AlikeMessages {
+        AlikeMessages {
             count: self.cell.messages as f64,
             bytes: self.cell.bytes as f64 / self.cell.messages as f64,
             available: granularity.of(&self.available).worst.likely(),

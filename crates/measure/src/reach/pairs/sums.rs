@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::super::available::{Available, OfData};
-use super::super::seen::Bounds;
+use super::super::seen::ConfidenceBounds;
 use super::{normalized, Judged};
 use lapscope_data::model::Nanos;
 use lapscope_trace::stats::weighted_median;
@@ -60,9 +60,9 @@ impl<T> Granularities<T> {
     }
 }
 
-impl Granularities<Bounds> {
+impl Granularities<ConfidenceBounds> {
     /// The worst datum of each.
-    pub fn of(available: &Available) -> Granularities<Bounds> {
+    pub fn of(available: &Available) -> Granularities<ConfidenceBounds> {
         Granularities::by(|granularity| granularity.of(available).worst)
     }
 }
@@ -77,7 +77,7 @@ pub struct Sum {
     /// Their reference times.
     pub transfer_ns: Nanos,
     /// Share of that which the time available of the worst data could hide: bounds, and an estimate where all times are known.
-    pub hidden: Granularities<Option<Bounds>>,
+    pub hidden: Granularities<Option<ConfidenceBounds>>,
     /// Normalised overlap that messages with half of the transfer time have at least. Where only bounds are known, the lower
     /// one counts.
     pub normalized_overlap: Granularities<Option<f64>>,
@@ -118,7 +118,7 @@ impl Sum {
                     let hidden = hides(granularity.of(&of.available).worst, ns);
                     hidden.map(|hidden| hidden * of.cell.messages as f64)
                 });
-                hides.reduce(Bounds::plus).map(|hidden| hidden.map(|hidden| hidden / all))
+                hides.reduce(ConfidenceBounds::plus).map(|hidden| hidden.map(|hidden| hidden / all))
             }),
             normalized_overlap: Granularities::by(|granularity| {
                 let mut weighted: Vec<(f64, f64)> = timed
@@ -135,6 +135,6 @@ impl Sum {
 }
 
 /// What so much time hides of a transfer.
-fn hides(available: Bounds, transfer: f64) -> Bounds {
-    available.min(Bounds::exactly(transfer))
+fn hides(available: ConfidenceBounds, transfer: f64) -> ConfidenceBounds {
+    available.min(ConfidenceBounds::exactly(transfer))
 }

@@ -18,7 +18,7 @@ use lapscope_data::text::style::Style;
 use lapscope_data::text::visible::visible;
 use lapscope_predict::replay::scenario::Scenario;
 use lapscope_predict::whatif::document::WhatIf;
-use lapscope_predict::whatif::sweep::{self as asked_sweep, SweepAsked};
+use lapscope_predict::whatif::sweep::{self as asked_sweep, SweepRequest};
 use lapscope_predict::whatif::{file, standard};
 use lapscope_report::pipeline::whatif::{build, Asked};
 use lapscope_report::pipeline::OpenRun;
@@ -48,7 +48,7 @@ pub fn run(args: &WhatIfArgs) -> Result<ExitCode> {
 /// What is wanted; the end of the process, where that makes no sense.
 fn asked(args: &WhatIfArgs) -> Result<Asked> {
     let own = args.knobs.scenario();
-    let mut sweeps: Vec<SweepAsked> =
+    let mut sweeps: Vec<SweepRequest> =
         args.sweeps.iter().flat_map(|sweep| sweep.0.clone()).collect();
     if let Err(why) = asked_sweep::check(&sweeps) {
         usage_error(&format!("--sweep: {why}"));

@@ -21,7 +21,7 @@ use lapscope_measure::steps::{RegionRow, Steps};
 use lapscope_measure::thresholds::Thresholds;
 use lapscope_measure::totals::{min_mean_max, rank_rows, sum_totals, MinMeanMax, RankRow, Totals};
 use lapscope_measure::transfers::{kinds, size_classes, KindRow, SizeClass, SizeKind};
-use lapscope_predict::whatif::bounds::Bounds;
+use lapscope_predict::whatif::bounds::RunTimeBounds;
 use lapscope_trace::problem::Problem;
 use lapscope_trace::stretch::NamedStretch;
 use lapscope_trace::sums::combine::RunSums;
@@ -67,7 +67,7 @@ pub struct Report {
     /// Where buffers were watched.
     pub reach: Option<Reach>,
     /// Run times of replays; `None` where that tells nothing or takes too long.
-    pub bounds: Option<Bounds>,
+    pub bounds: Option<RunTimeBounds>,
     /// That it takes too long.
     #[serde(skip)]
     pub is_too_large_to_replay: bool,
@@ -95,7 +95,7 @@ pub struct InDetail {
     pub regions: Vec<RegionRow>,
     pub injection: Option<Injection>,
     pub reach: Option<Reach>,
-    pub bounds: Option<Bounds>,
+    pub bounds: Option<RunTimeBounds>,
     pub is_too_large_to_replay: bool,
     pub advice: Vec<Advice>,
 }

@@ -12,7 +12,7 @@ use lapscope_data::text::plural;
 use lapscope_data::text::style::Style;
 use lapscope_data::text::units::{percent, percent_range, time, time_range};
 use lapscope_measure::reference::ReferenceSource;
-use lapscope_predict::whatif::bounds::{Bounds, MOST_ERROR};
+use lapscope_predict::whatif::bounds::{RunTimeBounds, MOST_ERROR};
 use lapscope_report::report::Report;
 
 /// Below this fraction of the run time there is nothing to win.
@@ -47,7 +47,7 @@ pub fn answers(report: &Report) -> Vec<(&'static str, String)> {
 }
 
 /// The most that any cure can bring, with the error of the replay that says so.
-fn bounds_lines(bounds: &Bounds, report: &Report) -> Vec<(&'static str, String)> {
+fn bounds_lines(bounds: &RunTimeBounds, report: &Report) -> Vec<(&'static str, String)> {
     let error = percent(bounds.error());
     let is_calibrated =
         matches!(report.overlap.reference.description.source, ReferenceSource::Calibration { .. });
@@ -105,7 +105,7 @@ fn bounds_lines(bounds: &Bounds, report: &Report) -> Vec<(&'static str, String)>
     lines
 }
 
-fn as_it_was(bounds: &Bounds) -> String {
+fn as_it_was(bounds: &RunTimeBounds) -> String {
     let larger = bounds.held_out_error.filter(|error| error.abs() > bounds.identity_error.abs());
     let held_out = larger.map_or(String::new(), |error| {
         format!("; calls that the replay was not fitted to, {}", off(error))

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::export::rows::{Objects, RowWriter};
 use lapscope_data::model::Nanos;
 use lapscope_measure::overlap::sums::OverlapTimes;
-use lapscope_predict::whatif::document::{Answer, WhatIf};
+use lapscope_predict::whatif::document::{ScenarioResult, WhatIf};
 
 /// A row; all of a table have the same columns.
 #[derive(Debug, Serialize)]
@@ -65,7 +65,7 @@ fn recorded(answer: &WhatIf) -> Row<'_> {
     with_causes(run, &recorded.exposed)
 }
 
-fn of<'a>(kind: &'static str, name: &'a str, answer: &'a Answer) -> Row<'a> {
+fn of<'a>(kind: &'static str, name: &'a str, answer: &'a ScenarioResult) -> Row<'a> {
     let row = Row {
         run_ns: answer.run_ns,
         change: answer.change,

@@ -7,7 +7,7 @@ use anyhow::Context;
 use serde::Serialize;
 
 use lapscope_measure::loggps::LogGps;
-use lapscope_predict::replay::benchmark::{measure, Case, Link, Side, PROTOCOLS};
+use lapscope_predict::replay::benchmark::{measure, BenchmarkSide, Case, Link, PROTOCOLS};
 use lapscope_predict::replay::scenario::Protocol;
 use lapscope_report::calibration::Calibration;
 use lapscope_trace::Locality;
@@ -136,8 +136,8 @@ impl Simulated {
     pub fn on(link: StatedLink) -> Simulated {
         let of_all = link.link();
         let mut rows = Vec::new();
-        for computes in [Side::Receiver, Side::Sender] {
-            for first in [Side::Receiver, Side::Sender] {
+        for computes in [BenchmarkSide::Receiver, BenchmarkSide::Sender] {
+            for first in [BenchmarkSide::Receiver, BenchmarkSide::Sender] {
                 rows.extend(SIZES.map(|bytes| row(&of_all, computes, first, bytes)));
             }
         }
@@ -145,15 +145,15 @@ impl Simulated {
     }
 }
 
-fn row(link: &Link, computes: Side, first: Side, bytes: u64) -> Row {
+fn row(link: &Link, computes: BenchmarkSide, first: BenchmarkSide, bytes: u64) -> Row {
     let answer = |protocol| {
         let found = measure(link, &Case { protocol, first, computes, bytes });
         let (l0_ns, compute_ns, overlap) = (found.l0_ns, found.compute_ns, found.ratio);
         Answer { protocol, l0_ns, compute_ns, overlap }
     };
     Row {
-        side: if computes == Side::Sender { "send" } else { "receive" },
-        first: if first == Side::Sender { "sender" } else { "receiver" },
+        side: if computes == BenchmarkSide::Sender { "send" } else { "receive" },
+        first: if first == BenchmarkSide::Sender { "sender" } else { "receiver" },
         bytes,
         protocols: PROTOCOLS.map(answer).into(),
     }

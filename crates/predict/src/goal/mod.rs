@@ -10,8 +10,8 @@ mod events;
 
 use std::io::{self, Write};
 
-use collective::{Exchange, Step};
-use events::{events, Event, What};
+use collective::{CollectiveStep, Exchange};
+use events::{events, GoalEvent, GoalEventKind};
 use lapscope_measure::loggps::export::SimulatorUnit;
 use lapscope_trace::{Direction, Half, Trace};
 
@@ -102,17 +102,17 @@ impl Schedule<'_> {
         self.compute_until(of_rank.end)
     }
 
-    fn event(&mut self, event: &Event) -> io::Result<()> {
+    fn event(&mut self, event: &GoalEvent) -> io::Result<()> {
         match event.what {
-            What::Completion => {}
-            What::Post | What::Blocking => self.begin(event)?,
-            What::End => self.end(event),
+            GoalEventKind::Completion => {}
+            GoalEventKind::Post | GoalEventKind::Blocking => self.begin(event)?,
+            GoalEventKind::End => self.end(event),
         }
         Ok(())
     }
 
     /// Writes what a post or a blocking call begins; what comes behind waits for its begin alone.
-    fn begin(&mut self, event: &Event) -> io::Result<()> {
+    fn begin(&mut self, event: &GoalEvent) -> io::Result<()> {
         let trace = self.trace;
         let mut begun = Vec::new();
         for index in event.halves.clone() {
@@ -134,7 +134,7 @@ impl Schedule<'_> {
         Ok(())
     }
 
-    fn end(&mut self, event: &Event) {
+    fn end(&mut self, event: &GoalEvent) {
         let halves = event.halves.clone().map(|index| self.trace.half(self.rank, index));
         let labels = halves.filter(|half| is_written(self.trace, half)).map(|half| label(&half));
         for label in labels.collect::<Vec<_>>() {
@@ -153,7 +153,7 @@ impl Schedule<'_> {
         let is_send = half.operation.direction == Direction::Send;
         let (send, peer) = if is_send { (half, &partner) } else { (&partner, half) };
         let other = if is_send { peer.rank } else { send.rank };
-        let step = Step { is_send, peer: other, bytes: send.bytes().0 };
+        let step = CollectiveStep { is_send, peer: other, bytes: send.bytes().0 };
         let after = self.after.clone();
         self.transfer(&label(half), step, 2 * send.index as u64, &after)?;
         Ok(true)
@@ -180,8 +180,14 @@ impl Schedule<'_> {
         self.operation(&label(half), "calc 0", &after)
     }
 
-    fn transfer(&mut self, label: &str, step: Step, tag: u64, after: &[After]) -> io::Result<()> {
-        let Step { is_send, peer, bytes } = step;
+    fn transfer(
+        &mut self,
+        label: &str,
+        step: CollectiveStep,
+        tag: u64,
+        after: &[After],
+    ) -> io::Result<()> {
+        let CollectiveStep { is_send, peer, bytes } = step;
         let bytes = bytes.max(1);
         let (count, what, way) = match is_send {
             true => (&mut self.written.sends, "send", "to"),

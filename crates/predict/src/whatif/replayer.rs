@@ -115,9 +115,10 @@ impl Replayer {
 
     /// The program with its calls where a scenario has them, and sentences about that; `None`: it changes none.
     pub fn rearranged(&self, scenario: &Scenario) -> Option<(Program, Vec<String>)> {
-        let asked = moves::Asked { waits: scenario.wait.is_some(), posts: scenario.post.is_some() };
+        let asked =
+            moves::MoveSelection { waits: scenario.wait.is_some(), posts: scenario.post.is_some() };
         let mut notes = Vec::new();
-        let moved = (asked != moves::Asked::default()).then(|| {
+        let moved = (asked != moves::MoveSelection::default()).then(|| {
             let moved = moves::apply(&self.trace, &self.program, &self.room, asked);
             notes.push(moved_note(&moved));
             moved.program

@@ -15,10 +15,10 @@ use lapscope_measure::reference::Reference;
 use lapscope_measure::thresholds::Thresholds;
 use lapscope_predict::replay::injected::Injected;
 use lapscope_predict::replay::scenario::Scenario;
-use lapscope_predict::whatif::answer::Answers;
+use lapscope_predict::whatif::answer::ResultWriter;
 use lapscope_predict::whatif::document::WhatIf;
 use lapscope_predict::whatif::replayer::Replayer;
-use lapscope_predict::whatif::sweep::SweepAsked;
+use lapscope_predict::whatif::sweep::SweepRequest;
 use lapscope_trace::{injected, Trace};
 
 /// What the user asked for.
@@ -26,7 +26,7 @@ use lapscope_trace::{injected, Trace};
 pub struct Asked {
     pub scenarios: Vec<Scenario>,
     /// Each of one knob, with all others as in the first scenario, or as recorded.
-    pub sweeps: Vec<SweepAsked>,
+    pub sweeps: Vec<SweepRequest>,
     /// Call sites, stretches of the critical path and root causes wanted; 0 means all.
     pub top: usize,
 }
@@ -53,7 +53,7 @@ pub fn build(open: &mut OpenRun, asked: &Asked) -> Result<WhatIf> {
     progress.expect(steps * replays as u64);
     let name = open.name();
     let (mut answers, identity, mut model) =
-        Answers::new(replayer, (name.clone(), asked.top), &mut open.symbols);
+        ResultWriter::new(replayer, (name.clone(), asked.top), &mut open.symbols);
     progress.add(3 * steps);
     model.notes.append(&mut notes);
     let recorded = answers.recorded();

@@ -22,7 +22,7 @@ use lapscope_report::pipeline::filters::check_ranks;
 use lapscope_report::pipeline::OpenRun;
 use lapscope_trace::problem::ProblemKind;
 use lapscope_watch::hang::{running, Running};
-use lapscope_watch::pending::groups::{group_places, Outside, PlaceGroup};
+use lapscope_watch::pending::groups::{group_places, PlaceGroup, RankOutside};
 use lapscope_watch::pending::PendingItem;
 
 #[derive(Serialize)]
@@ -31,7 +31,7 @@ struct Answer {
     run: String,
     pending: Vec<PendingItem>,
     /// Ranks that were in no call.
-    outside: Vec<Outside>,
+    outside: Vec<RankOutside>,
     /// Who is where.
     places: Vec<PlaceGroup>,
     /// What ranks that still run have not ended.

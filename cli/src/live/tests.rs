@@ -7,7 +7,7 @@ use super::looker::Seen;
 use super::view::drawn;
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::state::Condition;
-use lapscope_watch::live::{Alert, AlertKind, Inside, Moment, Pace, RankPace, SitePace};
+use lapscope_watch::live::{Alert, AlertKind, Moment, Pace, RankPace, SitePace, UnreturnedCall};
 
 fn rank(number: i64) -> RankPace {
     let share = number as f64 / 10.0 % 1.0;
@@ -20,7 +20,7 @@ fn rank(number: i64) -> RankPace {
         calls: 100,
         pace,
         quiet_ns: Nanos(3_000_000),
-        inside: (number % 2 == 1).then(|| Inside {
+        inside: (number % 2 == 1).then(|| UnreturnedCall {
             call: "MPI_Waitall".into(),
             site: None,
             since_ns: Nanos(2_000_000),

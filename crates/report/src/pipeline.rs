@@ -38,7 +38,7 @@ use lapscope_trace::sums::aggregate::{Aggregator, FileSums};
 use lapscope_trace::sums::combine::RunSums;
 use lapscope_trace::wrappers::{Uses, WrapperOptions, Wrappers};
 use lapscope_trace::{injected, watched, ReadProgress, Trace, WithSinks};
-use lapscope_watch::pending::groups::{find_outside, Outside};
+use lapscope_watch::pending::groups::{find_outside, RankOutside};
 use lapscope_watch::pending::{collect_pending, read_pending, FilePending, PendingItem};
 
 /// The files of a run, after what killed ranks left was turned into databases, and after every file was checked. All
@@ -416,7 +416,7 @@ fn with_recovered(root: &Path) -> Result<(RunFiles, Copies, Vec<Problem>)> {
 /// What did not end.
 pub struct Pending {
     pub items: Vec<PendingItem>,
-    pub outside: Vec<Outside>,
+    pub outside: Vec<RankOutside>,
     /// Of which files could be read.
     pub ranks: Vec<Rank>,
 }

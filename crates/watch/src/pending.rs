@@ -12,7 +12,7 @@ use lapscope_data::symbols::{name_path, FrameName, NameFrames};
 /// What it is that did not end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum What {
+pub enum PendingKind {
     Call,
     Request,
 }
@@ -20,7 +20,7 @@ pub enum What {
 /// A row that did not end.
 #[derive(Debug, Clone)]
 pub struct PendingRow {
-    pub what: What,
+    pub what: PendingKind,
     pub rank: RankKey,
     pub thread: i64,
     pub call: String,
@@ -65,7 +65,7 @@ fn pending_row(
     let call_id: i64 = row.get(3)?;
     let communicator: Option<i64> = row.get(8)?;
     Ok(PendingRow {
-        what: if row.get(0)? { What::Request } else { What::Call },
+        what: if row.get(0)? { PendingKind::Request } else { PendingKind::Call },
         rank: row.get(1)?,
         thread: definitions.thread_numbers.get(&row.get(2)?).copied().unwrap_or(0),
         call: of_file.call_name(call_id),
@@ -82,7 +82,7 @@ fn pending_row(
 /// A row that did not end, named.
 #[derive(Debug, Clone, Serialize)]
 pub struct PendingItem {
-    pub what: What,
+    pub what: PendingKind,
     pub rank: Rank,
     pub life: i64,
     pub host: String,

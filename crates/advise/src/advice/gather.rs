@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::chain::Wait;
+use super::chain::RankWait;
 use super::serial::{joins, Join};
 use super::sums::{join_ranges, Late, Sums};
 use lapscope_data::model::Kind;
@@ -54,7 +54,7 @@ pub struct Gathered {
     /// Waiting for partners, by rank.
     pub(super) waited: BTreeMap<u32, i64>,
     /// Single waits, by rank.
-    pub(super) waits: BTreeMap<u32, Vec<Wait>>,
+    pub(super) waits: BTreeMap<u32, Vec<RankWait>>,
 }
 
 impl Gathered {
@@ -182,7 +182,7 @@ impl<'a> Gatherer<'a> {
         }
         let past = self.trace.past(&waited_for.half, whom as usize);
         let is_outside = past.outside(begin, end) * 2 >= waited;
-        let wait = Wait { begin, end, by, whom, awaited, is_outside };
+        let wait = RankWait { begin, end, by, whom, awaited, is_outside };
         self.gathered.waits.entry(self.rank as u32).or_default().push(wait);
     }
 

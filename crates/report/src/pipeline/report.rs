@@ -9,7 +9,7 @@ use crate::cvars;
 use crate::findings::{Findings, Wanted};
 use crate::pictures::Drawn;
 use crate::report::{InDetail, Report, ReportOptions};
-use lapscope_advise::advice::{Advice, Limit, Setting};
+use lapscope_advise::advice::{Advice, AdviceContext, Limit};
 use lapscope_advise::problem::{module_problems, no_moments};
 use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
@@ -155,7 +155,7 @@ fn in_detail<T>(
     let replayed = replayed.filter(|trace| !trace.is_summarized());
     let bounds = replayed.and_then(|trace| bounds(trace, &reference, &thresholds));
     let is_injected = injection.is_some() || open.is_injection_left_out();
-    let setting = Setting { limits: &limits, is_injected, reach: reach.as_ref() };
+    let setting = AdviceContext { limits: &limits, is_injected, reach: reach.as_ref() };
     let names = &mut open.symbols;
     let advice = gathered.advise(trace, setting, overlap.totals.run_ns, names);
     let told = view.plan().filter(|_| wanted.steps);

@@ -8,7 +8,7 @@ use crate::fixture::bare;
 use lapscope_fixture::random::Random;
 use lapscope_fixture::tables::{Call, Operation, Rank, Request, Starvation};
 use lapscope_fixture::{edit_rank, share, Fixture};
-use lapscope_report::pipeline::pictures::{self, Shown};
+use lapscope_report::pipeline::pictures::{self, TimelineChoice};
 use lapscope_report::pipeline::resources::Resources;
 use lapscope_report::pipeline::OpenRun;
 use lapscope_report::report::ReportOptions;
@@ -270,7 +270,8 @@ fn pictures_do_not_depend_on_the_parts() {
     let drawn = |parts: Option<usize>| {
         let mut open = OpenRun::open(Some(directory.path())).unwrap();
         open.resources = Resources { parts, ..Resources::default() };
-        let shown = Shown { ranks: Some("1-7".parse().unwrap()), ..Shown::default() };
+        let shown =
+            TimelineChoice { ranks: Some("1-7".parse().unwrap()), ..TimelineChoice::default() };
         let pictured = pictures::build(&mut open, &[], ReportOptions::default(), &shown).unwrap();
         serde_json::to_string_pretty(&pictured.pictures).unwrap()
     };

@@ -55,16 +55,16 @@ pub enum RequestOrder {
     Stored,
 }
 
-impl From<RequestOrder> for requests::Order {
-    fn from(typed: RequestOrder) -> requests::Order {
+impl From<RequestOrder> for requests::RequestRanking {
+    fn from(typed: RequestOrder) -> requests::RequestRanking {
         match typed {
-            RequestOrder::Completion => requests::Order::Completion,
-            RequestOrder::Post => requests::Order::Post,
-            RequestOrder::OverlapWindow => requests::Order::OverlapWindow,
-            RequestOrder::Bytes => requests::Order::Bytes,
-            RequestOrder::UnsuccessfulTests => requests::Order::UnsuccessfulTests,
-            RequestOrder::Begin => requests::Order::Begin,
-            RequestOrder::Stored => requests::Order::Stored,
+            RequestOrder::Completion => requests::RequestRanking::Completion,
+            RequestOrder::Post => requests::RequestRanking::Post,
+            RequestOrder::OverlapWindow => requests::RequestRanking::OverlapWindow,
+            RequestOrder::Bytes => requests::RequestRanking::Bytes,
+            RequestOrder::UnsuccessfulTests => requests::RequestRanking::UnsuccessfulTests,
+            RequestOrder::Begin => requests::RequestRanking::Begin,
+            RequestOrder::Stored => requests::RequestRanking::Stored,
         }
     }
 }

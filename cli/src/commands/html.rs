@@ -16,7 +16,7 @@ use crate::html::{self, Asked, Sources};
 use lapscope_data::say;
 use lapscope_data::text::shell;
 use lapscope_data::text::units::bytes;
-use lapscope_report::pipeline::pictures::Shown;
+use lapscope_report::pipeline::pictures::TimelineChoice;
 use lapscope_report::pipeline::OpenRun;
 
 /// Writes the page, says where, and shows it where that is asked for.
@@ -37,7 +37,7 @@ pub fn run(args: &HtmlArgs) -> Result<ExitCode> {
         top: args.top.into(),
         ranks: args.ranks.clone(),
         sources: Sources::within(&args.sources)?,
-        shown: Shown { stretch: args.stretch.wanted(), ranks: args.shown_ranks.clone() },
+        shown: TimelineChoice { stretch: args.stretch.wanted(), ranks: args.shown_ranks.clone() },
     };
     make(&mut open, &path, asked)?;
     if args.open {
@@ -59,7 +59,7 @@ pub fn write_of(run: &Path) -> Result<()> {
         top: LISTED_SITES.into(),
         ranks: Vec::new(),
         sources: Sources::within(&["/".into()])?,
-        shown: Shown::default(),
+        shown: TimelineChoice::default(),
     };
     make(&mut open, &path, asked)
 }

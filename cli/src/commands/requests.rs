@@ -23,7 +23,7 @@ use lapscope_data::JSON_VERSION;
 use lapscope_report::pipeline::filters::{check_calls, check_ranks};
 use lapscope_report::pipeline::OpenRun;
 use lapscope_report::requests::{
-    merge_top, paths_mentioning, Filter, Order, PlaceNames, Request, Requests,
+    merge_top, paths_mentioning, Filter, PlaceNames, Request, RequestRanking, Requests,
 };
 
 /// No world has more.
@@ -39,7 +39,7 @@ pub fn run(args: &RequestsArgs) -> Result<ExitCode> {
     check(args, &mut open)?;
     let selection = Selection::new(args, &mut open)?;
     let mut answer = Answer { args, open: &mut open, selection, top: None, failed: Vec::new() };
-    if order(args) != Order::Stored || !args.read.format.streams() {
+    if order(args) != RequestRanking::Stored || !args.read.format.streams() {
         answer.find_top()?;
     }
     export::print(&mut answer, args.read.format)?;
@@ -112,9 +112,12 @@ fn filter(args: &RequestsArgs) -> Filter {
     }
 }
 
-fn order(args: &RequestsArgs) -> Order {
+fn order(args: &RequestsArgs) -> RequestRanking {
     let streams = args.top == 0 && args.read.format.streams();
-    args.sort.map_or(if streams { Order::Stored } else { Order::Completion }, Order::from)
+    args.sort.map_or(
+        if streams { RequestRanking::Stored } else { RequestRanking::Completion },
+        RequestRanking::from,
+    )
 }
 
 /// Requests: the first in an order, or all as the files have them, which go out as they are read, so that memory does not

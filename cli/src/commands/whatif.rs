@@ -20,7 +20,7 @@ use lapscope_predict::replay::scenario::Scenario;
 use lapscope_predict::whatif::document::WhatIf;
 use lapscope_predict::whatif::sweep::{self as asked_sweep, SweepRequest};
 use lapscope_predict::whatif::{file, standard};
-use lapscope_report::pipeline::whatif::{build, Asked};
+use lapscope_report::pipeline::whatif::{build, WhatIfOptions};
 use lapscope_report::pipeline::OpenRun;
 use lapscope_trace::problem::Problem;
 
@@ -46,7 +46,7 @@ pub fn run(args: &WhatIfArgs) -> Result<ExitCode> {
 }
 
 /// What is wanted; the end of the process, where that makes no sense.
-fn asked(args: &WhatIfArgs) -> Result<Asked> {
+fn asked(args: &WhatIfArgs) -> Result<WhatIfOptions> {
     let own = args.knobs.scenario();
     let mut sweeps: Vec<SweepRequest> =
         args.sweeps.iter().flat_map(|sweep| sweep.0.clone()).collect();
@@ -72,7 +72,7 @@ fn asked(args: &WhatIfArgs) -> Result<Asked> {
     if scenarios.is_empty() && sweeps.is_empty() {
         scenarios = standard::all();
     }
-    Ok(Asked { scenarios, sweeps, top: args.top })
+    Ok(WhatIfOptions { scenarios, sweeps, top: args.top })
 }
 
 /// A scenario file is not longer.

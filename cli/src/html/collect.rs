@@ -9,7 +9,7 @@ use lapscope_data::symbols::NameFrames;
 use lapscope_data::text::progress::Progress;
 use lapscope_measure::sites::Site;
 use lapscope_report::pictures::Pictures;
-use lapscope_report::pipeline::pictures::{build, Pictured, Shown};
+use lapscope_report::pipeline::pictures::{build, Pictured, TimelineChoice};
 use lapscope_report::pipeline::OpenRun;
 use lapscope_report::report::{Report, ReportOptions};
 use lapscope_report::settings::Settings;
@@ -26,7 +26,7 @@ pub struct Asked {
     /// Whose lines are shown.
     pub sources: Sources,
     /// In the timeline.
-    pub shown: Shown,
+    pub shown: TimelineChoice,
 }
 
 /// What a page is made of.

@@ -24,7 +24,7 @@ mod found;
 pub use circumstances::{recorded_environment, Circumstances};
 pub use found::{directory, keep, DIRECTORY_VARIABLE};
 
-use found::Found;
+use found::CalibrationChoice;
 
 /// Format of the files; raised when an older lapscope would misread them.
 const FORMAT: u32 = 3;
@@ -63,19 +63,19 @@ pub fn reference(
     own: Reference,
 ) -> anyhow::Result<(Reference, Vec<String>)> {
     let found = match wanted {
-        None => Found::fitting(trace, files, false),
-        Some("run") => Found::default(),
-        Some("calibration") => Found::fitting(trace, files, true),
+        None => CalibrationChoice::fitting(trace, files, false),
+        Some("run") => CalibrationChoice::default(),
+        Some("calibration") => CalibrationChoice::fitting(trace, files, true),
         Some(file) => {
             let read = Calibration::read(Path::new(file)).with_context(|| {
                 format!(
                     "--reference {file}: neither `run` nor `calibration`, nor a calibration file"
                 )
             })?;
-            Found { calibration: Some(read), file: file.into(), notes: Vec::new() }
+            CalibrationChoice { calibration: Some(read), file: file.into(), notes: Vec::new() }
         }
     };
-    let Found { calibration, file, mut notes } = found;
+    let CalibrationChoice { calibration, file, mut notes } = found;
     let Some(Calibration { created, mut times, .. }) = calibration else {
         if wanted == Some("calibration") {
             let why: String = notes.iter().map(|note| format!("; {note}")).collect();
@@ -91,7 +91,7 @@ pub fn reference(
 /// The LogGPS parameters, by locality, of the calibration that fits; `None` where none does, or the one that fits has no
 /// parameters.
 pub fn loggps_for(trace: &Trace, files: &RunFiles) -> Option<Vec<LogGps>> {
-    let Found { calibration, .. } = Found::fitting(trace, files, false);
+    let CalibrationChoice { calibration, .. } = CalibrationChoice::fitting(trace, files, false);
     calibration.map(|calibration| calibration.loggps).filter(|all| !all.is_empty())
 }
 

@@ -20,7 +20,7 @@ use lapscope_measure::sites::{Site, SiteKind};
 
 /// One of the two runs.
 #[derive(Debug)]
-pub struct Side {
+pub struct DiffSide {
     pub report: Report,
     pub configuration: Configuration,
 }
@@ -29,8 +29,8 @@ pub struct Side {
 #[derive(Debug, Serialize)]
 pub struct Diff {
     pub json_version: u32,
-    pub a: Run,
-    pub b: Run,
+    pub a: RunIdentity,
+    pub b: RunIdentity,
     pub configuration: Vec<Change>,
     /// By the keys of `totals` of the report, and the run time of the rank that ran longest.
     pub totals: BTreeMap<&'static str, TimePair>,
@@ -45,7 +45,7 @@ pub struct Diff {
 
 /// A run as a reader would know it again.
 #[derive(Debug, Serialize)]
-pub struct Run {
+pub struct RunIdentity {
     pub run: String,
     pub command: String,
     pub started_unix_ns: i64,
@@ -198,7 +198,7 @@ pub enum Presence {
 
 impl Diff {
     /// Compares two reports with all their call sites; `top` limits how many are listed, 0 lists all.
-    pub fn new(a: &Side, b: &Side, top: usize) -> Diff {
+    pub fn new(a: &DiffSide, b: &DiffSide, top: usize) -> Diff {
         let ranks = (a.report.head.ranks, b.report.head.ranks);
         let pairs = pairing::pair(&a.report.sites, &b.report.sites);
         let mut sites: Vec<SitePair> =
@@ -212,8 +212,8 @@ impl Diff {
         sites.truncate(if top == 0 { site_count } else { top });
         Diff {
             json_version: JSON_VERSION,
-            a: Run::new(&a.report),
-            b: Run::new(&b.report),
+            a: RunIdentity::new(&a.report),
+            b: RunIdentity::new(&b.report),
             configuration: changes(a, b),
             totals: totals(&a.report, &b.report),
             overlap: OverlapPair::new(&a.report.overlap, &b.report.overlap),
@@ -225,9 +225,9 @@ impl Diff {
     }
 }
 
-impl Run {
-    fn new(report: &Report) -> Run {
-        Run {
+impl RunIdentity {
+    fn new(report: &Report) -> RunIdentity {
+        RunIdentity {
             run: report.run.clone(),
             command: report.head.command.clone(),
             started_unix_ns: report.head.started_unix_ns,
@@ -257,7 +257,7 @@ fn totals(a: &Report, b: &Report) -> BTreeMap<&'static str, TimePair> {
     of(a).into_iter().zip(of(b)).map(|((key, a), (_, b))| (key, TimePair::new(a, b))).collect()
 }
 
-fn changes(a: &Side, b: &Side) -> Vec<Change> {
+fn changes(a: &DiffSide, b: &DiffSide) -> Vec<Change> {
     let mut changes = compare(ChangeKind::Run, &facts(a), &facts(b));
     let (old, new) = (&a.configuration, &b.configuration);
     changes.extend(compare(ChangeKind::Environment, &old.environment, &new.environment));
@@ -277,7 +277,7 @@ fn changes(a: &Side, b: &Side) -> Vec<Change> {
 }
 
 /// What ran, as settings.
-fn facts(side: &Side) -> ValuesByName {
+fn facts(side: &DiffSide) -> ValuesByName {
     let head = &side.report.head;
     let mut facts = ValuesByName::from([
         ("command".into(), head.command.clone()),

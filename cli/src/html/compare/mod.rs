@@ -15,9 +15,9 @@ use super::markup::{Document, Html};
 use super::page::{framed, navigation, sections};
 use lapscope_data::db::Configuration;
 use lapscope_data::model::Nanos;
-use lapscope_report::diff::{Diff, Side, TimePair};
+use lapscope_report::diff::{Diff, DiffSide, TimePair};
 use lapscope_report::pictures::Pictures;
-use lapscope_report::pipeline::pictures::{build, Pictured, Shown};
+use lapscope_report::pipeline::pictures::{build, Pictured, TimelineChoice};
 use lapscope_report::pipeline::OpenRun;
 use lapscope_report::report::{Report, ReportOptions};
 
@@ -53,7 +53,8 @@ impl Run {
     /// No file of it can be read.
     pub fn read(open: &mut OpenRun, configuration: Configuration) -> Result<Run> {
         let options = ReportOptions::default();
-        let Pictured { report, pictures, .. } = build(open, &[], options, &Shown::default())?;
+        let Pictured { report, pictures, .. } =
+            build(open, &[], options, &TimelineChoice::default())?;
         Ok(Run { report, pictures, configuration })
     }
 }
@@ -62,12 +63,12 @@ impl Compared {
     pub fn new(a: Run, b: Run, top: usize) -> Compared {
         let side = |run: Run| {
             let Run { report, pictures, configuration } = run;
-            (Side { report, configuration }, pictures)
+            (DiffSide { report, configuration }, pictures)
         };
         let ((a, pictures_a), (b, pictures_b)) = (side(a), side(b));
         let diff = Diff::new(&a, &b, 0);
-        let run = |side: Side, pictures: Pictures| {
-            let Side { report, configuration } = side;
+        let run = |side: DiffSide, pictures: Pictures| {
+            let DiffSide { report, configuration } = side;
             Run { report, pictures, configuration }
         };
         Compared { a: run(a, pictures_a), b: run(b, pictures_b), diff, top }

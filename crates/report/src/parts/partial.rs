@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{bail, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::findings::{find, By, Findings, Wanted};
+use crate::findings::{find, By, Findings, FindingsChoice};
 use lapscope_data::db::FileDefinitions;
 use lapscope_data::model::Rank;
 use lapscope_measure::overlap::EagerLimits;
@@ -31,12 +31,12 @@ pub enum Stage {
     /// How many steps there are, and where those lie that were asked for: the first and the last of so many.
     Steps { rule: StepRule, asked: Option<(u64, u64, u64)> },
     /// What was overlapped, and what was waited for.
-    Overlap { ranks: Vec<Rank>, wanted: Wanted },
+    Overlap { ranks: Vec<Rank>, wanted: FindingsChoice },
 }
 
 /// What earlier stages came to.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Known {
+pub struct EarlierStages {
     pub clocks: Settled,
     pub meetings: Meetings,
     pub reference: Reference,
@@ -50,19 +50,19 @@ pub struct Known {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Question {
     pub stage: Stage,
-    pub known: Arc<Known>,
+    pub known: Arc<EarlierStages>,
 }
 
 /// Of collectives and messages.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Found {
+pub struct Matches {
     pub meetings: Meetings,
     pub matching: Matching,
 }
 
-impl Found {
-    fn merge(self, other: Found) -> Found {
-        Found {
+impl Matches {
+    fn merge(self, other: Matches) -> Matches {
+        Matches {
             meetings: self.meetings.merge(other.meetings),
             matching: self.matching.merge(other.matching),
         }
@@ -74,8 +74,8 @@ impl Found {
 pub enum Partial {
     Sums(Vec<(FileDefinitions, FileSums)>),
     /// With what the next stage asks, where all ranks are on one node: as a rule that is one clock.
-    Clocks(clock::ClockEvidence, Option<Box<Found>>),
-    Meetings(Box<Found>),
+    Clocks(clock::ClockEvidence, Option<Box<Matches>>),
+    Meetings(Box<Matches>),
     Samples(Samples),
     Thresholds(ThresholdEvidence),
     Steps(StepCounts),
@@ -87,9 +87,9 @@ pub enum Partial {
 impl Question {
     /// What the ranks in the focus of `part` answer.
     pub fn ask(&self, mut part: Paired) -> Partial {
-        let Known { clocks, meetings, reference, eager, stretch, steps } = &*self.known;
+        let EarlierStages { clocks, meetings, reference, eager, stretch, steps } = &*self.known;
         let found = |part: &Paired| {
-            Box::new(Found { meetings: part.meetings(), matching: part.matching() })
+            Box::new(Matches { meetings: part.meetings(), matching: part.matching() })
         };
         if let Stage::Clocks { split } = &self.stage {
             let evidence = part.clock_evidence(split);

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::filters::check_ranks;
 use super::view::View;
 use super::OpenRun;
-use crate::findings::{Findings, Wanted};
+use crate::findings::{Findings, FindingsChoice};
 use lapscope_advise::problem::module_problems;
 use lapscope_data::places::group::Grouping;
 use lapscope_measure::alike::Alike;
@@ -56,7 +56,7 @@ pub fn build(open: &mut OpenRun, options: OverlapOptions<'_>) -> Result<OverlapD
     let (reference, notes) = open.reference_times(&view.trace, own)?;
     let eager = EagerLimits::of(&view.thresholds(&reference, &[], Vec::new(), false)?);
     let Findings { measured, .. } =
-        view.find(&reference, eager, options.ranks, Wanted::default())?;
+        view.find(&reference, eager, options.ranks, FindingsChoice::default())?;
     let (trace, stretch) = (view.trace, view.stretch);
     let name = open.name();
     let names = &mut open.symbols;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use anyhow::{bail, Context, Error, Result};
 
-use super::report::{build_with, Reported, Seen};
+use super::report::{build_with, AnalyzedRun, Reported};
 use super::OpenRun;
-use crate::findings::Wanted;
-use crate::pictures::timeline::{collect, Chosen, RanksChosen, Timeline, Window};
+use crate::findings::FindingsChoice;
+use crate::pictures::timeline::{collect, Chosen, RanksChosen, Timeline, TimelineWindow};
 use crate::pictures::Pictures;
 use crate::report::{Report, ReportOptions};
 use lapscope_data::model::{Rank, RankList};
@@ -21,7 +21,7 @@ const RANKS: usize = 16;
 
 /// Which stretch the timeline is of.
 #[derive(Debug, Clone, Default)]
-pub struct Shown {
+pub struct TimelineChoice {
     /// `None`: the costliest step, or where there are no steps the costliest stretch.
     pub stretch: Option<stretch::StretchChoice>,
     /// `None`: the rank with most exposed time, and its partners.
@@ -44,10 +44,10 @@ pub fn build(
     open: &mut OpenRun,
     ranks: &[Rank],
     options: ReportOptions,
-    shown: &Shown,
+    shown: &TimelineChoice,
 ) -> Result<Pictured> {
-    let wanted = Wanted { advice: true, pictures: true, steps: true };
-    let look = |mut seen: Seen<'_>| {
+    let wanted = FindingsChoice { advice: true, pictures: true, steps: true };
+    let look = |mut seen: AnalyzedRun<'_>| {
         let timeline = timeline(&mut seen, shown)?;
         Ok(Pictures::build(&seen.view.trace, seen.drawn, timeline))
     };
@@ -56,13 +56,16 @@ pub fn build(
 }
 
 /// Or why there is none.
-fn timeline(seen: &mut Seen<'_>, shown: &Shown) -> Result<Result<Timeline, String>> {
+fn timeline(
+    seen: &mut AnalyzedRun<'_>,
+    shown: &TimelineChoice,
+) -> Result<Result<Timeline, String>> {
     let Stretched { begin, end, steps, chosen } = choose_stretch(seen, shown.stretch)?;
     if begin >= end {
         return Ok(Err("the run has no length".to_owned()));
     }
     let (ranks, ranks_chosen) = choose_ranks(seen, shown.ranks.as_ref())?;
-    let window = Window {
+    let window = TimelineWindow {
         begin,
         end,
         steps,
@@ -84,7 +87,10 @@ struct Stretched {
     chosen: Chosen,
 }
 
-fn choose_stretch(seen: &Seen<'_>, asked: Option<stretch::StretchChoice>) -> Result<Stretched> {
+fn choose_stretch(
+    seen: &AnalyzedRun<'_>,
+    asked: Option<stretch::StretchChoice>,
+) -> Result<Stretched> {
     let trace = &seen.view.trace;
     let count = seen.view.plan().map_or(0, |plan| plan.count);
     let of_steps = |((first, last), (begin, end)): steps::StepSpan, chosen| Stretched {
@@ -115,7 +121,10 @@ fn choose_stretch(seen: &Seen<'_>, asked: Option<stretch::StretchChoice>) -> Res
     Ok(Stretched { begin, end, steps: None, chosen })
 }
 
-fn choose_ranks(seen: &Seen<'_>, asked: Option<&RankList>) -> Result<(Vec<u32>, RanksChosen)> {
+fn choose_ranks(
+    seen: &AnalyzedRun<'_>,
+    asked: Option<&RankList>,
+) -> Result<(Vec<u32>, RanksChosen)> {
     let trace = &seen.view.trace;
     let count = trace.ranks.len() as u32;
     if let Some(asked) = asked {

@@ -6,7 +6,7 @@ use super::filters::check_ranks;
 use super::view::View;
 use super::OpenRun;
 use crate::cvars;
-use crate::findings::{Findings, Wanted};
+use crate::findings::{Findings, FindingsChoice};
 use crate::pictures::Drawn;
 use crate::report::{InDetail, Report, ReportOptions};
 use lapscope_advise::advice::{Advice, AdviceContext, Limit};
@@ -27,7 +27,7 @@ use lapscope_predict::whatif::bounds::{bounds, is_too_large};
 /// No file of it can be read, or it has none of these ranks.
 pub fn build(open: &mut OpenRun, ranks: &[Rank], options: ReportOptions) -> Result<Report> {
     let is_all = !options.without_advice;
-    let wanted = Wanted { advice: is_all, pictures: false, steps: is_all };
+    let wanted = FindingsChoice { advice: is_all, pictures: false, steps: is_all };
     let (Reported { report, .. }, ()) = build_with(open, ranks, options, wanted, |_| Ok(()))?;
     Ok(report)
 }
@@ -39,7 +39,7 @@ pub struct Reported {
 }
 
 /// A run that was looked at, before it is let go of.
-pub struct Seen<'a> {
+pub struct AnalyzedRun<'a> {
     pub view: &'a View,
     pub reference: &'a Reference,
     pub eager: EagerLimits,
@@ -57,8 +57,8 @@ pub fn build_with<T>(
     open: &mut OpenRun,
     ranks: &[Rank],
     options: ReportOptions,
-    wanted: Wanted,
-    look: impl FnOnce(Seen<'_>) -> Result<T>,
+    wanted: FindingsChoice,
+    look: impl FnOnce(AnalyzedRun<'_>) -> Result<T>,
 ) -> Result<(Reported, T)> {
     let (mut view, sums) = View::open(open, Grouping::Line, true)?;
     let mut sums = sums.unwrap_or_default();
@@ -95,7 +95,7 @@ pub fn build_with<T>(
 /// # Errors
 /// As [`build`].
 pub fn advise(open: &mut OpenRun, view: &mut View) -> Result<Vec<Advice>> {
-    let wanted = Wanted { advice: true, pictures: false, steps: false };
+    let wanted = FindingsChoice { advice: true, pictures: false, steps: false };
     let (detail, ()) = in_detail(open, view, &[], (None, wanted), |_| Ok(()))?;
     Ok(detail.advice)
 }
@@ -108,8 +108,8 @@ fn in_detail<T>(
     open: &mut OpenRun,
     view: &mut View,
     ranks: &[Rank],
-    (injection, wanted): (Option<Injection>, Wanted),
-    look: impl FnOnce(Seen<'_>) -> Result<T>,
+    (injection, wanted): (Option<Injection>, FindingsChoice),
+    look: impl FnOnce(AnalyzedRun<'_>) -> Result<T>,
 ) -> Result<(InDetail, T)> {
     let (declared, _) = cvars::declared(&open.files.databases).unwrap_or_default();
     let own = view.own_reference()?;
@@ -124,7 +124,15 @@ fn in_detail<T>(
         view.find(&reference, eager, ranks, wanted)?;
     let looked = {
         let (reference, measured, drawn, steps) = (&reference, &measured, &drawn, &steps);
-        look(Seen { view, reference, eager, measured, drawn, steps, names: &mut open.symbols })?
+        look(AnalyzedRun {
+            view,
+            reference,
+            eager,
+            measured,
+            drawn,
+            steps,
+            names: &mut open.symbols,
+        })?
     };
     // a run that was looked at in parts and fits into memory is looked at as a whole for what needs that
     let read_again =

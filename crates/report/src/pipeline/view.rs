@@ -5,10 +5,10 @@ use std::sync::Arc;
 use anyhow::{bail, Error, Result};
 
 use super::OpenRun;
-use crate::findings::{find, By, Findings, Wanted};
+use crate::findings::{find, By, Findings, FindingsChoice};
 use crate::parts::load::Run;
-use crate::parts::partial::Found;
-use crate::parts::{Engine, Known, Partial, Question, Stage};
+use crate::parts::partial::Matches;
+use crate::parts::{EarlierStages, Engine, Partial, Question, Stage};
 use lapscope_data::db::DbError;
 use lapscope_data::model::Rank;
 use lapscope_data::places::group::Grouping;
@@ -38,13 +38,13 @@ struct InParts {
     run: Run,
     parts: Vec<Vec<u32>>,
     engine: Box<dyn Engine>,
-    known: Arc<Known>,
+    known: Arc<EarlierStages>,
 }
 
 /// A question was not answered: files could not be read, and the run has to be looked at without them.
 struct Unreadable(Vec<DbError>);
 
-type Answer = Result<std::result::Result<Partial, Unreadable>>;
+type PartialResult = Result<std::result::Result<Partial, Unreadable>>;
 
 macro_rules! answer {
     ($asked:expr, $of:pat => $value:expr) => {
@@ -56,7 +56,7 @@ macro_rules! answer {
 }
 
 impl InParts {
-    fn ask(&mut self, stage: Stage) -> Answer {
+    fn ask(&mut self, stage: Stage) -> PartialResult {
         let question = Question { stage, known: Arc::clone(&self.known) };
         let told = |(path, what)| DbError::Elsewhere { path, what };
         Ok(match self.engine.ask(&self.run, &question, &self.parts)? {
@@ -160,7 +160,7 @@ impl View {
             let run = Run { survey: survey.into(), places, cache };
             let (parts, side_by_side) = open.resources.plan(&run.survey);
             engine.look_side_by_side(side_by_side);
-            let known = Arc::new(Known::default());
+            let known = Arc::new(EarlierStages::default());
             let mut view = View {
                 trace: Paired::without_rows(&run.survey.roster, &run.places)
                     .finish(&known.meetings, Matching::default()),
@@ -206,7 +206,7 @@ impl View {
         };
         let is_as_recorded = settled.is_as_recorded();
         Arc::make_mut(&mut parts.known).clocks = settled;
-        let Found { meetings, matching } = match found.filter(|_| is_as_recorded) {
+        let Matches { meetings, matching } = match found.filter(|_| is_as_recorded) {
             Some(found) => *found,
             None => answer!(parts.ask_again(Stage::Meetings)?, Partial::Meetings(found) => *found),
         };
@@ -284,7 +284,7 @@ impl View {
         reference: &Reference,
         eager: EagerLimits,
         ranks: &[Rank],
-        wanted: Wanted,
+        wanted: FindingsChoice,
     ) -> Result<Findings> {
         if let Some(parts) = &mut self.parts {
             let known = Arc::make_mut(&mut parts.known);

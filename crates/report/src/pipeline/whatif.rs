@@ -23,7 +23,7 @@ use lapscope_trace::{injected, Trace};
 
 /// What the user asked for.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct WhatIfOptions {
     pub scenarios: Vec<Scenario>,
     /// Each of one knob, with all others as in the first scenario, or as recorded.
     pub sweeps: Vec<SweepRequest>,
@@ -35,7 +35,7 @@ pub struct Asked {
 ///
 /// # Errors
 /// No file of the run can be read.
-pub fn build(open: &mut OpenRun, asked: &Asked) -> Result<WhatIf> {
+pub fn build(open: &mut OpenRun, asked: &WhatIfOptions) -> Result<WhatIf> {
     let trace = open.trace(&[], Grouping::Line)?;
     let (reference, mut notes) = open.reference_times(&trace, Reference::of_run(&trace))?;
     let (declared, _) = cvars::declared(&open.files.databases).unwrap_or_default();
@@ -81,7 +81,7 @@ fn room(
     trace: &Trace,
     reference: &Reference,
     thresholds: &Thresholds,
-    asked: &Asked,
+    asked: &WhatIfOptions,
 ) -> Result<MoveRoom> {
     let points = asked.sweeps.iter().flat_map(|sweep| &sweep.points);
     let all = asked.scenarios.iter().chain(points.map(|point| &point.scenario));

@@ -25,7 +25,7 @@ use lapscope_timelines::limit::{self, Cost};
 use lapscope_timelines::otf2::Otf2;
 use lapscope_timelines::perfetto::{self, Perfetto};
 use lapscope_timelines::unfinished::Unfinished;
-use lapscope_timelines::{write, Definitions, Shown, Told, Writer, Written};
+use lapscope_timelines::{write, Definitions, ShownWindows, WriteProgress, Writer, Written};
 
 /// # Errors
 /// There is no run here, nothing of it can be read, the timeline would be too large, or the file cannot be written.
@@ -98,7 +98,7 @@ struct Timeline {
     open: OpenRun,
     view: View,
     definitions: Definitions,
-    shown: Shown,
+    shown: ShownWindows,
     interrupts: Interrupts,
 }
 
@@ -116,7 +116,7 @@ impl Timeline {
         let (view, _) = View::open(&mut open, Grouping::Line, false)?;
         let ranks = args.ranks.clone().unwrap_or(RankList::All);
         let stretch = view.trace.stretch.as_ref().map(|stretch| &stretch.ranks[..]);
-        let shown = Shown::new(&view.trace, &ranks, stretch);
+        let shown = ShownWindows::new(&view.trace, &ranks, stretch);
         if shown.places().next().is_none() {
             bail!("--ranks: {} has none of these", open.name());
         }
@@ -132,7 +132,8 @@ impl Timeline {
         let ranks = self.shown.places().count() as u64;
         progress.expect(self.open.rows() * ranks / (self.view.trace.ranks.len() as u64).max(1));
         let wrote = |rows| progress.add(rows);
-        let told = Told { wrote: &wrote, is_stopped: &|| self.interrupts.signal().is_some() };
+        let told =
+            WriteProgress { wrote: &wrote, is_stopped: &|| self.interrupts.signal().is_some() };
         write(&self.view, &self.definitions, &self.shown, writer, &told)
     }
 

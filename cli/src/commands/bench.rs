@@ -15,12 +15,12 @@ use crate::args::BenchArgs;
 use crate::export::{self, Document};
 use crate::plot;
 use crate::render;
-use lapscope_bench::bench::database::{self, Writer};
+use lapscope_bench::bench::database::{self, ResultsWriter};
 use lapscope_bench::bench::link::slow_link;
 use lapscope_bench::bench::model;
 use lapscope_bench::bench::mpi::{self, Mpi};
 use lapscope_bench::bench::plan::{self, Job, Scope};
-use lapscope_bench::bench::program::{self, Program};
+use lapscope_bench::bench::program::{self, ExampleProgram};
 use lapscope_bench::bench::results::{Link, Results};
 use lapscope_bench::bench::session::{Done, Session};
 use lapscope_bench::bench::simulated::{Simulated, StatedLink};
@@ -120,7 +120,7 @@ fn measure(args: &BenchArgs) -> Result<(Results, ExitCode)> {
         runs: Vec::new(),
     };
     let output = output(args);
-    let mut writer = Writer::create(&output, &results)?;
+    let mut writer = ResultsWriter::create(&output, &results)?;
     let session = Session {
         mpis: &mpis,
         processors: scope.processors,
@@ -142,7 +142,7 @@ fn run_all(
     session: &Session<'_>,
     jobs: &[Job],
     results: &mut Results,
-    writer: &mut Writer,
+    writer: &mut ResultsWriter,
 ) -> ExitCode {
     let bar = Bar::new(jobs.len());
     for (number, job) in jobs.iter().enumerate() {
@@ -206,7 +206,7 @@ impl BenchDirectory {
 }
 
 /// The MPIs asked for, or all in PATH, with every experiment compiled.
-fn mpis(args: &BenchArgs, directory: &Path, programs: &[Program]) -> Result<Vec<Mpi>> {
+fn mpis(args: &BenchArgs, directory: &Path, programs: &[ExampleProgram]) -> Result<Vec<Mpi>> {
     let mut mpis = match args.mpis.as_slice() {
         [] => mpi::in_path(),
         names => names.iter().map(|name| mpi::named(name)).collect::<Result<_>>()?,

@@ -15,8 +15,8 @@ use crate::commands::options::unknown_variables;
 use crate::output;
 use lapscope_bench::install;
 use lapscope_bench::launch::container;
-use lapscope_bench::launch::environment::{self, Settings};
-use lapscope_bench::launch::runs::Run;
+use lapscope_bench::launch::environment::{self, EnvironmentChanges};
+use lapscope_bench::launch::runs::RunDirectory;
 use lapscope_bench::launch::{child, line, outcome, Recorded};
 use lapscope_data::db::list_files;
 use lapscope_data::program::{self, Obstacle, ProgramFile};
@@ -104,7 +104,7 @@ pub fn inspected(command: &[OsString]) -> Option<ProgramFile> {
     program::inspect(&program(command)?).ok()
 }
 
-fn records_nothing(settings: &Settings) -> bool {
+fn records_nothing(settings: &EnvironmentChanges) -> bool {
     settings.get("LAPSCOPE_RECORD").is_some_and(|value| value.eq_ignore_ascii_case("off"))
 }
 
@@ -112,8 +112,8 @@ fn records_nothing(settings: &Settings) -> bool {
 ///
 /// # Errors
 /// A path cannot be made absolute: the working directory is gone.
-fn settings_of(args: &RunArgs) -> anyhow::Result<Settings> {
-    let mut settings = Settings::default();
+fn settings_of(args: &RunArgs) -> anyhow::Result<EnvironmentChanges> {
+    let mut settings = EnvironmentChanges::default();
     for (name, value) in &args.set {
         settings.set(name, value);
     }
@@ -163,7 +163,11 @@ fn unloadable(command: &[OsString], first: Option<&Path>) -> Option<String> {
 // --- inner form ------------------------------------------------------------------------------------------------------
 
 /// Returns only when the program cannot be executed.
-fn become_program(program: Option<&Path>, args: &RunArgs, settings: &Settings) -> ExitCode {
+fn become_program(
+    program: Option<&Path>,
+    args: &RunArgs,
+    settings: &EnvironmentChanges,
+) -> ExitCode {
     if program.is_none() {
         return not_found(&args.command[0]);
     }
@@ -192,7 +196,7 @@ fn cannot_execute(command: &OsStr, error: &io::Error) -> ExitCode {
 fn around_launcher(
     program: Option<&Path>,
     args: &RunArgs,
-    settings: Settings,
+    settings: EnvironmentChanges,
     print: Option<Print<'_>>,
 ) -> anyhow::Result<ExitCode> {
     if program.is_none() {
@@ -262,7 +266,7 @@ fn is_off(value: &OsStr) -> bool {
 
 /// Recovers what killed ranks left, says what there is and what to type next.
 fn conclude(
-    runs: &[Run],
+    runs: &[RunDirectory],
     args: &RunArgs,
     print: Option<Print<'_>>,
     quiet: bool,
@@ -313,7 +317,7 @@ fn no_data(args: &RunArgs) {
 
 // --- dry run ---------------------------------------------------------------------------------------------------------
 
-fn print_dry_run(settings: &Settings, line: &[OsString]) -> anyhow::Result<ExitCode> {
+fn print_dry_run(settings: &EnvironmentChanges, line: &[OsString]) -> anyhow::Result<ExitCode> {
     output::print(|out| {
         for (name, value) in settings.iter() {
             writeln!(out, "{}={} \\", name.to_string_lossy(), shell::quote(value))?;

@@ -2,7 +2,7 @@
 //! sources (`MPIR_CVAR_ASYNC_PROGRESS`), Intel MPI by its Developer Reference, Cray MPICH by what MPICH_ENV_DISPLAY
 //! prints, Open MPI by its variables; where a library has answered, by what it has said.
 
-use super::ask::Answer;
+use super::ask::LibraryAccount;
 use super::family::{Family, Identity};
 use super::host::Host;
 use super::Finding;
@@ -52,7 +52,7 @@ fn offer(family: Family) -> Option<Offer> {
 }
 
 /// Of an MPI that was asked, or of which only the name is known.
-pub fn look(identity: &Identity, answer: Option<&Answer>, host: &Host) -> Finding {
+pub fn look(identity: &Identity, answer: Option<&LibraryAccount>, host: &Host) -> Finding {
     let name = identity.family.name();
     // Relatives of MPICH that have its variable have its thread.
     let offer = offer(identity.family).or_else(|| {
@@ -101,9 +101,9 @@ mod tests {
         Identity { family, version: "1".into(), device: None }
     }
 
-    fn told(name: &str, value: &str) -> Answer {
+    fn told(name: &str, value: &str) -> LibraryAccount {
         let variables = vec![(name.to_owned(), value.to_owned())];
-        Answer { variables, ..Answer::default() }
+        LibraryAccount { variables, ..LibraryAccount::default() }
     }
 
     fn nowhere(variables: &[(&str, &str)]) -> Host {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::ask::{self, Answer};
+use super::ask::{self, LibraryAccount};
 use super::family::{identify, make_recorder, recorder_abi, Family, Identity};
 use super::{Finding, Status};
 use crate::install;
@@ -22,7 +22,7 @@ pub struct Subject {
 pub struct Linked {
     pub identity: Identity,
     pub path: PathBuf,
-    pub answer: Answer,
+    pub answer: LibraryAccount,
     /// Of the recorder that it takes.
     pub abi: &'static str,
 }
@@ -128,7 +128,7 @@ fn unanswered(library: &MpiLibrary, path: &Path, reason: &str) -> Finding {
     Finding::warn(TOPIC, "MPI", says, advice).follows(follows)
 }
 
-fn answered(path: &Path, answer: Answer) -> (Finding, Option<Linked>) {
+fn answered(path: &Path, answer: LibraryAccount) -> (Finding, Option<Linked>) {
     let identity = identify(&answer, path);
     let says = format!("{} ({})", identity.title(), path.display());
     let Some(abi) = recorder_abi(&answer, path) else {

@@ -1,7 +1,7 @@
 //! Which of the tried settings is best, and at which call sites it is of no use.
 
-use super::policy::{comment_of, Policy, PolicySite, Rule};
-use super::trial::{Setting, Trial};
+use super::policy::{comment_of, Policy, PolicyRule, PolicySite};
+use super::trial::{InjectionSetting, Trial};
 use crate::launch::Mode;
 use lapscope_data::model::Nanos;
 use lapscope_measure::injection::{Gain, GainVerdict, SiteInjection};
@@ -37,7 +37,7 @@ pub fn cost_of_threads(tried: &[Trial]) -> f64 {
 }
 
 /// What of that a setting has to pay.
-pub fn hidden_cost(setting: Setting, tried: &[Trial]) -> f64 {
+pub fn hidden_cost(setting: InjectionSetting, tried: &[Trial]) -> f64 {
     match setting.mode {
         Mode::Thread => cost_of_threads(tried),
         _ => 0.0,
@@ -93,14 +93,18 @@ pub fn is_no_worse(trial: &Trial, with_all: &Trial) -> bool {
 
 /// The call sites that can be named, with what is to be done at each; without any that is left out when `with_off` is not set.
 pub fn policy(trial: &Trial, run_ns: Nanos, heading: Vec<String>, with_off: bool) -> Policy {
-    let mut rules = vec![Rule::everywhere(true)];
+    let mut rules = vec![PolicyRule::everywhere(true)];
     for site in &trial.injection.sites {
         // what an earlier run has left out is not judged anew
         let on = site.policy && !(with_off && leaves_out(site, run_ns));
         let comment = site.site.as_ref().map(comment_of).unwrap_or_default();
         let places =
             site.addresses.iter().filter_map(|address| PolicySite::of(&site.call, address));
-        rules.extend(places.map(|place| Rule { on, place: Some(place), comment: comment.clone() }));
+        rules.extend(places.map(|place| PolicyRule {
+            on,
+            place: Some(place),
+            comment: comment.clone(),
+        }));
     }
     Policy { heading, rules }
 }
@@ -144,7 +148,7 @@ mod tests {
             automatic: None,
         };
         Trial {
-            setting: Setting { mode, interval_us },
+            setting: InjectionSetting { mode, interval_us },
             name: String::new(),
             with_policy: false,
             wall: Duration::from_secs(1),
@@ -198,7 +202,7 @@ mod tests {
         assert_eq!(search.longest(), 6);
         let mut tried = Vec::new();
         let mut order = Vec::new();
-        while let Some(Setting { mode, interval_us }) = search.next(&tried) {
+        while let Some(InjectionSetting { mode, interval_us }) = search.next(&tried) {
             order.push((mode, interval_us));
             let value = if mode == Mode::Thread { 0.2 } else { 0.1 };
             tried.push(trial(mode, interval_us, 0.05, value));

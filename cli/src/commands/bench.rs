@@ -144,7 +144,7 @@ fn run_all(
     results: &mut Results,
     writer: &mut ResultsWriter,
 ) -> ExitCode {
-    let bar = Bar::new(jobs.len());
+    let bar = BenchBar::new(jobs.len());
     for (number, job) in jobs.iter().enumerate() {
         let mpi = &results.mpis[job.mpi];
         bar.begin(&format!("{}, {}: {}", mpi.version, job.link.words(), describe(job)));
@@ -292,16 +292,16 @@ fn facts(scope: &Scope) -> BTreeMap<String, String> {
 // --- progress ----------------------------------------------------------------------------------------------------------
 
 /// Shown on a terminal only.
-struct Bar(ProgressBar);
+struct BenchBar(ProgressBar);
 
-impl Bar {
-    fn new(runs: usize) -> Bar {
+impl BenchBar {
+    fn new(runs: usize) -> BenchBar {
         let bar = ProgressBar::with_draw_target(Some(runs as u64), ProgressDrawTarget::stderr());
         let style =
             ProgressStyle::with_template("{msg}\n{wide_bar} {pos}/{len}, {elapsed}, {eta} left");
         let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.reset_eta();
-        Bar(bar)
+        BenchBar(bar)
     }
 
     fn begin(&self, what: &str) {
@@ -324,7 +324,7 @@ impl Bar {
     }
 }
 
-impl Drop for Bar {
+impl Drop for BenchBar {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }

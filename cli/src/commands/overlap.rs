@@ -30,11 +30,11 @@ pub fn run(args: &OverlapArgs) -> Result<ExitCode> {
     let options = OverlapOptions { top: args.top, ranks: &args.ranks };
     let all = build(&mut open, options)?;
     let listed = args.ranked.listed.clone();
-    export::print(&mut Answer { all, by: args.by, listed }, args.read.format)?;
+    export::print(&mut OverlapOutput { all, by: args.by, listed }, args.read.format)?;
     Ok(ExitCode::SUCCESS)
 }
 
-struct Answer {
+struct OverlapOutput {
     all: OverlapDocument,
     /// The one table that was asked for.
     by: Option<OverlapBy>,
@@ -42,7 +42,7 @@ struct Answer {
     listed: Option<RankList>,
 }
 
-impl Document for Answer {
+impl Document for OverlapOutput {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
         Ok(render::overlap::write(out, &self.all, self.by, self.listed.as_ref(), style)?)
     }

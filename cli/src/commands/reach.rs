@@ -34,16 +34,16 @@ fn print_of(run: Option<&Path>, args: &ReachArgs) -> Result<()> {
     open.find_wrappers(&args.wrappers.names)?;
     let options = OverlapOptions { top: args.top, ranks: &args.ranks };
     let document = build(&mut open, options, &args.networks)?;
-    let mut answer = Answer { document, asks_networks: !args.networks.is_empty() };
+    let mut answer = ReachOutput { document, asks_networks: !args.networks.is_empty() };
     export::print(&mut answer, args.read.format)
 }
 
-struct Answer {
+struct ReachOutput {
     document: ReachDocument,
     asks_networks: bool,
 }
 
-impl Document for Answer {
+impl Document for ReachOutput {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
         render::watching::write(out, &self.document, style)?;
         let reach = self.document.reach.as_ref();

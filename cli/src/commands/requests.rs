@@ -38,12 +38,13 @@ pub fn run(args: &RequestsArgs) -> Result<ExitCode> {
     open.find_wrappers(&args.wrappers.names)?;
     check(args, &mut open)?;
     let selection = Selection::new(args, &mut open)?;
-    let mut answer = Answer { args, open: &mut open, selection, top: None, failed: Vec::new() };
+    let mut answer =
+        RequestsOutput { args, open: &mut open, selection, top: None, failed: Vec::new() };
     if order(args) != RequestRanking::Stored || !args.read.format.streams() {
         answer.find_top()?;
     }
     export::print(&mut answer, args.read.format)?;
-    let Answer { failed, .. } = answer;
+    let RequestsOutput { failed, .. } = answer;
     open.leave_out(failed)?;
     let mut problems = open.problems(&[]);
     problems.extend(module_problems(open.symbols.troubles()));
@@ -122,7 +123,7 @@ fn order(args: &RequestsArgs) -> RequestRanking {
 
 /// Requests: the first in an order, or all as the files have them, which go out as they are read, so that memory does not
 /// depend on how many there are.
-struct Answer<'a> {
+struct RequestsOutput<'a> {
     args: &'a RequestsArgs,
     open: &'a mut OpenRun,
     selection: Selection,
@@ -132,7 +133,7 @@ struct Answer<'a> {
     failed: Vec<DbError>,
 }
 
-impl Document for Answer<'_> {
+impl Document for RequestsOutput<'_> {
     fn write_text(&mut self, out: &mut dyn Write, style: Style) -> Result<()> {
         let mut requests = Vec::new();
         let found = self.for_each(&mut |request| {
@@ -161,7 +162,7 @@ impl Document for Answer<'_> {
     }
 }
 
-impl Answer<'_> {
+impl RequestsOutput<'_> {
     fn find_top(&mut self) -> Result<()> {
         let (order, top) = (order(self.args), self.args.top);
         let selection = &self.selection;

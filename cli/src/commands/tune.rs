@@ -117,7 +117,7 @@ struct Tuning<'a, 's> {
 }
 
 /// What the first run leaves to the others.
-struct Known {
+struct FirstRunResults {
     launched: Launched,
     first: FirstRun,
     advice: Vec<Advice>,
@@ -188,7 +188,7 @@ impl<'a, 's> Tuning<'a, 's> {
 
     // --- the first run -----------------------------------------------------------------------------------------------
 
-    fn first(&mut self) -> Result<Known> {
+    fn first(&mut self) -> Result<FirstRunResults> {
         self.bar.begin("without injection");
         let off = ["LAPSCOPE_INJECT", "LAPSCOPE_INJECT_AB"].map(|name| (name, "off".to_owned()));
         let launched = self.session.launch(FIRST, &off, &self.bar)?;
@@ -199,7 +199,7 @@ impl<'a, 's> Tuning<'a, 's> {
         let wanted = is_given.then(|| self.count("LAPSCOPE_INJECT_AB_MS")).transpose()?;
         let slots = first.slots(wanted);
         self.say_first(&first, &slots, launched.wall);
-        Ok(Known { launched, first, advice, slots, is_given })
+        Ok(FirstRunResults { launched, first, advice, slots, is_given })
     }
 
     /// The number that runs get.
@@ -242,7 +242,7 @@ impl<'a, 's> Tuning<'a, 's> {
     }
 
     /// Whether another run fits into the time, less what is kept for those that confirm: up to half of it.
-    fn has_time(&self, known: &Known) -> bool {
+    fn has_time(&self, known: &FirstRunResults) -> bool {
         let usual = known.launched.wall;
         let Some((most, left)) = self.most_time().zip(self.left()) else { return true };
         let kept = match self.tried.is_empty() {
@@ -263,7 +263,7 @@ impl<'a, 's> Tuning<'a, 's> {
     fn try_out(
         &mut self,
         setting: InjectionSetting,
-        known: &Known,
+        known: &FirstRunResults,
         policy: Option<&Path>,
     ) -> Result<Trial> {
         let InjectionSetting { mode, interval_us } = setting;
@@ -293,7 +293,7 @@ impl<'a, 's> Tuning<'a, 's> {
         Ok(trial)
     }
 
-    fn idle_slowdown(&self, launched: &Launched, known: &Known) -> Result<Option<f64>> {
+    fn idle_slowdown(&self, launched: &Launched, known: &FirstRunResults) -> Result<Option<f64>> {
         let slot_ns = self.slot_ms * 1_000_000;
         let posts = Posts::AtLeast(known.first.min_bytes);
         let first = Pace::of_run(&known.launched.directory, posts, slot_ns)?;
@@ -301,14 +301,14 @@ impl<'a, 's> Tuning<'a, 's> {
     }
 
     /// Runs may be shorter or longer than the first: then other slots tell more.
-    fn learn(&mut self, trial: &Trial, known: &Known) {
+    fn learn(&mut self, trial: &Trial, known: &FirstRunResults) {
         let whole = trial.injection.whole.as_ref().filter(|_| !known.is_given);
         self.slot_ms = whole.and_then(|whole| whole.suggested_ab_ms).unwrap_or(self.slot_ms);
     }
 
     // --- what follows ------------------------------------------------------------------------------------------------
 
-    fn conclude(&mut self, known: &Known, answer: &mut TuneDocument) -> Result<()> {
+    fn conclude(&mut self, known: &FirstRunResults, answer: &mut TuneDocument) -> Result<()> {
         let checked = self.check_policy(known)?;
         let tried = &self.tried;
         let all = || tried.iter().chain(&checked);
@@ -424,7 +424,7 @@ impl<'a, 's> Tuning<'a, 's> {
     }
 
     /// Runs the best setting without the call sites that gain nothing, if there are any and another run is allowed.
-    fn check_policy(&mut self, known: &Known) -> Result<Option<Trial>> {
+    fn check_policy(&mut self, known: &FirstRunResults) -> Result<Option<Trial>> {
         let Some(best) = choice::best(&self.tried) else { return Ok(None) };
         if best.setting.mode == Mode::Sends {
             return Ok(None); // they all go from copies

@@ -19,7 +19,7 @@ use lapscope_trace::call_paths::{call_paths, CallPaths};
 const MOST_PATHS: usize = 6;
 
 /// What the user asked for.
-pub struct Asked {
+pub struct PageChoice {
     /// Call sites that have a row of their own.
     pub top: usize,
     pub ranks: Vec<Rank>,
@@ -46,7 +46,7 @@ pub struct Contents {
 ///
 /// # Errors
 /// No file of it can be read, or it has none of these ranks.
-pub fn collect(open: &mut OpenRun, asked: Asked) -> Result<Contents> {
+pub fn collect(open: &mut OpenRun, asked: PageChoice) -> Result<Contents> {
     let options = ReportOptions::default();
     let Pictured { report, pictures, .. } = build(open, &asked.ranks, options, &asked.shown)?;
     let progress = Progress::of("writing");

@@ -4,7 +4,7 @@ use super::markup::{Document, Html, Unit};
 use super::Contents;
 use crate::plot::chart::{draw_within_page, Axis, Chart, Panel, Point, Series};
 use crate::plot::scale::Quantity;
-use crate::plot::sheet::{Heading, Key, Look};
+use crate::plot::sheet::{Heading, LegendLine, Look};
 use crate::render::report::{achieved, notes, source};
 use lapscope_data::model::Nanos;
 use lapscope_data::text::units::round_bytes;
@@ -80,7 +80,7 @@ fn picture(classes: &[SizeClass]) -> String {
             subtitle: "Shares of the reference time of transfers, with bounds.".to_owned(),
             facts: String::new(),
         },
-        legend: names.iter().zip(looks).map(|(name, look)| Key::line(*name, look)).collect(),
+        legend: names.iter().zip(looks).map(|(name, look)| LegendLine::line(*name, look)).collect(),
         x: Axis::new(Quantity::Bytes, "bytes"),
         y: Axis::new(Quantity::Percent, "of the reference time"),
         y_spans_x: false,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::looker::Seen;
+use super::looker::JobMoment;
 use super::view::drawn;
 use lapscope_data::model::{Nanos, Rank};
 use lapscope_data::state::Condition;
@@ -28,7 +28,7 @@ fn rank(number: i64) -> RankPace {
     }
 }
 
-fn seen(ranks: i64) -> Seen {
+fn seen(ranks: i64) -> JobMoment {
     let site = |number: i64| SitePace {
         call: format!("MPI_Wait{number}"),
         site: None,
@@ -63,7 +63,7 @@ fn seen(ranks: i64) -> Seen {
         exposed_shares: vec![0.0, 0.25, 0.5, 1.0],
         ..Moment::default()
     };
-    Seen { run: PathBuf::from("runs/a"), moment }
+    JobMoment { run: PathBuf::from("runs/a"), moment }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::chart::{Axis, Chart, Panel, Series};
 use super::palette::Dash;
 use super::panels::{self, Placed};
 use super::scale::Quantity;
-use super::sheet::{Heading, Key, Look};
+use super::sheet::{Heading, LegendLine, Look};
 use super::{words, Figure};
 
 const OPERATIONS: [&str; 3] = ["allreduce", "bcast", "barrier"];
@@ -121,20 +121,20 @@ fn line(table: &Table, quantity: &str, dash: Dash) -> Option<Series> {
 }
 
 /// Operations by colour and marker, numbers of ranks by dash.
-fn legend(panels: &[Panel], worlds: &Worlds) -> Vec<Key> {
+fn legend(panels: &[Panel], worlds: &Worlds) -> Vec<LegendLine> {
     let has = |operation: &str| {
         let mut series = panels.iter().flat_map(|panel| &panel.series);
         series.any(|series| series.label.starts_with(operation))
     };
     let operations = OPERATIONS.into_iter().enumerate().filter(|(_, operation)| has(operation));
-    let mut legend: Vec<Key> =
-        operations.map(|(place, name)| Key::line(name, Look::series(place))).collect();
+    let mut legend: Vec<LegendLine> =
+        operations.map(|(place, name)| LegendLine::line(name, Look::series(place))).collect();
     if let Some(ranks) = worlds.fitting {
-        legend.push(Key::line(format!("{ranks} ranks"), Look::plain(Dash::Solid)));
+        legend.push(LegendLine::line(format!("{ranks} ranks"), Look::plain(Dash::Solid)));
     }
     if let Some(ranks) = worlds.crowded {
         let label = format!("{ranks} ranks, more than processors");
-        legend.push(Key::line(label, Look::plain(Dash::Dashed)));
+        legend.push(LegendLine::line(label, Look::plain(Dash::Dashed)));
     }
     legend
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::pending::Shown;
+use super::pending::PendingChoice;
 use super::sites::write_frames;
 use lapscope_data::model::RankList;
 use lapscope_data::state::Condition;
@@ -212,7 +212,7 @@ pub fn write_running(
     out: &mut dyn Write,
     run: &str,
     running: &Running,
-    shown: Shown<'_>,
+    shown: PendingChoice<'_>,
     style: Style,
 ) -> io::Result<()> {
     let of = running.ranks().count();

@@ -16,7 +16,7 @@ use lapscope_watch::pending::{PendingItem, PendingKind};
 
 /// What of it is shown.
 #[derive(Clone, Copy)]
-pub struct Shown<'a> {
+pub struct PendingChoice<'a> {
     /// Items of each rank, and places of many ranks; 0 means all.
     pub top: usize,
     /// Ranks that are shown one by one, however many there are.
@@ -30,7 +30,7 @@ pub struct Shown<'a> {
 pub fn write(
     out: &mut dyn Write,
     (items, outside, places): (&[PendingItem], &[RankOutside], &[PlaceGroup]),
-    shown: Shown<'_>,
+    shown: PendingChoice<'_>,
     style: Style,
 ) -> io::Result<()> {
     if places.is_empty() {

@@ -44,7 +44,7 @@ pub fn chrome(args: &TimelineArgs) -> Result<ExitCode> {
 /// # Errors
 /// As [`perfetto`]; or there is no libotf2 here.
 pub fn otf2(args: &TimelineArgs) -> Result<ExitCode> {
-    let mut timeline = Timeline::open(args, None)?;
+    let mut timeline = TimelineExport::open(args, None)?;
     let wanted = wanted(args, &timeline.open, "otf2");
     if wanted.symlink_metadata().is_ok() {
         bail!("{} exists already; name another directory, or remove it first", wanted.display());
@@ -67,7 +67,7 @@ fn file(
     wanted: impl Fn(&OpenRun) -> PathBuf,
     writer: impl Fn(Box<dyn std::io::Write>) -> Box<dyn Writer>,
 ) -> Result<ExitCode> {
-    let mut timeline = Timeline::open(args, Some(cost))?;
+    let mut timeline = TimelineExport::open(args, Some(cost))?;
     let wanted = wanted(&timeline.open);
     let is_special = wanted.metadata().is_ok_and(|it| !it.is_file());
     if is_special {
@@ -94,7 +94,7 @@ fn wanted(args: &TimelineArgs, open: &OpenRun, ending: &str) -> PathBuf {
 }
 
 /// A run that is to be written.
-struct Timeline {
+struct TimelineExport {
     open: OpenRun,
     view: View,
     definitions: Definitions,
@@ -102,9 +102,9 @@ struct Timeline {
     interrupts: Interrupts,
 }
 
-impl Timeline {
+impl TimelineExport {
     /// `cost`: of a format whose viewers open no file above a limit.
-    fn open(args: &TimelineArgs, cost: Option<Cost>) -> Result<Timeline> {
+    fn open(args: &TimelineArgs, cost: Option<Cost>) -> Result<TimelineExport> {
         let mut open = OpenRun::open(args.run.as_deref())?;
         open.resources = args.resources.resources();
         open.find_wrappers(&args.wrappers.names)?;
@@ -124,7 +124,7 @@ impl Timeline {
             limit::check(cost.estimate(&view.trace, &shown, view.is_whole()))?;
         }
         let definitions = Definitions::of(&view.trace, &mut open.symbols);
-        Ok(Timeline { open, view, definitions, shown, interrupts: Interrupts::watch() })
+        Ok(TimelineExport { open, view, definitions, shown, interrupts: Interrupts::watch() })
     }
 
     fn write(&mut self, writer: &mut dyn Writer) -> Result<Written> {

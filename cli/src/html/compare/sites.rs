@@ -48,7 +48,7 @@ pub fn section(html: &mut Html, compared: &Compared, document: Document<'_>) {
                     |site: &SitePair| compared.scaled(site.time).difference_ns.0.unsigned_abs();
                 let most = listed(compared).iter().map(changed).max().unwrap_or(0);
                 for (place, site) in listed(compared).iter().enumerate() {
-                    Row { place, site, compared, most }.write(html, document);
+                    SitePairRow { place, site, compared, most }.write(html, document);
                 }
             });
         },
@@ -105,7 +105,7 @@ fn table_head(html: &mut Html) {
     });
 }
 
-struct Row<'a> {
+struct SitePairRow<'a> {
     /// In the list of the document.
     place: usize,
     site: &'a SitePair,
@@ -114,7 +114,7 @@ struct Row<'a> {
     most: u64,
 }
 
-impl Row<'_> {
+impl SitePairRow<'_> {
     fn write(&self, html: &mut Html, document: Document<'_>) {
         let (id, kind) = (format!("site-{}", self.place), kind_name(self.site.kind));
         let detail = format!("{id}-detail");

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use super::{split, Part};
+use super::{split, MpiTimePart};
 use crate::render::cause;
 use crate::render::whatif::off;
 use lapscope_advise::advice::{Advice, Cure};
@@ -131,7 +131,7 @@ fn exposed(report: &Report) -> String {
     );
     let parts = split(totals);
     let communication = parts.iter().filter(|(part, _)| part.is_communication);
-    if let Some((Part { in_sentence, .. }, most)) =
+    if let Some((MpiTimePart { in_sentence, .. }, most)) =
         communication.max_by_key(|(_, part)| *part).filter(|(_, part)| part.0 > 0)
     {
         text += &format!(", most of it {in_sentence} ({})", share(*most, report));

@@ -49,7 +49,7 @@ impl Writer<'_> {
 
     /// A message to one neighbour and one from another, computation, and a wait for both.
     fn step(&self, step: &Step) {
-        let wait = self.file.insert(Operation::of("MPI_Waitall", 3));
+        let wait = self.file.insert(Operation::other_call("MPI_Waitall", 3));
         let call = self.call(wait, (step.waits[self.rank], step.done[self.rank]), 2);
         let (to, from) = step.neighbors(self.rank);
         let begin = step.begins[self.rank];
@@ -90,7 +90,7 @@ impl Writer<'_> {
         let root = (name == "MPI_Bcast").then_some((step.number % RANKS) as i64);
         let operation = Operation { bytes: 64, peer: root, ..Operation::collective(name, 4) };
         if name.starts_with("MPI_I") {
-            let wait = self.file.insert(Operation::of("MPI_Wait", 5));
+            let wait = self.file.insert(Operation::other_call("MPI_Wait", 5));
             let call = self.call(wait, (begin + 20_000, end + 20_000), 1);
             self.request(operation, call, begin);
         } else {

@@ -49,7 +49,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
 /// `error`, where there are no such pages either.
 fn report_pages(args: &ReportArgs, error: anyhow::Error) -> Result<ExitCode> {
     let pages = args.read.run.as_deref().map(pages_in).unwrap_or_default();
-    let Some(automatic) = Automatic::of(pages) else { return Err(error) };
+    let Some(automatic) = Automatic::from_pages(pages) else { return Err(error) };
     export::print(&mut Pages { automatic }, args.read.format)?;
     Ok(ExitCode::SUCCESS)
 }

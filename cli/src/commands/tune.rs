@@ -316,7 +316,7 @@ impl<'a, 's> Tuning<'a, 's> {
         answer.notes.extend(notes::on_slots(&known.slots));
         answer.notes.extend(all().flat_map(notes::on_trial));
         answer.notes.extend(notes::on_threads(tried, known.first.crowd));
-        answer.runs = all().map(|trial| RunRow::of(trial, tried)).collect();
+        answer.runs = all().map(|trial| RunRow::for_trial(trial, tried)).collect();
         let Some(best) = choice::best(tried) else {
             answer.notes.extend(notes::on_unsure(tried));
             return Ok(());
@@ -325,8 +325,12 @@ impl<'a, 's> Tuning<'a, 's> {
         let policy =
             choice::policy(best, known.first.run_ns, self.heading(best), confirmed.is_some());
         let shown = confirmed.unwrap_or(best);
-        answer.sites =
-            best.injection.sites.iter().map(|site| InjectedSite::of(site, &policy)).collect();
+        answer.sites = best
+            .injection
+            .sites
+            .iter()
+            .map(|site| InjectedSite::from_injection(site, &policy))
+            .collect();
         let mut best = Best {
             run: shown.name.clone(),
             setting: best.setting,
@@ -385,7 +389,7 @@ impl<'a, 's> Tuning<'a, 's> {
             }
             made.push(self.pair(number, &variables)?);
         }
-        Ok(Confirmation::of(made))
+        Ok(Confirmation::from_pairs(made))
     }
 
     fn pair(&mut self, number: usize, variables: &[(String, String)]) -> Result<RunPair> {
@@ -496,6 +500,6 @@ fn read_first(
     open.find_wrappers(wrappers)?;
     let mut view = View::whole(open.trace(&[], Grouping::Line)?);
     let advice = advise(&mut open, &mut view)?;
-    let crowd = Crowd::of(&view.trace, &store::host_name());
+    let crowd = Crowd::measure(&view.trace, &store::host_name());
     Ok((FirstRun { crowd, ..FirstRun::new(&view.trace, &advice, min_bytes) }, advice))
 }

@@ -88,7 +88,7 @@ impl<'a> Watchdog<'a> {
     fn goes_on(&self, seen: &mut JobsWatched) -> bool {
         let (mut is_there, mut has_changed) = (false, false);
         for run in self.recorded.runs() {
-            let new = || (Pulse::of(&run.directory), Beat::default());
+            let new = || (Pulse::new(&run.directory), Beat::default());
             let (pulse, before) = seen.runs.entry(run.directory.clone()).or_insert_with(new);
             let now = pulse.feel();
             is_there |= now.ranks > 0;

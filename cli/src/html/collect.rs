@@ -49,7 +49,7 @@ pub struct Contents {
 pub fn collect(open: &mut OpenRun, asked: PageChoice) -> Result<Contents> {
     let options = ReportOptions::default();
     let Pictured { report, pictures, .. } = build(open, &asked.ranks, options, &asked.shown)?;
-    let progress = Progress::of("writing");
+    let progress = Progress::new("writing");
     let settings = Settings::of_run(&open.files.databases);
     let listed = listed(&report, asked.top);
     progress.expect(listed.len() as u64);

@@ -45,7 +45,7 @@ pub fn figure(results: &Results) -> Option<Figure> {
         size: (270.0, 250.0),
         panels: panels.collect(),
     };
-    Some(Figure::of("agreement", &chart))
+    Some(Figure::draw("agreement", &chart))
 }
 
 /// One program, as one would hide the others.

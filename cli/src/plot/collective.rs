@@ -24,7 +24,7 @@ pub fn figure(results: &Results) -> Option<Figure> {
         .filter(|(run, _)| run.inject == Inject::Off && run.settings.is_empty())
         .collect();
     let processors = results.facts.get("processors").and_then(|fact| fact.trim().parse().ok());
-    let worlds = Worlds::of(&measured, processors)?;
+    let worlds = Worlds::find(&measured, processors)?;
     let mut panels = Vec::new();
     for (row, (quantity, share)) in SHARES.into_iter().enumerate() {
         add_row(results, &measured, &worlds, (row, quantity, share), &mut panels);
@@ -41,7 +41,7 @@ pub fn figure(results: &Results) -> Option<Figure> {
         size: (270.0, 130.0),
         panels,
     };
-    Some(Figure::of("collective-cpu", &chart))
+    Some(Figure::draw("collective-cpu", &chart))
 }
 
 fn heading(results: &Results) -> Heading {
@@ -64,7 +64,7 @@ struct Worlds {
 }
 
 impl Worlds {
-    fn of(measured: &[(&Run, &Table)], processors: Option<u32>) -> Option<Worlds> {
+    fn find(measured: &[(&Run, &Table)], processors: Option<u32>) -> Option<Worlds> {
         let all = panels::distinct(measured.iter().map(|(run, table)| ranks(run, table)));
         let most = *all.last()?;
         let fitting =

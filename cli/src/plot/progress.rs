@@ -90,7 +90,7 @@ fn latency(results: &Results, side: &str, name: &str, title: &str) -> Option<Fig
         size: PANEL,
         panels,
     };
-    Some(Figure::of(name, &chart))
+    Some(Figure::draw(name, &chart))
 }
 
 fn latency_heading(results: &Results, side: &str, title: &str) -> Heading {
@@ -201,7 +201,7 @@ fn post_delay(results: &Results) -> Option<Figure> {
         size: (360.0, 220.0),
         panels,
     };
-    Some(Figure::of("post-delay", &chart))
+    Some(Figure::draw("post-delay", &chart))
 }
 
 /// The row with the longest delay of each size.

@@ -53,7 +53,7 @@ impl Look {
         Look {
             tone: Tone::Series(place),
             dash: Dash::Solid,
-            marker: Some(Marker::of(place)),
+            marker: Some(Marker::for_series(place)),
             is_open: false,
             has_line: true,
         }

@@ -98,7 +98,7 @@ pub fn site_pairs() -> Vec<ExportColumn<SitePair>> {
     columns.extend(times("inside", |pair| pair.inside));
     columns.extend(times("exposed", |pair| pair.exposed));
     for cause in Cause::ALL {
-        columns.extend(times(&text(cause), move |pair| pair.exposed_by_cause.of(cause)));
+        columns.extend(times(&text(cause), move |pair| pair.exposed_by_cause.by_cause(cause)));
     }
     columns
 }

@@ -37,7 +37,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    pub fn of(found: &LocalityThresholds) -> Limit {
+    pub fn from_thresholds(found: &LocalityThresholds) -> Limit {
         Limit {
             locality: found.locality,
             largest_eager: found.rendezvous.largest_eager_bytes,

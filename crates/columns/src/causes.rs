@@ -189,7 +189,7 @@ impl Overlapped {
     }
 
     /// `None`: it has no reference time, or no end.
-    pub fn of(&self, half: &Half<'_>) -> Option<Achieved> {
+    pub fn achieved(&self, half: &Half<'_>) -> Option<Achieved> {
         self.requests.get(&half.index).copied()
     }
 }

@@ -65,7 +65,7 @@ pub struct RunRows<'a> {
 
 impl<'a> RunRows<'a> {
     /// A part of the run, or the whole.
-    pub(super) fn of(
+    pub(super) fn prepare(
         prepared: &'a Prepared,
         trace: &'a Trace,
         found: &'a FirstLook,

@@ -53,7 +53,7 @@ pub fn write(
     let found = FirstLook::look(prepared, scratch, told.wrote)?;
     let mut number = 0;
     prepared.view.each_part(|part| {
-        let run = RunRows::of(prepared, part, &found)?;
+        let run = RunRows::prepare(prepared, part, &found)?;
         if number == 0 {
             write_ranks(&run, trace, &directory.join("ranks.parquet"))?;
         }
@@ -133,7 +133,7 @@ impl<'a> NodeFile<'a> {
             for half in self.run.trace().halves(rank) {
                 if half.operation.is_request && !half.operation.is_second_half {
                     let receive = self.second_half(&half);
-                    let achieved = overlapped.of(&half);
+                    let achieved = overlapped.achieved(&half);
                     out.push(RequestRow::new(self.run, half, receive, achieved))?;
                 }
             }

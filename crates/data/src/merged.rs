@@ -206,7 +206,8 @@ fn copy_table(
     if ["call", "request"].contains(&name) {
         check::complete(connection, &source, there as u64)?;
         // Their ids count up from 1, and so does SQLite where it is not told any, in less time.
-        let continues = Ends::read(connection, &format!("main.{name}"))?.last == offsets.of(name);
+        let continues =
+            Ends::read(connection, &format!("main.{name}"))?.last == offsets.offset(name);
         if continues && Ends::read(connection, &source)?.first == 1 {
             columns.retain(|column| column != "id");
         }

@@ -59,7 +59,7 @@ impl Offsets {
     }
 
     /// What is added to the ids of a numbered table.
-    pub fn of(&self, table: &str) -> i64 {
+    pub fn offset(&self, table: &str) -> i64 {
         NUMBERED.iter().position(|name| *name == table).map_or(0, |at| self.ids[at])
     }
 

@@ -87,7 +87,7 @@ impl Alike {
             let values = measure::of_totals(row);
             Compared { rank: *rank, host, run_ns: totals.run_ns, values }
         };
-        Alike::of(&Measure::OF_TOTALS, rows.iter().map(compared).collect())
+        Alike::compare(&Measure::OF_TOTALS, rows.iter().map(compared).collect())
     }
 
     /// By exposed time, its causes, requests and bytes.
@@ -96,10 +96,10 @@ impl Alike {
             let OverlapRow { rank, host, run_ns, .. }: &OverlapRow = row;
             Compared { rank: *rank, host, run_ns: *run_ns, values: measure::of_overlap(row) }
         };
-        Alike::of(&Measure::OF_OVERLAP, rows.iter().map(compared).collect())
+        Alike::compare(&Measure::OF_OVERLAP, rows.iter().map(compared).collect())
     }
 
-    fn of(measures: &[Measure], mut ranks: Vec<Compared<'_>>) -> Alike {
+    fn compare(measures: &[Measure], mut ranks: Vec<Compared<'_>>) -> Alike {
         ranks.sort();
         let run_ns = median(ranks.iter().map(|it| it.run_ns.0 as f64).collect()).unwrap_or(0.0);
         let sorted: Vec<Vec<f64>> = (0..measures.len())

@@ -110,7 +110,8 @@ fn build(files: &[FileInjection], places: &Places, names: &mut dyn NameFrames) -
     });
     let ab_slot_ns = arms.as_ref().map(Arms::slot);
     let whole = arms.as_ref().map(gain::of_program);
-    let automatic = Automatic::of(ranks.iter().filter_map(|rank| rank.page.clone()).collect());
+    let automatic =
+        Automatic::from_pages(ranks.iter().filter_map(|rank| rank.page.clone()).collect());
     Injection { ranks, totals, sites, ab_slot_ns, whole, automatic }
 }
 

@@ -180,7 +180,7 @@ impl Overlap {
             .sum();
         let mut notes = reference_notes(reference, &totals, generalized);
         notes.extend(summary_note(trace));
-        let sampled = Sampled::of(&measured.slots);
+        let sampled = Sampled::estimate(&measured.slots);
         notes.extend(sampled.as_ref().and_then(Sampled::sentence));
         Overlap {
             json_version: JSON_VERSION,

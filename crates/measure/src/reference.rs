@@ -105,7 +105,7 @@ impl Estimate {
         Estimate { ns, low_ns: whole(low_ns).min(ns), high_ns: whole(high_ns).max(ns) }
     }
 
-    fn of(point: &ReferencePoint) -> Estimate {
+    fn from_point(point: &ReferencePoint) -> Estimate {
         Estimate::new(point.ns, point.low_ns, point.high_ns)
     }
 
@@ -141,7 +141,7 @@ pub struct Reference {
 impl Reference {
     /// What messages share, where that was measured.
     pub fn sharing(&self, locality: Locality) -> Option<Sharing> {
-        Sharing::of(self.at_once.get(&locality)?)
+        Sharing::fit(self.at_once.get(&locality)?)
     }
 
     /// Time and memory hardly depend on the number of samples.
@@ -251,7 +251,7 @@ impl Reference {
             .iter()
             .map(|(locality, curve)| LocalityDescription {
                 locality: *locality,
-                coverage: Coverage::of(curve.points().iter()),
+                coverage: Coverage::measure(curve.points().iter()),
             })
             .collect();
         let all = self.collective_points().flat_map(|(_, _, points)| points);
@@ -260,7 +260,7 @@ impl Reference {
             processor_share: self.processor_share,
             samples: localities.iter().map(|locality| locality.coverage.samples).sum(),
             localities,
-            collectives: Coverage::of(all),
+            collectives: Coverage::measure(all),
         }
     }
 }
@@ -401,11 +401,11 @@ pub struct OfRun {
 }
 
 impl Coverage {
-    fn of<'a>(points: impl Iterator<Item = &'a ReferencePoint>) -> Coverage {
+    fn measure<'a>(points: impl Iterator<Item = &'a ReferencePoint>) -> Coverage {
         let points: Vec<&ReferencePoint> = points.collect();
         let mut spreads: Vec<f64> = points
             .iter()
-            .filter(|point| Estimate::of(point).is_low_known())
+            .filter(|point| Estimate::from_point(point).is_low_known())
             .map(|point| (point.high_ns - point.low_ns) / point.high_ns.max(point.ns))
             .collect();
         let bytes = |point: &&ReferencePoint| point.bytes.round() as u64;

@@ -31,7 +31,7 @@ pub enum SiteKind {
 
 impl SiteKind {
     /// `None` for what lies outside of the run time.
-    pub fn of(category: Category) -> Option<SiteKind> {
+    pub fn from_category(category: Category) -> Option<SiteKind> {
         match category {
             Category::Posting => Some(SiteKind::Request),
             Category::BlockingPointToPoint => Some(SiteKind::Blocking),
@@ -97,7 +97,7 @@ fn group(run: &RunSums, order: SiteRanking, is_wanted: impl Fn(SiteKind) -> bool
     let mut ranks: Vec<BTreeSet<usize>> = Vec::new();
     let mut site_of_entry: Vec<Option<usize>> = Vec::with_capacity(run.entries.len());
     for entry in &run.entries {
-        let kind = SiteKind::of(run.category(entry)).filter(|kind| is_wanted(*kind));
+        let kind = SiteKind::from_category(run.category(entry)).filter(|kind| is_wanted(*kind));
         let Some(kind) = kind.filter(|_| entry.cell.count > 0) else {
             site_of_entry.push(None);
             continue;
@@ -131,7 +131,7 @@ fn group(run: &RunSums, order: SiteRanking, is_wanted: impl Fn(SiteKind) -> bool
 fn add_measures(run: &RunSums, index: &HashMap<SiteKey, usize>, sites: &mut [SiteSums]) {
     for measure in &run.measures.sums {
         let category = run.places.call(measure.site).category();
-        let Some(kind) = SiteKind::of(category) else { continue };
+        let Some(kind) = SiteKind::from_category(category) else { continue };
         if let Some(&at) = index.get(&(measure.site, kind)) {
             let (sum, rows) = sites[at].measures.entry(measure.quantity).or_default();
             *sum = sum.saturating_add(measure.sum);

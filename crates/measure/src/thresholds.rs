@@ -153,7 +153,7 @@ impl Thresholds {
         ranks: &[Rank],
         declared: Vec<Declared>,
     ) -> Thresholds {
-        ThresholdEvidence::of(trace, reference, ranks, false).thresholds(trace, declared)
+        ThresholdEvidence::collect(trace, reference, ranks, false).thresholds(trace, declared)
     }
 }
 
@@ -163,7 +163,7 @@ pub struct ThresholdEvidence(collect::ByLocality);
 
 impl ThresholdEvidence {
     /// Of messages that `ranks` of the trace's focus sent, all of them when there are none; of the whole run, or `in_stretch`.
-    pub fn of(
+    pub fn collect(
         trace: &Trace,
         reference: &Reference,
         ranks: &[Rank],

@@ -131,7 +131,7 @@ impl CausePair {
         CausePair { late_partner, no_remote_progress, no_local_progress, transfer, no_processor }
     }
 
-    pub fn of(&self, cause: Cause) -> TimePair {
+    pub fn by_cause(&self, cause: Cause) -> TimePair {
         match cause {
             Cause::LatePartner => self.late_partner,
             Cause::NoRemoteProgress => self.no_remote_progress,

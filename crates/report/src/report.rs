@@ -201,7 +201,7 @@ impl Report {
             wrappers: Vec::new(),
             size_classes,
             kinds: kinds(run),
-            overlap: OverlapSummary::of(&detail.overlap),
+            overlap: OverlapSummary::from_overlap(&detail.overlap),
             thresholds: detail.thresholds,
             steps: detail.steps,
             no_steps: detail.no_steps,
@@ -239,7 +239,7 @@ impl Report {
 }
 
 impl OverlapSummary {
-    fn of(overlap: &Overlap) -> OverlapSummary {
+    fn from_overlap(overlap: &Overlap) -> OverlapSummary {
         OverlapSummary {
             reference: overlap.reference.clone(),
             clocks: overlap.clocks.clone(),

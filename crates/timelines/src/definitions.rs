@@ -50,7 +50,7 @@ pub struct SiteDefinition {
 
 impl Definitions {
     /// `trace` knows all ranks of the run, with or without their rows.
-    pub fn of(trace: &Trace, names: &mut dyn NameFrames) -> Definitions {
+    pub fn collect(trace: &Trace, names: &mut dyn NameFrames) -> Definitions {
         let begin = |place: usize| {
             let rank = &trace.ranks[place];
             rank.init_end - rank.info().init_end.0
@@ -64,7 +64,7 @@ impl Definitions {
         Definitions {
             nodes: nodes(trace),
             ranks: trace.ranks.iter().map(rank_name).collect(),
-            sites: places.site_ids().map(|site| SiteDefinition::of(trace, site, names)).collect(),
+            sites: places.site_ids().map(|site| SiteDefinition::name(trace, site, names)).collect(),
             origin,
             unix_ns: first.map_or(0, |place| trace.ranks[place].info().epoch_unix_ns),
             length: end - origin,
@@ -116,7 +116,7 @@ fn rank_name(rank: &lapscope_trace::RankTrace) -> RankName {
 }
 
 impl SiteDefinition {
-    fn of(trace: &Trace, site: SiteId, names: &mut dyn NameFrames) -> SiteDefinition {
+    fn name(trace: &Trace, site: SiteId, names: &mut dyn NameFrames) -> SiteDefinition {
         let places = &trace.places;
         let frame = places.site(site).frame.map(|frame| names.name(frame).swap_remove(0));
         let call = places.call(site).clone();

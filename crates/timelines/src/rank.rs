@@ -93,7 +93,7 @@ struct Lists {
 
 impl Lists {
     /// Of pairs of a visit and an endpoint.
-    fn of(visits: usize, mut pairs: Vec<(u32, u32)>) -> Lists {
+    fn from_pairs(visits: usize, mut pairs: Vec<(u32, u32)>) -> Lists {
         pairs.sort_unstable();
         let mut first = vec![0; visits + 1];
         for (visit, _) in &pairs {
@@ -113,7 +113,7 @@ impl Lists {
 
 impl<'a> RankEvents<'a> {
     /// What is shown of the rank at `place`, whose rows `trace` has.
-    pub fn of(trace: &'a Trace, shown: &'a ShownWindows, place: usize) -> RankEvents<'a> {
+    pub fn collect(trace: &'a Trace, shown: &'a ShownWindows, place: usize) -> RankEvents<'a> {
         let rank = &trace.ranks[place];
         let mut found = PairedVisits::default();
         found.add_calls(rank, shown, place);
@@ -248,7 +248,7 @@ impl PairedVisits {
         }
         let renumber = |pairs: Vec<(u32, u32)>| {
             let new = |(visit, endpoint): (u32, u32)| (numbers[visit as usize], endpoint);
-            Lists::of(order.len(), pairs.into_iter().map(new).collect())
+            Lists::from_pairs(order.len(), pairs.into_iter().map(new).collect())
         };
         let (began, ended) = (renumber(self.began), renumber(self.ended));
         let visits = order.iter().map(|&index| self.visits[index as usize]).collect();
@@ -371,7 +371,7 @@ mod tests {
     fn calls_and_requests_come_in_order_of_time() {
         let trace = script().trace();
         let shown = ShownWindows::new(&trace, &RankList::All, None);
-        let rank = RankEvents::of(&trace, &shown, 0);
+        let rank = RankEvents::collect(&trace, &shown, 0);
         // posts of 100 ns, 10 ns between them, 500 ns of computation, 200 ns for two requests, a collective, something else
         let expected = [
             "0 (0",
@@ -410,7 +410,7 @@ mod tests {
         // rank 1 is shown from its wait on: its send is not, what it receives is
         let some = ShownWindows::new(&trace, &RankList::All, Some(&[(0, 5_000), (710, 5_000)]));
         assert_eq!(ends(&some).len(), 2);
-        let rank = RankEvents::of(&trace, &some, 1);
+        let rank = RankEvents::collect(&trace, &some, 1);
         assert_eq!((rank.visits.len(), rank.lifetimes.len()), (3, 2), "requests reach into it");
     }
 
@@ -421,7 +421,7 @@ mod tests {
         let mut trace = script.trace();
         let shown = ShownWindows::new(&trace, &RankList::All, None);
         assert_eq!(
-            told(&RankEvents::of(&trace, &shown, 0)),
+            told(&RankEvents::collect(&trace, &shown, 0)),
             ["0 (0", "40 (40", "60 40)", "100 0)"]
         );
         // on one thread, and longer than what it is in
@@ -429,7 +429,7 @@ mod tests {
             (call.thread, call.duration) = (0, 100);
         }
         assert_eq!(
-            told(&RankEvents::of(&trace, &shown, 0)),
+            told(&RankEvents::collect(&trace, &shown, 0)),
             ["0 (0", "40 (40", "100 40)", "100 0)"]
         );
     }

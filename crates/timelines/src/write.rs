@@ -68,7 +68,7 @@ pub fn write(
         let places: Vec<usize> = part.focus().filter(|&place| shown.has_rank(place)).collect();
         for some in places.chunks(rayon::current_num_threads()) {
             let ranks: Vec<RankEvents<'_>> =
-                some.par_iter().map(|&place| RankEvents::of(part, shown, place)).collect();
+                some.par_iter().map(|&place| RankEvents::collect(part, shown, place)).collect();
             for rank in &ranks {
                 writer.rank(run, rank)?;
                 written.add(rank);

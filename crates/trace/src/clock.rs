@@ -198,7 +198,7 @@ pub enum ClockFit {
 
 impl Settled {
     /// From the evidence of all ranks, which was gathered with the ranks of the nodes `split` as clocks of their own.
-    pub fn of(ranks: &[RankTrace], split: &[u32], evidence: ClockEvidence) -> ClockFit {
+    pub fn fit(ranks: &[RankTrace], split: &[u32], evidence: ClockEvidence) -> ClockFit {
         let found: Vec<u32> = evidence.contradicted.into_iter().collect();
         if found.iter().any(|node| !split.contains(node)) {
             return ClockFit::Split(found);

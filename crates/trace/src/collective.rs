@@ -99,7 +99,7 @@ impl CollectiveMembers {
     }
 
     /// Place of each member's rank, and its endpoint.
-    fn of(&self, collective: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
+    fn endpoints(&self, collective: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.group(collective).into_iter().flat_map(move |group| {
             let number = (collective - group.first) as usize;
             group.members.iter().filter_map(move |(rank, all)| Some((*rank, *all.get(number)?)))
@@ -147,7 +147,7 @@ fn is_later(a: &Collective, b: &Collective) -> bool {
 
 impl Before {
     /// `end`: when it was done with the collective.
-    fn of(rank: &RankTrace, inside: &InsideMpi<'_>, begin: i64, end: i64) -> Before {
+    fn measure(rank: &RankTrace, inside: &InsideMpi<'_>, begin: i64, end: i64) -> Before {
         let visits = rank.presence.latest(begin, LATEST_VISITS).to_vec();
         let from = visits.first().map_or(begin, |visit| visit.0);
         let mut starved: Vec<Starved> = rank.starvation.touching(from, end).copied().collect();
@@ -230,7 +230,7 @@ impl Trace {
         let collective = self.collective(half).map(|_| half.partner);
         collective
             .into_iter()
-            .flat_map(|collective| self.members.of(collective))
+            .flat_map(|collective| self.members.endpoints(collective))
             .map(|(rank, endpoint)| self.half(rank as usize, endpoint as usize))
     }
 
@@ -342,7 +342,7 @@ pub(super) fn groups(
     let mut members: BTreeMap<usize, Vec<(u32, Vec<u32>)>> = BTreeMap::new();
     for (rank, order) in (0..).zip(orders) {
         for lane in order.lanes().filter(|&lane| lanes[lane as usize].is_collective) {
-            let endpoints = order.of(lane, false).to_vec();
+            let endpoints = order.endpoints_in(lane, false).to_vec();
             members.entry(lane as usize).or_default().push((rank, endpoints));
         }
     }
@@ -407,7 +407,7 @@ pub(super) fn meetings(trace: &Trace, groups: &[CommunicatorCollectives]) -> Mee
             let begin = collective.last_begin;
             let end = call.map_or(rank.end, |call| call.begin + call.duration);
             let inside = inside.entry(collective.last_rank).or_insert_with(|| InsideMpi::new(rank));
-            Meeting { collective, before: Before::of(rank, inside, begin, end) }
+            Meeting { collective, before: Before::measure(rank, inside, begin, end) }
         };
         if !all.is_empty() {
             found.0.insert(group.key, all.into_iter().map(&mut meeting).collect());
@@ -438,7 +438,7 @@ mod tests {
         let visits = (0..1_000).map(|at| (at * MS, at * MS + MS / 10)).collect();
         let mut rank = RankTrace { end: 1_000 * MS, ..RankTrace::default() };
         rank.presence = Presence::new(visits);
-        let before = Before::of(&rank, &InsideMpi::new(&rank), 1_000 * MS, 1_001 * MS);
+        let before = Before::measure(&rank, &InsideMpi::new(&rank), 1_000 * MS, 1_001 * MS);
         for from in [0, 300, 600, 900, 990] {
             let (outside, all) = (before.outside(from * MS, 1_000 * MS), (1_000 - from) * MS);
             let share = outside as f64 / all as f64;

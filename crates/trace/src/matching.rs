@@ -186,7 +186,7 @@ impl LaneOrder {
     }
 
     /// The endpoints of a lane, in the order of their posts. Of collectives those up to the first that was left out.
-    pub fn of(&self, lane: u32, is_send: bool) -> &[u32] {
+    pub fn endpoints_in(&self, lane: u32, is_send: bool) -> &[u32] {
         let range = self.ranges.get(&(lane, is_send)).cloned().unwrap_or(0..0);
         &self.endpoints[range.start as usize..range.end as usize]
     }
@@ -194,7 +194,7 @@ impl LaneOrder {
     fn side(&self, lane: u32, is_send: bool) -> LaneSide<'_> {
         let range = self.ranges.get(&(lane, is_send)).cloned().unwrap_or(0..0);
         let ordinals = self.ordinals.get(range.start as usize..range.end as usize);
-        LaneSide { endpoints: self.of(lane, is_send), ordinals: ordinals.unwrap_or(&[]) }
+        LaneSide { endpoints: self.endpoints_in(lane, is_send), ordinals: ordinals.unwrap_or(&[]) }
     }
 
     /// Numbers endpoints where some were left out.
@@ -202,7 +202,7 @@ impl LaneOrder {
         if rank.left_out.is_empty() {
             return;
         }
-        let gaps = Gaps::of(rank);
+        let gaps = Gaps::find(rank);
         self.ordinals = vec![NONE; self.endpoints.len()];
         for (&(lane, is_send), range) in &mut self.ranges {
             let key = &lanes[lane as usize];

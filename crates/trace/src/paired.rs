@@ -40,11 +40,11 @@ impl Paired {
         let combiner = Combiner::new(&Arc::clone(&trace.places), &roster, &mut trace);
         let Common { lanes, communicators } = combiner.combine(files, &mut trace);
         trace.roster = roster;
-        Paired::of(trace, lanes, &communicators)
+        Paired::match_messages(trace, lanes, &communicators)
     }
 
     /// Of ranks whose operations know their lanes.
-    pub(super) fn of(
+    pub(super) fn match_messages(
         mut trace: Trace,
         lanes: Vec<LaneKey>,
         communicators: &[(i64, i64, i64)],
@@ -95,7 +95,7 @@ impl Paired {
     pub(super) fn settle(mut self) -> Trace {
         let mut split = Vec::new();
         let settled = loop {
-            match Settled::of(&self.trace.ranks, &split, self.clock_evidence(&split)) {
+            match Settled::fit(&self.trace.ranks, &split, self.clock_evidence(&split)) {
                 ClockFit::Settled(settled) => break settled,
                 ClockFit::Split(nodes) => split = nodes,
             }

@@ -204,8 +204,8 @@ pub(super) fn add_request(
         rank.endpoints.push(Endpoint {
             begin: row.post_begin,
             post: Span::new(row.post),
-            window: Span::of(completion.map(|call| call.begin.0 - post_end)),
-            mpi: Span::of(row.mpi),
+            window: Span::from_ns(completion.map(|call| call.begin.0 - post_end)),
+            mpi: Span::from_ns(row.mpi),
             outstanding: Span::new(row.outstanding),
             operation: half.operation,
             call: call.map_or(NONE, |call| call as u32),

@@ -101,7 +101,7 @@ pub type TimeRange = (Nanos, Nanos);
 
 impl Windows {
     /// Of the ranks of a trace whose clocks are settled; it needs no rows.
-    pub fn of(trace: &Trace, stretch: &Stretch) -> Windows {
+    pub fn place(trace: &Trace, stretch: &Stretch) -> Windows {
         let window = |place: usize| {
             let info = trace.ranks[place].info();
             ((info.rank, info.life), trace.own_window(stretch, place))

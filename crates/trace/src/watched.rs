@@ -181,7 +181,7 @@ impl FileReader<'_> {
             watches
                 .extend(known.filter(|it| watchers.contains_key(&it.rank)).map(|it| (*watch, it)));
         })?;
-        let hits = Hits::of(watches.iter().map(|(watch, _)| watch));
+        let hits = Hits::collect(watches.iter().map(|(watch, _)| watch));
         let mut index: FxHashMap<WatchKey, usize> = FxHashMap::default();
         let mut buffers: Vec<Watched> = Vec::new();
         for (watch, operation) in &watches {
@@ -330,7 +330,7 @@ impl FromRow for PostRow {
 struct Hits(FxHashMap<i64, Vec<i64>>);
 
 impl Hits {
-    fn of<'w>(watches: impl Iterator<Item = &'w Watch>) -> Hits {
+    fn collect<'w>(watches: impl Iterator<Item = &'w Watch>) -> Hits {
         let mut hits: FxHashMap<i64, Vec<i64>> = FxHashMap::default();
         for watch in watches.filter(|watch| watch.result != WatchResult::Untouched) {
             hits.entry(watch.thread_id).or_default().push(touched_at(watch));

@@ -29,7 +29,7 @@ pub fn run(args: &ExportParquetArgs) -> Result<ExitCode> {
         say!("{note}");
     }
     // rows are measured, then written
-    let progress = Progress::of("writing");
+    let progress = Progress::new("writing");
     progress.expect(2 * open.rows());
     let wrote = |rows| progress.add(rows);
 

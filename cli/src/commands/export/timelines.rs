@@ -123,12 +123,12 @@ impl TimelineExport {
         if let Some(cost) = cost {
             limit::check(cost.estimate(&view.trace, &shown, view.is_whole()))?;
         }
-        let definitions = Definitions::of(&view.trace, &mut open.symbols);
+        let definitions = Definitions::collect(&view.trace, &mut open.symbols);
         Ok(TimelineExport { open, view, definitions, shown, interrupts: Interrupts::watch() })
     }
 
     fn write(&mut self, writer: &mut dyn Writer) -> Result<Written> {
-        let progress = Progress::of("writing");
+        let progress = Progress::new("writing");
         let ranks = self.shown.places().count() as u64;
         progress.expect(self.open.rows() * ranks / (self.view.trace.ranks.len() as u64).max(1));
         let wrote = |rows| progress.add(rows);

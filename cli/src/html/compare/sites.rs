@@ -186,8 +186,8 @@ impl SitePairRow<'_> {
 
     /// The cause whose time changed most, and by how much.
     fn mostly(&self) -> String {
-        let pairs =
-            Cause::ALL.map(|it| (it, self.compared.scaled(self.site.exposed_by_cause.of(it))));
+        let pairs = Cause::ALL
+            .map(|it| (it, self.compared.scaled(self.site.exposed_by_cause.by_cause(it))));
         let most = pairs.into_iter().max_by_key(|(_, pair)| pair.difference_ns.0.abs());
         most.filter(|(_, pair)| pair.difference_ns.0 != 0).map_or_else(String::new, |(it, pair)| {
             format!("{} {}", cause::name(it), difference(pair))
@@ -205,7 +205,7 @@ impl SitePairRow<'_> {
                     self.line(html, label, pair, |html| self.time(html, document, key, pair));
                 }
                 for it in Cause::ALL {
-                    let pair = site.exposed_by_cause.of(it);
+                    let pair = site.exposed_by_cause.by_cause(it);
                     self.line(html, cause::name(it), pair, |html| {
                         derived(html, self.compared.scaled(pair))
                     });

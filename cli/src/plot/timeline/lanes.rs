@@ -35,7 +35,7 @@ impl BarKind {
     const ALL: [BarKind; 5] =
         [BarKind::Compute, BarKind::Post, BarKind::Wait, BarKind::Test, BarKind::Other];
 
-    fn of(what: &str) -> BarKind {
+    fn from_name(what: &str) -> BarKind {
         match what.strip_prefix("MPI_").unwrap_or(what) {
             COMPUTE => BarKind::Compute,
             call if call.starts_with("Wait") => BarKind::Wait,
@@ -117,7 +117,7 @@ fn describe(heading: &Heading, cases: &[LanePanel]) -> String {
 }
 
 fn legend<'a>(segments: impl Iterator<Item = &'a Segment>) -> Vec<LegendLine> {
-    let kinds = panels::distinct(segments.map(|segment| BarKind::of(&segment.what)));
+    let kinds = panels::distinct(segments.map(|segment| BarKind::from_name(&segment.what)));
     let key = |kind: BarKind| {
         let (tone, opacity) = kind.look();
         LegendLine { label: kind.words().to_owned(), sample: Sample::Bar(tone, opacity) }
@@ -156,7 +156,7 @@ fn draw_case(svg: &mut Svg, case: &LanePanel, axis: &Axis, top: f64) {
 
 fn draw_lane(svg: &mut Svg, segments: &[&Segment], axis: &Axis, top: f64) {
     for (place, segment) in segments.iter().enumerate() {
-        let (tone, opacity) = BarKind::of(&segment.what).look();
+        let (tone, opacity) = BarKind::from_name(&segment.what).look();
         let (left, right) = (axis.x(segment.begin_ns), axis.x(segment.end_ns));
         // short calls are seen all the same
         let area = Area { left, top, width: (right - left).max(1.5), height: BAR };
@@ -164,10 +164,10 @@ fn draw_lane(svg: &mut Svg, segments: &[&Segment], axis: &Axis, top: f64) {
         label(svg, segment, area, place + 1 == segments.len());
     }
     let in_mpi =
-        || segments.iter().filter(|segment| BarKind::of(&segment.what) != BarKind::Compute);
-    let first = in_mpi().find(|segment| BarKind::of(&segment.what) == BarKind::Post);
+        || segments.iter().filter(|segment| BarKind::from_name(&segment.what) != BarKind::Compute);
+    let first = in_mpi().find(|segment| BarKind::from_name(&segment.what) == BarKind::Post);
     // the last of several waits in a row is not when waiting began
-    let waits = |segment: &&&Segment| BarKind::of(&segment.what) == BarKind::Wait;
+    let waits = |segment: &&&Segment| BarKind::from_name(&segment.what) == BarKind::Wait;
     let computed = segments.iter().rposition(|segment| segment.what == COMPUTE);
     let last = segments[computed.map_or(0, |place| place + 1)..].iter().find(waits);
     for (name, segment) in [("T0", first), ("T3", last)] {
@@ -175,7 +175,8 @@ fn draw_lane(svg: &mut Svg, segments: &[&Segment], axis: &Axis, top: f64) {
             mark(svg, axis.x(segment.begin_ns), top, name);
         }
     }
-    if let Some(test) = segments.iter().find(|segment| BarKind::of(&segment.what) == BarKind::Test)
+    if let Some(test) =
+        segments.iter().find(|segment| BarKind::from_name(&segment.what) == BarKind::Test)
     {
         mark(svg, axis.x(test.begin_ns), top, short(&test.what));
     }

@@ -39,8 +39,10 @@ pub fn write_rows(rows: &mut dyn RowWriter, answer: &WhatIf) -> io::Result<()> {
 
 pub(super) fn all(answer: &WhatIf) -> Vec<WhatIfRow<'_>> {
     let error = answer.identity.identity_error;
-    let mut rows = vec![recorded(answer), of("identity", "", &answer.identity)];
-    rows.extend(answer.scenarios.iter().map(|scenario| of("scenario", &scenario.name, scenario)));
+    let mut rows = vec![recorded(answer), row_for("identity", "", &answer.identity)];
+    rows.extend(
+        answer.scenarios.iter().map(|scenario| row_for("scenario", &scenario.name, scenario)),
+    );
     for sweep in &answer.sweeps {
         rows.extend(sweep.points.iter().map(|point| WhatIfRow {
             value: Some(&point.value),
@@ -65,7 +67,7 @@ fn recorded(answer: &WhatIf) -> WhatIfRow<'_> {
     with_causes(run, &recorded.exposed)
 }
 
-fn of<'a>(kind: &'static str, name: &'a str, answer: &'a ScenarioResult) -> WhatIfRow<'a> {
+fn row_for<'a>(kind: &'static str, name: &'a str, answer: &'a ScenarioResult) -> WhatIfRow<'a> {
     let row = WhatIfRow {
         run_ns: answer.run_ns,
         change: answer.change,

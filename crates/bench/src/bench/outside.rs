@@ -51,7 +51,7 @@ impl RecordedRun {
         // times that other runs took are no part of what this one shows
         let reference = Reference::of_run(&trace);
         let thresholds = Thresholds::find(&trace, &reference, &[], declared);
-        let eager = EagerLimits::of(&thresholds);
+        let eager = EagerLimits::from_thresholds(&thresholds);
         let (_, found) =
             measure_with(&trace, &reference, eager, &[], &|_| (), |_| ByTag::default());
         let achieved = found.into_iter().flat_map(|rank| rank.0).collect();

@@ -104,7 +104,7 @@ impl JobOutcome {
             let size = self.worlds.entry(rank.world).or_default();
             *size = row.get::<_, i64>(2)?.max(*size);
             self.lost += row.get::<_, i64>(3)?.max(0) as u64;
-            self.summarized = self.summarized.or(Full::of(row.get(4)?));
+            self.summarized = self.summarized.or(Full::from_number(row.get(4)?));
             let ended: String = row.get(5)?;
             if ended != "finalize" {
                 self.died.insert(rank, ended);

@@ -99,7 +99,7 @@ pub struct RunRow {
 }
 
 impl RunRow {
-    pub fn of(trial: &Trial, tried: &[Trial]) -> RunRow {
+    pub fn for_trial(trial: &Trial, tried: &[Trial]) -> RunRow {
         RunRow {
             run: trial.name.clone(),
             setting: trial.setting,
@@ -127,9 +127,9 @@ pub struct InjectedSite {
 
 impl InjectedSite {
     /// Several addresses of a site have the same rule.
-    pub fn of(site: &SiteInjection, policy: &Policy) -> InjectedSite {
+    pub fn from_injection(site: &SiteInjection, policy: &Policy) -> InjectedSite {
         let mut places =
-            site.addresses.iter().filter_map(|address| PolicySite::of(&site.call, address));
+            site.addresses.iter().filter_map(|address| PolicySite::for_post(&site.call, address));
         let on = places.next().map_or(true, |place| policy.is_on(&place));
         InjectedSite { on, injection: site.clone() }
     }

@@ -99,7 +99,7 @@ pub fn policy(trial: &Trial, run_ns: Nanos, heading: Vec<String>, with_off: bool
         let on = site.policy && !(with_off && leaves_out(site, run_ns));
         let comment = site.site.as_ref().map(comment_of).unwrap_or_default();
         let places =
-            site.addresses.iter().filter_map(|address| PolicySite::of(&site.call, address));
+            site.addresses.iter().filter_map(|address| PolicySite::for_post(&site.call, address));
         rules.extend(places.map(|place| PolicyRule {
             on,
             place: Some(place),

@@ -40,7 +40,7 @@ pub struct Confirmation {
 
 impl Confirmation {
     /// `None` without a pair.
-    pub fn of(pairs: Vec<RunPair>) -> Option<Confirmation> {
+    pub fn from_pairs(pairs: Vec<RunPair>) -> Option<Confirmation> {
         let gains: Vec<f64> = pairs.iter().map(|pair| pair.gain).collect();
         let low = gains.iter().copied().min_by(f64::total_cmp)?;
         let high = gains.iter().copied().max_by(f64::total_cmp)?;
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn the_gain_is_the_median_of_pairs_between_the_least_and_the_greatest() {
-        let confirmation = |pairs: &[RunPair]| Confirmation::of(pairs.to_vec()).unwrap();
+        let confirmation = |pairs: &[RunPair]| Confirmation::from_pairs(pairs.to_vec()).unwrap();
         let found = confirmation(&[pair(100, 60), pair(200, 160), pair(100, 70)]);
         let Interval { low, estimate, high } = found.gain;
         let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
@@ -83,7 +83,7 @@ mod tests {
         assert!(found.is_certain);
         let two = confirmation(&[pair(100, 60), pair(100, 110)]);
         assert!(near(two.gain.estimate, 0.15) && !two.is_certain, "{two:?}");
-        assert_eq!(Confirmation::of(Vec::new()), None);
+        assert_eq!(Confirmation::from_pairs(Vec::new()), None);
     }
 
     #[test]

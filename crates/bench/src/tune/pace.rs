@@ -110,7 +110,7 @@ fn read_posts(
 /// Steps with nothing injected, and the time that they took.
 fn steps(mut posts: Vec<TimedPost>, slot_ns: i64) -> (u64, i64) {
     posts.sort_unstable();
-    let usual = Distances::of(posts.iter().map(|&(moment, _)| moment).collect()).usual();
+    let usual = Distances::between(posts.iter().map(|&(moment, _)| moment).collect()).usual();
     let usual = usual.unwrap_or_default().0;
     let mut sum = (0, 0);
     for pair in posts.windows(2) {

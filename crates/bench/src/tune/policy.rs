@@ -55,9 +55,9 @@ const MOST_ADDRESSES: usize = 8;
 
 impl PolicySite {
     /// `None` where a rule cannot say it.
-    pub fn of(call: &str, path: &PostPath) -> Option<PolicySite> {
+    pub fn for_post(call: &str, path: &PostPath) -> Option<PolicySite> {
         let addresses: Option<Vec<Address>> =
-            [&path.call].into_iter().chain(&path.callers).map(Address::of).collect();
+            [&path.call].into_iter().chain(&path.callers).map(Address::for_rule).collect();
         let addresses = addresses.filter(|addresses| addresses.len() <= MOST_ADDRESSES)?;
         Some(PolicySite { call: call.to_owned(), addresses })
     }
@@ -76,7 +76,7 @@ impl Address {
     }
 
     /// Blanks separate the words of a rule.
-    fn of(address: &PostAddress) -> Option<Address> {
+    fn for_rule(address: &PostAddress) -> Option<Address> {
         let module = base_name(&address.module);
         let is_sayable =
             !module.is_empty() && !module.contains(|c: char| c.is_whitespace() || c == '#');
@@ -217,7 +217,7 @@ mod tests {
             call: address(module),
             callers: callers.iter().map(|caller| address(caller)).collect(),
         };
-        let said = |path| PolicySite::of("MPI_Isend", &path).map(|place| place.to_string());
+        let said = |path| PolicySite::for_post("MPI_Isend", &path).map(|place| place.to_string());
         let library = "/opt/app/lib/libsolver.so.2";
         assert_eq!(said(path(library, &[])).unwrap(), "MPI_Isend libsolver.so.2+0x40 aa11");
         let called = "MPI_Isend libsolver.so.2+0x40 aa11 app+0x40 aa11";

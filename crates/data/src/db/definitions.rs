@@ -113,7 +113,7 @@ fn rank_info(row: &Row<'_>) -> rusqlite::Result<RankInfo> {
         ended: row.get(18)?,
         lost_records: row.get::<_, Count>(19)?.0,
         unknown_requests: row.get::<_, Count>(20)?.0,
-        summarized: Full::of(row.get(21)?),
+        summarized: Full::from_number(row.get(21)?),
         spawned: row.get(22)?,
         damaged_pieces: row.get::<_, Count>(23)?.0,
         lost_marks: row.get::<_, Count>(24)?.0,

@@ -60,7 +60,7 @@ impl Reading<'_> {
     fn rank(&mut self) -> RankState {
         let info = self.info;
         self.names.describe(&info.command, &info.mpi_library);
-        let done = self.rows.of(info.key.0);
+        let done = self.rows.done(info.key.0);
         let condition = match info.ended {
             Ended::Finalize => Condition::Finalized,
             Ended::Abort => Condition::Aborted,

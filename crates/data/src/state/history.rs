@@ -35,7 +35,7 @@ struct Filling<'a, 'b> {
 
 /// The history of a rank. Its entries are the requests that are under way, and `kept` how many collectives of a communicator are
 /// listed.
-pub fn of(
+pub fn read(
     translate: &mut Translate<'_>,
     entries: &[Entry],
     is_whole: bool,

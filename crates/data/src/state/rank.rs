@@ -56,7 +56,7 @@ pub fn state(translate: &mut Translate<'_>, sight: Sight, kept: usize) -> RankSt
         .iter()
         .map(|inside| thread(translate, inside, &places, &header.end))
         .collect();
-    let history = history::of(translate, &sight.entries, sight.is_whole, kept);
+    let history = history::read(translate, &sight.entries, sight.is_whole, kept);
     let mut last_record = last_record(translate, &sight);
     let condition = condition(&header.end, header.finalize_begin, sight.fate, &threads);
     let now = match condition {

@@ -57,7 +57,7 @@ impl Levels {
         Levels { measure, from }
     }
 
-    fn of(&self, value: i64) -> u8 {
+    fn level(&self, value: i64) -> u8 {
         self.from.partition_point(|&from| from <= value as f64) as u8
     }
 }
@@ -72,7 +72,7 @@ pub(super) fn find(
 ) -> Option<Vec<AlikeGroup>> {
     let mut signatures: Vec<Signature> = ranks
         .iter()
-        .map(|rank| rank.values.iter().zip(levels).map(|(&value, of)| of.of(value)).collect())
+        .map(|rank| rank.values.iter().zip(levels).map(|(&value, of)| of.level(value)).collect())
         .collect();
     let typical = typical(&signatures)?;
     join_on_hosts(&mut signatures, &typical, ranks);

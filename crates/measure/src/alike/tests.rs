@@ -10,7 +10,7 @@ fn rank(number: i64, host: &str, computes: i64, requests: i64) -> Compared<'_> {
 }
 
 fn alike(ranks: Vec<Compared<'_>>) -> Alike {
-    Alike::of(&[Measure::Outside, Measure::Collective, Measure::Requests], ranks)
+    Alike::compare(&[Measure::Outside, Measure::Collective, Measure::Requests], ranks)
 }
 
 /// 500 to 507 thousandths, all of them about as often.

@@ -33,7 +33,7 @@ pub struct FinalMode {
 
 impl Automatic {
     /// `None`: there are no pages.
-    pub fn of(mut pages: Vec<Page>) -> Option<Automatic> {
+    pub fn from_pages(mut pages: Vec<Page>) -> Option<Automatic> {
         pages.sort_by_key(|page| (page.world, page.rank));
         let page = pages.first()?.clone();
         let seconds: f64 = pages.iter().map(|page| page.seconds).sum();
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn ranks_are_told_together() {
         let pages = vec![page(3, 0, 0.3), page(2, 1, 0.2), page(1, 1, 0.4), page(0, 1, 0.3)];
-        let automatic = Automatic::of(pages).expect("pages");
+        let automatic = Automatic::from_pages(pages).expect("pages");
         assert_eq!((automatic.ranks, automatic.sites_left_out, automatic.page.rank), (4, 1, 0));
         assert!((automatic.spent - 0.01).abs() < 1e-12);
         let most = &automatic.outcomes[0];
@@ -121,6 +121,6 @@ mod tests {
         let gain = most.gain.expect("a gain");
         assert!((gain.share, gain.low, gain.high) == (0.3, 0.1, 0.5), "{gain:?}");
         assert_eq!(automatic.outcomes[1].gain, None);
-        assert_eq!(Automatic::of(Vec::new()), None);
+        assert_eq!(Automatic::from_pages(Vec::new()), None);
     }
 }

@@ -34,7 +34,7 @@ pub enum ComparisonScale {
 /// What amounts per unit are more without injection than with it. `None`: an arm is empty, or there is a single pair.
 pub fn compare(pairs: &[SlotPair], scale: ComparisonScale) -> Option<Interval> {
     let mut pairs = pairs.to_vec();
-    let arms = Arms::of(&pairs)?;
+    let arms = Arms::sum(&pairs)?;
     let kept = draw_in_outliers(&mut pairs, &arms, scale);
     let ratios = arms.means(&pairs);
     let parts = parts_of_pairs(&pairs, &arms.slopes(ratios, scale)?, ratios);
@@ -63,7 +63,7 @@ struct Arms {
 }
 
 impl Arms {
-    fn of(pairs: &[SlotPair]) -> Option<Arms> {
+    fn sum(pairs: &[SlotPair]) -> Option<Arms> {
         let sum =
             |arm: fn(&SlotPair) -> Slot| pairs.iter().map(|pair| arm(pair).units).sum::<f64>();
         let units = Both { off: sum(|pair| pair.off), on: sum(|pair| pair.on) };

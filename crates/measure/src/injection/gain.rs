@@ -34,7 +34,7 @@ pub enum GainVerdict {
 }
 
 impl GainVerdict {
-    fn of(interval: Option<Interval>) -> GainVerdict {
+    fn judge(interval: Option<Interval>) -> GainVerdict {
         match interval {
             None => GainVerdict::NotEnoughSlots,
             Some(interval) if interval.low > 0.0 => GainVerdict::Gain,
@@ -104,7 +104,7 @@ pub fn of_site(pairs: &BTreeMap<i64, CellPair>, cost: Nanos, policy: bool) -> Ga
     let each = interval.map(nanos);
     let all = interval.map(|interval| nanos(interval.map(|ns| ns * requests)));
     Gain {
-        verdict: if policy { GainVerdict::of(interval) } else { GainVerdict::SwitchedOff },
+        verdict: if policy { GainVerdict::judge(interval) } else { GainVerdict::SwitchedOff },
         requests_on,
         requests_off,
         slots_on,
@@ -149,7 +149,7 @@ pub fn of_program<S: Copy + Eq + Hash>(arms: &Arms<S>) -> WholeGain {
         // A logarithm of off over on; 1 - on / off is what is saved.
         .map(|interval| interval.map(|log| 1.0 - (-log).exp()));
     let verdict =
-        if is_too_long { GainVerdict::IterationsTooLong } else { GainVerdict::of(interval) };
+        if is_too_long { GainVerdict::IterationsTooLong } else { GainVerdict::judge(interval) };
     WholeGain {
         verdict,
         slots_on,

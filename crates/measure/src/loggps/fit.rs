@@ -26,10 +26,10 @@ const SENDER_BOUND: f64 = 1.15;
 /// The parameters of a locality. `None` where too few exchanges tell.
 pub fn fit(locality: Locality, exchanges: &Exchanges) -> Option<LogGps> {
     let eager_limit_bytes = eager_limit(&exchanges.late);
-    let sizes = Sizes::of(&exchanges.round_trips, eager_limit_bytes);
+    let sizes = Sizes::collect(&exchanges.round_trips, eager_limit_bytes);
     let points = sizes.points(&mut Pick::of_share(Share::Quantile(QUANTILE)));
     let bounds = segments::bounds(&points, eager_limit_bytes);
-    let solutions = Solutions::of(&sizes, &points, &bounds)?;
+    let solutions = Solutions::solve(&sizes, &points, &bounds)?;
     let segments = (0..bounds.len()).map(|number| solutions.segment(number, &points, &bounds));
     let mut found = LogGps {
         locality,
@@ -57,7 +57,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn of(exchanges: &[Exchange], eager_limit: Option<u64>) -> Sizes {
+    fn collect(exchanges: &[Exchange], eager_limit: Option<u64>) -> Sizes {
         let mut by_size: BTreeMap<u64, [Vec<Exchange>; 4]> = BTreeMap::new();
         for exchange in exchanges {
             by_size.entry(exchange.bytes).or_default()[exchange.kind as usize].push(*exchange);
@@ -95,24 +95,24 @@ fn point(
     if !is_whole || is_eager && (delayed.is_empty() || away.is_empty()) {
         return None;
     }
-    let round_trip = pick.of(ones, |one| one.total)?;
+    let round_trip = pick.pick(ones, |one| one.total)?;
     let others = |all: &[Exchange]| all.first().map(|one| f64::from(one.messages) - 1.0);
     let by_delays = others(delayed).filter(|&n| is_eager && n > 0.0).and_then(|n| {
-        let without_delays = pick.of(delayed, |one| one.total - one.delays)?;
+        let without_delays = pick.pick(delayed, |one| one.total - one.delays)?;
         Some((without_delays - round_trip) / n).filter(|&send| send > 0.0)
     });
     let send = match by_delays {
         Some(send) => send,
-        None => pick.of(ones, |one| one.posts)?,
+        None => pick.pick(ones, |one| one.posts)?,
     };
-    let receive = match pick.of(away, |one| one.answer).filter(|_| is_eager) {
+    let receive = match pick.pick(away, |one| one.answer).filter(|_| is_eager) {
         Some(receive) => receive,
-        None => pick.of(ones, |one| one.receive_post)?,
+        None => pick.pick(ones, |one| one.receive_post)?,
     };
     let gap = others(bursts).filter(|&n| n > 0.0).and_then(|n| {
-        let each = (pick.of(bursts, |one| one.total)? - round_trip) / n;
-        let spacing = pick.of(bursts, |one| one.delays)? / n;
-        let post = pick.of(bursts, |one| one.posts)? / (n + 1.0);
+        let each = (pick.pick(bursts, |one| one.total)? - round_trip) / n;
+        let spacing = pick.pick(bursts, |one| one.delays)? / n;
+        let post = pick.pick(bursts, |one| one.posts)? / (n + 1.0);
         // the recorder's own time between two posts is hidden only where something else takes longer
         let is_sender_bound = each <= SENDER_BOUND * (post + spacing);
         Some((if is_sender_bound { each - spacing } else { each }, n))
@@ -132,7 +132,7 @@ enum Share {
 
 impl Share {
     /// `sorted` rises.
-    fn of(self, sorted: &[f64]) -> Option<f64> {
+    fn quantile(self, sorted: &[f64]) -> Option<f64> {
         match self {
             Share::Quantile(share) => quantile(sorted, share),
             Share::BelowAll => {
@@ -155,13 +155,13 @@ impl Pick {
         Pick { share, random: None }
     }
 
-    fn of(&mut self, all: &[Exchange], value: impl Fn(&Exchange) -> f64) -> Option<f64> {
+    fn pick(&mut self, all: &[Exchange], value: impl Fn(&Exchange) -> f64) -> Option<f64> {
         let mut values: Vec<f64> = match &mut self.random {
             None => all.iter().map(value).collect(),
             Some(random) => all.iter().map(|_| value(&all[random.below(all.len())])).collect(),
         };
         values.sort_unstable_by(f64::total_cmp);
-        self.share.of(&values)
+        self.share.quantile(&values)
     }
 
     fn weight(&mut self) -> f64 {
@@ -207,10 +207,10 @@ struct SegmentLines {
 }
 
 impl Solution {
-    fn of(points: &[SizePoint], bounds: &[u64]) -> Option<Solution> {
+    fn solve(points: &[SizePoint], bounds: &[u64]) -> Option<Solution> {
         let mut solution = Solution { latency: 0.0, segments: Vec::new() };
         for (number, part) in segments::parts(points, bounds).into_iter().enumerate() {
-            let mut lines = SegmentLines::of(part, solution.latency)?;
+            let mut lines = SegmentLines::fit(part, solution.latency)?;
             if number == 0 {
                 solution.latency = lines.network.base.max(0.0);
                 lines.network.base -= solution.latency;
@@ -223,7 +223,7 @@ impl Solution {
 
 impl SegmentLines {
     /// `latency`: as far as it is known already.
-    fn of(part: &[SizePoint], latency: f64) -> Option<SegmentLines> {
+    fn fit(part: &[SizePoint], latency: f64) -> Option<SegmentLines> {
         let (send, receive) =
             (overhead(part, |point| point.send)?, overhead(part, |point| point.receive)?);
         let network = |point: &SizePoint| {
@@ -265,13 +265,13 @@ struct Solutions {
 }
 
 impl Solutions {
-    fn of(sizes: &Sizes, points: &[SizePoint], bounds: &[u64]) -> Option<Solutions> {
-        let by = |mut pick: Pick| Solution::of(&sizes.points(&mut pick), bounds);
+    fn solve(sizes: &Sizes, points: &[SizePoint], bounds: &[u64]) -> Option<Solutions> {
+        let by = |mut pick: Pick| Solution::solve(&sizes.points(&mut pick), bounds);
         let shares = OTHER_QUANTILES.map(Share::Quantile).into_iter().chain([Share::BelowAll]);
         let drawn =
             |seed| Pick { random: Some(Random(seed)), ..Pick::of_share(Share::Quantile(QUANTILE)) };
         Some(Solutions {
-            best: Solution::of(points, bounds)?,
+            best: Solution::solve(points, bounds)?,
             extremes: shares.filter_map(|share| by(Pick::of_share(share))).collect(),
             resampled: (1..=RESAMPLED).filter_map(|seed| by(drawn(seed))).collect(),
         })

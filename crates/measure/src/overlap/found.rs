@@ -83,7 +83,7 @@ impl Slices {
         Slices { begin, length: (length + count as i64 - 1) / count as i64, count }
     }
 
-    pub fn of(&self, moment: i64) -> usize {
+    pub fn slice_at(&self, moment: i64) -> usize {
         let slice = (moment - self.begin).max(0) / self.length.max(1);
         (slice as usize).min(self.count - 1)
     }
@@ -93,7 +93,7 @@ impl Slices {
     pub fn spread(&self, begin: i64, end: i64, mut tell: impl FnMut(usize, i64)) {
         let mut from = begin;
         while from < end {
-            let slice = self.of(from);
+            let slice = self.slice_at(from);
             let until = match slice + 1 < self.count {
                 true => (self.begin + (slice as i64 + 1) * self.length).min(end),
                 false => end,

@@ -43,7 +43,7 @@ pub struct Sampled {
 
 impl Sampled {
     /// `None` where nothing was drawn.
-    pub(super) fn of(slots: &BTreeMap<SlotKey, OverlapCell>) -> Option<Sampled> {
+    pub(super) fn estimate(slots: &BTreeMap<SlotKey, OverlapCell>) -> Option<Sampled> {
         let drawn = slots.keys().filter(|(_, stage)| *stage > 0).map(|(slot, _)| *slot);
         let mut drawn: Vec<i64> = drawn.collect();
         drawn.dedup();
@@ -55,7 +55,7 @@ impl Sampled {
         };
         let by_cause = |exposure: fn(&OverlapCell) -> super::exposure::Exposure| {
             let of = |cause: Cause| {
-                let part = move |cell: &OverlapCell| exposure(cell).of(cause).0;
+                let part = move |cell: &OverlapCell| exposure(cell).by_cause(cause).0;
                 Some((cause, share(&part, &move |cell| exposure(cell).total())?))
             };
             Cause::ALL.into_iter().filter_map(of).collect()

@@ -43,7 +43,7 @@ impl EagerLimits {
     }
 
     /// As far as the run shows.
-    pub fn of(thresholds: &Thresholds) -> EagerLimits {
+    pub fn from_thresholds(thresholds: &Thresholds) -> EagerLimits {
         let mut limits = EagerLimits::default();
         for locality in &thresholds.localities {
             let of = |threshold: &Threshold| match threshold.verdict {

@@ -110,7 +110,7 @@ impl Cause {
 pub type ByCause = [Nanos; Cause::ALL.len()];
 
 impl Exposure {
-    pub fn of(&self, cause: Cause) -> Nanos {
+    pub fn by_cause(&self, cause: Cause) -> Nanos {
         Nanos(match cause {
             Cause::LatePartner => self.late_partner,
             Cause::NoRemoteProgress => self.no_remote_progress,
@@ -122,8 +122,8 @@ impl Exposure {
 
     /// The largest part; `None` of nothing.
     pub fn cause(&self) -> Option<Cause> {
-        let largest = Cause::ALL.into_iter().rev().max_by_key(|&cause| self.of(cause));
-        largest.filter(|&cause| self.of(cause).0 > 0)
+        let largest = Cause::ALL.into_iter().rev().max_by_key(|&cause| self.by_cause(cause));
+        largest.filter(|&cause| self.by_cause(cause).0 > 0)
     }
 }
 

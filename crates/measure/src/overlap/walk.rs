@@ -146,7 +146,7 @@ impl<'a, W: Witness> Walk<'a, W> {
         let detail = &self.trace.ranks[self.rank].detail;
         let behind = detail.partition_point(|slot| slot.begin <= moment);
         let slot = (!detail.is_empty()).then(|| behind.saturating_sub(1));
-        Moment { slice: self.slices.of(moment), slot }
+        Moment { slice: self.slices.slice_at(moment), slot }
     }
 
     fn operation_of(&self, index: usize) -> usize {

@@ -85,7 +85,7 @@ impl Profile {
     }
 
     /// `None` where too little was seen.
-    pub fn of(site: &SiteReach) -> Option<Profile> {
+    pub fn from_site(site: &SiteReach) -> Option<Profile> {
         let all = site.all?;
         let half =
             site.half.unwrap_or(ConfidenceBounds { low: all.low, ..ConfidenceBounds::UNKNOWN });

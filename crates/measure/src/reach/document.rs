@@ -64,7 +64,7 @@ impl Reach {
         const USUAL_HIT: Nanos = Nanos(10_000);
         let nearest = watches.hit().unwrap_or(USUAL_HIT);
         let RunWatches { ranks, buffers } = watches;
-        let transfers = Transfers::of(known.trace, known.reference, known.measured);
+        let transfers = Transfers::measure(known.trace, known.reference, known.measured);
         let groups = group(buffers, nearest.0 as f64);
         let places = &*known.trace.places;
         let mut namer = Namer { places, ranks: &ranks, who: Who::new(places, names) };
@@ -79,7 +79,7 @@ impl Reach {
         let exposed_ns = transfers.exposed_in_all();
         let recoverable_ns = gain::in_all(&sites, &waits).min(exposed_ns);
         let ReachInputs { trace, reference, networks, .. } = known;
-        let pairs = Pairs::build(trace, reference, &Profiles::of(&sites), networks, names);
+        let pairs = Pairs::build(trace, reference, &Profiles::from_sites(&sites), networks, names);
         let verdicts = sites.iter().map(|site| site.verdict).collect();
         let site_count = sites.len();
         Some(Reach { exposed_ns, recoverable_ns, waits, sites, site_count, verdicts, pairs })

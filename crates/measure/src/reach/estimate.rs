@@ -85,7 +85,7 @@ fn all(
     Some(match worst {
         Some(worst) => ConfidenceBounds::new(worst.low.min(high), worst.estimate, high),
         None => {
-            let gap = Gap::of(buffers);
+            let gap = Gap::measure(buffers);
             ConfidenceBounds::new(gap.low.min(watched.low).min(high), gap.likely, high)
         }
     })
@@ -104,7 +104,7 @@ struct Gap {
 }
 
 impl Gap {
-    fn of(buffers: &[Buffer]) -> Gap {
+    fn measure(buffers: &[Buffer]) -> Gap {
         let drawn = drawn(buffers);
         let words = drawn.iter().map(|words| words.len() as f64).fold(f64::INFINITY, f64::min);
         let least = drawn.iter().filter_map(|words| words.iter().copied().reduce(TimeBounds::min));

@@ -28,7 +28,7 @@ pub(super) fn of_groups(
             Movability::MovableWithCopy => &group.copied,
             _ => &group.found,
         };
-        (Worth::of(group, found.all, transfer, transfers), verdict)
+        (Worth::estimate(group, found.all, transfer, transfers), verdict)
     };
     groups.iter().map(of_group).collect()
 }
@@ -39,7 +39,7 @@ impl Worth {
         self.exposed_ns + self.waited_for_ns
     }
 
-    fn of(
+    fn estimate(
         group: &SiteWatches,
         all: Option<ConfidenceBounds>,
         transfer: Transfer,
@@ -78,7 +78,11 @@ pub(super) fn at_most(all: Option<ConfidenceBounds>, calls: u64) -> Nanos {
 
 impl Movability {
     /// What is less than three hits of watched words, by which a time may be off, or a twentieth of the transfer, is nothing.
-    pub(super) fn of(found: &BufferTimes, reference: Option<Nanos>, nearest: Nanos) -> Movability {
+    pub(super) fn judge(
+        found: &BufferTimes,
+        reference: Option<Nanos>,
+        nearest: Nanos,
+    ) -> Movability {
         const LITTLE: f64 = 0.05;
         let little = reference.map_or(0.0, |reference| reference.0 as f64 * LITTLE);
         let worth = little.max(3.0 * nearest.0 as f64);
@@ -101,9 +105,9 @@ impl Movability {
         reference: Option<Nanos>,
         nearest: Nanos,
     ) -> Movability {
-        let own = Movability::of(found, reference, nearest);
+        let own = Movability::judge(found, reference, nearest);
         let is_kept = matches!(own, Movability::AtOnce | Movability::HalfMovable);
-        match is_kept && Movability::of(copied, reference, nearest) == Movability::Movable {
+        match is_kept && Movability::judge(copied, reference, nearest) == Movability::Movable {
             true => Movability::MovableWithCopy,
             false => own,
         }

@@ -79,12 +79,12 @@ pub fn find(buffers: &[Buffer], side: Side, nearest: f64) -> OrderEstimate {
         .map(|buffer| buffer.words.iter().filter(|word| !word.is_end()).collect())
         .collect();
     let told = WordLimits { side, nearest };
-    let within = drawn.iter().map(|words| told.of(pairs_within(words)));
+    let within = drawn.iter().map(|words| told.count_pairs(pairs_within(words)));
     let within: Vec<Pairs> = within.filter(Pairs::tell).collect();
     if within.len() >= LEAST_REQUESTS {
         return judge(&within, true);
     }
-    let between = drawn.windows(2).map(|two| told.of(pairs_between(&two[0], &two[1])));
+    let between = drawn.windows(2).map(|two| told.count_pairs(pairs_between(&two[0], &two[1])));
     let between: Vec<Pairs> = between.filter(Pairs::tell).collect();
     if between.len() >= LEAST_REQUESTS {
         return judge(&between, false);
@@ -111,7 +111,7 @@ struct WordLimits {
 }
 
 impl WordLimits {
-    fn of(&self, of: Vec<(&Word, &Word)>) -> Pairs {
+    fn count_pairs(&self, of: Vec<(&Word, &Word)>) -> Pairs {
         let mut pairs = Pairs::default();
         for (front, back) in of.into_iter().filter(|(front, back)| front.position < back.position) {
             let later = back.away.less(front.away);

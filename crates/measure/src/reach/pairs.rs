@@ -51,10 +51,10 @@ impl Profiles {
     }
 
     /// Of sites of which enough was seen.
-    pub fn of(sites: &[SiteReach]) -> Profiles {
+    pub fn from_sites(sites: &[SiteReach]) -> Profiles {
         Profiles::new(sites.iter().filter_map(|site| {
             let bytes = (site.min_bytes, site.max_bytes);
-            Some((site.place.id, site.side, bytes, Profile::of(site)?))
+            Some((site.place.id, site.side, bytes, Profile::from_site(site)?))
         }))
     }
 
@@ -158,7 +158,7 @@ impl Pairs {
         asked: &[Network],
         names: &mut dyn NameFrames,
     ) -> Option<Pairs> {
-        let collected = Collected::of(trace, |site, side| profiles.has(site, side));
+        let collected = Collected::collect(trace, |site, side| profiles.has(site, side));
         let mut judged = judge(&collected, reference, profiles);
         if judged.is_empty() {
             return None;
@@ -187,16 +187,16 @@ impl Pairs {
             pair_count: judged.len(),
             run_messages: collected.messages,
             run_bytes: collected.bytes,
-            totals: Sum::of(judged.iter()),
+            totals: Sum::add_up(judged.iter()),
             sizes: sizes(&judged),
-            networks: Networks::of(trace, &collected, &judged, asked),
+            networks: Networks::evaluate(trace, &collected, &judged, asked),
         })
     }
 }
 
 /// What the messages of a run tell of each two sites that communicate, whether their buffers were watched or not.
 pub fn patterns(trace: &Trace) -> BTreeMap<(SiteId, SiteId), Votes> {
-    Collected::of(trace, |_, _| true).votes().into_iter().collect()
+    Collected::collect(trace, |_, _| true).votes().into_iter().collect()
 }
 
 fn judge(collected: &Collected<'_>, reference: &Reference, profiles: &Profiles) -> Vec<Judged> {
@@ -251,7 +251,7 @@ impl Judged {
                 high: time.high_ns,
             }),
             normalized_overlap: transfer.map(|transfer| {
-                Granularities::of(&self.available).map(|worst| normalized(worst, &transfer))
+                Granularities::worst(&self.available).map(|worst| normalized(worst, &transfer))
             }),
             later_hidden: match pattern {
                 Pattern::Pipelined | Pattern::Dependent => self.later_hidden(gap),
@@ -295,7 +295,7 @@ fn sizes(judged: &[Judged]) -> Vec<SizeRow> {
     let row = |(class, of): (u8, Vec<&Judged>)| SizeRow {
         from_bytes: if class == 0 { 0 } else { 1 << (class - 1) },
         below_bytes: 1u64.checked_shl(class.into()).unwrap_or(u64::MAX),
-        sum: Sum::of(of.into_iter()),
+        sum: Sum::add_up(of.into_iter()),
     };
     classes.into_iter().map(row).collect()
 }

@@ -66,7 +66,7 @@ struct Sorted {
 }
 
 impl Sorted {
-    fn of(seen: impl Iterator<Item = TimeBounds>) -> Sorted {
+    fn sort(seen: impl Iterator<Item = TimeBounds>) -> Sorted {
         let (mut least, mut most): (Vec<f64>, Vec<f64>) =
             seen.map(|seen| (seen.least, seen.most)).unzip();
         least.sort_unstable_by(f64::total_cmp);
@@ -93,7 +93,7 @@ pub fn median(times: &[TimeBounds]) -> Option<ConfidenceBounds> {
     if times.len() < LEAST_REQUESTS {
         return None;
     }
-    let sorted = Sorted::of(times.iter().copied());
+    let sorted = Sorted::sort(times.iter().copied());
     let below = below_median(times.len());
     let high = sorted.most[times.len() - 1 - below];
     Some(ConfidenceBounds::new(sorted.least[below], sorted.median(), high))
@@ -127,7 +127,7 @@ pub fn median_of_words(requests: &[Vec<TimeBounds>]) -> Option<ConfidenceBounds>
     if requests.len() < LEAST_REQUESTS {
         return None;
     }
-    let sorted = Sorted::of(requests.iter().flat_map(|words| words.iter().copied()));
+    let sorted = Sorted::sort(requests.iter().flat_map(|words| words.iter().copied()));
     let words = sorted.least.len();
     let middle = |values: &[f64]| values[(words - 1) / 2];
     let reach = |at: f64, of: fn(&TimeBounds) -> f64| {

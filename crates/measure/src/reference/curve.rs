@@ -149,7 +149,7 @@ impl Curve {
     /// Less time than the smallest measured size takes, but no less than its bytes' share of it.
     fn below(&self, first: &ReferencePoint, bytes: f64) -> Option<Estimate> {
         if bytes == first.bytes || first.bytes <= SMALL_BYTES {
-            return Some(Estimate::of(first));
+            return Some(Estimate::from_point(first));
         }
         if bytes * DOWNWARDS < first.bytes {
             return None;
@@ -164,7 +164,7 @@ impl Curve {
     /// On along the slope of the last two octaves.
     fn above(&self, last: &ReferencePoint, bytes: f64) -> Option<Estimate> {
         if bytes == last.bytes || (bytes <= SMALL_BYTES && last.bytes <= SMALL_BYTES) {
-            return Some(Estimate::of(last));
+            return Some(Estimate::from_point(last));
         }
         let begin = self.points.partition_point(|point| point.bytes * UPWARDS < last.bytes);
         let (slope, reach) = match slope(&self.points[begin..]) {

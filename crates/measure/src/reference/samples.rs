@@ -55,13 +55,13 @@ impl Reference {
 
     /// As [`Reference::of_run`], from those operations alone that `counts` says yes to.
     pub fn of_operations(trace: &Trace, counts: impl Fn(&Operation) -> bool + Sync) -> Reference {
-        Samples::of(trace, counts).reference(trace)
+        Samples::collect(trace, counts).reference(trace)
     }
 }
 
 impl Samples {
     /// Of the ranks in the trace's focus, from those operations that `counts` says yes to.
-    pub fn of(trace: &Trace, counts: impl Fn(&Operation) -> bool + Sync) -> Samples {
+    pub fn collect(trace: &Trace, counts: impl Fn(&Operation) -> bool + Sync) -> Samples {
         let processors =
             Processors { trace, is_never_known: share(trace).is_some() && !trace.is_starved() };
         let of_rank = |rank: usize| {

@@ -55,7 +55,7 @@ pub(super) struct Candidate {
 /// Every anchor that qualifies on a rank; `events` may be cut.
 pub(super) fn candidates(events: &mut Events) -> Vec<Candidate> {
     events.list.truncate(MOST_EVENTS);
-    let found = AnchorVisits::of(events);
+    let found = AnchorVisits::find(events);
     (1..events.tree.len() as u32).filter_map(|node| found.candidate(node)).collect()
 }
 
@@ -101,7 +101,7 @@ struct AnchorVisits<'a> {
 }
 
 impl<'a> AnchorVisits<'a> {
-    fn of(events: &'a Events) -> AnchorVisits<'a> {
+    fn find(events: &'a Events) -> AnchorVisits<'a> {
         let tree = &events.tree;
         let mut visits: Vec<Vec<u32>> = vec![Vec::new(); tree.len()];
         let mut last = Tree::ROOT;

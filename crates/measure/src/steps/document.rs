@@ -147,10 +147,10 @@ pub struct RegionRow {
 }
 
 impl StepNumbers {
-    fn of(spent: &Spent) -> StepNumbers {
+    fn from_spent(spent: &Spent) -> StepNumbers {
         let share = |ns: i64| (spent.transfer > 0).then(|| ns as f64 / spent.transfer as f64);
         let [late, remote, local, transfer, processor]: ByCause =
-            Cause::ALL.map(|cause| spent.exposed.of(cause));
+            Cause::ALL.map(|cause| spent.exposed.by_cause(cause));
         StepNumbers {
             exposed_ns: Nanos(spent.exposed.total()),
             exposed_late_partner_ns: late,
@@ -204,10 +204,10 @@ impl Steps {
             longest_ns: Nanos(cell.longest.ns),
             longest_step: cell.longest.step + 1,
             longest_rank: rank(cell.longest.rank),
-            numbers: StepNumbers::of(&cell.spent),
+            numbers: StepNumbers::from_spent(&cell.spent),
         };
         Some(Steps {
-            what: StepStart::of(&plan.rule, trace, names),
+            what: StepStart::from_rule(&plan.rule, trace, names),
             count: plan.count,
             ranks: plan.ranks,
             other_ranks: plan.others,
@@ -215,7 +215,7 @@ impl Steps {
             share: share(&cells, per, trace),
             duration,
             first_times_typical: warm_up,
-            drift: Drift::of(settled),
+            drift: Drift::fit(settled),
             exposed: exposed_of(&exposed)?,
             overlap: hidden(&cells, per),
             steps_in_row: per,
@@ -320,7 +320,7 @@ impl RegionRow {
             time_ns: Nanos(region.ns),
             longest_ns: Nanos(region.longest.ns),
             longest_rank: trace.ranks[region.longest.rank as usize].info().rank,
-            numbers: StepNumbers::of(&region.spent),
+            numbers: StepNumbers::from_spent(&region.spent),
         };
         let mut rows: Vec<RegionRow> = sums.regions.iter().map(row).collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.time_ns));
@@ -329,7 +329,7 @@ impl RegionRow {
 }
 
 impl StepStart {
-    fn of(rule: &StepRule, trace: &Trace, names: &mut dyn NameFrames) -> StepStart {
+    fn from_rule(rule: &StepRule, trace: &Trace, names: &mut dyn NameFrames) -> StepStart {
         match rule {
             StepRule::Marks => StepStart::Marks,
             StepRule::Region(name) => StepStart::Region { name: name.clone() },

@@ -127,7 +127,7 @@ impl Events {
         Events { list, tree, outside }
     }
 
-    pub fn of(trace: &Trace, place: usize) -> Events {
+    pub fn collect(trace: &Trace, place: usize) -> Events {
         let rank = &trace.ranks[place];
         let mut tree = Tree::new();
         let mut known: HashMap<_, u32> = HashMap::new();

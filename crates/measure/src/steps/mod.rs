@@ -70,7 +70,7 @@ impl StepRule {
             return Ok(StepRule::Region(name));
         }
         let of_rank = |&place: &usize| {
-            let mut events = Events::of(trace, place);
+            let mut events = Events::collect(trace, place);
             (!events.list.is_empty()).then(|| candidates(&mut events))
         };
         let found: Vec<_> = sample.par_iter().filter_map(of_rank).collect();
@@ -104,7 +104,7 @@ impl StepRule {
             StepRule::Region(name) => {
                 marked::regions(trace, place).remove(name).unwrap_or_default()
             }
-            StepRule::Anchor(anchor) => anchor.boundaries(&Events::of(trace, place)),
+            StepRule::Anchor(anchor) => anchor.boundaries(&Events::collect(trace, place)),
         }
     }
 }
@@ -119,7 +119,7 @@ pub struct StepCounts {
 
 impl StepCounts {
     /// Of the focus of a trace; `asked`: the first and the last of so many steps.
-    pub fn of(trace: &Trace, rule: &StepRule, asked: Option<(u64, u64, u64)>) -> StepCounts {
+    pub fn count(trace: &Trace, rule: &StepRule, asked: Option<(u64, u64, u64)>) -> StepCounts {
         let places: Vec<usize> = trace.focus().collect();
         let of_rank = |place: usize| {
             let steps = rule.boundaries(trace, place);
@@ -170,7 +170,7 @@ pub struct Plan {
 impl Plan {
     /// # Errors
     /// Ranks do not agree in how many steps there are; why, as a sentence.
-    pub fn of(rule: StepRule, counted: &StepCounts) -> Result<Plan, String> {
+    pub fn new(rule: StepRule, counted: &StepCounts) -> Result<Plan, String> {
         let some = || counted.ranks.iter().filter(|(steps, _)| **steps > 0);
         let all: u64 = some().map(|(_, ranks)| ranks).sum();
         let most = some().max_by_key(|(steps, ranks)| (**ranks, **steps));

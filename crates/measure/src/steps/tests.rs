@@ -249,9 +249,9 @@ fn ranks_step_by_their_own_moments() {
     assert_eq!(steps[0][4], (1_000 + 4_000_000, 1_000 + 5_000_000));
     assert_eq!(steps[1][4].0, steps[0][4].0 + 1_000);
     assert_eq!(steps[0][19].1, 1_000 + 19_900_020, "the last ends with its last call");
-    let plan = Plan::of(rule.clone(), &StepCounts::of(&trace, &rule, None)).unwrap();
+    let plan = Plan::new(rule.clone(), &StepCounts::count(&trace, &rule, None)).unwrap();
     assert_eq!((plan.count, plan.ranks, plan.others, plan.without), (20, 2, 0, 1));
-    let stretch = StepCounts::of(&trace, &rule, Some((3, 4, 20))).stretch(3);
+    let stretch = StepCounts::count(&trace, &rule, Some((3, 4, 20))).stretch(3);
     assert_eq!(stretch.ranks[0], (2_001_000, 4_001_000));
     assert_eq!(stretch.ranks[2], (2_001_000, 4_002_000), "who has no steps is looked at meanwhile");
     let mut sums = StepSums::default();
@@ -274,7 +274,7 @@ fn ranks_that_do_not_agree_have_no_steps() {
     let found = StepRule::find(&trace, &[0, 1]);
     assert_eq!(found, Err(NONE_FOUND.to_owned()));
     let of_first = StepRule::find(&trace, &[0]).unwrap();
-    let why = Plan::of(of_first.clone(), &StepCounts::of(&trace, &of_first, None)).unwrap_err();
+    let why = Plan::new(of_first.clone(), &StepCounts::count(&trace, &of_first, None)).unwrap_err();
     assert!(why.contains("of 2 ranks 1 have 31 of them"), "{why}");
 }
 
@@ -286,7 +286,7 @@ fn many_steps_are_put_together() {
         let mut trace = MadeUp::new(1).finish();
         trace.ranks[0].marks = marks.collect();
         let plan =
-            Plan::of(StepRule::Marks, &StepCounts::of(&trace, &StepRule::Marks, None)).unwrap();
+            Plan::new(StepRule::Marks, &StepCounts::count(&trace, &StepRule::Marks, None)).unwrap();
         let sums = Stepper::new(&trace, 0, Some(&plan)).finish();
         assert_eq!((sums.steps_in_cell, sums.cells[0].times), (in_cell, in_cell));
         let begin = in_cell as i64 * 10;

@@ -118,7 +118,7 @@ mod tests {
                     (_, false, true) if seen => Completion::WaitedForReceive,
                     _ => Completion::WaitedForReceiver,
                 };
-                cells.of(bytes, 0).add_completion(evidence);
+                cells.cell_mut(bytes, 0).add_completion(evidence);
             }
         }
         cells.iter().copied().collect()

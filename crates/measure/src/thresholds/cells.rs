@@ -95,7 +95,7 @@ impl Default for Cells {
 
 impl Cells {
     /// The cell of a message. `earlier`: bytes on their way to the receiver before it.
-    pub fn of(&mut self, bytes: u64, earlier: u64) -> &mut SizeCell {
+    pub fn cell_mut(&mut self, bytes: u64, earlier: u64) -> &mut SizeCell {
         let together = bytes.saturating_add(earlier);
         let rounded = if earlier == 0 { 0 } else { keep_bits(together, BITS_TOGETHER) };
         let exactly = |size| Extent { least: size, most: size };
@@ -156,7 +156,7 @@ mod tests {
     fn sizes_are_exact_until_there_are_too_many() {
         let mut cells = Cells::default();
         for bytes in 0..200_000 {
-            cells.of(bytes, 0).add_post(PostOutcome::Returned);
+            cells.cell_mut(bytes, 0).add_post(PostOutcome::Returned);
         }
         assert!(cells.cells.len() <= MOST_CELLS);
         assert_eq!(cells.iter().map(|cell| cell.post(PostOutcome::Returned)).sum::<u64>(), 200_000);
@@ -171,8 +171,8 @@ mod tests {
     #[test]
     fn coarse_and_fine_are_merged() {
         let (mut fine, mut coarse) = (Cells::default(), Cells::default());
-        fine.of(5_001, 0).add_completion(Completion::Eager);
-        coarse.of(5_000, 0).add_completion(Completion::Early);
+        fine.cell_mut(5_001, 0).add_completion(Completion::Eager);
+        coarse.cell_mut(5_000, 0).add_completion(Completion::Early);
         coarse.coarsen();
         fine.merge(coarse);
         let all: Vec<&SizeCell> = fine.iter().collect();

@@ -23,7 +23,7 @@ pub fn collect(
     in_stretch: bool,
 ) -> ByLocality {
     let slack = Slack { reference };
-    let margins = Margins::of(trace);
+    let margins = Margins::measure(trace);
     let is_wanted =
         |&rank: &usize| ranks.is_empty() || ranks.contains(&trace.ranks[rank].info().rank);
     let wanted: Vec<usize> = trace.focus().filter(is_wanted).collect();
@@ -62,7 +62,7 @@ fn of_rank(
         let post = message.as_ref().and_then(ObservedMessage::post);
         let is_counted = !in_stretch || trace.is_endpoint_counted(rank, index as usize);
         if is_counted && (completion.is_some() || post.is_some()) {
-            let cell = found.entry(locality).or_default().of(send.bytes().0, earlier);
+            let cell = found.entry(locality).or_default().cell_mut(send.bytes().0, earlier);
             completion.into_iter().for_each(|evidence| cell.add_completion(evidence));
             post.into_iter().for_each(|evidence| cell.add_post(evidence));
         }
@@ -129,7 +129,7 @@ struct Margins {
 }
 
 impl Margins {
-    fn of(trace: &Trace) -> Margins {
+    fn measure(trace: &Trace) -> Margins {
         let first = trace.ranks.first().map(|rank| rank.node);
         let mut of_rank: Vec<Option<(usize, i64)>> = trace
             .ranks

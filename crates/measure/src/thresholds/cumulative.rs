@@ -140,7 +140,7 @@ mod tests {
                     let is_eager = bytes <= of_one && earlier + bytes <= of_all;
                     let evidence =
                         if is_eager { Completion::Early } else { Completion::WaitedForReceiver };
-                    cells.of(bytes, earlier).add_completion(evidence);
+                    cells.cell_mut(bytes, earlier).add_completion(evidence);
                     earlier += if is_eager { bytes } else { 0 };
                 }
             }

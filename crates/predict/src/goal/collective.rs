@@ -30,12 +30,12 @@ struct MemberList {
 }
 
 impl Exchange {
-    /// Whether [`Exchange::of`] knows what to do.
+    /// Whether [`Exchange::from_half`] knows what to do.
     pub fn is_known(trace: &Trace, half: &Half<'_>) -> bool {
         needs(trace, half).is_some()
     }
 
-    pub fn of(trace: &Trace, half: &Half<'_>) -> Option<Exchange> {
+    pub fn from_half(trace: &Trace, half: &Half<'_>) -> Option<Exchange> {
         let needs = needs(trace, half)?;
         let all: Vec<(usize, u64)> =
             trace.members(half).map(|member| (member.rank, member.bytes().0)).collect();

@@ -161,7 +161,7 @@ impl Schedule<'_> {
 
     /// Writes a collective as messages.
     fn collective(&mut self, half: &Half<'_>) -> io::Result<()> {
-        let Some(exchange) = Exchange::of(self.trace, half) else {
+        let Some(exchange) = Exchange::from_half(self.trace, half) else {
             self.written.collectives_left_out += 1;
             return Ok(());
         };

@@ -135,7 +135,11 @@ fn network(link: &Link, protocol: Protocol) -> Network {
         ..LocalityNetwork::ASSUMED
     };
     let localities = [of_all.clone(), of_all.clone(), of_all];
-    Network { localities, progress: Progress::Inside, ..Network::of(&Reference::default()) }
+    Network {
+        localities,
+        progress: Progress::Inside,
+        ..Network::from_reference(&Reference::default())
+    }
 }
 
 #[cfg(test)]
@@ -146,13 +150,19 @@ mod tests {
     const LINK: Link =
         Link { latency_ns: 4_000.0, gap_ns_per_byte: 1e9 / 950e6, overhead_ns: [300.0, 500.0] };
 
-    fn of(protocol: Protocol, first: BenchmarkSide, computes: BenchmarkSide) -> Overlap {
+    fn measure_protocol(
+        protocol: Protocol,
+        first: BenchmarkSide,
+        computes: BenchmarkSide,
+    ) -> Overlap {
         measure(&LINK, &Case { protocol, first, computes, bytes: 262_144 })
     }
 
     #[test]
     fn an_early_receive_overlaps_only_when_it_announces_itself() {
-        let of = |protocol| of(protocol, BenchmarkSide::Receiver, BenchmarkSide::Receiver).ratio;
+        let of = |protocol| {
+            measure_protocol(protocol, BenchmarkSide::Receiver, BenchmarkSide::Receiver).ratio
+        };
         assert!(of(Protocol::RendezvousWrite) < 0.1);
         assert!(of(Protocol::RendezvousRead) < 0.1);
         assert!(of(Protocol::Speculative) > 0.95, "{}", of(Protocol::Speculative));
@@ -161,7 +171,8 @@ mod tests {
     #[test]
     fn a_late_receive_finds_the_sender_inside() {
         for protocol in PROTOCOLS {
-            let ratio = of(protocol, BenchmarkSide::Sender, BenchmarkSide::Receiver).ratio;
+            let ratio =
+                measure_protocol(protocol, BenchmarkSide::Sender, BenchmarkSide::Receiver).ratio;
             assert!(ratio > 0.9, "{protocol}: {ratio}");
         }
     }
@@ -169,7 +180,7 @@ mod tests {
     #[test]
     fn a_send_overlaps_unless_it_waits_for_the_receivers_answer() {
         for first in BenchmarkSide::ALL {
-            let of = |protocol| of(protocol, first, BenchmarkSide::Sender).ratio;
+            let of = |protocol| measure_protocol(protocol, first, BenchmarkSide::Sender).ratio;
             assert!(of(Protocol::RendezvousWrite) < 0.1, "{first:?}");
             assert!(of(Protocol::RendezvousRead) > 0.9, "{first:?}");
             assert!(of(Protocol::Speculative) > 0.9, "{first:?}");
@@ -180,11 +191,15 @@ mod tests {
     #[test]
     fn l0_is_the_sum_of_what_is_on_the_way() {
         let wire = (262_144.0 * LINK.gap_ns_per_byte).round() as i64;
-        let l0 = |protocol| of(protocol, BenchmarkSide::Receiver, BenchmarkSide::Receiver).l0_ns;
+        let l0 = |protocol| {
+            measure_protocol(protocol, BenchmarkSide::Receiver, BenchmarkSide::Receiver).l0_ns
+        };
         assert_eq!(l0(Protocol::RendezvousWrite), 3 * 4_000 + wire, "RTS, CTS, data");
         assert_eq!(l0(Protocol::RendezvousRead), 3 * 4_000 + wire, "RTS, request, data");
         assert_eq!(l0(Protocol::Speculative), 4_000 + wire, "data");
-        let sent = of(Protocol::Speculative, BenchmarkSide::Receiver, BenchmarkSide::Sender).l0_ns;
+        let sent =
+            measure_protocol(Protocol::Speculative, BenchmarkSide::Receiver, BenchmarkSide::Sender)
+                .l0_ns;
         assert_eq!(sent, wire, "the sender is through when they have left");
     }
 

@@ -67,7 +67,7 @@ impl Mean {
 impl Durations {
     /// From all collectives of a run that were waited for at once. Of each the member counts that left last: whoever leaves early
     /// waits for the others in what comes next.
-    pub fn of(trace: &Trace) -> Durations {
+    pub fn measure(trace: &Trace) -> Durations {
         let of_rank = |rank: usize| {
             let halves = trace.halves(rank);
             let parts = halves.filter(|half| half.operation.direction == Direction::Collective);
@@ -163,12 +163,12 @@ impl Engine<'_> {
         match needs(trace, collective) {
             Some(Needs::All) if is_whole => {
                 let members: Vec<EndpointRef> =
-                    trace.members(&half).map(|half| EndpointRef::of(&half)).collect();
+                    trace.members(&half).map(|half| EndpointRef::from_half(&half)).collect();
                 members.into_iter().for_each(|member| self.complete(member, time + takes, last));
             }
             Some(Needs::Root) if is_root => {
                 self.complete(end, time, own);
-                let others = trace.members(&half).map(|half| EndpointRef::of(&half));
+                let others = trace.members(&half).map(|half| EndpointRef::from_half(&half));
                 let here: Vec<EndpointRef> =
                     others.filter(|&other| self.has_joined(other, end)).collect();
                 here.into_iter().for_each(|other| self.complete(other, time + takes, own));
@@ -190,7 +190,7 @@ impl Engine<'_> {
                     trace.members(&half).find(|half| collective.root == Some(half.rank as u32));
                 if let Some(root) = root.filter(|_| is_whole) {
                     let takes = self.takes(&root);
-                    self.complete(EndpointRef::of(&root), time + takes, last);
+                    self.complete(EndpointRef::from_half(&root), time + takes, last);
                 }
             }
             _ => {}
@@ -238,7 +238,7 @@ impl Engine<'_> {
 }
 
 impl EndpointRef {
-    pub(super) fn of(half: &Half<'_>) -> EndpointRef {
+    pub(super) fn from_half(half: &Half<'_>) -> EndpointRef {
         EndpointRef { rank: half.rank as u32, endpoint: half.index as u32 }
     }
 }

@@ -27,7 +27,7 @@ const SAMPLE: usize = 100_000;
 
 impl Usual {
     /// Of a run whose ranks had processors all the time nothing is needed.
-    pub fn of(trace: &Trace) -> Usual {
+    pub fn measure(trace: &Trace) -> Usual {
         if !trace.is_starved() {
             return Usual::default();
         }

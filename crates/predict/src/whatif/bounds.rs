@@ -56,7 +56,7 @@ pub fn bounds(
     thresholds: &Thresholds,
 ) -> Option<RunTimeBounds> {
     let program = Program::new(trace);
-    let durations = Durations::of(trace);
+    let durations = Durations::measure(trace);
     let fitted = fit(trace, &program, reference, thresholds, &durations);
     let has_messages = fitted.messages.iter().any(|&messages| messages > 0);
     if !has_messages && !trace.ranks.iter().any(|rank| has_others(trace, rank)) {

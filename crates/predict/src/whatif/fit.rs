@@ -90,7 +90,7 @@ pub fn fit(
     thresholds: &Thresholds,
     durations: &Durations,
 ) -> Fitted {
-    let mut network = Network::of(reference);
+    let mut network = Network::from_reference(reference);
     let mut limits_from = Locality::ALL.map(|locality| {
         set_limits(&mut network.localities[locality as usize], thresholds, locality)
     });

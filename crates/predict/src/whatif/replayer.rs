@@ -71,7 +71,7 @@ impl Replayer {
             }
             None => (recorded, None, 0),
         };
-        let durations = Durations::of(&trace);
+        let durations = Durations::measure(&trace);
         let whole = with_injected.as_ref().unwrap_or(&program);
         let fitted = fit(&trace, whole, &reference, thresholds, &durations);
         Replayer {
@@ -198,7 +198,7 @@ impl Replayer {
         let measured = measure(&self.trace, &reference, eager, &[], &|_| ());
         let all = OverlapOptions { top: 0, ranks: &[] };
         let overlap = Overlap::build(run, &self.trace, &reference, &measured, all, names);
-        let mut exposed = Exposed::of(overlap);
+        let mut exposed = Exposed::from_overlap(overlap);
         if network.progress == Progress::Async {
             exposed.lay_progress_to_transfers();
         }
@@ -248,7 +248,7 @@ fn moved_note(moved: &Moved) -> String {
 }
 
 impl Exposed {
-    fn of(overlap: Overlap) -> Exposed {
+    fn from_overlap(overlap: Overlap) -> Exposed {
         let mut part = OverlapTimes::default();
         part.add_requests(&overlap.totals.numbers);
         part.add_blocking(&overlap.blocking.totals);

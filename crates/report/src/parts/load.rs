@@ -74,7 +74,7 @@ impl Run {
         let windows = known.stretch.as_ref().map(|stretch| {
             let mut bare = Paired::without_rows(&self.survey.roster, &self.places);
             bare.set_clocks(&known.clocks);
-            Windows::of(&bare.finish(&known.meetings, Matching::default()), stretch)
+            Windows::place(&bare.finish(&known.meetings, Matching::default()), stretch)
         });
         let windows = windows.as_ref();
         let PerFile { read, failed } = for_each_file(&files, |database, mut definitions| {

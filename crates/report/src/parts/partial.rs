@@ -108,11 +108,11 @@ impl Question {
         trace.stretch.clone_from(stretch);
         let is_nothing = &|_| ();
         match &self.stage {
-            Stage::Samples => Partial::Samples(Samples::of(&trace, |_| true)),
-            Stage::Thresholds { ranks, in_stretch } => {
-                Partial::Thresholds(ThresholdEvidence::of(&trace, reference, ranks, *in_stretch))
-            }
-            Stage::Steps { rule, asked } => Partial::Steps(StepCounts::of(&trace, rule, *asked)),
+            Stage::Samples => Partial::Samples(Samples::collect(&trace, |_| true)),
+            Stage::Thresholds { ranks, in_stretch } => Partial::Thresholds(
+                ThresholdEvidence::collect(&trace, reference, ranks, *in_stretch),
+            ),
+            Stage::Steps { rule, asked } => Partial::Steps(StepCounts::count(&trace, rule, *asked)),
             Stage::Overlap { ranks, wanted } => {
                 let by = By { reference, eager: *eager, steps: steps.as_ref() };
                 let findings = find(&trace, by, ranks, *wanted, is_nothing);

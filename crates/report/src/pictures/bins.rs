@@ -30,7 +30,7 @@ pub struct RankBin {
 }
 
 impl Bins {
-    pub fn of(trace: &Trace) -> Bins {
+    pub fn for_ranks(trace: &Trace) -> Bins {
         Bins::of_count(trace.ranks.len())
     }
 

@@ -34,7 +34,7 @@ pub struct Pictures {
 impl Pictures {
     /// Puts together what painters have seen.
     pub fn build(trace: &Trace, drawn: &Drawn, timeline: Result<Timeline, String>) -> Pictures {
-        let bins = Bins::of(trace);
+        let bins = Bins::for_ranks(trace);
         let (timeline, no_timeline) = match timeline {
             Ok(timeline) => (Some(timeline), None),
             Err(why) => (None, Some(why)),

@@ -42,7 +42,8 @@ pub fn prepare(open: &mut OpenRun) -> Result<Prepared> {
     let (mut view, _) = View::open(open, Grouping::Line, false)?;
     let own = view.own_reference()?;
     let (reference, notes) = open.reference_times(&view.trace, own)?;
-    let eager = EagerLimits::of(&view.thresholds(&reference, &[], Vec::new(), false)?);
+    let eager =
+        EagerLimits::from_thresholds(&view.thresholds(&reference, &[], Vec::new(), false)?);
     Ok(Prepared { view, reference, eager, notes })
 }
 
@@ -54,7 +55,8 @@ pub fn build(open: &mut OpenRun, options: OverlapOptions<'_>) -> Result<OverlapD
     check_ranks("--rank", options.ranks.iter().copied(), known, &open.name())?;
     let own = view.own_reference()?;
     let (reference, notes) = open.reference_times(&view.trace, own)?;
-    let eager = EagerLimits::of(&view.thresholds(&reference, &[], Vec::new(), false)?);
+    let eager =
+        EagerLimits::from_thresholds(&view.thresholds(&reference, &[], Vec::new(), false)?);
     let Findings { measured, .. } =
         view.find(&reference, eager, options.ranks, FindingsChoice::default())?;
     let (trace, stretch) = (view.trace, view.stretch);

@@ -39,7 +39,8 @@ pub fn build(
 ) -> Result<ReachDocument> {
     let trace = open.trace(options.ranks, Grouping::Line)?;
     let (reference, notes) = open.reference_times(&trace, Reference::of_run(&trace))?;
-    let eager = EagerLimits::of(&Thresholds::find(&trace, &reference, &[], Vec::new()));
+    let eager =
+        EagerLimits::from_thresholds(&Thresholds::find(&trace, &reference, &[], Vec::new()));
     let progress = Progress::default();
     progress.expect(trace.ranks.iter().map(|rank| rank.endpoints.len() as u64).sum());
     let measured = measure(&trace, &reference, eager, options.ranks, &|more| progress.add(more));

@@ -115,7 +115,7 @@ fn in_detail<T>(
     let own = view.own_reference()?;
     let (reference, notes) = open.reference_times(&view.trace, own)?;
     let thresholds = view.thresholds(&reference, &[], declared, false)?;
-    let eager = EagerLimits::of(&thresholds);
+    let eager = EagerLimits::from_thresholds(&thresholds);
     let no_steps = match wanted.steps {
         true => view.find_steps()?.err().map(str::to_owned),
         false => None,
@@ -147,7 +147,7 @@ fn in_detail<T>(
     let all = OverlapOptions { top: 0, ranks };
     let mut overlap = Overlap::build(&name, trace, &reference, &measured, all, names);
     overlap.reference.notes.extend(notes);
-    let limits: Vec<Limit> = thresholds.localities.iter().map(Limit::of).collect();
+    let limits: Vec<Limit> = thresholds.localities.iter().map(Limit::from_thresholds).collect();
     let reach = match whole {
         _ if view.stretch.is_some() => open.reach_of_stretch(),
         Some(trace) => open.reach(

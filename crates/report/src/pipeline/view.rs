@@ -111,7 +111,7 @@ impl View {
         if let Some(wanted) = open.stretch {
             let mut view = View::whole(open.trace(&[], grouping)?);
             let stretch = view.narrow(wanted)?;
-            let windows = Windows::of(&view.trace, &stretch);
+            let windows = Windows::place(&view.trace, &stretch);
             let sums = sums.then(|| open.sum_within(grouping, Some(&windows))).transpose()?;
             return Ok((view, sums));
         }
@@ -199,7 +199,7 @@ impl View {
                 Err(unreadable) => return Ok(Err(unreadable)),
             };
             let (evidence, found) = answer!(answer, Partial::Clocks(a, b) => (a, b));
-            match Settled::of(&self.trace.ranks, &split, evidence) {
+            match Settled::fit(&self.trace.ranks, &split, evidence) {
                 ClockFit::Settled(settled) => break (settled, found),
                 ClockFit::Split(nodes) => split = nodes,
             }
@@ -266,7 +266,7 @@ impl View {
         in_stretch: bool,
     ) -> Result<Thresholds> {
         let Some(parts) = &mut self.parts else {
-            let evidence = ThresholdEvidence::of(&self.trace, reference, ranks, in_stretch);
+            let evidence = ThresholdEvidence::collect(&self.trace, reference, ranks, in_stretch);
             return Ok(evidence.thresholds(&self.trace, declared));
         };
         Arc::make_mut(&mut parts.known).reference = reference.clone();
@@ -309,7 +309,7 @@ impl View {
             let places: Vec<u32> = sample.iter().map(|&place| place as u32).collect();
             let found = self.with_detail_of(&places, |trace| StepRule::find(trace, &sample))?;
             let plan = match found.and_then(|rule| rule.known_of(&self.trace)) {
-                Ok(rule) => Plan::of(rule.clone(), &self.count_steps(rule, None)?),
+                Ok(rule) => Plan::new(rule.clone(), &self.count_steps(rule, None)?),
                 Err(why) => Err(why),
             };
             if let Some(parts) = &mut self.parts {
@@ -349,7 +349,7 @@ impl View {
         asked: Option<(u64, u64, u64)>,
     ) -> Result<StepCounts> {
         match &mut self.parts {
-            None => Ok(StepCounts::of(&self.trace, &rule, asked)),
+            None => Ok(StepCounts::count(&self.trace, &rule, asked)),
             Some(parts) => {
                 let answer = parts.ask_again(Stage::Steps { rule, asked })?;
                 Ok(answer!(answer, Partial::Steps(counted) => counted))

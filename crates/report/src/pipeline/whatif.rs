@@ -43,7 +43,7 @@ pub fn build(open: &mut OpenRun, asked: &WhatIfOptions) -> Result<WhatIf> {
     let room = room(open, &trace, &reference, &thresholds, asked)?;
     let points = asked.sweeps.iter().map(|sweep| sweep.points.len());
     let replays = 3 + asked.scenarios.len() + points.sum::<usize>();
-    let progress = Progress::of("replaying");
+    let progress = Progress::new("replaying");
     let (files, failed) = injected::read_files(&open.files.databases, &trace.places, &[]);
     open.read_in_part("what was injected is not read", failed);
     let injected = Injected::of_files(&files, &trace);
@@ -92,7 +92,7 @@ fn room(
     if !moves {
         return Ok(MoveRoom::default());
     }
-    let eager = EagerLimits::of(thresholds);
+    let eager = EagerLimits::from_thresholds(thresholds);
     let measured = measure(trace, reference, eager, &[], &|_| ());
     let reach =
         open.reach(&[], ReachInputs { trace, reference, measured: &measured, networks: &[] });

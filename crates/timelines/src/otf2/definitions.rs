@@ -52,7 +52,7 @@ impl Strings {
 }
 
 impl Regions {
-    pub fn of(run: &Definitions) -> Regions {
+    pub fn collect(run: &Definitions) -> Regions {
         let mut regions = Regions::default();
         let mut numbers: HashMap<&str, u32> = HashMap::new();
         for (index, site) in run.sites.iter().enumerate() {
@@ -92,7 +92,7 @@ pub(super) struct Communicators {
 }
 
 impl Communicators {
-    pub fn of(run: &Definitions, shown: &ShownWindows) -> Communicators {
+    pub fn collect(run: &Definitions, shown: &ShownWindows) -> Communicators {
         Communicators {
             all: shown.places().map(|place| place as u32).collect(),
             members: run.communicators.iter().map(|(_, all)| shown_of(all, shown)).collect(),

@@ -72,8 +72,8 @@ impl Otf2 {
             library,
             archive,
             attributes,
-            regions: Regions::of(run),
-            communicators: Communicators::of(run, shown),
+            regions: Regions::collect(run),
+            communicators: Communicators::collect(run, shown),
             locations: Vec::new(),
         })
     }

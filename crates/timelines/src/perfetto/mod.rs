@@ -60,7 +60,7 @@ impl<W: Write> Writer for Perfetto<W> {
             rank,
             names: &self.names,
             bytes: Bytes::default(),
-            tracks: Tracks::of(rank.place),
+            tracks: Tracks::for_rank(rank.place),
             number: rank.place as u64 + NODES_SEQUENCE + 1,
             at: 0,
             known: Interned::default(),

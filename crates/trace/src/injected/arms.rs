@@ -139,7 +139,7 @@ impl<S: Copy + Eq + Hash> Arms<S> {
                 self.distances.add(post.moment - before);
             }
         }
-        self.shares = Shares::of(&std::mem::take(&mut self.windows));
+        self.shares = Shares::measure(&std::mem::take(&mut self.windows));
         self
     }
 

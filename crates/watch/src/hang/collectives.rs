@@ -109,7 +109,7 @@ pub struct Collectives<'a> {
 }
 
 impl<'a> Collectives<'a> {
-    pub fn of(job: &Job<'a>) -> Collectives<'a> {
+    pub fn match_open(job: &Job<'a>) -> Collectives<'a> {
         let waiting = open_collectives(job);
         let mut groups: FxHashMap<GroupKey, CommunicatorMembers<'_>> = FxHashMap::default();
         for (_, key, _) in &waiting {
@@ -119,7 +119,8 @@ impl<'a> Collectives<'a> {
         let mut numbers: FxHashMap<(GroupKey, u64, Signature), usize> = FxHashMap::default();
         let mut positions = Positions::default();
         for (place, key, operation) in waiting {
-            let Some(position) = positions.of(job, &all.groups[&key], place, operation) else {
+            let Some(position) = positions.position(job, &all.groups[&key], place, operation)
+            else {
                 continue;
             };
             let root = (operation.peer, operation.peer_world);
@@ -229,7 +230,7 @@ struct Positions {
 }
 
 impl Positions {
-    fn of(
+    fn position(
         &mut self,
         job: &Job<'_>,
         group: &CommunicatorMembers<'_>,

@@ -73,7 +73,7 @@ struct Receive<'a> {
 }
 
 impl Messages {
-    pub fn of(job: &Job<'_>) -> Messages {
+    pub fn match_open(job: &Job<'_>) -> Messages {
         let mut lanes = gather_lanes(job);
         let all: Vec<Vec<Receive<'_>>> =
             (0..job.ranks().len()).map(|at| open_receives(job, at)).collect();

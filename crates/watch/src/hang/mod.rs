@@ -55,7 +55,7 @@ struct HangEvidence<'a> {
 /// Tells from two looks at a job what its ranks wait for. Of a job that has ended, both looks are the same.
 pub fn diagnose(before: &JobState, after: &JobState, names: &mut dyn NameFrames) -> Diagnosis {
     let job = Job::new(before, after);
-    let (messages, collectives) = (Messages::of(&job), Collectives::of(&job));
+    let (messages, collectives) = (Messages::match_open(&job), Collectives::match_open(&job));
     let graph = needs::graph(&job, &messages, &collectives);
     let found = HangEvidence { job: &job, messages, collectives, graph };
     let mut words = Words::new(&job, names);

@@ -71,7 +71,7 @@ pub fn graph(job: &Job<'_>, messages: &Messages, collectives: &Collectives<'_>) 
         of_meetings: FxHashMap::default(),
         crowds: FxHashMap::default(),
         finalizing: FxHashMap::default(),
-        locks: Locks::of(job),
+        locks: Locks::collect(job),
     };
     for at in 0..job.ranks().len() {
         builder.add_rank(at);

@@ -34,32 +34,32 @@ pub struct Gatherer {
 }
 
 impl Gatherer {
-    pub fn of(&mut self, rank: Rank, life: i64) -> &mut Gathered {
+    pub fn rank_mut(&mut self, rank: Rank, life: i64) -> &mut Gathered {
         self.ranks.entry((rank, life)).or_default()
     }
 }
 
 impl Sink for Gatherer {
     fn call(&mut self, seen: &SeenCall) {
-        let rank = self.of(seen.by.rank, seen.by.life);
+        let rank = self.rank_mut(seen.by.rank, seen.by.life);
         let site = (seen.operation.call, seen.operation.path);
         rank.call(seen.by.thread, site, seen.begin, seen.end);
         rank.communicated(&seen.operation);
     }
 
     fn request(&mut self, seen: &SeenRequest) {
-        self.of(seen.by.rank, seen.by.life).communicated(&seen.operation);
+        self.rank_mut(seen.by.rank, seen.by.life).communicated(&seen.operation);
     }
 
     fn counted(&mut self, seen: &SeenCount) {
         if !seen.is_unsuccessful {
-            let rank = self.of(seen.by.rank, seen.by.life);
+            let rank = self.rank_mut(seen.by.rank, seen.by.life);
             rank.left_out(seen.by.thread, (seen.call, seen.path), seen.count, seen.inside);
         }
     }
 
     fn injected(&mut self, seen: &SeenInjection) {
-        self.of(seen.by.rank, seen.by.life).injected_tests += seen.tests;
+        self.rank_mut(seen.by.rank, seen.by.life).injected_tests += seen.tests;
     }
 }
 

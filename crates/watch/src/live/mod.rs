@@ -58,7 +58,7 @@ impl Live {
             state.calls.iter().map(|call| is_exposed(call.category())).collect();
         let mut slice = Slice::default();
         for rank in &state.ranks {
-            self.add(&mut slice, rank, gatherer.of(rank.rank, rank.life), &exposing);
+            self.add(&mut slice, rank, gatherer.rank_mut(rank.rank, rank.life), &exposing);
         }
         if slice.interval > Nanos(0) {
             self.shares.push_back(slice.exposed_share());

@@ -73,7 +73,7 @@ pub struct OpenRequestRow {
 type ThreadOf = HashMap<i64, (i64, u32)>;
 
 impl StateRows {
-    pub fn of(&self, rank: i64) -> &Done {
+    pub fn done(&self, rank: i64) -> &Done {
         static NOTHING: std::sync::OnceLock<Done> = std::sync::OnceLock::new();
         self.ranks.get(&rank).unwrap_or_else(|| NOTHING.get_or_init(Done::default))
     }

@@ -44,7 +44,7 @@ pub struct Collected<'t> {
 }
 
 impl<'t> Collected<'t> {
-    pub fn of(trace: &'t Trace, is_wanted: impl Fn(SiteId, Side) -> bool) -> Collected<'t> {
+    pub fn collect(trace: &'t Trace, is_wanted: impl Fn(SiteId, Side) -> bool) -> Collected<'t> {
         let mut collected = Collected::default();
         let mut numbers: FxHashMap<(SiteId, SiteId), u32> = FxHashMap::default();
         for rank in 0..trace.ranks.len() {

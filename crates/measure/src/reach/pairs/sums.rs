@@ -17,7 +17,7 @@ pub enum Granularity {
 }
 
 impl Granularity {
-    pub fn of(self, available: &Available) -> &OfData {
+    pub fn select(self, available: &Available) -> &OfData {
         match self {
             Granularity::SentWhenProduced => &available.sent_when_produced,
             Granularity::ReceivedWhileConsumed => &available.received_while_consumed,
@@ -62,8 +62,8 @@ impl<T> Granularities<T> {
 
 impl Granularities<ConfidenceBounds> {
     /// The worst datum of each.
-    pub fn of(available: &Available) -> Granularities<ConfidenceBounds> {
-        Granularities::by(|granularity| granularity.of(available).worst)
+    pub fn worst(available: &Available) -> Granularities<ConfidenceBounds> {
+        Granularities::by(|granularity| granularity.select(available).worst)
     }
 }
 
@@ -94,7 +94,7 @@ pub struct SizeRow {
 }
 
 impl Sum {
-    pub(super) fn of<'j>(judged: impl Iterator<Item = &'j Judged>) -> Sum {
+    pub(super) fn add_up<'j>(judged: impl Iterator<Item = &'j Judged>) -> Sum {
         let (mut messages, mut bytes, mut timed_messages) = (0, 0u64, 0);
         let mut timed = Vec::new();
         for of in judged {
@@ -115,7 +115,7 @@ impl Sum {
             hidden: Granularities::by(|granularity| {
                 let hides = timed.iter().map(|(of, transfer)| {
                     let ns = transfer.ns as f64;
-                    let hidden = hides(granularity.of(&of.available).worst, ns);
+                    let hidden = hides(granularity.select(&of.available).worst, ns);
                     hidden.map(|hidden| hidden * of.cell.messages as f64)
                 });
                 hides.reduce(ConfidenceBounds::plus).map(|hidden| hidden.map(|hidden| hidden / all))
@@ -124,7 +124,7 @@ impl Sum {
                 let mut weighted: Vec<(f64, f64)> = timed
                     .iter()
                     .map(|(of, transfer)| {
-                        let overlap = normalized(granularity.of(&of.available).worst, transfer);
+                        let overlap = normalized(granularity.select(&of.available).worst, transfer);
                         (overlap.likely(), transfer.ns as f64 * of.cell.messages as f64)
                     })
                     .collect();

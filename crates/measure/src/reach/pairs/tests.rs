@@ -98,7 +98,7 @@ fn a_pair_of_sites() {
     assert_eq!((row.from_bytes, row.below_bytes), (4096, 8192));
     assert_eq!(row.pattern, Pattern::Concurrent);
     assert_eq!(row.votes.concurrent, 40);
-    let worst = Granularities::of(&row.available_ns);
+    let worst = Granularities::worst(&row.available_ns);
     assert_eq!(worst.sent_when_produced, ConfidenceBounds::exactly(6_000.0));
     assert_eq!(worst.sent_while_produced, ConfidenceBounds::exactly(6_000.0 + 511.0 * 4.0));
     assert_eq!(row.transfer_ns.unwrap().estimate, TRANSFER);
@@ -165,7 +165,7 @@ fn one_side_alone_gives_a_lower_bound_and_no_side_nothing() {
     let row = pairs(&trace, &profiles).unwrap().rows.remove(0);
     assert!(row.send.is_measured && !row.receive.is_measured);
     let worst = ConfidenceBounds { low: 5_000.0, estimate: None, high: None };
-    assert_eq!(Granularities::of(&row.available_ns).sent_when_produced, worst);
+    assert_eq!(Granularities::worst(&row.available_ns).sent_when_produced, worst);
     let overlap = row.normalized_overlap.unwrap().sent_while_produced;
     assert_eq!(overlap, ConfidenceBounds { low: 0.5, estimate: None, high: None });
     assert!(pairs(&trace, &Profiles::default()).is_none());
@@ -193,5 +193,5 @@ fn few_messages_of_a_pair_have_bounds_only() {
     let row = &pairs.rows[0];
     assert_eq!(row.pattern, Pattern::Unknown);
     let worst = ConfidenceBounds { low: 0.0, estimate: None, high: Some(7_000.0) };
-    assert_eq!(Granularities::of(&row.available_ns).sent_when_produced, worst);
+    assert_eq!(Granularities::worst(&row.available_ns).sent_when_produced, worst);
 }

@@ -28,7 +28,7 @@ pub enum Do {
 pub struct Program(pub Vec<Vec<Do>>);
 
 impl Program {
-    pub fn of(ranks: usize, of: impl Fn(usize) -> Vec<Do>) -> Program {
+    pub fn for_ranks(ranks: usize, of: impl Fn(usize) -> Vec<Do>) -> Program {
         Program((0..ranks).map(of).collect())
     }
 
